@@ -42,6 +42,7 @@ const (
 type compiler struct {
 	options               Options
 	spelt                 regex.Spelling // of strings: Raw ones have no quotes
+	never                 regex.Expr     // what no string matches
 	arena                 *regex.Arena
 	refs                  *references
 	blank, indent, either regex.Expr
@@ -118,7 +119,7 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 // that of others too.
 func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler, err error) {
 	c = &compiler{
-		options: options, spelt: regex.JSON,
+		options: options, spelt: regex.JSON, never: regex.None,
 		arena: arena, refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
 		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
 	}

@@ -2,7 +2,9 @@ package schema
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/regex"
@@ -58,14 +60,15 @@ func (f *Frame) Let(rule grammar.Symbol, alternatives ...[]grammar.Symbol) {
 	f.rules[rule] = alternatives
 }
 
-// document adds a schema whose values are objects.
-func (f *Frame) document(text []byte, options Options) (int, error) {
+// document adds a schema whose values are objects. No string in them matches never.
+func (f *Frame) document(text []byte, options Options, never regex.Expr) (int, error) {
 	root, err := read(text)
 	if err != nil {
 		return 0, &Error{err}
 	}
 	c, err := newCompiler(f.arena, root, options)
 	if err == nil {
+		c.never = never
 		err = c.build(subs{{schema: root}, {schema: ofType("object")}})
 	}
 	if err != nil {
@@ -82,7 +85,7 @@ func ofType(name string) *value {
 
 // Object is an object that meets a schema. An error is an *Error.
 func (f *Frame) Object(schema []byte, options Options) (grammar.Symbol, error) {
-	d, err := f.document(schema, options)
+	d, err := f.document(schema, options, regex.None)
 	if err != nil {
 		return 0, err
 	}
@@ -190,7 +193,7 @@ type Elements struct {
 	Open, Named, Close string
 	// Text tells whether a property is text, which stands without quotes and as it is.
 	Text func(name string) bool
-	// Never are the texts that none may hold.
+	// Never matches what no string may be, wherever it stands in a value.
 	Never regex.Expr
 }
 
@@ -198,7 +201,7 @@ type Elements struct {
 // order. Properties that the schema does not name are left out, unless it names none:
 // then any may be there whose values may be text. An error is an *Error.
 func (f *Frame) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
-	d, err := f.document(schema, Options{})
+	d, err := f.document(schema, Options{}, e.Never)
 	if err != nil {
 		return 0, err
 	}
@@ -207,7 +210,7 @@ func (f *Frame) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
 	if err != nil {
 		return 0, &Error{err}
 	}
-	texts.spelt, texts.refs = regex.Raw, c.refs
+	texts.spelt, texts.never, texts.refs = regex.Raw, e.Never, c.refs
 	w := &elements{Elements: e, frame: f, document: d, texts: texts}
 	var all [][]grammar.Symbol
 	for _, b := range c.nodes[0].branches {
@@ -259,6 +262,12 @@ func (w *elements) list(b *branch) (grammar.Symbol, error) {
 		return next, nil
 	}
 	for _, e := range slices.Backward(b.entries) {
+		if strings.Contains(e.name, w.Named[:1]) {
+			if e.required {
+				return 0, fmt.Errorf("properties: a name with %s is not supported where arguments are elements", w.Named[:1])
+			}
+			continue
+		}
 		open := a.Literal(w.Open + e.name + w.Named)
 		one := []grammar.Symbol{f.Match(open), f.of(w.document, f.documents[w.document].symbol(symbol{kind: symValue, node: e.node})), f.Match(a.Literal(w.Close)), next}
 		if w.Text(e.name) {
@@ -279,7 +288,7 @@ func (w *elements) list(b *branch) (grammar.Symbol, error) {
 
 // text matches the strings that meet a node, without quotes.
 func (w *elements) text(node int) (regex.Expr, error) {
-	c, a := w.texts, w.frame.arena
+	c := w.texts
 	id, err := c.node(append(slices.Clone(w.frame.documents[w.document].nodes[node].all), sub{schema: ofType("string")}))
 	if err != nil {
 		return regex.None, err
@@ -287,5 +296,5 @@ func (w *elements) text(node int) (regex.Expr, error) {
 	if err := c.fill(c.nodes[id]); err != nil {
 		return regex.None, err
 	}
-	return a.And(c.nodes[id].scalar, a.Not(w.Never)), nil
+	return c.nodes[id].scalar, nil
 }

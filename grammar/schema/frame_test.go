@@ -62,14 +62,20 @@ func elementsOf(schema string, texts ...string) (*grammar.Grammar, error) {
 
 func TestAnObjectIsWrittenAsElements(t *testing.T) {
 	g, err := elementsOf(`{"properties":{
-		"name":{"type":"string","maxLength":5,"pattern":"^[a-zü\"]"},"kind":{"$ref":"#/$defs/kind"},"day":{"type":"string","format":"date"},"size":{"type":["integer","null"]}},
-		"required":["name","size"],"$defs":{"kind":{"enum":["\"a\"","b"],"not":{"const":"b"}}}}`, "name", "kind", "day")
+		"name":{"type":"string","maxLength":5,"pattern":"^[a-zü\"]"},"kind":{"$ref":"#/$defs/kind"},"end":{"enum":["</p>","x"]},"day":{"type":"string","format":"date"},"size":{"type":["integer","null"]},"more":{},"a>b":{}},
+		"required":["name","size"],"$defs":{"kind":{"enum":["\"a\"","b"],"not":{"const":"b"}}}}`, "name", "kind", "day", "end")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]bool{
 		`<p=name>ü"\d</p><p=size>3</p>`:                                     true,
 		`<p=name>a</p><p=kind>"a"</p><p=day>2024-02-29</p><p=size>null</p>`: true,
+		`<p=name>a</p><p=size>3</p><p=more>{"a": ["<b>"]}</p>`:              true,
+		`<p=name>a</p><p=size>3</p><p=more>["</p>"]</p>`:                    false, // whoever reads it would take that for the end
+		`<p=name>a</p><p=size>3</p><p=more>{"</p>": 1}</p>`:                 false,
+		`<p=name>a</p><p=end>x</p><p=size>3</p>`:                            true,
+		`<p=name>a</p><p=end></p></p><p=size>3</p>`:                         false,
+		`<p=name>a</p><p=size>3</p><p=a>b>1</p>`:                            false,
 		`<p=name>a</p><p=kind>b</p><p=size>3</p>`:                           false,
 		`<p=name>a</p><p=day>2023-02-29</p><p=size>3</p>`:                   false,
 		`<p=name>abcdef</p><p=size>3</p>`:                                   false,
@@ -99,9 +105,10 @@ func TestWhatElementsCannotBeHeldToIsRefused(t *testing.T) {
 		`{"properties":{"a":{}},"minProperties":1}`:                          "minProperties",
 		`{"properties":{"a":{},"b":{}},"maxProperties":1}`:                   "maxProperties",
 		`{"properties":{"a":{"type":"string","enum":[7]}},"required":["a"]}`: "no value meets it",
-		`{"type":"string"}`:    "no value meets it",
-		`{"$dynamicRef":"#a"}`: "$dynamicRef",
-		`{`:                    "",
+		`{"type":"string"}`:                            "no value meets it",
+		`{"properties":{"a>b":{}},"required":["a>b"]}`: "a name with >",
+		`{"$dynamicRef":"#a"}`:                         "$dynamicRef",
+		`{`:                                            "",
 	} {
 		if _, err := elementsOf(schema, "a"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", schema, err, want)

@@ -95,7 +95,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 		return fmt.Errorf("patternProperties: more than %d patterns are not supported", mostPatterns)
 	}
 	for set := range 1 << len(patterns) {
-		names := append([]regex.Expr{a.AnyText(regex.JSON), free}, s.names...)
+		names := append([]regex.Expr{a.AnyText(regex.JSON), free, a.Not(c.never)}, s.names...)
 		for i, p := range patterns {
 			if set>>i&1 == 0 {
 				p = a.Not(p)

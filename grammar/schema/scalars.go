@@ -19,6 +19,9 @@ const (
 func (c *compiler) content(s *shape) regex.Expr {
 	a := c.arena
 	all := append([]regex.Expr{a.Texts(s.least, s.most, c.spelt)}, s.texts...)
+	if c.never != regex.None {
+		all = append(all, a.Not(c.never))
+	}
 	if s.enum != nil {
 		var literals []string
 		for _, v := range s.enum {
@@ -127,7 +130,7 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 	for _, v := range s.enum {
 		switch {
 		case v.kind == strs:
-			if text := c.spell(v.text); len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
+			if text := c.spell(v.text); c.never == regex.None && len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
 				literals = append(literals, quote+text+quote)
 			}
 		case v.kind == nulls:

@@ -45,7 +45,9 @@ type SchemaError struct {
 	Err  error
 }
 
-func (e *SchemaError) Error() string { return fmt.Sprintf("the tool %s: %v", e.Name, e.Err) }
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("the tool %s: %s", e.Name, strings.TrimPrefix(e.Err.Error(), "schema: "))
+}
 
 // Unwrap is the cause.
 func (e *SchemaError) Unwrap() error { return e.Err }
