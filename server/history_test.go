@@ -37,7 +37,7 @@ func TestEveryMalformedHistoryIsRefusedWithItsMessageAndField(t *testing.T) {
 		{good + `,{"role":"tool","tool_call_id":"a"}`, jsonread.CodeMissing, "messages[2].content"},
 		{good + `,{"role":"tool","tool_call_id":"a","content":[{"type":"image_url","image_url":{"url":"x"}}]}`, jsonread.CodeUnsupported, "messages[2].content[0].type"},
 		{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"input_audio"}]}`, jsonread.CodeUnsupported, "messages[1].content[1].type"},
-		{`{"role":"function","name":"f","content":"7"}`, jsonread.CodeValue, "messages[1].role"},
+		{`{"role":"function","name":"f","content":"7"}`, jsonread.CodeUnsupported, "messages[1].role"},
 		{`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, jsonread.CodeUnsupported, "messages[1].function_call"},
 		{`{"role":"assistant","content":"a","reasoning_content":7}`, jsonread.CodeType, "messages[1].reasoning_content"},
 		{`7`, jsonread.CodeType, "messages[1]"},
