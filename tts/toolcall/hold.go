@@ -3,6 +3,7 @@ package toolcall
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
@@ -20,8 +21,8 @@ type frame struct {
 	tacit bool     // end may be missing, since vocabularies have it as the token that ends an answer
 }
 
-// A pattern is an expression of package regex with the format's marks, between
-// parentheses not, and with
+// A pattern is an expression of package regex in which marks of the format may stand,
+// outside parentheses, and
 //
 //	%n  the name of a tool
 //	%a  the arguments of that tool, an object
@@ -284,14 +285,7 @@ func (b *holder) either(text string) regex.Expr {
 	return b.arena.Or(b.arena.Literal(text), b.mark(text))
 }
 
-func (b *holder) isMark(piece string) bool {
-	for _, m := range b.format.Marks {
-		if piece == m {
-			return true
-		}
-	}
-	return false
-}
+func (b *holder) isMark(piece string) bool { return slices.Contains(b.format.Marks, piece) }
 
 // pieces divides a pattern at its marks and holes.
 func (b *holder) pieces(pattern string) (list []string) {
