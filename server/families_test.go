@@ -301,6 +301,29 @@ func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 	}
 }
 
+func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
+	calls := []called{{"forecast", `{"city": "Berlin", "days": 3}`}, {"climate", `{"city": "Rome", "days": 1}`}}
+	for family, source := range callFormats {
+		source = "{# " + source + " #}" + template.ChatML
+		for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
+			message, ok := written(family, "", calls...)
+			if !ok || family == "qwen3-coder" { // its elements are those of other tools
+				continue
+			}
+			s, _ := spelling(t, source, marks, nil)
+			reply := s.model.Tokenizer.Encode(nil, strings.TrimSpace(message), tokenizer.Options{ParseSpecial: true})
+			s.reply.Store(&reply)
+			for _, choice := range []string{"auto", "required"} {
+				req := goopenai.ChatCompletionRequest{Model: "toy", Tools: forecasts("forecast", "climate"), ToolChoice: choice, MaxCompletionTokens: 900,
+					Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
+				if got := s.streamed(t, req); !got.is(family, "", calls) {
+					t.Errorf("%s, %s, special marks %v: %q becomes %+v", family, choice, marks != nil, message, got)
+				}
+			}
+		}
+	}
+}
+
 func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 	for family, source := range callFormats {
 		say := sayings[2]
