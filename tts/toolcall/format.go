@@ -45,7 +45,7 @@ var (
 		Name: "hermes", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>"},
 		enter: func(*Parser, string) state { return inObject },
 		begin: "<tool_call>\n{\"name\": %q, \"arguments\": ", end: "}\n</tool_call>",
-		frames: []frame{{open: "<tool_call>", calls: []string{`[ \n]?\{"name": ?"%n", ?"arguments": ?%a\}[ \n]?</tool_call>`}, more: "\n?<tool_call>"}},
+		frames: []frame{{open: "<tool_call>", calls: []string{`\n\{"name": "%n", "arguments": %a\}\n</tool_call>`}, more: "\n<tool_call>"}},
 		bars:   []string{"<tool_call>"},
 	}
 	// Llama is that of Llama 3: an object is the whole message.
@@ -53,7 +53,7 @@ var (
 		Name: "llama3", Marks: []string{"<|python_tag|>"}, opens: []string{"<|python_tag|>"}, bare: true, unmarked: true,
 		enter: func(*Parser, string) state { return inObject },
 		begin: "{\"name\": %q, \"parameters\": ", end: "}",
-		frames: []frame{{open: "^", calls: []string{llamaCall}, more: "; ?"}, {open: "<|python_tag|>", calls: []string{llamaCall}, more: "; ?"}},
+		frames: []frame{{open: "^", calls: []string{llamaCall}, more: "; "}, {open: "<|python_tag|>", calls: []string{llamaCall}, more: "; "}},
 		bars:   []string{"^" + llamaBegin, "<|python_tag|>" + llamaBegin},
 	}
 	// Mistral has a list of objects, or since 2025 a name and its arguments.
@@ -63,7 +63,7 @@ var (
 		begin: "[TOOL_CALLS][{\"name\": %q, \"arguments\": ", end: "}]",
 		newID: func(int, string) string { return rand.Text()[:9] }, // its templates want nine letters or digits
 		frames: []frame{
-			{open: `[TOOL_CALLS] ?\[`, calls: []string{`\{"name": ?"%n", ?"arguments": ?%a(, ?"id": ?"[a-zA-Z0-9]{9}")?\}`}, more: ", ?", end: `\]`},
+			{open: `[TOOL_CALLS] ?\[`, calls: []string{`\{"name": "%n", "arguments": %a(, "id": "[a-zA-Z0-9]{9}")?\}`}, more: ", ", end: `\]`},
 			{open: "[TOOL_CALLS]", calls: []string{"%n[ARGS]%a", "%n[CALL_ID][a-zA-Z0-9]{9}[ARGS]%a"}, more: "[TOOL_CALLS]"},
 		},
 		bars: []string{"[TOOL_CALLS]"},
@@ -78,7 +78,7 @@ var (
 			return inElement
 		},
 		begin: "<tool_call>\n<function=%s>\n", end: "</function>\n</tool_call>",
-		frames: []frame{{open: `<tool_call>\n?<function=`, calls: []string{`%n>\n%e</function>\n?</tool_call>`}, more: `\n?<tool_call>\n?<function=`}},
+		frames: []frame{{open: `<tool_call>\n<function=`, calls: []string{`%n>\n%e</function>\n</tool_call>`}, more: `\n<tool_call>\n<function=`}},
 		bars:   []string{"<tool_call>", functionMark},
 	}
 	// DeepSeek is that of R1, V3 and V3.1.
@@ -151,7 +151,7 @@ var (
 
 const (
 	llamaBegin    = `[ \t\r\n;,]*\{[ \t\r\n]*("type"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"[ \t\r\n]*,[ \t\r\n]*)*"(name|function)"[ \t\r\n]*:[ \t\r\n]*"%n"`
-	llamaCall     = `\{("type": ?"function", ?)?"name": ?"%n", ?"parameters": ?%a\}`
+	llamaCall     = `\{("type": "function", )?"name": "%n", "parameters": %a\}`
 	recipientLine = `[ \t\r]*%n[ \t\r]*\n[ \t\r\n]*\{`
 )
 

@@ -21,7 +21,8 @@ type frame struct {
 	tacit bool     // end may be missing, since vocabularies have it as the token that ends an answer
 }
 
-// A pattern is an expression of package regex in which marks of the format may stand,
+// A pattern says how models of the family were taught to write, to the letter: what has
+// no choice in it can be spelled as they would spell it. It is an expression of package regex in which marks of the format may stand,
 // outside parentheses, and
 //
 //	%n  the name of a tool

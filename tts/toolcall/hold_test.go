@@ -252,13 +252,13 @@ func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	const open, end = grammar.Special + "<tool_call>", grammar.Special + "</tool_call>"
-	call := `{"name": "get_weather", "arguments": ` + good + "}"
+	call := "\n" + `{"name": "get_weather", "arguments": ` + good + "}\n"
 	for message, want := range map[string]bool{
 		"Text" + open + call + end: true,
-		grammar.Special + "<think>I may write <tool_call> and " + open + grammar.Special + "</think>\n\n" + open + "\n" + call + "\n" + end: true,
-		grammar.Special + "<think>" + open + call + end: true, // a thought that has no end
+		grammar.Special + "<think>I may write <tool_call> and " + open + grammar.Special + "</think>\n\n" + open + call + end: true,
+		grammar.Special + "<think>" + open + call + end:                                                                       true, // a thought that has no end
 		"<tool_call>": false, // spelt out it is a mark all the same
-		open + `{"name": "get_weather", "arguments": {"city": "B` + end + `", "days": 3}}` + end: false, // within a string
+		open + "\n" + `{"name": "get_weather", "arguments": {"city": "B` + end + `", "days": 3}}` + "\n" + end: false, // within a string
 	} {
 		s, n, _ := g.Start().Read([]byte(message))
 		if got := n == len(message) && s.Accepts(); got != want {
