@@ -22,8 +22,8 @@ type frame struct {
 }
 
 // A pattern says how models of the family were taught to write, to the letter: what has
-// no choice in it can be spelled as they would spell it. It is an expression of package regex in which marks of the format may stand,
-// outside parentheses, and
+// no choice in it can be spelled as they would spell it. It is an expression of package
+// regex in which marks of the format may stand, outside parentheses, and
 //
 //	%n  the name of a tool
 //	%a  the arguments of that tool, an object
@@ -119,7 +119,7 @@ func (b *holder) add(t *Tool) error {
 // arguments are those of a tool in the way that the format writes them.
 func (b *holder) arguments(f *schema.Frame, t *Tool, text string) (grammar.Symbol, error) {
 	if !b.format.elements() {
-		return f.Object([]byte(text), schema.Options{})
+		return f.Object([]byte(text), schema.Options{Listed: true})
 	}
 	never, err := f.Arena().Search(parameterEnd+"|"+functionEnd, regex.Raw)
 	if err != nil {

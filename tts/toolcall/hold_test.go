@@ -267,6 +267,21 @@ func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 	}
 }
 
+func TestArgumentsHaveThePropertiesThatTheSchemaListsAlone(t *testing.T) {
+	tools := []Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}}}`)}}
+	g, err := Hermes.Grammar(tools, Hold{Must: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string]bool{`{"a": 1}`: true, `{"a": 1, "b": 2}`: false} {
+		message := Hermes.Write("f", arguments)
+		s, n, _ := g.Start().Read([]byte(message))
+		if got := n == len(message) && s.Accepts(); got != want {
+			t.Errorf("%s is accepted: %v, want %v", arguments, got, want)
+		}
+	}
+}
+
 func TestGptOssMayThinkBeforeACallThatMustBe(t *testing.T) {
 	tools := strictTools(t)
 	g, err := Harmony.Grammar(tools, Hold{Must: true})
