@@ -174,11 +174,16 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	return all, nil
 }
 
-// calls are one call or several, up to the end of the answer.
+// calls are one call or several, up to the end of the answer. One that must be ends with
+// its arguments: what would follow says nothing.
 func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 	var one [][]grammar.Symbol
+	single := b.hold.Must && b.hold.One && !b.format.elements()
 	for tool := range b.names {
 		for _, pattern := range fr.calls {
+			if single {
+				pattern = pattern[:strings.Index(pattern, "%a")+len("%a")]
+			}
 			s, err := b.sequence(pattern, tool)
 			if err != nil {
 				return 0, err
@@ -187,6 +192,9 @@ func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 		}
 	}
 	call := b.frame.Rule(one...)
+	if single {
+		return call, nil
+	}
 	end, err := b.sequence(fr.end, -1)
 	if err != nil {
 		return 0, err
