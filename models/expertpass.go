@@ -180,7 +180,11 @@ func (x *expertPass) Do(worker, part int) {
 func (x *expertPass) route(i int) {
 	r := &x.m.routing
 	lo, hi := i*r.chosen, (i+1)*r.chosen
-	r.route(x.experts[lo:hi], x.weights[lo:hi], rowOf(x.logits, i, r.experts))
+	logits := rowOf(x.logits, i, r.experts)
+	if x.m.bias != nil {
+		vector.AddInto(logits, x.m.bias)
+	}
+	r.route(x.experts[lo:hi], x.weights[lo:hi], logits)
 }
 
 // multiply sets out of the places of expert e.
@@ -197,14 +201,22 @@ func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
 		start := x.pool.Meter().Start()
 		for i := range n {
 			both := rowOf(gateUp, i, 2*m.width)
+			if w.gateUpBias != nil {
+				vector.AddInto(both, w.gateUpBias)
+			}
 			m.glu(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
 		}
 		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
 	} else {
+		x.s.ops.addBias(gateUp, n, w.gateUpBias)
 		x.s.ops.gate(m.glu, gate, gateUp, n, m.width)
 	}
 	a.Set(gate, n, m.width)
-	w.down.Mul(rowsOf(x.out, lo, lo+n, hidden), a, part)
+	out := rowsOf(x.out, lo, lo+n, hidden)
+	w.down.Mul(out, a, part)
+	for i := 0; i < n && w.downBias != nil; i++ {
+		vector.AddInto(rowOf(out, i, hidden), w.downBias)
+	}
 }
 
 // multiplyShared sets y to the output of the expert that all rows take, if there is one.

@@ -23,6 +23,7 @@ import (
 type mixture struct {
 	routing
 	router      kernels.Linear // [experts][Hidden], in float32
+	bias        []float32      // [experts] of what it makes; nil: none
 	experts     []expert
 	width       int // of what gate and up make
 	glu         gatedUnit
@@ -35,13 +36,17 @@ type mixture struct {
 }
 
 // expert is one gated feed-forward.
-type expert struct{ gateUp, down weights.Stacked }
+type expert struct {
+	gateUp, down         weights.Stacked
+	gateUpBias, downBias []float32 // [2·width] and [Hidden] of what they make; nil: none
+}
 
 // mixtureVariant is what an architecture changes of mixtures of experts.
 type mixtureVariant struct {
 	optional bool // models without experts are of this architecture too
 	unnormed bool // weights are the probabilities among all experts, not among the chosen
 	shared   sharedKind
+	biases   bool // of the router and of the experts' matrices
 	// perChosen: without expert_feed_forward_length, feed_forward_length is that of
 	// all experts that a row takes, not of one.
 	perChosen bool
@@ -141,9 +146,19 @@ func (l *loader) mixture(i int, r routing) *mixture {
 	c, name := &l.cfg, layerNames(i)
 	m := &mixture{routing: r, glu: l.variant.glu, width: l.expertFFN, sharedWidth: l.sharedFFN}
 	m.router = l.Wide(name("ffn_gate_inp.weight"), r.experts, c.Hidden)
+	var gateBias, upBias, downBias []float32 // [experts] ×
+	if l.variant.mixture.biases {
+		m.bias = l.Vector(name("ffn_gate_inp.bias"), r.experts)
+		gateBias, upBias = l.Array(name("ffn_gate_exps.bias"), l.expertFFN, r.experts), l.Array(name("ffn_up_exps.bias"), l.expertFFN, r.experts)
+		downBias = l.Array(name("ffn_down_exps.bias"), c.Hidden, r.experts)
+	}
 	for e := 0; e < r.experts && l.Err() == nil; e++ {
 		gate, up := l.expert(name, "ffn_gate_exps", e, l.expertFFN, c.Hidden), l.expert(name, "ffn_up_exps", e, l.expertFFN, c.Hidden)
 		x := expert{gateUp: l.Stack(gate, up), down: l.Stack(l.expert(name, "ffn_down_exps", e, c.Hidden, l.expertFFN))}
+		if downBias != nil {
+			x.gateUpBias = slices.Concat(rowOf(gateBias, e, l.expertFFN), rowOf(upBias, e, l.expertFFN))
+			x.downBias = rowOf(downBias, e, c.Hidden)
+		}
 		for _, kind := range x.gateUp.Kinds {
 			if !slices.Contains(m.kinds, kind) {
 				m.kinds = append(m.kinds, kind)

@@ -19,7 +19,7 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss"}
 
 func TestMixturesGiveTheLogitsOfTransformers(t *testing.T) {
 	for _, name := range transformersMixtures {
