@@ -81,9 +81,9 @@ var architectures = map[string]variant{
 	},
 	// Abdin et al. 2024, "Phi-3", §2.
 	"phi3": {glu: vector.SwiGLU, rope: ropeHalves, fused: true},
-	// Phi-3.5-MoE as llama.cpp runs it: RMSNorm with a bias in place of LayerNorm, and
-	// plain softmax in place of sparsemixer.
-	"phimoe": {glu: vector.SwiGLU, rope: ropeHalves, mayFuse: true, normBias: true, mixture: &mixtureVariant{}},
+	// Abdin et al. 2024, "Phi-3", §5: Phi-3.5-MoE, as llama.cpp runs it or as its authors
+	// do, see authorsKey.
+	"phimoe": {glu: vector.SwiGLU, rope: ropeHalves, mayFuse: true, normBias: true, mixture: &mixtureVariant{mixes: true}},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
 		glu: vector.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, globalInterval: 2,

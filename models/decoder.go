@@ -46,7 +46,7 @@ type layer struct {
 	ffn     rowFunction
 }
 
-// rowNorm is a norm of the residual stream: RMSNorm, or in encoders LayerNorm (Ba et al.
+// rowNorm is a norm of the residual stream: RMSNorm, or LayerNorm (Ba et al.
 // 2016). The zero value changes nothing.
 type rowNorm struct {
 	weight  []float32 // [Hidden]

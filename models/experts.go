@@ -47,6 +47,7 @@ type mixtureVariant struct {
 	unnormed bool // weights are the probabilities among all experts, not among the chosen
 	shared   sharedKind
 	biases   bool // of the router and of the experts' matrices
+	mixes    bool // authorsKey may ask for sparsemixer
 	// perChosen: without expert_feed_forward_length, feed_forward_length is that of
 	// all experts that a row takes, not of one.
 	perChosen bool
@@ -111,6 +112,11 @@ func (l *loader) mixtureShape() (r routing) {
 	if n := l.count("expert_gating_func", 0, 3, 0); n > 0 {
 		r.gating = gating(n)
 	}
+	if v.mixes && l.asAuthors() {
+		if r.gating = sparsemixerGating; r.chosen != 2 {
+			l.Fail("%s is %d: sparsemixer chooses 2", l.key("expert_used_count"), r.chosen)
+		}
+	}
 	if norm, ok := l.file.Metadata[l.key("expert_weights_norm")]; ok {
 		if r.normed, ok = norm.(bool); !ok {
 			l.Fail("%s is %v, want true or false", l.key("expert_weights_norm"), norm)
@@ -120,6 +126,24 @@ func (l *loader) mixtureShape() (r routing) {
 		r.scale = l.multiplier("expert_weights_scale")
 	}
 	return r
+}
+
+// authorsKey has a file of phimoe computed as its authors do: with sparsemixer, and
+// LayerNorm in place of RMSNorm with a bias. Files are made for llama.cpp, which does
+// neither.
+const authorsKey = "lutra.phimoe.authors"
+
+// asAuthors tells whether the file asks for that.
+func (l *loader) asAuthors() bool {
+	value, ok := l.file.Metadata[authorsKey]
+	if !ok {
+		return false
+	}
+	asked, ok := value.(bool)
+	if !ok {
+		l.Fail("%s is %v, want true or false", authorsKey, value)
+	}
+	return asked
 }
 
 // checkMixture fails on hyper-parameters that change what a model computes and are not

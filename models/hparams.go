@@ -238,6 +238,9 @@ func (l *loader) rowNorm(name string) (n rowNorm) {
 	n.weight = l.Vector(name+".weight", l.cfg.Hidden)
 	if l.variant.normBias {
 		n.bias = l.OptionalVector(name+".bias", l.cfg.Hidden)
+		if l.asAuthors() {
+			n.bias, n.centred = l.Vector(name+".bias", l.cfg.Hidden), true
+		}
 	}
 	return n
 }

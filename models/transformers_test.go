@@ -19,7 +19,7 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe"}
 
 func TestMixturesGiveTheLogitsOfTransformers(t *testing.T) {
 	for _, name := range transformersMixtures {
@@ -45,6 +45,15 @@ func TestMixturesGiveTheLogitsOfTransformers(t *testing.T) {
 			if !(worst < 1e-4*scale) {
 				t.Errorf("a logit differs by %.3g, want less than 1e-4 of their scale, %.3g", worst, scale)
 			}
+		})
+	}
+}
+
+func TestMixturesOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe"} {
+		t.Run(name, func(t *testing.T) {
+			path := "testdata/transformers/" + name + ".gguf"
+			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)
 		})
 	}
 }

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import transformers
 
-VOCAB, HIDDEN, HEADS, KV, LAYERS, CONTEXT, EXPERTS, CHOSEN = 64, 32, 4, 2, 2, 128, 4, 2
+VOCAB, HIDDEN, HEADS, KV, LAYERS, CONTEXT, EXPERTS, CHOSEN = 64, 32, 4, 2, 2, 512, 4, 2
 TOKENS = [(37 * i * i + 11 * i + 5) % VOCAB for i in range(40)]
 BASE = dict(vocab_size=VOCAB, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS, num_key_value_heads=KV,
             max_position_embeddings=CONTEXT, num_experts_per_tok=CHOSEN, tie_word_embeddings=False, rms_norm_eps=1e-5,
@@ -206,7 +206,7 @@ def models():
     yield "granitemoe", "granitemoe", t.GraniteMoeForCausalLM(t.GraniteMoeConfig(**BASE, **ffn, num_local_experts=EXPERTS, **scales)), \
         {"embedding_scale": 3.0, "residual_scale": 0.5, "attention.scale": 0.4, "logit_scale": 2.0}
     yield "phimoe", "phimoe", t.PhimoeForCausalLM(t.PhimoeConfig(**BASE, **ffn, num_local_experts=EXPERTS, attention_bias=True,
-        lm_head_bias=True)), {"lutra.reference": True}
+        lm_head_bias=True)), {"lutra.phimoe.authors": True}
     rope = dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=32, rope_theta=150000.0)
     yield "gpt-oss", "gpt-oss", t.GptOssForCausalLM(t.GptOssConfig(**BASE, **ffn, num_local_experts=EXPERTS, head_dim=16,
         sliding_window=12, rope_parameters=rope)), {"attention.sliding_window": 12, "expert_feed_forward_length": HIDDEN,
