@@ -22,24 +22,26 @@ import (
 // Experts are products of their own: one that no row of a step chose is not read.
 type mixture struct {
 	routing
-	router      kernels.Linear // [experts][Hidden], in float32
-	bias        []float32      // [experts] of what it makes; nil: none
-	experts     []expert
-	width       int // of what gate and up make
-	glu         gatedUnit
-	shared      expert       // of all rows
-	sharedWidth int          // 0: there is none
-	sharedGate  []float32    // [Hidden] g; nil: one in place of the sigmoid
-	kinds       []meter.Kind // of the products of the experts that read h
+	router  kernels.Linear // [experts][Hidden], in float32
+	bias    []float32      // [experts] of what it makes; nil: none
+	experts []expert
+	store   *expertStore // has the experts of all layers, if they are not in experts
+	layer   int
+	width   int // of what gate and up make
+	// Biases of what the experts' matrices make, [experts] × [2·width] and [Hidden]; nil:
+	// none.
+	gateUpBias, downBias []float32
+	glu                  gatedUnit
+	shared               expert       // of all rows
+	sharedWidth          int          // 0: there is none
+	sharedGate           []float32    // [Hidden] g; nil: one in place of the sigmoid
+	kinds                []meter.Kind // of the products of the experts that read h
 
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }
 
 // expert is one gated feed-forward.
-type expert struct {
-	gateUp, down         weights.Stacked
-	gateUpBias, downBias []float32 // [2·width] and [Hidden] of what they make; nil: none
-}
+type expert struct{ gateUp, down weights.Stacked }
 
 // mixtureVariant is what an architecture changes of mixtures of experts.
 type mixtureVariant struct {
@@ -165,24 +167,17 @@ func (l *loader) checkMixture() {
 	}
 }
 
-// mixture loads that of layer i.
-func (l *loader) mixture(i int, r routing) *mixture {
+// mixture loads that of layer i, whose experts are in a store if there is one.
+func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 	c, name := &l.cfg, layerNames(i)
-	m := &mixture{routing: r, glu: l.variant.glu, width: l.expertFFN, sharedWidth: l.sharedFFN}
+	m := &mixture{routing: r, glu: l.variant.glu, store: store, layer: i, width: l.expertFFN, sharedWidth: l.sharedFFN}
 	m.router = l.Wide(name("ffn_gate_inp.weight"), r.experts, c.Hidden)
-	var gateBias, upBias, downBias []float32 // [experts] ×
 	if l.variant.mixture.biases {
 		m.bias = l.Vector(name("ffn_gate_inp.bias"), r.experts)
-		gateBias, upBias = l.Array(name("ffn_gate_exps.bias"), l.expertFFN, r.experts), l.Array(name("ffn_up_exps.bias"), l.expertFFN, r.experts)
-		downBias = l.Array(name("ffn_down_exps.bias"), c.Hidden, r.experts)
+		l.expertBiases(m, name)
 	}
-	for e := 0; e < r.experts && l.Err() == nil; e++ {
-		gate, up := l.expert(name, "ffn_gate_exps", e, l.expertFFN, c.Hidden), l.expert(name, "ffn_up_exps", e, l.expertFFN, c.Hidden)
-		x := expert{gateUp: l.Stack(gate, up), down: l.Stack(l.expert(name, "ffn_down_exps", e, c.Hidden, l.expertFFN))}
-		if downBias != nil {
-			x.gateUpBias = slices.Concat(rowOf(gateBias, e, l.expertFFN), rowOf(upBias, e, l.expertFFN))
-			x.downBias = rowOf(downBias, e, c.Hidden)
-		}
+	for e := 0; e < r.experts && store == nil && l.Err() == nil; e++ {
+		x := l.packExpert(name, e)
 		for _, kind := range x.gateUp.Kinds {
 			if !slices.Contains(m.kinds, kind) {
 				m.kinds = append(m.kinds, kind)
@@ -203,12 +198,35 @@ func (l *loader) mixture(i int, r routing) *mixture {
 	return m
 }
 
-// expert is the matrix of expert e, which one tensor holds for all of them. Older
-// files have a tensor an expert: ffn_gate.0 in place of ffn_gate_exps.
-func (l *loader) expert(name func(string) string, stack string, e, rows, cols int) *matrix.Matrix {
-	all, own := name(stack+".weight"), name(fmt.Sprintf("%s.%d.weight", strings.TrimSuffix(stack, "_exps"), e))
-	if l.file.Tensor(all) == nil && l.file.Tensor(own) != nil {
-		return l.Packed(own, rows, cols)
+// expertBiases loads the biases of a layer's experts.
+func (l *loader) expertBiases(m *mixture, name func(string) string) {
+	n, width := m.routing.experts, m.width
+	gate, up := l.Array(name("ffn_gate_exps.bias"), width, n), l.Array(name("ffn_up_exps.bias"), width, n)
+	m.downBias = l.Array(name("ffn_down_exps.bias"), l.cfg.Hidden, n)
+	for e := 0; e < n && l.Err() == nil; e++ {
+		m.gateUpBias = append(append(m.gateUpBias, rowOf(gate, e, width)...), rowOf(up, e, width)...)
 	}
-	return l.Slice(all, l.cfg.Experts, e, rows, cols)
+}
+
+// packExpert reads and packs expert e of a layer.
+func (l *loader) packExpert(name func(string) string, e int) expert {
+	var packed [3]*matrix.Matrix
+	for i, p := range l.expertParts() {
+		if own := l.ownTensor(name, p.name, e); own != "" {
+			packed[i] = l.Packed(own, p.rows, p.cols)
+		} else {
+			packed[i] = l.Slice(name(p.name+".weight"), l.cfg.Experts, e, p.rows, p.cols)
+		}
+	}
+	return expert{gateUp: l.Stack(packed[0], packed[1]), down: l.Stack(packed[2])}
+}
+
+// ownTensor is the name of the tensor that holds a matrix of expert e alone, as older
+// files have it, ffn_gate.0 in place of ffn_gate_exps; empty where one holds all.
+func (l *loader) ownTensor(name func(string) string, stack string, e int) string {
+	own := name(fmt.Sprintf("%s.%d.weight", strings.TrimSuffix(stack, "_exps"), e))
+	if l.file.Tensor(name(stack+".weight")) == nil && l.file.Tensor(own) != nil {
+		return own
+	}
+	return ""
 }
