@@ -52,11 +52,14 @@ func (b *Bundle) Experts() (st ExpertStats, ok bool) {
 // expertStore is where the experts of all layers are packed on demand: nil where all
 // of them fit into the memory that they may take.
 func (l *loader) expertStore() *expertStore {
-	room, layers, experts := l.opt.ExpertMemory, l.cfg.Layers, l.cfg.Experts
-	if room <= 0 || experts == 0 || l.Err() != nil {
+	layers, experts := l.cfg.Layers, l.cfg.Experts
+	if max(l.opt.ExpertMemory, l.opt.WeightMemory) <= 0 || experts == 0 || l.Err() != nil {
 		return nil
 	}
-	all, slot := int64(0), 0
+	all, slot, others := int64(0), 0, int64(0)
+	for i := range l.file.Tensors {
+		others += int64(l.file.Tensors[i].Bytes())
+	}
 	for i := range layers {
 		for e := range experts {
 			size := 0
@@ -66,9 +69,14 @@ func (l *loader) expertStore() *expertStore {
 					return nil
 				}
 				size += cpu.RoundUp(l.MostBytes(t, part.rows, part.cols), cpu.CacheLine)
+				others -= int64(t.Bytes()) * int64(part.rows) / int64(t.Rows())
 			}
 			all, slot = all+int64(size), max(slot, size)
 		}
+	}
+	room := l.opt.ExpertMemory
+	if room <= 0 {
+		room = max(int64(slot), l.opt.WeightMemory-others)
 	}
 	if all <= room {
 		return nil

@@ -27,9 +27,10 @@ type LoadOptions struct {
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	// ExpertMemory is how many bytes the experts of mixtures may take. If they need more,
 	// they stay in the file, each is packed when it is first wanted, and the least used
-	// ones give way: answers are the same, bit for bit. 0: all are in memory.
-	ExpertMemory int64
-	Exact        bool // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
+	// ones give way: answers are the same, bit for bit. 0: what the other weights leave of
+	// WeightMemory, or if that is 0 too, all are in memory.
+	ExpertMemory, WeightMemory int64
+	Exact                      bool // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
 
 	// Progress, if any, is told how many bytes of the tensors have been read, of
 	// how many, now and then while the file loads, by the loading goroutine.
