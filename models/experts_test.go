@@ -38,7 +38,7 @@ func synthetized(t *testing.T, shape synthetic.Shape, blocks gguf.Type) (path st
 }
 
 func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.Q8_0, gguf.F16} {
+	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.MXFP4, gguf.Q8_0, gguf.F16} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 12), false)
@@ -47,7 +47,7 @@ func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestExpertsAreOfEveryStorageType(t *testing.T) {
-	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
+	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.MXFP4, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			shape := manyExperts
 			shape.Experts.Used = shape.Experts.Count // routing cannot differ

@@ -1,10 +1,6 @@
 package gguf
 
-import (
-	"math"
-
-	"github.com/lutra-lm/lutra/kernels/vector"
-)
+import "math"
 
 // MXFP4 (Rouhani et al. 2023, "Microscaling Data Formats for Deep Learning", §3):
 // blocks of 32 values, whose scale is a power of two, in 17 bytes:
@@ -64,36 +60,4 @@ func nearestMXFP4(x, d float32) (code byte) {
 		}
 	}
 	return code
-}
-
-// recodingMXFP4 is Q8_0, where all scales are numbers of binary16.
-func (t *Tensor) recodingMXFP4() (to Type, f func(dst, src []byte)) {
-	for b := t.Data; len(b) > 0; b = b[17:] {
-		if _, ok := halfMXFP4(b); !ok {
-			return 0, nil
-		}
-	}
-	return Q8_0, func(dst, src []byte) {
-		scale, _ := halfMXFP4(src)
-		dst[0], dst[1] = byte(scale), byte(scale>>8)
-		for i, q := range src[1:17] {
-			dst[2+i] = byte(levelsMXFP4[q&15])
-			dst[18+i] = byte(levelsMXFP4[q>>4])
-		}
-	}
-}
-
-// halfMXFP4 is the scale of a block in binary16. That of a block of zeros may be
-// any.
-func halfMXFP4(block []byte) (scale uint16, ok bool) {
-	const least, most = 128 - 24, 128 + 15
-	if e := block[0]; e >= least && e <= most {
-		return vector.ToF16(scaleMXFP4(e)), true
-	}
-	for _, q := range block[1:17] {
-		if q&0x77 != 0 {
-			return 0, false
-		}
-	}
-	return 0, true
 }

@@ -27,8 +27,6 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 		return Q8_0, recodeQ5_0
 	case IQ4_NL:
 		return Q8_0, recodeIQ4_NL
-	case MXFP4:
-		return t.recodingMXFP4()
 	case Q3_K:
 		return Q6_K, recodeQ3_K
 	}

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -69,6 +70,10 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 		return grouped.PackQ4_K(rows, cols, t.Data)
 	case gguf.Q6_K:
 		return grouped.PackQ6_K(rows, cols, t.Data)
+	case gguf.MXFP4:
+		if m, err := grouped.PackMXFP4(rows, cols, t.Data); !errors.Is(err, matrix.ErrUnsupported) {
+			return m, err
+		}
 	case gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
 		return packHalves(t)
 	}
@@ -97,8 +102,10 @@ func storedPacking(t gguf.Type) matrix.Packing {
 		return matrix.Q2G64
 	case gguf.PQ2_0, gguf.PTQ1_0, gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S:
 		return matrix.Q2G128
-	case gguf.Q8_0, gguf.Q5_0, gguf.IQ4_NL, gguf.MXFP4:
+	case gguf.Q8_0, gguf.Q5_0, gguf.IQ4_NL:
 		return matrix.Q8
+	case gguf.MXFP4: // with the scales that there are in practice
+		return matrix.FP4
 	case gguf.Q4_0, gguf.Q1_0_G32:
 		return matrix.Q4
 	case gguf.Q4_K:

@@ -73,7 +73,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	for typ, want := range map[gguf.Type]matrix.Packing{
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16,
 		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
-		gguf.Q5_0: matrix.Q8, gguf.IQ4_NL: matrix.Q8, gguf.MXFP4: matrix.Q8, gguf.Q3_K: matrix.Q6,
+		gguf.Q5_0: matrix.Q8, gguf.IQ4_NL: matrix.Q8, gguf.MXFP4: matrix.FP4, gguf.Q3_K: matrix.Q6,
 		gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128,
 		gguf.Q1_0: matrix.Q1G128, gguf.Q2_0: matrix.Q2G64, gguf.PQ2_0: matrix.Q2G128, gguf.PTQ1_0: matrix.Q2G128, gguf.Q1_0_G32: matrix.Q4,
 	} {
@@ -324,7 +324,7 @@ func TestScalesThatHalvesDoNotHoldAreWidened(t *testing.T) {
 	}
 	holds(t, w, x)
 	x.Data[34] = 127
-	if w, err = pack(x, 1, Options{}); err != nil || w.Packing != matrix.Q8 {
+	if w, err = pack(x, 1, Options{}); err != nil || w.Packing != matrix.FP4 {
 		t.Fatalf("packed as %v, %v", w.Packing, err)
 	}
 	holds(t, w, x)
