@@ -252,6 +252,10 @@ func TestTheBestExpertsAreChosenTheFirstOfEquals(t *testing.T) {
 		{routing{3, 1, sigmoidGating, false, 1}, []float32{-1, 0, -2}, []int32{1}, []float32{0.5}},
 		{routing{3, 2, chosenSoftmaxGating, false, 1}, []float32{-1000, 0, 0}, []int32{1, 2}, []float32{0.5, 0.5}},
 		{routing{3, 2, softmaxGating, true, 1}, []float32{1e30, -1e30, 1e30}, []int32{0, 2}, []float32{0.5, 0.5}},
+		{routing{3, 2, sparsemixerGating, true, 1}, []float32{0.5, 1, 0.99}, []int32{1, 2}, []float32{0.5025, 1}}, // 2 % apart count
+		{routing{3, 2, sparsemixerGating, true, 2}, []float32{-1, -1.01, -1.03}, []int32{0, 1}, []float32{1.005, 1.0099996}},
+		{routing{3, 2, sparsemixerGating, true, 1}, []float32{0, 0, 0}, []int32{0, 1}, []float32{1. / 3, 0.5}},
+		{routing{4, 2, sparsemixerGating, true, 1}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}},
 		{routing{4, 2, softmaxGating, true, 1}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}}, // but they are two
 	} {
 		experts, weights := make([]int32, c.r.chosen), make([]float32, c.r.chosen)

@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 
@@ -25,6 +26,8 @@ type LoadOptions struct {
 	Spare   bool            // the CPU takes over from a backend that has failed
 	Packing string          // run-time packing of ternary matrices: one of weights.Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
+	// Metadata replaces, key by key, what the file says of itself.
+	Metadata gguf.Metadata
 	// ExpertMemory is how many bytes the experts of mixtures may take. If they need more,
 	// they stay in the file, each is packed when it is first wanted, and the least used
 	// ones give way: answers are the same, bit for bit. 0: what the other weights leave of
@@ -84,6 +87,10 @@ func Load(path string, opt LoadOptions) (*Bundle, error) {
 // belong to the bundle: rows of the embedding are read from the one, the other has
 // the matrices.
 func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
+	if len(opt.Metadata) > 0 {
+		f.Metadata = maps.Clone(f.Metadata)
+		maps.Copy(f.Metadata, opt.Metadata)
+	}
 	m, err := loadModel(f, opt)
 	if err != nil {
 		return nil, err

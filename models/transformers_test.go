@@ -2,10 +2,15 @@ package models
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -55,5 +60,85 @@ func TestMixturesOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T)
 			path := "testdata/transformers/" + name + ".gguf"
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)
 		})
+	}
+}
+
+func TestMetadataOfTheCallerReplacesThatOfTheFile(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	tokens := transformersTokens()
+	logits := map[string][]float32{}
+	for name, md := range map[string]gguf.Metadata{
+		"authors": nil, "llama.cpp": {authorsKey: false}, "again": {authorsKey: true},
+	} {
+		b, err := Load("testdata/transformers/phimoe.gguf", LoadOptions{Pool: p, Metadata: md})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		logits[name] = slices.Clone(newRunner(t, b.Model, kv.F32).feed(len(tokens), tokens...))
+	}
+	if !slices.Equal(logits["authors"], logits["again"]) || nmse(logits["llama.cpp"], logits["authors"]) < 1e-3 {
+		t.Errorf("the file's and other metadata give logits that differ by %.3g", nmse(logits["llama.cpp"], logits["authors"]))
+	}
+	if _, err := Load("testdata/transformers/phimoe.gguf", LoadOptions{Pool: p, Metadata: gguf.Metadata{authorsKey: "yes"}}); err == nil || !strings.Contains(err.Error(), authorsKey+" is yes, want true or false") {
+		t.Errorf("a value of another type gives %v", err)
+	}
+}
+
+func TestSparsemixerChoosesTwo(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	_, err := Load("testdata/transformers/phimoe.gguf", LoadOptions{Pool: p, Metadata: gguf.Metadata{"phimoe.expert_used_count": int64(3)}})
+	if err == nil || !strings.Contains(err.Error(), "phimoe.expert_used_count is 3: sparsemixer chooses 2") {
+		t.Errorf("three experts a row give %v", err)
+	}
+}
+
+func TestAFileOfGPTOSSThatLacksAPartIsRefusedByName(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for _, c := range []struct {
+		tensor string
+		change func(*gguf.Tensor) // nil: it is missing
+		want   string
+	}{
+		{"blk.0.attn_sinks.weight", nil, "tensor blk.0.attn_sinks.weight is missing"},
+		{"blk.1.attn_sinks.weight", func(t *gguf.Tensor) { t.Dims, t.Data = []int{2}, t.Data[:8] }, "tensor blk.1.attn_sinks.weight has shape [2], want [4]"},
+		{"blk.0.attn_sinks.weight", func(t *gguf.Tensor) { copy(t.Data, []byte{0, 0, 0xc0, 0x7f}) }, "tensor blk.0.attn_sinks.weight: element 0 is NaN"},
+		{"blk.0.ffn_gate_inp.bias", nil, "tensor blk.0.ffn_gate_inp.bias is missing"},
+		{"blk.0.ffn_up_exps.bias", nil, "tensor blk.0.ffn_up_exps.bias is missing"},
+		{"blk.1.ffn_down_exps.bias", func(t *gguf.Tensor) { t.Dims = []int{64, 2} }, "tensor blk.1.ffn_down_exps.bias has shape [64 2], want [32 4]"},
+		{"blk.1.ffn_up_exps.weight", func(t *gguf.Tensor) { t.Data[17] = 255 }, "tensor blk.1.ffn_up_exps.weight: row 1 holds a number that is infinite or NaN"},
+		{"blk.0.post_attention_norm.weight", nil, "tensor blk.0.post_attention_norm.weight is missing"},
+	} {
+		raw, err := os.ReadFile("testdata/transformers/gpt-oss.gguf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []gguf.Tensor
+		for _, x := range f.Tensors {
+			if x.Name == c.tensor {
+				if c.change == nil {
+					continue
+				}
+				c.change(&x)
+			}
+			list = append(list, x)
+		}
+		var out strings.Builder
+		if err := gguf.Write(&out, f.Metadata, list); err != nil {
+			t.Fatal(err)
+		}
+		if f, err = gguf.Parse([]byte(out.String())); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loadModel(f, LoadOptions{Pool: p}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("loading gave %v, want an error that says %q", err, c.want)
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (r *Runtime) loadBundle(cfg config.Config, m config.Model) (*models.Bundle,
 	if m.Path != "" {
 		p.begin(m.Path, sizeOf(m.Path))
 	}
-	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
+	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Progress: func(done, total int64) {
 		p.update(done, total)
 		if r.watch.Loading != nil {
 			r.watch.Loading(m.APIName(), done, total)
