@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"regexp"
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -164,6 +165,11 @@ func (s *expertStore) at(layer int, e int32) *expert {
 	slot, _ := s.set.Slot(int32(layer*s.experts) + e)
 	return &s.packed[slot]
 }
+
+// HoldsExperts tells by a tensor's name whether it holds matrices of experts.
+func HoldsExperts(tensor string) bool { return expertName.MatchString(tensor) }
+
+var expertName = regexp.MustCompile(`^blk\.\d+\.ffn_(gate|up|down)(_exps|\.\d+)\.weight$`)
 
 // expertTensor is the tensor that holds a matrix of expert e, alone or with those of the
 // other experts.
