@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
@@ -54,7 +55,7 @@ func TestExpertsHaveWhatIsFreeUnlessTheyAreGivenMore(t *testing.T) {
 	path := randomMixture(t)
 	for _, c := range []struct {
 		memory, backend string
-		free            int64
+		room            int64
 		stored          bool
 	}{
 		{"auto", config.CPU, 100 << 20, false},
@@ -64,7 +65,7 @@ func TestExpertsHaveWhatIsFreeUnlessTheyAreGivenMore(t *testing.T) {
 	} {
 		cfg := config.Default()
 		cfg.Models, cfg.Verifiers, cfg.Experts.Memory = []config.Model{{Path: path, Backend: c.backend}}, nil, c.memory
-		r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), free: func() int64 { return c.free }}
+		r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), room: func(int64) int64 { return c.room }}
 		if err := r.load(cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -73,5 +74,18 @@ func TestExpertsHaveWhatIsFreeUnlessTheyAreGivenMore(t *testing.T) {
 			t.Errorf("%+v: experts stay in the file: %t, %+v", c, stored, st)
 		}
 		r.Close()
+	}
+}
+
+func TestMetadataOfTheConfigurationReachesTheModel(t *testing.T) {
+	cfg := config.Default()
+	cfg.Models, cfg.Verifiers = []config.Model{{Path: randomMixture(t), Metadata: map[string]string{"qwen3moe.expert_used_count": "2"}}}, nil
+	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), room: memory.ForWeights}
+	defer r.Close()
+	if err := r.load(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Hosts[0].Bundle.Model.Config().ExpertsUsed; n != 2 {
+		t.Errorf("a row takes %d experts, want the 2 of the configuration", n)
 	}
 }

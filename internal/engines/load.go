@@ -129,7 +129,7 @@ func (r *Runtime) loadBundle(cfg config.Config, m config.Model) (*models.Bundle,
 		}
 	}}
 	if opt.ExpertMemory = experts; experts == 0 && m.Backend == config.CPU {
-		opt.WeightMemory = max(1, (r.free()-r.promised())/5*4)
+		opt.WeightMemory = max(1, r.room(r.promised()))
 	}
 	return LoadBundle(m, r.hexagon, opt)
 }

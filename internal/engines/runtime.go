@@ -54,7 +54,8 @@ type Runtime struct {
 	hexagon   config.Hexagon
 	log       zerolog.Logger
 	watch     Watcher
-	free      func() int64 // bytes of memory that are free
+	free      func() int64               // bytes of memory that are free
+	room      func(promised int64) int64 // memory.ForWeights
 }
 
 // Watcher holds callbacks about what a runtime does. Each may be nil.
@@ -78,7 +79,7 @@ func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free}
+	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free, room: memory.ForWeights}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}

@@ -178,7 +178,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), free: memory.Free}
+	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), room: memory.ForWeights}
 	defer r.Close()
 	if err := r.load(cfg); err != nil {
 		t.Fatal(err)
