@@ -132,6 +132,11 @@ func (s *expertStore) begin(layer int, chosen []int32) (n int) {
 	for i, id := range s.ids {
 		chosen[i] = id - first
 	}
+	for _, id := range s.ids[:n] { // reads of all are under way while the first is packed
+		if _, ok := s.set.Slot(id); !ok {
+			s.expect(id)
+		}
+	}
 	for _, id := range s.ids[:n] {
 		if _, ok := s.set.Slot(id); ok {
 			s.hits.Add(1)
@@ -143,6 +148,18 @@ func (s *expertStore) begin(layer int, chosen []int32) (n int) {
 		}
 	}
 	return n
+}
+
+// expect says that an expert will be read.
+func (s *expertStore) expect(id int32) {
+	name, e := layerNames(int(id)/s.experts), int(id)%s.experts
+	for _, part := range s.loader.expertParts() {
+		if own := s.loader.ownTensor(name, part.name, e); own != "" {
+			s.loader.file.Tensor(own).Expect(0, part.rows)
+		} else {
+			s.loader.file.Tensor(name(part.name+".weight")).Expect(e*part.rows, (e+1)*part.rows)
+		}
+	}
 }
 
 // load reads an expert into the slot of another.

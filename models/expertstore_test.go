@@ -62,6 +62,26 @@ func TestExpertsOfEveryFormComeFromTheFile(t *testing.T) {
 	}
 }
 
+func TestExpertsWithTensorsOfTheirOwnComeFromTheFile(t *testing.T) {
+	p := pool.New(2)
+	defer p.Close()
+	tiny := &tinyMixture{arch: "llama", experts: 5, used: 2, older: true}
+	f := tiny.file(t)
+	var logits [2][]float32
+	for i, memory := range []int64{0, 60 << 10} {
+		m, err := loadModel(f, LoadOptions{Pool: p, ExpertMemory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.close()
+		if stored := m.store != nil; stored != (memory > 0) {
+			t.Fatalf("memory of %d: experts stay in the file: %t", memory, stored)
+		}
+		logits[i] = slices.Clone(newRunner(t, m, kv.F16).feed(20, transformersTokens()[:20]...))
+	}
+	compareBits(t, "experts with tensors of their own", logits[1], logits[0])
+}
+
 func TestTheStoreCountsWhatIsFoundAndWhatIsRead(t *testing.T) {
 	p := pool.New(2)
 	defer p.Close()
