@@ -1,12 +1,10 @@
 package models
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -196,37 +194,4 @@ func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 		m.routed = func(experts []int32, weights []float32) { see(i, experts, weights) }
 	}
 	return m
-}
-
-// expertBiases loads the biases of a layer's experts.
-func (l *loader) expertBiases(m *mixture, name func(string) string) {
-	n, width := m.routing.experts, m.width
-	gate, up := l.Array(name("ffn_gate_exps.bias"), width, n), l.Array(name("ffn_up_exps.bias"), width, n)
-	m.downBias = l.Array(name("ffn_down_exps.bias"), l.cfg.Hidden, n)
-	for e := 0; e < n && l.Err() == nil; e++ {
-		m.gateUpBias = append(append(m.gateUpBias, rowOf(gate, e, width)...), rowOf(up, e, width)...)
-	}
-}
-
-// packExpert reads and packs expert e of a layer.
-func (l *loader) packExpert(name func(string) string, e int) expert {
-	var packed [3]*matrix.Matrix
-	for i, p := range l.expertParts() {
-		if own := l.ownTensor(name, p.name, e); own != "" {
-			packed[i] = l.Packed(own, p.rows, p.cols)
-		} else {
-			packed[i] = l.Slice(name(p.name+".weight"), l.cfg.Experts, e, p.rows, p.cols)
-		}
-	}
-	return expert{gateUp: l.Stack(packed[0], packed[1]), down: l.Stack(packed[2])}
-}
-
-// ownTensor is the name of the tensor that holds a matrix of expert e alone, as older
-// files have it, ffn_gate.0 in place of ffn_gate_exps; empty where one holds all.
-func (l *loader) ownTensor(name func(string) string, stack string, e int) string {
-	own := name(fmt.Sprintf("%s.%d.weight", strings.TrimSuffix(stack, "_exps"), e))
-	if l.file.Tensor(name(stack+".weight")) == nil && l.file.Tensor(own) != nil {
-		return own
-	}
-	return ""
 }

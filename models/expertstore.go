@@ -2,11 +2,9 @@ package models
 
 import (
 	"fmt"
-	"regexp"
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/resident"
 )
 
@@ -64,8 +62,8 @@ func (l *loader) expertStore() *expertStore {
 	for i := range layers {
 		for e := range experts {
 			size := 0
-			for _, part := range l.expertParts() {
-				t := l.expertTensor(layerNames(i), part.name, e, part.rows, part.cols)
+			for _, part := range l.expertParts(layerNames(i), e) {
+				t := l.Tensor(part.tensor, part.dims...)
 				if t == nil {
 					return nil
 				}
@@ -105,18 +103,6 @@ func (l *loader) expertStore() *expertStore {
 	return s
 }
 
-// expertPart is a matrix of each expert.
-type expertPart struct {
-	name       string // of the tensor that holds it for all experts
-	rows, cols int
-}
-
-// expertParts are gate, up and down.
-func (l *loader) expertParts() [3]expertPart {
-	width, hidden := l.expertFFN, l.cfg.Hidden
-	return [3]expertPart{{"ffn_gate_exps", width, hidden}, {"ffn_up_exps", width, hidden}, {"ffn_down_exps", hidden, width}}
-}
-
 // begin begins a turn for the experts of a layer that rows chose. It puts those first
 // that the turn is for, n of them, and has them in memory.
 func (s *expertStore) begin(layer int, chosen []int32) (n int) {
@@ -152,13 +138,8 @@ func (s *expertStore) begin(layer int, chosen []int32) (n int) {
 
 // expect says that an expert will be read.
 func (s *expertStore) expect(id int32) {
-	name, e := layerNames(int(id)/s.experts), int(id)%s.experts
-	for _, part := range s.loader.expertParts() {
-		if own := s.loader.ownTensor(name, part.name, e); own != "" {
-			s.loader.file.Tensor(own).Expect(0, part.rows)
-		} else {
-			s.loader.file.Tensor(name(part.name+".weight")).Expect(e*part.rows, (e+1)*part.rows)
-		}
+	for _, part := range s.loader.expertParts(layerNames(int(id)/s.experts), int(id)%s.experts) {
+		s.loader.file.Tensor(part.tensor).Expect(part.lo, part.lo+part.rows)
 	}
 }
 
@@ -181,18 +162,4 @@ func (s *expertStore) load(id int32) error {
 func (s *expertStore) at(layer int, e int32) *expert {
 	slot, _ := s.set.Slot(int32(layer*s.experts) + e)
 	return &s.packed[slot]
-}
-
-// HoldsExperts tells by a tensor's name whether it holds matrices of experts.
-func HoldsExperts(tensor string) bool { return expertName.MatchString(tensor) }
-
-var expertName = regexp.MustCompile(`^blk\.\d+\.ffn_(gate|up|down)(_exps|\.\d+)\.weight$`)
-
-// expertTensor is the tensor that holds a matrix of expert e, alone or with those of the
-// other experts.
-func (l *loader) expertTensor(name func(string) string, stack string, e, rows, cols int) *gguf.Tensor {
-	if own := l.ownTensor(name, stack, e); own != "" {
-		return l.Tensor(own, cols, rows)
-	}
-	return l.Tensor(name(stack+".weight"), cols, rows, l.cfg.Experts)
 }

@@ -142,3 +142,66 @@ func TestAFileOfGPTOSSThatLacksAPartIsRefusedByName(t *testing.T) {
 		}
 	}
 }
+
+// llama.cpp's converter writes gate and up as one tensor if it is asked to.
+func TestGateAndUpOfExpertsMayBeOneTensor(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for _, name := range []string{"qwen35moe", "gpt-oss"} {
+		path := "testdata/transformers/" + name + ".gguf"
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []gguf.Tensor
+		for _, x := range f.Tensors {
+			if strings.Contains(x.Name, "ffn_up_exps") {
+				continue
+			}
+			if strings.Contains(x.Name, "ffn_gate_exps") {
+				up := f.Tensor(strings.Replace(x.Name, "gate", "up", 1))
+				x.Name, x.Dims = strings.Replace(x.Name, "gate", "gate_up", 1), slices.Clone(x.Dims)
+				x.Dims[len(x.Dims)-2] *= 2
+				gate, each := x.Data, len(x.Data)/x.Dims[len(x.Dims)-1]
+				x.Data = nil
+				for at := 0; at < len(gate); at += each {
+					x.Data = slices.Concat(x.Data, gate[at:at+each], up.Data[at:at+each])
+				}
+			}
+			list = append(list, x)
+		}
+		var out strings.Builder
+		if err := gguf.Write(&out, f.Metadata, list); err != nil {
+			t.Fatal(err)
+		}
+		fused, err := gguf.Parse([]byte(out.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := transformersTokens()
+		want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(len(tokens), tokens...)
+		for _, memory := range []int64{0, 12 << 10} {
+			m, err := loadModel(fused, LoadOptions{Pool: p, ExpertMemory: memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.close()
+			compareBits(t, name, newRunner(t, m, kv.F16).feed(len(tokens), tokens...), want)
+		}
+	}
+}
+
+func TestTensorsOfExpertsAreKnownByTheirNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"blk.0.ffn_gate_exps.weight": true, "blk.11.ffn_down_exps.weight": true, "blk.0.ffn_gate_up_exps.weight": true, "blk.0.ffn_up.7.weight": true,
+		"blk.0.ffn_up.weight": false, "blk.0.ffn_gate_inp.weight": false, "blk.0.ffn_up_shexp.weight": false, "blk.0.ffn_up_exps.bias": false, "output.weight": false,
+	} {
+		if HoldsExperts(name) != want {
+			t.Errorf("%s holds experts: %t", name, !want)
+		}
+	}
+}
