@@ -33,6 +33,8 @@ type variant struct {
 	positions      bool // of an encoder: positions have embeddings of their own
 	alibi          bool // of an encoder: positions lower the scores of far keys
 	downBias       bool // ffn_down has one
+	sinks          bool // attention has a score a head that no key has
+	smoothRamp     bool // YaRN's ramp begins and ends between pairs of elements
 	mlp            bool // of an encoder: the feed-forward has no gate, but biases
 	wideNorm       bool // queries and keys: RMSNorm of all heads together ahead of the rotation
 	mayFuse        bool // q, k and v may be stored as one matrix, and their biases as one
@@ -59,6 +61,11 @@ var architectures = map[string]variant{
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
 	"qwen35": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, delta: true, outputGate: true, lateNorm: true},
+	// The same with mixtures and an expert that all rows take, behind a gate.
+	"qwen35moe": {
+		glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, delta: true, outputGate: true, lateNorm: true,
+		mixture: &mixtureVariant{shared: sharedGated},
+	},
 	// Qwen Team 2024, "Qwen1.5-MoE": an expert that all rows take, behind a gate.
 	"qwen2moe": {glu: vector.SwiGLU, rope: ropeHalves, mixture: &mixtureVariant{unnormed: true, shared: sharedGated, perChosen: true}},
 	// Qwen Team 2025, "Qwen3 Technical Report", §2.
@@ -67,11 +74,16 @@ var architectures = map[string]variant{
 	"olmoe": {glu: vector.SwiGLU, rope: ropeHalves, wideNorm: true, mixture: &mixtureVariant{unnormed: true}},
 	// Granite Team 2024, "Granite 3.0 Language Models": every part has a multiplier.
 	"granitemoe": {glu: vector.SwiGLU, multipliers: true, mixture: &mixtureVariant{shared: sharedIfSaid}},
+	// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", §2.
+	"gpt-oss": {
+		glu: vector.ClampedGLU, rope: ropeHalves, lateNorm: true, globalInterval: 2, sinks: true, smoothRamp: true,
+		mixture: &mixtureVariant{biases: true},
+	},
 	// Abdin et al. 2024, "Phi-3", §2.
 	"phi3": {glu: vector.SwiGLU, rope: ropeHalves, fused: true},
-	// Phi-3.5-MoE as llama.cpp runs it: RMSNorm with a bias in place of LayerNorm, and
-	// plain softmax in place of sparsemixer.
-	"phimoe": {glu: vector.SwiGLU, rope: ropeHalves, mayFuse: true, normBias: true, mixture: &mixtureVariant{}},
+	// Abdin et al. 2024, "Phi-3", §5: Phi-3.5-MoE, as llama.cpp runs it or as its authors
+	// do, see authorsKey.
+	"phimoe": {glu: vector.SwiGLU, rope: ropeHalves, mayFuse: true, normBias: true, mixture: &mixtureVariant{mixes: true}},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
 		glu: vector.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, globalInterval: 2,

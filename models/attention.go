@@ -54,6 +54,9 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	if v.noRopeInterval > 0 && (i+1)%v.noRopeInterval == 0 {
 		order = ropeNone
 	}
+	if v.sinks {
+		mask.Sinks = l.Vector(name("attn_sinks.weight"), c.Heads)
+	}
 	a.mask = mask
 	wq, wk, wv, out := name("attn_q.weight"), name("attn_k.weight"), name("attn_v.weight"), name("attn_output.weight")
 	a.last = l.rotation(q, out)

@@ -62,7 +62,8 @@ func newDevice(opt *LoadOptions) *device {
 // attend has the backend compute the attention of a shard's rows into s.a.
 func (d *device) attend(s *rowShard, a *selfAttention) bool {
 	c := s.cfg
-	if d.attends == nil || d.backend.Err() != nil || c.Whole { // it knows causal attention alone
+	// It knows causal attention alone, without sinks.
+	if d.attends == nil || d.backend.Err() != nil || c.Whole || a.mask.Sinks != nil {
 		return false
 	}
 	d.request = Attention{

@@ -62,9 +62,16 @@ func conversations(t *testing.T, path string, kind kv.Type, n int) []*conversati
 // alone says whether workers take shards of the rows.
 func together(t *testing.T, path string, kind kv.Type, convs []*conversation, alone bool) {
 	t.Helper()
+	togetherWith(t, path, kind, convs, alone, LoadOptions{})
+}
+
+// togetherWith is together for a model that is loaded with opt.
+func togetherWith(t *testing.T, path string, kind kv.Type, convs []*conversation, alone bool, opt LoadOptions) {
+	t.Helper()
 	pool := pool.New(3)
 	defer pool.Close()
-	m := openModel(t, path, LoadOptions{Pool: pool})
+	opt.Pool = pool
+	m := openModel(t, path, opt)
 	m.(*decoder).exec.alone = alone && m.Config().Experts == 0
 	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400, States: 100})
 	if err != nil {

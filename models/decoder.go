@@ -32,8 +32,9 @@ type decoder struct {
 	head   head
 	factor float32 // of what attention and feed-forward add
 	exec   *executor
-	file   *gguf.File // that embed is in
-	memory *cpu.Arena // of the matrices
+	store  *expertStore // nil: all experts, if there are any, are in memory
+	file   *gguf.File   // that embed is in
+	memory *cpu.Arena   // of the matrices
 
 	warnings []string // of what is odd in the file
 }
@@ -46,7 +47,7 @@ type layer struct {
 	ffn     rowFunction
 }
 
-// rowNorm is a norm of the residual stream: RMSNorm, or in encoders LayerNorm (Ba et al.
+// rowNorm is a norm of the residual stream: RMSNorm, or LayerNorm (Ba et al.
 // 2016). The zero value changes nothing.
 type rowNorm struct {
 	weight  []float32 // [Hidden]
@@ -101,6 +102,7 @@ func newDecoder(l *loader) *decoder {
 	l.hadamard = l.readHadamard()
 	m := &decoder{ropes: l.ropes(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
 	mask, recurrent := l.attentionMask(), l.recurrentShape()
+	m.store = l.expertStore()
 	width, attending := 0, 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := layer{}
@@ -114,7 +116,7 @@ func newDecoder(l *loader) *decoder {
 			attending++
 		}
 		if l.cfg.Experts > 0 {
-			y.ffn = l.mixture(i, experts)
+			y.ffn = l.mixture(i, experts, m.store)
 		} else {
 			y.ffn = l.feedForward(i)
 		}
@@ -152,6 +154,9 @@ func (m *decoder) Config() Config { return m.cfg }
 func (m *decoder) Forward(b *Batch, cache *kv.Cache) error {
 	if err := m.exec.forward(m, b, cache); err != nil {
 		return err
+	}
+	if m.store != nil && m.store.err != nil {
+		return m.store.err
 	}
 	return m.file.Unchanged()
 }

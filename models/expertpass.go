@@ -32,8 +32,9 @@ type expertPass struct {
 	places  []int32   // [rows][chosen] where the row stands among those grouped by expert
 	first   []int32   // [experts+1] each expert's first place
 	rowAt   []int32   // [places] the row that stands there
-	groups  []int32   // experts that rows chose, the one of most rows first
-	large   int       // of groups: the whole pool multiplies each
+	groups  []int32   // experts that rows chose
+	turn    []int32   // of groups, those being multiplied, the one of most rows first
+	large   int       // of turn: the whole pool multiplies each
 
 	gateUp, gate, out []float32    // [places] × [2·width], [width], [Hidden]
 	group             kernels.Acts // of a large group
@@ -91,13 +92,42 @@ func (m *mixture) run(s *rowShard) {
 	for _, kind := range m.kinds {
 		s.acts.Quantise(x.pool, kind)
 	}
-	for _, e := range x.groups[:x.large] {
+	for rest := x.groups; len(rest) > 0; {
+		n := x.begin(rest)
+		if n == 0 { // the step has failed
+			clear(x.out)
+			break
+		}
+		x.multiplyTurn(rest[:n])
+		rest = rest[n:]
+	}
+	x.rows(combineRows)
+	x.m, x.s, x.turn = nil, nil, nil
+}
+
+// begin has the first n of the experts in memory: more take further turns.
+func (x *expertPass) begin(experts []int32) (n int) {
+	m := x.m
+	if m.store == nil {
+		return len(experts)
+	}
+	n = m.store.begin(m.layer, experts)
+	for _, e := range experts[:n] {
+		for _, kind := range m.store.at(m.layer, e).gateUp.Kinds {
+			x.s.acts.Quantise(x.pool, kind)
+		}
+	}
+	return n
+}
+
+// multiplyTurn multiplies the rows of experts that are in memory.
+func (x *expertPass) multiplyTurn(experts []int32) {
+	x.divide(experts)
+	for _, e := range x.turn[:x.large] {
 		x.multiply(e, &x.group, &x.part)
 	}
 	x.what = multiplyOne
-	x.pool.Run(x, len(x.groups)-x.large)
-	x.rows(combineRows)
-	x.m, x.s = nil, nil
+	x.pool.Run(x, len(x.turn)-x.large)
 }
 
 // reserve makes room for the rows.
@@ -134,12 +164,6 @@ func (x *expertPass) groupRows() {
 		}
 		x.first[e+1] += x.first[e]
 	}
-	slices.SortFunc(x.groups, func(a, b int32) int {
-		if d := cmp.Compare(x.size(b), x.size(a)); d != 0 {
-			return d
-		}
-		return cmp.Compare(a, b)
-	})
 	for i, e := range x.experts { // first is where the next row of each stands
 		at := x.first[e]
 		x.first[e]++
@@ -147,13 +171,28 @@ func (x *expertPass) groupRows() {
 	}
 	copy(x.first[1:], x.first[:len(x.first)-1])
 	x.first[0] = 0
+}
+
+// divide says which groups of a turn the whole pool multiplies: what is left is for a
+// worker each.
+func (x *expertPass) divide(experts []int32) {
+	slices.SortFunc(experts, func(a, b int32) int {
+		if d := cmp.Compare(x.size(b), x.size(a)); d != 0 {
+			return d
+		}
+		return cmp.Compare(a, b)
+	})
+	places := 0
+	for _, e := range experts {
+		places += x.size(e)
+	}
 	threads := x.pool.Threads()
-	x.large = 0
-	for x.large < len(x.groups) && (!x.local || x.size(x.groups[x.large])*smallShare*threads > len(x.experts)) {
+	x.turn, x.large = experts, 0
+	for x.large < len(experts) && (!x.local || x.size(experts[x.large])*smallShare*threads > places) {
 		x.large++
 	}
-	if len(x.groups)-x.large < threads {
-		x.large = len(x.groups) // too few to share
+	if len(experts)-x.large < threads {
+		x.large = len(experts) // too few to share
 	}
 }
 
@@ -164,7 +203,7 @@ func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
 func (x *expertPass) Do(worker, part int) {
 	if x.what == multiplyOne {
 		w := &x.own[worker]
-		x.multiply(x.groups[x.large+part], &w.acts, &w.part)
+		x.multiply(x.turn[x.large+part], &w.acts, &w.part)
 		return
 	}
 	for i := part * expertRows; i < min(x.s.rows, (part+1)*expertRows); i++ {
@@ -180,13 +219,29 @@ func (x *expertPass) Do(worker, part int) {
 func (x *expertPass) route(i int) {
 	r := &x.m.routing
 	lo, hi := i*r.chosen, (i+1)*r.chosen
-	r.route(x.experts[lo:hi], x.weights[lo:hi], rowOf(x.logits, i, r.experts))
+	logits := rowOf(x.logits, i, r.experts)
+	if x.m.bias != nil {
+		vector.AddInto(logits, x.m.bias)
+	}
+	r.route(x.experts[lo:hi], x.weights[lo:hi], logits)
+}
+
+// expert is one of those in memory.
+func (m *mixture) expert(e int32) *expert {
+	if m.store != nil {
+		return m.store.at(m.layer, e)
+	}
+	return &m.experts[e]
 }
 
 // multiply sets out of the places of expert e.
 func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
 	m, lo, n := x.m, int(x.first[e]), x.size(e)
-	w, hidden := &m.experts[e], x.s.cfg.Hidden
+	w, hidden := m.expert(e), x.s.cfg.Hidden
+	var gateUpBias, downBias []float32
+	if m.downBias != nil {
+		gateUpBias, downBias = rowOf(m.gateUpBias, int(e), 2*m.width), rowOf(m.downBias, int(e), hidden)
+	}
 	a.Gather(&x.s.acts.Rows, x.rowAt[lo:lo+n])
 	if !x.local {
 		a.MakeRows(x.pool) // a device quantises by itself
@@ -197,14 +252,22 @@ func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
 		start := x.pool.Meter().Start()
 		for i := range n {
 			both := rowOf(gateUp, i, 2*m.width)
+			if gateUpBias != nil {
+				vector.AddInto(both, gateUpBias)
+			}
 			m.glu(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
 		}
 		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
 	} else {
+		x.s.ops.addBias(gateUp, n, gateUpBias)
 		x.s.ops.gate(m.glu, gate, gateUp, n, m.width)
 	}
 	a.Set(gate, n, m.width)
-	w.down.Mul(rowsOf(x.out, lo, lo+n, hidden), a, part)
+	out := rowsOf(x.out, lo, lo+n, hidden)
+	w.down.Mul(out, a, part)
+	for i := 0; i < n && downBias != nil; i++ {
+		vector.AddInto(rowOf(out, i, hidden), downBias)
+	}
 }
 
 // multiplyShared sets y to the output of the expert that all rows take, if there is one.

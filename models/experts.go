@@ -1,12 +1,10 @@
 package models
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -22,14 +20,20 @@ import (
 // Experts are products of their own: one that no row of a step chose is not read.
 type mixture struct {
 	routing
-	router      kernels.Linear // [experts][Hidden], in float32
-	experts     []expert
-	width       int // of what gate and up make
-	glu         gatedUnit
-	shared      expert       // of all rows
-	sharedWidth int          // 0: there is none
-	sharedGate  []float32    // [Hidden] g; nil: one in place of the sigmoid
-	kinds       []meter.Kind // of the products of the experts that read h
+	router  kernels.Linear // [experts][Hidden], in float32
+	bias    []float32      // [experts] of what it makes; nil: none
+	experts []expert
+	store   *expertStore // has the experts of all layers, if they are not in experts
+	layer   int
+	width   int // of what gate and up make
+	// Biases of what the experts' matrices make, [experts] × [2·width] and [Hidden]; nil:
+	// none.
+	gateUpBias, downBias []float32
+	glu                  gatedUnit
+	shared               expert       // of all rows
+	sharedWidth          int          // 0: there is none
+	sharedGate           []float32    // [Hidden] g; nil: one in place of the sigmoid
+	kinds                []meter.Kind // of the products of the experts that read h
 
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }
@@ -42,6 +46,8 @@ type mixtureVariant struct {
 	optional bool // models without experts are of this architecture too
 	unnormed bool // weights are the probabilities among all experts, not among the chosen
 	shared   sharedKind
+	biases   bool // of the router and of the experts' matrices
+	mixes    bool // authorsKey may ask for sparsemixer
 	// perChosen: without expert_feed_forward_length, feed_forward_length is that of
 	// all experts that a row takes, not of one.
 	perChosen bool
@@ -106,6 +112,11 @@ func (l *loader) mixtureShape() (r routing) {
 	if n := l.count("expert_gating_func", 0, 3, 0); n > 0 {
 		r.gating = gating(n)
 	}
+	if v.mixes && l.asAuthors() {
+		if r.gating = sparsemixerGating; r.chosen != 2 {
+			l.Fail("%s is %d: sparsemixer chooses 2", l.key("expert_used_count"), r.chosen)
+		}
+	}
 	if norm, ok := l.file.Metadata[l.key("expert_weights_norm")]; ok {
 		if r.normed, ok = norm.(bool); !ok {
 			l.Fail("%s is %v, want true or false", l.key("expert_weights_norm"), norm)
@@ -115,6 +126,24 @@ func (l *loader) mixtureShape() (r routing) {
 		r.scale = l.multiplier("expert_weights_scale")
 	}
 	return r
+}
+
+// authorsKey has a file of phimoe computed as its authors do: with sparsemixer, and
+// LayerNorm in place of RMSNorm with a bias. Files are made for llama.cpp, which does
+// neither.
+const authorsKey = "lutra.phimoe.authors"
+
+// asAuthors tells whether the file asks for that.
+func (l *loader) asAuthors() bool {
+	value, ok := l.file.Metadata[authorsKey]
+	if !ok {
+		return false
+	}
+	asked, ok := value.(bool)
+	if !ok {
+		l.Fail("%s is %v, want true or false", authorsKey, value)
+	}
+	return asked
 }
 
 // checkMixture fails on hyper-parameters that change what a model computes and are not
@@ -136,14 +165,17 @@ func (l *loader) checkMixture() {
 	}
 }
 
-// mixture loads that of layer i.
-func (l *loader) mixture(i int, r routing) *mixture {
+// mixture loads that of layer i, whose experts are in a store if there is one.
+func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 	c, name := &l.cfg, layerNames(i)
-	m := &mixture{routing: r, glu: l.variant.glu, width: l.expertFFN, sharedWidth: l.sharedFFN}
+	m := &mixture{routing: r, glu: l.variant.glu, store: store, layer: i, width: l.expertFFN, sharedWidth: l.sharedFFN}
 	m.router = l.Wide(name("ffn_gate_inp.weight"), r.experts, c.Hidden)
-	for e := 0; e < r.experts && l.Err() == nil; e++ {
-		gate, up := l.expert(name, "ffn_gate_exps", e, l.expertFFN, c.Hidden), l.expert(name, "ffn_up_exps", e, l.expertFFN, c.Hidden)
-		x := expert{gateUp: l.Stack(gate, up), down: l.Stack(l.expert(name, "ffn_down_exps", e, c.Hidden, l.expertFFN))}
+	if l.variant.mixture.biases {
+		m.bias = l.Vector(name("ffn_gate_inp.bias"), r.experts)
+		l.expertBiases(m, name)
+	}
+	for e := 0; e < r.experts && store == nil && l.Err() == nil; e++ {
+		x := l.packExpert(name, e)
 		for _, kind := range x.gateUp.Kinds {
 			if !slices.Contains(m.kinds, kind) {
 				m.kinds = append(m.kinds, kind)
@@ -162,14 +194,4 @@ func (l *loader) mixture(i int, r routing) *mixture {
 		m.routed = func(experts []int32, weights []float32) { see(i, experts, weights) }
 	}
 	return m
-}
-
-// expert is the matrix of expert e, which one tensor holds for all of them. Older
-// files have a tensor an expert: ffn_gate.0 in place of ffn_gate_exps.
-func (l *loader) expert(name func(string) string, stack string, e, rows, cols int) *matrix.Matrix {
-	all, own := name(stack+".weight"), name(fmt.Sprintf("%s.%d.weight", strings.TrimSuffix(stack, "_exps"), e))
-	if l.file.Tensor(all) == nil && l.file.Tensor(own) != nil {
-		return l.Packed(own, rows, cols)
-	}
-	return l.Slice(all, l.cfg.Experts, e, rows, cols)
 }

@@ -38,7 +38,7 @@ func synthetized(t *testing.T, shape synthetic.Shape, blocks gguf.Type) (path st
 }
 
 func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.Q8_0, gguf.F16} {
+	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.MXFP4, gguf.Q8_0, gguf.F16} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 12), false)
@@ -47,7 +47,7 @@ func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestExpertsAreOfEveryStorageType(t *testing.T) {
-	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
+	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.MXFP4, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			shape := manyExperts
 			shape.Experts.Used = shape.Experts.Count // routing cannot differ
@@ -252,6 +252,10 @@ func TestTheBestExpertsAreChosenTheFirstOfEquals(t *testing.T) {
 		{routing{3, 1, sigmoidGating, false, 1}, []float32{-1, 0, -2}, []int32{1}, []float32{0.5}},
 		{routing{3, 2, chosenSoftmaxGating, false, 1}, []float32{-1000, 0, 0}, []int32{1, 2}, []float32{0.5, 0.5}},
 		{routing{3, 2, softmaxGating, true, 1}, []float32{1e30, -1e30, 1e30}, []int32{0, 2}, []float32{0.5, 0.5}},
+		{routing{3, 2, sparsemixerGating, true, 1}, []float32{0.5, 1, 0.99}, []int32{1, 2}, []float32{0.5025, 1}}, // 2 % apart count
+		{routing{3, 2, sparsemixerGating, true, 2}, []float32{-1, -1.01, -1.03}, []int32{0, 1}, []float32{1.005, 1.0099996}},
+		{routing{3, 2, sparsemixerGating, true, 1}, []float32{0, 0, 0}, []int32{0, 1}, []float32{1. / 3, 0.5}},
+		{routing{4, 2, sparsemixerGating, true, 1}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}},
 		{routing{4, 2, softmaxGating, true, 1}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}}, // but they are two
 	} {
 		experts, weights := make([]int32, c.r.chosen), make([]float32, c.r.chosen)

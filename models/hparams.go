@@ -15,7 +15,7 @@ func (l *loader) shape() {
 	c.Layers = l.count("block_count", 1, maxLayers, required)
 	c.Layers = l.withoutPredictors(c.Layers)
 	c.Hidden = l.count("embedding_length", 1, maxDim, required)
-	c.FFN = l.count("feed_forward_length", 1, maxDim, required)
+	c.FFN = l.feedForwardLength()
 	c.Heads = l.count("attention.head_count", 1, maxDim, required)
 	c.KVHeads = l.count("attention.head_count_kv", 1, maxDim, c.Heads)
 	c.Context = l.count("context_length", 1, 1<<30, required)
@@ -65,6 +65,17 @@ func (l *loader) shape() {
 	c.Outputs = c.Vocab
 }
 
+// feedForwardLength is the width of a feed-forward. Where all layers are mixtures,
+// files may give that of an expert alone.
+func (l *loader) feedForwardLength() int {
+	if m := l.variant.mixture; m != nil && !m.optional {
+		if _, ok := l.file.Metadata[l.key("feed_forward_length")]; !ok {
+			return l.count("expert_feed_forward_length", 1, maxDim, required)
+		}
+	}
+	return l.count("feed_forward_length", 1, maxDim, required)
+}
+
 // withoutPredictors is how many of n layers the graph has: the last ones of a file
 // may predict tokens further ahead, and are not read.
 func (l *loader) withoutPredictors(n int) int {
@@ -102,7 +113,7 @@ func (l *loader) ropes() []rope {
 	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.count("context_length", 1, 1<<30, required))
 	p.betaFast = l.number("rope.scaling.yarn_beta_fast", 32)
 	p.betaSlow = l.number("rope.scaling.yarn_beta_slow", 1)
-	p.ext = l.number("rope.scaling.yarn_ext_factor", 1)
+	p.ext, p.smooth = l.number("rope.scaling.yarn_ext_factor", 1), l.variant.smoothRamp
 	if p.dims%2 != 0 {
 		l.Fail("%s is %d, want an even number", l.key("rope.dimension_count"), p.dims)
 	}
@@ -227,6 +238,9 @@ func (l *loader) rowNorm(name string) (n rowNorm) {
 	n.weight = l.Vector(name+".weight", l.cfg.Hidden)
 	if l.variant.normBias {
 		n.bias = l.OptionalVector(name+".bias", l.cfg.Hidden)
+		if l.asAuthors() {
+			n.bias, n.centred = l.Vector(name+".bias", l.cfg.Hidden), true
+		}
 	}
 	return n
 }

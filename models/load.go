@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 
@@ -26,6 +27,15 @@ type LoadOptions struct {
 	Packing string          // run-time packing of ternary matrices: one of weights.Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
+
+	// ExpertMemory is how many bytes the experts of mixtures may take. If they need more,
+	// they stay in the file, each is packed when it is first wanted, and the least used
+	// ones give way: answers are the same, bit for bit. 0: what the other weights leave of
+	// WeightMemory, or if that is 0 too, all are in memory.
+	ExpertMemory, WeightMemory int64
+
+	// Metadata replaces, key by key, what the file says of itself.
+	Metadata gguf.Metadata
 
 	// Progress, if any, is told how many bytes of the tensors have been read, of
 	// how many, now and then while the file loads, by the loading goroutine.
@@ -79,6 +89,10 @@ func Load(path string, opt LoadOptions) (*Bundle, error) {
 // belong to the bundle: rows of the embedding are read from the one, the other has
 // the matrices.
 func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
+	if len(opt.Metadata) > 0 {
+		f.Metadata = maps.Clone(f.Metadata)
+		maps.Copy(f.Metadata, opt.Metadata)
+	}
 	m, err := loadModel(f, opt)
 	if err != nil {
 		return nil, err

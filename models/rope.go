@@ -47,6 +47,7 @@ type ropeParams struct {
 	original int     // rope.scaling.original_context_length
 	// YaRN's ramp between scaled and unscaled pairs, in rotations over the original context.
 	betaFast, betaSlow, ext float64
+	smooth                  bool      // the ramp's ends are not rounded to pairs
 	factors                 []float32 // [dims/2] rope_freqs.weight: each pair's frequency is divided by it; nil: none
 }
 
@@ -80,8 +81,11 @@ func (p *ropeParams) unscaled(i int) float64 {
 	pairWith := func(rotations float64) float64 {
 		return float64(p.dims) * math.Log(float64(p.original)/(rotations*2*math.Pi)) / (2 * math.Log(p.base))
 	}
-	lo := max(0, math.Floor(pairWith(p.betaFast)))
-	hi := min(float64(p.dims-1), math.Ceil(pairWith(p.betaSlow)))
+	lo, hi := pairWith(p.betaFast), pairWith(p.betaSlow)
+	if !p.smooth {
+		lo, hi = math.Floor(lo), math.Ceil(hi)
+	}
+	lo, hi = max(0, lo), min(float64(p.dims-1), hi)
 	ramp := (float64(i) - lo) / max(0.001, hi-lo)
 	return 1 - min(1, max(0, ramp))
 }

@@ -1,6 +1,9 @@
 package models
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // routing is how a router's numbers become experts and their weights.
 type routing struct {
@@ -17,6 +20,9 @@ const (
 	softmaxGating       gating = 1 // over all experts
 	sigmoidGating       gating = 2 // of each expert
 	chosenSoftmaxGating gating = 3 // softmax over the chosen experts
+	// sparsemixerGating has no number in files (Liu et al. 2023, "Sparse
+	// Backpropagation for MoE Training", as Phi-3.5-MoE infers with it).
+	sparsemixerGating gating = 255
 )
 
 // route sets the experts of a row, the best first, and their weights, from the
@@ -36,6 +42,10 @@ func (r *routing) route(experts []int32, weights, logits []float32) {
 			experts[i] = experts[i-1]
 		}
 		experts[i] = int32(e)
+	}
+	if r.gating == sparsemixerGating {
+		r.sparsemix(experts, weights, logits, finite)
+		return
 	}
 	sum := float64(0)
 	for i, e := range experts {
@@ -62,5 +72,26 @@ func (r *routing) route(experts []int32, weights, logits []float32) {
 	}
 	for i, w := range weights {
 		weights[i] = float32(float64(w)/sum) * r.scale
+	}
+}
+
+// sparsemixerJitter is router_jitter_noise of Phi's models.
+const sparsemixerJitter = 0.01
+
+// sparsemix sets the weight of each expert to its softmax among those that are nearly
+// as good, relative to the magnitudes, and were not chosen before it.
+func (r *routing) sparsemix(experts []int32, weights, logits []float32, finite bool) {
+	for i, best := range experts {
+		top, sum := float64(logits[best]), 0.0
+		for e, x := range logits {
+			x := float64(x)
+			behind := (top - x) / max(math.Abs(x), top) // of zeros not a number, which is no reason either
+			if !slices.Contains(experts[:i], int32(e)) && !(behind > 2*sparsemixerJitter) {
+				sum += math.Exp(x - top)
+			}
+		}
+		if weights[i] = float32(1/sum) * r.scale; !finite {
+			weights[i] = float32(math.NaN())
+		}
 	}
 }

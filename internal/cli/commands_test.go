@@ -87,6 +87,9 @@ func TestInfoDescribesAModel(t *testing.T) {
 	if text := mustLutra(t, "info", "../../models/testdata/golden/llama-tq2_0/model.gguf"); !strings.Contains(text, "37 (TQ2_0)") {
 		t.Errorf("info = %s, which does not name the file type", text)
 	}
+	if text := mustLutra(t, "info", "../../models/testdata/transformers/gpt-oss.gguf"); !strings.Contains(text, "12.8 KiB are experts") {
+		t.Errorf("info = %s, which does not say what experts take", text)
+	}
 	if strings.ContainsRune(output.Printable("a\x1b[31mb"), '\x1b') {
 		t.Error("a control character of a file reaches the terminal")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -25,6 +26,7 @@ type fileInfo struct {
 	FileType string         `json:"file_type,omitempty"` // what general.file_type stands for
 	Weights  int64          `json:"weights"`
 	Bytes    int64          `json:"tensor_bytes"`
+	Experts  int64          `json:"expert_bytes,omitempty"` // of them those of mixtures' experts, which may stay in the file
 	Metadata map[string]any `json:"metadata"`
 	Tensors  []tensorInfo   `json:"tensors"`
 }
@@ -96,6 +98,9 @@ func describe(name string, f *gguf.File) fileInfo {
 		t := &f.Tensors[i]
 		info.Weights += int64(t.Len())
 		info.Bytes += int64(t.Bytes())
+		if models.HoldsExperts(t.Name) {
+			info.Experts += int64(t.Bytes())
+		}
 		info.Tensors = append(info.Tensors, tensorInfo{t.Name, t.Type.String(), t.Dims, t.Bytes()})
 	}
 	return info
@@ -129,6 +134,9 @@ func (f fileInfo) print(w io.Writer, tensors bool) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	if f.Experts > 0 {
+		fmt.Fprintf(w, "%s are experts: what experts.memory does not hold is read when it is wanted\n\n", output.Bytes(f.Experts))
+	}
 	if !tensors {
 		return output.Table(w, f.byType())
 	}

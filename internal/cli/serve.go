@@ -38,6 +38,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
 	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or another name that --model takes")
 	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
+	f.String("expert-mem", "auto", "memory for the experts of each mixture, such as 12GiB; those that do not fit are read from the file when they are wanted")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
 
@@ -132,6 +133,7 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 		defer r.Close()
 		srv.Register(kernelCollector{r.Pool.Meter()})
 		srv.Register(deviceCollector{r.All()})
+		srv.Register(expertCollector{r.All()})
 		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}

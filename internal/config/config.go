@@ -15,6 +15,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/memory"
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
@@ -32,6 +33,7 @@ type Config struct {
 	Models      []Model        `yaml:"models"`
 	Verifiers   []Verifier     `yaml:"verifiers"`
 	KV          KV             `yaml:"kv"`
+	Experts     Experts        `yaml:"experts"`
 	Engine      Engine         `yaml:"engine"`
 	Search      scaling.Limits `yaml:"search"`
 	Server      server.Options `yaml:"server"`
@@ -57,6 +59,11 @@ type KV struct {
 	Prefix bool   `yaml:"prefix"` // reuse cached blocks of equal prefixes
 }
 
+// Experts bounds what the experts of each mixture take.
+type Experts struct {
+	Memory string `yaml:"memory"` // bytes with a unit ("12GiB"); "auto": most of the memory that is free when the model loads
+}
+
 // Log says what is logged to standard error.
 type Log struct {
 	Level  string `yaml:"level"`  // trace, debug, info, warn, error
@@ -77,6 +84,7 @@ func Default() Config {
 		Models:    DefaultModels(),
 		Verifiers: defaultVerifiers(),
 		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
+		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Search:    scaling.DefaultLimits(),
 		Server:    server.DefaultOptions(),
@@ -138,6 +146,11 @@ func (c *Config) Validate() error {
 	oneOf("kv.type", c.KV.Type, kvTypes...)
 	if err := c.checkMemory(memory.Physical()); err != nil {
 		fault("kv.memory: %w", err)
+	}
+	if n, err := c.Experts.Bytes(); err != nil {
+		fault("experts.memory: %w", err)
+	} else if most := memory.Physical(); most > 0 && n > most {
+		fault("experts.memory: %s is more than this machine's memory of %s", output.Bytes(n), output.Bytes(most))
 	}
 	if c.KV.Block < 1 || c.KV.Block > 1024 {
 		fault("kv.block: %d is outside 1..1024", c.KV.Block)

@@ -87,6 +87,7 @@ func TestNumbersOutOfRangeAreRefused(t *testing.T) {
 	for key, values := range map[string][]string{
 		"threads":                    {"1000000", "-2"},
 		"kv.memory":                  {"900TiB", "1KiB"},
+		"experts.memory":             {"900TiB", "1KiB", "most"},
 		"kv.block":                   {"0", "1025"},
 		"engine.queue":               {"0", "65537"},
 		"engine.sequences":           {"0", "65537"},

@@ -190,6 +190,12 @@ func plain(v reflect.Value) any {
 			list[i] = plain(v.Index(i))
 		}
 		return list
+	case v.Kind() == reflect.Map: // one without entries is like none
+		m := map[string]any{}
+		for key, value := range v.Seq2() {
+			m[key.String()] = plain(value)
+		}
+		return m
 	}
 	return v.Interface()
 }

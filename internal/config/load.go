@@ -136,6 +136,7 @@ var configKeys = map[string]string{
 	"backend":     "backend",
 	"draft-model": "engine.draft_model",
 	"threads":     "threads",
+	"expert-mem":  "experts.memory",
 	"kv-type":     "kv.type",
 	"kv-mem":      "kv.memory",
 	"log":         "log.level",

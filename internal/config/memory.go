@@ -9,16 +9,22 @@ import (
 )
 
 // Bytes is the configured KV budget of one model, 0 for "auto".
-func (c KV) Bytes() (int64, error) {
-	if c.Memory == "auto" || c.Memory == "" {
+func (c KV) Bytes() (int64, error) { return size(c.Memory) }
+
+// Bytes is the configured memory for the experts of a mixture, 0 for "auto".
+func (c Experts) Bytes() (int64, error) { return size(c.Memory) }
+
+// size reads a size in bytes, 0 for "auto".
+func size(text string) (int64, error) {
+	if text == "auto" || text == "" {
 		return 0, nil
 	}
-	n, err := humanize.ParseBytes(c.Memory)
+	n, err := humanize.ParseBytes(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a size such as 512MiB or 2GiB", c.Memory)
+		return 0, fmt.Errorf("%q is not a size such as 512MiB or 2GiB", text)
 	}
 	if n < 1<<20 || n > 1<<50 {
-		return 0, fmt.Errorf("%q is outside 1MiB..1PiB", c.Memory)
+		return 0, fmt.Errorf("%q is outside 1MiB..1PiB", text)
 	}
 	return int64(n), nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -24,6 +25,25 @@ type Model struct {
 	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
 	Backend  string   `yaml:"backend"`  // as Config.Backend, for this model; empty: that
 	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
+	// Metadata replaces what the file says of itself: true or false, a number, or text.
+	Metadata map[string]string `yaml:"metadata"`
+}
+
+// Overrides is Metadata as a file has it.
+func (m Model) Overrides() gguf.Metadata {
+	md := gguf.Metadata{}
+	for key, text := range m.Metadata {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			md[key] = n
+		} else if x, err := strconv.ParseFloat(text, 64); err == nil {
+			md[key] = x
+		} else if text == "true" || text == "false" {
+			md[key] = text == "true"
+		} else {
+			md[key] = text
+		}
+	}
+	return md
 }
 
 // noDraft is the value of a model's draft if none drafts for it.

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 func TestADraftModelIsForEveryModelButItself(t *testing.T) {
@@ -39,5 +42,19 @@ func TestADraftModelIsForEveryModelButItself(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%+v with draft_model %q: %q drafts, want %q", c.m, c.engine, got, c.want)
 		}
+	}
+}
+
+func TestMetadataOfAModelIsReadAsAFileHasIt(t *testing.T) {
+	c, err := Load(writeConfig(t, "models:\n  - embedded: lutra-tiny-s\n    metadata: {a: \"true\", b: \"12\", c: \"1.5\", d: words}\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gguf.Metadata{"a": true, "b": int64(12), "c": 1.5, "d": "words"}
+	if got := c.Models[0].Overrides(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the metadata is %v, want %v", got, want)
+	}
+	if _, err := Load(writeConfig(t, "models:\n  - embedded: lutra-tiny-s\n    metadata: [a]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), "models[0].metadata") {
+		t.Errorf("a list gives %v, want an error that names the key", err)
 	}
 }

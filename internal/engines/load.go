@@ -56,7 +56,7 @@ func serves(b *models.Bundle) bool {
 func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 	start := time.Now()
 	m.Backend = cfg.BackendOf(m)
-	bundle, err := r.loadBundle(m)
+	bundle, err := r.loadBundle(cfg, m)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 	}
 	if d, ok := cfg.DraftOf(m); ok {
 		d.Backend = cfg.BackendOf(d)
-		draft, err := r.loadBundle(d)
+		draft, err := r.loadBundle(cfg, d)
 		if err == nil {
 			h.draft, draft.Name = draft, d.APIName()
 			err = drafts(draft, bundle)
@@ -113,17 +113,24 @@ func (r *Runtime) readByOne(h *Host) (bool, error) {
 }
 
 // loadBundle reads a file or an embedded model, and reports progress.
-func (r *Runtime) loadBundle(m config.Model) (*models.Bundle, error) {
+func (r *Runtime) loadBundle(cfg config.Config, m config.Model) (*models.Bundle, error) {
+	experts, err := cfg.Experts.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("experts.memory: %w", err)
+	}
 	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
 	if m.Path != "" {
 		p.begin(m.Path, sizeOf(m.Path))
 	}
-	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
+	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Progress: func(done, total int64) {
 		p.update(done, total)
 		if r.watch.Loading != nil {
 			r.watch.Loading(m.APIName(), done, total)
 		}
 	}}
+	if opt.ExpertMemory = experts; experts == 0 && m.Backend == config.CPU {
+		opt.WeightMemory = max(1, r.room(r.promised()))
+	}
 	return LoadBundle(m, r.hexagon, opt)
 }
 

@@ -54,7 +54,8 @@ type Runtime struct {
 	hexagon   config.Hexagon
 	log       zerolog.Logger
 	watch     Watcher
-	free      func() int64 // bytes of memory that are free
+	free      func() int64               // bytes of memory that are free
+	room      func(promised int64) int64 // memory.ForWeights
 }
 
 // Watcher holds callbacks about what a runtime does. Each may be nil.
@@ -78,7 +79,7 @@ func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free}
+	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free, room: memory.ForWeights}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
@@ -99,13 +100,23 @@ func (r *Runtime) makeEngines(cfg config.Config) error {
 	for _, h := range r.All() {
 		n += len(h.bundles())
 	}
-	share := r.free() / kvShare / int64(max(1, n))
+	share := max(0, r.free()-r.promised()) / kvShare / int64(max(1, n))
 	for _, h := range r.All() {
 		if err := r.makeEngine(cfg, h, share); err != nil {
 			return fmt.Errorf("model %s: %w", h.Bundle.Name, err)
 		}
 	}
 	return nil
+}
+
+// promised is memory that experts will have taken once they have been wanted.
+func (r *Runtime) promised() (bytes int64) {
+	for _, h := range r.All() {
+		if st, ok := h.Bundle.Experts(); ok {
+			bytes += st.Bytes
+		}
+	}
+	return bytes
 }
 
 // makeEngine makes a model's engine and its caches, of up to share bytes each if the
@@ -153,6 +164,10 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
 		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
 		Stringer("kernels", cpu.Active()).Int("threads", r.Pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+	if st, ok := h.Bundle.Experts(); ok {
+		r.log.Info().Str("model", opt.Name).Int64("experts", st.Experts).Int64("in_memory", st.Room).Str("memory", output.Bytes(st.Bytes)).
+			Msg("experts that do not fit into experts.memory are read from the file when they are wanted")
+	}
 	r.logBackend(h)
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).

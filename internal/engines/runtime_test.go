@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -177,7 +178,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop()}
+	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), room: memory.ForWeights}
 	defer r.Close()
 	if err := r.load(cfg); err != nil {
 		t.Fatal(err)

@@ -29,18 +29,40 @@ func Physical() int64 {
 // Free is how many bytes can still be allocated without swapping and within a
 // container's limit; half of the memory if the system does not say.
 func Free() int64 {
-	free := int64(fallbackMemory)
-	if total := Physical(); total > 0 {
+	free, measured := measure()
+	if total := Physical(); !measured && total > 0 {
 		free = total / 2
 	}
-	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		free = meminfoAvailable(data, free)
-	}
-	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
-		used, _ := readInt("/sys/fs/cgroup/memory.current")
-		free = min(free, max(limit-used, 0))
-	}
 	return free
+}
+
+// ForWeights is how many bytes a model's weights may take without doing harm: four
+// fifths of what is free once so many bytes that are promised to others have been
+// taken. Where the system does not say what is free it is three quarters of the memory.
+func ForWeights(promised int64) int64 {
+	free, measured := measure()
+	if total := Physical(); !measured && total > 0 {
+		return max(0, total/4*3-promised)
+	}
+	return max(0, free-promised) / 5 * 4
+}
+
+// measure is what is free, and whether the system says so.
+func measure() (free int64, ok bool) {
+	free = fallbackMemory
+	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+		const unknown = -1
+		if n := meminfoAvailable(data, unknown); n != unknown {
+			free, ok = n, true
+		}
+	}
+	if limit, limited := readInt("/sys/fs/cgroup/memory.max"); limited {
+		used, _ := readInt("/sys/fs/cgroup/memory.current")
+		if left := max(limit-used, 0); !ok || left < free {
+			free, ok = left, true
+		}
+	}
+	return free, ok
 }
 
 func meminfoAvailable(data []byte, otherwise int64) int64 {

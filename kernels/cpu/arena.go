@@ -16,7 +16,12 @@ type Arena struct {
 	regions [][]byte // as the system gave them
 	free    []byte   // the end of the last one
 	total   int      // bytes of all arrays
+	within  bool     // free is all there is
 }
+
+// Within makes an arena of b, which begins on a cache line and stays its owner's:
+// beyond it there is no memory, and Free gives none back.
+func Within(b []byte) *Arena { return &Arena{free: b, within: true} }
 
 // mostRegion is the size up to which regions grow as the arena does. Memory
 // that nobody writes to costs nothing but addresses.
@@ -48,6 +53,12 @@ func (a *Arena) Bytes(n int) ([]byte, error) {
 		return Aligned[byte](n), nil
 	}
 	whole := RoundUp(n, CacheLine)
+	if a.within {
+		if len(a.free) < whole {
+			return nil, fmt.Errorf("%w: %d bytes where %d are left", ErrMemory, n, len(a.free))
+		}
+		clear(a.free[:whole])
+	}
 	if len(a.free) < whole {
 		if err := a.Reserve(max(whole, min(a.total, mostRegion))); err != nil {
 			return nil, err

@@ -480,6 +480,125 @@ func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
+// groupedFP4AVX2x2x1 adds to y[32] the products of bands of FP4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedFP4AVX512x4x1 adds to y[64] the products of bands of FP4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedFP4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedFP4AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedFP4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
 // panelQ4AVX2 unfolds groups ≥ 1 groups of Q4, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.
 //

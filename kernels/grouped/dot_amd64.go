@@ -15,4 +15,6 @@ var avxvnniTiles = map[matrix.Packing]tileSet{
 		groupedQ6AVXVNNIx1x5, groupedQ6AVXVNNIx1x6, groupedQ6AVXVNNIx1x7, groupedQ6AVXVNNIx1x8}},
 	matrix.Q8: {one: groupedQ8AVXVNNIx2x1, bands: 2, direct: []tileFunc{groupedQ8AVXVNNIx1x1, groupedQ8AVXVNNIx1x2, groupedQ8AVXVNNIx1x3, groupedQ8AVXVNNIx1x4,
 		groupedQ8AVXVNNIx1x5, groupedQ8AVXVNNIx1x6}},
+	matrix.FP4: {one: groupedFP4AVXVNNIx2x1, bands: 2, direct: []tileFunc{groupedFP4AVXVNNIx1x1, groupedFP4AVXVNNIx1x2, groupedFP4AVXVNNIx1x3, groupedFP4AVXVNNIx1x4,
+		groupedFP4AVXVNNIx1x5, groupedFP4AVXVNNIx1x6, groupedFP4AVXVNNIx1x7, groupedFP4AVXVNNIx1x8}},
 }

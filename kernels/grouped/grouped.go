@@ -30,11 +30,12 @@ import (
 //	Q4M      low nibbles                            each 256 columns: d f16[16], dmin f16[16], 8 × {sc u8[16], m u8[16]}
 //	Q6       low nibbles, pairs of high bits        each 256 columns: d f16[16], 16 × sc i8[16]
 //	Q8       bytes                                  each 32 columns: d f16[16]
+//	FP4      low nibbles                            each 32 columns: d f16[16]
 //
 // and a weight is
 //
 //	Q1G128: d·(2·code-1)   Q2G64, Q2G128: d·(code-1)
-//	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code
+//	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code   FP4: d·e2m1[code]
 //
 // Codes stand so that a 32-bit word holds four consecutive columns of a row:
 // planes of [16 rows][4 bytes]. Word j of a group is columns 4j..4j+3.
@@ -44,10 +45,11 @@ import (
 //	nibbles        plane p of 4: word p in the low half of each byte, p+4 in the high
 //	bytes          plane j of 8: word j
 type format struct {
-	codeBytes int  // of a band's group
-	unitBytes int  // of a band's scale unit
-	unit      int  // groups in a scale unit
-	offset    int8 // what a code of zero weight is; whole bytes have their sign themselves
+	codeBytes int       // of a band's group
+	unitBytes int       // of a band's scale unit
+	unit      int       // groups in a scale unit
+	offset    int8      // what a code of zero weight is; whole bytes have their sign themselves
+	levels    *[16]int8 // what nibbles stand for; nil: themselves
 	// scales gives the parts of group g's scales.
 	scales func(r row, g int) scales
 	super  bool // d multiplies the sum of a whole scale unit, not that of each group
@@ -74,6 +76,8 @@ var formats = [...]format{
 	matrix.Q4M: {codeBytes: nibbleBytes, unitBytes: 4*bands.Rows + superGroups*2*bands.Rows, unit: superGroups, scales: scalesQ4M},
 	matrix.Q6:  {codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bands.Rows + 2*superGroups*bands.Rows, unit: superGroups, offset: 32, scales: scalesQ6, super: true},
 	matrix.Q8:  {codeBytes: byteBytes, unitBytes: 2 * bands.Rows, unit: 1, scales: scalesOfD},
+
+	matrix.FP4: {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, levels: &e2m1, scales: scalesOfD},
 
 	matrix.Q1G128: {codeBytes: planeBytes, unitBytes: 2 * bands.Rows, unit: 4, scales: scalesOfUnit, super: true},
 	matrix.Q2G64:  {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 2, offset: 1, scales: scalesOfUnit, super: true},
@@ -235,6 +239,9 @@ func (w row) codesOf(g int, q *[acts.GroupCols]int8) {
 		v := b[k/4*planeBytes+k%4]
 		q[k] += int8(v & 15)
 		q[k+16] += int8(v >> 4)
+	}
+	for k := 0; f.levels != nil && k < len(q); k++ {
+		q[k] = f.levels[q[k]]
 	}
 }
 

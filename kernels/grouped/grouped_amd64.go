@@ -65,6 +65,7 @@ var avx2Tiles = map[matrix.Packing]tileSet{
 		panel: &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
 	matrix.Q8: {one: groupedQ8AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
 		panel: &panelTiles{12, panelQ8AVX2, bands.MaxPanelGroup, false, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
+	matrix.FP4: {one: groupedFP4AVX2x2x1, bands: 2, direct: []tileFunc{groupedFP4AVX2x1x1, groupedFP4AVX2x1x2, groupedFP4AVX2x1x3, groupedFP4AVX2x1x4}},
 }
 
 var avx512Tiles = map[matrix.Packing]tileSet{
@@ -76,6 +77,8 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 		pair: []pairTile{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
 	matrix.Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8},
 		pair: []pairTile{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
+	matrix.FP4: {one: groupedFP4AVX512x4x1, bands: 4, direct: []tileFunc{groupedFP4AVX512x1x1, groupedFP4AVX512x1x2, groupedFP4AVX512x1x3, groupedFP4AVX512x1x4, groupedFP4AVX512x1x5, groupedFP4AVX512x1x6, groupedFP4AVX512x1x7, groupedFP4AVX512x1x8},
+		pair: []pairTile{groupedFP4AVX512x2x2, groupedFP4AVX512x2x3, groupedFP4AVX512x2x4, groupedFP4AVX512x2x5, groupedFP4AVX512x2x6}},
 }
 
 func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {

@@ -21,6 +21,7 @@ var neonTiles = map[matrix.Packing]tileSet{
 	matrix.Q4M: {groupedQ4MNEONx1, groupedQ4MNEONx2},
 	matrix.Q6:  {groupedQ6NEONx1, groupedQ6NEONx2},
 	matrix.Q8:  {groupedQ8NEONx1, groupedQ8NEONx2},
+	matrix.FP4: {groupedFP4NEONx1, groupedFP4NEONx2},
 
 	matrix.Q1G128: {groupedQ1G128NEONx1, groupedQ1G128NEONx2, groupedQ1G128NEONx3, groupedQ1G128NEONx4},
 	matrix.Q2G64:  {groupedQ2G64NEONx1, groupedQ2G64NEONx2, groupedQ2G64NEONx3, groupedQ2G64NEONx4},

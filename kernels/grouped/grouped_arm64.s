@@ -42,6 +42,22 @@
 	NIBBLES(dot, 0, 2); NIBBLES(dot, 1, 2); NIBBLES(dot, 2, 2); NIBBLES(dot, 3, 2) \
 	NIBBLES(dot, 0, 3); NIBBLES(dot, 1, 3); NIBBLES(dot, 2, 3); NIBBLES(dot, 3, 3)
 
+// The same with codes that V31 translates.
+#define LEVELS(dot, v, p) \
+	VLD1.P 16(R1), [V20.B16] \
+	VAND V24.B16, V20.B16, V21.B16 \
+	USHR(22, 20, 4) \
+	VTBL V21.B16, [V31.B16], V21.B16 \
+	VTBL V22.B16, [V31.B16], V22.B16 \
+	dot(v, 21, 0, p) \
+	dot(v, 22, 1, p)
+
+#define LEVELGROUP(dot) \
+	LEVELS(dot, 0, 0); LEVELS(dot, 1, 0); LEVELS(dot, 2, 0); LEVELS(dot, 3, 0) \
+	LEVELS(dot, 0, 1); LEVELS(dot, 1, 1); LEVELS(dot, 2, 1); LEVELS(dot, 3, 1) \
+	LEVELS(dot, 0, 2); LEVELS(dot, 1, 2); LEVELS(dot, 2, 2); LEVELS(dot, 3, 2) \
+	LEVELS(dot, 0, 3); LEVELS(dot, 1, 3); LEVELS(dot, 2, 3); LEVELS(dot, 3, 3)
+
 #define BYTES(dot, half, lane) \
 	VLD1.P 64(R1), [V20.B16, V21.B16, V22.B16, V23.B16] \
 	dot(0, 20, half, lane) \
@@ -393,4 +409,52 @@ group:
 	MOVD R8, R2
 	SUBS $8, R4, R4
 	BNE unit
+	RET
+
+// What the codes of FP4 stand for.
+DATA levelsFP4<>+0(SB)/8, $0x0c08060403020100
+DATA levelsFP4<>+8(SB)/8, $0xf4f8fafcfdfeff00
+GLOBL levelsFP4<>(SB), RODATA|NOPTR, $16
+
+#define FP4ARGS \
+	ARGS \
+	MOVD $levelsFP4<>(SB), R7 \
+	VLD1 (R7), [V31.B16]
+
+// func groupedFP4NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+// y[1 of ld][16] += (d·Σe2m1[code]·q)·a, group by group.
+TEXT ·groupedFP4NEONx1(SB), NOSPLIT, $0-56
+	FP4ARGS
+group:
+	ACTS1
+	ZERO(V0); ZERO(V1); ZERO(V2); ZERO(V3)
+	LEVELGROUP(DOT1)
+	SCALES(R2)
+	ADD $32, R2
+	SCALED(0)
+	ADDTO(R0, R3, 0)
+	ADD $64, R3
+	SUBS $1, R4, R4
+	BNE group
+	RET
+
+// func groupedFP4NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+// y[2 of ld][16] += (d·Σe2m1[code]·q)·a, group by group.
+TEXT ·groupedFP4NEONx2(SB), NOSPLIT, $0-56
+	FP4ARGS
+group:
+	ACTS2
+	ZERO(V0); ZERO(V1); ZERO(V2); ZERO(V3)
+	ZERO(V8); ZERO(V9); ZERO(V10); ZERO(V11)
+	LEVELGROUP(DOT2)
+	SCALES(R2)
+	ADD $32, R2
+	SCALED(0)
+	SCALED(8)
+	ADDTO(R0, R3, 0)
+	ADDTO(R6, R5, 8)
+	ADD $64, R3
+	ADD $64, R5
+	SUBS $1, R4, R4
+	BNE group
 	RET

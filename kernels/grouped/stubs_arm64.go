@@ -27,3 +27,9 @@ func groupedQ8NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups 
 
 //go:noescape
 func groupedQ8NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+
+//go:noescape
+func groupedFP4NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+
+//go:noescape
+func groupedFP4NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)

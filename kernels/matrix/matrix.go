@@ -27,6 +27,7 @@ const (
 	Q1G128                // 1-bit codes with a scale each 128 columns (1.125 bits); the same activations
 	Q2G64                 // 2-bit codes with a scale each 64 columns (2.25 bits); the same activations
 	Q2G128                // 2-bit codes with a scale each 128 columns (2.125 bits); the same activations
+	FP4                   // 4-bit codes of the numbers of e2m1 with a scale each 32 columns (4.5 bits); the same activations
 	numPackings
 )
 
@@ -39,6 +40,7 @@ var packings = [numPackings]struct {
 	I1: {"I1", meter.Ternary}, I2: {"I2", meter.Ternary},
 	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
 	Q1G128: {"Q1G128", meter.Grouped}, Q2G64: {"Q2G64", meter.Grouped}, Q2G128: {"Q2G128", meter.Grouped},
+	FP4: {"FP4", meter.Grouped},
 }
 
 // Valid reports whether p is one of the constants.

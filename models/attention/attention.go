@@ -185,7 +185,7 @@ func (a *Pass) Do(worker, part int) {
 	}
 	for i := 0; whole && i < n; i++ {
 		to := (first+i/a.group)*stride + head*width + i%a.group*a.dim
-		soft[i].Finish(a.out[to:to+a.dim], acc[i*a.dim:])
+		a.mask.finish(&soft[i], a.out[to:to+a.dim], acc[i*a.dim:], head*a.group+i%a.group)
 	}
 }
 

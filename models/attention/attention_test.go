@@ -122,6 +122,9 @@ func (c *testCase) exact(row int) []float64 {
 				out[h*d+i] += w * float64(v[pos*width+h/group*d+i])
 			}
 		}
+		if c.mask.Sinks != nil {
+			sum += math.Exp(float64(c.mask.Sinks[h]) - top)
+		}
 		for i := range d {
 			out[h*d+i] /= sum
 		}
@@ -178,6 +181,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
 			"plain":  {Scale: 0.2},
 			"capped": {Scale: 0.2, Cap: 3},
 			"window": {Scale: 0.2, Window: 700},
+			"sinks":  {Scale: 0.2, Window: 700, Sinks: []float32{-2, 0, 1, 5, 40, 1000}}, // some take nearly all
 		} {
 			t.Run(fmt.Sprintf("%v/%s", kind, name), func(t *testing.T) {
 				cfg := config{6, kv.Shape{Layers: 1, Heads: 2, HeadDim: 16}}

@@ -102,6 +102,6 @@ func (a *Pass) foldQuery(row, query int) {
 		state.Merge(acc, soft[own], more[own*a.dim:(own+1)*a.dim])
 	}
 	if a.wave.lo < splits && splits <= a.wave.hi {
-		state.Finish(acc, acc)
+		a.mask.finish(state, acc, acc, query)
 	}
 }

@@ -1,6 +1,8 @@
 package attention
 
 import (
+	"math"
+
 	kernel "github.com/lutra-lm/lutra/kernels/attention"
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
@@ -15,6 +17,18 @@ type Mask struct {
 	// key, on either side (Press et al. 2022, "Train Short, Test Long", §3); nil: they do
 	// not. [Heads]
 	Slopes []float32
+	// Sinks is one more score for each head, which takes its share of the softmax and
+	// adds nothing (Xiao et al. 2023, "Efficient Streaming Language Models with
+	// Attention Sinks", §3.3); nil: there are none. [Heads]
+	Sinks []float32
+}
+
+// finish sets dst to what query head has gathered.
+func (m *Mask) finish(s *kernel.Softmax, dst, acc []float32, head int) {
+	if m.Sinks != nil {
+		s.Sum += float32(math.Exp(float64(m.Sinks[head]) - float64(s.Max)))
+	}
+	s.Finish(dst, acc)
 }
 
 // reaches tells whether a row sees a key of positions [lo, hi).

@@ -47,6 +47,9 @@ func TestDequantizeReadsBlocksWorkedOutByHand(t *testing.T) {
 		{"Q5_0", Q5_0, bytesOf(half, []byte{1, 0, 2, 0}, []byte{0xf3, 0x20}, fill(14, 0)), map[int]float32{0: 1.5, 16: -0.5, 17: 1, 1: -8, 31: -8}, 32},
 		{"Q5_1", Q5_1, bytesOf(half, one, []byte{1, 0, 2, 0}, []byte{0xf3, 0x20}, fill(14, 0)), map[int]float32{0: 10.5, 16: 8.5, 17: 10, 1: 1, 31: 1}, 32},
 		{"IQ4_NL", IQ4_NL, bytesOf(half, []byte{0xf0}, fill(15, 0x87)), map[int]float32{0: -63.5, 16: 56.5, 1: -5, 17: 0.5}, 32},
+		{"MXFP4", MXFP4, bytesOf([]byte{127, 0x21, 0xf9}, fill(14, 0x07)), map[int]float32{0: 0.5, 16: 1, 1: -0.5, 17: -6, 2: 6, 18: 0}, 32},
+		{"MXFP4 of tiny scale", MXFP4, bytesOf([]byte{0}, fill(16, 0x71)), map[int]float32{0: 0x1p-128, 16: 12 * 0x1p-128}, 32},
+		{"MXFP4 of the largest scale", MXFP4, bytesOf([]byte{252}, fill(16, 0xf1)), map[int]float32{0: 0x1p124, 16: -12 * 0x1p124}, 32},
 		// Scale 3 and minimum 2 in all groups; codes 0, 1, 2, 3 up the bit pairs.
 		{"Q2_K", Q2_K, bytesOf(fill(16, 0x23), fill(64, 0xe4), one, half), map[int]float32{0: -1, 16: -1, 32: 2, 64: 5, 127: 8, 128: -1, 255: 8}, 256},
 		// Scales 0b10_0001 − 32 = 1, but group 0 is 0b10_0011 − 32 = 3; third bits of the first 32 values only.

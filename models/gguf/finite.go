@@ -43,6 +43,13 @@ func (t Type) finiteRow(raw []byte, block int) bool {
 		return finite16(raw, 0x7c00)
 	case BF16:
 		return finite16(raw, 0x7f80)
+	case MXFP4:
+		for ; len(raw) > 0; raw = raw[block:] {
+			if raw[0] > mostMXFP4 {
+				return false
+			}
+		}
+		return true
 	}
 	for _, at := range scaleHalves[t] {
 		for b := at; b < len(raw); b += block {

@@ -86,6 +86,17 @@ func (t *Tensor) Load(lo, hi int, buf []byte) (*Tensor, error) {
 	return part, nil
 }
 
+// Expect says that Load will want rows [lo, hi) soon: of a file the system may read
+// them meanwhile.
+func (t *Tensor) Expect(lo, hi int) {
+	if t.Data != nil || t.source == nil || t.source.file == nil {
+		return
+	}
+	tr := t.Type.traits()
+	row := int64(t.Cols() / tr.blockLen * tr.blockBytes)
+	expect(t.source.file, t.offset+int64(lo)*row, int64(hi-lo)*row)
+}
+
 // Dequantize sets dst to the elements of t from number lo on, bit for bit what
 // ggml's to_float gives. lo and len(dst) are whole blocks. What is in a file is
 // read from there: the errors are those of Load, and ErrUnsupported for a type

@@ -22,6 +22,8 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 		return codes(2, 34, 0, uniform/256), nil
 	case gguf.Q4_0:
 		return codes(2, 18, 0, uniform/16), nil
+	case gguf.MXFP4:
+		return powersOfTwo(std / math.Sqrt(34.25)), nil // the mean square of its levels
 	case gguf.Q4_K:
 		ones := []byte{1, 1, 1, 1, 1, 1, 1, 1, 0x11, 0x11, 0x11, 0x11}
 		fill, offset := codes(16, 144, 0, uniform/16), half(uniform/16*7.5) // codes 0 to 15 around 0
@@ -64,6 +66,22 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 		}, 26, ternary), nil
 	}
 	return nil, fmt.Errorf("%w: no random weights in %v", ErrOptions, t)
+}
+
+// powersOfTwo makes blocks of MXFP4 whose scales are the powers of two on either side
+// of d, by such chances that their mean square is d².
+func powersOfTwo(d float64) func([]byte, *rand.PCG) {
+	below := math.Floor(math.Log2(d))
+	ratio := d / math.Exp2(below)
+	above := uint64((ratio*ratio - 1) / 3 * math.MaxUint32)
+	return func(block []byte, r *rand.PCG) {
+		block[0] = byte(128 + below)
+		if r.Uint64()>>32 < above {
+			block[0]++
+		}
+		binary.LittleEndian.PutUint64(block[1:], r.Uint64())
+		binary.LittleEndian.PutUint64(block[9:], r.Uint64())
+	}
 }
 
 // twoScales gives the blocks that fill makes one of two scales, at byte at, by

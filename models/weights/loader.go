@@ -80,6 +80,13 @@ func (l *Loader) Sent() int64 { return l.sent }
 // Memory is where the matrices lie. Whoever has it frees it.
 func (l *Loader) Memory() *cpu.Arena { return l.memory }
 
+// Into has the matrices that follow lie in a, which is not the loader's to free: those
+// of a model that runs already. Progress is not told any more.
+func (l *Loader) Into(a *cpu.Arena) { l.memory, l.opt.Progress = a, nil }
+
+// Read is how many bytes of tensors have been read.
+func (l *Loader) Read() int64 { return l.read }
+
 // Packings is what the matrices of the layers run as, such as "I2".
 func (l *Loader) Packings() string {
 	return strings.Join(slices.Sorted(maps.Keys(l.packings)), "+")

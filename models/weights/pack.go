@@ -1,12 +1,14 @@
 package weights
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/dense"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -68,10 +70,50 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 		return grouped.PackQ4_K(rows, cols, t.Data)
 	case gguf.Q6_K:
 		return grouped.PackQ6_K(rows, cols, t.Data)
+	case gguf.MXFP4:
+		if m, err := grouped.PackMXFP4(rows, cols, t.Data); !errors.Is(err, matrix.ErrUnsupported) {
+			return m, err
+		}
 	case gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
 		return packHalves(t)
 	}
 	return packFloats(t, 1)
+}
+
+// MostBytes is the size in memory that a stored matrix of so many rows and columns has
+// at most, whatever its weights are.
+func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
+	if l.opt.Exact {
+		return kernels.DataSize(rows, cols, matrix.F32)
+	}
+	return max(kernels.DataSize(rows, cols, storedPacking(t.Type)), kernels.DataSize(rows, cols, matrix.I2))
+}
+
+// storedPacking is what pack makes of weights of a type that are not ternary.
+func storedPacking(t gguf.Type) matrix.Packing {
+	switch t {
+	case gguf.F16, gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
+		return matrix.F16
+	case gguf.BF16:
+		return matrix.BF16
+	case gguf.Q1_0:
+		return matrix.Q1G128
+	case gguf.Q2_0:
+		return matrix.Q2G64
+	case gguf.PQ2_0, gguf.PTQ1_0, gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S:
+		return matrix.Q2G128
+	case gguf.Q8_0, gguf.Q5_0, gguf.IQ4_NL:
+		return matrix.Q8
+	case gguf.MXFP4: // with the scales that there are in practice
+		return matrix.FP4
+	case gguf.Q4_0, gguf.Q1_0_G32:
+		return matrix.Q4
+	case gguf.Q4_K:
+		return matrix.Q4M
+	case gguf.Q6_K, gguf.Q3_K:
+		return matrix.Q6
+	}
+	return matrix.F32
 }
 
 // The run-time packings of ternary matrices, as Options.Packing names them.

@@ -73,7 +73,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	for typ, want := range map[gguf.Type]matrix.Packing{
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16,
 		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
-		gguf.Q5_0: matrix.Q8, gguf.IQ4_NL: matrix.Q8, gguf.Q3_K: matrix.Q6,
+		gguf.Q5_0: matrix.Q8, gguf.IQ4_NL: matrix.Q8, gguf.MXFP4: matrix.FP4, gguf.Q3_K: matrix.Q6,
 		gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128,
 		gguf.Q1_0: matrix.Q1G128, gguf.Q2_0: matrix.Q2G64, gguf.PQ2_0: matrix.Q2G128, gguf.PTQ1_0: matrix.Q2G128, gguf.Q1_0_G32: matrix.Q4,
 	} {
@@ -85,6 +85,9 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 		x.Data = make([]byte, size)
 		for i := range x.Data {
 			x.Data[i] = byte(r.Uint32()) & 0xbf // no exponent of all ones: finite scales
+			if typ == gguf.MXFP4 && i%17 == 0 {
+				x.Data[i] = 104 + x.Data[i]%40 // scales of 2^-24 to 2^15
+			}
 		}
 		w, err := pack(x, 1, Options{})
 		if err != nil {
@@ -270,10 +273,10 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 }
 
 func TestWhatCannotBePackedIsAnError(t *testing.T) {
-	mxfp4 := &gguf.Tensor{Name: "w", Type: 39, Dims: []int{32, 1}, Data: make([]byte, 17)}
+	nvfp4 := &gguf.Tensor{Name: "w", Type: gguf.NVFP4, Dims: []int{64, 1}, Data: make([]byte, 36)}
 	for _, exact := range []bool{false, true} {
-		if w, err := pack(mxfp4, 1, Options{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
-			t.Errorf("packing MXFP4 = %v, %v, want ErrUnsupported", w, err)
+		if w, err := pack(nvfp4, 1, Options{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
+			t.Errorf("packing NVFP4 = %v, %v, want ErrUnsupported", w, err)
 		}
 	}
 	if w, err := pack(stored(t, gguf.F32, 1, 1, []float32{1}), 1, Options{Packing: "i3"}); w != nil || err == nil {
@@ -303,4 +306,26 @@ func BenchmarkPackMatrix(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestScalesThatHalvesDoNotHoldAreWidened(t *testing.T) {
+	x := &gguf.Tensor{Name: "w", Type: gguf.MXFP4, Dims: []int{64, 3}, Data: make([]byte, 6*17)}
+	for i := range x.Data {
+		x.Data[i] = byte(37 * i)
+	}
+	for b := 0; b < len(x.Data); b += 17 {
+		x.Data[b] = 127
+	}
+	copy(x.Data[17:], make([]byte, 17)) // zeros may have any scale
+	x.Data[34] = 60                     // 2^-68
+	w, err := pack(x, 1, Options{})
+	if err != nil || w.Packing != matrix.F32 {
+		t.Fatalf("packed as %v, %v", w.Packing, err)
+	}
+	holds(t, w, x)
+	x.Data[34] = 127
+	if w, err = pack(x, 1, Options{}); err != nil || w.Packing != matrix.FP4 {
+		t.Fatalf("packed as %v, %v", w.Packing, err)
+	}
+	holds(t, w, x)
 }

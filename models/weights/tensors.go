@@ -214,9 +214,10 @@ func (l *Loader) Part(name string, rows, lo, hi, cols int) *matrix.Matrix {
 	return l.part(l.tensor(name, false, cols, rows), lo, hi)
 }
 
-// Slice is Packed for number i of n matrices that one tensor holds.
-func (l *Loader) Slice(name string, n, i, rows, cols int) *matrix.Matrix {
-	return l.part(l.tensor(name, false, cols, rows, n), i*rows, (i+1)*rows)
+// Rows is Packed for rows [lo, hi) of a stored tensor of those dimensions, the first
+// the innermost, of which all but that one count as rows.
+func (l *Loader) Rows(name string, lo, hi int, dims ...int) *matrix.Matrix {
+	return l.part(l.tensor(name, false, dims...), lo, hi)
 }
 
 // part is rows [lo, hi) of t, which is nil after a failure.

@@ -61,3 +61,44 @@ func TestAMatrixOfWhichOnlyTheFirstPieceIsTernaryIsNotPackedAsSuch(t *testing.T)
 		t.Errorf("the matrix takes %d bytes, %v; want %d for F16", l.Bytes, l.Err(), 2*rows*cols)
 	}
 }
+
+// What a type may take bounds the room for experts that are read on demand.
+func TestAPackedMatrixIsNoLargerThanItsTypeMayTake(t *testing.T) {
+	const rows, cols = 96, 512
+	for typ := range gguf.Type(64) {
+		if !typ.Supported() || typ == gguf.I2_S { // whose scale ends the tensor
+			continue
+		}
+		size, err := typ.Size([]int{cols, rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{cols, rows}, Data: make([]byte, size)}
+		values := make([]float32, rows*cols)
+		for _, all := range []func(i int) float32{
+			func(i int) float32 { return 0 },
+			func(i int) float32 { return float32(i%3 - 1) },
+			func(i int) float32 { return float32(i*2654435761%1000) / 100 },
+		} {
+			for i := range values {
+				values[i] = all(i)
+			}
+			if err := gguf.Quantize(typ, x.Data, values); err != nil { // types that are only read
+				for i := range x.Data {
+					x.Data[i] = byte(i*7) & 0x3f
+				}
+			}
+			for _, opt := range []Options{{}, {Packing: PackingI1}, {Packing: PackingStored}, {Exact: true}} {
+				w, err := pack(x, 1, opt)
+				if err != nil {
+					t.Fatalf("%v: %v", typ, err)
+				}
+				l := loader(t, &gguf.File{})
+				l.opt.Exact = opt.Exact
+				if most := l.MostBytes(x, rows, cols); len(w.Data) > most {
+					t.Errorf("%v with %+v becomes %v of %d bytes, more than %d", typ, opt, w.Packing, len(w.Data), most)
+				}
+			}
+		}
+	}
+}

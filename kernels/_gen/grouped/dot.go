@@ -31,7 +31,7 @@ import (
 
 // dotWidths are the most tokens that take both vectors, as registers allow, and
 // the most of a tile.
-var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}}
+var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}, "FP4": {4, 8}}
 
 func Dot() {
 	for f := range dotPairs {
@@ -59,7 +59,7 @@ func dotGroup(p packing, bands, tokens int) {
 	if p.name == "Q6" {
 		t.dotQ6(sets)
 	} else {
-		group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8}[p.name]()
+		group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8, "FP4": t.dotQ4}[p.name]()
 		t.heldSums(func() {
 			for _, vs := range sets {
 				group(vs)
@@ -107,28 +107,34 @@ func (t *tile) dotWord(sum dotSums, codes []reg.VecVirtual, disp int) {
 func (t *tile) dotQ4() func(vs []int) {
 	low := YMM()
 	emit.FillLanes(0x0f0f0f0f, low)
+	level := t.levels(false)
 	return func(vs []int) {
-		start := -1
-		if t.name == "Q4" {
-			start = acts.RecSum8
+		start, shift := acts.RecSum8, uint64(0)
+		switch t.name {
+		case "Q4M":
+			start = -1
+		case "FP4":
+			shift = 1
 		}
-		sum := t.dotStart(vs, start, 0)
+		sum := t.dotStart(vs, start, shift)
 		for p := range 4 {
 			raw, code := make([]reg.VecVirtual, len(vs)), make([]reg.VecVirtual, len(vs))
 			for k, v := range vs {
 				raw[k], code[k] = ternary.LoadY(t.code(p*planeBytes+v*32)), YMM()
 				VPAND(low, raw[k], code[k])
+				level(code[k])
 			}
 			t.dotWord(sum, code, 4*p)
 			for _, r := range raw {
 				VPSRLW(Imm(4), r, r)
 				VPAND(low, r, r)
+				level(r)
 			}
 			t.dotWord(sum, raw, 16+4*p)
 		}
 		for k, v := range vs {
 			d := t.dotScale(v)
-			if t.name == "Q4" {
+			if t.name != "Q4M" {
 				t.dotFinish(v, sum[k], d, nil)
 				continue
 			}

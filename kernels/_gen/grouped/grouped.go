@@ -26,7 +26,7 @@ type packing struct {
 	codeBytes int
 	unitBytes int
 	unit      int // groups in a scale unit
-	widest    int // tokens of a tile over a panel: what the registers hold
+	widest    int // tokens of a tile over a panel: what the registers hold; 0: there are no panels
 	low       int // bits of a code of one or two bits
 }
 
@@ -35,6 +35,7 @@ var packings = []packing{
 	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*dense.BandRows + superGroups*2*dense.BandRows, unit: superGroups, widest: 4},
 	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*dense.BandRows + 2*superGroups*dense.BandRows, unit: superGroups, widest: 6},
 	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
+	{name: "FP4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1},
 }
 
 // Kernels emits products with integer codes in groups of 32 columns.
@@ -55,6 +56,9 @@ func Kernels() {
 		}
 	}
 	for _, p := range packings {
+		if p.widest == 0 {
+			continue
+		}
 		panelWriter(p)
 		for t := panelFrom; t <= p.widest; t++ {
 			panelTile(p, t)

@@ -162,7 +162,7 @@ func lowPair(p packing, tokens int) {
 		super[0].begin()
 		super[1].begin()
 	}, func() {
-		sum := t.pairStart(acts.RecSum8)
+		sum := t.pairStart(acts.RecSum8, 0)
 		var raw [2]reg.VecVirtual
 		for j := range 8 {
 			plane, lowest := p.field(j)

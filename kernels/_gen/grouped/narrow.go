@@ -138,7 +138,7 @@ func narrow(p packing, bands, tokens int) {
 	if p.name == "Q6" {
 		t.narrowQ6()
 	} else {
-		t.heldSums(map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8}[p.name]())
+		t.heldSums(map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8, "FP4": t.narrowFP4}[p.name]())
 	}
 	emit.Done()
 }

@@ -35,7 +35,7 @@ func pair(p packing, tokens int) {
 	if p.name == "Q6" {
 		t.pairQ6()
 	} else {
-		t.pairSums(map[string]func() func(*bandPair){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q8": t.pairQ8}[p.name]())
+		t.pairSums(map[string]func() func(*bandPair){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q8": t.pairQ8, "FP4": t.pairQ4}[p.name]())
 	}
 	emit.Done()
 }
@@ -96,11 +96,15 @@ func (t *tile) pairDot(sum [2][]reg.VecVirtual, code [2]reg.VecVirtual, disp int
 	}
 }
 
-// pairStart sets the sums of both bands to the dword at disp of the records.
-func (t *tile) pairStart(disp int) [2][]reg.VecVirtual {
+// pairStart sets the sums of both bands to the dword at disp of the records, times
+// 2^shift.
+func (t *tile) pairStart(disp int, shift uint64) [2][]reg.VecVirtual {
 	sum := [2][]reg.VecVirtual{row(t.tokens), row(t.tokens)}
 	for i := range t.tokens {
 		VPBROADCASTD(t.acts.At(i, disp), sum[0][i])
+		if shift > 0 {
+			VPSLLD(Imm(shift), sum[0][i], sum[0][i])
+		}
 		VMOVDQA64(sum[0][i], sum[1][i])
 	}
 	return sum
@@ -109,11 +113,15 @@ func (t *tile) pairStart(disp int) [2][]reg.VecVirtual {
 func (t *tile) pairQ4() func(sums *bandPair) {
 	low := ZMM()
 	emit.FillLanes(0x0f0f0f0f, low)
+	level := t.levels(true)
 	return func(sums *bandPair) {
 		var sum [2][]reg.VecVirtual
-		if t.name == "Q4" {
-			sum = t.pairStart(acts.RecSum8)
-		} else {
+		switch t.name {
+		case "Q4":
+			sum = t.pairStart(acts.RecSum8, 0)
+		case "FP4":
+			sum = t.pairStart(acts.RecSum8, 1)
+		default:
 			sum = [2][]reg.VecVirtual{row(t.tokens), row(t.tokens)}
 			for i := range t.tokens {
 				emit.Zero(sum[0][i])
@@ -126,20 +134,22 @@ func (t *tile) pairQ4() func(sums *bandPair) {
 				raw[b], code[b] = ZMM(), ZMM()
 				VMOVDQU64(t.code(p*planeBytes), raw[b])
 				VPANDD(low, raw[b], code[b])
+				level(code[b])
 			})
 			t.pairDot(sum, code, 4*p)
 			for _, r := range raw {
 				VPSRLW(Imm(4), r, r)
 				VPANDD(low, r, r)
+				level(r)
 			}
 			t.pairDot(sum, raw, 16+4*p)
 		}
 		t.both(func(b int) {
-			if t.name == "Q4" {
-				t.wideFinish(sums[b], sum[b], nil)
+			if t.name == "Q4M" {
+				t.wideFinish(sums[b], sum[b], t.wideScale(sum[b]))
 				return
 			}
-			t.wideFinish(sums[b], sum[b], t.wideScale(sum[b]))
+			t.wideFinish(sums[b], sum[b], nil)
 		})
 	}
 }
@@ -155,7 +165,7 @@ func (t *tile) pairQ6() {
 	}, func() {
 		var first [2][]reg.VecVirtual
 		for h := range 2 {
-			sum := t.pairStart(acts.RecHalf32 + 4*h)
+			sum := t.pairStart(acts.RecHalf32+4*h, 0)
 			for p := range 4 {
 				var code [2]reg.VecVirtual
 				t.both(func(b int) { code[b] = t.wideSixBits(h, p, low, high) })
@@ -180,12 +190,7 @@ func (t *tile) pairQ8() func(sums *bandPair) {
 	emit.FillLanes(0x80808080, offset)
 	return func(sums *bandPair) {
 		Comment("codes become unsigned by adding 128; sums start at -128 times those of the activations")
-		sum := [2][]reg.VecVirtual{row(t.tokens), row(t.tokens)}
-		for i := range t.tokens {
-			VPBROADCASTD(t.acts.At(i, acts.RecSum8), sum[0][i])
-			VPSLLD(Imm(4), sum[0][i], sum[0][i])
-			VMOVDQA64(sum[0][i], sum[1][i])
-		}
+		sum := t.pairStart(acts.RecSum8, 4)
 		for j := range 8 {
 			var code [2]reg.VecVirtual
 			t.both(func(b int) {

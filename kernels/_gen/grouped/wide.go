@@ -17,7 +17,7 @@ func wide(p packing, bands, tokens int) {
 	if p.name == "Q6" {
 		t.wideQ6()
 	} else {
-		t.wideSums(map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q8": t.wideQ8}[p.name]())
+		t.wideSums(map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q8": t.wideQ8, "FP4": t.wideQ4}[p.name]())
 	}
 	emit.Done()
 }
@@ -57,29 +57,35 @@ func (t *tile) dot(sum []reg.VecVirtual, code reg.VecVirtual, disp int) {
 func (t *tile) wideQ4() func(sums []reg.VecVirtual) {
 	low := ZMM()
 	emit.FillLanes(0x0f0f0f0f, low)
+	level := t.levels(true)
 	return func(sums []reg.VecVirtual) {
 		sum := row(t.tokens)
 		for i := range sum {
-			if t.name == "Q4" {
-				VPBROADCASTD(t.acts.At(i, acts.RecSum8), sum[i])
-			} else {
+			if t.name == "Q4M" {
 				emit.Zero(sum[i])
+				continue
+			}
+			VPBROADCASTD(t.acts.At(i, acts.RecSum8), sum[i])
+			if t.name == "FP4" {
+				VPSLLD(Imm(1), sum[i], sum[i])
 			}
 		}
 		for p := range 4 {
 			raw, code := ZMM(), ZMM()
 			VMOVDQU64(t.code(p*planeBytes), raw)
 			VPANDD(low, raw, code)
+			level(code)
 			t.dot(sum, code, 4*p)
 			VPSRLW(Imm(4), raw, raw)
 			VPANDD(low, raw, raw)
+			level(raw)
 			t.dot(sum, raw, 16+4*p)
 		}
-		if t.name == "Q4" {
-			t.wideFinish(sums, sum, nil)
+		if t.name == "Q4M" {
+			t.wideFinish(sums, sum, t.wideScale(sum))
 			return
 		}
-		t.wideFinish(sums, sum, t.wideScale(sum))
+		t.wideFinish(sums, sum, nil)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Banded are the packings that are stored in bands.
-var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128}
+var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4}
 
 // Grouped are those of integer codes.
 var Grouped = Banded[3:]
@@ -62,6 +62,12 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 		}
 	case matrix.Q4:
 		m, err = grouped.PackQ4_0(rows, cols, blocks(32, 18, 0))
+	case matrix.FP4:
+		raw := blocks(32, 17)
+		for o := 0; o < len(raw); o += 17 {
+			raw[o] = byte(118 + r.IntN(8))
+		}
+		m, err = grouped.PackMXFP4(rows, cols, raw)
 	case matrix.Q8:
 		m, err = grouped.PackQ8_0(rows, cols, blocks(32, 34, 0))
 	case matrix.Q4M:
@@ -100,6 +106,8 @@ func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.
 	switch p {
 	case matrix.Q4:
 		m, err = grouped.PackQ4_0(rows, cols, raw(32, 18, one...))
+	case matrix.FP4:
+		m, err = grouped.PackMXFP4(rows, cols, raw(32, 17, 128))
 	case matrix.Q8:
 		m, err = grouped.PackQ8_0(rows, cols, raw(32, 34, one...))
 	case matrix.Q4M:

@@ -1,0 +1,250 @@
+"""Writes tiny mixtures of experts with random weights, and the logits that transformers gives.
+
+    pip install torch transformers
+    python make.py [NAME ...]
+
+For each architecture: transformers' own model, every weight rounded to what the file can hold;
+NAME.gguf with the names, orders and signs of llama.cpp's converter; and NAME.npy, the logits
+`<f4 [tokens][vocab]` after each of the tokens of `TOKENS`, computed in float64. Matrices are F16
+(the experts of gpt-oss MXFP4), everything else is F32.
+"""
+import math, struct, sys
+
+import numpy as np
+import torch
+import transformers
+
+VOCAB, HIDDEN, HEADS, KV, LAYERS, CONTEXT, EXPERTS, CHOSEN = 64, 32, 4, 2, 2, 512, 4, 2
+TOKENS = [(37 * i * i + 11 * i + 5) % VOCAB for i in range(40)]
+BASE = dict(vocab_size=VOCAB, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS, num_key_value_heads=KV,
+            max_position_embeddings=CONTEXT, num_experts_per_tok=CHOSEN, tie_word_embeddings=False, rms_norm_eps=1e-5,
+            pad_token_id=0, bos_token_id=1, eos_token_id=2)
+F32, F16, MXFP4 = 0, 1, 39
+LEVELS = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], dtype=np.float64)  # twice those of e2m1
+
+
+# --- GGUF
+
+def text(s):
+    return struct.pack("<Q", len(s.encode())) + s.encode()
+
+
+def value(v):
+    if isinstance(v, bool):
+        return struct.pack("<IB", 7, v)
+    if isinstance(v, int):
+        return struct.pack("<II", 4, v)
+    if isinstance(v, float):
+        return struct.pack("<If", 6, v)
+    if isinstance(v, str):
+        return struct.pack("<I", 8) + text(v)
+    kind, pack = (8, text) if isinstance(v[0], str) else (5, lambda x: struct.pack("<i", x))
+    return struct.pack("<IIQ", 9, kind, len(v)) + b"".join(map(pack, v))
+
+
+def write(path, metadata, tensors):
+    """tensors: name -> (type, shape slowest first, bytes)"""
+    out = struct.pack("<IIQQ", 0x46554747, 3, len(tensors), len(metadata))
+    for key, v in metadata.items():
+        out += text(key) + value(v)
+    at = 0
+    for name, (kind, shape, raw) in tensors.items():
+        out += text(name) + struct.pack("<I", len(shape)) + b"".join(struct.pack("<Q", n) for n in reversed(shape))
+        out += struct.pack("<IQ", kind, at)
+        at += (len(raw) + 31) // 32 * 32
+    out += b"\0" * (-len(out) % 32)
+    for _, _, raw in tensors.values():
+        out += raw + b"\0" * (-len(raw) % 32)
+    open(path, "wb").write(out)
+
+
+def mxfp4(x):
+    """x in blocks of 32 columns, as MXFP4 holds them: the bytes, and the values that they mean."""
+    rows = x.reshape(-1, 32)
+    top = np.abs(rows).max(axis=1)
+    e = np.floor(np.log2(np.maximum(top, 1e-30))).astype(int) - 2 + 127
+    scale = 2.0 ** (e - 128)
+    codes = np.abs(rows[:, :, None] / scale[:, None, None] - LEVELS).argmin(axis=2)
+    raw = np.concatenate([e[:, None], codes[:, :16] | codes[:, 16:] << 4], axis=1).astype(np.uint8)
+    return raw.tobytes(), (LEVELS[codes] * scale[:, None]).reshape(x.shape)
+
+
+# --- weights
+
+def draw(model, rng):
+    """Random weights of a size that makes every part matter, rounded as the file rounds them."""
+    for name, p in model.named_parameters():
+        x = rng.standard_normal(p.shape)
+        kind = name.split(".")[-1]
+        if p.dim() == 1 or "conv1d" in name:
+            if "A_log" in name:
+                x = np.log(rng.uniform(0.3, 2, p.shape))
+            elif "norm" in name and kind == "weight":
+                x = 0.1 * x + (p.detach().numpy().mean() > 0.5)  # around one, or zero where the model adds one
+            elif "sinks" not in name:
+                x = 0.4 * x
+            x = x.astype(np.float32)
+        elif "proj_bias" in name:
+            x = (0.4 * x).astype(np.float32)
+        elif "experts" in name and "GptOss" in type(model).__name__:
+            x = np.swapaxes(mxfp4(1.3 * np.swapaxes(x, 1, 2) / math.sqrt(p.shape[1]))[1], 1, 2)
+        else:
+            router = "gate.weight" in name and "shared" not in name or "router" in name
+            gain = 1 if "embed" in name else (2.5 if router else 1.3) / math.sqrt(p.shape[-1])
+            x = (gain * x).astype(np.float16)
+        p.data = torch.tensor(x.astype(np.float64))
+
+
+def paired(x, heads):
+    """Rows of a head in the order of rotated pairs, as Llama's files have them."""
+    return x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+
+
+def tiled(x, axis, c, width):
+    """Value heads grouped by key head, in the order of llama.cpp's files."""
+    n = c.linear_num_key_heads
+    shape = x.shape[:axis] + (n, c.linear_num_value_heads // n, width) + x.shape[axis + 1:]
+    return x.reshape(shape).swapaxes(axis, axis + 1).reshape(x.shape)
+
+
+NAMES = {
+    "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_b": "ssm_beta",
+    "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
+    "linear_attn.out_proj": "ssm_out",
+}
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+
+
+def tensors(model, arch):
+    """The model's weights as llama.cpp's converter names and orders them."""
+    c, out = model.config, {}
+
+    def add(name, x):
+        kind = F16 if x.ndim > 1 and "conv1d" not in name and "gate_inp" not in name and not name.endswith("bias") else F32
+        if arch == "gpt-oss" and name.endswith("_exps.weight"):
+            out[name] = (MXFP4, x.shape, mxfp4(x)[0])
+            return
+        stored = x.astype(np.float16 if kind == F16 else np.float32)
+        assert np.array_equal(stored.astype(np.float64), x) or kind == F32, name
+        out[name] = (kind, x.shape, stored.tobytes())
+
+    for name, p in model.state_dict().items():
+        x, (stem, part) = p.numpy(), name.rsplit(".", 1)
+        if stem in WHOLE:
+            blk, stem = "", WHOLE[stem]
+        else:
+            _, _, i, stem = stem.split(".", 3) if stem.count(".") > 2 else stem.split(".") + [""]
+            blk = f"blk.{i}."
+        if arch in ("llama", "granitemoe") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
+            x = paired(x, HEADS if "q_proj" in stem else KV)
+        if arch == "qwen35moe" and "norm" in stem and stem != "linear_attn.norm":
+            x = x + 1
+        if stem.startswith("linear_attn"):
+            x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
+            if stem.endswith(("in_proj_qkv", "conv1d")):
+                x = np.concatenate([x[:keys], tiled(x[keys:], 0, c, width)])
+        if stem.endswith("experts"):
+            experts(add, blk, part, x, arch)
+        elif part == "A_log":
+            add(blk + "ssm_a", x)
+        elif part == "dt_bias":
+            add(blk + "ssm_dt.bias", x)
+        elif part == "sinks":
+            add(blk + "attn_sinks.weight", x)
+        elif stem == "post_attention_layernorm":
+            add(blk + ("post_attention_norm." if arch in ("gpt-oss", "qwen35moe") else "ffn_norm.") + part, x)
+        else:
+            add(blk + NAMES.get(stem, stem) + "." + part, x.reshape(-1) if stem == "mlp.shared_expert_gate" else x)
+    return out
+
+
+def recurrent(stem, part, x, c):
+    """A weight of a gated delta net, its value heads in the order of the file, but for those of in_proj_qkv and conv1d."""
+    width = c.linear_value_head_dim
+    if part == "A_log":
+        return tiled(-np.exp(x), 0, c, 1)
+    if part == "dt_bias" or stem.endswith(("in_proj_a", "in_proj_b")):
+        return tiled(x, 0, c, 1)
+    if stem.endswith("in_proj_z"):
+        return tiled(x, 0, c, width)
+    if stem.endswith("out_proj"):
+        return tiled(x, 1, c, width)
+    return x.reshape(x.shape[0], -1) if stem.endswith("conv1d") else x
+
+
+def experts(add, blk, part, x, arch):
+    """gate and up are one tensor in transformers: halves, or in gpt-oss every other column."""
+    if arch == "gpt-oss" and not part.endswith("bias"):
+        x = np.swapaxes(x, 1, 2)
+    kind = "bias" if part.endswith("bias") else "weight"
+    if part.startswith("down"):
+        add(f"{blk}ffn_down_exps.{kind}", x)
+        return
+    gate, up = (x[:, ::2], x[:, 1::2]) if arch == "gpt-oss" else np.split(x, 2, axis=1)
+    add(f"{blk}ffn_gate_exps.{kind}", gate)
+    add(f"{blk}ffn_up_exps.{kind}", up)
+
+
+# --- models
+
+def models():
+    """name -> (architecture, transformers model, further keys of the architecture)"""
+    t, ffn = transformers, dict(intermediate_size=HIDDEN)
+    yield "mixtral", "llama", t.MixtralForCausalLM(t.MixtralConfig(**BASE, **ffn, num_local_experts=EXPERTS)), {}
+    shared = dict(moe_intermediate_size=16, shared_expert_intermediate_size=24, num_experts=EXPERTS)
+    yield "qwen2moe", "qwen2moe", t.Qwen2MoeForCausalLM(t.Qwen2MoeConfig(**BASE, **ffn, **shared)), \
+        {"expert_feed_forward_length": 16, "expert_shared_feed_forward_length": 24}
+    yield "qwen3moe", "qwen3moe", t.Qwen3MoeForCausalLM(t.Qwen3MoeConfig(**BASE, **ffn, moe_intermediate_size=16, head_dim=16,
+        num_experts=EXPERTS, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[])), {"expert_feed_forward_length": 16}
+    yield "olmoe", "olmoe", t.OlmoeForCausalLM(t.OlmoeConfig(**BASE, **ffn, num_experts=EXPERTS)), {}
+    scales = dict(embedding_multiplier=3.0, residual_multiplier=0.5, attention_multiplier=0.4, logits_scaling=2.0)
+    yield "granitemoe", "granitemoe", t.GraniteMoeForCausalLM(t.GraniteMoeConfig(**BASE, **ffn, num_local_experts=EXPERTS, **scales)), \
+        {"embedding_scale": 3.0, "residual_scale": 0.5, "attention.scale": 0.4, "logit_scale": 2.0}
+    yield "phimoe", "phimoe", t.PhimoeForCausalLM(t.PhimoeConfig(**BASE, **ffn, num_local_experts=EXPERTS, attention_bias=True,
+        lm_head_bias=True)), {"lutra.phimoe.authors": True}
+    rope = dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=32, rope_theta=150000.0)
+    yield "gpt-oss", "gpt-oss", t.GptOssForCausalLM(t.GptOssConfig(**BASE, **ffn, num_local_experts=EXPERTS, head_dim=16,
+        sliding_window=12, rope_parameters=rope)), {"attention.sliding_window": 12, "expert_feed_forward_length": HIDDEN,
+        "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}
+    delta = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16, linear_conv_kernel_dim=4)
+    yield "qwen35moe", "qwen35moe", t.Qwen3_5MoeForCausalLM(t.Qwen3_5MoeTextConfig(**BASE, **shared, **delta, head_dim=16,
+        layer_types=["linear_attention", "full_attention"])), {"full_attention_interval": 2, "expert_feed_forward_length": 16,
+        "expert_shared_feed_forward_length": 24, "ssm.conv_kernel": 4, "ssm.state_size": 16, "ssm.group_count": 2,
+        "ssm.time_step_rank": 4, "ssm.inner_size": 64, "rope.dimension_count": 4}
+
+
+def main():
+    transformers.logging.set_verbosity_error()
+    for seed, (name, arch, model, more) in enumerate(models()):
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        model = model.double().eval()
+        model.config._attn_implementation = "eager"
+        if hasattr(model.config, "_experts_implementation"):
+            model.config._experts_implementation = "eager"
+        draw(model, np.random.default_rng(100 + seed))
+        with torch.no_grad():
+            logits = model(torch.tensor([TOKENS]), use_cache=False).logits[0].float().numpy()
+        c = model.config
+        head = getattr(c, "head_dim", None) or HIDDEN // HEADS
+        md = {"general.architecture": arch, "general.name": name + " of random weights"}
+        keys = {
+            "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": HIDDEN, "feed_forward_length": HIDDEN,
+            "attention.head_count": HEADS, "attention.head_count_kv": KV, "attention.key_length": head, "attention.value_length": head,
+            "attention.layer_norm_rms_epsilon": float(c.rms_norm_eps), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
+            "rope.freq_base": float(c.rope_parameters["rope_theta"]), **more,
+        }
+        md.update({k if k.startswith("lutra.") else f"{arch}.{k}": v for k, v in keys.items()})
+        md.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-4o", "tokenizer.ggml.tokens": [f"t{i}" for i in range(VOCAB)],
+                   "tokenizer.ggml.token_type": [1] * VOCAB, "tokenizer.ggml.merges": ["t 3"]})
+        write(name + ".gguf", md, tensors(model, arch))
+        np.save(name + ".npy", logits)
+        print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, logits of {logits.std():.2f}")
+
+
+main()

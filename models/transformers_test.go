@@ -1,0 +1,207 @@
+package models
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// transformersTokens are those that testdata/transformers/make.py feeds.
+func transformersTokens() []int32 {
+	tokens := make([]int32, 40)
+	for i := range tokens {
+		tokens[i] = int32((37*i*i + 11*i + 5) % 64)
+	}
+	return tokens
+}
+
+// transformersMixtures are the models of testdata/transformers.
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe"}
+
+func TestMixturesGiveTheLogitsOfTransformers(t *testing.T) {
+	for _, name := range transformersMixtures {
+		t.Run(name, func(t *testing.T) {
+			raw, err := os.ReadFile("testdata/transformers/" + name + ".npy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw = raw[10+int(binary.LittleEndian.Uint16(raw[8:])):]
+			m := openModel(t, "testdata/transformers/"+name+".gguf", LoadOptions{Exact: true})
+			tokens := transformersTokens()
+			got := newRunner(t, m, kv.F32).feed(len(tokens), tokens...)
+			if len(got) != len(raw)/4 {
+				t.Fatalf("%d logits, want %d", len(got), len(raw)/4)
+			}
+			worst, sum := 0.0, 0.0
+			for i, x := range got {
+				want := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+				worst, sum = max(worst, math.Abs(float64(x)-want)), sum+want*want
+			}
+			scale := math.Sqrt(sum / float64(len(got)))
+			t.Logf("largest difference %.2g of logits of %.2g", worst, scale)
+			if !(worst < 1e-4*scale) {
+				t.Errorf("a logit differs by %.3g, want less than 1e-4 of their scale, %.3g", worst, scale)
+			}
+		})
+	}
+}
+
+func TestMixturesOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe"} {
+		t.Run(name, func(t *testing.T) {
+			path := "testdata/transformers/" + name + ".gguf"
+			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)
+		})
+	}
+}
+
+func TestMetadataOfTheCallerReplacesThatOfTheFile(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	tokens := transformersTokens()
+	logits := map[string][]float32{}
+	for name, md := range map[string]gguf.Metadata{
+		"authors": nil, "llama.cpp": {authorsKey: false}, "again": {authorsKey: true},
+	} {
+		b, err := Load("testdata/transformers/phimoe.gguf", LoadOptions{Pool: p, Metadata: md})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		logits[name] = slices.Clone(newRunner(t, b.Model, kv.F32).feed(len(tokens), tokens...))
+	}
+	if !slices.Equal(logits["authors"], logits["again"]) || nmse(logits["llama.cpp"], logits["authors"]) < 1e-3 {
+		t.Errorf("the file's and other metadata give logits that differ by %.3g", nmse(logits["llama.cpp"], logits["authors"]))
+	}
+	if _, err := Load("testdata/transformers/phimoe.gguf", LoadOptions{Pool: p, Metadata: gguf.Metadata{authorsKey: "yes"}}); err == nil || !strings.Contains(err.Error(), authorsKey+" is yes, want true or false") {
+		t.Errorf("a value of another type gives %v", err)
+	}
+}
+
+func TestSparsemixerChoosesTwo(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	_, err := Load("testdata/transformers/phimoe.gguf", LoadOptions{Pool: p, Metadata: gguf.Metadata{"phimoe.expert_used_count": int64(3)}})
+	if err == nil || !strings.Contains(err.Error(), "phimoe.expert_used_count is 3: sparsemixer chooses 2") {
+		t.Errorf("three experts a row give %v", err)
+	}
+}
+
+func TestAFileOfGPTOSSThatLacksAPartIsRefusedByName(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for _, c := range []struct {
+		tensor string
+		change func(*gguf.Tensor) // nil: it is missing
+		want   string
+	}{
+		{"blk.0.attn_sinks.weight", nil, "tensor blk.0.attn_sinks.weight is missing"},
+		{"blk.1.attn_sinks.weight", func(t *gguf.Tensor) { t.Dims, t.Data = []int{2}, t.Data[:8] }, "tensor blk.1.attn_sinks.weight has shape [2], want [4]"},
+		{"blk.0.attn_sinks.weight", func(t *gguf.Tensor) { copy(t.Data, []byte{0, 0, 0xc0, 0x7f}) }, "tensor blk.0.attn_sinks.weight: element 0 is NaN"},
+		{"blk.0.ffn_gate_inp.bias", nil, "tensor blk.0.ffn_gate_inp.bias is missing"},
+		{"blk.0.ffn_up_exps.bias", nil, "tensor blk.0.ffn_up_exps.bias is missing"},
+		{"blk.1.ffn_down_exps.bias", func(t *gguf.Tensor) { t.Dims = []int{64, 2} }, "tensor blk.1.ffn_down_exps.bias has shape [64 2], want [32 4]"},
+		{"blk.1.ffn_up_exps.weight", func(t *gguf.Tensor) { t.Data[17] = 255 }, "tensor blk.1.ffn_up_exps.weight: row 1 holds a number that is infinite or NaN"},
+		{"blk.0.post_attention_norm.weight", nil, "tensor blk.0.post_attention_norm.weight is missing"},
+	} {
+		raw, err := os.ReadFile("testdata/transformers/gpt-oss.gguf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []gguf.Tensor
+		for _, x := range f.Tensors {
+			if x.Name == c.tensor {
+				if c.change == nil {
+					continue
+				}
+				c.change(&x)
+			}
+			list = append(list, x)
+		}
+		var out strings.Builder
+		if err := gguf.Write(&out, f.Metadata, list); err != nil {
+			t.Fatal(err)
+		}
+		if f, err = gguf.Parse([]byte(out.String())); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loadModel(f, LoadOptions{Pool: p}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("loading gave %v, want an error that says %q", err, c.want)
+		}
+	}
+}
+
+// llama.cpp's converter writes gate and up as one tensor if it is asked to.
+func TestGateAndUpOfExpertsMayBeOneTensor(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for _, name := range []string{"qwen35moe", "gpt-oss"} {
+		path := "testdata/transformers/" + name + ".gguf"
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []gguf.Tensor
+		for _, x := range f.Tensors {
+			if strings.Contains(x.Name, "ffn_up_exps") {
+				continue
+			}
+			if strings.Contains(x.Name, "ffn_gate_exps") {
+				up := f.Tensor(strings.Replace(x.Name, "gate", "up", 1))
+				x.Name, x.Dims = strings.Replace(x.Name, "gate", "gate_up", 1), slices.Clone(x.Dims)
+				x.Dims[len(x.Dims)-2] *= 2
+				gate, each := x.Data, len(x.Data)/x.Dims[len(x.Dims)-1]
+				x.Data = nil
+				for at := 0; at < len(gate); at += each {
+					x.Data = slices.Concat(x.Data, gate[at:at+each], up.Data[at:at+each])
+				}
+			}
+			list = append(list, x)
+		}
+		var out strings.Builder
+		if err := gguf.Write(&out, f.Metadata, list); err != nil {
+			t.Fatal(err)
+		}
+		fused, err := gguf.Parse([]byte(out.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := transformersTokens()
+		want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(len(tokens), tokens...)
+		for _, memory := range []int64{0, 12 << 10} {
+			m, err := loadModel(fused, LoadOptions{Pool: p, ExpertMemory: memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.close()
+			compareBits(t, name, newRunner(t, m, kv.F16).feed(len(tokens), tokens...), want)
+		}
+	}
+}
+
+func TestTensorsOfExpertsAreKnownByTheirNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"blk.0.ffn_gate_exps.weight": true, "blk.11.ffn_down_exps.weight": true, "blk.0.ffn_gate_up_exps.weight": true, "blk.0.ffn_up.7.weight": true,
+		"blk.0.ffn_up.weight": false, "blk.0.ffn_gate_inp.weight": false, "blk.0.ffn_up_shexp.weight": false, "blk.0.ffn_up_exps.bias": false, "output.weight": false,
+	} {
+		if HoldsExperts(name) != want {
+			t.Errorf("%s holds experts: %t", name, !want)
+		}
+	}
+}
