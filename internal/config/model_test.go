@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -39,5 +40,18 @@ func TestADraftModelIsForEveryModelButItself(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%+v with draft_model %q: %q drafts, want %q", c.m, c.engine, got, c.want)
 		}
+	}
+}
+
+func TestAnOptionalEmbeddedModelIsLoadedOnlyWhereItIsNamed(t *testing.T) {
+	m, cfg := Model{Embedded: "lutra-tiny-moe"}, Default()
+	if names := cfg.Names(); slices.Contains(names, m.APIName()) {
+		t.Errorf("%s is loaded without being named: %v", m.Embedded, names)
+	}
+	if named, err := ModelFlag(m.Embedded); err != nil || named.Embedded != m.Embedded {
+		t.Errorf("--model %s is %+v, %v", m.Embedded, named, err)
+	}
+	if file, err := m.Open(); err != nil || file.Tensor("blk.0.ffn_gate_exps.weight") == nil {
+		t.Errorf("%s is no mixture: %v", m.Embedded, err)
 	}
 }
