@@ -17,9 +17,9 @@ import (
 // trained is what an independent float64 forward pass with int8 activations
 // made of the embedded models (models/embedded/train/golden.py).
 type trained struct {
-	Prompt []int32          `json:"prompt"`
-	S, L   trainedGenerator // as named in the training recipe
-	PRM    []float64        `json:"prm_on_S_greedy"`
+	Prompt    []int32          `json:"prompt"`
+	S, L, MoE trainedGenerator // as named in the training recipe
+	PRM       []float64        `json:"prm_on_S_greedy"`
 }
 
 type trainedGenerator struct {
@@ -66,14 +66,18 @@ const (
 
 func TestEmbeddedGeneratorsDecodeAsTrained(t *testing.T) {
 	for name, pick := range map[string]func(*trained) *trainedGenerator{
-		"lutra-tiny-s": func(c *trained) *trainedGenerator { return &c.S },
-		"lutra-tiny-l": func(c *trained) *trainedGenerator { return &c.L },
+		"lutra-tiny-s":   func(c *trained) *trainedGenerator { return &c.S },
+		"lutra-tiny-l":   func(c *trained) *trainedGenerator { return &c.L },
+		"lutra-tiny-moe": func(c *trained) *trainedGenerator { return &c.MoE },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := openEmbedded(t, name)
 			worst := 0.0
 			for _, c := range readTrained(t) {
 				want := pick(&c)
+				if len(want.Top) == 0 || len(want.Greedy) == 0 {
+					t.Fatal("there are no reference values")
+				}
 				r := newRunner(t, b.Model, kv.F16)
 				row := slices.Clone(r.feed(1, c.Prompt...))
 				for _, top := range want.Top {

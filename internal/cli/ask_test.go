@@ -22,7 +22,7 @@ func TestTheLocalModelOfAChatCanChange(t *testing.T) {
 	root.SetArgs([]string{"chat"})
 	err := root.ExecuteContext(t.Context())
 	got := out.String()
-	if err == nil || strings.Count(got, "12*7=84.\nAnswer: 84\n") != 3 || !strings.Contains(got, "model: lutra-tiny-l, of lutra-tiny-l, lutra-tiny-s\n") ||
+	if err == nil || strings.Count(got, "12*7=84.\nAnswer: 84\n") != 3 || !strings.Contains(got, "model: lutra-tiny-l, of lutra-tiny-l, lutra-tiny-s, lutra-tiny-moe\n") ||
 		!strings.Contains(got, "(lutra-tiny-s: a small demonstration") || !strings.Contains(got, "there is no file nowhere.gguf") ||
 		!strings.Contains(got, "model: lutra-tiny-s, of") {
 		t.Errorf("%s%v", got, err)

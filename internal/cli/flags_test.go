@@ -23,7 +23,7 @@ func TestFaultsOfFlagsAreOfUsageAndNameTheFlag(t *testing.T) {
 		{[]string{"--speculation", "much"}, `--speculation: "much" is none of auto, off and the numbers to 15`},
 		{[]string{"--log", "loud"}, `--log: "loud" is none of`},
 		{[]string{"--model", "lutra-tiny-s", "--model", "lutra-tiny-s"}, `--model: two models are named "lutra-tiny-s"`},
-		{[]string{"--model", "lutra-tinys"}, "--model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-s?"},
+		{[]string{"--model", "lutra-tinys"}, "--model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-moe, lutra-tiny-prm; did you mean lutra-tiny-s?"},
 	} {
 		var m modelFlags
 		set := pflag.NewFlagSet("test", pflag.ContinueOnError)

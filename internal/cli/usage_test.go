@@ -40,7 +40,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"serve --strict=maybe", `lutra serve: --strict: found "maybe", want true or false`},
 		{"serve --kv-type f17", `lutra serve: --kv-type: "f17" is none of f16, int8; did you mean f16?`},
 		{"serve extra", `lutra serve: takes no arguments, got "extra"`},
-		{"serve --model lutra-tiny-x", "lutra serve: --model: there is no file lutra-tiny-x; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-l?"},
+		{"serve --model lutra-tiny-x", "lutra serve: --model: there is no file lutra-tiny-x; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-moe, lutra-tiny-prm; did you mean lutra-tiny-l?"},
 		{"serve --addr nowhere", `lutra serve: --addr: "nowhere" is not of the form host:port`},
 		{"ask", "lutra ask: QUESTION is missing"},
 		{"ask one two", `lutra ask: takes one argument, got 2; put it in quotes: "one two"`},
@@ -65,7 +65,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"health --url nowhere", `lutra health: --url: "nowhere" is not an address`},
 		{"eval --url nowhere", `lutra eval: --url: "nowhere" is not an address`},
 		{"eval --n 0", "lutra eval: --n and --width: 0 is outside 1 to 4096"},
-		{"serve --draft-model lutra-tinys", "lutra serve: --draft-model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-s?"},
+		{"serve --draft-model lutra-tinys", "lutra serve: --draft-model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-moe, lutra-tiny-prm; did you mean lutra-tiny-s?"},
 		{"eval --methods guess", `lutra eval: --methods: there is no method`},
 		{"perplexity --kv-type f8 --file x", `lutra perplexity: --kv-type: "f8" is none of f16, int8, f32`},
 	} {

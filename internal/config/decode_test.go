@@ -61,7 +61,7 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 		{"models:\n- {}", "2: models[0]: set either path or embedded"},
 		{"models:\n- {path: a}\n- {path: a}", `3: models[1]: two models are named "a"`},
 		{"models:\n- {path: a, aliases: [b, a]}", `2: models[0].aliases[1]: two models are named "a"`},
-		{"models:\n- {embedded: lutra-tiny-m}", `2: models[0].embedded: "lutra-tiny-m" is none of lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean`},
+		{"models:\n- {embedded: lutra-tiny-m}", `2: models[0].embedded: "lutra-tiny-m" is none of lutra-tiny-l, lutra-tiny-s, lutra-tiny-moe, lutra-tiny-prm; did you mean`},
 		{"models:\n- {path: a, packing: i9}", `2: models[0].packing: "i9" is none of auto, i1, i2, stored; did you mean i1?`},
 		{"models:\n- {path: a, colour: red}", `2: unknown key "models[0].colour"`},
 		{"models:\n- {path: a, name: 7}", `2: models[0].name: found the number 7, want text; put it in quotes: "7"`},

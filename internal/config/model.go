@@ -68,11 +68,11 @@ func ModelNamed(name string) Model {
 	return Model{Path: name}
 }
 
-// DefaultModels are the embedded generators, the default first.
+// DefaultModels are the embedded generators that are loaded unasked, the default first.
 func DefaultModels() []Model {
 	var list []Model
 	for _, e := range embedded.Models() {
-		if e.Role == embedded.Generator {
+		if e.Role == embedded.Generator && !e.Optional {
 			list = append(list, Model{Embedded: e.Name})
 		}
 	}

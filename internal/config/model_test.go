@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,5 +57,18 @@ func TestMetadataOfAModelIsReadAsAFileHasIt(t *testing.T) {
 	}
 	if _, err := Load(writeConfig(t, "models:\n  - embedded: lutra-tiny-s\n    metadata: [a]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), "models[0].metadata") {
 		t.Errorf("a list gives %v, want an error that names the key", err)
+	}
+}
+
+func TestAnOptionalEmbeddedModelIsLoadedOnlyWhereItIsNamed(t *testing.T) {
+	m, cfg := Model{Embedded: "lutra-tiny-moe"}, Default()
+	if names := cfg.Names(); slices.Contains(names, m.APIName()) {
+		t.Errorf("%s is loaded without being named: %v", m.Embedded, names)
+	}
+	if named, err := ModelFlag(m.Embedded); err != nil || named.Embedded != m.Embedded {
+		t.Errorf("--model %s is %+v, %v", m.Embedded, named, err)
+	}
+	if file, err := m.Open(); err != nil || file.Tensor("blk.0.ffn_gate_exps.weight") == nil {
+		t.Errorf("%s is no mixture: %v", m.Embedded, err)
 	}
 }

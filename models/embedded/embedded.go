@@ -1,13 +1,13 @@
 // Package embedded holds the models that are built into the binary, so that it
-// answers without any download: two ternary generators that solve short
-// arithmetic stories step by step, and a process reward model that judges such
-// steps. They were trained from nothing; train/ is the recipe, with how they
-// were measured.
+// answers without any download: ternary generators that solve short arithmetic
+// stories step by step, two dense ones and a mixture of experts, and a process
+// reward model that judges such steps. They were trained from nothing; train/ is
+// the recipe, with how they were measured.
 //
 // The block matrices are stored as TQ1_0 (1.69 bits a weight), which holds
 // them exactly and is the smallest form, and as I2_S (2 bits) where rows are no
-// multiple of 256; the embedding is F16, the reward model's Q8_0. Together they
-// add 3.1 MB to the binary.
+// multiple of 256; the embedding is F16, the reward model's Q8_0, routers are F32.
+// Together they add 5.9 MB to the binary.
 package embedded
 
 import (
@@ -39,8 +39,9 @@ var ErrUnknown = errors.New("embedded: no such model")
 
 // Entry describes an embedded model.
 type Entry struct {
-	Name string
-	Role Role
+	Name     string
+	Role     Role
+	Optional bool // loaded only where it is named
 }
 
 //go:embed lutra-tiny-s.gguf
@@ -48,6 +49,9 @@ var tinyS []byte
 
 //go:embed lutra-tiny-l.gguf
 var tinyL []byte
+
+//go:embed lutra-tiny-moe.gguf
+var tinyMoE []byte
 
 //go:embed lutra-tiny-prm.gguf
 var tinyPRM []byte
@@ -57,20 +61,20 @@ var testSet string
 
 // entries are the models, the default first.
 var entries = []struct {
-	name string
-	role Role
+	Entry
 	data *[]byte
 }{
-	{Default, Generator, &tinyL},
-	{"lutra-tiny-s", Generator, &tinyS},
-	{"lutra-tiny-prm", Reward, &tinyPRM},
+	{Entry{Name: Default, Role: Generator}, &tinyL},
+	{Entry{Name: "lutra-tiny-s", Role: Generator}, &tinyS},
+	{Entry{Name: "lutra-tiny-moe", Role: Generator, Optional: true}, &tinyMoE},
+	{Entry{Name: "lutra-tiny-prm", Role: Reward}, &tinyPRM},
 }
 
 // Models lists the embedded models, the default first.
 func Models() []Entry {
 	list := make([]Entry, len(entries))
 	for i, e := range entries {
-		list[i] = Entry{e.name, e.role}
+		list[i] = e.Entry
 	}
 	return list
 }
@@ -80,10 +84,10 @@ func Models() []Entry {
 func Open(name string) (*gguf.File, error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
-		if e.name == name {
+		if e.Name == name {
 			return gguf.Parse(*e.data)
 		}
-		names[i] = e.name
+		names[i] = e.Name
 	}
 	return nil, fmt.Errorf("%w: %q (have %s)", ErrUnknown, name, strings.Join(names, ", "))
 }
