@@ -153,6 +153,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 			e.wanted = append(e.wanted, row >= sp.End-sp.Out)
 		}
 	}
+	e.device.begin(e.rowPos)
 	r.angles(e.cos[:n*pairs], e.sin[:n*pairs], b.Positions)
 	outputs := b.Outputs() * c.Outputs
 	if cap(b.Logits) < outputs {

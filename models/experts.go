@@ -30,6 +30,8 @@ type mixture struct {
 	sharedWidth int          // 0: there is none
 	sharedGate  []float32    // [Hidden] g; nil: one in place of the sigmoid
 	kinds       []meter.Kind // of the products of the experts that read h
+	layer       int
+	taken       []bool // [experts] an ExpertBackend computes them; nil: there is none
 }
 
 // expert is one gated feed-forward.
@@ -111,6 +113,12 @@ func (l *loader) mixtureShape() (r routing) {
 	if l.positive("expert_weights_scale") > 0 {
 		r.scale = l.multiplier("expert_weights_scale")
 	}
+	if b, ok := l.opt.Backend.(ExpertBackend); ok && l.Err() == nil {
+		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, r.experts, r.chosen, c.Hidden, l.expertFFN}); err != nil {
+			l.Fail("%w", err)
+		}
+		c.Chunk = b.Chunk()
+	}
 	return r
 }
 
@@ -136,9 +144,14 @@ func (l *loader) checkMixture() {
 // mixture loads that of layer i.
 func (l *loader) mixture(i int, r routing) *mixture {
 	c, name := &l.cfg, layerNames(i)
-	m := &mixture{routing: r, glu: l.variant.glu, width: l.expertFFN, sharedWidth: l.sharedFFN}
+	m := &mixture{routing: r, glu: l.variant.glu, layer: i, width: l.expertFFN, sharedWidth: l.sharedFFN}
+	backend, _ := l.opt.Backend.(ExpertBackend)
 	m.router = l.Wide(name("ffn_gate_inp.weight"), r.experts, c.Hidden)
 	for e := 0; e < r.experts && l.Err() == nil; e++ {
+		sent := l.Sent()
+		if backend != nil {
+			l.Place(backend.Expert(i, e))
+		}
 		gate, up := l.expert(name, "ffn_gate_exps", e, l.expertFFN, c.Hidden), l.expert(name, "ffn_up_exps", e, l.expertFFN, c.Hidden)
 		x := expert{gateUp: l.Stack(gate, up), down: l.Stack(l.expert(name, "ffn_down_exps", e, c.Hidden, l.expertFFN))}
 		for _, kind := range x.gateUp.Kinds {
@@ -147,6 +160,10 @@ func (l *loader) mixture(i int, r routing) *mixture {
 			}
 		}
 		m.experts = append(m.experts, x)
+		if backend != nil {
+			l.Place(backend)
+			m.taken = append(m.taken, l.Sent() > sent && x.gateUp.Device() != nil)
+		}
 	}
 	if n := l.sharedFFN; n > 0 {
 		gate, up := l.Packed(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Packed(name("ffn_up_shexp.weight"), n, c.Hidden)
