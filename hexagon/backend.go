@@ -43,12 +43,15 @@ type Backend struct {
 
 	mu       sync.Mutex
 	dev      device.Device
+	host     *device.Go // beside dev, of models with experts
+	hosted   bool       // the host computes what is queued
 	mem      []byte
 	packets  []device.Packet
 	resident resident // in TCM
 	x, y     region
 	work     Work
 	probes   uint64
+	levels   float32   // of activations of lookups
 	weights  []float32 // of the row that is probed
 	att      attention
 	fault    atomic.Pointer[error]
@@ -82,7 +85,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), att: attention{longest: longestChunk}}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), levels: opt.Path.levels(), att: attention{longest: longestChunk}}
 }
 
 // Name is how the backend was asked for, such as "hexagon-go".
@@ -203,6 +206,9 @@ func (b *Backend) run() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), b.opt.Timeout)
 	defer cancel()
+	if b.hosted {
+		return b.runHere(ctx)
+	}
 	counts, err := b.dev.Run(ctx, b.packets)
 	switch {
 	case err == nil:
@@ -216,6 +222,16 @@ func (b *Backend) run() error {
 	b.work.Counts.Packets += counts.Packets
 	b.work.Instructions += counts.Instructions
 	b.work.Vector += counts.Vector
+	b.packets = b.packets[:0]
+	return err
+}
+
+// runHere is run on the host, beside the device.
+func (b *Backend) runHere(ctx context.Context) error {
+	_, err := b.host.Run(ctx, b.packets)
+	if err != nil {
+		err = b.fail("what the host computes beside it: %w", err)
+	}
 	b.packets = b.packets[:0]
 	return err
 }
