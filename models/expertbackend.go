@@ -20,7 +20,7 @@ type ExpertBackend interface {
 	Chunk() int
 	// Begin tells of the rows of the step that begins.
 	Begin(rows []RowPos)
-	// RunExperts computes the experts that x names.
+	// RunExperts computes the experts that x names, in every step; they may be none.
 	RunExperts(x *Experts)
 }
 
@@ -81,9 +81,6 @@ func (x *expertPass) onBackend() {
 		}
 	}
 	x.groups, x.large = left, len(left)
-	if len(x.request.List) == 0 {
-		return
-	}
 	places := len(x.experts)
 	x.pruned = append(x.pruned, make([]bool, places)...)
 	x.request = Experts{
