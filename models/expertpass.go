@@ -87,6 +87,9 @@ func (m *mixture) run(s *rowShard) {
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	m.router.Mul(x.logits, &s.acts)
 	x.rows(routeRows)
+	if m.routed != nil {
+		m.routed(x.experts, x.weights)
+	}
 	x.groupRows()
 	x.measure()
 	x.multiplyShared()

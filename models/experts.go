@@ -32,6 +32,8 @@ type mixture struct {
 	kinds       []meter.Kind // of the products of the experts that read h
 	layer       int
 	taken       []bool // [experts] an ExpertBackend computes them; nil: there is none
+
+	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }
 
 // expert is one gated feed-forward.
@@ -93,6 +95,7 @@ func (l *loader) mixtureShape() (r routing) {
 		l.expertFFN = max(1, c.FFN/c.ExpertsUsed)
 	}
 	l.expertFFN = l.count("expert_feed_forward_length", 1, maxDim, l.expertFFN)
+	c.ExpertFFN = l.expertFFN
 	switch v.shared {
 	case sharedIfSaid:
 		l.sharedFFN = l.count("expert_shared_feed_forward_length", 0, maxDim, 0)
@@ -171,6 +174,9 @@ func (l *loader) mixture(i int, r routing) *mixture {
 		if l.variant.mixture.shared == sharedGated {
 			m.sharedGate = l.Vector(name("ffn_gate_inp_shexp.weight"), c.Hidden)
 		}
+	}
+	if see := l.opt.Routed; see != nil {
+		m.routed = func(experts []int32, weights []float32) { see(i, experts, weights) }
 	}
 	return m
 }

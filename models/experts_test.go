@@ -194,6 +194,50 @@ func TestAMixtureThatCannotRunIsRefusedByName(t *testing.T) {
 	}
 }
 
+func TestWhoeverSeesWhatRowsChooseChangesNothing(t *testing.T) {
+	path := synthetized(t, manyExperts, gguf.TQ2_0)
+	tokens := []int32{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}
+	want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(len(tokens), tokens...)
+	k, layers := manyExperts.Experts.Used, manyExperts.Layers
+	seen, calls := make([][]int32, layers), 0
+	see := func(layer int, experts []int32, weights []float32) {
+		if layer != calls%layers {
+			t.Errorf("call %d is of layer %d", calls, layer)
+		}
+		calls++
+		for i := 0; i < len(experts); i += k {
+			sum := float32(0)
+			for j, e := range experts[i : i+k] {
+				sum += weights[i+j]
+				if slices.Contains(experts[i:i+j], e) {
+					t.Errorf("layer %d: row %d chose %v", layer, i/k, experts[i:i+k])
+				}
+			}
+			if math.Abs(float64(sum)-1) > 1e-6 {
+				t.Errorf("layer %d: row %d has weights of %v together", layer, i/k, sum)
+			}
+		}
+		seen[layer] = append(seen[layer], experts...)
+	}
+	m := openModel(t, path, LoadOptions{Routed: see})
+	if got := newRunner(t, m, kv.F16).feed(len(tokens), tokens...); !slices.Equal(got, want) {
+		t.Error("logits differ where somebody sees the experts")
+	}
+	together := slices.Clone(seen)
+	if calls != layers || len(seen[0]) != k*len(tokens) {
+		t.Fatalf("%d calls and %d choices for a step of %d tokens", calls, len(seen[0]), len(tokens))
+	}
+	clear(seen)
+	for one, r := 0, newRunner(t, m, kv.F16); one < len(tokens); one++ {
+		r.feed(1, tokens[one])
+	}
+	for i := range layers {
+		if !slices.Equal(seen[i], together[i]) {
+			t.Errorf("layer %d: token by token experts %v were seen, together %v", i, seen[i], together[i])
+		}
+	}
+}
+
 func TestTheBestExpertsAreChosenTheFirstOfEquals(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {

@@ -30,6 +30,11 @@ type LoadOptions struct {
 	// Progress, if any, is told how many bytes of the tensors have been read, of
 	// how many, now and then while the file loads, by the loading goroutine.
 	Progress func(done, total int64)
+
+	// Routed, if any, sees in each step and layer which experts the rows of the batch
+	// chose, [rows][Config.ExpertsUsed], the best first, and with what weights. It must
+	// not change or keep them.
+	Routed func(layer int, experts []int32, weights []float32)
 }
 
 // Bundle is a model with its tokenizer and template: all that it takes to turn

@@ -31,8 +31,8 @@ type Config struct {
 	Params  int64 // number of weights
 	Bytes   int64 // bytes of packed weights in memory
 	// Experts is how many a layer's mixture has, of which a row takes ExpertsUsed; 0:
-	// layers have one feed-forward.
-	Experts, ExpertsUsed int
+	// layers have one feed-forward. Each expert is ExpertFFN wide.
+	Experts, ExpertsUsed, ExpertFFN int
 	// Chunk is within how many tokens of a prompt, from a position divisible by it on,
 	// one changes what becomes of another, before it or behind; 0: within none. Those
 	// tokens are computed in one step.

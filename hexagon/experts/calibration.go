@@ -66,10 +66,10 @@ func (t Tallies) Beyond(capacity int) int64 {
 
 // Overlap says how alike the popular experts of two sets are (NPUMoE §5.8).
 type Overlap struct {
-	First  string `json:"first"`
-	Other  string `json:"other"`
-	K      int    `json:"k"`
-	Layers []Hits `json:"layers"`
+	First  string    `json:"first"`
+	Other  string    `json:"other"`
+	K      int       `json:"k"`
+	Layers []float64 `json:"layers"` // share of a layer's K most popular experts that both have
 	// Median and Mean are those of the layers' overlaps.
 	Median float64 `json:"median"`
 	Mean   float64 `json:"mean"`
@@ -77,9 +77,6 @@ type Overlap struct {
 	// most popular experts.
 	Covered float64 `json:"covered"`
 }
-
-// Hits is the share of a layer's K most popular experts that two sets have in common.
-type Hits float64
 
 // Bounds of what a file may say.
 const (
@@ -121,6 +118,14 @@ func (c *Calibration) Check() error {
 		s := &c.Sets[i]
 		if err := s.check(c.Shape, &tallies); err != nil {
 			return fmt.Errorf("data set %d, %.40q: %w", i+1, s.Name, err)
+		}
+	}
+	if len(c.Overlaps) > mostSets*len(overlapOf) {
+		return fmt.Errorf("it has %d overlaps", len(c.Overlaps))
+	}
+	for i := range c.Overlaps {
+		if err := c.Overlaps[i].check(c.Shape); err != nil {
+			return err
 		}
 	}
 	return nil

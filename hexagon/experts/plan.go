@@ -15,6 +15,13 @@ type Plan struct {
 	Sizing    string  `json:"sizing"`     // how capacities were found: "tiers", or "uniform 64"
 	Device    Device  `json:"device"`
 	Layers    []Layer `json:"layers"`
+
+	Bytes  int64    `json:"bytes"`            // of the experts' weights on the device
+	Choice Choice   `json:"choice"`           // what the plan does, by the calibration
+	Why    string   `json:"why,omitempty"`    // the choice in words
+	Others []Choice `json:"others,omitempty"` // what was weighed, this choice among it
+
+	Checks []Checked `json:"checks,omitempty"` // what it does to the calibration's further sets
 }
 
 // PlanKind is the kind of files with plans.
@@ -47,6 +54,26 @@ type Expected struct {
 	Overflow float64 `json:"overflow"` // rows beyond its capacity
 }
 
+// Choice is a way to plan, and what it does to the calibration's chunks.
+type Choice struct {
+	Chunk     int    `json:"chunk"`
+	GroupSize int    `json:"group_size"`
+	Sizing    string `json:"sizing"`
+
+	Launches float64 `json:"launches"` // by token, all layers together
+	Padding  float64 `json:"padding"`  // share of the rows that the device computes
+	Overflow float64 `json:"overflow"` // share of all rows that experts are chosen for
+	Host     float64 `json:"host"`     // share of these rows that is placed on the CPU
+	Cost     float64 `json:"cost"`     // modelled, by token, in the unit of Costs
+	Front    bool    `json:"front"`    // no other choice is better in one of the first four and worse in none
+}
+
+// Checked is what a plan does to a data set that it was not made of.
+type Checked struct {
+	Set string `json:"set"`
+	Choice
+}
+
 // Placement says what computes a group.
 type Placement string
 
@@ -59,7 +86,11 @@ const (
 // Rows is the rows of a launch of g.
 func (g *Group) Rows() int { return len(g.Experts) * g.Capacity }
 
-const mostWhy = 1 << 10 // bytes of a reason
+// Bounds of what a file may say.
+const (
+	mostWhy     = 1 << 10 // bytes of a reason
+	mostChoices = 1 << 10
+)
 
 // Check reports what no plan says, and what the device cannot have.
 func (p *Plan) Check() error {
@@ -79,6 +110,10 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("groups of %d experts of %d", p.GroupSize, p.Shape.Experts)
 	case len(p.Sizing) > mostName:
 		return fmt.Errorf("a sizing of %d bytes", len(p.Sizing))
+	case p.Bytes < 0 || p.Device.Bytes > 0 && p.Bytes > p.Device.Bytes:
+		return fmt.Errorf("%d bytes of weights are more than the device's %d", p.Bytes, p.Device.Bytes)
+	case len(p.Why) > mostWhy || len(p.Others) > mostChoices || len(p.Checks) > mostSets:
+		return fmt.Errorf("a reason of %d bytes, %d other choices and %d checks", len(p.Why), len(p.Others), len(p.Checks))
 	case len(p.Layers) != p.Shape.Layers:
 		return fmt.Errorf("it has %d layers, want %d", len(p.Layers), p.Shape.Layers)
 	}
