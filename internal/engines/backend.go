@@ -16,7 +16,10 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if name == "" || name == config.CPU {
 		return load(opt)
 	}
-	use := h.Options()
+	use, err := h.Options()
+	if err != nil {
+		return nil, err
+	}
 	use.Pool = opt.Pool
 	b, err := hexagon.Open(name, use)
 	if err != nil {
