@@ -186,6 +186,7 @@ func (b *Backend) Start() error {
 			return fmt.Errorf("hexagon: the device's table of powers of two holds %#04x at %#04x, want %#04x", got, i, want)
 		}
 	}
+	b.mix.counts = experts.Counts{}
 	return nil
 }
 
@@ -242,7 +243,9 @@ func (b *Backend) run() error {
 		err = b.fail("%w", err)
 	}
 	b.work.Runs++
-	b.mix.counts.Synced++
+	if b.mix.plan != nil {
+		b.mix.counts.Synced++
+	}
 	b.work.Packets += int64(len(b.packets))
 	b.work.Counts.Packets += counts.Packets
 	b.work.Instructions += counts.Instructions
