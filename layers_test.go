@@ -67,7 +67,7 @@ var layers = map[string][]string{
 	"hexagon":                {"models", "kernels"},
 	"hexagon/pipeline":       {},
 	"hexagon/tiling":         {},
-	"hexagon/experts":        {},
+	"hexagon/experts":        {"hexagon/soc"},
 	"hexagon/soc":            {"hexagon/pipeline", "hexagon/tiling", "hexagon/dsp"},
 	"hexagon/device":         {"hexagon/layout", "hexagon/ref", "hexagon/hmx", "kernels"},
 	"hexagon/device/qemu":    {"hexagon/device", "hexagon/dsp", "hexagon/layout", "kernels"},

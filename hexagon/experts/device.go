@@ -3,6 +3,8 @@ package experts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lutra-lm/lutra/hexagon/soc"
 )
 
 // Device is what a plan knows of an NPU.
@@ -21,38 +23,55 @@ type Device struct {
 	Source     string `json:"source"` // of all of these
 }
 
-// Costs are times, in units of what one more row of a launched expert takes.
+// Costs are what a device takes, and the CPU beside it.
 type Costs struct {
-	Launch  float64 `json:"launch"`   // of a group
-	Expert  float64 `json:"expert"`   // of each expert of a launch, however few its rows
-	HostRow float64 `json:"host_row"` // of a row of an expert on the CPU
+	Launch float64 `json:"launch_ms"`    // of a group: dispatch and synchronisation
+	Read   float64 `json:"read_gbs"`     // weights that a launch reads, in 1e9 bytes a second
+	Device float64 `json:"device_gmacs"` // multiply-adds, in 1e9 a second
+	Host   float64 `json:"host_gmacs"`   // the CPU's
 }
 
-// measured are the costs on M2 Ultra for Phi-3.5-MoE. A row of a launch of G experts of
-// C rows takes (launch/G + expert)/C + row; the serial figures of NPUMoE's Table 5 up to
-// 128 rows are that within 7 %, with 2.5, 4.6 and 0.103 ms. On the CPU the 2048 rows of
-// Table 4 take 970 ms.
-var measured = Costs{Launch: 24, Expert: 45, HostRow: 4.6}
-
-// The devices. A Hexagon has tiles of 32 rows, and addresses of 32 bits for all of a
-// session; the Neural Engine computes in fp16, and runs graphs of up to 1.2 GB.
-var devices = []Device{
-	hexagonDevice("8gen2", 2<<30), hexagonDevice("8gen3", 4<<30), hexagonDevice("elite", 4<<30), hexagonDevice("elite5", 4<<30),
-	appleDevice("m2-max", "assumed to be as on m2-ultra"), appleDevice("m2-ultra", "graphs: NPUMoE §4.2; costs: fitted to its Tables 4 and 5"),
+// launch is the milliseconds of a launch for rows of so many multiply-adds, padding
+// included.
+func (c *Costs) launch(bytes int64, rows int, macs float64) float64 {
+	return c.Launch + float64(bytes)/(1e6*c.Read) + float64(rows)*macs/(1e6*c.Device)
 }
 
-func hexagonDevice(name string, bytes int64) Device {
-	return Device{Name: name, Rows: 32, Bytes: bytes, Costs: measured, Source: "tiles and addresses: its architecture; costs: assumed to be as on m2-ultra"}
-}
+// host is the milliseconds of such rows on the CPU.
+func (c *Costs) host(rows, macs float64) float64 { return rows * macs / (1e6 * c.Host) }
 
-func appleDevice(name, source string) Device {
+// apple are the costs on M2 Ultra for Phi-3.5-MoE, whose experts have 78.6 million
+// weights. A row of a launch of G experts of C rows takes (launch/G + weights)/C + row;
+// the serial figures of NPUMoE's Table 5 up to 128 rows are that within 7 %, with 2.5, 4.6
+// and 0.103 ms. On the CPU the 2048 rows of Table 4 take 970 ms.
+var apple = Costs{Launch: 2.5, Read: 34.2, Device: 763, Host: 166}
+
+// hexagonLaunch is assumed: neither paper on Hexagon has it.
+const hexagonLaunch = 0.2 // ms
+
+// devices are the chips of package soc, and the Neural Engines that NPUMoE measures. A
+// Hexagon has tiles of 32 rows, and addresses for all that a session has; a Neural Engine
+// computes in fp16, and runs graphs of up to 1.2 GB.
+func devices() []Device {
+	var list []Device
+	for _, c := range soc.Chips() {
+		list = append(list, Device{Name: c.ID, Rows: tileRows, Bytes: int64(c.Addresses.Value),
+			Costs:  Costs{Launch: hexagonLaunch, Read: c.DMA.Value, Device: c.TileUnit.Value / 2, Host: c.HostCompute.Value / 2},
+			Source: "bounds of package soc; the launch is assumed"})
+	}
 	const graph = 6 << 30 / 5 // 8 experts of 150 MB fit, as the paper runs them, with MB of 2^20
-	return Device{Name: name, Rows: 16, GroupBytes: graph, WeightBits: 16, Costs: measured, Source: source}
+	ultra := Device{Name: "m2-ultra", Rows: 16, GroupBytes: graph, WeightBits: 16, Costs: apple, Source: "graphs: NPUMoE §4.2; costs: fitted to its Tables 4 and 5"}
+	most := ultra
+	most.Name, most.Source = "m2-max", "assumed to be as m2-ultra"
+	return append(list, most, ultra)
 }
+
+// tileRows is the rows of a Hexagon's tiles.
+const tileRows = 32
 
 // Devices lists the names of the devices.
 func Devices() (names []string) {
-	for _, d := range devices {
+	for _, d := range devices() {
 		names = append(names, d.Name)
 	}
 	return names
@@ -60,7 +79,7 @@ func Devices() (names []string) {
 
 // NamedDevice is the device with that name.
 func NamedDevice(name string) (Device, error) {
-	for _, d := range devices {
+	for _, d := range devices() {
 		if d.Name == name {
 			return d, nil
 		}
@@ -73,7 +92,7 @@ const (
 	mostRows  = 1 << 10
 	mostBytes = 1 << 50
 	mostBits  = 64
-	mostCost  = 1 << 20
+	mostCost  = 1e12
 )
 
 // Check reports what no device is.
@@ -86,10 +105,13 @@ func (d Device) Check() error {
 	case d.GroupBytes < 0 || d.GroupBytes > mostBytes || d.Bytes < 0 || d.Bytes > mostBytes || d.WeightBits < 0 || d.WeightBits > mostBits:
 		return fmt.Errorf("a device of %d bytes a graph, %d in all and %d bits a weight", d.GroupBytes, d.Bytes, d.WeightBits)
 	}
-	for _, x := range []float64{d.Costs.Launch, d.Costs.Expert, d.Costs.HostRow} {
-		if !(x >= 0 && x <= mostCost) {
-			return fmt.Errorf("a device with a cost of %v rows", x)
+	for _, x := range []float64{1 + d.Costs.Launch, d.Costs.Read, d.Costs.Device, d.Costs.Host} {
+		if !(x >= 1/mostCost && x <= mostCost) {
+			return fmt.Errorf("a device whose costs are %+v", d.Costs)
 		}
+	}
+	if !(d.Costs.Launch >= 0) {
+		return fmt.Errorf("a device whose launches take %v ms", d.Costs.Launch)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (p *Plan) On(set *Set) (Checked, error) {
 	for i := range layers {
 		layers[i].Groups = slices.Clone(layers[i].Groups)
 		for j := range layers[i].Groups {
-			layers[i].Groups[j].expect(chunks.Layers[i], chunks.Count)
+			layers[i].Groups[j].expect(set, chunks, i)
 		}
 	}
 	return Checked{Set: set.Name, Choice: p.sum(layers, set, chunks)}, nil
@@ -147,7 +147,7 @@ func newLayer(o *Options, i int, set *Set, chunks *Split) Layer {
 		}
 		g := Group{Experts: slices.Clone(order[lo:hi]), Capacity: capacities[lo], Bytes: int64(hi-lo) * o.ExpertBytes[i]}
 		if chunks != nil {
-			g.expect(chunks.Layers[i], chunks.Count)
+			g.expect(set, chunks, i)
 		}
 		l.Groups = append(l.Groups, g)
 		lo = hi
@@ -157,23 +157,23 @@ func newLayer(o *Options, i int, set *Set, chunks *Split) Layer {
 	return l
 }
 
-// expect counts what so many chunks did to the group.
-func (g *Group) expect(layer []Tallies, chunks int) {
-	rows, beyond := int64(0), int64(0)
+// expect counts what the set's chunks did to a group of layer i. The last layer computes
+// those rows of a prompt alone that want logits: one, which makes its groups cold.
+func (g *Group) expect(set *Set, chunks *Split, i int) {
+	rows, beyond := 0.0, 0.0
 	for _, e := range g.Experts {
-		rows += layer[e].Beyond(0)
-		beyond += layer[e].Beyond(g.Capacity)
+		if i == len(chunks.Layers)-1 {
+			rows += float64(set.Layers[i].Tokens[e]) / float64(set.Tokens) * float64(set.Prompts)
+			continue
+		}
+		rows += float64(chunks.Layers[i][e].Beyond(0))
+		beyond += float64(chunks.Layers[i][e].Beyond(g.Capacity))
 	}
-	n := float64(chunks)
-	g.Expected = Expected{Rows: float64(rows) / n}
+	n := float64(chunks.Count)
+	g.Expected = Expected{Rows: rows / n}
 	if g.Placement != CPU { // which has neither
-		g.Expected.Overflow, g.Expected.Padding = float64(beyond)/n, float64(g.Rows())-float64(rows-beyond)/n
+		g.Expected.Overflow, g.Expected.Padding = beyond/n, max(0, float64(g.Rows())-(rows-beyond)/n)
 	}
-}
-
-// cost is the modelled time of a launch.
-func (g *Group) cost(c *Costs) float64 {
-	return c.Launch + float64(len(g.Experts))*(c.Expert+float64(g.Capacity))
 }
 
 // place chooses what computes each group (NPUMoE §4.3): the NPU where a launch takes less
@@ -185,21 +185,21 @@ func (p *Plan) place(o *Options, counted bool) {
 		gain float64
 	}
 	var list []candidate
-	costs := &o.Device.Costs
+	costs, macs := &o.Device.Costs, o.Shape.rowMACs()
 	for i := range p.Layers {
 		for j := range p.Layers[i].Groups {
 			g := &p.Layers[i].Groups[j]
 			fitting := g.Expected.Rows - g.Expected.Overflow
-			launch, host := g.cost(costs), costs.HostRow*fitting
+			launch, host := costs.launch(g.Bytes, g.Rows(), macs), costs.host(fitting, macs)
 			switch {
 			case g.Bytes == 0:
 				g.Why = "the device does not hold its weights as they are stored"
 			case o.Device.GroupBytes > 0 && g.Bytes > o.Device.GroupBytes:
 				g.Why = fmt.Sprintf("an expert of %d bytes is larger than a graph may be", g.Bytes)
 			case counted && host <= launch:
-				g.Why = fmt.Sprintf("cold: a launch costs %.0f rows, the CPU %.0f for the %.1f expected", launch, host, fitting)
+				g.Why = fmt.Sprintf("cold: a launch takes %.3g ms, the CPU %.3g for the %.1f rows expected", launch, host, fitting)
 			case counted:
-				g.Why = fmt.Sprintf("hot: a launch costs %.0f rows, the CPU %.0f for the %.1f expected", launch, host, fitting)
+				g.Why = fmt.Sprintf("hot: a launch takes %.3g ms, the CPU %.3g for the %.1f rows expected", launch, host, fitting)
 				list = append(list, candidate{g, (host - launch) / float64(g.Bytes)})
 			default:
 				g.Why = "not calibrated: there is room for it"
@@ -233,6 +233,7 @@ func (p *Plan) place(o *Options, counted bool) {
 // sum is what layers, with what is expected of them, do to the chunks of a set.
 func (p *Plan) sum(layers []Layer, set *Set, chunks *Split) Choice {
 	c := Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing}
+	costs, macs := &p.Device.Costs, p.Shape.rowMACs()
 	var all, computed, padding, overflow, host, launches, cost float64
 	for i := range layers {
 		for j := range layers[i].Groups {
@@ -246,13 +247,13 @@ func (p *Plan) sum(layers []Layer, set *Set, chunks *Split) Choice {
 			computed += float64(g.Rows())
 			padding += g.Expected.Padding
 			overflow += g.Expected.Overflow
-			cost += g.cost(&p.Device.Costs)
+			cost += costs.launch(g.Bytes, g.Rows(), macs)
 		}
 	}
 	tokens := float64(p.Chunk)
 	if set != nil {
 		tokens = float64(set.Tokens) / float64(chunks.Count)
-		cost += p.Device.Costs.HostRow * (host + overflow)
+		cost += costs.host(host+overflow, macs)
 		c.Overflow, c.Host = overflow/all, host/all
 		if computed > 0 {
 			c.Padding = padding / computed

@@ -58,3 +58,15 @@ func (o *Overlap) check(shape Shape) error {
 	}
 	return nil
 }
+
+// Covered is the share of a layer's choices that fall on its k most popular experts.
+func (l *Loads) Covered(k int) float64 {
+	covered, all := int64(0), int64(0)
+	for i, e := range l.Order {
+		if i < k {
+			covered += l.Tokens[e]
+		}
+		all += l.Tokens[e]
+	}
+	return float64(covered) / float64(max(1, all))
+}

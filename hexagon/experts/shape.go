@@ -36,6 +36,9 @@ func (s Shape) Check() error {
 	return nil
 }
 
+// rowMACs is the multiply-adds of one row of an expert.
+func (s Shape) rowMACs() float64 { return 3 * float64(s.Hidden) * float64(s.Width) }
+
 // Fits reports how a model differs from the one that s is of. Its name may.
 func (s Shape) Fits(model Shape) error {
 	for _, x := range []struct {

@@ -50,6 +50,8 @@ type Model struct {
 	KVHeads  int      `json:"kv_heads"` // of keys and values
 	HeadDim  int      `json:"head_dim"`
 	Matrices []Matrix `json:"matrices"`
+	// Experts is how many a layer's mixture has; their matrices are not among Matrices.
+	Experts int `json:"experts,omitempty"`
 }
 
 // Bytes is the size of all weights on the device.

@@ -191,11 +191,15 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
-	if e.soc == "" && e.atOnce == 1 && strings.HasPrefix(cfg.Backend, "hexagon") {
+	asked := e.soc != ""
+	if !asked && e.atOnce == 1 && strings.HasPrefix(cfg.Backend, "hexagon") {
 		e.soc = defaultSoC
 	}
 	var watch engines.Watcher
 	meter, err := e.meter(&cfg, &watch)
+	if !asked && errors.Is(err, errNotModelled) {
+		meter, e.soc, e.setup.SoC, err = nil, "", "", nil
+	}
 	if err != nil {
 		return err
 	}

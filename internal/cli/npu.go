@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/npu"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 func newNPU() *cobra.Command {
@@ -22,35 +23,61 @@ func newNPU() *cobra.Command {
 		Use:   "npu",
 		Short: "Plan models for Hexagon NPUs, by a model of their time",
 		Example: `  lutra npu plan lutra-tiny-s
+  lutra npu calibrate --model mixture.gguf --data train.jsonl --out stats.json
   lutra npu ablate layouts
   lutra npu doctor`,
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNPUPlan(), newNPUDoctor(), newNPUAblate())
+	cmd.AddCommand(newNPUPlan(), newNPUCalibrate(), newNPUDoctor(), newNPUAblate())
 	return cmd
 }
 
 func newNPUPlan() *cobra.Command {
 	o, change := npu.DefaultOptions(), npu.Change{}
 	var asJSON bool
+	var experts expertPlanning
+	model := ""
 	drawing, route, head := "", string(o.Route), string(npu.HeadAuto)
 	cmd := &cobra.Command{
-		Use:   "plan MODEL",
+		Use:   "plan [MODEL]",
 		Short: "Show tilings, memory, timeline and bounds of a model on an NPU",
 		Long: `Cuts each matrix of a model into tiles, lays them out in TCM, and bounds the time and
 energy of prompts and of decoded batches on four SoCs, beside the papers' figures. All
 of it is modelled: nothing was measured on a device, and what is assumed says so.
+
+With --moe the model's mixtures of experts are planned in place of the rest: groups of
+experts with static capacities, by what lutra npu calibrate has counted, and which of
+them the NPU computes.
 
 MODEL is a GGUF file, an embedded model, one of the catalogue that has been
 downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 		Example: `  lutra npu plan lutra-tiny-l
   lutra npu plan bitnet-2b --svg plan.svg
   lutra npu plan qwen2.5-1.5b --head cpu --soc elite --context 4096
-  lutra npu plan llama-3.1-8b --bits 2 --clock 1.2 --cycles-per-packet 1 --json`,
-		Args: arguments("MODEL"),
+  lutra npu plan llama-3.1-8b --bits 2 --clock 1.2 --cycles-per-packet 1 --json
+  lutra npu plan --moe --calibration stats.json --model mixture.gguf`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if model != "" && len(args) == 0 {
+				return nil
+			}
+			return arguments("MODEL")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			x, err := plannedModel(cmd.Context(), args[0])
+			if len(args) > 0 && model != "" {
+				return usage.Errorf("--model: the model is %q already", usage.Brief(args[0]))
+			}
+			if len(args) > 0 {
+				model = args[0]
+			}
+			if err := experts.check(cmd.Flags()); err != nil {
+				return err
+			}
+			if experts.on {
+				experts.Device, experts.Context = o.Chip, o.Context
+				return experts.run(cmd.Context(), cmd.OutOrStdout(), model, change.Bits, asJSON)
+			}
+			x, err := plannedModel(cmd.Context(), model)
 			if err != nil {
 				return err
 			}
@@ -62,10 +89,8 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 			if err != nil {
 				return err
 			}
-			if drawing != "" {
-				if err := draw(drawing, p); err != nil {
-					return err
-				}
+			if err := writeFile(drawing, p.SVG); err != nil {
+				return err
 			}
 			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), p)
@@ -74,7 +99,8 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 		},
 	}
 	f := cmd.Flags()
-	wordVar(f, &o.Chip, "soc", o.Chip, soc.IDs(), "`SOC` whose tilings, memory and timeline are shown")
+	f.StringVar(&model, "model", "", "the same as MODEL")
+	wordVar(f, &o.Chip, "soc", o.Chip, planDevices(soc.IDs()), "`SOC` whose tilings, memory and timeline are shown; m2-max and m2-ultra are for --moe")
 	wordVar(f, &route, "route", route, soc.Routes(), "`HOW` weights come from DDR")
 	wordVar(f, &head, "head", head, npu.Heads(), "`WHERE` logits are computed; auto is the CPU if the device does not hold the matrix exactly")
 	f.IntVar(&change.Bits, "bits", 0, "store the layers' weights in 1, 2 or 4 `BITS`, in groups of 64 (default: as the model is)")
@@ -84,6 +110,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 	f.IntVar(&o.Context, "context", o.Context, "`TOKENS` before those that are decoded")
 	f.StringVar(&drawing, "svg", "", "`FILE` for a drawing of the timeline and of throughput by batch")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
+	experts.flags(f)
 	return cmd
 }
 
@@ -92,26 +119,21 @@ func plannedModel(ctx context.Context, name string) (soc.Model, error) {
 	if x, ok := npu.Shape(name); ok {
 		return x, nil
 	}
-	f, err := openStored(ctx, name)
+	f, err := openPlanned(ctx, name)
 	if err != nil {
-		if _, stat := os.Stat(name); stat != nil && !errors.Is(err, hub.ErrAbsent) {
-			err = fmt.Errorf("%w; a shape is one of %s", err, strings.Join(npu.Shapes(), ", "))
-		}
 		return soc.Model{}, err
 	}
 	defer f.Close()
 	return npu.FromFile(name, f)
 }
 
-func draw(path string, p *npu.Plan) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
+// openPlanned opens a model that is on this machine.
+func openPlanned(ctx context.Context, name string) (*gguf.File, error) {
+	f, err := openStored(ctx, name)
+	if _, stat := os.Stat(name); err != nil && stat != nil && !errors.Is(err, hub.ErrAbsent) {
+		err = fmt.Errorf("%w; a shape is one of %s", err, strings.Join(npu.Shapes(), ", "))
 	}
-	if err := errors.Join(p.SVG(f), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return f, err
 }
 
 func newNPUDoctor() *cobra.Command {

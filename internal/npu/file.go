@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -15,7 +16,7 @@ var ofLayer = regexp.MustCompile(`^blk\.\d+\.(\w+)\.weight$`)
 // (gates of recurrent layers, convolutions) stay on the CPU and cost nothing here.
 const narrow = 32
 
-// FromFile is the model of a GGUF file.
+// FromFile is the model of a GGUF file, without the experts of its mixtures.
 func FromFile(name string, f *gguf.File) (soc.Model, error) {
 	m := soc.Model{Name: name}
 	arch, _ := f.Metadata.String("general.architecture")
@@ -23,7 +24,7 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		n, _ := f.Metadata.Int(arch + "." + key)
 		return n
 	}
-	m.Heads = number("attention.head_count")
+	m.Heads, m.Experts = number("attention.head_count"), max(0, number("expert_count"))
 	m.KVHeads = cmp.Or(number("attention.head_count_kv"), m.Heads)
 	const most = 1 << 16
 	if m.Heads < 1 || m.Heads > most || m.KVHeads < 1 || m.Heads%m.KVHeads != 0 {
@@ -40,8 +41,10 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		switch {
 		case found == nil || len(t.Dims) == 1:
 			continue
+		case len(t.Dims) > 2 && strings.HasSuffix(found[1], "_exps"):
+			continue // planned apart: see Mixture
 		case len(t.Dims) > 2:
-			return m, fmt.Errorf("%s: tensor %s: layers of experts cannot be planned", name, t.Name)
+			return m, fmt.Errorf("%s: tensor %s has %d dimensions: no matrix to plan", name, t.Name, len(t.Dims))
 		}
 		if found[1] == "attn_k" || found[1] == "attn_qkv" && f.Tensor("blk.0.ssm_out.weight") == nil {
 			m.Layers++

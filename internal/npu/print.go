@@ -16,8 +16,12 @@ func (p *Plan) Print(w io.Writer) error {
 			chip = c
 		}
 	}
-	fmt.Fprintf(w, "%s on %s (%s): %s of weights, %s of keys and values a token.\nEvery time and energy below is modelled; nothing was measured on a device.\n\nTilings (T-MAN §4.1)\n",
+	fmt.Fprintf(w, "%s on %s (%s): %s of weights, %s of keys and values a token.\nEvery time and energy below is modelled; nothing was measured on a device.\n",
 		p.Model.Name, chip.Name, chip.Arch, output.Bytes(int64(p.Weights)), output.Bytes(int64(p.KVBytes)))
+	if p.Model.Experts > 0 {
+		fmt.Fprintf(w, "The %d experts of its layers are not in it, neither in memory nor in time: lutra npu plan --moe plans them.\n", p.Model.Experts)
+	}
+	fmt.Fprint(w, "\nTilings (T-MAN §4.1)\n")
 	rows := [][]string{{"matrix", "count", "rows × columns", "bits", "K_lut", "M_iter d/p", "K_iter d/p", "tile", "tiles", "legal", "1 row", "16 rows"}}
 	for _, t := range p.Matrices {
 		rows = append(rows, []string{t.Name, fmt.Sprint(t.Count), fmt.Sprintf("%d × %d", t.M, t.K), fmt.Sprint(t.Bits), fmt.Sprint(t.Tiling.KLut),

@@ -29,17 +29,23 @@ type shape struct {
 	hidden, ffn, layers       int
 	heads, kv, headDim, vocab int
 	storage
+	experts synthetic.Experts // in place of a feed-forward
 }
+
+var dense synthetic.Experts // there are none
 
 // papers are the models that the papers measure and synthetic lacks.
 var papers = []shape{
-	{"llama-3.1-8b", 4096, 14336, 32, 32, 8, 128, 128256, gptq},
-	{"qwen3-8b", 4096, 12288, 36, 32, 8, 128, 151936, gptq},
-	{"qwen2.5-1.5b", 1536, 8960, 28, 12, 2, 128, 151936, q4},
-	{"qwen2.5-3b", 2048, 11008, 36, 16, 2, 128, 151936, q4},
-	{"qwen2.5-7b", 3584, 18944, 28, 28, 4, 128, 152064, q4},
-	{"llama-3.2-1b", 2048, 8192, 16, 32, 8, 64, 128256, q4},
-	{"llama-3.2-3b", 3072, 8192, 28, 24, 8, 128, 128256, q4},
+	{"llama-3.1-8b", 4096, 14336, 32, 32, 8, 128, 128256, gptq, dense},
+	{"qwen3-8b", 4096, 12288, 36, 32, 8, 128, 151936, gptq, dense},
+	{"qwen2.5-1.5b", 1536, 8960, 28, 12, 2, 128, 151936, q4, dense},
+	{"qwen2.5-3b", 2048, 11008, 36, 16, 2, 128, 151936, q4, dense},
+	{"qwen2.5-7b", 3584, 18944, 28, 28, 4, 128, 152064, q4, dense},
+	{"llama-3.2-1b", 2048, 8192, 16, 32, 8, 64, 128256, q4, dense},
+	{"llama-3.2-3b", 3072, 8192, 28, 24, 8, 128, 128256, q4, dense},
+	// Of NPUMoE, Table 1; sizes as in the models' configurations.
+	{"phi-3.5-moe", 4096, 0, 32, 32, 8, 128, 32064, gptq, synthetic.Experts{Count: 16, Used: 2, FFN: 6400}},
+	{"phi-tiny-moe", 4096, 0, 32, 16, 4, 128, 32064, gptq, synthetic.Experts{Count: 16, Used: 2, FFN: 448}},
 }
 
 // shapes are all shapes with a name: those of random models, and the papers'.
@@ -53,7 +59,7 @@ func shapes() []shape {
 		if strings.HasPrefix(s.Name, "bonsai") {
 			kept = oneBit
 		}
-		list = append(list, shape{s.Name, s.Hidden, s.FFN, s.Layers, s.Heads, s.KVHeads, s.HeadDim, s.Vocab, kept})
+		list = append(list, shape{s.Name, s.Hidden, s.FFN, s.Layers, s.Heads, s.KVHeads, s.HeadDim, s.Vocab, kept, s.Experts})
 	}
 	return append(list, papers...)
 }
@@ -78,7 +84,7 @@ func Shape(name string) (soc.Model, bool) {
 }
 
 func (s shape) model() soc.Model {
-	m := soc.Model{Name: s.name, Layers: s.layers, Heads: s.heads, KVHeads: s.kv, HeadDim: s.headDim}
+	m := soc.Model{Name: s.name, Layers: s.layers, Heads: s.heads, KVHeads: s.kv, HeadDim: s.headDim, Experts: s.experts.Count}
 	q, kv := s.heads*s.headDim, s.kv*s.headDim
 	for _, x := range []struct {
 		name       string
@@ -87,6 +93,9 @@ func (s shape) model() soc.Model {
 		{"attn_q", q, s.hidden}, {"attn_k", kv, s.hidden}, {"attn_v", kv, s.hidden}, {"attn_output", s.hidden, q},
 		{"ffn_gate", s.ffn, s.hidden}, {"ffn_up", s.ffn, s.hidden}, {"ffn_down", s.hidden, s.ffn},
 	} {
+		if s.experts.Count > 0 && strings.HasPrefix(x.name, "ffn_") {
+			continue
+		}
 		m.Matrices = append(m.Matrices, s.matrix(x.name, x.rows, x.cols, s.layers))
 	}
 	m.Matrices = append(m.Matrices, q4.matrix("output", s.vocab, s.hidden, 1))

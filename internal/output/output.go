@@ -22,6 +22,9 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// Line prints v on one line, as files of many numbers have it.
+func Line(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+
 // Table prints aligned columns; the first row is the head.
 func Table(w io.Writer, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

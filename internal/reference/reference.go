@@ -23,6 +23,8 @@ type Options struct {
 	Context                int  // longest sequence; 0: the model's own
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
 	Get                    config.Getter
+
+	Routed func(layer int, experts []int32, weights []float32) // models.LoadOptions.Routed; may be nil
 }
 
 // chunk is the number of tokens in a forward pass, unless the model has chunks.
@@ -61,7 +63,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		return err
 	}
 	defer pool.Close()
-	bundle, err := engines.LoadBundle(mc, hexagon, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context})
+	bundle, err := engines.LoadBundle(mc, hexagon, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context, Routed: r.Routed})
 	if err != nil {
 		return err
 	}
