@@ -123,7 +123,7 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	l.size(&b.bound)
 	b.matrices, b.mostK = append(b.matrices, l), max(b.mostK, l.K)
 	if b.end > math.MaxUint32 {
-		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, or the backend cpu, will do", (math.MaxUint32+1)>>30)
+		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, a plan with fewer experts on the device, or the backend cpu will do", (math.MaxUint32+1)>>30)
 	}
 	return l, nil
 }

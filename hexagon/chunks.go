@@ -17,8 +17,8 @@ import (
 //
 // All but what is pruned gets the device's bits.
 type chunkWork struct {
-	of       []int32   // [rows] the chunk of each; none: no chunk
-	chunks   int       //
+	of       []int32 // [rows] the chunk of each, from 1 on; none: no chunk
+	chunks   int32
 	ints     []int32   // memory of lists
 	parts    []share   // of the group under way
 	products []product // of a launch
@@ -32,7 +32,7 @@ type share struct {
 	places []int32 // at most the group's capacity
 }
 
-const none = -1
+const none = 0
 
 // Begin implements models.ExpertBackend: the host computes steps without chunks.
 func (b *Backend) Begin(rows []models.RowPos) {
@@ -64,19 +64,18 @@ func (w *chunkWork) divide(rows []models.RowPos, most int, compete bool) (n int)
 		for hi < len(rows) && rows[hi].Seq == rows[lo].Seq && !(compete && rows[hi].Pos%most == 0) {
 			hi++
 		}
-		if hi-lo < leastChunk {
-			w.of = append(w.of, slices.Repeat([]int32{none}, hi-lo)...)
-			continue
-		}
 		if compete {
 			filled = most
 		}
 		for range hi - lo {
-			if filled == most {
-				w.chunks, filled = w.chunks+1, 0
+			chunk := int32(none)
+			if hi-lo >= leastChunk {
+				if filled == most {
+					w.chunks, filled = w.chunks+1, 0
+				}
+				chunk, filled, n = int32(w.chunks), filled+1, n+1
 			}
-			w.of = append(w.of, int32(w.chunks-1))
-			filled, n = filled+1, n+1
+			w.of = append(w.of, chunk)
 		}
 	}
 	return n
@@ -93,7 +92,7 @@ func (b *Backend) RunExperts(x *models.Experts) {
 	groups := b.mix.plan.Layers[x.Layer].Groups
 	for i := range groups {
 		for chunk := range w.chunks {
-			b.runGroup(x, &groups[i], int32(chunk))
+			b.runGroup(x, &groups[i], chunk+1)
 		}
 	}
 	for _, e := range x.List {

@@ -247,15 +247,15 @@ func TestChunksAreOfOnePromptWhereRowsCompete(t *testing.T) {
 		want    string
 		n       int
 	}{
-		{rows([3]int{0, 0, 100}), false, "0×64 1×36", 100},
-		{rows([3]int{0, 0, 100}), true, "0×64 1×36", 100},
-		{rows([3]int{0, 40, 100}), false, "0×64 1×36", 100},
-		{rows([3]int{0, 40, 120}), true, "-1×24 0×64 1×32", 96}, // they would have been computed with those before them
-		{rows([3]int{0, 0, 40}, [3]int{1, 0, 40}), false, "0×64 1×16", 80},
-		{rows([3]int{0, 0, 40}, [3]int{1, 0, 40}), true, "0×40 1×40", 80},
-		{rows([3]int{0, 9, 1}, [3]int{1, 0, 31}, [3]int{2, 7, 15}), false, "-1×47", 0},
-		{rows([3]int{0, 9, 1}, [3]int{1, 0, 32}, [3]int{2, 7, 2}, [3]int{3, 0, 32}), false, "-1×1 0×32 -1×2 0×32", 64},
-		{rows([3]int{0, 0, 70}), true, "0×64 -1×6", 64},
+		{rows([3]int{0, 0, 100}), false, "1×64 2×36", 100},
+		{rows([3]int{0, 0, 100}), true, "1×64 2×36", 100},
+		{rows([3]int{0, 40, 100}), false, "1×64 2×36", 100},
+		{rows([3]int{0, 40, 120}), true, "0×24 1×64 2×32", 96}, // they would have been computed with those before them
+		{rows([3]int{0, 0, 40}, [3]int{1, 0, 40}), false, "1×64 2×16", 80},
+		{rows([3]int{0, 0, 40}, [3]int{1, 0, 40}), true, "1×40 2×40", 80},
+		{rows([3]int{0, 9, 1}, [3]int{1, 0, 31}, [3]int{2, 7, 15}), false, "0×47", 0},
+		{rows([3]int{0, 9, 1}, [3]int{1, 0, 32}, [3]int{2, 7, 2}, [3]int{3, 0, 32}), false, "0×1 1×32 0×2 1×32", 64},
+		{rows([3]int{0, 0, 70}), true, "1×64 0×6", 64},
 		{nil, true, "", 0},
 	} {
 		var w chunkWork
