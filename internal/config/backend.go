@@ -12,7 +12,7 @@ import (
 
 // Hexagon says how models use a Hexagon NPU, or what stands in for one.
 type Hexagon struct {
-	Path     string        `yaml:"path"`     // of products: auto, lookup or tiles
+	Path     string        `yaml:"path"`     // of products: one of hexagon.Paths
 	Round    string        `yaml:"round"`    // weights that the device does not hold exactly: none, or one of hexagon.Roundings
 	Timeout  time.Duration `yaml:"timeout"`  // the longest that the device may take for what it is given at once
 	Fallback string        `yaml:"fallback"` // what computes once the device has failed: none or cpu
