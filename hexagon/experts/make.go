@@ -232,7 +232,7 @@ func (p *Plan) place(o *Options, counted bool) {
 
 // sum is what layers, with what is expected of them, do to the chunks of a set.
 func (p *Plan) sum(layers []Layer, set *Set, chunks *Split) Choice {
-	c := Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing}
+	c := Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing, Bytes: p.Bytes}
 	costs, macs := &p.Device.Costs, p.Shape.rowMACs()
 	var all, computed, padding, overflow, host, launches, cost float64
 	for i := range layers {

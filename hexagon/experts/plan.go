@@ -64,6 +64,7 @@ type Choice struct {
 	Padding  float64 `json:"padding"`  // share of the rows that the device computes
 	Overflow float64 `json:"overflow"` // share of all rows that experts are chosen for
 	Host     float64 `json:"host"`     // share of these rows that is placed on the CPU
+	Bytes    int64   `json:"bytes"`    // of the experts' weights on the device
 	Cost     float64 `json:"cost_ms"`  // of the experts, modelled, by token; what overflows on the CPU
 	Front    bool    `json:"front"`    // no other choice is better in one of the first four and worse in none
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,9 +14,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
+	"github.com/lutra-lm/lutra/internal/npu/mixtures"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
@@ -58,6 +61,26 @@ func thinking(t *testing.T, f *gguf.File) []byte {
 		t.Fatal(err)
 	}
 	return file.Bytes()
+}
+
+// tinyMixture is a GGUF file of noise with experts, and a calibration of its shape.
+func tinyMixture(t *testing.T) (model, stats string) {
+	t.Helper()
+	path, _ := writeMixture(t)
+	c, err := experts.NewCounter(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, mixtures.Chunks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for layer := range 2 {
+		for i := range int32(600) {
+			c.Add(layer, []int32{i % 7 * i % 3, 3 + i%5})
+		}
+	}
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
+	cal := must(experts.NewCalibration(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, []experts.Set{c.Set("noise")}))
+	return string(must(os.ReadFile(path))), string(must(json.Marshal(cal)))
 }
 
 func must[T any](v T, err error) T {
@@ -104,6 +127,12 @@ func newSandbox(t *testing.T, base string) *sandbox {
 		t.Fatal(err)
 	}
 	write("config.yaml", strings.Replace(string(config), "127.0.0.1:8080", "127.0.0.1:0", 1))
+	mixture, stats := tinyMixture(t)
+	write("mixture.gguf", mixture)
+	write("stats.json", stats)
+	write("train.txt", strings.Repeat("Otters swim in the river, and otters sleep. ", 30))
+	write("test.txt", strings.Repeat("Salt comes from the sea beside the towns. ", 30))
+	write("train.jsonl", `{"question": "What is 12 * 7?", "answer": 84}`+"\n")
 	write("ids.txt", "1 15043 3186\n")
 	write("schema.json", `{"type": "integer", "minimum": 10}`)
 	write("instance.json", `84`)

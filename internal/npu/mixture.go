@@ -46,8 +46,9 @@ func FileMixture(name string, f *gguf.File) (*Mixture, error) {
 	}
 	arch, _ := f.Metadata.String("general.architecture")
 	chosen, _ := f.Metadata.Int(arch + ".expert_used_count")
-	m := &Mixture{Dense: dense, Shape: experts.Shape{Model: name, Layers: dense.Layers, Experts: dense.Experts, Chosen: chosen}}
-	for i := range dense.Layers {
+	layers, _ := f.Metadata.Int(arch + ".block_count") // some of which may have no attention
+	m := &Mixture{Dense: dense, Shape: experts.Shape{Model: name, Layers: layers, Experts: dense.Experts, Chosen: chosen}}
+	for i := 0; i < layers; i++ {
 		var parts []soc.Matrix
 		for _, part := range []string{"gate", "up", "down"} {
 			t := cmp.Or(f.Tensor(fmt.Sprintf("blk.%d.ffn_%s_exps.weight", i, part)), f.Tensor(fmt.Sprintf("blk.%d.ffn_%s.0.weight", i, part)))

@@ -38,7 +38,8 @@ func (o Options) Check() error {
 	case o.Clock < 0 || o.Clock > mostGHz || o.CyclesPerPacket < 0 || o.CyclesPerPacket > mostCycles:
 		return fmt.Errorf("%v GHz and %v cycles a packet are out of range", o.Clock, o.CyclesPerPacket)
 	}
-	return nil
+	_, err := soc.Named(o.Chip)
+	return err
 }
 
 // Batches are the decoded batches of a plan.

@@ -53,7 +53,7 @@ func PrintPlan(w io.Writer, p *experts.Plan) error {
 	s, k := p.Shape, p.Device.Costs
 	fmt.Fprintf(w, "%s on %s: chunks of %d tokens, groups of %d experts, capacities by %s.\n%s.\nTimes are modelled; nothing was measured on a device. A launch takes %.3g ms; weights are read at %.3g GB/s; the device\ncomputes %.4g and the CPU %.4g GMAC/s (%s).\n\n",
 		name(s), p.Device.Name, p.Chunk, p.GroupSize, p.Sizing, p.Why, k.Launch, k.Read, k.Device, k.Host, p.Device.Source)
-	rows := [][]string{{"on", "launches/token", "padding", "overflow", "on the CPU", "ms/token"}, append([]string{"the data set it is made of"}, cells(&p.Choice)...)}
+	rows := [][]string{{"on", "launches/token", "padding", "overflow", "on the CPU", "weights", "ms/token"}, append([]string{"the data set it is made of"}, cells(&p.Choice)...)}
 	for i := range p.Checks {
 		rows = append(rows, append([]string{p.Checks[i].Set}, cells(&p.Checks[i].Choice)...))
 	}
@@ -61,10 +61,13 @@ func PrintPlan(w io.Writer, p *experts.Plan) error {
 		if err := output.Table(w, rows); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\nWhat was weighed; * is on the front\n")
-		rows = [][]string{{"chunk", "G", "capacities", "launches/token", "padding", "overflow", "on the CPU", "ms/token", "front"}}
+		fmt.Fprintf(w, "\nWhat was weighed in chunks of %d tokens (--json has all %d); * is on the front of all\n", p.Chunk, len(p.Others))
+		rows = [][]string{{"G", "capacities", "launches/token", "padding", "overflow", "on the CPU", "weights", "ms/token", "front"}}
 		for i := range p.Others {
 			o := &p.Others[i]
+			if o.Chunk != p.Chunk {
+				continue
+			}
 			mark := ""
 			if o.Front {
 				mark = "*"
@@ -72,7 +75,7 @@ func PrintPlan(w io.Writer, p *experts.Plan) error {
 			if *o == p.Choice {
 				mark += " chosen"
 			}
-			rows = append(rows, append(append([]string{fmt.Sprint(o.Chunk), fmt.Sprint(o.GroupSize), o.Sizing}, cells(o)...), mark))
+			rows = append(rows, append(append([]string{fmt.Sprint(o.GroupSize), o.Sizing}, cells(o)...), mark))
 		}
 		if err := output.Table(w, rows); err != nil {
 			return err
@@ -112,7 +115,7 @@ func printLayers(w io.Writer, p *experts.Plan) error {
 }
 
 func cells(c *experts.Choice) []string {
-	return []string{fmt.Sprintf("%.3f", c.Launches), percent(c.Padding), percent(c.Overflow), percent(c.Host), fmt.Sprintf("%.3g", c.Cost)}
+	return []string{fmt.Sprintf("%.3f", c.Launches), percent(c.Padding), percent(c.Overflow), percent(c.Host), output.Bytes(c.Bytes), fmt.Sprintf("%.3g", c.Cost)}
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
