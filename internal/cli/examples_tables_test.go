@@ -45,6 +45,7 @@ var shownAlone = map[string]string{
 	"docs/command-line.md lutra schema check: token": "what a check says, as the command's test holds it",
 	"docs/architecture.md  HTTP ─▶":                  "a drawing",
 	"docs/command-line.md 10:04:05":                  "a log line, as TestARequestIsOneLineForPeople holds it",
+	"docs/mixtures.md             CPU":               "a drawing",
 	"docs/models.md {\"error\"":                      "what /readyz says while models load, as the server's tests hold it",
 	"docs/testing.md go test -c ──▶":                 "a drawing",
 }
