@@ -158,7 +158,7 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 		c.Computed += int64(len(part.places))
 		c.Padded += int64(g.Capacity - len(part.places))
 		for _, p := range part.places {
-			x.GLU(int(p))
+			x.GLU(part.expert, int(p))
 		}
 	}
 	b.launchPart(x, g, down)
@@ -245,7 +245,7 @@ func (b *Backend) runHere(x *models.Experts, e int32, places []int32, capacity i
 		}
 		if which == gateUp {
 			for _, at := range places {
-				x.GLU(int(at))
+				x.GLU(e, int(at))
 			}
 		}
 	}

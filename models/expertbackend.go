@@ -58,8 +58,8 @@ func (x *Experts) Matrices(e int32) (gateUp, down kernels.Linear) {
 	return w.gateUp.Device(), w.down.Device()
 }
 
-// GLU sets Gate of a place from GateUp.
-func (x *Experts) GLU(place int) {
+// GLU sets Gate of a place of expert e from GateUp.
+func (x *Experts) GLU(e int32, place int) {
 	both := rowOf(x.GateUp, place, 2*x.Width)
 	x.mixture.glu(rowOf(x.Gate, place, x.Width), both[:x.Width], both[x.Width:])
 }
