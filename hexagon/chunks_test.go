@@ -67,7 +67,7 @@ func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
 	for _, blocks := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0} {
 		load := fileOf(tinyExperts, blocks)
 		cpu := onDevice(t, "", Options{}, p, load)
-		for _, n := range []int{300, 256, 64, 5} { // more than a chunk, a chunk, less, and none
+		for _, n := range []int{300, 64, 5} { // more than a chunk, less, and none
 			want := newFeeder(t, cpu.Model).feed(n, someTokens(n)...)
 			for _, placement := range []Placement{PlacementCPU, PlacementNaive} {
 				bundle, b := mixtureOn(t, p, Options{Path: PathInt8, Placement: placement}, load)
@@ -84,19 +84,19 @@ func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
 
 func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
 	p := newPool(t)
-	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.Q4_0} {
-		load, tokens := fileOf(tinyExperts, blocks), someTokens(300)
-		for _, path := range []Path{PathLookup, PathTiles, PathInt8} {
+	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K} {
+		load, tokens := fileOf(tinyExperts, blocks), someTokens(150)
+		for _, path := range []Path{PathLookup, PathTiles} {
 			run := func(plan *experts.Plan) ([]float32, experts.Counts) {
 				bundle, b := mixtureOn(t, p, Options{Path: path, Plan: plan}, load)
 				return newFeeder(t, bundle.Model).feed(len(tokens), tokens...), b.Counts()
 			}
-			want, c := run(capacityPlan(512, 4, 512, allHot))
+			want, c := run(capacityPlan(160, 4, 160, allHot))
 			if c.Overflow != 0 || c.Computed != int64(len(tokens)*3*2) {
 				t.Fatalf("without a bound: %+v", c)
 			}
 			for _, plan := range []*experts.Plan{
-				capacityPlan(256, 4, 64, allHot), capacityPlan(512, 3, 32, allHot), capacityPlan(128, 5, 16, allHot),
+				capacityPlan(256, 3, 32, allHot), capacityPlan(64, 5, 16, allHot),
 				capacityPlan(64, 12, 1, allHot), // less than any expert gets
 			} {
 				got, c := run(plan)
