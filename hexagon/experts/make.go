@@ -189,6 +189,7 @@ func (p *Plan) place(o *Options, counted bool) {
 	for i := range p.Layers {
 		for j := range p.Layers[i].Groups {
 			g := &p.Layers[i].Groups[j]
+			g.Placement = CPU
 			fitting := g.Expected.Rows - g.Expected.Overflow
 			launch, host := costs.launch(g.Bytes, g.Rows(), macs), costs.host(fitting, macs)
 			switch {
@@ -208,11 +209,6 @@ func (p *Plan) place(o *Options, counted bool) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
-	for i := range p.Layers {
-		for j := range p.Layers[i].Groups {
-			p.Layers[i].Groups[j].Placement = CPU
-		}
-	}
 	for _, g := range list {
 		if o.Device.Bytes > 0 && p.Bytes+g.Bytes > o.Device.Bytes-o.Reserved {
 			g.Why += "; but others have the device's memory"

@@ -46,8 +46,8 @@ type Group struct {
 	Why       string    `json:"why"` // the placement in words
 }
 
-// Expected is what a chunk does to a group, or to all of a plan, on average over the
-// calibration's chunks: counted, not estimated.
+// Expected is what a chunk does to a group, on average over the calibration's chunks:
+// counted, not estimated.
 type Expected struct {
 	Rows     float64 `json:"rows"`     // that chose its experts
 	Padding  float64 `json:"padding"`  // rows of its capacity that nothing fills

@@ -73,6 +73,9 @@ func Weigh(c *Calibration, o Options, s Space) (*Plan, error) {
 	default:
 		p.Why = fmt.Sprintf("of %d plans, %d of them on the front, it has the least modelled cost with at most %.3g %% overflow", len(plans), front, 100*s.MostOverflow)
 	}
+	if p.Choice.Launches == 0 {
+		p.Why += "; no launch pays, and all experts are the CPU's"
+	}
 	return p, nil
 }
 
@@ -119,11 +122,15 @@ func choose(list []Choice, most float64) int {
 	return best
 }
 
+// rounding is what sums of equal plans may differ by.
+const rounding = 1e-9
+
+// before tells whether c is to be preferred; of equal choices the first one is.
 func (c *Choice) before(d *Choice, most float64) bool {
 	if fits := c.Overflow <= most; fits != (d.Overflow <= most) {
 		return fits
 	} else if fits {
-		return c.Cost < d.Cost
+		return c.Cost < d.Cost*(1-rounding)
 	}
-	return c.Overflow < d.Overflow
+	return c.Overflow < d.Overflow*(1-rounding)
 }

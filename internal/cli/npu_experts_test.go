@@ -91,6 +91,7 @@ func TestMixturesAreNotPlannedByNonsense(t *testing.T) {
 		"a capacity of all experts":          {"npu", "plan", model, "--moe", "--calibration", stats, "--capacity", "32", "--headroom", "2"},
 		"an imbalance of 9 is outside":       {"npu", "plan", model, "--moe", "--calibration", stats, "--ratio", "9"},
 		"an overflow of 2 is outside":        {"npu", "plan", model, "--moe", "--calibration", stats, "--most-overflow", "2"},
+		"a context of -1 tokens":             {"npu", "plan", model, "--moe", "--context", "-1"},
 		"weights of 3 bits":                  {"npu", "plan", model, "--moe", "--bits", "3"},
 		`there is no chip "m2-ultra"`:        {"npu", "plan", "tiny", "--soc", "m2-ultra"},
 		"groups of 9 experts are outside":    {"npu", "plan", model, "--moe", "--calibration", stats, "--group", "9"},

@@ -26,6 +26,9 @@ func DefaultPlanning() Planning {
 	return Planning{Device: "8gen3", MostOverflow: experts.MostOverflow, Context: 1024}
 }
 
+// mostContext bounds the tokens whose keys and values are planned.
+const mostContext = 1 << 20
+
 // What is planned where no calibration says better.
 const (
 	guessedChunk = 256
@@ -40,8 +43,11 @@ func NewPlan(m *npu.Mixture, c *experts.Calibration, o Planning) (*experts.Plan,
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", experts.ErrOptions, err)
 	}
-	if o.Capacity != 0 && o.Headroom != 0 {
+	switch {
+	case o.Capacity != 0 && o.Headroom != 0:
 		return nil, fmt.Errorf("%w: a capacity of all experts has no headroom", experts.ErrOptions)
+	case o.Context < 0 || o.Context > mostContext:
+		return nil, fmt.Errorf("%w: a context of %d tokens is outside 0 to %d", experts.ErrOptions, o.Context, mostContext)
 	}
 	if o.Launch != 0 {
 		d.Costs.Launch, d.Source = o.Launch, d.Source+"; the launch as asked for"
