@@ -3,6 +3,7 @@ package hexagon
 import (
 	"fmt"
 
+	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
@@ -100,8 +101,13 @@ func (m *mixtures) group(layer, expert int) *experts.Group {
 // expertLoader loads matrices whatever the placement of the others is.
 type expertLoader struct{ *Backend }
 
-// Load implements kernels.Backend.
-func (l expertLoader) Load(w *matrix.Matrix) (kernels.Linear, error) { return l.Backend.load(w) }
+// Load implements kernels.Backend. A launch multiplies all rows of a matrix by one packet.
+func (l expertLoader) Load(w *matrix.Matrix) (kernels.Linear, error) {
+	if w.Rows > device.MaxDim {
+		return nil, fmt.Errorf("%w: %d rows", matrix.ErrUnsupported, w.Rows)
+	}
+	return l.load(w)
+}
 
 // regions lays out what launches exchange with the device.
 func (m *mixtures) regions(b *Backend) {

@@ -16,6 +16,8 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
@@ -337,5 +339,22 @@ func TestAPrunedPromptGetsTheSameLogitsBesideAnyOthers(t *testing.T) {
 	}
 	if c := b.Counts(); c.Pruned == 0 {
 		t.Errorf("nothing was pruned: %+v", c)
+	}
+}
+
+func TestExpertsThatAreTooTallForAPacketAreTheCPUs(t *testing.T) {
+	w := matrices.Random(t, rand.New(rand.NewPCG(1, 1)), matrix.Q4, device.MaxDim+32, 32)
+	b, err := Open("hexagon-go", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Mixtures(models.MixtureShape{Model: "test", Layers: 1, Experts: 1, Chosen: 1, Hidden: 32, Width: w.Rows / 2}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Expert(0, 0).Load(w); !errors.Is(err, matrix.ErrUnsupported) {
+		t.Errorf("loading gave %v", err)
+	}
+	if _, err := b.Load(w); err != nil { // as an output matrix
+		t.Error(err)
 	}
 }
