@@ -148,3 +148,22 @@ func TestAServerCountsWhatBecomesOfRowsAtExperts(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAnEvaluationIsOfOneWayToRunExperts(t *testing.T) {
+	model, plans := mixtureFiles(t, 32)
+	out := filepath.Join(t.TempDir(), "report")
+	eval := func(args ...string) error {
+		_, err := lutra(t, append([]string{"eval", "--model", model, "--backend", "hexagon-go", "--limit", "1", "--methods", "single", "--n", "1",
+			"--max-tokens", "4", "--out", out}, args...)...)
+		return err
+	}
+	if err := eval("--npu-plan", plans[1], "--overflow", "prune"); err != nil { // its time is not modelled, which nobody asked for
+		t.Fatal(err)
+	}
+	if err := eval("--npu-plan", plans[1]); err == nil || !strings.Contains(err.Error(), "journal") {
+		t.Errorf("with another policy the journal is taken up: %v", err)
+	}
+	if err := eval("--fresh", "--soc", "8gen3"); err == nil || !strings.Contains(err.Error(), "mixtures of experts") {
+		t.Errorf("the time of a mixture is modelled: %v", err)
+	}
+}
