@@ -301,14 +301,14 @@ func TestTheChosenPlanIsOnTheFront(t *testing.T) {
 	}
 }
 
-func TestWhereNoLaunchPaysTheFirstPlanIsChosenAndSaysSo(t *testing.T) {
+func TestWhereNoLaunchPaysTheFirstPlanIsChosenAndLeavesAllToTheCPU(t *testing.T) {
 	o := options(phi, "m2-ultra", Sizing{Headroom: 1})
 	o.Device.Costs.Launch = 1e6
 	p, err := Weigh(drawn(t, phi, 0.85, 2, 300, 3), o, Space{MostOverflow: MostOverflow})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := p.Others[0]; p.Choice != first || first.Host != 1 || p.Bytes != 0 || !strings.Contains(p.Why, "no launch pays") {
+	if first := p.Others[0]; p.Choice != first || first.Host != 1 || p.Bytes != 0 || !strings.Contains(p.Why, "all experts are the CPU") {
 		t.Errorf("%+v is chosen: %s", p.Choice, p.Why)
 	}
 }

@@ -74,7 +74,7 @@ func Weigh(c *Calibration, o Options, s Space) (*Plan, error) {
 		p.Why = fmt.Sprintf("of %d plans, %d of them on the front, it has the least modelled cost with at most %.3g %% overflow", len(plans), front, 100*s.MostOverflow)
 	}
 	if p.Choice.Launches == 0 {
-		p.Why += "; no launch pays, and all experts are the CPU's"
+		p.Why += "; all experts are the CPU's, for the reasons that their groups have"
 	}
 	return p, nil
 }

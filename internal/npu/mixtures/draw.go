@@ -75,7 +75,7 @@ const shades = 48
 
 // shade is the colour of a load of x times the largest: from white to dark blue.
 func shade(x float64) color.Color {
-	mix := func(a, b float64) uint8 { return uint8(math.Round(a + (b-a)*math.Sqrt(x))) }
+	mix := func(a, b float64) uint8 { return uint8(math.Round(a + (b-a)*x)) }
 	return color.RGBA{mix(255, 8), mix(255, 48), mix(255, 107), 255}
 }
 
