@@ -199,7 +199,7 @@ func (b *Backend) activations(row []float32) (inverse, scale float32) {
 	return 1, 1
 }
 
-// leastMost is the magnitude of which acts.Codes can make 127.
+// leastMost is the magnitude of which acts.Codes can make 127; rows of less are zeros.
 const leastMost = 0x1p-120
 
 // largest is the largest finite magnitude in a row.

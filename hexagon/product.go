@@ -99,7 +99,7 @@ func (b *Backend) probe(p *product) error {
 		most = max(most, math.Abs(float64(f)))
 	}
 	groups := float64(p.K / p.Group)
-	within := size/256 + most*(sum*2+groups*math.Abs(float64(p.R[m])))/float64(b.levels)
+	within := sum*leastMost + size/256 + most*(sum*2+groups*math.Abs(float64(p.R[m])))/float64(b.levels)
 	if got := float64(p.out(n)[m]); !(math.Abs(got-want) <= within) && want-want == 0 {
 		return b.fail("it computed %v where %v ± %v is right, output %d of a matrix of %dx%d", got, want, within, m, p.Rows, p.Cols)
 	}
