@@ -57,6 +57,7 @@ var layers = map[string][]string{
 	"batcher/sampling":   {"kernels"},
 	"batcher/schedule":   {},
 	"internal/adversary": {},
+	"docs/examples":      {}, // what users of the server write
 	"internal/cpulimit":  {},
 	"internal/hub":       {"models/gguf/parts"},
 	"internal/parallel":  {},

@@ -178,11 +178,15 @@ func TestAnthropicsClientsGetTheirOwnErrors(t *testing.T) {
 		{claudeBody(`,"tool_choice":{"type":"any"}`), "a-secret-of-some-length", "invalid_request_error", "tool_choice"},
 		{strings.Replace(claudeBody(""), "toy", "other", 1), "a-secret-of-some-length", "not_found_error", "model"},
 	} {
-		_, _, answer := f.do("POST", "/v1/messages", strings.NewReader(c.body), "X-Api-Key", c.key)
+		_, header, answer := f.do("POST", "/v1/messages", strings.NewReader(c.body), "X-Api-Key", c.key)
 		got := strict[struct {
 			Type  string
 			Error struct{ Type, Message, Param string }
+			ID    string `json:"request_id"`
 		}](t, answer)
+		if id := header.Get("Request-Id"); id == "" || got.ID != id {
+			t.Errorf("%s: request id %q in the header, %q in the error", c.body, id, got.ID)
+		}
 		if got.Type != "error" || got.Error.Type != c.kind || got.Error.Param != c.param || got.Error.Message == "" {
 			t.Errorf("%s: %s, want %s about %q", c.body, answer, c.kind, c.param)
 		}

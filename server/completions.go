@@ -61,6 +61,6 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 		g.requests = append(g.requests, &r)
 	}
 	g.report.Expect(len(prompts), req.N)
-	g.shape = openai.NewTextShape(g.name, g.choices(), req.Sampling.Logprobs, usage, g.report)
+	g.shape = openai.NewTextShape(g.name, g.model.Fingerprint, g.choices(), req.Sampling.Logprobs, usage, g.report)
 	return g, nil
 }

@@ -183,9 +183,6 @@ func (e *apiError) envelope() envelope {
 	return envelope{errorBody{Message: e.Message, Type: e.Type, Param: jsonwrite.Optional(e.Param), Code: jsonwrite.Optional(e.Code)}}
 }
 
-// openAIFailure is how OpenAI's clients expect an error.
-func openAIFailure(e *apiError) any { return e.envelope() }
-
 // writeError answers with err in a dialect; nothing may have been written before.
 func writeError(w http.ResponseWriter, err error, failure func(*apiError) any) {
 	e := toAPI(err)

@@ -41,7 +41,7 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request, body *jsonr
 	var req tts.Request
 	f.Prompt(&req)
 	g.model.Switch(&req.Prompt)
-	f.Ignore("tool_choice", "cache_control")
+	f.Ignore("tool_choice", "cache_control", "output_config")
 	if err := s.finish(body); err != nil {
 		return err
 	}
@@ -52,6 +52,3 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request, body *jsonr
 	writeJSON(w, http.StatusOK, map[string]int{"input_tokens": len(prepared.Tokens)})
 	return nil
 }
-
-// anthropicFailure is how Anthropic's clients expect an error.
-func anthropicFailure(e *apiError) any { return anthropic.Failure(e.Status, e.Message, e.Param) }

@@ -30,7 +30,7 @@ type record struct {
 	err   error
 	lease *admission.Lease // the memory that it holds; nil before its body is received
 
-	failure func(*apiError) any // how its client expects an error
+	dialect // of its client
 }
 
 type recordKey struct{}
@@ -41,8 +41,12 @@ func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*rec
 // observe gives every request an id and a log line, and counts it.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{id: requestID(r), Request: metrics.Request{Start: time.Now()}, failure: openAIFailure}
-		w.Header().Set("X-Request-Id", rec.id)
+		id := requestID(r)
+		rec := &record{id: id, Request: metrics.Request{Start: time.Now()}, dialect: dialectOf(r, id)}
+		w.Header().Set("X-Request-Id", id)
+		if rec.header != "" {
+			w.Header().Set(rec.header, id)
+		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // CORS is apart from this
 		awaitBody(http.NewResponseController(w), r, unreadBody)
@@ -118,16 +122,6 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 // scrapes come every few seconds, the page's files by the dozen.
 func asset(path string) bool {
 	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
-}
-
-// speaking makes errors of a group of routes what its clients expect.
-func speaking(failure func(*apiError) any) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			recordOf(r.Context()).failure = failure
-			next.ServeHTTP(w, r)
-		})
-	}
 }
 
 // recover answers a panic with 500. When the answer has begun, it cuts the

@@ -3,9 +3,11 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/lutra-lm/lutra/server/anthropic"
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
@@ -33,10 +35,20 @@ func (s *Server) registered() (*registry.Registry, error) {
 	return nil, errLoading
 }
 
-func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) listModels(w http.ResponseWriter, req *http.Request) error {
 	r, err := s.registered()
 	if err != nil {
 		return err
+	}
+	if fromAnthropic(req) {
+		cards := []anthropic.Card{}
+		for _, c := range r.Cards() {
+			if c.Writes() {
+				cards = append(cards, anthropicCard(c))
+			}
+		}
+		writeJSON(w, http.StatusOK, anthropic.NewList(cards))
+		return nil
 	}
 	writeJSON(w, http.StatusOK, struct {
 		Object string          `json:"object"`
@@ -59,6 +71,15 @@ func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, models.Card(name, m))
+	card := models.Card(name, m)
+	if fromAnthropic(r) && card.Writes() {
+		writeJSON(w, http.StatusOK, anthropicCard(card))
+		return nil
+	}
+	writeJSON(w, http.StatusOK, card)
 	return nil
+}
+
+func anthropicCard(c registry.Card) anthropic.Card {
+	return anthropic.NewCard(c.ID, time.Unix(c.Created, 0), c.MaxModelLen)
 }

@@ -78,12 +78,12 @@ func (s *Server) ollamaList(w http.ResponseWriter, loaded bool) error {
 
 // ollamaShow is POST /api/show.
 func (s *Server) ollamaShow(w http.ResponseWriter, _ *http.Request, body *jsonread.Fields) error {
+	if former, ok := body.Take("name"); ok && !body.Has("model") {
+		body.Put("model", former)
+	}
 	g, err := s.begin(body)
 	if err != nil {
 		return err
-	}
-	if body.Has("name") && g.name == g.model.Name {
-		body.Fail(jsonread.CodeValue, "name", "send it as 'model'.")
 	}
 	body.Ignore("verbose")
 	if err := s.finish(body); err != nil {
@@ -107,6 +107,3 @@ func ollamaRefused(_ http.ResponseWriter, r *http.Request) error {
 	return &apiError{Status: http.StatusNotImplemented, Type: typeInvalid, Code: jsonread.CodeUnsupported,
 		Message: "This server's models are configured when it starts: it does not do " + strings.TrimPrefix(r.URL.Path, "/api/") + "."}
 }
-
-// ollamaFailure is how Ollama's clients expect an error.
-func ollamaFailure(e *apiError) any { return ollama.Failure(e.Message) }

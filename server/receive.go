@@ -187,7 +187,7 @@ func (s *Server) finish(f *jsonread.Fields) error {
 		neutral, known := openai.Unsupported[name]
 		switch {
 		case known && neutral.Asks(f.Raw(name)):
-			return invalid(jsonread.CodeUnsupported, name, "Invalid '%s': this server does not support it.", name)
+			return invalid(jsonread.CodeUnsupported, name, "Invalid '%s': this server does not support it%s.", name, openai.Instead[name])
 		case known || openai.Harmless[name]:
 			continue
 		}

@@ -21,7 +21,7 @@ func (s *Server) routes() http.Handler {
 		s.fail(w, r, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "not_found", Message: "There is nothing at " + jsonread.Brief([]byte(r.URL.Path)) + "."})
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 			if r.Match(chi.NewRouteContext(), method, req.URL.Path) {
 				w.Header().Add("Allow", method)
 			}
@@ -42,12 +42,10 @@ func (s *Server) routes() http.Handler {
 	r.Method(http.MethodGet, web.Prefix+"*", page)
 
 	r.Group(func(r chi.Router) {
-		r.Use(speaking(anthropicFailure), s.authenticate)
+		r.Use(s.authenticate)
 		r.Post("/v1/messages", s.post(chatFactor, s.messages))
 		r.Post("/v1/messages/count_tokens", s.post(templateFactor, s.countTokens))
-	})
-	r.Group(func(r chi.Router) {
-		r.Use(speaking(ollamaFailure), s.authenticate)
+
 		r.Get("/api/version", s.serve(ollamaVersion))
 		r.Get("/api/tags", s.serve(s.ollamaTags))
 		r.Get("/api/ps", s.serve(s.ollamaRunning))
@@ -60,9 +58,7 @@ func (s *Server) routes() http.Handler {
 			r.Post("/api/"+what, s.serve(ollamaRefused))
 		}
 		r.Delete("/api/delete", s.serve(ollamaRefused))
-	})
-	r.Group(func(r chi.Router) {
-		r.Use(s.authenticate)
+
 		r.Get("/v1/models", s.serve(s.listModels))
 		r.Get("/v1/models/*", s.serve(s.showModel))
 		r.Get("/tokenizer_info", s.serve(s.tokenizerInfo))

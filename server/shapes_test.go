@@ -33,6 +33,7 @@ type wireTopToken struct {
 
 type wireChat struct {
 	ID      string `json:"id"`
+	Print   string `json:"system_fingerprint"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	Model   string `json:"model"`
@@ -58,6 +59,7 @@ type wireChat struct {
 
 type wireText struct {
 	ID      string `json:"id"`
+	Print   string `json:"system_fingerprint"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	Model   string `json:"model"`
@@ -81,7 +83,7 @@ var finishes = []string{"stop", "length"}
 func wholeChat(t *testing.T, answer []byte, n int) wireChat {
 	t.Helper()
 	c := strict[wireChat](t, answer)
-	if c.ID == "" || c.Object != "chat.completion" || c.Created == 0 || c.Model == "" || len(c.Choices) != n {
+	if c.ID == "" || c.Print == "" || c.Object != "chat.completion" || c.Created == 0 || c.Model == "" || len(c.Choices) != n {
 		t.Fatalf("chat completion %s", answer)
 	}
 	for i, ch := range c.Choices {
@@ -112,6 +114,9 @@ func chatChunks(t *testing.T, stream []byte, n int, usage bool) []string {
 			break
 		}
 		ch := c.Choices[0]
+		if plain := ch.Delta != nil && ch.Delta.Role == "" && ch.FinishReason == nil && ch.Logprobs == nil; !plain && c.Print == "" {
+			t.Fatalf("chunk %d has no fingerprint: %+v", i, c)
+		}
 		if len(c.Choices) != 1 || ch.Delta == nil || ch.Message != nil || finished[ch.Index] || (ch.Delta.Role == "assistant") != (i < n) {
 			t.Fatalf("chunk %d is %+v", i, c)
 		}
@@ -130,7 +135,7 @@ func chatChunks(t *testing.T, stream []byte, n int, usage bool) []string {
 func wholeText(t *testing.T, answer []byte, n int) wireText {
 	t.Helper()
 	c := strict[wireText](t, answer)
-	if c.ID == "" || c.Object != "text_completion" || c.Created == 0 || c.Model == "" || len(c.Choices) != n || c.Usage == nil {
+	if c.ID == "" || c.Print == "" || c.Object != "text_completion" || c.Created == 0 || c.Model == "" || len(c.Choices) != n || c.Usage == nil {
 		t.Fatalf("text completion %s", answer)
 	}
 	for i, ch := range c.Choices {

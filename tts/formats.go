@@ -89,7 +89,7 @@ func compile(kind FormatKind, text string) (*grammar.Grammar, error) {
 	arena := regex.New()
 	switch kind {
 	case FormatSchema:
-		return schema.Compile([]byte(text), schema.Options{})
+		return schema.Compile([]byte(text), schema.Options{Listed: true})
 	case FormatGrammar:
 		return gbnf.Compile(text)
 	case FormatChoice:

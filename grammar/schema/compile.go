@@ -63,6 +63,11 @@ type Options struct {
 	// AnyOrder lets properties stand in any order, in objects of at most 62 that the
 	// schema names.
 	AnyOrder bool
+
+	// Listed leaves objects the properties that the schema lists, where it lists some
+	// and says nothing of others: what models are asked for so, they are asked for
+	// alone, and a small one might add to it for ever.
+	Listed bool
 }
 
 // Compile makes the grammar of the JSON texts that a schema describes. An error is

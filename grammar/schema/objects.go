@@ -55,7 +55,23 @@ func (c *compiler) objects(b *branch) error {
 		taken = append(taken, regex.Spell(name))
 	}
 	b.free = c.options.AnyOrder && len(b.entries) < 63
+	if c.options.Listed && s.listsProperties() && b.minimum <= b.needed(0) {
+		return nil
+	}
 	return c.otherEntries(b, a.Not(a.Literals(taken)))
+}
+
+// listsProperties reports whether the schemas list properties and say nothing of
+// others. What the complement of a schema names, it does not ask for.
+func (s *shape) listsProperties() bool {
+	listed := false
+	for _, p := range s.parts {
+		if len(p.patterns) > 0 || p.others != nil {
+			return false
+		}
+		listed = listed || !p.silent
+	}
+	return listed && len(s.names) == 0
 }
 
 // named reports whether a property may have that name.

@@ -82,7 +82,7 @@ func alike(want, got any) error {
 			if _, ok := g[key]; !ok {
 				return fmt.Errorf(" %q, which is not there", key)
 			}
-			if err := alike(v, g[key]); err != nil && key != "id" {
+			if err := alike(v, g[key]); err != nil && !slices.Contains([]string{"id", "system_fingerprint"}, key) {
 				return fmt.Errorf(".%s%w", key, err)
 			}
 		}

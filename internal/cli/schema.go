@@ -42,6 +42,7 @@ func vocabularyOf(cmd *cobra.Command, model string) (*tokenizer.Tokenizer, error
 func newSchemaCheck() *cobra.Command {
 	var model string
 	var options schema.Options
+	further := false
 	cmd := &cobra.Command{
 		Use:   "check SCHEMA INSTANCE",
 		Short: "Tell whether a schema is supported, and lets an instance through",
@@ -64,11 +65,13 @@ named, with what may stand in its place.`,
 			if err != nil {
 				return err
 			}
+			options.Listed = !further
 			return checkInstance(cmd.OutOrStdout(), text, instance, options, t)
 		},
 	}
 	cmd.Flags().StringVar(&model, "model", "", "GGUF `FILE`, or a name as lutra serve takes, whose tokens are used (default: the embedded model)")
 	cmd.Flags().BoolVar(&options.AnyOrder, "any-order", false, "let properties stand in any order")
+	cmd.Flags().BoolVar(&further, "any-properties", false, "let objects have properties that the schema neither lists nor rules out")
 	return cmd
 }
 

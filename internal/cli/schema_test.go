@@ -27,7 +27,9 @@ func TestASchemaCheckNamesTheTokenThatIsRefused(t *testing.T) {
 		return path
 	}
 	object := file("object.json", `{"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": false}`)
+	listed := file("listed.json", `{"properties": {"a": {}}}`)
 	for _, c := range []struct{ schema, instance, says string }{
+		{listed, `{"b":1}`, `may stand: "a\":"`},
 		{object, `{"a":1}`, "accepted"},
 		{object, `{"a":2}`, `"2", is refused at byte 5, where may stand: ' ', '1'`},
 		{object, `{"a":1`, "ends too early"},
@@ -41,6 +43,9 @@ func TestASchemaCheckNamesTheTokenThatIsRefused(t *testing.T) {
 		if !strings.Contains(out, c.says) {
 			t.Errorf("%s: %s, want %s", c.instance, out, c.says)
 		}
+	}
+	if out, err := schemaCommand("check", "--any-properties", listed, file("instance.json", `{"b":1}`)); err != nil || !strings.Contains(out, "accepted") {
+		t.Errorf("with any properties: %s, %v", out, err)
 	}
 }
 

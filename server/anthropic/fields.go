@@ -36,6 +36,7 @@ func (f Fields) Message(req *tts.Request, m *tts.Model) *tts.Calling {
 	}
 	f.sampling(req)
 	c := f.toolChoice(req, m)
+	f.output(req, m)
 	f.bookkeeping()
 	return c
 }
@@ -128,7 +129,7 @@ func (f Fields) sampling(req *tts.Request) {
 // bookkeeping reads fields that change nothing, and refuses those that would.
 func (f Fields) bookkeeping() {
 	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo")
-	for _, name := range []string{"container", "context_management", "mcp_servers", "output_format", "output_config"} {
+	for _, name := range []string{"container", "context_management", "mcp_servers"} {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}

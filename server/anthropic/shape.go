@@ -192,8 +192,9 @@ func (s *Shape) End(u tts.Usage) any {
 // Done is nothing: the last event says that it is.
 func (s *Shape) Done() any { return nil }
 
-// Failure is an error as the API's clients expect it, whole or as an event.
-func Failure(status int, text, param string) jsonwrite.Event {
+// Failure is an error as the API's clients expect it, whole or as an event. id is that
+// of the request.
+func Failure(status int, text, param, id string) jsonwrite.Event {
 	type fault struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`
@@ -202,7 +203,8 @@ func Failure(status int, text, param string) jsonwrite.Event {
 	return jsonwrite.Event{Name: "error", Data: struct {
 		Type  string `json:"type"`
 		Error fault  `json:"error"`
-	}{"error", fault{errorType(status), text, param}}}
+		ID    string `json:"request_id"`
+	}{"error", fault{errorType(status), text, param}, id}}
 }
 
 // errorType is the API's word for a status.

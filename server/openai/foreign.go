@@ -95,11 +95,17 @@ func (n Neutral) Asks(raw json.RawMessage) bool {
 	}
 }
 
+// Instead tells what to send in place of fields of OpenAI's API that are no more.
+var Instead = map[string]string{
+	"functions":     "; send 'tools'",
+	"function_call": "; send 'tool_choice', and in messages 'tool_calls'",
+}
+
 // refuse refuses fields that ask for what this server does not do.
 func (f Fields) refuse(names ...string) {
 	for _, name := range names {
 		if raw, ok := f.Take(name); ok && never.Asks(raw) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
+			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it%s.", Instead[name])
 		}
 	}
 }

@@ -149,6 +149,8 @@ func (f Fields) message() template.Message {
 	case roleSystem, RoleUser, roleAssistant, roleTool:
 	case "":
 		f.Fail(jsonread.CodeMissing, "role", "every message needs a role.")
+	case "function":
+		f.Fail(jsonread.CodeUnsupported, "role", "this server does not support it; send a message of role tool with its 'tool_call_id'.")
 	default:
 		f.Fail(jsonread.CodeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", jsonread.Brief([]byte(m.Role)))
 	}

@@ -1,19 +1,13 @@
 package openai
 
 import (
-	"time"
-
-	"github.com/google/uuid"
-
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // chatShape writes chat completions.
 type chatShape struct {
-	ID       string
-	created  int64
-	model    string
+	heading
 	logprobs bool
 	usage    bool                       // the stream ends with the usage
 	report   *SearchReport              // of the searches; nil: none
@@ -23,15 +17,17 @@ type chatShape struct {
 
 // NewChatShape writes the answer of a model, with log-probabilities or not. usage
 // asks for a chunk with the usage at the end of a stream.
-func NewChatShape(model string, logprobs, usage bool, report *SearchReport) *chatShape {
-	return &chatShape{ID: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, logprobs: logprobs, usage: usage, report: report}
+func NewChatShape(model, fingerprint string, logprobs, usage bool, report *SearchReport) *chatShape {
+	return &chatShape{heading: newHeading("chatcmpl-", model, fingerprint), logprobs: logprobs, usage: usage, report: report}
 }
 
 // Open notes how many messages the model does not read.
 func (c *chatShape) Open(first tts.Delta) { c.dropped = first.Dropped }
 
 func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
-	return &chatResponse{ID: c.ID, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
+	r := &chatResponse{heading: c.heading, Choices: choices, Usage: usage}
+	r.Object = object
+	return r
 }
 
 func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
@@ -110,7 +106,9 @@ func (c *chatShape) text(choice int) jsonwrite.Template {
 		if c.plain == nil {
 			c.plain = map[int]jsonwrite.Template{}
 		}
-		f = jsonwrite.NewTemplate(c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(jsonwrite.Hole)}}))
+		r := c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(jsonwrite.Hole)}})
+		r.Fingerprint = ""
+		f = jsonwrite.NewTemplate(r)
 		c.plain[choice] = f
 	}
 	return f

@@ -1,10 +1,7 @@
 package openai
 
 import (
-	"time"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
@@ -12,9 +9,7 @@ import (
 
 // textShape writes text completions.
 type textShape struct {
-	id       string
-	created  int64
-	model    string
+	heading
 	logprobs bool
 	usage    bool          // the stream ends with the usage
 	offsets  []int         // of each choice's next token in its text
@@ -24,16 +19,17 @@ type textShape struct {
 // NewTextShape writes the answer of a model in so many choices, with
 // log-probabilities or not. usage asks for a chunk with the usage at the end of a
 // stream.
-func NewTextShape(model string, choices int, logprobs, usage bool, report *SearchReport) *textShape {
-	return &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, offsets: make([]int, choices),
-		logprobs: logprobs, usage: usage, report: report}
+func NewTextShape(model, fingerprint string, choices int, logprobs, usage bool, report *SearchReport) *textShape {
+	t := &textShape{heading: newHeading("cmpl-", model, fingerprint), offsets: make([]int, choices), logprobs: logprobs, usage: usage, report: report}
+	t.Object = "text_completion"
+	return t
 }
 
 // Open has nothing to note: prompts are read whole.
 func (t *textShape) Open(tts.Delta) {}
 
 func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textResponse {
-	return &textResponse{ID: t.id, Object: "text_completion", Created: t.created, Model: t.model, Choices: choices, Usage: usage}
+	return &textResponse{heading: t.heading, Choices: choices, Usage: usage}
 }
 
 // choice writes a part, or all, of one.
@@ -81,7 +77,9 @@ func (t *textShape) Begin(int) any { return nil }
 
 func (t *textShape) Chunk(d tts.Delta) any {
 	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
-	if d.Finish != "" {
+	if d.Finish == "" {
+		r.Fingerprint = ""
+	} else {
 		r.Choices[0].Scaling = t.report.choice(d.Choice)
 		r.Scaling = t.report.search(d.Choice)
 	}

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
@@ -34,13 +37,23 @@ type optionalUsage any
 
 var nullUsage optionalUsage = json.RawMessage("null")
 
+// heading is what answers and their chunks begin with.
+type heading struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	Model       string `json:"model"`
+	Fingerprint string `json:"system_fingerprint,omitempty"` // not on chunks of text alone
+}
+
+func newHeading(prefix, model, fingerprint string) heading {
+	return heading{ID: prefix + uuid.NewString(), Created: time.Now().Unix(), Model: model, Fingerprint: fingerprint}
+}
+
 // chatResponse is a chat completion, or with deltas in its choices a chunk of
 // one.
 type chatResponse struct {
-	ID      string        `json:"id"`
-	Object  string        `json:"object"`
-	Created int64         `json:"created"`
-	Model   string        `json:"model"`
+	heading
 	Choices []chatChoice  `json:"choices"`
 	Usage   optionalUsage `json:"usage,omitempty"`
 	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
@@ -163,10 +176,7 @@ func newAlternative(piece []byte, logprob float32) alternative {
 
 // textResponse is a text completion or a chunk of one.
 type textResponse struct {
-	ID      string        `json:"id"`
-	Object  string        `json:"object"`
-	Created int64         `json:"created"`
-	Model   string        `json:"model"`
+	heading
 	Choices []textChoice  `json:"choices"`
 	Usage   optionalUsage `json:"usage,omitempty"`
 	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress

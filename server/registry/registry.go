@@ -32,10 +32,12 @@ type Model struct {
 	Embed     *embed.Embedder // of a model that makes vectors of texts
 	Rank      embed.Scorer    // of a model that scores documents
 	Verifiers tts.Verifiers   // that can score a generator's answers
-	Thinking  *bool           // whether it thinks, by the name that it was asked for under; nil: the name says nothing
-	demo      bool
-	offer     *offer            // of a generator
-	switched  map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
+	// Fingerprint changes where answers to the same seed may.
+	Fingerprint string
+	Thinking    *bool // whether it thinks, by the name that it was asked for under; nil: the name says nothing
+	demo        bool
+	offer       *offer            // of a generator
+	switched    map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
 }
 
 // Registry finds models by name. It is immutable.
@@ -63,7 +65,7 @@ type Settings struct {
 func New(set *Settings, served ...Served) (*Registry, error) {
 	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
 	for _, v := range served {
-		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo}
+		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo, Fingerprint: fingerprint(v.Model)}
 		r.Models = append(r.Models, m)
 		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {
 			if err := r.add(name, m); err != nil {
@@ -176,6 +178,9 @@ type Card struct {
 	Task        string `json:"task"` // generate; reward: scores answers; embed: makes vectors; score: scores documents
 	Offer       *offer `json:"lutra,omitempty"`
 }
+
+// Writes tells whether the model is a generator.
+func (c *Card) Writes() bool { return c.Task == taskGenerate }
 
 // Cards are of all names, in the order in which they were registered.
 func (r *Registry) Cards() []Card {

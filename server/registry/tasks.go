@@ -13,8 +13,10 @@ func (m *Model) task() string {
 	case m.Rank != nil:
 		return "score"
 	}
-	return "generate"
+	return taskGenerate
 }
+
+const taskGenerate = "generate"
 
 // Embedder is the model that a request for vectors asks for, by default the first that
 // makes any; the *NotFoundError of a server without any has no name. The model may be

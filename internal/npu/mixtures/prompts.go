@@ -24,11 +24,11 @@ func ReadPrompts(ctx context.Context, path string, limit int, b *models.Bundle) 
 	bos, hasBOS := b.Tokenizer.BOS()
 	most := b.Model.Config().Context
 	var prompts [][]int32
-	for _, text := range texts {
-		tokens := b.Tokenizer.Encode(nil, text.string, tokenizer.Options{AddSpecial: true, ParseSpecial: text.template})
+	for _, p := range texts {
+		tokens := b.Tokenizer.Encode(nil, p.text, tokenizer.Options{AddSpecial: true, ParseSpecial: p.template})
 		begins := hasBOS && len(tokens) > 0 && tokens[0] == bos
 		for lo := 0; lo < len(tokens) && (limit == 0 || len(prompts) < limit); lo += most {
-			piece := tokens[lo:min(lo+most, len(tokens)):min(lo+most, len(tokens))]
+			piece := tokens[lo:min(lo+most, len(tokens))]
 			if begins {
 				piece[0] = bos // as lutra perplexity has it
 			}
@@ -41,16 +41,16 @@ func ReadPrompts(ctx context.Context, path string, limit int, b *models.Bundle) 
 	return prompts, nil
 }
 
-// prompt is a text; template: its special tokens are the chat template's.
+// prompt is a text before it is encoded.
 type prompt struct {
-	string
-	template bool
+	text     string
+	template bool // special tokens in it are the chat template's
 }
 
 func readTexts(ctx context.Context, path string, limit int, b *models.Bundle) ([]prompt, error) {
 	if filepath.Ext(path) != ".jsonl" {
 		text, err := os.ReadFile(path)
-		return []prompt{{string: string(text)}}, err
+		return []prompt{{text: string(text)}}, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func readTexts(ctx context.Context, path string, limit int, b *models.Bundle) ([
 	var texts []prompt
 	for _, p := range problems {
 		if b.Template == nil {
-			texts = append(texts, prompt{string: p.Question})
+			texts = append(texts, prompt{text: p.Question})
 			continue
 		}
 		text, err := b.Template.Render(ctx, template.Input{Messages: []template.Message{{Role: "user", Content: p.Question}}, AddGenerationPrompt: true})

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const clientsFolder = "docs/examples"
+
+// clientExamples are the programs of docs/examples, with the package that each needs.
+// A program ends with an error if an answer has not the shape that its client expects.
+var clientExamples = map[string]string{
+	"openai_client.py":    "openai",
+	"langchain_agent.py":  "langchain_openai",
+	"litellm_client.py":   "litellm",
+	"anthropic_client.py": "anthropic",
+	"ollama_client.py":    "ollama",
+	"openai_client.mjs":   "openai",
+	"goopenai":            "",
+}
+
+// pins are files that name versions of packages, which are no programs.
+var pins = []string{"requirements.txt", "package.json"}
+
+// TestExamplesOfClientsRun runs each against a server with the embedded models, as
+// `lutra serve` has them, and one that makes vectors. Programs are skipped without their
+// packages, unless LUTRA_EXAMPLES=all forbids it.
+func TestExamplesOfClientsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a dozen programs")
+	}
+	config := configFile(t, "models:\n- {embedded: lutra-tiny-l}\n- {embedded: lutra-tiny-s}\n- {path: "+absolute(t, readingModel)+"}\nverifiers:\n- {embedded: lutra-tiny-prm}\n")
+	base := serving(t, "--config", config, "--addr", "127.0.0.1:0").base
+	for _, name := range sortedNames(clientExamples) {
+		t.Run(name, func(t *testing.T) {
+			cmd := clientProgram(t, name, clientExamples[name])
+			cmd.Env = append(os.Environ(), "LUTRA_URL="+base, "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=*", "no_proxy=*")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if strings.Contains(string(out), "this server has no model") {
+				t.Errorf("it has not found the model that makes vectors:\n%s", out)
+			}
+		})
+	}
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.ToSlash(path)
+}
+
+// clientProgram is the command that runs an example.
+func clientProgram(t *testing.T, name, needs string) *exec.Cmd {
+	t.Helper()
+	path := absolute(t, filepath.Join(repository, clientsFolder, name))
+	program, args := "go", []string{"run", path}
+	switch filepath.Ext(name) {
+	case ".py":
+		program, args = cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3"), []string{path}
+		find := "import importlib.util, sys; sys.exit(importlib.util.find_spec('" + needs + "') is None)"
+		if exec.Command(program, "-c", find).Run() != nil {
+			missing(t, "Python package "+needs)
+		}
+	case ".mjs": // packages are looked for beside the module
+		packages := absolute(t, filepath.Join(repository, "web/test/node_modules"))
+		if _, err := os.Stat(filepath.Join(packages, needs)); err != nil {
+			missing(t, "npm package "+needs+"; npm ci in web/test")
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		program, args = "node", []string{filepath.Join(dir, name)}
+		if err := os.Symlink(packages, filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(args[0], text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		missing(t, program)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = repository // for `go run`: the example is part of the module
+	return cmd
+}
+
+func TestEveryClientExampleIsRunAndDocumented(t *testing.T) {
+	files, err := os.ReadDir(filepath.Join(repository, clientsFolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := documents(t)["docs/clients.md"]
+	for _, file := range files {
+		name := file.Name()
+		if _, ok := clientExamples[name]; !ok && !slices.Contains(pins, name) {
+			t.Errorf("no test runs %s/%s", clientsFolder, name)
+		}
+		if !strings.Contains(doc, "examples/"+name) {
+			t.Errorf("docs/clients.md does not show %s/%s", clientsFolder, name)
+		}
+	}
+	if want := len(clientExamples) + len(pins); len(files) != want {
+		t.Errorf("%d files in %s, want %d", len(files), clientsFolder, want)
+	}
+}
+
+func TestTheNodeExampleAndTheTestsOfThePageHaveTheSameClient(t *testing.T) {
+	version := func(path string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(repository, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), `"openai": "`)
+		pinned, _, _ := strings.Cut(rest, `"`)
+		return pinned
+	}
+	if ours, tested := version(clientsFolder+"/package.json"), version("web/test/package.json"); ours != tested || ours == "" {
+		t.Errorf("openai %q in %s, %q in web/test", ours, clientsFolder, tested)
+	}
+}
