@@ -47,7 +47,6 @@ var shownAlone = map[string]string{
 	"docs/architecture.md  HTTP ─▶":                  "a drawing",
 	"docs/mixtures.md             CPU":               "a drawing",
 	"docs/command-line.md 10:04:05":                  "a log line, as TestARequestIsOneLineForPeople holds it",
-	"docs/mixtures.md             CPU":               "a drawing",
 	"docs/models.md {\"error\"":                      "what /readyz says while models load, as the server's tests hold it",
 	"docs/testing.md go test -c ──▶":                 "a drawing",
 }
