@@ -28,6 +28,7 @@ type variant struct {
 	outputGate     bool // attn_q holds [query, gate] a head; what attn_output reads is gated
 	lateNorm       bool // the feed-forward's norm is called post_attention_norm
 	encoder        bool // the graph is that of encoder.go
+	modern         bool // of an encoder: norms ahead of each half layer, and windows of keys in most layers
 	fusedQKV       bool // q, k and v are stored as one matrix
 	positions      bool // of an encoder: positions have embeddings of their own
 	alibi          bool // of an encoder: positions lower the scores of far keys
@@ -37,6 +38,7 @@ type variant struct {
 	mayFuse        bool // q, k and v may be stored as one matrix, and their biases as one
 	normBias       bool // norms of the residual stream add a bias, and so does the head
 	multipliers    bool // of embeddings, scores, what layers add, and logits
+	yesNo          bool // a reranker of this architecture answers yes or no
 	// mixture is what mixtures of experts in place of the feed-forward are like; nil:
 	// there are none.
 	mixture *mixtureVariant
@@ -53,7 +55,7 @@ var architectures = map[string]variant{
 	"llama": {glu: vector.SwiGLU, mixture: &mixtureVariant{optional: true}},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
 	"qwen2": {glu: vector.SwiGLU, rope: ropeHalves},
-	"qwen3": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true},
+	"qwen3": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, yesNo: true},
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
 	"qwen35": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, delta: true, outputGate: true, lateNorm: true},
@@ -84,11 +86,14 @@ var architectures = map[string]variant{
 	"bitnet-b1.58": {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
 	"bitnet-25":    {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
 	// Devlin et al. 2019, "BERT", §3.
-	"bert": {encoder: true, rope: ropeNone, positions: true, mlp: true},
+	"bert": {encoder: true, rope: ropeNone, positions: true, mlp: true, mayFuse: true},
 	// Günther et al. 2023, "Jina Embeddings 2", §4: ALiBi and GELU-gated units.
-	"jina-bert-v2": {encoder: true, rope: ropeNone, alibi: true, glu: vector.ErfGLU, downBias: true},
+	"jina-bert-v2": {encoder: true, rope: ropeNone, alibi: true, glu: vector.ErfGLU, downBias: true, mayFuse: true},
 	// Nussbaum et al. 2024, "Nomic Embed", §4.1: rotary positions and SwiGLU in place of BERT's.
 	"nomic-bert": {encoder: true, rope: ropeHalves, fusedQKV: true, glu: vector.SwiGLU},
+	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, GeGLU, and two
+	// bases of rotation, for layers that see all keys and for those that see a window.
+	"modern-bert": {encoder: true, modern: true, rope: ropeHalves, fused: true},
 }
 
 // gemmaQueryWidth is the width of a head, but for the largest model, which is

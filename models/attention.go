@@ -36,6 +36,7 @@ type heads struct {
 	bias []float32 // nil: none
 	norm []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
 	rope ropeOrder
+	turn int // which of the model's ropes
 }
 
 // attention loads that of layer i, which is layer number layer of the KV cache.
@@ -43,10 +44,13 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	c, v, name := &l.cfg, &l.variant, layerNames(i)
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	a := &selfAttention{layer: layer, gated: v.outputGate}
-	if v.globalInterval == 0 || (i+1)%v.globalInterval == 0 {
-		mask.Window = 0
+	if !l.windowed(i) {
+		mask.Window, mask.Both = 0, false
 	}
-	order := v.rope
+	order, turn := v.rope, 0
+	if v.modern && mask.Window > 0 {
+		turn = 1
+	}
 	if v.noRopeInterval > 0 && (i+1)%v.noRopeInterval == 0 {
 		order = ropeNone
 	}
@@ -67,8 +71,8 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden))
 	}
-	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order}
-	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order}
+	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, turn: turn}
+	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, turn: turn}
 	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
 	if fused && v.mayFuse {
 		if b := l.OptionalVector(name("attn_qkv.bias"), q+2*kv); b != nil {

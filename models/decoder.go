@@ -21,13 +21,14 @@ import (
 // model. An executor runs it. What encoders change of it is in encoder.go.
 type decoder struct {
 	cfg    Config
-	rope   rope
+	ropes  []rope       // the second, if any, is that of layers with windows
 	embed  *gguf.Tensor // [Vocab][Hidden]
 	scale  float32      // of embeddings
 	turn   rotation     // that embeddings are stored with
 	layers []layer
 	norm   rowNorm
-	enc    *encoder // nil: a decoder
+	enc    *encoder    // nil: a decoder
+	ranks  *Classifier // that ranks by hidden states; nil: none
 	head   head
 	factor float32 // of what attention and feed-forward add
 	exec   *executor
@@ -39,16 +40,40 @@ type decoder struct {
 
 // layer is the weights of one layer, and what it computes.
 type layer struct {
-	norm    rowNorm // none in encoders
+	norm    rowNorm
 	mixer   mixer
 	ffnNorm rowNorm
 	ffn     rowFunction
 }
 
-// rowNorm is an RMSNorm of the residual stream.
+// rowNorm is a norm of the residual stream: RMSNorm, or in encoders LayerNorm (Ba et al.
+// 2016). The zero value changes nothing.
 type rowNorm struct {
-	weight []float32 // [Hidden]
-	bias   []float32 // [Hidden], or nil
+	weight  []float32 // [Hidden]
+	bias    []float32 // [Hidden], or nil
+	centred bool      // it is LayerNorm, and has a bias
+}
+
+// run sets h to the norm of x.
+func (n *rowNorm) run(s *rowShard) {
+	if n.weight == nil || n.centred {
+		copy(s.h, s.x[:s.rows*s.cfg.Hidden])
+		s.ops.layerNorm(s.h, s.rows, n, s.cfg.NormEps)
+		return
+	}
+	s.ops.norm(s.h, s.x, s.rows, n.weight, s.cfg.NormEps)
+	s.ops.addBias(s.h, s.rows, n.bias)
+}
+
+// addAndRun adds y to x and sets h to the norm of the sum.
+func (n *rowNorm) addAndRun(s *rowShard) {
+	if n.weight == nil || n.centred {
+		s.ops.add(s.x, s.y, s.rows, s.cfg.Hidden)
+		n.run(s)
+		return
+	}
+	s.ops.addNorm(s.h, s.x, s.y, s.rows, n.weight, s.cfg.NormEps)
+	s.ops.addBias(s.h, s.rows, n.bias)
 }
 
 // rowFunction is what a layer does to each row by itself: feedForward or mixture.
@@ -74,13 +99,13 @@ func newDecoder(l *loader) *decoder {
 	experts := l.mixtureShape()
 	l.checkCausal()
 	l.hadamard = l.readHadamard()
-	m := &decoder{rope: l.rope(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
+	m := &decoder{ropes: l.ropes(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
 	mask, recurrent := l.attentionMask(), l.recurrentShape()
 	width, attending := 0, 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := layer{}
-		if !v.encoder {
-			y.norm, y.ffnNorm = l.rowNorm(layerNames(i)("attn_norm")), l.rowNorm(layerNames(i)(v.ffnNorm()))
+		if !v.encoder || v.modern {
+			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(v.ffnNorm()))
 		}
 		if v.delta && (i+1)%l.interval != 0 {
 			y.mixer = l.gatedDelta(i, i-attending, recurrent)
@@ -98,10 +123,11 @@ func newDecoder(l *loader) *decoder {
 	}
 	if v.encoder {
 		m.enc = l.encoder()
-	} else {
+	}
+	if !v.encoder || v.modern {
 		m.norm = l.rowNorm("output_norm")
 	}
-	m.head = l.head()
+	m.head, m.ranks = l.head()
 	m.factor = 1
 	if v.multipliers {
 		m.scale, m.factor, m.head.factor = l.multiplier("embedding_scale"), l.multiplier("residual_scale"), 1/l.multiplier("logit_scale")
@@ -146,13 +172,7 @@ func (m *decoder) embedTokens(s *rowShard) {
 // All rows of a sequence must have done so before one attends.
 func (m *decoder) project(s *rowShard, layer int) {
 	y := &m.layers[layer]
-	if m.enc != nil {
-		copy(s.h, s.x[:s.rows*m.cfg.Hidden])
-		y.mixer.project(s)
-		return
-	}
-	s.ops.norm(s.h, s.x, s.rows, y.norm.weight, m.cfg.NormEps)
-	s.ops.addBias(s.h, s.rows, y.norm.bias)
+	y.norm.run(s)
 	y.mixer.project(s)
 }
 
@@ -164,13 +184,12 @@ func (m *decoder) attend(s *rowShard, layer int) {
 // feedForward is what follows in the layer: x += attention, x += feedForward(norm(x)).
 func (m *decoder) feedForward(s *rowShard, layer int) {
 	y := &m.layers[layer]
-	if m.enc != nil {
+	if m.enc.normsBehind() {
 		m.enc.feedForward(s, layer, y.ffn)
 		return
 	}
 	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
-	s.ops.addNorm(s.h, s.x, s.y, s.rows, y.ffnNorm.weight, m.cfg.NormEps)
-	s.ops.addBias(s.h, s.rows, y.ffnNorm.bias)
+	y.ffnNorm.addAndRun(s)
 	y.ffn.run(s)
 	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
 	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
@@ -178,11 +197,6 @@ func (m *decoder) feedForward(s *rowShard, layer int) {
 
 // output makes the logits.
 func (m *decoder) output(s *rowShard) {
-	if m.enc != nil {
-		copy(s.h, s.x[:s.rows*m.cfg.Hidden])
-	} else {
-		s.ops.norm(s.h, s.x, s.rows, m.norm.weight, m.cfg.NormEps)
-		s.ops.addBias(s.h, s.rows, m.norm.bias)
-	}
+	m.norm.run(s)
 	m.head.run(s)
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// encoder is what the graph of an encoder has in place of a decoder's norms. Tokens
-// attend to all of their sequence. Of every row:
+// encoder is what the graph of an encoder has besides a decoder's. Tokens attend to all
+// of their sequence. Of every row:
 //
 //	x = norm(embedding of the token + of its type + of its position)
 //	in each layer:
 //		x = norm(x + attention(x))
 //		x = norm(x + feedForward(x))
 //
-// with LayerNorm (Ba et al. 2016) throughout. All texts are of the first type.
+// with LayerNorm (Ba et al. 2016) throughout. ModernBERT's layers have their norms where
+// a decoder has them, and the end has one. Texts are of the first type, but for the second
+// text of a pair that is ranked.
 type encoder struct {
-	kind      []float32    // [Hidden] embedding of the type
-	positions *gguf.Tensor // [Context][Hidden]; nil: positions are rotations
-	norm      layerNorm    // of embeddings
+	kinds     [][]float32  // [Hidden] embeddings of the types; none, one, or two where pairs are ranked
+	separator int32        // with two kinds: the token that ends the first text of a pair
+	positions *gguf.Tensor // [Context][Hidden]; nil: positions are rotations or lower scores
+	norm      rowNorm      // of embeddings
 	layers    []encoderNorms
 }
 
-// encoderNorms are those of one layer.
-type encoderNorms struct{ attention, ffn layerNorm }
-
-// layerNorm is the weights of one, [Hidden] each.
-type layerNorm struct{ weight, bias []float32 }
+// encoderNorms are those of one layer, behind its halves.
+type encoderNorms struct{ attention, ffn rowNorm }
 
 // encoder loads an encoder's embeddings and norms.
 func (l *loader) encoder() *encoder {
@@ -36,41 +36,84 @@ func (l *loader) encoder() *encoder {
 	if c.Whole = true; l.Err() != nil {
 		return nil
 	}
-	e := &encoder{norm: l.layerNorm("token_embd_norm")}
-	if t := l.file.Tensor("token_types.weight"); t != nil {
-		e.kind = make([]float32, c.Hidden)
-		if t = l.Tensor(t.Name, c.Hidden, t.Rows()); t != nil {
-			if err := t.Dequantize(e.kind, 0); err != nil {
-				l.Fail("%v", err)
-			}
-		}
-	}
+	e := &encoder{norm: l.layerNorm("token_embd_norm"), kinds: l.kinds()}
 	if l.variant.positions {
 		if e.positions = l.Tensor("position_embd.weight", c.Hidden, l.count("context_length", 1, 1<<30, required)); l.Err() != nil {
 			return e
 		}
 	}
-	for i := range c.Layers {
+	for i := 0; i < c.Layers && !l.variant.modern; i++ {
 		name := layerNames(i)
 		e.layers = append(e.layers, encoderNorms{l.layerNorm(name("attn_output_norm")), l.layerNorm(name("layer_output_norm"))})
 	}
 	return e
 }
 
-func (l *loader) layerNorm(name string) layerNorm {
-	return layerNorm{l.Vector(name+".weight", l.cfg.Hidden), l.Vector(name+".bias", l.cfg.Hidden)}
+// kinds are the embeddings of the types that texts have: only ranking takes the second.
+func (l *loader) kinds() (kinds [][]float32) {
+	t := l.file.Tensor("token_types.weight")
+	if t == nil {
+		return nil
+	}
+	wanted := 1
+	if l.ranks() {
+		wanted = min(2, t.Rows())
+	}
+	t = l.Tensor(t.Name, l.cfg.Hidden, t.Rows())
+	for i := 0; i < wanted && t != nil; i++ {
+		kind := make([]float32, l.cfg.Hidden)
+		if err := t.Dequantize(kind, i*l.cfg.Hidden); err != nil {
+			l.Fail("%v", err)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
+// layerNorm loads a LayerNorm. ModernBERT's have no bias.
+func (l *loader) layerNorm(name string) rowNorm {
+	n := rowNorm{weight: l.Vector(name+".weight", l.cfg.Hidden), centred: true}
+	if l.variant.modern {
+		n.bias = make([]float32, l.cfg.Hidden)
+	} else {
+		n.bias = l.Vector(name+".bias", l.cfg.Hidden)
+	}
+	return n
+}
+
+// normsBehind tells whether norms stand behind the halves of layers.
+func (e *encoder) normsBehind() bool { return e != nil && len(e.layers) > 0 }
+
+// secondTexts appends to dst, for each token of b, whether it belongs to the second text
+// of a pair, which begins behind the first separator; nothing where that is all one.
+func (e *encoder) secondTexts(dst []bool, b *Batch) []bool {
+	if e == nil || len(e.kinds) < 2 {
+		return dst
+	}
+	for i := range b.Spans {
+		second := false
+		for _, token := range b.Tokens[b.Spans[i].Start:b.Spans[i].End] {
+			dst = append(dst, second)
+			second = second || token == e.separator
+		}
+	}
+	return dst
 }
 
 // begin makes of the tokens' embeddings those of rows.
 func (e *encoder) begin(s *rowShard) {
-	s.ops.addBias(s.x, s.rows, e.kind)
+	if s.second != nil {
+		s.ops.addKinds(s, e.kinds)
+	} else if len(e.kinds) > 0 {
+		s.ops.addBias(s.x, s.rows, e.kinds[0])
+	}
 	if e.positions != nil {
 		s.ops.addPositions(s, e.positions)
 	}
 	s.ops.layerNorm(s.x, s.rows, &e.norm, s.cfg.NormEps)
 }
 
-// feedForward ends a layer, whose attention is in y.
+// feedForward ends a layer with norms behind its halves, whose attention is in y.
 func (e *encoder) feedForward(s *rowShard, layer int, f rowFunction) {
 	n := &e.layers[layer]
 	s.ops.add(s.x, s.y, s.rows, s.cfg.Hidden)
@@ -79,6 +122,18 @@ func (e *encoder) feedForward(s *rowShard, layer int, f rowFunction) {
 	f.run(s)
 	s.ops.add(s.x, s.y, s.rows, s.cfg.Hidden)
 	s.ops.layerNorm(s.x, s.rows, &n.ffn, s.cfg.NormEps)
+}
+
+// addKinds adds the embeddings of the rows' types to x.
+func (o *rowOps) addKinds(s *rowShard, kinds [][]float32) {
+	o.shard, o.a, o.b = s, kinds[0], kinds[1]
+	o.each(s.rows, s.cfg.Hidden, func(o *rowOps, i int) {
+		kind := o.a
+		if o.shard.second[i] {
+			kind = o.b
+		}
+		vector.AddInto(rowOf(o.shard.x, i, len(kind)), kind)
+	})
 }
 
 // addPositions adds the embeddings of the rows' positions to x.
@@ -96,10 +151,13 @@ func (o *rowOps) addPositions(s *rowShard, table *gguf.Tensor) {
 	})
 }
 
-// layerNorm normalises the rows of x[n] in place.
-func (o *rowOps) layerNorm(x []float32, n int, norm *layerNorm, eps float32) {
-	o.dst, o.w, o.b, o.eps = x, norm.weight, norm.bias, eps
-	o.each(n, len(norm.weight), func(o *rowOps, i int) {
+// layerNorm is n of the rows of x, in place.
+func (o *rowOps) layerNorm(x []float32, rows int, n *rowNorm, eps float32) {
+	if n.weight == nil {
+		return
+	}
+	o.dst, o.w, o.b, o.eps = x, n.weight, n.bias, eps
+	o.each(rows, len(n.weight), func(o *rowOps, i int) {
 		vector.LayerNorm(rowOf(o.dst, i, len(o.w)), o.w, o.b, o.eps)
 	})
 }

@@ -40,7 +40,8 @@ type executor struct {
 	wanted   []bool           // [T] the row wants logits
 	spans    []recurrent.Span // of models with recurrent layers
 	x, qkv   []float32        // [T][Hidden], [T][rowWidth]
-	cos, sin []float32        // [T][pairs]
+	angles   [2]angles        // of each of the model's ropes
+	second   []bool           // [T] the row belongs to the second text of a pair
 	size     int              // rows these have room for
 	rowWidth int              // the widest mixer's
 }
@@ -88,7 +89,7 @@ func (e *executor) forward(m *decoder, b *Batch, cache *kv.Cache) error {
 	if err := e.check(b, cache); err != nil {
 		return err
 	}
-	e.begin(b, cache, &m.rope)
+	e.begin(b, cache, m)
 	e.model, e.lo, e.hi = m, 0, stages(m)
 	switch {
 	case len(e.shards) == 1:
@@ -130,13 +131,15 @@ func (e *executor) joined() bool {
 }
 
 // begin lists the rows of a checked batch and divides them.
-func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
+func (e *executor) begin(b *Batch, cache *kv.Cache, m *decoder) {
 	n, c := len(b.Tokens), &e.cfg
-	pairs, width := len(r.freq), e.rowWidth
+	pairs, width := len(m.ropes[0].freq), e.rowWidth
 	if n > e.size {
 		e.size = n
 		e.x, e.qkv = make([]float32, n*c.Hidden), make([]float32, n*width)
-		e.cos, e.sin = make([]float32, n*pairs), make([]float32, n*pairs)
+		for i := range m.ropes {
+			e.angles[i] = angles{make([]float32, n*pairs), make([]float32, n*pairs)}
+		}
 	}
 	e.rowPos, e.wanted, e.spans = e.rowPos[:0], e.wanted[:0], e.spans[:0]
 	for i := range b.Spans {
@@ -154,7 +157,10 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 		}
 	}
 	e.device.begin(e.rowPos)
-	r.angles(e.cos[:n*pairs], e.sin[:n*pairs], b.Positions)
+	for i := range m.ropes {
+		m.ropes[i].angles(e.angles[i].cos[:n*pairs], e.angles[i].sin[:n*pairs], b.Positions)
+	}
+	e.second = m.enc.secondTexts(e.second[:0], b)
 	outputs := b.Outputs() * c.Outputs
 	if cap(b.Logits) < outputs {
 		b.Logits = make([]float32, outputs)
@@ -178,8 +184,13 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 		*sh = rowShard{
 			plan: sh.plan, cfg: c, device: e.device, kv: cache, spans: e.spans, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
 			x: rowsOf(e.x, lo, hi, c.Hidden), qkv: rowsOf(e.qkv, lo, hi, width),
-			cos: rowsOf(e.cos, lo, hi, pairs), sin: rowsOf(e.sin, lo, hi, pairs), pairs: pairs,
-			logits: b.Logits[out*c.Outputs:],
+			pairs: pairs, logits: b.Logits[out*c.Outputs:],
+		}
+		for k := range m.ropes {
+			sh.angles[k] = angles{rowsOf(e.angles[k].cos, lo, hi, pairs), rowsOf(e.angles[k].sin, lo, hi, pairs)}
+		}
+		if len(e.second) > 0 {
+			sh.second = e.second[lo:hi]
 		}
 		att.MakePlan(&sh.plan, sh.rowPos, cache)
 		for _, wanted := range sh.wanted {

@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -29,12 +30,15 @@ type feedForward struct {
 func (l *loader) feedForward(i int) *feedForward {
 	c, v, name := &l.cfg, &l.variant, layerNames(i)
 	f := &feedForward{glu: v.glu}
+	if v.modern {
+		f.glu = l.activation()
+	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
 	f.last = l.rotation(c.FFN, down)
 	if v.mlp {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.up, f.upBias = l.Matrix(up, c.FFN, c.Hidden), l.Vector(name("ffn_up.bias"), c.FFN)
-	} else if v.fused {
+	} else if v.fused || v.mayFuse && l.file.Tensor(gate) == nil {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 	} else {
@@ -52,6 +56,19 @@ func (l *loader) feedForward(i int) *feedForward {
 		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
 	}
 	return f
+}
+
+// activation is the unit of ModernBERT's feed-forward, GEGLU unless the file says otherwise.
+func (l *loader) activation() gatedUnit {
+	switch name := l.text("hidden_activation", "gelu"); name {
+	case "gelu":
+		return vector.ErfGLU
+	case "silu":
+		return vector.SwiGLU
+	default:
+		l.Fail("%s is %q, want gelu or silu", l.key("hidden_activation"), name)
+		return nil
+	}
 }
 
 // run sets y.

@@ -41,17 +41,36 @@ func (h *head) run(s *rowShard) {
 	}
 }
 
-// head is the reward head of a rank model, an output matrix, or the embedding
-// once more; none of a model that embeds texts.
-func (l *loader) head() (h head) {
-	p := Pooling(l.count("pooling_type", 0, int(poolingRank), 0))
-	if l.variant.encoder && (p == PoolingNone || p == poolingRank) {
-		l.Fail("%s is %d: of this architecture want 1, 2 or 3", l.key("pooling_type"), p)
-	} else if p == poolingRank {
-		h = l.rewardHead()
-	} else if p != PoolingNone {
-		l.embeds(p)
-	} else if l.file.Tensor("output.weight") != nil {
+// head is the reward head of a rank model or an output matrix; none of a model that
+// embeds texts, or that ranks by the hidden states as ranks says.
+func (l *loader) head() (h head, ranks *Classifier) {
+	p, encoder := Pooling(l.count("pooling_type", 0, int(poolingRank), 0)), l.variant.encoder
+	switch {
+	case l.Err() != nil:
+		return h, nil
+	case encoder && p == PoolingNone:
+		l.Fail("%s is 0: of this architecture want 1, 2, 3 or 4", l.key("pooling_type"))
+		return h, nil
+	case encoder && p == poolingRank:
+		ranks = l.classifier()
+		if p = PoolingFirst; l.variant.modern { // as llama.cpp has it
+			p = PoolingMean
+		}
+	case p == poolingRank:
+		return l.rewardHead(), nil
+	case p == PoolingNone:
+		if ranks = l.yesNo(); ranks == nil {
+			return l.outputHead(), nil
+		}
+		p = PoolingLast
+	}
+	l.embeds(p)
+	return h, ranks
+}
+
+// outputHead is the output matrix, or the embedding once more.
+func (l *loader) outputHead() (h head) {
+	if l.file.Tensor("output.weight") != nil {
 		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
 		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
 		if l.variant.normBias {

@@ -81,10 +81,10 @@ func (l *loader) withoutPredictors(n int) int {
 	return n - predictors
 }
 
-// rope reads the rope.* hyper-parameters. The context it is for is l.cfg's.
-func (l *loader) rope() rope {
+// ropes reads the rope.* hyper-parameters. The context it is for is l.cfg's.
+func (l *loader) ropes() []rope {
 	if l.Err() != nil {
-		return rope{}
+		return nil
 	}
 	p := ropeParams{
 		dims:    l.count("rope.dimension_count", 2, l.cfg.HeadDim, l.cfg.HeadDim),
@@ -115,10 +115,20 @@ func (l *loader) rope() rope {
 		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
 	}
 	p.factors = l.ropeFactors(p)
-	if l.Err() != nil {
-		return rope{}
+	local := p
+	if l.variant.modern {
+		if local.base = l.number("rope.freq_base_swa", 10000); local.base <= 1 {
+			l.Fail("%s is %v, want more than 1", l.key("rope.freq_base_swa"), local.base)
+		}
 	}
-	return newRope(p)
+	if l.Err() != nil {
+		return nil
+	}
+	ropes := []rope{newRope(p)}
+	if l.variant.modern {
+		ropes = append(ropes, newRope(local))
+	}
+	return ropes
 }
 
 // ropeFactors is what each pair's frequency is divided by, or nil. LongRoPE has
@@ -171,7 +181,22 @@ func (l *loader) attentionMask() attention.Mask {
 	if v.globalInterval > 0 {
 		out.Window = l.count("attention.sliding_window", 0, 1<<30, 0)
 	}
+	if v.modern {
+		l.globalInterval = l.count("attention.sliding_window_pattern", 1, maxLayers, 3)
+		if n := l.count("attention.sliding_window", 0, 1<<30, 0); n > 0 {
+			out.Window, out.Both = n/2+1, true
+		}
+	}
 	return out
+}
+
+// windowed tells whether layer i sees a window of keys alone, if the model has any.
+func (l *loader) windowed(i int) bool {
+	if l.variant.modern {
+		return i%l.globalInterval != 0
+	}
+	n := l.variant.globalInterval
+	return n > 0 && (i+1)%n != 0
 }
 
 // multiplier is a factor that is 1 when it is missing.
@@ -184,8 +209,21 @@ func (l *loader) multiplier(name string) float32 {
 	return float32(x)
 }
 
+// attentionNorm loads the norm ahead of the attention of layer i. ModernBERT's first
+// layer has none: its embeddings are normed already.
+func (l *loader) attentionNorm(i int) rowNorm {
+	name := layerNames(i)("attn_norm")
+	if l.variant.modern && i == 0 && l.file.Tensor(name+".weight") == nil {
+		return rowNorm{}
+	}
+	return l.rowNorm(name)
+}
+
 // rowNorm loads a norm of the residual stream.
 func (l *loader) rowNorm(name string) (n rowNorm) {
+	if l.variant.encoder {
+		return l.layerNorm(name)
+	}
 	n.weight = l.Vector(name+".weight", l.cfg.Hidden)
 	if l.variant.normBias {
 		n.bias = l.OptionalVector(name+".bias", l.cfg.Hidden)

@@ -52,7 +52,10 @@ type Bundle struct {
 	// Warnings says what the file lacks or what is odd in it, and what is done instead.
 	Warnings []string
 	Verifier Verifier // how a reward model wants to be read, as far as the file says
-	Rerank   string   // what a reranker reads, with {query} and {document}; empty: it is none
+	// Rerank is what a reranker reads, with {query} and {document}; empty, and with a
+	// Classifier: the two texts with separators.
+	Rerank     string
+	Classifier *Classifier // of a reranker that has its scores of hidden states; nil otherwise
 
 	file    *gguf.File
 	decoder *decoder
@@ -98,6 +101,12 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	}
 	b.converse(f.Metadata)
 	b.Rerank, _ = f.Metadata.String("tokenizer.chat_template.rerank") // as llama.cpp's converter writes it
+	if b.Classifier = m.ranks; b.Classifier != nil && b.Rerank == "" && m.enc == nil {
+		b.Rerank = qwenRerank
+	}
+	if m.enc != nil {
+		m.enc.separator, _ = t.Separator()
+	}
 	if n, ok := f.Metadata.Uint("lutra.chat.max_turns"); ok {
 		b.MaxTurns = int(min(n, math.MaxInt32))
 	}

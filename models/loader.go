@@ -19,6 +19,8 @@ type loader struct {
 	skipped  []string // beginnings of the names of tensors that are not read
 	interval int      // with recurrent layers: every so many layers one has attention
 	hadamard hadamard
+	// globalInterval is ModernBERT's: every so many layers, from the first on, one sees all keys.
+	globalInterval int
 	// The widths of experts, and of the one that all rows take; 0: there is none.
 	expertFFN, sharedFFN int
 	cfg                  Config

@@ -86,6 +86,9 @@ func (p *ropeParams) unscaled(i int) float64 {
 	return 1 - min(1, max(0, ramp))
 }
 
+// angles are cosines and sines of rows' positions, [rows][pairs] each.
+type angles struct{ cos, sin []float32 }
+
 // angles sets cos and sin, [len(pos)][dims/2] each, for the positions.
 func (r *rope) angles(cos, sin []float32, pos []int32) {
 	n := len(r.freq)

@@ -185,12 +185,13 @@ func (o *rowOps) storeKV(s *rowShard, a *selfAttention) {
 
 // finish does to heads x of row i what follows their product.
 func (h *heads) finish(s *rowShard, i int, x []float32) {
-	dim, cos, sin := s.cfg.HeadDim, rowOf(s.cos, i, s.pairs), rowOf(s.sin, i, s.pairs)
+	dim, at := s.cfg.HeadDim, &s.angles[h.turn]
+	cos, sin := rowOf(at.cos, i, s.pairs), rowOf(at.sin, i, s.pairs)
 	if h.bias != nil {
 		vector.AddInto(x, h.bias)
 	}
-	for at := 0; h.norm != nil && at < len(x); at += len(h.norm) {
-		head := x[at : at+len(h.norm)]
+	for from := 0; h.norm != nil && from < len(x); from += len(h.norm) {
+		head := x[from : from+len(h.norm)]
 		vector.RMSNorm(head, head, h.norm, s.cfg.NormEps)
 	}
 	switch h.rope {

@@ -12,20 +12,21 @@ import (
 // workspace of the worker, or of the pool, that runs them.
 type rowShard struct {
 	*workspace
-	cfg      *Config
-	device   *device
-	kv       *kv.Cache
-	rows     int                // all; after trim those that want logits
-	tokens   []int32            // [rows]
-	rowPos   []attention.RowPos // [rows]
-	wanted   []bool             // [rows] the row wants logits; before trim
-	plan     attention.Plan     // of rowPos
-	spans    []recurrent.Span   // of all rows, for recurrent layers
-	pairs    int
-	x        []float32 // [rows][Hidden] residual stream
-	qkv      []float32 // [rows][mixer.rowWidth] queries, keys and values, and what is beside them
-	cos, sin []float32 // [rows][pairs] angles of the rows' positions
-	logits   []float32 // [rows that want them][Outputs], and those of later shards
+	cfg    *Config
+	device *device
+	kv     *kv.Cache
+	rows   int                // all; after trim those that want logits
+	tokens []int32            // [rows]
+	rowPos []attention.RowPos // [rows]
+	wanted []bool             // [rows] the row wants logits; before trim
+	plan   attention.Plan     // of rowPos
+	spans  []recurrent.Span   // of all rows, for recurrent layers
+	pairs  int
+	x      []float32 // [rows][Hidden] residual stream
+	qkv    []float32 // [rows][mixer.rowWidth] queries, keys and values, and what is beside them
+	angles [2]angles // of the rows' positions, by each of the model's ropes
+	second []bool    // [rows] the row belongs to the second text of a pair; nil: none does
+	logits []float32 // [rows that want them][Outputs], and those of later shards
 }
 
 // workspace is what running a shard needs besides its rows. Buffers grow to the

@@ -81,6 +81,9 @@ func writeVector(p *jsonwrite.Reply, vector []float32) {
 // embedder finds the model that a request for vectors asks for: by default, the first.
 func (s *Server) embedder(f *jsonread.Fields) (*registry.Model, error) {
 	m, err := s.reader(f, (*registry.Registry).Embedder)
+	if err == nil && m.Embed == nil && m.Rank != nil {
+		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: it ranks documents, at /v1/rerank and /v1/score.", jsonread.Brief([]byte(m.Name)))
+	}
 	if err == nil && m.Embed == nil {
 		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: its file names no pooling of the tokens.", jsonread.Brief([]byte(m.Name)))
 	}

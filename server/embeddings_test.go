@@ -42,7 +42,7 @@ func reading(t *testing.T) *fixture {
 	ranks := toyModel(t, &toy.Model{Outputs: 2, Context: 256, Logits: func(tokens []int32, row []float32) {
 		row[0], row[1] = float32(len(tokens))/16, 1
 	}}, "ranker", nil)
-	ranker, err := embed.NewRanker(ranks, rerankTemplate)
+	ranker, err := embed.NewRanker(ranks, rerankTemplate, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

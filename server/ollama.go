@@ -93,7 +93,7 @@ func (s *Server) ollamaShow(w http.ResponseWriter, _ *http.Request, body *jsonre
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, ollama.NewShown(g.model.Model, time.Unix(models.Card(g.name, g.model).Created, 0)))
+	writeJSON(w, http.StatusOK, ollama.NewShown(g.model.Model, g.model.Embed != nil, time.Unix(models.Card(g.name, g.model).Created, 0)))
 	return nil
 }
 

@@ -52,3 +52,26 @@ func TestAServerOfAnEncoderMakesVectors(t *testing.T) {
 		t.Errorf("%d %s, %v", resp.StatusCode, answer, err)
 	}
 }
+
+func TestAServerOfARerankerRanksAndMakesNoVectors(t *testing.T) {
+	s := serving(t, "--model", "../../tts/embed/testdata/reference/bert.gguf")
+	for _, c := range []struct {
+		path, body, want string
+		code             int
+	}{
+		{"/v1/rerank", `{"query":"how far is the sea?","documents":["it is about 12 miles","the otter plays in the evening"]}`, `"results":[{"index":0,"relevance_score":0.90`, http.StatusOK},
+		{"/v1/score", `{"text_1":"x","text_2":"y"}`, `"score":0.93`, http.StatusOK},
+		{"/v1/embeddings", `{"model":"bert","input":"x"}`, "makes no vectors: it ranks documents", http.StatusBadRequest},
+		{"/v1/chat/completions", `{"model":"bert","messages":[{"role":"user","content":"x"}]}`, "writes no text", http.StatusBadRequest},
+	} {
+		resp, err := http.Post(s.base+c.path, "application/json", strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != c.code || !strings.Contains(string(answer), c.want) {
+			t.Errorf("%s: %d %s, %v, want %d with %s", c.path, resp.StatusCode, answer, err, c.code, c.want)
+		}
+	}
+}

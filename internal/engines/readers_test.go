@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,5 +98,70 @@ func TestModelsThatReadAreServedForWhatTheyDo(t *testing.T) {
 	cfg.Models = []config.Model{{Path: ranking(t, "Query: {query}\n")}}
 	if _, err := New(cfg, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "has no {document}") {
 		t.Errorf("a rerank template without a document: %v", err)
+	}
+}
+
+// plainReranker is the path of a conversion of Qwen3-Reranker that knows nothing of rerankers.
+func plainReranker(t *testing.T) string {
+	t.Helper()
+	f, err := gguf.Open("../../tts/embed/testdata/reference/qwen3.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	delete(f.Metadata, "qwen3.pooling_type")
+	f.Metadata["general.name"], f.Metadata["tokenizer.ggml.add_eos_token"] = "Qwen3 Reranker 0.6B", false
+	tensors := slices.DeleteFunc(f.Tensors, func(t gguf.Tensor) bool { return t.Name == "cls.output.weight" })
+	path := filepath.Join(t.TempDir(), "plain.gguf")
+	out, err := os.Create(path)
+	if err == nil {
+		err = gguf.Write(out, f.Metadata, tensors)
+	}
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRerankersOfAllKindsAreServedAsSuch(t *testing.T) {
+	cfg := config.Default()
+	cfg.Models, cfg.Verifiers = nil, nil
+	cfg.KV.Memory = "16MiB"
+	const folder = "../../tts/embed/testdata/reference/"
+	names := []string{"bert", "xlm-roberta", "modern-bert"}
+	for _, name := range names {
+		cfg.Models = append(cfg.Models, config.Model{Path: folder + name + ".gguf"})
+	}
+	names, cfg.Models = append(names, "qwen3"), append(cfg.Models, config.Model{Path: plainReranker(t)})
+	err := With(t.Context(), cfg, zerolog.Nop(), func(ctx context.Context, r *Runtime) error {
+		for i, name := range names {
+			var golden struct {
+				Pairs []struct {
+					Query, Document string
+					Score           float64
+				}
+			}
+			raw, err := os.ReadFile(folder + name + ".json")
+			if err == nil {
+				err = json.Unmarshal(raw, &golden)
+			}
+			if err != nil {
+				return err
+			}
+			h := r.Hosts[i]
+			if h.Embed != nil || h.Rank == nil {
+				t.Fatalf("%s has an embedder %v and a ranker %v", name, h.Embed, h.Rank)
+			}
+			for _, c := range golden.Pairs {
+				scores, _, err := h.Rank.Score(ctx, []embed.Pair{{Query: c.Query, Document: c.Document}})
+				if err != nil || !(math.Abs(float64(scores[0])-c.Score) <= 1e-4) {
+					t.Errorf("%s: %.40q and %.40q have the score %v, %v, want %v", name, c.Query, c.Document, scores, err, c.Score)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -166,11 +166,13 @@ func (h *Host) giveTask() (err error) {
 	switch c := h.Model.Config; {
 	case h.format.Name != "":
 		h.Reward, err = reward.New(h.Model, h.format)
+	case h.Bundle.Classifier != nil:
+		h.Rank, err = embed.NewRanker(h.Model, h.Bundle.Rerank, h.Bundle.Classifier)
 	case c.Pooling != models.PoolingNone:
 		h.Embed, err = embed.NewEmbedder(h.Model)
 		h.Rank = h.Embed
 	case !c.Generates():
-		h.Rank, err = embed.NewRanker(h.Model, h.Bundle.Rerank)
+		h.Rank, err = embed.NewRanker(h.Model, h.Bundle.Rerank, nil)
 	}
 	return err
 }

@@ -179,7 +179,7 @@ func (a *Pass) Do(worker, part int) {
 	chunk, end := a.plan.chunksOf(number)
 	_, runs := a.plan.runsOf(end - 1)
 	for lo := (number - begin) * a.plan.split; chunk < end; chunk, lo = chunk+1, lo+a.plan.chunk {
-		if a.mask.reaches(rows, lo+a.plan.chunk) {
+		if a.mask.reaches(rows, lo, lo+a.plan.chunk) {
 			a.chunk(s, acc, soft, rows, head, chunk, lo, runs)
 		}
 	}
@@ -203,6 +203,7 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
 	a.mask.apply(s.scores[:n*ld], ld, head, g, rows, seen, lo)
 	kernel.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
+	a.mask.drop(s.scores, ld, g, rows, seen, lo)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
 		row, n, least := int(r.row)*g, int(r.rows)*g, int(r.least)

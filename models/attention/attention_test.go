@@ -98,12 +98,15 @@ func (c *testCase) exact(row int) []float64 {
 	out := make([]float64, c.cfg.heads*d)
 	for h := range c.cfg.heads {
 		q := c.qkv[row*(c.cfg.heads*d+2*width)+h*d:][:d]
-		first, sum, top := 0, 0.0, math.Inf(-1)
+		first, end, sum, top := 0, r.keys(), 0.0, math.Inf(-1)
 		if c.mask.Window > 0 {
 			first = max(0, r.Pos+1-c.mask.Window)
 		}
-		scores := make([]float64, r.Pos+1)
-		for pos := first; pos <= r.Pos; pos++ {
+		if c.mask.Both {
+			end = min(end, r.Pos+c.mask.Window)
+		}
+		scores := make([]float64, end)
+		for pos := first; pos < end; pos++ {
 			for i, x := range q {
 				scores[pos] += float64(x) * float64(c.mask.Scale) * float64(k[pos*width+h/group*d+i])
 			}
@@ -112,7 +115,7 @@ func (c *testCase) exact(row int) []float64 {
 			}
 			top = max(top, scores[pos])
 		}
-		for pos := first; pos <= r.Pos; pos++ {
+		for pos := first; pos < end; pos++ {
 			w := math.Exp(scores[pos] - top)
 			sum += w
 			for i := range d {
@@ -181,6 +184,52 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, uint64(kind)))
 				newTestCase(t, r, cfg, kv.Options{Type: kind, BlockLen: 16}, m, lengths, 3).check(t, workers)
 			})
+		}
+	}
+}
+
+func TestAWindowLiesOnBothSidesOfARowThatAttendsToAll(t *testing.T) {
+	workers := allWorkers(t, 1, 3)
+	cfg := config{4, kv.Shape{Layers: 1, Heads: 2, HeadDim: 16}}
+	for _, window := range []int{1, 5, 65, 700} {
+		r := rand.New(rand.NewPCG(5, uint64(window)))
+		lengths := []int{1, 3, 64, 130, 1100}
+		c := newTestCase(t, r, cfg, kv.Options{Type: kv.F32, BlockLen: 16}, Mask{Scale: 0.2, Window: window, Both: true}, lengths, 1100)
+		at := 0
+		for _, n := range lengths {
+			for range n {
+				c.rows[at].All = n
+				at++
+			}
+		}
+		c.check(t, workers)
+	}
+}
+
+func TestKeysBehindAWindowWeighNothingWhateverTheirValues(t *testing.T) {
+	cfg := config{2, kv.Shape{Layers: 1, Heads: 1, HeadDim: 16}}
+	const length, window = 128, 5
+	r := rand.New(rand.NewPCG(6, 1))
+	c := newTestCase(t, r, cfg, kv.Options{Type: kv.F32, BlockLen: 16}, Mask{Scale: 0.2, Window: window, Both: true}, []int{length}, length)
+	for pos := range c.rows {
+		c.rows[pos].All = length
+		values := make([]float32, cfg.HeadDim) // zero, but for the second chunk: there the smallest weight would show
+		for i := range values {
+			if pos >= chunkKeys {
+				values[i] = 1e30
+			}
+		}
+		c.cache.Store(0, c.rows[pos].Seq, pos, c.keys[c.rows[pos].Seq][pos*cfg.HeadDim:(pos+1)*cfg.HeadDim], values)
+	}
+	p := pool.New(1)
+	defer p.Close()
+	width := cfg.heads * cfg.HeadDim
+	together := c.attend(pool.Workers{Pool: p, Alone: true}, 0, length)
+	for pos := range chunkKeys - window + 1 {
+		for _, x := range together[pos*width : (pos+1)*width] {
+			if x != 0 {
+				t.Fatalf("row %d, which sees zeros alone, gives %v", pos, x)
+			}
 		}
 	}
 }

@@ -10,19 +10,20 @@ type Mask struct {
 	Scale  float32 // of scores
 	Cap    float32 // scores are drawn into (-Cap, Cap); 0: they are not
 	Window int     // keys that are seen, the row's own included; 0: all
+	Both   bool    // a window lies on both sides: as many keys are seen behind the row as before it
 	// Slopes is by how much the scores of a head sink for each position between row and
 	// key, on either side (Press et al. 2022, "Train Short, Test Long", §3); nil: they do
 	// not. [Heads]
 	Slopes []float32
 }
 
-// reaches tells whether a row sees a key ahead of position hi.
-func (m *Mask) reaches(rows []RowPos, hi int) bool {
+// reaches tells whether a row sees a key of positions [lo, hi).
+func (m *Mask) reaches(rows []RowPos, lo, hi int) bool {
 	if m.Window == 0 {
 		return true
 	}
 	for i := range rows {
-		if hi > rows[i].Pos+1-m.Window {
+		if hi > rows[i].Pos+1-m.Window && (!m.Both || lo < rows[i].Pos+m.Window) {
 			return true
 		}
 	}
@@ -67,6 +68,29 @@ func (m *Mask) apply(scores []float32, ld, head, group int, rows []RowPos, n []i
 			for k := range x[:min(len(x), max(0, gone))] {
 				x[k] = unseen
 			}
+			for k := m.end(&rows[i/group], lo, len(x)); k < len(x); k++ {
+				x[k] = unseen
+			}
 		}
+	}
+}
+
+// end is how many of n keys, from position lo on, do not lie behind a row's window.
+func (m *Mask) end(row *RowPos, lo, n int) int {
+	if !m.Both {
+		return n
+	}
+	return min(n, max(0, row.Pos+m.Window-lo))
+}
+
+// drop clears the weights of the keys behind a row's window, which are the smallest
+// numbers rather than zero: whether a row meets such keys at all depends on its neighbours.
+func (m *Mask) drop(weights []float32, ld, group int, rows []RowPos, n []int32, lo int) {
+	if !m.Both {
+		return
+	}
+	for i := range len(rows) * group {
+		x := weights[i*ld : i*ld+int(n[i])]
+		clear(x[m.end(&rows[i/group], lo, len(x)):])
 	}
 }

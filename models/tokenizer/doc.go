@@ -2,16 +2,19 @@
 // and back.
 //
 //	text ─▶ special tokens cut out ─▶ words (pre-tokenizer) ─▶ byte-level BPE ─┐
-//	                               └▶ ▁ for spaces ─▶ SentencePiece merges ────┴▶ ids
+//	                               ├▶ ▁ for spaces ─▶ SentencePiece merges ────┤
+//	                               ├▶ rules ─▶ words ─▶ likeliest pieces ──────┤
+//	                               └▶ words ─▶ longest pieces ─────────────────┴▶ ids
 //
-// Two tokenizer models are known: byte-level BPE (tokenizer.ggml.model "gpt2",
-// with the pre-tokenizer that tokenizer.ggml.pre names) and SentencePiece BPE
-// ("llama", with scores and byte fallback). Others are refused by name.
+// Four tokenizer models are known: byte-level BPE (tokenizer.ggml.model "gpt2",
+// with the pre-tokenizer that tokenizer.ggml.pre names), SentencePiece BPE
+// ("llama", with scores and byte fallback), SentencePiece's unigrams ("t5") and
+// WordPiece ("bert"). Others are refused by name.
 //
 // Invariants: a Tokenizer never changes after New and may be used by many
 // goroutines; byte-level BPE gives every byte sequence back unchanged; text
 // encoded without ParseSpecial never yields a control token; the time to
 // encode grows with n·log n, whatever the text.
 //
-// The package does no Unicode normalisation and knows no chat templates.
+// The package does no Unicode normalisation but what the last two models ask for, and knows no chat templates.
 package tokenizer

@@ -115,6 +115,7 @@ func TestScannersSplitShortTextsAsTheirPatternsDo(t *testing.T) {
 func FuzzNewSurvivesHostileMetadata(f *testing.F) {
 	f.Add("gpt2", "qwen2", `["a","b","ab","<|im_end|>"]`, `["a b"]`, `[1,1,1,3]`, `[0]`, 0, 3, "ab<|im_end|>")
 	f.Add("llama", "", `["<unk>","<s>","<0x41>","▁","▁a"]`, `[]`, `[2,3,6,1,1]`, `[0,0,0,-1,-2]`, 1, -5, "a A")
+	f.Add("t5", "", `["<s>","<pad>","</s>","<unk>","▁","▁a","ab","b"]`, `[]`, `[3,3,3,2,1,1,1,1]`, `[0,0,0,0,-1,-2,-3,-4]`, 0, 2, "ab  a")
 	f.Add("gpt2", "nope", `["","a","a"]`, `["a","  ","nope x"]`, `[]`, `[]`, 99, 1, " a\xff")
 	f.Fuzz(func(t *testing.T, model, pre, tokens, merges, types, scores string, bos, eos int, text string) {
 		md := gguf.Metadata{"tokenizer.ggml.model": model, "tokenizer.ggml.pre": pre, "tokenizer.ggml.bos_token_id": int64(bos), "tokenizer.ggml.eos_token_id": int64(eos)}

@@ -57,8 +57,12 @@ func New(md gguf.Metadata) (*Tokenizer, error) {
 		t.newSPM(md)
 	case "bert":
 		t.newWordPiece(md)
+	case "t5":
+		if err := t.newUnigram(md); err != nil {
+			return nil, err
+		}
 	default:
-		return nil, fmt.Errorf("%w %q (known are gpt2, llama and bert)", ErrUnsupported, model)
+		return nil, fmt.Errorf("%w %q (known are gpt2, llama, bert and t5)", ErrUnsupported, model)
 	}
 	t.findSpecials(md)
 	t.lookAround(md)

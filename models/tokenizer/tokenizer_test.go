@@ -228,7 +228,7 @@ func TestNewRefusesOrRepairsHostileFiles(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	for _, model := range []string{"t5", "rwkv", "no such thing"} {
+	for _, model := range []string{"rwkv", "plamo2", "no such thing"} {
 		if _, err := New(change("model", model)); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), model) {
 			t.Errorf("model %s: %v, want %v with its name", model, err, ErrUnsupported)
 		}
@@ -276,6 +276,25 @@ func TestAFileWithoutAPreTokenizerIsReadByItsTokens(t *testing.T) {
 		}
 		if w := guessed.Warnings(); len(w) != 1 || !strings.Contains(w[0], want) {
 			t.Errorf("warnings %q, want one about %s", w, want)
+		}
+	}
+}
+
+func TestReadersOfRoBERTasFamilySplitTextsAsGPT2Does(t *testing.T) {
+	_, md := readTiny(t)
+	var want []int32
+	for _, pre := range []string{"gpt-2", "roberta-bpe", "jina-v1-en", "jina-v2-code", "modern-bert"} {
+		md["tokenizer.ggml.pre"] = pre
+		tok, err := New(md)
+		if err != nil || len(tok.Warnings()) > 0 {
+			t.Fatalf("%s: %v, warnings %q", pre, err, tok.Warnings())
+		}
+		got := tok.Encode(nil, "it's 12345 cats, aren't they?", Options{})
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", pre, got, want)
 		}
 	}
 }

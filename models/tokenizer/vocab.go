@@ -20,11 +20,12 @@ const (
 	byteToken                    // one byte, written <0xHH>
 	endsTurn                     // ends a generation
 	stripsRight                  // swallows the white space after it
+	unused                       // a place holder, if text too
 )
 
-// kindOf maps the token types of the GGUF specification; normal, unused and
-// undefined tokens are plain text.
-var kindOf = map[int]kind{2: unknown, 3: control, 4: userDefined, 6: byteToken}
+// kindOf maps the token types of the GGUF specification; normal and undefined tokens
+// are plain text.
+var kindOf = map[int]kind{2: unknown, 3: control, 4: userDefined, 5: unused, 6: byteToken}
 
 // vocab is the list of tokens with what is known of each.
 type vocab struct {
@@ -35,6 +36,7 @@ type vocab struct {
 	plain  map[string]int32 // likewise, of the tokens that plain text may become
 
 	bos, eos, unk int32 // -1 for none
+	sep           int32 // between the texts of a pair; -1 for none
 	infill        Infill
 	eogs          []int32
 
@@ -112,6 +114,7 @@ func (t *Tokenizer) findIDs(md gguf.Metadata, bos, eos, unk int32) {
 		return def
 	}
 	v.bos, v.eos, v.unk = id("bos", bos), id("eos", eos), id("unknown", unk)
+	v.sep = id("seperator", v.eos) // as the specification spells it
 	v.findInfill(id)
 	if v.unk >= 0 && v.kinds[v.unk]&control != 0 {
 		v.unk = -1 // plain text must not become a control token
@@ -204,6 +207,9 @@ func (v *vocab) BOS() (int32, bool) { return v.bos, v.bos >= 0 }
 
 // EOS is the token that ends a text, if the file names one.
 func (v *vocab) EOS() (int32, bool) { return v.eos, v.eos >= 0 }
+
+// Separator is the token that ends the first text of a pair, if the file names one.
+func (v *vocab) Separator() (int32, bool) { return v.sep, v.sep >= 0 }
 
 // EOG reports whether the token ends a generation.
 func (v *vocab) EOG(id int32) bool { return v.valid(id) && v.kinds[id]&endsTurn != 0 }

@@ -43,7 +43,8 @@ func (t *Tokenizer) newWordPiece(md gguf.Metadata) {
 	}
 	t.unk = unknown
 	t.bos = id("cls", t.bos)
-	t.eos = id("seperator", id("separator", t.eos)) // the specification's spelling, and the right one
+	t.sep = id("seperator", id("separator", t.eos)) // the specification's spelling, and the right one
+	t.eos = t.sep
 	t.addBOS = flag(md, "tokenizer.ggml.add_bos_token", true)
 	t.addEOS = flag(md, "tokenizer.ggml.add_eos_token", flag(md, "tokenizer.ggml.add_sep_token", true))
 	enc := &wordPiece{vocab: &t.vocab, lower: flag(md, "tokenizer.ggml.normalizer.lowercase", true)}

@@ -78,8 +78,8 @@ type Shown struct {
 	ModifiedAt   string         `json:"modified_at"`
 }
 
-// NewShown describes a model.
-func NewShown(m *tts.Model, since time.Time) Shown {
+// NewShown describes a model, which may be made for vectors of texts.
+func NewShown(m *tts.Model, embeds bool, since time.Time) Shown {
 	c := &m.Config
 	s := Shown{Modelfile: "FROM " + m.Name + "\n", Details: NewDetails(m), ModifiedAt: since.UTC().Format(time.RFC3339), Capabilities: []string{"completion", "tools"}, Info: map[string]any{
 		"general.architecture": c.Arch, "general.parameter_count": c.Params, c.Arch + ".block_count": c.Layers, c.Arch + ".embedding_length": c.Hidden,
@@ -87,7 +87,7 @@ func NewShown(m *tts.Model, since time.Time) Shown {
 		c.Arch + ".context_length": m.Context, c.Arch + ".vocab_size": c.Vocab,
 	}}
 	if !c.Generates() {
-		if s.Capabilities = []string{}; c.Pooling != 0 {
+		if s.Capabilities = []string{}; embeds {
 			s.Capabilities = append(s.Capabilities, "embedding")
 		}
 		return s

@@ -51,12 +51,23 @@ func readGolden(t *testing.T, arch string) (cases []golden) {
 // encoder runs the reference model of an architecture with that pooling.
 func encoder(t *testing.T, arch string, p models.Pooling, exact bool) *Embedder {
 	t.Helper()
-	f, err := gguf.Open(filepath.Join("testdata", arch+".gguf"))
+	_, m := run(t, filepath.Join("testdata", arch+".gguf"), exact, func(f *gguf.File) { f.Metadata[arch+".pooling_type"] = uint32(p) })
+	e, err := NewEmbedder(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// run runs the model of a file after a change.
+func run(t *testing.T, path string, exact bool, change func(*gguf.File)) (*models.Bundle, *tts.Model) {
+	t.Helper()
+	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	f.Metadata[arch+".pooling_type"] = uint32(p)
+	change(f)
 	var b bytes.Buffer
 	if err := gguf.Write(&b, f.Metadata, f.Tensors); err != nil {
 		t.Fatal(err)
@@ -87,11 +98,7 @@ func encoder(t *testing.T, arch string, p models.Pooling, exact bool) *Embedder 
 		cache.Close()
 		bundle.Close()
 	})
-	e, err := NewEmbedder(tts.NewModel(bundle, engine))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return bundle, tts.NewModel(bundle, engine)
 }
 
 func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
@@ -134,5 +141,60 @@ func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// joined stacks the tensors of that name in each layer into one, in their order.
+func joined(f *gguf.File, layer int, name, suffix string, parts ...string) {
+	at := func(s string) string { return fmt.Sprintf("blk.%d.%s.%s", layer, s, suffix) }
+	sum := gguf.Tensor{Name: at(name)}
+	for _, p := range parts {
+		i := slices.IndexFunc(f.Tensors, func(t gguf.Tensor) bool { return t.Name == at(p) })
+		t, err := f.Tensors[i].Load(0, f.Tensors[i].Rows(), nil)
+		if err != nil {
+			panic(err)
+		}
+		if sum.Dims == nil {
+			sum.Type, sum.Dims = t.Type, slices.Clone(f.Tensors[i].Dims)
+		} else {
+			sum.Dims[len(sum.Dims)-1] += f.Tensors[i].Dims[len(sum.Dims)-1]
+		}
+		sum.Data = append(sum.Data, t.Data...)
+		f.Tensors = slices.Delete(f.Tensors, i, i+1)
+	}
+	f.Tensors = append(f.Tensors, sum)
+}
+
+func TestMatricesMayBeStoredAsOne(t *testing.T) {
+	for arch, join := range map[string]func(f *gguf.File, layer int){
+		"bert": func(f *gguf.File, layer int) { // as llama.cpp's converter leaves those of Jina's rerankers
+			joined(f, layer, "attn_qkv", "weight", "attn_q", "attn_k", "attn_v")
+			joined(f, layer, "attn_qkv", "bias", "attn_q", "attn_k", "attn_v")
+		},
+		"jina-bert-v2": func(f *gguf.File, layer int) { // as newer versions of it
+			joined(f, layer, "ffn_up", "weight", "ffn_gate", "ffn_up")
+		},
+	} {
+		t.Run(arch, func(t *testing.T) {
+			path := filepath.Join("testdata", arch+".gguf")
+			var vectors [2][][]float32
+			for i := range vectors {
+				_, m := run(t, path, true, func(f *gguf.File) {
+					for layer := 0; i == 1 && layer < 2; layer++ {
+						join(f, layer)
+					}
+				})
+				e, err := NewEmbedder(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if vectors[i], _, err = e.Embed(t.Context(), &Request{Texts: []tts.Prompt{{Text: "the cat sat on the mat"}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(vectors[0][0], vectors[1][0]) {
+				t.Errorf("stored as one, matrices give %v, apart %v", vectors[1][0], vectors[0][0])
+			}
+		})
 	}
 }

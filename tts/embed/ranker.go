@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -72,6 +74,7 @@ const (
 // head says how well they go together. It may be used by many callers at once.
 type Ranker struct {
 	model *tts.Model
+	head  *models.Classifier // nil: the model's logits are the scores
 	parts []part
 }
 
@@ -82,18 +85,24 @@ type part struct {
 	text string
 }
 
-// NewRanker makes a ranker of m, which must have a head of one score, or of two whose
-// softmax gives the first; template is what it reads, with {query} and {document}.
-func NewRanker(m *tts.Model, template string) (*Ranker, error) {
-	if m.Config.Generates() || m.Outputs > 2 {
+// NewRanker makes a ranker of m: with a head, of its pooled hidden states, or else of its
+// logits, which must be one score, or two whose softmax gives the first. template is what it
+// reads, with {query} and {document}; with a head it may be empty: an encoder reads the two
+// texts with its own separators.
+func NewRanker(m *tts.Model, template string, head *models.Classifier) (*Ranker, error) {
+	if head == nil && (m.Config.Generates() || m.Outputs > 2) || head != nil && m.Config.Pooling == models.PoolingNone {
 		return nil, fmt.Errorf("%w: %q ranks nothing", ErrModel, m.Name)
+	}
+	if head != nil && template == "" {
+		parts, err := pairParts(m)
+		return &Ranker{model: m, head: head, parts: parts}, err
 	}
 	for _, place := range []string{queryPlace, documentPlace} {
 		if !strings.Contains(template, place) {
 			return nil, fmt.Errorf("%w: the rerank template of %q has no %s", ErrModel, m.Name, place)
 		}
 	}
-	v := &Ranker{model: m}
+	v := &Ranker{model: m, head: head}
 	for rest := template; rest != ""; {
 		at, name, id := firstControl(m, rest)
 		if at > 0 {
@@ -105,6 +114,21 @@ func NewRanker(m *tts.Model, template string) (*Ranker, error) {
 		rest = rest[at+len(name):]
 	}
 	return v, nil
+}
+
+// pairParts are what an encoder reads of a pair, as it was trained: [CLS] query [SEP]
+// document [SEP], or of RoBERTa's family <s> query </s></s> document </s>.
+func pairParts(m *tts.Model) ([]part, error) {
+	bos, begins := m.Tokenizer.BOS()
+	separator, separates := m.Tokenizer.Separator()
+	if !begins || !separates {
+		return nil, fmt.Errorf("%w: the file of %q names no tokens that begin and separate texts", ErrModel, m.Name)
+	}
+	between := []int32{separator}
+	if m.Tokenizer.Token(separator) != "[SEP]" {
+		between = append(between, separator)
+	}
+	return []part{{ids: []int32{bos}}, {text: queryPlace}, {ids: between}, {text: documentPlace}, {ids: []int32{separator}}}, nil
 }
 
 // firstControl is where the first special token of a text begins, with its name and id;
@@ -155,7 +179,7 @@ func (v *Ranker) Score(ctx context.Context, pairs []Pair) ([]float32, int, error
 			return 0, err
 		}
 		defer seq.Close()
-		row, err := seq.Logits(ctx)
+		row, err := v.row(ctx, seq)
 		if err != nil {
 			return 0, err
 		}
@@ -170,4 +194,16 @@ func (v *Ranker) Score(ctx context.Context, pairs []Pair) ([]float32, int, error
 		return len(ids), nil
 	})
 	return scores, read, err
+}
+
+// row is the scores of what a sequence holds: one, or those of yes and no.
+func (v *Ranker) row(ctx context.Context, seq *batcher.Sequence) ([]float32, error) {
+	if v.head == nil {
+		return seq.Logits(ctx)
+	}
+	state, err := seq.Embed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.head.Scores(state), nil
 }

@@ -1,0 +1,131 @@
+package models
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// Classifier is the head of a model that ranks by the pooled hidden state of what it has
+// read: a query and a document. Of that state x it computes, with sums in float64,
+//
+//	norm(activation(dense·x + bias))·out + bias
+//
+// where all but out may be missing: tanh, and no norm, for BERT and RoBERTa; GELU and
+// LayerNorm for ModernBERT; out alone, the rows of "yes" and "no" of the output matrix, for
+// a decoder that answers with one of them.
+type Classifier struct {
+	dense, denseBias []float32 // [Hidden][Hidden], [Hidden]; nil: none
+	activate         func(x []float32)
+	norm             []float32 // [Hidden] of a LayerNorm; nil: none
+	eps              float32
+	out, outBias     []float32 // [1][Hidden] and [1], or nil; or [2][Hidden], yes and no
+}
+
+// Scores are one score, or those of yes and no, of a pooled hidden state, which it does
+// not change.
+func (c *Classifier) Scores(state []float32) []float32 {
+	if c.dense != nil {
+		state = multiply(c.dense, c.denseBias, state)
+		c.activate(state)
+	}
+	if c.norm != nil {
+		state = slices.Clone(state)
+		vector.LayerNorm(state, c.norm, make([]float32, len(state)), c.eps)
+	}
+	return multiply(c.out, c.outBias, state)
+}
+
+// multiply is matrix·x + bias, in the order of columns.
+func multiply(matrix, bias, x []float32) []float32 {
+	y := make([]float32, len(matrix)/len(x))
+	for i := range y {
+		sum := 0.0
+		for k, w := range matrix[i*len(x) : (i+1)*len(x)] {
+			sum += float64(w) * float64(x[k])
+		}
+		if bias != nil {
+			sum += float64(bias[i])
+		}
+		y[i] = float32(sum)
+	}
+	return y
+}
+
+func tanh(x []float32) {
+	for i, v := range x {
+		x[i] = float32(math.Tanh(float64(v)))
+	}
+}
+
+// ranks tells whether the file's head scores what the model reads as a whole.
+func (l *loader) ranks() bool {
+	return Pooling(l.count("pooling_type", 0, int(poolingRank), 0)) == poolingRank
+}
+
+// classifier loads an encoder's head, by the names of llama.cpp's converter.
+func (l *loader) classifier() *Classifier {
+	h := l.cfg.Hidden
+	const dense, out, norm = "cls.weight", "cls.output.weight", "cls.norm.weight"
+	t := l.file.Tensor(out)
+	if t == nil {
+		l.Fail("tensor %s is missing", out)
+		return nil
+	}
+	if t.Rows() != 1 {
+		l.Fail("%s has %d rows: an encoder that ranks has one", out, t.Rows())
+		return nil
+	}
+	c := &Classifier{activate: tanh, eps: l.cfg.NormEps}
+	c.out, c.outBias = l.Array(out, h, 1), l.OptionalVector("cls.output.bias", 1)
+	if l.file.Tensor(dense) != nil {
+		c.dense, c.denseBias = l.Array(dense, h, h), l.OptionalVector("cls.bias", h)
+	} else {
+		l.warn("the file has no %s: the converter has left out a layer of most models of this kind, without which their scores mean little", dense)
+	}
+	if l.variant.modern {
+		c.activate, c.norm = vector.GELU, l.OptionalVector(norm, h)
+	}
+	return c
+}
+
+// yesNo makes a ranker of a plain conversion of Qwen3-Reranker, which is a generator that
+// answers with yes or no and is known by its name alone; nil: the model is none.
+func (l *loader) yesNo() *Classifier {
+	if !l.variant.yesNo || l.hadamard.block > 0 {
+		return nil
+	}
+	name, _ := l.file.Metadata.String("general.name")
+	base, _ := l.file.Metadata.String("general.basename")
+	if !strings.Contains(strings.ToLower(name+" "+base), "reranker") {
+		return nil
+	}
+	tokens, _ := l.file.Metadata.Strings("tokenizer.ggml.tokens")
+	t, h := l.file.Tensor("output.weight"), l.cfg.Hidden
+	if t == nil {
+		t = l.file.Tensor("token_embd.weight")
+	}
+	if t = l.Tensor(t.Name, h, l.cfg.Vocab); t == nil {
+		return nil
+	}
+	c := &Classifier{out: make([]float32, 2*h)}
+	for i, answer := range []string{"yes", "no"} {
+		token := slices.Index(tokens, answer)
+		if token < 0 {
+			return nil
+		}
+		if err := t.Dequantize(c.out[i*h:(i+1)*h], token*h); err != nil {
+			l.Fail("%v", err)
+		}
+	}
+	return c
+}
+
+// qwenRerank is what Qwen3-Reranker reads, as its authors give it (Zhang et al. 2025,
+// "Qwen3 Embedding", §2).
+const qwenRerank = "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
+	"Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n" +
+	"<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n" +
+	"<Query>: {query}\n<Document>: {document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
