@@ -70,6 +70,7 @@ var layers = map[string][]string{
 	"hexagon/tiling":         {},
 	"hexagon/experts":        {"hexagon/soc"},
 	"hexagon/soc":            {"hexagon/pipeline", "hexagon/tiling", "hexagon/dsp"},
+	"hexagon/queue":          {"hexagon/experts", "hexagon/soc"},
 	"hexagon/device":         {"hexagon/layout", "hexagon/ref", "hexagon/hmx", "kernels"},
 	"hexagon/device/qemu":    {"hexagon/device", "hexagon/dsp", "hexagon/layout", "kernels"},
 	"hexagon/device/fastrpc": {"hexagon/device", "hexagon/layout"},

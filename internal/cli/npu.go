@@ -29,7 +29,7 @@ func newNPU() *cobra.Command {
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNPUPlan(), newNPUCalibrate(), newNPUDoctor(), newNPUAblate())
+	cmd.AddCommand(newNPUPlan(), newNPUCalibrate(), newNPUPlacements(), newNPUDoctor(), newNPUAblate())
 	return cmd
 }
 

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/internal/npu/mixtures"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
+)
+
+func newNPUPlacements() *cobra.Command {
+	o := mixtures.DefaultPlacementOptions()
+	var asJSON bool
+	calibration := ""
+	cmd := &cobra.Command{
+		Use:   "placements MODEL",
+		Short: "Model time and energy of a mixture's prompts, by what the NPU computes",
+		Long: `Models the time to the first token, energy and CPU cycles of a mixture of experts under the
+four placements of NPUMoE (Table 2): all on the CPU, experts on the NPU without a plan,
+attention alone on the NPU, and all of both, experts as a plan says. All of it is
+modelled, beside the paper's figures where it has them.
+
+MODEL is one that ` + "`lutra npu plan --moe`" + ` takes. Without --calibration routing is assumed:
+the popularity of experts falls evenly from --ratio times the mean.`,
+		Example: `  lutra npu placements phi-3.5-moe
+  lutra npu placements qwen3-30b-a3b --soc 8gen3 --prompt 1024 --chunk 256 --json`,
+		Args: arguments("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x, err := plannedMixture(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var c *experts.Calibration
+			if calibration != "" {
+				if c, err = experts.OpenCalibration(calibration); err != nil {
+					return err
+				}
+				if !cmd.Flags().Changed("chunk") {
+					o.Chunks = c.Sets[0].Sizes()
+				}
+			}
+			if err := o.Check(); err != nil {
+				return usage.Error{Err: err}
+			}
+			r, err := mixtures.Place(x, c, o)
+			switch {
+			case errors.Is(err, experts.ErrOptions):
+				return usage.Error{Err: err}
+			case err != nil:
+				return err
+			case asJSON:
+				return output.JSON(cmd.OutOrStdout(), r)
+			}
+			return r.Print(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	wordVar(f, &o.Machine, "soc", o.Machine, experts.Devices(), "`MACHINE` that is modelled")
+	f.IntSliceVar(&o.Prompts, "prompt", o.Prompts, "`TOKENS` of the prompt, as a list")
+	f.IntSliceVar(&o.Chunks, "chunk", o.Chunks, "`TOKENS` that a step computes, as a list")
+	f.Float64Var(&o.Ratio, "ratio", o.Ratio, "imbalance `R` of the assumed routing: the most popular expert's tokens by the mean")
+	f.Float64Var(&o.MostOverflow, "most-overflow", o.MostOverflow, "`SHARE` of rows that may overflow; the paper drops up to 0.22")
+	f.StringVar(&calibration, "calibration", "", "`FILE` of lutra npu calibrate: what routers chose")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

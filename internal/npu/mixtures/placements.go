@@ -1,0 +1,205 @@
+package mixtures
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/hexagon/queue"
+	"github.com/lutra-lm/lutra/internal/npu"
+)
+
+// figure is by how much a placement needs more than "all", as NPUMoE measured.
+type figure struct {
+	model, machine string
+	prompt, chunk  int // chunk 0: the paper does not say
+	placement      queue.Placement
+	seconds        float64 // time to the first token; 0: not in the text
+	joules         float64
+	cycles         float64
+	where          string
+}
+
+// measured are the figures of the paper's text; those in drawings alone are not here.
+var measured = []figure{
+	{"phi-3.5-moe", "m2-ultra", 1024, 256, queue.AllCPU, 2.07, 2.01, 3.78, "§5.3, §5.8, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 256, queue.Naive, 5.55, 6.30, 3.61, "§5.3, §5.8, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 256, queue.Attention, 1.95, 0, 2.98, "§5.3, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 512, queue.AllCPU, 1.32, 3.19, 2.45, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 512, queue.Naive, 3.44, 7.37, 3.20, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 512, queue.Attention, 1.33, 3.43, 1.78, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 512, queue.AllCPU, 1.58, 1.81, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 512, queue.Naive, 3.85, 4.71, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 512, queue.Attention, 1.50, 1.86, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 1024, queue.AllCPU, 1.72, 2.30, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 1024, queue.Naive, 3.70, 5.23, 5.54, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 1024, queue.Attention, 1.56, 2.49, 2.21, "§5.3, §5.4, §5.5"},
+	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, queue.AllCPU, 1.99, 3.33, 0, "Tables 6, 7"},
+	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, queue.Attention, 2.00, 3.19, 0, "Tables 6, 7"},
+}
+
+// PlacementOptions say what is modelled.
+type PlacementOptions struct {
+	Machine      string  `json:"soc"`
+	Prompts      []int   `json:"prompts"` // tokens
+	Chunks       []int   `json:"chunks"`  // tokens
+	Ratio        float64 `json:"ratio"`   // r of the assumed routing
+	MostOverflow float64 `json:"most_overflow"`
+}
+
+// DefaultPlacementOptions are those of the paper's Figures 13 and 14.
+func DefaultPlacementOptions() PlacementOptions {
+	return PlacementOptions{Machine: "m2-ultra", Prompts: []int{1024, 4096}, Chunks: []int{256, 512, 1024}, Ratio: 2, MostOverflow: 0.22}
+}
+
+// Check reports what cannot be modelled.
+func (o PlacementOptions) Check() error {
+	const most = 1 << 17
+	if len(o.Prompts) < 1 || len(o.Chunks) < 1 || len(o.Prompts) > 16 || len(o.Chunks) > 16 {
+		return fmt.Errorf("%d prompts and %d chunks: want 1 to 16 of each", len(o.Prompts), len(o.Chunks))
+	}
+	if slices.Min(o.Prompts) < 1 || slices.Max(o.Prompts) > most {
+		return fmt.Errorf("prompts of %v tokens are outside 1 to %d", o.Prompts, most)
+	}
+	if slices.Min(o.Chunks) < 1 || slices.Max(o.Chunks) > experts.MostChunk {
+		return fmt.Errorf("chunks of %v tokens are outside 1 to %d", o.Chunks, experts.MostChunk)
+	}
+	if slices.Min(o.Chunks) > slices.Max(o.Prompts) {
+		return fmt.Errorf("no chunk of %v is within a prompt of %v tokens", o.Chunks, o.Prompts)
+	}
+	if !(o.Ratio >= 1 && o.Ratio <= 64) {
+		return fmt.Errorf("an imbalance of %v is outside 1 to 64", o.Ratio)
+	}
+	if !(o.MostOverflow >= 0 && o.MostOverflow <= 1) {
+		return fmt.Errorf("an overflow of %v is outside 0 to 1", o.MostOverflow)
+	}
+	return nil
+}
+
+// PlacementReport is what `lutra npu placements --json` prints: all of it modelled.
+type PlacementReport struct {
+	Kind    string           `json:"kind"` // "modelled"
+	Model   queue.Model      `json:"model"`
+	Machine *queue.Machine   `json:"machine"`
+	Options PlacementOptions `json:"options"`
+	Routing string           `json:"routing"` // where it is from
+	// Imbalance is the routing's r, a mean over layers.
+	Imbalance float64   `json:"imbalance"`
+	Settings  []Setting `json:"settings"`
+}
+
+// Setting is a prompt's length and the size of its chunks.
+type Setting struct {
+	Prompt int              `json:"prompt"`
+	Chunk  int              `json:"chunk"`
+	Plan   experts.Choice   `json:"plan"` // of the placement "all"
+	Costs  []queue.Cost     `json:"costs"`
+	Papers []npu.Comparison `json:"papers"` // how much more than "all" other placements need
+}
+
+// Place models a mixture under all placements, with the routing of a calibration, or
+// an assumed one where c is nil.
+func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*PlacementReport, error) {
+	m, err := queue.Named(o.Machine)
+	if err != nil {
+		return nil, err
+	}
+	x := queue.Model{Shape: mixture.Shape, Heads: mixture.Dense.Heads, KVHeads: mixture.Dense.KVHeads, HeadDim: mixture.Dense.HeadDim, Bits: m.Device.WeightBits}
+	if x.Bits == 0 {
+		x.Bits = max(2, mixture.Parts[0][0].Bits)
+	}
+	r := &PlacementReport{Kind: "modelled", Model: x, Machine: m, Options: o}
+	if c == nil {
+		shape := x.Shape
+		shape.Layers = 1 // all layers are alike but for which experts are popular
+		if c, err = queue.Assumed(shape, o.Ratio, 4, slices.Max(o.Prompts), o.Chunks); err != nil {
+			return nil, err
+		}
+		c = repeat(c, x.Layers)
+	}
+	r.Routing = c.Sets[0].Name
+	for _, l := range c.Sets[0].Layers {
+		r.Imbalance += l.Imbalance / float64(len(c.Sets[0].Layers))
+	}
+	bytes := make([]int64, x.Layers)
+	for i := range bytes {
+		bytes[i] = x.ExpertBytes()
+	}
+	for _, prompt := range o.Prompts {
+		for _, chunk := range o.Chunks {
+			if chunk > prompt {
+				continue
+			}
+			s, err := r.setting(c, bytes, prompt, chunk)
+			if err != nil {
+				return nil, err
+			}
+			r.Settings = append(r.Settings, s)
+		}
+	}
+	return r, nil
+}
+
+// setting models a prompt in chunks of one size.
+func (r *PlacementReport) setting(c *experts.Calibration, bytes []int64, prompt, chunk int) (Setting, error) {
+	s := Setting{Prompt: prompt, Chunk: chunk}
+	options := experts.Options{Shape: r.Model.Shape, Device: r.Machine.Device, ExpertBytes: bytes}
+	plan, err := experts.Weigh(c, options, experts.Space{Chunks: []int{chunk}, MostOverflow: r.Options.MostOverflow})
+	if err != nil {
+		return s, err
+	}
+	s.Plan = plan.Choice
+	set := &c.Sets[0]
+	split := &set.Chunks[slices.IndexFunc(set.Chunks, func(x experts.Split) bool { return x.Size == chunk })]
+	for _, p := range queue.Placements() {
+		cost, err := r.Machine.Prefill(&r.Model, p, queue.Work{Prompt: prompt, Plan: plan, Split: split})
+		if err != nil {
+			return s, err
+		}
+		s.Costs = append(s.Costs, cost)
+	}
+	s.compare(r.Model.Model, r.Options.Machine)
+	return s, nil
+}
+
+// cost is that of a placement.
+func (s *Setting) cost(p queue.Placement) *queue.Cost {
+	return &s.Costs[slices.IndexFunc(s.Costs, func(c queue.Cost) bool { return c.Placement == p })]
+}
+
+// compare sets the model beside what the paper measured.
+func (s *Setting) compare(model, machine string) {
+	best := s.cost(queue.All)
+	for _, f := range measured {
+		if f.model != model || f.machine != machine || f.prompt != s.Prompt || cmp.Or(f.chunk, s.Chunk) != s.Chunk {
+			continue
+		}
+		c := s.cost(f.placement)
+		for _, x := range []struct {
+			what              string
+			paper, mine, best float64
+		}{{"time", f.seconds, c.Seconds, best.Seconds}, {"energy", f.joules, c.Joules, best.Joules}, {"CPU cycles", f.cycles, c.Cycles, best.Cycles}} {
+			if x.paper > 0 {
+				ratio := x.mine / x.best
+				s.Papers = append(s.Papers, npu.Comparison{What: string(f.placement) + " by all, " + x.what, Where: f.where, Measured: x.paper, Modelled: ratio, Ratio: ratio / x.paper})
+			}
+		}
+	}
+}
+
+// repeat makes a calibration of one layer one of many.
+func repeat(c *experts.Calibration, layers int) *experts.Calibration {
+	out := *c
+	out.Shape.Layers = layers
+	out.Sets = slices.Clone(c.Sets)
+	for i := range out.Sets {
+		s := &out.Sets[i]
+		s.Layers = slices.Repeat(s.Layers, layers)
+		s.Chunks = slices.Clone(s.Chunks)
+		for j := range s.Chunks {
+			s.Chunks[j].Layers = slices.Repeat(s.Chunks[j].Layers, layers)
+		}
+	}
+	return &out
+}
