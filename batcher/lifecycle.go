@@ -113,7 +113,7 @@ func (a *admission) settle(s *Sequence) {
 // wanted translates the caller's order. Locked.
 func (s *Sequence) wanted() schedule.Want {
 	n := len(s.tokens)
-	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole}
+	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole, Chunk: s.e.chunk}
 	switch {
 	case s.fork != nil:
 		w.Target = s.fork.at - 1
@@ -136,10 +136,11 @@ func (s *Sequence) cut(n int) {
 	s.want.Have = s.kv.Len()
 }
 
-// seal offers what was computed to the prefix cache, unless it depends on what follows.
+// seal offers what was computed to the prefix cache, unless it depends on what was
+// computed with it.
 // Locked.
 func (s *Sequence) seal() {
-	if s.kv != nil && !s.e.whole {
+	if s.kv != nil && !s.e.whole && s.e.chunk == 0 {
 		s.kv.Seal(s.tokens)
 	}
 }

@@ -62,7 +62,7 @@ func (b *Backend) Attend(call *models.Attention) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := &b.att
-	if call.Cap != 0 || b.dev == nil || !a.plan(call) {
+	if call.Cap != 0 || b.dev == nil || b.mix.plan != nil && !b.opt.Placement.dense() || !a.plan(call) {
 		return false
 	}
 	b.resident = resident{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -21,6 +22,11 @@ type Options struct {
 	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
 	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
+
+	// Of models with experts.
+	Placement Placement     // "": PlacementAll
+	Overflow  Overflow      // "": OverflowHost
+	Plan      *experts.Plan // which experts it has and how many rows of each; nil: all, as many as if they were chosen evenly
 }
 
 // DefaultTimeout is far beyond what any device needs, emulated ones included.
@@ -29,8 +35,9 @@ const DefaultTimeout = time.Minute
 // Opener makes a device with so much memory.
 type Opener func(bytes int) (device.Device, error)
 
-// Backend is a kernels.Backend and a models.AttentionBackend. Load all matrices,
-// then Start it. Products and attention are computed one after the other.
+// Backend is a kernels.Backend, a models.AttentionBackend and a models.ExpertBackend.
+// Load all matrices, then Start it. Products, attention and launches are computed one
+// after the other.
 type Backend struct {
 	opt  Options
 	open Opener
@@ -43,14 +50,19 @@ type Backend struct {
 
 	mu       sync.Mutex
 	dev      device.Device
+	host     *device.Go // beside dev, of models with experts
+	hosted   bool       // the host computes what is queued
 	mem      []byte
 	packets  []device.Packet
 	resident resident // in TCM
 	x, y     region
 	work     Work
 	probes   uint64
+	levels   float32   // of activations of lookups
 	weights  []float32 // of the row that is probed
 	att      attention
+	group    struct{ x, y region } // of launches
+	mix      mixtures
 	fault    atomic.Pointer[error]
 }
 
@@ -82,7 +94,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), att: attention{longest: longestChunk}}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), levels: opt.Path.levels(), att: attention{longest: longestChunk}}
 }
 
 // Name is how the backend was asked for, such as "hexagon-go".
@@ -91,6 +103,13 @@ func (b *Backend) Name() string { return b.name }
 // Load lays w out for the device. It reports ErrUnsupported for packings that the
 // device does not hold exactly, unless they are to be rounded.
 func (b *Backend) Load(w *matrix.Matrix) (kernels.Linear, error) {
+	if b.mix.plan != nil && !b.opt.Placement.dense() {
+		return nil, fmt.Errorf("%w: the placement %s", matrix.ErrUnsupported, b.opt.Placement)
+	}
+	return b.load(w)
+}
+
+func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	if b.dev != nil {
 		return nil, errors.New("hexagon: the device runs already")
 	}
@@ -105,7 +124,7 @@ func (b *Backend) Load(w *matrix.Matrix) (kernels.Linear, error) {
 	l.size(&b.bound)
 	b.matrices, b.mostK = append(b.matrices, l), max(b.mostK, l.K)
 	if b.end > math.MaxUint32 {
-		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, or the backend cpu, will do", (math.MaxUint32+1)>>30)
+		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, a plan with fewer experts on the device, or the backend cpu will do", (math.MaxUint32+1)>>30)
 	}
 	return l, nil
 }
@@ -133,6 +152,7 @@ const (
 // Start makes the device, gives it the matrices and tries it.
 func (b *Backend) Start() error {
 	b.x, b.y = b.region(max(tileRows*2*b.mostK, stagingBytes-resultBytes)), b.region(resultBytes)
+	b.mix.regions(b)
 	if b.end > math.MaxUint32 {
 		return fmt.Errorf("hexagon: %d bytes are more than a device can address", b.end)
 	}
@@ -148,6 +168,14 @@ func (b *Backend) Start() error {
 	for _, l := range b.matrices {
 		l.place()
 	}
+	if b.mix.plan != nil {
+		b.host, b.hosted = device.NewBeside(dev, b.opt.Pool), true
+		b.add(device.OpExpTable, expTable)
+		err := b.run()
+		if b.hosted = false; err != nil {
+			return err
+		}
+	}
 	b.add(device.OpPing)
 	b.add(device.OpExpTable, expTable)
 	b.add(device.OpCopy, b.x.at, expTable, device.ExpTableBytes)
@@ -159,6 +187,7 @@ func (b *Backend) Start() error {
 			return fmt.Errorf("hexagon: the device's table of powers of two holds %#04x at %#04x, want %#04x", got, i, want)
 		}
 	}
+	b.mix.counts = experts.Counts{}
 	return nil
 }
 
@@ -203,6 +232,9 @@ func (b *Backend) run() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), b.opt.Timeout)
 	defer cancel()
+	if b.hosted {
+		return b.runBeside(ctx)
+	}
 	counts, err := b.dev.Run(ctx, b.packets)
 	switch {
 	case err == nil:
@@ -212,10 +244,23 @@ func (b *Backend) run() error {
 		err = b.fail("%w", err)
 	}
 	b.work.Runs++
+	if b.mix.plan != nil {
+		b.mix.counts.Synced++
+	}
 	b.work.Packets += int64(len(b.packets))
 	b.work.Counts.Packets += counts.Packets
 	b.work.Instructions += counts.Instructions
 	b.work.Vector += counts.Vector
+	b.packets = b.packets[:0]
+	return err
+}
+
+// runBeside is run on the host.
+func (b *Backend) runBeside(ctx context.Context) error {
+	_, err := b.host.Run(ctx, b.packets)
+	if err != nil {
+		err = b.fail("what the host computes beside it: %w", err)
+	}
 	b.packets = b.packets[:0]
 	return err
 }

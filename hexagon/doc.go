@@ -4,8 +4,9 @@
 //	matrix.Matrix ──Load──▶ layout.Weights ──Start──▶ memory of a device.Device
 //	rows ──Mul──▶ lookups (OpPrecompute, OpGEMV), or tiles (OpDequant, OpTileMul) ──▶ y
 //	queries, KV cache ──Attend──▶ OpTileMul, OpSoftmax, OpTileMul ──▶ attended values
+//	rows by expert ──RunExperts──▶ launches of groups of experts, the host for the rest ──▶ y
 //
-// A Backend is a kernels.Backend and a models.AttentionBackend. Norms, rotations,
-// routing and sampling stay on the host, and so do matrices of packings that the
-// device does not hold exactly. All devices give the same bits.
+// A Backend is a kernels.Backend, a models.AttentionBackend and a models.ExpertBackend.
+// Norms, rotations, routing and sampling stay on the host, and so do matrices of
+// packings that the device does not hold exactly. All devices give the same bits.
 package hexagon

@@ -86,46 +86,7 @@ func (l *linear) Mul(y []float32, x *kernels.Acts) {
 	}
 	l.b.mu.Lock()
 	defer l.b.mu.Unlock()
-	var err error
-	if n := x.N(); n <= l.lookups {
-		l.b.work.Lookups += int64(n)
-		err = l.mulLookup(y, x)
-	} else {
-		l.b.work.Tiled += int64(n)
-		l.b.work.Lanes += int64(roundUp(n, layout.Tile))
-		err = l.mulTiles(y, x)
-	}
-	if err == nil {
-		err = l.probe(y, x)
-	}
-	if err != nil {
-		clear(y[:x.N()*l.Rows])
-	}
-}
-
-// probe computes one of the products here as well, another one each time. A device
-// that answers nonsense is found out before anybody reads it.
-func (l *linear) probe(y []float32, x *kernels.Acts) error {
-	b := l.b
-	b.probes++
-	n, m := int(b.probes%uint64(x.N())), int(b.probes*0x9e3779b97f4a7c15>>32%uint64(l.Rows))
-	if cap(b.weights) < l.Cols {
-		b.weights = make([]float32, b.mostK)
-	}
-	w, row := b.weights[:l.Cols], x.Row(n)
-	l.weightsOf(w, m)
-	var want, size, sum, most float64
-	for k, f := range row {
-		p := float64(f) * float64(w[k])
-		want, size, sum = want+p, size+math.Abs(p), sum+math.Abs(float64(w[k]))
-		most = max(most, math.Abs(float64(f)))
-	}
-	groups := float64(l.K / l.Group)
-	within := size/256 + most*(sum/4096+groups*math.Abs(float64(l.R[m]))/device.MaxActivation)
-	if got := float64(y[n*l.Rows+m]); !(math.Abs(got-want) <= within) && want-want == 0 {
-		return b.fail("it computed %v where %v ± %v is right, output %d of a matrix of %dx%d", got, want, within, m, l.Rows, l.Cols)
-	}
-	return nil
+	l.b.multiply(&product{linear: l, n: x.N(), acts: x, y: y}, x.N() <= l.lookups)
 }
 
 // strips is how many strips from strip first on have results, of n rows of size
@@ -150,72 +111,96 @@ func (l *linear) at(strip int) (codes, scales, offsets uint32) {
 // lookupRows is the most rows whose tables are in TCM at once.
 const lookupRows = 32
 
+// tableBytes is what the tables and sums of a row take, and tableRows how many rows'
+// are in TCM at once.
+func (l *linear) tableBytes() int { return 8*l.K + roundUp(l.K/8, device.Align) }
+func (l *linear) tableRows() int  { return min(lookupRows, (tcmEnd-scratch)/l.tableBytes()) }
+
 // mulLookup multiplies on the vector unit.
-func (l *linear) mulLookup(y []float32, x *kernels.Acts) error {
-	b := l.b
-	each := 8*l.K + roundUp(l.K/8, device.Align)
-	most := min(lookupRows, (tcmEnd-scratch)/each)
-	for lo, pass := 0, 0; lo < x.N(); lo, pass = lo+most, pass+1 {
-		n := min(most, x.N()-lo)
-		b.precompute(x, lo, n, l.K, pass)
-		for first := 0; first < l.M/layout.Strip; {
-			strips := l.strips(first, n, 4)
-			rows := strips * layout.Strip
-			codes, scales, offsets := l.at(first)
-			for i := range n {
-				tables := uint32(scratch + i*each)
-				b.add(device.OpGEMV, b.y.at+uint32(4*i*rows), codes, tables, tables+uint32(8*l.K), scales, offsets,
-					uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), uint32(l.B))
-			}
+func (b *Backend) mulLookup(p *product) error {
+	most := p.tableRows()
+	for lo, pass := 0, 0; lo < p.n; lo, pass = lo+most, pass+1 {
+		n := min(most, p.n-lo)
+		if now := (resident{p.acts, p.sets(), PathLookup, pass}); p.acts == nil || b.resident != now {
+			b.resident = now
+			b.precompute(p, lo, n, b.x.at)
+		}
+		for first := 0; first < p.M/layout.Strip; {
+			strips := p.strips(first, n, 4)
+			p.lookUp(first, strips, n, b.y.at)
 			if err := b.run(); err != nil {
 				return err
 			}
-			begin := first * layout.Strip
-			for i := range n {
-				scale := activationScale(x.Row(lo + i))
-				from := b.mem[int(b.y.at)+4*i*rows:]
-				to := y[(lo+i)*l.Rows+begin : (lo+i)*l.Rows+min(l.Rows, begin+rows)]
-				for m := range to {
-					to[m] = float32(int32(binary.LittleEndian.Uint32(from[4*m:]))) * l.R[begin+m] * scale
-				}
-			}
+			b.gatherSums(p, first, strips, lo, n, b.y.at)
 			first += strips
 		}
 	}
 	return nil
 }
 
-// precompute makes the lookup tables of n rows of x from row lo on, unless they are
-// in TCM from the product before.
-func (b *Backend) precompute(x *kernels.Acts, lo, n, k, pass int) {
-	now := resident{x, x.Sets(), PathLookup, pass}
-	if b.resident == now {
-		return
-	}
-	b.resident = now
-	each := 8*k + roundUp(k/8, device.Align)
+// lookUp queues the products of n rows, whose tables are in TCM, with so many strips
+// from strip first on. Results lie at y: [n][strips·128]int32.
+func (l *linear) lookUp(first, strips, n int, y uint32) {
+	codes, scales, offsets := l.at(first)
+	rows := strips * layout.Strip
 	for i := range n {
-		row, at := x.Row(lo+i), b.x.at+uint32(2*i*k)
-		inverse := 1 / activationScale(row)
-		for j := range k {
-			v := float32(0)
-			if j < len(row) && row[j] == row[j] {
-				v = max(-device.MaxActivation, min(row[j]*inverse, device.MaxActivation))
-			}
-			putHalf(b.mem, at, j, uint16(int16(math.RoundToEven(float64(v)))))
-		}
-		tables := uint32(scratch + i*each)
-		b.add(device.OpPrecompute, tables, tables+uint32(8*k), at, uint32(k))
+		tables := uint32(scratch + i*l.tableBytes())
+		l.b.add(device.OpGEMV, y+uint32(4*i*rows), codes, tables, tables+uint32(8*l.K), scales, offsets,
+			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), uint32(l.B))
 	}
 }
 
-// activationScale is what a row's int16 are multiples of.
-func activationScale(row []float32) float32 {
-	if most := largest(row); most > 0 {
-		return max(most/device.MaxActivation, math.SmallestNonzeroFloat32*(1<<23))
+// gatherSums scales the results at y of rows [lo, lo+n).
+func (b *Backend) gatherSums(p *product, first, strips, lo, n int, y uint32) {
+	begin, rows := first*layout.Strip, strips*layout.Strip
+	for i := range n {
+		_, scale := b.activations(p.row(lo + i))
+		from, to := b.mem[int(y)+4*i*rows:], p.out(lo + i)[begin:min(p.Rows, begin+rows)]
+		for m := range to {
+			to[m] = float32(int32(binary.LittleEndian.Uint32(from[4*m:]))) * (scale * p.R[begin+m])
+		}
 	}
-	return 1
 }
+
+// precompute queues the lookup tables of rows [lo, lo+n), zeros beyond the last one,
+// which are laid out at x.
+func (b *Backend) precompute(p *product, lo, n int, x uint32) {
+	for i := range n {
+		at, row, inverse := x+uint32(2*i*p.K), []float32(nil), float32(0)
+		if lo+i < p.n {
+			row = p.row(lo + i)
+			inverse, _ = b.activations(row)
+		}
+		for j := range p.K {
+			v := float32(0)
+			if j < len(row) && row[j] == row[j] {
+				v = max(-b.levels, min(row[j]*inverse, b.levels))
+			}
+			putHalf(b.mem, at, j, uint16(int16(math.RoundToEven(float64(v)))))
+		}
+		tables := uint32(scratch + i*p.tableBytes())
+		b.add(device.OpPrecompute, tables, tables+uint32(8*p.K), at, uint32(p.K))
+	}
+}
+
+// activations is what makes a row's numbers integers of at most levels, and what these
+// are multiples of.
+func (b *Backend) activations(row []float32) (inverse, scale float32) {
+	most := largest(row)
+	switch {
+	case b.opt.Path == PathInt8 && most < leastMost:
+		return 0, 0
+	case b.opt.Path == PathInt8: // as acts.Codes has it
+		return b.levels / most, most / b.levels
+	case most > 0:
+		scale = max(most/b.levels, math.SmallestNonzeroFloat32*(1<<23))
+		return 1 / scale, scale
+	}
+	return 1, 1
+}
+
+// leastMost is the magnitude of which acts.Codes can make 127; rows of less are zeros.
+const leastMost = 0x1p-120
 
 // largest is the largest finite magnitude in a row.
 func largest(row []float32) (most float32) {

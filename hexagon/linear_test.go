@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
@@ -219,6 +220,54 @@ func TestMatricesThatReadTheSameRowsShareTheirTablesAndTiles(t *testing.T) {
 		}
 		if first := count / 2; first*2 != count || first == 0 {
 			t.Errorf("%s: other rows share what was made for the first, %d in all", path, count)
+		}
+	}
+}
+
+func TestOfWideMatricesTooANeighbourChangesNoProduct(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	const rows, cols, n = 128, 10240, 200 // more columns than are multiplied at once
+	for name, w := range deviceMatrices(t, r, rows, cols) {
+		_, ls := started(t, func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathTiles}, w)
+		x, all, one := gaussians(r, n*cols), make([]float32, n*rows), make([]float32, rows)
+		var acts kernels.Acts
+		acts.Set(x, n, cols)
+		ls[0].Mul(all, &acts)
+		acts.Set(x[:cols], 1, cols)
+		ls[0].Mul(one, &acts)
+		if !slices.Equal(one, all[:rows]) {
+			t.Errorf("%s: a row's product is another one beside others", name)
+		}
+	}
+}
+
+func TestWith8BitsTernaryProductsAreTheCPUs(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	const rows, cols, n = 150, 500, 40
+	p := newPool(t)
+	cpu := kernels.NewCPU(p)
+	for name, w := range deviceMatrices(t, r, rows, cols/256*256+256) {
+		if !w.Packing.Ternary() {
+			continue
+		}
+		_, ls := started(t, func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathInt8}, w)
+		here, err := cpu.Load(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := gaussians(r, n*w.Cols)
+		clear(x[:w.Cols]) // a row of zeros, and one of numbers that are as good as zeros
+		for i := range w.Cols {
+			x[w.Cols+i] *= 0x1p-130
+			x[2*w.Cols+i] *= 1e30
+		}
+		var acts kernels.Acts
+		acts.Set(x, n, w.Cols)
+		got, want := make([]float32, n*rows), make([]float32, n*rows)
+		ls[0].Mul(got, &acts)
+		here.Mul(want, &acts)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: NMSE %.3g against the CPU's products, want the same bits", name, nmse(got, want))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package hexagon
 import (
 	"math"
 
+	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/soc"
 )
@@ -16,10 +17,23 @@ const (
 	PathAuto   Path = "auto"   // few rows by lookups, more by tiles
 	PathLookup Path = "lookup" // lookups on the vector unit: 14-bit activations, exact sums
 	PathTiles  Path = "tiles"  // the tile unit: weights and activations in fp16
+	// PathInt8 is PathLookup with activations of 8 bits, as the CPU's kernels of ternary
+	// matrices have them: products of these are then the CPU's, bit for bit.
+	PathInt8 Path = "int8"
 )
 
 // Paths lists all paths.
-func Paths() []string { return []string{string(PathAuto), string(PathLookup), string(PathTiles)} }
+func Paths() []string {
+	return []string{string(PathAuto), string(PathLookup), string(PathTiles), string(PathInt8)}
+}
+
+// levels is the largest integer that activations of lookups become.
+func (p Path) levels() float32 {
+	if p == PathInt8 {
+		return math.MaxInt8
+	}
+	return device.MaxActivation
+}
 
 // bounds chooses between lookups and tiles.
 type bounds struct {
@@ -43,7 +57,7 @@ func (b *bounds) lookups(w *layout.Weights) int {
 	switch {
 	case !w.Affine() || b.path == PathTiles:
 		return 0
-	case b.path == PathLookup:
+	case b.path == PathLookup || b.path == PathInt8:
 		return math.MaxInt
 	}
 	m := soc.Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil}

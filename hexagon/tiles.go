@@ -6,7 +6,6 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
-	"github.com/lutra-lm/lutra/kernels"
 )
 
 // tileRows is the most rows that are multiplied at once: eight columns of tiles, whose
@@ -17,8 +16,9 @@ const tileRows = 256
 // and multiplied in parts of k columns; while one is multiplied the next is unfolded
 // and the one after copied, so there are two of each buffer.
 type tiling struct {
-	cols    int // of tiles: 32 rows of activations each
-	k       int // columns of a part
+	cols    int    // of tiles: 32 rows of activations each
+	k       int    // columns of a part, the same for any rows: so are the roundings
+	y       uint32 // where results go: [strips][4][cols] tiles
 	x       uint32
 	weights [pipeline.Buffers]buffers
 }
@@ -26,13 +26,15 @@ type tiling struct {
 // buffers of a part of a strip.
 type buffers struct{ codes, scales, offsets, tiles, out uint32 }
 
-// tile plans a product of n rows.
-func (l *linear) tile(n int) (t tiling) {
+// tile plans a product of n rows, at most tileRows, with results at y.
+func (l *linear) tile(n int, y uint32) (t tiling) {
+	t.y = y
 	t.cols = roundUp(n, layout.Tile) / layout.Tile
 	// A column of weights takes bytes of activations, and twice those of its codes,
 	// scales, offsets and tiles; out and what alignment wastes are fixed.
-	fixed := 2*4*t.cols*layout.TileBytes + 16*device.Align
-	column := 2*layout.Tile*t.cols + 2*(l.codeBytes()+2*layout.Strip*2/32+2*layout.Strip)
+	const cols = tileRows / layout.Tile
+	fixed := 2*4*cols*layout.TileBytes + 16*device.Align
+	column := 2*layout.Tile*cols + 2*(l.codeBytes()+2*layout.Strip*2/32+2*layout.Strip)
 	t.k = min(l.K, (tcmEnd-scratch-fixed)/column/layout.TableCols*layout.TableCols)
 	at := uint32(scratch)
 	t.x = take(&at, t.cols*t.k*2*layout.Tile)
@@ -58,32 +60,30 @@ func (l *linear) codeBytes() int {
 }
 
 // mulTiles multiplies on the tile unit.
-func (l *linear) mulTiles(y []float32, x *kernels.Acts) error {
-	b := l.b
-	for lo, pass := 0, 0; lo < x.N(); lo, pass = lo+tileRows, pass+1 {
-		n := min(tileRows, x.N()-lo)
-		t := l.tile(n)
-		now := resident{x, x.Sets(), PathTiles, pass}
-		if b.resident != now {
-			b.layTiles(x, lo, n, l.K)
+func (b *Backend) mulTiles(p *product) error {
+	for lo, pass := 0, 0; lo < p.n; lo, pass = lo+tileRows, pass+1 {
+		n := min(tileRows, p.n-lo)
+		t := p.tile(n, b.y.at)
+		now := resident{p.acts, p.sets(), PathTiles, pass}
+		if p.acts == nil || b.resident != now {
+			b.resident = resident{}
+			b.layTiles(p, lo, n, b.x.at)
 		}
-		for c := 0; c < l.K; c += t.k {
-			part := min(t.k, l.K-c)
-			if b.resident != now || t.k < l.K {
-				for col := range t.cols { // of all columns those of the part
-					b.add(device.OpCopy, t.x+uint32(col*part*2*layout.Tile), b.x.at+uint32((col*l.K+c)*2*layout.Tile), uint32(part*2*layout.Tile))
-				}
+		for c := 0; c < p.K; c += t.k {
+			part := min(t.k, p.K-c)
+			if b.resident != now || p.acts == nil || t.k < p.K {
+				b.loadRows(p, &t, b.x.at, c, part)
 			}
-			if b.resident = now; t.k < l.K {
+			if b.resident = now; t.k < p.K {
 				b.resident = resident{}
 			}
-			for first := 0; first < l.M/layout.Strip; {
-				strips := l.strips(first, t.cols*layout.Tile, 2)
-				l.pipeline(&t, first, strips, c, part)
+			for first := 0; first < p.M/layout.Strip; {
+				strips := p.strips(first, t.cols*layout.Tile, 2)
+				p.pipeline(&t, first, strips, c, part)
 				if err := b.run(); err != nil {
 					return err
 				}
-				l.gather(y, x, lo, n, &t, first, strips, c > 0)
+				b.gatherTiles(p, lo, n, &t, first, strips, c > 0)
 				first += strips
 			}
 		}
@@ -91,14 +91,21 @@ func (l *linear) mulTiles(y []float32, x *kernels.Acts) error {
 	return nil
 }
 
-// layTiles lays out n rows of x from row lo on, [tiles of 32 rows][k/32] tiles with a
-// row in each column.
-func (b *Backend) layTiles(x *kernels.Acts, lo, n, k int) {
-	clear(b.mem[b.x.at:][:roundUp(n, layout.Tile)*2*k])
-	for i := range n {
-		row := x.Row(lo + i)
+// loadRows queues the copies of columns [c, c+part) of the rows at x to TCM.
+func (b *Backend) loadRows(p *product, t *tiling, x uint32, c, part int) {
+	for col := range t.cols { // of all columns those of the part
+		b.add(device.OpCopy, t.x+uint32(col*part*2*layout.Tile), x+uint32((col*p.K+c)*2*layout.Tile), uint32(part*2*layout.Tile))
+	}
+}
+
+// layTiles lays out rows [lo, lo+n) at x, zeros beyond the last one: [tiles of 32
+// rows][k/32] tiles with a row in each column.
+func (b *Backend) layTiles(p *product, lo, n int, x uint32) {
+	clear(b.mem[x:][:roundUp(n, layout.Tile)*2*p.K])
+	for i := range min(n, p.n-lo) {
+		row := p.row(lo + i)
 		inverse := 1 / tileScale(row)
-		at := b.x.at + uint32(i/layout.Tile*k*2*layout.Tile)
+		at := x + uint32(i/layout.Tile*p.K*2*layout.Tile)
 		for j, f := range row {
 			putHalf(b.mem, at+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), layout.F16(f*inverse))
 		}
@@ -122,8 +129,7 @@ func (l *linear) outScale(part int) float32 {
 	return float32(math.Ldexp(1, -max(0, e)))
 }
 
-// pipeline queues columns [c, c+part) of so many strips from strip first on. Results
-// lie at b.y: [strips][4][cols] tiles.
+// pipeline queues columns [c, c+part) of so many strips from strip first on.
 func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
 	_ = pipeline.Order(strips, func(j pipeline.Job) error { // no job fails
 		switch w := &t.weights[j.Buffer]; j.Stage {
@@ -179,18 +185,18 @@ func (l *linear) unpack(w *buffers, part int) {
 func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
 	size := uint32(4 * t.cols * layout.TileBytes)
 	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), math.Float32bits(l.outScale(t.k)))
-	l.b.add(device.OpCopy, l.b.y.at+uint32(at)*size, w.out, size)
+	l.b.add(device.OpCopy, t.y+uint32(at)*size, w.out, size)
 }
 
-// gather turns the results of strips into rows [lo, lo+n) of y, or adds them there.
-func (l *linear) gather(y []float32, x *kernels.Acts, lo, n int, t *tiling, first, strips int, more bool) {
-	mem, out := l.b.mem, l.outScale(t.k)
+// gatherTiles turns the results of strips into rows [lo, lo+n) of the product, or adds
+// them there.
+func (b *Backend) gatherTiles(p *product, lo, n int, t *tiling, first, strips int, more bool) {
+	out := p.outScale(t.k)
 	for i := range n {
-		scale := tileScale(x.Row(lo+i)) / out
-		row := y[(lo+i)*l.Rows : (lo+i+1)*l.Rows]
-		for m := first * layout.Strip; m < min(l.Rows, (first+strips)*layout.Strip); m++ {
-			at := l.b.y.at + uint32(((m/layout.Tile-first*4)*t.cols+i/layout.Tile)*layout.TileBytes)
-			f := layout.F32(half(mem, at, layout.TileIndex(m%layout.Tile, i%layout.Tile))) * l.R[m] * scale
+		scale, row := tileScale(p.row(lo+i))/out, p.out(lo+i)
+		for m := first * layout.Strip; m < min(p.Rows, (first+strips)*layout.Strip); m++ {
+			at := t.y + uint32(((m/layout.Tile-first*4)*t.cols+i/layout.Tile)*layout.TileBytes)
+			f := layout.F32(half(b.mem, at, layout.TileIndex(m%layout.Tile, i%layout.Tile))) * p.R[m] * scale
 			if more {
 				f += row[m]
 			}

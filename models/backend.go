@@ -48,6 +48,7 @@ func (e *FaultError) Unwrap() error { return e.Err }
 type device struct {
 	backend  kernels.Backend // nil: the CPU
 	attends  AttentionBackend
+	experts  ExpertBackend
 	spare    bool // the CPU has all matrices too
 	reported bool // the fault has been
 	request  Attention
@@ -56,7 +57,15 @@ type device struct {
 func newDevice(opt *LoadOptions) *device {
 	d := &device{backend: opt.Backend, spare: opt.Spare}
 	d.attends, _ = opt.Backend.(AttentionBackend)
+	d.experts, _ = opt.Backend.(ExpertBackend)
 	return d
+}
+
+// begin tells the backend of a step of rows.
+func (d *device) begin(rows []RowPos) {
+	if d.experts != nil {
+		d.experts.Begin(rows)
+	}
 }
 
 // attend has the backend compute the attention of a shard's rows into s.a.

@@ -156,6 +156,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, m *decoder) {
 			e.wanted = append(e.wanted, row >= sp.End-sp.Out)
 		}
 	}
+	e.device.begin(e.rowPos)
 	for i := range m.ropes {
 		m.ropes[i].angles(e.angles[i].cos[:n*pairs], e.angles[i].sin[:n*pairs], b.Positions)
 	}

@@ -41,6 +41,10 @@ type expertPass struct {
 	part              []float32    // outputs of one of several stacked matrices
 	own               []expertWorker
 
+	request  Experts   // of an ExpertBackend
+	saliency []float32 // [rows]
+	pruned   []bool    // [places] left out of the sum; none where nothing is pruned
+
 	m    *mixture
 	s    *rowShard
 	what expertWork
@@ -88,7 +92,9 @@ func (m *mixture) run(s *rowShard) {
 		m.routed(x.experts, x.weights)
 	}
 	x.groupRows()
+	x.measure()
 	x.multiplyShared()
+	x.onBackend()
 	for _, kind := range m.kinds {
 		s.acts.Quantise(x.pool, kind)
 	}
@@ -295,6 +301,8 @@ func (x *expertPass) combine(i int) {
 		vector.ScaleInto(y, float32(1/(1+math.Exp(-float64(g)))))
 	}
 	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
-		vector.Axpy(y, x.weights[j], rowOf(x.out, int(x.places[j]), hidden))
+		if at := int(x.places[j]); len(x.pruned) == 0 || !x.pruned[at] {
+			vector.Axpy(y, x.weights[j], rowOf(x.out, at, hidden))
+		}
 	}
 }

@@ -34,6 +34,7 @@ type mixture struct {
 	sharedWidth          int          // 0: there is none
 	sharedGate           []float32    // [Hidden] g; nil: one in place of the sigmoid
 	kinds                []meter.Kind // of the products of the experts that read h
+	taken                []bool       // [experts] an ExpertBackend computes them; nil: there is none
 
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }
@@ -125,6 +126,12 @@ func (l *loader) mixtureShape() (r routing) {
 	if l.positive("expert_weights_scale") > 0 {
 		r.scale = l.multiplier("expert_weights_scale")
 	}
+	if b, ok := l.opt.Backend.(ExpertBackend); ok && l.Err() == nil {
+		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, r.experts, r.chosen, c.Hidden, l.expertFFN}); err != nil {
+			l.Fail("%w", err)
+		}
+		c.Chunk = b.Chunk()
+	}
 	return r
 }
 
@@ -169,12 +176,19 @@ func (l *loader) checkMixture() {
 func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 	c, name := &l.cfg, layerNames(i)
 	m := &mixture{routing: r, glu: l.variant.glu, store: store, layer: i, width: l.expertFFN, sharedWidth: l.sharedFFN}
+	backend, _ := l.opt.Backend.(ExpertBackend)
 	m.router = l.Wide(name("ffn_gate_inp.weight"), r.experts, c.Hidden)
 	if l.variant.mixture.biases {
 		m.bias = l.Vector(name("ffn_gate_inp.bias"), r.experts)
 		l.expertBiases(m, name)
 	}
 	for e := 0; e < r.experts && store == nil && l.Err() == nil; e++ {
+		sent := l.Sent()
+		if backend != nil && m.downBias == nil {
+			l.Place(backend.Expert(i, e))
+		} else if backend != nil {
+			l.Place(nil) // it knows no biases
+		}
 		x := l.packExpert(name, e)
 		for _, kind := range x.gateUp.Kinds {
 			if !slices.Contains(m.kinds, kind) {
@@ -182,6 +196,10 @@ func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 			}
 		}
 		m.experts = append(m.experts, x)
+		if backend != nil {
+			l.Place(backend)
+			m.taken = append(m.taken, l.Sent() > sent && x.gateUp.Device() != nil)
+		}
 	}
 	if n := l.sharedFFN; n > 0 {
 		gate, up := l.Packed(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Packed(name("ffn_up_shexp.weight"), n, c.Hidden)

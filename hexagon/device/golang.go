@@ -15,6 +15,7 @@ import (
 // Go is a device in Go: it needs no tools, and computes the bits that an NPU does.
 type Go struct {
 	memory []byte
+	tcm    []byte // in place of the memory's first TCMBytes
 	unit   TileUnit
 	pool   *pool.Pool // nil: the caller alone
 	pairs  [][4]tiles.Pair
@@ -26,7 +27,20 @@ func NewGo(p *pool.Pool, memory int) (*Go, error) {
 	if memory <= TCMBytes || uint64(memory) > 1<<32 {
 		return nil, fmt.Errorf("hexagon: a device's memory has %d bytes, which is not between %d and 4 GiB", memory, TCMBytes)
 	}
-	return &Go{memory: newMemory(memory), unit: NewTileUnit(p), pool: p}, nil
+	return over(newMemory(memory), p), nil
+}
+
+// NewBeside returns a device over the memory of another one, with TCM of its own: on it
+// the host computes, to the same bits, what the other one has no room for. They must
+// not run at the same time.
+func NewBeside(other Device, p *pool.Pool) *Go {
+	g := over(other.Memory(), p)
+	g.tcm = newMemory(TCMBytes)
+	return g
+}
+
+func over(memory []byte, p *pool.Pool) *Go {
+	return &Go{memory: memory, tcm: memory[:TCMBytes], unit: NewTileUnit(p), pool: p}
 }
 
 // Name is "go".
@@ -37,7 +51,7 @@ func (g *Go) Memory() []byte { return g.memory }
 
 // Close gives the memory back.
 func (g *Go) Close() error {
-	g.memory = nil
+	g.memory, g.tcm = nil, nil
 	return nil
 }
 
@@ -64,7 +78,7 @@ func (g *Go) compute(p Packet) {
 	switch p.Op {
 	case OpPing:
 	case OpCopy:
-		copy(g.memory[a[0]:][:a[2]], g.memory[a[1]:])
+		copy(g.bytes(a[0], int(a[2])), g.bytes(a[1], int(a[2])))
 	case OpPrecompute:
 		k := int(a[3])
 		precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
@@ -92,7 +106,7 @@ func (g *Go) compute(p Packet) {
 	case OpVLUT16:
 		const some = 16 // super-groups a part
 		n := int(a[2])
-		dst, groups := view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes]
+		dst, groups := view[uint16](g, a[0], n*layout.SuperGroup), g.bytes(a[1], n*layout.SuperGroupBytes)
 		var v [tiles.Codes]float32
 		tiles.Widen(v[:], view[uint16](g, a[3], tiles.Codes))
 		g.parallel(pool.Parts(n, some), func(part int) {
@@ -100,7 +114,7 @@ func (g *Go) compute(p Packet) {
 			tiles.SuperGroups(dst[from*layout.SuperGroup:to*layout.SuperGroup], groups[from*layout.SuperGroupBytes:], &v)
 		})
 	case OpTileMul:
-		g.unit.Run(g.memory, p)
+		g.unit.Run(g.tcm, p)
 	case OpExpTable:
 		copy(view[uint16](g, a[0], ExpTableBytes/2), powers())
 	case OpSoftmax:
@@ -136,12 +150,23 @@ func (t task) Do(_, i int) { t(i) }
 const tile = layout.TileBytes / 2 // numbers
 
 func view[T uint16 | int16 | uint32 | int32](g *Go, offset uint32, n int) []T {
+	if offset < TCMBytes {
+		return View[T](g.tcm, offset, n)
+	}
 	return View[T](g.memory, offset, n)
+}
+
+// bytes is n bytes at offset.
+func (g *Go) bytes(offset uint32, n int) []byte {
+	if offset < TCMBytes {
+		return g.tcm[offset:][:n]
+	}
+	return g.memory[offset:][:n]
 }
 
 // matrix is the first m rows of a packet's matrix.
 func (g *Go) matrix(codes, scales, offsets uint32, m, k int, bits, group uint32) ref.Matrix {
-	w := ref.Matrix{Codes: g.memory[codes:][:m*k/8*int(bits)], K: k, Bits: int(bits), Group: int(group)}
+	w := ref.Matrix{Codes: g.bytes(codes, m*k/8*int(bits)), K: k, Bits: int(bits), Group: int(group)}
 	if w.Group != k {
 		w.Scales = view[int16](g, scales, m*(k/w.Group))
 		if offsets != 0 {

@@ -184,7 +184,7 @@ func TestTheGoDeviceComputesTheDefinitionsBits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := &Go{memory: newMemory(testMemory)}
+			want := over(newMemory(testMemory), nil)
 			g := newGenerator(uint64(isa), d.memory)
 			copy(want.memory, d.memory)
 			restore := cpu.Override(isa)
@@ -205,6 +205,33 @@ func TestTheGoDeviceComputesTheDefinitionsBits(t *testing.T) {
 	}
 }
 
+func TestADeviceBesideAnotherComputesItsBitsInATCMOfItsOwn(t *testing.T) {
+	d, err := NewGo(nil, testMemory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := newMemory(testMemory)
+	beside := NewBeside(d, nil)
+	g := newGenerator(3, d.memory)
+	for range 100 {
+		p := g.packet()
+		copy(want, d.memory)
+		copy(beside.tcm, d.memory)
+		for _, run := range []*Go{over(want, nil), beside} {
+			if _, err := run.Run(t.Context(), []Packet{p}); err != nil {
+				t.Fatalf("%v: %v", p, err)
+			}
+		}
+		if !bytes.Equal(beside.tcm, want[:TCMBytes]) || !bytes.Equal(d.memory[TCMBytes:], want[TCMBytes:]) {
+			t.Fatalf("%v: the memory differs", p)
+		}
+		copy(want, d.memory)
+		if beside.tcm[expTable] ^= 1; !bytes.Equal(d.memory, want) {
+			t.Fatalf("%v: the TCM is shared", p)
+		}
+	}
+}
+
 // Whatever a packet says, the device refuses it or computes something within its memory.
 func FuzzPackets(f *testing.F) {
 	memory := newMemory(testMemory)
@@ -217,7 +244,7 @@ func FuzzPackets(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	d := &Go{memory: memory, unit: NewTileUnit(nil)}
+	d := over(memory, nil)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for len(b) >= 64 {
 			p := Packet{Op: Op(binary.LittleEndian.Uint32(b))}

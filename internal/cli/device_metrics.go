@@ -11,15 +11,17 @@ import (
 type deviceCollector struct{ hosts []*engines.Host }
 
 var (
-	devicePackets = prometheus.NewDesc("lutra_device_packets_total", "Operations given to the model's device.", []string{"model_name"}, nil)
-	deviceRows    = prometheus.NewDesc("lutra_device_rows_total", "Rows multiplied with a matrix, by path; query heads, as attention.", []string{"model_name", "path"}, nil)
-	deviceLanes   = prometheus.NewDesc("lutra_device_lanes_total", "Lanes of the tiles that rows began, by path.", []string{"model_name", "path"}, nil)
-	deviceFailed  = prometheus.NewDesc("lutra_device_failed", "1 once the model's device has failed, else 0.", []string{"model_name"}, nil)
+	devicePackets  = prometheus.NewDesc("lutra_device_packets_total", "Operations given to the model's device.", []string{"model_name"}, nil)
+	deviceRows     = prometheus.NewDesc("lutra_device_rows_total", "Rows multiplied with a matrix, by path; query heads, as attention.", []string{"model_name", "path"}, nil)
+	deviceLanes    = prometheus.NewDesc("lutra_device_lanes_total", "Lanes of the tiles that rows began, by path.", []string{"model_name", "path"}, nil)
+	deviceLaunches = prometheus.NewDesc("lutra_device_launches_total", "Graphs of experts given to the model's device.", []string{"model_name"}, nil)
+	deviceExperts  = prometheus.NewDesc("lutra_device_expert_rows_total", "Rows at the experts they chose, by what became of them.", []string{"model_name", "fate"}, nil)
+	deviceFailed   = prometheus.NewDesc("lutra_device_failed", "1 once the model's device has failed, else 0.", []string{"model_name"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (deviceCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{devicePackets, deviceRows, deviceLanes, deviceFailed} {
+	for _, d := range []*prometheus.Desc{devicePackets, deviceRows, deviceLanes, deviceLaunches, deviceExperts, deviceFailed} {
 		ch <- d
 	}
 }
@@ -41,6 +43,13 @@ func (c deviceCollector) Collect(ch chan<- prometheus.Metric) {
 		count(deviceRows, w.Queries, "attention")
 		count(deviceLanes, w.Lanes, "tiles")
 		count(deviceLanes, w.Places, "attention")
+		if h.Bundle.Model.Config().Experts > 0 {
+			c := b.Counts()
+			count(deviceLaunches, c.Launches)
+			for fate, n := range map[string]int64{"device": c.Computed, "overflow": c.Overflow, "pruned": c.Pruned, "cpu": c.Cold, "padding": c.Padded, "decode": c.Decoded} {
+				count(deviceExperts, n, fate)
+			}
+		}
 		if b.Err() != nil {
 			failed = 1
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/apiclient"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/internal/output"
@@ -63,8 +64,8 @@ the same command continues an interrupted run from there. Latencies are meaningf
 prefix cache.
 
 --soc also models the time and energy that an NPU would have needed for every step, and
-draws them into npu.svg and npu-energy.svg; with a Hexagon backend that is so anyway. The
-model is that of lutra npu plan: a bound.
+draws them into npu.svg and npu-energy.svg; with a Hexagon backend that is so anyway, but
+for models with experts. The model is that of lutra npu plan: a bound.
 
 --url asks a server: a lutra server searches itself; any other is asked for n choices,
 on which this program votes (self_consistency).`,
@@ -191,11 +192,15 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
-	if e.soc == "" && e.atOnce == 1 && strings.HasPrefix(cfg.Backend, "hexagon") {
+	asked := e.soc != ""
+	if !asked && e.atOnce == 1 && strings.HasPrefix(cfg.Backend, "hexagon") {
 		e.soc = defaultSoC
 	}
 	var watch engines.Watcher
 	meter, err := e.meter(&cfg, &watch)
+	if !asked && errors.Is(err, errNotModelled) {
+		meter, e.soc, e.setup.SoC, err = nil, "", "", nil
+	}
 	if err != nil {
 		return err
 	}
@@ -214,6 +219,9 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 			e.Solve = metered(e.Solve, meter)
 		}
 		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH), r.Pool.Threads(), cpu.Active())
+		if h := cfg.Hexagon; cfg.Backend != config.CPU { // a journal is of one of them
+			e.setup.Where += fmt.Sprintf(", %s: path %s, placement %s, overflow %s, plan %q", cfg.Backend, h.Path, h.Placement, h.Overflow, h.Plan)
+		}
 		return e.measure(ctx, cmd, names)
 	})
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -15,6 +16,9 @@ import (
 
 // defaultSoC is the one that the papers measure.
 const defaultSoC = "8gen3"
+
+// errNotModelled says that a model's time on an NPU is not modelled.
+var errNotModelled = errors.New("the time on an NPU is not modelled")
 
 // meter models the time of all configured models on an NPU, if that is asked for. Such a
 // device has nothing to speculate with: rows are its candidates'.
@@ -45,7 +49,7 @@ func (e *evaluation) meter(cfg *config.Config, w *engines.Watcher) (*npu.Meter, 
 		x, err := npu.FromFile(m.APIName(), f)
 		f.Close()
 		if err == nil && x.Experts > 0 {
-			err = fmt.Errorf("the time of %s, whose layers are mixtures of experts, is not modelled", m.APIName())
+			err = fmt.Errorf("%w: the layers of %s are mixtures of experts", errNotModelled, m.APIName())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--soc: %w", err)

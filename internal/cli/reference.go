@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/reference"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -15,6 +16,11 @@ func referenceFlags(f *pflag.FlagSet, r *reference.Options, context int) {
 	f.StringVar(&r.Model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or a name that lutra serve takes")
 	wordVar(f, &r.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 	wordVar(f, &r.Backend, "backend", config.CPU, config.Backends(), "where matrices and attention are computed")
+	d := config.DefaultHexagon()
+	r.Hexagon = d
+	f.StringVar(&r.Hexagon.Plan, "npu-plan", "", "with a Hexagon backend, the plan of a model's experts: `FILE` of lutra npu plan --moe --json (default: equal groups)")
+	wordVar(f, &r.Hexagon.Placement, "placement", d.Placement, hexagon.Placements(), "with a Hexagon backend, what of a model with experts the NPU computes")
+	wordVar(f, &r.Hexagon.Overflow, "overflow", d.Overflow, hexagon.Overflows(), "what becomes of rows beyond an expert's capacity on the NPU")
 	wordVar(f, &r.KVType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.Exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.Threads, "threads", 0, "compute threads (default: one a physical core)")

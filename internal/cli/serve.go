@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/memory"
@@ -33,6 +34,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.offline, "offline", false, "download no models")
 	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.String("backend", config.CPU, "where matrices and attention are computed: "+strings.Join(config.Backends(), ", "))
+	npuFlags(f)
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
@@ -40,6 +42,15 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
 	f.String("expert-mem", "auto", "memory for the experts of each mixture, such as 12GiB; those that do not fit are read from the file when they are wanted")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
+}
+
+// npuFlags say how a model with experts uses a Hexagon backend. They override keys of
+// config.yaml.
+func npuFlags(f *pflag.FlagSet) {
+	d := config.DefaultHexagon()
+	f.String("npu-plan", "", "with a Hexagon backend, the plan of a model's experts: `FILE` of lutra npu plan --moe --json (default: equal groups)")
+	f.String("placement", d.Placement, "with a Hexagon backend, what of a model with experts the NPU computes: "+strings.Join(hexagon.Placements(), ", "))
+	f.String("overflow", d.Overflow, "what becomes of rows beyond an expert's capacity on the NPU: "+strings.Join(hexagon.Overflows(), ", "))
 }
 
 // load reads the configuration and the flags.

@@ -3,17 +3,24 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
 // Hexagon says how models use a Hexagon NPU, or what stands in for one.
 type Hexagon struct {
-	Path     string        `yaml:"path"`     // of products: auto, lookup or tiles
+	Path     string        `yaml:"path"`     // of products: one of hexagon.Paths
 	Round    string        `yaml:"round"`    // weights that the device does not hold exactly: none, or one of hexagon.Roundings
 	Timeout  time.Duration `yaml:"timeout"`  // the longest that the device may take for what it is given at once
 	Fallback string        `yaml:"fallback"` // what computes once the device has failed: none or cpu
+
+	// Of models with experts.
+	Placement string `yaml:"placement"` // one of hexagon.Placements
+	Overflow  string `yaml:"overflow"`  // one of hexagon.Overflows
+	Plan      string `yaml:"plan"`      // a file of lutra npu plan --moe --json; empty: a plan without calibration
 }
 
 // CPU is the backend that every machine has.
@@ -24,7 +31,8 @@ func Backends() []string { return append([]string{CPU}, hexagon.Kinds()...) }
 
 // DefaultHexagon takes what is fastest, and no fallback.
 func DefaultHexagon() Hexagon {
-	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Fallback: noFallback}
+	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Fallback: noFallback,
+		Placement: string(hexagon.PlacementAll), Overflow: string(hexagon.OverflowHost)}
 }
 
 const noFallback = "none"
@@ -32,9 +40,18 @@ const noFallback = "none"
 // Spare tells whether the CPU takes over from a device that has failed.
 func (h Hexagon) Spare() bool { return h.Fallback == CPU }
 
-// Options are those of the backend.
-func (h Hexagon) Options() hexagon.Options {
-	return hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout}
+// Options are those of the backend. It reads the plan.
+func (h Hexagon) Options() (hexagon.Options, error) {
+	o := hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout,
+		Placement: hexagon.Placement(h.Placement), Overflow: hexagon.Overflow(h.Overflow)}
+	if h.Plan == "" {
+		return o, nil
+	}
+	var err error
+	if o.Plan, err = experts.OpenPlan(h.Plan); err != nil {
+		err = fmt.Errorf("hexagon.plan: %w", err)
+	}
+	return o, err
 }
 
 // BackendOf is what computes a model.
@@ -59,6 +76,11 @@ func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault
 	oneOf("hexagon.path", c.Hexagon.Path, hexagon.Paths()...)
 	oneOf("hexagon.round", c.Hexagon.Round, hexagon.Roundings()...)
 	oneOf("hexagon.fallback", c.Hexagon.Fallback, noFallback, CPU)
+	oneOf("hexagon.placement", c.Hexagon.Placement, hexagon.Placements()...)
+	oneOf("hexagon.overflow", c.Hexagon.Overflow, hexagon.Overflows()...)
+	if c.Hexagon.Plan != "" && !slices.ContainsFunc(c.Models, func(m Model) bool { return c.BackendOf(m) != CPU }) {
+		fault("hexagon.plan: no model has a Hexagon backend, which the plan is for")
+	}
 	if t := c.Hexagon.Timeout; t < time.Millisecond || t > longestTimeout {
 		fault("hexagon.timeout: %v is outside 1ms..%v", t, longestTimeout)
 	}

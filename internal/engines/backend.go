@@ -16,7 +16,10 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if name == "" || name == config.CPU {
 		return load(opt)
 	}
-	use := h.Options()
+	use, err := h.Options()
+	if err != nil {
+		return nil, err
+	}
 	use.Pool = opt.Pool
 	b, err := hexagon.Open(name, use)
 	if err != nil {
@@ -40,7 +43,10 @@ func (r *Runtime) logBackend(h *Host) {
 		return
 	}
 	cfg := h.Bundle.Model.Config()
-	r.log.Info().Str("model", h.Bundle.Name).Str("backend", b.Name()).Str("memory", output.Bytes(b.Memory())).
-		Str("weights", fmt.Sprintf("%.0f %%", 100*float64(cfg.Sent)/float64(max(1, cfg.Params)))).Str("path", r.hexagon.Path).Str("fallback", r.hexagon.Fallback).
-		Msg("the device computes attention and products of this share of the weights; the CPU does the rest")
+	event := r.log.Info().Str("model", h.Bundle.Name).Str("backend", b.Name()).Str("memory", output.Bytes(b.Memory())).
+		Str("weights", fmt.Sprintf("%.0f %%", 100*float64(cfg.Sent)/float64(max(1, cfg.Params)))).Str("path", r.hexagon.Path).Str("fallback", r.hexagon.Fallback)
+	if cfg.Experts > 0 {
+		event = event.Str("placement", r.hexagon.Placement).Str("overflow", r.hexagon.Overflow).Str("plan", r.hexagon.Plan)
+	}
+	event.Msg("the device computes attention and products of this share of the weights; the CPU does the rest")
 }

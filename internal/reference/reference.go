@@ -16,8 +16,9 @@ import (
 // Options choose the model and how it computes.
 type Options struct {
 	Model, Packing, KVType string
-	Backend                string // one of config.Backends; empty: the CPU
-	Exact                  bool   // float32 weights and activations
+	Backend                string         // one of config.Backends; empty: the CPU
+	Hexagon                config.Hexagon // of a Hexagon backend; zero: DefaultHexagon
+	Exact                  bool           // float32 weights and activations
 	Threads                int
 	Context                int  // longest sequence; 0: the model's own
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
@@ -26,7 +27,7 @@ type Options struct {
 	Routed func(layer int, experts []int32, weights []float32) // models.LoadOptions.Routed; may be nil
 }
 
-// chunk is the number of tokens in a forward pass.
+// chunk is the number of tokens in a forward pass, unless the model has chunks.
 const chunk = 128
 
 // With loads the model, calls f and closes the model.
@@ -50,12 +51,19 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 	if err != nil {
 		return err
 	}
+	hexagon := r.Hexagon
+	if hexagon == (config.Hexagon{}) {
+		hexagon = config.DefaultHexagon()
+	}
+	if hexagon.Plan != "" && (r.Backend == config.CPU || r.Backend == "") {
+		return usage.Errorf("--npu-plan: the backend is the CPU; choose another with --backend")
+	}
 	pool, err := engines.NewPool(r.Threads)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	bundle, err := engines.LoadBundle(mc, config.DefaultHexagon(), models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context, Routed: r.Routed})
+	bundle, err := engines.LoadBundle(mc, hexagon, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context, Routed: r.Routed})
 	if err != nil {
 		return err
 	}
@@ -102,6 +110,8 @@ func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t i
 	width, most := m.Config().Outputs, chunk
 	if m.Config().Whole {
 		most = len(tokens)
+	} else if n := m.Config().Chunk; n > 0 {
+		most = n
 	}
 	seq := cache.Open(nil)
 	defer seq.Release()

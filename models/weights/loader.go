@@ -74,6 +74,13 @@ func (l *Loader) Err() error { return l.err }
 // Local tells whether the matrices are the CPU's.
 func (l *Loader) Local() bool { return l.opt.Backend == l.cpu }
 
+// Place has the matrices that follow loaded on b; nil: on the CPU.
+func (l *Loader) Place(b kernels.Backend) {
+	if l.opt.Backend = b; b == nil {
+		l.opt.Backend = l.cpu
+	}
+}
+
 // Sent is how many of the weights a backend other than the CPU multiplies.
 func (l *Loader) Sent() int64 { return l.sent }
 

@@ -54,6 +54,15 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 	return s
 }
 
+// Device is the product of all matrices on the backend that they were loaded for, or
+// on the CPU where that has not taken it; nil if they are several products.
+func (m *Stacked) Device() kernels.Linear {
+	if s, ok := m.whole.(spare); ok {
+		return s.device
+	}
+	return m.whole
+}
+
 // spare is a matrix of a backend, and the CPU's copy for when that has failed.
 type spare struct {
 	backend     kernels.Backend

@@ -1,0 +1,280 @@
+package hexagon
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// chunkWork takes the rows of a step through the experts of a layer:
+//
+//	rows of chunks ──by expert, up to its capacity──▶ group by group: launch gate and up, GLU, launch down
+//	               ──beyond it──────────────────────▶ the host, or nothing
+//	other rows ─────────────────────────────────────▶ the host
+//
+// All but what is pruned gets the device's bits.
+type chunkWork struct {
+	of       []int32 // [rows] the chunk of each, from 1 on; none: no chunk
+	chunks   int32
+	ints     []int32   // memory of lists
+	parts    []share   // of the group under way
+	products []product // of a launch
+	acts     kernels.Acts
+	in, out  []float32 // rows of a matrix that the CPU has
+}
+
+// share is what a launch computes of an expert.
+type share struct {
+	expert int32
+	places []int32 // at most the group's capacity
+}
+
+const none = 0
+
+// Begin implements models.ExpertBackend: the host computes steps without chunks.
+func (b *Backend) Begin(rows []models.RowPos) {
+	if b.mix.plan == nil || b.dev == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := &b.mix.work
+	n := w.divide(rows, b.mix.plan.Chunk, b.Chunk() > 0)
+	b.mix.counts.Chunks += int64(w.chunks)
+	b.mix.counts.Tokens += int64(n)
+	b.on(n == 0)
+}
+
+// on has the host compute what follows, or the device.
+func (b *Backend) on(host bool) {
+	b.hosted, b.resident = host, resident{}
+}
+
+// divide puts rows into chunks of at most so many, and returns how many it put there.
+// Rows that compete for room are in chunks of one sequence, which begin at positions
+// divisible by most: then what becomes of them depends on no other sequence.
+func (w *chunkWork) divide(rows []models.RowPos, most int, compete bool) (n int) {
+	w.of, w.chunks = w.of[:0], 0
+	filled := most
+	for lo, hi := 0, 0; lo < len(rows); lo = hi {
+		hi = lo + 1
+		for hi < len(rows) && rows[hi].Seq == rows[lo].Seq && !(compete && rows[hi].Pos%most == 0) {
+			hi++
+		}
+		if compete {
+			filled = most
+		}
+		for range hi - lo {
+			chunk := int32(none)
+			if hi-lo >= leastChunk {
+				if filled == most {
+					w.chunks, filled = w.chunks+1, 0
+				}
+				chunk, filled, n = int32(w.chunks), filled+1, n+1
+			}
+			w.of = append(w.of, chunk)
+		}
+	}
+	return n
+}
+
+// RunExperts implements models.ExpertBackend.
+func (b *Backend) RunExperts(x *models.Experts) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w, c := &b.mix.work, &b.mix.counts
+	w.ints = w.ints[:0]
+	routed := int64(w.divide(x.Rows, b.mix.plan.Chunk, b.Chunk() > 0)) * int64(len(x.RowAt)/max(1, len(x.Rows)))
+	before := *c
+	groups := b.mix.plan.Layers[x.Layer].Groups
+	for i := range groups {
+		for chunk := range w.chunks {
+			b.runGroup(x, &groups[i], chunk+1)
+		}
+	}
+	for _, e := range x.List {
+		if places := w.placesOf(x, e, none); len(places) > 0 {
+			c.Decoded += int64(len(places))
+			b.runHere(x, e, places, 0)
+		}
+	}
+	c.Routed += routed
+	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow) - (c.Pruned - before.Pruned)
+	if b.Err() != nil {
+		clear(x.Out) // the step fails for it
+	}
+}
+
+// placesOf lists the places of an expert whose rows are in that chunk.
+func (w *chunkWork) placesOf(x *models.Experts, e, chunk int32) []int32 {
+	from := len(w.ints)
+	for p := x.First[e]; p < x.First[e+1]; p++ {
+		if w.of[x.RowAt[p]] == chunk {
+			w.ints = append(w.ints, p)
+		}
+	}
+	return w.ints[from:len(w.ints):len(w.ints)]
+}
+
+// runGroup launches a group's experts for the rows of a chunk that chose them. The host
+// computes what they have no room for, unless that is pruned.
+func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
+	if g.Placement != experts.NPU || b.Err() != nil {
+		return
+	}
+	w, c := &b.mix.work, &b.mix.counts
+	w.parts = w.parts[:0]
+	rows := 0
+	for _, e := range g.Experts {
+		if !slices.Contains(x.List, int32(e)) { // an empty slice, or a matrix that the CPU has
+			w.parts = append(w.parts, share{expert: int32(e)})
+			continue
+		}
+		places := w.placesOf(x, int32(e), chunk)
+		rows += len(places)
+		kept, beyond := b.fit(x, places, g.Capacity)
+		w.parts = append(w.parts, share{int32(e), kept})
+		switch {
+		case len(beyond) == 0:
+		case b.Chunk() > 0:
+			c.Pruned += int64(len(beyond))
+			for _, p := range beyond {
+				x.Pruned[p] = true
+				clear(x.Out[int(p)*x.Hidden:][:x.Hidden])
+			}
+		default:
+			c.Overflow += int64(len(beyond))
+			b.runHere(x, int32(e), beyond, g.Capacity)
+		}
+	}
+	if rows == 0 {
+		return
+	}
+	b.launchPart(x, g, gateUp)
+	for _, part := range w.parts {
+		c.Computed += int64(len(part.places))
+		c.Padded += int64(g.Capacity - len(part.places))
+		for _, p := range part.places {
+			x.GLU(part.expert, int(p))
+		}
+	}
+	b.launchPart(x, g, down)
+}
+
+// fit divides places into those that a capacity has room for and the others. Where
+// they compete for it the most salient ones get it, of equal ones the first.
+func (b *Backend) fit(x *models.Experts, places []int32, capacity int) (kept, beyond []int32) {
+	if len(places) <= capacity {
+		return places, nil
+	}
+	if b.Chunk() > 0 {
+		slices.SortStableFunc(places, func(p, q int32) int {
+			return cmp.Compare(x.Saliency[x.RowAt[q]], x.Saliency[x.RowAt[p]])
+		})
+		slices.Sort(places[:capacity])
+	}
+	return places[:capacity], places[capacity:]
+}
+
+// matrixOf is one of the two matrices of an expert.
+type matrixOf uint8
+
+const (
+	gateUp matrixOf = iota
+	down
+)
+
+// product is the product of an expert's matrix and the rows at places.
+func (w *chunkWork) product(x *models.Experts, e int32, which matrixOf, places []int32) (p product, lin kernels.Linear) {
+	g, d := x.Matrices(e)
+	if p = (product{n: len(places), to: places}); which == down {
+		p.x, p.from, p.y, lin = x.Gate, places, x.Out, d
+	} else {
+		from := len(w.ints)
+		for _, at := range places {
+			w.ints = append(w.ints, x.RowAt[at])
+		}
+		p.x, p.from, p.y, lin = x.H, w.ints[from:len(w.ints):len(w.ints)], x.GateUp, g
+	}
+	p.linear, _ = lin.(*linear)
+	return p, lin
+}
+
+// launchPart launches one of the matrices of each of a group's experts. Those that the
+// device does not hold the CPU multiplies.
+func (b *Backend) launchPart(x *models.Experts, g *experts.Group, which matrixOf) {
+	w, c := &b.mix.work, &b.mix.counts
+	w.products = w.products[:0]
+	for _, part := range w.parts {
+		p, lin := w.product(x, part.expert, which, part.places)
+		if p.linear == nil {
+			w.multiply(x, &p, lin, which)
+			continue
+		}
+		p.capacity, p.lookup = g.Capacity, g.Capacity <= p.lookups
+		w.products = append(w.products, p)
+		c.BytesIn += int64(p.rowBytes())
+		c.BytesOut += int64(p.outBytes())
+	}
+	if len(w.products) == 0 {
+		return
+	}
+	c.Launches++
+	c.Synced--               // which a run counts as
+	_ = b.launch(w.products) // RunExperts sees to a fault
+}
+
+// runHere computes rows of an expert on the host: those beyond a capacity as the device
+// would, with capacity 0 as rows of any matrix.
+func (b *Backend) runHere(x *models.Experts, e int32, places []int32, capacity int) {
+	hosted := b.hosted
+	b.on(true)
+	for _, which := range []matrixOf{gateUp, down} {
+		p, lin := b.mix.work.product(x, e, which, places)
+		if p.linear == nil {
+			b.mix.work.multiply(x, &p, lin, which)
+		} else {
+			rows := capacity
+			if rows == 0 {
+				rows = p.n
+			}
+			b.multiply(&p, rows <= p.lookups)
+		}
+		if which == gateUp {
+			for _, at := range places {
+				x.GLU(e, int(at))
+			}
+		}
+	}
+	b.on(hosted)
+}
+
+// multiply has the CPU multiply by a matrix of its own.
+func (w *chunkWork) multiply(x *models.Experts, p *product, lin kernels.Linear, which matrixOf) {
+	if p.n == 0 {
+		return
+	}
+	in, out := x.Hidden, 2*x.Width
+	if which == down {
+		in, out = x.Width, x.Hidden
+	}
+	w.in, w.out = slices.Grow(w.in[:0], p.n*in)[:p.n*in], slices.Grow(w.out[:0], p.n*out)[:p.n*out]
+	for i, at := range p.from {
+		copy(w.in[i*in:(i+1)*in], p.x[int(at)*in:])
+	}
+	w.acts.Set(w.in, p.n, in)
+	lin.Mul(w.out, &w.acts)
+	for i, at := range p.to {
+		copy(p.y[int(at)*out:][:out], w.out[i*out:])
+	}
+}
+
+// Counts is what prefills have asked for so far.
+func (b *Backend) Counts() experts.Counts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mix.counts
+}

@@ -1,0 +1,118 @@
+package hexagon
+
+import "github.com/lutra-lm/lutra/hexagon/layout"
+
+// launch computes products of one after the other in one run, each of as many rows as
+// its capacity says: what it asks of the device depends on matrices and capacities
+// alone, so that it could be a graph that was made before. An error leaves results
+// undefined.
+func (b *Backend) launch(products []product) error {
+	x, y := b.group.x.at, b.group.y.at
+	b.resident = resident{}
+	for i := range products {
+		p := &products[i]
+		p.rows, p.outs = take(&x, p.rowBytes()), take(&y, p.outBytes())
+		if p.lookup {
+			p.eachTables(b.queueLookups)
+		} else {
+			p.eachTiles(b.queueTiles)
+		}
+		b.launched(p)
+	}
+	b.resident = resident{}
+	if err := b.run(); err != nil {
+		return err
+	}
+	for i := range products {
+		p := &products[i]
+		if p.n == 0 {
+			continue
+		}
+		if p.lookup {
+			p.eachTables(b.collectLookups)
+		} else {
+			p.eachTiles(b.collectTiles)
+		}
+		if err := b.probe(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launched counts the rows that a product of a launch computes.
+func (b *Backend) launched(p *product) {
+	if p.lookup {
+		b.count(&b.work.Lookups, p.capacity)
+		return
+	}
+	b.count(&b.work.Tiled, p.capacity)
+	b.count(&b.work.Lanes, roundUp(p.capacity, layout.Tile))
+}
+
+// rowBytes and outBytes are what a product of a launch takes of the shared memory for
+// its rows and its results.
+func (p *product) rowBytes() int { return rowBytes(p.capacity, p.K) }
+
+func (p *product) outBytes() int {
+	if p.lookup {
+		return 4 * p.M * p.capacity
+	}
+	return outBytes(p.capacity, p.M, p.tile(1, 0).parts(p.K))
+}
+
+func rowBytes(capacity, k int) int        { return 2 * k * roundUp(capacity, layout.Tile) }
+func outBytes(capacity, m, parts int) int { return 2 * m * parts * roundUp(capacity, layout.Tile) }
+
+// parts is in how many a product's k columns are multiplied.
+func (t tiling) parts(k int) int { return (k + t.k - 1) / t.k }
+
+// eachTables calls do with the rows whose tables are in TCM at once: n from row lo on,
+// laid out at x, with results at y.
+func (p *product) eachTables(do func(p *product, lo, n int, x, y uint32)) {
+	most := p.tableRows()
+	for lo := 0; lo < p.capacity; lo += most {
+		do(p, lo, min(most, p.capacity-lo), p.rows+uint32(2*p.K*lo), p.outs+uint32(4*p.M*lo))
+	}
+}
+
+func (b *Backend) queueLookups(p *product, lo, n int, x, y uint32) {
+	b.precompute(p, lo, n, x)
+	p.lookUp(0, p.M/layout.Strip, n, y)
+}
+
+func (b *Backend) collectLookups(p *product, lo, n int, _, y uint32) {
+	b.gatherSums(p, 0, p.M/layout.Strip, lo, min(n, p.n-lo), y)
+}
+
+// eachTiles calls do with the rows that are multiplied at once, and their tiling.
+func (p *product) eachTiles(do func(p *product, lo, n int, t *tiling)) {
+	for lo := 0; lo < p.capacity; lo += tileRows {
+		n := min(tileRows, p.capacity-lo)
+		t := p.tile(n, p.outs+uint32(outBytes(lo, p.M, p.tile(1, 0).parts(p.K))))
+		do(p, lo, n, &t)
+	}
+}
+
+// part is where the results of the part that begins at column c lie.
+func (t tiling) part(p *product, c int) tiling {
+	t.y += uint32(outBytes(t.cols*layout.Tile, p.M, c/t.k))
+	return t
+}
+
+func (b *Backend) queueTiles(p *product, lo, n int, t *tiling) {
+	x := p.rows + uint32(rowBytes(lo, p.K))
+	b.layTiles(p, lo, n, x)
+	for c := 0; c < p.K; c += t.k {
+		of := t.part(p, c)
+		b.loadRows(p, t, x, c, min(t.k, p.K-c))
+		p.pipeline(&of, 0, p.M/layout.Strip, c, min(t.k, p.K-c))
+	}
+}
+
+func (b *Backend) collectTiles(p *product, lo, n int, t *tiling) {
+	for c := 0; c < p.K; c += t.k {
+		of := t.part(p, c)
+		b.gatherTiles(p, lo, min(n, p.n-lo), &of, 0, p.M/layout.Strip, c > 0)
+	}
+}
