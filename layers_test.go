@@ -19,7 +19,7 @@ var layers = map[string][]string{
 	"":                   {"internal/cli"},
 	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels"},
 	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
-	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts/structure", "grammar", "batcher", "models", "kernels"},
+	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
 	"internal/npu":       {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "tts", "models", "kernels", "hexagon"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},

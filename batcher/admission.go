@@ -215,7 +215,7 @@ func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 		s := spans[i].s
 		for s.kv.Grow(spans[i].n+len(spans[i].draft)) != nil {
 			if len(spans[i].draft) > 0 { // nobody loses blocks to a guess
-				spans[i].draft = nil
+				spans[i].draft, spans[i].forced, spans[i].unsampled = nil, 0, 0
 				continue
 			}
 			if a.evict() {

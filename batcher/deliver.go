@@ -10,8 +10,8 @@ import (
 // delivery samples from what a step has computed, puts the tokens into the
 // buffers of their sequences and wakes the readers.
 type delivery struct {
-	opt       *Options
-	limit     int // longest sequence in tokens
+	opt *Options
+	bounds
 	counts    *Stats
 	drafts    *draftSelector
 	draws     *sampling.Batch
@@ -19,7 +19,7 @@ type delivery struct {
 }
 
 func newDelivery(e *Engine) delivery {
-	return delivery{opt: &e.opt, limit: e.limit, counts: &e.stats.counts, drafts: &e.drafts, draws: sampling.NewBatch(e.opt.Pool)}
+	return delivery{opt: &e.opt, bounds: e.bounds, counts: &e.stats.counts, drafts: &e.drafts, draws: sampling.NewBatch(e.opt.Pool)}
 }
 
 // sample draws tokens from the logits of a step.
@@ -60,7 +60,7 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 	if len(p.draft) == 0 {
 		s.seal()
 	}
-	if p.out == 0 {
+	if p.out == 0 && !p.late {
 		return
 	}
 	switch s.order.kind {
@@ -73,11 +73,17 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 	case wantTokens:
 		p.draw = d.draws.Len()
 		for i := range p.out { // each row as if the guesses before it were right
-			w := d.draws.Add(p.row+i, b.row(p.row+i))
-			w.Params, w.ID, w.Position, w.Prompt = s.order.params, sampling.Sampled, len(s.tokens)+i, s.prompt
+			w, ahead := d.draws.Add(p.row+i, b.row(p.row+i)), p.unsampled+i
+			w.Params, w.ID, w.Position, w.Prompt = s.order.params, sampling.Sampled, len(s.tokens)+ahead, s.prompt
+			if i < len(s.rows) {
+				w.Params.Constraint = s.rows[i]
+			}
+			if id, ok := w.Params.Forced(d.vocab); ok {
+				w.ID = id
+			}
 			w.Tokens = w.Tokens[:0]
 			if w.Params.LooksBack() {
-				w.Tokens = append(append(w.Tokens, s.tokens...), p.draft[:i]...)
+				w.Tokens = append(append(w.Tokens, s.tokens...), p.draft[:ahead]...)
 			}
 		}
 	case wantScores:
@@ -102,14 +108,15 @@ func (s *Sequence) copyLogits(row []float32) {
 	s.cond.Broadcast()
 }
 
-// commit gives a span's tokens to its sequence and returns how many were sampled.
-func (d *delivery) commit(p *span, now time.Time) int {
+// commit gives a span's tokens to its sequence and returns how many these are, and how
+// many of them were forced.
+func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
 		s.cut(s.want.Have)
-		return 0
+		return 0, 0
 	}
 	if s.order.kind == wantScores {
 		for i := range p.out {
@@ -120,21 +127,25 @@ func (d *delivery) commit(p *span, now time.Time) int {
 			s.order.kind = nothing
 			s.cond.Broadcast()
 		}
-		return 0
+		return 0, 0
 	}
-	n := d.accept(p)
-	if len(p.draft) > 0 {
-		s.want.Have += max(0, n-1)
+	n, forced = d.accept(p)
+	if len(p.draft) > 0 || p.late {
+		if n > 0 || p.late {
+			s.want.Have += n - 1
+		}
 		s.cut(s.want.Have)
 		s.reached = max(s.reached, s.want.Have)
 		s.seal()
 	}
-	if next, ok := s.order.params.Constraint.(sampling.Preparer); ok && s.order.kind == wantTokens {
-		next.Prepare(s.tokens[s.prompt:])
+	if s.order.kind == wantTokens {
+		if next, ok := s.stand().(sampling.Preparer); ok {
+			next.Prepare()
+		}
 	}
 	d.announce(s, now)
 	if n == 0 {
-		return 0
+		return 0, 0
 	}
 	if !s.background && !s.timing.LastToken.IsZero() {
 		d.counts.Gaps.add(now.Sub(s.timing.LastToken))
@@ -143,29 +154,40 @@ func (d *delivery) commit(p *span, now time.Time) int {
 	if s.timing.FirstToken.IsZero() {
 		s.timing.FirstToken = now
 	}
-	return n
+	return n, forced
 }
 
-// accept pushes the tokens sampled from a span's rows, as long as the guesses
-// before them are right, and returns how many it pushed. Locked.
-func (d *delivery) accept(p *span) int {
+// accept pushes the forced tokens of a span and those sampled from its rows, as long as
+// the guesses before them are right, and returns how many it pushed, and how many of
+// them were forced. Locked.
+func (d *delivery) accept(p *span) (n, forced int) {
 	s := p.s
+	for n < p.unsampled {
+		d.push(s, sampling.Token{ID: p.draft[n]})
+		if n++; s.order.kind != wantTokens || s.stalled {
+			return n, n
+		}
+	}
+	forced = n
 	for i := range p.out {
 		w := d.draws.At(p.draw + i)
 		if w.Err != nil {
 			s.err = w.Err
 			s.epoch++
-			return i
+			return n, forced
 		}
 		d.push(s, w.Token)
+		if w.ID != sampling.Sampled {
+			forced++
+		}
 		if p.asked {
 			d.drafts.judge(p, i, w.Token.ID)
 		}
-		if i == len(p.draft) || w.Token.ID != p.draft[i] || s.order.kind != wantTokens || s.stalled {
-			return i + 1
+		if n++; n > len(p.draft) || w.Token.ID != p.draft[n-1] || s.order.kind != wantTokens || s.stalled {
+			break
 		}
 	}
-	return p.out
+	return n, forced
 }
 
 // push adds a sampled token and sees whether the sequence goes on. Locked.

@@ -33,7 +33,7 @@ func (k DraftKind) String() string { return [DraftKinds]string{"lookup", "model"
 type Guess struct {
 	Text   []int32         // the sequence's tokens, mostly those of the last call and some more
 	Prompt int             // of them come before the first generated one
-	Params sampling.Params // of the tokens that follow
+	Params sampling.Params // of the tokens that follow; its Constraint is where Text stands
 	Most   int             // tokens wanted
 	Tokens []int32         // that may well follow Text, each if those before it do
 	Notes  Notes           // what the drafter keeps of the sequence

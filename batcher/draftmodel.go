@@ -191,6 +191,10 @@ func (d *modelDrafter) forward() error {
 		w := d.draws.Add(i, d.batch.Logits[i*width:(i+1)*width])
 		w.Params, w.ID, w.Position, w.Prompt, w.Tokens = g.Params, sampling.Sampled, len(g.Text)+len(g.Tokens), g.Prompt, w.Tokens[:0]
 		w.Params.Logprobs, w.Params.TopLogprobs = false, 0
+		w.Params.Constraint = standBehind(g.Params.Constraint, g.Tokens)
+		if id, ok := w.Params.Forced(d.model.Config().Vocab); ok {
+			w.ID = id
+		}
 		if w.Params.LooksBack() {
 			w.Tokens = append(append(w.Tokens, g.Text...), g.Tokens...)
 		}
@@ -199,6 +203,27 @@ func (d *modelDrafter) forward() error {
 	d.cost.Observe(len(d.batch.Tokens), time.Since(begin).Seconds())
 	return nil
 }
+
+// standBehind is where a completion stands behind further tokens, if it is known what may
+// come there: else nothing may, since nobody waits for a guess.
+func standBehind(at sampling.Constraint, tokens []int32) sampling.Constraint {
+	if at == nil {
+		return nil
+	}
+	for _, id := range tokens {
+		at = at.Next(id)
+	}
+	if c, ok := at.(sampling.Preparer); ok && !sampling.Ready(c.Prepare().Allowed) {
+		return unknown{}
+	}
+	return at
+}
+
+// unknown is a constraint that allows nothing.
+type unknown struct{}
+
+func (unknown) Next(int32) sampling.Constraint { return unknown{} }
+func (unknown) Allow([]uint64)                 {}
 
 // next takes over what was drawn, and makes the next pass of it.
 func (d *modelDrafter) next() {

@@ -59,7 +59,7 @@ func (d *duplicates) pair(active []*Sequence, withheld bool) {
 	clear(d.leaders)
 	d.followers = d.followers[:0]
 	for _, s := range active {
-		if s.want.Background && withheld {
+		if s.want.Background && withheld || s.delayed() {
 			continue
 		}
 		s.leader, s.span = nil, -1

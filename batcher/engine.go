@@ -51,6 +51,7 @@ type bounds struct {
 	whole     bool // a sequence is computed in one step
 	chunk     int  // or in pieces that end where positions are divisible by it; 0: in any pieces
 	generates bool // rows of logits are the vocabulary's
+	forgetful bool // what has been computed cannot be taken back
 }
 
 // New makes an engine; it does nothing until Run or Step is called. Options
@@ -72,7 +73,7 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
 	cfg := m.Config()
-	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Whole, chunk: cfg.Chunk}}
+	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Whole, chunk: cfg.Chunk, forgetful: cache.Shape().State > 0}}
 	for _, n := range []int{opt.Context, cfg.Context} {
 		if n > 0 {
 			e.limit = min(e.limit, n)

@@ -26,6 +26,7 @@ type task struct {
 	tried   int // admission.freed when there were too few blocks to admit it
 	dedupState
 	guesses
+	constrained
 	flushState
 }
 
@@ -78,11 +79,15 @@ func (a *admission) settle(s *Sequence) {
 		a.retire(s)
 		return
 	}
+	if s.seen != s.epoch {
+		s.late = nil // it was for another wish
+	}
 	s.seen = s.epoch
 	if s.stale < s.want.Have {
 		s.cut(s.stale)
 	}
 	s.forget(s.stale)
+	s.retract(s.stale)
 	s.stale = math.MaxInt
 	s.seal()
 	if f := s.fork; f != nil && s.want.Have >= f.at-1 {
@@ -147,6 +152,9 @@ func (s *Sequence) seal() {
 
 // branch gives f's forks their share of the computed blocks.
 func (a *admission) branch(s *Sequence, f *fork) {
+	for _, k := range f.children {
+		k.constrained = s.inherit(f.at)
+	}
 	if s.kv == nil {
 		return
 	}

@@ -134,7 +134,7 @@ func TestASequenceThatCannotBeSampledEndsAlone(t *testing.T) {
 		})
 		var last error
 		n := 0
-		for _, err := range bad.Generate(t.Context(), sampling.Params{Constraint: refuse}) {
+		for _, err := range bad.Generate(t.Context(), sampling.Params{Constraint: refuse.begin()}) {
 			n, last = n+1, err
 		}
 		if n != 4 || !errors.Is(last, sampling.ErrSample) {

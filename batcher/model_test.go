@@ -132,7 +132,20 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// constraint is a sampling.Constraint from a function.
+// constraint is a sampling.Constraint from a function of the completion.
 type constraint func(mask []uint64, completion []int32)
 
-func (c constraint) Allow(mask []uint64, completion []int32) { c(mask, completion) }
+// after is where a completion stands in a constraint.
+type after struct {
+	constraint
+	completion []int32
+}
+
+// begin is where completions begin in c.
+func (c constraint) begin() sampling.Constraint { return &after{constraint: c} }
+
+func (a *after) Next(id int32) sampling.Constraint {
+	return &after{a.constraint, append(slices.Clip(a.completion), id)}
+}
+
+func (a *after) Allow(mask []uint64) { a.constraint(mask, a.completion) }

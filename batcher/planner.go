@@ -19,11 +19,15 @@ func (p *planner) init(opt *Options) {
 	}
 }
 
-// gather notes what active sequences want, followers excepted, and counts them by
-// kind. Background ones that are withheld count, but want nothing.
+// gather notes what active sequences want and counts them by kind, except followers and
+// those that wait for what may come next. Background ones that are withheld count, but
+// want nothing.
 func (p *planner) gather(active []*Sequence, withheld bool) (d demands) {
 	p.wants, p.seqs = p.wants[:0], p.seqs[:0]
 	for _, s := range active {
+		if s.delayed() {
+			continue
+		}
 		switch {
 		case s.want.Background:
 			d.background++

@@ -45,7 +45,7 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits) {
 	}
 	n, rows := 0, 0
 	for _, p := range spans {
-		n, rows = n+p.n, rows+p.s.want.Rows(p.n)
+		n, rows = n+p.n+p.forced, rows+p.s.want.Rows(p.n)+p.forced-p.unsampled
 	}
 	room := l.Tokens
 	if d.mustPay {
@@ -55,7 +55,7 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits) {
 		return
 	}
 	for i := range spans {
-		if p := &spans[i]; p.n == 1 && p.s.want.Left() == 1 && !p.followed {
+		if p := &spans[i]; p.n == 1 && p.s.want.Left() == 1 && !p.followed && p.forced == 0 {
 			p.asked = d.ask(p.s, min(room, d.most))
 		}
 	}
@@ -92,10 +92,12 @@ func (d *draftSelector) ask(s *Sequence, k int) bool {
 			s.by[i].rate = d.drafters[i].rate
 		}
 	}
+	at := s.stand()
 	s.text = append(s.text[:0], s.tokens...)
 	for i := range s.by {
 		g := &s.by[i]
 		g.Text, g.Prompt, g.Params, g.Most, g.Tokens = s.text, s.prompt, o.params, k, g.Tokens[:0]
+		g.Params.Constraint = at
 	}
 	return true
 }

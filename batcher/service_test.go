@@ -37,7 +37,8 @@ var everyOption = []sampling.Params{
 	{Temperature: 1, PresencePenalty: 1, FrequencyPenalty: 0.5},
 	{Temperature: 1, LogitBias: map[int32]float32{3: 4, 9: -100}},
 	{Temperature: 1, Logprobs: true, TopLogprobs: 3},
-	{Temperature: 1, Constraint: constraint(func(mask []uint64, completion []int32) { mask[0] = 0x5555 << (len(completion) % 32) })},
+	{Temperature: 1, Constraint: constraint(func(mask []uint64, completion []int32) { mask[0] = 0x5555 << (len(completion) % 32) }).begin()},
+	{Temperature: 1, TopK: 9, Constraint: newRails(func(at int) (int32, bool) { return int32(at % 40), at%3 == 0 })},
 	{Temperature: 0.7, TopK: 20, TopP: 0.95, MinP: 0.01, RepetitionPenalty: 1.1, PresencePenalty: 0.2, Seed: 99, Candidate: 5},
 }
 

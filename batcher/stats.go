@@ -22,7 +22,8 @@ type Stats struct {
 	// Since the engine was made.
 	Steps           int64
 	PromptTokens    int64             // computed for prompts and appended tokens, recomputed ones excluded
-	GeneratedTokens int64             // sampled
+	GeneratedTokens int64             // sampled, or forced
+	ForcedTokens    int64             // of them forced by constraints
 	PrefixQueries   int64             // prompt tokens looked up in the prefix cache
 	PrefixHits      int64             // of them found
 	Preemptions     int64             // sequences that lost their blocks while they had work
@@ -70,6 +71,7 @@ type StepStats struct {
 	Lanes     int             // of the tiles that Tokens begins: Tokens/Lanes is the fill ratio
 	Rows      int             // rows of logits
 	Sampled   int             // tokens delivered
+	Forced    int             // of them forced by constraints
 	Saved     int             // tokens of sequences that equal one in the batch, and share its results
 	Drafted   [DraftKinds]int // guessed tokens in the batch
 	Accepted  [DraftKinds]int // of them right

@@ -13,7 +13,8 @@ import (
 type step struct {
 	StepStats
 	began    time.Time
-	withheld bool // background sequences are left out, for want of credit
+	withheld bool          // background sequences are left out, for want of credit
+	waited   time.Duration // part of Duration in which nothing but constraints was worked on
 	spans    []span
 	shares   shares
 }
@@ -32,6 +33,10 @@ type span struct {
 	drafter int     // who made the best ones
 	offered int     // how many these are
 	draft   []int32 // those that are computed, behind the n tokens
+
+	forced    int  // draft is so many tokens that have to come, instead of guesses
+	unsampled int  // rows that these do without
+	late      bool // no row could be sampled in time
 }
 
 // shares are the tokens of a step by what they are for.
@@ -58,12 +63,20 @@ func (e *Engine) drain() {
 func (e *Engine) plan() {
 	st := &e.step
 	st.withheld = e.tenant.withholds(e.admission.interactive())
+	if e.forgetful {
+		for _, s := range e.admission.active {
+			if !s.delayed() {
+				e.prepareFirst(s)
+			}
+		}
+	}
 	e.duplicates.pair(e.admission.active, st.withheld)
 	d := e.planner.gather(e.admission.active, st.withheld)
 	l := e.planner.limits
 	l.Terms = e.terms(d)
 	st.spans = e.planner.plan(st.spans[:0], l)
 	e.duplicates.trim(st.spans, e.kv.BlockLen())
+	e.extendForced(st.spans, &l)
 	e.drafts.extend(st.spans, &l)
 	if st.Budget = l.Tokens; d.streams > 0 {
 		room, _ := l.Room(d.streams, l.Credit[schedule.Prefill], l.Tokens)
@@ -134,18 +147,19 @@ func (e *Engine) assemble() {
 		if s.timing.Started.IsZero() {
 			s.timing.Started = e.opt.Now()
 		}
-		p.out, p.row = s.want.Rows(p.n)+len(p.draft), st.Rows
+		p.out, p.row = s.want.Rows(p.n)+len(p.draft)-p.unsampled, st.Rows
 		e.batch.add(&p)
 		prompt := s.prompt
 		s.mu.Unlock()
-		if len(p.draft) > 0 {
-			st.Drafted[e.drafts.kind(&p)] += len(p.draft)
+		if n := len(p.draft) - p.forced; n > 0 {
+			st.Drafted[e.drafts.kind(&p)] += n
 		}
 		e.count(&p, prompt)
 		kept = append(kept, p)
 	}
 	st.Tokens = len(e.batch.Tokens)
 	st.spans = e.duplicates.follow(kept, st, e.opt.Now)
+	e.foresee(st.spans)
 	st.Lanes = schedule.WholeTiles(st.Tokens)
 	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.batch.outputs)
 }
@@ -170,6 +184,9 @@ func (e *Engine) count(p *span, prompt int) {
 // sample draws tokens from the logits.
 func (e *Engine) sample() {
 	if len(e.step.spans) > 0 {
+		began := e.opt.Now()
+		e.await(e.step.spans, e.step.Forward)
+		e.step.waited = e.opt.Now().Sub(began)
 		e.delivery.sample(&e.step, &e.batch)
 	}
 }
@@ -184,9 +201,10 @@ func (e *Engine) deliver() {
 	for i := range st.spans {
 		p := &st.spans[i]
 		if p.draw >= 0 {
-			n := e.delivery.commit(p, now)
+			n, forced := e.delivery.commit(p, now)
 			st.Sampled += n
-			if len(p.draft) > 0 {
+			st.Forced += forced
+			if len(p.draft) > p.forced {
 				st.Accepted[e.drafts.kind(p)] += min(max(0, n-1), len(p.draft))
 			}
 		}
@@ -195,6 +213,7 @@ func (e *Engine) deliver() {
 		}
 	}
 	e.stats.counts.GeneratedTokens += int64(st.Sampled)
+	e.stats.counts.ForcedTokens += int64(st.Forced)
 }
 
 // account learns from what the step took, and settles what it has earned and
@@ -203,7 +222,7 @@ func (e *Engine) account() {
 	st := &e.step
 	if len(st.spans) > 0 {
 		st.Duration, st.Drafting = e.opt.Now().Sub(st.began), e.drafts.spent
-		e.planner.cost.Observe(st.Tokens, st.computing())
+		e.planner.cost.Observe(st.Tokens, st.computing()-st.waited.Seconds())
 		e.drafts.settle(st)
 	}
 	e.tenant.account(st, &e.planner.cost, e.planner.scheduler.Need)

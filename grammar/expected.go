@@ -27,7 +27,7 @@ func (s *State) Expected() string {
 		}
 		lo = max(lo, hi)
 	}
-	s.g.mu.Unlock()
+	s.g.unlock()
 	if s.accepts {
 		ranges = append(ranges, "the end")
 	}

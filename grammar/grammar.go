@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
@@ -42,6 +43,7 @@ type Grammar struct {
 	arena   *regex.Arena
 	rules   Rules
 	class   *[256]uint8
+	single  []int16 // by class: its one byte, or -1
 	start   *State
 	refused *State // where no text may go on
 	bottom  *stack
@@ -55,6 +57,18 @@ type Grammar struct {
 	pairs   []config
 	path    []*State
 	err     error
+	worn    atomic.Bool
+	steps   uint   // worked out so far
+	pause   func() // called after every pauseAfter of them, or nil
+}
+
+// pauseAfter is how many transitions are worked out between pauses.
+const pauseAfter = 64
+
+// resting lets pause be called during long work, until the result is called. Locked.
+func (g *Grammar) resting(pause func()) (end func()) {
+	g.pause = pause
+	return func() { g.pause = nil }
 }
 
 // New makes a grammar of rules over an arena, which it freezes and owns from then
@@ -63,6 +77,7 @@ func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 	arena.Freeze()
 	g := &Grammar{arena: arena, rules: rules, class: arena.Class()}
 	g.forget()
+	g.single = singles(g.class, arena.Classes())
 	g.refused = &State{g: g}
 	g.nothing = g.intern(false, nil)
 	g.bottom = g.intern(true, nil)
@@ -73,10 +88,12 @@ func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 
 // Worn reports whether so much has been found out about the grammar that it should be
 // made anew rather than used for further texts.
-func (g *Grammar) Worn() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.fault() != nil || g.arena.Full()
+func (g *Grammar) Worn() bool { return g.worn.Load() }
+
+// unlock ends what has found out more about the grammar.
+func (g *Grammar) unlock() {
+	g.worn.Store(g.fault() != nil || g.arena.Full())
+	g.mu.Unlock()
 }
 
 // fault is why g is of no use any more.
@@ -92,7 +109,9 @@ func (g *Grammar) fault() error {
 func (g *Grammar) forget() {
 	for _, s := range g.states {
 		if !s.Ended() {
-			clear(s.next)
+			for i := range s.next {
+				s.next[i].Store(nil)
+			}
 		}
 	}
 	for _, s := range g.stacks {
@@ -264,10 +283,10 @@ func (g *Grammar) state(accepts bool, pairs []config) *State {
 	if len(g.states) > mostInterned || len(g.stacks) > mostInterned {
 		g.forget()
 	}
-	s := &State{g: g, accepts: accepts, configs: slices.Clone(pairs), next: make([]*State, g.arena.Classes())}
+	s := &State{g: g, accepts: accepts, configs: slices.Clone(pairs), next: make([]atomic.Pointer[State], g.arena.Classes())}
 	if len(pairs) == 0 {
 		for i := range s.next {
-			s.next[i] = g.refused
+			s.next[i].Store(g.refused)
 		}
 	}
 	for _, p := range pairs {
@@ -279,6 +298,9 @@ func (g *Grammar) state(accepts bool, pairs []config) *State {
 
 // step is the state behind a byte of a class.
 func (g *Grammar) step(s *State, class uint8) *State {
+	if g.steps++; g.steps%pauseAfter == 0 && g.pause != nil {
+		g.pause()
+	}
 	pairs, accepts := g.pairs[:0], false
 	add := func(e regex.Expr, rest *stack) {
 		for i := range pairs {
@@ -313,6 +335,6 @@ func (g *Grammar) step(s *State, class uint8) *State {
 	if g.fault() == nil {
 		next = g.state(accepts, pairs)
 	}
-	s.next[class] = next
+	s.next[class].Store(next)
 	return next
 }

@@ -74,7 +74,7 @@ func TestAMaskHoldsTheTokensThatMayFollowAndNoOthers(t *testing.T) {
 		s := g.Start()
 		for range 12 {
 			mask := make(Mask, v.Words())
-			if err := s.Allow(v, mask); err != nil {
+			if err := s.Allow(v, mask, nil); err != nil {
 				t.Fatal(err)
 			}
 			var may []int32
@@ -94,6 +94,38 @@ func TestAMaskHoldsTheTokensThatMayFollowAndNoOthers(t *testing.T) {
 			}
 			s, _, _ = s.Read(texts[may[r.IntN(len(may))]])
 		}
+	}
+}
+
+func TestLongWorkPausesNowAndThen(t *testing.T) {
+	a := regex.New()
+	e, err := a.Match(`[a-z]{1,200}x[a-z]{40}`, regex.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Single(a, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := make([][]byte, 40)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range texts {
+		for range 90 {
+			texts[i] = append(texts[i], byte('a'+r.IntN(26)))
+		}
+	}
+	v := NewVocabulary(len(texts), func(id int32) []byte { return texts[id] })
+	pauses := 0
+	if err := g.Start().Allow(v, make(Mask, v.Words()), func() { pauses++ }); err != nil {
+		t.Fatal(err)
+	}
+	if pauses == 0 {
+		t.Error("thousands of states were worked out without a pause")
+	}
+	before := pauses
+	_, _, _ = g.Start().Read(texts[0])
+	if pauses != before {
+		t.Error("what is asked for later pauses too")
 	}
 }
 

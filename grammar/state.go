@@ -1,14 +1,17 @@
 package grammar
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // State is what has been read of a text. It does not change.
 type State struct {
 	g       *Grammar
 	accepts bool
 	configs []config
-	next    []*State // by class of bytes; nil: not known
-	room    int      // characters of regex.Plain that may follow, whichever they are
+	next    []atomic.Pointer[State] // by class of bytes; nil: not known
+	room    int                     // characters of regex.Plain that may follow, whichever they are
 }
 
 // Accepts reports whether the text may end here.
@@ -20,7 +23,7 @@ func (s *State) Ended() bool { return len(s.configs) == 0 }
 // after is the state behind a byte. Locked.
 func (s *State) after(b byte) *State {
 	class := s.g.class[b]
-	if n := s.next[class]; n != nil {
+	if n := s.next[class].Load(); n != nil {
 		return n
 	}
 	return s.g.step(s, class)
@@ -30,7 +33,7 @@ func (s *State) after(b byte) *State {
 // error is ErrComplex.
 func (s *State) Read(text []byte) (next *State, n int, err error) {
 	s.g.mu.Lock()
-	defer s.g.mu.Unlock()
+	defer s.g.unlock()
 	next = s
 	for n < len(text) {
 		t := next.after(text[n])
@@ -43,39 +46,22 @@ func (s *State) Read(text []byte) (next *State, n int, err error) {
 	return next, n, s.g.fault()
 }
 
-// mostForced bounds the text that is found to be forced at once.
-const mostForced = 256
-
-// Forced is the text that must follow: the only bytes that may stand there, one
-// after another, up to where there is a choice or the text may end.
-func (s *State) Forced() []byte {
-	s.g.mu.Lock()
-	defer s.g.mu.Unlock()
-	var text []byte
-	for len(text) < mostForced && !s.accepts && !s.Ended() {
-		b, ok := s.only()
-		if !ok {
-			break
+// Peek is Read as far as it has been found out before: it waits for nobody. known is
+// false where it has not.
+func (s *State) Peek(text []byte) (next *State, n int, known bool) {
+	next = s
+	for n < len(text) {
+		t := next.next[s.g.class[text[n]]].Load()
+		switch t {
+		case nil:
+			return next, n, false
+		case s.g.refused:
+			return next, n, true
 		}
-		text = append(text, b)
-		s = s.after(b)
+		next = t
+		n++
 	}
-	return text
-}
-
-// only is the one byte that may follow, if there is just one. Locked.
-func (s *State) only() (byte, bool) {
-	var found byte
-	n := 0
-	for b := range 256 {
-		if s.after(byte(b)) != s.g.refused {
-			if found = byte(b); n > 0 {
-				return 0, false
-			}
-			n++
-		}
-	}
-	return found, n == 1
+	return next, n, true
 }
 
 // Mask is a set of tokens, a bit each.
@@ -94,12 +80,14 @@ func (m Mask) Count() int {
 }
 
 // Allow adds to mask, which holds v's tokens, those whose texts may follow s: whole
-// tokens, and ones that lead on. Tokens that end texts are not among them. An error
-// is ErrComplex.
-func (s *State) Allow(v *Vocabulary, mask Mask) error {
+// tokens, and ones that lead on. Tokens that end texts are not among them. pause, if it
+// is not nil, is called now and then, so that long work may rest. An error is
+// ErrComplex.
+func (s *State) Allow(v *Vocabulary, mask Mask, pause func()) error {
 	g := s.g
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.unlock()
+	defer g.resting(pause)()
 	if s.Ended() {
 		return g.fault()
 	}
@@ -131,7 +119,7 @@ func (g *Grammar) walk(s *State, part *slice, mask Mask) {
 		n := &nodes[i]
 		s := path[n.depth]
 		class := g.class[n.b]
-		next := s.next[class]
+		next := s.next[class].Load()
 		if next == nil {
 			next = g.step(s, class)
 		}

@@ -72,6 +72,19 @@ func NewVocabulary(size int, text func(id int32) []byte) *Vocabulary {
 // Words is the length of a Mask of v.
 func (v *Vocabulary) Words() int { return (v.size + 63) / 64 }
 
+// Has reports whether a token may ever be allowed.
+func (v *Vocabulary) Has(id int32) bool {
+	if id < 0 || int(id) >= v.size {
+		return false
+	}
+	for i := range v.slices {
+		if v.slices[i].all.Has(id) {
+			return true
+		}
+	}
+	return false
+}
+
 // Size is the number of tokens.
 func (v *Vocabulary) Size() int { return v.size }
 

@@ -78,7 +78,7 @@ func (m *Model) format(kind FormatKind, text string, compile func() (*grammar.Gr
 	if err != nil {
 		return nil, err
 	}
-	format := structure.New(g, f.vocabulary(), func(id int32) []byte { return structure.Text(m.Tokenizer, id) })
+	format := structure.New(g, f.vocabulary(), structure.TokensOf(m.Tokenizer))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.known) >= mostFormats {

@@ -12,7 +12,7 @@ import (
 type text struct {
 	partial   []byte // begins a rune that has not ended, at most utf8.UTFMax-1 bytes
 	held      []byte // valid UTF-8 that begins some stop string
-	stops     []matcher
+	stops     []stopString
 	delivered int // bytes handed out
 	stopped   bool
 	stop      string // that ended it
@@ -24,9 +24,7 @@ func newText(cut, kept []string) *text {
 	t := &text{}
 	for i, s := range slices.Concat(cut, kept) {
 		if s != "" {
-			m := newMatcher(s)
-			m.keep = i >= len(cut)
-			t.stops = append(t.stops, m)
+			t.stops = append(t.stops, stopString{matcher: newMatcher([]byte(s)), keep: i >= len(cut)})
 		}
 	}
 	return t
@@ -86,14 +84,14 @@ func (t *text) rune(out []byte, r rune, mayStop bool) []byte {
 	for i := range t.stops {
 		m := &t.stops[i]
 		for _, b := range t.held[len(t.held)-size:] {
-			m.next(b)
+			m.state = m.next(m.state, b)
 		}
-		if m.state == len(m.stop) {
+		if m.state == len(m.pattern) {
 			switch {
 			case !mayStop:
-				m.state = int(m.fail[m.state-1]) // goes on as if it had not been
+				m.state = m.shorter[m.state] // goes on as if it had not been
 			case m.state > matched:
-				matched, kept, t.stop = m.state, m.keep, m.stop
+				matched, kept, t.stop = m.state, m.keep, string(m.pattern)
 			}
 		}
 		longest = max(longest, m.state)
@@ -117,36 +115,43 @@ func (t *text) rune(out []byte, r rune, mayStop bool) []byte {
 	return out
 }
 
-// matcher finds one stop string in a stream of bytes (Knuth, Morris, Pratt
-// 1977): its state is the length of the longest prefix of stop that the
-// stream ends with, so each byte is looked at once.
-type matcher struct {
-	stop  string
-	keep  bool    // it stays in the text
-	fail  []int32 // fail[i]: longest proper prefix of stop[:i+1] that is its suffix; shared by clones
-	state int
+// stopString is how far a text has come with one stop string.
+type stopString struct {
+	matcher[byte]      // shared by clones
+	keep          bool // it stays in the text
+	state         int  // the match
 }
 
-func newMatcher(stop string) matcher {
-	m := matcher{stop: stop, fail: make([]int32, len(stop))}
-	for i, k := 1, int32(0); i < len(stop); i++ {
-		for k > 0 && stop[k] != stop[i] {
-			k = m.fail[k-1]
-		}
-		if stop[k] == stop[i] {
-			k++
-		}
-		m.fail[i] = k
+// matcher finds a pattern in what comes piece by piece (Knuth, Morris, Pratt 1977). How
+// far it has come is a number: how many of the last pieces are the pattern's first.
+type matcher[T comparable] struct {
+	pattern []T
+	shorter []int // by length of a match: that of the next shorter one with the same end
+}
+
+func newMatcher[T comparable](pattern []T) matcher[T] {
+	m := matcher[T]{pattern, make([]int, len(pattern)+1)}
+	for n := 2; n <= len(pattern); n++ {
+		m.shorter[n] = m.next(m.shorter[n-1], pattern[n-1])
 	}
 	return m
 }
 
-// next must not be called after a match: the text has stopped there.
-func (m *matcher) next(b byte) {
-	for m.state > 0 && m.stop[m.state] != b {
-		m.state = int(m.fail[m.state-1])
+// next is the match behind one more piece.
+func (m *matcher[T]) next(n int, piece T) int {
+	for n > 0 && (n == len(m.pattern) || m.pattern[n] != piece) {
+		n = m.shorter[n]
 	}
-	if m.stop[m.state] == b {
-		m.state++
+	if n < len(m.pattern) && m.pattern[n] == piece {
+		n++
 	}
+	return n
+}
+
+// within is the longest match of at most so many pieces that ends where one of n does.
+func (m *matcher[T]) within(n, most int) int {
+	for n > max(most, 0) {
+		n = m.shorter[n]
+	}
+	return n
 }

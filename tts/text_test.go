@@ -122,7 +122,7 @@ func FuzzText(f *testing.F) {
 func TestClonesShareTheTablesOfStopStrings(t *testing.T) {
 	root := newText([]string{strings.Repeat("ab", 500)}, nil)
 	clone := root.clone()
-	if &clone.stops[0].fail[0] != &root.stops[0].fail[0] {
+	if &clone.stops[0].shorter[0] != &root.stops[0].shorter[0] {
 		t.Error("a clone has a table of its own: a hundred choices would have a hundred")
 	}
 	root.push([]byte("ababab"), true)

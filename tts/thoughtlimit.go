@@ -1,49 +1,59 @@
 package tts
 
-import (
-	"slices"
+import "github.com/lutra-lm/lutra/models/tokenizer"
 
-	"github.com/lutra-lm/lutra/models/tokenizer"
-)
-
-// thoughtLimit ends thoughts that are too long, as their model would end them.
+// thoughtLimit ends thoughts that are too long, as their model would end them. nil is no
+// limit.
 type thoughtLimit struct {
-	most  int     // tokens of a thought; 0: no limit
-	begin []int32 // how answers begin that begin with a thought; empty: all do
-	end   []int32 // what ends a thought
+	most  int            // tokens of a thought
+	begin []int32        // how answers begin that begin with a thought; empty: all do
+	end   matcher[int32] // what ends a thought
+}
+
+// thoughtState is how far a completion has come with its thought.
+type thoughtState struct {
+	over    bool // there is none, or it has ended
+	begun   int  // tokens of its beginning
+	tokens  int  // within it
+	matched int  // of its end
 }
 
 // thoughtLimit is a limit for answers to a prompt; within says that it ends in a
 // thought.
-func (m *Model) thoughtLimit(most int, within bool) thoughtLimit {
+func (m *Model) thoughtLimit(most int, within bool) *thoughtLimit {
 	if most == 0 || !m.Thinks() {
-		return thoughtLimit{}
+		return nil
 	}
 	marks := tokenizer.Options{ParseSpecial: true}
-	l := thoughtLimit{most: most, end: m.Tokenizer.Encode(nil, thinkEnd, marks)}
+	l := &thoughtLimit{most: most, end: newMatcher(m.Tokenizer.Encode(nil, thinkEnd, marks))}
 	if !within {
 		l.begin = m.Tokenizer.Encode(nil, thinkBegin, marks)
 	}
 	return l
 }
 
-// next is the only token that may come next, where a thought has to end.
-func (l *thoughtLimit) next(completion []int32) (id int32, ends bool) {
-	if l.most == 0 || len(completion) < l.most+len(l.begin) || !slices.Equal(completion[:len(l.begin)], l.begin) {
+// start is the state of an empty completion.
+func (l *thoughtLimit) start() thoughtState { return thoughtState{over: l == nil} }
+
+// next is the state behind one more token.
+func (l *thoughtLimit) next(t thoughtState, id int32) thoughtState {
+	switch {
+	case t.over:
+	case t.begun < len(l.begin):
+		t.over = l.begin[t.begun] != id
+		t.begun++
+	default:
+		t.tokens++
+		t.matched = l.end.next(t.matched, id)
+		t.over = t.matched == len(l.end.pattern)
+	}
+	return t
+}
+
+// ending is the only token that may come next, where a thought has to end.
+func (l *thoughtLimit) ending(t thoughtState) (id int32, ends bool) {
+	if t.over || t.begun < len(l.begin) || t.tokens < l.most {
 		return 0, false
 	}
-	thought := completion[len(l.begin):]
-	for i := len(l.end); i <= len(thought); i++ {
-		if slices.Equal(thought[i-len(l.end):i], l.end) {
-			return 0, false
-		}
-	}
-	said := 0 // of the end
-	for n := min(len(l.end)-1, len(thought)-l.most); n > 0; n-- {
-		if slices.Equal(thought[len(thought)-n:], l.end[:n]) {
-			said = n
-			break
-		}
-	}
-	return l.end[said], true
+	return l.end.pattern[l.end.within(t.matched, t.tokens-l.most)], true
 }

@@ -24,7 +24,7 @@ type Params struct {
 	PresencePenalty   float32           // subtracted once from logits of tokens seen in the completion
 	FrequencyPenalty  float32           // subtracted for each occurrence in the completion
 	LogitBias         map[int32]float32 // added to logits; -Inf forbids
-	Constraint        Constraint        // nil: every token is allowed
+	Constraint        Constraint        // of the completion: where it begins, or of a Draw where its token stands; nil: every token is allowed
 	Seed              uint64
 	Candidate         int      // index among the candidates of one request; mixed into the randomness
 	Stop              TokenSet // that end generation; the ending token is delivered, with Finish set
@@ -34,25 +34,8 @@ type Params struct {
 	Gather            int      // wake the reader for so many tokens at once, or the last ones: waking takes time from the steps; 0: for each
 }
 
-// Constraint narrows what may be sampled, for example to a grammar. It is
-// called while a step runs, so it must be quick, and must not call the engine.
-type Constraint interface {
-	// Allow sets bit id%64 of mask[id/64] for every token that may follow
-	// completion: all tokens after the prompt, appended ones included. mask
-	// comes zeroed; both slices are valid during the call only. A sequence
-	// that was paused or forked asks again from an earlier point, so the
-	// answer may depend on completion alone. When the completion is whole,
-	// allow the tokens of Params.Stop.
-	Allow(mask []uint64, completion []int32)
-}
-
-// Preparer is a Constraint that can begin to find out beside the model's next step
-// what may follow.
-type Preparer interface {
-	// Prepare is told what Allow will be asked for next. It must return at once; the
-	// slice is valid during the call only.
-	Prepare(completion []int32)
-}
+// Reports reports whether tokens come with log-probabilities.
+func (p *Params) Reports() bool { return p.Logprobs || p.TopLogprobs > 0 }
 
 // ErrSample says that no token can be sampled: the logits are not numbers, or a Constraint allows none.
 var ErrSample = errors.New("batcher: nothing to sample")

@@ -3,6 +3,7 @@ package sampling
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/vector"
@@ -52,7 +53,7 @@ type known struct {
 }
 
 // LooksBack reports whether sampling depends on the tokens so far.
-func (p *Params) LooksBack() bool { return p.Constraint != nil || p.penalises() }
+func (p *Params) LooksBack() bool { return p.penalises() }
 
 // forbids reports whether some tokens may not be sampled at all.
 func (p *Params) forbids() bool {
@@ -90,7 +91,7 @@ func (s *Sampler) Run(d *Draw) {
 // again is Run for a further draw from the row of the one before.
 func (s *Sampler) again(d *Draw) {
 	p := &d.Params
-	report := p.Logprobs || p.TopLogprobs > 0
+	report := p.Reports()
 	row := d.Row
 	if d.ID == Sampled {
 		if p.Constraint != nil || len(p.LogitBias) > 0 || p.penalises() {
@@ -160,21 +161,36 @@ func (s *Sampler) constrain(row []float32, d *Draw) (err error) {
 	words := (len(row) + 63) / 64
 	s.mask = slices.Grow(s.mask[:0], words)[:words]
 	clear(s.mask)
-	d.Params.Constraint.Allow(s.mask, d.Tokens[d.Prompt:])
-	for w, bits := range s.mask {
-		if bits == math.MaxUint64 {
-			continue
-		}
-		for id := w * 64; id < min(w*64+64, len(row)); id++ {
-			if bits>>(id%64)&1 == 0 {
-				row[id] = negInf
-			}
-		}
-	}
+	d.Params.Constraint.Allow(s.mask)
+	forbid(row, s.mask)
 	return nil
 }
 
+// forbid sets logits to -Inf whose bit is zero in mask.
+func forbid(row []float32, mask []uint64) {
+	for w, allowed := range mask {
+		part := row[w*64 : min(w*64+64, len(row))]
+		if allowed == 0 {
+			copy(part, never[:])
+			continue
+		}
+		for rest := ^allowed; rest != 0; rest &= rest - 1 {
+			if id := bits.TrailingZeros64(rest); id < len(part) {
+				part[id] = negInf
+			}
+		}
+	}
+}
+
 var negInf = float32(math.Inf(-1))
+
+// never is logits of tokens that are not allowed, as many as a word of a mask has bits.
+var never = func() (row [64]float32) {
+	for i := range row {
+		row[i] = negInf
+	}
+	return row
+}()
 
 // repetition makes every token seen less likely, once (CTRL, Keskar et al. 2019, §4.1).
 func (s *Sampler) repetition(row []float32, tokens []int32, penalty float32) {

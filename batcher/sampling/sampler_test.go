@@ -255,7 +255,7 @@ func TestTheRepetitionPenaltyLooksAtItsWindowOnly(t *testing.T) {
 func TestTokensThatAreAllForbiddenAreTheRequestsFault(t *testing.T) {
 	row := []float32{1, 2}
 	for _, p := range []Params{
-		{Constraint: constraint(func([]uint64, []int32) {})},
+		{Constraint: constraint(func([]uint64, []int32) {}).begin()},
 		{LogitBias: map[int32]float32{0: negInf, 1: negInf}},
 	} {
 		if _, err := sample(row, p, 0); !errors.Is(err, ErrForbidden) || !errors.Is(err, ErrSample) {
@@ -267,16 +267,29 @@ func TestTokensThatAreAllForbiddenAreTheRequestsFault(t *testing.T) {
 	}
 }
 
-// constraint is a Constraint from a function.
+// constraint is a Constraint from a function of the completion.
 type constraint func(mask []uint64, completion []int32)
 
-func (c constraint) Allow(mask []uint64, completion []int32) { c(mask, completion) }
+// after is where a completion stands in a constraint.
+type after struct {
+	constraint
+	completion []int32
+}
+
+// begin is where completions begin in c.
+func (c constraint) begin() Constraint { return &after{constraint: c} }
+
+func (a *after) Next(id int32) Constraint {
+	return &after{a.constraint, append(slices.Clip(a.completion), id)}
+}
+
+func (a *after) Allow(mask []uint64) { a.constraint(mask, a.completion) }
 
 func TestAConstraintDecidesWhatCanBeDrawn(t *testing.T) {
 	row := gaussian(200, 9)
 	only := constraint(func(mask []uint64, _ []int32) { mask[70/64] |= 1 << (70 % 64); mask[3] |= 1 })
 	for i := range 30 {
-		if tok, err := sample(row, Params{Temperature: 2, Constraint: only}, i); err != nil || tok.ID != 70 && tok.ID != 192 {
+		if tok, err := sample(row, Params{Temperature: 2, Constraint: only.begin()}, i); err != nil || tok.ID != 70 && tok.ID != 192 {
 			t.Errorf("drew %d, %v", tok.ID, err)
 		}
 	}
@@ -284,7 +297,7 @@ func TestAConstraintDecidesWhatCanBeDrawn(t *testing.T) {
 		"allows nothing": func([]uint64, []int32) {},
 		"panics":         func([]uint64, []int32) { panic("grammar") },
 	} {
-		if _, err := sample(row, Params{Constraint: c}, 0); !errors.Is(err, ErrSample) {
+		if _, err := sample(row, Params{Constraint: c.begin()}, 0); !errors.Is(err, ErrSample) {
 			t.Errorf("a constraint that %s gives %v, want ErrSample", name, err)
 		}
 	}
@@ -338,5 +351,24 @@ func TestBadParametersAreRefused(t *testing.T) {
 	}
 	if err := (&Params{Temperature: 2, TopP: 1, LogitBias: map[int32]float32{4: -100}}).Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAMaskLeavesTheLogitsOfItsTokensAndNoOthers(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{1, 63, 64, 65, 200} {
+		row, want := gaussian(n, 3), gaussian(n, 3)
+		mask := make([]uint64, (n+63)/64)
+		for w := range mask {
+			mask[w] = []uint64{0, ^uint64(0), r.Uint64(), 1 << r.IntN(64)}[r.IntN(4)]
+		}
+		for id := range want {
+			if mask[id/64]>>(id%64)&1 == 0 {
+				want[id] = negInf
+			}
+		}
+		if forbid(row, mask); !slices.Equal(row, want) {
+			t.Errorf("mask %x: %v, want %v", mask, row, want)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func TestHostileSchemasAreRefusedOrUsableInBoundedTime(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := g.Start().Allow(single, make(grammar.Mask, single.Words())); err != nil {
+		if err := g.Start().Allow(single, make(grammar.Mask, single.Words()), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -86,7 +86,7 @@ func FuzzSchemasNeverPanic(f *testing.F) {
 		}
 		s, _, err := g.Start().Read([]byte(instance[:min(len(instance), 100)]))
 		if err == nil {
-			_ = s.Allow(single, make(grammar.Mask, single.Words()))
+			_ = s.Allow(single, make(grammar.Mask, single.Words()), nil)
 		}
 	})
 }

@@ -140,7 +140,7 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 		case v.kind == booleans:
 			literals = append(literals, "false")
 		case v.kind == numbers:
-			literals = append(literals, v.text)
+			literals = append(literals, numerals(v)...)
 		default:
 			ok, err := c.meets(s, v)
 			if err != nil {
@@ -154,6 +154,15 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 	return c.arena.Or(append(es, c.arena.Literals(literals))...), nil
 }
 
+// numerals are the texts of a number: as the schema writes it, and without a fraction
+// or an exponent if it is an integer that is written with one.
+func numerals(v *value) []string {
+	if plain := v.number.RatString(); v.number.IsInt() && plain != v.text {
+		return []string{v.text, plain}
+	}
+	return []string{v.text}
+}
+
 // literal matches the texts of one value.
 func (c *compiler) literal(v *value) regex.Expr {
 	a := c.arena
@@ -163,7 +172,7 @@ func (c *compiler) literal(v *value) regex.Expr {
 	case booleans:
 		return a.Literal(fmt.Sprint(v.truth))
 	case numbers:
-		return a.Literal(v.text)
+		return a.Literals(numerals(v))
 	case strs:
 		return a.Literal(`"` + regex.Spell(v.text) + `"`)
 	case arrays:

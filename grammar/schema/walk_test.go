@@ -22,7 +22,7 @@ func walk(t *testing.T, g *grammar.Grammar, v *grammar.Vocabulary, r *rand.Rand)
 	var text []byte
 	for most := r.IntN(150); !s.Accepts() || r.IntN(8) > 0; {
 		mask := make(grammar.Mask, v.Words())
-		if err := s.Allow(v, mask); err != nil {
+		if err := s.Allow(v, mask, nil); err != nil {
 			t.Fatal(err)
 		}
 		var may []byte

@@ -33,8 +33,8 @@ type EngineReport []EngineResult
 
 // engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens), sp<N>
 // (with speculation), cp<N> (with speculation, a text that repeats itself), dr<N>
-// (with speculation, a text that a draft model knows) or par<N> (decode 64 tokens in
-// each of N sequences at once). All but pp<N> may end in @d<D>: after D tokens, whose
+// (with speculation, a text that a draft model knows), par<N> (decode 64 tokens in
+// each of N sequences at once) or st<N> (likewise, held to a schema). All but pp<N> may end in @d<D>: after D tokens, whose
 // time does not count.
 type engineTest struct {
 	name   string
@@ -49,9 +49,11 @@ type engineTest struct {
 	repeat bool
 	// dictate makes model and draft model write the same text, which never repeats itself.
 	dictate bool
+	// structured holds what is decoded to a schema.
+	structured bool
 }
 
-// parallelDecode is how many tokens a sequence of par<N> decodes, unless options
+// parallelDecode is how many tokens a sequence of par<N> and st<N> decodes, unless options
 // say otherwise.
 const parallelDecode = 64
 
@@ -76,7 +78,7 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 	short, at, deep := strings.Cut(strings.ReplaceAll(name, " ", ""), "@d")
 	kind := strings.TrimRight(short, "0123456789")
 	n, err := strconv.Atoi(short[len(kind):])
-	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, or any but pp<N> with @d<D>", name)
+	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, st<N>, or any but pp<N> with @d<D>", name)
 	if err != nil || n < 1 || n > 1<<16 {
 		return engineTest{}, unknown
 	}
@@ -97,8 +99,8 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 		t.guess, t.repeat = true, true
 	case "dr":
 		t.guess, t.dictate = true, true
-	case "par":
-		t.decode, t.width = parallel, n
+	case "par", "st":
+		t.decode, t.width, t.structured = parallel, n, kind == "st"
 	default:
 		return engineTest{}, unknown
 	}
@@ -110,8 +112,10 @@ type EngineOptions struct {
 	Source
 	PeerOptions
 	Threads     int
-	Reps        int // runs a test, after one that is not counted; with peers, rounds
-	ParTokens   int // tokens a sequence of par<N>
+	Reps        int    // runs a test, after one that is not counted; with peers, rounds
+	ParTokens   int    // tokens a sequence of par<N> and st<N>
+	Schema      string // a file: what st<N> is held to
+	Vocabulary  string // a model whose tokens st<N> is held with; empty: the model's own
 	Draft       string
 	Speculation string
 	Tests       []string
@@ -138,6 +142,9 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 		}
 		if t.dictate && o.Draft == "" {
 			return nil, usage.Errorf("--tests: %s requires a --draft-model", name)
+		}
+		if t.structured && o.Schema == "" {
+			return nil, usage.Errorf("--tests: %s requires a --schema", name)
 		}
 		tests = append(tests, t)
 	}
@@ -171,7 +178,11 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 		}
 		defer draft.Close()
 	}
-	setup := engineRuns{bundle: bundle, draft: draft, pool: pool, speculation: batcher.Speculation(o.Speculation)}
+	held, err := o.heldTo(ctx, bundle)
+	if err != nil {
+		return nil, err
+	}
+	setup := engineRuns{bundle: bundle, draft: draft, held: held, pool: pool, speculation: batcher.Speculation(o.Speculation)}
 
 	if o.CPUProfile != "" {
 		f, err := os.Create(o.CPUProfile)

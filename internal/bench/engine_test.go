@@ -9,6 +9,7 @@ func TestTestsOfTheEngineAreReadAsLlamaBenchWritesThem(t *testing.T) {
 		"tg64@d4096":    {name: "tg64 @ d4096", prompt: 4096, decode: 64, width: 1, deep: true},
 		"tg64 @ d4096":  {name: "tg64 @ d4096", prompt: 4096, decode: 64, width: 1, deep: true},
 		"par8@d100":     {name: "par8 @ d100", prompt: 100, decode: 16, width: 8, deep: true},
+		"st8":           {name: "st8", prompt: 1, decode: 16, width: 8, structured: true},
 		"cp32":          {name: "cp32", prompt: 1, decode: 32, width: 1, guess: true, repeat: true},
 		"dr32 @ d20000": {name: "dr32 @ d20000", prompt: 20000, decode: 32, width: 1, deep: true, guess: true, dictate: true},
 	} {

@@ -87,6 +87,7 @@ func committedKV(cfg models.Config, opt kv.Options) (*kv.Cache, error) {
 type engineRuns struct {
 	bundle      *models.Bundle
 	draft       *models.Bundle      // nil: none
+	held        sampling.Constraint // of tests that are held to a schema
 	speculation batcher.Speculation // of tests that speculate; empty: auto
 	pool        *pool.Pool
 	test        engineTest
@@ -147,7 +148,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range r.runs() {
-		took, err := runEngineTest(ctx, engine, t, cfg.Vocab, random)
+		took, err := runEngineTest(ctx, engine, t, r.held, cfg.Vocab, random)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +167,7 @@ type engineTimes struct {
 }
 
 // runEngineTest times one run.
-func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab int, random *rand.Rand) (took engineTimes, err error) {
+func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, held sampling.Constraint, vocab int, random *rand.Rand) (took engineTimes, err error) {
 	prompts := make([][]int32, t.width)
 	for i := range prompts {
 		prompts[i] = make([]int32, t.prompt)
@@ -197,7 +198,7 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 		return err
 	}
 	answer := func(i int) (err error) {
-		decode[i], err = t.generate(ctx, sequences[i], prompts[i][0], vocab)
+		decode[i], err = t.generate(ctx, sequences[i], prompts[i][0], held, vocab)
 		return err
 	}
 	start := time.Now()
@@ -226,13 +227,16 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 
 // generate decodes the test's tokens in a sequence that begins with token first. It
 // returns the time from the first decoded token to the last.
-func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int32, vocab int) (time.Duration, error) {
+func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int32, held sampling.Constraint, vocab int) (time.Duration, error) {
 	p := sampling.Params{MaxTokens: t.decode, IgnoreEOS: true}
 	if t.repeat {
 		p.LogitBias = map[int32]float32{first: 1e6}
 	}
+	if t.structured {
+		p.Constraint = held
+	}
 	if t.dictate {
-		p.Constraint = dictation(vocab)
+		p.Constraint = dictation{vocab: vocab}
 	}
 	n := 0
 	for _, err := range s.Generate(ctx, p) {
@@ -250,9 +254,11 @@ func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int
 
 // dictation is a Constraint that allows one token at each position, random among a
 // vocabulary of this size.
-type dictation int
+type dictation struct{ vocab, at int }
 
-func (d dictation) Allow(mask []uint64, completion []int32) {
-	id := rand.New(rand.NewPCG(3, uint64(len(completion)))).IntN(int(d))
+func (d dictation) Next(int32) sampling.Constraint { return dictation{d.vocab, d.at + 1} }
+
+func (d dictation) Allow(mask []uint64) {
+	id := rand.New(rand.NewPCG(3, uint64(d.at))).IntN(d.vocab)
 	mask[id/64] |= 1 << (id % 64)
 }

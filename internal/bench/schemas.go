@@ -41,9 +41,11 @@ type schemaFile struct {
 // SchemaReport is what `schema bench` prints. Times are in microseconds.
 type SchemaReport struct {
 	Schemas         int            `json:"schemas"`
-	Passing         int            `json:"passing"` // compiled, and right about every instance
-	Refused         int            `json:"refused"` // at compilation
+	Passing         int            `json:"passing"`            // compiled, and right about every instance, order aside
+	AsWritten       int            `json:"passing_as_written"` // of them right about the order of properties as well
+	Refused         int            `json:"refused"`            // at compilation
 	ValidRefused    int            `json:"valid_refused"`
+	OutOfOrder      int            `json:"out_of_order"` // valid instances whose properties alone stand in another order than the schema's
 	InvalidAccepted int            `json:"invalid_accepted"`
 	Failed          int            `json:"failed"` // instances whose grammar became too complex
 	Masks           int            `json:"masks"`
@@ -140,10 +142,15 @@ func (r *schemaRun) file(name string) error {
 		return nil
 	}
 	r.compiles = append(r.compiles, time.Since(began))
-	right := true
+	right, ordered := true, true
 	for i, t := range f.Tests {
 		ok, err := r.accepts(g, spaced(t.Data))
 		if err == nil && ok == t.Valid {
+			continue
+		}
+		if err == nil && t.Valid && r.inAnyOrder(f.Schema, t.Data) {
+			r.report.OutOfOrder++
+			ordered = false
 			continue
 		}
 		right = false
@@ -160,8 +167,25 @@ func (r *schemaRun) file(name string) error {
 	}
 	if right {
 		r.report.Passing++
+		if ordered {
+			r.report.AsWritten++
+		}
 	}
 	return nil
+}
+
+// inAnyOrder reports whether an instance is accepted where properties may stand in any
+// order, though not in that of the schema. It is not timed.
+func (r *schemaRun) inAnyOrder(text, instance json.RawMessage) bool {
+	if r.AnyOrder {
+		return false
+	}
+	g, err := schema.Compile(text, schema.Options{AnyOrder: true})
+	if err != nil {
+		return false
+	}
+	s, n, err := g.Start().Read(spaced(instance))
+	return err == nil && n == len(spaced(instance)) && s.Accepts()
 }
 
 // accepts feeds an instance through the masks.
@@ -170,7 +194,7 @@ func (r *schemaRun) accepts(g *grammar.Grammar, text []byte) (bool, error) {
 	for _, id := range r.Tokenizer.Encode(nil, string(text), tokenizer.Options{}) {
 		began := time.Now()
 		clear(r.mask)
-		err := s.Allow(r.vocabulary, r.mask)
+		err := s.Allow(r.vocabulary, r.mask, nil)
 		ok := r.mask.Has(id)
 		piece := r.Tokenizer.Piece(id)
 		if err == nil && ok {
@@ -243,6 +267,9 @@ func spaced(raw []byte) []byte {
 // Print writes the report for people.
 func (r *SchemaReport) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d schemas: %d passing, %d refused at compilation\n%d valid instances refused, %d invalid accepted, %d too complex\n", r.Schemas, r.Passing, r.Refused, r.ValidRefused, r.InvalidAccepted, r.Failed)
+	if r.OutOfOrder > 0 && err == nil {
+		_, err = fmt.Fprintf(w, "%d more are valid but for the order of their properties: %d schemas pass as the instances are written\n", r.OutOfOrder, r.AsWritten)
+	}
 	for _, line := range []struct {
 		name string
 		q    Quantiles

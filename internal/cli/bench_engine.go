@@ -19,6 +19,7 @@ func newBenchEngine() *cobra.Command {
   cp64        decode with speculation a text that repeats itself
   dr64        decode with speculation a text that --draft-model always guesses right
   par8        decode 64 tokens in each of 8 sequences at once
+  st8         likewise, held to the JSON Schema in --schema
   tg64@d4096  decode after 4096 tokens that are not counted; also par8@d512
 
 --shape builds a model of random ternary weights; speed does not depend on their
@@ -33,7 +34,8 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
 		Example: `  lutra bench engine --model model.gguf
   lutra bench engine --shape falcon3-1b --threads 2 --tests pp512,tg64,par32 --json
   lutra bench engine --model m.gguf --tests pp512,tg64 --compare 'llama.cpp=llama-bench -m m.gguf -p 512 -n 64 -r 1 -o jsonl'
-  lutra bench engine --model m.gguf --tests tg64,par32 --profile`,
+  lutra bench engine --model m.gguf --tests tg64,par32 --profile
+  lutra bench engine --model m.gguf --tests par32,st32 --schema schema.json`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Get = fromHub(cmd)
@@ -46,7 +48,9 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
 	f.IntVar(&o.Threads, "threads", 0, "compute threads (default: one a physical core)")
 	f.IntVarP(&o.Reps, "reps", "r", o.Reps, "repetitions a test, after one that is not counted; with --compare, rounds")
 	f.StringSliceVar(&o.Tests, "tests", o.Tests, "tests to run")
-	f.IntVar(&o.ParTokens, "par-tokens", o.ParTokens, "tokens a sequence of par<N>")
+	f.IntVar(&o.ParTokens, "par-tokens", o.ParTokens, "tokens a sequence of par<N> and st<N>")
+	f.StringVar(&o.Schema, "schema", "", "JSON Schema in a `FILE` that st<N> is held to; an answer that ends is followed by another")
+	f.StringVar(&o.Vocabulary, "vocabulary", "", "GGUF `FILE` or a model's name whose tokens st<N> is held with (default: the model's own)")
 	f.StringVar(&o.Draft, "draft-model", "", "GGUF `FILE` or an embedded model's name: drafts in the tests with speculation")
 	f.StringVar(&o.Speculation, "speculation", o.Speculation, "speculation in sp<N>, cp<N> and dr<N>: auto or a number")
 	f.BoolVar(&asJSON, "json", false, "print JSON")

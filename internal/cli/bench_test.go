@@ -49,6 +49,31 @@ func TestBenchEngineDictatesWhatADraftModelKnows(t *testing.T) {
 	}
 }
 
+func TestBenchEngineHoldsAnswersToASchema(t *testing.T) {
+	schema := filepath.Join(t.TempDir(), "schema.json")
+	text := `{"type": "object", "properties": {"number_of_apples": {"type": "integer"}}, "required": ["number_of_apples"], "additionalProperties": false}`
+	if err := os.WriteFile(schema, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"bench", "engine", "--json", "--reps", "1", "--model", "lutra-tiny-s", "--tests", "st3", "--schema"}
+	for _, vocabulary := range [][]string{nil, {"--vocabulary", "lutra-tiny-l"}} {
+		var results []bench.EngineResult
+		out := mustLutra(t, append(append(args, schema), vocabulary...)...)
+		if err := json.Unmarshal([]byte(out), &results); err != nil || len(results) != 1 || results[0].TokS <= 0 {
+			t.Fatalf("bench engine = %s", out)
+		}
+	}
+	var mistake usage.Error
+	if _, err := lutra(t, "bench", "engine", "--tests", "st3"); !errors.As(err, &mistake) {
+		t.Errorf("without a schema: %v, want an error of usage", err)
+	}
+	for _, wrong := range []string{filepath.Join(t.TempDir(), "absent"), t.TempDir()} {
+		if _, err := lutra(t, append(args, wrong)...); err == nil {
+			t.Errorf("%s was taken for a schema", wrong)
+		}
+	}
+}
+
 func needShell(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {

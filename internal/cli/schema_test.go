@@ -64,7 +64,7 @@ func TestASchemaBenchCountsWhatIsRightAndWhatIsWrong(t *testing.T) {
 		flags []string
 		says  string
 	}{
-		{nil, "3 schemas: 1 passing, 1 refused at compilation\n1 valid instances refused, 0 invalid accepted"},
+		{nil, "3 schemas: 2 passing, 1 refused at compilation\n0 valid instances refused, 0 invalid accepted, 0 too complex\n1 more are valid but for the order of their properties: 1 schemas pass"},
 		{[]string{"--any-order"}, "3 schemas: 2 passing, 1 refused at compilation\n0 valid instances refused, 0 invalid accepted"},
 	} {
 		out, err := schemaCommand(append([]string{"bench", dir}, c.flags...)...)

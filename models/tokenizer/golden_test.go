@@ -159,7 +159,7 @@ func TestGoldenModelsTokenizeTheirCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := Options{want.Tokenizer.AddSpecial, want.Tokenizer.ParseSpecial}
+		opt := Options{AddSpecial: want.Tokenizer.AddSpecial, ParseSpecial: want.Tokenizer.ParseSpecial}
 		for _, c := range want.Tokenizer.Cases {
 			n++
 			if ids := tok.Encode(nil, c.Text, opt); !slices.Equal(ids, c.IDs) {

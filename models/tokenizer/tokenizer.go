@@ -27,6 +27,7 @@ type Tokenizer struct {
 type Options struct {
 	AddSpecial   bool // put BOS before and EOS after, where the file asks for them
 	ParseSpecial bool // read the texts of control tokens, such as <|im_end|>, as those tokens
+	Within       bool // the text goes on from another, so that no space goes before it
 }
 
 // encoder turns a run of plain text, free of special tokens, into ids. first
@@ -184,7 +185,7 @@ func (t *Tokenizer) encode(out *output, text string, opt Options) {
 	if opt.AddSpecial && t.addBOS && t.bos >= 0 {
 		out.ids = append(out.ids, t.bos)
 	}
-	first := true
+	first := !opt.Within
 	for lo := 0; lo < len(text) && out.pause(); {
 		at, id := t.special.next(text, lo, opt.ParseSpecial)
 		if at > lo {

@@ -94,7 +94,7 @@ func random(t *testing.T, g *grammar.Grammar, r *rand.Rand, begin string) string
 			return string(text)
 		}
 		mask := make(grammar.Mask, letters.Words())
-		if err := s.Allow(letters, mask); err != nil {
+		if err := s.Allow(letters, mask, nil); err != nil {
 			t.Fatal(err)
 		}
 		var may []byte

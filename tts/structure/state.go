@@ -1,0 +1,130 @@
+package structure
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+)
+
+// State is where an answer stands in a format, with what has been found out about it.
+// Any number of goroutines may use it.
+type State struct {
+	format *Format
+	read   *grammar.State
+
+	forcing sync.Once
+	id      int32 // that is forced, or none
+	forced  atomic.Bool
+
+	masking sync.Once
+	mask    grammar.Mask
+	masked  atomic.Bool
+	err     error // of the mask
+}
+
+// none says that no token is forced.
+const none int32 = -1
+
+// Accepts reports whether the answer may end here.
+func (s *State) Accepts() bool { return s.read.Accepts() }
+
+// Next is the state behind a token, nil if it may not stand there. An error is
+// grammar.ErrComplex.
+func (s *State) Next(id int32) (*State, error) {
+	text := s.format.tokens.Text(id)
+	next, n, err := s.read.Read(text)
+	if err != nil || n < len(text) || n == 0 {
+		return nil, err
+	}
+	return s.format.at(next), nil
+}
+
+// Peek is Next as far as that is known without work or waiting.
+func (s *State) Peek(id int32) (next *State, known bool) {
+	text := s.format.tokens.Text(id)
+	at, n, known := s.read.Peek(text)
+	if !known || n < len(text) || n == 0 {
+		return nil, known
+	}
+	return s.format.at(at), true
+}
+
+// Forced is the token that comes next where the format leaves no choice but that of how
+// it is spelled: the first one of the forced text, as the tokenizer spells it. It depends
+// on the state alone. rest, if it is not nil, is called every few milliseconds of work.
+func (s *State) Forced(rest func()) (id int32, ok bool) {
+	s.forcing.Do(func() {
+		s.id = none
+		defer s.forced.Store(true)
+		f := s.format
+		text, err := s.read.ForcedWithin(f.vocabulary, spaced(rest))
+		if err != nil || len(text) == 0 {
+			return
+		}
+		id, ok := f.first(string(text))
+		if !ok {
+			return
+		}
+		if next, err := s.Next(id); err == nil && next != nil {
+			s.id = id
+		}
+	})
+	return s.id, s.id != none
+}
+
+// first is the first token of a text, as the tokenizer spells it.
+func (f *Format) first(text string) (id int32, ok bool) {
+	o := tokenizer.Options{Within: true}
+	if name, special := strings.CutPrefix(text, grammar.Special); special {
+		text, o.ParseSpecial = name, true
+	} else {
+		text, _, _ = strings.Cut(text, grammar.Special)
+	}
+	ids := f.tokens.Encode(nil, text, o)
+	if len(ids) == 0 || !f.vocabulary.Has(ids[0]) {
+		return 0, false
+	}
+	return ids[0], true
+}
+
+// ForcedKnown reports whether Forced answers at once.
+func (s *State) ForcedKnown() bool { return s.forced.Load() }
+
+// Mask is the tokens that may follow. It is not to be changed. An error is
+// grammar.ErrComplex. rest is that of Forced.
+func (s *State) Mask(rest func()) (grammar.Mask, error) {
+	s.masking.Do(func() {
+		defer s.masked.Store(true)
+		f := s.format
+		s.mask = make(grammar.Mask, f.vocabulary.Words())
+		s.err = s.read.Allow(f.vocabulary, s.mask, spaced(rest))
+		f.mu.Lock()
+		f.trim(len(s.mask) * 8)
+		f.mu.Unlock()
+	})
+	return s.mask, s.err
+}
+
+// MaskKnown reports whether Mask answers at once.
+func (s *State) MaskKnown() bool { return s.masked.Load() }
+
+// restAfter is how long work goes on before it rests.
+const restAfter = 2 * time.Millisecond
+
+// spaced calls rest no more often than every restAfter.
+func spaced(rest func()) func() {
+	if rest == nil {
+		return nil
+	}
+	last := time.Now()
+	return func() {
+		if time.Since(last) > restAfter {
+			rest()
+			last = time.Now()
+		}
+	}
+}
