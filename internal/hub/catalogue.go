@@ -68,6 +68,8 @@ func Catalogue() []Entry {
 			Size: 1107 * mb, Memory: 1700 * mb, Licence: apache, Good: "4 bits, thinks: conversation, mathematics"},
 		{Name: "qwen3-4b", Ref: at("Qwen/Qwen3-4B-GGUF", "Qwen3-4B-Q4_K_M.gguf"), Storage: "Q4_K",
 			Size: 2500 * mb, Memory: 3200 * mb, Licence: apache, Good: "4 bits, thinks: mathematics, code, languages"},
+		{Name: "qwen3-30b-a3b", Ref: at("Qwen/Qwen3-30B-A3B-GGUF", "Qwen3-30B-A3B-Q4_K_M.gguf"), Storage: "Q4_K",
+			Size: 18557 * mb, Memory: 19500 * mb, Licence: apache, Good: "4 bits, thinks: a mixture of experts, with the speed of a 3B model"},
 		{Name: "smollm2-360m", Ref: at("bartowski/SmolLM2-360M-Instruct-GGUF", "SmolLM2-360M-Instruct-Q4_K_M.gguf"), Storage: "Q4_K",
 			Size: 271 * mb, Memory: 500 * mb, Licence: apache, Good: "4 bits: rewriting, extraction, quick tries"},
 		{Name: "smollm2-1.7b", Ref: at("HuggingFaceTB/SmolLM2-1.7B-Instruct-GGUF", "smollm2-1.7b-instruct-q4_k_m.gguf"), Storage: "Q4_K",
