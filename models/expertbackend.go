@@ -60,8 +60,11 @@ func (x *Experts) Matrices(e int32) (gateUp, down kernels.Linear) {
 
 // GLU sets Gate of a place of expert e from GateUp.
 func (x *Experts) GLU(e int32, place int) {
-	both := rowOf(x.GateUp, place, 2*x.Width)
-	x.mixture.glu(rowOf(x.Gate, place, x.Width), both[:x.Width], both[x.Width:])
+	both, m := rowOf(x.GateUp, place, 2*x.Width), x.mixture
+	if m.downBias != nil {
+		vector.AddInto(both, rowOf(m.gateUpBias, int(e), 2*x.Width))
+	}
+	m.glu(rowOf(x.Gate, place, x.Width), both[:x.Width], both[x.Width:])
 }
 
 // onBackend has the backend compute the experts that it has, and leaves the others in
@@ -88,6 +91,11 @@ func (x *expertPass) onBackend() {
 		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Pruned: x.pruned, Hidden: s.cfg.Hidden, Width: m.width, mixture: m,
 	}
 	s.device.experts.RunExperts(&x.request)
+	for _, e := range x.request.List {
+		for at := x.first[e]; at < x.first[e+1] && m.downBias != nil; at++ {
+			vector.AddInto(rowOf(x.out, int(at), s.cfg.Hidden), rowOf(m.downBias, int(e), s.cfg.Hidden))
+		}
+	}
 }
 
 // measure notes how large what attention made of each row is, which is in y yet, if a

@@ -184,10 +184,8 @@ func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 	}
 	for e := 0; e < r.experts && store == nil && l.Err() == nil; e++ {
 		sent := l.Sent()
-		if backend != nil && m.downBias == nil {
+		if backend != nil {
 			l.Place(backend.Expert(i, e))
-		} else if backend != nil {
-			l.Place(nil) // it knows no biases
 		}
 		x := l.packExpert(name, e)
 		for _, kind := range x.gateUp.Kinds {
