@@ -161,6 +161,16 @@ func ValidName(name string) bool {
 	})
 }
 
+// cuts are what may stand for the rest of a character within which a message ends, and
+// what these begin with.
+var cuts = func() (list []string) {
+	const most = "\uFFFD\uFFFD"
+	for n := range len(most) + 1 {
+		list = append(list, most[:n])
+	}
+	return list
+}()
+
 // mark finds the first of the format's marks and openings in held. partial is how
 // many bytes at held's end may begin one.
 func (p *Parser) mark() (at int, mark string, opens bool, partial int) {
@@ -170,9 +180,12 @@ func (p *Parser) mark() (at int, mark string, opens bool, partial int) {
 			if i := strings.Index(p.held, m); i >= 0 && (at < 0 || i < at || i == at && len(m) > len(mark)) {
 				at, mark, opens = i, m, opening
 			}
-			for n := min(len(m)-1, len(p.held)); n > partial; n-- {
-				if strings.HasSuffix(p.held, m[:n]) {
-					partial = n
+			for _, cut := range cuts {
+				rest, ok := strings.CutSuffix(p.held, cut)
+				for n := min(len(m)-1, len(rest)); ok && n > 0 && n+len(cut) > partial; n-- {
+					if strings.HasSuffix(rest, m[:n]) {
+						partial = n + len(cut)
+					}
 				}
 			}
 		}
@@ -185,8 +198,13 @@ func (p *Parser) mark() (at int, mark string, opens bool, partial int) {
 // beginsMark tells whether held is a mark of the format that has been cut off, maybe
 // within a character.
 func (p *Parser) beginsMark() bool {
-	begun := strings.TrimRight(strings.TrimSpace(p.held), "\uFFFD")
-	return slices.ContainsFunc(slices.Concat(p.format.Marks, p.format.opens), func(m string) bool { return strings.HasPrefix(m, begun) })
+	held := strings.TrimLeft(p.held, " \t\r\n")
+	return slices.ContainsFunc(slices.Concat(p.format.Marks, p.format.opens), func(m string) bool {
+		return slices.ContainsFunc(cuts, func(cut string) bool {
+			begun, ok := strings.CutSuffix(held, cut)
+			return ok && begun != "" && strings.HasPrefix(m, begun)
+		})
+	})
 }
 
 // inText is within text.

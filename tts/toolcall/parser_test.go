@@ -121,6 +121,17 @@ func TestEachFamilysCallsAreReadHoweverTheyAreDivided(t *testing.T) {
 	}
 }
 
+func TestTheRestOfACharacterBehindACallIsText(t *testing.T) {
+	for _, message := range []string{"{\"name\":\"get_weather\"0\x8e", "{\"name\":\"get_weather\"0\uFFFD", "{\"name\":\"get_weather\"0<|py\uFFFD", "{\"name\":\"get_weather\"0<|py "} {
+		whole := read(t, Llama, message)
+		for at := range len(message) {
+			if parts := read(t, Llama, message[:at], message[at:], ""); parts != whole {
+				t.Errorf("%q divided at %d:\n%s\nwhole:\n%s", message, at, parts, whole)
+			}
+		}
+	}
+}
+
 func TestWhatAFormatWritesItReads(t *testing.T) {
 	for _, f := range []*Format{Hermes, Llama, Mistral, DeepSeek, Kimi, Functionary31, Functionary32, Harmony} {
 		call := f.Write("get_weather", berlin)
