@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -45,7 +46,7 @@ const (
 // python is a Python that has Jinja2.
 func python(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("python3")
+	path, err := exec.LookPath(cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3"))
 	if err != nil || exec.CommandContext(t.Context(), path, "-c", "import jinja2").Run() != nil {
 		t.Skip("there is no python3 with jinja2")
 	}
