@@ -1,9 +1,11 @@
-"""Goes on from a published file:  published.py FROM.gguf NAME CONFIG   (writes ckpt/NAME.pt, which train.py and prm.py go on from)
+"""Goes on from a published file:  published.py FROM.gguf NAME CONFIG   (writes ckpt/NAME.pt, which train.py and prm.py go on from, and
+out/tokenizer.json)
 
 The latent weights are not in the file: they are drawn to round to its ternary ones (mixture.spread)."""
 import os, sys
 import numpy as np
 import torch
+import bpe
 from export_gguf import GG, read
 from mixture import spread
 from model import CONFIGS, build
@@ -34,5 +36,8 @@ def restore(src, config, seed=1):
 
 
 if __name__ == "__main__":
-    os.makedirs("ckpt", exist_ok=True)
-    restore(read(sys.argv[1])[1], sys.argv[3]).save(f"ckpt/{sys.argv[2]}.pt", step=0)
+    for folder in "ckpt", "out":
+        os.makedirs(folder, exist_ok=True)
+    kv, tensors = read(sys.argv[1])
+    bpe.save("out/tokenizer.json", kv["tokenizer.ggml.tokens"][:-len(bpe.SPECIAL)], kv["tokenizer.ggml.merges"])
+    restore(tensors, sys.argv[3]).save(f"ckpt/{sys.argv[2]}.pt", step=0)
