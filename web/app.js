@@ -6,7 +6,7 @@ import { byId } from './js/dom.js';
 import { openEngine } from './js/engine.js';
 import { offers } from './js/offer.js';
 import { Server } from './js/server.js';
-import { current, openSettings, plan, several, showModels } from './js/settings.js';
+import { choose, current, openSettings, plan, planSingle, several, showModels } from './js/settings.js';
 import { showStatus } from './js/status.js';
 import { welcome } from './js/welcome.js';
 
@@ -28,6 +28,7 @@ let known = false;
 
 const chat = new Chat(byId('conversation'), {
   plan,
+  planSingle,
   model: () => (several() ? current().id : undefined),
   whyLimited(read) {
     const { maxTurns } = current();
@@ -65,10 +66,16 @@ function renew() {
   question.focus();
 }
 
-/** @param {string} text */
-function ask(text) {
+/** @param {string} text @param {boolean} [compare] with a single answer */
+function ask(text, compare) {
   following = true;
-  chat.ask(text);
+  chat.ask(text, compare);
+}
+
+/** @param {import('./js/welcome.js').Example} example */
+function show(example) {
+  choose(example);
+  ask(example.text, example.compare);
 }
 
 // The composer.
@@ -119,7 +126,7 @@ async function loadModels() {
   try {
     showModels(offers(await models()));
     known = true;
-    welcome(current(), ask);
+    welcome(current(), show);
     greet();
     return true;
   } catch (err) {
@@ -129,7 +136,7 @@ async function loadModels() {
   }
 }
 
-openSettings(() => welcome(current(), ask));
+openSettings(() => welcome(current(), show));
 chat.restore();
 const server = new Server(async (now, before) => {
   showStatus(now);

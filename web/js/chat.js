@@ -12,6 +12,7 @@ import { recall, remember } from './store.js';
 /**
  * @typedef {object} Hooks
  * @property {() => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set
+ * @property {() => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} planSingle the same for a single answer
  * @property {() => string | undefined} model that answers, where there are several
  * @property {(read: number) => string} whyLimited says why the model reads no more than so many questions, this one included
  * @property {(busy: boolean) => void} busy
@@ -62,10 +63,10 @@ export class Chat {
   /** A question waits for the server. */
   get waiting() { return this.#exchanges.at(-1)?.state === 'waiting'; }
 
-  /** @param {string} question */
-  async ask(question) {
+  /** @param {string} question @param {boolean} [compare] with a single answer to it */
+  async ask(question, compare = false) {
     if (this.busy) return;
-    this.#show({ question, answer: '', state: 'asking' });
+    this.#show({ question, answer: '', state: 'asking', compare });
     await this.#run();
   }
 
@@ -73,7 +74,7 @@ export class Chat {
   async again() {
     const exchange = this.#exchanges.at(-1);
     if (!exchange || this.busy) return;
-    Object.assign(exchange, { answer: '', reasoning: '', state: 'asking', needsKey: false, error: undefined, finish: undefined, unread: undefined, search: null, stats: undefined });
+    Object.assign(exchange, { answer: '', reasoning: '', state: 'asking', needsKey: false, error: undefined, finish: undefined, unread: undefined, search: null, stats: undefined, single: undefined });
     await this.#run();
   }
 
@@ -116,8 +117,8 @@ export class Chat {
    * The request, the indexes of the exchanges that have been answered, and how many of these are left out.
    * @returns {{ request: import('./api.js').ChatRequest, answered: number[], left: number }}
    */
-  #request() {
-    const { system, ...rest } = this.#hooks.plan();
+  #request(plan = this.#hooks.plan) {
+    const { system, ...rest } = plan();
     const messages = system ? [{ role: 'system', content: system }] : [];
     const last = this.#exchanges.length - 1;
     const answered = [...this.#exchanges.keys()].filter((i) => i < last && this.#exchanges[i].answer);
@@ -138,6 +139,7 @@ export class Chat {
     this.#hooks.announce('Answering.');
     exchange.model = this.#hooks.model();
     try {
+      if (exchange.compare) await this.#receiveSingle(exchange, view, running.signal);
       await this.#receive(exchange, view, running.signal);
       exchange.state = 'done';
       this.#hooks.announce(exchange.answer);
@@ -178,6 +180,16 @@ export class Chat {
         exchange.limit = this.#hooks.whyLimited(answered.length - unread + 1);
         this.#mark();
       }
+      view.update();
+      this.#hooks.changed();
+    }
+  }
+
+  /** Asks for the single answer that the search's is compared with. @param {Exchange} exchange @param {ExchangeView} view @param {AbortSignal} signal */
+  async #receiveSingle(exchange, view, signal) {
+    exchange.single = '';
+    for await (const chunk of chat(this.#request(this.#hooks.planSingle).request, signal)) {
+      exchange.single += chunk.choices?.[0]?.delta?.content ?? '';
       view.update();
       this.#hooks.changed();
     }

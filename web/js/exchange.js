@@ -17,6 +17,8 @@ import { SearchView } from './searchview.js';
  * @property {number} [unread] how many of the exchanges before this one the model was not shown
  * @property {string} [limit] why
  * @property {import('./search.js').Search | null} [search]
+ * @property {boolean} [compare] with a single answer
+ * @property {string} [single] that answer, so far
  * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  */
 
@@ -29,7 +31,12 @@ export class ExchangeView {
   #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, el('summary', {}, 'Reasoning'), this.#reasoningText);
   #meta = el('p', { class: 'meta' });
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
-  #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning, this.#text);
+  #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning);
+  #singleText = el('div', { class: 'text' });
+  #single = el('section', { class: 'single', hidden: true }, el('h3', {}, 'A single answer'), this.#singleText);
+  #searched = el('h3', { hidden: true }, 'The answer that the search chose');
+  /** The single answer, if one is asked for, beside the search's. */
+  #answers = el('div', { class: 'answers' }, this.#single, el('section', {}, this.#searched, this.#text));
   /** @type {SearchView | null} */
   #search = null;
   /** The answer had begun when it was last shown. */
@@ -43,7 +50,7 @@ export class ExchangeView {
   constructor(exchange, again) {
     this.#exchange = exchange;
     this.again = el('button', { type: 'button', class: 'quiet again', on: { click: again } }, 'Ask again');
-    this.#answer.append(this.#error, el('footer', {}, this.#meta, this.again));
+    this.#answer.append(this.#answers, this.#error, el('footer', {}, this.#meta, this.again));
     this.element = el('li', { class: 'exchange' },
       el('article', { class: 'question', 'aria-label': 'You' }, exchange.question), this.#answer);
     this.render();
@@ -51,7 +58,7 @@ export class ExchangeView {
 
   /** Shows the exchange as it is now. */
   render() {
-    const { answer, reasoning, state, error, search } = this.#exchange;
+    const { answer, reasoning, state, error, search, single } = this.#exchange;
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
@@ -60,6 +67,8 @@ export class ExchangeView {
     this.#answered = Boolean(answer);
     this.#text.replaceChildren(markdown(answer));
     this.#text.classList.toggle('waiting', asking && !(search && !answer)); // a search shows by itself that it is running
+    this.#single.hidden = this.#searched.hidden = single === undefined;
+    this.#singleText.replaceChildren(markdown(single ?? ''));
     this.#error.hidden = !error;
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
     this.#showSearch(search ?? null, asking);
@@ -73,7 +82,7 @@ export class ExchangeView {
       this.#search?.element.remove();
       this.#search = null;
     } else if (search !== this.#drawn[0] || running !== this.#drawn[1]) {
-      if (!this.#search) this.#text.after((this.#search = new SearchView()).element);
+      if (!this.#search) this.#answers.after((this.#search = new SearchView()).element);
       this.#search.update(search, running);
     }
     this.#drawn = [search, running];

@@ -98,6 +98,18 @@ function pick(menu, wanted, otherwise) {
   menu.value = [...menu.options].some((o) => o.value === wanted) ? String(wanted) : otherwise;
 }
 
+/**
+ * Sets the method of the next question, as far as the model offers it.
+ * @param {{ method?: string, n?: number, width?: number }} wanted
+ */
+export function choose(wanted) {
+  if (wanted.method === undefined || ![...method.options].some((o) => o.value === wanted.method)) return;
+  method.value = wanted.method;
+  if (wanted.n) n.value = String(wanted.n);
+  if (wanted.width) width.value = String(wanted.width);
+  change();
+}
+
 /** Shows what the method needs, and allows no width that n is not a multiple of. */
 function adjust() {
   const known = methods[method.value];
@@ -107,6 +119,9 @@ function adjust() {
   for (const option of width.options) option.disabled = Number(option.value) > Number(n.value);
   if (Number(width.value) > Number(n.value)) width.value = n.value;
 }
+
+/** The settings as fields of a request for a single answer, the likeliest. */
+export const planSingle = () => ({ ...plan(), temperature: 0, test_time_scaling: { method: 'none' } });
 
 /** The settings as fields of a request; empty ones are left out, for the server's defaults. */
 export function plan() {

@@ -5,35 +5,47 @@ import { byId, el } from './dom.js';
 
 /** @typedef {import('./offer.js').Offer} Offer */
 
+/**
+ * An example: its button sets the method, and asks. `compare` asks for a single answer beside the search.
+ * @typedef {{ label: string, text: string, method?: string, n?: number, width?: number, compare?: boolean }} Example
+ */
+
 // Questions of the kind that the embedded models were trained for, from the set that
-// was held out. The default model answers each of them correctly, alone and by every
-// search.
+// was held out. The default model answers the first alone; the likeliest single answer
+// to the others is wrong, and the method of the button finds the right one whatever the
+// seed (models/embedded/train/shows.py finds such questions).
 const demo = {
   headline: 'A small model that checks its\u00a0work.',
-  words: 'Ask a short arithmetic story. The model writes its solution step by step. With a search method it writes many, all decoded in one batch, and keeps the best.',
+  words: 'Ask a short arithmetic story. The model writes its solution step by step. With a search method it writes many, all decoded in one batch, and keeps the best. It knows stories like these; others it often gets wrong.',
   placeholder: 'Ask an arithmetic story',
+  /** @type {Example[]} */
   examples: [
     {
-      label: 'Three steps',
+      label: 'Three steps, a single answer',
       text: 'There are 163 big seeds and 57 small seeds. They are shared equally among 5 children. Each of them already had 29 seeds. How many seeds does each of the children have now?',
+      method: 'none',
     },
     {
-      label: 'Four steps',
-      text: 'Ben owns 277 photos. Next, he picks up 229 photos. Ben has 16 cousins. Next, he gets 9 jars of 38 photos. A jar holds 4 photos. How many jars does he need?',
+      label: 'Best of 8 against a single answer',
+      text: 'In a hall there are 5 rows and each has 18 seats. Then 26 seats are taken away. Then 136 seats are added. How many seats are there now?',
+      method: 'best_of_n', n: 8, compare: true,
     },
     {
-      label: 'Five steps',
-      text: 'Lena reads 10 pages every day. She reads for 7 days and then 4 more days. After that 40 pages are gone. There were already 297 pages before that. Then 296 pages are taken away. How many pages is that in total?',
+      label: 'Beam search against a single answer',
+      text: 'Nina owns 338 bricks. She finds 62 more bricks. Then she sells half of them. Then she adds 211 bricks. How many bricks are there now?',
+      method: 'beam_search', n: 16, width: 4, compare: true,
     },
     {
-      label: 'A hard one: try a beam search',
-      text: 'Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?',
+      label: 'Five steps: beam search against a single answer',
+      text: 'Sofia collected 176 roses. She sells 90 roses to Nora. Next, she sells 80 roses to David. Next, she gives away half of the roses. She adds 199 roses. She throws away 21 roses. How many roses does Sofia have now?',
+      method: 'beam_search', n: 16, width: 4, compare: true,
     },
   ],
 };
 
 const generic = {
   placeholder: 'Ask anything',
+  /** @type {Example[]} */
   examples: [
     { label: 'Explain', text: 'Why is the sky blue at noon and red in the evening? Explain it in three sentences.' },
     { label: 'Reason', text: 'A bat and a ball cost 1.10 euros together. The bat costs one euro more than the ball. What does the ball cost? Think step by step.' },
@@ -48,13 +60,13 @@ export const placeholder = (model) => (model.demo ? demo : generic).placeholder;
 /**
  * Shows the welcome for a model.
  * @param {Offer} model
- * @param {(question: string) => void} ask
+ * @param {(example: Example) => void} ask
  */
 export function welcome(model, ask) {
   byId('headline').textContent = model.demo ? demo.headline : 'What would you like to\u00a0know?';
   byId('words').textContent = model.demo ? demo.words : genericWords(model);
-  byId('examples').replaceChildren(...(model.demo ? demo : generic).examples.map(({ label, text }) =>
-    el('li', {}, el('button', { type: 'button', on: { click: () => ask(text) } }, el('small', {}, label), text))));
+  byId('examples').replaceChildren(...(model.demo ? demo : generic).examples.map((example) =>
+    el('li', {}, el('button', { type: 'button', on: { click: () => ask(example) } }, el('small', {}, example.label), example.text))));
 }
 
 /** @param {Offer} model */

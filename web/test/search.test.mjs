@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, beamSearch } from './beam.mjs';
-import { ask, browse, divert, ended, fitsItsWidth, lastAnswer, open, page, phone, shot } from './browser.mjs';
+import { ask, browse, divert, ended, fitsItsWidth, lastAnswer, lastSingle, open, page, phone, shot } from './browser.mjs';
 import { startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 import { answer as voted, vote } from './vote.mjs';
@@ -123,13 +123,35 @@ test('the candidates of a stopped vote are no longer being written', async () =>
   assert.equal(await page.locator('.card.cancelled').count(), 8);
 });
 
-test('the hard example is answered, alone and by every search', async () => {
+test('the examples of a search show it beside a single answer that is wrong', async () => {
+  await open(server);
+  const right = [73, 200, 411, 181];
+  for (const [i, answer] of right.entries()) {
+    await page.locator('#new').click();
+    await page.locator('#examples button').nth(i).click();
+    await ended();
+    assert.match(await lastAnswer(), new RegExp(`Answer: ${answer}$`));
+    assert.equal(await page.locator('.single:visible').count(), i ? 1 : 0, 'the first is a single answer itself');
+    assert.equal(await page.locator('#method').inputValue(), ['none', 'best_of_n', 'beam_search', 'beam_search'][i], 'the button sets the method');
+    if (!i) continue;
+    assert.match(await lastSingle(), /Answer: \d+$/);
+    assert.doesNotMatch(await lastSingle(), new RegExp(`Answer: ${answer}$`));
+    await shot(`example-${i + 1}`);
+  }
+  await page.reload();
+  assert.match(await lastSingle(), /Answer: \d+$/, 'both are there after a reload');
+  await page.setViewportSize(phone);
+  await fitsItsWidth();
+  await shot('example-phone');
+});
+
+test('a question is answered, alone and by every search', async () => {
   await open(server);
   await page.locator('#settings summary').click();
   await page.locator('[name=seed]').fill('1');
   await page.locator('#settings summary').click();
-  const hard = page.locator('#examples button').last();
-  await hard.click();
+  await page.locator('#method').selectOption('none');
+  await ask('Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?');
   await ended();
   assert.match(await lastAnswer(), /Answer: 113$/, 'a single answer');
   for (const method of ['self_consistency', 'best_of_n', 'dvts', 'auto', 'beam_search']) {

@@ -66,10 +66,10 @@ class Mixture(Model):
         K.k_gather(R, D, p(of), p(b["q2"]), p(b["xg"]))
         gu, d = s.q[f"{i}.gu"].view(s.E, 2 * F, D), s.q[f"{i}.d"].view(s.E, D, F)
         for e, a, z in b["rows"]:
-            torch.mm(b["xg"][a:z], gu[e].t(), out=b["gu"][a:z])
+            mm(b["xg"][a:z], gu[e].t(), out=b["gu"][a:z])
         K.k_swiglu(R, F, p(b["gu"]), p(b["sg"]), p(b["q3"]), p(b["s3"]))
         for e, a, z in b["rows"]:
-            torch.mm(b["q3"][a:z], d[e].t(), out=b["o"][a:z])
+            mm(b["q3"][a:z], d[e].t(), out=b["o"][a:z])
         K.k_combine(T, D, s.U, p(at), p(wt), p(b["s3"]), p(b["o"]), p(out))
 
     def ffn_back(s, i, x, b, T, g):
@@ -82,12 +82,12 @@ class Mixture(Model):
         if len(b["rows"]) < s.E:
             ggu.zero_(), gd.zero_()
         for e, a, z in b["rows"]:
-            torch.mm(s.rowG[a:z].t(), b["q3"][a:z], out=gd[e])
-            torch.mm(s.rowG[a:z], d[e], out=s.rowF[a:z])
+            mm(s.rowG[a:z].t(), b["q3"][a:z], out=gd[e])
+            mm(s.rowG[a:z], d[e], out=s.rowF[a:z])
         K.k_swiglu_bwd(R, F, p(b["gu"]), p(b["sg"]), p(b["s3"]), p(s.rowF), p(s.row2F))
         for e, a, z in b["rows"]:
-            torch.mm(s.row2F[a:z].t(), b["xg"][a:z], out=ggu[e])
-            torch.mm(s.row2F[a:z], gu[e], out=s.rowX[a:z])
+            mm(s.row2F[a:z].t(), b["xg"][a:z], out=ggu[e])
+            mm(s.row2F[a:z], gu[e], out=s.rowX[a:z])
         K.k_combine(T, D, s.U, p(b["at"]), None, None, p(s.rowX), p(s.hb2))
         # the router: the chosen experts' weights, and the balance loss E * sum of share(e) * mean probability(e)
         P, share = lg.softmax(1), b["n"] / R

@@ -90,6 +90,48 @@ def corrupt(r, d):
     return txt, label_steps(d, txt)
 
 
+SAID = {"+": ["With {b} more it is @.", "She gets {b} more: @.", "Together that is @.", "Now it is @."], "-": ["That leaves @.", "{b} are gone: @.", "Now it is @."], "*": ["In all that is @.", "Twice as many is @.", "The boxes make @."], "/": ["Each gets @.", "Half of it is @.", "That makes @."]}
+
+
+def misread(r, d):
+    """a solution that is well written but of another story: a loss taken for a gain, a step left out, one too many, or with another
+    number of the question. Its arithmetic is true, so that only the question tells: (text, labels)"""
+    eqs, steps, val = d["eqs"], [], {}
+    nums = [int(x) for x in re.findall(r"\d+", d["question"])] or [2]
+    k, how = r.randrange(len(eqs)), r.random()
+    x = None
+    for i, ((a, o, b, c), s) in enumerate(zip(eqs, d["steps"])):
+        a2, b2, told = val.get(a, a), val.get(b, b), None
+        if i == k and how < 0.45:
+            o, told = r.choice({"+": "--*", "-": "+++", "*": "+", "/": "*-"}[o]), True
+        elif i == k and how < 0.7 and len(eqs) > 1:
+            val[c] = a2
+            continue
+        elif i == k and how < 0.85:
+            a2, b2 = (a2, r.choice(nums)) if r.random() < 0.7 else (r.choice(nums), b2)
+        if o == "/" and (b2 == 0 or a2 % b2):
+            break
+        x = a2 + b2 if o == "+" else a2 - b2 if o == "-" else a2 * b2 if o == "*" else a2 // b2
+        if not 0 <= x <= 9999:
+            break
+        if x != c:
+            val[c] = x
+        steps.append(r.choice(SAID[o]).format(b=b2).replace("@", f"{a2}{o}{b2}={x}") if told else s.replace("{}{}{}={}".format(a, eqs[i][1], b, c), f"{a2}{o}{b2}={x}"))
+    else:
+        if how >= 0.85 and x is not None:  # a step too many
+            o, b2 = r.choice("++-"), r.choice(nums)
+            y = x + b2 if o == "+" else x - b2
+            if y >= 0:
+                steps.append(r.choice(SAID[o]).format(b=b2).replace("@", f"{x}{o}{b2}={y}"))
+                x = y
+        if x is not None:
+            steps.append(f"Answer: {x}")
+    if not steps:
+        return corrupt(r, d)
+    txt = "\n".join(steps)
+    return txt, label_steps(d, txt)
+
+
 def scatter(r, d):
     """the true solution with the results of about half its lines replaced by wrong ones: (text, labels)"""
     steps = []
@@ -123,10 +165,10 @@ def made(r, tk, isend):
     """a fresh problem with its true solution, made wrong in most cases"""
     while True:
         k = r.random()
-        if k < 0.62:
+        if k < 0.45:
             d = data.story(r, None, r.choice([0, 1, 2, 2]))
             msgs = [("user", talk.dress(r, d["question"]))]
-        elif k < 0.7:
+        elif k < 0.53:
             d = data.drill(r) if r.random() < 0.5 else everyday.sums(r)
             msgs = [("user", d["question"])]
         elif k < 0.85:
@@ -141,7 +183,7 @@ def made(r, tk, isend):
             if d is None:
                 continue
         k = r.random()
-        txt, lab = scatter(r, d) if k < 0.55 else corrupt(r, d) if k < 0.8 else (data.solution(d), [1] * (len(d["eqs"]) + 1))
+        txt, lab = scatter(r, d) if k < 0.35 else corrupt(r, d) if k < 0.5 else misread(r, d) if k < 0.78 else (data.solution(d), [1] * (len(d["eqs"]) + 1))
         so = tk.encode(txt) + [tk.end] if "Answer" in txt else tk.encode(txt + ".\n" if not txt.endswith(".") else txt + "\n")
         pr = tk.prompt(msgs)
         if sum(isend[t] for t in so) == len(lab) and len(pr) < 850:
