@@ -38,7 +38,17 @@ func (g *getter) open() (*hub.Hub, error) {
 	o.Offline = o.Offline || g.offline
 	o.Agent = "lutra/" + version()
 	o.Waiting = func() { fmt.Fprintln(g.errOut, "another process downloads the same file; waiting for it") }
+	o.Retrying = g.retrying
 	return hub.New(o)
+}
+
+// retrying tells why nothing has come yet.
+func (g *getter) retrying(err error, pause time.Duration) {
+	if g.log != nil {
+		g.log.Warn().Err(err).Dur("pause_ms", pause).Msg("the hub is asked again")
+		return
+	}
+	fmt.Fprintf(g.errOut, "%v; trying again in %v\n", err, pause)
 }
 
 // get is the file in the cache, or one that it downloads.

@@ -238,6 +238,37 @@ func TestLinesTellOfADownloadEveryFewSeconds(t *testing.T) {
 	}
 }
 
+func TestAHubThatIsAskedAgainIsTold(t *testing.T) {
+	h := withHub(t)
+	asked := 0
+	h.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+		if asked++; asked > 1 {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	var errOut bytes.Buffer
+	root := newRoot(&errOut, &errOut)
+	root.SetArgs([]string{"pull", "bonsai-1.7b"})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	root.SetErr(writerFunc(func(p []byte) (int, error) {
+		defer stop() // instead of waiting
+		return errOut.Write(p)
+	}))
+	if err := root.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("pull = %v", err)
+	}
+	if got := errOut.String(); !strings.Contains(got, "503 Service Unavailable; trying again in 1s") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
 func TestAnInterruptedDownloadSaysThatItGoesOn(t *testing.T) {
 	h := withHub(t)
 	ctx, interrupt := context.WithCancel(t.Context())
