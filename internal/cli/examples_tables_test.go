@@ -20,6 +20,9 @@ var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Be
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
 	"go test ./...":                    "this test is part of it",
+	"docker build -t lutra .":          "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
+	"server {":                         "TestProxiesPassChatsOn runs it",
+	"chat.example {":                   "TestProxiesPassChatsOn runs it",
 	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
 	"apt-get install --no-install-recommends bochs      # Debian 12":                                                                "the gate's steps avx512 and avxvnni do the same",
 	"pip install 'lm-eval[api]'":                                                                                                    "the gate's step lmeval installs it",
