@@ -28,7 +28,8 @@ type Options struct {
 	CORSOrigins []string `yaml:"cors_origins"`  // origins, beside the server's own, whose pages may call; "*" for all
 	// AllowedHosts are names by which the server may be called, beside those of
 	// this machine; "*" for all. With none, a server that listens on this
-	// machine alone answers to no other name, and any other server to all.
+	// machine alone answers to no other name, and any other server to all. Pages
+	// under these names are the server's own.
 	AllowedHosts []string `yaml:"allowed_hosts"`
 	Strict       bool     `yaml:"strict"` // refuse unknown request fields instead of logging them once
 	Debug        bool     `yaml:"debug"`  // serve /debug/state
@@ -55,7 +56,7 @@ type Options struct {
 
 	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
 
-	credentials []admission.Credential // that Validate has found
+	credentials []admission.Credential `yaml:"-"` // that Validate has found
 
 	Limits scaling.Limits `yaml:"-"` // of searches: the `search:` section
 	Log    zerolog.Logger `yaml:"-"`
