@@ -2,6 +2,7 @@ package server
 
 import (
 	"maps"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -98,9 +99,12 @@ func TestTheDocumentationListsTheMetrics(t *testing.T) {
 	for _, name := range regexp.MustCompile("`((?:lutra_|vllm:)[a-z_0-9]+)`").FindAllStringSubmatch(string(raw), -1) {
 		named[name[1]] = true
 	}
-	f := real(t, nil)
-	f.post("/v1/chat/completions", question(t, 0, `,"test_time_scaling":"sc2"`))
-	f.post("/v1/chat/completions", question(t, 0, `,"model":"lutra-tiny-s"`))
+	f := real(t, func(o *Options) { o.APIKeys = []string{"secret"} }) // keys have metrics too
+	for _, more := range []string{`,"test_time_scaling":"sc2"`, `,"model":"lutra-tiny-s"`} {
+		if status, _, answer := f.do("POST", "/v1/chat/completions", strings.NewReader(question(t, 0, more)), "Authorization", "Bearer secret"); status != http.StatusOK {
+			t.Errorf("%s: %d %s", more, status, answer)
+		}
+	}
 	_, _, answer := f.do("GET", "/metrics", nil)
 	labels, _ := families(t, string(answer))
 	for name := range labels {

@@ -66,6 +66,9 @@ func real(t *testing.T, tune func(*Options)) *fixture {
 	if tune != nil {
 		tune(&opt)
 	}
+	if err := opt.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	judge := embeddedModel(t, "lutra-tiny-prm", pool)
 	scorer, err := reward.New(judge, reward.Formats()[0])
 	if err != nil {

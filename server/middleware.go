@@ -61,6 +61,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			if rec.Model != "" && rec.err == nil {
 				s.metrics.Completed(&rec.Request)
 			}
+			if rec.key != nil && rec.key.Name != "" {
+				s.metrics.AnsweredKey(rec.key.Name, rec.Usage.Prompt, rec.Usage.Completion)
+			}
 			s.logRequest(r, rec, status)
 		}()
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -19,14 +20,16 @@ import (
 // Options is the configuration of a server. It has as many fields as the `server:`
 // section of config.yaml has keys.
 type Options struct {
-	Addr        string   `yaml:"addr"`         // address and port
-	TLSCert     string   `yaml:"tls_cert"`     // PEM file; with tls_key, serve HTTPS
-	TLSKey      string   `yaml:"tls_key"`      // PEM file
-	APIKeys     []string `yaml:"api_keys"`     // accepted bearer keys; none: no key is needed
-	CORSOrigins []string `yaml:"cors_origins"` // origins, beside the server's own, whose pages may call; "*" for all
+	Addr        string   `yaml:"addr"`          // address and port
+	TLSCert     string   `yaml:"tls_cert"`      // PEM file; with tls_key, serve HTTPS
+	TLSKey      string   `yaml:"tls_key"`       // PEM file
+	APIKeys     []string `yaml:"api_keys"`      // accepted bearer keys
+	APIKeysFile string   `yaml:"api_keys_file"` // a file of them, with names; with no keys at all none is needed
+	CORSOrigins []string `yaml:"cors_origins"`  // origins, beside the server's own, whose pages may call; "*" for all
 	// AllowedHosts are names by which the server may be called, beside those of
 	// this machine; "*" for all. With none, a server that listens on this
-	// machine alone answers to no other name, and any other server to all.
+	// machine alone answers to no other name, and any other server to all. Pages
+	// under these names are the server's own.
 	AllowedHosts []string `yaml:"allowed_hosts"`
 	Strict       bool     `yaml:"strict"` // refuse unknown request fields instead of logging them once
 	Debug        bool     `yaml:"debug"`  // serve /debug/state
@@ -52,6 +55,8 @@ type Options struct {
 	DefaultScaling string            `yaml:"default_scaling"` // the search of requests that ask for none; empty: none
 
 	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
+
+	credentials []admission.Credential `yaml:"-"` // that Validate has found
 
 	Limits scaling.Limits `yaml:"-"` // of searches: the `search:` section
 	Log    zerolog.Logger `yaml:"-"`
@@ -81,6 +86,9 @@ func DefaultOptions() Options {
 	}
 }
 
+// NeedsKey tells whether clients must show a key.
+func (o *Options) NeedsKey() bool { return len(o.APIKeys) > 0 || o.APIKeysFile != "" }
+
 // Validate reports everything that is wrong with the options, joined.
 func (o *Options) Validate() error {
 	var errs []error
@@ -96,8 +104,15 @@ func (o *Options) Validate() error {
 		_, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
 		fault(err != nil, "tls_cert: %v", err)
 	}
+	o.credentials = nil
 	for i, k := range o.APIKeys {
 		fault(k == "", "api_keys[%d]: is empty", i)
+		o.credentials = append(o.credentials, admission.Credential{Key: k})
+	}
+	if o.APIKeysFile != "" {
+		keys, err := admission.ReadKeys(o.APIKeysFile)
+		fault(err != nil, "api_keys_file: %w", err)
+		o.credentials = append(o.credentials, keys...)
 	}
 	for i, origin := range o.CORSOrigins {
 		err := error(nil)

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -54,13 +56,43 @@ func (h *hosts) allow(header string) bool {
 	if !h.local && len(h.names) == 0 || slices.Contains(h.names, anyOrigin) {
 		return true
 	}
-	host := header
-	if name, _, err := net.SplitHostPort(header); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
+	name, _ := splitHost(header)
 	// Requests of HTTP/1.0 may have none; browsers send none of those.
-	return host == "" || loopback(host) || slices.Contains(h.names, host)
+	return name == "" || loopback(name) || slices.Contains(h.names, name)
+}
+
+// splitHost is the name of a Host header in small letters, and its port, if it has one.
+func splitHost(header string) (name, port string) {
+	name = header
+	if n, p, err := net.SplitHostPort(header); err == nil {
+		name, port = n, p
+	}
+	return strings.ToLower(strings.Trim(name, "[]")), port
+}
+
+// ownPage tells whether a request comes from the server's own page behind a proxy that
+// has changed the Host header. Over plain http a browser sends no Sec-Fetch-Site, and
+// Host and Origin differ where the proxy drops the port (nginx's $host) or puts its own
+// name for the server (nginx's default). A page cannot forge its Origin, so one under a
+// configured name is not foreign, wherever the proxy sent the request; without one, the
+// names must agree, and a port that Host does have is that of another server's page.
+// Whatever passes here must still be JSON, which a page of another origin cannot send
+// unless the server answers its preflight.
+func (h *hosts) ownPage(r *http.Request) bool {
+	if r.Header.Get("Sec-Fetch-Site") != "" { // the browser itself has compared
+		return false
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	if err != nil || origin.Host == "" {
+		return false
+	}
+	page := strings.ToLower(origin.Hostname())
+	name, port := splitHost(r.Host)
+	if page != name {
+		return slices.Contains(h.names, page)
+	}
+	standard := map[string]string{"http": "80", "https": "443"}[origin.Scheme]
+	return port == "" || port == cmp.Or(origin.Port(), standard)
 }
 
 // site refuses requests under a name that is not the server's, and those from pages
@@ -74,13 +106,27 @@ func (s *Server) site(next http.Handler) http.Handler {
 		case !s.hosts.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
 			s.fail(w, r, forbidden("host_not_allowed", fmt.Sprintf(
 				"This server does not answer to the name '%s'. If it should, add the name to server.allowed_hosts.", jsonread.Brief([]byte(r.Host)))))
-		case cross != nil && cross.Check(r) != nil:
-			s.fail(w, r, forbidden("cross_site_request", fmt.Sprintf(
-				"Pages of '%s' may not use this server. To allow them, add it to server.cors_origins.", jsonread.Brief([]byte(r.Header.Get("Origin"))))))
+		case cross != nil && cross.Check(r) != nil && !s.hosts.ownPage(r):
+			s.fail(w, r, crossSite(r))
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// crossSite is the answer to a page of another site, or to one that seems to be: where no
+// browser has said so, a proxy may have changed the Host header.
+func crossSite(r *http.Request) *apiError {
+	brief := func(s string) string { return jsonread.Brief([]byte(s)) }
+	origin := r.Header.Get("Origin")
+	message := fmt.Sprintf("Pages of '%s' may not use this server. To allow them, add it to server.cors_origins.", brief(origin))
+	if page, err := url.Parse(origin); err == nil && page.Host != "" && r.Header.Get("Sec-Fetch-Site") == "" {
+		message = fmt.Sprintf("A page of '%s' has sent this to '%s', as the Host header says, which is another site."+
+			" If it is this server's own page behind a proxy, let the proxy pass the Host header on (nginx: proxy_set_header Host $http_host)"+
+			" or add '%s' to server.allowed_hosts. If pages of another site may use this server, add their origin to server.cors_origins.",
+			brief(origin), brief(r.Host), brief(page.Hostname()))
+	}
+	return forbidden("cross_site_request", message)
 }
 
 func forbidden(code, message string) *apiError {

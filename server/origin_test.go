@@ -102,6 +102,82 @@ func TestPagesOfOtherSitesCannotUseTheServer(t *testing.T) {
 	}
 }
 
+func TestThePageBehindAProxyIsTheServersOwn(t *testing.T) {
+	named := start(t, says(t, "Hi."), func(o *Options) { o.AllowedHosts = []string{"Home.lan"} })
+	open := start(t, says(t, "Hi."), func(o *Options) { o.Addr = "0.0.0.0:8080" })
+	every := start(t, says(t, "Hi."), func(o *Options) { o.AllowedHosts = []string{"*"} })
+	for _, c := range []struct {
+		why                string
+		f                  *fixture
+		origin, host, site string
+		status             int
+	}{
+		{"nginx with $http_host", named, "http://home.lan:9320", "home.lan:9320", "", 200},
+		{"nginx with $host", named, "http://home.lan:9320", "home.lan", "", 200},
+		{"nginx with nothing", named, "http://home.lan:9320", "127.0.0.1:8080", "", 200},
+		{"the name in capitals", named, "http://HOME.lan:9320", "127.0.0.1:8080", "", 200},
+		{"nginx with $host:$server_port", named, "http://home.lan", "home.lan:80", "", 200},
+		{"the same over https in an old browser", named, "https://home.lan", "home.lan:443", "", 200},
+		{"a browser that says so", named, "https://home.lan", "127.0.0.1:8080", "same-origin", 200},
+		{"a page on another port of that machine", named, "http://home.lan:9999", "home.lan:9320", "", 403},
+		{"the same, as the browser says", named, "https://home.lan:9999", "home.lan", "same-site", 403},
+		{"the same, sent elsewhere", named, "https://home.lan:9999", "127.0.0.1:8080", "cross-site", 403},
+		{"a name below an allowed one", named, "http://evil.home.lan", "home.lan", "", 403},
+		{"a name that ends like an allowed one", named, "http://evilhome.lan", "home.lan", "", 403},
+		{"a name before an allowed one", named, "http://home.lan.evil.example", "home.lan", "", 403},
+		{"an allowed name as a user", named, "http://home.lan@evil.example", "home.lan", "", 403},
+		{"no name", named, "null", "home.lan", "", 403},
+		{"DNS rebinding", named, "http://evil.example", "evil.example", "", 403},
+		{"DNS rebinding to another port", named, "http://evil.example:9999", "evil.example", "", 403},
+		{"a foreign page", named, "http://evil.example", "127.0.0.1:8080", "", 403},
+		{"a server for all names, behind nginx with $host", open, "http://home.lan:9320", "home.lan", "", 200},
+		{"a server for all names, behind nginx with nothing", open, "http://home.lan:9320", "lutra:8080", "", 403},
+		{"a foreign page at a server for all names", open, "http://evil.example", "home.lan", "", 403},
+		{"a foreign page where all names are allowed", every, "http://evil.example", "home.lan", "", 403},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", c.f.url+"/v1/chat/completions", strings.NewReader(chatBody("")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = c.host
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Origin", c.origin)
+		if c.site != "" {
+			req.Header.Set("Sec-Fetch-Site", c.site)
+		}
+		if status, answer := c.f.send(req); status != c.status {
+			t.Errorf("%s: a page of %s asks %s: %d %s, want %d", c.why, c.origin, c.host, status, answer, c.status)
+		}
+		if c.status != 200 { // and whatever passes must be JSON, for which browsers ask first
+			continue
+		}
+		req.Header.Set("Content-Type", "text/plain")
+		req.Body = http.NoBody
+		if status, answer := c.f.send(req); status != 415 {
+			t.Errorf("%s: without JSON: %d %s, want 415", c.why, status, answer)
+		}
+	}
+}
+
+func TestARefusedPageHearsOfTheHeaderThatAProxyChanged(t *testing.T) {
+	f := start(t, says(t, "Hi."), func(o *Options) { o.Addr = "0.0.0.0:8080" })
+	ask := func(site ...string) string {
+		headers := append([]string{"Origin", "http://home.lan:9320", "Content-Type", "application/json"}, site...)
+		status, _, answer := f.do("POST", "/v1/chat/completions", strings.NewReader(chatBody("")), headers...)
+		wantError(t, "behind a proxy", status, answer, 403, "cross_site_request", "")
+		return string(answer)
+	}
+	got := ask()
+	for _, want := range []string{"Host header", "proxy_set_header Host $http_host", "'home.lan' to server.allowed_hosts", strings.TrimPrefix(f.url, "http://")} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s does not say %q", got, want)
+		}
+	}
+	if got := ask("Sec-Fetch-Site", "cross-site"); strings.Contains(got, "proxy") || !strings.Contains(got, "server.cors_origins") {
+		t.Errorf("where the browser says that the page is foreign: %s", got)
+	}
+}
+
 func TestAnEncodedBodyIsRefusedByName(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	status, _, answer := f.do("POST", "/tokenize", strings.NewReader("{}"), "Content-Encoding", "gzip")

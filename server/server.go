@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -39,11 +40,15 @@ type Server struct {
 	handler   http.Handler
 }
 
-// New makes a server; the options must be valid. It is not ready until
-// Publish has given it models.
+// New makes a server of options that Validate has found good; it panics if keys are
+// configured that Validate has not seen. It is not ready until Publish has given it
+// models.
 func New(opt Options) *Server {
+	if opt.NeedsKey() && len(opt.credentials) == 0 {
+		panic("server: New of options with keys that were not validated")
+	}
 	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
-		keys:   admission.NewKeys(opt.APIKeys, opt.RequestsPerMinute, opt.TokensPerMinute),
+		keys:   admission.NewKeys(opt.credentials, opt.RequestsPerMinute, opt.TokensPerMinute),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses)}
 	s.standard, _ = opt.defaultPlan() // Validate has tried it
 	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Engines: s.engines})
@@ -77,9 +82,21 @@ func (s *Server) StepObserver(model string) func(batcher.StepStats) {
 // Handler is the whole API, for tests and for servers that embed it.
 func (s *Server) Handler() http.Handler { return s.handler }
 
+// Listen listens on an address. One of IPv4, such as 0.0.0.0:8080, is not one of IPv6
+// too; without a host, or as [::]:8080, it is both.
+func Listen(addr string) (net.Listener, error) {
+	network := "tcp"
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
+			network = "tcp4"
+		}
+	}
+	return net.Listen(network, addr)
+}
+
 // Run listens on Options.Addr and serves until ctx ends, then drains.
 func (s *Server) Run(ctx context.Context) error {
-	l, err := net.Listen("tcp", s.opt.Addr)
+	l, err := Listen(s.opt.Addr)
 	if err != nil {
 		return err
 	}

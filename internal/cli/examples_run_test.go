@@ -133,6 +133,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("train.txt", strings.Repeat("Otters swim in the river, and otters sleep. ", 30))
 	write("test.txt", strings.Repeat("Salt comes from the sea beside the towns. ", 30))
 	write("train.jsonl", `{"question": "What is 12 * 7?", "answer": 84}`+"\n")
+	write("keys.txt", "alice: a-key-of-some-length\n")
 	write("ids.txt", "1 15043 3186\n")
 	write("schema.json", `{"type": "integer", "minimum": 10}`)
 	write("instance.json", `84`)

@@ -20,6 +20,9 @@ var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Be
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
 	"go test ./...":                    "this test is part of it",
+	"docker build -t lutra .":          "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
+	"server {":                         "TestExamplesOfProxiesPassChatsOn runs it",
+	"chat.example {":                   "TestExamplesOfProxiesPassChatsOn runs it",
 	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
 	"apt-get install --no-install-recommends bochs      # Debian 12":                                                                "the gate's steps avx512 and avxvnni do the same",
 	"pip install 'lm-eval[api]'":                                                                                                    "the gate's step lmeval installs it",
@@ -75,6 +78,7 @@ func substitutes(base string) *strings.Replacer {
 		"lutra bench growth", "lutra bench growth --reps 1 --decode 2 --batches 1,2 --contexts 128",
 		"lutra bench serve", "lutra bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
 		"lutra eval", "lutra eval --limit 2",
+		"lutra health", "lutra health --url "+base, // the sandbox's servers have no port of their own
 		// Examples of models that are there run in any order.
 		"lutra rm bonsai-1.7b", "lutra pull bonsai-1.7b && lutra rm bonsai-1.7b",
 		"lutra rm hf:Qwen/Qwen3-4B-GGUF", "lutra pull hf:Qwen/Qwen3-4B-GGUF && lutra rm hf:Qwen/Qwen3-4B-GGUF",

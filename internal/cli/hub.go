@@ -37,8 +37,28 @@ func (g *getter) open() (*hub.Hub, error) {
 	}
 	o.Offline = o.Offline || g.offline
 	o.Agent = "lutra/" + version()
-	o.Waiting = func() { fmt.Fprintln(g.errOut, "another process downloads the same file; waiting for it") }
+	o.Waiting = g.waiting
+	o.Retrying = g.retrying
 	return hub.New(o)
+}
+
+// waiting tells why nothing comes.
+func (g *getter) waiting() {
+	const why = "another process downloads the same file; waiting for it"
+	if g.log != nil {
+		g.log.Info().Msg(why)
+		return
+	}
+	fmt.Fprintln(g.errOut, why)
+}
+
+// retrying tells why nothing has come yet.
+func (g *getter) retrying(err error, pause time.Duration) {
+	if g.log != nil {
+		g.log.Warn().Err(err).Dur("pause_ms", pause).Msg("the hub is asked again")
+		return
+	}
+	fmt.Fprintf(g.errOut, "%v; trying again in %v\n", err, pause)
 }
 
 // get is the file in the cache, or one that it downloads.
@@ -64,7 +84,7 @@ func (g *getter) pull(ctx context.Context, h *hub.Hub, ref hub.Ref) (string, err
 	p.end()
 	switch {
 	case err != nil && ctx.Err() != nil && p.begun:
-		fmt.Fprintf(g.errOut, "%s: stopped at %d%%; the same command goes on from there\n", p.name, p.last)
+		p.stopped()
 	case errors.Is(err, hub.ErrUnreachable):
 		err = fmt.Errorf("%w; what is on this machine already needs no hub: see lutra list", err)
 	case err == nil:
@@ -117,6 +137,15 @@ func (p *downloading) tell(done, total int64) {
 		return
 	}
 	fmt.Fprintf(p.errOut, "%s: %d%% of %s\n", p.name, p.last, output.Bytes(total))
+}
+
+// stopped tells that an interrupted download is not lost.
+func (p *downloading) stopped() {
+	if p.log != nil {
+		p.log.Info().Str("model", p.name).Int64("percent", p.last).Msg("the download has stopped; the same command goes on from there")
+		return
+	}
+	fmt.Fprintf(p.errOut, "%s: stopped at %d%%; the same command goes on from there\n", p.name, p.last)
 }
 
 func (p *downloading) end() {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/server"
 )
 
 // withHub gives commands a hub with a model in three repositories, and an empty
@@ -83,6 +86,69 @@ func TestAModelOfTheHubIsDownloadedBeforeItIsServed(t *testing.T) {
 	if err := again.stop(); err != nil || len(h.Requests()) != before {
 		t.Errorf("a model that is there is asked for: %v", err)
 	}
+}
+
+func TestAServerIsAliveAndNotReadyWhileItsModelComes(t *testing.T) {
+	h := withHub(t)
+	h.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(h.CDN, r.Host) {
+			<-r.Context().Done()
+		}
+		return false
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	logged, log := io.Pipe()
+	cmd := newRoot(io.Discard, log)
+	cmd.SetArgs([]string{"serve", "--addr", "127.0.0.1:0", "--model", "bonsai-1.7b"})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.ExecuteContext(ctx)
+		log.Close()
+	}()
+	base, downloading := "", false
+	for lines := bufio.NewScanner(logged); lines.Scan(); {
+		var e struct{ Message, Addr string }
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("%s: %v", lines.Bytes(), err)
+		}
+		switch e.Message {
+		case "serving":
+			base = "http://" + e.Addr
+		case "downloading":
+			downloading = true
+		}
+		if base == "" || !downloading || ctx.Err() != nil {
+			continue
+		}
+		if status, _ := fetched(t, base+"/healthz"); status != http.StatusOK {
+			t.Errorf("/healthz: %d while the model comes, want 200: an orchestrator would start it again", status)
+		}
+		if status, answer := fetched(t, base+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(answer, `"bonsai-1.7b"`) {
+			t.Errorf("/readyz: %d %s while the model comes", status, answer)
+		}
+		if _, err := lutra(t, "health", "--addr", strings.TrimPrefix(base, "http://")); err == nil || !strings.Contains(err.Error(), "being loaded") {
+			t.Errorf("health = %v while the model comes", err)
+		}
+		stop(server.ErrAtOnce)
+	}
+	if err := <-ended; err != nil || !downloading {
+		t.Errorf("serve ended with %v, downloading: %v", err, downloading)
+	}
+}
+
+func fetched(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
 }
 
 func TestNothingIsDownloadedOffline(t *testing.T) {
@@ -237,6 +303,37 @@ func TestLinesTellOfADownloadEveryFewSeconds(t *testing.T) {
 		t.Errorf("it tells %q, want %q", got, want)
 	}
 }
+
+func TestAHubThatIsAskedAgainIsTold(t *testing.T) {
+	h := withHub(t)
+	asked := 0
+	h.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+		if asked++; asked > 1 {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	var errOut bytes.Buffer
+	root := newRoot(&errOut, &errOut)
+	root.SetArgs([]string{"pull", "bonsai-1.7b"})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	root.SetErr(writerFunc(func(p []byte) (int, error) {
+		defer stop() // instead of waiting
+		return errOut.Write(p)
+	}))
+	if err := root.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("pull = %v", err)
+	}
+	if got := errOut.String(); !strings.Contains(got, "503 Service Unavailable; trying again in 1s") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestAnInterruptedDownloadSaysThatItGoesOn(t *testing.T) {
 	h := withHub(t)

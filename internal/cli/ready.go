@@ -17,7 +17,7 @@ import (
 // listen listens on the address, or says what to do if it is in use.
 func listen(addr string) (net.Listener, error) {
 	const windowsInUse = syscall.Errno(10048) // WSAEADDRINUSE, which the syscall package does not name
-	l, err := net.Listen("tcp", addr)
+	l, err := server.Listen(addr)
 	var errno syscall.Errno
 	if errors.As(err, &errno) && (errno == syscall.EADDRINUSE || errno == windowsInUse) {
 		return nil, fmt.Errorf("another program listens on %s; choose another port with --addr HOST:PORT", addr)
@@ -50,7 +50,7 @@ func tryCommand(opt server.Options, base, goos string) string {
 	if goos == "windows" {
 		quote = func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` } // cmd.exe knows no '
 	}
-	if len(opt.APIKeys) > 0 {
+	if opt.NeedsKey() {
 		args = append(args, "-H", quote("Authorization: Bearer KEY"))
 	}
 	const body = `{"temperature": 0, "messages": [{"role": "user", "content": "What is 12 * 7?"}]}`
@@ -77,8 +77,36 @@ func trusted(opt server.Options, base string) bool {
 	return err == nil
 }
 
+// lanIP is this machine's address in its network: the one that a packet to elsewhere
+// would bear, though none is sent. nil: it has none.
+func lanIP() net.IP {
+	conn, err := net.Dial("udp4", "192.0.2.1:9") // RFC 5737: nobody has this address
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	if here, ok := conn.LocalAddr().(*net.UDPAddr); ok && !here.IP.IsLoopback() {
+		return here.IP
+	}
+	return nil
+}
+
+// lanURL is the server's URL for other machines in the network of lan; empty: they do
+// not reach it, or it does not answer to that address.
+func lanURL(opt server.Options, addr net.Addr, lan net.IP) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() || lan == nil || !opt.AnswersTo(lan.String()) {
+		return ""
+	}
+	return baseURL(opt, &net.TCPAddr{IP: lan, Port: tcp.Port})
+}
+
 // readyLines say that the server at addr is ready, and how to try it.
 func readyLines(opt server.Options, addr net.Addr) (message, try string) {
 	base := baseURL(opt, addr)
-	return fmt.Sprintf("ready on %s: open %s in a browser", addr, base), tryCommand(opt, base, runtime.GOOS)
+	message = fmt.Sprintf("ready on %s: open %s in a browser", addr, base)
+	if others := lanURL(opt, addr, lanIP()); others != "" {
+		message += fmt.Sprintf(", %s from this network", others)
+	}
+	return message, tryCommand(opt, base, runtime.GOOS)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"strings"
 
@@ -84,39 +85,47 @@ func newServe() *cobra.Command {
 		Short: "Serve models behind the OpenAI API",
 		Long: `Serves chat completions, completions and the tokenizer over HTTP. Without --model
 the embedded reasoner answers. A model of the hub that is not on this machine is
-downloaded before the port opens; --offline forbids it.
+downloaded first, while /healthz answers and /readyz says 503; --offline forbids it.
+
+By default the server is reached from this machine alone. --addr 0.0.0.0:8080 opens it to
+others by IPv4, [::]:8080 by IPv6 too; --api-keys-file then says who may ask. Keys of
+--api-key can be seen in the list of processes.
 
 SIGTERM drains: new requests are refused with 503 for server.lame_duck, then the port
 closes, and running answers have until server.drain_timeout to end. Ctrl-C does the same
 without the lame-duck time. A second signal ends at once.`,
 		Example: `  lutra serve
-  lutra serve --addr 0.0.0.0:8080 --api-key secret --model falcon3-1b-tq2_0.gguf
+  lutra serve --addr 0.0.0.0:8080 --api-keys-file keys.txt --model falcon3-1b-tq2_0.gguf
   lutra serve --model bonsai-1.7b
   lutra serve --config config.yaml --threads 8`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := m.prepare(cmd)
+			cfg, err := m.load(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, cmd)
+			return serve(cmd.Context(), cfg, m.getter(cmd, cfg.Log), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
 	m.register(f)
 	f.String("addr", "127.0.0.1:8080", "`HOST:PORT` to listen on")
-	f.StringArray("api-key", nil, "accept this bearer `KEY`; may be repeated")
+	f.StringArray("api-key", nil, "accept this bearer `KEY`, which other users of this machine can see; may be repeated")
+	f.String("api-keys-file", "", "`FILE` of keys to accept, one a line: KEY, or NAME: KEY")
 	f.Bool("strict", false, "refuse unknown request fields")
 	f.String("tls-cert", "", "certificate `FILE` (PEM); serves HTTPS with --tls-key")
 	f.String("tls-key", "", "key `FILE` (PEM)")
 	return cmd
 }
 
-// serve answers /healthz while models load, publishes them, and drains when ctx ends:
-// the server before the engines, which running requests need.
-func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
-	log := newLogger(cfg.Log, cmd.ErrOrStderr())
+// serve answers /healthz while get brings models and they load, publishes them, and
+// drains when ctx ends: the server before the engines, which running requests need.
+func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer) error {
+	log := newLogger(cfg.Log, errOut)
 	cfg.Warn(log)
+	for _, w := range cfg.Server.Warnings() {
+		log.Warn().Msg(w)
+	}
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)
 	listener, err := listen(cfg.Server.Addr)
@@ -135,6 +144,15 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	})
 	g.Go(func() error {
 		defer cancel()
+		for _, name := range cfg.Names() {
+			srv.Loading(name, 0, 0)
+		}
+		if err := cfg.Get(ctx, get.get); err != nil {
+			if ctx.Err() != nil { // what has come is kept, and the server drains
+				return nil
+			}
+			return err
+		}
 		r, err := loadUnless(served, func() (*engines.Runtime, error) {
 			return engines.New(cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
 		})

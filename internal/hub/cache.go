@@ -44,10 +44,22 @@ func (d repoFolder) pointer(commit, file string) string {
 	return filepath.Join(d.path, "snapshots", commit, filepath.FromSlash(file))
 }
 
+// maxRef bounds the file of a branch; a commit has 40 bytes.
+const maxRef = 1024
+
+// main is the newest commit that was seen; empty: none.
+func (d repoFolder) main() (commit string, err error) {
+	text, err := readPlain(d.ref(), maxRef)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
 // setMain notes the newest commit.
 func (d repoFolder) setMain(commit string) error {
-	if old, err := os.ReadFile(d.ref()); err == nil && string(old) == commit {
-		return nil
+	if old, err := d.main(); err != nil || old == commit {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(d.ref()), 0o777); err != nil {
 		return err
@@ -62,7 +74,10 @@ func (d repoFolder) snapshots() ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	newest, _ := os.ReadFile(d.ref()) // without one, by age alone
+	main, err := d.main() // without one, by age alone
+	if err != nil {
+		return nil, err
+	}
 	ages := map[string]time.Time{}
 	var commits []string
 	for _, e := range entries {
@@ -71,7 +86,6 @@ func (d repoFolder) snapshots() ([]string, error) {
 			ages[e.Name()] = info.ModTime()
 		}
 	}
-	main := strings.TrimSpace(string(newest))
 	slices.SortFunc(commits, func(a, b string) int {
 		if a == main || b == main {
 			return cmp.Compare(b2i(b == main), b2i(a == main))
@@ -140,13 +154,13 @@ func (h *Hub) link(d repoFolder, blob, pointer string, isNew bool) error {
 
 // copyFile leaves no half a file behind.
 func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+	in, err := openPlain(from, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	tmp := to + ".tmp"
-	out, err := os.Create(tmp)
+	out, err := openPlain(tmp, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,7 +18,8 @@ const (
 	maxRedirects  = 5
 	maxHeader     = 64 << 10         // bytes of a response's header
 	headerTimeout = time.Minute      // until a response's header is there
-	stallTimeout  = time.Minute      // without a byte of a body
+	stallTimeout  = 30 * time.Second // that one read of a body may take
+	listTimeout   = 5 * time.Minute  // for a whole list of files, however it trickles
 	maxRetryAfter = 2 * time.Minute  // that a server may ask to wait
 	firstRetry    = time.Second      // doubled after every failure
 	lastRetry     = 30 * time.Second // at most
@@ -35,8 +37,8 @@ type client struct {
 	http     *http.Client
 
 	wait func(context.Context, time.Duration) error
-	// watch calls stalled once touch was not called for a while, until stop.
-	watch func(stalled func()) (touch, stop func())
+	// retrying hears of failures after which the same is asked again; nil: nobody does.
+	retrying func(err error, pause time.Duration)
 }
 
 func newClient(o Options) (*client, error) {
@@ -44,7 +46,7 @@ func newClient(o Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{endpoint: u, token: o.Token, agent: o.Agent, wait: sleep, watch: watch, http: &http.Client{
+	return &client{endpoint: u, token: o.Token, agent: o.Agent, wait: sleep, retrying: o.Retrying, http: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
@@ -71,9 +73,37 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func watch(stalled func()) (touch, stop func()) {
-	t := time.AfterFunc(stallTimeout, stalled)
-	return func() { t.Reset(stallTimeout) }, func() { t.Stop() }
+// watchedBody is a response's body each of whose reads ends after stallTimeout at most.
+// The time between reads, when a disk may be slow, does not count.
+type watchedBody struct {
+	io.ReadCloser
+	ctx    context.Context // of the request
+	cancel context.CancelCauseFunc
+	stall  *time.Timer
+}
+
+// watchBody lets a stalled read end a request: cancel is that of its ctx, and is called
+// when the body is closed.
+func watchBody(ctx context.Context, cancel context.CancelCauseFunc, resp *http.Response) {
+	stall := time.AfterFunc(stallTimeout, func() { cancel(temporary{fmt.Errorf("nothing comes for %v", stallTimeout)}) })
+	stall.Stop() // until somebody reads
+	resp.Body = &watchedBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, stall: stall}
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.stall.Reset(stallTimeout)
+	n, err := b.ReadCloser.Read(p)
+	b.stall.Stop()
+	if err != nil && !errors.Is(err, io.EOF) && b.ctx.Err() != nil {
+		err = context.Cause(b.ctx)
+	}
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	b.stall.Stop()
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
 }
 
 // at is a URL of the endpoint; parts are escaped.
@@ -104,8 +134,20 @@ type answer struct {
 }
 
 // send makes a request and follows redirects, with stay only those within the
-// endpoint. The caller closes the body.
+// endpoint. The caller closes the body, no read of which waits longer than stallTimeout.
 func (c *client) send(ctx context.Context, method string, u *url.URL, header http.Header, stay bool) (*answer, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a, err := c.follow(ctx, method, u, header, stay)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	watchBody(ctx, cancel, a.Response)
+	return a, nil
+}
+
+// follow is send without the watch.
+func (c *client) follow(ctx context.Context, method string, u *url.URL, header http.Header, stay bool) (*answer, error) {
 	a := &answer{size: -1}
 	for hops := 0; ; hops++ {
 		req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Options say where files come from and where they are kept.
@@ -23,6 +23,9 @@ type Options struct {
 	Agent    string // the program, as the hub is told
 	// Waiting is called when another process downloads the same file; nil: nothing is.
 	Waiting func()
+	// Retrying is called when the hub is asked the same again, after a pause, because of
+	// err; not for the parts of a file, whose progress tells enough. nil: nothing is.
+	Retrying func(err error, pause time.Duration)
 }
 
 // defaultEndpoint is the public hub.
@@ -73,15 +76,10 @@ func isTrue(v string) bool {
 }
 
 func readToken(path string) (string, error) {
-	f, err := os.Open(path)
+	text, err := readPlain(path, maxToken)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	} else if err != nil {
-		return "", fmt.Errorf("the hub's token: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxToken))
-	if err != nil {
 		return "", fmt.Errorf("the hub's token: %w", err)
 	}
 	return string(text), nil

@@ -88,6 +88,9 @@ func (h *Hub) Pull(ctx context.Context, ref Ref, tell Progress) (string, error) 
 		return "", err
 	}
 	d := h.folder(ref)
+	if _, err := d.main(); err != nil { // before all the bytes come
+		return "", err
+	}
 	if err := os.MkdirAll(filepath.Dir(d.blob(model[0].etag)), 0o777); err != nil {
 		return "", err
 	}
@@ -136,6 +139,9 @@ func (h *Hub) lock(ctx context.Context, d repoFolder, etag string) (unlock func(
 	if err := os.MkdirAll(d.locks, 0o777); err != nil {
 		return nil, err
 	}
+	if err := checkPlain(d.lock(etag)); err != nil {
+		return nil, err
+	}
 	l := flock.New(d.lock(etag))
 	free, err := l.TryLock()
 	if err == nil && !free {
@@ -166,7 +172,7 @@ func (h *Hub) download(ctx context.Context, d repoFolder, r *remote, tell Progre
 	if fresh >= 0 {
 		t.j.begin(fresh)
 	}
-	if err := h.checkRoom(d, r, r.size-t.j.done()); err != nil {
+	if err := h.checkRoom(d, r, r.size-max(t.j.done(), allocated(f))); err != nil {
 		return err
 	}
 	if err := f.Truncate(r.size); err != nil {
@@ -203,12 +209,12 @@ func openPartial(blob string) (f *os.File, fresh int64, err error) {
 			fresh = info.Size()
 		}
 	}
-	f, err = os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err = openPlain(part, os.O_RDWR|os.O_CREATE)
 	return f, fresh, err
 }
 
 func verifyFile(ctx context.Context, path string, r *remote) error {
-	f, err := os.Open(path)
+	f, err := openPlain(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -240,12 +246,21 @@ func (h *Hub) checkRoomForAll(d repoFolder, model []remote) error {
 		if isFile(d.pointer(r.commit, r.ref.File), r.size) || isFile(d.blob(r.etag), r.size) {
 			continue
 		}
-		missing += r.size
-		if j := readAnyJournal(d.blob(r.etag) + incomplete + ".json"); j != nil && j.Size == r.size {
-			missing -= min(max(0, j.done()), r.size)
-		}
+		missing += r.size - min(h.there(d.blob(r.etag)+incomplete, r), r.size)
 	}
 	return h.checkRoom(d, &model[0], missing)
+}
+
+// there is how many bytes of a file want no more room: those that its journal names, or
+// what the system has allocated, which is more where a disk filled up before the journal
+// was written.
+func (h *Hub) there(part string, r *remote) int64 {
+	n := readJournal(part+".json", r.ref.File, r.size, h.part).done()
+	if f, err := openPlain(part, os.O_RDONLY); err == nil {
+		n = max(n, allocated(f))
+		f.Close()
+	}
+	return n
 }
 
 // Resolve reads a name of the hub or of the catalogue; false: it is neither.

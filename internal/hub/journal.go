@@ -2,8 +2,6 @@ package hub
 
 import (
 	"encoding/json"
-	"io"
-	"os"
 	"sync"
 )
 
@@ -32,31 +30,35 @@ const maxJournal = 4 << 20
 func readJournal(path, file string, size, part int64) *journal {
 	fresh := &journal{File: file, Size: size, Part: part, Have: make([]int64, (size+part-1)/part), path: path}
 	old := readAnyJournal(path)
-	if old == nil || old.Size != size || old.Part != part || len(old.Have) != len(fresh.Have) {
+	if old == nil || old.Size != size || old.Part != part {
 		return fresh
 	}
 	old.path, old.File = path, file
-	for i, n := range old.Have {
-		if lo, hi := old.bounds(i); n < 0 || n > hi-lo {
-			return fresh
-		}
-	}
 	return old
 }
 
-// readAnyJournal is nil where there is none.
+// readAnyJournal is nil where there is none that makes sense.
 func readAnyJournal(path string) *journal {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxJournal))
+	text, err := readPlain(path, maxJournal)
 	j := new(journal)
-	if err != nil || json.Unmarshal(text, j) != nil {
+	if err != nil || json.Unmarshal(text, j) != nil || !j.sound() {
 		return nil
 	}
 	return j
+}
+
+// sound tells whether the numbers agree: no part has less than nothing, or more than
+// it is long.
+func (j *journal) sound() bool {
+	if j.Size < 0 || j.Size > maxSize || j.Part < 1 || j.Part > maxSize || int64(len(j.Have)) != (j.Size+j.Part-1)/j.Part {
+		return false
+	}
+	for i, n := range j.Have {
+		if lo, hi := j.bounds(i); n < 0 || n > hi-lo {
+			return false
+		}
+	}
+	return true
 }
 
 // bounds are the first byte of a part and the one after its last.
@@ -134,13 +136,4 @@ func (j *journal) write() error {
 		return err
 	}
 	return replaceFile(j.path, text)
-}
-
-// replaceFile writes a file that others see whole or not at all.
-func replaceFile(path string, text []byte) error {
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, text, 0o666); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }

@@ -41,7 +41,10 @@ type listing struct {
 func (c *client) list(ctx context.Context, ref Ref) (l listing, err error) {
 	u := c.at("api/models", ref.Owner, ref.Repo, "revision", mainRevision)
 	u.RawQuery = "blobs=true"
+	what := "the list of files of " + ref.ID()
 	err = c.retry(ctx, func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%w: %s takes longer than %v", ErrUnreachable, what, listTimeout))
+		defer cancel()
 		a, err := c.send(ctx, http.MethodGet, u, nil, true)
 		if err != nil {
 			return firstContact(err)
@@ -50,7 +53,7 @@ func (c *client) list(ctx context.Context, ref Ref) (l listing, err error) {
 		if a.StatusCode != http.StatusOK {
 			return c.refusal(ref, a)
 		}
-		text, err := c.read(ctx, a.Body, maxListing)
+		text, err := a.read(ctx, what, maxListing)
 		if err != nil {
 			return err
 		}
@@ -84,16 +87,16 @@ func firstContact(err error) error {
 	return err
 }
 
-// read takes a body of at most limit bytes.
-func (c *client) read(ctx context.Context, body io.Reader, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+// read takes a body of at most limit bytes; what names it in errors.
+func (a *answer) read(ctx context.Context, what string, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(a.Body, limit+1))
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, temporary{fmt.Errorf("%w: %w", ErrUnreachable, err)}
+		return nil, temporary{fmt.Errorf("%w at %s: %s: %w", ErrUnreachable, a.Request.URL.Host, what, err)}
 	case int64(len(text)) > limit:
-		return nil, fmt.Errorf("the hub's answer has more than %d bytes", limit)
+		return nil, fmt.Errorf("%s has more than %d bytes", what, limit)
 	}
 	return text, nil
 }

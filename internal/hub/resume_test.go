@@ -130,43 +130,6 @@ func TestAHubThatIsNotThereIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestABodyThatStallsIsAskedForAgain(t *testing.T) {
-	b := newBench(t)
-	b.part = 1 << 20 // one part
-	stall := make(chan struct{})
-	var once sync.Once
-	b.server.Before = func(w http.ResponseWriter, r *http.Request) bool {
-		held := false
-		if isCDN(b.server, r) {
-			once.Do(func() { held = true })
-		}
-		if held {
-			w.Header().Set("Content-Range", "bytes 0-10499/10500")
-			w.WriteHeader(http.StatusPartialContent)
-			_, _ = w.Write(b.file[:4000])
-			_ = http.NewResponseController(w).Flush()
-			stall <- struct{}{}
-			<-r.Context().Done()
-		}
-		return held
-	}
-	b.c.watch = func(stalled func()) (touch, stop func()) {
-		stopped := make(chan struct{})
-		go func() {
-			select {
-			case <-stall:
-				stalled()
-			case <-stopped:
-			}
-		}()
-		return func() {}, func() { close(stopped) }
-	}
-	b.pulled(t)
-	if len(b.waited) != 1 {
-		t.Errorf("it waits %v", b.waited)
-	}
-}
-
 func TestAServerWithoutRangesSendsTheWholeFile(t *testing.T) {
 	for name, status := range map[string]int{"ignores them": http.StatusOK, "refuses them": http.StatusRequestedRangeNotSatisfiable} {
 		b := newBench(t)

@@ -25,6 +25,7 @@ func (l later) Unwrap() error { return temporary{l.error} }
 // patience counts failures in a row.
 type patience struct {
 	failures int
+	tell     func(err error, pause time.Duration) // before waiting; nil: nobody is told
 }
 
 // failed waits until it is time to try again, or says that it is not worth it.
@@ -44,12 +45,15 @@ func (p *patience) failed(ctx context.Context, c *client, err error) error {
 		}
 		pause = max(pause, asked.after)
 	}
+	if p.tell != nil {
+		p.tell(err, pause)
+	}
 	return c.wait(ctx, pause)
 }
 
 // retry does something until it goes well, or no longer.
 func (c *client) retry(ctx context.Context, do func() error) error {
-	var p patience
+	p := patience{tell: c.retrying}
 	for {
 		err := do()
 		if err == nil {

@@ -2,7 +2,11 @@
 
 package hub
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 func freeSpace(dir string) (int64, error) {
 	var s unix.Statfs_t
@@ -10,4 +14,15 @@ func freeSpace(dir string) (int64, error) {
 		return 0, err
 	}
 	return int64(s.Bavail) * int64(s.Bsize), nil
+}
+
+// allocated is how many bytes of the disk a file has, which is less than its length if
+// it has holes. 0: unknown.
+func allocated(f *os.File) int64 {
+	const sector = 512 // of st_blocks, whatever the file system's blocks
+	var s unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &s) != nil {
+		return 0
+	}
+	return s.Blocks * sector
 }

@@ -125,7 +125,7 @@ func (d repoFolder) partial(ref Ref) (list []Stored) {
 		if err != nil || j == nil || validFile(j.File) != nil {
 			continue
 		}
-		list = append(list, Stored{Ref: Ref{Owner: ref.Owner, Repo: ref.Repo, File: j.File}, Path: path, Size: j.Size, Modified: info.ModTime(), Missing: max(0, j.Size-j.done())})
+		list = append(list, Stored{Ref: Ref{Owner: ref.Owner, Repo: ref.Repo, File: j.File}, Path: path, Size: j.Size, Modified: info.ModTime(), Missing: j.Size - j.done()})
 	}
 	return list
 }
@@ -165,6 +165,9 @@ func (h *Hub) Remove(ref Ref) (freed int64, err error) {
 // idle says who uses a repository's folder, if anybody does.
 func (d repoFolder) idle() error {
 	for _, path := range ending(d.locks, ".lock") {
+		if checkPlain(path) != nil {
+			continue // nobody locks what is no file
+		}
 		l := flock.New(path)
 		free, err := l.TryLock()
 		_ = l.Close() // it was only tried

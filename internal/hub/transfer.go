@@ -123,8 +123,6 @@ func (t *transfer) whole(ctx context.Context) error {
 
 // fetch writes bytes lo to hi of the file. came is told of bytes that are written.
 func (t *transfer) fetch(ctx context.Context, lo, hi int64, whole bool, came func(int64) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	validator := t.j.valid("")
 	a, err := t.c.open(ctx, t.r, lo, hi, whole, validator)
 	if errors.Is(err, errNoRanges) && validator != "" && t.r.hashed() {
@@ -138,14 +136,9 @@ func (t *transfer) fetch(ctx context.Context, lo, hi int64, whole bool, came fun
 	if tag := a.Header.Get("ETag"); tag != "" && tag[0] == '"' && !whole { // a strong one
 		t.j.valid(tag)
 	}
-	touch, stop := t.c.watch(func() {
-		cancel(temporary{fmt.Errorf("%s sends nothing for %v", a.Request.URL.Host, stallTimeout)})
-	})
-	defer stop()
 	buf := make([]byte, 256<<10)
 	for lo < hi {
 		n, err := a.Body.Read(buf[:min(int64(len(buf)), hi-lo)])
-		touch()
 		if n > 0 {
 			if _, err := t.f.WriteAt(buf[:n], lo); err != nil {
 				return err

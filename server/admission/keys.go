@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -19,15 +20,15 @@ type Keys struct {
 
 // Key is one client with what it may still spend.
 type Key struct {
-	Name     string // for logs: the beginning of the key's hash
+	Name     string // for logs and metrics: as given, or the beginning of the key's hash; empty: no keys are configured
 	hash     [sha256.Size]byte
 	requests *rate.Limiter // nil: no limit
 	tokens   *rate.Limiter // nil: no limit; may be in debt, because an answer's cost is known at its end
 }
 
-// NewKeys are those of these secrets; with none, whoever comes has the one key
-// that all share. Each key may send so many requests and tokens a minute; 0: any.
-func NewKeys(secrets []string, requests, tokens int) *Keys {
+// NewKeys accepts these credentials; with none, all clients share one key. Each key may
+// send so many requests and tokens a minute; 0: any.
+func NewKeys(credentials []Credential, requests, tokens int) *Keys {
 	perMinute := func(n int) *rate.Limiter {
 		if n == 0 {
 			return nil
@@ -37,14 +38,14 @@ func NewKeys(secrets []string, requests, tokens int) *Keys {
 	fresh := func() *Key {
 		return &Key{requests: perMinute(requests), tokens: perMinute(tokens)}
 	}
-	if len(secrets) == 0 {
+	if len(credentials) == 0 {
 		return &Keys{anyone: fresh()}
 	}
 	ks := &Keys{}
-	for _, secret := range secrets {
+	for _, c := range credentials {
 		k := fresh()
-		k.hash = sha256.Sum256([]byte(secret))
-		k.Name = hex.EncodeToString(k.hash[:4])
+		k.hash = sha256.Sum256([]byte(c.Key))
+		k.Name = cmp.Or(c.Name, hex.EncodeToString(k.hash[:4]))
 		ks.known = append(ks.known, k)
 	}
 	return ks

@@ -21,6 +21,8 @@ type Metrics struct {
 
 	http       *prometheus.CounterVec // path, code
 	success    *prometheus.CounterVec // model_name, finished_reason
+	keys       *prometheus.CounterVec // key: requests
+	keyTokens  *prometheus.CounterVec // key, kind
 	ttft       *prometheus.HistogramVec
 	tpot       *prometheus.HistogramVec
 	e2e        *prometheus.HistogramVec
@@ -67,6 +69,8 @@ func New(src Sources) *Metrics {
 	}
 	m.http = counter("http_requests_total", "Requests answered, by route and status.", "path", "code")
 	m.success = counter("request_success_total", "Requests answered in full, by finish reason.", modelLabel, "finished_reason")
+	m.keys = counter("key_requests_total", "Requests with a key, by the key's name.", "key")
+	m.keyTokens = counter("key_tokens_total", "Tokens of requests with a key, by the key's name and whether of the prompt or the completion.", "key", "kind")
 	m.ttft = histogram("time_to_first_token_seconds", "From a request's arrival to its first token.",
 		[]float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560})
 	m.tpot = histogram("time_per_output_token_seconds", "Mean time of a request's tokens after the first.",
@@ -130,6 +134,14 @@ func (r *Request) TPOT() time.Duration {
 // Answered counts an answer of any kind.
 func (m *Metrics) Answered(route string, status int) {
 	m.http.WithLabelValues(route, strconv.Itoa(status)).Inc()
+}
+
+// AnsweredKey counts an answer, of any kind, to a client that has shown the key of this
+// name, and the tokens of its prompt and completion.
+func (m *Metrics) AnsweredKey(name string, prompt, completion int) {
+	m.keys.WithLabelValues(name).Inc()
+	m.keyTokens.WithLabelValues(name, "prompt").Add(float64(prompt))
+	m.keyTokens.WithLabelValues(name, "completion").Add(float64(completion))
 }
 
 // Completed counts a request for text that has been answered in full.

@@ -1,0 +1,5 @@
+package hub
+
+import "errors"
+
+func makePipe(string) error { return errors.ErrUnsupported }
