@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -76,8 +77,8 @@ func (t *Template) Source() string { return t.source }
 // too much, ctx's error when that is cancelled.
 func (t *Template) Render(ctx context.Context, in Input) (string, error) {
 	vars := make(map[string]any, len(in.Extra)+8)
-	for name, v := range in.Extra {
-		x, err := value(v)
+	for _, name := range slices.Sorted(maps.Keys(in.Extra)) {
+		x, err := value(in.Extra[name])
 		if err != nil {
 			return "", fmt.Errorf("template: variable %q: %w", name, err)
 		}

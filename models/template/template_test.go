@@ -148,6 +148,19 @@ func TestATemplateMayBeRenderedByManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+func TestSeveralBadVariablesAreAlwaysRefusedForTheSameOne(t *testing.T) {
+	tmpl, err := Parse(ChatML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := make(chan int) // which JSON does not know
+	for range 30 {
+		if _, err := tmpl.Render(t.Context(), Input{Extra: map[string]any{"c": bad, "a": bad, "b": bad}}); err == nil || !strings.Contains(err.Error(), `"a"`) {
+			t.Fatalf("Render = %v, want an error about a", err)
+		}
+	}
+}
+
 func FuzzConversationsRender(f *testing.F) {
 	f.Add("user", "hello", `[{"function":{"name":"f","arguments":{"a":1}}}]`)
 	f.Add("", "\xff<|im_end|>", `{`)
