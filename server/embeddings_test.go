@@ -15,7 +15,10 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
@@ -217,6 +220,25 @@ func TestEveryBadRequestForVectorsOrScoresIsRefusedWithItsReason(t *testing.T) {
 	} {
 		status, _, answer := f.post(c.path, c.body)
 		wantError(t, c.path+" "+c.body[:min(len(c.body), 80)], status, answer, c.status, c.code, c.param)
+	}
+}
+
+func TestAnEmptyTextHasNoVectorThoughTheModelReadsTokensOfItsOwn(t *testing.T) {
+	f := reading(t)
+	m := must(f.models.Load().Embedder(""))
+	file := must(embedded.Open(embedded.Default))
+	file.Metadata["tokenizer.ggml.add_bos_token"], file.Metadata["tokenizer.ggml.bos_token_id"] = true, uint32(1)
+	m.Tokenizer = must(tokenizer.New(file.Metadata))
+	if ids := must(m.Encode(t.Context(), &tts.Prompt{})); len(ids) == 0 {
+		t.Fatal("the model reads nothing of an empty text")
+	}
+	for body, param := range map[string]string{
+		`{"input":""}`:          "input",
+		`{"input":[""]}`:        "input[0]",
+		`{"input":["a","",""]}`: "input[1]",
+	} {
+		status, _, answer := f.post("/v1/embeddings", body)
+		wantError(t, body, status, answer, 400, jsonread.CodeValue, param)
 	}
 }
 
