@@ -26,20 +26,20 @@ type Fields struct{ *jsonread.Fields }
 // Message reads POST /v1/messages for a model. The calling is nil where no tool may
 // be called, the edits where the request asks for none.
 func (f Fields) Message(req *tts.Request, m *tts.Model) (*tts.Calling, *Edits) {
-	callable, edits := f.Prompt(req, m)
+	tools, edits := f.Prompt(req, m)
 	if !f.Int("max_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) && f.Err == nil {
 		f.Fail(jsonread.CodeMissing, "max_tokens", "it is required.")
 	}
 	f.sampling(req)
-	c := f.toolChoice(req, m, callable)
+	c := f.toolChoice(req, m, tools)
 	f.output(req, m)
 	f.bookkeeping()
 	return c, edits
 }
 
-// Prompt reads what the model goes on from, how it is to be edited, and which tools the
-// model may call.
-func (f Fields) Prompt(req *tts.Request, m *tts.Model) (callable []any, edits *Edits) {
+// Prompt reads what the model goes on from, the tools that it learns of, and how the
+// conversation is to be edited.
+func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
 	p := &req.Prompt
 	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
 	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
@@ -73,7 +73,7 @@ func (f Fields) Prompt(req *tts.Request, m *tts.Model) (callable []any, edits *E
 		p.Ending = tts.EndOpen
 	}
 	f.thinking(req)
-	return definitions(c.tools, func(t *tool) bool { return t.callable }), f.edits()
+	return c.tools, f.edits()
 }
 
 // thinking reads whether and how long the model thinks.

@@ -51,8 +51,10 @@ func read(t *testing.T, m *tts.Model, body string) (text string, callable []stri
 	if f.Err != nil {
 		return "", nil, f.Err
 	}
-	for _, tool := range f.check("tools", tools) {
-		callable = append(callable, tool.Name)
+	for _, tool := range tools {
+		if tool.callable {
+			callable = append(callable, tool.name)
+		}
 	}
 	text, err = m.Render(t.Context(), &req.Prompt)
 	return text, callable, err

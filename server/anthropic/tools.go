@@ -117,8 +117,8 @@ func functions(tools []*tool) string {
 	return b.String()
 }
 
-// toolChoice reads which of the tools may or must be called.
-func (f Fields) toolChoice(req *tts.Request, m *tts.Model, callable []any) *tts.Calling {
+// toolChoice reads which of the tools that the model knows may or must be called.
+func (f Fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
 	kind, name, one := "auto", "", false
 	if o, ok := f.Object("tool_choice"); ok {
 		o.String("type", &kind)
@@ -129,11 +129,12 @@ func (f Fields) toolChoice(req *tts.Request, m *tts.Model, callable []any) *tts.
 		}
 		f.Adopt(o)
 	}
-	tools := f.check("tools", callable)
+	tools := f.check("tools", definitions(known, func(t *tool) bool { return t.callable }))
 	if f.Err != nil || kind == "none" || len(tools) == 0 && kind == "auto" {
 		return nil
 	}
-	c := &tts.Calling{Format: m.ToolFormat(), Tools: tools, One: one}
+	c := &tts.Calling{Format: m.ToolFormat(), Tools: tools, One: one,
+		Only: slices.ContainsFunc(known, func(t *tool) bool { return !t.callable && !t.deferred })}
 	switch {
 	case len(tools) == 0:
 		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
