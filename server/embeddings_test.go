@@ -299,6 +299,30 @@ func TestOllamaClientsGetVectors(t *testing.T) {
 	if status, _, answer := f.post("/api/embed", `{"model":"vectors","truncate":false,"input":`+long+`}`); status != 400 || !strings.Contains(string(answer), `{"error":"This model's maximum context`) {
 		t.Errorf("a long text: %d %s", status, answer)
 	}
+	if r.Load == 0 || r.Load > r.Total {
+		t.Errorf("load_duration is %d of %d", r.Load, r.Total)
+	}
+	full, few := must(f.model.Encode(t.Context(), &tts.Prompt{Text: "hello there you all"})), 5
+	if len(full) <= few {
+		t.Fatalf("%d tokens are too few", len(full))
+	}
+	for _, c := range []struct {
+		truncate string
+		most     int
+		want     []int32 // nil: an error
+	}{{"true", few, full[:few]}, {"true", 0, full}, {"true", 1 << 20, full}, {"false", len(full), full}, {"false", len(full) - 1, nil}} {
+		body := fmt.Sprintf(`{"model":"vectors","input":["a","hello there you all"],"truncate":%s,"options":{"num_ctx":%d,"temperature":0}}`, c.truncate, c.most)
+		status, _, answer := f.post("/api/embed", body)
+		if c.want == nil {
+			if want := fmt.Sprintf("maximum context length is %d tokens", c.most); status != 400 || !strings.Contains(string(answer), want) || !strings.Contains(string(answer), "input[1]") {
+				t.Errorf("%s: %d %s, want an error that says %s", body, status, answer, want)
+			}
+			continue
+		}
+		if err := json.Unmarshal(answer, &r); err != nil || !near(r.Embeddings[1], counted(c.want, 4)) {
+			t.Errorf("%s: %s, want the vector of %d tokens", body, answer, len(c.want))
+		}
+	}
 	_, _, answer = f.post("/api/embeddings", `{"model":"vectors","prompt":"hello there"}`)
 	var old struct{ Embedding []float32 }
 	if err := json.Unmarshal(answer, &old); err != nil || !near(old.Embedding, want) {
