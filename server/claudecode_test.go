@@ -18,6 +18,7 @@ import (
 func claudeCode(stamp, rest string) string {
 	return `{"model":"toy","metadata":{"user_id":"{\"device_id\":\"d\",\"session_id\":\"s\"}"},"max_tokens":32000,"stream":true,
 	 "thinking":{"type":"adaptive","display":"updates"},"output_config":{"effort":"high"},
+	 "safeguards":[{"type":"dangerous_tool_use","classifier_context":{"v":1}}],
 	 "context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},
 	 "system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1.330.` + stamp + `; cc_entrypoint=cli; cch=` + stamp + `;"},
 	  {"type":"text","text":"You are a program that writes programs.","cache_control":{"type":"ephemeral"}},
@@ -106,8 +107,16 @@ func TestALineThatChangesWithEveryRequestLeavesThePrefixInTheCache(t *testing.T)
 	// A title in between, and then the next turn.
 	usage(claudeTitle(10))
 	const next = `,{"role":"assistant","content":[{"type":"text","text":"Hi."}]},{"role":"user","content":"Go on."}`
-	if third := usage(claudeCode("c3", next)); third.CacheRead < first.Input-blockLen {
+	third := usage(claudeCode("c3", next))
+	if third.CacheRead < first.Input-blockLen {
 		t.Errorf("behind a title: %+v, want the %d tokens of the former prompt from the cache", third, first.Input)
+	}
+	// A tool that was found stands among the others, but the model reads of it where it was.
+	const found = next + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"get_weather","input":{}}]},
+	 {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"tool_reference","tool_name":"fetch"}]},{"type":"text","text":"Loaded."}]}`
+	body := strings.Replace(claudeCode("d4", found), `"tools":[`, `"tools":[{"name":"fetch","description":"Of a page.","input_schema":{"type":"object"},"defer_loading":true},`, 1)
+	if fourth := usage(body); fourth.CacheRead < third.Input+third.CacheRead-blockLen {
+		t.Errorf("with a tool that was found: %+v, want the %d tokens of the former prompt from the cache", fourth, third.Input+third.CacheRead)
 	}
 }
 

@@ -120,7 +120,7 @@ func (f Fields) sampling(req *tts.Request) {
 
 // bookkeeping reads fields that change nothing, and refuses those that would.
 func (f Fields) bookkeeping() {
-	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics")
+	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "safeguards")
 	for _, name := range []string{"container", "mcp_servers", "compaction", "thread"} {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
