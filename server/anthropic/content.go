@@ -35,15 +35,10 @@ func withoutBilling(text string) string {
 func (f Fields) system() string {
 	var texts []string
 	f.texts("system", func(kind string, o *jsonread.Fields) {
-		if text := withoutBilling((Fields{o}).textOf(kind)); text != "" {
-			texts = append(texts, text)
-		}
+		texts = append(texts, withoutBilling((Fields{o}).textOf(kind)))
 	})
-	return strings.Join(texts, paragraph)
+	return paragraphs(texts)
 }
-
-// paragraph stands between texts that were apart.
-const paragraph = "\n\n"
 
 // texts reads a string, or a list of content blocks, a string as one block of text.
 func (f Fields) texts(field string, read func(kind string, o *jsonread.Fields)) {
@@ -94,10 +89,52 @@ func (f Fields) blocks(field string, raw json.RawMessage, read func(kind string,
 // conversation is what messages make: several of a role in a row are one, as in
 // Anthropic's API, and each result of a tool is one of its own.
 type conversation struct {
-	messages    []template.Message
+	turns       []turn
 	tools       []*tool // that the client has declared, or defined in a message
 	laterSystem bool    // the template shows system messages among the others
-	bytes       int     // of calls
+	bytes       int     // of calls and of tools that messages define
+}
+
+// turn becomes a message of the template's. Its parts are put together once.
+type turn struct {
+	role, callID    string
+	texts, thoughts []string
+	calls           []any
+}
+
+// messages are those of the template.
+func (c *conversation) messages() []template.Message {
+	list := make([]template.Message, len(c.turns))
+	for i := range c.turns {
+		t := &c.turns[i]
+		m := template.Message{Role: t.role, ToolCallID: t.callID, Content: paragraphs(t.texts), ReasoningContent: paragraphs(t.thoughts)}
+		if t.calls != nil {
+			if m.ToolCalls = t.calls; m.Content == "" {
+				m.Content = nil
+			}
+		}
+		list[i] = m
+	}
+	return list
+}
+
+// paragraphs joins texts that were apart, but for those that are empty.
+func paragraphs(texts []string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
+}
+
+// last is the turn at the end, if it is of the role, or a new one.
+func (c *conversation) last(role string) *turn {
+	if n := len(c.turns); n == 0 || c.turns[n-1].role != role {
+		c.turns = append(c.turns, turn{role: role})
+	}
+	return &c.turns[len(c.turns)-1]
+}
+
+// say adds a text of a role.
+func (c *conversation) say(role, text string) {
+	t := c.last(role)
+	t.texts = append(t.texts, text)
 }
 
 // message adds what a message makes.
@@ -123,7 +160,7 @@ func (c *conversation) user(f Fields) {
 	results := 0
 	f.texts("content", func(kind string, o *jsonread.Fields) {
 		if kind == "tool_result" {
-			c.messages = append(c.messages, c.result(Fields{o}))
+			c.turns = append(c.turns, c.result(Fields{o}))
 			results++
 			return
 		}
@@ -135,23 +172,6 @@ func (c *conversation) user(f Fields) {
 	if text.Len() > 0 || results == 0 {
 		c.say(roleUser, text.String())
 	}
-}
-
-// say adds a text to the last message, if that is of the role, or as one of its own.
-func (c *conversation) say(role, text string) {
-	if n := len(c.messages); n > 0 && c.messages[n-1].Role == role {
-		before, _ := c.messages[n-1].Content.(string)
-		c.messages[n-1].Content = joined(before, text)
-		return
-	}
-	c.messages = append(c.messages, template.Message{Role: role, Content: text})
-}
-
-func joined(before, text string) string {
-	if before == "" || text == "" {
-		return before + text
-	}
-	return before + paragraph + text
 }
 
 // system adds a system message among the others, as the user's where the template does
@@ -175,8 +195,8 @@ func (c *conversation) system(f Fields) {
 			texts = append(texts, b.textOf(kind))
 		}
 	})
-	switch text := strings.Join(texts, paragraph); {
-	case c.laterSystem || len(c.messages) == 0:
+	switch text := paragraphs(texts); {
+	case c.laterSystem || len(c.turns) == 0:
 		c.say(roleSystem, text)
 	default:
 		c.say(roleUser, "<system>\n"+text+"\n</system>")
@@ -209,8 +229,8 @@ func (c *conversation) change(f Fields) *tool {
 			o.Fail(jsonread.CodeValue, "definition", "there is a tool of this name already, or there are more than %d.", 2*maxTools)
 			return nil
 		}
-		t.deferred = true // it is no part of the prompt's beginning
-		c.tools = append(c.tools, t)
+		t.deferred, t.shown = true, false // it is no part of the prompt's beginning
+		c.tools, c.bytes = append(c.tools, t), c.bytes+len(t.definition)
 		return t
 	}
 	o.Fail(jsonread.CodeUnsupported, "type", "expected tool_reference or tool_definition, but got '%s'.", jsonread.Brief([]byte(kind)))
@@ -230,10 +250,10 @@ func (c *conversation) named(f Fields, field string) *tool {
 }
 
 // result reads what came of a call. Tools that it refers to can be called from there on.
-func (c *conversation) result(f Fields) template.Message {
-	m := template.Message{Role: roleTool}
-	f.String("tool_use_id", &m.ToolCallID)
-	if m.ToolCallID == "" {
+func (c *conversation) result(f Fields) turn {
+	t := turn{role: roleTool}
+	f.String("tool_use_id", &t.callID)
+	if t.callID == "" {
 		f.Fail(jsonread.CodeMissing, "tool_use_id", "it is required.")
 	}
 	var texts []string
@@ -249,12 +269,12 @@ func (c *conversation) result(f Fields) template.Message {
 	if found != nil {
 		texts = append(texts, functions(found))
 	}
-	text, failed := strings.Join(texts, paragraph), false
+	text, failed := paragraphs(texts), false
 	if f.Bool("is_error", &failed); failed {
 		text = "Error: " + text
 	}
-	m.Content = text
-	return m
+	t.texts = []string{text}
+	return t
 }
 
 // assistant adds what the model said, thought and called.
@@ -281,20 +301,8 @@ func (c *conversation) assistant(f Fields) {
 			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief([]byte(kind)))
 		}
 	})
-	m := template.Message{Role: roleAssistant, Content: text.String(), ReasoningContent: thought.String()}
-	if n := len(c.messages); n > 0 && c.messages[n-1].Role == roleAssistant {
-		last := c.messages[n-1]
-		before, _ := last.Content.(string)
-		m.Content, m.ReasoningContent = joined(before, text.String()), joined(last.ReasoningContent, m.ReasoningContent)
-		earlier, _ := last.ToolCalls.([]any)
-		calls, c.messages = append(earlier[:len(earlier):len(earlier)], calls...), c.messages[:n-1]
-	}
-	if calls != nil {
-		if m.ToolCalls = calls; m.Content == "" {
-			m.Content = nil
-		}
-	}
-	c.messages = append(c.messages, m)
+	t := c.last(roleAssistant)
+	t.texts, t.thoughts, t.calls = append(t.texts, text.String()), append(t.thoughts, thought.String()), append(t.calls, calls...)
 }
 
 // call reads a call as the template has them.
@@ -343,14 +351,17 @@ func callsOf(m *template.Message) []call {
 
 // follow checks that results follow their calls.
 func (f Fields) follow(messages []template.Message) {
-	var calls []call // of the last assistant
+	var ids map[string]bool // of the calls of the last assistant
 	for i := range messages {
 		m := &messages[i]
 		switch m.Role {
 		case roleAssistant:
-			calls = callsOf(m)
+			ids = map[string]bool{}
+			for _, c := range callsOf(m) {
+				ids[c.ID] = true
+			}
 		case roleTool:
-			if !slices.ContainsFunc(calls, func(c call) bool { return c.ID == m.ToolCallID }) {
+			if !ids[m.ToolCallID] {
 				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief([]byte(m.ToolCallID)))
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -44,7 +43,7 @@ func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
 	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
 	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
 	if text := f.system(); text != "" {
-		c.messages = append(c.messages, template.Message{Role: roleSystem, Content: text})
+		c.say(roleSystem, text)
 	}
 	items, _ := f.List("messages", maxMessages)
 	if len(items) == 0 {
@@ -61,9 +60,9 @@ func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
 		}
 	}
 	if c.bytes > maxCalls {
-		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", c.bytes, maxCalls)
+		f.Fail(jsonread.CodeValue, "messages", "their tool calls and definitions have %d bytes, at most %d are allowed.", c.bytes, maxCalls)
 	}
-	p.Messages = c.messages
+	p.Messages = c.messages()
 	f.follow(p.Messages)
 	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == roleAssistant {
 		if p.Messages[n-1].ToolCalls != nil {

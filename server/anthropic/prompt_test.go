@@ -222,3 +222,29 @@ func TestAResultShorterThanWhatWouldStandThereStays(t *testing.T) {
 		t.Errorf("%v, %v: %v", applied, err, req.Prompt.Messages)
 	}
 }
+
+func TestADefinitionIsWrittenOnceHoweverOftenItIsReferredTo(t *testing.T) {
+	const size = 100_000
+	const reference = `{"type":"tool_reference","tool_name":"big"}`
+	references := reference + strings.Repeat(","+reference, maxBlocks-1)
+	var results strings.Builder
+	for i := range 8 {
+		id := string(rune('a' + i))
+		results.WriteString(`,{"role":"assistant","content":[{"type":"tool_use","id":"` + id + `","name":"look","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":[` + references + `]}]}`)
+	}
+	text, callable, err := read(t, model(t, plain), `{"tools":[{"name":"look","input_schema":{"type":"object"}},{"name":"big","description":"`+strings.Repeat("x", size)+`","input_schema":{"type":"object"},"defer_loading":true}],
+		"messages":[{"role":"user","content":"Hi"}`+results.String()+`]}`)
+	if err != nil || len(callable) != 2 || len(text) > 2*size || strings.Count(text, `<function>{"name":"big"}</function>`) != 8*maxBlocks-1 {
+		t.Errorf("%v, %v, a prompt of %d bytes", err, callable, len(text))
+	}
+}
+
+func TestManyMessagesOfARoleAreOne(t *testing.T) {
+	for _, role := range []string{"user", "assistant"} {
+		message := `{"role":"` + role + `","content":"x"}`
+		text, _, err := read(t, model(t, plain), `{"messages":[`+message+strings.Repeat(","+message, maxMessages-1)+`]}`)
+		if want := "[" + role + "]x" + strings.Repeat("\n\nx", maxMessages-1); err != nil || text != want {
+			t.Errorf("%v: %d bytes, want %d", err, len(text), len(want))
+		}
+	}
+}

@@ -20,6 +20,7 @@ type tool struct {
 	line       string          // as a message shows it
 	deferred   bool            // only a message that refers to it makes the model know it
 	callable   bool
+	shown      bool // the prompt has its definition already, at its beginning or in a message
 }
 
 // newTool reads a tool.
@@ -61,7 +62,7 @@ func (f Fields) newTool() *tool {
 	}
 	var line strings.Builder
 	_ = jsonwrite.Encode(&line, fn) // which has just been encoded
-	return &tool{name: fn.Name, definition: definition, line: strings.TrimSpace(line.String()), deferred: deferred, callable: !deferred}
+	return &tool{name: fn.Name, definition: definition, line: strings.TrimSpace(line.String()), deferred: deferred, callable: !deferred, shown: !deferred}
 }
 
 // tools reads the tools.
@@ -106,12 +107,18 @@ func definitions(tools []*tool, want func(*tool) bool) (list []any) {
 	return list
 }
 
-// functions shows the model tools that it learns of in a message.
+// functions shows the model tools that it learns of in a message, and names those that it
+// knows: however often one is referred to, its definition is written once.
 func functions(tools []*tool) string {
 	var b strings.Builder
 	b.WriteString("<functions>\n")
 	for _, t := range tools {
-		b.WriteString("<function>" + t.line + "</function>\n")
+		line := t.line
+		if t.shown {
+			line = `{"name":"` + t.name + `"}`
+		}
+		t.shown = true
+		b.WriteString("<function>" + line + "</function>\n")
 	}
 	b.WriteString("</functions>")
 	return b.String()
