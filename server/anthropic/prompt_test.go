@@ -21,7 +21,7 @@ const plain = `{% for t in tools or [] %}({{ t.function.name }}){% endfor %}{% f
 const alternating = `{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('a late system message') }}{% endif %}{% if not loop.first and m.role == messages[loop.index0 - 1].role %}{{ raise_exception('twice') }}{% endif %}[{{ m.role }}]{{ m.content or '' }}{% endfor %}`
 
 // model reads conversations by a template.
-func model(t *testing.T, source string) *tts.Model {
+func model(t testing.TB, source string) *tts.Model {
 	t.Helper()
 	file, err := embedded.Open(embedded.Default)
 	if err != nil {
