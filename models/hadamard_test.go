@@ -100,7 +100,9 @@ func TestRotationsWithSeveralFaultsAreAlwaysRefusedForTheSameOne(t *testing.T) {
 		change func(md gguf.Metadata)
 		want   string
 	}{
-		{func(md gguf.Metadata) { md[hadamardKey+"one"], md[hadamardKey+"two"], md[hadamardKey+"more"] = "", "", "" }, "prism.hadamard.more is not supported"},
+		{func(md gguf.Metadata) {
+			md[hadamardKey+"one"], md[hadamardKey+"two"], md[hadamardKey+"more"] = "", "", ""
+		}, "prism.hadamard.more is not supported"},
 		{func(md gguf.Metadata) {
 			add(md, "weight_names", "blk.0.ssm_beta.weight", "blk.0.ssm_alpha.weight")
 			add(md, "inverse_weight_names", "output_norm.weight")
