@@ -182,9 +182,12 @@ func (b *Backend) Start() error {
 	if err := b.run(); err != nil {
 		return err
 	}
-	for i, want := range map[int]uint16{0: 0x3c00, 0x3c00: 0x3800, 0x3800: 0x39a8, 0x7bff: 0} {
-		if got := half(b.mem, b.x.at, i); got != want {
-			return fmt.Errorf("hexagon: the device's table of powers of two holds %#04x at %#04x, want %#04x", got, i, want)
+	for _, power := range []struct {
+		at   int
+		want uint16
+	}{{0, 0x3c00}, {0x3800, 0x39a8}, {0x3c00, 0x3800}, {0x7bff, 0}} {
+		if got := half(b.mem, b.x.at, power.at); got != power.want {
+			return fmt.Errorf("hexagon: the device's table of powers of two holds %#04x at %#04x, want %#04x", got, power.at, power.want)
 		}
 	}
 	b.mix.counts = experts.Counts{}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -156,15 +157,18 @@ func (l *loader) asAuthors() bool {
 // checkMixture fails on hyper-parameters that change what a model computes and are not
 // known.
 func (l *loader) checkMixture() {
-	for key := range l.file.Metadata {
+	for _, key := range slices.Sorted(maps.Keys(l.file.Metadata)) {
 		name, ok := strings.CutPrefix(key, l.key(""))
 		if ok && strings.HasPrefix(name, "expert_") && !slices.Contains(expertKeys, name) {
 			l.Fail("%s is not supported", key)
 		}
 	}
-	for name, most := range map[string]int{"leading_dense_block_count": 0, "moe_every_n_layers": 1, "interleave_moe_layer_step": 1} {
-		if n := l.count(name, 0, maxDim, 0); n > most {
-			l.Fail("%s is %d: models in which only some layers are mixtures are not supported", l.key(name), n)
+	for _, key := range []struct {
+		name string
+		most int
+	}{{"leading_dense_block_count", 0}, {"moe_every_n_layers", 1}, {"interleave_moe_layer_step", 1}} {
+		if n := l.count(key.name, 0, maxDim, 0); n > key.most {
+			l.Fail("%s is %d: models in which only some layers are mixtures are not supported", l.key(key.name), n)
 		}
 	}
 	if x := l.number("attention.clamp_kqv", 0); x > 0 {

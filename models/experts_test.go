@@ -194,6 +194,26 @@ func TestAMixtureThatCannotRunIsRefusedByName(t *testing.T) {
 	}
 }
 
+func TestAMixtureWithSeveralFaultsIsAlwaysRefusedForTheSameOne(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for _, c := range []struct {
+		more gguf.Metadata
+		want string
+	}{
+		{gguf.Metadata{"expert_group_count": uint32(2), "expert_chunk_size": uint32(2), "expert_unheard_of": uint32(2)}, "qwen2moe.expert_chunk_size is not supported"},
+		{gguf.Metadata{"leading_dense_block_count": uint32(1), "moe_every_n_layers": uint32(2), "interleave_moe_layer_step": uint32(2)}, "qwen2moe.leading_dense_block_count is 1"},
+	} {
+		tiny := &tinyMixture{arch: "qwen2moe", halves: true, shared: true, sharedGated: true, experts: 6, used: 2, more: c.more}
+		f := tiny.file(t)
+		for range 30 {
+			if _, err := loadModel(f, LoadOptions{Pool: p}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("loading gave %v, want an error that says %q", err, c.want)
+			}
+		}
+	}
+}
+
 func TestWhoeverSeesWhatRowsChooseChangesNothing(t *testing.T) {
 	path := synthetized(t, manyExperts, gguf.TQ2_0)
 	tokens := []int32{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,7 +42,7 @@ var hadamardKeys = []string{
 // readHadamard reads prism.hadamard.*.
 func (l *loader) readHadamard() (h hadamard) {
 	m, found := l.file.Metadata, false
-	for key := range m {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if name, ok := strings.CutPrefix(key, hadamardKey); ok {
 			if found = true; !slices.Contains(hadamardKeys, name) {
 				l.Fail("%s is not supported", key)
@@ -179,11 +180,15 @@ func (l *loader) embeddingRotation() (r rotation) {
 
 // checkHadamard fails on a rotated tensor that the graph does not rotate for.
 func (l *loader) checkHadamard() {
-	for key, names := range map[string]map[string]bool{"weight_names": l.hadamard.forward, "inverse_weight_names": l.hadamard.inverse} {
-		for name, used := range names {
-			if !used {
-				l.Fail("%s names %s, which is not supported there", hadamardKey+key, name)
-			}
+	l.checkRotated("weight_names", l.hadamard.forward)
+	l.checkRotated("inverse_weight_names", l.hadamard.inverse)
+}
+
+// checkRotated fails on a tensor of names, listed under key, that was not asked for.
+func (l *loader) checkRotated(key string, names map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !names[name] {
+			l.Fail("%s names %s, which is not supported there", hadamardKey+key, name)
 		}
 	}
 }

@@ -88,6 +88,41 @@ func TestRotationsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
+func TestRotationsWithSeveralFaultsAreAlwaysRefusedForTheSameOne(t *testing.T) {
+	path := rotated(t, recurrentModel(t, recurrentShape, gguf.F32), true, true)
+	pool := pool.New(1)
+	defer pool.Close()
+	add := func(md gguf.Metadata, key string, more ...string) {
+		names, _ := md.Strings(hadamardKey + key)
+		md[hadamardKey+key] = append(slices.Clone(names), more...)
+	}
+	for _, c := range []struct {
+		change func(md gguf.Metadata)
+		want   string
+	}{
+		{func(md gguf.Metadata) {
+			md[hadamardKey+"one"], md[hadamardKey+"two"], md[hadamardKey+"more"] = "", "", ""
+		}, "prism.hadamard.more is not supported"},
+		{func(md gguf.Metadata) {
+			add(md, "weight_names", "blk.0.ssm_beta.weight", "blk.0.ssm_alpha.weight")
+			add(md, "inverse_weight_names", "output_norm.weight")
+		}, "prism.hadamard.weight_names names blk.0.ssm_alpha.weight, which is not supported there"},
+	} {
+		for range 20 {
+			f, err := gguf.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.change(f.Metadata)
+			_, err = loadModel(f, LoadOptions{Pool: pool})
+			f.Close()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("loading gave %v, want an error that says %q", err, c.want)
+			}
+		}
+	}
+}
+
 // rotated writes a copy of a model whose matrices are stored as PrismML's converter
 // stores them, in blocks of 32, and returns its path.
 func rotated(t *testing.T, path string, explicit, grouped bool) string {

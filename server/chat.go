@@ -52,7 +52,7 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 	stream, usage := f.Streaming()
 	g.stream, g.requests = stream, []*tts.Request{req}
 	g.report.Expect(1, req.N)
-	g.shape = openai.NewChatShape(g.name, g.model.Fingerprint, req.Sampling.Logprobs, usage, g.report)
+	g.shape = openai.NewChatShape(g.name, g.model.Fingerprint, req.Sampling.Logprobs, usage, g.calling != nil, g.report)
 	return g, s.finish(f.Fields)
 }
 

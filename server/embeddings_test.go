@@ -15,7 +15,10 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
@@ -220,6 +223,25 @@ func TestEveryBadRequestForVectorsOrScoresIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
+func TestAnEmptyTextHasNoVectorThoughTheModelReadsTokensOfItsOwn(t *testing.T) {
+	f := reading(t)
+	m := must(f.models.Load().Embedder(""))
+	file := must(embedded.Open(embedded.Default))
+	file.Metadata["tokenizer.ggml.add_bos_token"], file.Metadata["tokenizer.ggml.bos_token_id"] = true, uint32(1)
+	m.Tokenizer = must(tokenizer.New(file.Metadata))
+	if ids := must(m.Encode(t.Context(), &tts.Prompt{})); len(ids) == 0 {
+		t.Fatal("the model reads nothing of an empty text")
+	}
+	for body, param := range map[string]string{
+		`{"input":""}`:          "input",
+		`{"input":[""]}`:        "input[0]",
+		`{"input":["a","",""]}`: "input[1]",
+	} {
+		status, _, answer := f.post("/v1/embeddings", body)
+		wantError(t, body, status, answer, 400, jsonread.CodeValue, param)
+	}
+}
+
 func TestAServerWithoutReadersSaysSo(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	for path, want := range map[string]string{"/v1/embeddings": "no embedding model", "/rerank": "no embedding model", "/v1/score": "no embedding model"} {
@@ -276,6 +298,30 @@ func TestOllamaClientsGetVectors(t *testing.T) {
 	}
 	if status, _, answer := f.post("/api/embed", `{"model":"vectors","truncate":false,"input":`+long+`}`); status != 400 || !strings.Contains(string(answer), `{"error":"This model's maximum context`) {
 		t.Errorf("a long text: %d %s", status, answer)
+	}
+	if r.Load == 0 || r.Load > r.Total {
+		t.Errorf("load_duration is %d of %d", r.Load, r.Total)
+	}
+	full, few := must(f.model.Encode(t.Context(), &tts.Prompt{Text: "hello there you all"})), 5
+	if len(full) <= few {
+		t.Fatalf("%d tokens are too few", len(full))
+	}
+	for _, c := range []struct {
+		truncate string
+		most     int
+		want     []int32 // nil: an error
+	}{{"true", few, full[:few]}, {"true", 0, full}, {"true", 1 << 20, full}, {"false", len(full), full}, {"false", len(full) - 1, nil}} {
+		body := fmt.Sprintf(`{"model":"vectors","input":["a","hello there you all"],"truncate":%s,"options":{"num_ctx":%d,"temperature":0}}`, c.truncate, c.most)
+		status, _, answer := f.post("/api/embed", body)
+		if c.want == nil {
+			if want := fmt.Sprintf("maximum context length is %d tokens", c.most); status != 400 || !strings.Contains(string(answer), want) || !strings.Contains(string(answer), "input[1]") {
+				t.Errorf("%s: %d %s, want an error that says %s", body, status, answer, want)
+			}
+			continue
+		}
+		if err := json.Unmarshal(answer, &r); err != nil || !near(r.Embeddings[1], counted(c.want, 4)) {
+			t.Errorf("%s: %s, want the vector of %d tokens", body, answer, len(c.want))
+		}
 	}
 	_, _, answer = f.post("/api/embeddings", `{"model":"vectors","prompt":"hello there"}`)
 	var old struct{ Embedding []float32 }

@@ -124,7 +124,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 // asset tells whether requests for a path are logged at Debug alone: probes and
 // scrapes come every few seconds, the page's files by the dozen.
 func asset(path string) bool {
-	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
+	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics", "/api/hello"}, path) || strings.HasPrefix(path, web.Prefix)
 }
 
 // recover answers a panic with 500. When the answer has begun, it cuts the

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/ollama"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -34,7 +37,7 @@ func (s *Server) ollamaAnswer(w http.ResponseWriter, r *http.Request, body *json
 		f.Generate(req, g.model.Model)
 	}
 	g.model.Switch(&req.Prompt)
-	shape := ollama.NewShape(g.name, chat)
+	shape := ollama.NewShape(g.name, chat, req.Sampling.Logprobs)
 	g.thinking, g.stream, g.requests, g.shape = true, f.Streaming(), []*tts.Request{req}, shape
 	empty := req.Prompt.Messages == nil && req.Prompt.Text == ""
 	if !empty {
@@ -48,9 +51,30 @@ func (s *Server) ollamaAnswer(w http.ResponseWriter, r *http.Request, body *json
 		writeJSON(w, http.StatusOK, shape.Loaded())
 		return nil
 	}
+	if !chat && req.Prompt.Messages != nil {
+		shape.Conversation = g.conversation(r.Context(), req)
+	}
 	s.trace(r, g)
 	return s.generate(w, r, g)
 }
+
+// conversation gives the tokens of a request's prompt and of an answer to it: those that
+// the model would read for both.
+func (g *generation) conversation(ctx context.Context, req *tts.Request) func(text, reasoning string) []int32 {
+	p := req.Prompt
+	return func(text, reasoning string) []int32 {
+		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: "assistant", Content: text, ReasoningContent: reasoning})
+		p.Ending = tts.EndClosed
+		prepared, err := prepareAside(ctx, g.model.Model, &p)
+		if err != nil || recordOf(ctx).lease.Grow(perID*int64(len(prepared.Tokens))) != nil {
+			return nil // the answer stands without
+		}
+		return prepared.Tokens
+	}
+}
+
+// perID is how many bytes are held for a token id of an answer: itself, and as text.
+const perID = 16
 
 // ollamaTags lists the models, ollamaRunning those that are loaded: all of them.
 func (s *Server) ollamaTags(w http.ResponseWriter, _ *http.Request) error {

@@ -8,8 +8,6 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/ollama"
-	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/embed"
 )
 
 // ollamaEmbed is POST /api/embed.
@@ -22,17 +20,18 @@ func (s *Server) ollamaEmbed(w http.ResponseWriter, r *http.Request, body *jsonr
 	if err := s.finish(body); err != nil {
 		return err
 	}
+	rec := recordOf(r.Context())
+	load := time.Since(rec.Start) // until the model is there for the request
 	vectors, err := s.embed(r, m, req, "input")
 	if err != nil {
 		return err
 	}
-	rec := recordOf(r.Context())
 	s.reply(r.Context(), w, func(p *jsonwrite.Reply) {
 		p.Raw(`{"model":`)
 		p.Text(m.Name)
 		p.Raw(`,"embeddings":`)
 		p.List(len(vectors), func(i int) { writeVector(p, vectors[i]) })
-		p.Raw(fmt.Sprintf(`,"total_duration":%d,"load_duration":0,"prompt_eval_count":%d}`, time.Since(rec.Start), rec.Usage.Prompt))
+		p.Raw(fmt.Sprintf(`,"total_duration":%d,"load_duration":%d,"prompt_eval_count":%d}`, time.Since(rec.Start), load, rec.Usage.Prompt))
 	})
 	return nil
 }
@@ -43,13 +42,9 @@ func (s *Server) ollamaEmbeddings(w http.ResponseWriter, r *http.Request, body *
 	if err != nil {
 		return err
 	}
-	text := ollama.Fields{Fields: body}.EmbedPrompt()
+	req := ollama.Fields{Fields: body}.EmbedPrompt()
 	if err := s.finish(body); err != nil {
 		return err
-	}
-	req := &embed.Request{Truncate: true}
-	if text != "" { // models are loaded so
-		req.Texts = []tts.Prompt{{Text: text}}
 	}
 	vectors, err := s.embed(r, m, req, "prompt")
 	if err != nil {

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -35,6 +38,18 @@ type ollamaLine struct {
 	Prompt             int64  `json:"prompt_eval_duration"`
 	Tokens             int    `json:"eval_count"`
 	Eval               int64  `json:"eval_duration"`
+	Context            []int32
+	Logprobs           []struct {
+		ollamaToken
+		Top []ollamaToken `json:"top_logprobs"`
+	}
+}
+
+// ollamaToken is a token with its log-probability.
+type ollamaToken struct {
+	Token   string
+	Logprob float64
+	Bytes   []int
 }
 
 // ollamaSaid puts the lines of an answer together.
@@ -56,7 +71,7 @@ func ollamaSaid(t *testing.T, answer []byte) (said string, last ollamaLine) {
 			}
 		}
 	}
-	if !last.Done || last.PromptTokens == 0 || last.Tokens == 0 || last.Total == 0 {
+	if !last.Done || last.PromptTokens == 0 || last.Tokens == 0 || last.Total == 0 || last.Load == 0 || last.Load > last.Total {
 		t.Errorf("the last line is %+v", last)
 	}
 	return fmt.Sprintf("%q %q%s %s", thinking.String(), text.String(), calls.String(), last.Reason), last
@@ -92,6 +107,90 @@ func TestOllamasClientsGetAnswersWholeAndInLines(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOllamasClientsGetLogProbabilities(t *testing.T) {
+	const text = "Twelve apples."
+	f := start(t, says(t, text), nil)
+	f.withTemplate(template.ChatML)
+	for _, c := range []struct {
+		fields string
+		top    int
+	}{{`,"logprobs":true`, 0}, {`,"logprobs":true,"top_logprobs":0`, 0}, {`,"logprobs":true,"top_logprobs":2`, 2}, {`,"logprobs":false`, -1}, {"", -1}} {
+		for _, path := range []string{"/api/chat", "/api/generate"} {
+			for _, stream := range []string{"true", "false"} {
+				_, _, answer := f.post(path, `{"model":"toy","messages":[{"role":"user","content":"Hi"}],"prompt":"Hi","options":{"temperature":0},"stream":`+stream+c.fields+"}")
+				var said []byte
+				for line := range strings.SplitSeq(strings.TrimSpace(string(answer)), "\n") {
+					for _, token := range strict[ollamaLine](t, []byte(line)).Logprobs {
+						for _, b := range token.Bytes {
+							said = append(said, byte(b))
+						}
+						if len(token.Top) != c.top || token.Logprob > 0 || c.top > 0 && (token.Top[0].Token != token.Token || token.Top[0].Logprob != token.Logprob) {
+							t.Errorf("%s%s, streamed %s: a token is %+v, want one with %d others", path, c.fields, stream, token, c.top)
+						}
+					}
+				}
+				if want := map[bool]string{true: text, false: ""}[c.top >= 0]; string(said) != want || strings.Contains(string(answer), `"logprobs"`) != (c.top >= 0) {
+					t.Errorf("%s%s, streamed %s: the tokens say %q, want %q: %s", path, c.fields, stream, said, want, answer)
+				}
+			}
+		}
+	}
+}
+
+func TestAGenerationGoesOnFromTheContextOfAnother(t *testing.T) {
+	const shown = "{{ bos_token }}" + template.ChatML
+	f := start(t, says(t, "Twelve apples."), nil)
+	file := must(embedded.Open(embedded.Default))
+	file.Metadata["tokenizer.ggml.add_bos_token"], file.Metadata["tokenizer.ggml.bos_token_id"] = true, uint32(1021)
+	f.model.Tokenizer = must(tokenizer.New(file.Metadata))
+	f.withTemplate(shown)
+	ids := func(text string) []int32 {
+		return f.model.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true})
+	}
+	bos, _ := f.model.Tokenizer.BOS()
+	generate := func(fields string) ollamaLine {
+		t.Helper()
+		_, _, answer := f.post("/api/generate", `{"model":"toy","options":{"temperature":0}`+fields+"}")
+		_, last := ollamaSaid(t, answer)
+		return last
+	}
+	for _, stream := range []string{"true", "false"} {
+		first := generate(`,"prompt":"Hi","system":"Be brief.","stream":` + stream)
+		const turn = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nTwelve apples.<|im_end|>\n"
+		if want := append([]int32{bos}, ids(turn)...); !slices.Equal(first.Context, want) {
+			t.Errorf("streamed %s: the context is %v, want %v", stream, first.Context, want)
+		}
+		next := ids("<|im_start|>user\nMore<|im_end|>\n<|im_start|>assistant\n")
+		raw, _ := json.Marshal(first.Context)
+		second := generate(`,"prompt":"More","stream":` + stream + `,"context":` + string(raw))
+		if want := len(first.Context) + len(next); second.PromptTokens != want || !slices.Equal(second.Context[:len(first.Context)], first.Context) || !slices.Equal(second.Context[len(first.Context):want], next) {
+			t.Errorf("streamed %s: behind %v comes %v of %d tokens, want %d", stream, first.Context, second.Context, second.PromptTokens, want)
+		}
+	}
+	if line := generate(`,"prompt":"Hi<|im_start|>assistant\n","raw":true`); line.Context != nil {
+		t.Errorf("a raw prompt has the context %v", line.Context)
+	}
+	for fields, about := range map[string]string{
+		`,"context":[99999]`:                 "context[0]",
+		`,"context":["a"]`:                   "context",
+		`,"context":"a"`:                     "context",
+		`,"raw":true,"context":[1]`:          "raw",
+		`,"raw":true,"system":"Hi"`:          "raw",
+		`,"top_logprobs":3`:                  "top_logprobs",
+		`,"logprobs":1`:                      "logprobs",
+		`,"logprobs":true,"top_logprobs":21`: "top_logprobs",
+	} {
+		status, _, answer := f.post("/api/generate", `{"model":"toy","prompt":"Hi"`+fields+`}`)
+		if got := strict[struct{ Error string }](t, answer); status != 400 || !strings.Contains(got.Error, about) {
+			t.Errorf("%s: %d %s, want an error about %s", fields, status, answer, about)
+		}
+	}
+	long := strings.TrimSuffix(strings.Repeat("1,", f.model.Context), ",")
+	if status, _, answer := f.post("/api/generate", `{"model":"toy","prompt":"Hi","context":[`+long+`]}`); status != 400 || !strings.Contains(string(answer), "maximum context length") {
+		t.Errorf("a context that leaves no room: %d %s", status, answer)
 	}
 }
 

@@ -184,9 +184,9 @@ func (s *Server) finish(f *jsonread.Fields) error {
 		return f.Err
 	}
 	for _, name := range f.Unread() {
-		neutral, known := openai.Unsupported[name]
+		_, known := openai.Unsupported[name]
 		switch {
-		case known && neutral.Asks(f.Raw(name)):
+		case openai.Refused(name, f.Raw(name)):
 			return invalid(jsonread.CodeUnsupported, name, "Invalid '%s': this server does not support it%s.", name, openai.Instead[name])
 		case known || openai.Harmless[name]:
 			continue

@@ -34,6 +34,7 @@ func (s *Server) routes() http.Handler {
 	r.Get("/healthz", s.serve(healthz))
 	r.Get("/readyz", s.serve(s.readyz))
 	r.Get("/health", s.serve(s.readyz)) // what scripts for llama.cpp and vLLM wait for
+	r.Get("/api/hello", s.serve(hello))
 	r.Method(http.MethodGet, "/metrics", s.metrics.Handler())
 
 	// The page asks for a key itself, if the API needs one.

@@ -162,6 +162,11 @@ func TestEveryBadUseOfToolsIsRefusedWithItsReason(t *testing.T) {
 		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"custom"}`), jsonread.CodeUnsupported, "tool_choice.type"},
 		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"function","function":{}}`), jsonread.CodeMissing, "tool_choice.function.name"},
 		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"function","function":{"name":"g"}}`), jsonread.CodeValue, "tool_choice"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","allowed_tools":{"tools":[` + tool + `]}}`), jsonread.CodeValue, "tool_choice.allowed_tools.mode"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}}`), jsonread.CodeMissing, "tool_choice.allowed_tools.tools"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"mcp"}]}`), jsonread.CodeUnsupported, "tool_choice.tools[0].type"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"}]}`), jsonread.CodeValue, "tool_choice"},
+		{chatBody(`,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"}]}`), jsonread.CodeValue, "tool_choice"},
 		{chatBody(`,"tools":[` + tool + `],"parallel_tool_calls":1`), jsonread.CodeType, "parallel_tool_calls"},
 		{`{"messages":[` + asks + `,` + answers + `],"tools":[` + tool + `],"tool_choice":"required"}`, jsonread.CodeValue, "tool_choice"},
 		{message(`{"role":"tool","tool_call_id":"a","content":"7"}`), jsonread.CodeValue, "messages[1].role"},
@@ -196,5 +201,77 @@ func TestASearchAgreesOnCalls(t *testing.T) {
 	}
 	if err := json.Unmarshal(answer, &got); err != nil || len(got.Choices) != 1 || got.Choices[0].Scaling.Answer != `get_weather({"city":"Berlin"})` || got.Scaling.Agreement != 1 {
 		t.Errorf("%s", answer)
+	}
+}
+
+// weatherAndTime are a tool that the model wants to call, and another.
+const weatherAndTime = `{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{},"additionalProperties":false}}},
+	{"type":"function","function":{"name":"get_time","parameters":{"type":"object","properties":{},"additionalProperties":false}}}`
+
+func TestOnlyAllowedToolsAreCalledAndThePromptShowsAll(t *testing.T) {
+	f := start(t, says(t, toolcall.Hermes.Write("get_weather", "{}")), nil)
+	f.withTemplate(template.ChatML)
+	// Responses have tools and choices without an object inside.
+	flat := strings.NewReplacer(`"type":"function","function":{`, `"type":"function",`, `}}}`, `}}`, `false}}}`, `false}}`)
+	for _, c := range []struct{ choice, calls string }{
+		{`"auto"`, "get_weather"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"get_weather"}}]}}`, "get_weather"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"get_time"}}]}}`, "get_time"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"get_time"}}]}}`, "get_time"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"get_time"}},{"type":"function","function":{"name":"get_weather"}}]}}`, "get_weather"},
+		{`{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"get_time"}]}`, "get_time"},
+	} {
+		_, _, free := f.post("/v1/chat/completions", chatBody(`,"max_tokens":1,"tools":[`+weatherAndTime+`]`))
+		_, _, answer := f.post("/v1/chat/completions", chatBody(`,"temperature":0,"max_tokens":60,"tools":[`+weatherAndTime+`],"tool_choice":`+c.choice))
+		var plain, chat struct {
+			Choices []struct {
+				Message struct {
+					Calls []struct{ Function struct{ Name string } } `json:"tool_calls"`
+				}
+			}
+			Usage struct {
+				Prompt int `json:"prompt_tokens"`
+			}
+		}
+		if err := errors.Join(json.Unmarshal(free, &plain), json.Unmarshal(answer, &chat)); err != nil {
+			t.Fatal(err)
+		}
+		names := ""
+		for _, call := range chat.Choices[0].Message.Calls {
+			names += call.Function.Name
+		}
+		if names != c.calls || chat.Usage.Prompt != plain.Usage.Prompt {
+			t.Errorf("%s in a chat: %s, want a call of %s and a prompt of %d tokens", c.choice, answer, c.calls, plain.Usage.Prompt)
+		}
+		choice := strings.NewReplacer(`"allowed_tools":{"mode"`, `"mode"`, `"function":{"name":"get_time"}`, `"name":"get_time"`, `"function":{"name":"get_weather"}`, `"name":"get_weather"`, `}]}}`, `}]}`).Replace(c.choice)
+		_, _, answer = f.post("/v1/responses", `{"model":"toy","input":"Hi","temperature":0,"max_output_tokens":60,"tools":[`+flat.Replace(weatherAndTime)+`],"tool_choice":`+choice+`}`)
+		var response answered
+		if err := json.Unmarshal(answer, &response); err != nil {
+			t.Fatal(err)
+		}
+		names = ""
+		for _, item := range response.Output {
+			names += item.Name
+		}
+		if names != c.calls {
+			t.Errorf("%s in a response: %s, want a call of %s", choice, answer, c.calls)
+		}
+	}
+}
+
+func TestAStreamThatMayBeACallBeginsWithoutText(t *testing.T) {
+	f := start(t, says(t, toolcall.Hermes.Write("get_weather", "{}")), nil)
+	f.withTemplate(template.ChatML)
+	for fields, content := range map[string]string{
+		`,"tools":[` + weatherAndTime + `]`:                          `null`,
+		`,"tools":[` + weatherAndTime + `],"tool_choice":"required"`: `null`,
+		`,"tools":[` + weatherAndTime + `],"tool_choice":"none"`:     `""`,
+		"": `""`,
+	} {
+		_, _, stream := f.post("/v1/chat/completions", chatBody(`,"stream":true,"max_tokens":30`+fields))
+		first, _, _ := strings.Cut(string(stream), "\n\n")
+		if want := `"delta":{"role":"assistant","content":` + content + `}`; !strings.Contains(first, want) {
+			t.Errorf("%s begins with %s, want %s", fields, first, want)
+		}
 	}
 }

@@ -20,6 +20,7 @@ type Calling struct {
 	Format *toolcall.Format
 	Tools  []toolcall.Tool
 	One    bool // further calls of a message are left out
+	Only   bool // the prompt tells of more tools than these, which alone may be called
 }
 
 var _ Strategy = Calling{}
@@ -62,8 +63,9 @@ func (c Calling) divide(d *Delta, p *toolcall.Parser) {
 }
 
 // Hold prepares a request whose answers may be calls, or must be of any tool, or with
-// a name of that one. Where one must be made or may be of a strict tool, an answer's
-// calls are held to the names and schemas of the tools: it ends with the last of them.
+// a name of that one. Where one must be made, may be of a strict tool, or may not be of
+// all that the prompt tells of, an answer's calls are held to the names and schemas of the
+// tools: it ends with the last of them.
 // Errors: *toolcall.SchemaError of a strict tool, and grammar.ErrComplex.
 func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
 	req.Marks, req.Calls = c.Format.Marks, c.Read
@@ -72,7 +74,7 @@ func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
 		tools = slices.DeleteFunc(slices.Clone(tools), func(t toolcall.Tool) bool { return t.Name != name })
 	}
 	strict := slices.ContainsFunc(tools, func(t toolcall.Tool) bool { return t.Strict })
-	if !must && !strict {
+	if !must && !strict && !c.Only {
 		return nil
 	}
 	h := toolcall.Hold{Must: must, One: c.One || name != "", Special: func(mark string) bool { return m.formats.special()[mark] }}

@@ -17,6 +17,7 @@ import (
 // that is set.
 type Prompt struct {
 	Messages []template.Message // a conversation, rendered with the model's template
+	Before   []int32            // token ids that stand before a conversation
 	Tools    []any              // tool definitions as their JSON decodes, for the template
 	Extra    map[string]any     // further variables of the template
 	Ending   Ending             // of the conversation
@@ -145,6 +146,12 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 			long.Part = PartMessages
 		}
 		return nil, err
+	}
+	if len(p.Before) > 0 {
+		if bos, ok := m.Tokenizer.BOS(); ok && len(ids) > 0 && ids[0] == bos {
+			ids = ids[1:] // it is where the tokens begin
+		}
+		ids = slices.Concat(p.Before, ids)
 	}
 	out := &Prepared{Tokens: ids, Text: text, messages: p.Messages}
 	if p.Ending != EndOpen {

@@ -1,4 +1,4 @@
-"""Anthropic's Python client: a message, a stream, structure, tools, counted tokens, models, errors."""
+"""Anthropic's Python client: a message, a stream, structure, tools, an edited context, counted tokens, models, errors."""
 
 import os
 import sys
@@ -111,6 +111,33 @@ def tool_stream():
     print("streamed call:", call.input)
 
 
+def edited():
+    # A history with many results of tools is shortened before the model reads it.
+    history = [QUESTION]
+    for i in range(4):
+        call = {"type": "tool_use", "id": f"call_{i}", "name": "multiply", "input": {"a": 12, "b": i}}
+        result = {"type": "tool_result", "tool_use_id": f"call_{i}", "content": f"The product of 12 and {i} is {12 * i}. " * 3}
+        history += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    edit = {
+        "type": "clear_tool_uses_20250919",
+        "trigger": {"type": "tool_uses", "value": 3},
+        "keep": {"type": "tool_uses", "value": 1},
+    }
+    answer = client.beta.messages.create(
+        model=MODEL,
+        max_tokens=20,
+        messages=history,
+        tools=[MULTIPLY],
+        tool_choice={"type": "none"},
+        context_management={"edits": [edit]},
+        betas=["context-management-2025-06-27"],
+        extra_body=GREEDY,
+    )
+    applied = answer.context_management.applied_edits[0]
+    check(applied.cleared_tool_uses == 3 and applied.cleared_input_tokens > 0, applied)
+    print("edited:", applied.cleared_tool_uses, "results cleared,", applied.cleared_input_tokens, "tokens saved")
+
+
 def count():
     tokens = client.messages.count_tokens(model=MODEL, messages=[QUESTION], tools=[MULTIPLY]).input_tokens
     check(tokens > client.messages.count_tokens(model=MODEL, messages=[QUESTION]).input_tokens > 0, tokens)
@@ -139,5 +166,5 @@ def errors():
         check(False, "a model that is not there")
 
 
-for example in (message, stream, structured, tools, tool_stream, count, models, errors):
+for example in (message, stream, structured, tools, tool_stream, edited, count, models, errors):
     example()

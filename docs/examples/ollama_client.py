@@ -41,9 +41,13 @@ def chat():
 
 
 def generate():
-    answer = client.generate(MODEL, "What is 9 * 8?", options=GREEDY)
+    answer = client.generate(MODEL, "What is 9 * 8?", logprobs=True, top_logprobs=2, options=GREEDY)
     check(answer.response and answer.done_reason == "stop", answer)
-    print("generate:", repr(answer.response))
+    check(answer.logprobs and all(len(token.top_logprobs) == 2 for token in answer.logprobs), answer.logprobs)
+    print("generate:", repr(answer.response), "in", len(answer.logprobs), "tokens")
+    more = client.generate(MODEL, "What is 9 * 7?", context=answer.context, options=GREEDY)
+    check(more.prompt_eval_count > len(answer.context), more)
+    print("generate:", repr(more.response), "behind it")
 
 
 class Estimate(BaseModel):

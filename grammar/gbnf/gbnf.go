@@ -5,6 +5,8 @@ package gbnf
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/regex"
@@ -44,8 +46,8 @@ func compile(text string) (*grammar.Grammar, error) {
 	if err := p.rules(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", p.line(), err)
 	}
-	for name, s := range c.names {
-		if c.symbols[s].alternatives == nil {
+	for _, name := range slices.Sorted(maps.Keys(c.names)) {
+		if c.symbols[c.names[name]].alternatives == nil {
 			return nil, fmt.Errorf("there is no rule %s", name)
 		}
 	}

@@ -63,6 +63,14 @@ func TestGrammarsThatCannotBeUsedAreRefusedWithAReason(t *testing.T) {
 	}
 }
 
+func TestOfSeveralMissingRulesTheSameIsAlwaysNamed(t *testing.T) {
+	for range 30 {
+		if _, err := Compile("root ::= c a b d"); err == nil || !strings.Contains(err.Error(), "no rule a") {
+			t.Fatalf("Compile = %v, want an error about a", err)
+		}
+	}
+}
+
 func FuzzGrammarsNeverPanic(f *testing.F) {
 	f.Add("root ::= \"a\" [b-c]* x?\nx ::= \"(\" root \")\"", "a(b")
 	f.Fuzz(func(t *testing.T, grammar, text string) {

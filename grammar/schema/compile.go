@@ -123,8 +123,11 @@ func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler,
 		arena: arena, refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
 		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
 	}
-	for text, e := range map[string]*regex.Expr{blank: &c.blank, indent: &c.indent, either: &c.either} {
-		if *e, err = c.arena.Match(text, regex.Raw); err != nil {
+	for _, space := range []struct {
+		pattern string
+		to      *regex.Expr
+	}{{blank, &c.blank}, {indent, &c.indent}, {either, &c.either}} {
+		if *space.to, err = c.arena.Match(space.pattern, regex.Raw); err != nil {
 			return nil, err
 		}
 	}

@@ -179,8 +179,10 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 	out := ways{rest}
 	if len(truths) < 2 {
 		rest.types &^= booleans
-		for truth := range truths {
-			out = append(out, only(booleans, func(s *shape) { s.enum = []*value{{kind: booleans, truth: truth}} })...)
+		for _, truth := range []bool{false, true} {
+			if truths[truth] {
+				out = append(out, only(booleans, func(s *shape) { s.enum = []*value{{kind: booleans, truth: truth}} })...)
+			}
 		}
 	}
 	return out, nil

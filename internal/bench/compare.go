@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -179,7 +180,8 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 			if err != nil {
 				return r, err
 			}
-			for test, speed := range theirs {
+			for _, test := range slices.Sorted(maps.Keys(theirs)) {
+				speed := theirs[test]
 				if _, ok := own[test]; !ok {
 					if test := name + " " + test; !slices.Contains(r.Unmatched, test) {
 						r.Unmatched = append(r.Unmatched, test)

@@ -167,3 +167,25 @@ func TestPeersAreMeasuredAlternatelyAndRatiosArePaired(t *testing.T) {
 		t.Error("a peer without a test of ours is no error")
 	}
 }
+
+func TestSeveralBadSpeedsAreAlwaysRefusedForTheSameOne(t *testing.T) {
+	pattern := regexp.MustCompile(`(?P<test>\w+) (?P<value>\S+)`)
+	for range 30 {
+		if _, err := parseSpeeds([]byte("c Inf\na Inf\nb Inf\n"), pattern, ""); err == nil || !strings.Contains(err.Error(), `"a"`) {
+			t.Fatalf("parseSpeeds = %v, want an error about a", err)
+		}
+	}
+}
+
+func TestAReportOfSchemasListsTheMostFrequentReasonFirst(t *testing.T) {
+	r := &SchemaReport{Reasons: map[string]int{"b": 2, "a": 2, "c": 5, "d": 1}}
+	for range 30 {
+		var b strings.Builder
+		if err := r.Print(&b); err != nil {
+			t.Fatal(err)
+		}
+		if want := "     5  c\n     2  a\n     2  b\n     1  d\n"; !strings.HasSuffix(b.String(), want) {
+			t.Fatalf("%s\nwant it to end with\n%s", b.String(), want)
+		}
+	}
+}

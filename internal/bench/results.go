@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -33,7 +34,8 @@ func parseSpeeds(out []byte, pattern *regexp.Regexp, only string) (speeds, error
 		s.columns(out)
 		s.tables(out)
 	}
-	for test, v := range s {
+	for _, test := range slices.Sorted(maps.Keys(s)) {
+		v := s[test]
 		if !(v > 0) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("its result of %q is %v", test, v)
 		}

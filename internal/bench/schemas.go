@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,17 +102,18 @@ func Schemas(ctx context.Context, o SchemaOptions, errOut io.Writer) (Report, er
 	}
 	r := &run.report
 	r.Masks, r.Mask, r.Compile = len(run.masks), quantiles(run.masks), quantiles(run.compiles)
-	reasons := make([]string, 0, len(r.Reasons))
-	for reason := range r.Reasons {
-		reasons = append(reasons, reason)
-	}
-	slices.SortFunc(reasons, func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Reasons[b], r.Reasons[a]), cmp.Compare(a, b))
-	})
+	reasons := r.reasons()
 	for _, reason := range reasons[min(len(reasons), max(o.Reasons, 0)):] {
 		delete(r.Reasons, reason)
 	}
 	return r, ctx.Err()
+}
+
+// reasons lists the keys of r.Reasons, the most frequent first.
+func (r *SchemaReport) reasons() []string {
+	return slices.SortedFunc(maps.Keys(r.Reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Reasons[b], r.Reasons[a]), cmp.Compare(a, b))
+	})
 }
 
 type schemaRun struct {
@@ -278,9 +280,9 @@ func (r *SchemaReport) Print(w io.Writer) error {
 			_, err = fmt.Fprintf(w, "%-8s median %8.1f µs, mean %8.1f, 99th percentile %10.1f, longest %10.1f\n", line.name, line.q.Median, line.q.Mean, line.q.P99, line.q.Max)
 		}
 	}
-	for reason, n := range r.Reasons {
+	for _, reason := range r.reasons() {
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%6d  %s\n", n, reason)
+			_, err = fmt.Fprintf(w, "%6d  %s\n", r.Reasons[reason], reason)
 		}
 	}
 	return err

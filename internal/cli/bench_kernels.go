@@ -31,10 +31,11 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
   lutra bench kernels --full`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for name, list := range map[string]*[]int{"tokens": &o.Tokens, "threads": &o.Threads} {
-				if !cmd.Flags().Changed(name) {
-					*list = nil // as --full says
-				}
+			if !cmd.Flags().Changed("tokens") {
+				o.Tokens = nil // as --full says
+			}
+			if !cmd.Flags().Changed("threads") {
+				o.Threads = nil
 			}
 			r, err := bench.Kernels(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
@@ -200,9 +201,9 @@ const hadamardBlock = 256
 func rotation(names []string, signs map[int][]float32) gguf.Metadata {
 	var widths []int64
 	var values []int8
-	for width, s := range signs {
+	for _, width := range slices.Sorted(maps.Keys(signs)) {
 		widths = append(widths, int64(width))
-		for _, v := range s {
+		for _, v := range signs[width] {
 			values = append(values, int8(v))
 		}
 	}

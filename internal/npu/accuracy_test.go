@@ -3,6 +3,7 @@ package npu
 import (
 	"math"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,5 +81,16 @@ func TestFewerBitsCostMoreAndBlocksLessThanChannels(t *testing.T) {
 	}
 	if common, tiles := wrong["Q4_0, common groups of 32"], wrong["Q4_0, tile groups of 2×16"]; math.Abs(common-tiles) > 0.1*common {
 		t.Errorf("tile groups are wrong by %v %%, common ones by %v %%", tiles, common)
+	}
+}
+
+func TestTheSameSignsAreAlwaysWrittenInTheSameOrder(t *testing.T) {
+	signs := map[int][]float32{3: {1, -1, 1}, 1: {-1}, 2: {1, 1}}
+	for range 30 {
+		md := rotation(nil, signs)
+		widths, values := md[`prism.hadamard.sign_widths`], md[`prism.hadamard.sign_values`]
+		if !reflect.DeepEqual(widths, []int64{1, 2, 3}) || !reflect.DeepEqual(values, []int8{-1, 1, 1, 1, -1, 1}) {
+			t.Fatalf("widths %v, values %v", widths, values)
+		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/gguf/parts"
@@ -99,13 +101,15 @@ func (f *File) belongs(part *File, no int) error {
 	if n, ok := part.Metadata.Uint(keySplitNo); !ok || n != uint64(no-1) {
 		return fmt.Errorf("key %q: %w: it is %v, want %d: the files are in another order than their names", keySplitNo, ErrFormat, part.Metadata[keySplitNo], no-1)
 	}
-	for key, v := range part.Metadata {
+	for _, key := range slices.Sorted(maps.Keys(part.Metadata)) {
+		v := part.Metadata[key]
 		own := strings.HasPrefix(key, keySplit) && key != keySplitTensors || key == keyAlignment
 		if first, ok := f.Metadata[key]; ok && !own && !reflect.DeepEqual(v, first) {
 			return fmt.Errorf("key %q: %w: it is %s, in the first part %s: the files are of different models", key, ErrFormat, brief(v), brief(first))
 		}
 	}
-	for number, typ := range part.types {
+	for _, number := range slices.Sorted(maps.Keys(part.types)) {
+		typ := part.types[number]
 		if other, ok := f.types[number]; ok && other != typ {
 			return fmt.Errorf("%w: storage type %d stands for %v, in earlier parts for %v", ErrUnsupported, uint32(number), typ, other)
 		}

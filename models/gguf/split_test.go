@@ -154,6 +154,19 @@ func TestPartsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 	}
 }
 
+func TestAPartWithSeveralFaultsIsAlwaysRefusedForTheSameOne(t *testing.T) {
+	parts := three()
+	for _, key := range []string{"general.name", "general.author", "general.license"} {
+		parts[0].meta[key], parts[2].meta[key] = "one", "another"
+	}
+	path := lay(t, parts)
+	for range 30 {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), `"general.author"`) {
+			t.Fatalf("Open = %v, want an error about general.author", err)
+		}
+	}
+}
+
 func TestOnlyTheFirstPartIsOpenedByItsOwnName(t *testing.T) {
 	path := lay(t, three())
 	if _, err := Open(partPath(filepath.Dir(path), 2)); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "open the first, m-00001-of-00003.gguf") {

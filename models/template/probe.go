@@ -3,10 +3,11 @@ package template
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
-// What a template does with tools is found by rendering one.
+// What a template does with tools and messages is found by rendering some.
 
 // probeName is a name that no template has.
 const probeName = "lutra_probe"
@@ -20,6 +21,21 @@ func (t *Template) ReadsTools() bool { return t.tools() }
 
 // ReadsCalls reports whether the template shows the model its calls of tools.
 func (t *Template) ReadsCalls() bool { return t.calls() }
+
+// ReadsLaterSystem reports whether the template shows a system message in its place
+// among the others, not at the beginning alone.
+func (t *Template) ReadsLaterSystem() bool { return t.laterSystem() }
+
+func (t *Template) probeLaterSystem() bool {
+	asked := []Message{{Role: "system", Content: "x"}, {Role: "user", Content: "asked"}, {Role: "system", Content: probeName}}
+	for _, messages := range [][]Message{asked, append(slices.Clone(asked), Message{Role: "assistant", Content: "said"}, Message{Role: "user", Content: "x"})} {
+		text, err := t.Render(context.Background(), Input{Messages: messages})
+		if at := strings.Index(text, probeName); err != nil || at < strings.Index(text, "asked") {
+			return false
+		}
+	}
+	return true
+}
 
 func (t *Template) probeObjects() bool { return t.shows("f", `{"`+probeName+`":"y"}`) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ type Template struct {
 	thinking bool // it has that name for reasoning, as gpt-oss: never beside both a text and calls
 
 	// What probing finds out, see probe.go.
-	objects, tools, calls, null, textBeside, severalCalls, longIDs func() bool
+	objects, tools, calls, null, textBeside, severalCalls, longIDs, laterSystem func() bool
 }
 
 // Input is what a template sees.
@@ -65,6 +66,7 @@ func Parse(src string) (*Template, error) {
 	t.tools, t.calls = sync.OnceValue(t.probeTools), sync.OnceValue(t.probeCalls)
 	t.null, t.textBeside = sync.OnceValue(t.probeNull), sync.OnceValue(t.probeText)
 	t.severalCalls, t.longIDs = sync.OnceValue(t.probeSeveral), sync.OnceValue(t.probeIDs)
+	t.laterSystem = sync.OnceValue(t.probeLaterSystem)
 	return t, nil
 }
 
@@ -76,8 +78,8 @@ func (t *Template) Source() string { return t.source }
 // too much, ctx's error when that is cancelled.
 func (t *Template) Render(ctx context.Context, in Input) (string, error) {
 	vars := make(map[string]any, len(in.Extra)+8)
-	for name, v := range in.Extra {
-		x, err := value(v)
+	for _, name := range slices.Sorted(maps.Keys(in.Extra)) {
+		x, err := value(in.Extra[name])
 		if err != nil {
 			return "", fmt.Errorf("template: variable %q: %w", name, err)
 		}

@@ -148,6 +148,38 @@ func TestATemplateMayBeRenderedByManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+func TestATemplateShowsSystemMessagesInTheirPlaceOrIsKnownNotTo(t *testing.T) {
+	for source, want := range map[string]bool{
+		ChatML: true,
+		Plain:  true,
+		`{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') }}{% endif %}{{ m.content }}{% endfor %}`:                                         false,
+		`{% for m in messages %}{% if m.role != 'system' or loop.first %}{{ m.content }}{% endif %}{% endfor %}`:                                                                           false,
+		`{% for m in messages %}{% if m.role == 'system' %}{{ m.content }}{% endif %}{% endfor %}{% for m in messages %}{% if m.role != 'system' %}{{ m.content }}{% endif %}{% endfor %}`: false,
+		`{% for m in messages %}{% if m.role == 'system' and loop.last %}{{ raise_exception('last') }}{% endif %}{{ m.content }}{% endfor %}`:                                              false,
+	} {
+		tmpl, err := Parse(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tmpl.ReadsLaterSystem(); got != want {
+			t.Errorf("%s: %t, want %t", source, got, want)
+		}
+	}
+}
+
+func TestSeveralBadVariablesAreAlwaysRefusedForTheSameOne(t *testing.T) {
+	tmpl, err := Parse(ChatML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := make(chan int) // which JSON does not know
+	for range 30 {
+		if _, err := tmpl.Render(t.Context(), Input{Extra: map[string]any{"c": bad, "a": bad, "b": bad}}); err == nil || !strings.Contains(err.Error(), `"a"`) {
+			t.Fatalf("Render = %v, want an error about a", err)
+		}
+	}
+}
+
 func FuzzConversationsRender(f *testing.F) {
 	f.Add("user", "hello", `[{"function":{"name":"f","arguments":{"a":1}}}]`)
 	f.Add("", "\xff<|im_end|>", `{`)

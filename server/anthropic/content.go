@@ -18,28 +18,50 @@ const (
 	roleTool      = "tool"
 )
 
-// text reads a string, or a list of text blocks.
-func (f Fields) text(field string) (text string, given bool) {
+// billingHeader begins the line that Claude Code puts before everything else. It differs
+// from conversation to conversation and from version to version, so what follows it would
+// never be found in the prefix cache; it means nothing to a model.
+const billingHeader = "x-anthropic-billing-header:"
+
+// withoutBilling is a text without that line.
+func withoutBilling(text string) string {
+	if strings.HasPrefix(text, billingHeader) {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return text
+}
+
+// system reads the system prompt.
+func (f Fields) system() string {
+	var texts []string
+	f.texts("system", func(kind string, o *jsonread.Fields) {
+		texts = append(texts, withoutBilling((Fields{o}).textOf(kind)))
+	})
+	return paragraphs(texts)
+}
+
+// texts reads a string, or a list of content blocks, a string as one block of text.
+func (f Fields) texts(field string, read func(kind string, o *jsonread.Fields)) {
 	raw, ok := f.Take(field)
 	if !ok {
-		return "", false
+		return
 	}
-	if s, ok := jsonread.Text(raw); ok {
-		return s, true
+	if _, ok := jsonread.Text(raw); !ok {
+		f.blocks(field, raw, read)
+		return
 	}
-	var b strings.Builder
-	f.blocks(field, raw, func(kind string, o *jsonread.Fields) {
-		if kind != "text" {
-			o.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
-		var s string
-		o.Text("text", &s)
-		if b.Len() > 0 {
-			b.WriteString("\n\n")
-		}
-		b.WriteString(s)
-	})
-	return b.String(), true
+	o, _ := jsonread.Parse([]byte("{}"))
+	o.Put("text", raw)
+	read("text", o)
+}
+
+// textOf reads a block of text.
+func (f Fields) textOf(kind string) (text string) {
+	if kind != "text" {
+		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief([]byte(kind)))
+	}
+	f.Text("text", &text)
+	return text
 }
 
 // blocks reads a list of content blocks.
@@ -64,88 +86,233 @@ func (f Fields) blocks(field string, raw json.RawMessage, read func(kind string,
 	}
 }
 
-// message reads a message, which may be several of the template's: each result of a
-// tool is one of its own, and what the user says besides follows.
-func (f Fields) message() (list []template.Message) {
-	m := template.Message{Content: ""}
-	f.String("role", &m.Role)
-	if m.Role != roleUser && m.Role != roleAssistant {
-		f.Fail(jsonread.CodeValue, "role", "expected user or assistant, but got '%s'.", jsonread.Brief([]byte(m.Role)))
-		return nil
-	}
-	raw, ok := f.Take("content")
-	if !ok {
-		f.Fail(jsonread.CodeMissing, "content", "a message needs a content.")
-		return nil
-	}
-	if s, ok := jsonread.Text(raw); ok {
-		m.Content = s
-		return []template.Message{m}
-	}
-	var text, thought strings.Builder
-	var calls []any
-	f.blocks("content", raw, func(kind string, o *jsonread.Fields) {
-		b := Fields{o}
-		switch {
-		case kind == "text":
-			var s string
-			b.Text("text", &s)
-			text.WriteString(s)
-		case kind == "tool_result" && m.Role == roleUser:
-			list = append(list, b.result())
-		case kind == "tool_use" && m.Role == roleAssistant:
-			calls = append(calls, b.call())
-		case kind == "thinking" && m.Role == roleAssistant:
-			var s string
-			b.Text("thinking", &s)
-			thought.WriteString(s)
-			b.Ignore("signature")
-		default:
-			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role %s.", jsonread.Brief([]byte(kind)), m.Role)
+// conversation is what messages make: several of a role in a row are one, as in
+// Anthropic's API, and each result of a tool is one of its own.
+type conversation struct {
+	turns       []turn
+	tools       []*tool // that the client has declared, or defined in a message
+	laterSystem bool    // the template shows system messages among the others
+	bytes       int     // of calls and of tools that messages define
+}
+
+// turn becomes a message of the template's. Its parts are put together once.
+type turn struct {
+	role, callID    string
+	texts, thoughts []string
+	calls           []any
+}
+
+// messages are those of the template.
+func (c *conversation) messages() []template.Message {
+	list := make([]template.Message, len(c.turns))
+	for i := range c.turns {
+		t := &c.turns[i]
+		m := template.Message{Role: t.role, ToolCallID: t.callID, Content: paragraphs(t.texts), ReasoningContent: paragraphs(t.thoughts)}
+		if t.calls != nil {
+			if m.ToolCalls = t.calls; m.Content == "" {
+				m.Content = nil
+			}
 		}
-	})
-	m.Content, m.ReasoningContent = text.String(), thought.String()
-	if calls != nil {
-		if m.ToolCalls = calls; text.Len() == 0 {
-			m.Content = nil
-		}
-	}
-	if len(list) == 0 || text.Len() > 0 {
-		list = append(list, m)
+		list[i] = m
 	}
 	return list
 }
 
-// result reads what came of a call.
-func (f Fields) result() template.Message {
-	m := template.Message{Role: roleTool}
-	f.String("tool_use_id", &m.ToolCallID)
-	if m.ToolCallID == "" {
+// paragraphs joins texts that were apart, but for those that are empty.
+func paragraphs(texts []string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
+}
+
+// last is the turn at the end, if it is of the role, or a new one.
+func (c *conversation) last(role string) *turn {
+	if n := len(c.turns); n == 0 || c.turns[n-1].role != role {
+		c.turns = append(c.turns, turn{role: role})
+	}
+	return &c.turns[len(c.turns)-1]
+}
+
+// say adds a text of a role.
+func (c *conversation) say(role, text string) {
+	t := c.last(role)
+	t.texts = append(t.texts, text)
+}
+
+// message adds what a message makes.
+func (c *conversation) message(f Fields) {
+	var role string
+	switch f.String("role", &role); {
+	case !f.Has("content"):
+		f.Fail(jsonread.CodeMissing, "content", "a message needs a content.")
+	case role == roleUser:
+		c.user(f)
+	case role == roleAssistant:
+		c.assistant(f)
+	case role == roleSystem:
+		c.system(f)
+	default:
+		f.Fail(jsonread.CodeValue, "role", "expected user, assistant or system, but got '%s'.", jsonread.Brief([]byte(role)))
+	}
+}
+
+// user adds the results of tools, and behind them what the user says besides.
+func (c *conversation) user(f Fields) {
+	var text strings.Builder
+	results := 0
+	f.texts("content", func(kind string, o *jsonread.Fields) {
+		if kind == "tool_result" {
+			c.turns = append(c.turns, c.result(Fields{o}))
+			results++
+			return
+		}
+		if kind != "text" {
+			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief([]byte(kind)))
+		}
+		text.WriteString(Fields{o}.textOf("text"))
+	})
+	if text.Len() > 0 || results == 0 {
+		c.say(roleUser, text.String())
+	}
+}
+
+// system adds a system message among the others, as the user's where the template does
+// not show one there. It may tell of tools that come or go.
+func (c *conversation) system(f Fields) {
+	var texts []string
+	f.texts("content", func(kind string, o *jsonread.Fields) {
+		b := Fields{o}
+		switch kind {
+		case "tool_addition":
+			if t := c.change(b); t != nil {
+				t.callable = true
+				texts = append(texts, "From here on these can be called too:\n"+functions([]*tool{t}))
+			}
+		case "tool_removal":
+			if t := c.change(b); t != nil {
+				t.callable = false
+				texts = append(texts, "From here on "+t.name+" cannot be called any more.")
+			}
+		default:
+			texts = append(texts, b.textOf(kind))
+		}
+	})
+	switch text := paragraphs(texts); {
+	case c.laterSystem || len(c.turns) == 0:
+		c.say(roleSystem, text)
+	default:
+		c.say(roleUser, "<system>\n"+text+"\n</system>")
+	}
+}
+
+// change reads which tool comes or goes.
+func (c *conversation) change(f Fields) *tool {
+	o, ok := f.Object("tool")
+	if !ok {
+		f.Fail(jsonread.CodeMissing, "tool", "it is required.")
+		return nil
+	}
+	defer f.Adopt(o)
+	var kind string
+	switch o.String("type", &kind); kind {
+	case "tool_reference":
+		return c.named(Fields{o}, "name")
+	case "tool_definition":
+		d, ok := o.Object("definition")
+		if !ok {
+			o.Fail(jsonread.CodeMissing, "definition", "it is required.")
+			return nil
+		}
+		t := Fields{d}.newTool()
+		if o.Adopt(d); t == nil {
+			return nil
+		}
+		if len(c.tools) >= 2*maxTools || slices.ContainsFunc(c.tools, func(other *tool) bool { return other.name == t.name }) {
+			o.Fail(jsonread.CodeValue, "definition", "there is a tool of this name already, or there are more than %d.", 2*maxTools)
+			return nil
+		}
+		t.deferred, t.shown = true, false // it is no part of the prompt's beginning
+		c.tools, c.bytes = append(c.tools, t), c.bytes+len(t.definition)
+		return t
+	}
+	o.Fail(jsonread.CodeUnsupported, "type", "expected tool_reference or tool_definition, but got '%s'.", jsonread.Brief([]byte(kind)))
+	return nil
+}
+
+// named finds the tool that a field names.
+func (c *conversation) named(f Fields, field string) *tool {
+	var name string
+	f.String(field, &name)
+	i := slices.IndexFunc(c.tools, func(t *tool) bool { return t.name == name })
+	if i < 0 {
+		f.Fail(jsonread.CodeValue, field, "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+		return nil
+	}
+	return c.tools[i]
+}
+
+// result reads what came of a call. Tools that it refers to can be called from there on.
+func (c *conversation) result(f Fields) turn {
+	t := turn{role: roleTool}
+	f.String("tool_use_id", &t.callID)
+	if t.callID == "" {
 		f.Fail(jsonread.CodeMissing, "tool_use_id", "it is required.")
 	}
-	text, _ := f.text("content")
-	failed := false
+	var texts []string
+	var found []*tool
+	f.texts("content", func(kind string, o *jsonread.Fields) {
+		if kind != "tool_reference" {
+			texts = append(texts, Fields{o}.textOf(kind))
+		} else if t := c.named(Fields{o}, "tool_name"); t != nil {
+			t.callable = true
+			found = append(found, t)
+		}
+	})
+	if found != nil {
+		texts = append(texts, functions(found))
+	}
+	text, failed := paragraphs(texts), false
 	if f.Bool("is_error", &failed); failed {
 		text = "Error: " + text
 	}
-	m.Content = text
-	return m
+	t.texts = []string{text}
+	return t
+}
+
+// assistant adds what the model said, thought and called.
+func (c *conversation) assistant(f Fields) {
+	var text, thought strings.Builder
+	var calls []any
+	f.texts("content", func(kind string, o *jsonread.Fields) {
+		b, s := Fields{o}, ""
+		switch kind {
+		case "text":
+			b.Text("text", &s)
+			text.WriteString(s)
+		case "tool_use":
+			raw := b.call()
+			calls = append(calls, raw)
+			c.bytes += len(raw)
+		case "thinking":
+			b.Text("thinking", &s)
+			thought.WriteString(s)
+			b.Ignore("signature")
+		case "redacted_thinking": // nobody here can read it
+			b.Ignore("data")
+		default:
+			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief([]byte(kind)))
+		}
+	})
+	t := c.last(roleAssistant)
+	t.texts, t.thoughts, t.calls = append(t.texts, text.String()), append(t.thoughts, thought.String()), append(t.calls, calls...)
 }
 
 // call reads a call as the template has them.
 func (f Fields) call() json.RawMessage {
-	var c struct {
-		ID       string `json:"id"`
-		Type     string `json:"type"`
-		Function struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-	}
+	var c call
 	c.Type = "function"
 	f.String("id", &c.ID)
 	f.String("name", &c.Function.Name)
 	input, _ := f.Take("input")
+	f.Ignore("caller", "toolset_name")
 	switch {
 	case c.ID == "":
 		f.Fail(jsonread.CodeMissing, "id", "it is required.")
@@ -157,29 +324,44 @@ func (f Fields) call() json.RawMessage {
 	if f.Err != nil {
 		return nil
 	}
-	text, _ := json.Marshal(string(input)) // as OpenAI's: what the template wants is made of it
-	c.Function.Arguments = text
+	c.Function.Arguments = string(input) // as OpenAI's: what the template wants is made of it
 	raw, _ := json.Marshal(c)
 	return raw
 }
 
+// call is a call as templates have it.
+type call struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// callsOf are the calls of a message.
+func callsOf(m *template.Message) []call {
+	list, _ := m.ToolCalls.([]any)
+	calls := make([]call, len(list))
+	for i, raw := range list {
+		_ = json.Unmarshal(raw.(json.RawMessage), &calls[i]) // as it was written here
+	}
+	return calls
+}
+
 // follow checks that results follow their calls.
 func (f Fields) follow(messages []template.Message) {
-	var ids []string // of the calls that the last assistant made
+	var ids map[string]bool // of the calls of the last assistant
 	for i := range messages {
 		m := &messages[i]
 		switch m.Role {
 		case roleAssistant:
-			ids = nil
-			calls, _ := m.ToolCalls.([]any)
-			for _, raw := range calls {
-				var c struct{ ID string }
-				if json.Unmarshal(raw.(json.RawMessage), &c) == nil {
-					ids = append(ids, c.ID)
-				}
+			ids = map[string]bool{}
+			for _, c := range callsOf(m) {
+				ids[c.ID] = true
 			}
 		case roleTool:
-			if f.Err == nil && !slices.Contains(ids, m.ToolCallID) {
+			if !ids[m.ToolCallID] {
 				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief([]byte(m.ToolCallID)))
 			}
 		}

@@ -1,17 +1,12 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
-	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // Bounds on one request, beside those in jsonread.
@@ -28,60 +23,56 @@ const (
 type Fields struct{ *jsonread.Fields }
 
 // Message reads POST /v1/messages for a model. The calling is nil where no tool may
-// be called.
-func (f Fields) Message(req *tts.Request, m *tts.Model) *tts.Calling {
-	f.Prompt(req)
+// be called, the edits where the request asks for none.
+func (f Fields) Message(req *tts.Request, m *tts.Model) (*tts.Calling, *Edits) {
+	tools, edits := f.Prompt(req, m)
 	if !f.Int("max_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) && f.Err == nil {
 		f.Fail(jsonread.CodeMissing, "max_tokens", "it is required.")
 	}
 	f.sampling(req)
-	c := f.toolChoice(req, m)
+	c := f.toolChoice(req, m, tools)
 	f.output(req, m)
 	f.bookkeeping()
-	return c
+	return c, edits
 }
 
-// Prompt reads what the model goes on from.
-func (f Fields) Prompt(req *tts.Request) {
+// Prompt reads what the model goes on from, the tools that it learns of, and how the
+// conversation is to be edited.
+func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
 	p := &req.Prompt
-	if text, given := f.text("system"); given {
-		p.Messages = append(p.Messages, template.Message{Role: roleSystem, Content: text})
+	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
+	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
+	if text := f.system(); text != "" {
+		c.say(roleSystem, text)
 	}
 	items, _ := f.List("messages", maxMessages)
 	if len(items) == 0 {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
 	}
-	calls := 0
 	for i, raw := range items {
 		o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw)
 		if !ok {
-			return
+			return nil, nil
 		}
-		for _, m := range (Fields{o}).message() {
-			if list, ok := m.ToolCalls.([]any); ok {
-				for _, c := range list {
-					calls += len(c.(json.RawMessage))
-				}
-			}
-			p.Messages = append(p.Messages, m)
-		}
+		c.message(Fields{o})
 		if f.Adopt(o); f.Err != nil {
-			return
+			return nil, nil
 		}
 	}
-	if calls > maxCalls {
-		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", calls, maxCalls)
+	if c.bytes > maxCalls {
+		f.Fail(jsonread.CodeValue, "messages", "their tool calls and definitions have %d bytes, at most %d are allowed.", c.bytes, maxCalls)
 	}
+	p.Messages = c.messages()
 	f.follow(p.Messages)
 	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == roleAssistant {
 		if p.Messages[n-1].ToolCalls != nil {
 			f.Fail(jsonread.CodeValue, "messages", "the last one uses tools, so their results are missing.")
-			return
+			return nil, nil
 		}
 		p.Ending = tts.EndOpen
 	}
 	f.thinking(req)
-	f.tools(p)
+	return c.tools, f.edits()
 }
 
 // thinking reads whether and how long the model thinks.
@@ -101,7 +92,7 @@ func (f Fields) thinking(req *tts.Request) {
 	default:
 		o.Fail(jsonread.CodeValue, "type", "expected enabled, adaptive or disabled, but got '%s'.", jsonread.Brief([]byte(kind)))
 	}
-	o.Ignore("display")
+	o.Ignore("display", "block_binding")
 	req.Prompt.Extra = map[string]any{"enable_thinking": kind != "disabled"}
 	f.Adopt(o)
 }
@@ -128,8 +119,8 @@ func (f Fields) sampling(req *tts.Request) {
 
 // bookkeeping reads fields that change nothing, and refuses those that would.
 func (f Fields) bookkeeping() {
-	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo")
-	for _, name := range []string{"container", "context_management", "mcp_servers"} {
+	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "safeguards")
+	for _, name := range []string{"container", "mcp_servers", "compaction", "thread"} {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}
@@ -140,96 +131,4 @@ func (f Fields) bookkeeping() {
 func (f Fields) Streaming() (stream bool) {
 	f.Bool("stream", &stream)
 	return stream
-}
-
-// tools reads the tools and hands them to the template as OpenAI has them.
-func (f Fields) tools(p *tts.Prompt) {
-	items, _ := f.List("tools", maxTools)
-	size := 0
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			return
-		}
-		kind, strict := "custom", false
-		var tool struct {
-			Type     string `json:"type"`
-			Function struct {
-				Name        string          `json:"name"`
-				Description string          `json:"description,omitempty"`
-				Parameters  json.RawMessage `json:"parameters"`
-				Strict      bool            `json:"strict,omitempty"`
-			} `json:"function"`
-		}
-		tool.Type = "function"
-		fn := &tool.Function
-		if o.String("type", &kind); kind != "custom" && kind != "" {
-			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected custom, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
-		o.String("name", &fn.Name)
-		o.Text("description", &fn.Description)
-		o.Bool("strict", &strict)
-		fn.Strict = strict
-		if schema, ok := o.Take("input_schema"); ok && jsonread.Kind(schema) == "an object" {
-			fn.Parameters = schema
-		} else {
-			o.Fail(jsonread.CodeMissing, "input_schema", "a JSON schema is required.")
-		}
-		if !toolcall.ValidName(fn.Name) {
-			o.Fail(jsonread.CodeValue, "name", "a name has 1 to 64 letters, digits, dots, underscores and dashes.")
-		}
-		o.Ignore("cache_control", "eager_input_streaming", "defer_loading", "allowed_callers", "input_examples")
-		if f.Adopt(o); f.Err != nil {
-			return
-		}
-		written, err := json.Marshal(tool)
-		if err != nil {
-			f.Fail(jsonread.CodeValue, "tools", "%v.", err)
-			return
-		}
-		if size += len(written); size > maxCalls {
-			f.Fail(jsonread.CodeValue, "tools", "they have more than %d bytes.", maxCalls)
-			return
-		}
-		p.Tools = append(p.Tools, json.RawMessage(written))
-	}
-}
-
-// toolChoice reads which tools may or must be called.
-func (f Fields) toolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
-	kind, name, one := "auto", "", false
-	if o, ok := f.Object("tool_choice"); ok {
-		o.String("type", &kind)
-		o.String("name", &name)
-		o.Bool("disable_parallel_tool_use", &one)
-		if !slices.Contains([]string{"auto", "any", "tool", "none"}, kind) {
-			o.Fail(jsonread.CodeValue, "type", "expected auto, any, tool or none, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
-		f.Adopt(o)
-	}
-	tools, fault := toolcall.Definitions(req.Prompt.Tools)
-	if fault != nil {
-		f.Fail(jsonread.CodeValue, fmt.Sprintf("tools[%d]", fault.Index), "%s.", fault.Message)
-	}
-	if f.Err != nil || kind == "none" || len(tools) == 0 && kind == "auto" {
-		return nil
-	}
-	c := &tts.Calling{Format: m.ToolFormat(), Tools: tools, One: one}
-	switch {
-	case len(tools) == 0:
-		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
-	case kind != "auto" && req.Prompt.Ending != tts.EndHeader:
-		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
-	case kind == "tool" && !slices.ContainsFunc(tools, func(t toolcall.Tool) bool { return t.Name == name }):
-		f.Fail(jsonread.CodeValue, "tool_choice.name", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
-	case kind == "any" && len(tools) == 1:
-		name = tools[0].Name
-	}
-	if f.Err != nil {
-		return nil
-	}
-	if err := c.Hold(req, m, kind != "auto", name); err != nil {
-		f.Fail(jsonread.CodeUnsupported, "tools", "strict: %s.", openai.FormatFault(err))
-	}
-	return c
 }

@@ -13,16 +13,17 @@ import (
 // Shape writes messages. Its answers have one choice.
 type Shape struct {
 	id, model string
-	prompt    int // tokens
+	prompt    int      // tokens
+	applied   *Applied // nil: the request asked for no edits
 
 	index int    // of the block under way
 	kind  string // of it; empty: none is open
 	end   tts.Delta
 }
 
-// NewShape writes the answer of a model.
-func NewShape(model string) *Shape {
-	return &Shape{id: "msg_" + strings.ReplaceAll(uuid.NewString(), "-", ""), model: model}
+// NewShape writes the answer of a model to a prompt that edits were applied to.
+func NewShape(model string, applied *Applied) *Shape {
+	return &Shape{id: "msg_" + strings.ReplaceAll(uuid.NewString(), "-", ""), model: model, applied: applied}
 }
 
 // message is an answer, or what its stream begins with.
@@ -35,6 +36,19 @@ type message struct {
 	StopReason   *string `json:"stop_reason"`
 	StopSequence *string `json:"stop_sequence"`
 	Usage        usage   `json:"usage"`
+	Context      *edited `json:"context_management,omitempty"`
+}
+
+// edited says which edits have changed the prompt.
+type edited struct {
+	Applied []any `json:"applied_edits"`
+}
+
+func (s *Shape) edited() *edited {
+	if s.applied == nil {
+		return nil
+	}
+	return &edited{s.applied.List}
 }
 
 // block is a part of a message.
@@ -93,6 +107,7 @@ func (s *Shape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
 		m.Content = append(m.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: input})
 	}
 	m.StopReason, m.StopSequence = stopReason(d)
+	m.Context = s.edited()
 	p.Value(m)
 }
 
@@ -108,6 +123,7 @@ type event struct {
 	Block   *block   `json:"content_block,omitempty"`
 	Delta   any      `json:"delta,omitempty"`
 	Usage   *usage   `json:"usage,omitempty"`
+	Context *edited  `json:"context_management,omitempty"`
 }
 
 func named(e event) jsonwrite.Event { return jsonwrite.Event{Name: e.Type, Data: e} }
@@ -184,7 +200,7 @@ func (s *Shape) End(u tts.Usage) any {
 	end.Reason, end.Sequence = stopReason(&s.end)
 	spent := newUsage(u)
 	return jsonwrite.List{
-		named(event{Type: "message_delta", Delta: end, Usage: &spent}),
+		named(event{Type: "message_delta", Delta: end, Usage: &spent, Context: s.edited()}),
 		named(event{Type: "message_stop"}),
 	}
 }

@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -32,13 +33,27 @@ func (f Fields) Embed(width int) *embed.Request {
 	}
 	f.Bool("truncate", &r.Truncate)
 	f.Int("dimensions", &r.Dimensions, 0, width)
-	f.Ignore("keep_alive", "options")
+	f.embedOptions(r)
 	return r
 }
 
-// EmbedPrompt reads the text of POST /api/embeddings.
-func (f Fields) EmbedPrompt() (text string) {
-	f.Text("prompt", &text)
-	f.Ignore("keep_alive", "options")
-	return text
+// embedOptions reads how much of a text is read; other options say how tokens are sampled.
+func (f Fields) embedOptions(r *embed.Request) {
+	if o, ok := f.Object("options"); ok {
+		o.Int("num_ctx", &r.Most, 0, math.MaxInt32)
+		if f.Err == nil {
+			f.Err = o.Err
+		}
+	}
+	f.Ignore("keep_alive")
+}
+
+// EmbedPrompt reads POST /api/embeddings.
+func (f Fields) EmbedPrompt() *embed.Request {
+	r, text := &embed.Request{Truncate: true}, ""
+	if f.Text("prompt", &text); text != "" { // models are loaded so
+		r.Texts = []tts.Prompt{{Text: text}}
+	}
+	f.embedOptions(r)
+	return r
 }

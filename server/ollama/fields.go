@@ -51,6 +51,7 @@ func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	}
 	f.think(req)
 	f.options(req, m)
+	f.logprobs(req)
 	o := openai.Fields{Fields: f.Fields}
 	c := o.ToolChoice(req, m)
 	f.format(req, m)
@@ -65,8 +66,12 @@ func (f Fields) Generate(req *tts.Request, m *tts.Model) {
 	f.Text("prompt", &text)
 	f.Text("system", &system)
 	f.Bool("raw", &raw)
+	req.Prompt.Before = f.IDs("context", m.Context, m.Vocab)
 	if raw {
 		req.Prompt.Text, req.Prompt.Bare = text, true
+		if system != "" || len(req.Prompt.Before) > 0 {
+			f.Fail(jsonread.CodeValue, "raw", "a raw prompt goes with neither 'system' nor 'context'.")
+		}
 	} else {
 		if system != "" {
 			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: roleSystem, Content: system})
@@ -77,9 +82,21 @@ func (f Fields) Generate(req *tts.Request, m *tts.Model) {
 	}
 	f.think(req)
 	f.options(req, m)
+	f.logprobs(req)
 	f.format(req, m)
-	f.refuse("suffix", "template", "context", "images")
+	f.refuse("suffix", "template", "images")
 	f.bookkeeping()
+}
+
+// logprobs reads which log-probabilities the answer lists.
+func (f Fields) logprobs(req *tts.Request) {
+	p := &req.Sampling
+	f.Bool("logprobs", &p.Logprobs)
+	f.Int("top_logprobs", &p.TopLogprobs, 0, openai.MaxTopLogprobs)
+	if p.TopLogprobs > 0 && !p.Logprobs {
+		f.Fail(jsonread.CodeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
+	}
+	req.MaxLogprobs = openai.MaxLogprobs
 }
 
 // format reads what the answer is held to: "json", or a schema.
@@ -101,7 +118,7 @@ func (f Fields) format(req *tts.Request, m *tts.Model) {
 // bookkeeping refuses fields that would change the answer.
 func (f Fields) bookkeeping() {
 	f.Ignore("keep_alive", "truncate", "shift")
-	f.refuse("logprobs", "top_logprobs", "width", "height", "steps")
+	f.refuse("width", "height", "steps")
 }
 
 // refuse refuses fields that ask for what this server does not do.

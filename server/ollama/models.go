@@ -10,7 +10,7 @@ import (
 )
 
 // Version is the version of Ollama's API that is spoken here.
-const Version = "0.12.6"
+const Version = "0.12.11"
 
 // Tag is how long the name of a model is in Ollama's API: clients add it to names
 // that have none.

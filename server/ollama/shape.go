@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
@@ -11,16 +12,23 @@ import (
 
 // Shape writes answers of /api/chat or /api/generate, which have one choice.
 type Shape struct {
-	model string
-	chat  bool
-	begun time.Time
-	calls []toolcall.Call // under way: they are sent whole
-	end   tts.Delta
+	model    string
+	chat     bool
+	logprobs bool
+	begun    time.Time
+	calls    []toolcall.Call // under way: they are sent whole
+	end      tts.Delta
+
+	// Conversation gives the tokens of a conversation with this answer, which a later
+	// request may go on from; nil: answers do not say them.
+	Conversation    func(text, reasoning string) []int32
+	said, reasoning strings.Builder // where it is needed
 }
 
-// NewShape writes the answer of a model, as a message for a chat.
-func NewShape(model string, chat bool) *Shape {
-	return &Shape{model: model, chat: chat, begun: time.Now()}
+// NewShape writes the answer of a model, as a message for a chat, with log-probabilities
+// or not.
+func NewShape(model string, chat, logprobs bool) *Shape {
+	return &Shape{model: model, chat: chat, logprobs: logprobs, begun: time.Now()}
 }
 
 // answer is a line, or a whole answer.
@@ -32,7 +40,41 @@ type answer struct {
 	Thinking  string   `json:"thinking,omitempty"` // of others
 	Done      bool     `json:"done"`
 	Reason    string   `json:"done_reason,omitempty"`
+	Context   []int32  `json:"context,omitempty"` // of others, on the last line
 	*spent
+	Logprobs any `json:"logprobs,omitempty"` // []logprob; in a whole answer a place for them
+}
+
+// logprob is a token with its log-probability and the likeliest ones in its place.
+type logprob struct {
+	alternative
+	Top []alternative `json:"top_logprobs,omitempty"`
+}
+
+type alternative struct {
+	Token   string  `json:"token"`
+	Logprob float64 `json:"logprob"`
+	Bytes   []int   `json:"bytes,omitempty"`
+}
+
+func newAlternative(piece []byte, value float32) alternative {
+	return alternative{strings.ToValidUTF8(string(piece), "\ufffd"), jsonwrite.Finite(value), jsonwrite.ByteList(piece)}
+}
+
+func newLogprob(t *tts.Token) logprob {
+	l := logprob{alternative: newAlternative(t.Bytes, t.Logprob)}
+	for _, a := range t.Top {
+		l.Top = append(l.Top, newAlternative(a.Bytes, a.Logprob))
+	}
+	return l
+}
+
+// answerTokens are tokens without the one that ended the answer.
+func answerTokens(tokens []tts.Token) []tts.Token {
+	if n := len(tokens); n > 0 && tokens[n-1].End {
+		return tokens[:n-1]
+	}
+	return tokens
 }
 
 type message struct {
@@ -51,7 +93,8 @@ type call struct {
 	} `json:"function"`
 }
 
-// spent is what the last line says: times are in nanoseconds.
+// spent is what the last line says: times are in nanoseconds. Models are loaded long
+// before; the time until this one was free for the request stands for that.
 type spent struct {
 	Total        int64 `json:"total_duration"`
 	Load         int64 `json:"load_duration"`
@@ -63,7 +106,7 @@ type spent struct {
 
 func (s *Shape) spent(d *tts.Delta, u tts.Usage) *spent {
 	return &spent{
-		Total: time.Since(s.begun).Nanoseconds(), PromptTokens: u.Prompt, Prompt: d.Timing.Prefill.Nanoseconds(),
+		Total: time.Since(s.begun).Nanoseconds(), Load: d.Timing.Queue.Nanoseconds(), PromptTokens: u.Prompt, Prompt: d.Timing.Prefill.Nanoseconds(),
 		Tokens: u.Completion, Eval: d.Timing.Decode.Nanoseconds(),
 	}
 }
@@ -106,7 +149,19 @@ func (s *Shape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
 	d := &choices[0]
 	a := s.line(d.Text, d.Reasoning, d.Calls)
 	a.Done, a.Reason, a.spent = true, reason(d.Finish), s.spent(d, u)
-	p.Value(a)
+	if s.Conversation != nil {
+		a.Context = s.Conversation(d.Text, d.Reasoning)
+	}
+	if !s.logprobs {
+		p.Value(a)
+		return
+	}
+	a.Logprobs = json.RawMessage("[]")
+	p.Around(a, `"logprobs":[]`, func() {
+		tokens := answerTokens(d.Tokens)
+		p.Raw(`"logprobs":`)
+		p.List(len(tokens), func(i int) { p.Value(newLogprob(&tokens[i])) })
+	})
 }
 
 // Begin writes nothing.
@@ -124,10 +179,24 @@ func (s *Shape) Chunk(d tts.Delta) any {
 	if d.Finish != "" {
 		s.end, calls = d, s.complete()
 	}
-	if d.Text == "" && d.Reasoning == "" && calls == nil {
+	if s.Conversation != nil {
+		s.said.WriteString(d.Text)
+		s.reasoning.WriteString(d.Reasoning)
+	}
+	var list []logprob
+	if s.logprobs {
+		for _, t := range answerTokens(d.Tokens) {
+			list = append(list, newLogprob(&t))
+		}
+	}
+	if d.Text == "" && d.Reasoning == "" && calls == nil && list == nil {
 		return nil
 	}
-	return s.line(d.Text, d.Reasoning, calls)
+	a := s.line(d.Text, d.Reasoning, calls)
+	if list != nil {
+		a.Logprobs = list
+	}
+	return a
 }
 
 // complete is the call under way, which nothing more is added to.
@@ -145,6 +214,9 @@ func (s *Shape) KeepAlive() any { return s.line("", "", nil) }
 func (s *Shape) End(u tts.Usage) any {
 	a := s.line("", "", nil)
 	a.Done, a.Reason, a.spent = true, reason(s.end.Finish), s.spent(&s.end, u)
+	if s.Conversation != nil {
+		a.Context = s.Conversation(s.said.String(), s.reasoning.String())
+	}
 	return a
 }
 

@@ -19,6 +19,16 @@ func (f Fields) Embeddings(m *tts.Model, width int) (*embed.Request, bool) {
 		return r, false
 	}
 	r.Texts = f.prompts("input", raw, MaxInputs, m)
+	for i, p := range r.Texts {
+		if p.Tokens != nil || p.Text != "" {
+			continue // a model may read special tokens even where there is no text
+		}
+		name := "input"
+		if jsonread.Kind(raw) == "a list" {
+			name = fmt.Sprintf("input[%d]", i)
+		}
+		f.Fail(jsonread.CodeValue, name, "it is empty.")
+	}
 	f.Int("dimensions", &r.Dimensions, 1, width)
 	format := "float"
 	f.String("encoding_format", &format)

@@ -84,6 +84,13 @@ var Harmless = map[string]bool{
 	"reasoning_budget_tokens": true, "thinking_budget_tokens": true, "thinking_token_budget": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
 }
 
+// Refused tells whether a field is one of Unsupported and asks for anything: a search of
+// the web is asked for by an empty object, too.
+func Refused(name string, raw json.RawMessage) bool {
+	neutral, known := Unsupported[name]
+	return known && (neutral.Asks(raw) || name == "web_search_options" && jsonread.Kind(raw) == "an object")
+}
+
 // Asks tells whether a field's value asks for anything.
 func (n Neutral) Asks(raw json.RawMessage) bool {
 	switch v := bytes.TrimSpace(raw); string(v) {

@@ -10,15 +10,16 @@ type chatShape struct {
 	heading
 	logprobs bool
 	usage    bool                       // the stream ends with the usage
+	calls    bool                       // the answer may be calls
 	report   *SearchReport              // of the searches; nil: none
 	dropped  int                        // messages that the model does not read
 	plain    map[int]jsonwrite.Template // of each choice: its chunk with text alone
 }
 
-// NewChatShape writes the answer of a model, with log-probabilities or not. usage
-// asks for a chunk with the usage at the end of a stream.
-func NewChatShape(model, fingerprint string, logprobs, usage bool, report *SearchReport) *chatShape {
-	return &chatShape{heading: newHeading("chatcmpl-", model, fingerprint), logprobs: logprobs, usage: usage, report: report}
+// NewChatShape writes the answer of a model, with log-probabilities or not, which may be
+// calls. usage asks for a chunk with the usage at the end of a stream.
+func NewChatShape(model, fingerprint string, logprobs, usage, calls bool, report *SearchReport) *chatShape {
+	return &chatShape{heading: newHeading("chatcmpl-", model, fingerprint), logprobs: logprobs, usage: usage, calls: calls, report: report}
 }
 
 // Open notes how many messages the model does not read.
@@ -68,7 +69,11 @@ func (c *chatShape) delta(ch chatChoice) *chatResponse {
 }
 
 func (c *chatShape) Begin(index int) any {
-	r := c.delta(chatChoice{Index: index, Delta: &chatDelta{Role: roleAssistant, Content: new("")}})
+	opening := &chatDelta{Role: roleAssistant, Content: new("")}
+	if c.calls {
+		opening.Content = noText
+	}
+	r := c.delta(chatChoice{Index: index, Delta: opening})
 	if index == 0 {
 		r.Truncation = NewTruncation(c.dropped)
 	}

@@ -127,8 +127,9 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	f.Tools(&req.Prompt)
 	parallel := true
 	f.Bool("parallel_tool_calls", &parallel)
-	choice, name := f.toolChoice()
+	choice, name, allowed := f.toolChoice()
 	c := &tts.Calling{Format: m.ToolFormat(), Tools: f.definitions(req.Prompt.Tools), One: !parallel}
+	f.allow(c, allowed)
 	if f.Err != nil || choice == toolsNone || choice == "" && len(c.Tools) == 0 {
 		return nil
 	}
@@ -154,25 +155,52 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	return c
 }
 
-// toolChoice reads tool_choice: a word, or the name of the tool to call.
-func (f Fields) toolChoice() (choice, name string) {
+// allow leaves a calling no tools but those of these names; nil: all. The prompt shows all
+// of them still, so that whichever are allowed, its prefix is in the cache.
+func (f Fields) allow(c *tts.Calling, names []string) {
+	if names == nil {
+		return
+	}
+	all := c.Tools
+	c.Tools = nil
+	for _, t := range all {
+		if slices.Contains(names, t.Name) {
+			c.Tools = append(c.Tools, t)
+		}
+	}
+	c.Only = len(c.Tools) < len(all)
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(t toolcall.Tool) bool { return t.Name == name }) {
+			f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+		}
+	}
+}
+
+// toolChoice reads tool_choice: a word, the name of the tool to call, or the names of those
+// that may be called.
+func (f Fields) toolChoice() (choice, name string, allowed []string) {
 	raw, ok := f.Take("tool_choice")
 	if !ok {
-		return "", ""
+		return "", "", nil
 	}
 	if word, ok := jsonread.Text(raw); ok {
 		if word != toolsNone && word != toolsAuto && word != toolsRequired {
-			f.Fail(jsonread.CodeValue, "tool_choice", "expected none, auto, required or a function, but got '%s'.", jsonread.Brief([]byte(word)))
+			f.Fail(jsonread.CodeValue, "tool_choice", "expected none, auto, required, a function or allowed_tools, but got '%s'.", jsonread.Brief([]byte(word)))
 		}
-		return word, ""
+		return word, "", nil
 	}
 	o, ok := f.Sub("tool_choice", raw)
 	if !ok {
-		return "", ""
+		return "", "", nil
 	}
 	kind := "function"
-	if o.String("type", &kind); kind != "function" {
-		o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(kind)))
+	if o.String("type", &kind); kind == "allowed_tools" {
+		choice, allowed = Fields{o}.allowedTools()
+		f.Adopt(o)
+		return choice, "", allowed
+	}
+	if kind != "function" {
+		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief([]byte(kind)))
 	}
 	from := o
 	if fn, ok := o.Object("function"); ok {
@@ -185,7 +213,48 @@ func (f Fields) toolChoice() (choice, name string) {
 		o.Adopt(from)
 	}
 	f.Adopt(o)
-	return toolsRequired, name
+	return toolsRequired, name, nil
+}
+
+// allowedTools reads a mode and tools: in an object of their own, as chats have them, or
+// beside the type, as responses do.
+func (f Fields) allowedTools() (mode string, names []string) {
+	from := f
+	if o, ok := f.Object("allowed_tools"); ok {
+		from = Fields{o}
+	}
+	if from.String("mode", &mode); mode != toolsAuto && mode != toolsRequired {
+		from.Fail(jsonread.CodeValue, "mode", "expected auto or required, but got '%s'.", jsonread.Brief([]byte(mode)))
+	}
+	items, _ := from.List("tools", MaxTools)
+	if len(items) == 0 {
+		from.Fail(jsonread.CodeMissing, "tools", "a list of at least one tool is required.")
+	}
+	for i, raw := range items {
+		o, ok := from.Sub(fmt.Sprintf("tools[%d]", i), raw)
+		if !ok {
+			break
+		}
+		kind, name, named := "function", "", o
+		if o.String("type", &kind); kind != "function" {
+			o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(kind)))
+		}
+		if fn, ok := o.Object("function"); ok {
+			named = fn
+		}
+		if named.String("name", &name); name == "" {
+			named.Fail(jsonread.CodeMissing, "name", "an allowed tool needs a name.")
+		}
+		if named != o {
+			o.Adopt(named)
+		}
+		from.Adopt(o)
+		names = append(names, name)
+	}
+	if from != f {
+		f.Adopt(from.Fields)
+	}
+	return mode, names
 }
 
 // definitions are tools as the reader of calls knows them.

@@ -37,6 +37,9 @@ type optionalUsage any
 
 var nullUsage optionalUsage = json.RawMessage("null")
 
+// noText is the content that a stream begins with whose answer may be calls.
+var noText = json.RawMessage("null")
+
 // heading is what answers and their chunks begin with.
 type heading struct {
 	ID          string `json:"id"`
@@ -122,7 +125,7 @@ func newToolCalls(calls []toolcall.Call, chunk bool) []toolCall {
 
 type chatDelta struct {
 	Role      string     `json:"role,omitempty"`
-	Content   *string    `json:"content,omitempty"`
+	Content   any        `json:"content,omitempty"` // a *string; nil is left out, noText is null
 	Reasoning string     `json:"reasoning_content,omitempty"`
 	Calls     []toolCall `json:"tool_calls,omitempty"`
 }

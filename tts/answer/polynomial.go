@@ -71,7 +71,14 @@ func sum(terms ...term) polynomial {
 	return p
 }
 
-func (p polynomial) terms() []term { return slices.Collect(maps.Values(p)) }
+// terms are p's in one order: whether a sum of many that cancel is too long depends on it.
+func (p polynomial) terms() []term {
+	list := make([]term, 0, len(p))
+	for _, key := range slices.Sorted(maps.Keys(p)) {
+		list = append(list, p[key])
+	}
+	return list
+}
 
 func (p polynomial) plus(q polynomial) polynomial {
 	if p == nil || q == nil {
@@ -85,8 +92,9 @@ func (p polynomial) times(q polynomial) polynomial {
 		return nil
 	}
 	var all []term
-	for _, a := range p {
-		for _, b := range q {
+	others := q.terms()
+	for _, a := range p.terms() {
+		for _, b := range others {
 			all = append(all, a.times(b))
 		}
 	}

@@ -46,7 +46,8 @@ func (e *Embedder) Width() int { return e.model.Outputs }
 type Request struct {
 	Texts      []tts.Prompt // plain text or token ids
 	Dimensions int          // elements of a vector: the first ones, scaled to length 1 again; 0: all
-	Truncate   bool         // read of a text that is too long what the context holds
+	Truncate   bool         // read of a text that is too long as much as is allowed
+	Most       int          // tokens of a text, at most as many as the context holds; 0: those
 }
 
 // Embed returns a vector of length 1 for each text, and how many tokens were read.
@@ -55,7 +56,7 @@ type Request struct {
 func (e *Embedder) Embed(ctx context.Context, r *Request) ([][]float32, int, error) {
 	vectors := make([][]float32, len(r.Texts))
 	read, err := each(ctx, r.Texts, func(ctx context.Context, i int, open opener) (int, error) {
-		ids, err := e.tokens(ctx, &r.Texts[i], r.Truncate)
+		ids, err := e.tokens(ctx, &r.Texts[i], r)
 		if err != nil {
 			return 0, &TextError{Index: i, Err: err}
 		}
@@ -81,12 +82,18 @@ func (e *Embedder) Embed(ctx context.Context, r *Request) ([][]float32, int, err
 }
 
 // tokens are what the model reads for a text.
-func (e *Embedder) tokens(ctx context.Context, p *tts.Prompt, truncate bool) ([]int32, error) {
+func (e *Embedder) tokens(ctx context.Context, p *tts.Prompt, r *Request) ([]int32, error) {
 	limit := e.model.Context
-	if !truncate {
+	if r.Most > 0 {
+		limit = min(limit, r.Most)
+	}
+	if !r.Truncate {
 		prepared, err := e.model.PrepareRequest(ctx, &tts.Request{Prompt: *p, NoTokens: true})
 		if err != nil {
 			return nil, err
+		}
+		if n := len(prepared.Tokens); n > limit {
+			return nil, &tts.ContextError{Limit: limit, Prompt: n, Part: tts.PartPrompt}
 		}
 		return prepared.Tokens, nil
 	}

@@ -1,0 +1,335 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// Edits are what context_management asks for: old results of tools and old thoughts are
+// left out of what the model reads, while the client keeps them.
+type Edits struct{ list []edit }
+
+// An edit changes messages, which it copies, and says how much of what it has cleared:
+// tool uses, or turns with thoughts.
+type edit interface {
+	clear(messages []template.Message) ([]template.Message, int)
+	wanted(messages []template.Message, tokens func() (int, error)) (bool, error)
+	leastTokens() int // that must be saved; else nothing is cleared
+	applied(cleared, tokens int) any
+}
+
+// The kinds of edits.
+const (
+	clearToolUses = "clear_tool_uses_20250919"
+	clearThinking = "clear_thinking_20251015"
+)
+
+// maxEdits bounds the edits of a request: each may cost a tokenisation of the prompt.
+const maxEdits = 4
+
+// edits reads context_management; nil: it is absent.
+func (f Fields) edits() *Edits {
+	o, ok := f.Object("context_management")
+	if !ok {
+		return nil
+	}
+	e := &Edits{}
+	items, _ := o.List("edits", maxEdits)
+	for i, raw := range items {
+		sub, ok := o.Sub(fmt.Sprintf("edits[%d]", i), raw)
+		if !ok {
+			break
+		}
+		var kind string
+		switch sub.String("type", &kind); kind {
+		case clearToolUses:
+			e.list = append(e.list, Fields{sub}.toolUses())
+		case clearThinking:
+			e.list = append(e.list, Fields{sub}.oldThinking())
+		default:
+			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief([]byte(kind)))
+		}
+		o.Adopt(sub)
+	}
+	f.Adopt(o)
+	return e
+}
+
+// amount reads an object with a value and one of these types.
+func (f Fields) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
+	o, ok := f.Object(field)
+	if !ok {
+		return "", false
+	}
+	if o.String("type", &kind); !slices.Contains(types, kind) {
+		o.Fail(jsonread.CodeValue, "type", "expected one of %v, but got '%s'.", types, jsonread.Brief([]byte(kind)))
+	}
+	if kind != keepAll && !o.Int("value", value, least, math.MaxInt32) {
+		o.Fail(jsonread.CodeMissing, "value", "it is required.")
+	}
+	f.Adopt(o)
+	return kind, true
+}
+
+// What amounts count.
+const (
+	inputTokens   = "input_tokens"
+	toolUses      = "tool_uses"
+	thinkingTurns = "thinking_turns"
+	keepAll       = "all"
+)
+
+// names reads a list of tools' names.
+func (f Fields) names(field string, raw json.RawMessage) []string {
+	items, _ := f.Items(field, raw, maxTools)
+	names := make([]string, len(items))
+	for i, raw := range items {
+		s, ok := jsonread.Text(raw)
+		if !ok || len(s) > jsonread.MaxString {
+			f.WrongType(fmt.Sprintf("%s[%d]", field, i), "a tool's name", raw)
+		}
+		names[i] = s
+	}
+	return names
+}
+
+// toolEdit clears the results of all tool uses but the latest.
+type toolEdit struct {
+	trigger       string // inputTokens or toolUses
+	above         int    // of these
+	keep          int    // tool uses
+	atLeast       int    // tokens
+	excluded      []string
+	inputs        bool // of all tools are cleared too
+	inputsOfTools []string
+}
+
+// toolUses reads one, with Anthropic's defaults.
+func (f Fields) toolUses() *toolEdit {
+	e := &toolEdit{trigger: inputTokens, above: 100_000, keep: 3}
+	if kind, given := f.amount("trigger", &e.above, 0, inputTokens, toolUses); given {
+		e.trigger = kind
+	}
+	f.amount("keep", &e.keep, 0, toolUses)
+	f.amount("clear_at_least", &e.atLeast, 0, inputTokens)
+	if raw, ok := f.Take("exclude_tools"); ok {
+		e.excluded = f.names("exclude_tools", raw)
+	}
+	if raw, ok := f.Take("clear_tool_inputs"); ok && jsonread.Kind(raw) == "a list" {
+		e.inputsOfTools = f.names("clear_tool_inputs", raw)
+	} else if ok && json.Unmarshal(raw, &e.inputs) != nil {
+		f.WrongType("clear_tool_inputs", "true, false or a list of tools' names", raw)
+	}
+	return e
+}
+
+// cleared stands in place of a result.
+const cleared = "[This result was cleared to save context.]"
+
+func (e *toolEdit) leastTokens() int { return e.atLeast }
+
+func (e *toolEdit) wanted(messages []template.Message, tokens func() (int, error)) (bool, error) {
+	n := 0
+	if e.trigger == inputTokens {
+		var err error
+		if n, err = tokens(); err != nil {
+			return false, err
+		}
+		return n > e.above, nil
+	}
+	for i := range messages {
+		calls, _ := messages[i].ToolCalls.([]any)
+		n += len(calls)
+	}
+	return n > e.above, nil
+}
+
+func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n int) {
+	all := 0
+	for i := range messages {
+		calls, _ := messages[i].ToolCalls.([]any)
+		all += len(calls)
+	}
+	out = slices.Clone(messages)
+	old := map[string]bool{} // uses in the message before, by id: their results go
+	for i := range out {
+		m := &out[i]
+		switch {
+		case m.Role == roleTool && old[m.ToolCallID] && m.Content != cleared:
+			m.Content = cleared
+			n++
+		case m.Role == roleAssistant:
+			old = map[string]bool{}
+			calls := callsOf(m)
+			changed := false
+			for k := range calls {
+				name := calls[k].Function.Name
+				if all--; all < e.keep || slices.Contains(e.excluded, name) {
+					continue
+				}
+				old[calls[k].ID] = true
+				if e.inputs || slices.Contains(e.inputsOfTools, name) {
+					calls[k].Function.Arguments, changed = "{}", true
+				}
+			}
+			if changed {
+				list := make([]any, len(calls))
+				for k := range calls {
+					raw, _ := json.Marshal(calls[k]) // strings
+					list[k] = json.RawMessage(raw)
+				}
+				m.ToolCalls = list
+			}
+		}
+	}
+	return out, n
+}
+
+func (e *toolEdit) applied(n, tokens int) any {
+	return appliedTools{clearToolUses, n, tokens}
+}
+
+// appliedTools is what a toolEdit has done.
+type appliedTools struct {
+	Type   string `json:"type"`
+	Uses   int    `json:"cleared_tool_uses"`
+	Tokens int    `json:"cleared_input_tokens"`
+}
+
+// thinkingEdit clears the thoughts of all turns but the latest with any.
+type thinkingEdit struct{ keep int }
+
+// oldThinking reads one, with Anthropic's default.
+func (f Fields) oldThinking() *thinkingEdit {
+	e := &thinkingEdit{keep: 1}
+	if word, ok := jsonread.Text(f.Raw("keep")); ok {
+		if f.Ignore("keep"); word != keepAll {
+			f.Fail(jsonread.CodeValue, "keep", "expected all or an object, but got '%s'.", jsonread.Brief([]byte(word)))
+		}
+		e.keep = math.MaxInt
+	} else if kind, _ := f.amount("keep", &e.keep, 1, thinkingTurns, keepAll); kind == keepAll {
+		e.keep = math.MaxInt
+	}
+	return e
+}
+
+func (e *thinkingEdit) leastTokens() int { return 0 }
+
+func (e *thinkingEdit) wanted([]template.Message, func() (int, error)) (bool, error) {
+	return true, nil
+}
+
+// clear counts turns from the end. One begins where the user speaks, but not by results of
+// tools or behind them.
+func (e *thinkingEdit) clear(messages []template.Message) (out []template.Message, n int) {
+	out = slices.Clone(messages)
+	turns, thought := 0, false // with thoughts; the one at hand has some
+	for i := len(out) - 1; i >= 0; i-- {
+		m := &out[i]
+		switch {
+		case m.Role == roleUser && (i == 0 || out[i-1].Role != roleTool):
+			thought = false
+		case m.ReasoningContent != "":
+			if !thought {
+				turns++
+			}
+			thought = true
+			if turns > e.keep {
+				m.ReasoningContent = ""
+				n = turns - e.keep
+			}
+		}
+	}
+	return out, n
+}
+
+func (e *thinkingEdit) applied(n, tokens int) any {
+	return appliedThinking{clearThinking, n, tokens}
+}
+
+// appliedThinking is what a thinkingEdit has done.
+type appliedThinking struct {
+	Type   string `json:"type"`
+	Turns  int    `json:"cleared_thinking_turns"`
+	Tokens int    `json:"cleared_input_tokens"`
+}
+
+// Applied are the edits that have changed a prompt.
+type Applied struct {
+	List     []any
+	Original int // tokens before them; 0: they were not counted
+}
+
+// Apply edits a prompt, whose tokens count counts: as often as it takes to say how many
+// each edit has saved.
+func (e *Edits) Apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*Applied, error) {
+	if e == nil {
+		return nil, nil
+	}
+	a := &Applied{List: []any{}}
+	now := 0 // tokens of p; 0: not counted yet
+	tokens := func() (n int, err error) {
+		if now == 0 {
+			if now, err = count(p); a.Original == 0 {
+				a.Original = now
+			}
+		}
+		return now, err
+	}
+	for _, edit := range e.list {
+		messages, n := edit.clear(p.Messages)
+		if n == 0 {
+			continue
+		}
+		if ok, err := edit.wanted(p.Messages, tokens); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		before, err := tokens()
+		if err != nil {
+			return nil, err
+		}
+		edited := *p
+		edited.Messages = messages
+		after, err := count(&edited)
+		if err != nil {
+			return nil, err
+		}
+		if before-after < edit.leastTokens() {
+			continue
+		}
+		p.Messages, now = messages, after
+		a.List = append(a.List, edit.applied(n, max(0, before-after)))
+	}
+	return a, nil
+}
+
+// Count is the answer of /v1/messages/count_tokens.
+type Count struct {
+	Input   int       `json:"input_tokens"`
+	Context *original `json:"context_management,omitempty"`
+}
+
+// original is what a prompt had before edits.
+type original struct {
+	Input int `json:"original_input_tokens"`
+}
+
+// NewCount says that a prompt, to which edits were applied, has n tokens.
+func NewCount(n int, applied *Applied) Count {
+	c := Count{Input: n}
+	if applied != nil {
+		c.Context = &original{n}
+		if len(applied.List) > 0 {
+			c.Context.Input = applied.Original
+		}
+	}
+	return c
+}
