@@ -53,7 +53,7 @@ func talk(t *testing.T, interactive bool, o Options, text string) (e *echo, out,
 	var o1, o2 bytes.Buffer
 	in, _ := newInput(strings.NewReader(text), &o1, false)
 	c := &session{Answerer: e, options: &o, in: in, out: &o1, errOut: &o2, interactive: interactive}
-	err = c.run(t.Context())
+	err = c.run(t.Context(), nil)
 	return e, o1.String(), o2.String(), err
 }
 

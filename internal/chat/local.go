@@ -24,14 +24,26 @@ type local struct {
 	withVerifiers bool         // its verifiers are loaded
 	r             *engines.Runtime
 	get           config.Getter
+	loading       Loading
 	stop          func() error // ends the engines and closes r
 }
 
-// NewLocal loads the first of the configured models, and the verifiers if search is set.
-// get downloads what is not on this machine, once it is used.
-func NewLocal(ctx context.Context, cfg config.Config, log zerolog.Logger, get config.Getter, search bool) (Answerer, error) {
-	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log, get: get}
-	return l, l.load(ctx, cfg.Models[0], search)
+// Loading is told how many bytes of a model's file have been read, and when the reading
+// has ended.
+type Loading interface {
+	Show(model string, done, total int64)
+	End()
+}
+
+// NewLocal loads the first of the configured models, and the verifiers if search is set,
+// until ctx ends. get downloads what is not on this machine, once it is used; shown
+// hears of what is loaded.
+func NewLocal(ctx context.Context, cfg config.Config, log zerolog.Logger, get config.Getter, shown Loading, search bool) (Answerer, error) {
+	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log, get: get, loading: shown}
+	if err := l.load(ctx, cfg.Models[0], search); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
@@ -47,7 +59,8 @@ func (l *local) load(ctx context.Context, m config.Model, withVerifiers bool) er
 	if err := cfg.Get(ctx, l.get); err != nil {
 		return err
 	}
-	r, err := engines.New(cfg, l.log, engines.Watcher{})
+	r, err := engines.New(ctx, cfg, l.log, engines.Watcher{Loading: l.loading.Show})
+	l.loading.End()
 	if err != nil {
 		return err
 	}

@@ -139,5 +139,5 @@ func loadLocal(cmd *cobra.Command, m *modelFlags, o *chat.Options) (chat.Answere
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
 	cfg.Warn(log)
-	return chat.NewLocal(cmd.Context(), cfg, log, m.getter(cmd, cfg.Log).get, o.Scaling != "")
+	return chat.NewLocal(cmd.Context(), cfg, log, m.getter(cmd, cfg.Log).get, &loading{w: cmd.ErrOrStderr()}, o.Scaling != "")
 }

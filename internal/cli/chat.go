@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/chat"
@@ -29,8 +27,7 @@ answers are printed; errors go to standard error.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAnswerer(cmd, &m, &o, func(a chat.Answerer) error {
-				ctx := context.WithoutCancel(cmd.Context()) // chat handles signals itself
-				return chat.Run(ctx, a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
+				return chat.Run(cmd.Context(), stopperOf(cmd.Context()).stop, a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
 			})
 		},
 	}

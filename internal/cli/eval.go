@@ -192,11 +192,13 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
+	shown := loading{w: cmd.ErrOrStderr()}
+	defer shown.End()
 	asked := e.soc != ""
 	if !asked && e.atOnce == 1 && strings.HasPrefix(cfg.Backend, "hexagon") {
 		e.soc = defaultSoC
 	}
-	var watch engines.Watcher
+	watch := engines.Watcher{Loading: shown.Show}
 	meter, err := e.meter(&cfg, &watch)
 	if !asked && errors.Is(err, errNotModelled) {
 		meter, e.soc, e.setup.SoC, err = nil, "", "", nil
@@ -205,6 +207,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 		return err
 	}
 	return engines.WithWatcher(cmd.Context(), cfg, log, watch, func(ctx context.Context, r *engines.Runtime) error {
+		shown.End()
 		if err := r.Writes(); err != nil {
 			return err
 		}

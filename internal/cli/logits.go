@@ -33,7 +33,9 @@ to a file; as a NumPy array when its name ends in .npy.`,
 				return err
 			}
 			r.ContextSet = cmd.Flags().Changed("context")
-			r.Get = fromHub(cmd)
+			shown := loading{w: cmd.ErrOrStderr()}
+			defer shown.End()
+			r.Get, r.Loading = fromHub(cmd), shown.Show
 			return reference.With(cmd.Context(), &r, func(b *models.Bundle, score reference.Scorer) error {
 				cfg := b.Model.Config()
 				tokens, err := reference.ParseTokens(text, cfg.Vocab)

@@ -37,7 +37,9 @@ llama-perplexity does the same, so figures are comparable.`,
 			if err != nil {
 				return err
 			}
-			r.Get = fromHub(cmd)
+			shown := loading{w: cmd.ErrOrStderr()}
+			defer shown.End()
+			r.Get, r.Loading = fromHub(cmd), shown.Show
 			return reference.With(cmd.Context(), &r, func(b *models.Bundle, score reference.Scorer) error {
 				c := b.Model.Config()
 				if !c.Generates() {

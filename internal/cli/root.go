@@ -16,19 +16,18 @@ import (
 )
 
 // Main runs the command line and returns the exit status: 0 success, 1 failure,
-// 2 wrong usage, 130 or 143 ended by SIGINT or SIGTERM.
+// 2 wrong usage, 130, 143 or 129 ended by SIGINT, SIGTERM or SIGHUP.
 func Main(args []string) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
 	root := newRoot(os.Stdout, os.Stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		var by stopSignal
+	if errors.Is(err, context.Canceled) {
+		by := stopSignal{os.Interrupt} // that of chat, which handles signals itself
 		errors.As(context.Cause(ctx), &by)
 		return by.status()
 	}

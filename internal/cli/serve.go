@@ -86,9 +86,10 @@ func newServe() *cobra.Command {
 the embedded reasoner answers. A model of the hub that is not on this machine is
 downloaded before the port opens; --offline forbids it.
 
-SIGTERM drains: new requests are refused with 503 for server.lame_duck, then the port
-closes, and running answers have until server.drain_timeout to end. Ctrl-C does the same
-without the lame-duck time. A second signal ends at once.`,
+SIGTERM and SIGHUP drain: new requests are refused with 503 for server.lame_duck, then
+the port closes, and running answers have until server.drain_timeout to end. Ctrl-C does
+the same without the lame-duck time. A second signal ends at once, but for a SIGTERM or
+SIGHUP that follows the first within a second.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-key secret --model falcon3-1b-tq2_0.gguf
   lutra serve --model bonsai-1.7b
@@ -123,7 +124,9 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	defer exitAtSecondSignal(log)()
+	stopperOf(ctx).atSecond(func(s stopSignal) {
+		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
+	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g errgroup.Group
@@ -136,9 +139,12 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	g.Go(func() error {
 		defer cancel()
 		r, err := loadUnless(served, func() (*engines.Runtime, error) {
-			return engines.New(cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
+			return engines.New(ctx, cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
 		})
-		if err != nil || r == nil {
+		if r == nil && ctx.Err() != nil {
+			return nil // it is the loading that was given up
+		}
+		if err != nil {
 			return err
 		}
 		defer r.Close()
@@ -163,8 +169,8 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	return g.Wait()
 }
 
-// loadUnless returns the result of load, or nothing if done closes first: loading
-// cannot be interrupted, but the process can end without it.
+// loadUnless returns the result of load, or nothing if done closes first: loading ends
+// with its context, but a slow disk may keep it from noticing.
 func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*engines.Runtime, error) {
 	type result struct {
 		r   *engines.Runtime
