@@ -24,7 +24,7 @@ type Options struct {
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
 	Get                    config.Getter
 
-	Loading func(model string, done, total int64)                           // as engines.Watcher.Loading; may be nil
+	Loading func(model string, done, total int64)               // as engines.Watcher.Loading; may be nil
 	Routed  func(layer int, experts []int32, weights []float32) // models.LoadOptions.Routed; may be nil
 }
 
