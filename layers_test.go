@@ -28,7 +28,7 @@ var layers = map[string][]string{
 	"internal/usage":     {"tts/scaling"},
 	"internal/output":    {},
 	"internal/memory":    {},
-	"internal/eval":      {"tts", "models", "models/embedded"},
+	"internal/eval":      {"internal/apiclient", "tts", "models", "models/embedded"},
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
 	"server/admission":   {},

@@ -187,8 +187,11 @@ func (c *session) ask(ctx context.Context, question string, signals <-chan os.Si
 	switch {
 	case stopped:
 		fmt.Fprintln(c.notices(), "(stopped)")
-	case done.Cut:
-		fmt.Fprintln(c.notices(), "(cut off: the context or --max-tokens is used up)")
+	case done.Cut():
+		fmt.Fprintln(c.notices(), cutOff)
+	}
+	if done.Search != nil && !stopped {
+		fmt.Fprintf(c.notices(), "(%s)\n", done.Search)
 	}
 	c.turns = append(asked, Message{RoleAssistant, text})
 	if done.Dropped > 0 {

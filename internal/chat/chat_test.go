@@ -28,7 +28,7 @@ func (e *echo) Answer(_ context.Context, o *Options, c []Message, emit func(stri
 	case "fail":
 		return Answered{}, errors.New("broken")
 	case "much":
-		return Answered{Dropped: 2, Cut: true}, emit("re: much")
+		return Answered{Dropped: 2, Finish: "length"}, emit("re: much")
 	default:
 		return Answered{}, emit("re: " + question)
 	}

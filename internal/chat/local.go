@@ -138,13 +138,20 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 	req.Sampling.TopP = o.TopP
 	req.Sampling.MaxTokens = o.MaxTokens
 	req.Sampling.Seed = o.Seed
+	done.Model = l.model.APIName()
 	for d, err := range strategy.Run(ctx, req) {
 		if err != nil {
 			return done, err
 		}
 		done.Dropped += d.Dropped
-		if d.Choice == 0 && d.Finish == tts.FinishLength {
-			done.Cut = true
+		done.Usage.Prompt += d.Usage.Prompt
+		done.Usage.Completion += d.Usage.Completion
+		done.Usage.Verifier += d.Usage.Verifier
+		if d.Choice == 0 && d.Finish != "" {
+			done.Finish = string(d.Finish)
+		}
+		if d.Outcome != nil {
+			done.Search = outcome(d.Outcome, o.Candidates)
 		}
 		if d.Text == "" {
 			continue
@@ -154,4 +161,33 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 		}
 	}
 	return done, nil
+}
+
+// outcome is what a search here came to, with its candidates if they are wanted.
+func outcome(o *tts.Outcome, candidates bool) *Search {
+	s := &Search{Method: string(o.Method), N: o.N, StopReason: string(o.Reason), Agreement: o.Agreement}
+	if o.Method.Beams() {
+		s.Width = o.Plan.Width
+	}
+	for _, c := range o.Choices[:min(1, len(o.Choices))] {
+		s.Score = finite(c.Score)
+	}
+	if !candidates {
+		return s
+	}
+	for _, c := range o.Candidates {
+		s.Candidates = append(s.Candidates, Candidate{
+			Text: c.Text, Answer: c.Answer, Score: finite(c.Score), Votes: c.Votes, Tokens: len(c.IDs), Finish: string(c.Finish),
+			Chosen: slices.Contains(o.Choices, c),
+		})
+	}
+	return s
+}
+
+// finite is x as JSON can have it.
+func finite(x float32) float64 {
+	if x-x != 0 {
+		return 0
+	}
+	return float64(x)
 }

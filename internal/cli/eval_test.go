@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,13 +21,18 @@ func TestEvalReportsAndContinues(t *testing.T) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}
 	}
-	var results []eval.Result
+	var report eval.Report
 	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &results); err != nil {
+	if err := json.Unmarshal(data, &report); err != nil {
 		t.Fatal(err)
+	}
+	results := report.Results
+	if report.Version == "" || report.Hash == "" || report.Temperature != 0.8 || report.Seed != 1 || report.Problems != 2 || report.Left != 0 || len(report.Models["lutra-tiny-s"]) != 64 || len(report.Models["lutra-tiny-prm"]) != 64 ||
+		!slices.Equal(report.Command, []string{"lutra", "eval", "--limit=2", "--methods=single,best_of_n;select=max,beam_search", "--model=lutra-tiny-s", "--n=1,4", "--out=" + dir}) {
+		t.Errorf("results.json says of the run %+v", report)
 	}
 	if len(results) != 3 || results[0].Problems != 2 || results[1].Tokens <= results[0].Tokens || results[2].Verifier == 0 || results[2].Width != 4 || results[1].LatencyMS <= 0 {
 		t.Errorf("results = %+v", results)
@@ -37,10 +43,11 @@ func TestEvalReportsAndContinues(t *testing.T) {
 		}
 	}
 
-	var again []eval.Result
-	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--json")...)), &again); err != nil {
+	var repeated eval.Report
+	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--json")...)), &repeated); err != nil {
 		t.Fatal(err)
 	}
+	again := repeated.Results
 	if again[1].LatencyMS != results[1].LatencyMS {
 		t.Errorf("the second run measured again: %+v, then %+v", results[1], again[1])
 	}
@@ -55,7 +62,7 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"--data " + bad, "bad.jsonl: eval: bad data: line 2"},
+		{"--data " + bad, "bad.jsonl: bad data: line 2"},
 		{"--data " + bad + ".none", "no such file"},
 		{"--methods magic", "magic"},
 		{"--n 0", "outside 1 to 4096"},
@@ -72,10 +79,11 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 func TestEvaluationModelsAnNPUsTimeAndEnergy(t *testing.T) {
 	dir := t.TempDir()
 	out := mustLutra(t, "eval", "--model", "lutra-tiny-s", "--soc", "elite", "--limit", "2", "--methods", "single,best_of_n", "--n", "1,8", "--out", dir, "--json")
-	var results []eval.Result
-	if err := json.Unmarshal([]byte(out), &results); err != nil {
+	var report eval.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}
+	results := report.Results
 	if len(results) != 2 {
 		t.Fatalf("%d results, want 2", len(results))
 	}

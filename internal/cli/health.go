@@ -3,12 +3,12 @@ package cli
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/apiclient"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // newHealth is the health check of containers, whose image has no shell and no curl.
@@ -20,10 +20,10 @@ func newHealth() *cobra.Command {
 		Example: "  lutra health --url http://127.0.0.1:8080",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := apiclient.CheckURL(url); err != nil {
-				return err
+			url, err := apiclient.Address(url)
+			if err != nil {
+				return usage.Errorf("--url: %w", err)
 			}
-			url := strings.TrimSuffix(url, "/")
 			client := http.Client{Timeout: 3 * time.Second}
 			resp, err := client.Get(url + "/readyz")
 			if err != nil {

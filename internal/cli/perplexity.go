@@ -33,7 +33,7 @@ llama-perplexity does the same, so figures are comparable.`,
 			if r.ContextSet && r.Context < 4 {
 				return usage.Errorf("--context: %d is too short", r.Context)
 			}
-			text, err := readText(textFile, cmd.InOrStdin())
+			text, err := readText(cmd.Context(), textFile, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}

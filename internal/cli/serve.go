@@ -44,6 +44,12 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
 
+// quiet says that a command logs warnings alone unless --log is given: its output is
+// something else.
+func (m *modelFlags) quiet(f *pflag.FlagSet) {
+	f.Lookup("log").DefValue = "warn"
+}
+
 // npuFlags say how a model with experts uses a Hexagon backend. They override keys of
 // config.yaml.
 func npuFlags(f *pflag.FlagSet) {

@@ -99,6 +99,16 @@ func wordVar(f *pflag.FlagSet, p *string, name, value string, words []string, us
 	f.Var(wordValue{p, words}, name, usage+": "+strings.Join(words, ", "))
 }
 
+// upTo takes at most one argument, of that name.
+func upTo(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return arguments(name)(cmd, args)
+	}
+}
+
 // arguments requires one argument for each name.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {

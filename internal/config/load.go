@@ -71,7 +71,7 @@ func environmentName(key string) string {
 // that is a letter or two away from a setting's is a fault; other names that begin with
 // LUTRA_ belong to other programs.
 func (s *settings) readEnvironment(environ []string) {
-	keys := map[string]string{"LUTRA_KERNEL": ""} // read by kernels
+	keys := map[string]string{"LUTRA_KERNEL": "", "LUTRA_URL": "", "LUTRA_API_KEY": ""} // read by kernels, and by commands that ask a server
 	for key := range leaves(reflect.ValueOf(&s.config).Elem(), "") {
 		keys[environmentName(key)] = key
 	}
