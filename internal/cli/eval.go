@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/rs/zerolog"
@@ -43,8 +42,7 @@ type evalOptions struct {
 	out     string
 	fresh   bool
 	asJSON  bool
-	soc     string           // whose NPU's time is modelled; empty: none
-	now     func() time.Time // nil: time.Now
+	soc     string // whose NPU's time is modelled; empty: none
 	eval.Asking
 }
 
@@ -286,7 +284,7 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		}
 		defer func() { err = errors.Join(err, e.Journal.Close()) }()
 	}
-	meter := &output.Meter{W: cmd.ErrOrStderr(), What: "problems × points", Now: e.now}
+	meter := &output.Meter{W: cmd.ErrOrStderr(), What: "problems × points"}
 	e.Done = progress(meter, e.Left(), len(e.Problems)*len(e.Points))
 	ran := e.Run(ctx)
 	meter.End()

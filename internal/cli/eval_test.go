@@ -1,15 +1,22 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/internal/eval"
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 func TestEvalReportsAndContinues(t *testing.T) {
@@ -104,6 +111,61 @@ func TestEvaluationModelsAnNPUsTimeAndEnergy(t *testing.T) {
 	for _, args := range [][]string{{"--url", "http://127.0.0.1:1/v1"}, {"--concurrency", "2"}} {
 		if _, err := lutra(t, append([]string{"eval", "--soc", "elite"}, args...)...); err == nil || !strings.Contains(err.Error(), "--soc") {
 			t.Errorf("with %v: %v", args, err)
+		}
+	}
+}
+
+func TestEvalShowsProgressOffATerminal(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(0, 0)
+	done := progress(&output.Meter{W: &out, What: "problems × points", Now: func() time.Time { return clock }}, 90, 100)
+	for range 90 {
+		clock = clock.Add(time.Second)
+		done()
+	}
+	if want := "problems × points: 20 of 100\nproblems × points: 30 of 100\n"; !strings.HasPrefix(out.String(), want) || strings.Count(out.String(), "\n") != 8 {
+		t.Errorf("it printed %s", &out)
+	}
+}
+
+func TestCtrlCPrintsTheResultsSoFar(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		asked := 0
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`) })
+		mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked > 3 {
+				cancel(stopSignal{os.Interrupt})
+				return
+			}
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"7"}}],"usage":{"completion_tokens":1}}`)
+		})
+		s := httptest.NewServer(mux)
+		var out, errOut bytes.Buffer
+		root := newRoot(&out, &errOut)
+		args := []string{"eval", "--url", s.URL, "--limit", "5", "--methods", "single,single;temperature=0", "--n", "8"}
+		if asJSON {
+			args = append(args, "--json", "--api-key", "secret")
+		}
+		root.SetArgs(args)
+		err := root.ExecuteContext(ctx)
+		s.Close()
+		if !errors.Is(err, context.Canceled) || errOut.String() != "interrupted, 7 answers left; with --out, the same command continues\n" {
+			t.Errorf("it ends with %v and says %q", err, &errOut)
+		}
+		if !asJSON {
+			if rows := strings.Split(strings.TrimSpace(out.String()), "\n"); len(rows) != 3 || !strings.HasPrefix(rows[1], "m      single ") || !strings.HasPrefix(rows[2], "m      single;temperature=0") {
+				t.Errorf("the table is\n%s", &out)
+			}
+			continue
+		}
+		var report eval.Report
+		if err := json.Unmarshal(out.Bytes(), &report); err != nil || report.Left != 7 || len(report.Results) != 2 || report.Results[0].Problems != 2 || report.Results[1].Problems != 1 {
+			t.Errorf("%v: %+v", err, report)
+		}
+		if line := strings.Join(report.Command, " "); strings.Contains(line, "secret") || !strings.Contains(line, "--methods=single,single;temperature=0") {
+			t.Errorf("the command is noted as %s", line)
 		}
 	}
 }
