@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
@@ -86,7 +87,7 @@ func (c *session) run(ctx context.Context, signals <-chan os.Signal) error {
 			return err
 		case err != nil:
 			c.failed++
-			fmt.Fprintln(c.notices(), "error:", err)
+			fmt.Fprintln(c.notices(), "error:", errtext.Text(err))
 		}
 	}
 }

@@ -57,5 +57,6 @@ LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	f.StringVar(&o.Beside, "beside", "", "another load in every other phase: `KEY=VALUE,...`")
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "count a request as failed after this time")
 	f.DurationVar(&o.Phase, "phase", o.Phase, "length of a phase with or without the load of --beside")
+	serverChoices(cmd)
 	return cmd
 }

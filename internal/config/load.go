@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -227,7 +228,8 @@ func (s *settings) readModels(args []string) {
 // name of a flag or a variable replaces the key.
 func (s *settings) locate(err error) (faults []error) {
 	for _, fault := range parts(err) {
-		key, rest, _ := strings.Cut(fault.Error(), ": ")
+		fault = errtext.Keyed(fault)
+		key, rest, _ := strings.Cut(errtext.Text(fault), ": ")
 		from := ""
 		for k := key; k != "" && from == ""; k = parentKey(k) {
 			from = s.origin[k]
