@@ -82,8 +82,10 @@ func TestAServerThatSendsWithoutEndIsNotReadWithoutEnd(t *testing.T) {
 		"a refused answer":  {endless{status: 429, kind: "application/json", text: `{"error":`}, complete, maxRefusal, false},
 		"a refused stream":  {endless{status: 404, kind: "text/html", text: "<p>"}, stream, maxRefusal, false},
 		"a listing":         {endless{status: 200, kind: "application/json", text: `{"data":[` + strings.Repeat(" ", 1<<16)}, list, maxListing, false},
+		"an answer":         {endless{status: 200, kind: "application/json", text: `"x`}, complete, maxAnswer, false},
 		"a long name":       {endless{status: 200, kind: "application/json", text: `"x`}, list, maxListing, false},
 		"a line":            {endless{status: 200, kind: "text/event-stream", text: "data: x"}, stream, maxLine, true},
+		"a line of text":    {endless{status: 200, kind: "text/plain", text: "x"}, stream, maxLine, true},
 		"comments":          {endless{status: 200, kind: "text/event-stream", text: ": x\n"}, stream, maxLine, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +134,8 @@ func TestABodyIsBoundedInAllAndByLines(t *testing.T) {
 		{"just enough", "abcd", bounded{left: 4}, "abcd", nil},
 		{"one more", "abcde", bounded{left: 4}, "", ErrTooMuch},
 		{"cut", "abcde", bounded{left: 4, cut: true}, "abcd", nil},
-		{"short lines", strings.Repeat(strings.Repeat("x", maxLine)+"\n", 3), bounded{left: maxAnswer, lines: true}, "", nil},
-		{"a long line", "\n" + strings.Repeat("x", maxLine+1<<17), bounded{left: maxAnswer, lines: true}, "", ErrTooMuch},
+		{"short lines", strings.Repeat(strings.Repeat("x", maxLine)+"\n", 3), bounded{left: maxStream, lines: true}, "", nil},
+		{"a long line", "\n" + strings.Repeat("x", maxLine+1<<17), bounded{left: maxStream, lines: true}, "", ErrTooMuch},
 	} {
 		c.b.ReadCloser = io.NopCloser(strings.NewReader(c.text))
 		got, err := io.ReadAll(&c.b)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 )
@@ -14,7 +13,8 @@ import (
 const (
 	maxRefusal = 64 << 10  // of an error; what comes after is not read
 	maxListing = 8 << 20   // of what is not generated, such as the list of models
-	maxAnswer  = 256 << 20 // a million tokens in chunks of their own
+	maxAnswer  = 64 << 20  // of what is generated, as a whole
+	maxStream  = 256 << 20 // likewise in pieces: a million tokens in chunks of their own
 	maxLine    = 16 << 20  // of a stream: the last chunk of a search has all its candidates
 )
 
@@ -42,15 +42,13 @@ func (doer) Do(r *http.Request) (*http.Response, error) {
 // be. The body of an error ends there.
 func Bound(resp *http.Response) {
 	b := &bounded{ReadCloser: resp.Body, left: maxListing}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 400:
 		b.left, b.cut = maxRefusal, true
-	case resp.Request != nil && resp.Request.Method == http.MethodPost:
+	case resp.Request.Header.Get("Accept") == "text/event-stream": // whatever it is that comes
+		b.left, b.lines = maxStream, true
+	case resp.Request.Method == http.MethodPost:
 		b.left = maxAnswer
-	}
-	if kind == "text/event-stream" {
-		b.lines = true
 	}
 	resp.Body = b
 }

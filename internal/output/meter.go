@@ -26,7 +26,7 @@ const meterEvery = 10 * time.Second
 
 // Set shows that done of total is done.
 func (m *Meter) Set(done, total int64) {
-	if IsTerminal(m.W) {
+	if columns(m.W) > 0 {
 		m.setBar(done, total)
 		return
 	}
