@@ -117,6 +117,7 @@ func TestCommandsOfAChat(t *testing.T) {
 		{"/?", "(now: echo)"},
 		{"/help me", "error: /help takes no argument"},
 		{"/hlp", "error: there is no command /hlp; did you mean /help?"},
+		{"/scalingbon8", "error: there is no command /scalingbon8; /help lists them"},
 		{"/nonsense", "error: there is no command /nonsense; /help lists them"},
 		{"/system", "system message: none"},
 		{"/system Be brief.", "(system message: Be brief.)"},
@@ -172,5 +173,20 @@ func TestALineHasABound(t *testing.T) {
 	}
 	if _, err := in.line(""); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
+	}
+}
+
+func TestTabCompletesACommandUpToItsArgument(t *testing.T) {
+	for line, want := range map[string][]string{
+		"/sc":         {"/scaling "},
+		"/q":          {"/quit"},
+		"/scaling be": {"/scaling best_of_n", "/scaling beam_search"},
+		"/scaling":    {"/scaling "},
+		"hello":       nil,
+		"":            nil,
+	} {
+		if got := completeLine(line); !slices.Equal(got, want) {
+			t.Errorf("%q is completed to %q, want %q", line, got, want)
+		}
 	}
 }

@@ -197,3 +197,20 @@ func TestNoMessageNamesAPackage(t *testing.T) {
 		}
 	}
 }
+
+func TestARepositoryOfTheHubIsRecognisedHoweverItIsWritten(t *testing.T) {
+	for arg, want := range map[string]string{
+		"me/stories-GGUF":                                                             "did you mean hf:me/stories-GGUF?",
+		"https://huggingface.co/me/stories-GGUF":                                      "did you mean hf:me/stories-GGUF?",
+		"https://huggingface.co/me/stories-GGUF/":                                     "did you mean hf:me/stories-GGUF?",
+		"https://huggingface.co/me/stories-GGUF/tree/main":                            "did you mean hf:me/stories-GGUF?",
+		"https://huggingface.co/me/stories-GGUF/blob/main/stories-Q4_K_M.gguf":        "did you mean hf:me/stories-GGUF:stories-Q4_K_M.gguf?",
+		"https://huggingface.co/me/stories-GGUF/resolve/main/s-Q8.gguf?download=true": "did you mean hf:me/stories-GGUF:s-Q8.gguf?",
+		"https://example.org/me/stories":                                              "is not in the catalogue (",
+		"bonsai-1.7":                                                                  "did you mean bonsai-1.7b?",
+	} {
+		if status, got := complain(t, "pull", arg); status != 2 || !strings.Contains(got, want) {
+			t.Errorf("lutra pull %s: status %d, %s; want %s", arg, status, got, want)
+		}
+	}
+}

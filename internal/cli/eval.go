@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -154,6 +155,9 @@ func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 		return p, "the embedded test set", err
 	}
 	f, err := os.Open(o.data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", usage.Errorf("--data: there is no file %s", o.data)
+	}
 	if err != nil {
 		return nil, "", err
 	}

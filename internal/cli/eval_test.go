@@ -70,7 +70,7 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"--data " + bad, "bad.jsonl: bad data: line 2"},
-		{"--data " + bad + ".none", "no such file"},
+		{"--data " + bad + ".none", "--data: there is no file"},
 		{"--methods magic", "magic"},
 		{"--n 0", "outside 1 to 4096"},
 		{"--concurrency 0", "positive"},

@@ -47,8 +47,10 @@ llama-perplexity does the same, so figures are comparable.`,
 				}
 				n := c.Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
-				bar := output.Progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
-				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
+				meter := &output.Meter{W: cmd.ErrOrStderr(), What: "pieces"}
+				defer meter.End()
+				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, progress(meter, len(tokens)/n, len(tokens)/n))
+				meter.End()
 				if err != nil {
 					return err
 				}
