@@ -41,6 +41,10 @@ type LoadOptions struct {
 	// how many, now and then while the file loads, by the loading goroutine.
 	Progress func(done, total int64)
 
+	// Interrupt, if any, is asked now and then while the file loads, by the same
+	// goroutine. Its error ends the loading and is wrapped in that of Load.
+	Interrupt func() error
+
 	// Routed, if any, sees in each step and layer which experts the rows of the batch
 	// chose, [rows][Config.ExpertsUsed], the best first, and with what weights. It must
 	// not change or keep them.
@@ -186,7 +190,7 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
 	l := &loader{file: file, opt: opt, arch: arch, variant: v, Loader: weights.NewLoader(file, weights.Options{
-		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: v.scales, Progress: opt.Progress,
+		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: v.scales, Progress: opt.Progress, Interrupt: opt.Interrupt,
 	})}
 	m := newDecoder(l)
 	l.finish()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
@@ -92,7 +93,7 @@ func toAPI(err error) *apiError {
 	case errors.As(err, &plan): // found only when the search begins
 		return invalid(plan.Code, openai.ScalingField, "Invalid '%s': %s: %s.", openai.ScalingField, plan.Field, plan.Message)
 	case errors.Is(err, reward.ErrSteps):
-		return invalid(jsonread.CodeValue, "responses", "%s", clientText(err))
+		return invalid(jsonread.CodeValue, "responses", "%s", errtext.Text(err))
 	case errors.Is(err, reward.ErrBlank):
 		return invalid(jsonread.CodeValue, "responses", "A response is blank.")
 	case errors.Is(err, batcher.ErrTooLong):
@@ -100,17 +101,17 @@ func toAPI(err error) *apiError {
 	case errors.Is(err, sampling.ErrForbidden):
 		return invalid(jsonread.CodeValue, "", "The request's response_format, allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")
 	case errors.Is(err, tts.ErrFormat):
-		return invalid(jsonread.CodeValue, "response_format", "Invalid 'response_format': %s.", clientText(err))
+		return invalid(jsonread.CodeValue, "response_format", "Invalid 'response_format': %s.", errtext.Text(err))
 	case errors.Is(err, tts.ErrLogprobs):
-		return invalid(jsonread.CodeValue, "logprobs", "Invalid 'logprobs': %s.", strings.TrimPrefix(clientText(err), "too many log-probabilities: "))
+		return invalid(jsonread.CodeValue, "logprobs", "Invalid 'logprobs': %s.", strings.TrimPrefix(errtext.Text(err), "too many log-probabilities: "))
 	case errors.Is(err, tts.ErrEmpty):
 		return invalid(jsonread.CodeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")
 	case errors.Is(err, tts.ErrToken):
-		return invalid(jsonread.CodeValue, "prompt", "%s", clientText(err))
+		return invalid(jsonread.CodeValue, "prompt", "%s", errtext.Text(err))
 	case errors.Is(err, tts.ErrInfill):
 		return invalid(jsonread.CodeUnsupported, "suffix", "The model has no tokens to fill in the middle of a text.")
 	case errors.Is(err, tts.ErrTemplate):
-		return invalid(jsonread.CodeValue, "messages", "%s", clientText(err))
+		return invalid(jsonread.CodeValue, "messages", "%s", errtext.Text(err))
 	case errors.As(err, &body):
 		return tooLarge("The request body is larger than %d bytes.", body.Limit)
 	case errors.As(err, &memory):
@@ -160,11 +161,6 @@ func modelFailed(names ...string) *apiError {
 	}
 	return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "model_failed",
 		Message: subject + " failed: no more requests are answered until the server is restarted. Its log says why."}
-}
-
-// clientText is an error's text without the package it came from.
-func clientText(err error) string {
-	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tts: "), "reward: ")
 }
 
 // envelope is the body of every error.

@@ -167,6 +167,9 @@ const question = `{"messages":[{"role":"user","content":"What is 12 * 7?"}],"tem
 
 var errRefused = errors.New("refused")
 
+// mostAnswer bounds what is read of an answer, in bytes.
+const mostAnswer = 64 << 20
+
 // ask asks the question.
 func (r *run) ask(ctx context.Context) (answer string, took time.Duration, err error) {
 	began := time.Now()
@@ -180,7 +183,7 @@ func (r *run) ask(ctx context.Context) (answer string, took time.Duration, err e
 		return "", 0, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
 	if err != nil {
 		return "", 0, err
 	}

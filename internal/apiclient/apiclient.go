@@ -1,13 +1,15 @@
 // Package apiclient is what all commands that ask a server of the OpenAI API share:
-// reading its address and describing its errors.
+// reading its address, asking it, bounds of what it may send, and describing its errors.
 package apiclient
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
@@ -16,43 +18,112 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// CheckURL checks the value of --url.
-func CheckURL(s string) error {
-	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return usage.Errorf("--url: %q is not an address such as http://127.0.0.1:8080", usage.Brief(s))
-	}
-	return nil
+// DefaultModel is the name that means a server's first model.
+const DefaultModel = "default"
+
+// Client asks one server.
+type Client struct {
+	Base string // of the API, as in http://host:8080/v1
+	API  *openai.Client
 }
 
-// Base completes an API's base URL: an address without a path, http://host:8080,
-// gets the usual /v1.
-func Base(s string) string {
-	s = strings.TrimSuffix(s, "/")
-	if u, err := url.Parse(s); err == nil && u.Host != "" && u.Path == "" && u.RawQuery == "" {
-		return s + "/v1"
+// New makes a client of the server at an address, as Address reads it. The key may be
+// empty.
+func New(address, key string) (*Client, error) {
+	base, err := Address(address)
+	if err != nil {
+		return nil, err
 	}
-	return s
+	cfg := openai.DefaultConfig(key)
+	cfg.BaseURL, cfg.HTTPClient = withVersion(base), doer{}
+	return &Client{Base: cfg.BaseURL, API: openai.NewClientWithConfig(cfg)}, nil
 }
+
+// Address completes an address that somebody wrote, without a slash at its end. A host and a port, or a
+// host's full name, get http:// before them.
+func Address(s string) (string, error) {
+	full := s
+	if !strings.Contains(s, "://") {
+		full = "http://" + s
+	}
+	u, err := url.Parse(full)
+	bare := full != s && err == nil && u.Port() == "" && u.Hostname() != "localhost" && net.ParseIP(u.Hostname()) == nil && !strings.Contains(u.Hostname(), ".")
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || bare {
+		return "", usage.Errorf("%q is not an address such as http://127.0.0.1:8080", usage.Brief(s))
+	}
+	return strings.TrimSuffix(full, "/"), nil
+}
+
+// withVersion completes an API's base URL: an address without a path, as in
+// http://host:8080, gets the usual /v1.
+func withVersion(base string) string {
+	if u, err := url.Parse(base); err == nil && u.Path == "" && u.RawQuery == "" {
+		return base + "/v1"
+	}
+	return base
+}
+
+// Listing is what a server says of its models.
+type Listing struct {
+	Names []string
+	Lutra bool // it is a lutra server, which can search
+}
+
+// Named is the model that a name means: DefaultModel is the first, unless the server has
+// one of that name or lists none.
+func (l Listing) Named(name string) string {
+	if name == DefaultModel && len(l.Names) > 0 && !slices.Contains(l.Names, name) {
+		return l.Names[0]
+	}
+	return name
+}
+
+// List asks for the server's models.
+func (c *Client) List(ctx context.Context) (l Listing, err error) {
+	list, err := c.API.ListModels(ctx)
+	if err != nil {
+		return l, Explain(c.Base, err)
+	}
+	for _, m := range list.Models {
+		l.Names = append(l.Names, m.ID)
+		l.Lutra = l.Lutra || m.OwnedBy == "lutra"
+	}
+	return l, nil
+}
+
+// explained is an error in words, of which errors.Is and errors.As find the cause.
+type explained struct {
+	text  string
+	cause error
+}
+
+func (e explained) Error() string { return e.text }
+func (e explained) Unwrap() error { return e.cause }
+
+// mostSaid bounds how much of what a server says of an error is repeated, in runes.
+const mostSaid = 1000
 
 // Explain describes a failed request to the server at base.
 func Explain(base string, err error) error {
+	words := func(format string, args ...any) error { return explained{base + format + fmt.Sprint(args...), err} }
 	status, refused := Status(err)
 	var answer *openai.APIError
+	var net *url.Error
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case status == http.StatusUnauthorized:
-		return fmt.Errorf("%s requires an API key, or a different one: --api-key KEY", base)
+		return words(" requires an API key, or a different one: LUTRA_API_KEY or --api-key KEY")
 	case errors.As(err, &answer):
-		return fmt.Errorf("%s: %s", base, output.WithoutControls(answer.Message))
+		return words(": ", output.Shortened(output.WithoutControls(answer.Message), mostSaid))
 	case refused:
-		return fmt.Errorf("%s: %d %s", base, status, http.StatusText(status))
-	}
-	var net *url.Error
-	if errors.As(err, &net) {
+		return words(": ", fmt.Sprintf("%d %s", status, http.StatusText(status)))
+	case errors.Is(err, ErrTooMuch):
+		return words(": ", ErrTooMuch)
+	case errors.As(err, &net):
 		return fmt.Errorf("no server answers at %s: %w", base, net.Err)
 	}
-	return fmt.Errorf("%s: %w", base, err)
+	return words(": ", output.Shortened(output.WithoutControls(err.Error()), mostSaid))
 }
 
 // Status is the HTTP status that a server answered with, if it did.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -80,8 +81,8 @@ type clients struct {
 	samples []sample
 }
 
-func startClients(ctx context.Context, o LoadOptions) *clients {
-	c, client := &clients{}, o.client()
+func startClients(ctx context.Context, o LoadOptions, client *apiclient.Client) *clients {
+	c := &clients{}
 	var next atomic.Int64
 	for range o.Concurrency {
 		c.all.Go(func() {
@@ -125,11 +126,18 @@ func loadBeside(parent context.Context, o LoadOptions) (Report, error) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	o.Requests = 0
-	ours := startClients(ctx, o)
+	client, err := o.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := alternation{load: load, phase: o.Phase}
+	if m.client, err = m.load.connect(ctx); err != nil {
+		return nil, err
+	}
+	ours := startClients(ctx, o, client)
 	defer ours.all.Wait()
 	defer cancel()
 
-	m := alternation{load: load, phase: o.Phase}
 	ok := m.alone(ctx)
 	for i := 0; ok && i < o.Rounds; i++ {
 		ok = m.beside(ctx) && m.alone(ctx)
@@ -149,6 +157,7 @@ func loadBeside(parent context.Context, o LoadOptions) (Report, error) {
 // alternation runs a load in every other phase.
 type alternation struct {
 	load    LoadOptions
+	client  *apiclient.Client // of the load
 	phase   time.Duration
 	phases  []phase
 	samples []sample // of the load
@@ -165,7 +174,7 @@ func (m *alternation) alone(ctx context.Context) bool {
 // beside is a phase with the load.
 func (m *alternation) beside(ctx context.Context) (ok bool) {
 	loaded, unload := context.WithCancel(ctx)
-	other := startClients(loaded, m.load)
+	other := startClients(loaded, m.load, m.client)
 	defer func() {
 		unload()
 		other.all.Wait()

@@ -38,7 +38,7 @@ type LoadOptions struct {
 
 // DefaultLoadOptions are a moderate load on a server of this machine.
 func DefaultLoadOptions() LoadOptions {
-	return LoadOptions{URL: "http://127.0.0.1:8080/v1", Model: "default", Concurrency: 8, Requests: 64, PromptWords: 64, MaxTokens: 64,
+	return LoadOptions{URL: "http://127.0.0.1:8080/v1", Model: apiclient.DefaultModel, Concurrency: 8, Requests: 64, PromptWords: 64, MaxTokens: 64,
 		Rounds: 3, Phase: 3 * time.Second, Timeout: 10 * time.Minute}
 }
 
@@ -48,7 +48,7 @@ func Server(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error
 	if o.Concurrency < 1 || o.Requests < 1 || o.PromptWords < 1 || o.SystemWords < 0 || o.MaxTokens < 1 || o.Timeout <= 0 {
 		return nil, usage.Errorf("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
 	}
-	if err := apiclient.CheckURL(o.URL); err != nil {
+	if _, err := apiclient.New(o.URL, o.Key); err != nil {
 		return nil, err
 	}
 	switch {
@@ -105,7 +105,10 @@ type Percentiles struct {
 // loadTest sends o.requests requests from o.concurrency clients. Failed
 // requests are counted, not fatal; an error means that none succeeded.
 func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport, error) {
-	client := o.client()
+	client, err := o.connect(ctx)
+	if err != nil {
+		return LoadReport{}, err
+	}
 	samples := make([]sample, o.Requests)
 	bar := output.Progress(errOut, o.Requests, "requests")
 	var next atomic.Int64
@@ -126,27 +129,33 @@ func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport,
 	return summarise(o, samples, time.Since(start))
 }
 
-func (o *LoadOptions) client() *openai.Client {
-	cfg := openai.DefaultConfig(o.Key)
-	cfg.BaseURL = apiclient.Base(o.URL)
-	return openai.NewClientWithConfig(cfg)
+// connect makes a client, and finds out which model the default one is. Servers that
+// list no models are asked for it by that name.
+func (o *LoadOptions) connect(ctx context.Context) (*apiclient.Client, error) {
+	client, err := apiclient.New(o.URL, o.Key)
+	if err == nil && o.Model == apiclient.DefaultModel {
+		if list, err := client.List(ctx); err == nil {
+			o.Model = list.Named(o.Model)
+		}
+	}
+	return client, err
 }
 
 // oneRequest asks one question. The sample of a failed request holds what came before
 // the failure.
-func oneRequest(ctx context.Context, client *openai.Client, o LoadOptions, i int) sample {
+func oneRequest(ctx context.Context, client *apiclient.Client, o LoadOptions, i int) sample {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	messages := o.messages(i)
 	s := sample{begun: time.Now()}
-	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
+	stream, err := client.API.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
 		Model:         o.Model,
 		Messages:      messages,
 		MaxTokens:     o.MaxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})
 	if err != nil {
-		s.err = apiclient.Explain(apiclient.Base(o.URL), err)
+		s.err = apiclient.Explain(client.Base, err)
 		return s
 	}
 	defer stream.Close()
@@ -156,7 +165,7 @@ func oneRequest(ctx context.Context, client *openai.Client, o LoadOptions, i int
 			break
 		}
 		if err != nil {
-			s.err = err
+			s.err = apiclient.Explain(client.Base, err)
 			return s
 		}
 		if chunk.Usage != nil {

@@ -2,10 +2,14 @@ package bench
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
@@ -25,17 +29,18 @@ func DefaultModelOptions() ModelOptions {
 	return ModelOptions{Shape: "falcon3-1b", Blocks: o.Blocks.String(), Head: o.Head.String(), Seed: o.Seed}
 }
 
-// WriteModel writes a GGUF file of random weights, and leaves no half-written one behind.
-func WriteModel(path string, o ModelOptions) (err error) {
+// WriteModel writes a GGUF file of random weights until ctx ends, and leaves no
+// half-written one behind. It returns the file's size; progress goes to errOut.
+func WriteModel(ctx context.Context, path string, o ModelOptions, errOut io.Writer) (size int64, err error) {
 	if path == "" {
-		return usage.Errorf("--out is required")
+		return 0, usage.Errorf("--out is required")
 	}
 	s, err := synthetic.Named(o.Shape)
 	if err != nil {
-		return usage.Error{Err: err}
+		return 0, usage.Error{Err: err}
 	}
 	if o.Layers < 0 {
-		return usage.Errorf("--layers is %d, want a positive number", o.Layers)
+		return 0, usage.Errorf("--layers is %d, want a positive number", o.Layers)
 	}
 	if o.Layers > 0 {
 		s.Layers = o.Layers
@@ -43,23 +48,49 @@ func WriteModel(path string, o ModelOptions) (err error) {
 	opt, ok := synthetic.DefaultOptions(), false
 	opt.Seed = o.Seed
 	if opt.Blocks, ok = gguf.TypeNamed(o.Blocks); !ok {
-		return usage.Errorf("--type: there is no storage type %q", usage.Brief(o.Blocks))
+		return 0, usage.Errorf("--type: there is no storage type %q", usage.Brief(o.Blocks))
 	}
 	if opt.Head, ok = gguf.TypeNamed(o.Head); !ok {
-		return usage.Errorf("--head: there is no storage type %q", usage.Brief(o.Head))
+		return 0, usage.Errorf("--head: there is no storage type %q", usage.Brief(o.Head))
+	}
+	total, err := synthetic.Size(s, opt)
+	if err != nil {
+		return 0, err
 	}
 	f, err := os.Create(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		if err = errors.Join(err, f.Close()); err != nil {
 			err = fmt.Errorf("%s: %w", path, errors.Join(err, os.Remove(path)))
 		}
 	}()
-	w := bufio.NewWriterSize(f, 1<<20)
+	meter := &output.Meter{W: errOut, What: "writing " + filepath.Base(path), Bytes: true, Early: true}
+	defer meter.End()
+	watched := &watchedWriter{ctx: ctx, w: f, meter: meter, total: total}
+	w := bufio.NewWriterSize(watched, 1<<20)
 	if err := synthetic.Write(w, s, opt); err != nil {
-		return err
+		return 0, err
 	}
-	return w.Flush()
+	err = w.Flush()
+	return watched.done, err
+}
+
+// watchedWriter writes until ctx ends, and shows how far it has come.
+type watchedWriter struct {
+	ctx         context.Context
+	w           io.Writer
+	meter       *output.Meter
+	done, total int64
+}
+
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	n, err := w.w.Write(p)
+	w.done += int64(n)
+	w.meter.Set(min(w.done, w.total), w.total)
+	return n, err
 }

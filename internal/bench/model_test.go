@@ -1,6 +1,11 @@
 package bench
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,8 +16,12 @@ func TestARandomModelHasTheLayersThatWereAskedFor(t *testing.T) {
 	for layers, want := range map[int]int{0: 3, 1: 1, 5: 5} {
 		path, o := filepath.Join(t.TempDir(), "m.gguf"), DefaultModelOptions()
 		o.Shape, o.Layers = "tiny", layers
-		if err := WriteModel(path, o); err != nil {
+		size, err := WriteModel(t.Context(), path, o, io.Discard)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() != size {
+			t.Errorf("%d bytes were written to a file of %v, %v", size, info, err)
 		}
 		f, err := gguf.Open(path)
 		if err != nil {
@@ -24,5 +33,32 @@ func TestARandomModelHasTheLayersThatWereAskedFor(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// endsAtOnce ends a context when something is written to it.
+type endsAtOnce struct {
+	bytes.Buffer
+	end func()
+}
+
+func (e *endsAtOnce) Write(p []byte) (int, error) {
+	e.end()
+	return e.Buffer.Write(p)
+}
+
+func TestCtrlCEndsTheWritingOfAModelAndLeavesNone(t *testing.T) {
+	path, o := filepath.Join(t.TempDir(), "m.gguf"), DefaultModelOptions()
+	o.Shape, o.Layers = "tiny", 40 // more than a buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	said := &endsAtOnce{end: cancel}
+	if _, err := WriteModel(ctx, path, o, said); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a half-written file is left: %v", err)
+	}
+	if !bytes.HasPrefix(said.Bytes(), []byte("writing m.gguf (")) || bytes.Count(said.Bytes(), []byte("\n")) != 1 {
+		t.Errorf("it said %q", said.String())
 	}
 }

@@ -26,13 +26,15 @@ type Source struct {
 	Model, Shape, Packing string
 	Backend               string        // one of config.Backends; empty: the CPU
 	Get                   config.Getter // of models of the hub
+	// Loading is told how many bytes of a model have been read; nil: nobody is.
+	Loading func(model string, done, total int64)
 }
 
 func (b *Source) load(ctx context.Context, pool *pool.Pool) (*models.Bundle, error) {
 	if b.Model != "" && b.Shape != "" {
 		return nil, usage.Errorf("--model and --shape exclude each other")
 	}
-	opt := models.LoadOptions{Pool: pool, Packing: b.Packing}
+	opt := models.LoadOptions{Pool: pool, Packing: b.Packing, Interrupt: engines.Until(ctx)}
 	if b.Shape != "" {
 		return loadSynthetic(b.Shape, b.Backend, opt)
 	}
@@ -44,6 +46,9 @@ func (b *Source) load(ctx context.Context, pool *pool.Pool) (*models.Bundle, err
 		return nil, err
 	}
 	mc.Backend = b.Backend
+	if b.Loading != nil {
+		opt.Progress = func(done, total int64) { b.Loading(mc.APIName(), done, total) }
+	}
 	return engines.LoadBundle(mc, config.DefaultHexagon(), opt)
 }
 

@@ -3,11 +3,8 @@ package chat
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
-	"time"
 
-	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -31,6 +28,7 @@ type Options struct {
 	Seed            uint64
 	TemperatureSet  bool   // somebody chose Temperature; else a search takes its own
 	Scaling         string // a search's written form; empty: none
+	Candidates      bool   // Answered has the candidates of a search
 	Thinking        *bool  // switched on or off; nil: as the chat template has it
 }
 
@@ -51,10 +49,53 @@ func (o *Options) samplingTemperature() float32 {
 	return o.Temperature
 }
 
+// opening begins a conversation with the system message, if any.
+func (o *Options) opening() []Message {
+	if o.System == "" {
+		return nil
+	}
+	return []Message{{RoleSystem, o.System}}
+}
+
 // Answered describes a complete answer.
 type Answered struct {
-	Dropped int  // oldest messages left out because the conversation no longer fits
-	Cut     bool // the answer ended at --max-tokens or at the context's end
+	Model   string // that answered
+	Finish  string // why the answer ended, in OpenAI's words; empty: the server did not say
+	Dropped int    // oldest messages left out because the conversation no longer fits
+	Usage   Usage
+	Search  *Search // nil: there was none
+}
+
+// Cut reports whether the answer ended at --max-tokens or at the context's end.
+func (a *Answered) Cut() bool { return a.Finish == string(tts.FinishLength) }
+
+// Usage counts the tokens of an answer.
+type Usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`         // of all candidates
+	Verifier   int `json:"verifier_tokens,omitempty"` // that a verifier read of these
+}
+
+// Search describes the search behind an answer.
+type Search struct {
+	Method     string      `json:"-"`
+	N          int         `json:"n"`
+	Width      int         `json:"width,omitempty"`
+	StopReason string      `json:"stop_reason"`
+	Agreement  float64     `json:"agreement"` // share of the candidates that give the same answer
+	Score      float64     `json:"score"`     // of the candidate chosen
+	Candidates []Candidate `json:"-"`         // if they were wanted
+}
+
+// Candidate is one of the answers that a search chose among.
+type Candidate struct {
+	Text   string  `json:"text"`
+	Answer string  `json:"answer"` // extracted; empty: none found
+	Score  float64 `json:"score"`
+	Votes  int     `json:"votes"`
+	Tokens int     `json:"tokens"`
+	Finish string  `json:"finish_reason"` // empty: it was given up
+	Chosen bool    `json:"chosen"`
 }
 
 // Answerer answers conversations: with a model loaded here, or by a server.
@@ -70,53 +111,4 @@ type Answerer interface {
 	// About is the name of the model in use and a short description.
 	About() (name, words string)
 	Close() error
-}
-
-// Stats is what `ask --json` prints.
-type Stats struct {
-	Answer  string  `json:"answer"`
-	Seconds float64 `json:"seconds"`
-	TTFT    float64 `json:"ttft_ms"`
-}
-
-// MaxQuestion bounds what is read as one question, in bytes.
-const MaxQuestion = 1 << 20
-
-// opening begins a conversation with the system message, if any.
-func (o *Options) opening() []Message {
-	if o.System == "" {
-		return nil
-	}
-	return []Message{{RoleSystem, o.System}}
-}
-
-// Ask streams the answer to one question to w, or prints it as JSON when it is
-// complete.
-func Ask(ctx context.Context, a Answerer, o *Options, question string, w io.Writer, asJSON bool) error {
-	var text strings.Builder
-	var stats Stats
-	start := time.Now()
-	_, err := a.Answer(ctx, o, append(o.opening(), Message{RoleUser, question}), func(piece string) error {
-		if text.Len() == 0 {
-			stats.TTFT = 1000 * time.Since(start).Seconds()
-		}
-		text.WriteString(piece)
-		if asJSON {
-			return nil
-		}
-		_, err := io.WriteString(w, output.ForTerminal(w, piece))
-		return err
-	})
-	if err != nil {
-		if text.Len() > 0 && !asJSON {
-			fmt.Fprintln(w) // the error begins a line of its own
-		}
-		return err
-	}
-	if asJSON {
-		stats.Answer, stats.Seconds = text.String(), time.Since(start).Seconds()
-		return output.JSON(w, stats)
-	}
-	_, err = fmt.Fprintln(w)
-	return err
 }

@@ -10,15 +10,28 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// Run runs a chat from in to out. If both are a terminal and remember is set, its
-// lines are kept for the next chat.
-func Run(ctx context.Context, a Answerer, o *Options, in io.Reader, out, errOut io.Writer, remember bool) error {
+// Run runs a chat from in to out, unless ctx has ended. It handles signals itself:
+// release has their former handler, which ends ctx, leave them to it. If in and out are
+// a terminal and remember is set, lines are kept for the next chat.
+func Run(ctx context.Context, release func(), a Answerer, o *Options, in io.Reader, out, errOut io.Writer, remember bool) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	defer signal.Stop(signals)
+	release()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ctx = context.WithoutCancel(ctx)
 	lines, interactive := newInput(in, out, remember)
 	c := &session{Answerer: a, options: o, in: lines, out: out, errOut: errOut, interactive: interactive}
-	return errors.Join(c.run(ctx), lines.close())
+	return errors.Join(c.run(ctx, signals), lines.close())
 }
 
 // session is a conversation at a terminal or through pipes.
@@ -37,16 +50,13 @@ type session struct {
 // Ends of a chat that are not failures.
 var (
 	errLeave      = errors.New("the user leaves")
-	errTerminated = errors.New("terminated") // by SIGTERM
+	errTerminated = errors.New("terminated") // by SIGTERM or SIGHUP
 )
 
 // run reads questions until they end. A failed answer leaves the conversation as it
 // was before the question. An interrupt stops the current answer or discards the line
-// being typed; SIGTERM ends the chat at any time.
-func (c *session) run(ctx context.Context) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+// being typed; SIGTERM and SIGHUP end the chat at any time.
+func (c *session) run(ctx context.Context, signals <-chan os.Signal) error {
 	if c.interactive {
 		name, words := c.About()
 		fmt.Fprintf(c.out, "%s: %s.\n/help lists the commands, Ctrl-D leaves.\n", name, words)
@@ -77,7 +87,7 @@ func (c *session) run(ctx context.Context) error {
 			return err
 		case err != nil:
 			c.failed++
-			fmt.Fprintln(c.notices(), "error:", err)
+			fmt.Fprintln(c.notices(), "error:", errtext.Text(err))
 		}
 	}
 }
@@ -178,8 +188,11 @@ func (c *session) ask(ctx context.Context, question string, signals <-chan os.Si
 	switch {
 	case stopped:
 		fmt.Fprintln(c.notices(), "(stopped)")
-	case done.Cut:
-		fmt.Fprintln(c.notices(), "(cut off: the context or --max-tokens is used up)")
+	case done.Cut():
+		fmt.Fprintln(c.notices(), cutOff)
+	}
+	if done.Search != nil && !stopped {
+		fmt.Fprintf(c.notices(), "(%s)\n", done.Search)
 	}
 	c.turns = append(asked, Message{RoleAssistant, text})
 	if done.Dropped > 0 {
@@ -211,7 +224,7 @@ func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Con
 	go func() {
 		select {
 		case s := <-signals:
-			if s == syscall.SIGTERM {
+			if s != os.Interrupt {
 				cancel(errTerminated)
 			}
 			cancel(context.Canceled)

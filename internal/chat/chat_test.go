@@ -28,7 +28,7 @@ func (e *echo) Answer(_ context.Context, o *Options, c []Message, emit func(stri
 	case "fail":
 		return Answered{}, errors.New("broken")
 	case "much":
-		return Answered{Dropped: 2, Cut: true}, emit("re: much")
+		return Answered{Dropped: 2, Finish: "length"}, emit("re: much")
 	default:
 		return Answered{}, emit("re: " + question)
 	}
@@ -53,7 +53,7 @@ func talk(t *testing.T, interactive bool, o Options, text string) (e *echo, out,
 	var o1, o2 bytes.Buffer
 	in, _ := newInput(strings.NewReader(text), &o1, false)
 	c := &session{Answerer: e, options: &o, in: in, out: &o1, errOut: &o2, interactive: interactive}
-	err = c.run(t.Context())
+	err = c.run(t.Context(), nil)
 	return e, o1.String(), o2.String(), err
 }
 
@@ -117,6 +117,7 @@ func TestCommandsOfAChat(t *testing.T) {
 		{"/?", "(now: echo)"},
 		{"/help me", "error: /help takes no argument"},
 		{"/hlp", "error: there is no command /hlp; did you mean /help?"},
+		{"/scalingbon8", "error: there is no command /scalingbon8; /help lists them"},
 		{"/nonsense", "error: there is no command /nonsense; /help lists them"},
 		{"/system", "system message: none"},
 		{"/system Be brief.", "(system message: Be brief.)"},
@@ -172,5 +173,20 @@ func TestALineHasABound(t *testing.T) {
 	}
 	if _, err := in.line(""); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
+	}
+}
+
+func TestTabCompletesACommandUpToItsArgument(t *testing.T) {
+	for line, want := range map[string][]string{
+		"/sc":         {"/scaling "},
+		"/q":          {"/quit"},
+		"/scaling be": {"/scaling best_of_n", "/scaling beam_search"},
+		"/scaling":    {"/scaling "},
+		"hello":       nil,
+		"":            nil,
+	} {
+		if got := completeLine(line); !slices.Equal(got, want) {
+			t.Errorf("%q is completed to %q, want %q", line, got, want)
+		}
 	}
 }

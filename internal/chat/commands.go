@@ -23,6 +23,9 @@ type chatCommand struct {
 	run func(c *session, ctx context.Context, arg string) error
 }
 
+// scalingCommand chooses a search.
+const scalingCommand = "/scaling"
+
 func chatCommands() []chatCommand {
 	return []chatCommand{
 		{names: []string{"/help", "/?"}, words: "this list", run: (*session).help},
@@ -31,7 +34,7 @@ func chatCommands() []chatCommand {
 			now: func(c *session) string { return c.options.System }, run: (*session).setSystem},
 		{names: []string{"/model"}, arg: "[NAME]", words: "change the model; alone: list the models",
 			now: func(c *session) string { name, _ := c.About(); return name }, run: (*session).setModel},
-		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: do not search",
+		{names: []string{scalingCommand}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: do not search",
 			now: func(c *session) string { return c.options.Scaling }, run: (*session).setScaling},
 		{names: []string{"/temperature"}, arg: "[T]", words: "sampling temperature, 0 for the likeliest answer",
 			now: func(c *session) string { return fmt.Sprint(c.options.samplingTemperature()) }, run: (*session).setTemperature},
@@ -42,7 +45,7 @@ func chatCommands() []chatCommand {
 
 // commandLine is a slash and a word, alone or with an argument. Paths such as
 // /etc/hosts are text.
-var commandLine = regexp.MustCompile(`^(/(?:[a-z]+|\?))(?:\s+(.*))?$`)
+var commandLine = regexp.MustCompile(`^(/(?:[a-z][a-z0-9]*|\?))(?:\s+(.*))?$`)
 
 func commandOf(line string) (name, arg string, ok bool) {
 	m := commandLine.FindStringSubmatch(line)

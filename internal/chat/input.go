@@ -13,6 +13,7 @@ import (
 	"github.com/peterh/liner"
 
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // input gives a chat its lines.
@@ -66,12 +67,7 @@ func newTerminal(remember bool) *terminal {
 	t.SetCtrlCAborts(true)
 	t.SetMultiLineMode(true)
 	t.SetCompleter(func(line string) (list []string) {
-		for _, name := range commandNames() {
-			if strings.HasPrefix(name, line) && line != "" {
-				list = append(list, name)
-			}
-		}
-		return list
+		return completeLine(line)
 	})
 	if remember {
 		t.openHistory()
@@ -146,4 +142,28 @@ func historyFile() (path string, ok bool) {
 		dir = filepath.Join(dir, ".local", "state")
 	}
 	return filepath.Join(dir, "lutra", "chat_history"), err == nil && filepath.IsAbs(dir)
+}
+
+// completeLine lists the commands that a line begins, ready for their arguments, and
+// the search methods that an argument begins.
+func completeLine(line string) (list []string) {
+	if line == "" {
+		return nil
+	}
+	for _, c := range chatCommands() {
+		for _, name := range c.names {
+			if c.arg != "" {
+				name += " "
+			}
+			if strings.HasPrefix(name, line) {
+				list = append(list, name)
+			}
+		}
+	}
+	for _, method := range scaling.Names() {
+		if whole := scalingCommand + " " + method; strings.HasPrefix(whole, line) && strings.HasPrefix(line, scalingCommand+" ") {
+			list = append(list, whole)
+		}
+	}
+	return list
 }

@@ -24,14 +24,26 @@ type local struct {
 	withVerifiers bool         // its verifiers are loaded
 	r             *engines.Runtime
 	get           config.Getter
+	loading       Loading
 	stop          func() error // ends the engines and closes r
 }
 
-// NewLocal loads the first of the configured models, and the verifiers if search is set.
-// get downloads what is not on this machine, once it is used.
-func NewLocal(ctx context.Context, cfg config.Config, log zerolog.Logger, get config.Getter, search bool) (Answerer, error) {
-	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log, get: get}
-	return l, l.load(ctx, cfg.Models[0], search)
+// Loading is told how many bytes of a model's file have been read, and when the reading
+// has ended.
+type Loading interface {
+	Show(model string, done, total int64)
+	End()
+}
+
+// NewLocal loads the first of the configured models, and the verifiers if search is set,
+// until ctx ends. get downloads what is not on this machine, once it is used; shown
+// hears of what is loaded.
+func NewLocal(ctx context.Context, cfg config.Config, log zerolog.Logger, get config.Getter, shown Loading, search bool) (Answerer, error) {
+	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log, get: get, loading: shown}
+	if err := l.load(ctx, cfg.Models[0], search); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
@@ -47,7 +59,8 @@ func (l *local) load(ctx context.Context, m config.Model, withVerifiers bool) er
 	if err := cfg.Get(ctx, l.get); err != nil {
 		return err
 	}
-	r, err := engines.New(cfg, l.log, engines.Watcher{})
+	r, err := engines.New(ctx, cfg, l.log, engines.Watcher{Loading: l.loading.Show})
+	l.loading.End()
 	if err != nil {
 		return err
 	}
@@ -125,13 +138,20 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 	req.Sampling.TopP = o.TopP
 	req.Sampling.MaxTokens = o.MaxTokens
 	req.Sampling.Seed = o.Seed
+	done.Model = l.model.APIName()
 	for d, err := range strategy.Run(ctx, req) {
 		if err != nil {
 			return done, err
 		}
 		done.Dropped += d.Dropped
-		if d.Choice == 0 && d.Finish == tts.FinishLength {
-			done.Cut = true
+		done.Usage.Prompt += d.Usage.Prompt
+		done.Usage.Completion += d.Usage.Completion
+		done.Usage.Verifier += d.Usage.Verifier
+		if d.Choice == 0 && d.Finish != "" {
+			done.Finish = string(d.Finish)
+		}
+		if d.Outcome != nil {
+			done.Search = outcome(d.Outcome, o.Candidates)
 		}
 		if d.Text == "" {
 			continue
@@ -141,4 +161,33 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 		}
 	}
 	return done, nil
+}
+
+// outcome is what a search here came to, with its candidates if they are wanted.
+func outcome(o *tts.Outcome, candidates bool) *Search {
+	s := &Search{Method: string(o.Method), N: o.N, StopReason: string(o.Reason), Agreement: o.Agreement}
+	if o.Method.Beams() {
+		s.Width = o.Plan.Width
+	}
+	for _, c := range o.Choices[:min(1, len(o.Choices))] {
+		s.Score = finite(c.Score)
+	}
+	if !candidates {
+		return s
+	}
+	for _, c := range o.Candidates {
+		s.Candidates = append(s.Candidates, Candidate{
+			Text: c.Text, Answer: c.Answer, Score: finite(c.Score), Votes: c.Votes, Tokens: len(c.IDs), Finish: string(c.Finish),
+			Chosen: slices.Contains(o.Choices, c),
+		})
+	}
+	return s
+}
+
+// finite is x as JSON can have it.
+func finite(x float32) float64 {
+	if x-x != 0 {
+		return 0
+	}
+	return float64(x)
 }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -11,45 +13,60 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/internal/chat"
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func newAsk() *cobra.Command {
-	var m modelFlags
-	var o chat.Options
+	var a askFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "ask QUESTION",
+		Use:   "ask [QUESTION]",
 		Short: "Answer one question, streamed to the terminal",
 		Long: `Answers the question with the embedded model, a GGUF file or the server at --url.
-The question - is read from standard input.`,
+
+What is piped into the command is the question if there is none, or it is -. Beside a
+question it comes first: the text, an empty line, the question. Notes on the answer go
+to standard error: that it was cut off, or what was searched.
+
+LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key; --url= loads a
+model here all the same. --model is a file or a name as lutra serve takes it, and with
+--url a name of the server's.`,
 		Example: `  lutra ask "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
   lutra ask --model model.gguf --temperature 0.7 "Why is the sky blue?"
   lutra ask --scaling "beam_search;n=16;width=4" "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
-  lutra ask --url http://127.0.0.1:8080/v1 "What is 12 * 7?"
-  echo "What is 12 * 7?" | lutra ask -`,
-		Args: arguments("QUESTION"),
+  lutra ask --url http://127.0.0.1:8080 --model lutra-tiny-l "What is 12 * 7?"
+  echo "What is 12 * 7?" | lutra ask
+  echo "A box holds 12 eggs. Ann buys 7 boxes." | lutra ask "How many eggs does she have?"`,
+		Args: upTo("QUESTION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			question, err := questionOf(args[0], cmd.InOrStdin())
+			question, err := questionOf(cmd.Context(), args, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return withAnswerer(cmd, &m, &o, func(a chat.Answerer) error {
-				return chat.Ask(cmd.Context(), a, &o, question, cmd.OutOrStdout(), asJSON)
+			return a.with(cmd, func(answerer chat.Answerer) error {
+				return chat.Ask(cmd.Context(), answerer, &a.Options, question, cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
 			})
 		},
 	}
-	m.register(cmd.Flags())
-	askFlags(cmd.Flags(), &o)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON when the answer is complete")
+	a.register(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON when the answer is complete: with usage, finish reason and candidates")
 	return cmd
 }
 
-// askFlags define the flags of ask and chat.
-func askFlags(f *pflag.FlagSet, o *chat.Options) {
-	f.StringVar(&o.URL, "url", "", "ask the server at this API base `URL` instead of loading a model")
-	f.StringVar(&o.Key, "api-key", "", "bearer `KEY` for --url")
-	f.StringVar(&o.Model, "model-name", chat.DefaultModel, "model to ask for with --url")
+// askFlags are the flags of ask and chat.
+type askFlags struct {
+	model  modelFlags
+	server serverFlags
+	chat.Options
+}
+
+func (a *askFlags) register(f *pflag.FlagSet) {
+	a.model.register(f)
+	a.model.quiet(f)
+	a.server.register(f, "ask the server", "")
+	a.server.registerFormer(f)
+	o := &a.Options
 	f.StringVar(&o.System, "system", "", "system message")
 	f.Float32VarP(&o.Temperature, "temperature", "t", 0, "sampling temperature, 0 to 2; 0: the likeliest answer")
 	f.Float32Var(&o.TopP, "top-p", 1, "nucleus sampling, 0 to 1")
@@ -59,78 +76,141 @@ func askFlags(f *pflag.FlagSet, o *chat.Options) {
 	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 
-// checkAskFlags reports the first wrong flag.
-func checkAskFlags(f *pflag.FlagSet, o *chat.Options) error {
-	o.TemperatureSet = f.Changed("temperature")
-	if err := chat.CheckTemperature(o.Temperature); err != nil {
+// check reports the first wrong flag.
+func (a *askFlags) check(f *pflag.FlagSet) error {
+	a.TemperatureSet = f.Changed("temperature")
+	if err := chat.CheckTemperature(a.Temperature); err != nil {
 		return usage.Errorf("--temperature: %w", err)
 	}
-	if !(o.TopP >= 0 && o.TopP <= 1) {
-		return usage.Errorf("--top-p: %v is outside 0 to 1", o.TopP)
+	if !(a.TopP >= 0 && a.TopP <= 1) {
+		return usage.Errorf("--top-p: %v is outside 0 to 1", a.TopP)
 	}
-	if o.MaxTokens < 0 {
-		return usage.Errorf("--max-tokens: %d is negative", o.MaxTokens)
+	if a.MaxTokens < 0 {
+		return usage.Errorf("--max-tokens: %d is negative", a.MaxTokens)
 	}
-	for _, name := range []string{"api-key", "model-name"} {
-		if o.URL == "" && f.Changed(name) {
-			return usage.Errorf("--%s is for --url", name)
+	if a.Scaling == chat.NoScaling {
+		a.Scaling = ""
+	}
+	if err := a.server.complete(f); err != nil {
+		return err
+	}
+	if a.URL, a.Key = a.server.url, a.server.key; a.URL == "" {
+		if f.Changed(formerModel) {
+			return usage.Errorf("--%s is for --url", formerModel)
 		}
+		return nil
 	}
-	if o.URL != "" && f.Changed("model") {
-		return usage.Errorf("--model loads a model here; a server's model is --model-name")
+	names, err := a.server.names(f)
+	if err == nil && len(names) > 1 {
+		err = usage.Errorf("--model: one of the server's models answers, got %d", len(names))
 	}
-	if o.Scaling == chat.NoScaling {
-		o.Scaling = ""
-	}
-	return nil
+	a.Model = names[0]
+	return err
 }
 
-func questionOf(arg string, in io.Reader) (string, error) {
-	if arg == "-" {
-		data, err := io.ReadAll(io.LimitReader(in, chat.MaxQuestion+1))
+// questionOf is the argument, what is piped in, or both.
+func questionOf(ctx context.Context, args []string, in io.Reader) (string, error) {
+	var parts []string
+	alone := len(args) == 0 || args[0] == "-"
+	if alone && len(args) == 0 && output.IsTerminal(in) {
+		return "", usage.Errorf("QUESTION is missing")
+	}
+	if alone || piped(in) {
+		text, err := readQuestion(ctx, in)
 		if err != nil {
 			return "", err
 		}
-		if len(data) > chat.MaxQuestion {
-			return "", fmt.Errorf("the question has more than %d bytes", chat.MaxQuestion)
-		}
-		arg = string(data)
+		parts = append(parts, text)
 	}
-	if strings.TrimSpace(arg) == "" {
+	if !alone {
+		parts = append(parts, strings.TrimSpace(args[0]))
+	}
+	question := strings.TrimSpace(strings.Join(parts, "\n\n"))
+	switch {
+	case question == "" && len(args) == 0:
+		return "", usage.Errorf("QUESTION is missing")
+	case question == "", !alone && parts[len(parts)-1] == "":
 		return "", usage.Errorf("QUESTION is empty")
 	}
-	return strings.TrimSpace(arg), nil
+	if len(question) > chat.MaxQuestion {
+		return "", errLongQuestion
+	}
+	return question, nil
 }
 
-// withAnswerer runs f with the server at --url or with a model loaded here.
-func withAnswerer(cmd *cobra.Command, m *modelFlags, o *chat.Options, f func(chat.Answerer) error) (err error) {
-	if err := checkAskFlags(cmd.Flags(), o); err != nil {
+// piped reports whether somebody has connected in to something that ends: a pipe or a
+// file, but no terminal and no device.
+func piped(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return in != nil
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
+}
+
+var errLongQuestion = fmt.Errorf("the question has more than %d bytes", chat.MaxQuestion)
+
+func readQuestion(ctx context.Context, in io.Reader) (string, error) {
+	data, err := readUntil(ctx, io.LimitReader(in, chat.MaxQuestion+1))
+	if err == nil && len(data) > chat.MaxQuestion {
+		err = errLongQuestion
+	}
+	return strings.TrimSpace(string(data)), err
+}
+
+// readUntil reads all of in, unless ctx ends first: the reader then ends with in or the
+// process.
+func readUntil(ctx context.Context, in io.Reader) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(in)
+		read <- result{data, err}
+	}()
+	select {
+	case r := <-read:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// with runs f with the server at --url or with a model loaded here.
+func (a *askFlags) with(cmd *cobra.Command, f func(chat.Answerer) error) (err error) {
+	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}
-	var a chat.Answerer
-	if o.URL != "" {
-		a, err = chat.NewRemote(cmd.Context(), o)
+	if cmd.Flags().Changed(formerModel) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "--%s is called --model now\n", formerModel)
+	}
+	var answerer chat.Answerer
+	if a.URL != "" {
+		answerer, err = chat.NewRemote(cmd.Context(), &a.Options)
 	} else {
-		a, err = loadLocal(cmd, m, o)
+		answerer, err = a.load(cmd)
 	}
 	if err != nil {
 		return err
 	}
-	if o.Scaling != "" {
-		if err := a.CanSearch(o.Scaling); err != nil {
-			return errors.Join(usage.Errorf("--scaling: %w", err), a.Close())
+	if a.Scaling != "" {
+		if err := answerer.CanSearch(a.Scaling); err != nil {
+			return errors.Join(usage.Errorf("--scaling: %w", err), answerer.Close())
 		}
 	}
 	defer func() {
-		if closed := a.Close(); err == nil {
+		if closed := answerer.Close(); err == nil {
 			err = closed
 		}
 	}()
-	return f(a)
+	return f(answerer)
 }
 
-func loadLocal(cmd *cobra.Command, m *modelFlags, o *chat.Options) (chat.Answerer, error) {
-	cfg, err := m.load(cmd.Flags())
+func (a *askFlags) load(cmd *cobra.Command) (chat.Answerer, error) {
+	cfg, err := a.model.load(cmd.Flags())
 	if err != nil {
 		return nil, err
 	}
@@ -139,5 +219,5 @@ func loadLocal(cmd *cobra.Command, m *modelFlags, o *chat.Options) (chat.Answere
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
 	cfg.Warn(log)
-	return chat.NewLocal(cmd.Context(), cfg, log, m.getter(cmd, cfg.Log).get, o.Scaling != "")
+	return chat.NewLocal(cmd.Context(), cfg, log, a.model.getter(cmd, cfg.Log).get, &loading{w: cmd.ErrOrStderr()}, a.Scaling != "")
 }

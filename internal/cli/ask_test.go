@@ -12,6 +12,7 @@ import (
 
 	"github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/chat"
 )
 
@@ -73,14 +74,14 @@ func api(t *testing.T, owner string, models ...string) *httptest.Server {
 }
 
 func TestDroppedMessagesAndBrokenAnswersOfAServerAreReported(t *testing.T) {
-	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: api(t, "lutra", "m").URL, Model: chat.DefaultModel})
+	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: api(t, "lutra", "m").URL, Model: apiclient.DefaultModel})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
 	emit := func(piece string) error { text.WriteString(piece); return nil }
 	long := []chat.Message{{Role: chat.RoleUser, Content: "one"}, {Role: chat.RoleAssistant, Content: "two"}, {Role: chat.RoleUser, Content: "three"}}
-	if done, err := a.Answer(t.Context(), &chat.Options{}, long, emit); err != nil || done != (chat.Answered{Dropped: 2, Cut: true}) {
+	if done, err := a.Answer(t.Context(), &chat.Options{}, long, emit); err != nil || done != (chat.Answered{Model: "m", Dropped: 2, Finish: "length"}) {
 		t.Errorf("a long conversation: %+v, %v", done, err)
 	}
 	_, err = a.Answer(t.Context(), &chat.Options{}, []chat.Message{{Role: chat.RoleUser, Content: "break off"}}, emit)
@@ -98,7 +99,7 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 	if got := mustLutra(t, "chat", "--url", ours.URL); got != "" {
 		t.Errorf("a chat without questions says %q", got)
 	}
-	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: ours.URL, Model: chat.DefaultModel})
+	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: ours.URL, Model: apiclient.DefaultModel})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +111,11 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 	}
 	for _, c := range []struct{ line, want string }{
 		{"ask --url " + other.URL + " --scaling bon8 hi", "is not a lutra server"},
-		{"ask --url localhost:8080 hi", `--url: "localhost:8080" is not an address such as`},
+		{"ask --url localhost:1 hi", "no server answers at http://localhost:1/v1: "},
 		{"ask --url http://127.0.0.1:1 hi", "no server answers at http://127.0.0.1:1/v1: "},
 		{"ask --api-key k hi", "--api-key is for --url"},
 		{"ask --model-name m hi", "--model-name is for --url"},
-		{"ask --url http://h --model m hi", "a server's model is --model-name"},
+		{"ask --url http://h --model m --model n hi", "--model: one of the server's models answers, got 2"},
 	} {
 		if status, got := complain(t, strings.Fields(c.line)...); status == 0 || !strings.Contains(got, c.want) {
 			t.Errorf("lutra %s: status %d, %s", c.line, status, got)
@@ -125,7 +126,7 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error":{"message":"no key","code":"invalid_api_key"}}`)
 	}))
 	t.Cleanup(locked.Close)
-	if _, got := complain(t, "ask", "--url", locked.URL, "hi"); !strings.Contains(got, "requires an API key, or a different one: --api-key KEY") {
+	if _, got := complain(t, "ask", "--url", locked.URL, "hi"); !strings.Contains(got, "requires an API key, or a different one: LUTRA_API_KEY or --api-key KEY") {
 		t.Errorf("without its key: %s", got)
 	}
 }

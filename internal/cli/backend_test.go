@@ -15,12 +15,12 @@ func TestSearchesRunThroughTheDevice(t *testing.T) {
 	right := map[string][]float64{}
 	for _, backend := range []string{"cpu", "hexagon-go"} {
 		for _, plan := range [][2]string{{"best_of_n", "8"}, {"beam_search", "4"}} {
-			var results []eval.Result
+			var report eval.Report
 			out := mustLutra(t, "eval", "--backend", backend, "--model", "lutra-tiny-s", "--limit", "2", "--methods", plan[0], "--n", plan[1], "--width", "4", "--json")
-			if err := json.Unmarshal([]byte(out), &results); err != nil || len(results) != 1 {
+			if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Results) != 1 {
 				t.Fatalf("%v: %s", err, out)
 			}
-			right[backend] = append(right[backend], 2*results[0].Accuracy)
+			right[backend] = append(right[backend], 2*report.Results[0].Accuracy)
 		}
 	}
 	t.Logf("right answers by method %v", right)

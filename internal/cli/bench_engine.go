@@ -38,7 +38,9 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
   lutra bench engine --model m.gguf --tests par32,st32 --schema schema.json`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Get = fromHub(cmd)
+			shown := loading{w: cmd.ErrOrStderr()}
+			defer shown.End()
+			o.Get, o.Loading = fromHub(cmd), shown.Show
 			r, err := bench.Engine(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},

@@ -19,7 +19,9 @@ or a token's cost grows faster than linearly with the context.`,
   lutra bench growth --shape falcon3-1b --batches 1,8,32 --contexts 128,512,2048 --svg growth.svg`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Get = fromHub(cmd)
+			shown := loading{w: cmd.ErrOrStderr()}
+			defer shown.End()
+			o.Get, o.Loading = fromHub(cmd), shown.Show
 			r, err := bench.Growth(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},

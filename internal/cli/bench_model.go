@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 func newBenchModel() *cobra.Command {
@@ -18,8 +21,13 @@ does not depend on the values of weights.`,
   lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf
   lutra bench model --shape qwen3-30b-a3b --layers 8 --type Q4_K --out qwen3-8-layers-q4_k.gguf`,
 		Args: arguments(),
-		RunE: func(*cobra.Command, []string) error {
-			return bench.WriteModel(out, o)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			size, err := bench.WriteModel(cmd.Context(), out, o, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", out, output.Bytes(size))
+			return err
 		},
 	}
 	f := cmd.Flags()

@@ -3,11 +3,13 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/bench"
 )
 
 func newBenchServe() *cobra.Command {
 	o, asJSON := bench.DefaultLoadOptions(), false
+	var s serverFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Load any OpenAI-compatible server and report latencies",
@@ -24,21 +26,26 @@ to the clients: the ratio of their times to the mean of those in the phases befo
 after, so a machine that slows down by itself does not count. The clients then ask
 without end; --requests does not apply. The other load is written KEY=VALUE,...: model,
 url, c (clients), n (requests; without it the load lasts for --phase), prompt-words,
-max-tokens. Keys that are left out are as for the clients, but c is 1.`,
+max-tokens. Keys that are left out are as for the clients, but c is 1.
+
+LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 		Example: `  lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32 --requests 128
   lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json
   lutra bench serve --model lutra-tiny-s -c 2 --beside model=lutra-tiny-s+bon16,c=32
   lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.complete(cmd.Flags()); err != nil {
+				return err
+			}
+			o.URL, o.Key = s.url, s.key
 			r, err := bench.Server(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.URL, "url", o.URL, "API base `URL`")
-	f.StringVar(&o.Key, "api-key", "", "bearer `key`")
-	f.StringVar(&o.Model, "model", o.Model, "model `name` to ask for")
+	s.register(f, "load the server", o.URL)
+	f.StringVar(&o.Model, "model", o.Model, "server's model to ask for, by its `NAME`; "+apiclient.DefaultModel+" is its first")
 	f.IntVarP(&o.Concurrency, "concurrency", "c", o.Concurrency, "clients at once")
 	f.IntVarP(&o.Requests, "requests", "n", o.Requests, "requests in all")
 	f.IntVar(&o.PromptWords, "prompt-words", o.PromptWords, "words in a prompt")
@@ -50,5 +57,6 @@ max-tokens. Keys that are left out are as for the clients, but c is 1.`,
 	f.StringVar(&o.Beside, "beside", "", "another load in every other phase: `KEY=VALUE,...`")
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "count a request as failed after this time")
 	f.DurationVar(&o.Phase, "phase", o.Phase, "length of a phase with or without the load of --beside")
+	serverChoices(cmd)
 	return cmd
 }

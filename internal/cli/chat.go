@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/chat"
 )
 
 func newChat() *cobra.Command {
-	var m modelFlags
-	var o chat.Options
+	var a askFlags
 	var forget bool
 	cmd := &cobra.Command{
 		Use:   "chat",
@@ -21,21 +18,21 @@ answer, Ctrl-D leaves. """ begins and ends a text of several lines. /help lists 
 commands.
 
 If standard input or output is not a terminal, each line is a question and only
-answers are printed; errors go to standard error.`,
+answers are printed; errors go to standard error.
+
+--url, --api-key and --model are as of lutra ask.`,
 		Example: `  lutra chat
   lutra chat --model model.gguf --system "Answer in one sentence."
   lutra chat --url http://127.0.0.1:8080/v1
   printf '%s\n' "What is 12 * 7?" "What is 9 * 8?" | lutra chat`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withAnswerer(cmd, &m, &o, func(a chat.Answerer) error {
-				ctx := context.WithoutCancel(cmd.Context()) // chat handles signals itself
-				return chat.Run(ctx, a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
+			return a.with(cmd, func(answerer chat.Answerer) error {
+				return chat.Run(cmd.Context(), stopperOf(cmd.Context()).stop, answerer, &a.Options, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
 			})
 		},
 	}
-	m.register(cmd.Flags())
-	askFlags(cmd.Flags(), &o)
+	a.register(cmd.Flags())
 	cmd.Flags().BoolVar(&forget, "no-history", false, "do not keep the lines for later chats")
 	return cmd
 }

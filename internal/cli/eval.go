@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/apiclient"
@@ -24,23 +28,22 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/embedded"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // evalOptions are the flags of eval.
 type evalOptions struct {
-	data     string
-	methods  []string
-	sizes    []int
-	width    int
-	limit    int
-	seed     uint64
-	atOnce   int
-	url, key string
-	out      string
-	fresh    bool
-	asJSON   bool
-	soc      string // whose NPU's time is modelled; empty: none
+	data    string
+	methods []string
+	sizes   []int
+	width   int
+	limit   int
+	seed    uint64
+	atOnce  int
+	server  serverFlags
+	out     string
+	fresh   bool
+	asJSON  bool
+	soc     string // whose NPU's time is modelled; empty: none
 	eval.Asking
 }
 
@@ -56,21 +59,26 @@ latency. --data reads GSM8K (question, answer after "####") and MATH500 (problem
 answer) as JSON lines; without it the embedded models' held-out set is used. What a
 model thinks before its answer does not count as one.
 
-A method is "single" or a search plan without its size; further settings follow
-semicolons: best_of_n;select=max. One candidate is a single sample whatever the
-method. --out gets results.json, results.md, pareto.svg, pareto.png and journal.jsonl;
-the same command continues an interrupted run from there. Latencies are meaningful at
---concurrency 1 on an idle machine; each answer computes its prompt anew, without a
-prefix cache.
+A method is single or a search plan without its size; further settings follow
+semicolons: best_of_n;select=max, single;temperature=0. One candidate is a single sample
+whatever the method. Latencies are meaningful at --concurrency 1 on an idle machine; each
+answer computes its prompt anew, without a prefix cache.
+
+--out gets results.json (with what it takes to repeat the run), results.md, pareto.svg,
+pareto.png and journal.jsonl: a line for each answer, with the question, the right
+answer, and every candidate's text, score and votes. The same command continues an
+interrupted run from there. Ctrl-C prints the results so far.
 
 --soc also models the time and energy that an NPU would have needed for every step, and
 draws them into npu.svg and npu-energy.svg; with a Hexagon backend that is so anyway, but
 for models with experts. The model is that of lutra npu plan: a bound.
 
---url asks a server: a lutra server searches itself; any other is asked for n choices,
-on which this program votes (self_consistency).`,
+--url asks a server, and --model names its models: a lutra server searches itself; any
+other is asked for n choices, on which this program votes (self_consistency). LUTRA_URL
+and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 		Example: `  lutra eval --limit 100 --methods single,best_of_n,beam_search --n 4,8,16 --out report
   lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods single,self_consistency --n 1,8
+  lutra eval --limit 100 --methods "single;temperature=0,beam_search" --n 1,8
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
   lutra eval --backend hexagon-go --soc elite --limit 100 --methods single,best_of_n --n 4
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
@@ -89,9 +97,9 @@ on which this program votes (self_consistency).`,
 	}
 	f := cmd.Flags()
 	m.register(f)
-	names := scaling.Names()
+	m.quiet(f)
 	f.StringVar(&o.data, "data", "", "problems as JSON lines, a `FILE` (default: the embedded models' held-out set)")
-	f.StringSliceVar(&o.methods, "methods", []string{"single", "self_consistency", "best_of_n", "beam_search"}, "`METHODS`: single, "+strings.Join(names[:len(names)-1], ", "))
+	f.StringSliceVar(&o.methods, "methods", []string{"single", "self_consistency", "best_of_n", "beam_search"}, "`METHODS`: "+strings.Join(eval.Methods(), ", "))
 	f.IntSliceVarP(&o.sizes, "n", "n", []int{1, 4, 8, 16}, "candidate counts")
 	f.IntVar(&o.width, "width", 4, "children of a surviving beam")
 	f.IntVar(&o.limit, "limit", 0, "first problems only (default: all)")
@@ -102,8 +110,7 @@ on which this program votes (self_consistency).`,
 	thinkingVar(f, &o.Thinking)
 	f.IntVarP(&o.atOnce, "concurrency", "c", 1, "problems at once")
 	wordVar(f, &o.soc, "soc", "", soc.IDs(), "model time and energy on the NPU of this `SOC` (default: 8gen3 with a Hexagon backend)")
-	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL`; --model then names its models")
-	f.StringVar(&o.key, "api-key", "", "bearer `KEY` for --url")
+	o.server.register(f, "ask the server", "")
 	f.StringVar(&o.out, "out", "", "`DIR` for results, plots and the journal")
 	f.BoolVar(&o.fresh, "fresh", false, "discard the journal in --out and begin again")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
@@ -114,6 +121,9 @@ on which this program votes (self_consistency).`,
 const maxCandidates = 4096
 
 func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
+	if err := o.server.complete(cmd.Flags()); err != nil {
+		return err
+	}
 	problems, name, err := o.problems()
 	if err != nil {
 		return err
@@ -129,15 +139,11 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 		problems = problems[:min(o.limit, len(problems))]
 	}
 	e.Problems, e.Seed, e.Concurrency = problems, o.seed, o.atOnce
-	if o.soc != "" && (o.url != "" || o.atOnce > 1) {
+	if o.soc != "" && (o.server.url != "" || o.atOnce > 1) {
 		return usage.Errorf("--soc: time is modelled of one problem after the other, in this program; use it without --url and --concurrency")
 	}
-	if o.url != "" {
-		names, err := cmd.Flags().GetStringArray("model")
-		if err != nil {
-			return err
-		}
-		return e.remote(cmd, names)
+	if o.server.url != "" {
+		return e.remote(cmd)
 	}
 	return e.local(cmd, m)
 }
@@ -149,6 +155,9 @@ func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 		return p, "the embedded test set", err
 	}
 	f, err := os.Open(o.data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", usage.Errorf("--data: there is no file %s", o.data)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -167,18 +176,24 @@ type evaluation struct {
 	setup eval.Setup
 }
 
-func (e *evaluation) remote(cmd *cobra.Command, names []string) error {
-	if len(names) == 0 {
-		names = []string{"default"}
-	}
-	var err error
-	if err := apiclient.CheckURL(e.url); err != nil {
+func (e *evaluation) remote(cmd *cobra.Command) error {
+	names, err := e.server.names(cmd.Flags())
+	if err != nil {
 		return err
 	}
-	if e.Solve, err = eval.Remote(cmd.Context(), apiclient.Base(e.url), e.key, e.Asking); err != nil {
-		return apiclient.Explain(apiclient.Base(e.url), err)
+	client, err := apiclient.New(e.server.url, e.server.key)
+	if err != nil {
+		return err
 	}
-	e.setup.Where = e.url
+	list, err := client.List(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for i := range names {
+		names[i] = list.Named(names[i])
+	}
+	e.Solve = eval.Remote(client, list.Lutra, e.Asking)
+	e.setup.Where = e.server.url
 	return e.measure(cmd.Context(), cmd, names)
 }
 
@@ -192,11 +207,13 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
+	shown := loading{w: cmd.ErrOrStderr()}
+	defer shown.End()
 	asked := e.soc != ""
 	if !asked && e.atOnce == 1 && strings.HasPrefix(cfg.Backend, "hexagon") {
 		e.soc = defaultSoC
 	}
-	var watch engines.Watcher
+	watch := engines.Watcher{Loading: shown.Show}
 	meter, err := e.meter(&cfg, &watch)
 	if !asked && errors.Is(err, errNotModelled) {
 		meter, e.soc, e.setup.SoC, err = nil, "", "", nil
@@ -204,7 +221,11 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if err != nil {
 		return err
 	}
+	if e.setup.Models, err = e.digests(cmd.Context(), cfg); err != nil {
+		return err
+	}
 	return engines.WithWatcher(cmd.Context(), cfg, log, watch, func(ctx context.Context, r *engines.Runtime) error {
+		shown.End()
 		if err := r.Writes(); err != nil {
 			return err
 		}
@@ -226,8 +247,29 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	})
 }
 
-// measure runs the experiment and reports. Interrupted, it leaves the journal and no
-// report.
+// digests are those of all models whose answers or scores are in the report, if it goes
+// to others than a terminal.
+func (e *evaluation) digests(ctx context.Context, cfg config.Config) (map[string]string, error) {
+	if e.out == "" && !e.asJSON {
+		return nil, nil
+	}
+	list := slices.Clone(cfg.Models)
+	for _, v := range cfg.Verifiers {
+		list = append(list, v.Model())
+	}
+	found := map[string]string{}
+	for _, m := range list {
+		digest, err := m.Digest(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("model %s: %w", m.APIName(), err)
+		}
+		found[m.APIName()] = digest
+	}
+	return found, nil
+}
+
+// measure runs the experiment and reports. Interrupted, it prints the results so far,
+// and leaves the journal in --out.
 func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []string) (err error) {
 	if e.Points, err = eval.Points(names, e.methods, e.sizes, e.width); err != nil {
 		return usage.Errorf("--methods: %w", usage.PlanError(err))
@@ -246,35 +288,79 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		}
 		defer func() { err = errors.Join(err, e.Journal.Close()) }()
 	}
-	bar := output.Progress(cmd.ErrOrStderr(), len(e.Problems)*len(e.Points), "problems × points")
-	_ = bar.Add(len(e.Problems)*len(e.Points) - e.Left()) // the bar is decoration
-	e.Done = func() { _ = bar.Add(1) }
-	if err := e.Run(ctx); err != nil {
-		if e.out != "" && ctx.Err() != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted, %d answers left; the same command continues\n", e.Left())
-		}
-		return err
+	meter := &output.Meter{W: cmd.ErrOrStderr(), What: "problems × points"}
+	e.Done = progress(meter, e.Left(), len(e.Problems)*len(e.Points))
+	ran := e.Run(ctx)
+	meter.End()
+	if ran != nil && ctx.Err() == nil {
+		return ran
 	}
-	results := eval.Summarise(e.Points, e.Journal.Records(), len(e.Problems), e.Concurrency)
-	if e.out != "" {
-		if err := e.write(results); err != nil {
+	report := eval.Report{
+		Version: version(), Command: commandLine(cmd), Setup: e.setup, Problems: len(e.Problems), Left: e.Left(),
+		Results: eval.Summarise(e.Points, e.Journal.Records(), len(e.Problems), e.Concurrency),
+	}
+	switch {
+	case ran == nil && e.out != "":
+		if err := e.write(report); err != nil {
 			return err
 		}
+	case ran != nil && e.out != "":
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted, %d answers left; the same command continues\n", report.Left)
+	case ran != nil:
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted, %d answers left; with --out, the same command continues\n", report.Left)
 	}
-	if e.asJSON {
-		return output.JSON(cmd.OutOrStdout(), results)
+	switch {
+	case len(report.Results) == 0:
+		return ran
+	case e.asJSON:
+		return errors.Join(output.JSON(cmd.OutOrStdout(), report), ran)
 	}
-	return output.Table(cmd.OutOrStdout(), eval.Rows(results))
+	return errors.Join(output.Table(cmd.OutOrStdout(), eval.Rows(report.Results)), ran)
+}
+
+// progress shows that one more of all answers is there, each time that it is called.
+func progress(meter *output.Meter, left, all int) func() {
+	var mu sync.Mutex
+	done := all - left
+	meter.Set(int64(done), int64(all))
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		meter.Set(int64(done), int64(all))
+	}
+}
+
+// commandLine is the command with its flags, but for keys.
+func commandLine(cmd *cobra.Command) []string {
+	line := strings.Fields(cmd.CommandPath())
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+			if f.Value.Type() != "stringArray" { // which has a flag for each value
+				values = []string{strings.Join(values, ",")}
+			}
+		}
+		for _, v := range values {
+			if f.Name == "api-key" {
+				v = "KEY"
+			}
+			line = append(line, "--"+f.Name+"="+v)
+		}
+	})
+	return line
 }
 
 // write writes the reports to --out.
-func (e *evaluation) write(results []eval.Result) error {
+func (e *evaluation) write(report eval.Report) error {
+	results := report.Results
 	title := fmt.Sprintf("Accuracy and latency, %d problems of %s", len(e.Problems), e.setup.Data)
 	for _, part := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{
-		{"results.json", func(w io.Writer) error { return output.JSON(w, results) }},
+		{"results.json", func(w io.Writer) error { return output.JSON(w, report) }},
 		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
 		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Latency) }},
 		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results, eval.Latency) }},

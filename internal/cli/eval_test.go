@@ -1,14 +1,22 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/internal/eval"
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 func TestEvalReportsAndContinues(t *testing.T) {
@@ -20,13 +28,18 @@ func TestEvalReportsAndContinues(t *testing.T) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}
 	}
-	var results []eval.Result
+	var report eval.Report
 	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &results); err != nil {
+	if err := json.Unmarshal(data, &report); err != nil {
 		t.Fatal(err)
+	}
+	results := report.Results
+	if report.Version == "" || report.Hash == "" || report.Temperature != 0.8 || report.Seed != 1 || report.Problems != 2 || report.Left != 0 || len(report.Models["lutra-tiny-s"]) != 64 || len(report.Models["lutra-tiny-prm"]) != 64 ||
+		!slices.Equal(report.Command, []string{"lutra", "eval", "--limit=2", "--methods=single,best_of_n;select=max,beam_search", "--model=lutra-tiny-s", "--n=1,4", "--out=" + dir}) {
+		t.Errorf("results.json says of the run %+v", report)
 	}
 	if len(results) != 3 || results[0].Problems != 2 || results[1].Tokens <= results[0].Tokens || results[2].Verifier == 0 || results[2].Width != 4 || results[1].LatencyMS <= 0 {
 		t.Errorf("results = %+v", results)
@@ -37,10 +50,11 @@ func TestEvalReportsAndContinues(t *testing.T) {
 		}
 	}
 
-	var again []eval.Result
-	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--json")...)), &again); err != nil {
+	var repeated eval.Report
+	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--json")...)), &repeated); err != nil {
 		t.Fatal(err)
 	}
+	again := repeated.Results
 	if again[1].LatencyMS != results[1].LatencyMS {
 		t.Errorf("the second run measured again: %+v, then %+v", results[1], again[1])
 	}
@@ -55,8 +69,8 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"--data " + bad, "bad.jsonl: eval: bad data: line 2"},
-		{"--data " + bad + ".none", "no such file"},
+		{"--data " + bad, "bad.jsonl: bad data: line 2"},
+		{"--data " + bad + ".none", "--data: there is no file"},
 		{"--methods magic", "magic"},
 		{"--n 0", "outside 1 to 4096"},
 		{"--concurrency 0", "positive"},
@@ -72,10 +86,11 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 func TestEvaluationModelsAnNPUsTimeAndEnergy(t *testing.T) {
 	dir := t.TempDir()
 	out := mustLutra(t, "eval", "--model", "lutra-tiny-s", "--soc", "elite", "--limit", "2", "--methods", "single,best_of_n", "--n", "1,8", "--out", dir, "--json")
-	var results []eval.Result
-	if err := json.Unmarshal([]byte(out), &results); err != nil {
+	var report eval.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}
+	results := report.Results
 	if len(results) != 2 {
 		t.Fatalf("%d results, want 2", len(results))
 	}
@@ -96,6 +111,61 @@ func TestEvaluationModelsAnNPUsTimeAndEnergy(t *testing.T) {
 	for _, args := range [][]string{{"--url", "http://127.0.0.1:1/v1"}, {"--concurrency", "2"}} {
 		if _, err := lutra(t, append([]string{"eval", "--soc", "elite"}, args...)...); err == nil || !strings.Contains(err.Error(), "--soc") {
 			t.Errorf("with %v: %v", args, err)
+		}
+	}
+}
+
+func TestEvalShowsProgressOffATerminal(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(0, 0)
+	done := progress(&output.Meter{W: &out, What: "problems × points", Now: func() time.Time { return clock }}, 90, 100)
+	for range 90 {
+		clock = clock.Add(time.Second)
+		done()
+	}
+	if want := "problems × points: 20 of 100\nproblems × points: 30 of 100\n"; !strings.HasPrefix(out.String(), want) || strings.Count(out.String(), "\n") != 8 {
+		t.Errorf("it printed %s", &out)
+	}
+}
+
+func TestCtrlCPrintsTheResultsSoFar(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		asked := 0
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`) })
+		mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked > 3 {
+				cancel(stopSignal{os.Interrupt})
+				return
+			}
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"7"}}],"usage":{"completion_tokens":1}}`)
+		})
+		s := httptest.NewServer(mux)
+		var out, errOut bytes.Buffer
+		root := newRoot(&out, &errOut)
+		args := []string{"eval", "--url", s.URL, "--limit", "5", "--methods", "single,single;temperature=0", "--n", "8"}
+		if asJSON {
+			args = append(args, "--json", "--api-key", "secret")
+		}
+		root.SetArgs(args)
+		err := root.ExecuteContext(ctx)
+		s.Close()
+		if !errors.Is(err, context.Canceled) || errOut.String() != "interrupted, 7 answers left; with --out, the same command continues\n" {
+			t.Errorf("it ends with %v and says %q", err, &errOut)
+		}
+		if !asJSON {
+			if rows := strings.Split(strings.TrimSpace(out.String()), "\n"); len(rows) != 3 || !strings.HasPrefix(rows[1], "m      single ") || !strings.HasPrefix(rows[2], "m      single;temperature=0") {
+				t.Errorf("the table is\n%s", &out)
+			}
+			continue
+		}
+		var report eval.Report
+		if err := json.Unmarshal(out.Bytes(), &report); err != nil || report.Left != 7 || len(report.Results) != 2 || report.Results[0].Problems != 2 || report.Results[1].Problems != 1 {
+			t.Errorf("%v: %+v", err, report)
+		}
+		if line := strings.Join(report.Command, " "); strings.Contains(line, "secret") || !strings.Contains(line, "--methods=single,single;temperature=0") {
+			t.Errorf("the command is noted as %s", line)
 		}
 	}
 }

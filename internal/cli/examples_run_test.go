@@ -153,7 +153,9 @@ func newSandbox(t *testing.T, base string) *sandbox {
 func (s *sandbox) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Env = s.dir, s.env
-	cmd.Stdin = strings.NewReader("What is 12 * 7?\n") // for chats
+	if strings.Contains(strings.Join(args, " "), "lutra chat") {
+		cmd.Stdin = strings.NewReader("What is 12 * 7?\n")
+	}
 	return cmd
 }
 

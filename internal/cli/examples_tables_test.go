@@ -11,6 +11,7 @@ var rightAnswers = []struct {
 	{"What is 9 * 8?", "72"},
 	{"A box holds 12 eggs. How many are in 7 boxes?", "84"},
 	{"A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?", "84"},
+	{"How many eggs does she have?", "84"}, // of what is piped in
 	{"Ines has 75 candies. She buys 3 bags with 12 candies each. Next, 3 friends take 14 candies each. She sells all of them for 4 dollars each. How many dollars does she get?", "276"},
 }
 

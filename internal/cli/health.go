@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,10 +52,13 @@ downloading its model is not ready.`,
 				}
 				// The certificate is for the server's name, and no secret is sent.
 				client.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
-			} else if err := apiclient.CheckURL(url); err != nil {
-				return err
+			} else {
+				var err error
+				if url, err = apiclient.Address(url); err != nil {
+					return usage.Errorf("--url: %w", err)
+				}
 			}
-			if err := checkReady(client, strings.TrimSuffix(url, "/")); err != nil {
+			if err := checkReady(client, url); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "ready")

@@ -40,7 +40,7 @@ func serveModel(t *testing.T, name string) string {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Embedded: name}}
-	r, err := engines.New(cfg, zerolog.Nop(), engines.Watcher{})
+	r, err := engines.New(t.Context(), cfg, zerolog.Nop(), engines.Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}

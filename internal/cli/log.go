@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
@@ -92,7 +93,7 @@ func requestLine(e event) string {
 	}
 	line := strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 	if err := e.text("error"); err != "" {
-		line += ": " + err
+		line += ": " + errtext.WithoutPackage(err)
 	}
 	if e.text("status") == fmt.Sprint(http.StatusInternalServerError) {
 		line += " (id " + e.text("id") + ")"

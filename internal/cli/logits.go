@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -28,12 +29,14 @@ to a file; as a NumPy array when its name ends in .npy.`,
 			if tokensFile == "" || outFile == "" {
 				return usage.Errorf("--tokens and --out are required")
 			}
-			text, err := readText(tokensFile, cmd.InOrStdin())
+			text, err := readText(cmd.Context(), tokensFile, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
 			r.ContextSet = cmd.Flags().Changed("context")
-			r.Get = fromHub(cmd)
+			shown := loading{w: cmd.ErrOrStderr()}
+			defer shown.End()
+			r.Get, r.Loading = fromHub(cmd), shown.Show
 			return reference.With(cmd.Context(), &r, func(b *models.Bundle, score reference.Scorer) error {
 				cfg := b.Model.Config()
 				tokens, err := reference.ParseTokens(text, cfg.Vocab)
@@ -55,11 +58,11 @@ to a file; as a NumPy array when its name ends in .npy.`,
 }
 
 // readText reads a whole file, or standard input for "-".
-func readText(path string, stdin io.Reader) (string, error) {
+func readText(ctx context.Context, path string, stdin io.Reader) (string, error) {
 	var data []byte
 	var err error
 	if path == "-" {
-		data, err = io.ReadAll(stdin)
+		data, err = readUntil(ctx, stdin)
 	} else {
 		data, err = os.ReadFile(path)
 	}

@@ -42,7 +42,9 @@ With several data sets, the first is compared with each other one.`,
 			if c.ContextSet = cmd.Flags().Changed("context"); c.Context < 1 {
 				return usage.Errorf("--context: %d is not positive", c.Context)
 			}
-			c.Packing, c.Get = "auto", fromHub(cmd)
+			shown := loading{w: cmd.ErrOrStderr()}
+			defer shown.End()
+			c.Packing, c.Get, c.Loading = "auto", fromHub(cmd), shown.Show
 			cal, err := mixtures.Calibrate(cmd.Context(), c, promptProgress(cmd.ErrOrStderr()))
 			if err != nil {
 				return err

@@ -33,11 +33,13 @@ llama-perplexity does the same, so figures are comparable.`,
 			if r.ContextSet && r.Context < 4 {
 				return usage.Errorf("--context: %d is too short", r.Context)
 			}
-			text, err := readText(textFile, cmd.InOrStdin())
+			text, err := readText(cmd.Context(), textFile, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			r.Get = fromHub(cmd)
+			shown := loading{w: cmd.ErrOrStderr()}
+			defer shown.End()
+			r.Get, r.Loading = fromHub(cmd), shown.Show
 			return reference.With(cmd.Context(), &r, func(b *models.Bundle, score reference.Scorer) error {
 				c := b.Model.Config()
 				if !c.Generates() {
@@ -45,8 +47,10 @@ llama-perplexity does the same, so figures are comparable.`,
 				}
 				n := c.Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
-				bar := output.Progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
-				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
+				meter := &output.Meter{W: cmd.ErrOrStderr(), What: "pieces"}
+				defer meter.End()
+				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, progress(meter, len(tokens)/n, len(tokens)/n))
+				meter.End()
 				if err != nil {
 					return err
 				}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -80,9 +81,31 @@ func hubName(arg string) (hub.Ref, error) {
 	switch {
 	case err != nil:
 		return ref, usage.Error{Err: err}
+	case !ok && looksRemote(arg) != "":
+		return ref, usage.Errorf("%q is not in the catalogue; did you mean %s?", usage.Brief(arg), looksRemote(arg))
 	case !ok:
 		return ref, usage.Errorf("%q is not in the catalogue (lutra list --catalogue); files of the hub are named as hf:OWNER/REPO:FILE%s",
 			usage.Brief(arg), usage.DidYouMean(arg, hub.Names()))
 	}
 	return ref, nil
+}
+
+// onTheHub is a repository of the hub as people copy it: OWNER/REPO, or its page's address.
+var onTheHub = regexp.MustCompile(`^(?:https?://(?:huggingface\.co|hf\.co)/)?([\w.-]+/[\w.-]+)(?:/(?:blob|resolve|tree)/[^/]+(?:/(.+?\.gguf))?)?/?(?:\?.*)?$`)
+
+// looksRemote is the name of what arg means on the hub; empty: it looks like nothing
+// there.
+func looksRemote(arg string) string {
+	m := onTheHub.FindStringSubmatch(arg)
+	if m == nil {
+		return ""
+	}
+	name := hub.Scheme + m[1]
+	if m[2] != "" {
+		name += ":" + m[2]
+	}
+	if _, ok, err := hub.Resolve(name); err != nil || !ok {
+		return ""
+	}
+	return name
 }

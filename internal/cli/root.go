@@ -6,29 +6,28 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // Main runs the command line and returns the exit status: 0 success, 1 failure,
-// 2 wrong usage, 130 or 143 ended by SIGINT or SIGTERM.
+// 2 wrong usage, 130, 143 or 129 ended by SIGINT, SIGTERM or SIGHUP.
 func Main(args []string) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
 	root := newRoot(os.Stdout, os.Stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		var by stopSignal
+	if errors.Is(err, context.Canceled) {
+		by := stopSignal{os.Interrupt} // that of chat, which handles signals itself
 		errors.As(context.Cause(ctx), &by)
 		return by.status()
 	}
@@ -37,7 +36,7 @@ func Main(args []string) int {
 
 // report prints the error of a command, one fault a line, and returns the exit status.
 func report(w io.Writer, command string, err error) int {
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(errtext.Text(err)) {
 		fmt.Fprintf(w, "%s: %s\n", command, strings.TrimSuffix(line, "\n"))
 	}
 	var mistake usage.Error
@@ -70,21 +69,10 @@ reasoner inside the binary.`,
 	root.SetErr(errOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
+	root.SetVersionTemplate(versionLine())
 	root.AddCommand(newServe(), newAsk(), newChat(), newPull(), newList(), newRemove(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newNPU(), newSchema(), newHealth(), newVersion())
+	offerChoices(root)
 	return root
-}
-
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Show the version",
-		Example: "  lutra version",
-		Args:    arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "lutra", version())
-			return err
-		},
-	}
 }
 
 // newHelp shows the help of a command as --help does.
@@ -92,31 +80,38 @@ func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Show the help of a command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return choices{words: func() []string { return commandNames(helped(cmd, args)) }}.complete(cmd, args, begun)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := cmd.Root()
-			for _, name := range args {
-				i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
-				if i < 0 {
-					return subcommand(c, []string{name})
-				}
-				c = c.Commands()[i]
+			c := helped(cmd, args)
+			if depth := len(strings.Fields(c.CommandPath())) - 1; depth < len(args) {
+				return subcommand(c, args[depth:])
 			}
 			return c.Help()
 		},
 	}
 }
 
-// version is the module version or VCS revision the binary was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// helped is the command that args name, or the last of them that is one.
+func helped(cmd *cobra.Command, args []string) *cobra.Command {
+	c := cmd.Root()
+	for _, name := range args {
+		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
+		if i < 0 {
+			break
+		}
+		c = c.Commands()[i]
 	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = s.Value[:min(12, len(s.Value))]
+	return c
+}
+
+// commandNames are those of the subcommands that help lists.
+func commandNames(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
 		}
 	}
-	return v + " " + info.GoVersion
+	return names
 }

@@ -57,7 +57,7 @@ named, with what may stand in its place.`,
 			if err != nil {
 				return err
 			}
-			instance, err := readText(args[1], cmd.InOrStdin())
+			instance, err := readText(cmd.Context(), args[1], cmd.InOrStdin())
 			if err != nil {
 				return err
 			}

@@ -45,6 +45,12 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
 
+// quiet says that a command logs warnings alone unless --log is given: its output is
+// something else.
+func (m *modelFlags) quiet(f *pflag.FlagSet) {
+	f.Lookup("log").DefValue = "warn"
+}
+
 // npuFlags say how a model with experts uses a Hexagon backend. They override keys of
 // config.yaml.
 func npuFlags(f *pflag.FlagSet) {
@@ -91,9 +97,10 @@ By default the server is reached from this machine alone. --addr 0.0.0.0:8080 op
 others by IPv4, [::]:8080 by IPv6 too; --api-keys-file then says who may ask. Keys of
 --api-key can be seen in the list of processes.
 
-SIGTERM drains: new requests are refused with 503 for server.lame_duck, then the port
-closes, and running answers have until server.drain_timeout to end. Ctrl-C does the same
-without the lame-duck time. A second signal ends at once.`,
+SIGTERM and SIGHUP drain: new requests are refused with 503 for server.lame_duck, then
+the port closes, and running answers have until server.drain_timeout to end. Ctrl-C does
+the same without the lame-duck time. A second signal ends at once, but for a SIGTERM or
+SIGHUP that follows the first within a second.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-keys-file keys.txt --model falcon3-1b-tq2_0.gguf
   lutra serve --model bonsai-1.7b
@@ -132,7 +139,9 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 	if err != nil {
 		return err
 	}
-	defer exitAtSecondSignal(log)()
+	stopperOf(ctx).atSecond(func(s stopSignal) {
+		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
+	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g errgroup.Group
@@ -154,9 +163,12 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 			return err
 		}
 		r, err := loadUnless(served, func() (*engines.Runtime, error) {
-			return engines.New(cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
+			return engines.New(ctx, cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
 		})
-		if err != nil || r == nil {
+		if r == nil && ctx.Err() != nil {
+			return nil // it is the loading that was given up
+		}
+		if err != nil {
 			return err
 		}
 		defer r.Close()
@@ -181,8 +193,8 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 	return g.Wait()
 }
 
-// loadUnless returns the result of load, or nothing if done closes first: loading
-// cannot be interrupted, but the process can end without it.
+// loadUnless returns the result of load, or nothing if done closes first: loading ends
+// with its context, but a slow disk may keep it from noticing.
 func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*engines.Runtime, error) {
 	type result struct {
 		r   *engines.Runtime

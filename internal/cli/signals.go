@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
-
-	"github.com/rs/zerolog"
+	"time"
 
 	"github.com/lutra-lm/lutra/server"
 )
@@ -24,7 +24,7 @@ func (s stopSignal) Is(target error) bool {
 }
 
 // status is the exit status of a process that the signal has ended: 130 for SIGINT,
-// 143 for SIGTERM.
+// 143 for SIGTERM, 129 for SIGHUP.
 func (s stopSignal) status() int {
 	if n, ok := s.Signal.(syscall.Signal); ok {
 		return 128 + int(n)
@@ -32,34 +32,77 @@ func (s stopSignal) status() int {
 	return 1
 }
 
-// untilSignal is a context that ends at the first SIGINT or SIGTERM, its cause.
+// stopper ends a context at the first signal, and the process at a second one.
+type stopper struct {
+	end    context.CancelCauseFunc
+	second func(stopSignal) // is called before the process ends
+	exit   func(status int)
+	now    func() time.Time
+
+	mu    sync.Mutex
+	first stopSignal
+	at    time.Time // of the first signal
+	stop  func()    // leaves signals to others
+}
+
+// echoTime is how soon after a signal its echo comes: timeout(1) signals its child, and
+// then the group that the child is in; systemd may add a SIGHUP.
+const echoTime = time.Second
+
+// take acts on a signal. A request to end that comes again at once is one request; a
+// second Ctrl-C is a person's second wish.
+func (p *stopper) take(s stopSignal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.first.Signal == nil:
+		p.first, p.at = s, p.now()
+		p.end(s)
+	case s.Signal != os.Interrupt && p.first.Signal != os.Interrupt && p.now().Sub(p.at) < echoTime:
+	default:
+		p.second(s)
+		p.exit(s.status())
+	}
+}
+
+// atSecond has the process call do before a second signal ends it.
+func (p *stopper) atSecond(do func(stopSignal)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.second = do
+}
+
+// stopperKey finds the stopper of a context.
+type stopperKey struct{}
+
+// stopperOf is the stopper that ends ctx, or one that does nothing.
+func stopperOf(ctx context.Context) *stopper {
+	if p, ok := ctx.Value(stopperKey{}).(*stopper); ok {
+		return p
+	}
+	return &stopper{stop: func() {}}
+}
+
+// untilSignal is a context that ends at the first SIGINT, SIGTERM or SIGHUP, its cause.
+// A second signal ends the process, until stop is called.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	ignore := onSignals(func(s stopSignal) { cancel(s) })
-	return ctx, func() {
-		ignore()
+	p := &stopper{end: cancel, exit: os.Exit, now: time.Now, second: func(s stopSignal) { fmt.Fprintln(os.Stderr, "second signal: ending at once") }}
+	p.stop = onSignals(p.take)
+	return context.WithValue(ctx, stopperKey{}, p), func() {
+		p.stop()
 		cancel(nil)
 	}
 }
 
-// exitAtSecondSignal ends the process at a second SIGINT or SIGTERM, whatever the
-// first has begun.
-func exitAtSecondSignal(log zerolog.Logger) (stop func()) {
-	first := true
-	return onSignals(func(s stopSignal) {
-		if first {
-			first = false
-			return
-		}
-		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
-		os.Exit(s.status())
-	})
-}
-
-// onSignals calls do with each SIGINT and SIGTERM, until stop is called.
+// onSignals calls do with each SIGINT, SIGTERM and SIGHUP, until stop is called. A
+// SIGHUP that nohup(1) has the process ignore stays ignored.
 func onSignals(do func(stopSignal)) (stop func()) {
 	signals, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		for {
 			select {

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/internal/engines"
 )
@@ -109,10 +111,10 @@ func TestCtrlCStopsAnIdleServerWithoutWaiting(t *testing.T) {
 	}
 }
 
-func TestSIGTERMRefusesNewRequestsBeforeThePortClosesAndASecondSignalEndsAtOnce(t *testing.T) {
-	for second, want := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
+func TestASignalRefusesNewRequestsBeforeThePortClosesAndASecondOneEndsAtOnce(t *testing.T) {
+	for _, first := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		s := startServe(t, "LUTRA_SERVER_LAME_DUCK=1h", "LUTRA_SERVER_DRAIN_TIMEOUT=2h")
-		s.signal(syscall.SIGTERM)
+		s.signal(first)
 		s.wait("stopping")
 		for path, want := range map[string]int{"/readyz": 503, "/health": 503, "/healthz": 200} {
 			if resp := s.get(path); resp.StatusCode != want || want == 503 && resp.Header.Get("Retry-After") == "" {
@@ -127,9 +129,49 @@ func TestSIGTERMRefusesNewRequestsBeforeThePortClosesAndASecondSignalEndsAtOnce(
 		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("a new request: %d, want 503 with Retry-After", resp.StatusCode)
 		}
-		s.signal(second)
-		if status := s.ends(); status != want {
-			t.Errorf("exit status %d after a second signal (%v), want %d", status, second, want)
+		s.signal(syscall.SIGINT)
+		s.wait("second signal")
+		if status := s.ends(); status != 130 {
+			t.Errorf("exit status %d after %v and SIGINT, want 130", status, first)
+		}
+	}
+}
+
+func TestARequestToEndThatComesAgainAtOnceIsOneRequest(t *testing.T) {
+	const term, hup, interrupt = syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT
+	type at struct {
+		signal syscall.Signal
+		after  time.Duration // since the first
+	}
+	for _, c := range []struct {
+		signals []at
+		status  int // 0: the process goes on
+	}{
+		{[]at{{term, 0}}, 0},
+		{[]at{{term, 0}, {term, time.Millisecond}}, 0},
+		{[]at{{term, 0}, {term, 999 * time.Millisecond}, {hup, 999 * time.Millisecond}}, 0},
+		{[]at{{hup, 0}, {term, time.Millisecond}}, 0},
+		{[]at{{term, 0}, {term, time.Second}}, 143},
+		{[]at{{term, 0}, {term, time.Millisecond}, {term, time.Minute}}, 143},
+		{[]at{{hup, 0}, {hup, time.Minute}}, 129},
+		{[]at{{term, 0}, {interrupt, time.Millisecond}}, 130},
+		{[]at{{interrupt, 0}, {interrupt, time.Millisecond}}, 130},
+		{[]at{{interrupt, 0}, {term, time.Millisecond}}, 143},
+	} {
+		clock, status, said := time.Unix(0, 0), 0, 0
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p := &stopper{end: cancel, now: func() time.Time { return clock }, exit: func(n int) { status = n }}
+		p.atSecond(func(stopSignal) { said++ })
+		for _, s := range c.signals {
+			clock = time.Unix(0, 0).Add(s.after)
+			p.take(stopSignal{s.signal})
+		}
+		var by stopSignal
+		if !errors.As(context.Cause(ctx), &by) || by.Signal != c.signals[0].signal {
+			t.Errorf("%v: the context has ended by %v, want the first", c.signals, context.Cause(ctx))
+		}
+		if status != c.status || said != min(status, 1) {
+			t.Errorf("%v: exit status %d, said %d times, want %d", c.signals, status, said, c.status)
 		}
 	}
 }

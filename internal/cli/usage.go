@@ -84,7 +84,8 @@ func (w wordValue) String() string {
 	}
 	return *w.p
 }
-func (w wordValue) Type() string { return "string" }
+func (w wordValue) Type() string      { return "string" }
+func (w wordValue) choices() []string { return w.words }
 func (w wordValue) Set(s string) error {
 	if !slices.Contains(w.words, s) {
 		return notAWord{fmt.Errorf("%q is none of %s%s", usage.Brief(s), strings.Join(w.words, ", "), usage.DidYouMean(s, w.words))}
@@ -97,6 +98,16 @@ func (w wordValue) Set(s string) error {
 func wordVar(f *pflag.FlagSet, p *string, name, value string, words []string, usage string) {
 	*p = value
 	f.Var(wordValue{p, words}, name, usage+": "+strings.Join(words, ", "))
+}
+
+// upTo takes at most one argument, of that name.
+func upTo(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return arguments(name)(cmd, args)
+	}
 }
 
 // arguments requires one argument for each name.
@@ -114,16 +125,34 @@ func arguments(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// elsewhere are commands of other programs for models, and what does the same here.
+var elsewhere = map[string]string{
+	"run":      "lutra chat --model NAME talks to a model, lutra ask asks it one question",
+	"generate": "lutra ask asks a model one question",
+	"prompt":   "lutra ask asks a model one question",
+	"start":    "lutra serve serves models",
+	"server":   "lutra serve serves models",
+	"stop":     "a server ends at Ctrl-C or SIGTERM",
+	"ps":       "lutra list lists the models on this machine, /v1/models those that a server has loaded",
+	"ls":       "lutra list lists the models on this machine, lutra list --catalogue those to download",
+	"models":   "lutra list lists the models on this machine, lutra list --catalogue those to download",
+	"search":   "lutra list --catalogue lists models to download",
+	"show":     "lutra info FILE shows what a model's file holds",
+	"inspect":  "lutra info FILE shows what a model's file holds",
+	"download": "lutra pull NAME downloads a model",
+	"get":      "lutra pull NAME downloads a model",
+	"remove":   "lutra rm NAME deletes a model",
+	"delete":   "lutra rm NAME deletes a model",
+}
+
 // subcommand is the Args of a command that only has subcommands.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
+	hint := usage.DidYouMean(args[0], commandNames(cmd))
+	if say, ok := elsewhere[args[0]]; ok && cmd == cmd.Root() {
+		hint = "; " + say
 	}
-	return usage.Errorf("unknown command %q%s", usage.Brief(args[0]), usage.DidYouMean(args[0], names))
+	return usage.Errorf("unknown command %q%s", usage.Brief(args[0]), hint)
 }

@@ -76,6 +76,12 @@ var (
 	logLevels = []string{"trace", "debug", "info", "warn", "error"}
 )
 
+// KVTypes are the formats of KV caches, by their names in the configuration.
+func KVTypes() []string { return slices.Clone(kvTypes) }
+
+// LogLevels are the levels of logs, from the most to the least that is logged.
+func LogLevels() []string { return slices.Clone(logLevels) }
+
 // Default serves the embedded models.
 func Default() Config {
 	return Config{

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -62,7 +63,7 @@ func (s *settings) faultAt(n *yaml.Node, key, format string, args ...any) {
 	if key != "" {
 		format, args = "%s: "+format, append([]any{key}, args...)
 	}
-	s.faults = append(s.faults, fmt.Errorf("%s:%d: %w", s.file, n.Line, fmt.Errorf(format, args...)))
+	s.faults = append(s.faults, fmt.Errorf("%s:%d: %w", s.file, n.Line, errtext.Keyed(fmt.Errorf(format, args...))))
 }
 
 // decode sets dst, the field of a key, to what n says.

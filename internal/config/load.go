@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -71,7 +72,7 @@ func environmentName(key string) string {
 // that is a letter or two away from a setting's is a fault; other names that begin with
 // LUTRA_ belong to other programs.
 func (s *settings) readEnvironment(environ []string) {
-	keys := map[string]string{"LUTRA_KERNEL": ""} // read by kernels
+	keys := map[string]string{"LUTRA_KERNEL": "", "LUTRA_URL": "", "LUTRA_API_KEY": ""} // read by kernels, and by commands that ask a server
 	for key := range leaves(reflect.ValueOf(&s.config).Elem(), "") {
 		keys[environmentName(key)] = key
 	}
@@ -228,7 +229,8 @@ func (s *settings) readModels(args []string) {
 // name of a flag or a variable replaces the key.
 func (s *settings) locate(err error) (faults []error) {
 	for _, fault := range parts(err) {
-		key, rest, _ := strings.Cut(fault.Error(), ": ")
+		fault = errtext.Keyed(fault)
+		key, rest, _ := strings.Cut(errtext.Text(fault), ": ")
 		from := ""
 		for k := key; k != "" && from == ""; k = parentKey(k) {
 			from = s.origin[k]

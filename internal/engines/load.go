@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,15 +19,15 @@ import (
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-// load loads the configured models, drafts and verifiers.
-func (r *Runtime) load(cfg config.Config) error {
+// load loads the configured models, drafts and verifiers, until ctx ends.
+func (r *Runtime) load(ctx context.Context, cfg config.Config) error {
 	if r.watch.Loading != nil { // all of them, before the first
 		for _, name := range cfg.Names() {
 			r.watch.Loading(name, 0, 0)
 		}
 	}
 	for _, m := range cfg.Models {
-		h, err := r.loadHost(cfg, m)
+		h, err := r.loadHost(ctx, cfg, m)
 		if err == nil {
 			r.Hosts = append(r.Hosts, h)
 			if !serves(h.Bundle) {
@@ -38,7 +39,7 @@ func (r *Runtime) load(cfg config.Config) error {
 		}
 	}
 	for _, v := range cfg.Verifiers {
-		if err := r.loadVerifier(cfg, v); err != nil {
+		if err := r.loadVerifier(ctx, cfg, v); err != nil {
 			return fmt.Errorf("verifier %s: %w", v.Model().APIName(), err)
 		}
 	}
@@ -53,10 +54,10 @@ func serves(b *models.Bundle) bool {
 }
 
 // loadHost loads a model and its draft model. The caller closes the host.
-func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
+func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Model) (*Host, error) {
 	start := time.Now()
 	m.Backend = cfg.BackendOf(m)
-	bundle, err := r.loadBundle(cfg, m)
+	bundle, err := r.loadBundle(ctx, cfg, m)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 	}
 	if d, ok := cfg.DraftOf(m); ok {
 		d.Backend = cfg.BackendOf(d)
-		draft, err := r.loadBundle(cfg, d)
+		draft, err := r.loadBundle(ctx, cfg, d)
 		if err == nil {
 			h.draft, draft.Name = draft, d.APIName()
 			err = drafts(draft, bundle)
@@ -81,8 +82,8 @@ func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 
 // loadVerifier loads a reward model. One that cannot read the text of any model is
 // closed again: the embedded one knows the vocabulary of the embedded models alone.
-func (r *Runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
-	h, err := r.loadHost(cfg, v.Model())
+func (r *Runtime) loadVerifier(ctx context.Context, cfg config.Config, v config.Verifier) error {
+	h, err := r.loadHost(ctx, cfg, v.Model())
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (r *Runtime) readByOne(h *Host) (bool, error) {
 }
 
 // loadBundle reads a file or an embedded model, and reports progress.
-func (r *Runtime) loadBundle(cfg config.Config, m config.Model) (*models.Bundle, error) {
+func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Model) (*models.Bundle, error) {
 	experts, err := cfg.Experts.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("experts.memory: %w", err)
@@ -122,7 +123,7 @@ func (r *Runtime) loadBundle(cfg config.Config, m config.Model) (*models.Bundle,
 	if m.Path != "" {
 		p.begin(m.Path, sizeOf(m.Path))
 	}
-	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Progress: func(done, total int64) {
+	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Interrupt: Until(ctx), Progress: func(done, total int64) {
 		p.update(done, total)
 		if r.watch.Loading != nil {
 			r.watch.Loading(m.APIName(), done, total)
@@ -132,6 +133,11 @@ func (r *Runtime) loadBundle(cfg config.Config, m config.Model) (*models.Bundle,
 		opt.WeightMemory = max(1, r.room(r.promised()))
 	}
 	return LoadBundle(m, r.hexagon, opt)
+}
+
+// Until is a models.LoadOptions.Interrupt that ends the loading with ctx.
+func Until(ctx context.Context) func() error {
+	return func() error { return context.Cause(ctx) }
 }
 
 // sizeOf is how many bytes a model's files have, all its parts.

@@ -92,11 +92,11 @@ func TestModelsThatReadAreServedForWhatTheyDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Models = []config.Model{{Path: ranking(t, "")}}
-	if _, err := New(cfg, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "a reward model scores text") {
+	if _, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "a reward model scores text") {
 		t.Errorf("a rank head that says not what it reads: %v", err)
 	}
 	cfg.Models = []config.Model{{Path: ranking(t, "Query: {query}\n")}}
-	if _, err := New(cfg, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "has no {document}") {
+	if _, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "has no {document}") {
 		t.Errorf("a rerank template without a document: %v", err)
 	}
 }

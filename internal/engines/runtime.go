@@ -73,8 +73,9 @@ type Watcher struct {
 const committedAhead = 4096
 
 // New loads the configured models, divides the memory that is left among their caches
-// and makes the engines. The caller closes the runtime.
-func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error) {
+// and makes the engines. The end of ctx ends the loading, and frees what was loaded:
+// the error is its cause. The caller closes the runtime.
+func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error) {
 	pool, err := NewPool(cfg.Threads)
 	if err != nil {
 		return nil, err
@@ -83,12 +84,15 @@ func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error)
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
-	if err = r.load(cfg); err == nil {
+	if err = r.load(ctx, cfg); err == nil {
 		debug.FreeOSMemory() // what the files were read into
 		err = r.makeEngines(cfg)
 	}
 	if err != nil {
 		r.Close()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return nil, err
 	}
 	return r, nil
@@ -281,7 +285,7 @@ func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(con
 // WithWatcher is With for one who watches.
 func WithWatcher(ctx context.Context, cfg config.Config, log zerolog.Logger, w Watcher, f func(context.Context, *Runtime) error) error {
 	cfg.Warn(log)
-	r, err := New(cfg, log, w)
+	r, err := New(ctx, cfg, log, w)
 	if err != nil {
 		return err
 	}

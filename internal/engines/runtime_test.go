@@ -60,7 +60,7 @@ type running struct {
 func run(t *testing.T, cfg config.Config) *running {
 	t.Helper()
 	log := new(bytes.Buffer)
-	r, err := New(cfg, zerolog.New(log), Watcher{})
+	r, err := New(t.Context(), cfg, zerolog.New(log), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 	cfg.Models, cfg.Verifiers = []config.Model{{Embedded: "lutra-tiny-l", Draft: path}}, nil
 	cfg.KV.Memory, cfg.Engine.Speculation = "8MiB", "3"
 	var log bytes.Buffer
-	r, err := New(cfg, zerolog.New(&log), Watcher{})
+	r, err := New(t.Context(), cfg, zerolog.New(&log), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg.Models[0].Draft = "lutra-tiny-s"
 	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), room: memory.ForWeights}
 	defer r.Close()
-	if err := r.load(cfg); err != nil {
+	if err := r.load(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
@@ -300,7 +300,7 @@ func TestAWatcherHearsOfEveryModelThatLoads(t *testing.T) {
 	cfg.Models = []config.Model{{Path: randomModel(t), Name: "mine"}, {Embedded: "lutra-tiny-l", Draft: "lutra-tiny-s"}}
 	cfg.KV.Memory = "8MiB"
 	first, last := map[string]int64{}, map[string]float64{}
-	r, err := New(cfg, zerolog.Nop(), Watcher{Loading: func(model string, done, total int64) {
+	r, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{Loading: func(model string, done, total int64) {
 		if _, ok := first[model]; !ok {
 			first[model] = total
 		}
@@ -330,7 +330,7 @@ func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
 	} {
 		cfg := config.Default()
 		cfg.Models, cfg.KV.Memory = []config.Model{{Embedded: "lutra-tiny-s", Context: c.context}}, c.memory
-		r, err := New(cfg, zerolog.Nop(), Watcher{})
+		r, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{})
 		switch {
 		case err == nil:
 			if got := r.Hosts[0].Bundle.Model.Config().Context; c.want != "" || got != 100 {
@@ -348,7 +348,7 @@ func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
 	for draft, want := range map[string]error{other: tokenizer.ErrVocabulary, "lutra-tiny-prm": nil, "no-such.gguf": nil} {
 		cfg := config.Default()
 		cfg.Models, cfg.Engine.DraftModel = cfg.Models[:1], draft
-		_, err := New(cfg, zerolog.Nop(), Watcher{})
+		_, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "lutra-tiny-l") || !strings.Contains(err.Error(), strings.TrimSuffix(filepath.Base(draft), ".gguf")) {
 			t.Errorf("%s drafts for lutra-tiny-l: %v, want an error that names both and is %v", draft, err, want)
 		}
@@ -358,7 +358,7 @@ func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
 func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models = cfg.Models[:1]
-	r, err := New(cfg, zerolog.Nop(), Watcher{})
+	r, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,11 +367,11 @@ func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 	}
 	r.Hosts = nil // as if the models had other words
 	verifiers := len(r.verifiers)
-	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.verifiers) != verifiers {
+	if err := r.loadVerifier(t.Context(), cfg, cfg.Verifiers[0]); err != nil || len(r.verifiers) != verifiers {
 		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.verifiers))
 	}
 	r.Close()
-	if _, err := New(config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
+	if _, err := New(t.Context(), config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
 		t.Errorf("a generator for a verifier: error %v", err)
 	}
 }
@@ -380,7 +380,7 @@ func TestEveryModelIsPackedAsConfigured(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Embedded: "lutra-tiny-s", Packing: "stored"}, {Embedded: "lutra-tiny-l", Packing: "i1"}}
 	cfg.Verifiers[0].Packing, cfg.KV.Memory = "stored", "8MiB"
-	r, err := New(cfg, zerolog.Nop(), Watcher{})
+	r, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,11 +15,29 @@ type Question struct {
 
 // Solution is what a solver made of a question.
 type Solution struct {
-	Text       string   // the answer
-	Candidates []string // whole answers it was chosen among; nil: not known
-	Tokens     int      // generated, by all candidates
-	Verifier   int      // tokens that a verifier computed
+	Text       string      // the answer
+	Candidates []Candidate // that it was chosen among; nil: not known
+	Tokens     int         // generated, by all candidates
+	Verifier   int         // tokens that a verifier computed
 	Modelled   *Modelled
+}
+
+// Candidate is a whole answer that another or itself was chosen among.
+type Candidate struct {
+	Text   string  `json:"text"`
+	Answer string  `json:"answer"` // extracted; empty: none found
+	Right  bool    `json:"right"`
+	Score  float64 `json:"score"` // of the verifier, in [0, 1]; 0: not known
+	Votes  int     `json:"votes"` // candidates with the same answer; 0: not known
+	Chosen bool    `json:"chosen"`
+}
+
+// Sample is what was asked, and what came of it.
+type Sample struct {
+	Question   string      `json:"question"`
+	Reference  string      `json:"reference"` // the right answer
+	Text       string      `json:"text"`      // the answer that was chosen
+	Candidates []Candidate `json:"candidates,omitempty"`
 }
 
 // Modelled is what a model of an NPU says of the work that answered a question.
@@ -128,8 +146,9 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 	return nil
 }
 
-// grade compares the solution and its candidates with the right answer.
+// grade compares the solution and its candidates with the right answer, and keeps them.
 func (r *Record) grade(p Problem, s Solution) {
+	r.Sample = &Sample{Question: p.Question, Reference: p.Answer, Text: s.Text, Candidates: s.Candidates}
 	if a, ok := defaultReader.Read(s.Text); ok {
 		r.Answer, r.Right = a.Text, p.right(a)
 	}
@@ -137,9 +156,12 @@ func (r *Record) grade(p Problem, s Solution) {
 		return
 	}
 	found := r.Right
-	for _, c := range s.Candidates {
-		a, ok := defaultReader.Read(c)
-		found = found || ok && p.right(a)
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		if a, ok := defaultReader.Read(c.Text); ok {
+			c.Answer, c.Right = a.Text, p.right(a)
+		}
+		found = found || c.Right
 	}
 	r.Any = &found
 }

@@ -35,11 +35,11 @@ func scripted(_ context.Context, p Point, q Question) (Solution, error) {
 	if int(q.Seed) < p.N {
 		return Solution{Text: fmt.Sprintf("Answer: %d.0", q.Seed), Tokens: 10 * p.N}, nil
 	}
-	return Solution{Text: "no idea", Candidates: []string{"", fmt.Sprintf("Answer: %d", q.Seed)}, Tokens: 10 * p.N}, nil
+	return Solution{Text: "no idea", Candidates: []Candidate{{}, {Text: fmt.Sprintf("Answer: %d", q.Seed), Score: 0.5}}, Tokens: 10 * p.N}, nil
 }
 
 func TestPointsAreCombinationsWithoutRepeats(t *testing.T) {
-	points, err := Points([]string{"a", "b"}, []string{"single", "best_of_n;select=max", "beam_search"}, []int{1, 2, 8}, 4)
+	points, err := Points([]string{"a", "b"}, []string{"single", "single;temperature=0", "best_of_n;select=max", "beam_search"}, []int{1, 2, 8}, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func TestPointsAreCombinationsWithoutRepeats(t *testing.T) {
 		got = append(got, p.Model+" "+p.String())
 	}
 	want := []string{
-		"a single", "a best_of_n;select=max;n=2", "a best_of_n;select=max;n=8", "a beam_search;n=2;width=2", "a beam_search;n=8;width=4",
-		"b single", "b best_of_n;select=max;n=2", "b best_of_n;select=max;n=8", "b beam_search;n=2;width=2", "b beam_search;n=8;width=4",
+		"a single", "a single;temperature=0", "a best_of_n;select=max;n=2", "a best_of_n;select=max;n=8", "a beam_search;n=2;width=2", "a beam_search;n=8;width=4",
+		"b single", "b single;temperature=0", "b best_of_n;select=max;n=2", "b best_of_n;select=max;n=8", "b beam_search;n=2;width=2", "b beam_search;n=8;width=4",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("Points = %q, want %q", got, want)
@@ -60,7 +60,8 @@ func TestImpossiblePointsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		method   string
 		n, width int
-	}{{"magic", 4, 4}, {"best_of_n", 0, 4}, {"best_of_n", 4, 0}, {"beam_search", 6, 4}, {"best_of_n;select=least", 4, 4}, {"best_of_n;n=8", 4, 4}, {"dvts;width=2", 8, 4}} {
+	}{{"magic", 4, 4}, {"best_of_n", 0, 4}, {"best_of_n", 4, 0}, {"beam_search", 6, 4}, {"best_of_n;select=least", 4, 4}, {"best_of_n;n=8", 4, 4}, {"dvts;width=2", 8, 4},
+		{"magic", 1, 4}, {"single;n=4", 4, 4}, {"single;temperature=hot", 1, 4}, {"single;temperature=3", 1, 4}, {"single;temperature=NaN", 1, 4}, {"single;select=max", 1, 4}} {
 		if points, err := Points([]string{"m"}, []string{c.method}, []int{c.n}, c.width); err == nil {
 			t.Errorf("%+v gave %v", c, points)
 		}
@@ -191,5 +192,72 @@ func TestTheFirstErrorEndsARun(t *testing.T) {
 	}
 	if err := e.Run(t.Context()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "m, single, problem 3") {
 		t.Errorf("Run = %v", err)
+	}
+}
+
+func TestAnUnknownMethodIsAnsweredWithThoseThereAre(t *testing.T) {
+	_, err := Points([]string{"m"}, []string{"sngle;temperature=0"}, []int{4}, 4)
+	if err == nil || !strings.HasSuffix(err.Error(), `there is no method "sngle"; there are single, self_consistency, best_of_n, beam_search, dvts, auto`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestASingleSampleHasATemperatureOfItsOwn(t *testing.T) {
+	for method, want := range map[string]float32{"single": 0.7, "single;temperature=0": 0, "single;temperature=1.5": 1.5, "best_of_n;temperature=1": 0.7} {
+		if got, err := (Point{Method: method, N: 1}).Temperature(0.7); err != nil || got != want {
+			t.Errorf("%s: %v, %v, want %v", method, got, err, want)
+		}
+	}
+}
+
+func TestAJournalKeepsWhatWasAskedAndAnswered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, err := OpenJournal(path, Setup{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Experiment{Problems: set(3), Points: mustPoints(t, []string{"best_of_n"}, []int{2}, 4), Journal: j, Solve: scripted}
+	if err := errors.Join(e.Run(t.Context()), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if j.Records()[2].Sample != nil {
+		t.Error("texts stay in memory")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	want := `"answer":"","right":false,"any":true,"tokens":20,`
+	sample := `"question":"q2","reference":"2","text":"no idea","candidates":[{"text":"","answer":"","right":false,"score":0,"votes":0,"chosen":false},{"text":"Answer: 2","answer":"2","right":true,"score":0.5,"votes":0,"chosen":false}]}`
+	if len(lines) != 4 || !strings.Contains(lines[3], want) || !strings.HasSuffix(lines[3], sample) {
+		t.Errorf("the journal is\n%s\nwant %s and\n%s", text, want, sample)
+	}
+	if j, err = OpenJournal(path, Setup{}, false); err != nil || len(j.Records()) != 3 || j.Records()[2].Sample != nil {
+		t.Errorf("opened again: %v, %+v", err, j.Records())
+	}
+	_ = j.Close()
+}
+
+func TestAJournalIsOfTheModelsThatWereMeasured(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	open := func(models map[string]string) error {
+		j, err := OpenJournal(path, Setup{Models: models}, false)
+		if err != nil {
+			return err
+		}
+		return j.Close()
+	}
+	if err := errors.Join(open(nil), open(map[string]string{"m": "a"})); err != nil {
+		t.Errorf("a journal that names no models: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(open(map[string]string{"m": "a"}), open(map[string]string{"m": "a"})); err != nil {
+		t.Error(err)
+	}
+	if err := open(map[string]string{"m": "b"}); !errors.Is(err, ErrSetup) {
+		t.Errorf("another file of the same name: %v, want ErrSetup", err)
 	}
 }

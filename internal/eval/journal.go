@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -24,6 +25,8 @@ type Setup struct {
 	Concurrency int     `json:"concurrency"`        // problems at once
 	Where       string  `json:"where"`              // the machine, or the server
 	SoC         string  `json:"soc,omitempty"`      // whose NPU's time is modelled, too
+	// Models are the SHA-256 of the models' files, by the models' names; nil: not known.
+	Models map[string]string `json:"models,omitempty"`
 }
 
 // Record is what one point made of one problem.
@@ -37,7 +40,11 @@ type Record struct {
 	Verifier int           `json:"verifier,omitempty"` // tokens that a verifier computed
 	Latency  time.Duration `json:"latency_ns"`         // from asking to the whole answer
 	Modelled *Modelled     `json:"modelled,omitempty"` // nil: nothing was modelled
+	*Sample                // in the file alone; nil in journals of older versions too
 }
+
+// maxRecord bounds a line of a journal: all candidates of one problem.
+const maxRecord = 64 << 20
 
 // key identifies a record.
 type key struct {
@@ -46,7 +53,7 @@ type key struct {
 }
 
 // ErrSetup says that a journal belongs to another setup.
-var ErrSetup = errors.New("eval: the journal belongs to another setup")
+var ErrSetup = errors.New("the journal belongs to another setup")
 
 // Journal holds records, also in a file if it has one: a line with the setup, then
 // one line a record, written before the record counts. Many goroutines may use it at
@@ -83,10 +90,14 @@ func OpenJournal(path string, s Setup, fresh bool) (*Journal, error) {
 // restore reads the file and leaves it at its end. A last line without a newline was
 // cut off while it was written, and is dropped.
 func (j *Journal) restore(s Setup) error {
-	r := bufio.NewReaderSize(j.file, maxLine)
+	r := bufio.NewReaderSize(j.file, 1<<16)
 	end := int64(0)
 	for n := 1; ; n++ {
-		line, err := r.ReadSlice('\n')
+		most := maxRecord
+		if n == 1 {
+			most = maxLine // of the setup; longer ones are no journal
+		}
+		line, err := readLine(r, most)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -120,12 +131,16 @@ func matches(line []byte, s Setup) error {
 	if err := json.Unmarshal(line, &was); err != nil {
 		return err
 	}
-	if was != s {
+	same := s
+	if was.Models == nil {
+		same.Models = nil // an older version did not note them
+	}
+	if !reflect.DeepEqual(was, same) {
 		now, err := json.Marshal(s)
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("%w:\n  was %s\n  now %s", ErrSetup, bytes.TrimSpace(line), now)
+		return fmt.Errorf("%w:\n  was %.2000s\n  now %s", ErrSetup, bytes.TrimSpace(line), now)
 	}
 	return nil
 }
@@ -136,10 +151,32 @@ func (j *Journal) recall(line []byte) error {
 		return err
 	}
 	if k := (key{r.Point, r.Problem}); !j.have[k] {
-		j.have[k] = true
-		j.records = append(j.records, r)
+		j.keep(r)
 	}
 	return nil
+}
+
+// keep notes a record without its texts, which stay in the file.
+func (j *Journal) keep(r Record) {
+	r.Sample = nil
+	j.have[key{r.Point, r.Problem}] = true
+	j.records = append(j.records, r)
+}
+
+// readLine reads a line of at most so many bytes, with its end. A line without one is
+// io.EOF.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > most {
+			return nil, fmt.Errorf("it is longer than %d bytes", most)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
 }
 
 func (j *Journal) write(v any) error {
@@ -160,8 +197,7 @@ func (j *Journal) Add(r Record) error {
 			return fmt.Errorf("eval: journal: %w", err)
 		}
 	}
-	j.have[key{r.Point, r.Problem}] = true
-	j.records = append(j.records, r)
+	j.keep(r)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lutra-lm/lutra/models/template"
@@ -46,7 +47,11 @@ func Local(models map[string]Searcher, a Asking) Solve {
 			limits.Time = 24 * time.Hour                        // nor a slow machine
 			s = tts.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
 		}
-		return ask(ctx, s, a.request(q))
+		req := a.request(q)
+		if req.Sampling.Temperature, err = p.Temperature(a.Temperature); err != nil {
+			return Solution{}, err
+		}
+		return ask(ctx, s, req)
 	}
 }
 
@@ -76,10 +81,20 @@ func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error
 		out.Verifier += d.Usage.Verifier
 		if d.Outcome != nil {
 			for _, c := range d.Outcome.Candidates {
-				out.Candidates = append(out.Candidates, tts.AnswerText(c.Text, inThought))
+				out.Candidates = append(out.Candidates, Candidate{
+					Text: tts.AnswerText(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(d.Outcome.Choices, c),
+				})
 			}
 		}
 	}
 	out.Text = tts.AnswerText(out.Text, inThought)
 	return out, nil
+}
+
+// finite is x as JSON can have it.
+func finite(x float32) float64 {
+	if x-x != 0 {
+		return 0
+	}
+	return float64(x)
 }

@@ -164,20 +164,22 @@ func latency(r Result) float64 { return max(r.LatencyMS, 1e-3) }
 
 func xy(r Result) plotter.XY { return plotter.XY{X: latency(r), Y: 100 * r.Accuracy} }
 
-// split groups results into lines. A model's single sample is a line of its
-// own and the beginning of each of its others.
+// split groups results into lines. A model's single samples are lines of their own,
+// and the first of them the beginning of its others.
 func split(results []Result) []*series {
 	var all []*series
 	var models, methods []string
 	for _, r := range results {
-		if r.Method != Single && !slices.Contains(methods, r.Method) {
+		if !r.Plain() && !slices.Contains(methods, r.Method) {
 			methods = append(methods, r.Method)
 		}
 		if !slices.Contains(models, r.Model) {
 			models = append(models, r.Model)
 		}
 		s := &series{model: slices.Index(models, r.Model), method: slices.Index(methods, r.Method), name: r.Model + ", " + r.Method}
-		at := slices.IndexFunc(all, func(o *series) bool { return o.model == s.model && o.method == s.method })
+		at := slices.IndexFunc(all, func(o *series) bool {
+			return o.model == s.model && o.method == s.method && (s.method >= 0 || o.name == s.name)
+		})
 		if at < 0 {
 			all, at = append(all, s), len(all)
 		}
@@ -188,9 +190,9 @@ func split(results []Result) []*series {
 	}
 	slices.SortStableFunc(all, func(a, b *series) int { return cmp.Or(cmp.Compare(a.model, b.model), cmp.Compare(a.method, b.method)) })
 	for i, s := range all {
-		if s.method < 0 {
+		if s.method < 0 && (i == 0 || all[i-1].model != s.model) { // the first of its model
 			for _, o := range all[i+1:] {
-				if o.model == s.model {
+				if o.model == s.model && o.method >= 0 {
 					o.points = slices.Insert(o.points, 0, s.points[0])
 				}
 			}
@@ -210,7 +212,7 @@ func (s *series) look() draw.GlyphStyle {
 // own are the points that the series names and marks: not the single sample
 // that a line of several begins with, which is a series of its own.
 func (s *series) own() []Result {
-	return slices.DeleteFunc(slices.Clone(s.points), func(r Result) bool { return s.method >= 0 && r.Method == Single })
+	return slices.DeleteFunc(slices.Clone(s.points), func(r Result) bool { return s.method >= 0 && r.Plain() })
 }
 
 func places(results []Result) plotter.XYs {

@@ -28,7 +28,7 @@ const (
 )
 
 // ErrData says that a data set cannot be used.
-var ErrData = errors.New("eval: bad data")
+var ErrData = errors.New("bad data")
 
 // right reports whether an answer is the right one. Data sets leave out percent
 // signs as they like.

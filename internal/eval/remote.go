@@ -4,37 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// appliedHeader names the search that a lutra server carried out.
-const appliedHeader = "X-Lutra-Scaling-Applied"
-
-// Remote solves with the OpenAI-compatible server at the base url, as in
-// http://host/v1. A lutra server gets the plan in the request's metadata and searches
-// itself. Any other is asked for n choices, on which this program votes: that is
-// self-consistency; other methods are refused.
-func Remote(ctx context.Context, url, apiKey string, a Asking) (Solve, error) {
-	cfg := openai.DefaultConfig(apiKey)
-	cfg.BaseURL = url
-	r := remote{client: openai.NewClientWithConfig(cfg), Asking: a}
-	list, err := r.client.ListModels(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("eval: list the models of %s: %w", url, err)
-	}
-	r.searches = slices.ContainsFunc(list.Models, func(m openai.Model) bool { return m.OwnedBy == "lutra" })
-	return r.solve, nil
+// Remote solves with an OpenAI-compatible server. If it is lutra's, it gets the plan and
+// searches itself. Any other is asked for n choices, on which this program votes: that
+// is self-consistency; other methods are refused.
+func Remote(client *apiclient.Client, lutra bool, a Asking) Solve {
+	return remote{client: client, lutra: lutra, Asking: a}.solve
 }
 
 type remote struct {
 	Asking
-	client   *openai.Client
-	searches bool // the server knows plans
+	client *apiclient.Client
+	lutra  bool // the server knows plans
 }
 
 func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error) {
@@ -42,39 +31,78 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	if err != nil {
 		return Solution{}, err
 	}
-	req := r.chat(p.Model, q)
+	req, err := r.chat(p, q)
 	switch {
-	case search && r.searches:
-		req.Metadata = map[string]string{"test_time_scaling": p.String()}
-	case search && plan.Method != scaling.SelfConsistency:
-		return Solution{}, fmt.Errorf("eval: this server cannot search: %q requires a lutra server", p)
-	default:
-		req.N = p.N
-	}
-	resp, err := r.client.CreateChatCompletion(ctx, req)
-	if err != nil {
+	case err != nil:
 		return Solution{}, err
+	case search && r.lutra:
+		return r.searched(ctx, req, p)
+	case search && plan.Method != scaling.SelfConsistency:
+		return Solution{}, fmt.Errorf("this server cannot search: %q requires a lutra server", p)
+	}
+	req.N = p.N
+	resp, err := r.client.API.CreateChatCompletion(ctx, req)
+	if err != nil {
+		return Solution{}, apiclient.Explain(r.client.Base, err)
 	}
 	if len(resp.Choices) == 0 {
-		return Solution{}, errors.New("eval: the server answered without choices")
-	}
-	if req.Metadata != nil && resp.Header().Get(appliedHeader) == "" {
-		return Solution{}, fmt.Errorf("eval: the server did not apply %q: its answer has no %s header", p, appliedHeader)
+		return Solution{}, errors.New("the server answered without choices")
 	}
 	out := Solution{Text: tts.AnswerText(resp.Choices[0].Message.Content, false), Tokens: resp.Usage.CompletionTokens}
 	if req.N > 1 {
 		for _, c := range resp.Choices {
-			out.Candidates = append(out.Candidates, tts.AnswerText(c.Message.Content, false))
+			out.Candidates = append(out.Candidates, Candidate{Text: tts.AnswerText(c.Message.Content, false)})
 		}
 		out.Text = vote(out.Candidates)
 	}
 	return out, nil
 }
 
-func (r remote) chat(model string, q Question) openai.ChatCompletionRequest {
+// searched has a lutra server search, and say what it chose among.
+func (r remote) searched(ctx context.Context, req openai.ChatCompletionRequest, p Point) (out Solution, err error) {
+	plan := p.String()
+	if !strings.Contains(plan, ";include=") {
+		plan += ";include=candidates"
+	}
+	req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	text, chosen := "", -1
+	for chunk, err := range r.client.Stream(ctx, req, apiclient.Extra{Scaling: plan}) {
+		if err != nil {
+			return out, err
+		}
+		if u := chunk.Usage; u != nil {
+			out.Tokens = u.Completion
+			if u.Search != nil {
+				out.Verifier = u.Search.Verifier
+			}
+		}
+		for _, c := range chunk.Choices {
+			if c.Index != 0 {
+				continue
+			}
+			text += c.Delta.Content
+			if c.Chosen != nil {
+				chosen = c.Chosen.Index
+			}
+			if c.FinishReason == "" || chunk.Search == nil {
+				continue
+			}
+			for _, one := range chunk.Search.Candidates {
+				out.Candidates = append(out.Candidates, Candidate{
+					Text: tts.AnswerText(one.Text, false), Score: one.Score, Votes: one.Votes, Chosen: one.Index == chosen,
+				})
+			}
+		}
+	}
+	out.Text = tts.AnswerText(text, false)
+	return out, nil
+}
+
+func (r remote) chat(p Point, q Question) (openai.ChatCompletionRequest, error) {
 	seed := int(q.Seed)
+	t, err := p.Temperature(r.Temperature)
 	// The client's types drop a zero temperature; one this small is greedy too.
-	req := openai.ChatCompletionRequest{Model: model, Temperature: max(r.Temperature, 1e-6), Seed: &seed}
+	req := openai.ChatCompletionRequest{Model: p.Model, Temperature: max(t, 1e-6), Seed: &seed}
 	req.MaxTokens = r.MaxTokens //lint:ignore SA1019 every server knows it, not all know its successor
 	if r.Thinking != nil {
 		req.ChatTemplateKwargs = map[string]any{"enable_thinking": *r.Thinking}
@@ -83,25 +111,26 @@ func (r remote) chat(model string, q Question) openai.ChatCompletionRequest {
 		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System})
 	}
 	req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: q.Text})
-	return req
+	return req, err
 }
 
-// vote is the first candidate of the most frequent answer; of equally frequent
+// vote chooses the first candidate of the most frequent answer; of equally frequent
 // ones, the one that came first. Candidates without an answer have no vote.
-func vote(candidates []string) string {
+func vote(candidates []Candidate) (text string) {
 	votes := map[string]int{}
 	keys := make([]string, len(candidates))
 	for i, c := range candidates {
-		if a, ok := defaultReader.Read(c); ok {
+		if a, ok := defaultReader.Read(c.Text); ok {
 			keys[i] = a.Key
 			votes[a.Key]++
 		}
 	}
 	best := 0
 	for i, k := range keys {
-		if votes[k] > votes[keys[best]] {
+		if candidates[i].Votes = votes[k]; votes[k] > votes[keys[best]] {
 			best = i
 		}
 	}
-	return candidates[best]
+	candidates[best].Chosen = true
+	return candidates[best].Text
 }

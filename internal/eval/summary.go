@@ -28,6 +28,16 @@ type Result struct {
 	ModelledMJ float64 `json:"modelled_mj,omitempty"`
 }
 
+// Report is what a run came to, with all that it takes to repeat it.
+type Report struct {
+	Version string   `json:"version"` // of this program
+	Command []string `json:"command"`
+	Setup
+	Problems int      `json:"problems"`
+	Left     int      `json:"left"` // answers that an interruption left out
+	Results  []Result `json:"results"`
+}
+
 // Summarise gives one result a point, in order, counting the first problems
 // only. Points without records are left out. concurrency is the number of
 // problems that were in flight.
@@ -46,7 +56,7 @@ func Summarise(points []Point, records []Record, problems, concurrency int) []Re
 	}
 	for i := range results {
 		r := &results[i]
-		if at := slices.IndexFunc(results, func(s Result) bool { return s.Model == r.Model && s.Method == Single }); at >= 0 {
+		if at := slices.IndexFunc(results, func(s Result) bool { return s.Model == r.Model && s.Plain() }); at >= 0 {
 			r.VsSingle = r.LatencyMS / results[at].LatencyMS
 		}
 		r.Pareto = !slices.ContainsFunc(results, func(s Result) bool { return s.dominates(r) })

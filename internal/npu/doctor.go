@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
@@ -68,7 +69,7 @@ func absent(err error) string {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return "not found"
 	}
-	return output.OneLine(err.Error())
+	return output.OneLine(errtext.Text(err))
 }
 
 // firstLine is the first line that a tool prints.
@@ -143,7 +144,7 @@ func node(patterns ...string) (bool, string) {
 				f.Close()
 				return true, path
 			}
-			detail = output.OneLine(err.Error())
+			detail = output.OneLine(errtext.Text(err))
 		}
 	}
 	return false, detail

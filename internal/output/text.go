@@ -38,14 +38,18 @@ func OneLine(text string) string {
 // Printable is v as one short line without control characters: metadata comes from
 // outside and goes to a terminal.
 func Printable(v any) string {
-	s := fmt.Sprintf("%v", v)
-	if r := []rune(s); len(r) > 100 {
-		s = string(r[:100]) + " ..."
-	}
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, s)
+	}, Shortened(fmt.Sprintf("%v", v), 100))
+}
+
+// Shortened is text of at most n runes, and a mark where more was left out.
+func Shortened(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n]) + " ..."
+	}
+	return text
 }

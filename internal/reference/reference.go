@@ -24,7 +24,8 @@ type Options struct {
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
 	Get                    config.Getter
 
-	Routed func(layer int, experts []int32, weights []float32) // models.LoadOptions.Routed; may be nil
+	Loading func(model string, done, total int64)               // as engines.Watcher.Loading; may be nil
+	Routed  func(layer int, experts []int32, weights []float32) // models.LoadOptions.Routed; may be nil
 }
 
 // chunk is the number of tokens in a forward pass, unless the model has chunks.
@@ -47,7 +48,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 	if err != nil {
 		return usage.Error{Err: err}
 	}
-	context, err := r.contextFor(mc)
+	longest, err := r.contextFor(mc)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,11 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		return err
 	}
 	defer pool.Close()
-	bundle, err := engines.LoadBundle(mc, hexagon, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context, Routed: r.Routed})
+	opt := models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: longest, Routed: r.Routed, Interrupt: engines.Until(ctx)}
+	if r.Loading != nil {
+		opt.Progress = func(done, total int64) { r.Loading(mc.APIName(), done, total) }
+	}
+	bundle, err := engines.LoadBundle(mc, hexagon, opt)
 	if err != nil {
 		return err
 	}
@@ -77,7 +82,12 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 			return err
 		}
 		defer cache.Close()
-		return scoreSequence(bundle.Model, cache, tokens, row)
+		return scoreSequence(bundle.Model, cache, tokens, func(t int, logits []float32) error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return row(t, logits)
+		})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -42,9 +43,9 @@ func PlanError(err error) error {
 	case !errors.As(err, &plan):
 		return err
 	case plan.Code == scaling.CodeUnknownMethod:
-		return fmt.Errorf("%s; or in short bon8, sc16, beam16x4, dvts16x4", plan.Message)
+		return errtext.Keyed(fmt.Errorf("%s; or in short bon8, sc16, beam16x4, dvts16x4", plan.Message))
 	case plan.Field == "":
-		return errors.New(plan.Message)
+		return errtext.Keyed(errors.New(plan.Message))
 	}
-	return fmt.Errorf("%s: %s", plan.Field, plan.Message)
+	return errtext.Keyed(fmt.Errorf("%s: %s", plan.Field, plan.Message))
 }

@@ -82,10 +82,19 @@ func Models() []Entry {
 // Open parses the embedded model of that name. Its tensors point into the
 // binary: nothing is copied, and Close frees nothing.
 func Open(name string) (*gguf.File, error) {
+	data, err := Data(name)
+	if err != nil {
+		return nil, err
+	}
+	return gguf.Parse(data)
+}
+
+// Data is the file of the embedded model of that name, which nobody may change.
+func Data(name string) ([]byte, error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		if e.Name == name {
-			return gguf.Parse(*e.data)
+			return *e.data, nil
 		}
 		names[i] = e.Name
 	}

@@ -125,6 +125,19 @@ func Write(w io.Writer, s Shape, opt Options) error {
 	return gguf.WriteFrom(w, s.metadata(), sources)
 }
 
+// Size is how many bytes the tensors of such a file take.
+func Size(s Shape, opt Options) (bytes int64, err error) {
+	sources, err := s.sources(opt)
+	for _, t := range sources {
+		n, err := t.Type.Size(t.Dims)
+		if err != nil {
+			return 0, err
+		}
+		bytes += int64(n)
+	}
+	return bytes, err
+}
+
 // Build makes the model in memory.
 func Build(s Shape, opt Options) (*gguf.File, error) {
 	sources, err := s.sources(opt)

@@ -24,6 +24,10 @@ type Options struct {
 	// Progress, if any, is told how many bytes of the tensors have been read, of
 	// how many, now and then, by the loading goroutine.
 	Progress func(done, total int64)
+
+	// Interrupt, if any, is asked before each piece of a tensor is read. Its error
+	// ends the loading.
+	Interrupt func() error
 }
 
 // Loader reads the tensors of a model file. The first failure sticks and later
@@ -88,8 +92,8 @@ func (l *Loader) Sent() int64 { return l.sent }
 func (l *Loader) Memory() *cpu.Arena { return l.memory }
 
 // Into has the matrices that follow lie in a, which is not the loader's to free: those
-// of a model that runs already. Progress is not told any more.
-func (l *Loader) Into(a *cpu.Arena) { l.memory, l.opt.Progress = a, nil }
+// of a model that runs already. Progress and Interrupt are not called any more.
+func (l *Loader) Into(a *cpu.Arena) { l.memory, l.opt.Progress, l.opt.Interrupt = a, nil, nil }
 
 // Read is how many bytes of tensors have been read.
 func (l *Loader) Read() int64 { return l.read }
@@ -125,6 +129,14 @@ func (l *Loader) Zeros() []string {
 		}
 	}
 	return names
+}
+
+// interrupted is why the loading should end; nil: it should not.
+func (l *Loader) interrupted() error {
+	if l.opt.Interrupt == nil {
+		return nil
+	}
+	return l.opt.Interrupt()
 }
 
 // progress tells that so many more bytes of tensors have been read.

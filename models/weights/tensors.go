@@ -64,6 +64,10 @@ func (l *Loader) floats(name string, optional bool, dims ...int) []float32 {
 	if t == nil {
 		return nil
 	}
+	if err := l.interrupted(); err != nil {
+		l.Fail("%w", err)
+		return nil
+	}
 	n := t.Len()
 	v := make([]float32, n)
 	if err := t.Dequantize(v, 0); err != nil {
@@ -155,6 +159,9 @@ func (l *Loader) build(t *gguf.Tensor, factor float32, opt Options) (*matrix.Mat
 
 // packRows packs rows [lo, hi) of t in the heap.
 func (l *Loader) packRows(t *gguf.Tensor, lo, hi int, factor float32, opt Options) (*matrix.Matrix, error) {
+	if err := l.interrupted(); err != nil {
+		return nil, err
+	}
 	part, err := t.Load(lo, hi, l.raw)
 	if err != nil {
 		return nil, err
