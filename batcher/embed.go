@@ -21,6 +21,9 @@ func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
 		return s.Logits(ctx)
 	case models.PoolingFirst:
 		o, err := s.fulfil(ctx, order{kind: wantFirst, row: make([]float32, s.e.outputs)})
+		if err == nil {
+			err = models.CheckFinite(o.row)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -33,6 +36,9 @@ func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
 	mean := make([]float32, len(o.sum))
 	for i, x := range o.sum {
 		mean[i] = float32(x / float64(o.summed))
+	}
+	if err := models.CheckFinite(mean); err != nil {
+		return nil, err
 	}
 	return mean, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/models"
 )
 
 // Sequence is a caller's handle on tokens in the engine. Its methods are for
@@ -295,7 +296,7 @@ func (s *Sequence) fulfil(ctx context.Context, o order) (order, error) {
 }
 
 // Logits computes what is pending and returns the last position's logits, of
-// ids only when given: [Config.Outputs] or [len(ids)].
+// ids only when given: [Config.Outputs] or [len(ids)], or models.ErrNotFinite.
 func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) {
 	width := s.e.outputs
 	for _, id := range ids {
@@ -307,6 +308,9 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 		width = len(ids)
 	}
 	o, err := s.fulfil(ctx, order{kind: wantLogits, ids: ids, row: make([]float32, width)})
+	if err == nil {
+		err = models.CheckFinite(o.row)
+	}
 	if err != nil {
 		return nil, err
 	}

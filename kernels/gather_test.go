@@ -75,7 +75,7 @@ func TestGatheredRowsGetTheBitsThatTheyHaveAmongTheOthers(t *testing.T) {
 				clear(g.y[i])
 			}
 			g.from.Set(x, n, cols)
-			g.from.Quantise(p, packing.Kind())
+			g.from.Quantise(p, packing)
 			p.Run(g, len(g.rows))
 			check("gathered by a worker")
 			whole.Set(x, 3, cols)

@@ -94,14 +94,19 @@ type mixer interface {
 	attend(s *rowShard)
 }
 
+// newDecoder builds the graph that l's file describes, or fails l. Nothing is made of
+// the hyper-parameters before all of them have been read and found in bounds.
 func newDecoder(l *loader) *decoder {
 	v := &l.variant
 	l.shape()
 	experts := l.mixtureShape()
 	l.checkCausal()
 	l.hadamard = l.readHadamard()
-	m := &decoder{ropes: l.ropes(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
-	mask, recurrent := l.attentionMask(), l.recurrentShape()
+	ropes, mask, recurrent := l.ropes(), l.attentionMask(), l.recurrentShape()
+	if l.Err() != nil {
+		return nil
+	}
+	m := &decoder{ropes: ropes, embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
 	m.store = l.expertStore()
 	width, attending := 0, 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {

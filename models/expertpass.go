@@ -95,8 +95,8 @@ func (m *mixture) run(s *rowShard) {
 	x.measure()
 	x.multiplyShared()
 	x.onBackend()
-	for _, kind := range m.kinds {
-		s.acts.Quantise(x.pool, kind)
+	for _, packing := range m.packings {
+		s.acts.Quantise(x.pool, packing)
 	}
 	for rest := x.groups; len(rest) > 0; {
 		n := x.begin(rest)
@@ -119,8 +119,8 @@ func (x *expertPass) begin(experts []int32) (n int) {
 	}
 	n = m.store.begin(m.layer, experts)
 	for _, e := range experts[:n] {
-		for _, kind := range m.store.at(m.layer, e).gateUp.Kinds {
-			x.s.acts.Quantise(x.pool, kind)
+		for _, packing := range m.store.at(m.layer, e).gateUp.Packings {
+			x.s.acts.Quantise(x.pool, packing)
 		}
 	}
 	return n

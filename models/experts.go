@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -31,11 +31,11 @@ type mixture struct {
 	// none.
 	gateUpBias, downBias []float32
 	glu                  gatedUnit
-	shared               expert       // of all rows
-	sharedWidth          int          // 0: there is none
-	sharedGate           []float32    // [Hidden] g; nil: one in place of the sigmoid
-	kinds                []meter.Kind // of the products of the experts that read h
-	taken                []bool       // [experts] an ExpertBackend computes them; nil: there is none
+	shared               expert           // of all rows
+	sharedWidth          int              // 0: there is none
+	sharedGate           []float32        // [Hidden] g; nil: one in place of the sigmoid
+	packings             []matrix.Packing // of the experts' matrices that read h
+	taken                []bool           // [experts] an ExpertBackend computes them; nil: there is none
 
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }
@@ -192,9 +192,9 @@ func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 			l.Place(backend.Expert(i, e))
 		}
 		x := l.packExpert(name, e)
-		for _, kind := range x.gateUp.Kinds {
-			if !slices.Contains(m.kinds, kind) {
-				m.kinds = append(m.kinds, kind)
+		for _, packing := range x.gateUp.Packings {
+			if !slices.Contains(m.packings, packing) {
+				m.packings = append(m.packings, packing)
 			}
 		}
 		m.experts = append(m.experts, x)

@@ -76,10 +76,14 @@ func (l *loader) feedForwardLength() int {
 	return l.count("feed_forward_length", 1, maxDim, required)
 }
 
+// maxPredictors bounds the layers that predict tokens further ahead, for each of which all
+// names of tensors are looked at. Models have one to three.
+const maxPredictors = 64
+
 // withoutPredictors is how many of n layers the graph has: the last ones of a file
 // may predict tokens further ahead, and are not read.
 func (l *loader) withoutPredictors(n int) int {
-	predictors := l.count("nextn_predict_layers", 0, max(0, n-1), 0)
+	predictors := l.count("nextn_predict_layers", 0, min(maxPredictors, max(0, n-1)), 0)
 	for i := n - predictors; i < n; i++ {
 		prefix := layerNames(i)("")
 		l.skipped = append(l.skipped, prefix)

@@ -41,12 +41,14 @@ const (
 	maxDim    = 1 << 20
 )
 
-// count is an integer hyper-parameter in [lo, hi], or otherwise when the key is missing.
+// count is an integer hyper-parameter in [lo, hi], or otherwise when the key is missing:
+// a value of that range, or required. It is lo after a failure, so never negative.
 func (l *loader) count(name string, lo, hi, otherwise int) int {
 	key := l.key(name)
 	if _, ok := l.file.Metadata[key]; !ok {
 		if otherwise < 0 {
 			l.Fail("%s is missing", key)
+			return lo
 		}
 		return otherwise
 	}

@@ -1,6 +1,25 @@
 package models
 
-import "github.com/lutra-lm/lutra/models/kv"
+import (
+	"errors"
+
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// ErrNotFinite says that a model made of its input what is infinite or NaN. Its weights are
+// finite, as loading checks: they are damaged, or too large for float32 activations.
+var ErrNotFinite = errors.New("models: the model computes numbers that are infinite or NaN")
+
+// CheckFinite reports ErrNotFinite for a row of what a model computed, unless all numbers
+// of row are finite.
+func CheckFinite(row []float32) error {
+	for _, x := range row {
+		if x-x != 0 {
+			return ErrNotFinite
+		}
+	}
+	return nil
+}
 
 // Model computes one step. It is driven by one goroutine at a time.
 type Model interface {

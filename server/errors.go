@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/errtext"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
@@ -124,6 +125,9 @@ func toAPI(err error) *apiError {
 			message = "The model '" + jsonread.Brief([]byte(missing.Name)) + "' does not exist."
 		}
 		return &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model", Message: message}
+	case errors.Is(err, models.ErrNotFinite):
+		return &apiError{Status: http.StatusInternalServerError, Type: typeServer, Code: "model_not_finite",
+			Message: "The model computes numbers that are infinite or NaN of this input: its file is damaged, or its weights are too large."}
 	case errors.As(err, &failed):
 		return modelFailed(failed.Model)
 	case errors.As(err, &fault):

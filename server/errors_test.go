@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
@@ -17,6 +18,13 @@ func TestMessagesToClientsNameNoPackage(t *testing.T) {
 		if got := toAPI(fmt.Errorf("%w: why", err)).Message; strings.Contains(got, "tts:") || strings.Contains(got, "reward:") {
 			t.Errorf("a client reads %q", got)
 		}
+	}
+}
+
+func TestAModelWithoutNumbersIsNamedAsTheReason(t *testing.T) {
+	got := toAPI(fmt.Errorf("embed: %w", models.ErrNotFinite))
+	if got.Status != http.StatusInternalServerError || got.Code != "model_not_finite" || !strings.Contains(got.Message, "infinite or NaN") {
+		t.Errorf("a client reads %+v", got)
 	}
 }
 

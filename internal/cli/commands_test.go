@@ -21,6 +21,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/reference"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // lutra runs a command line and returns what it printed.
@@ -125,6 +127,29 @@ func TestLogitsAreWrittenForEveryToken(t *testing.T) {
 		if _, err := lutra(t, "logits", "--model", "lutra-tiny-s", "--tokens", tokens, "--out", raw); err == nil {
 			t.Errorf("token list %q was taken", bad)
 		}
+	}
+}
+
+func TestLogitsThatAreNotFiniteAreSaidAndFail(t *testing.T) {
+	dir := t.TempDir()
+	f, err := gguf.Open("../../models/testdata/golden/llama3-rope-tied/model.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	norm := f.Tensor("output_norm.weight")
+	norm.Data = bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(3e38)), norm.Len())
+	var b bytes.Buffer
+	if err := gguf.Write(&b, f.Metadata, f.Tensors); err != nil {
+		t.Fatal(err)
+	}
+	model, tokens := filepath.Join(dir, "m.gguf"), filepath.Join(dir, "ids")
+	if err := errors.Join(os.WriteFile(model, b.Bytes(), 0o600), os.WriteFile(tokens, []byte("1 2 3"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = lutra(t, "logits", "--model", model, "--tokens", tokens, "--out", filepath.Join(dir, "out.npy"))
+	if !errors.Is(err, models.ErrNotFinite) || !strings.Contains(err.Error(), "token 0") {
+		t.Errorf("logits that are infinite: %v, want ErrNotFinite and the token", err)
 	}
 }
 

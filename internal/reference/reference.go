@@ -137,7 +137,11 @@ func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t i
 			return err
 		}
 		for i := range part {
-			if err := row(lo+i, b.Logits[i*width:(i+1)*width]); err != nil {
+			logits := b.Logits[i*width : (i+1)*width]
+			if err := models.CheckFinite(logits); err != nil {
+				return fmt.Errorf("token %d: %w", lo+i, err)
+			}
+			if err := row(lo+i, logits); err != nil {
 				return err
 			}
 		}

@@ -15,10 +15,10 @@ import "github.com/lutra-lm/lutra/kernels/pool"
 type Rows struct {
 	n, k   int
 	x      []float32
-	codes  Codes  // int8 with one scale a row, in the layouts the ternary kernels read
-	groups groups // int8 with one scale each 32 columns, for Q4, Q4M, Q6 and Q8
-	sets   uint64 // calls of Set and Gather
-	pinned bool   // to worker
+	codes  Codes          // int8 with one scale a row, in the layouts the ternary kernels read
+	groups [limits]groups // int8 with one scale each 32 columns, for packings with scales along K
+	sets   uint64         // calls of Set and Gather
+	pinned bool           // to worker
 	worker int
 	gather gathering
 }
@@ -66,7 +66,9 @@ func (a *Rows) Set(x []float32, n, k int) {
 func (a *Rows) reset() {
 	a.sets++
 	a.codes.reset()
-	a.groups.reset()
+	for i := range a.groups {
+		a.groups[i].reset()
+	}
 }
 
 // Sets is the number of calls of Set and Gather: while it stays the same, so do the rows.

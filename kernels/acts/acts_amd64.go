@@ -73,12 +73,12 @@ func arrangeGroup(dst, recs []byte, stride, tokens int) {
 }
 
 // quantizeGroupsFast does the whole groups of x and returns how many.
-func quantizeGroupsFast(rec []byte, x []float32) int {
+func quantizeGroupsFast(rec []byte, x []float32, limit Limit) int {
 	groups := len(x) / GroupCols
 	if cpu.Active() == cpu.Generic || groups == 0 {
 		return 0
 	}
 	_ = rec[groups*RecordBytes-1]
-	quantizeGroupsAVX2(&rec[0], &x[0], groups)
+	quantizeGroupsAVX2(&rec[0], &x[0], groups, int(limit.most()))
 	return groups
 }

@@ -45,4 +45,4 @@ func arrangeGroup(dst, recs []byte, stride, tokens int) {
 }
 
 // quantizeGroupsFast does no group: the portable code does them all.
-func quantizeGroupsFast([]byte, []float32) int { return 0 }
+func quantizeGroupsFast([]byte, []float32, Limit) int { return 0 }

@@ -75,10 +75,11 @@ func lanes16AVX2(dst *int8, q *int8, stride int, n int)
 //go:noescape
 func lanes32AVX512(dst *int8, q *int8, stride int, n int)
 
-// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.
+// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,
+// whose codes of half a group are at most mostHalf together.
 //
 //go:noescape
-func quantizeGroupsAVX2(rec *byte, x *float32, groups int)
+func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int)
 
 // nibbleRecordsAVX2 makes nibble records of groups ≥ 1 activation records.
 //

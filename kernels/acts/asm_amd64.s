@@ -748,26 +748,28 @@ DATA joinLanes<>+48(SB)/8, $0x0000000000000005
 DATA joinLanes<>+56(SB)/8, $0x0000000000000007
 GLOBL joinLanes<>(SB), RODATA|NOPTR, $64
 
-// func quantizeGroupsAVX2(rec *byte, x *float32, groups int)
+// func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int)
 // Requires: AVX, AVX2
-TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-24
-	// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.
+TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-32
+	// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,
+	// whose codes of half a group are at most mostHalf together.
 	MOVQ         rec+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         groups+16(FP), DX
-	MOVL         $0x7fffffff, BX
-	VMOVD        BX, X0
+	MOVQ         mostHalf+24(FP), BX
+	MOVL         $0x7fffffff, SI
+	VMOVD        SI, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x01010101, BX
-	VMOVD        BX, X1
+	MOVL         $0x01010101, SI
+	VMOVD        SI, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x00010001, BX
-	VMOVD        BX, X2
+	MOVL         $0x00010001, SI
+	VMOVD        SI, X2
 	VPBROADCASTD X2, Y2
 	VMOVDQU      groupOrder<>+0(SB), Y3
-	MOVL         $0x42fe0000, BX
-	VMOVD        BX, X4
-	MOVL         $0x47f98900, BX
+	MOVL         $0x42fe0000, SI
+	VMOVD        SI, X4
+	MOVL         $0x47f98900, SI
 
 group:
 	// top = largest |x|, compared as integers, in every lane
@@ -786,10 +788,10 @@ group:
 	VPMAXSD    Y6, Y5, Y5
 
 	// outside [2^-100, largest finite]: zero codes, and a scale of 0 or NaN
-	VMOVD   X5, SI
-	CMPL    SI, $0x0d800000
+	VMOVD   X5, DI
+	CMPL    DI, $0x0d800000
 	JLT     zero
-	CMPL    SI, $0x7f800000
+	CMPL    DI, $0x7f800000
 	JGE     nan
 	VMOVAPS X4, X6
 
@@ -819,8 +821,8 @@ codes:
 	VPADDD       Y6, Y9, Y9
 	VEXTRACTI128 $0x01, Y9, X6
 	VPMAXSD      Y6, Y9, Y9
-	VMOVD        X9, SI
-	CMPL         SI, $0x000003ff
+	VMOVD        X9, DI
+	CMPL         DI, BX
 	JGT          flat
 	VMOVDQU      Y8, (AX)
 	VMOVSS       X7, 32(AX)
@@ -839,25 +841,25 @@ codes:
 	VMOVD        X5, 52(AX)
 
 	// sums of the halves and of the group
-	VMOVD        X6, SI
-	VEXTRACTI128 $0x01, Y6, X6
 	VMOVD        X6, DI
-	LEAL         (SI)(DI*1), R8
+	VEXTRACTI128 $0x01, Y6, X6
+	VMOVD        X6, R8
+	LEAL         (DI)(R8*1), R9
 	VPXOR        X5, X5, X5
-	VCVTSI2SSL   R8, X5, X5
+	VCVTSI2SSL   R9, X5, X5
 	VMOVSS       X5, 36(AX)
-	NEGL         R8
-	SHLL         $0x02, R8
-	MOVW         R8, 40(AX)
-	MOVW         R8, 42(AX)
-	SHLL         $0x01, R8
-	MOVL         R8, 44(AX)
-	NEGL         SI
-	SHLL         $0x05, SI
-	MOVL         SI, 56(AX)
+	NEGL         R9
+	SHLL         $0x02, R9
+	MOVW         R9, 40(AX)
+	MOVW         R9, 42(AX)
+	SHLL         $0x01, R9
+	MOVL         R9, 44(AX)
 	NEGL         DI
 	SHLL         $0x05, DI
-	MOVL         DI, 60(AX)
+	MOVL         DI, 56(AX)
+	NEGL         R8
+	SHLL         $0x05, R8
+	MOVL         R8, 60(AX)
 
 next:
 	ADDQ $0x00000040, AX
@@ -869,8 +871,8 @@ next:
 
 flat:
 	// most = flatHalf / half, whole: of float32 the quotient is never rounded up to a whole number
-	VMOVD      BX, X6
-	VCVTSI2SSL SI, X9, X9
+	VMOVD      SI, X6
+	VCVTSI2SSL DI, X9, X9
 	VDIVSS     X9, X6, X6
 	VROUNDSS   $0x03, X6, X6, X6
 	JMP        codes

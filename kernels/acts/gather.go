@@ -22,7 +22,7 @@ type gatherKind uint8
 const (
 	gatherRows gatherKind = iota
 	gatherCodes
-	gatherGroups
+	gatherGroups // Unlimited, and those of the other limit next
 )
 
 // Gather makes rows of from the current rows, in that order. Both lists are read
@@ -57,8 +57,8 @@ func (g *gathering) run(to *Rows, p *pool.Pool, what gatherKind) {
 		g.from.MakeRows(p)
 	case gatherCodes:
 		g.from.Codes(p)
-	case gatherGroups:
-		g.from.MakeGroups(p)
+	default:
+		g.from.MakeGroups(p, Limit(what-gatherGroups))
 	}
 	to.Run(p, g, pool.Parts(len(g.rows), gatheredRows))
 	g.to = nil
@@ -75,9 +75,9 @@ func (g *gathering) Do(_, part int) {
 			from, to := &g.from.codes, &g.to.codes
 			copy(to.Q[i*to.Stride:(i+1)*to.Stride], from.Q[at*from.Stride:])
 			to.Scale[i], to.NegSum[i] = from.Scale[at], from.NegSum[at]
-		case gatherGroups:
-			size := g.to.GroupStride()
-			copy(g.to.groups.rec[i*size:(i+1)*size], g.from.groups.rec[at*size:])
+		default:
+			size, limit := g.to.GroupStride(), Limit(g.what-gatherGroups)
+			copy(g.to.Groups(limit)[i*size:(i+1)*size], g.from.Groups(limit)[at*size:])
 		}
 	}
 }

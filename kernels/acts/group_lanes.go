@@ -24,10 +24,10 @@ type groupLanes struct {
 // GroupLaneBytes is the size of a group of a tile.
 func GroupLaneBytes(tokens int) int { return (GroupCols + 4) * tokens }
 
-// MakeGroupLanes arranges the groups in tiles of so many tokens, 16 or 32, unless
-// that was done since Set. MakeGroups comes first.
+// MakeGroupLanes arranges the groups, which are Unlimited, in tiles of so many tokens, 16
+// or 32, unless that was done since Set. MakeGroups comes first.
 func (a *Rows) MakeGroupLanes(p *pool.Pool, tokens int) {
-	l := &a.groups.lanes
+	l := &a.groups[Unlimited].lanes
 	if l.tokens == tokens {
 		return
 	}
@@ -39,7 +39,7 @@ func (a *Rows) MakeGroupLanes(p *pool.Pool, tokens int) {
 
 // GroupLanes is tile i of what MakeGroupLanes made.
 func (a *Rows) GroupLanes(i int) []byte {
-	l := &a.groups.lanes
+	l := &a.groups[Unlimited].lanes
 	return l.data[i*l.tileBytes() : (i+1)*l.tileBytes()]
 }
 
@@ -50,7 +50,7 @@ func (l *groupLanes) tileBytes() int {
 // Do arranges tile i.
 func (l *groupLanes) Do(_, i int) {
 	stride := l.src.GroupStride()
-	recs := l.src.groups.rec[i*l.tokens*stride:]
+	recs := l.src.Groups(Unlimited)[i*l.tokens*stride:]
 	recs = recs[:min(l.tokens*stride, cap(recs))]
 	for g, size := 0, GroupLaneBytes(l.tokens); g*GroupCols < l.src.k; g++ {
 		group, recs := l.src.GroupLanes(i)[g*size:][:size], recs[g*RecordBytes:]

@@ -14,22 +14,37 @@ const GroupCols = 32
 
 // RecordBytes is the size of the record that a group of activations is:
 //
-//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half at most mostHalf
-//	32  float32   d: x ≈ d·q, d = absmax/127, or a little more (flatHalf)
+//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half within the Limit
+//	32  float32   d: x ≈ d·q, d = absmax/127, or more where the Limit asks for it
 //	36  float32   Σq
 //	40  int16[2]  -4·Σq twice: what a pair of int16 sums of 4-bit codes starts
 //	              from to end as Σ(code-8)·q (modulo 2¹⁶, where the end fits)
 //	44  int32     -8·Σq
 //	48  int16[4]  -32·(sums over k%4 < 2 and k%4 ≥ 2) of the first and of the
-//	              second half: the same for 6-bit codes
+//	              second half: the same for 6-bit codes, of what is Limited
 //	56  int32[2]  -32·Σq of the first and of the second half
 const RecordBytes = 64
 
-// mostHalf bounds Σ|q| of half a group, so that its products with 6-bit codes,
-// 32 at most, add up in int16. Where d = absmax/127 gives more, as it does for
-// some groups in a hundred of gaussian values, the largest code is flatHalf/Σ|q|,
-// rounded down, instead of 127: with the roundings of both passes, a half a
-// code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf.
+// Limit says how large the codes of half a group may be together.
+type Limit uint8
+
+// The limits.
+const (
+	Unlimited Limit = iota // each up to 127
+	// Limited is for products with 6-bit codes, 32 at most, which add up in int16:
+	// Σ|q| is at most mostHalf. Groups whose values are of much the same size, as
+	// those of embeddings that are signs, lose up to a bit by it.
+	Limited
+	limits
+)
+
+// most is the largest Σ|q| of half a group.
+func (l Limit) most() int32 { return [limits]int32{16 * 127, mostHalf}[l] }
+
+// mostHalf bounds Σ|q| of half a group where it is Limited. Where d = absmax/127
+// gives more, as it does for some groups in a hundred of gaussian values, the largest
+// code is flatHalf/Σ|q|, rounded down, instead of 127: with the roundings of both
+// passes, a half a code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf.
 const (
 	mostHalf = 1023
 	flatHalf = 127 * 1006
@@ -43,6 +58,7 @@ type groups struct {
 	mixedReady bool
 	mixed      []byte // records in the order of mixed panels
 	src        *Rows
+	limit      Limit
 	lanes      groupLanes
 
 	nibblesReady bool
@@ -61,45 +77,45 @@ func (a *Rows) GroupStride() int {
 	return ((records+15)&^31 + 16) * RecordBytes
 }
 
-// MakeGroups quantises the rows in groups unless that was done since Set.
-func (a *Rows) MakeGroups(p *pool.Pool) {
-	g := &a.groups
+// MakeGroups quantises the rows in groups of a limit unless that was done since Set.
+func (a *Rows) MakeGroups(p *pool.Pool, limit Limit) {
+	g := &a.groups[limit]
 	if g.ready {
 		return
 	}
 	g.rec = cpu.Grow(g.rec, cpu.RoundUp(a.n, WideLanes)*a.GroupStride()) // whole tiles, for what reads them so
-	g.src = a
+	g.src, g.limit = a, limit
 	if a.gather.from != nil {
-		a.gather.run(a, p, gatherGroups)
+		a.gather.run(a, p, gatherGroups+gatherKind(limit))
 	} else {
 		a.Run(p, g, a.n)
 	}
 	g.ready = true
 }
 
-// Groups are the records [n][GroupStride] that MakeGroups made.
-func (a *Rows) Groups() []byte { return a.groups.rec }
+// Groups are the records [n][GroupStride] that MakeGroups made with that limit.
+func (a *Rows) Groups(limit Limit) []byte { return a.groups[limit].rec }
 
 // Do quantises row i.
 func (g *groups) Do(_, i int) {
 	a := g.src
 	size := a.GroupStride()
-	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i))
+	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i), g.limit)
 }
 
 // quantizeGroups writes the records of one row.
-func quantizeGroups(rec []byte, x []float32) {
-	done := quantizeGroupsFast(rec, x)
+func quantizeGroups(rec []byte, x []float32, limit Limit) {
+	done := quantizeGroupsFast(rec, x, limit)
 	rec, x = rec[done*RecordBytes:], x[done*GroupCols:]
 	for len(x) > 0 {
 		n := min(GroupCols, len(x))
-		QuantizeGroup((*[RecordBytes]byte)(rec), x[:n])
+		QuantizeGroup((*[RecordBytes]byte)(rec), x[:n], limit)
 		rec, x = rec[RecordBytes:], x[n:]
 	}
 }
 
 // QuantizeGroup writes the record of a group, of fewer columns at the end of a row.
-func QuantizeGroup(rec *[RecordBytes]byte, x []float32) {
+func QuantizeGroup(rec *[RecordBytes]byte, x []float32, limit Limit) {
 	clear(rec[:])
 	le := binary.LittleEndian
 	var bits uint32 // |x| compares as an integer, with NaN on top
@@ -115,7 +131,7 @@ func QuantizeGroup(rec *[RecordBytes]byte, x []float32) {
 	}
 	most := int32(127)
 	sums, half := codesOfGroup(rec, x, float32(most)/top)
-	if half > mostHalf {
+	if half > limit.most() {
 		most = flatHalf / half
 		sums, _ = codesOfGroup(rec, x, float32(most)/top)
 	}

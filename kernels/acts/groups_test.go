@@ -29,11 +29,11 @@ func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
 			if n >= 100 {
 				x[r.IntN(len(x))] = special[n%len(special)]
 			}
-			got := make([]byte, len(x)/GroupCols*RecordBytes)
-			quantizeGroups(got, x)
+			got, limit := make([]byte, len(x)/GroupCols*RecordBytes), Limit(n/5%2)
+			quantizeGroups(got, x, limit)
 			for g := range len(x) / GroupCols {
 				var want [RecordBytes]byte
-				QuantizeGroup(&want, x[g*GroupCols:(g+1)*GroupCols])
+				QuantizeGroup(&want, x[g*GroupCols:(g+1)*GroupCols], limit)
 				if rec := [RecordBytes]byte(got[g*RecordBytes:]); rec != want {
 					t.Fatalf("record of %v =\n%v, want\n%v", x[g*GroupCols:(g+1)*GroupCols], rec, want)
 				}
@@ -42,8 +42,8 @@ func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
 					for _, q := range want[16*half : 16*half+16] {
 						sum += max(int(int8(q)), -int(int8(q)))
 					}
-					if sum > mostHalf {
-						t.Fatalf("codes of a half of %v add up to %d, more than %d", x[g*GroupCols:(g+1)*GroupCols], sum, mostHalf)
+					if sum > int(limit.most()) {
+						t.Fatalf("codes of a half of %v add up to %d, more than %d", x[g*GroupCols:(g+1)*GroupCols], sum, limit.most())
 					}
 				}
 			}

@@ -14,15 +14,15 @@ import (
 //
 //	 0  dword j: columns 2j, 2j+1, 16+2j, 17+2j of q
 //	32  float32   d
-//	36  int16[2]  -32·Σq of each half, which fits because of mostHalf
+//	36  int16[2]  -32·Σq of each half, which fits what is Limited
 
 // mixing is a Task that makes the mixed records of one row.
 type mixing groups
 
-// MakeMixed makes mixed records, [n][K/32] as the others, unless that was done
-// since Set. It wants MakeGroups first.
-func (a *Rows) MakeMixed(p *pool.Pool) {
-	g := &a.groups
+// MakeMixed makes mixed records of a limit, [n][K/32] as the others, unless that was
+// done since Set. It wants MakeGroups first.
+func (a *Rows) MakeMixed(p *pool.Pool, limit Limit) {
+	g := &a.groups[limit]
 	if g.mixedReady {
 		return
 	}
@@ -31,8 +31,8 @@ func (a *Rows) MakeMixed(p *pool.Pool) {
 	g.mixedReady = true
 }
 
-// Mixed are the records [n][GroupStride] that MakeMixed made.
-func (a *Rows) Mixed() []byte { return a.groups.mixed }
+// Mixed are the records [n][GroupStride] that MakeMixed made with that limit.
+func (a *Rows) Mixed(limit Limit) []byte { return a.groups[limit].mixed }
 
 // Do mixes row i.
 func (g *mixing) Do(_, i int) {

@@ -14,10 +14,10 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 //	68  float32    8·d, for eight times the sum is what other products multiply by d
 const NibbleBytes = 72
 
-// MakeNibbles makes the nibble records of the only row, of whole groups, unless that
-// was done since Set. It wants MakeGroups first.
+// MakeNibbles makes the nibble records of the only row, of whole groups that are
+// Unlimited, unless that was done since Set. It wants MakeGroups first.
 func (a *Rows) MakeNibbles() {
-	g := &a.groups
+	g := &a.groups[Unlimited]
 	if g.nibblesReady {
 		return
 	}
@@ -29,4 +29,4 @@ func (a *Rows) MakeNibbles() {
 }
 
 // Nibbles are the records [K/32] that MakeNibbles made.
-func (a *Rows) Nibbles() []byte { return a.groups.nibbles }
+func (a *Rows) Nibbles() []byte { return a.groups[Unlimited].nibbles }

@@ -25,10 +25,10 @@ func TestNibbleRecordsAreThePartsOfActivationRecords(t *testing.T) {
 		x := kerneltest.RandomVector(rand.New(rand.NewPCG(1, uint64(k))), k)
 		x[k-1] = 100 // other codes of its group are small
 		a.Set(x, 1, k)
-		a.MakeGroups(p)
+		a.MakeGroups(p, Unlimited)
 		a.MakeNibbles()
 		for g := range k / GroupCols {
-			rec, n := a.Groups()[g*RecordBytes:], a.Nibbles()[g*NibbleBytes:]
+			rec, n := a.Groups(Unlimited)[g*RecordBytes:], a.Nibbles()[g*NibbleBytes:]
 			var sum int32
 			for i := range GroupCols {
 				q := int32(int8(rec[i]))

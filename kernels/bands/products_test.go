@@ -42,7 +42,7 @@ func effective(x *input, p matrix.Packing, i int) []float64 {
 	}
 	for lo := 0; lo < x.K(); lo += acts.GroupCols {
 		var rec [acts.RecordBytes]byte
-		acts.QuantizeGroup(&rec, x.Row(i)[lo:min(lo+acts.GroupCols, x.K())])
+		acts.QuantizeGroup(&rec, x.Row(i)[lo:min(lo+acts.GroupCols, x.K())], grouped.Limit(p))
 		d := float64(math.Float32frombits(binary.LittleEndian.Uint32(rec[32:])))
 		for k := lo; k < min(lo+acts.GroupCols, x.K()); k++ {
 			v[k] = d * float64(int8(rec[k-lo]))

@@ -52,7 +52,8 @@ type format struct {
 	levels    *[16]int8 // what nibbles stand for; nil: themselves
 	// scales gives the parts of group g's scales.
 	scales func(r row, g int) scales
-	super  bool // d multiplies the sum of a whole scale unit, not that of each group
+	limit  acts.Limit // of activations
+	super  bool       // d multiplies the sum of a whole scale unit, not that of each group
 }
 
 // scales says what a group's codes mean: weights are d·sc[half]·code - least,
@@ -74,7 +75,7 @@ const (
 var formats = [...]format{
 	matrix.Q4:  {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, offset: 8, scales: scalesOfD},
 	matrix.Q4M: {codeBytes: nibbleBytes, unitBytes: 4*bands.Rows + superGroups*2*bands.Rows, unit: superGroups, scales: scalesQ4M},
-	matrix.Q6:  {codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bands.Rows + 2*superGroups*bands.Rows, unit: superGroups, offset: 32, scales: scalesQ6, super: true},
+	matrix.Q6:  {codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bands.Rows + 2*superGroups*bands.Rows, unit: superGroups, offset: 32, scales: scalesQ6, limit: acts.Limited, super: true},
 	matrix.Q8:  {codeBytes: byteBytes, unitBytes: 2 * bands.Rows, unit: 1, scales: scalesOfD},
 
 	matrix.FP4: {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, levels: &e2m1, scales: scalesOfD},
@@ -83,6 +84,9 @@ var formats = [...]format{
 	matrix.Q2G64:  {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 2, offset: 1, scales: scalesOfUnit, super: true},
 	matrix.Q2G128: {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 4, offset: 1, scales: scalesOfUnit, super: true},
 }
+
+// Limit is that of the activations that a packing is multiplied with.
+func Limit(p matrix.Packing) acts.Limit { return formats[p].limit }
 
 // UnitCols is the number of columns that a packing's rows are multiples of.
 func UnitCols(p matrix.Packing) int { return formats[p].unit * acts.GroupCols }

@@ -98,9 +98,9 @@ func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
 
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
-	x.MakeGroups(p)
+	x.MakeGroups(p, q.f.limit)
 	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
-		x.MakeMixed(p)
+		x.MakeMixed(p, q.f.limit)
 	}
 	if q.tiles.nibbles && x.N() == 1 {
 		x.MakeNibbles()
@@ -136,7 +136,7 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 	next := here - uintptr(gLo*f.codeBytes) + uintptr(2*q.BandBytes()+2*gLo*(f.codeBytes+f.unitBytes/f.unit))
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
-		rec := x.Groups()[t*lda+gLo*acts.RecordBytes:]
+		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+2*bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &rec[0], lda, gHi-gLo, next)
 		next = here
@@ -155,7 +155,7 @@ func (q *kernel) Stream(y []float32, s int, x *acts.Rows, next uintptr) {
 	_, _ = bandOf(q.w, s+q.tiles.bands-1)
 	_ = y[q.tiles.bands*bands.Rows-1]
 	groups := q.w.Cols / acts.GroupCols
-	rec := x.Groups()[:groups*acts.RecordBytes]
+	rec := x.Groups(q.f.limit)[:groups*acts.RecordBytes]
 	if q.tiles.nibbles {
 		rec = x.Nibbles()[:groups*acts.NibbleBytes]
 	}
@@ -183,9 +183,9 @@ func (q *kernel) addPanel(panel []byte, y []float32, ld, s int, x *acts.Rows, t,
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
 	panel = panel[:n*tiles.group]
 	tiles.write(&panel[0], &codes[0], &scales[0], q.BandBytes(), n)
-	lda, recs := x.GroupStride(), x.Groups()
+	lda, recs := x.GroupStride(), x.Groups(q.f.limit)
 	if tiles.mixed {
-		recs = x.Mixed()
+		recs = x.Mixed(q.f.limit)
 	}
 	widest := panelFrom - 1 + len(tiles.tiles)
 	fetch, ahead := codes, q.BandBytes() // the same groups of the next band
@@ -217,7 +217,7 @@ func (q *kernel) addTiles(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gH
 	next := q.BandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(tiles))
-		rec := x.Groups()[t*lda+gLo*acts.RecordBytes:]
+		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		tiles[n-1](&y[0], ld, &codes[0], &scales[0], next, &rec[0], lda, gHi-gLo)
 		next = 0 // is there already

@@ -47,7 +47,7 @@ func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
 }
 
 // Prepare quantises the rows of x in groups.
-func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) { x.MakeGroups(p) }
+func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) { x.MakeGroups(p, q.f.limit) }
 
 // Add adds the products of groups [kLo/32, kHi/32).
 func (q *kernel) Add(_ *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {
@@ -69,7 +69,7 @@ func (q *kernel) addBand(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 	lda := x.GroupStride()
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(q.tiles))
-		rec := x.Groups()[t*lda+gLo*acts.RecordBytes:]
+		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		q.tiles[n-1](&y[0], ld, &codes[0], &scales[0], &rec[0], lda, gHi-gLo)
 		if t += n; t < tEnd {

@@ -54,7 +54,7 @@ func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, 
 			unit[i].read(q.w, s, g+i)
 		}
 		for i := t; i < tEnd; i++ {
-			addUnit(y[(i-t)*ld:][:bands.Rows], q.f.super, unit[:q.f.unit], x.Groups()[i*size+g*acts.RecordBytes:])
+			addUnit(y[(i-t)*ld:][:bands.Rows], q.f.super, unit[:q.f.unit], x.Groups(q.f.limit)[i*size+g*acts.RecordBytes:])
 		}
 	}
 }

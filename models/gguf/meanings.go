@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,8 +38,6 @@ func (f *File) settle(c *cursor, extents []extent, align uint64) {
 		if len(of) == 0 || c.err != nil {
 			continue
 		}
-		// What is last may be cut off or have something behind it, and is asked last.
-		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(extents[a].lo, extents[b].lo) })
 		typ := f.meaning(c, types, of, extents, align)
 		if f.types == nil {
 			f.types = map[Type]Type{}
@@ -52,7 +49,8 @@ func (f *File) settle(c *cursor, extents []extent, align uint64) {
 	}
 }
 
-// meaning is which of types the tensors of their number have, all of them. What
+// meaning is which of types the tensors of their number have, all of them. What is last
+// in the file may be cut off or have something behind it, and is asked last. What
 // is cut off or has no whole blocks is left to place, which names the fault.
 func (f *File) meaning(c *cursor, types []Type, of []int, extents []extent, align uint64) Type {
 	left := types

@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -116,8 +115,9 @@ func (f *File) directory(c *cursor, n int) {
 	}
 }
 
-// place gives every tensor its part of the data section: inside the file,
-// aligned, and shared with no other tensor.
+// place gives every tensor its part of the data section. Tensors lie there in the order
+// of the directory, each behind the one before and its padding, as llama.cpp demands: a
+// place of another size belongs to another type or shape than the entry says.
 func (f *File) place(c *cursor, offsets []uint64) {
 	c.what = "tensor data"
 	n, err := f.Metadata.alignment()
@@ -128,34 +128,46 @@ func (f *File) place(c *cursor, offsets []uint64) {
 	align := uint64(n)
 	start := (uint64(c.pos) + align - 1) &^ (align - 1)
 	section := uint64(c.size) - min(start, uint64(c.size)) // bytes
-
-	for i, lo := range offsets {
-		if lo%align != 0 {
-			c.what = fmt.Sprintf("tensor %q", f.Tensors[i].Name)
-			c.fail("%w: data offset %d is not a multiple of the alignment %d", ErrFormat, lo, align)
-			return
-		}
-	}
-	order, extents := divide(offsets, (section+align-1)&^(align-1))
-	f.settle(c, extents, align)
+	f.settle(c, extents(offsets, (section+align-1)&^(align-1)), align)
+	want := uint64(0)
 	for i := 0; i < len(f.Tensors) && c.err == nil; i++ {
 		t, lo := &f.Tensors[i], offsets[i]
 		c.what = fmt.Sprintf("tensor %q", t.Name)
 		switch size, err := t.Type.Size(t.Dims); {
 		case err != nil:
 			c.fail("%w", err)
+		case lo%align != 0:
+			c.fail("%w: data offset %d is not a multiple of the alignment %d", ErrFormat, lo, align)
+		case lo != want && i == 0:
+			c.fail("%w: data offset %d of the first tensor, want 0", ErrFormat, lo)
+		case lo != want:
+			before := &f.Tensors[i-1]
+			c.fail("%w: data offset %d, want %d: tensor %q before it takes %d bytes as %v", ErrFormat, lo, want, before.Name, before.Bytes(), before.Type)
 		case lo > section || uint64(size) > section-lo:
 			c.fail("%w: %d bytes of data at offset %d exceed the data section of %d bytes (truncated download?)", ErrFormat, size, lo, section)
 		default:
 			t.put(f.source, int64(start+lo))
+			want = (lo + uint64(size) + align - 1) &^ (align - 1) // size is within the section, so this is no overflow
 		}
 	}
-	for k := 1; k < len(order) && c.err == nil; k++ {
-		a, b := order[k-1], order[k]
-		if offsets[a]+uint64(f.Tensors[a].Bytes()) > offsets[b] {
-			c.what = fmt.Sprintf("tensor %q", f.Tensors[b].Name)
-			c.fail("%w: its data overlaps that of tensor %q", ErrFormat, f.Tensors[a].Name)
-		}
+	if c.err == nil && len(f.Tensors) > 0 {
+		f.checkBehind(c, start+want, start+section)
+	}
+}
+
+// checkBehind fails where something lies behind the last tensor, which c names: its place
+// is larger than its type and shape, or the data of another one follows. Zeros may follow,
+// as some programs allocate files ahead.
+func (f *File) checkBehind(c *cursor, lo, hi uint64) {
+	if lo >= hi {
+		return
+	}
+	b := make([]byte, min(hi-lo, readAhead))
+	if err := f.source.read(b, int64(lo)); err != nil {
+		c.fail("%w", err)
+	} else if slices.ContainsFunc(b, func(x byte) bool { return x != 0 }) {
+		last := &f.Tensors[len(f.Tensors)-1]
+		c.fail("%w: it takes %d bytes as %v, and %d more follow", ErrFormat, last.Bytes(), last.Type, hi-lo)
 	}
 }
 
@@ -166,20 +178,18 @@ type extent struct {
 	last   bool
 }
 
-// divide lists tensors by their offset, and the extent of each.
-func divide(offsets []uint64, end uint64) (order []int, extents []extent) {
-	order, extents = make([]int, len(offsets)), make([]extent, len(offsets))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(offsets[a], offsets[b]) })
-	for k, i := range order {
-		extents[i] = extent{offsets[i], max(offsets[i], end), true}
-		if k+1 < len(order) {
-			extents[i] = extent{offsets[i], offsets[order[k+1]], false}
+// extents gives the extent of each tensor, by their offsets and the end of all; an empty
+// one to a tensor whose next lies before it.
+func extents(offsets []uint64, end uint64) []extent {
+	all := make([]extent, len(offsets))
+	for i, lo := range offsets {
+		next, last := end, i+1 == len(offsets)
+		if !last {
+			next = offsets[i+1]
 		}
+		all[i] = extent{lo, max(lo, next), last}
 	}
-	return order, extents
+	return all
 }
 
 // alignment is what general.alignment says of the data section.

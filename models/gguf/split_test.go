@@ -54,6 +54,48 @@ func partPath(dir string, no int) string {
 	return filepath.Join(dir, "m-0000"+string(rune('0'+no))+"-of-00003.gguf")
 }
 
+// retype changes the type of tensor m in the directory of a written file.
+func retype(data []byte, m Tensor, typ Type) []byte {
+	e := &encoder{}
+	e.str(m.Name)
+	e.u32(uint32(len(m.Dims)))
+	for _, d := range m.Dims {
+		e.u64(uint64(d))
+	}
+	before := bytes.Clone(e.buf)
+	e.u32(uint32(typ))
+	return bytes.Replace(data, append(before, byte(m.Type), 0, 0, 0), e.buf, 1)
+}
+
+func TestATensorSmallerOrLargerThanItsPlaceIsRefusedInWholeFilesAndInParts(t *testing.T) {
+	for part, p := range three() {
+		for _, m := range p.tensors {
+			for _, typ := range []Type{Q4_0, F32} { // F16 would fit the padding of a row
+				path := lay(t, three())
+				var b bytes.Buffer
+				if err := Write(&b, Metadata{}, p.tensors); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := Parse(b.Bytes()); err != nil {
+					t.Fatalf("an unaltered file: %v", err)
+				}
+				if _, err := Parse(retype(b.Bytes(), m, typ)); !errors.Is(err, ErrFormat) {
+					t.Errorf("a file with tensor %s as %v: %v, want ErrFormat", m.Name, typ, err)
+				}
+				file := strings.Replace(path, "00001", "0000"+string(rune('1'+part)), 1)
+				data, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rewrite(t, file, retype(data, m, typ), time.Now())
+				if _, err := Open(path); !errors.Is(err, ErrFormat) {
+					t.Errorf("part %d with tensor %s as %v: %v, want ErrFormat", part+1, m.Name, typ, err)
+				}
+			}
+		}
+	}
+}
+
 func TestAModelInPartsReadsAsOne(t *testing.T) {
 	f := open(t, lay(t, three()))
 	var names []string

@@ -12,9 +12,11 @@
 // WordPiece ("bert"). Others are refused by name.
 //
 // Invariants: a Tokenizer never changes after New and may be used by many
-// goroutines; byte-level BPE gives every byte sequence back unchanged; text
-// encoded without ParseSpecial never yields a control token; the time to
-// encode grows with n·log n, whatever the text.
+// goroutines; byte-level BPE gives every byte sequence back unchanged, or
+// composed where the model wants that (nfc.go); text encoded without ParseSpecial
+// never yields a control token; the time to encode grows with n·log n, whatever
+// the text.
 //
-// The package does no Unicode normalisation but what the last two models ask for, and knows no chat templates.
+// Unicode normalisation is what the last two models ask for, and NFC of byte-level BPE. The
+// package knows no chat templates.
 package tokenizer

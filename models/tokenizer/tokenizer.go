@@ -9,8 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// ErrUnsupported is wrapped by the error of New for a tokenizer model that
-// this package does not implement.
+// ErrUnsupported is wrapped by the error of New for a tokenizer model or pre-tokenizer
+// that this package does not implement.
 var ErrUnsupported = errors.New("tokenizer: unsupported model")
 
 // Tokenizer is a vocabulary with its rules. It is immutable.
@@ -20,6 +20,7 @@ type Tokenizer struct {
 	special  trie // texts of tokens that are cut out before anything else
 	addBOS   bool
 	addEOS   bool
+	nfc      bool // plain text is composed before it is split into words
 	warnings []string
 }
 
@@ -91,10 +92,10 @@ func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 		t.warn("no tokenizer.ggml.pre in the file: using %q", name)
 	}
 	pre, known := preTokenizers[name]
-	if !known {
-		t.warn("unknown pre-tokenizer %q: using %q", name, "default")
-		pre = preTokenizers["default"]
+	if !known { // another's rules would cut texts differently, and answers be worse without a sign
+		return fmt.Errorf("%w: the pre-tokenizer %.64q is not known; a model's metadata may name another's rules as tokenizer.ggml.pre (config.yaml)", ErrUnsupported, name)
 	}
+	t.nfc = flag(md, keyNFC, pre.nfc)
 	t.findIDs(md, -1, -1, -1)
 	t.addBOS = flag(md, "tokenizer.ggml.add_bos_token", pre.addBOS)
 	t.addEOS = flag(md, "tokenizer.ggml.add_eos_token", false)
@@ -189,7 +190,11 @@ func (t *Tokenizer) encode(out *output, text string, opt Options) {
 	for lo := 0; lo < len(text) && out.pause(); {
 		at, id := t.special.next(text, lo, opt.ParseSpecial)
 		if at > lo {
-			t.enc.encode(out, text[lo:at], first)
+			plain := text[lo:at]
+			if t.nfc {
+				plain = compose(plain)
+			}
+			t.enc.encode(out, plain, first)
 			first = false
 		}
 		if id < 0 {

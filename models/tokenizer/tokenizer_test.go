@@ -246,9 +246,10 @@ func TestNewRefusesOrRepairsHostileFiles(t *testing.T) {
 		}
 		tok.Encode(nil, "some text é <|im_end|>", Options{AddSpecial: true, ParseSpecial: true})
 	}
-	tok, err := New(change("pre", "from the future"))
-	if err != nil || len(tok.Warnings()) != 1 || !strings.Contains(tok.Warnings()[0], "from the future") {
-		t.Errorf("unknown pre-tokenizer: %v, warnings %q", err, tok.Warnings())
+	for _, pre := range []string{"from the future", "gemma4", "granite-embed-multi-311m", "sarvam-moe", "whitespace"} {
+		if _, err := New(change("pre", pre)); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), `"`+pre+`" is not known`) {
+			t.Errorf("pre-tokenizer %s: %v, want %v with its name", pre, err, ErrUnsupported)
+		}
 	}
 }
 
@@ -309,13 +310,13 @@ func TestLongRunsTakeNearlyLinearTime(t *testing.T) {
 		merges, tokens, types = append(merges, run+" "+run), append(tokens, run+run), append(types, 1)
 	}
 	md["tokenizer.ggml.tokens"], md["tokenizer.ggml.token_type"], md["tokenizer.ggml.merges"] = tokens, types, merges
-	for _, pre := range []string{"qwen2", "gpt-2", "default", "deepseek-llm", "deepseek-v3", "gpt-4o"} {
+	for _, pre := range []string{"qwen2", "gpt-2", "default", "deepseek-llm", "deepseek-v3", "gpt-4o", "tiny_aya", "superbpe", "kimi-k2", "jais-2", "exaone-moe"} {
 		md["tokenizer.ggml.pre"] = pre
 		tok, err := New(md)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, unit := range []string{"a", " ", "A1"} {
+		for _, unit := range []string{"a", " ", "A1", "7"} {
 			text := strings.Repeat(unit, n) + "\x01"
 			if got := tok.Decode(tok.Encode(nil, text, Options{}), false); got != text {
 				t.Errorf("%s: %d × %q came back changed", pre, n, unit)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
-	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // Stacked is matrices that read the same rows; their outputs stand side by
@@ -16,8 +15,8 @@ type Stacked struct {
 	parts []kernels.Linear
 	Width []int // outputs of the parts
 	Sum   int   // of Width
-	// Kinds is the kinds of product that the matrices take.
-	Kinds []meter.Kind
+	// Packings is what the matrices have, each once.
+	Packings []matrix.Packing
 }
 
 // Stack loads matrices, which are in the heap, as one if they allow it. Some are
@@ -30,8 +29,8 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 		}
 		s.Width = append(s.Width, m.Rows)
 		s.Sum += m.Rows
-		if kind := m.Packing.Kind(); !slices.Contains(s.Kinds, kind) {
-			s.Kinds = append(s.Kinds, kind)
+		if !slices.Contains(s.Packings, m.Packing) {
+			s.Packings = append(s.Packings, m.Packing)
 		}
 	}
 	whole, err := kernels.Stack(l.arena(), ms...)

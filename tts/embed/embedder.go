@@ -52,7 +52,7 @@ type Request struct {
 
 // Embed returns a vector of length 1 for each text, and how many tokens were read.
 // Errors: *TextError around tts.ErrEmpty, tts.ErrToken or a *tts.ContextError; those
-// of the engine; ctx's own.
+// of the engine, among them models.ErrNotFinite; ctx's own.
 func (e *Embedder) Embed(ctx context.Context, r *Request) ([][]float32, int, error) {
 	vectors := make([][]float32, len(r.Texts))
 	read, err := each(ctx, r.Texts, func(ctx context.Context, i int, open opener) (int, error) {
@@ -72,9 +72,7 @@ func (e *Embedder) Embed(ctx context.Context, r *Request) ([][]float32, int, err
 		if r.Dimensions > 0 {
 			vector = vector[:min(r.Dimensions, len(vector))]
 		}
-		if err := normalise(vector); err != nil {
-			return 0, err
-		}
+		normalise(vector)
 		vectors[i] = vector
 		return len(ids), nil
 	})
@@ -112,26 +110,19 @@ func (e *Embedder) tokens(ctx context.Context, p *tts.Prompt, r *Request) ([]int
 	return ids, nil
 }
 
-// errNotFinite says that a model has computed no numbers.
-var errNotFinite = errors.New("embed: a vector is not finite")
-
-// normalise scales a vector to length 1; one of zeros stays as it is.
-func normalise(x []float32) error {
+// normalise scales a vector of finite numbers to length 1; one of zeros stays as it is.
+func normalise(x []float32) {
 	sum := 0.0
 	for _, v := range x {
 		sum += float64(v) * float64(v)
 	}
-	switch {
-	case sum == 0:
-		return nil
-	case sum-sum != 0:
-		return errNotFinite
+	if sum == 0 {
+		return
 	}
 	scale := 1 / math.Sqrt(sum)
 	for i, v := range x {
 		x[i] = float32(float64(v) * scale)
 	}
-	return nil
 }
 
 const (

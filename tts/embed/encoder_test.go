@@ -67,6 +67,7 @@ func run(t *testing.T, path string, exact bool, change func(*gguf.File)) (*model
 		t.Fatal(err)
 	}
 	defer f.Close()
+	f.Metadata["lutra.tokenizer.nfc"] = false // the tokenizers that the files were made with compose nothing
 	change(f)
 	var b bytes.Buffer
 	if err := gguf.Write(&b, f.Metadata, f.Tensors); err != nil {

@@ -187,8 +187,8 @@ func (v *Ranker) Score(ctx context.Context, pairs []Pair) ([]float32, int, error
 		if len(row) == 2 { // a softmax of two is the sigmoid of their difference
 			x -= float64(row[1])
 		}
-		if x != x {
-			return 0, errNotFinite
+		if x != x { // a head of its own may overflow
+			return 0, models.ErrNotFinite
 		}
 		scores[i] = float32(1 / (1 + math.Exp(-x)))
 		return len(ids), nil

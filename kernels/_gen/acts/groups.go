@@ -10,12 +10,9 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-// The largest Σ|q| of half a group, and what is divided by it where it is
-// larger: see kernels/acts/groups.go.
-const (
-	mostHalf = 1023
-	flatHalf = 127 * 1006
-)
+// What Σ|q| of half a group is divided by where it is too large: see
+// kernels/acts/groups.go.
+const flatHalf = 127 * 1006
 
 // ActRecord is the size of an activation record.
 const ActRecord = 64
@@ -32,11 +29,13 @@ const (
 
 // quantize generates the AVX2 routine that makes activation records.
 func quantize() {
-	emit.Text("quantizeGroupsAVX2", "func(rec *byte, x *float32, groups int)")
-	emit.Contract("quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.")
+	emit.Text("quantizeGroupsAVX2", "func(rec *byte, x *float32, groups int, mostHalf int)")
+	emit.Contract("quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,",
+		"whose codes of half a group are at most mostHalf together.")
 	rec := Load(Param("rec"), GP64())
 	x := Load(Param("x"), GP64())
 	groups := Load(Param("groups"), GP64())
+	mostHalf := Load(Param("mostHalf"), GP64())
 	abs, ones8, ones16, order, scale127 := YMM(), YMM(), YMM(), YMM(), XMM()
 	emit.FillLanes(0x7fffffff, abs)
 	emit.FillLanes(0x01010101, ones8)
@@ -102,7 +101,7 @@ func quantize() {
 	VPMAXSD(m, sizes, sizes)
 	half := GP32()
 	VMOVD(sizes.AsX(), half)
-	CMPL(half, U32(mostHalf))
+	CMPL(half, mostHalf.(reg.GPVirtual).As32())
 	JGT(LabelRef("flat"))
 	VMOVDQU(v[0], Mem{Base: rec})
 	VMOVSS(d, Mem{Base: rec, Disp: RecScale})

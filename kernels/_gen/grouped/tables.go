@@ -122,9 +122,8 @@ func (l lookup) rows() {
 	sums, codes, scales := emit.Arg("sums"), emit.Arg("codes"), emit.Arg("scales")
 	tables, from, bands, stride := emit.Arg("tables"), emit.Arg("acts"), emit.Arg("bands"), emit.Arg("stride")
 	d := AllocLocal(64)
-	even, odd := l.vector(), l.vector()
+	even := l.vector()
 	emit.FillLanes(0x00000001, even)
-	emit.FillLanes(0x00010000, odd)
 	scale := make([][2]reg.VecVirtual, l.unit) // of activations, times 8
 	for g := range scale {
 		for h := range scale[g] {
@@ -159,9 +158,14 @@ func (l lookup) rows() {
 			}
 		}
 		for r := range sum {
-			for h, part := range [2]reg.VecVirtual{even, odd} {
-				x := l.vector()
-				VPMADDWD(part, sum[r], x)
+			for h := range 2 {
+				x := sum[r]
+				if h == 0 {
+					x = l.vector()
+					VPMADDWD(even, sum[r], x)
+				} else {
+					VPSRAD(Imm(16), x, x) // in place: AVX2 has 16 registers, and all are taken here
+				}
 				VCVTDQ2PS(x, x)
 				if g == 0 {
 					VMULPS(scale[g][h], x, x)
