@@ -22,7 +22,7 @@ func (s *Server) createResponse(w http.ResponseWriter, r *http.Request, body *js
 	if err != nil {
 		return err
 	}
-	owner := recordOf(r.Context()).key.Name
+	owner := recordOf(r.Context()).key.Owner()
 	f := responses.Fields{Fields: body}
 	req := &tts.Request{}
 	hasTemperature := body.Has("temperature")
@@ -50,7 +50,7 @@ func (s *Server) createResponse(w http.ResponseWriter, r *http.Request, body *js
 
 // response is GET /v1/responses/{id}.
 func (s *Server) response(w http.ResponseWriter, r *http.Request) error {
-	raw, ok := s.responses.Get(recordOf(r.Context()).key.Name, chi.URLParam(r, "*"))
+	raw, ok := s.responses.Get(recordOf(r.Context()).key.Owner(), chi.URLParam(r, "*"))
 	if !ok {
 		return noResponse(r)
 	}
@@ -61,7 +61,7 @@ func (s *Server) response(w http.ResponseWriter, r *http.Request) error {
 // deleteResponse is DELETE /v1/responses/{id}.
 func (s *Server) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 	id := chi.URLParam(r, "*")
-	if !s.responses.Delete(recordOf(r.Context()).key.Name, id) {
+	if !s.responses.Delete(recordOf(r.Context()).key.Owner(), id) {
 		return noResponse(r)
 	}
 	writeJSON(w, http.StatusOK, struct {

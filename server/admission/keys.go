@@ -25,6 +25,9 @@ type Key struct {
 	tokens   *rate.Limiter // nil: no limit; may be in debt, because an answer's cost is known at its end
 }
 
+// Owner identifies the key by its whole hash: what it stores is for it alone.
+func (k *Key) Owner() string { return string(k.hash[:]) }
+
 // NewKeys are those of these secrets; with none, whoever comes has the one key
 // that all share. Each key may send so many requests and tokens a minute; 0: any.
 func NewKeys(secrets []string, requests, tokens int) *Keys {
