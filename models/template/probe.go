@@ -23,6 +23,9 @@ func (t *Template) ReadsCalls() bool { return t.calls() }
 
 func (t *Template) probeObjects() bool { return t.shows("f", `{"`+probeName+`":"y"}`) }
 
+// probeAnyText reports whether arguments may be a text that holds no object.
+func (t *Template) probeAnyText() bool { return t.shows("f", `"{\"`+probeName+`\":\"y"`) }
+
 func (t *Template) probeCalls() bool {
 	return t.shows(probeName, `{"x":"y"}`) || t.shows(probeName, `"{\"x\":\"y\"}"`)
 }
