@@ -11,13 +11,14 @@ import (
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // Prompt is what a model goes on from: the first of Messages, Tokens and Text
 // that is set.
 type Prompt struct {
 	Messages []template.Message // a conversation, rendered with the model's template
-	Tools    []any              // tool definitions as their JSON decodes, for the template
+	Tools    []any              // tool definitions as their JSON decodes; the template gets them as toolcall.Normalize writes them
 	Extra    map[string]any     // further variables of the template
 	Ending   Ending             // of the conversation
 	Truncate bool               // leave out the oldest exchanges of a conversation that does not fit
@@ -249,7 +250,11 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
 	}
-	messages, err := m.explainTools(p, messages, toolsInUser)
+	tools, err := toolcall.Normalize(p.Tools)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	messages, err = m.explainTools(tools, messages, toolsInUser)
 	if err != nil {
 		return "", err
 	}
@@ -266,7 +271,7 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 	defer leave()
 	text, err := m.Template.Render(ctx, template.Input{
 		Messages:            messages,
-		Tools:               p.Tools,
+		Tools:               tools,
 		AddGenerationPrompt: p.Ending == EndHeader,
 		BOS:                 m.special(m.Tokenizer.BOS()),
 		EOS:                 m.special(m.Tokenizer.EOS()),
