@@ -82,10 +82,7 @@ func (e *Events) Add(v any) { e.Make(func() any { return v }) }
 func (e *Events) Make(chunk func() any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if v := chunk(); v != nil {
-		e.write(v)
-	}
-	if e.buf.Len() > maxPending {
+	if e.write(chunk()); e.buf.Len() > maxPending {
 		e.push()
 	}
 }
@@ -118,7 +115,7 @@ func (e *Events) Failed() bool {
 
 // write needs mu.
 func (e *Events) write(v any) {
-	if e.err != nil {
+	if e.err != nil || v == nil {
 		return
 	}
 	switch named := v.(type) {

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -117,7 +118,7 @@ func (f Fields) repeated(s *Settings) {
 	f.Bool("store", &s.Store)
 	f.String("user", &s.User)
 	if raw := f.Raw("metadata"); raw != nil && string(raw) != "null" {
-		s.Metadata = raw
+		s.Metadata = bytes.Clone(raw)
 	}
 	if raw := f.Raw("parallel_tool_calls"); string(raw) == "false" {
 		s.Parallel = false
@@ -235,7 +236,7 @@ func (f Fields) formatOf(t *textFormat) {
 		f.Bool("strict", t.Strict)
 	}
 	raw, given := f.Take("schema")
-	t.Schema = raw
+	t.Schema = bytes.Clone(raw)
 	switch {
 	case t.Type == "text", t.Type == "json_object":
 		*t = textFormat{Type: t.Type}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -119,7 +120,7 @@ func (f Fields) function(t *chatTool) functionTool {
 		}
 		fn.Parameters = raw
 	}
-	echo := functionTool{toolFunction, fn.Name, fn.Description, fn.Parameters, fn.Strict}
+	echo := functionTool{toolFunction, fn.Name, fn.Description, bytes.Clone(fn.Parameters), fn.Strict} // which may be kept: not the body
 	if echo.Parameters == nil {
 		echo.Parameters = json.RawMessage("null")
 	}
@@ -177,7 +178,7 @@ func (f Fields) toolChoice(s *Settings) {
 	if raw == nil || string(raw) == "null" {
 		return
 	}
-	s.ToolChoice = raw
+	s.ToolChoice = bytes.Clone(raw)
 	var choice map[string]any
 	if json.Unmarshal(raw, &choice) != nil { // a word
 		return
