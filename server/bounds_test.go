@@ -202,7 +202,7 @@ func TestEveryFieldThatCanBeLongHasABound(t *testing.T) {
 		api = append(api, text...)
 	}
 	// Text for models is as long as bodies may be.
-	texts := []string{"content", "prompt", "text", "reasoning_content", "thinking", "system", "description", "instructions", "arguments", "suffix", "input_prefix", "input_suffix"}
+	texts := []string{"content", "prompt", "text", "reasoning_content", "thinking", "system", "description", "instructions", "arguments", "input", "encrypted_content", "definition", "suffix", "input_prefix", "input_suffix"}
 	for _, call := range readsOfFields(t) {
 		switch {
 		case slices.Contains([]string{"List", "Items", "IDs", "Tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):

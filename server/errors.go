@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/responses"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -139,6 +140,8 @@ func toAPI(err error) *apiError {
 	case errors.As(err, &rate):
 		return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "rate_limit_exceeded",
 			Message: fmt.Sprintf("Rate limit reached. Please try again in %v.", rate.Wait.Round(time.Millisecond)), RetryAfter: rate.Wait}
+	case errors.Is(err, responses.ErrCancelled):
+		return &apiError{Status: http.StatusConflict, Type: typeInvalid, Code: "response_cancelled", Message: "The response was cancelled."}
 	case errors.Is(err, errLoading):
 		return unavailable("The model is still being loaded.")
 	case errors.Is(err, errDraining), errors.Is(err, batcher.ErrClosed):

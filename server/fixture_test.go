@@ -55,7 +55,7 @@ func start(t testing.TB, m *toy.Model, tune func(*Options)) *fixture {
 	if err := s.Publish(registry.Served{Model: f.model, Aliases: []string{"gpt-4o"}}); err != nil {
 		t.Fatal(err)
 	}
-	live := httptest.NewServer(s.Handler())
+	live := httptest.NewServer(validated(t, s.Handler()))
 	f.url = live.URL
 	t.Cleanup(func() {
 		live.Close()

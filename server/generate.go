@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -43,6 +44,13 @@ type shape interface {
 	End(usage tts.Usage) any                                        // the chunk with the usage; nil: none
 	Lines() bool                                                    // a stream is lines of JSON in place of events
 	Done() any                                                      // what ends a stream, even one that failed; nil: nothing
+}
+
+// keeper is a shape that keeps what an answer gains, in the order in which it comes.
+// Whole is given no text.
+type keeper interface {
+	shape
+	Add(d *tts.Delta) // takes in a part of an answer that is not streamed
 }
 
 // gathered is a choice's deltas so far.
@@ -108,18 +116,20 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		return err
 	}
 	gather := make([]gathered, g.choices())
-	uncounted := int64(0) // bytes
+	growth := growth{lease: rec.lease}
+	keeper, keeps := g.shape.(keeper)
 	for d, err := range deltas {
+		if err == nil {
+			err = growth.add(&d)
+		}
 		if err != nil {
 			return err
 		}
-		if uncounted += held(&d); uncounted > countedAtOnce {
-			if err := rec.lease.Grow(uncounted); err != nil {
-				return err
-			}
-			uncounted = 0
+		if keeps {
+			keeper.Add(&d)
+		} else {
+			gather[d.Choice].add(&d)
 		}
-		gather[d.Choice].add(&d)
 		g.report.Update(&d)
 	}
 	ended = true
@@ -137,6 +147,22 @@ const interactiveChoices = 8
 
 // countedAtOnce is about how many bytes of an answer are counted together.
 const countedAtOnce = 64 << 10
+
+// growth counts the bytes of an answer that gathers.
+type growth struct {
+	lease     *admission.Lease
+	uncounted int64
+}
+
+// add counts a delta. Errors: those of Lease.Grow.
+func (c *growth) add(d *tts.Delta) error {
+	if c.uncounted += held(d); c.uncounted <= countedAtOnce {
+		return nil
+	}
+	n := c.uncounted
+	c.uncounted = 0
+	return c.lease.Grow(n)
+}
 
 // held is about how many bytes a delta holds in an answer that gathers.
 func held(d *tts.Delta) int64 {
@@ -308,69 +334,6 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 			}
 		}
 	}
-}
-
-// stream writes deltas as they come. The first says that the request has been
-// accepted; errors before it have a status of their own.
-func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[tts.Delta, error], rec *record, cancel func()) error {
-	var out *jsonwrite.Events
-	var ends []tts.Delta
-	open := g.choices()
-	for d, err := range deltas {
-		if err != nil && out == nil {
-			return err
-		}
-		if out == nil {
-			out = jsonwrite.OpenEvents(w, g.shape.Lines(), s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.KeepAlive, cancel)
-			defer out.Close()
-			for i := range g.choices() {
-				out.Add(g.shape.Begin(i))
-			}
-			out.Later()
-			continue // there is nothing in it
-		}
-		if err != nil {
-			rec.err = err
-			out.Add(rec.failure(toAPI(err)))
-			break
-		}
-		if d.Reasoning != "" {
-			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
-		}
-		if d.Text != "" || len(d.Tokens) > 0 {
-			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
-		}
-		if d.Calls != nil {
-			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Calls: d.Calls}))
-		}
-		if g.report.Update(&d) {
-			out.Add(g.shape.KeepAlive())
-		}
-		switch {
-		case d.Finish == "":
-		case g.search == nil:
-			open--
-			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop, Timing: d.Timing}))
-		default: // until the search has reported all choices
-			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop, Timing: d.Timing})
-		}
-		if !d.More && open > 0 { // else more follows at once
-			out.Flush()
-		}
-		if out.Failed() {
-			rec.err = context.Canceled
-			return nil
-		}
-	}
-	if rec.err == nil {
-		for _, d := range ends {
-			out.Add(g.shape.Chunk(d))
-		}
-		out.Add(g.shape.End(rec.Usage))
-	}
-	out.Add(g.shape.Done())
-	out.Flush()
-	return nil
 }
 
 // trace logs what the client sent, at the only level where prompts are shown.

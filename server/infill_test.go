@@ -16,16 +16,7 @@ import (
 func infilling(t *testing.T, text string) (f *fixture, prompts *[][]int32) {
 	t.Helper()
 	prompts = new([][]int32)
-	file, err := embedded.Open(embedded.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	md := file.Metadata
-	md["tokenizer.ggml.fim_pre_token_id"], md["tokenizer.ggml.fim_suf_token_id"], md["tokenizer.ggml.fim_mid_token_id"] = uint32(1000), uint32(1001), uint32(1002)
-	tok, err := tokenizer.New(md)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tok := infillWords(t)
 	end, _ := tok.EOS()
 	reply := append(tok.Encode(nil, text, tokenizer.Options{}), end)
 	f = start(t, &toy.Model{Logits: func(tokens []int32, row []float32) {
@@ -43,6 +34,22 @@ func infilling(t *testing.T, text string) (f *fixture, prompts *[][]int32) {
 	}}, nil)
 	f.model.Tokenizer = tok
 	return f, prompts
+}
+
+// infillWords is a tokenizer with tokens to fill in.
+func infillWords(t *testing.T) *tokenizer.Tokenizer {
+	t.Helper()
+	file, err := embedded.Open(embedded.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	md := file.Metadata
+	md["tokenizer.ggml.fim_pre_token_id"], md["tokenizer.ggml.fim_suf_token_id"], md["tokenizer.ggml.fim_mid_token_id"] = uint32(1000), uint32(1001), uint32(1002)
+	tok, err := tokenizer.New(md)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
 }
 
 func TestTheMiddleOfATextIsFilledIn(t *testing.T) {

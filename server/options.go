@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -188,8 +190,8 @@ const mostTimeout = 7 * 24 * time.Hour
 // fault here: it is not listed, and refused when a request asks for it.
 func (o *Options) plans() (map[string]scaling.Plan, error) {
 	plans := make(map[string]scaling.Plan)
-	for name, text := range o.Presets {
-		p, err := scaling.Parse(text)
+	for _, name := range slices.Sorted(maps.Keys(o.Presets)) {
+		p, err := scaling.Parse(o.Presets[name])
 		if err == nil {
 			err = p.Validate(o.Limits)
 		}

@@ -18,7 +18,7 @@ type answered struct {
 	Output             []struct {
 		ID, Type, Status, Name string
 		CallID                 string `json:"call_id"`
-		Arguments              string
+		Arguments, Input       string
 		Content                []struct{ Type, Text string }
 	}
 	Usage *struct {
@@ -34,6 +34,8 @@ func (a *answered) said() string {
 		switch it.Type {
 		case "function_call":
 			fmt.Fprintf(&b, "%s %s (%s) ", it.Name, it.Arguments, it.Status)
+		case "custom_tool_call":
+			fmt.Fprintf(&b, "%s %q ", it.Name, it.Input)
 		default:
 			fmt.Fprintf(&b, "%s %q (%s) ", it.Type, it.Content[0].Text, it.Status)
 		}
@@ -71,7 +73,7 @@ func responseStream(t *testing.T, stream []byte) *answered {
 		}
 	}
 	for _, it := range last.Output {
-		whole := it.Arguments
+		whole := it.Arguments + it.Input
 		if it.Content != nil {
 			whole = it.Content[0].Text
 		}
@@ -159,10 +161,29 @@ func TestEveryBadResponseRequestIsRefusedWithItsReason(t *testing.T) {
 		{`{"input":7}`, jsonread.CodeType, "input"},
 		{`{"input":[{"role":"king","content":"a"}]}`, jsonread.CodeValue, "input[0].role"},
 		{`{"input":[{"role":"user","content":[{"type":"input_image"}]}]}`, jsonread.CodeUnsupported, "input[0].content[0].type"},
-		{`{"input":[{"type":"item_reference","id":"x"}]}`, jsonread.CodeUnsupported, "input[0].type"},
+		{`{"input":[{"type":"item_reference","id":"x"}]}`, jsonread.CodeValue, "input[0].id"},
+		{`{"input":[{"id":"x"}]}`, jsonread.CodeValue, "input[0].id"},
 		{`{"input":[{"type":"function_call_output","call_id":"x","output":"y"}]}`, jsonread.CodeValue, "input[0].call_id"},
-		{`{"input":[{"type":"function_call","call_id":"x","name":"f","arguments":"["}]}`, jsonread.CodeValue, "input[0].arguments"},
+		{`{"input":[{"type":"function_call","call_id":"x","name":"f","arguments":["a"]}]}`, jsonread.CodeType, "input[0].arguments"},
+		{`{"input":[{"type":"custom_tool_call","call_id":"x","input":"a"}]}`, jsonread.CodeMissing, "input[0].name"},
+		{`{"input":[{"type":"function_call","call_id":"x","name":"f","arguments":"","namespace":"n"}]}`, jsonread.CodeUnsupported, "input[0].namespace"},
+		{`{"input":[{"type":"reasoning","summary":[],"encrypted_content":"gAAAA"}]}`, jsonread.CodeValue, "input[0].encrypted_content"},
+		{`{"input":[{"type":"compaction","encrypted_content":"lutra1.!"}]}`, jsonread.CodeValue, "input[0].encrypted_content"},
+		{`{"input":[{"type":"computer_call","id":"x"}]}`, jsonread.CodeUnsupported, "input[0].type"},
 		{`{"input":"Hi","tools":[{"type":"web_search"}]}`, jsonread.CodeUnsupported, "tools[0].type"},
+		{`{"input":"Hi","tools":[{"type":"function","name":"a b"}]}`, jsonread.CodeValue, "tools[0].name"},
+		{`{"input":"Hi","tools":[{"type":"function","name":"f"},{"type":"custom","name":"f"}]}`, jsonread.CodeValue, "tools[1].name"},
+		{`{"input":"Hi","tools":[{"type":"function","name":"f","parameters":7}]}`, jsonread.CodeType, "tools[0].parameters"},
+		{`{"input":"Hi","tools":[{"type":"function","name":"f","defer_loading":true}]}`, jsonread.CodeUnsupported, "tools[0].defer_loading"},
+		{`{"input":"Hi","tools":[{"type":"custom","name":"f","format":{"type":"xml"}}]}`, jsonread.CodeUnsupported, "tools[0].format.type"},
+		{`{"input":"Hi","tools":[{"type":"custom","name":"f","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\""}}]}`, jsonread.CodeUnsupported, "tools[0].format.syntax"},
+		{`{"input":"Hi","tools":[{"type":"custom","name":"f","format":{"type":"grammar","syntax":"regex"}}]}`, jsonread.CodeMissing, "tools[0].format.definition"},
+		{`{"input":"Hi","tools":[{"type":"custom","name":"f","format":{"type":"grammar","syntax":"regex","definition":"("}}]}`, jsonread.CodeValue, "tools[0].format.definition"},
+		{`{"input":"Hi","include":["everything"]}`, jsonread.CodeValue, "include[0]"},
+		{`{"input":"Hi","top_logprobs":21}`, jsonread.CodeValue, "top_logprobs"},
+		{`{"input":"Hi","max_tool_calls":0}`, jsonread.CodeValue, "max_tool_calls"},
+		{`{"input":"Hi","moderation":{"model":"x"}}`, jsonread.CodeUnsupported, "moderation"},
+		{`{"input":"Hi","context_management":[{"type":"compaction"}]}`, jsonread.CodeUnsupported, "context_management"},
 		{`{"input":"Hi","background":true}`, jsonread.CodeUnsupported, "background"},
 		{`{"input":"Hi","text":{"format":{"type":"xml"}}}`, jsonread.CodeUnsupported, "text.format.type"},
 		{`{"input":"Hi","text":{"format":{"type":"json_schema","name":"x"}}}`, jsonread.CodeMissing, "text.format.schema"},

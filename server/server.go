@@ -49,9 +49,9 @@ func New(opt Options) *Server {
 	}
 	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
 		keys:   admission.NewKeys(opt.credentials, opt.RequestsPerMinute, opt.TokensPerMinute),
-		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses)}
+		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses, responsesKept)}
 	s.standard, _ = opt.defaultPlan() // Validate has tried it
-	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Engines: s.engines})
+	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.responses.Bytes, Engines: s.engines})
 	s.handler = s.routes()
 	return s
 }

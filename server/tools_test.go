@@ -171,8 +171,7 @@ func TestEveryBadUseOfToolsIsRefusedWithItsReason(t *testing.T) {
 		{`{"messages":[` + asks + `,` + answers + `],"tools":[` + tool + `],"tool_choice":"required"}`, jsonread.CodeValue, "tool_choice"},
 		{message(`{"role":"tool","tool_call_id":"a","content":"7"}`), jsonread.CodeValue, "messages[1].role"},
 		{message(calls + `,{"role":"tool","tool_call_id":"b","content":"7"}`), jsonread.CodeValue, "messages[2].tool_call_id"},
-		{message(strings.Replace(calls, `"{}"`, `"{"`, 1)), jsonread.CodeValue, "messages[1].tool_calls[0].function.arguments"},
-		{message(strings.Replace(calls, `"{}"`, `"[]"`, 1)), jsonread.CodeValue, "messages[1].tool_calls[0].function.arguments"},
+		{message(strings.Replace(calls, `"{}"`, `[]`, 1)), jsonread.CodeType, "messages[1].tool_calls[0].function.arguments"},
 	} {
 		status, _, answer := f.post("/v1/chat/completions", c.body)
 		wantError(t, c.body, status, answer, 400, c.code, c.param)

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // Prompt is what a model goes on from: the first of Messages, Tokens and Text
@@ -18,7 +19,7 @@ import (
 type Prompt struct {
 	Messages []template.Message // a conversation, rendered with the model's template
 	Before   []int32            // token ids that stand before a conversation
-	Tools    []any              // tool definitions as their JSON decodes, for the template
+	Tools    []any              // tool definitions as their JSON decodes; the template gets them as toolcall.Normalize writes them
 	Extra    map[string]any     // further variables of the template
 	Ending   Ending             // of the conversation
 	Truncate bool               // leave out the oldest exchanges of a conversation that does not fit
@@ -256,7 +257,11 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
 	}
-	messages, err := m.explainTools(p, messages, toolsInUser)
+	tools, err := toolcall.Normalize(p.Tools)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	messages, err = m.explainTools(tools, messages, toolsInUser)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +278,7 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 	defer leave()
 	text, err := m.Template.Render(ctx, template.Input{
 		Messages:            messages,
-		Tools:               p.Tools,
+		Tools:               tools,
 		AddGenerationPrompt: p.Ending == EndHeader,
 		BOS:                 m.special(m.Tokenizer.BOS()),
 		EOS:                 m.special(m.Tokenizer.EOS()),

@@ -288,12 +288,15 @@ func (r *Request) checkFormat() error {
 	if r.Format == nil {
 		return nil
 	}
-	for name, bad := range map[string]bool{
-		"min_tokens": r.MinTokens > 0, "allowed_token_ids": r.Allowed != nil, "ignore_eos": r.Sampling.IgnoreEOS,
-		"continue_final_message": r.Prompt.Ending == EndOpen && r.Prompt.Messages != nil,
+	for _, other := range []struct {
+		name string
+		bad  bool
+	}{
+		{"min_tokens", r.MinTokens > 0}, {"allowed_token_ids", r.Allowed != nil}, {"ignore_eos", r.Sampling.IgnoreEOS},
+		{"continue_final_message", r.Prompt.Ending == EndOpen && r.Prompt.Messages != nil},
 	} {
-		if bad {
-			return fmt.Errorf("%w: %s", ErrFormat, name)
+		if other.bad {
+			return fmt.Errorf("%w: %s", ErrFormat, other.name)
 		}
 	}
 	return nil

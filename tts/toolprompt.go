@@ -15,19 +15,19 @@ import (
 // explainTools returns messages in which the model is told of tools, as far as its
 // template does not do so. inUser puts it into what the user says: some templates
 // refuse system messages.
-func (m *Model) explainTools(p *Prompt, messages []template.Message, inUser bool) ([]template.Message, error) {
+func (m *Model) explainTools(tools []any, messages []template.Message, inUser bool) ([]template.Message, error) {
 	if !m.Template.ReadsCalls() {
 		var err error
 		if messages, err = m.spellCalls(messages); err != nil {
 			return nil, err
 		}
 	}
-	if len(p.Tools) == 0 || m.Template.ReadsTools() {
+	if len(tools) == 0 || m.Template.ReadsTools() {
 		return messages, nil
 	}
 	var b strings.Builder
 	b.WriteString("You can call functions. Each line describes one:\n")
-	for _, tool := range p.Tools {
+	for _, tool := range tools {
 		line, err := json.Marshal(tool)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrTemplate, err)

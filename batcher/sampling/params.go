@@ -3,7 +3,9 @@ package sampling
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
 // Params says how one Generate call samples and when it ends. The zero value
@@ -71,7 +73,8 @@ func (p *Params) Validate() error {
 	fault(!in(p.FrequencyPenalty, -100, 100), "FrequencyPenalty %v is not in [-100, 100]", p.FrequencyPenalty)
 	fault(!p.Stop.ordered(), "Stop was not made by NewTokenSet")
 	fault(p.TopLogprobs < 0 || p.TopLogprobs > maxTop, "TopLogprobs %d is not in [0, %d]", p.TopLogprobs, maxTop)
-	for id, bias := range p.LogitBias {
+	for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
+		bias := p.LogitBias[id]
 		fault(id < 0 || math.IsNaN(float64(bias)), "LogitBias %v of token %d", bias, id)
 	}
 	if len(faults) == 0 {

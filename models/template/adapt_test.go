@@ -73,3 +73,25 @@ func TestAHistoryThatATemplateCannotShowIsNotChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestArgumentsThatHoldNoObjectAreShownAsTextOrInOne(t *testing.T) {
+	const begin, end = `{% for m in messages %}{% for c in m.tool_calls or [] %}`, `{% endfor %}{% endfor %}`
+	for source, want := range map[string]string{
+		begin + `{% for k, v in c.function.arguments | items %}{{ k }}={{ v }}{% endfor %}` + end:                                                 `arguments={"x": "cut`,
+		begin + `{{ c.function.arguments | tojson }}` + end:                                                                                       `"{\"x\": \"cut"`,
+		begin + `{% if c.function.arguments is string %}{{ c.function.arguments }}{% else %}{{ c.function.arguments | tojson }}{% endif %}` + end: `{"x": "cut`,
+		begin + `{{ 'f ' + c.function.arguments }}` + end:                                                                                         `f {"x": "cut`,
+	} {
+		tmpl, err := Parse(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tmpl.Render(t.Context(), Input{Adapt: true, Messages: []Message{
+			{Role: "user", Content: "x"},
+			{Role: "assistant", ToolCalls: json.RawMessage(`[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": \"cut"}}]`)},
+		}})
+		if err != nil || got != want {
+			t.Errorf("%s: %q %v, want %q", source, got, err, want)
+		}
+	}
+}

@@ -103,7 +103,8 @@ var dump = func() *jinja.Template {
 }()
 
 // adaptCalls replaces arguments that are JSON objects in strings, or strings if t wants
-// text, and ids that it does not take.
+// text, and ids that it does not take. Strings that hold no object, as calls that were
+// cut off have them, stay as they are if t takes them, and else become an object's.
 func adaptCalls(calls any, t *Template) {
 	list, ok := calls.(*jinja.List)
 	if !ok {
@@ -134,6 +135,10 @@ func adaptCalls(calls any, t *Template) {
 			parsed, err := jinja.FromJSON([]byte(text))
 			if _, object := parsed.(*jinja.Dict); err == nil && object {
 				_ = f.Set("arguments", parsed)
+			} else if !t.anyText() {
+				wrapped := jinja.NewDict()
+				_ = wrapped.Set("arguments", text)
+				_ = f.Set("arguments", wrapped)
 			}
 		case !isText && !t.ObjectArguments():
 			if text, err := dump.Render(context.Background(), map[string]any{"v": arguments}, jinja.DefaultLimits()); err == nil {

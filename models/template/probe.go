@@ -39,6 +39,9 @@ func (t *Template) probeLaterSystem() bool {
 
 func (t *Template) probeObjects() bool { return t.shows("f", `{"`+probeName+`":"y"}`) }
 
+// probeAnyText reports whether arguments may be a text that holds no object.
+func (t *Template) probeAnyText() bool { return t.shows("f", `"{\"`+probeName+`\":\"y"`) }
+
 func (t *Template) probeCalls() bool {
 	return t.shows(probeName, `{"x":"y"}`) || t.shows(probeName, `"{\"x\":\"y\"}"`)
 }

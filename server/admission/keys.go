@@ -26,6 +26,9 @@ type Key struct {
 	tokens   *rate.Limiter // nil: no limit; may be in debt, because an answer's cost is known at its end
 }
 
+// Owner identifies the key by its whole hash: what it stores is for it alone.
+func (k *Key) Owner() string { return string(k.hash[:]) }
+
 // NewKeys accepts these credentials; with none, all clients share one key. Each key may
 // send so many requests and tokens a minute; 0: any.
 func NewKeys(credentials []Credential, requests, tokens int) *Keys {

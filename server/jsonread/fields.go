@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,11 +276,11 @@ func (f *Fields) Adopt(sub *Fields) {
 	if f.Err == nil {
 		f.Err = sub.Err
 	}
-	for name, raw := range sub.raw {
+	for _, name := range slices.Sorted(maps.Keys(sub.raw)) { // else equal requests get different errors
 		if len(f.raw) > 2*MaxFields {
 			return
 		}
-		f.raw[sub.path[len(f.path):]+name] = raw
+		f.raw[sub.path[len(f.path):]+name] = sub.raw[name]
 	}
 }
 

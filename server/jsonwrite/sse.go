@@ -75,13 +75,14 @@ type List []Event
 
 // Add writes one event, or a List, which is sent by the next flush; nil is no event.
 // After a failure, which Failed reports, nothing more is written.
-func (e *Events) Add(v any) {
-	if v == nil {
-		return
-	}
+func (e *Events) Add(v any) { e.Make(func() any { return v }) }
+
+// Make adds what chunk makes. No keep-alive chunk is made or sent meanwhile, so both may
+// change the same things.
+func (e *Events) Make(chunk func() any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.write(v); e.buf.Len() > maxPending {
+	if e.write(chunk()); e.buf.Len() > maxPending {
 		e.push()
 	}
 }
@@ -114,7 +115,7 @@ func (e *Events) Failed() bool {
 
 // write needs mu.
 func (e *Events) write(v any) {
-	if e.err != nil {
+	if e.err != nil || v == nil {
 		return
 	}
 	switch named := v.(type) {

@@ -49,6 +49,7 @@ const modelLabel = "model_name"
 type Sources struct {
 	Requests func() int64 // under way
 	Memory   func() int64 // bytes that requests hold
+	Stored   func() int64 // bytes of responses that are kept
 	Engines  Engines
 }
 
@@ -96,6 +97,7 @@ func New(src Sources) *Metrics {
 	}
 	gauge("requests_in_flight", "Requests under way, out of server.max_requests.", src.Requests)
 	gauge("request_memory_bytes", "Bytes that requests hold, out of server.max_memory.", src.Memory)
+	gauge("stored_responses_bytes", "Bytes of responses that are kept for requests that follow.", src.Stored)
 	m.registry.MustRegister(m.fill, src.Engines, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -3,6 +3,7 @@ package ollama
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -173,8 +174,8 @@ func (f Fields) options(req *tts.Request, m *tts.Model) {
 	// Of the machine, which is configured once for all requests.
 	o.Ignore("num_ctx", "num_keep", "num_batch", "num_gpu", "main_gpu", "low_vram", "use_mmap", "use_mlock", "num_thread",
 		"numa", "f16_kv", "vocab_only", "penalize_newline", "tfs_z", "mirostat_eta", "mirostat_tau", "draft_num_predict")
-	for name, neutral := range openai.Unsupported { // options that nobody knows are logged once, as other fields are
-		if raw, given := o.Take(name); given && neutral.Asks(raw) {
+	for _, name := range slices.Sorted(maps.Keys(openai.Unsupported)) { // options that nobody knows are logged once, as other fields are
+		if raw, given := o.Take(name); given && openai.Unsupported[name].Asks(raw) {
 			o.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}
 	}

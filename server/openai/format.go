@@ -33,9 +33,8 @@ func (f Fields) Format(req *tts.Request, m *tts.Model) {
 	f.responseFormat(ask)
 	f.structuredOutputs(ask)
 	f.formatFields("guided_", ask)
-	for name, kind := range map[string]tts.FormatKind{"grammar": tts.FormatGrammar, "json_schema": tts.FormatSchema} {
-		f.formatField(name, kind, ask)
-	}
+	f.formatField("grammar", tts.FormatGrammar, ask)
+	f.formatField("json_schema", tts.FormatSchema, ask)
 	if f.Err != nil || len(asked) == 0 {
 		return
 	}
@@ -49,13 +48,16 @@ func (f Fields) Format(req *tts.Request, m *tts.Model) {
 
 // HoldTo holds answers to a format that a field asks for.
 func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.FormatKind, text string) {
-	for other, bad := range map[string]bool{
-		"min_tokens": req.MinTokens > 0, "allowed_token_ids": req.Allowed != nil, "ignore_eos": req.Sampling.IgnoreEOS,
-		"continue_final_message": req.Prompt.Messages != nil && req.Prompt.Ending == tts.EndOpen,
-		"tools":                  req.Format != nil,
+	for _, other := range []struct {
+		name string
+		bad  bool
+	}{
+		{"min_tokens", req.MinTokens > 0}, {"allowed_token_ids", req.Allowed != nil}, {"ignore_eos", req.Sampling.IgnoreEOS},
+		{"continue_final_message", req.Prompt.Messages != nil && req.Prompt.Ending == tts.EndOpen},
+		{"tools", req.Format != nil},
 	} {
-		if bad {
-			f.Fail(jsonread.CodeValue, name, "it cannot be given together with '%s'.", other)
+		if other.bad {
+			f.Fail(jsonread.CodeValue, name, "it cannot be given together with '%s'.", other.name)
 		}
 	}
 	if f.Err != nil {

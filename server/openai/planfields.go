@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,8 +59,8 @@ func (p *planFields) read(key string, f func(o *jsonread.Fields, name string)) b
 
 // close puts unread fields into the plan's object.
 func (p *planFields) close() {
-	for _, o := range p.sections {
-		p.o.Adopt(o)
+	for _, section := range slices.Sorted(maps.Keys(p.sections)) { // else equal requests get different errors
+		p.o.Adopt(p.sections[section])
 	}
 }
 

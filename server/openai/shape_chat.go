@@ -54,7 +54,7 @@ func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
 	p.Around(whole, `"logprobs":null`, func() {
 		p.Raw(`"logprobs":{"content":`)
 		tokens := messageTokens(ch.Tokens)
-		p.List(len(tokens), func(i int) { p.Value(newChatToken(&tokens[i])) })
+		p.List(len(tokens), func(i int) { p.Value(NewTokenLogprob(&tokens[i])) })
 		p.Raw(`,"refusal":null}`)
 	})
 }

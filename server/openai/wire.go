@@ -131,11 +131,12 @@ type chatDelta struct {
 }
 
 type chatLogprobs struct {
-	Content []chatToken `json:"content"`
-	Refusal []chatToken `json:"refusal"` // always null
+	Content []TokenLogprob `json:"content"`
+	Refusal []TokenLogprob `json:"refusal"` // always null
 }
 
-type chatToken struct {
+// TokenLogprob is a token of an answer as chats and responses list it.
+type TokenLogprob struct {
 	alternative
 	Top []alternative `json:"top_logprobs"`
 }
@@ -150,9 +151,9 @@ type alternative struct {
 // none of them.
 func newChatLogprobs(tokens []tts.Token) *chatLogprobs {
 	tokens = messageTokens(tokens)
-	l := &chatLogprobs{Content: make([]chatToken, len(tokens))}
+	l := &chatLogprobs{Content: make([]TokenLogprob, len(tokens))}
 	for i := range tokens {
-		l.Content[i] = newChatToken(&tokens[i])
+		l.Content[i] = NewTokenLogprob(&tokens[i])
 	}
 	return l
 }
@@ -165,8 +166,9 @@ func messageTokens(tokens []tts.Token) []tts.Token {
 	return tokens
 }
 
-func newChatToken(t *tts.Token) chatToken {
-	c := chatToken{newAlternative(t.Bytes, t.Logprob), make([]alternative, len(t.Top))}
+// NewTokenLogprob lists a token.
+func NewTokenLogprob(t *tts.Token) TokenLogprob {
+	c := TokenLogprob{newAlternative(t.Bytes, t.Logprob), make([]alternative, len(t.Top))}
 	for j, a := range t.Top {
 		c.Top[j] = newAlternative(a.Bytes, a.Logprob)
 	}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -16,78 +17,155 @@ import (
 // Fields are a request's fields.
 type Fields struct{ *jsonread.Fields }
 
-// Settings are what a response repeats of its request.
+// Settings are what a response repeats of its request, and what its shape needs.
 type Settings struct {
 	Instructions string
 	Previous     string // id of the response that it follows
 	Store        bool
 	Metadata     json.RawMessage
-	Tools        json.RawMessage
+	Tools        []any
 	ToolChoice   json.RawMessage
 	Parallel     bool
 	Effort       string
 	MaxTokens    int
+	MaxToolCalls int
 	Truncation   string
 	User         string
-	Text         json.RawMessage
+	Text         any
+	Earlier      int // bytes of the items of the responses that it follows
+
+	items     []*item  // of the conversation
+	custom    []string // names of the custom tools
+	encrypted bool     // thoughts are handed out for the client to keep
 }
 
-// Create reads POST /v1/responses for a model. before finds what was said up to a
-// response. The calling is nil where no tool may be called.
-func (f Fields) Create(req *tts.Request, m *tts.Model, before func(id string) ([]template.Message, bool)) (*tts.Calling, *Settings) {
-	s := &Settings{Store: true, Parallel: true, Truncation: "disabled", Text: json.RawMessage(`{"format":{"type":"text"}}`), Tools: json.RawMessage("[]"), ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
+func newSettings() *Settings {
+	return &Settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},
+		Tools: []any{}, ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
+}
+
+// Create reads POST /v1/responses for a model. stored has what the request may follow
+// and refer to. The calling is nil where no tool may be called.
+func (f Fields) Create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calling, *Settings) {
+	s := newSettings()
 	f.repeated(s)
-	var said []template.Message
-	if s.Previous != "" {
-		var ok bool
-		if said, ok = before(s.Previous); !ok {
+	f.prompt(req, s, stored)
+	if f.Int("max_output_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) {
+		s.MaxTokens = req.Sampling.MaxTokens
+	}
+	f.Int("max_tool_calls", &s.MaxToolCalls, 1, math.MaxInt32) // of tools of the server's own: it has none
+	o := openai.Fields{Fields: f.Fields}
+	o.Sampling(req, m, 1)
+	f.include(req, s)
+	f.tools(m, s)
+	f.toolChoice(s)
+	c := o.ToolChoice(req, m)
+	f.format(req, m, s)
+	f.refuse("background", "conversation", "prompt", "context_management", "moderation")
+	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "stream_options")
+	return c, s
+}
+
+// Count reads POST /v1/responses/input_tokens for a model.
+func (f Fields) Count(req *tts.Request, m *tts.Model, stored Owned) *Settings {
+	s := newSettings()
+	f.repeated(s)
+	f.prompt(req, s, stored)
+	f.tools(m, s)
+	f.toolChoice(s)
+	openai.Fields{Fields: f.Fields}.ToolChoice(req, m)
+	f.format(&tts.Request{}, m, s) // the prompt does not show it
+	f.refuse("conversation", "personality")
+	return s
+}
+
+// prompt reads what the model goes on from.
+func (f Fields) prompt(req *tts.Request, s *Settings, stored Owned) {
+	c := f.conversation(s, stored)
+	s.instruct(&req.Prompt, c.messages)
+	req.Prompt.Truncate = s.Truncation == "auto"
+	f.reasoning(req, s)
+}
+
+// conversation reads what has been said: in the responses that this one follows, and in
+// the request.
+func (f Fields) conversation(s *Settings, stored Owned) (c conversation) {
+	var before []*item
+	if f.String("previous_response_id", &s.Previous); s.Previous != "" {
+		if r := stored.find(s.Previous); r != nil {
+			before = slices.Collect(r.all)
+		} else {
 			f.Fail(jsonread.CodeValue, "previous_response_id", "there is no response '%s': it was not stored, or is no longer kept.", jsonread.Brief([]byte(s.Previous)))
 		}
 	}
-	said = f.input(slices.Clone(said))
-	p := &req.Prompt
-	if p.Messages = said; s.Instructions != "" {
-		p.Messages = slices.Insert(slices.Clone(said), 0, template.Message{Role: roleSystem, Content: s.Instructions})
+	for _, it := range before {
+		s.Earlier += it.size()
 	}
-	p.Truncate = s.Truncation == "auto"
-	f.reasoning(req, s)
-	hasMax := f.Int("max_output_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32)
-	if hasMax {
-		s.MaxTokens = req.Sampling.MaxTokens
+	s.items, c = f.input(before, stored)
+	return c
+}
+
+// instruct gives a prompt its messages, behind the instructions.
+func (s *Settings) instruct(p *tts.Prompt, messages []template.Message) {
+	if p.Messages = messages; s.Instructions != "" {
+		p.Messages = slices.Insert(messages, 0, template.Message{Role: roleSystem, Content: s.Instructions})
 	}
-	o := openai.Fields{Fields: f.Fields}
-	o.Sampling(req, m, 1)
-	f.nestTools()
-	c := o.ToolChoice(req, m)
-	f.format(req, m, s)
-	for _, name := range []string{"background", "conversation", "prompt", "include", "max_tool_calls", "top_logprobs", "context_management"} {
-		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"null", "false", "[]", "{}", "0"}, string(raw)) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
-		}
-	}
-	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "stream_options")
-	return c, s
 }
 
 // repeated reads fields that the response repeats.
 func (f Fields) repeated(s *Settings) {
 	f.Text("instructions", &s.Instructions)
-	f.String("previous_response_id", &s.Previous)
 	f.Bool("store", &s.Store)
 	f.String("user", &s.User)
-	for _, field := range []struct {
-		name string
-		to   *json.RawMessage
-	}{{"metadata", &s.Metadata}, {"tools", &s.Tools}, {"tool_choice", &s.ToolChoice}} {
-		if raw := f.Raw(field.name); raw != nil && string(raw) != "null" {
-			*field.to = raw
-		}
+	if raw := f.Raw("metadata"); raw != nil && string(raw) != "null" {
+		s.Metadata = bytes.Clone(raw)
 	}
 	if raw := f.Raw("parallel_tool_calls"); string(raw) == "false" {
 		s.Parallel = false
 	}
 	if f.String("truncation", &s.Truncation); s.Truncation != "auto" && s.Truncation != "disabled" {
 		f.Fail(jsonread.CodeValue, "truncation", "expected auto or disabled, but got '%s'.", jsonread.Brief([]byte(s.Truncation)))
+	}
+}
+
+// What a response may include beside its text.
+const (
+	includeEncrypted = "reasoning.encrypted_content"
+	includeLogprobs  = "message.output_text.logprobs"
+)
+
+// elsewhere are what responses may include of tools and inputs that no response here has.
+var elsewhere = []string{
+	"code_interpreter_call.outputs", "computer_call_output.output.image_url", "file_search_call.results",
+	"message.input_image.image_url", "web_search_call.action.sources", "web_search_call.results",
+}
+
+// include reads what the response is to have beside its text.
+func (f Fields) include(req *tts.Request, s *Settings) {
+	items, _ := f.List("include", openai.MaxIncludes)
+	for i, raw := range items {
+		switch name, _ := jsonread.Text(raw); {
+		case name == includeEncrypted:
+			s.encrypted = true
+		case name == includeLogprobs:
+			req.Sampling.Logprobs = true
+		case !slices.Contains(elsewhere, name):
+			f.Fail(jsonread.CodeValue, fmt.Sprintf("include[%d]", i), "expected %s or %s, but got %s.", includeEncrypted, includeLogprobs, jsonread.Brief(raw))
+		}
+	}
+	top := &req.Sampling.TopLogprobs
+	if f.Int("top_logprobs", top, 0, openai.MaxTopLogprobs); *top > 0 {
+		req.Sampling.Logprobs = true
+	}
+	req.MaxLogprobs = openai.MaxLogprobs
+}
+
+// refuse refuses fields that ask for what this server does not do.
+func (f Fields) refuse(names ...string) {
+	for _, name := range names {
+		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
+			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
+		}
 	}
 }
 
@@ -109,61 +187,65 @@ func (f Fields) reasoning(req *tts.Request, s *Settings) {
 	req.Prompt.Extra = map[string]any{"reasoning_effort": s.Effort, "enable_thinking": s.Effort != "none"}
 }
 
+// textSettings is what a response repeats of its text's.
+type textSettings struct {
+	Format    *textFormat `json:"format"`
+	Verbosity string      `json:"verbosity,omitempty"`
+}
+
+type textFormat struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`
+}
+
 // format reads what the answer is held to.
 func (f Fields) format(req *tts.Request, m *tts.Model, s *Settings) {
-	if raw := f.Raw("text"); raw != nil && string(raw) != "null" {
-		s.Text = raw
-	}
 	o, ok := f.Object("text")
 	if !ok {
 		return
 	}
-	o.Ignore("verbosity")
-	hold := openai.Fields{Fields: f.Fields}
+	echo := textSettings{Format: &textFormat{Type: "text"}}
+	if o.String("verbosity", &echo.Verbosity); !slices.Contains([]string{"", "low", "medium", "high"}, echo.Verbosity) {
+		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief([]byte(echo.Verbosity)))
+	}
 	if format, ok := o.Object("format"); ok {
-		kind := "text"
-		format.String("type", &kind)
-		format.Ignore("name", "description", "strict") // a schema is held to in any case
-		raw, given := format.Take("schema")
-		switch {
-		case kind == "text":
-		case kind == "json_object":
-			hold.HoldTo(req, m, "text.format", tts.FormatSchema, schema.Object)
-		case kind == "json_schema" && given:
-			hold.HoldTo(req, m, "text.format", tts.FormatSchema, string(raw))
-		case kind == "json_schema":
-			format.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
-		default:
-			format.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
+		Fields{format}.formatOf(echo.Format)
 		o.Adopt(format)
 	}
 	f.Adopt(o)
+	s.Text = echo
+	hold := openai.Fields{Fields: f.Fields}
+	switch echo.Format.Type {
+	case "json_object":
+		hold.HoldTo(req, m, "text.format", tts.FormatSchema, schema.Object)
+	case "json_schema":
+		hold.HoldTo(req, m, "text.format", tts.FormatSchema, string(echo.Format.Schema))
+	}
 }
 
-// nestTools turns this API's flat functions into those of chats.
-func (f Fields) nestTools() {
-	items, ok := f.List("tools", openai.MaxTools)
-	if !ok || len(items) == 0 {
-		return
+// formatOf reads a format.
+func (f Fields) formatOf(t *textFormat) {
+	f.String("type", &t.Type)
+	f.String("name", &t.Name)
+	f.Text("description", &t.Description)
+	if f.Has("strict") { // a schema is held to in any case
+		t.Strict = new(bool)
+		f.Bool("strict", t.Strict)
 	}
-	nested := []byte{'['}
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			return
-		}
-		var kind string
-		if o.String("type", &kind); kind != "function" {
-			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
-		if f.Adopt(o); f.Err != nil {
-			return
-		}
-		if i > 0 {
-			nested = append(nested, ',')
-		}
-		nested = append(append(append(nested, `{"type":"function","function":`...), raw...), '}')
+	raw, given := f.Take("schema")
+	t.Schema = bytes.Clone(raw)
+	switch {
+	case t.Type == "text", t.Type == "json_object":
+		*t = textFormat{Type: t.Type}
+	case t.Type != "json_schema":
+		f.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(t.Type)))
+	case !given:
+		f.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 	}
-	f.Put("tools", append(nested, ']'))
+	if t.Type == "json_schema" && t.Name == "" {
+		t.Name = "schema" // clients require one
+	}
 }

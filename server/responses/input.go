@@ -1,18 +1,17 @@
 package responses
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // The roles of messages.
 const (
 	roleSystem    = "system"
+	roleDeveloper = "developer"
 	roleUser      = "user"
 	roleAssistant = "assistant"
 	roleTool      = "tool"
@@ -25,207 +24,216 @@ const (
 	maxCalls = 1 << 20 // bytes of calls of tools
 )
 
-// input reads what is added to a conversation: a text, or a list of items.
-func (f Fields) input(before []template.Message) []template.Message {
+// input reads what is added to a conversation: a text, or a list of items. Without any
+// before it is required.
+func (f Fields) input(before []*item, stored Owned) (items []*item, c conversation) {
+	items = slices.Clip(before)
+	used := make(map[string]bool, len(before))
+	for _, it := range before {
+		c.add(it)
+		used[it.ID] = true
+	}
+	c.bytes = 0
+	add := func(it *item) {
+		if used[it.ID] { // ids tell the items of a list apart
+			again := *it
+			again.ID = newID(it.Type)
+			it = &again
+		}
+		used[it.ID] = true
+		items = append(items, it)
+		c.add(it)
+	}
 	raw, ok := f.Take("input")
-	if !ok {
-		f.Fail(jsonread.CodeMissing, "input", "a text or a list of items is required.")
-		return nil
-	}
-	if s, ok := jsonread.Text(raw); ok {
-		return append(before, template.Message{Role: roleUser, Content: s})
-	}
-	if jsonread.Kind(raw) != "a list" {
+	switch {
+	case !ok:
+	case jsonread.Kind(raw) == "a string":
+		s, _ := jsonread.Text(raw)
+		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: roleUser, Content: []part{{Type: partInput, Text: &s}}})
+	case jsonread.Kind(raw) == "a list":
+		f.items(raw, stored, &c, add)
+	default:
 		f.WrongType("input", "a string or a list of items", raw)
-		return nil
 	}
-	c := conversation{messages: before}
+	if c.bytes > maxCalls {
+		f.Fail(jsonread.CodeValue, "input", "its calls have %d bytes, at most %d are allowed.", c.bytes, maxCalls)
+	}
+	if len(items) == 0 {
+		f.Fail(jsonread.CodeMissing, "input", "a text or a list of items is required.")
+	}
+	return items, c
+}
+
+// items reads a list of items and adds them to a conversation, which is c.
+func (f Fields) items(raw []byte, stored Owned, c *conversation, add func(*item)) {
 	items, _ := f.Items("input", raw, maxItems)
 	for i, raw := range items {
 		o, ok := f.Sub(fmt.Sprintf("input[%d]", i), raw)
 		if !ok {
-			return nil
+			return
 		}
-		c.item(Fields{o})
+		it := Fields{o}.item(stored)
+		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
+			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief([]byte(it.CallID)))
+		}
 		if f.Adopt(o); f.Err != nil {
-			return nil
+			return
 		}
+		add(it)
 	}
-	if c.bytes > maxCalls {
-		f.Fail(jsonread.CodeValue, "input", "its function calls have %d bytes, at most %d are allowed.", c.bytes, maxCalls)
-	}
-	if len(c.messages) == 0 {
-		f.Fail(jsonread.CodeMissing, "input", "there is nothing to answer.")
-	}
-	return c.messages
 }
 
-// conversation is made of items: thoughts and calls become part of the message of
-// the assistant that they stand beside.
-type conversation struct {
-	messages []template.Message
-	bytes    int             // of calls
-	ids      map[string]bool // of the calls that the results at the end are of
-}
-
-// item adds one.
-func (c *conversation) item(f Fields) {
-	kind := "message"
-	f.String("type", &kind)
-	f.Ignore("id", "status", "annotations", "phase")
-	switch kind {
-	case "message":
-		c.message(f)
-	case "function_call":
-		c.call(f)
-	case "function_call_output":
-		c.output(f)
-	case "reasoning":
-		thought := f.parts("content", "reasoning_text")
-		if thought == "" {
-			thought = f.parts("summary", "summary_text")
+// item reads one item.
+func (f Fields) item(stored Owned) *item {
+	it := &item{Type: itemMessage}
+	if f.Has("id") && !f.Has("role") {
+		it.Type = itemReference
+	}
+	f.String("type", &it.Type)
+	f.String("id", &it.ID)
+	f.String("status", &it.Status)
+	if it.Status != inProgress && it.Status != cutOff {
+		it.Status = completed
+	}
+	switch it.Type {
+	case itemMessage:
+		f.message(it)
+	case itemCall:
+		it.Arguments = new("")
+		f.Text("arguments", it.Arguments)
+		f.called(it)
+	case itemCustom:
+		it.Input = new("")
+		f.Text("input", it.Input)
+		f.called(it)
+	case itemOutput, itemCustomOutput:
+		f.String("call_id", &it.CallID)
+		it.Output = new(text(f.parts("output", partInput, partInput, partText)))
+	case itemReasoning:
+		f.thought(it)
+	case itemCompaction:
+		f.compaction(it)
+	case itemReference:
+		found, ok := stored.item(it.ID)
+		if !ok {
+			f.Fail(jsonread.CodeValue, "id", "there is no item '%s': it was not stored, or is no longer kept.", jsonread.Brief([]byte(it.ID)))
+			return it
 		}
-		f.Ignore("encrypted_content", "summary")
-		c.assistant().ReasoningContent += thought
+		return found
 	default:
-		f.Fail(jsonread.CodeUnsupported, "type", "this server does not read items of type '%s'.", jsonread.Brief([]byte(kind)))
+		f.Fail(jsonread.CodeUnsupported, "type", "this server does not read items of type '%s'.", jsonread.Brief([]byte(it.Type)))
 	}
+	f.Ignore("created_by")
+	f.refuse("caller", "namespace")
+	if it.ID == "" {
+		it.ID = newID(it.Type)
+	}
+	return it
 }
 
-// assistant is the message of the assistant at the end, a new one if there is none.
-func (c *conversation) assistant() *template.Message {
-	if n := len(c.messages); n == 0 || c.messages[n-1].Role != roleAssistant {
-		c.messages = append(c.messages, template.Message{Role: roleAssistant})
-	}
-	return &c.messages[len(c.messages)-1]
-}
-
-func (c *conversation) message(f Fields) {
-	var role string
-	f.String("role", &role)
-	if role == "developer" {
-		role = roleSystem
-	}
-	if !slices.Contains([]string{roleSystem, roleUser, roleAssistant}, role) {
-		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief([]byte(role)))
+func (f Fields) message(it *item) {
+	f.String("role", &it.Role)
+	kind := partInput
+	switch it.Role {
+	case roleAssistant:
+		kind = partText
+	case roleUser, roleSystem, roleDeveloper:
+	default:
+		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief([]byte(it.Role)))
 		return
 	}
-	text := f.parts("content", "input_text", "output_text", "text", "refusal")
-	if role == roleAssistant {
-		m := c.assistant()
-		before, _ := m.Content.(string)
-		m.Content = before + text
-		return
+	if it.Content = f.parts("content", kind, partInput, partText, "text", partRefusal); it.Content == nil {
+		it.Content = []part{}
 	}
-	c.messages = append(c.messages, template.Message{Role: role, Content: text})
+	f.Ignore("annotations", "phase")
 }
 
-// parts reads a text, or a list of parts of these types.
-func (f Fields) parts(field string, types ...string) string {
+// thought reads one. Clients that keep no text of it send what they were given
+// to keep.
+func (f Fields) thought(it *item) {
+	it.Content, it.Summary = f.parts("content", partReasoning, partReasoning), f.parts("summary", partSummary, partSummary)
+	if it.Summary == nil {
+		it.Summary = []part{}
+	}
+	f.Text("encrypted_content", &it.Encrypted)
+	if _, ok := readOpaque(it.Encrypted); !ok && it.Encrypted != "" {
+		if text(it.Content) == "" && text(it.Summary) == "" {
+			f.Fail(jsonread.CodeValue, "encrypted_content", "this server did not make it.")
+		}
+		it.Encrypted = ""
+	}
+}
+
+// compaction reads what stands in the place of a conversation.
+func (f Fields) compaction(it *item) {
+	it.Status = ""
+	f.Text("encrypted_content", &it.Encrypted)
+	if _, ok := readOpaque(it.Encrypted); !ok {
+		f.Fail(jsonread.CodeValue, "encrypted_content", "this server did not make it.")
+	}
+}
+
+// called reads what calls of functions and of custom tools have both.
+func (f Fields) called(it *item) {
+	f.String("call_id", &it.CallID)
+	if f.String("name", &it.Name); it.CallID == "" {
+		f.Fail(jsonread.CodeMissing, "call_id", "it is required.")
+	} else if it.Name == "" {
+		f.Fail(jsonread.CodeMissing, "name", "it is required.")
+	}
+}
+
+// parts reads a text, or a list of parts of these types. Those of texts become parts of
+// the type own.
+func (f Fields) parts(field, own string, types ...string) []part {
 	raw, ok := f.Take(field)
 	if !ok {
-		return ""
+		return nil
 	}
 	if s, ok := jsonread.Text(raw); ok {
-		return s
+		return []part{readPart(own, s)}
 	}
 	if jsonread.Kind(raw) != "a list" {
 		f.WrongType(field, "a string or a list of parts", raw)
-		return ""
+		return nil
 	}
-	var b strings.Builder
 	items, _ := f.Items(field, raw, maxParts)
+	list := make([]part, 0, len(items))
 	for i, raw := range items {
 		o, ok := f.Sub(fmt.Sprintf("%s[%d]", field, i), raw)
 		if !ok {
-			return ""
+			return nil
 		}
 		var kind, text string
 		if o.String("type", &kind); !slices.Contains(types, kind) {
 			o.Fail(jsonread.CodeUnsupported, "type", "expected %s, but got '%s'.", strings.Join(types, " or "), jsonread.Brief([]byte(kind)))
 		}
 		name := "text"
-		if kind == "refusal" {
+		if kind == partRefusal {
 			name = kind
 		}
 		o.Text(name, &text)
-		o.Ignore("annotations", "logprobs")
-		b.WriteString(text)
+		o.Ignore("annotations", "logprobs", "prompt_cache_breakpoint")
 		if f.Adopt(o); f.Err != nil {
-			return ""
+			return nil
 		}
-	}
-	return b.String()
-}
-
-// writtenCall is a call as templates have it.
-type writtenCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
-
-func newCall(id, name, arguments string) json.RawMessage {
-	c := writtenCall{ID: id, Type: "function"}
-	c.Function.Name, c.Function.Arguments = name, arguments
-	raw, _ := json.Marshal(c) // strings
-	return raw
-}
-
-func (c *conversation) call(f Fields) {
-	var id, name, arguments string
-	f.String("call_id", &id)
-	f.String("name", &name)
-	f.Text("arguments", &arguments)
-	switch v := []byte(arguments); {
-	case id == "":
-		f.Fail(jsonread.CodeMissing, "call_id", "it is required.")
-	case name == "":
-		f.Fail(jsonread.CodeMissing, "name", "it is required.")
-	case len(v) > 0 && (!json.Valid(v) || jsonread.Kind(v) != "an object"):
-		f.Fail(jsonread.CodeValue, "arguments", "they are no JSON object.")
-	}
-	raw := newCall(id, name, arguments)
-	c.bytes += len(raw)
-	m := c.assistant()
-	calls, _ := m.ToolCalls.([]any)
-	m.ToolCalls = append(calls[:len(calls):len(calls)], raw)
-}
-
-func (c *conversation) output(f Fields) {
-	m := template.Message{Role: roleTool}
-	f.String("call_id", &m.ToolCallID)
-	m.Content = f.parts("output", "input_text", "output_text")
-	if !c.called()[m.ToolCallID] {
-		f.Fail(jsonread.CodeValue, "call_id", "no function call before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
-		return
-	}
-	c.messages = append(c.messages, m)
-}
-
-// called are the ids of the calls that results at the end are of. They are read once a
-// message, however many results there are.
-func (c *conversation) called() map[string]bool {
-	n := len(c.messages)
-	if n > 0 && c.messages[n-1].Role == roleTool && c.ids != nil {
-		return c.ids
-	}
-	c.ids = map[string]bool{}
-	for n > 0 && c.messages[n-1].Role == roleTool {
-		n--
-	}
-	if n == 0 {
-		return c.ids
-	}
-	calls, _ := c.messages[n-1].ToolCalls.([]any)
-	for _, raw := range calls {
-		var call writtenCall
-		if json.Unmarshal(raw.(json.RawMessage), &call) == nil {
-			c.ids[call.ID] = true
+		if kind != partRefusal || own != partText {
+			kind = own
 		}
+		list = append(list, readPart(kind, text))
 	}
-	return c.ids
+	return list
+}
+
+// readPart is a part of a type that a request brings.
+func readPart(kind, text string) part {
+	p := newPart(itemMessage)
+	switch p.Type = kind; kind {
+	case partText:
+		p.Text = &text
+		return p
+	case partRefusal:
+		return part{Type: kind, Refusal: &text}
+	}
+	return part{Type: kind, Text: &text}
 }

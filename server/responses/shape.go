@@ -1,98 +1,98 @@
 package responses
 
 import (
-	"encoding/json"
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
-	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Shape writes responses, which have one choice.
+// Shape writes responses, which have one choice. It keeps the output as it comes.
 type Shape struct {
+	settings *Settings
 	response response
-	number   int  // of the next event
-	open     bool // the last item of the output goes on
-	end      tts.Delta
-	said     []template.Message
-	keep     func(id string, said []template.Message, response json.RawMessage) // nil: it is not stored
+	number   int             // of the next event
+	open     bool            // the last item of the output goes on
+	text     strings.Builder // that it has so far
+	custom   customInput     // of its arguments
+	pending  []tts.Token     // whose text has not come yet
+	thought  bool            // a thought was the last that came
+	end      tts.Finish
+	steps    []step
+	stored   *Owned  // where it is kept; nil: it is not
+	replayed []*item // the output that is repeated; nil: it is new
 }
 
-// NewShape writes the answer of a model to a request. keep is told of it when it is
-// complete.
-func NewShape(model string, req *tts.Request, s *Settings, keep func(id string, said []template.Message, response json.RawMessage)) *Shape {
-	w := &Shape{said: req.Prompt.Messages, keep: keep, response: response{
-		ID: "resp_" + uuid.NewString(), Object: "response", CreatedAt: now(), Status: inProgress, Model: model, Output: []item{},
+// NewShape writes the answer of a model to a request. A response that is to be kept is
+// kept in stored when it ends.
+func NewShape(model string, req *tts.Request, s *Settings, stored Owned) *Shape {
+	w := &Shape{settings: s, response: response{
+		ID: "resp_" + uuid.NewString(), Object: "response", CreatedAt: now(), Status: inProgress, Model: model, Output: []*item{},
 		Parallel: s.Parallel, Store: s.Store, Temperature: req.Sampling.Temperature, TopP: req.Sampling.TopP, Text: s.Text,
-		ToolChoice: s.ToolChoice, Tools: s.Tools, Truncation: s.Truncation, Metadata: s.Metadata,
+		ToolChoice: s.ToolChoice, Tools: s.Tools, TopLogprobs: req.Sampling.TopLogprobs, Truncation: s.Truncation, Metadata: s.Metadata, User: s.User,
 	}}
-	if s.Instructions != "" { // they hold for this response alone
-		w.said = w.said[1:]
+	if s.Store {
+		w.stored = &stored
 	}
 	r := &w.response
-	r.Instructions, r.Previous, r.Reasoning.Effort, r.User = jsonwrite.Optional(s.Instructions), jsonwrite.Optional(s.Previous), jsonwrite.Optional(s.Effort), jsonwrite.Optional(s.User)
+	r.Instructions, r.Previous, r.Reasoning.Effort = jsonwrite.Optional(s.Instructions), jsonwrite.Optional(s.Previous), jsonwrite.Optional(s.Effort)
 	if s.MaxTokens > 0 {
 		r.MaxTokens = &s.MaxTokens
+	}
+	if s.MaxToolCalls > 0 {
+		r.MaxToolCalls = &s.MaxToolCalls
 	}
 	return w
 }
 
+// ID is that of the response.
+func (s *Shape) ID() string { return s.response.ID }
+
 // Open takes nothing from a run's first delta.
 func (s *Shape) Open(tts.Delta) {}
 
-// Whole writes an answer.
-func (s *Shape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
-	s.add(nil, &choices[0])
-	p.Raw(string(s.complete(u)))
+// Whole writes the answer that Add has put together.
+func (s *Shape) Whole(p *jsonwrite.Reply, _ []tts.Delta, u tts.Usage) {
+	s.complete(u)
+	p.Value(&s.response)
 }
 
-// complete ends the response and hands it to the store.
-func (s *Shape) complete(u tts.Usage) json.RawMessage {
+// Add adds to the output of an answer that is not streamed.
+func (s *Shape) Add(d *tts.Delta) { s.add(nil, d) }
+
+// complete ends the response, and keeps it.
+func (s *Shape) complete(u tts.Usage) {
 	r := &s.response
 	r.Status, r.Usage, r.CompletedAt = completed, newUsage(u), new(now())
-	if s.end.Finish == tts.FinishLength {
+	if s.end == tts.FinishLength {
 		r.Status, r.Incomplete, r.CompletedAt = cutOff, &incomplete{"max_output_tokens"}, nil
 	}
-	raw, _ := json.Marshal(r) // plain fields, and JSON that was read
-	if s.keep != nil {
-		s.keep(r.ID, append(s.said[:len(s.said):len(s.said)], s.message()), raw)
-	}
-	return raw
+	s.keep()
 }
 
-// message is the answer as a template reads it.
-func (s *Shape) message() template.Message {
-	m := template.Message{Role: roleAssistant}
-	text := ""
-	var calls []any
-	for i := range s.response.Output {
-		switch it := &s.response.Output[i]; it.Type {
-		case itemMessage:
-			text += it.Content[0].Text
-		case itemReasoning:
-			m.ReasoningContent += it.Content[0].Text
-		case itemCall:
-			calls = append(calls, newCall(it.CallID, it.Name, *it.Arguments))
-		}
-	}
-	if m.Content = text; calls != nil {
-		if m.ToolCalls = calls; text == "" {
-			m.Content = nil
-		}
-	}
-	return m
+// keep keeps the response where it finds room.
+func (s *Shape) keep() {
+	r := &s.response
+	r.Store = s.stored != nil && s.stored.put(&record{response: *r, input: s.settings.items, steps: slices.Clip(s.steps), encrypted: s.settings.encrypted})
 }
 
 // Begin is the events that open the response.
 func (s *Shape) Begin(int) any {
-	return jsonwrite.List{s.event(event{Type: "response.created", Response: s.snapshot()}), s.event(event{Type: "response.in_progress", Response: s.snapshot()})}
+	return jsonwrite.List{s.event(event{Type: eventCreated, Response: s.snapshot()}), s.event(event{Type: eventInProgress, Response: s.snapshot()})}
 }
 
-// snapshot is the response as it stands.
+// snapshot is the response as it stands, for an event that is written at once.
 func (s *Shape) snapshot() *response {
+	if s.open {
+		s.last().write(s.text.String())
+	}
 	r := s.response
 	return &r
 }
@@ -116,16 +116,17 @@ func (s *Shape) Chunk(d tts.Delta) any {
 // add adds to the output, and the events of that to list.
 func (s *Shape) add(list jsonwrite.List, d *tts.Delta) jsonwrite.List {
 	if d.Reasoning != "" {
-		list = s.write(list, itemReasoning, d.Reasoning)
+		list = s.write(list, itemReasoning, d.Reasoning, nil)
 	}
-	if d.Text != "" {
-		list = s.write(list, itemMessage, d.Text)
+	if tokens := s.logprobs(d); d.Text != "" {
+		list = s.write(list, itemMessage, d.Text, tokens)
 	}
 	for i := range d.Calls {
+		s.pending = nil
 		list = s.call(list, &d.Calls[i])
 	}
 	if d.Finish != "" {
-		s.end = *d
+		s.end = d.Finish
 		status := completed
 		if d.Finish == tts.FinishLength {
 			status = cutOff
@@ -135,52 +136,123 @@ func (s *Shape) add(list jsonwrite.List, d *tts.Delta) jsonwrite.List {
 	return list
 }
 
-// last is the item under way, and its place.
-func (s *Shape) last() (*item, *int) {
-	n := len(s.response.Output) - 1
-	return &s.response.Output[n], &n
+// logprobs are the tokens of a message's text. Those of thoughts and calls are no part of
+// it, and tokens may come before it is known what their text is.
+func (s *Shape) logprobs(d *tts.Delta) []openai.TokenLogprob {
+	if d.Reasoning != "" {
+		s.pending, s.thought = nil, true
+	}
+	for i := range d.Tokens {
+		if t := &d.Tokens[i]; !t.Hidden && !t.End {
+			s.pending = append(s.pending, *t)
+		}
+	}
+	if d.Text == "" {
+		return nil
+	}
+	var spelt []byte
+	for i := range s.pending {
+		spelt = append(spelt, s.pending[i].Bytes...)
+	}
+	find := bytes.Index
+	if s.thought { // of which the last may be pending
+		find, s.thought = bytes.LastIndex, false
+	}
+	from, to := find(spelt, []byte(d.Text)), len(spelt)
+	if from >= 0 {
+		to = from + len(d.Text)
+	}
+	var list []openai.TokenLogprob
+	at := 0
+	for len(s.pending) > 0 && at < to {
+		t := &s.pending[0]
+		if at >= from {
+			list = append(list, openai.NewTokenLogprob(t))
+		}
+		at += len(t.Bytes)
+		s.pending = s.pending[1:]
+	}
+	return list
 }
 
+// last is the item under way.
+func (s *Shape) last() *item { return s.response.Output[len(s.response.Output)-1] }
+
+// place is where the item under way stands.
+func (s *Shape) place() *int { return new(len(s.response.Output) - 1) }
+
 // begin opens an item, after it has closed the one under way.
-func (s *Shape) begin(list jsonwrite.List, it item) jsonwrite.List {
+func (s *Shape) begin(list jsonwrite.List, it *item) jsonwrite.List {
 	list = s.close(list, completed)
+	if s.replayed != nil {
+		it.ID = s.replayed[len(s.response.Output)].ID
+	}
 	s.response.Output = append(s.response.Output, it)
-	s.open = true
-	_, at := s.last()
-	return append(list, s.event(event{Type: "response.output_item.added", Index: at, Item: &it}))
+	s.open, s.custom = true, customInput{}
+	s.text.Reset()
+	begun := *it
+	return append(list, s.event(event{Type: "response.output_item.added", Index: s.place(), Item: &begun}))
 }
 
 // write adds text to an item of that type.
-func (s *Shape) write(list jsonwrite.List, kind, text string) jsonwrite.List {
-	if !s.open || s.response.Output[len(s.response.Output)-1].Type != kind {
+func (s *Shape) write(list jsonwrite.List, kind, text string, tokens []openai.TokenLogprob) jsonwrite.List {
+	if !s.open || s.last().Type != kind {
 		list = s.begin(list, newItem(kind))
-		it, at := s.last()
 		p := newPart(kind)
-		it.Content = []part{p}
-		list = append(list, s.event(event{Type: "response.content_part.added", ItemID: it.ID, Index: at, PartIndex: new(0), Part: &p}))
+		s.last().Content = []part{p}
+		list = append(list, s.event(event{Type: "response.content_part.added", ItemID: s.last().ID, Index: s.place(), PartIndex: new(0), Part: &p}))
 	}
-	it, at := s.last()
-	it.Content[0].Text += text
-	e := event{Type: "response.reasoning_text.delta", ItemID: it.ID, Index: at, PartIndex: new(0), Delta: &text}
+	s.text.WriteString(text)
+	it := s.last()
+	s.steps = append(s.steps, step{int32(*s.place()), int32(len(text)), int32(len(tokens))})
+	e := event{Type: "response.reasoning_text.delta", ItemID: it.ID, Index: s.place(), PartIndex: new(0), Delta: &text}
 	if kind == itemMessage {
-		e.Type, e.Logprobs = "response.output_text.delta", []any{}
+		e.Type, e.Logprobs = "response.output_text.delta", tokens
+		if tokens == nil {
+			e.Logprobs = []openai.TokenLogprob{}
+		}
+		it.Content[0].Logprobs = append(it.Content[0].Logprobs, tokens...)
 	}
 	return append(list, s.event(e))
 }
 
 // call adds to a call.
 func (s *Shape) call(list jsonwrite.List, c *toolcall.Call) jsonwrite.List {
-	if c.Name != "" {
-		it := newItem(itemCall)
-		it.CallID, it.Name = c.ID, c.Name
-		list = s.begin(list, it)
+	kind := itemCall
+	if c.Name != "" && slices.Contains(s.settings.custom, c.Name) || c.Name == "" && s.open && s.last().Type == itemCustom {
+		kind = itemCustom
 	}
-	it, at := s.last()
-	if c.Arguments == "" || it.Type != itemCall {
+	if c.Name != "" {
+		list = s.beginCall(list, kind, c.ID, c.Name)
+	}
+	piece := c.Arguments
+	if kind == itemCustom {
+		piece = s.custom.push(piece)
+	}
+	return s.writeCall(list, kind, piece)
+}
+
+// beginCall opens a call.
+func (s *Shape) beginCall(list jsonwrite.List, kind, id, name string) jsonwrite.List {
+	it := newItem(kind)
+	it.CallID, it.Name = id, name
+	list = s.begin(list, it)
+	s.steps = append(s.steps, step{item: int32(*s.place())})
+	return list
+}
+
+// writeCall adds to the arguments of the call under way, or to its input.
+func (s *Shape) writeCall(list jsonwrite.List, kind, piece string) jsonwrite.List {
+	if piece == "" || !s.open || s.last().Type != kind {
 		return list
 	}
-	it.Arguments = new(*it.Arguments + c.Arguments)
-	return append(list, s.event(event{Type: "response.function_call_arguments.delta", ItemID: it.ID, Index: at, Delta: &c.Arguments}))
+	s.text.WriteString(piece)
+	s.steps = append(s.steps, step{int32(*s.place()), int32(len(piece)), 0})
+	e := event{Type: "response.function_call_arguments.delta", ItemID: s.last().ID, Index: s.place(), Delta: &piece}
+	if kind == itemCustom {
+		e.Type = "response.custom_tool_call_input.delta"
+	}
+	return append(list, s.event(e))
 }
 
 // close ends the item under way.
@@ -189,15 +261,21 @@ func (s *Shape) close(list jsonwrite.List, status string) jsonwrite.List {
 		return list
 	}
 	s.open = false
-	it, at := s.last()
+	it, at, text := s.last(), s.place(), s.text.String()
+	it.write(text)
 	it.Status = status
-	if it.Type == itemCall {
-		list = append(list, s.event(event{Type: "response.function_call_arguments.done", ItemID: it.ID, Index: at, Arguments: it.Arguments, Name: it.Name}))
-	} else {
+	switch it.Type {
+	case itemCall:
+		list = append(list, s.event(event{Type: "response.function_call_arguments.done", ItemID: it.ID, Index: at, Arguments: &text, Name: it.Name}))
+	case itemCustom:
+		list = append(list, s.event(event{Type: "response.custom_tool_call_input.done", ItemID: it.ID, Index: at, Input: &text}))
+	default:
 		p := it.Content[0]
-		e := event{Type: "response.reasoning_text.done", ItemID: it.ID, Index: at, PartIndex: new(0), Text: &p.Text}
+		e := event{Type: "response.reasoning_text.done", ItemID: it.ID, Index: at, PartIndex: new(0), Text: &text}
 		if it.Type == itemMessage {
-			e.Type, e.Logprobs = "response.output_text.done", []any{}
+			e.Type, e.Logprobs = "response.output_text.done", p.Logprobs
+		} else if s.settings.encrypted {
+			it.Encrypted = opaque(text)
 		}
 		list = append(list, s.event(e), s.event(event{Type: "response.content_part.done", ItemID: it.ID, Index: at, PartIndex: new(0), Part: &p}))
 	}
@@ -207,13 +285,58 @@ func (s *Shape) close(list jsonwrite.List, status string) jsonwrite.List {
 
 // KeepAlive repeats that the response is in progress.
 func (s *Shape) KeepAlive() any {
-	return s.event(event{Type: "response.in_progress", Response: s.snapshot()})
+	s.steps = append(s.steps, step{item: keptAlive})
+	return s.event(event{Type: eventInProgress, Response: s.snapshot()})
 }
 
 // End is the event with the whole response.
 func (s *Shape) End(u tts.Usage) any {
 	s.complete(u)
-	return s.event(event{Type: "response." + s.response.Status, Response: s.snapshot()})
+	return s.ended()
+}
+
+// Fail is the event that ends the stream of a response that failed for a reason, whose
+// HTTP status and message are those of an error.
+func (s *Shape) Fail(status int, message string, u tts.Usage) any {
+	code := faultServer
+	switch status {
+	case http.StatusTooManyRequests:
+		code = faultRate
+	case http.StatusBadRequest:
+		code = faultPrompt
+	}
+	s.response.Status, s.response.Error = failed, &fault{code, message}
+	return s.abandoned(u)
+}
+
+// Cancel is the event that ends the stream of a response that was cancelled.
+func (s *Shape) Cancel(u tts.Usage) any {
+	s.response.Status = cancelled
+	return s.abandoned(u)
+}
+
+// abandoned is the event that ends a response in the midst of an item.
+func (s *Shape) abandoned(u tts.Usage) any {
+	s.response.Usage = newUsage(u)
+	if s.open {
+		s.open = false
+		s.last().write(s.text.String())
+		s.last().Status = cutOff
+	}
+	s.keep()
+	return s.ended()
+}
+
+// ended is the last event of a response.
+func (s *Shape) ended() jsonwrite.Event {
+	kind := eventIncomplete
+	switch s.response.Status {
+	case completed:
+		kind = eventCompleted
+	case failed:
+		kind = eventFailed
+	}
+	return s.event(event{Type: kind, Response: s.snapshot()})
 }
 
 // Done is nothing: the last event says that it is.

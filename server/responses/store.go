@@ -2,102 +2,190 @@ package responses
 
 import (
 	"container/list"
-	"encoding/json"
+	"context"
 	"sync"
-
-	"github.com/lutra-lm/lutra/models/template"
+	"time"
 )
 
-// Store keeps responses and what was said up to each, for requests that follow. What
-// was used least recently goes first.
+// Store keeps responses with the items that led to them, for requests that follow or
+// refer to them. It is bounded in bytes, which it counts, and in time: what was used
+// least recently goes first. Items that several responses share are kept once.
 type Store struct {
-	most int // bytes
+	most int           // bytes
+	time time.Duration // that a response is kept after it was used
 
-	mu    sync.Mutex
-	bytes int
-	byID  map[string]*list.Element
-	order list.List // of *stored, the latest first
+	mu      sync.Mutex
+	bytes   int
+	byID    map[string]*list.Element
+	order   list.List // of *stored, the latest first
+	refs    map[*item]int
+	items   map[itemKey]*item
+	running map[string]*run // responses that are being streamed
 }
 
 // stored is a response. Its owner is who may see it.
 type stored struct {
-	id, owner string
-	said      []template.Message
-	response  json.RawMessage
-	size      int
+	*record
+	owner string
+	size  int // without its items
+	used  time.Time
 }
 
-// NewStore keeps so many bytes.
-func NewStore(most int) *Store { return &Store{most: most, byID: map[string]*list.Element{}} }
+// itemKey is an item's id as its owner knows it.
+type itemKey struct{ owner, id string }
 
-// Put keeps a response. One that is larger than a quarter of the store is not kept.
-func (s *Store) Put(owner, id string, said []template.Message, response json.RawMessage) {
-	e := &stored{id: id, owner: owner, said: said, response: response, size: len(response) + 512}
-	for i := range said {
-		m := &said[i]
-		text, _ := m.Content.(string)
-		e.size += len(text) + len(m.ReasoningContent) + 256
-		calls, _ := m.ToolCalls.([]any)
-		for _, c := range calls {
-			raw, _ := c.(json.RawMessage)
-			e.size += len(raw) + 64
-		}
-	}
+// run is a response that is being made.
+type run struct {
+	owner  string
+	cancel context.CancelCauseFunc
+	ended  chan struct{}
+}
+
+// NewStore makes a store that keeps at most most bytes, each response for keep after it
+// was last used.
+func NewStore(most int, keep time.Duration) *Store {
+	return &Store{most: most, time: keep, byID: map[string]*list.Element{}, refs: map[*item]int{}, items: map[itemKey]*item{}, running: map[string]*run{}}
+}
+
+// Bytes is the size of all that is kept.
+func (s *Store) Bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.size > s.most/4 {
-		return
+	s.expire()
+	return int64(s.bytes)
+}
+
+// Of is what an owner may see of the store.
+func (s *Store) Of(owner string) Owned { return Owned{s, owner} }
+
+// Owned is a store as an owner sees it.
+type Owned struct {
+	s     *Store
+	owner string
+}
+
+// put keeps a response. One that is larger than a quarter of the store, with all that
+// led to it, is not kept.
+func (o Owned) put(r *record) bool {
+	e := &stored{record: r, owner: o.owner, size: r.size()}
+	total := e.size
+	for it := range r.all {
+		total += it.size()
 	}
-	s.byID[id] = s.order.PushFront(e)
-	for s.bytes += e.size; s.bytes > s.most; {
+	s := o.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if total > s.most/4 {
+		return false
+	}
+	e.used = time.Now()
+	s.byID[r.response.ID] = s.order.PushFront(e)
+	s.bytes += e.size
+	for it := range r.all {
+		if s.refs[it]++; s.refs[it] > 1 {
+			continue
+		}
+		s.bytes += it.size()
+		s.items[itemKey{o.owner, it.ID}] = it
+	}
+	for s.bytes > s.most {
 		s.drop(s.order.Back())
 	}
+	s.expire()
+	return true
 }
 
 // drop needs mu.
 func (s *Store) drop(at *list.Element) {
 	e := s.order.Remove(at).(*stored)
-	delete(s.byID, e.id)
+	delete(s.byID, e.response.ID)
 	s.bytes -= e.size
+	for it := range e.all {
+		if s.refs[it]--; s.refs[it] > 0 {
+			continue
+		}
+		delete(s.refs, it)
+		s.bytes -= it.size()
+		if key := (itemKey{e.owner, it.ID}); s.items[key] == it {
+			delete(s.items, key)
+		}
+	}
 }
 
-// find needs mu.
-func (s *Store) find(owner, id string) *stored {
+// expire drops what nobody has used for too long. It needs mu.
+func (s *Store) expire() {
+	for at := s.order.Back(); at != nil && time.Since(at.Value.(*stored).used) > s.time; at = s.order.Back() {
+		s.drop(at)
+	}
+}
+
+// find returns a response that the owner may see, nil if there is none.
+func (o Owned) find(id string) *record {
+	s := o.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
 	at := s.byID[id]
-	if at == nil || at.Value.(*stored).owner != owner {
+	if at == nil || at.Value.(*stored).owner != o.owner {
 		return nil
 	}
 	s.order.MoveToFront(at)
-	return at.Value.(*stored)
+	e := at.Value.(*stored)
+	e.used = time.Now()
+	return e.record
 }
 
-// Said is what was said up to a response, and in it.
-func (s *Store) Said(owner, id string) ([]template.Message, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.find(owner, id); e != nil {
-		return e.said, true
-	}
-	return nil, false
-}
-
-// Get is a response as it was sent.
-func (s *Store) Get(owner, id string) (json.RawMessage, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.find(owner, id); e != nil {
-		return e.response, true
-	}
-	return nil, false
+// item is an item of any response that is kept.
+func (o Owned) item(id string) (*item, bool) {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	o.s.expire()
+	it := o.s.items[itemKey{o.owner, id}]
+	return it, it != nil
 }
 
 // Delete forgets a response, and tells whether it was there.
-func (s *Store) Delete(owner, id string) bool {
+func (o Owned) Delete(id string) bool {
+	s := o.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.find(owner, id) == nil {
+	at := s.byID[id]
+	if at == nil || at.Value.(*stored).owner != o.owner {
 		return false
 	}
-	s.drop(s.byID[id])
+	s.drop(at)
 	return true
+}
+
+// Begin says that a response is being made, which Cancel ends by calling cancel. The
+// caller calls end when it has been kept, or will not be.
+func (o Owned) Begin(id string, cancel context.CancelCauseFunc) (end func()) {
+	r := &run{o.owner, cancel, make(chan struct{})}
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	o.s.running[id] = r
+	return func() {
+		o.s.mu.Lock()
+		delete(o.s.running, id)
+		o.s.mu.Unlock()
+		close(r.ended)
+	}
+}
+
+// Cancel ends the making of a response and waits until it has ended. It is false for one
+// that is not being made.
+func (o Owned) Cancel(ctx context.Context, id string) (bool, error) {
+	o.s.mu.Lock()
+	r := o.s.running[id]
+	o.s.mu.Unlock()
+	if r == nil || r.owner != o.owner {
+		return false, nil
+	}
+	r.cancel(ErrCancelled)
+	select {
+	case <-r.ended:
+		return true, nil
+	case <-ctx.Done():
+		return true, context.Cause(ctx)
+	}
 }

@@ -1,7 +1,9 @@
 package toolcall
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -58,3 +60,56 @@ func Definitions(tools []any) ([]Tool, *DefinitionError) {
 	}
 	return list, nil
 }
+
+// Normalize returns tools as templates read them: of the same tool they get the same
+// text, whichever API it came through and however a client wrote it. A function has
+// its name, its description and its parameters, in this order, and then what else it
+// has, sorted. Empty descriptions and strict, which the model need not know, are left
+// out.
+func Normalize(tools []any) ([]any, error) {
+	out := make([]any, len(tools))
+	for i, tool := range tools {
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			return nil, err
+		}
+		var whole struct {
+			Function map[string]json.RawMessage `json:"function"`
+		}
+		if err := json.Unmarshal(raw, &whole); err != nil {
+			return nil, err
+		}
+		fn := whole.Function
+		delete(fn, "strict")
+		maps.DeleteFunc(fn, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+		if string(fn["description"]) == `""` {
+			delete(fn, "description")
+		}
+		rest := slices.Sorted(maps.Keys(fn))
+		rest = slices.DeleteFunc(rest, func(name string) bool { return slices.Contains(shownFirst, name) })
+		b := bytes.NewBufferString(`{"type":"function","function":{`)
+		begin := b.Len()
+		for _, name := range append(slices.Clone(shownFirst), rest...) {
+			value, ok := fn[name]
+			if !ok {
+				continue
+			}
+			if b.Len() > begin {
+				b.WriteByte(',')
+			}
+			key, err := json.Marshal(name)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(key)
+			b.WriteByte(':')
+			b.Write(value)
+		}
+		b.WriteString("}}")
+		out[i] = json.RawMessage(b.Bytes())
+	}
+	return out, nil
+}
+
+// shownFirst are the fields of a function that every API has.
+var shownFirst = []string{"name", "description", "parameters"}
