@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
@@ -73,6 +74,17 @@ type Options struct {
 	// and says nothing of others: what models are asked for so, they are asked for
 	// alone, and a small one might add to it for ever.
 	Listed bool
+
+	// Budget is what the grammar is charged to; nil: a default one.
+	Budget *budget.Budget
+}
+
+// arena makes that of a grammar.
+func (o *Options) arena() *regex.Arena {
+	if o.Budget == nil {
+		return regex.New()
+	}
+	return regex.Within(o.Budget)
 }
 
 // Compile makes the grammar of the JSON texts that a schema describes. An error is
@@ -90,7 +102,7 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCompiler(regex.New(), root, options)
+	c, err := newCompiler(options.arena(), root, options)
 	if err != nil {
 		return nil, err
 	}

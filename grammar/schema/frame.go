@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
@@ -30,9 +31,12 @@ type framed struct {
 
 var _ grammar.Rules = (*Frame)(nil)
 
-// NewFrame begins a frame.
-func NewFrame() *Frame {
-	return &Frame{arena: regex.New(), ids: map[framed]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
+// NewFrame begins a frame whose grammar has the default budget.
+func NewFrame() *Frame { return NewFrameWithin(budget.Default()) }
+
+// NewFrameWithin begins a frame whose grammar is charged to b.
+func NewFrameWithin(b *budget.Budget) *Frame {
+	return &Frame{arena: regex.Within(b), ids: map[framed]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
 }
 
 // Arena is for the expressions of Match.

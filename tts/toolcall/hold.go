@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 	"github.com/lutra-lm/lutra/grammar/schema"
 )
@@ -59,12 +60,13 @@ const anyObject = schema.Object
 
 // Grammar is that of answers whose calls are calls of tools and meet their schemas.
 // Where the schema of a tool that is not strict cannot be held to, its arguments are
-// any object. An error is a *SchemaError, or one of package schema.
-func (f *Format) Grammar(tools []Tool, h Hold) (*grammar.Grammar, error) {
+// any object. The grammar is charged to budget. An error is a *SchemaError, or one of package
+// schema.
+func (f *Format) Grammar(budget *budget.Budget, tools []Tool, h Hold) (*grammar.Grammar, error) {
 	if f.thought[0] != "" {
 		h.Thought = f.thought
 	}
-	b := &holder{format: f, hold: h, frame: schema.NewFrame()}
+	b := &holder{format: f, hold: h, frame: schema.NewFrameWithin(budget)}
 	b.arena = b.frame.Arena()
 	for i := range tools {
 		if err := b.add(&tools[i]); err != nil {
@@ -97,11 +99,13 @@ func (b *holder) add(t *Tool) error {
 	if len(t.Schema) == 0 {
 		text = anyObject
 	}
-	alone := schema.NewFrame() // whatever is wrong with one schema is not to spoil the others
+	budget, end := b.arena.Budget().Apart() // whatever is wrong with one schema is not to spoil the others
+	alone := schema.NewFrameWithin(budget)
 	s, err := b.arguments(alone, t, text)
 	if err == nil {
 		_, err = alone.Grammar(alone.Rule([]grammar.Symbol{s}))
 	}
+	end()
 	switch {
 	case err == nil:
 	case t.Strict:
