@@ -47,7 +47,9 @@ const modelLabel = "model_name"
 type Sources struct {
 	Requests func() int64 // under way
 	Memory   func() int64 // bytes that requests hold
-	Engines  Engines
+	// OutOfFiles is how often no connection could be accepted for want of a file descriptor.
+	OutOfFiles func() int64
+	Engines    Engines
 }
 
 // New registers all metrics.
@@ -92,6 +94,8 @@ func New(src Sources) *Metrics {
 	}
 	gauge("requests_in_flight", "Requests under way, out of server.max_requests.", src.Requests)
 	gauge("request_memory_bytes", "Bytes that requests hold, out of server.max_memory.", src.Memory)
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lutra_out_of_files_total",
+		Help: "Times that no connection could be accepted because no file descriptor was free."}, func() float64 { return float64(src.OutOfFiles()) }))
 	m.registry.MustRegister(m.fill, src.Engines, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
