@@ -29,7 +29,7 @@ type Rules interface {
 const mostInterned = 1 << 15
 
 // mostSteps bounds the work of one answer, such as that of a mask.
-const mostSteps = 1 << 25
+const mostSteps = 1 << 23
 
 // Grammar is rules in use. It may be used by several goroutines; they take turns.
 type Grammar struct {
@@ -52,6 +52,7 @@ type Grammar struct {
 	key     []byte
 	path    []*State
 	err     error
+	wears   int64 // bytes beyond which it is worn, those that can be forgotten apart
 	worn    atomic.Bool
 
 	found  []config // scratch of step
@@ -73,6 +74,7 @@ func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 		return nil, err
 	}
 	g.start = g.state(c.accepts, c.configs)
+	g.wears = (g.lasting() + g.budget.Bytes()) / 2
 	return g, g.fault()
 }
 
@@ -98,9 +100,12 @@ func (g *Grammar) lock(pause func()) {
 // unlock ends what has found out more about the grammar.
 func (g *Grammar) unlock() {
 	g.budget.OnRest(nil)
-	g.worn.Store(g.fault() != nil || g.budget.Held()-int64(g.kept) > g.budget.Bytes()/2)
+	g.worn.Store(g.fault() != nil || g.lasting() > g.wears)
 	g.mu.Unlock()
 }
+
+// lasting is the bytes that cannot be given back by forgetting.
+func (g *Grammar) lasting() int64 { return g.budget.Held() - int64(g.kept) }
 
 // fault is why g is of no use any more.
 func (g *Grammar) fault() error {

@@ -264,8 +264,11 @@ func (s *standing) allow(mask []uint64) error {
 		return nil
 	}
 	allowed, err := f.maskAt(form, nil)
-	if err != nil {
+	switch {
+	case err == errStrayed:
 		return err
+	case err != nil:
+		return &FormatError{err}
 	}
 	copy(mask, allowed)
 	if !form.begun {

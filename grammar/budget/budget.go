@@ -12,13 +12,12 @@ package budget
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync/atomic"
 )
 
 // The bounds of a grammar that nobody else bounds.
 const (
-	Steps = 1 << 25  // of one task, such as to compile
+	Steps = 1 << 24  // of one task, such as to compile
 	Bytes = 64 << 20 // of one grammar
 )
 
@@ -94,9 +93,12 @@ const lookAfter = 1 << 12
 // Work charges steps before they are done. Its error ends the task: an *Error, or that
 // of the context.
 func (b *Budget) Work(steps int) error {
+	if b.err != nil {
+		return b.err
+	}
 	b.left -= int64(steps)
 	if b.left > b.check && b.left >= 0 {
-		return b.err
+		return nil
 	}
 	return b.look()
 }
@@ -104,10 +106,6 @@ func (b *Budget) Work(steps int) error {
 // look sees whether the task is to go on.
 func (b *Budget) look() error {
 	b.check = b.left - lookAfter
-	if b.err != nil {
-		b.check = math.MaxInt64 // look at every step
-		return b.err
-	}
 	if b.rest != nil {
 		b.rest()
 	}

@@ -23,6 +23,8 @@ func (e *Error) Unwrap() error { return e.Err }
 const (
 	mostEffort = 1 << 18 // schemas looked at, and pairs compared
 	mostNodes  = 1 << 16 // combinations of schemas
+	nodeSteps  = 64      // of the budget, for one
+	nodeBytes  = 512
 )
 
 var (
@@ -191,6 +193,12 @@ func (c *compiler) node(all subs) (int, error) {
 	}
 	if len(c.nodes) >= mostNodes {
 		return 0, errEffort
+	}
+	if err := c.arena.Budget().Work(nodeSteps + len(kept)); err != nil {
+		return 0, err
+	}
+	if err := c.arena.Budget().Hold(nodeBytes + key.Len()); err != nil {
+		return 0, err
 	}
 	c.nodeIDs[key.String()] = len(c.nodes)
 	c.nodes = append(c.nodes, &node{all: kept})

@@ -4,37 +4,20 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/lutra-lm/lutra/grammar/budget"
 )
 
-// CacheOptions bound what formats take. They are the `formats:` section of config.yaml.
+// CacheOptions bound what formats take.
 type CacheOptions struct {
-	Memory int64 `yaml:"memory"`     // bytes of all formats, in use or kept for later
-	Format int64 `yaml:"max_format"` // bytes of one
+	Memory  int64 // bytes of all formats, in use or kept for later
+	Largest int64 // bytes of one, at most three quarters of all
 }
 
 // DefaultCacheOptions are enough for any schema that people write.
-func DefaultCacheOptions() CacheOptions { return CacheOptions{Memory: 256 << 20, Format: budget.Bytes} }
-
-// The bounds of the options.
-const (
-	leastFormat = 1 << 20
-	mostMemory  = 1 << 50 // more than any machine has
-)
-
-// Validate reports everything that is wrong with the options, joined.
-func (o CacheOptions) Validate() error {
-	var errs []error
-	if o.Format < leastFormat || o.Format > mostMemory {
-		errs = append(errs, fmt.Errorf("formats.max_format: %d is outside %d..%d", o.Format, leastFormat, int64(mostMemory)))
-	}
-	if o.Memory < o.Format/3*4 || o.Memory > mostMemory { // the last quarter is for formats in use to grow
-		errs = append(errs, fmt.Errorf("formats.memory: %d is outside %d..%d, of which the first is max_format and a third", o.Memory, o.Format/3*4, int64(mostMemory)))
-	}
-	return errors.Join(errs...)
+func DefaultCacheOptions() CacheOptions {
+	return CacheOptions{Memory: 256 << 20, Largest: budget.Bytes}
 }
 
 // ErrBusy says that formats in use take all the memory that formats may have.
@@ -136,7 +119,7 @@ func (c *Cache) Format(ctx context.Context, key Key, compile func(context.Contex
 			c.made(e, nil, err)
 		}
 	}()
-	f, err = compile(inside, budget.New(inside, budget.Steps, c.options.Format, e))
+	f, err = compile(inside, budget.New(inside, budget.Steps, c.options.Largest, e))
 	c.made(e, f, err)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
