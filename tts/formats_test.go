@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/grammar"
 	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/tts/structure"
 	"github.com/lutra-lm/lutra/tts/toolcall"
@@ -80,5 +81,78 @@ func TestCompilingFormatsOfAllKindsEndsWithTheRequest(t *testing.T) {
 		if _, err := compile(kind, text, b); !errors.Is(err, context.Canceled) || b.Spent() > whole.Spent()/2 {
 			t.Errorf("%s: %.100v after %d steps, of %d", kind, err, b.Spent(), whole.Spent())
 		}
+	}
+}
+
+// full is an account that has no more than so many bytes.
+type full struct{ left int64 }
+
+func (f *full) Take(n int64) error {
+	if f.left -= n; n > 0 && f.left < 0 {
+		return structure.ErrBusy
+	}
+	return nil
+}
+
+func TestABudgetMayEndAnywhere(t *testing.T) {
+	every := grammar.NewVocabulary(256, func(id int32) []byte { return []byte{byte(id)} })
+	tools := []toolcall.Tool{{Name: "a", Strict: true, Schema: []byte(`{"type": "object", "properties": {"x": {"type": "string", "pattern": "^[a-c]+$", "maxLength": 5}}}`)}}
+	makers := map[string]func(b *grammarbudget.Budget) (*grammar.Grammar, error){
+		"calls": func(b *grammarbudget.Budget) (*grammar.Grammar, error) {
+			return toolcall.Hermes.Grammar(b, tools, toolcall.Hold{Must: true})
+		},
+	}
+	for kind, text := range map[FormatKind]string{
+		FormatSchema: `{"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0.3, "minimum": 2}, "b": {"type": "array", "items": {"enum": [1, "x"]}},
+			"c": {"type": "string", "format": "date"}, "d": {"not": {"type": "string", "pattern": "^x"}}}, "required": ["a"], "patternProperties": {"^z": {"oneOf": [{"type": "null"}, {"const": true}]}}}`,
+		FormatRegex:   `^(a|b)*c{2,5}(?=d)[^x]*$`,
+		FormatChoice:  Choices([]string{"one", "two", "three"}),
+		FormatGrammar: "root ::= x* (y \"b\"){2,3} .\nx ::= \"a\" | \"\"\ny ::= \"c\" root | [^d]",
+	} {
+		makers[string(kind)] = func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return compile(kind, text, b) }
+	}
+	for kind, make := range makers {
+		whole := grammarbudget.Default()
+		if _, err := make(whole); err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		try := func(b *grammarbudget.Budget) error {
+			g, err := make(b)
+			for s := g; err == nil && s != nil; s = nil {
+				at := g.Start()
+				for i := 0; err == nil && i < 8 && !at.Ended(); i++ {
+					mask := structure.New(g, every, nil).Start()
+					if _, err = mask.Mask(nil); err == nil {
+						_ = at.Forced()
+						at, _, err = at.Read([]byte{`{"a": 3}`[i]})
+					}
+				}
+			}
+			return err
+		}
+		var bound *grammarbudget.Error
+		for n := int64(0); n < whole.Spent(); n += max(1, whole.Spent()/150) {
+			if err := try(grammarbudget.New(t.Context(), n, 1<<30, nil)); !errors.As(err, &bound) {
+				t.Errorf("%s: %d steps of %d: %v", kind, n, whole.Spent(), err)
+			}
+		}
+		for n := int64(0); n < whole.Held(); n += max(1, whole.Held()/150) {
+			if err := try(grammarbudget.New(t.Context(), grammarbudget.Steps, n, nil)); !errors.As(err, &bound) {
+				t.Errorf("%s: %d bytes of %d: %v", kind, n, whole.Held(), err)
+			}
+			if err := try(grammarbudget.New(t.Context(), grammarbudget.Steps, 1<<30, &full{left: n})); err != nil && !errors.Is(err, structure.ErrBusy) {
+				t.Errorf("%s: an account of %d bytes of %d: %v", kind, n, whole.Held(), err)
+			}
+		}
+	}
+}
+
+func TestAToolIsNotLeftUnheldBecauseOthersTakeTheMemory(t *testing.T) {
+	m := speller(t)
+	m.ShareFormats(structure.NewCache(structure.CacheOptions{Memory: 1 << 10, Largest: 1 << 20}))
+	c := Calling{Format: toolcall.Hermes, Tools: []toolcall.Tool{{Name: "a", Schema: []byte(`{"type": "object", "properties": {"x": {"enum": [1]}}}`)}}}
+	if err := c.Hold(t.Context(), &Request{}, m, true, ""); !errors.Is(err, structure.ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
 	}
 }

@@ -11,6 +11,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 )
@@ -37,9 +38,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("it is too large: it needs more than %d MiB of memory", e.Limit>>20)
 }
 
+// ErrBusy says that other grammars have the bytes: nothing is wrong with this one.
+var ErrBusy = errors.New("grammar: the grammars in use take all the memory for grammars")
+
 // Account is what several budgets draw their bytes from. Take is told of bytes before
 // they are used and of ones that are not used any more, n < 0, and may refuse the
-// former. It is called by any number of goroutines.
+// former, such as with ErrBusy. It is called by any number of goroutines.
 type Account interface{ Take(n int64) error }
 
 // chunk is how many bytes a budget draws from its account at once.

@@ -131,9 +131,9 @@ func New() *Arena { return Within(budget.Default()) }
 // Within makes an arena whose expressions, and the work on them, are charged to b.
 func Within(b *budget.Budget) *Arena {
 	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}, anyRune: map[Spelling]Expr{}}
-	a.add(term{kind: kNone}, simple)
-	a.add(term{kind: kEmpty}, nullable|simple|content)
-	a.add(term{kind: kNot, a: None}, nullable|simple)
+	a.append(term{kind: kNone}, simple)
+	a.append(term{kind: kEmpty}, nullable|simple|content)
+	a.append(term{kind: kNot, a: None}, nullable|simple)
 	return a
 }
 
@@ -167,6 +167,11 @@ func (a *Arena) add(t term, f flags) Expr {
 	if !a.hold(exprBytes) || !a.work(1) {
 		return None
 	}
+	return a.append(t, f)
+}
+
+// append is add for a term that there must be.
+func (a *Arena) append(t term, f flags) Expr {
 	e := Expr(len(a.terms))
 	a.ids[t] = e
 	a.terms = append(a.terms, t)

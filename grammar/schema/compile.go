@@ -116,6 +116,9 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	}
 	freeze(c.arena)
 	c.settle()
+	if err := c.arena.Err(); err != nil { // nothing is known then
+		return nil, err
+	}
 	if !c.nodes[0].possible {
 		return nil, errNothing
 	}

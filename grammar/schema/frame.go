@@ -143,11 +143,19 @@ func (f *Frame) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
 	}
 	freeze(f.arena)
 	for _, c := range f.documents {
-		if c.settle(); !c.nodes[0].possible {
+		c.settle()
+		if err := f.arena.Err(); err != nil { // nothing is known then
+			return nil, &Error{err}
+		}
+		if !c.nodes[0].possible {
 			return nil, &Error{errNothing}
 		}
 	}
-	if f.prune(); len(f.rules[start]) == 0 {
+	f.prune()
+	if err := f.arena.Err(); err != nil {
+		return nil, &Error{err}
+	}
+	if len(f.rules[start]) == 0 {
 		return nil, &Error{errNothing}
 	}
 	g, err := grammar.New(f.arena, f, start)

@@ -21,7 +21,7 @@ func DefaultCacheOptions() CacheOptions {
 }
 
 // ErrBusy says that formats in use take all the memory that formats may have.
-var ErrBusy = errors.New("structure: the formats in use take all the memory for formats")
+var ErrBusy = budget.ErrBusy
 
 // errDropped says that a format is used on after its request has ended.
 var errDropped = errors.New("structure: the format is not in use any more")

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,13 +61,13 @@ const anyObject = schema.Object
 
 // Grammar is that of answers whose calls are calls of tools and meet their schemas.
 // Where the schema of a tool that is not strict cannot be held to, its arguments are
-// any object. The grammar is charged to budget. An error is a *SchemaError, or one of package
-// schema.
-func (f *Format) Grammar(budget *budget.Budget, tools []Tool, h Hold) (*grammar.Grammar, error) {
+// any object. The grammar is charged to a budget. An error is a *SchemaError, budget.ErrBusy, or one of
+// package schema.
+func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h Hold) (*grammar.Grammar, error) {
 	if f.thought[0] != "" {
 		h.Thought = f.thought
 	}
-	b := &holder{format: f, hold: h, frame: schema.NewFrameWithin(budget)}
+	b := &holder{format: f, hold: h, frame: schema.NewFrameWithin(charged)}
 	b.arena = b.frame.Arena()
 	for i := range tools {
 		if err := b.add(&tools[i]); err != nil {
@@ -99,8 +100,8 @@ func (b *holder) add(t *Tool) error {
 	if len(t.Schema) == 0 {
 		text = anyObject
 	}
-	budget, end := b.arena.Budget().Apart() // whatever is wrong with one schema is not to spoil the others
-	alone := schema.NewFrameWithin(budget)
+	part, end := b.arena.Budget().Apart() // whatever is wrong with one schema is not to spoil the others
+	alone := schema.NewFrameWithin(part)
 	s, err := b.arguments(alone, t, text)
 	if err == nil {
 		_, err = alone.Grammar(alone.Rule([]grammar.Symbol{s}))
@@ -108,6 +109,8 @@ func (b *holder) add(t *Tool) error {
 	end()
 	switch {
 	case err == nil:
+	case errors.Is(err, budget.ErrBusy): // another time it may be held to
+		return err
 	case t.Strict:
 		return &SchemaError{t.Name, err}
 	default:
