@@ -15,12 +15,16 @@ func (c KV) Bytes() (int64, error) { return size(c.Memory) }
 // Bytes is the configured memory for the experts of a mixture, 0 for "auto".
 func (c Experts) Bytes() (int64, error) { return size(c.Memory) }
 
-// Options are the bounds in bytes.
-func (c Formats) Options() (o structure.CacheOptions, err error) {
+// Options are the bounds in bytes; what is empty is the default.
+func (c Formats) Options() (structure.CacheOptions, error) {
+	o := structure.DefaultCacheOptions()
 	for _, key := range []struct {
 		name, text string
 		to         *int64
 	}{{"memory", c.Memory, &o.Memory}, {"largest", c.Largest, &o.Largest}} {
+		if key.text == "" {
+			continue
+		}
 		n, err := size(key.text)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%q is not a size such as 64MiB", key.text)
