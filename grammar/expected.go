@@ -10,7 +10,7 @@ func (s *State) Expected() string {
 	if text := s.Forced(); len(text) > 0 {
 		return fmt.Sprintf("%q", text)
 	}
-	s.g.mu.Lock()
+	s.g.lock(nil)
 	var ranges []string
 	for lo := 0; lo < 256; lo++ {
 		hi := lo

@@ -6,7 +6,7 @@ const mostForced = 256
 // Forced is the text that must follow: the only bytes that may stand there, one
 // after another, up to where there is a choice or the text may end.
 func (s *State) Forced() []byte {
-	s.g.mu.Lock()
+	s.g.lock(nil)
 	defer s.g.unlock()
 	text, _ := s.forced()
 	return text
@@ -62,9 +62,8 @@ func singles(class *[256]uint8, classes int) []int16 {
 // goes on behind the text in one of several ways. pause and errors are those of Allow.
 func (s *State) ForcedWithin(v *Vocabulary, pause func()) ([]byte, error) {
 	g := s.g
-	g.mu.Lock()
+	g.lock(pause)
 	defer g.unlock()
-	defer g.resting(pause)()
 	text, end := s.forced()
 	if len(text) > 0 && len(text) < mostForced {
 		for i := range v.slices {

@@ -30,9 +30,9 @@ func (s *State) after(b byte) *State {
 }
 
 // Read is the state behind text, and how many of its bytes may stand there. An
-// error is ErrComplex.
+// error is one of the grammar's budget.
 func (s *State) Read(text []byte) (next *State, n int, err error) {
-	s.g.mu.Lock()
+	s.g.lock(nil)
 	defer s.g.unlock()
 	next = s
 	for n < len(text) {
@@ -82,12 +82,11 @@ func (m Mask) Count() int {
 // Allow adds to mask, which holds v's tokens, those whose texts may follow s: whole
 // tokens, and ones that lead on. Tokens that end texts are not among them. pause, if it
 // is not nil, is called now and then, so that long work may rest. An error is
-// ErrComplex.
+// one of the grammar's budget.
 func (s *State) Allow(v *Vocabulary, mask Mask, pause func()) error {
 	g := s.g
-	g.mu.Lock()
+	g.lock(pause)
 	defer g.unlock()
-	defer g.resting(pause)()
 	if s.Ended() {
 		return g.fault()
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/structure"
 )
 
 // apiError is an error as a client sees it: OpenAI's envelope with its status.
@@ -72,6 +73,7 @@ func toAPI(err error) *apiError {
 	var long *tts.ContextError
 	var body *http.MaxBytesError
 	var plan *scaling.Error
+	var format *tts.FormatError
 	var memory *admission.MemoryError
 	var rate *admission.RateError
 	var missing *registry.NotFoundError
@@ -102,6 +104,11 @@ func toAPI(err error) *apiError {
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
 	case errors.Is(err, sampling.ErrForbidden):
 		return invalid(jsonread.CodeValue, "", "The request's response_format, allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")
+	case errors.Is(err, structure.ErrBusy):
+		return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "server_busy",
+			Message: "The formats of the requests under way take all the memory for formats. Please try again shortly.", RetryAfter: time.Second}
+	case errors.As(err, &format):
+		return invalid(jsonread.CodeValue, "", "%s.", errtext.Text(format))
 	case errors.Is(err, tts.ErrFormat):
 		return invalid(jsonread.CodeValue, "response_format", "Invalid 'response_format': %s.", errtext.Text(err))
 	case errors.Is(err, tts.ErrLogprobs):

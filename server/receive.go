@@ -85,7 +85,11 @@ func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 		}
 		defer leave()
 	}
-	return jsonread.Parse(body)
+	fields, err := jsonread.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	return fields.Within(ctx), nil
 }
 
 // wantJSON refuses bodies that are not said to be JSON by a browser, which always

@@ -24,20 +24,21 @@ import (
 
 // Server answers HTTP requests with the models it has been given.
 type Server struct {
-	opt       Options
-	log       zerolog.Logger
-	models    atomic.Pointer[registry.Registry] // nil while loading
-	loading   loading
-	draining  atomic.Bool
-	places    *admission.Places // of requests under way
-	memory    *admission.Memory
-	keys      *admission.Keys
-	responses *responses.Store
-	hosts     hosts
-	metrics   *metrics.Metrics
-	standard  *scaling.Plan // the search of requests that ask for none; nil: none
-	unknown   onceSet       // unknown request fields already logged
-	handler   http.Handler
+	opt        Options
+	log        zerolog.Logger
+	models     atomic.Pointer[registry.Registry] // nil while loading
+	loading    loading
+	draining   atomic.Bool
+	outOfFiles atomic.Int64      // times that no connection could be accepted for want of a file descriptor
+	places     *admission.Places // of requests under way
+	memory     *admission.Memory
+	keys       *admission.Keys
+	responses  *responses.Store
+	hosts      hosts
+	metrics    *metrics.Metrics
+	standard   *scaling.Plan // the search of requests that ask for none; nil: none
+	unknown    onceSet       // unknown request fields already logged
+	handler    http.Handler
 }
 
 // New makes a server of options that Validate has found good; it panics if keys are
@@ -51,7 +52,7 @@ func New(opt Options) *Server {
 		keys:   admission.NewKeys(opt.credentials, opt.RequestsPerMinute, opt.TokensPerMinute),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses, responsesKept)}
 	s.standard, _ = opt.defaultPlan() // Validate has tried it
-	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.responses.Bytes, Engines: s.engines})
+	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.responses.Bytes, OutOfFiles: s.outOfFiles.Load, Engines: s.engines})
 	s.handler = s.routes()
 	return s
 }
@@ -142,6 +143,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 func (s *Server) listen(srv *http.Server, l net.Listener) error {
 	s.log.Info().Stringer("addr", l.Addr()).Bool("tls", s.opt.TLSCert != "").Msg("serving")
+	s.warnOfFiles(fileLimit())
+	l = &patientListener{Listener: l, log: s.log, failed: &s.outOfFiles}
 	if s.opt.MaxConnections > 0 {
 		l = netutil.LimitListener(l, s.opt.MaxConnections)
 	}

@@ -3,12 +3,14 @@ package tts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
+	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/tts/structure"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -65,9 +67,9 @@ func (c Calling) divide(d *Delta, p *toolcall.Parser) {
 // Hold prepares a request whose answers may be calls, or must be of any tool, or with
 // a name of that one. Where one must be made, may be of a strict tool, or may not be of
 // all that the prompt tells of, an answer's calls are held to the names and schemas of the
-// tools: it ends with the last of them.
-// Errors: *toolcall.SchemaError of a strict tool, and grammar.ErrComplex.
-func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
+// tools: it ends with the last of them. What holds them is in use until ctx ends.
+// Errors: *toolcall.SchemaError of a strict tool, and those of Model.Format.
+func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, name string) error {
 	req.Marks, req.Calls = c.Format.Marks, c.Read
 	tools := c.Tools
 	if name != "" {
@@ -81,26 +83,26 @@ func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
 	if m.Thinks() {
 		h.Thought = [2]string{thinkBegin, thinkEnd}
 	}
-	format, err := m.callFormat(c.Format, tools, h)
-	if err != nil && !strict { // all at once are too much: the model is trusted with the arguments
+	format, err := m.callFormat(ctx, c.Format, tools, h)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, structure.ErrBusy) && !strict { // all at once are too much: the model is trusted with the arguments
 		tools = slices.Clone(tools)
 		for i := range tools {
 			tools[i].Schema = nil
 		}
-		format, err = m.callFormat(c.Format, tools, h)
+		format, err = m.callFormat(ctx, c.Format, tools, h)
 	}
 	req.Format, req.FormatThoughts = format, h.Thought[0] != ""
 	return err
 }
 
 // callFormat is what answers with calls are held to.
-func (m *Model) callFormat(f *toolcall.Format, tools []toolcall.Tool, h toolcall.Hold) (*structure.Format, error) {
+func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []toolcall.Tool, h toolcall.Hold) (*structure.Format, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%s %v %v %v\n", f.Name, h.Must, h.One, h.Thought)
 	for _, t := range tools {
 		fmt.Fprintf(&key, "%s %v %s\n", t.Name, t.Strict, t.Schema)
 	}
-	return m.format(formatCalls, key.String(), func() (*grammar.Grammar, error) { return f.Grammar(tools, h) })
+	return m.format(ctx, formatCalls, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return f.Grammar(b, tools, h) })
 }
 
 // Read is the calls in a whole answer, by name and arguments: the order of members and

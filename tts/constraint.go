@@ -68,9 +68,20 @@ type standing struct {
 
 	mu       sync.Mutex
 	prepared sampling.Prepared
+	failed   error // of Allow
 }
 
-var _ sampling.Preparer = (*standing)(nil)
+var (
+	_ sampling.Preparer = (*standing)(nil)
+	_ sampling.Fallible = (*standing)(nil)
+)
+
+// Err implements sampling.Fallible.
+func (s *standing) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
 
 // Next implements sampling.Constraint.
 func (s *standing) Next(id int32) sampling.Constraint {
@@ -122,8 +133,13 @@ func (s *standing) Allow(mask []uint64) {
 		return
 	}
 	if s.format != nil {
-		if s.allow(mask) != nil {
+		if err := s.allow(mask); err != nil {
 			clear(mask) // nothing can be sampled, and the request fails
+			if err != errStrayed {
+				s.mu.Lock()
+				s.failed = err
+				s.mu.Unlock()
+			}
 			return
 		}
 	} else if s.allowed == nil {

@@ -1,12 +1,15 @@
 package tts
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/lutra-lm/lutra/grammar"
+	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/gbnf"
 	"github.com/lutra-lm/lutra/grammar/regex"
 	"github.com/lutra-lm/lutra/grammar/schema"
@@ -26,26 +29,16 @@ const (
 	formatCalls FormatKind = "calls" // of tools, see Calling.Hold
 )
 
-// mostFormats bounds the formats that a model remembers.
-const mostFormats = 16
-
-// formats are the formats that a model has been asked for of late, with what has
-// been found out about them.
+// formats are what a model's formats are made of.
 type formats struct {
-	mu         sync.Mutex
+	cache      *structure.Cache
 	vocabulary func() *grammar.Vocabulary
 	special    func() map[string]bool // names of tokens that are no text
-	known      []knownFormat          // the latest last
-}
-
-type knownFormat struct {
-	kind   FormatKind
-	text   string
-	format *structure.Format
 }
 
 func newFormats(m *Model) *formats {
 	return &formats{
+		cache:      structure.NewCache(structure.DefaultCacheOptions()),
 		vocabulary: sync.OnceValue(func() *grammar.Vocabulary { return structure.Vocabulary(m.Tokenizer) }),
 		special: sync.OnceValue(func() map[string]bool {
 			names := map[string]bool{}
@@ -62,58 +55,44 @@ func newFormats(m *Model) *formats {
 // Choices writes texts as FormatChoice wants them.
 func Choices(texts []string) string { return "\x00" + strings.Join(texts, "\x00") }
 
-// Format is what answers of the model are held to. An error says what is wrong with
-// the text, or that it is too complex.
-func (m *Model) Format(kind FormatKind, text string) (*structure.Format, error) {
-	return m.format(kind, text, func() (*grammar.Grammar, error) { return compile(kind, text) })
+// ShareFormats makes the model's formats those of a cache, of several models. It is called
+// before the model is used.
+func (m *Model) ShareFormats(c *structure.Cache) { m.formats.cache = c }
+
+// Format is what answers of the model are held to. It is in use until ctx ends. An error
+// says what is wrong with the text, or which bound it has met; or it is
+// structure.ErrBusy or that of ctx.
+func (m *Model) Format(ctx context.Context, kind FormatKind, text string) (*structure.Format, error) {
+	return m.format(ctx, kind, text, func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return compile(kind, text, b) })
 }
 
-// format remembers what is made of a text.
-func (m *Model) format(kind FormatKind, text string, compile func() (*grammar.Grammar, error)) (*structure.Format, error) {
+// format is the format of a text, by the cache.
+func (m *Model) format(ctx context.Context, kind FormatKind, text string, compile func(*grammarbudget.Budget) (*grammar.Grammar, error)) (*structure.Format, error) {
 	f := m.formats
-	if format := f.find(kind, text); format != nil {
-		return format, nil
-	}
-	g, err := compile()
-	if err != nil {
-		return nil, err
-	}
-	format := structure.New(g, f.vocabulary(), structure.TokensOf(m.Tokenizer))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.known) >= mostFormats {
-		f.known = append(f.known[:0], f.known[1:]...)
-	}
-	f.known = append(f.known, knownFormat{kind, text, format})
-	return format, nil
-}
-
-func (f *formats) find(kind FormatKind, text string) *structure.Format {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i, k := range f.known {
-		if k.kind == kind && k.text == text {
-			f.known = append(f.known[:i], f.known[i+1:]...)
-			if k.format.Worn() {
-				return nil
+	key := structure.Key{Owner: f, Sum: sha256.Sum256([]byte(string(kind) + "\x00" + text))}
+	return f.cache.Format(ctx, key, func(ctx context.Context, b *grammarbudget.Budget) (format *structure.Format, err error) {
+		resting(ctx, func(rest func()) {
+			b.OnRest(structure.Spaced(rest))
+			var g *grammar.Grammar
+			if g, err = compile(b); err == nil {
+				format = structure.New(g, f.vocabulary(), structure.TokensOf(m.Tokenizer))
 			}
-			f.known = append(f.known, k)
-			return k.format
-		}
-	}
-	return nil
+		})
+		return format, err
+	})
 }
 
-func compile(kind FormatKind, text string) (*grammar.Grammar, error) {
-	arena := regex.New()
+func compile(kind FormatKind, text string, b *grammarbudget.Budget) (*grammar.Grammar, error) {
 	switch kind {
 	case FormatSchema:
-		return schema.Compile([]byte(text), schema.Options{Listed: true})
+		return schema.Compile([]byte(text), schema.Options{Listed: true, Budget: b})
 	case FormatGrammar:
-		return gbnf.Compile(text)
+		return gbnf.Compile(text, b)
 	case FormatChoice:
+		arena := regex.Within(b)
 		return grammar.Single(arena, arena.Literals(strings.Split(text, "\x00")[1:]))
 	case FormatRegex:
+		arena := regex.Within(b)
 		e, err := arena.Match(text, regex.Raw)
 		if err != nil {
 			return nil, err

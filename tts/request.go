@@ -25,6 +25,17 @@ var (
 	ErrTemplate = errors.New("tts: chat template")
 )
 
+// FormatError says why it cannot be found out what may come next by Request.Format: it
+// takes more work or memory than a format may have.
+type FormatError struct{ Err error }
+
+func (e *FormatError) Error() string {
+	return "tts: the grammar or schema that the answer is held to cannot be used: " + e.Err.Error()
+}
+
+// Unwrap is the cause.
+func (e *FormatError) Unwrap() error { return e.Err }
+
 // ContextError says that a prompt leaves no room in the context. It is a
 // batcher.ErrTooLong.
 type ContextError struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts/structure"
@@ -87,7 +88,7 @@ func TestAThoughtsEndIsFoundTokenByToken(t *testing.T) {
 // a word that is forbidden.
 func held(t testing.TB, m *Model, thinking bool) sampling.Constraint {
 	t.Helper()
-	f, err := compile(FormatSchema, `{"type": "array", "items": {"type": "integer"}}`)
+	f, err := compile(FormatSchema, `{"type": "array", "items": {"type": "integer"}}`, grammarbudget.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestWhatHasLeftItsFormatAllowsNothing(t *testing.T) {
 
 func TestAWordThatIsForbiddenIsNotForced(t *testing.T) {
 	m := speller(t)
-	f, err := m.Format(FormatChoice, Choices([]string{"day 12 each"}))
+	f, err := m.Format(t.Context(), FormatChoice, Choices([]string{"day 12 each"}))
 	if err != nil {
 		t.Fatal(err)
 	}

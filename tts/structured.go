@@ -195,11 +195,11 @@ func (s *structured) find(f *formState) sampling.Prepared {
 		func() {
 			defer close(forced)
 			defer func() { _ = recover() }() // whoever asks meets it again
-			resting(func(rest func()) { _, ok = s.forcedAt(f, rest) })
+			resting(context.Background(), func(rest func()) { _, ok = s.forcedAt(f, rest) })
 		}()
 		if !ok {
 			defer func() { _ = recover() }()
-			resting(func(rest func()) { _, _ = s.maskAt(f, rest) })
+			resting(context.Background(), func(rest func()) { _, _ = s.maskAt(f, rest) })
 		}
 	}()
 	return sampling.Prepared{Forced: forced, Allowed: allowed}
@@ -208,14 +208,15 @@ func (s *structured) find(f *formState) sampling.Prepared {
 // searching bounds how much of the cores long searches for masks take from the engines.
 var searching = cpulimit.New(runtime.GOMAXPROCS(0))
 
-// resting calls work with what it is to call every few milliseconds.
-func resting(work func(rest func())) {
+// resting calls work with what it is to call every few milliseconds. That waits no longer
+// than ctx.
+func resting(ctx context.Context, work func(rest func())) {
 	var inside context.Context
 	leave := func() {}
 	defer func() { leave() }()
 	work(func() {
 		if inside == nil {
-			inside, leave, _ = searching.Enter(context.Background())
+			inside, leave, _ = searching.Enter(ctx)
 			return
 		}
 		_ = cpulimit.Pause(inside)
@@ -263,8 +264,11 @@ func (s *standing) allow(mask []uint64) error {
 		return nil
 	}
 	allowed, err := f.maskAt(form, nil)
-	if err != nil {
+	switch {
+	case err == errStrayed:
 		return err
+	case err != nil:
+		return &FormatError{err}
 	}
 	copy(mask, allowed)
 	if !form.begun {

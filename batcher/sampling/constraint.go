@@ -32,6 +32,13 @@ type Preparer interface {
 	Forced() (id int32, ok bool)
 }
 
+// Fallible is a Constraint that may be unable to find out what may come next.
+type Fallible interface {
+	Constraint
+	// Err is why the last call of Allow has allowed nothing; nil: it has found out.
+	Err() error
+}
+
 // Prepared is closed channels where a Preparer answers at once.
 type Prepared struct {
 	Forced  <-chan struct{} // Forced does

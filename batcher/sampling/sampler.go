@@ -162,6 +162,9 @@ func (s *Sampler) constrain(row []float32, d *Draw) (err error) {
 	s.mask = slices.Grow(s.mask[:0], words)[:words]
 	clear(s.mask)
 	d.Params.Constraint.Allow(s.mask)
+	if f, ok := d.Params.Constraint.(Fallible); ok && f.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrSample, f.Err())
+	}
 	forbid(row, s.mask)
 	return nil
 }

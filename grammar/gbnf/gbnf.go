@@ -5,10 +5,9 @@ package gbnf
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
@@ -28,55 +27,97 @@ func (e *Error) Error() string { return "grammar: " + e.Err.Error() }
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Compile makes a grammar of its text. An error is an *Error.
-func Compile(text string) (*grammar.Grammar, error) {
-	g, err := compile(text)
+// Compile makes a grammar of its text within a budget. An error is an *Error: its cause
+// may be one of the budget.
+func Compile(text string, b *budget.Budget) (*grammar.Grammar, error) {
+	g, err := compile(text, b)
 	if err != nil {
 		return nil, &Error{err}
 	}
 	return g, nil
 }
 
-func compile(text string) (*grammar.Grammar, error) {
+func compile(text string, b *budget.Budget) (*grammar.Grammar, error) {
 	if len(text) > mostBytes {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(text), mostBytes)
 	}
-	c := &compiler{arena: regex.New(), names: map[string]grammar.Symbol{}}
+	c := &compiler{budget: b, arena: regex.Within(b), names: map[string]grammar.Symbol{}}
 	p := &parser{src: text, c: c}
-	if err := p.rules(); err != nil {
+	err := p.rules()
+	if fault := c.fault(); fault != nil { // whatever else is wrong follows from it
+		err = fault
+	}
+	if err != nil {
 		return nil, fmt.Errorf("line %d: %w", p.line(), err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.names)) {
-		if c.symbols[c.names[name]].alternatives == nil {
-			return nil, fmt.Errorf("there is no rule %s", name)
+	for _, s := range c.symbols {
+		if s.name != "" && s.alternatives == nil {
+			return nil, fmt.Errorf("line %d: there is no rule %s", s.line, s.name)
 		}
 	}
 	root, ok := c.names["root"]
 	if !ok {
 		return nil, errors.New("there is no rule root")
 	}
-	if err := c.arena.Err(); err != nil {
+	if err := c.leftRecursive(); err != nil {
 		return nil, err
 	}
-	if name := c.leftRecursive(); name != "" {
-		return nil, fmt.Errorf("the rule %s begins with itself", name)
+	c.arena.Freeze()
+	alive := c.settle(c.arena.Alive)
+	if err := c.fault(); err != nil {
+		return nil, err
 	}
-	if !c.prune()[root] {
+	if !alive[root] {
 		return nil, errors.New("no text meets it")
 	}
-	return grammar.New(c.arena, c, root)
+	c.prune(alive)
+	g, err := grammar.New(c.arena, c, root)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: the rule root: %w", c.symbols[root].line, err)
+	}
+	return g, nil
 }
 
 // compiler holds the rules read so far.
 type compiler struct {
+	budget  *budget.Budget
 	arena   *regex.Arena
 	names   map[string]grammar.Symbol
 	symbols []symbol
+	line    int   // of the rule that is being read
+	err     error // of the budget
 }
+
+// fault is an error of the budget, if it has been spent.
+func (c *compiler) fault() error {
+	if c.err == nil {
+		c.err = c.arena.Err()
+	}
+	return c.err
+}
+
+// charge charges a step and so many bytes, and reports whether there is room for them.
+func (c *compiler) charge(bytes int) bool {
+	err := c.budget.Work(1)
+	if err == nil {
+		err = c.budget.Hold(bytes)
+	}
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return c.err == nil
+}
+
+// What a symbol and a sequence take; the symbols in it take 4 bytes each.
+const (
+	symbolBytes   = 160
+	sequenceBytes = 48
+)
 
 // symbol is a terminal or a rule.
 type symbol struct {
 	name         string // of a rule that has one
+	line         int    // where it is first named
 	expr         regex.Expr
 	terminal     bool
 	alternatives [][]grammar.Symbol // nil: a rule that is not there yet
@@ -93,6 +134,11 @@ func (c *compiler) Alternatives(s grammar.Symbol) [][]grammar.Symbol {
 }
 
 func (c *compiler) add(s symbol) grammar.Symbol {
+	s.line = c.line
+	c.charge(symbolBytes)
+	for _, sequence := range s.alternatives {
+		c.charge(sequenceBytes + 4*len(sequence))
+	}
 	c.symbols = append(c.symbols, s)
 	return grammar.Symbol(len(c.symbols) - 1)
 }
@@ -125,25 +171,37 @@ func (c *compiler) sequence(p part) []grammar.Symbol {
 	return []grammar.Symbol{c.add(symbol{expr: p.expr, terminal: true})}
 }
 
+// alternatives are the sequences of a rule: those of a choice without a symbol between,
+// which would hide that the rule ends with itself.
+func (c *compiler) alternatives(p part) [][]grammar.Symbol {
+	if len(p.symbols) == 1 {
+		if s := c.symbols[p.symbols[0]]; s.name == "" && !s.terminal {
+			return s.alternatives
+		}
+	}
+	return [][]grammar.Symbol{c.sequence(p)}
+}
+
 // concat is parts one after another; neighbours that are expressions are joined.
 func (c *compiler) concat(parts []part) part {
-	out := part{regular: true, expr: regex.Empty}
-	pending := regex.Empty
+	var symbols []grammar.Symbol
+	var run []regex.Expr // joined once all are there: a sequence is made from its end on
+	regular := true
 	for _, p := range parts {
 		if p.regular {
-			pending = c.arena.Seq(pending, p.expr)
+			run = append(run, p.expr)
 			continue
 		}
-		out.regular = false
-		out.symbols = append(append(out.symbols, c.sequence(part{regular: true, expr: pending})...), p.symbols...)
-		pending = regex.Empty
+		regular = false
+		symbols = append(append(symbols, c.sequence(part{regular: true, expr: c.arena.Seq(run...)})...), p.symbols...)
+		run = run[:0]
 	}
-	if out.regular {
-		out.expr = pending
-	} else {
-		out.symbols = append(out.symbols, c.sequence(part{regular: true, expr: pending})...)
+	end := part{regular: true, expr: c.arena.Seq(run...)}
+	if regular {
+		return end
 	}
-	return out
+	c.charge(4 * len(symbols))
+	return part{symbols: append(symbols, c.sequence(end)...)}
 }
 
 // choice is one of the parts.
@@ -173,125 +231,33 @@ func (c *compiler) repeat(p part, least, most int) (part, error) {
 		return part{regular: true, expr: c.arena.Repeat(p.expr, least, most)}, nil
 	}
 	if max(least, most) > mostCopies || len(c.symbols)+max(least, most) > mostSymbols {
-		return part{}, fmt.Errorf("a group with rules is repeated more than %d times", mostCopies)
+		return part{}, fmt.Errorf("a group with rules is repeated more than %d times, or there are more than %d symbols", mostCopies, mostSymbols)
 	}
+	one := c.single(p)
 	var out []grammar.Symbol
 	for range least {
-		out = append(out, p.symbols...)
+		out = append(out, one)
 	}
-	var tail grammar.Symbol
+	c.charge(4 * least)
 	switch {
 	case most == regex.Infinite:
-		tail = c.add(symbol{})
-		c.symbols[tail].alternatives = [][]grammar.Symbol{append(p.symbols[:len(p.symbols):len(p.symbols)], tail), {}}
+		tail := c.add(symbol{})
+		c.symbols[tail].alternatives = [][]grammar.Symbol{{one, tail}, {}}
+		out = append(out, tail)
 	case most > least:
-		tail = c.add(symbol{alternatives: [][]grammar.Symbol{p.symbols, {}}})
+		tail := c.add(symbol{alternatives: [][]grammar.Symbol{{one}, {}}})
 		for range most - least - 1 {
-			tail = c.add(symbol{alternatives: [][]grammar.Symbol{append(p.symbols[:len(p.symbols):len(p.symbols)], tail), {}}})
+			tail = c.add(symbol{alternatives: [][]grammar.Symbol{{one, tail}, {}}})
 		}
-	default:
-		return part{symbols: out}, nil
+		out = append(out, tail)
 	}
-	return part{symbols: append(out, tail)}, nil
+	return part{symbols: out}, nil
 }
 
-// settle finds the symbols of which holds is true by their parts, from below.
-func (c *compiler) settle(terminal func(e regex.Expr) bool) []bool {
-	out := make([]bool, len(c.symbols))
-	for changed := true; changed; {
-		changed = false
-		for i, s := range c.symbols {
-			if out[i] {
-				continue
-			}
-			out[i] = s.terminal && terminal(s.expr)
-			for _, sequence := range s.alternatives {
-				all := true
-				for _, k := range sequence {
-					all = all && out[k]
-				}
-				out[i] = out[i] || all
-			}
-			changed = changed || out[i]
-		}
+// single is a symbol for a part, so that copies of it take no more than that.
+func (c *compiler) single(p part) grammar.Symbol {
+	if len(p.symbols) == 1 {
+		return p.symbols[0]
 	}
-	return out
-}
-
-// prune drops alternatives that no text meets, and tells which symbols are left.
-func (c *compiler) prune() []bool {
-	c.arena.Freeze()
-	alive := c.settle(c.arena.Alive)
-	for i := range c.symbols {
-		s := &c.symbols[i]
-		kept := s.alternatives[:0:0]
-		for _, sequence := range s.alternatives {
-			all := true
-			for _, k := range sequence {
-				all = all && alive[k]
-			}
-			if all {
-				kept = append(kept, sequence)
-			}
-		}
-		s.alternatives = kept
-	}
-	return alive
-}
-
-// leftRecursive is the name of a rule that begins with itself, if there is one.
-func (c *compiler) leftRecursive() string {
-	empty := c.settle(c.arena.Nullable)
-	const begun, done = 1, 2
-	mark := make([]uint8, len(c.symbols))
-	named := ""
-	// A stack of its own: rules may be nested deeper than goroutines should be.
-	type visit struct {
-		symbol grammar.Symbol
-		next   []grammar.Symbol
-	}
-	firsts := func(s grammar.Symbol) (out []grammar.Symbol) {
-		for _, sequence := range c.symbols[s].alternatives {
-			for _, k := range sequence {
-				out = append(out, k)
-				if !empty[k] {
-					break
-				}
-			}
-		}
-		return out
-	}
-	for root := range c.symbols {
-		if mark[root] != 0 {
-			continue
-		}
-		stack := []visit{{grammar.Symbol(root), firsts(grammar.Symbol(root))}}
-		mark[root] = begun
-		for len(stack) > 0 {
-			v := &stack[len(stack)-1]
-			if len(v.next) == 0 {
-				mark[v.symbol] = done
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			k := v.next[0]
-			v.next = v.next[1:]
-			switch mark[k] {
-			case begun:
-				for _, v := range stack {
-					if v.symbol == k || c.symbols[v.symbol].name != "" {
-						named = c.symbols[v.symbol].name
-					}
-				}
-				if named == "" {
-					named = "root"
-				}
-				return named
-			case 0:
-				mark[k] = begun
-				stack = append(stack, visit{k, firsts(k)})
-			}
-		}
-	}
-	return ""
+	return c.add(symbol{alternatives: [][]grammar.Symbol{p.symbols}})
 }

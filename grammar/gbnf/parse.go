@@ -11,6 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
+// partBytes is what a part takes while its rule is read.
+const partBytes = 40
+
 type parser struct {
 	src   string
 	at    int
@@ -46,11 +49,15 @@ func (p *parser) eat(text string) bool {
 }
 
 func (p *parser) rules() error {
+	counted := 0 // bytes whose lines are
+	p.c.line = 1
 	for p.space(true); p.at < len(p.src); p.space(true) {
 		name := p.name()
 		if name == "" {
 			return errors.New("expected the name of a rule")
 		}
+		p.c.line += strings.Count(p.src[counted:p.at], "\n")
+		counted = p.at
 		p.space(false)
 		if !p.eat("::=") {
 			return fmt.Errorf("expected ::= behind %s", name)
@@ -67,7 +74,8 @@ func (p *parser) rules() error {
 		if p.c.symbols[s].alternatives != nil {
 			return fmt.Errorf("the rule %s is there twice", name)
 		}
-		p.c.symbols[s].alternatives = [][]grammar.Symbol{p.c.sequence(body)}
+		p.c.symbols[s].alternatives = p.c.alternatives(body)
+		p.c.symbols[s].line = p.c.line
 	}
 	return nil
 }
@@ -124,6 +132,9 @@ func (p *parser) items(group bool) (part, error) {
 		}
 		if parts = append(parts, one); len(p.c.symbols) > mostSymbols {
 			return part{}, fmt.Errorf("there are more than %d symbols", mostSymbols)
+		}
+		if !p.c.charge(partBytes) {
+			return part{}, p.c.err
 		}
 	}
 }

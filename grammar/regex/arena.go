@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+
+	"github.com/lutra-lm/lutra/grammar/budget"
 )
 
 // Expr is an expression of an Arena. Equal expressions have equal numbers as far
@@ -23,10 +25,8 @@ const Infinite = -1
 // ErrSize says that expressions have become too many to go on.
 var ErrSize = errors.New("grammar: the expression is too complex")
 
-// The bounds of an arena: expressions, and the work of finding out whether an
-// intersection is empty.
+// The bounds of the work of finding out whether an intersection is empty.
 const (
-	mostExprs    = 1 << 19
 	mostSearch   = 1 << 15
 	mostSearches = 1 << 20 // of all searches together; later ones are short
 	fewSearch    = 1 << 8
@@ -80,9 +80,18 @@ const (
 	dead
 )
 
+// What an arena's parts take of its budget, with their places in maps.
+const (
+	exprBytes = 128 // an expression
+	listBytes = 96  // a list, and listItem for each of its members
+	listItem  = 8
+	setBytes  = 128 // a set of bytes, or how far a number has been read
+)
+
 // Arena holds expressions. It is for one goroutine at a time. Expressions are made
 // first; after Freeze they have derivatives.
 type Arena struct {
+	budget   *budget.Budget
 	terms    []term
 	infos    []info
 	ids      map[term]Expr
@@ -116,30 +125,53 @@ func (s *Bytes) Add(lo, hi byte) {
 	}
 }
 
-// New makes an arena.
-func New() *Arena {
-	a := &Arena{ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}, anyRune: map[Spelling]Expr{}}
-	a.add(term{kind: kNone}, simple)
-	a.add(term{kind: kEmpty}, nullable|simple|content)
-	a.add(term{kind: kNot, a: None}, nullable|simple)
+// New makes an arena of the default budget.
+func New() *Arena { return Within(budget.Default()) }
+
+// Within makes an arena whose expressions, and the work on them, are charged to b.
+func Within(b *budget.Budget) *Arena {
+	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}, anyRune: map[Spelling]Expr{}}
+	a.append(term{kind: kNone}, simple)
+	a.append(term{kind: kEmpty}, nullable|simple|content)
+	a.append(term{kind: kNot, a: None}, nullable|simple)
 	return a
 }
 
-// Err is ErrSize once there have been too many expressions. What was made or asked
-// since is of no use.
+// Budget is what a's expressions are charged to.
+func (a *Arena) Budget() *budget.Budget { return a.budget }
+
+// Err is an error of the budget once that has been spent. What was made or asked since
+// is of no use.
 func (a *Arena) Err() error { return a.err }
 
-// Full reports whether half of the expressions that there may be have been made.
-func (a *Arena) Full() bool { return len(a.terms) > mostExprs/2 }
+// hold charges bytes, and reports whether there is room for them.
+func (a *Arena) hold(bytes int) bool {
+	if err := a.budget.Hold(bytes); err != nil && a.err == nil {
+		a.err = err
+	}
+	return a.err == nil
+}
+
+// work charges steps, and reports whether they may be done.
+func (a *Arena) work(steps int) bool {
+	if err := a.budget.Work(steps); err != nil && a.err == nil {
+		a.err = err
+	}
+	return a.err == nil
+}
 
 func (a *Arena) add(t term, f flags) Expr {
 	if e, ok := a.ids[t]; ok {
 		return e
 	}
-	if len(a.terms) >= mostExprs {
-		a.err = ErrSize
+	if !a.hold(exprBytes) || !a.work(1) {
 		return None
 	}
+	return a.append(t, f)
+}
+
+// append is add for a term that there must be.
+func (a *Arena) append(t term, f flags) Expr {
 	e := Expr(len(a.terms))
 	a.ids[t] = e
 	a.terms = append(a.terms, t)
@@ -159,6 +191,9 @@ func (a *Arena) Set(s Bytes) Expr {
 	}
 	id, ok := a.setIDs[s]
 	if !ok {
+		if !a.hold(setBytes) {
+			return None
+		}
 		id = Expr(len(a.sets))
 		a.sets = append(a.sets, s)
 		a.setIDs[s] = id
@@ -265,6 +300,7 @@ func (a *Arena) list(es []Expr) Expr {
 	if id, ok := a.listIDs[string(a.key)]; ok {
 		return id
 	}
+	a.hold(listBytes + listItem*len(es))
 	id := Expr(len(a.lists))
 	a.lists = append(a.lists, slices.Clone(es))
 	a.listIDs[string(a.key)] = id
@@ -274,9 +310,15 @@ func (a *Arena) list(es []Expr) Expr {
 // flatten lists the members of es with those of lists of the same kind in their
 // place, sorted and each once.
 func (a *Arena) flatten(k kind, es []Expr) []Expr {
+	if !a.work(len(es)) {
+		return nil
+	}
 	out := make([]Expr, 0, len(es))
 	for _, e := range es {
 		if t := a.terms[e]; t.kind == k {
+			if !a.work(len(a.lists[t.a])) {
+				return nil
+			}
 			out = append(out, a.lists[t.a]...)
 		} else {
 			out = append(out, e)

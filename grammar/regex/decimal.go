@@ -36,6 +36,9 @@ func (a *Arena) MultipleOf(of *big.Rat) (e Expr, ok bool) {
 func (a *Arena) modulo(d divisibility) Expr {
 	id, ok := a.modIDs[d]
 	if !ok {
+		if !a.hold(setBytes) {
+			return None
+		}
 		id = Expr(len(a.mods))
 		a.mods = append(a.mods, d)
 		a.modIDs[d] = id
@@ -170,6 +173,9 @@ func (a *Arena) bound(b bound) Expr {
 	}
 	id, ok := a.boundIDs[b]
 	if !ok {
+		if !a.hold(setBytes) {
+			return None
+		}
 		id = Expr(len(a.bounds))
 		a.bounds = append(a.bounds, b)
 		a.boundIDs[b] = id

@@ -69,7 +69,13 @@ func (a *Arena) derive(e Expr, class int) Expr {
 	case All:
 		return All
 	}
+	if !a.work(1) {
+		return None
+	}
 	if next := a.infos[e].next; next == nil {
+		if !a.hold(4 * len(a.examples)) {
+			return None
+		}
 		next = make([]Expr, len(a.examples))
 		for i := range next {
 			next[i] = notDerived
@@ -98,6 +104,9 @@ func (a *Arena) after(e Expr, b byte) Expr {
 
 // derivative takes the derivative of e by a byte from those of its parts.
 func (a *Arena) derivative(e Expr, b byte, derive func(Expr) Expr) Expr {
+	if !a.work(1) {
+		return None
+	}
 	switch t := a.terms[e]; t.kind {
 	case kSet:
 		if a.sets[t.a].Has(b) {
@@ -253,6 +262,9 @@ func (a *Arena) search(e Expr) bool {
 		queue = queue[1:]
 		for class := range a.examples {
 			a.searched++
+			if !a.work(1) {
+				return true
+			}
 			if budget--; budget < 0 {
 				return true // for all that is known
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
@@ -22,6 +23,8 @@ func (e *Error) Unwrap() error { return e.Err }
 const (
 	mostEffort = 1 << 18 // schemas looked at, and pairs compared
 	mostNodes  = 1 << 16 // combinations of schemas
+	nodeSteps  = 64      // of the budget, for one
+	nodeBytes  = 512
 )
 
 var (
@@ -73,6 +76,17 @@ type Options struct {
 	// and says nothing of others: what models are asked for so, they are asked for
 	// alone, and a small one might add to it for ever.
 	Listed bool
+
+	// Budget is what the grammar is charged to; nil: a default one.
+	Budget *budget.Budget
+}
+
+// arena makes that of a grammar.
+func (o *Options) arena() *regex.Arena {
+	if o.Budget == nil {
+		return regex.New()
+	}
+	return regex.Within(o.Budget)
 }
 
 // Compile makes the grammar of the JSON texts that a schema describes. An error is
@@ -90,7 +104,7 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCompiler(regex.New(), root, options)
+	c, err := newCompiler(options.arena(), root, options)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +116,9 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	}
 	freeze(c.arena)
 	c.settle()
+	if err := c.arena.Err(); err != nil { // nothing is known then
+		return nil, err
+	}
 	if !c.nodes[0].possible {
 		return nil, errNothing
 	}
@@ -182,6 +199,12 @@ func (c *compiler) node(all subs) (int, error) {
 	}
 	if len(c.nodes) >= mostNodes {
 		return 0, errEffort
+	}
+	if err := c.arena.Budget().Work(nodeSteps + len(kept)); err != nil {
+		return 0, err
+	}
+	if err := c.arena.Budget().Hold(nodeBytes + key.Len()); err != nil {
+		return 0, err
 	}
 	c.nodeIDs[key.String()] = len(c.nodes)
 	c.nodes = append(c.nodes, &node{all: kept})

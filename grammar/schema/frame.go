@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
@@ -30,9 +31,12 @@ type framed struct {
 
 var _ grammar.Rules = (*Frame)(nil)
 
-// NewFrame begins a frame.
-func NewFrame() *Frame {
-	return &Frame{arena: regex.New(), ids: map[framed]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
+// NewFrame begins a frame whose grammar has the default budget.
+func NewFrame() *Frame { return NewFrameWithin(budget.Default()) }
+
+// NewFrameWithin begins a frame whose grammar is charged to b.
+func NewFrameWithin(b *budget.Budget) *Frame {
+	return &Frame{arena: regex.Within(b), ids: map[framed]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
 }
 
 // Arena is for the expressions of Match.
@@ -139,11 +143,19 @@ func (f *Frame) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
 	}
 	freeze(f.arena)
 	for _, c := range f.documents {
-		if c.settle(); !c.nodes[0].possible {
+		c.settle()
+		if err := f.arena.Err(); err != nil { // nothing is known then
+			return nil, &Error{err}
+		}
+		if !c.nodes[0].possible {
 			return nil, &Error{errNothing}
 		}
 	}
-	if f.prune(); len(f.rules[start]) == 0 {
+	f.prune()
+	if err := f.arena.Err(); err != nil {
+		return nil, &Error{err}
+	}
+	if len(f.rules[start]) == 0 {
 		return nil, &Error{errNothing}
 	}
 	g, err := grammar.New(f.arena, f, start)

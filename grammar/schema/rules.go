@@ -57,9 +57,13 @@ const (
 	symEntries
 )
 
+// symbolBytes is what a symbol takes.
+const symbolBytes = 192
+
 func (c *compiler) symbol(s symbol) grammar.Symbol {
 	id, ok := c.ids[s]
 	if !ok {
+		_ = c.arena.Budget().Hold(symbolBytes) // the grammar, which goes on, meets the error
 		id = grammar.Symbol(len(c.symbols))
 		c.symbols = append(c.symbols, s)
 		c.ids[s] = id

@@ -42,7 +42,7 @@ func (o *EngineOptions) heldTo(ctx context.Context, bundle *models.Bundle) (samp
 		}
 	}
 	m := tts.NewModel(&b, nil)
-	format, err := m.Format(tts.FormatSchema, string(text))
+	format, err := m.Format(ctx, tts.FormatSchema, string(text))
 	if err != nil {
 		return nil, err
 	}

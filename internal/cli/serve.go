@@ -175,6 +175,7 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 		srv.Register(kernelCollector{r.Pool.Meter()})
 		srv.Register(deviceCollector{r.All()})
 		srv.Register(expertCollector{r.All()})
+		srv.Register(formatCollector{r.Formats})
 		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}

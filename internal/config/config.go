@@ -35,6 +35,7 @@ type Config struct {
 	KV          KV             `yaml:"kv"`
 	Experts     Experts        `yaml:"experts"`
 	Engine      Engine         `yaml:"engine"`
+	Formats     Formats        `yaml:"formats"`
 	Search      scaling.Limits `yaml:"search"`
 	Server      server.Options `yaml:"server"`
 	Log         Log            `yaml:"log"`
@@ -62,6 +63,12 @@ type KV struct {
 // Experts bounds what the experts of each mixture take.
 type Experts struct {
 	Memory string `yaml:"memory"` // bytes with a unit ("12GiB"); "auto": most of the memory that is free when the model loads
+}
+
+// Formats bounds the grammars, patterns, schemas and tools that answers are held to.
+type Formats struct {
+	Memory  string `yaml:"memory"`  // bytes of all, with a unit ("256MiB"): those in use, and those kept for later
+	Largest string `yaml:"largest"` // bytes of one
 }
 
 // Log says what is logged to standard error.
@@ -92,6 +99,7 @@ func Default() Config {
 		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
+		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
 		Search:    scaling.DefaultLimits(),
 		Server:    server.DefaultOptions(),
 		Log:       Log{Level: "info", Format: "auto"},
@@ -157,6 +165,9 @@ func (c *Config) Validate() error {
 		fault("experts.memory: %w", err)
 	} else if most := memory.Physical(); most > 0 && n > most {
 		fault("experts.memory: %s is more than this machine's memory of %s", output.Bytes(n), output.Bytes(most))
+	}
+	if _, err := c.Formats.Options(); err != nil {
+		fault("formats.%w", err)
 	}
 	if c.KV.Block < 1 || c.KV.Block > 1024 {
 		fault("kv.block: %d is outside 1..1024", c.KV.Block)

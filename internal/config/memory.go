@@ -6,6 +6,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/tts/structure"
 )
 
 // Bytes is the configured KV budget of one model, 0 for "auto".
@@ -13,6 +14,31 @@ func (c KV) Bytes() (int64, error) { return size(c.Memory) }
 
 // Bytes is the configured memory for the experts of a mixture, 0 for "auto".
 func (c Experts) Bytes() (int64, error) { return size(c.Memory) }
+
+// Options are the bounds in bytes; what is empty is the default.
+func (c Formats) Options() (structure.CacheOptions, error) {
+	o := structure.DefaultCacheOptions()
+	for _, key := range []struct {
+		name, text string
+		to         *int64
+	}{{"memory", c.Memory, &o.Memory}, {"largest", c.Largest, &o.Largest}} {
+		if key.text == "" {
+			continue
+		}
+		n, err := size(key.text)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%q is not a size such as 64MiB", key.text)
+		}
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", key.name, err)
+		}
+		*key.to = n
+	}
+	if o.Largest > o.Memory/4*3 {
+		return o, fmt.Errorf("largest: %s is more than three quarters of formats.memory, %s", output.Bytes(o.Largest), output.Bytes(o.Memory))
+	}
+	return o, nil
+}
 
 // size reads a size in bytes, 0 for "auto".
 func size(text string) (int64, error) {

@@ -27,6 +27,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/reward"
+	"github.com/lutra-lm/lutra/tts/structure"
 )
 
 // Host is one loaded model with the engine that runs it.
@@ -49,6 +50,7 @@ type Host struct {
 type Runtime struct {
 	Pool      *pool.Pool
 	arbiter   *batcher.StepArbiter
+	Formats   *structure.Cache
 	Hosts     []*Host // generators, and models that make vectors or score documents
 	verifiers []*Host // reward models
 	hexagon   config.Hexagon
@@ -76,11 +78,15 @@ const committedAhead = 4096
 // and makes the engines. The end of ctx ends the loading, and frees what was loaded:
 // the error is its cause. The caller closes the runtime.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error) {
+	formats, err := cfg.Formats.Options()
+	if err != nil {
+		return nil, fmt.Errorf("formats.%w", err)
+	}
 	pool, err := NewPool(cfg.Threads)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free, room: memory.ForWeights}
+	r := &Runtime{Pool: pool, Formats: structure.NewCache(formats), arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free, room: memory.ForWeights}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
@@ -157,6 +163,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	}
 	h.engine = batcher.New(model, cache, opt)
 	h.Model = tts.NewModel(h.Bundle, h.engine)
+	h.Model.ShareFormats(r.Formats)
 	shape := h.Bundle.Model.Config()
 	if room := h.engine.Limit(); room < shape.Context {
 		if h.Config.Context > 0 {

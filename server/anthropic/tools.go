@@ -155,8 +155,8 @@ func (f Fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.C
 	if f.Err != nil {
 		return nil
 	}
-	if err := c.Hold(req, m, kind != "auto", name); err != nil {
-		f.Fail(jsonread.CodeUnsupported, "tools", "strict: %s.", openai.FormatFault(err))
+	if err := c.Hold(f.Context(), req, m, kind != "auto", name); err != nil {
+		openai.FailFormat(f.Fields, jsonread.CodeUnsupported, "tools", "strict: ", err)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package jsonread
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,23 @@ import (
 type Fields struct {
 	path string // of the object, for messages: "messages[2]."
 	raw  map[string]json.RawMessage
-	Err  error // the first fault
+	ctx  context.Context // of the request; nil: none
+	Err  error           // the first fault
+}
+
+// Context is that of the request that the object belongs to: what is made of its fields
+// lasts no longer.
+func (f *Fields) Context() context.Context {
+	if f.ctx == nil {
+		return context.Background()
+	}
+	return f.ctx
+}
+
+// Within gives f the context of its request.
+func (f *Fields) Within(ctx context.Context) *Fields {
+	f.ctx = ctx
+	return f
 }
 
 // Error says what is wrong with a JSON text, or with one of its fields.
@@ -265,7 +282,7 @@ func (f *Fields) Sub(name string, raw json.RawMessage) (*Fields, bool) {
 		f.WrongType(name, "an object", raw)
 		return nil, false
 	}
-	sub := &Fields{path: f.path + name + "."}
+	sub := &Fields{path: f.path + name + ".", ctx: f.ctx}
 	sub.read(raw)
 	return sub, true
 }

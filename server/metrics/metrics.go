@@ -50,7 +50,9 @@ type Sources struct {
 	Requests func() int64 // under way
 	Memory   func() int64 // bytes that requests hold
 	Stored   func() int64 // bytes of responses that are kept
-	Engines  Engines
+	// OutOfFiles counts the times that no connection could be accepted for want of a file descriptor.
+	OutOfFiles func() int64
+	Engines    Engines
 }
 
 // New registers all metrics.
@@ -98,6 +100,8 @@ func New(src Sources) *Metrics {
 	gauge("requests_in_flight", "Requests under way, out of server.max_requests.", src.Requests)
 	gauge("request_memory_bytes", "Bytes that requests hold, out of server.max_memory.", src.Memory)
 	gauge("stored_responses_bytes", "Bytes of responses that are kept for requests that follow.", src.Stored)
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lutra_out_of_files_total",
+		Help: "Times that no connection could be accepted because no file descriptor was free."}, func() float64 { return float64(src.OutOfFiles()) }))
 	m.registry.MustRegister(m.fill, src.Engines, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -2,12 +2,15 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/structure"
 )
 
 // The bounds of choices among texts.
@@ -64,18 +67,21 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.For
 		return
 	}
 	var err error
-	if req.Format, err = m.Format(kind, text); err != nil {
-		f.Fail(jsonread.CodeValue, name, "%s.", FormatFault(err))
+	if req.Format, err = m.Format(f.Context(), kind, text); err != nil {
+		FailFormat(f.Fields, jsonread.CodeValue, name, "", err)
 	}
 }
 
-// FormatFault is what is wrong with a format.
-func FormatFault(err error) string {
-	text := err.Error()
-	for _, prefix := range []string{"schema: ", "grammar: ", "tts: "} {
-		text = strings.TrimPrefix(text, prefix)
+// FailFormat says in f what is wrong with the format of a field, unless nothing is: there
+// was no time or no memory for it.
+func FailFormat(f *jsonread.Fields, code, name, before string, err error) {
+	switch {
+	case f.Err != nil:
+	case f.Context().Err() != nil, errors.Is(err, structure.ErrBusy):
+		f.Err = err
+	default:
+		f.Fail(code, name, "%s%s.", before, errtext.Text(err))
 	}
-	return text
 }
 
 // responseFormat reads OpenAI's field, in which llama.cpp's clients put a schema

@@ -142,8 +142,8 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	if f.Err != nil {
 		return nil
 	}
-	if err := c.Hold(req, m, choice == toolsRequired, name); err != nil {
-		f.Fail(jsonread.CodeUnsupported, "tools", "strict: %s.", FormatFault(err))
+	if err := c.Hold(f.Context(), req, m, choice == toolsRequired, name); err != nil {
+		FailFormat(f.Fields, jsonread.CodeUnsupported, "tools", "strict: ", err)
 	}
 	return c
 }

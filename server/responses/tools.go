@@ -149,8 +149,8 @@ func (f Fields) custom(m *tts.Model, t *chatTool) customTool {
 			case format.Definition == "":
 				o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			default:
-				if _, err := m.Format(tts.FormatRegex, format.Definition); err != nil {
-					o.Fail(jsonread.CodeValue, "definition", "%s.", openai.FormatFault(err))
+				if _, err := m.Format(f.Context(), tts.FormatRegex, format.Definition); err != nil {
+					openai.FailFormat(o, jsonread.CodeValue, "definition", "", err)
 				}
 			}
 			input.Pattern = "^(?:" + format.Definition + ")$"

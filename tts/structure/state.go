@@ -32,8 +32,8 @@ const none int32 = -1
 // Accepts reports whether the answer may end here.
 func (s *State) Accepts() bool { return s.read.Accepts() }
 
-// Next is the state behind a token, nil if it may not stand there. An error is
-// grammar.ErrComplex.
+// Next is the state behind a token, nil if it may not stand there. An error is one of the
+// grammar's budget.
 func (s *State) Next(id int32) (*State, error) {
 	text := s.format.tokens.Text(id)
 	next, n, err := s.read.Read(text)
@@ -61,7 +61,7 @@ func (s *State) Forced(rest func()) (id int32, ok bool) {
 		s.id = none
 		defer s.forced.Store(true)
 		f := s.format
-		text, err := s.read.ForcedWithin(f.vocabulary, spaced(rest))
+		text, err := s.read.ForcedWithin(f.vocabulary, Spaced(rest))
 		if err != nil || len(text) == 0 {
 			return
 		}
@@ -94,16 +94,16 @@ func (f *Format) first(text string) (id int32, ok bool) {
 // ForcedKnown reports whether Forced answers at once.
 func (s *State) ForcedKnown() bool { return s.forced.Load() }
 
-// Mask is the tokens that may follow. It is not to be changed. An error is
-// grammar.ErrComplex. rest is that of Forced.
+// Mask is the tokens that may follow. It is not to be changed. An error is one of the
+// grammar's budget. rest is that of Forced.
 func (s *State) Mask(rest func()) (grammar.Mask, error) {
 	s.masking.Do(func() {
 		defer s.masked.Store(true)
 		f := s.format
 		s.mask = make(grammar.Mask, f.vocabulary.Words())
-		s.err = s.read.Allow(f.vocabulary, s.mask, spaced(rest))
+		s.err = s.read.Allow(f.vocabulary, s.mask, Spaced(rest))
 		f.mu.Lock()
-		f.trim(len(s.mask) * 8)
+		f.keep(len(s.mask) * 8)
 		f.mu.Unlock()
 	})
 	return s.mask, s.err
@@ -116,7 +116,7 @@ func (s *State) MaskKnown() bool { return s.masked.Load() }
 const restAfter = 2 * time.Millisecond
 
 // spaced calls rest no more often than every restAfter.
-func spaced(rest func()) func() {
+func Spaced(rest func()) func() {
 	if rest == nil {
 		return nil
 	}

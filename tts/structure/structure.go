@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -35,7 +36,8 @@ func (t tokens) Text(id int32) []byte {
 // The bounds of what a Format remembers.
 const (
 	mostStates = 1 << 12
-	mostMasks  = 8 << 20 // bytes
+	mostMasks  = 8 << 20 // bytes, and no more than a quarter of the format's
+	stateBytes = 192     // of a state without its mask
 )
 
 // Tokens is what a format has to know of a tokenizer.
@@ -52,9 +54,10 @@ type Format struct {
 	vocabulary *grammar.Vocabulary
 	tokens     Tokens
 
-	mu     sync.Mutex
-	states map[*grammar.State]*State
-	masks  int // bytes that they hold
+	mu      sync.Mutex
+	states  map[*grammar.State]*State
+	held    int    // bytes that they and their masks hold
+	cleared uint64 // of the grammar, when states was last empty
 }
 
 // New makes a format.
@@ -68,24 +71,42 @@ func (f *Format) Worn() bool { return f.grammar.Worn() }
 // Start is where answers begin.
 func (f *Format) Start() *State { return f.at(f.grammar.Start()) }
 
+// Budget is what the format takes.
+func (f *Format) Budget() *budget.Budget { return f.grammar.Budget() }
+
 // at is what is known of a state of the grammar.
 func (f *Format) at(s *grammar.State) *State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.states[s]
 	if p == nil {
-		f.trim(0)
+		f.keep(stateBytes)
 		p = &State{format: f, read: s}
 		f.states[s] = p
 	}
 	return p
 }
 
-// trim forgets all states if there are too many, or their masks and further bytes take
-// too much memory. Locked.
-func (f *Format) trim(bytes int) {
-	if f.masks += bytes; len(f.states) >= mostStates || f.masks > mostMasks {
-		clear(f.states)
-		f.masks = bytes
+// keep charges bytes for states and masks. It forgets all states before if they are too
+// many or too large, or the grammar has forgotten its own. Locked.
+func (f *Format) keep(bytes int) {
+	b := f.Budget()
+	most := int(min(mostMasks, b.Bytes()/4))
+	if cleared := f.grammar.Cleared(); len(f.states) >= mostStates || f.held+bytes > most || cleared != f.cleared {
+		f.cleared = cleared
+		f.forget()
 	}
+	f.held += bytes
+	if b.Hold(bytes) != nil && f.held > bytes { // others need the memory more than what can be worked out again
+		f.held -= bytes
+		f.forget()
+		f.held += bytes
+	}
+}
+
+// forget forgets all states. Locked.
+func (f *Format) forget() {
+	clear(f.states)
+	f.Budget().Release(f.held)
+	f.held = 0
 }

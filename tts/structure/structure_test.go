@@ -182,8 +182,8 @@ func TestMasksTakeABoundedAmountOfMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, _ = p.Next('x')
-		if len(f.states) > mostStates || f.masks > mostMasks {
-			t.Fatalf("%d states, %d bytes of masks", len(f.states), f.masks)
+		if len(f.states) > mostStates || f.held > mostMasks {
+			t.Fatalf("%d states, %d bytes of masks", len(f.states), f.held)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package toolcall
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 	"github.com/lutra-lm/lutra/grammar/schema"
 )
@@ -59,12 +61,13 @@ const anyObject = schema.Object
 
 // Grammar is that of answers whose calls are calls of tools and meet their schemas.
 // Where the schema of a tool that is not strict cannot be held to, its arguments are
-// any object. An error is a *SchemaError, or one of package schema.
-func (f *Format) Grammar(tools []Tool, h Hold) (*grammar.Grammar, error) {
+// any object. The grammar is charged to a budget. An error is a *SchemaError, budget.ErrBusy, or one of
+// package schema.
+func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h Hold) (*grammar.Grammar, error) {
 	if f.thought[0] != "" {
 		h.Thought = f.thought
 	}
-	b := &holder{format: f, hold: h, frame: schema.NewFrame()}
+	b := &holder{format: f, hold: h, frame: schema.NewFrameWithin(charged)}
 	b.arena = b.frame.Arena()
 	for i := range tools {
 		if err := b.add(&tools[i]); err != nil {
@@ -97,13 +100,17 @@ func (b *holder) add(t *Tool) error {
 	if len(t.Schema) == 0 {
 		text = anyObject
 	}
-	alone := schema.NewFrame() // whatever is wrong with one schema is not to spoil the others
+	part, end := b.arena.Budget().Apart() // whatever is wrong with one schema is not to spoil the others
+	alone := schema.NewFrameWithin(part)
 	s, err := b.arguments(alone, t, text)
 	if err == nil {
 		_, err = alone.Grammar(alone.Rule([]grammar.Symbol{s}))
 	}
+	end()
 	switch {
 	case err == nil:
+	case errors.Is(err, budget.ErrBusy): // another time it may be held to
+		return err
 	case t.Strict:
 		return &SchemaError{t.Name, err}
 	default:

@@ -1,0 +1,168 @@
+// Package budget bounds what a grammar may take: steps of work while it is compiled and
+// while it says what may follow, and bytes for as long as it is kept. Whoever works or
+// keeps something charges it first:
+//
+//	Work(steps) ──▶ error: too much, or whoever asked has gone
+//	Hold(bytes) ──▶ error: too much          Release(bytes)
+//
+// A step is about what a look into a table takes. Bytes are estimates, of what the heap
+// grows by; tests hold them against it.
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// The bounds of a grammar that nobody else bounds.
+const (
+	Steps = 1 << 24  // of one task, such as to compile
+	Bytes = 64 << 20 // of one grammar
+)
+
+// Error says which bound a grammar has met.
+type Error struct {
+	Task  string // that met a bound of steps; empty: it is the bound of bytes
+	Limit int64
+}
+
+func (e *Error) Error() string {
+	if e.Task != "" {
+		return fmt.Sprintf("it is too complex: to %s takes more than %d steps", e.Task, e.Limit)
+	}
+	if e.Limit < 1<<20 {
+		return fmt.Sprintf("it is too large: it needs more than %d KiB of memory", e.Limit>>10)
+	}
+	return fmt.Sprintf("it is too large: it needs more than %d MiB of memory", e.Limit>>20)
+}
+
+// ErrBusy says that other grammars have the bytes: nothing is wrong with this one.
+var ErrBusy = errors.New("grammar: the grammars in use take all the memory for grammars")
+
+// Account is what several budgets draw their bytes from. Take is told of bytes before
+// they are used and of ones that are not used any more, n < 0, and may refuse the
+// former, such as with ErrBusy. It is called by any number of goroutines.
+type Account interface{ Take(n int64) error }
+
+// chunk is how many bytes a budget draws from its account at once.
+const chunk = 64 << 10
+
+// Budget is that of one grammar. Steps are for one goroutine at a time, bytes for any
+// number.
+type Budget struct {
+	bytes   int64 // that it may hold
+	held    atomic.Int64
+	drawn   atomic.Int64 // from the account: held in whole chunks
+	account Account
+
+	ctx   context.Context
+	task  string
+	steps int64  // that the task may take
+	left  int64  // of them
+	check int64  // left at the next look around
+	rest  func() // called then, or nil
+	err   error  // of the task
+}
+
+// New makes a budget of at most so many bytes, drawn from an account unless that is nil,
+// whose first task is to compile in at most so many steps, until ctx ends.
+func New(ctx context.Context, steps, bytes int64, account Account) *Budget {
+	b := &Budget{bytes: bytes, account: account}
+	b.begin(ctx, "compile it", steps, nil)
+	return b
+}
+
+// Default is a budget of Steps and Bytes.
+func Default() *Budget { return New(context.Background(), Steps, Bytes, nil) }
+
+// Begin begins another task, named by a verb, which may take so many steps. rest, if it
+// is not nil, is called now and then.
+func (b *Budget) Begin(task string, steps int64, rest func()) {
+	b.begin(context.Background(), task, steps, rest)
+}
+
+func (b *Budget) begin(ctx context.Context, task string, steps int64, rest func()) {
+	b.ctx, b.task, b.steps, b.left, b.rest, b.err = ctx, task, steps, steps, rest, nil
+	b.check = steps - lookAfter
+}
+
+// OnRest calls rest now and then during the task at hand.
+func (b *Budget) OnRest(rest func()) { b.rest = rest }
+
+// lookAfter is how many steps are done between looks at what else goes on.
+const lookAfter = 1 << 12
+
+// Work charges steps before they are done. Its error ends the task: an *Error, or that
+// of the context.
+func (b *Budget) Work(steps int) error {
+	if b.err != nil {
+		return b.err
+	}
+	b.left -= int64(steps)
+	if b.left > b.check && b.left >= 0 {
+		return nil
+	}
+	return b.look()
+}
+
+// look sees whether the task is to go on.
+func (b *Budget) look() error {
+	b.check = b.left - lookAfter
+	if b.rest != nil {
+		b.rest()
+	}
+	if b.err = context.Cause(b.ctx); b.err == nil && b.left < 0 {
+		b.err = &Error{Task: b.task, Limit: b.steps}
+	}
+	return b.err
+}
+
+// Apart begins a part of the task that may fail alone. What it holds is given back by end,
+// and what it has done is charged to b.
+func (b *Budget) Apart() (part *Budget, end func()) {
+	part = &Budget{bytes: b.bytes, account: b.account}
+	part.begin(b.ctx, b.task, max(b.left, 0), b.rest)
+	part.steps = b.steps // as errors say it
+	spent := part.left
+	return part, func() {
+		part.Release(int(part.Held()))
+		_ = b.Work(int(spent - part.left))
+	}
+}
+
+// Spent is how many steps the task at hand has taken.
+func (b *Budget) Spent() int64 { return b.steps - b.left }
+
+// Err is why the task at hand has ended too early, if it has.
+func (b *Budget) Err() error { return b.err }
+
+// Hold charges bytes before they are kept. An error is an *Error or that of the account;
+// the bytes count all the same, until they are released.
+func (b *Budget) Hold(bytes int) error {
+	held := b.held.Add(int64(bytes))
+	err := b.draw(held)
+	if held > b.bytes {
+		return &Error{Limit: b.bytes}
+	}
+	return err
+}
+
+// Release gives back bytes.
+func (b *Budget) Release(bytes int) { _ = b.draw(b.held.Add(-int64(bytes))) }
+
+// draw takes from the account what is held, in whole chunks.
+func (b *Budget) draw(held int64) error {
+	want := (held + chunk - 1) / chunk * chunk
+	if b.account == nil || want == b.drawn.Load() {
+		return nil
+	}
+	return b.account.Take(want - b.drawn.Swap(want))
+}
+
+// Held is how many bytes are held.
+func (b *Budget) Held() int64 { return b.held.Load() }
+
+// Bytes is how many bytes may be held.
+func (b *Budget) Bytes() int64 { return b.bytes }

@@ -1,0 +1,84 @@
+package grammar
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// stack is a set of stacks: whether the empty one is among them, and the others by the
+// symbol on top. It is never changed.
+type stack struct {
+	id     uint64
+	empty  bool
+	frames []frame // in order, each once
+	closed *closure
+}
+
+// frame is a symbol with the stacks below it. Several of a set may have one symbol: they
+// are joined when it comes to be read. That keeps sets as small as the grammar is, times
+// the bytes read, where joining all below would make a set of each subset of them.
+type frame struct {
+	symbol Symbol
+	rest   *stack
+}
+
+// The bytes that are kept for a stack and each of its frames, its key included.
+const (
+	stackBytes = 160
+	frameBytes = 32
+)
+
+func (g *Grammar) intern(empty bool, frames []frame) *stack {
+	g.key = append(g.key[:0], 0)
+	if empty {
+		g.key[0] = 1
+	}
+	for _, f := range frames {
+		g.key = binary.LittleEndian.AppendUint32(g.key, uint32(f.symbol))
+		g.key = binary.LittleEndian.AppendUint64(g.key, f.rest.id)
+	}
+	if s, ok := g.stacks[string(g.key)]; ok {
+		return s
+	}
+	g.keep(stackBytes + frameBytes*len(frames))
+	g.ids++
+	s := &stack{id: g.ids, empty: empty, frames: slices.Clone(frames)}
+	g.stacks[string(g.key)] = s
+	return s
+}
+
+// push puts a symbol on top of s.
+func (g *Grammar) push(symbol Symbol, s *stack) *stack {
+	return g.intern(false, []frame{{symbol, s}})
+}
+
+// join is the stacks of all of sets, whose order it changes.
+func (g *Grammar) join(sets []*stack) *stack {
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	slices.SortFunc(sets, func(a, b *stack) int { return cmp.Compare(a.id, b.id) })
+	if sets = slices.Compact(sets); len(sets) == 1 {
+		return sets[0]
+	}
+	empty, n := false, 0
+	for _, s := range sets {
+		empty = empty || s.empty
+		n += len(s.frames)
+	}
+	if !g.work(n) {
+		return g.nothing
+	}
+	frames := make([]frame, 0, n)
+	for _, s := range sets {
+		frames = append(frames, s.frames...)
+	}
+	slices.SortFunc(frames, func(a, b frame) int {
+		if a.symbol != b.symbol {
+			return cmp.Compare(a.symbol, b.symbol)
+		}
+		return cmp.Compare(a.rest.id, b.rest.id)
+	})
+	return g.intern(empty, slices.Compact(frames))
+}

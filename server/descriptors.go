@@ -1,0 +1,58 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	// acceptAgain is how long a listener waits for a file descriptor to become free.
+	acceptAgain = 50 * time.Millisecond
+	// warnAgain is how often it says so.
+	warnAgain = 10 * time.Second
+	// otherFiles is how many files a server has open besides its connections: those of
+	// models, of the poller and of the log.
+	otherFiles = 64
+)
+
+// patientListener accepts connections. Where the process or the system has run out of
+// file descriptors it waits until one is free, and says so now and then: to close would
+// end the server, and to try again at once would fill the log.
+type patientListener struct {
+	net.Listener
+	log    zerolog.Logger
+	failed *atomic.Int64 // counts the times that none was free
+	warned time.Time
+}
+
+// Accept implements net.Listener.
+func (l *patientListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+			return c, err
+		}
+		l.failed.Add(1)
+		if now := time.Now(); now.Sub(l.warned) >= warnAgain {
+			l.warned = now
+			l.log.Warn().Err(err).Uint64("limit", fileLimit()).Msg("out of file descriptors: new connections wait; raise the limit of open files (ulimit -n, LimitNOFILE) or lower server.max_connections")
+		}
+		time.Sleep(acceptAgain)
+	}
+}
+
+// warnOfFiles says at the start that a limit of so many open files, 0 for none, is too low
+// for the connections that the server may have.
+func (s *Server) warnOfFiles(limit uint64) {
+	need := uint64(s.opt.MaxConnections + otherFiles)
+	if limit == 0 || s.opt.MaxConnections == 0 || limit >= need {
+		return
+	}
+	s.log.Warn().Uint64("limit", limit).Uint64("needed", need).Int("max_connections", s.opt.MaxConnections).
+		Msg("the limit of open files is too low for server.max_connections: raise it (ulimit -n, LimitNOFILE) or lower that")
+}
