@@ -37,14 +37,14 @@ type kind uint8
 const (
 	kNone kind = iota
 	kEmpty
-	kSet     // a: index of the byte set
-	kSeq     // a then b
-	kAlt     // a: index of the list
-	kAnd     // a: index of the list
-	kNot     // a
-	kRepeat  // a, from min to max times
-	kMod     // a: index of the divisibility
-	kCompare // a: index of the bound
+	kSet    // a: index of the byte set
+	kSeq    // a then b
+	kAlt    // a: index of the list
+	kAnd    // a: index of the list
+	kNot    // a
+	kRepeat // a, from min to max times
+	kNumber // a: index of the reading
+	kLot    // a, of min lots; max: that of what has been read
 )
 
 type flags uint8
@@ -83,24 +83,25 @@ const (
 // Arena holds expressions. It is for one goroutine at a time. Expressions are made
 // first; after Freeze they have derivatives.
 type Arena struct {
-	terms    []term
-	infos    []info
-	ids      map[term]Expr
-	lists    [][]Expr
-	listIDs  map[string]Expr
-	sets     []Bytes
-	setIDs   map[Bytes]Expr
-	mods     []divisibility
-	modIDs   map[divisibility]Expr
-	bounds   []bound
-	boundIDs map[bound]Expr
-	anyRune  map[Spelling]Expr
-	classOf  [256]uint8
-	examples []byte // a byte of each class
-	frozen   bool
-	searched int
-	key      []byte
-	err      error
+	terms      []term
+	infos      []info
+	ids        map[term]Expr
+	lists      [][]Expr
+	listIDs    map[string]Expr
+	sets       []Bytes
+	setIDs     map[Bytes]Expr
+	numbers    []numbers
+	readings   []reading
+	readingIDs map[reading]Expr
+	anyRune    map[Spelling]Expr
+	classOf    [256]uint8
+	examples   []byte // a byte of each class
+	frozen     bool
+	lots       bool // tell all bytes apart
+	searched   int
+	undecided  bool
+	key        []byte
+	err        error
 }
 
 // Bytes is a set of bytes.
@@ -118,7 +119,7 @@ func (s *Bytes) Add(lo, hi byte) {
 
 // New makes an arena.
 func New() *Arena {
-	a := &Arena{ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}, anyRune: map[Spelling]Expr{}}
+	a := &Arena{ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}, anyRune: map[Spelling]Expr{}}
 	a.add(term{kind: kNone}, simple)
 	a.add(term{kind: kEmpty}, nullable|simple|content)
 	a.add(term{kind: kNot, a: None}, nullable|simple)
@@ -128,6 +129,10 @@ func New() *Arena {
 // Err is ErrSize once there have been too many expressions. What was made or asked
 // since is of no use.
 func (a *Arena) Err() error { return a.err }
+
+// Undecided reports whether it could not be found out in time whether some expression
+// matches anything. It counts as matching nothing.
+func (a *Arena) Undecided() bool { return a.undecided }
 
 // Full reports whether half of the expressions that there may be have been made.
 func (a *Arena) Full() bool { return len(a.terms) > mostExprs/2 }

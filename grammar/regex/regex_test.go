@@ -75,11 +75,9 @@ func TestMultiplesOfDecimals(t *testing.T) {
 	} {
 		a := New()
 		of, _ := new(big.Rat).SetString(c.of)
-		m, ok := a.MultipleOf(of)
-		n, _ := a.Match(`-?[0-9]+(\.[0-9]+)?`, Raw)
-		e := a.And(m, n)
+		e, err := a.Number(Numbers{Multiple: of})
 		a.Freeze()
-		if got := ok && matches(a, e, c.text); got != c.want {
+		if got := err == nil && matches(a, e, c.text); got != c.want {
 			t.Errorf("%s a multiple of %s: %v", c.text, c.of, got)
 		}
 	}

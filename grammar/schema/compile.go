@@ -27,6 +27,8 @@ const (
 var (
 	errEffort  = errors.New("the schema takes too long to work out")
 	errNothing = errors.New("no value meets it")
+
+	errUndecided = errors.New("whether any value meets it takes too long to find out")
 )
 
 // The white space that may stand between tokens, as JSON is commonly written: none
@@ -103,16 +105,24 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	freeze(c.arena)
 	c.settle()
 	if !c.nodes[0].possible {
-		return nil, errNothing
+		return nil, nothing(c.arena)
 	}
 	g, err := grammar.New(c.arena, c, c.symbol(symbol{kind: symValue}))
 	if err != nil {
 		return nil, err
 	}
 	if g.Start().Ended() {
-		return nil, errNothing
+		return nil, nothing(c.arena)
 	}
 	return g, nil
+}
+
+// nothing is why there seems to be no value.
+func nothing(a *regex.Arena) error {
+	if a.Undecided() {
+		return errUndecided
+	}
+	return errNothing
 }
 
 // newCompiler turns a schema, or parts of one, into rules over an arena that may be

@@ -252,7 +252,7 @@ func typed(x *value) (ways, error) {
 // compared reads a bound; those of draft 4 are exclusive where another keyword says
 // so.
 func compared(v *value, key string, x *value) (ways, error) {
-	relation := map[string]regex.Relation{"minimum": regex.AtLeast, "maximum": regex.AtMost, "exclusiveMinimum": regex.Greater, "exclusiveMaximum": regex.Less}[key]
+	r := map[string]relation{"minimum": atLeast, "maximum": atMost, "exclusiveMinimum": greater, "exclusiveMaximum": less}[key]
 	if x.kind == booleans && (key == "exclusiveMinimum" || key == "exclusiveMaximum") {
 		return ways{anything()}, nil
 	}
@@ -260,12 +260,12 @@ func compared(v *value, key string, x *value) (ways, error) {
 		return nil, fmt.Errorf("%s: it is not a number", key)
 	}
 	if e := v.get("exclusiveMinimum"); key == "minimum" && e != nil && e.kind == booleans && e.truth {
-		relation = regex.Greater
+		r = greater
 	}
 	if e := v.get("exclusiveMaximum"); key == "maximum" && e != nil && e.kind == booleans && e.truth {
-		relation = regex.Less
+		r = less
 	}
-	return one(func(s *shape) { s.bounds = []comparison{{relation: relation, to: x.number}} }), nil
+	return one(func(s *shape) { s.bounds = []comparison{{r, x.number}} }), nil
 }
 
 // propertyNames are held to as texts.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/lutra-lm/lutra/grammar/regex"
@@ -46,7 +47,7 @@ func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
 		}
 		out := one(func(s *shape) { s.types &^= w[0].types })
 		if w[0].integer {
-			out = append(out, only(numbers, func(s *shape) { s.broken = true })...)
+			out = append(out, only(numbers, func(s *shape) { s.others = []*big.Rat{big.NewRat(1, 1)} })...)
 		}
 		return out, nil
 	case "const":
@@ -59,7 +60,7 @@ func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
 			return nil, err
 		}
 		b := w[0].bounds[0]
-		b.relation = []regex.Relation{regex.Less: regex.AtLeast, regex.AtMost: regex.Greater, regex.AtLeast: regex.Less, regex.Greater: regex.AtMost}[b.relation]
+		b.relation = b.relation.opposite()
 		return only(numbers, func(s *shape) { s.bounds = []comparison{b} }), nil
 	case "pattern":
 		e, err := c.arena.Search(x.text, c.spelt)
@@ -166,7 +167,7 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 		case booleans:
 			delete(truths, v.truth)
 		case numbers:
-			rest.bounds = append(rest.bounds, comparison{relation: regex.Equal, to: v.number, not: true})
+			rest.bounds = append(rest.bounds, comparison{unequal, v.number})
 		case strs:
 			literals = append(literals, c.arena.Text(v.text, c.spelt))
 		default:

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -54,11 +55,66 @@ func (c *compiler) objects(b *branch) error {
 	for _, name := range s.forbidden {
 		taken = append(taken, regex.Spell(name))
 	}
-	b.free = c.options.AnyOrder && len(b.entries) < 63
-	if c.options.Listed && s.listsProperties() && b.minimum <= b.needed(0) {
-		return nil
+	if !c.options.Listed || !s.listsProperties() || b.minimum > b.needed(0) {
+		if err := c.otherEntries(b, a.Not(a.Literals(taken))); err != nil {
+			return err
+		}
 	}
-	return c.otherEntries(b, a.Not(a.Literals(taken)))
+	return c.arrange(b)
+}
+
+// The others that are told apart, by bits of a symbol behind those that number the
+// next entry.
+const (
+	looseAt   = 20
+	mostLoose = 62 - looseAt
+	nextEntry = 1<<looseAt - 1
+)
+
+// arrange divides the properties that may be there once into those that stand in order
+// and those that stand in any, and lets names be counted that have no order.
+func (c *compiler) arrange(b *branch) error {
+	if len(b.entries) > nextEntry {
+		return fmt.Errorf("properties: there are more than %d", nextEntry)
+	}
+	var singles, sets []entry
+	for _, e := range b.others {
+		if e.single {
+			singles = append(singles, e)
+		} else {
+			sets = append(sets, e)
+		}
+	}
+	named := len(b.entries) + len(singles)
+	if len(sets) > 0 && b.minimum > named+len(sets) { // names of a set differ if they draw different lots
+		lots := 4 * (b.minimum - named)
+		if lots*len(sets) > mostLoose {
+			return fmt.Errorf("minProperties: more than %d beside the named ones are not supported", mostLoose/4)
+		}
+		var drawn []entry
+		for _, e := range sets {
+			for i := range lots {
+				k := e
+				k.names = c.arena.And(e.names, c.arena.Lot(i, lots))
+				k.key = c.quoted(k.names)
+				drawn = append(drawn, k)
+			}
+		}
+		sets = drawn
+	}
+	counting := 0 // sets of which some have to be told apart
+	if b.minimum > 0 {
+		counting = len(sets)
+	}
+	b.free = c.options.AnyOrder && named+counting < 63
+	if b.free || len(singles)+counting > mostLoose {
+		b.entries = append(b.entries, singles...)
+		singles = nil
+	}
+	if b.others = append(singles, sets...); counting > mostLoose {
+		return fmt.Errorf("patternProperties: they overlap in more than %d ways", mostLoose)
+	}
+	return nil
 }
 
 // listsProperties reports whether the schemas list properties and say nothing of
@@ -125,26 +181,55 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 		if err != nil {
 			return err
 		}
+		if few, ok := a.Few(names, mostListed); ok {
+			for _, text := range few {
+				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unspelt(text), names: a.Literal(text), node: n, single: true})
+			}
+			continue
+		}
 		b.others = append(b.others, entry{key: c.quoted(key), names: key, node: n})
-	}
-	// Which names stand for others is not kept, so that two could be the same.
-	if len(b.others) > 0 && b.minimum > 1 && b.minimum > b.needed(0)+1 {
-		return fmt.Errorf("minProperties: more than one beside the required properties is not supported where further ones may have any name")
 	}
 	return nil
 }
 
+// mostListed bounds the names that are written out where a pattern has no more.
+const mostListed = 256
+
+// unspelt is a text that JSON writes so within a string.
+func unspelt(text string) string {
+	var out string
+	if json.Unmarshal([]byte(`"`+text+`"`), &out) != nil {
+		return text
+	}
+	return out
+}
+
 // passed reports whether entry j can no more be written at i: the entry that is
-// next, or where they stand in any order the set of those that have been written.
+// next, with the set of others that have been written, or where all stand in any order
+// the set of those that have.
 func (b *branch) passed(j, i int) bool {
 	if b.free {
 		return i>>j&1 != 0
 	}
-	return j < i
+	return j < i&nextEntry
+}
+
+// used reports whether the other entry j has been written and does not count again.
+func (b *branch) used(j, i int) bool { return i&b.bit(j) != 0 }
+
+// bit stands for the other entry j.
+func (b *branch) bit(j int) int {
+	if b.free {
+		return 1 << (len(b.entries) + j)
+	}
+	return 1 << (looseAt + j)
 }
 
 // needed is the number of required properties from entry i on.
 func (b *branch) needed(i int) int {
+	if b.behind != nil && !b.free {
+		return b.behind[i&nextEntry].needed
+	}
 	n := 0
 	for j, e := range b.entries {
 		if e.required && !b.passed(j, i) {
@@ -154,18 +239,44 @@ func (b *branch) needed(i int) int {
 	return n
 }
 
-// room is how many properties may stand from entry i on.
+// room is how many properties that count may stand from entry i on.
 func (c *compiler) room(b *branch, i int) int {
-	if slices.ContainsFunc(b.others, c.entryPossible) {
-		return regex.Infinite
-	}
-	n := 0
-	for j, e := range b.entries {
-		if c.nodes[e.node].possible && !b.passed(j, i) {
-			n++
+	room := 0
+	for j, e := range b.others {
+		if !b.used(j, i) && c.entryPossible(e) {
+			room++
 		}
 	}
-	return n
+	if b.behind != nil && !b.free {
+		return room + b.behind[i&nextEntry].possible
+	}
+	for j, e := range b.entries {
+		if c.nodes[e.node].possible && !b.passed(j, i) {
+			room++
+		}
+	}
+	return room
+}
+
+// behind counts entries from one on.
+type behind struct{ needed, possible int }
+
+// count finds out what is behind each entry, once it is known what is possible.
+func (c *compiler) count(b *branch) {
+	if b.behind != nil || b.free {
+		return
+	}
+	all := make([]behind, len(b.entries)+1)
+	for i, e := range slices.Backward(b.entries) {
+		all[i] = all[i+1]
+		if e.required {
+			all[i].needed++
+		}
+		if c.nodes[e.node].possible {
+			all[i].possible++
+		}
+	}
+	b.behind = all
 }
 
 func (c *compiler) entryPossible(e entry) bool {
@@ -178,61 +289,99 @@ func (c *compiler) objectPossible(b *branch) bool {
 			return false
 		}
 	}
-	if b.maximum != regex.Infinite && (b.needed(0) > b.maximum || b.minimum > b.maximum) {
-		return false
-	}
-	room := c.room(b, 0)
-	return room == regex.Infinite || room >= b.minimum
+	return c.fits(b, 0, 0)
 }
 
-// fits reports whether properties from entry i on may complete n of them.
-func (c *compiler) fits(b *branch, i, n int) bool {
-	if b.maximum != regex.Infinite && n+b.needed(i) > b.maximum {
+// fits reports whether properties from entry i on may complete those that have been
+// written.
+func (c *compiler) fits(b *branch, i, written int) bool {
+	all, different := b.counts(written)
+	if b.maximum != regex.Infinite && max(all+b.needed(i), b.minimum) > b.maximum {
 		return false
 	}
-	room := c.room(b, i)
-	return room == regex.Infinite || n+room >= b.minimum
+	return different >= b.minimum || different+c.room(b, i) >= b.minimum
 }
 
-// counted is a number of properties as far as it matters.
-func (b *branch) counted(n int) int {
-	if b.maximum == regex.Infinite {
-		return min(n, b.minimum)
+// counts are how many properties have been written, and how many of them have names of
+// their own for certain, as far as it matters.
+func (b *branch) counts(written int) (all, different int) {
+	return written >> 32, written & (1<<32 - 1)
+}
+
+// counted is one property more.
+func (b *branch) counted(written int, again bool) int {
+	all, different := b.counts(written)
+	if b.maximum != regex.Infinite {
+		all++
 	}
-	return n
+	if !again && different < b.minimum {
+		different++
+	}
+	return all<<32 | different
+}
+
+// following lists what may be written from entry s.i on: the entry, and the symbol that
+// it leaves.
+func (c *compiler) following(s symbol, b *branch, yield func(e entry, next symbol) bool) {
+	c.count(b)
+	put := func(e entry, i int, again bool) bool {
+		next := s
+		next.kind, next.i, next.n = symEntries, i, b.counted(s.n, again)
+		return !c.entryPossible(e) || !c.fits(b, i, next.n) || yield(e, next)
+	}
+	first := s.i & nextEntry
+	if b.free {
+		first = 0
+	}
+	for i := first; i < len(b.entries); i++ {
+		e := b.entries[i]
+		switch {
+		case b.passed(i, s.i):
+		case b.free:
+			if !put(e, s.i|1<<i, false) {
+				return
+			}
+		default:
+			if !put(e, s.i&^nextEntry|(i+1), false) || e.required {
+				return
+			}
+		}
+	}
+	_, different := b.counts(s.n)
+	for j, e := range b.others {
+		again, next := b.used(j, s.i), s.i
+		if again && e.single {
+			continue
+		}
+		if !b.free {
+			next = next&^nextEntry | len(b.entries)
+		}
+		if e.single || different < b.minimum {
+			next |= b.bit(j)
+		}
+		if !put(e, next, again) {
+			return
+		}
+	}
 }
 
 // entry writes one property or more, from entry s.i on.
 func (c *compiler) entry(s symbol, b *branch) [][]grammar.Symbol {
 	var out [][]grammar.Symbol
-	put := func(e entry, next int) {
-		if n := b.counted(s.n + 1); c.nodes[e.node].possible && c.fits(b, next, s.n+1) {
-			out = append(out, []grammar.Symbol{
-				c.terminal(e.key, c.arena.Byte(':'), c.blank), c.symbol(symbol{kind: symValue, node: e.node}),
-				c.symbol(symbol{kind: symEntries, node: s.node, branch: s.branch, i: next, n: n}),
-			})
-		}
-	}
-	for i, e := range b.entries {
-		switch {
-		case b.passed(i, s.i):
-		case b.free:
-			put(e, s.i|1<<i)
-		default:
-			put(e, i+1)
-			if e.required {
-				return out
-			}
-		}
-	}
-	for _, e := range b.others {
-		if b.free {
-			put(e, s.i)
-		} else {
-			put(e, len(b.entries))
-		}
+	for e, next := range func(yield func(entry, symbol) bool) { c.following(s, b, yield) } {
+		out = append(out, []grammar.Symbol{
+			c.terminal(e.key, c.arena.Byte(':'), c.blank), c.symbol(symbol{kind: symValue, node: e.node}), c.symbol(next),
+		})
 	}
 	return out
+}
+
+// another reports whether one more property may be written.
+func (c *compiler) another(s symbol, b *branch) bool {
+	for range func(yield func(entry, symbol) bool) { c.following(s, b, yield) } {
+		return true
+	}
+	return false
 }
 
 // moreEntries goes on behind a property.
@@ -241,10 +390,10 @@ func (c *compiler) moreEntries(s symbol, b *branch) [][]grammar.Symbol {
 	var out [][]grammar.Symbol
 	next := s
 	next.kind = symEntry
-	if len(c.entry(next, b)) > 0 {
+	if c.another(next, b) {
 		out = append(out, []grammar.Symbol{c.terminal(a.Byte(','), c.either), c.symbol(next)})
 	}
-	if s.n >= b.minimum && b.needed(s.i) == 0 {
+	if _, different := b.counts(s.n); different >= b.minimum && b.needed(s.i) == 0 {
 		out = append(out, []grammar.Symbol{c.terminal(c.indent, a.Byte('}'))})
 	}
 	return out

@@ -26,6 +26,7 @@ type branch struct {
 	others  []entry // of names that the entries do not have
 	minimum int
 	maximum int
+	behind  []behind // each entry, once it is known
 }
 
 // entry is a property, or all those whose names match.
@@ -35,6 +36,7 @@ type entry struct {
 	names    regex.Expr // of all those, without quotes
 	node     int
 	required bool
+	single   bool // of others: one name, which may be there once
 }
 
 // symbol names a terminal or a rule. Its numbers count what has been written.
@@ -115,7 +117,7 @@ func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
 		}
 		if b.object && c.objectPossible(b) {
 			open := c.terminal(a.Byte('{'), c.indent)
-			if first := (symbol{kind: symEntry, node: id, branch: i}); len(c.entry(first, b)) > 0 {
+			if first := (symbol{kind: symEntry, node: id, branch: i}); c.another(first, b) {
 				out = append(out, []grammar.Symbol{open, c.symbol(first)})
 			}
 			if b.minimum == 0 && b.needed(0) == 0 {

@@ -6,15 +6,6 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// The numbers that are written: enough digits for any use, and never more than a
-// float64 holds.
-const (
-	integerText = `-?(0|[1-9]\d{0,23})`
-	decimalText = integerText + `(\.\d{1,24})?`
-	numberText  = integerText + `(\.\d{1,24})?([eE][+-]?\d{1,2})?|-?\d(\.\d{1,24})?[eE][+-]?[0-2]\d\d`
-	brokenText  = integerText + `\.\d{0,23}[1-9]\d{0,23}`
-)
-
 // content matches what stands between the quotes of a string.
 func (c *compiler) content(s *shape) regex.Expr {
 	a := c.arena
@@ -49,43 +40,6 @@ func (c *compiler) quoted(content regex.Expr) regex.Expr {
 	}
 	quote := c.arena.Byte('"')
 	return c.arena.Seq(quote, content, quote)
-}
-
-// number matches the numbers of a shape.
-func (c *compiler) number(s *shape) (regex.Expr, error) {
-	a := c.arena
-	text := numberText
-	switch {
-	case s.integer:
-		text = integerText
-	case s.broken:
-		text = brokenText
-	case len(s.bounds)+len(s.multiples) > 0:
-		text = decimalText
-	}
-	e, err := a.Match(text, regex.Raw)
-	if err != nil {
-		return regex.None, err
-	}
-	all := []regex.Expr{e}
-	for _, b := range s.bounds {
-		e, ok := a.Compare(b.relation, b.to)
-		if !ok {
-			return regex.None, fmt.Errorf("minimum, maximum: %s has too many digits", b.to.FloatString(0))
-		}
-		if b.not {
-			e = a.Not(e)
-		}
-		all = append(all, e)
-	}
-	for _, m := range s.multiples {
-		e, ok := a.MultipleOf(m)
-		if !ok {
-			return regex.None, fmt.Errorf("multipleOf: %s has too many digits", m.RatString())
-		}
-		all = append(all, e)
-	}
-	return a.And(all...), nil
 }
 
 // scalars matches the values of a shape that hold no others. Lists and objects of

@@ -22,9 +22,10 @@ type shape struct {
 	enum  []*value // the only values; nil: no such list
 
 	// numbers
-	integer, broken bool // only integers, no integers
-	bounds          []comparison
-	multiples       []*big.Rat
+	integer   bool // only integers
+	bounds    []comparison
+	multiples []*big.Rat
+	others    []*big.Rat // of which they are no multiples
 
 	// strings
 	least, most int // characters; regex.Infinite
@@ -45,13 +46,6 @@ type shape struct {
 	minimum   int          // of properties
 	maximum   int          // regex.Infinite
 	forbidden []string     // names that do not occur
-}
-
-// comparison bounds numbers.
-type comparison struct {
-	relation regex.Relation
-	to       *big.Rat
-	not      bool
 }
 
 // list is what one schema says of items.
@@ -88,8 +82,8 @@ func anything() *shape {
 func (s *shape) and(o *shape) *shape {
 	n := &shape{
 		types: s.types & o.types, enum: s.enum,
-		integer: s.integer || o.integer, broken: s.broken || o.broken,
-		bounds: join(s.bounds, o.bounds), multiples: join(s.multiples, o.multiples),
+		integer: s.integer || o.integer,
+		bounds:  join(s.bounds, o.bounds), multiples: join(s.multiples, o.multiples), others: join(s.others, o.others),
 		least: max(s.least, o.least), most: fewer(s.most, o.most), texts: join(s.texts, o.texts), formats: join(s.formats, o.formats),
 		lists: join(s.lists, o.lists), fewest: max(s.fewest, o.fewest), longest: fewer(s.longest, o.longest),
 		unique: s.unique || o.unique, contained: join(s.contained, o.contained),
@@ -123,7 +117,7 @@ func (s *shape) tidy() *shape {
 		}
 		s.enum, s.types = kept, s.types&held
 	}
-	if s.integer && s.broken || !s.boundsMeet() {
+	if !s.numbersMeet() {
 		s.types &^= numbers
 	}
 	if s.most != regex.Infinite && s.least > s.most {
@@ -147,58 +141,7 @@ func (s *shape) admits(v *value) bool {
 	if v.kind != numbers {
 		return true
 	}
-	if s.integer && !v.number.IsInt() || s.broken && v.number.IsInt() {
-		return false
-	}
-	for _, b := range s.bounds {
-		if !b.holds(v.number) {
-			return false
-		}
-	}
-	for _, m := range s.multiples {
-		if !new(big.Rat).Quo(v.number, m).IsInt() {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *comparison) holds(n *big.Rat) bool {
-	order := n.Cmp(c.to)
-	yes := false
-	switch c.relation {
-	case regex.Less:
-		yes = order < 0
-	case regex.AtMost:
-		yes = order <= 0
-	case regex.Equal:
-		yes = order == 0
-	case regex.AtLeast:
-		yes = order >= 0
-	case regex.Greater:
-		yes = order > 0
-	}
-	return yes != c.not
-}
-
-// boundsMeet reports whether a number may lie within the bounds.
-func (s *shape) boundsMeet() bool {
-	var lo, hi *comparison
-	for i := range s.bounds {
-		b := &s.bounds[i]
-		switch {
-		case b.not:
-		case b.relation >= regex.AtLeast && (lo == nil || b.to.Cmp(lo.to) > 0 || b.to.Cmp(lo.to) == 0 && b.relation == regex.Greater):
-			lo = b
-		case b.relation <= regex.AtMost && (hi == nil || b.to.Cmp(hi.to) < 0 || b.to.Cmp(hi.to) == 0 && b.relation == regex.Less):
-			hi = b
-		}
-	}
-	if lo == nil || hi == nil {
-		return true
-	}
-	order := lo.to.Cmp(hi.to)
-	return order < 0 || order == 0 && lo.relation == regex.AtLeast && hi.relation == regex.AtMost
+	return s.admitsNumber(v.number)
 }
 
 func join[T any](a, b []T) []T {
