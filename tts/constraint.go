@@ -122,9 +122,12 @@ func (s *standing) Allow(mask []uint64) {
 		return
 	}
 	if s.format != nil {
-		if s.allow(mask) != nil {
-			clear(mask) // nothing can be sampled, and the request fails
+		switch err := s.allow(mask); {
+		case err == errStrayed: // as guesses may
+			clear(mask)
 			return
+		case err != nil:
+			panic(err) // the request fails, by no fault of what it asks for
 		}
 	} else if s.allowed == nil {
 		for w := range mask {
