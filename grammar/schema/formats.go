@@ -45,7 +45,9 @@ const (
 	timeText = `([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,12})?([zZ]|[+-]([01]\d|2[0-3]):[0-5]\d)`
 	octet    = `(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 	ipv4     = `(` + octet + `\.){3}` + octet
-	label    = `[a-zA-Z0-9](-?[a-zA-Z0-9]){0,62}`
+	alnum    = `[a-zA-Z0-9]`
+	inLabel  = `[a-zA-Z0-9-]`
+	label    = alnum + `(` + alnum + `|` + inLabel + alnum + `|` + inLabel + `{2}` + alnum + `|` + inLabel + `(` + alnum + inLabel + `|-` + alnum + `)` + inLabel + `{0,58}` + alnum + `)?` // -- is no third and fourth character
 	hostname = label + `(\.` + label + `)*`
 	atext    = "[a-zA-Z0-9!#$%&'*+\\-/=?^_`{|}~]"
 	h16      = `[0-9a-fA-F]{1,4}`
