@@ -214,18 +214,26 @@ func (c *compiler) fill(n *node) error {
 		if s.types&(arrays|objects) == 0 {
 			continue
 		}
-		b := &branch{shape: s}
 		if s.types&arrays != 0 {
+			b := &branch{shape: s}
 			if err := c.lists(b); err != nil {
 				return err
 			}
+			n.branches = append(n.branches, b)
 		}
 		if s.types&objects != 0 {
-			if err := c.objects(b); err != nil {
+			choices, err := c.choose(s)
+			if err != nil {
 				return err
 			}
+			for _, s := range choices {
+				b := &branch{shape: s}
+				if err := c.objects(b); err != nil {
+					return err
+				}
+				n.branches = append(n.branches, b)
+			}
 		}
-		n.branches = append(n.branches, b)
 	}
 	n.scalar = c.arena.Or(scalars...)
 	return nil

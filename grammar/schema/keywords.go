@@ -360,18 +360,23 @@ func (c *compiler) contains(v *value, key string) (ways, error) {
 	if x == nil || key != "contains" {
 		return ways{anything()}, nil
 	}
-	if v.get("maxContains") != nil {
-		return nil, fmt.Errorf("maxContains: the keyword is not supported")
-	}
-	if least := v.get("minContains"); least != nil {
-		switch n, ok := least.whole(); {
-		case !ok:
-			return nil, fmt.Errorf("minContains: it is not a number of items")
-		case n == 0:
-			return ways{anything()}, nil
-		case n > 1:
-			return nil, fmt.Errorf("minContains: more than 1 is not supported")
+	k := contained{sub: sub{schema: x}, least: 1, most: regex.Infinite}
+	for _, limit := range []struct {
+		name string
+		to   *int
+	}{{"minContains", &k.least}, {"maxContains", &k.most}} {
+		if n := v.get(limit.name); n != nil {
+			var ok bool
+			if *limit.to, ok = n.whole(); !ok {
+				return nil, fmt.Errorf("%s: it is not a number of items", limit.name)
+			}
 		}
 	}
-	return one(func(s *shape) { s.contained, s.fewest = []subs{{{schema: x}}}, 1 }), nil
+	if k.least == 0 && k.most == regex.Infinite {
+		return ways{anything()}, nil
+	}
+	if k.most != regex.Infinite && k.most < k.least {
+		return one(func(s *shape) { s.types &^= arrays }), nil
+	}
+	return one(func(s *shape) { s.contained, s.fewest = []contained{k}, k.least }), nil
 }

@@ -55,10 +55,13 @@ func (c *compiler) objects(b *branch) error {
 	for _, name := range s.forbidden {
 		taken = append(taken, regex.Spell(name))
 	}
-	if !c.options.Listed || !s.listsProperties() || b.minimum > b.needed(0) {
+	if !c.options.Listed || !s.listsProperties() || b.minimum > b.needed(0) || s.last != nil {
 		if err := c.otherEntries(b, a.Not(a.Literals(taken))); err != nil {
 			return err
 		}
+	}
+	if b.object = len(b.last) > 0 || s.last == nil; !b.object {
+		return nil
 	}
 	return c.arrange(b)
 }
@@ -70,6 +73,10 @@ const (
 	mostLoose = 62 - looseAt
 	nextEntry = 1<<looseAt - 1
 )
+
+// finished is the bit that says that an entry of branch.last has been written. It has to
+// be the last of its name, so that only others follow.
+const finished = 1 << 62
 
 // arrange divides the properties that may be there once into those that stand in order
 // and those that stand in any, and lets names be counted that have no order.
@@ -86,10 +93,10 @@ func (c *compiler) arrange(b *branch) error {
 		}
 	}
 	named := len(b.entries) + len(singles)
-	if len(sets) > 0 && b.minimum > named+len(sets) { // names of a set differ if they draw different lots
-		lots := 4 * (b.minimum - named)
-		if lots*len(sets) > mostLoose {
-			return fmt.Errorf("minProperties: more than %d beside the named ones are not supported", mostLoose/4)
+	if more := b.minimum - b.needed(0); len(sets) > 0 && more > len(sets) { // names of a set differ if they draw different lots
+		lots := min(4*more, (mostLoose-len(singles))/len(sets))
+		if lots < more {
+			return fmt.Errorf("minProperties: so many beside the required ones are not supported")
 		}
 		var drawn []entry
 		for _, e := range sets {
@@ -106,7 +113,7 @@ func (c *compiler) arrange(b *branch) error {
 	if b.minimum > 0 {
 		counting = len(sets)
 	}
-	b.free = c.options.AnyOrder && named+counting < 63
+	b.free = c.options.AnyOrder && named+counting < 62
 	if b.free || len(singles)+counting > mostLoose {
 		b.entries = append(b.entries, singles...)
 		singles = nil
@@ -181,6 +188,20 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 		if err != nil {
 			return err
 		}
+		if s.last != nil {
+			n, err := c.node(slices.Concat(all, s.last.all))
+			if err != nil {
+				return err
+			}
+			key := a.And(append(names, s.last.names)...)
+			b.last = append(b.last, entry{key: c.quoted(key), names: key, node: n})
+			if key = a.And(append(names, a.Not(s.last.names))...); key != regex.None {
+				if n, err = c.node(all); err != nil {
+					return err
+				}
+				b.after = append(b.after, entry{key: c.quoted(key), names: key, node: n})
+			}
+		}
 		if few, ok := a.Few(names, mostListed); ok {
 			for _, text := range few {
 				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unspelt(text), names: a.Literal(text), node: n, single: true})
@@ -227,10 +248,14 @@ func (b *branch) bit(j int) int {
 
 // needed is the number of required properties from entry i on.
 func (b *branch) needed(i int) int {
-	if b.behind != nil && !b.free {
-		return b.behind[i&nextEntry].needed
+	last := 0
+	if len(b.last) > 0 && i&finished == 0 {
+		last = 1
 	}
-	n := 0
+	if b.behind != nil && !b.free {
+		return last + b.behind[i&nextEntry].needed
+	}
+	n := last
 	for j, e := range b.entries {
 		if e.required && !b.passed(j, i) {
 			n++
@@ -242,6 +267,9 @@ func (b *branch) needed(i int) int {
 // room is how many properties that count may stand from entry i on.
 func (c *compiler) room(b *branch, i int) int {
 	room := 0
+	if i&finished != 0 {
+		return 0
+	}
 	for j, e := range b.others {
 		if !b.used(j, i) && c.entryPossible(e) {
 			room++
@@ -261,8 +289,8 @@ func (c *compiler) room(b *branch, i int) int {
 // behind counts entries from one on.
 type behind struct{ needed, possible int }
 
-// count finds out what is behind each entry, once it is known what is possible.
-func (c *compiler) count(b *branch) {
+// lookBehind finds out what is behind each entry, once it is known what is possible.
+func (c *compiler) lookBehind(b *branch) {
 	if b.behind != nil || b.free {
 		return
 	}
@@ -289,17 +317,20 @@ func (c *compiler) objectPossible(b *branch) bool {
 			return false
 		}
 	}
-	return c.fits(b, 0, 0)
+	return (len(b.last) == 0 || slices.ContainsFunc(b.last, c.entryPossible)) && c.fits(b, 0, 0)
 }
 
 // fits reports whether properties from entry i on may complete those that have been
 // written.
 func (c *compiler) fits(b *branch, i, written int) bool {
 	all, different := b.counts(written)
-	if b.maximum != regex.Infinite && max(all+b.needed(i), b.minimum) > b.maximum {
+	if b.maximum != regex.Infinite && all+max(b.needed(i), b.minimum-different) > b.maximum {
 		return false
 	}
-	return different >= b.minimum || different+c.room(b, i) >= b.minimum
+	if different >= b.minimum || different+c.room(b, i) >= b.minimum {
+		return true
+	}
+	return b.minimum == 1 && len(b.last) > 0 && i&finished == 0
 }
 
 // counts are how many properties have been written, and how many of them have names of
@@ -323,11 +354,19 @@ func (b *branch) counted(written int, again bool) int {
 // following lists what may be written from entry s.i on: the entry, and the symbol that
 // it leaves.
 func (c *compiler) following(s symbol, b *branch, yield func(e entry, next symbol) bool) {
-	c.count(b)
+	c.lookBehind(b)
 	put := func(e entry, i int, again bool) bool {
 		next := s
 		next.kind, next.i, next.n = symEntries, i, b.counted(s.n, again)
 		return !c.entryPossible(e) || !c.fits(b, i, next.n) || yield(e, next)
+	}
+	if s.i&finished != 0 {
+		for _, e := range b.after {
+			if !put(e, s.i, true) {
+				return
+			}
+		}
+		return
 	}
 	first := s.i & nextEntry
 	if b.free {
@@ -361,6 +400,13 @@ func (c *compiler) following(s symbol, b *branch, yield func(e entry, next symbo
 		}
 		if !put(e, next, again) {
 			return
+		}
+	}
+	if b.needed(s.i|finished) == 0 {
+		for _, e := range b.last {
+			if !put(e, s.i|finished, different > 0) {
+				return
+			}
 		}
 	}
 }

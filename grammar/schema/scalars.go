@@ -46,9 +46,6 @@ func (c *compiler) quoted(content regex.Expr) regex.Expr {
 // an enumeration are among them.
 func (c *compiler) scalars(s *shape) (regex.Expr, error) {
 	a := c.arena
-	if s.types&strs != 0 && len(s.formats) > 0 {
-		return regex.None, fmt.Errorf("format: %q is not supported", s.formats[0])
-	}
 	if s.enum != nil {
 		return c.enumerated(s)
 	}
@@ -162,9 +159,6 @@ func (c *compiler) meets(s *shape, v *value) (bool, error) {
 	}
 	switch v.kind {
 	case strs:
-		if len(s.formats) > 0 {
-			return false, fmt.Errorf("format: %q is not supported", s.formats[0])
-		}
 		return c.allows(s, v.text), nil
 	case arrays:
 		return c.meetsList(s, v)
@@ -209,16 +203,18 @@ func (c *compiler) meetsList(s *shape, v *value) (bool, error) {
 			return false, err
 		}
 	}
-	for _, all := range s.contained {
-		found := false
-		for _, item := range v.items {
-			ok, err := c.meetsAll(all, item)
+	for _, k := range s.contained {
+		found := 0
+		for _, item := range v.items[min(k.from, len(v.items)):] {
+			ok, err := c.meetsAll(subs{k.sub}, item)
 			if err != nil {
 				return false, err
 			}
-			found = found || ok
+			if ok {
+				found++
+			}
 		}
-		if !found {
+		if found < k.least || k.most != regex.Infinite && found > k.most {
 			return false, nil
 		}
 	}
@@ -247,6 +243,21 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 		}
 		if ok, err := c.meetsAll(c.of(s, m.name), m.value); !ok || err != nil {
 			return false, err
+		}
+	}
+	for _, k := range s.some {
+		found := false
+		for _, m := range v.members {
+			if c.arena.Matches(k.names, regex.Spell(m.name)) {
+				ok, err := c.meetsAll(k.all, m.value)
+				if err != nil {
+					return false, err
+				}
+				found = found || ok
+			}
+		}
+		if !found {
+			return false, nil
 		}
 	}
 	return true, nil

@@ -30,14 +30,13 @@ type shape struct {
 	// strings
 	least, most int // characters; regex.Infinite
 	texts       []regex.Expr
-	formats     []string // that texts cannot be held to
 
 	// arrays
 	lists     []list
 	fewest    int
 	longest   int // regex.Infinite
 	unique    bool
-	contained []subs // each holds for an item
+	contained []contained
 
 	// objects
 	parts     []part
@@ -46,6 +45,21 @@ type shape struct {
 	minimum   int          // of properties
 	maximum   int          // regex.Infinite
 	forbidden []string     // names that do not occur
+	some      []some
+	last      *some // that choose has left to be met by a property without a name of its own
+}
+
+// contained is how many items from one on meet a schema.
+type contained struct {
+	sub
+	from        int
+	least, most int // regex.Infinite
+}
+
+// some says that there is a property whose name matches and whose value meets schemas.
+type some struct {
+	names regex.Expr
+	all   subs
 }
 
 // list is what one schema says of items.
@@ -84,11 +98,11 @@ func (s *shape) and(o *shape) *shape {
 		types: s.types & o.types, enum: s.enum,
 		integer: s.integer || o.integer,
 		bounds:  join(s.bounds, o.bounds), multiples: join(s.multiples, o.multiples), others: join(s.others, o.others),
-		least: max(s.least, o.least), most: fewer(s.most, o.most), texts: join(s.texts, o.texts), formats: join(s.formats, o.formats),
+		least: max(s.least, o.least), most: fewer(s.most, o.most), texts: join(s.texts, o.texts),
 		lists: join(s.lists, o.lists), fewest: max(s.fewest, o.fewest), longest: fewer(s.longest, o.longest),
 		unique: s.unique || o.unique, contained: join(s.contained, o.contained),
 		parts: join(s.parts, o.parts), required: join(s.required, o.required), names: join(s.names, o.names),
-		minimum: max(s.minimum, o.minimum), maximum: fewer(s.maximum, o.maximum), forbidden: join(s.forbidden, o.forbidden),
+		minimum: max(s.minimum, o.minimum), maximum: fewer(s.maximum, o.maximum), forbidden: join(s.forbidden, o.forbidden), some: join(s.some, o.some),
 	}
 	if o.enum != nil {
 		n.enum = o.enum
