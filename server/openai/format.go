@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar/schema"
@@ -65,6 +66,32 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.For
 	if req.Format, err = m.Format(kind, text); err != nil {
 		f.Fail(jsonread.CodeValue, name, "%s.", FormatFault(err))
 	}
+	if kind == tts.FormatSchema && err == nil {
+		req.Unheld = schema.Unheld([]byte(text))
+	}
+}
+
+// Warning is the answer's header that says what it is not held to.
+const Warning = "X-Lutra-Warning"
+
+// The bounds of what a warning quotes.
+const (
+	mostWarned    = 8
+	mostWarnedLen = 64
+)
+
+// Unheld warns of formats of strings that an answer is not held to.
+func Unheld(formats []string) string {
+	more := ""
+	if len(formats) > mostWarned {
+		more = fmt.Sprintf(" and %d more", len(formats)-mostWarned)
+		formats = formats[:mostWarned]
+	}
+	quoted := make([]string, len(formats))
+	for i, name := range formats {
+		quoted[i] = strconv.QuoteToASCII(name[:min(len(name), mostWarnedLen)])
+	}
+	return "strings are not held to unknown formats: " + strings.Join(quoted, ", ") + more
 }
 
 // FormatFault is what is wrong with a format.
