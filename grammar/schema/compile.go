@@ -20,7 +20,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // The bounds of the work of compiling.
 const (
-	mostEffort = 1 << 18 // schemas looked at, and pairs compared
+	mostEffort = 1 << 21 // schemas looked at, and pairs compared
 	mostNodes  = 1 << 16 // combinations of schemas
 )
 
@@ -125,6 +125,15 @@ func nothing(a *regex.Arena) error {
 	return errNothing
 }
 
+// spend counts work: about a microsecond each. This is the only place that bounds it,
+// beside those of the arena.
+func (c *compiler) spend(n int) error {
+	if c.effort += n; c.effort > mostEffort {
+		return errEffort
+	}
+	return c.arena.Err()
+}
+
 // newCompiler turns a schema, or parts of one, into rules over an arena that may be
 // that of others too.
 func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler, err error) {
@@ -165,6 +174,9 @@ func (c *compiler) build(all subs) error {
 	}
 	for i := 0; i < len(c.nodes); i++ {
 		if err := c.fill(c.nodes[i]); err != nil {
+			return err
+		}
+		if err := c.spend(1); err != nil {
 			return err
 		}
 	}

@@ -111,8 +111,8 @@ func (c *compiler) failingOne(items []*value) (ways, error) {
 			if len(out) > mostWays {
 				return nil, fmt.Errorf("oneOf: there are more than %d alternatives", mostWays)
 			}
-			if c.effort > mostEffort {
-				return nil, errEffort
+			if err := c.spend(0); err != nil {
+				return nil, err
 			}
 		}
 	}

@@ -88,12 +88,12 @@ var looks = map[string]string{
 	"email": `[^]*@[^]*`, "hostname": `[a-zA-Z0-9_.-]*`, "ipv4": `\d+\.\d+\.\d+\.\d+`, "ipv6": `[^:]*:[^:]*:[^]*`, "ipvanyaddress": `\d+\.\d+\.\d+\.\d+|[^:]*:[^:]*:[^]*`,
 	"uuid": `[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}`,
 	"uri":  `[a-zA-Z][a-zA-Z0-9+.-]*:[^]*`, "iri": `[a-zA-Z][a-zA-Z0-9+.-]*:[^]*`, "url": `[a-zA-Z][a-zA-Z0-9+.-]*:[^]*`,
-	"json-pointer": `(/[^]*)?`, "relative-json-pointer": `\d+[^]*`, "base64": `[A-Za-z0-9+/=]*`, "byte": `[A-Za-z0-9+/=]*`,
+	"json-pointer": `(/[^]*)?`, "relative-json-pointer": `\d+[^]*`, "base64": `[A-Za-z0-9+/=]*`,
 }
 
 // meanings are formats that change nothing of how a string is written, or that say how
 // a number is kept.
-var meanings = []string{"path", "file-path", "directory-path", "password", "binary", "int32", "int64", "float", "double"}
+var meanings = []string{"path", "file-path", "directory-path", "password", "binary", "byte", "int32", "int64", "float", "double"}
 
 // Unheld lists the formats that the keywords of a schema name and that answers are not
 // held to, since they are not known: annotations to the standard. It is nil if the text
@@ -142,7 +142,6 @@ var formats = map[string]string{
 	"url":           strings.ReplaceAll(absolute, "IPV6", ipv6),
 	"ipvanyaddress": `(` + ipv4 + `|` + ipv6 + `)`,
 	"base64":        base64,
-	"byte":          base64,
 	"regex":         pattern3,
 }
 
@@ -152,8 +151,8 @@ const base64 = `([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?`
 // all of them.
 const (
 	patternEscape = `\\[dDwWsStnrfv.*+?^$(){}\[\]|/\\]`
-	patternClass  = `\[\^?(a-z|A-Z|0-9|[^\[\]\\^-]|` + patternEscape + `)+\]`
-	patternOften  = `([*+?]\??|\{\d{1,3},?\})?`
+	patternClass  = `\[\^?(a-z|A-Z|0-9|[^\[\]\\^-]|` + patternEscape + `)+-?\]`
+	patternOften  = `([*+?]\??|\{(\d{1,3},?|0,\d|1,[1-9]|2,[2-9]|3,[3-9]|4,[4-9]|5,[5-9]|6,[6-9]|[78],[89]|9,9|\d,[1-9]\d\d?|[1-9]\d,[1-9]\d\d)\})?`
 	patternAtom   = `[^\\()\[\]{}*+?|^$]|` + patternEscape + `|` + patternClass
 	pattern0      = `(((` + patternAtom + `)` + patternOften + `|[\^$|])*)`
 	pattern1      = `(((` + patternAtom + `|\((\?:)?` + pattern0 + `\))` + patternOften + `|[\^$|])*)`

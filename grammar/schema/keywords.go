@@ -25,8 +25,15 @@ var unsupported = []string{"$dynamicRef", "$recursiveRef", "$recursiveAnchor", "
 
 // times is what both demand.
 func (c *compiler) times(w, o ways) (ways, error) {
-	if c.effort += len(w) * len(o); c.effort > mostEffort {
-		return nil, errEffort
+	work := 0
+	for _, a := range w {
+		work += len(o) * (1 + a.size()/16)
+	}
+	for _, b := range o {
+		work += len(w) * (b.size() / 16)
+	}
+	if err := c.spend(work); err != nil {
+		return nil, err
 	}
 	if len(w)*len(o) > 64*mostWays {
 		return nil, fmt.Errorf("anyOf: the alternatives are too many")
@@ -70,8 +77,8 @@ func (c *compiler) ways(s sub) (ways, error) {
 	}
 	c.within[s] = true
 	defer delete(c.within, s)
-	if c.effort++; c.effort > mostEffort {
-		return nil, errEffort
+	if err := c.spend(1); err != nil {
+		return nil, err
 	}
 	var w ways
 	var err error
@@ -219,11 +226,13 @@ func texts(key string, x *value) ([]string, error) {
 		return nil, fmt.Errorf("%s: it is not a list of names", key)
 	}
 	var out []string
+	seen := map[string]bool{}
 	for _, item := range x.items {
 		if item.kind != strs {
 			return nil, fmt.Errorf("%s: it is not a list of names", key)
 		}
-		if !slices.Contains(out, item.text) {
+		if !seen[item.text] {
+			seen[item.text] = true
 			out = append(out, item.text)
 		}
 	}
@@ -320,6 +329,11 @@ func (c *compiler) properties(v *value, key string) (ways, error) {
 	}
 	if x := v.get("additionalProperties"); x != nil {
 		p.others = &sub{schema: x}
+	}
+	if p.at = map[string]int{}; len(p.named) > 0 {
+		for i, n := range p.named {
+			p.at[n.name] = i
+		}
 	}
 	return one(func(s *shape) { s.parts = []part{p} }), nil
 }

@@ -39,6 +39,9 @@ func (c *compiler) objects(b *branch) error {
 	}
 	for _, name := range names {
 		taken = append(taken, regex.Spell(name))
+		if err := c.spend(1 + len(s.parts) + s.patterns()*len(name) + len(s.forbidden)/16); err != nil {
+			return err
+		}
 		if slices.Contains(s.forbidden, name) || !c.named(s, name) {
 			if required[name] {
 				b.object = false
@@ -78,9 +81,21 @@ const (
 // be the last of its name, so that only others follow.
 const finished = 1 << 62
 
+// mostOptional bounds the properties of which any may come next.
+const mostOptional = 1 << 13
+
 // arrange divides the properties that may be there once into those that stand in order
 // and those that stand in any, and lets names be counted that have no order.
 func (c *compiler) arrange(b *branch) error {
+	optional := 0
+	for _, e := range b.entries {
+		if optional++; e.required {
+			optional = 0
+		}
+		if optional > mostOptional {
+			return fmt.Errorf("properties: more than %d in a row that need not be there are not supported", mostOptional)
+		}
+	}
 	if len(b.entries) > nextEntry {
 		return fmt.Errorf("properties: there are more than %d", nextEntry)
 	}
@@ -135,6 +150,15 @@ func (s *shape) listsProperties() bool {
 		listed = listed || !p.silent
 	}
 	return listed && len(s.names) == 0
+}
+
+// patterns is how many patterns of names there are.
+func (s *shape) patterns() int {
+	n := len(s.names)
+	for i := range s.parts {
+		n += len(s.parts[i].patterns)
+	}
+	return n
 }
 
 // named reports whether a property may have that name.

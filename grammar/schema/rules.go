@@ -168,7 +168,7 @@ func (c *compiler) lists(b *branch) error {
 }
 
 // mostChoices bounds the values among which items without repetition are chosen.
-const mostChoices = 30
+const mostChoices = 62
 
 // uniqueItems are supported where the items are few values.
 func (c *compiler) uniqueItems(b *branch) error {
@@ -184,8 +184,17 @@ func (c *compiler) uniqueItems(b *branch) error {
 	for _, s := range w {
 		list := s.enum
 		if list == nil {
-			if s.types&^(nulls|booleans) != 0 {
+			if s.types&^(nulls|booleans|strs) != 0 {
 				return fault
+			}
+			if s.types&strs != 0 {
+				few, ok := c.arena.Few(append([]regex.Expr{c.arena.Texts(s.least, s.most, c.spelt)}, s.texts...), mostChoices)
+				if !ok || c.spelt == regex.Raw {
+					return fault
+				}
+				for _, text := range few {
+					list = append(list, &value{kind: strs, text: unspelt(text)})
+				}
 			}
 			if s.types&nulls != 0 {
 				list = append(list, &value{kind: nulls})
@@ -202,10 +211,10 @@ func (c *compiler) uniqueItems(b *branch) error {
 			if ok && !inList(values, v) {
 				values = append(values, v)
 			}
+			if len(values) > mostChoices {
+				return fault
+			}
 		}
-	}
-	if len(values) > mostChoices {
-		return fault
 	}
 	b.longest = fewer(b.longest, len(values))
 	b.choices = []regex.Expr{}

@@ -93,7 +93,12 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 		case v.kind == numbers:
 			literals = append(literals, numerals(v)...)
 		default:
-			ok, err := c.meets(s, v)
+			others := *s
+			others.enum = nil
+			ok, err := c.meets(&others, v)
+			if err == nil {
+				err = c.spend(4)
+			}
 			if err != nil {
 				return regex.None, err
 			}

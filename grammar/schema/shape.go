@@ -72,6 +72,7 @@ type list struct {
 // part is what one schema says of properties.
 type part struct {
 	named    []property
+	at       map[string]int // of names, where each occurs once; nil: not known
 	patterns []pattern
 	others   *sub // of those that neither names nor matches; nil: nothing
 	silent   bool // what it names does not count as evaluated
@@ -107,15 +108,32 @@ func (s *shape) and(o *shape) *shape {
 	if o.enum != nil {
 		n.enum = o.enum
 		if s.enum != nil {
-			n.enum = []*value{}
-			for _, v := range s.enum {
-				if slices.ContainsFunc(o.enum, func(w *value) bool { return equal(v, w) }) {
-					n.enum = append(n.enum, v)
-				}
-			}
+			n.enum = both(s.enum, o.enum)
 		}
 	}
 	return n.tidy()
+}
+
+// size is about how much work it is to combine s with another shape.
+func (s *shape) size() int {
+	return len(s.enum) + len(s.bounds) + len(s.texts) + len(s.lists) + len(s.parts) + len(s.required)*(1+len(s.forbidden)) + len(s.names)
+}
+
+// both are the values of two lists.
+func both(a, b []*value) []*value {
+	simple := map[string]bool{} // of strings
+	for _, w := range b {
+		if w.kind == strs {
+			simple[w.text] = true
+		}
+	}
+	out := []*value{}
+	for _, v := range a {
+		if v.kind == strs && simple[v.text] || v.kind != strs && inList(b, v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // tidy leaves out types that nothing can have, and is nil if none is left.
@@ -140,7 +158,7 @@ func (s *shape) tidy() *shape {
 	if s.longest != regex.Infinite && s.fewest > s.longest {
 		s.types &^= arrays
 	}
-	if s.maximum != regex.Infinite && s.minimum > s.maximum || slices.ContainsFunc(s.required, func(name string) bool { return slices.Contains(s.forbidden, name) }) {
+	if s.maximum != regex.Infinite && s.minimum > s.maximum || slices.ContainsFunc(s.forbidden, func(name string) bool { return slices.Contains(s.required, name) }) {
 		s.types &^= objects
 	}
 	if s.types == 0 {
@@ -179,9 +197,13 @@ func fewer(a, b int) int {
 // knows reports whether p names the property, or has a pattern for it, and what it
 // demands of it.
 func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
-	for _, n := range p.named {
-		if n.name == name {
-			all, knows = append(all, n.sub), true
+	if i, ok := p.at[name]; ok {
+		all, knows = append(all, p.named[i].sub), true
+	} else if p.at == nil {
+		for _, n := range p.named {
+			if n.name == name {
+				all, knows = append(all, n.sub), true
+			}
 		}
 	}
 	text := regex.Spell(name)
