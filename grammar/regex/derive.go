@@ -257,7 +257,10 @@ func (a *Arena) search(e Expr) bool {
 		return true // Next finds out
 	}
 	budget := mostSearch
-	if a.searched > mostSearches {
+	switch {
+	case a.searched < mostSearches/2:
+		budget = mostSearches / 2 // as for long texts
+	case a.searched > mostSearches:
 		budget = fewSearch
 	}
 	from := map[Expr]Expr{e: None}

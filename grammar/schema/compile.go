@@ -28,6 +28,7 @@ var (
 	errEffort  = errors.New("the schema takes too long to work out")
 	errNothing = errors.New("no value meets it")
 
+	errNarrowed  = errors.New("not: several properties that have no name in the schema and are not to meet it are supported as one alone")
 	errUndecided = errors.New("whether any value meets it takes too long to find out")
 )
 
@@ -52,6 +53,7 @@ type compiler struct {
 	within                map[sub]bool
 	formats               map[string]regex.Expr
 	effort                int
+	narrowed              bool // what several properties could meet, one has to
 
 	nodes   []*node
 	nodeIDs map[string]int
@@ -105,22 +107,25 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	freeze(c.arena)
 	c.settle()
 	if !c.nodes[0].possible {
-		return nil, nothing(c.arena)
+		return nil, c.nothing()
 	}
 	g, err := grammar.New(c.arena, c, c.symbol(symbol{kind: symValue}))
 	if err != nil {
 		return nil, err
 	}
 	if g.Start().Ended() {
-		return nil, nothing(c.arena)
+		return nil, c.nothing()
 	}
 	return g, nil
 }
 
 // nothing is why there seems to be no value.
-func nothing(a *regex.Arena) error {
-	if a.Undecided() {
+func (c *compiler) nothing() error {
+	switch {
+	case c.arena.Undecided():
 		return errUndecided
+	case c.narrowed:
+		return errNarrowed
 	}
 	return errNothing
 }

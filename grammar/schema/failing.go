@@ -243,6 +243,7 @@ func (c *compiler) choose(s *shape) ([]*shape, error) {
 	if !ok {
 		last := &some{k.names, k.all}
 		if s.last != nil {
+			c.narrowed = true
 			last = &some{c.arena.And(k.names, s.last.names), slices.Concat(k.all, s.last.all)}
 		}
 		rest.last = last

@@ -140,11 +140,14 @@ func (f *Frame) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
 	freeze(f.arena)
 	for _, c := range f.documents {
 		if c.settle(); !c.nodes[0].possible {
-			return nil, &Error{nothing(f.arena)}
+			return nil, &Error{c.nothing()}
 		}
 	}
 	if f.prune(); len(f.rules[start]) == 0 {
-		return nil, &Error{nothing(f.arena)}
+		if f.arena.Undecided() {
+			return nil, &Error{errUndecided}
+		}
+		return nil, &Error{errNothing}
 	}
 	g, err := grammar.New(f.arena, f, start)
 	if err != nil {
