@@ -134,6 +134,10 @@ func (a *Arena) Err() error { return a.err }
 // matches anything. It counts as matching nothing.
 func (a *Arena) Undecided() bool { return a.undecided }
 
+// Work is how many steps have been taken: expressions made, and derivatives taken in
+// search of what they match.
+func (a *Arena) Work() int { return len(a.terms) + a.searched }
+
 // Full reports whether half of the expressions that there may be have been made.
 func (a *Arena) Full() bool { return len(a.terms) > mostExprs/2 }
 
