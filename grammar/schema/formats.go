@@ -143,7 +143,13 @@ var formats = map[string]string{
 	"ipvanyaddress": `(` + ipv4 + `|` + ipv6 + `)`,
 	"base64":        base64,
 	"regex":         pattern3,
+	"semver":        semver,
 }
+
+const (
+	preRelease = `(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)`
+	semver     = `(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-` + preRelease + `(\.` + preRelease + `)*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?`
+)
 
 const base64 = `([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?`
 
