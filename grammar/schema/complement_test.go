@@ -51,7 +51,7 @@ func TestAComplementHoldsWhatIsLeftAndNothingElse(t *testing.T) {
 					t.Errorf("%s: %s is refused", text, instance)
 				}
 			}
-			for range 8 {
+			for range 4 {
 				out, ended, stuck := stray(t, g, r)
 				if err := valid(out); stuck || ended && err != nil {
 					t.Errorf("%s: %q: stuck %v, %v", text, out, stuck, err)

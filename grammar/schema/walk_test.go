@@ -102,7 +102,7 @@ var schemas = []string{
 	`{"type": "string", "format": "ipv6"}`, `{"type": "string", "format": "email"}`, `{"type": "string", "format": "uri"}`, `{"type": "string", "format": "hostname"}`,
 	`{"type": "string", "format": "duration"}`, `{"type": "string", "format": "time"}`, `{"type": "string", "format": "uuid"}`, `{"type": "string", "format": "json-pointer"}`,
 	`{"type": "string", "format": "regex"}`, `{"type": "string", "format": "semver"}`, `{"type": "string", "format": "url"}`, `{"type": "string", "format": "colour"}`,
-	`{"type": "string", "pattern": "(?i)^[a-c]{2}\\b"}`, `{"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^[a-f]$"}, "minItems": 4}`,
+	`{"type": "string", "pattern": "(?i)^[a-c]{2}\\b[ -~]*$"}`, `{"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^[a-f]$"}, "minItems": 4}`,
 	`{"type": "string", "format": "ipv4"}`, `{"type": "string", "format": "uri-reference"}`, `{"type": "string", "format": "iri"}`, `{"type": "string", "format": "relative-json-pointer"}`,
 	`{"type": "array", "uniqueItems": true, "items": {"enum": [1, "a", null, true]}, "minItems": 2}`,
 	`{"type": "array", "contains": {"const": 3}, "items": {"type": "integer"}, "maxItems": 4}`,
