@@ -56,8 +56,9 @@ func (r Runes) hasAll(of Runes) bool {
 	})
 }
 
-// folded is r with the letters of the other case.
-func (r Runes) folded() Runes {
+// folded is r with the letters of the other case. Some engines take ſ for an s and the
+// sign of kelvin for a k: only wide does too.
+func (r Runes) folded(wide bool) Runes {
 	r = r.Normal()
 	out := slices.Clone(r)
 	for _, c := range cased() {
@@ -73,7 +74,9 @@ func (r Runes) folded() Runes {
 			continue
 		}
 		for o := unicode.SimpleFold(c); o != c; o = unicode.SimpleFold(o) {
-			out = append(out, [2]rune{o, o})
+			if wide || (o < 0x80) == (c < 0x80) {
+				out = append(out, [2]rune{o, o})
+			}
 		}
 	}
 	return out.Normal()

@@ -114,7 +114,7 @@ func (p *parser) sequence() (*node, error) {
 		}
 		n, err := p.atom()
 		if err == nil && n.op == opClass && p.fold {
-			n.runes = n.runes.folded()
+			n.runes = n.runes.folded(false)
 		}
 		if err == nil {
 			n, err = p.quantified(n)
@@ -285,7 +285,7 @@ func (p *parser) class() (Runes, error) {
 	}
 	if negative {
 		if p.fold {
-			out = out.folded()
+			out = out.folded(true)
 		}
 		return out.Except(), nil
 	}
