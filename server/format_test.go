@@ -153,6 +153,18 @@ func TestEveryNameOfAFormatHoldsTheAnswerToIt(t *testing.T) {
 	}
 }
 
+func TestAnAnswerWarnsOfFormatsOfStringsThatItIsNotHeldTo(t *testing.T) {
+	f := start(t, &toy.Model{}, nil)
+	for format, want := range map[string]string{
+		"date": "", "path": "", "colour": `strings are not held to unknown formats: "colour"`, `a\r\nX-Other: \u00e9`: `strings are not held to unknown formats: "a\r\nX-Other: \u00e9"`,
+	} {
+		status, header, answer := f.post("/v1/chat/completions", `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":3,"guided_json":{"properties":{"a":{"type":"string","format":"`+format+`"}}}}`)
+		if status != http.StatusOK || header.Get("X-Lutra-Warning") != want {
+			t.Errorf("%s: %d %s, warned %q, want %q", format, status, answer, header.Get("X-Lutra-Warning"), want)
+		}
+	}
+}
+
 func TestAFormatThatCannotBeHeldToIsRefusedByName(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	for fields, want := range map[string]struct{ code, param, text string }{
@@ -160,7 +172,6 @@ func TestAFormatThatCannotBeHeldToIsRefusedByName(t *testing.T) {
 		`"response_format":{"type":"json_schema","json_schema":{}}`:                    {jsonread.CodeMissing, "response_format.json_schema.schema", "required"},
 		`"response_format":{"type":"json_schema","json_schema":{"schema":{"type":7}}}`: {jsonread.CodeValue, "response_format", "type"},
 		`"guided_json":{"type":"array","uniqueItems":true}`:                            {jsonread.CodeValue, "guided_json", "uniqueItems"},
-		`"guided_json":{"type":"string","format":"colour"}`:                            {jsonread.CodeValue, "guided_json", "format"},
 		`"guided_json":{"$ref":"https://example.com/schema"}`:                          {jsonread.CodeValue, "guided_json", "$ref"},
 		`"guided_json":{"type":"integer","minimum":2,"maximum":1}`:                     {jsonread.CodeValue, "guided_json", "no value"},
 		`"guided_json":7`:                               {jsonread.CodeType, "guided_json", "schema"},

@@ -92,6 +92,9 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 			w.Header().Set(openai.ScalingApplied, rec.strategy)
 		}
 	}
+	if unheld := g.requests[0].Unheld; len(unheld) > 0 { // which all of them share
+		w.Header().Set(openai.Warning, openai.Unheld(unheld))
+	}
 	if err := rec.lease.Grow(g.upFront()); err != nil {
 		return err
 	}

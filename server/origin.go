@@ -160,7 +160,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+openai.ScalingApplied)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+openai.ScalingApplied+", "+openai.Warning)
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)
 			return

@@ -85,6 +85,9 @@ type Request struct {
 	// Format is what answers are held to; nil: nothing. It excludes MinTokens, Allowed,
 	// Sampling.IgnoreEOS and answers that continue a message.
 	Format *structure.Format
+	// Unheld are formats of strings that the schema of Format names and answers are not
+	// held to: annotations, since nobody knows them.
+	Unheld []string
 	// FormatThoughts says that Format describes the thought before an answer too, from
 	// the mark on that begins it; else Format is for what follows a thought.
 	FormatThoughts bool

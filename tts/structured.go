@@ -19,6 +19,9 @@ import (
 // errStrayed says that tokens were appended that a format does not allow.
 var errStrayed = errors.New("tts: the answer has left its format")
 
+// errStuck says that a format has led to where nothing may follow.
+var errStuck = errors.New("tts: the format leaves nothing to go on with")
+
 // mostSpace bounds the white space between a thought and a structured answer.
 const mostSpace = 4 // bytes
 
@@ -283,6 +286,9 @@ func (s *standing) allow(mask []uint64) error {
 		if s.forbid(mask, id); state.Accepts() {
 			mask[id/64] |= 1 << (id % 64)
 		}
+	}
+	if !slices.ContainsFunc(mask, func(w uint64) bool { return w != 0 }) {
+		return errStuck
 	}
 	return nil
 }

@@ -37,14 +37,14 @@ type kind uint8
 const (
 	kNone kind = iota
 	kEmpty
-	kSet     // a: index of the byte set
-	kSeq     // a then b
-	kAlt     // a: index of the list
-	kAnd     // a: index of the list
-	kNot     // a
-	kRepeat  // a, from min to max times
-	kMod     // a: index of the divisibility
-	kCompare // a: index of the bound
+	kSet    // a: index of the byte set
+	kSeq    // a then b
+	kAlt    // a: index of the list
+	kAnd    // a: index of the list
+	kNot    // a
+	kRepeat // a, from min to max times
+	kNumber // a: index of the reading
+	kLot    // a, of min lots; max: that of what has been read
 )
 
 type flags uint8
@@ -91,25 +91,26 @@ const (
 // Arena holds expressions. It is for one goroutine at a time. Expressions are made
 // first; after Freeze they have derivatives.
 type Arena struct {
-	budget   *budget.Budget
-	terms    []term
-	infos    []info
-	ids      map[term]Expr
-	lists    [][]Expr
-	listIDs  map[string]Expr
-	sets     []Bytes
-	setIDs   map[Bytes]Expr
-	mods     []divisibility
-	modIDs   map[divisibility]Expr
-	bounds   []bound
-	boundIDs map[bound]Expr
-	anyRune  map[Spelling]Expr
-	classOf  [256]uint8
-	examples []byte // a byte of each class
-	frozen   bool
-	searched int
-	key      []byte
-	err      error
+	budget     *budget.Budget
+	terms      []term
+	infos      []info
+	ids        map[term]Expr
+	lists      [][]Expr
+	listIDs    map[string]Expr
+	sets       []Bytes
+	setIDs     map[Bytes]Expr
+	numbers    []numbers
+	readings   []reading
+	readingIDs map[reading]Expr
+	anyRune    map[Spelling]Expr
+	classOf    [256]uint8
+	examples   []byte // a byte of each class
+	frozen     bool
+	lots       bool // tell all bytes apart
+	searched   int
+	undecided  bool
+	key        []byte
+	err        error
 }
 
 // Bytes is a set of bytes.
@@ -130,7 +131,7 @@ func New() *Arena { return Within(budget.Default()) }
 
 // Within makes an arena whose expressions, and the work on them, are charged to b.
 func Within(b *budget.Budget) *Arena {
-	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}, anyRune: map[Spelling]Expr{}}
+	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}, anyRune: map[Spelling]Expr{}}
 	a.append(term{kind: kNone}, simple)
 	a.append(term{kind: kEmpty}, nullable|simple|content)
 	a.append(term{kind: kNot, a: None}, nullable|simple)
@@ -159,6 +160,14 @@ func (a *Arena) work(steps int) bool {
 	}
 	return a.err == nil
 }
+
+// Undecided reports whether it could not be found out in time whether some expression
+// matches anything. It counts as matching nothing.
+func (a *Arena) Undecided() bool { return a.undecided }
+
+// Work is how many steps have been taken: expressions made, and derivatives taken in
+// search of what they match.
+func (a *Arena) Work() int { return len(a.terms) + a.searched }
 
 func (a *Arena) add(t term, f flags) Expr {
 	if e, ok := a.ids[t]; ok {

@@ -2,6 +2,8 @@ package regex
 
 import (
 	"slices"
+	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -53,6 +55,43 @@ func (r Runes) hasAll(of Runes) bool {
 		return !slices.ContainsFunc(r, func(q [2]rune) bool { return q[0] <= p[0] && p[1] <= q[1] })
 	})
 }
+
+// folded is r with the letters of the other case. Some engines take ſ for an s and the
+// sign of kelvin for a k: only wide does too.
+func (r Runes) folded(wide bool) Runes {
+	r = r.Normal()
+	out := slices.Clone(r)
+	for _, c := range cased() {
+		if _, in := slices.BinarySearchFunc(r, c, func(p [2]rune, c rune) int {
+			switch {
+			case p[1] < c:
+				return -1
+			case p[0] > c:
+				return 1
+			}
+			return 0
+		}); !in {
+			continue
+		}
+		for o := unicode.SimpleFold(c); o != c; o = unicode.SimpleFold(o) {
+			if wide || (o < 0x80) == (c < 0x80) {
+				out = append(out, [2]rune{o, o})
+			}
+		}
+	}
+	return out.Normal()
+}
+
+// cased are the characters that have another case.
+var cased = sync.OnceValue(func() []rune {
+	var out []rune
+	for c := range rune(unicode.MaxRune) {
+		if unicode.SimpleFold(c) != c {
+			out = append(out, c)
+		}
+	}
+	return out
+})
 
 // Spelling is how characters are written.
 type Spelling bool

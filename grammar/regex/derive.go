@@ -24,9 +24,12 @@ func (a *Arena) Freeze() {
 		}
 	}
 	for b := range 256 {
-		if len(a.mods)+len(a.bounds) > 0 && (b >= '0' && b <= '9' || b == '.' || b == '-') {
+		if len(a.numbers) > 0 && (b >= '0' && b <= '9' || b == '.' || b == '-') {
 			sums[b][0] += uint64(b) << 56
 			sums[b][1] ^= uint64(b) << 40
+		}
+		if a.lots {
+			sums[b] = [2]uint64{uint64(b)}
 		}
 		class, ok := sign[sums[b]]
 		if !ok {
@@ -147,10 +150,10 @@ func (a *Arena) derivative(e Expr, b byte, derive func(Expr) Expr) Expr {
 			most--
 		}
 		return a.seq(d, a.Repeat(t.a, max(0, int(t.min)-1), most))
-	case kMod:
-		return a.divide(t, b)
-	case kCompare:
-		return a.compare(t, b)
+	case kNumber:
+		return a.digit(t, b)
+	case kLot:
+		return a.draw(t, b)
 	}
 	return None
 }
@@ -222,7 +225,8 @@ func (a *Arena) open(e Expr, most int) bool {
 	return a.isAnyText(e)
 }
 
-// shortest is the fewest bytes that a simple expression matches.
+// shortest is the fewest bytes that an expression matches, if it matches any; fewer
+// where it holds an intersection.
 func (a *Arena) shortest(e Expr) int {
 	if n := a.infos[e].shortest; n > 0 {
 		return int(n - 1)
@@ -238,35 +242,53 @@ func (a *Arena) shortest(e Expr) int {
 		for _, k := range a.lists[t.a] {
 			n = min(n, a.shortest(k))
 		}
+	case kAnd:
+		for _, k := range a.lists[t.a] {
+			n = max(n, a.shortest(k))
+		}
 	case kRepeat:
 		n = min(endless, a.shortest(t.a)*int(t.min))
+	case kNot, kNumber, kLot:
+		if !a.is(e, nullable) {
+			n = 1
+		}
 	}
 	a.infos[e].shortest = int32(n + 1)
 	return n
 }
 
-// search looks for a text that e matches, shortest first. After so much work it
-// assumes that there is one: should there be none, a text may come to a dead end.
+// search looks for a text that e matches, where the shortest seems near first. After so
+// much work it gives up: then e counts as matching nothing. So whatever counts as
+// matching something is known to, and leads on by a way that has been found; no text
+// comes to a dead end.
 func (a *Arena) search(e Expr) bool {
 	if !a.frozen {
 		return true // Next finds out
 	}
 	budget := mostSearch
-	if a.searched > mostSearches {
+	switch {
+	case a.searched < mostSearches/2:
+		budget = mostSearches / 2 // as for long texts
+	case a.searched > mostSearches:
 		budget = fewSearch
 	}
 	from := map[Expr]Expr{e: None}
-	queue := []Expr{e}
-	for len(queue) > 0 {
-		x := queue[0]
-		queue = queue[1:]
+	var queue frontier
+	queue.add(e, a.shortest(e))
+	for {
+		x, ok := queue.take()
+		if !ok {
+			break
+		}
 		for class := range a.examples {
 			a.searched++
 			if !a.work(1) {
-				return true
+				return false
 			}
 			if budget--; budget < 0 {
-				return true // for all that is known
+				a.infos[e].life = dead
+				a.undecided = true
+				return false
 			}
 			d := a.derive(x, class)
 			if d == None || a.infos[d].life == dead {
@@ -278,11 +300,14 @@ func (a *Arena) search(e Expr) bool {
 				}
 				return true
 			}
-			if _, seen := from[d]; !seen && a.intersects(d) {
+			if _, seen := from[d]; !seen && a.intersects(d) && a.shortest(d) <= a.longest(d) {
 				from[d] = x
-				queue = append(queue, d)
+				queue.add(d, a.shortest(d))
 			}
 		}
+	}
+	if a.err != nil {
+		return false
 	}
 	for x := range from {
 		a.infos[x].life = dead
@@ -290,10 +315,39 @@ func (a *Arena) search(e Expr) bool {
 	return false
 }
 
+// frontier is expressions to look at, by how far the end seems.
+type frontier struct {
+	near [][]Expr
+	min  int
+}
+
+// farthest is a distance from which on more does not count.
+const farthest = 1 << 10
+
+func (f *frontier) add(e Expr, distance int) {
+	distance = min(distance, farthest)
+	for len(f.near) <= distance {
+		f.near = append(f.near, nil)
+	}
+	f.near[distance] = append(f.near[distance], e)
+	f.min = min(f.min, distance)
+}
+
+// take is the expression that seems nearest, of several the earliest.
+func (f *frontier) take() (Expr, bool) {
+	for ; f.min < len(f.near); f.min++ {
+		if list := f.near[f.min]; len(list) > 0 {
+			f.near[f.min] = list[1:]
+			return list[0], true
+		}
+	}
+	return None, false
+}
+
 // intersects reports whether only a search tells whether e matches anything.
 func (a *Arena) intersects(e Expr) bool {
 	k := a.terms[e].kind
-	return k == kAnd || k == kNot || k == kMod || k == kCompare
+	return k == kAnd || k == kNot
 }
 
 // endless is a room or a length without a bound.

@@ -50,7 +50,6 @@ func (p *parser) escape(inClass bool) (r Runes, single bool, err error) {
 		if inClass {
 			return one('\b')
 		}
-		return nil, false, fmt.Errorf(`\b is not supported`)
 	case 'B', 'k':
 		return nil, false, fmt.Errorf(`\%c is not supported`, c)
 	case '0':

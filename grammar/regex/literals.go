@@ -20,7 +20,7 @@ func (a *Arena) literals(texts []string, i int) Expr {
 		es = append(es, Empty)
 		texts = texts[1:]
 	}
-	for len(texts) > 0 {
+	for len(texts) > 0 && a.err == nil {
 		b := texts[0][i]
 		n := 1
 		for n < len(texts) && texts[n][i] == b {

@@ -25,6 +25,8 @@ const (
 	opEnd
 	opAhead    // kids[0] follows
 	opNotAhead // it does not
+	opEdge     // of a word: \b
+	opNoEdge   // \B
 )
 
 // node is a pattern as it is written.
@@ -33,13 +35,14 @@ type node struct {
 	runes    Runes
 	kids     []*node
 	min, max int
-	fixed    bool // holds an anchor or a look ahead
+	fixed    bool // holds an anchor, an edge of a word or a look ahead
 }
 
 type parser struct {
 	src   string
 	at    int
 	depth int
+	fold  bool // letters stand for those of either case
 }
 
 // parse reads a pattern of ECMA-262, read with its flag u.
@@ -88,7 +91,8 @@ func (p *parser) alternatives() (*node, error) {
 	if p.depth++; p.depth > mostNesting {
 		return nil, fmt.Errorf("groups are nested deeper than %d", mostNesting)
 	}
-	defer func() { p.depth-- }()
+	fold := p.fold // (?i) holds to the end of its group
+	defer func() { p.depth, p.fold = p.depth-1, fold }()
 	var alts []*node
 	for {
 		n, err := p.sequence()
@@ -104,7 +108,14 @@ func (p *parser) alternatives() (*node, error) {
 func (p *parser) sequence() (*node, error) {
 	var kids []*node
 	for p.at < len(p.src) && p.peek() != '|' && p.peek() != ')' {
+		if p.eat("(?i)") {
+			p.fold = true
+			continue
+		}
 		n, err := p.atom()
+		if err == nil && n.op == opClass && p.fold {
+			n.runes = n.runes.folded(false)
+		}
 		if err == nil {
 			n, err = p.quantified(n)
 		}
@@ -139,7 +150,7 @@ func (p *parser) quantified(n *node) (*node, error) {
 		return n, nil
 	}
 	p.eat("?") // whether it is lazy changes nothing of what matches
-	if n.op == opBegin || n.op == opEnd {
+	if n.op == opBegin || n.op == opEnd || n.op == opEdge || n.op == opNoEdge {
 		return nil, fmt.Errorf("an anchor cannot be repeated")
 	}
 	if c := p.peek(); c == '*' || c == '+' || c == '?' {
@@ -192,6 +203,12 @@ func (p *parser) atom() (*node, error) {
 		return &node{op: opClass, runes: Runes{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}.Except()}, nil
 	case '\\':
 		p.at++
+		switch {
+		case p.eat("b"):
+			return &node{op: opEdge, fixed: true}, nil
+		case p.eat("B"):
+			return &node{op: opNoEdge, fixed: true}, nil
+		}
 		runes, _, err := p.escape(false)
 		return &node{op: opClass, runes: runes}, err
 	case '*', '+', '?':
@@ -209,6 +226,9 @@ func (p *parser) group() (*node, error) {
 	o := opCat
 	switch {
 	case p.eat("?:"):
+	case p.eat("?i:"):
+		defer func(fold bool) { p.fold = fold }(p.fold)
+		p.fold = true
 	case p.eat("?="):
 		o = opAhead
 	case p.eat("?!"):
@@ -264,6 +284,9 @@ func (p *parser) class() (Runes, error) {
 		out = append(out, lo...)
 	}
 	if negative {
+		if p.fold {
+			out = out.folded(true)
+		}
 		return out.Except(), nil
 	}
 	return out.Normal(), nil

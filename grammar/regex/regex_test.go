@@ -55,6 +55,47 @@ func TestLookingAheadIsAnIntersection(t *testing.T) {
 	}
 }
 
+func TestEdgesOfWordsAndEitherCaseAreMatched(t *testing.T) {
+	texts := []string{"", "foo", "Foo", "FOO", "a foo", "afoo", "foo b", "foob", "foo_", "-foo-", "foofoo", "é foo", "éfoo", "foo foo", "s", "S", "k", "x", "mode", "a mode b", "amod", "Mode"}
+	for _, pattern := range []string{
+		`\bfoo\b`, `^\bfoo`, `foo\b`, `\Bfoo`, `foo\B`, `\b`, `^\B$`, `(\bfoo|b)$`, `\bfoo\b.*\bfoo\b`,
+		"(?i)foo", "(?i)^foo$", "^(?i:f)oo$", "(?i)^[^f]", "^((?i)f)oo", "(?i)^s$", "(?i)^[j-l]$", "(?i)^[^k]$",
+	} {
+		a := New()
+		e, err := a.Search(pattern, Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Freeze()
+		want := regexp.MustCompile(pattern)
+		for _, text := range texts {
+			if got := matches(a, e, text); got != want.MatchString(text) {
+				t.Errorf("%q on %q: %v", pattern, text, got)
+			}
+		}
+	}
+}
+
+func TestWhatIsLookedForBeforeEveryCharacterIsRegular(t *testing.T) {
+	for pattern, want := range map[string]map[string]bool{
+		"^((?!mode)(?!Mode).)*$": {"": true, "mod": true, "a mode": false, "xMode": false, "mode": false, "moMod": true},
+		"^(?:(?=[ab]).)+$":       {"": false, "ab": true, "abc": false},
+		"^x((?!a$).)*$":          {"x": true, "xab": true, "xba": false},
+	} {
+		a := New()
+		e, err := a.Search(pattern, JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Freeze()
+		for text, want := range want {
+			if got := matches(a, e, text); got != want {
+				t.Errorf("%q on %q: %v, want %v", pattern, text, got, want)
+			}
+		}
+	}
+}
+
 func TestAnEmptyIntersectionIsNone(t *testing.T) {
 	a := New()
 	x, _ := a.Search("^[a-z]{3}$", JSON)
@@ -75,11 +116,9 @@ func TestMultiplesOfDecimals(t *testing.T) {
 	} {
 		a := New()
 		of, _ := new(big.Rat).SetString(c.of)
-		m, ok := a.MultipleOf(of)
-		n, _ := a.Match(`-?[0-9]+(\.[0-9]+)?`, Raw)
-		e := a.And(m, n)
+		e, err := a.Number(Numbers{Multiple: of})
 		a.Freeze()
-		if got := ok && matches(a, e, c.text); got != c.want {
+		if got := err == nil && matches(a, e, c.text); got != c.want {
 			t.Errorf("%s a multiple of %s: %v", c.text, c.of, got)
 		}
 	}
@@ -87,7 +126,7 @@ func TestMultiplesOfDecimals(t *testing.T) {
 
 func TestHostilePatternsAreRefusedInBoundedTime(t *testing.T) {
 	for _, pattern := range []string{
-		"(((((a{1000}){1000}){1000}){1000}){1000}){100000}", "(a*)*b(?=", `(?<=a)b`, `\bword`, `(a)\1`, "[z-a]", "(", ")", "a**", "[", `\`, `\u{110000}`, "(^a){2}", "(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))",
+		"(((((a{1000}){1000}){1000}){1000}){1000}){100000}", "(a*)*b(?=", `(?<=a)b`, `\b*`, `a(?=b)\bc`, `(a)\1`, "[z-a]", "(", ")", "a**", "[", `\`, `\u{110000}`, "(^a){2}", "(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))",
 	} {
 		if _, err := New().Search(pattern, JSON); err == nil {
 			t.Errorf("%q is accepted", pattern)

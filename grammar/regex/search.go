@@ -121,6 +121,9 @@ func split(n *node) ([][]*node, error) {
 			}
 			return alts, err
 		}
+		if n.tempered() {
+			return [][]*node{{n}}, nil
+		}
 		return nil, fmt.Errorf("an anchor within a repetition is not supported")
 	}
 	return [][]*node{{n}}, nil
@@ -142,7 +145,7 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 		case opBegin: // what stands before may only be empty
 			for _, k := range items[:i] {
-				if k.op == opAhead || k.op == opNotAhead {
+				if k.op == opAhead || k.op == opNotAhead || k.op == opEdge || k.op == opNoEdge {
 					return None, fmt.Errorf("looking ahead of ^ is not supported")
 				}
 				x, err := a.plain(k, spelt)
@@ -154,6 +157,25 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 				}
 			}
 			return e, nil
+		case opEdge, opNoEdge:
+			return a.edge(items[:i], e, n.op == opEdge, before, spelt)
+		case opRepeat:
+			if n.fixed {
+				if e != Empty {
+					return None, fmt.Errorf("looking ahead within a repetition is supported before the end alone")
+				}
+				x, err := a.temper(n, spelt)
+				if err != nil {
+					return None, err
+				}
+				e = x
+				continue
+			}
+			x, err := a.plain(n, spelt)
+			if err != nil {
+				return None, err
+			}
+			e = a.seq(x, e)
 		case opAhead, opNotAhead:
 			if n.kids[0].begins() {
 				return None, fmt.Errorf("^ within looking ahead is not supported")
@@ -180,6 +202,66 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 	return e, nil
 }
 
+// edge matches what items match, then rest, where a word begins or ends between them; or
+// where none does.
+func (a *Arena) edge(items []*node, rest Expr, edge, before bool, spelt Spelling) (Expr, error) {
+	for _, k := range items {
+		if k.op == opAhead || k.op == opNotAhead || k.op == opEnd {
+			return None, fmt.Errorf(`an anchor before \b is not supported`)
+		}
+	}
+	first, err := a.line(items, before, false, spelt)
+	if err != nil {
+		return None, err
+	}
+	word, any := a.Char(words, spelt), a.AnyText(spelt)
+	begins, ends := a.seq(word, any), a.seq(any, word)
+	var es []Expr
+	for _, inside := range []bool{false, true} { // the first part ends with a word
+		x, y := ends, begins
+		if !inside {
+			x = a.Not(x)
+		}
+		if inside == edge {
+			y = a.Not(y)
+		}
+		es = append(es, a.seq(a.And(first, x), a.And(rest, y)))
+	}
+	return a.Or(es...), nil
+}
+
+// tempered reports whether n repeats a character before which something is looked for,
+// as ((?!x).)* does.
+func (n *node) tempered() bool {
+	k := n.kids[0]
+	if n.min > 1 || n.max != Infinite || k.op != opCat {
+		return false
+	}
+	last := len(k.kids) - 1
+	return k.kids[last].op == opClass && !slices.ContainsFunc(k.kids[:last], func(k *node) bool {
+		return k.op != opAhead && k.op != opNotAhead || k.kids[0].begins()
+	})
+}
+
+// temper matches texts of which no part from some character on to the end fails what is
+// looked for.
+func (a *Arena) temper(n *node, spelt Spelling) (Expr, error) {
+	k := n.kids[0]
+	last := len(k.kids) - 1
+	all := []Expr{a.Repeat(a.Char(k.kids[last].runes, spelt), n.min, Infinite)}
+	for _, ahead := range k.kids[:last] {
+		x, err := a.whole(ahead.kids[0], false, true, spelt)
+		if err != nil {
+			return None, err
+		}
+		if ahead.op == opAhead {
+			x = a.Not(x)
+		}
+		all = append(all, a.Not(a.seq(a.AnyText(spelt), a.And(x, a.Texts(1, Infinite, spelt)))))
+	}
+	return a.And(all...), nil
+}
+
 // emptied is Empty if e may be empty, else None.
 func (a *Arena) emptied(e Expr) Expr {
 	if a.Nullable(e) {
@@ -193,7 +275,7 @@ func (a *Arena) plain(n *node, spelt Spelling) (Expr, error) {
 	switch n.op {
 	case opClass:
 		return a.Char(n.runes, spelt), nil
-	case opBegin, opEnd, opAhead, opNotAhead:
+	case opBegin, opEnd, opAhead, opNotAhead, opEdge, opNoEdge:
 		return Empty, nil
 	}
 	kids := make([]Expr, len(n.kids))

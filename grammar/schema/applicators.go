@@ -144,15 +144,26 @@ func (c *compiler) oneOf(items []*value, context ways) (ways, error) {
 		}
 		each[i] = w
 	}
+	overlap := make([][]bool, len(items))
+	for i := range items {
+		overlap[i] = make([]bool, len(items))
+		for j := range i {
+			overlap[i][j] = !c.apart(each[i], each[j])
+			overlap[j][i] = overlap[i][j]
+		}
+		if err := c.spend(0); err != nil {
+			return nil, err
+		}
+	}
 	out := ways{}
 	for i, item := range items {
 		s := subs{{schema: item}}
 		for j, other := range items {
-			if i != j && !c.apart(each[i], each[j]) {
+			if overlap[i][j] {
 				s = append(s, sub{other, true})
 			}
-			if c.effort > mostEffort {
-				return nil, errEffort
+			if err := c.spend(0); err != nil {
+				return nil, err
 			}
 		}
 		w, err := c.all(s)
@@ -171,7 +182,7 @@ func (c *compiler) oneOf(items []*value, context ways) (ways, error) {
 func (c *compiler) apart(a, b ways) bool {
 	for _, x := range a {
 		for _, y := range b {
-			if c.effort++; c.effort > mostEffort {
+			if c.spend(1+(x.size()+y.size())/16) != nil {
 				return false
 			}
 			if s := x.and(y); s != nil && !c.impossible(s, 3) {
@@ -195,6 +206,9 @@ func (c *compiler) impossible(s *shape, depth int) bool {
 	}
 	if possible&objects != 0 && depth > 0 {
 		for _, name := range s.required {
+			if c.spend(len(s.parts)) != nil {
+				return false
+			}
 			if c.contradictory(c.of(s, name), depth-1) {
 				possible &^= objects
 				break
@@ -209,7 +223,7 @@ func (c *compiler) impossible(s *shape, depth int) bool {
 
 // contradictory reports whether it is plain that no value meets all schemas.
 func (c *compiler) contradictory(s subs, depth int) bool {
-	if c.effort += 8; c.effort > mostEffort {
+	if c.spend(8) != nil {
 		return false
 	}
 	w, err := c.all(s)

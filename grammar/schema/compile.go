@@ -21,7 +21,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // The bounds of the work of compiling.
 const (
-	mostEffort = 1 << 18 // schemas looked at, and pairs compared
+	mostEffort = 1 << 21 // schemas looked at, and pairs compared
 	mostNodes  = 1 << 16 // combinations of schemas
 	nodeSteps  = 64      // of the budget, for one
 	nodeBytes  = 512
@@ -30,6 +30,9 @@ const (
 var (
 	errEffort  = errors.New("the schema takes too long to work out")
 	errNothing = errors.New("no value meets it")
+
+	errNarrowed  = errors.New("not: several properties that have no name in the schema and are not to meet it are supported as one alone")
+	errUndecided = errors.New("whether any value meets it takes too long to find out")
 )
 
 // The white space that may stand between tokens, as JSON is commonly written: none
@@ -53,6 +56,7 @@ type compiler struct {
 	within                map[sub]bool
 	formats               map[string]regex.Expr
 	effort                int
+	narrowed              bool // what several properties could meet, one has to
 
 	nodes   []*node
 	nodeIDs map[string]int
@@ -120,16 +124,39 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 		return nil, err
 	}
 	if !c.nodes[0].possible {
-		return nil, errNothing
+		return nil, c.nothing()
 	}
 	g, err := grammar.New(c.arena, c, c.symbol(symbol{kind: symValue}))
 	if err != nil {
 		return nil, err
 	}
 	if g.Start().Ended() {
-		return nil, errNothing
+		return nil, c.nothing()
 	}
 	return g, nil
+}
+
+// nothing is why there seems to be no value.
+func (c *compiler) nothing() error {
+	switch {
+	case c.arena.Undecided():
+		return errUndecided
+	case c.narrowed:
+		return errNarrowed
+	}
+	return errNothing
+}
+
+// spend counts n pieces of work, about a microsecond each: there is a bound for those of
+// a schema, and they are charged to the budget, which ends with the request.
+func (c *compiler) spend(n int) error {
+	if c.effort += n; c.effort > mostEffort {
+		return errEffort
+	}
+	if err := c.arena.Budget().Work(n); err != nil {
+		return err
+	}
+	return c.arena.Err()
 }
 
 // newCompiler turns a schema, or parts of one, into rules over an arena that may be
@@ -175,6 +202,9 @@ func (c *compiler) build(all subs) error {
 	}
 	for i := 0; i < len(c.nodes); i++ {
 		if err := c.fill(c.nodes[i]); err != nil {
+			return err
+		}
+		if err := c.spend(1); err != nil {
 			return err
 		}
 	}
@@ -230,18 +260,26 @@ func (c *compiler) fill(n *node) error {
 		if s.types&(arrays|objects) == 0 {
 			continue
 		}
-		b := &branch{shape: s}
 		if s.types&arrays != 0 {
+			b := &branch{shape: s}
 			if err := c.lists(b); err != nil {
 				return err
 			}
+			n.branches = append(n.branches, b)
 		}
 		if s.types&objects != 0 {
-			if err := c.objects(b); err != nil {
+			choices, err := c.choose(s)
+			if err != nil {
 				return err
 			}
+			for _, s := range choices {
+				b := &branch{shape: s}
+				if err := c.objects(b); err != nil {
+					return err
+				}
+				n.branches = append(n.branches, b)
+			}
 		}
-		n.branches = append(n.branches, b)
 	}
 	n.scalar = c.arena.Or(scalars...)
 	return nil

@@ -1,16 +1,19 @@
 package schema
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// format holds strings to a format. One that is not known matters only to strings.
+// format holds strings to a format. One that nobody knows is an annotation, as the
+// standard says.
 func (c *compiler) format(name string) (ways, error) {
 	text, ok := formats[name]
 	if !ok {
-		return one(func(s *shape) { s.formats = []string{name} }), nil
+		return ways{anything()}, nil
 	}
 	e, ok := c.formats[name]
 	if !ok {
@@ -45,7 +48,9 @@ const (
 	timeText = `([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,12})?([zZ]|[+-]([01]\d|2[0-3]):[0-5]\d)`
 	octet    = `(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 	ipv4     = `(` + octet + `\.){3}` + octet
-	label    = `[a-zA-Z0-9](-?[a-zA-Z0-9]){0,62}`
+	alnum    = `[a-zA-Z0-9]`
+	inLabel  = `[a-zA-Z0-9-]`
+	label    = alnum + `(` + alnum + `|` + inLabel + alnum + `|` + inLabel + `{2}` + alnum + `|` + inLabel + `(` + alnum + inLabel + `|-` + alnum + `)` + inLabel + `{0,58}` + alnum + `)?` // -- is no third and fourth character
 	hostname = label + `(\.` + label + `)*`
 	atext    = "[a-zA-Z0-9!#$%&'*+\\-/=?^_`{|}~]"
 	h16      = `[0-9a-fA-F]{1,4}`
@@ -61,6 +66,58 @@ const (
 	pointer    = `(/([^~/]|~[01])*)*`
 	amounts    = `(T(\d+H(\d+M(\d+S)?)?|\d+M(\d+S)?|\d+S))`
 )
+
+// unformatted are the strings that certainly do not have a format. Formats are held to
+// more narrowly than they are defined, so that the complement of what is written would
+// hold some that have it.
+func (c *compiler) unformatted(name string) (ways, error) {
+	if _, ok := formats[name]; !ok {
+		return nil, nil
+	}
+	text, ok := looks[name]
+	if !ok {
+		return nil, fmt.Errorf("the complement of format %q is not supported", name)
+	}
+	e, err := c.arena.Match(text, c.spelt)
+	return only(strs, func(s *shape) { s.texts = []regex.Expr{c.arena.Not(e)} }), err
+}
+
+// looks are patterns that all texts of a format match, and others may.
+var looks = map[string]string{
+	"date": `\d{4}-\d\d-\d\d`, "time": `\d\d:\d\d:\d\d[^ ]*`, "date-time": `\d{4}-\d\d-\d\d[tT ]\d\d:[^]*`, "duration": `P[0-9A-Za-z.,]*`,
+	"email": `[^]*@[^]*`, "hostname": `[a-zA-Z0-9_.-]*`, "ipv4": `\d+\.\d+\.\d+\.\d+`, "ipv6": `[^:]*:[^:]*:[^]*`, "ipvanyaddress": `\d+\.\d+\.\d+\.\d+|[^:]*:[^:]*:[^]*`,
+	"uuid": `[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}`,
+	"uri":  `[a-zA-Z][a-zA-Z0-9+.-]*:[^]*`, "iri": `[a-zA-Z][a-zA-Z0-9+.-]*:[^]*`, "url": `[a-zA-Z][a-zA-Z0-9+.-]*:[^]*`,
+	"json-pointer": `(/[^]*)?`, "relative-json-pointer": `\d+[^]*`, "base64": `[A-Za-z0-9+/=]*`,
+}
+
+// meanings are formats that change nothing of how a string is written, or that say how
+// a number is kept.
+var meanings = []string{"path", "file-path", "directory-path", "password", "binary", "byte", "int32", "int64", "float", "double"}
+
+// Unheld lists the formats that the keywords of a schema name and that answers are not
+// held to, since they are not known: annotations to the standard. It is nil if the text
+// is no JSON.
+func Unheld(text []byte) []string {
+	root, err := read(text)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	var look func(v *value)
+	look = func(v *value) {
+		for _, m := range v.members {
+			if m.name == "format" && m.value.kind == strs && formats[m.value.text] == "" && !slices.Contains(meanings, m.value.text) && !slices.Contains(names, m.value.text) {
+				names = append(names, m.value.text)
+			}
+			for _, s := range holds[m.name].within(m.value) {
+				look(s)
+			}
+		}
+	}
+	look(root)
+	return names
+}
 
 // formats are patterns for whole texts.
 var formats = map[string]string{
@@ -80,7 +137,34 @@ var formats = map[string]string{
 	"uri-template":          `([^\x00-\x20\x7f"'<>\\^` + "`" + `{|}%]|` + escapedURI + `|\{[+#./;?&]?` + variable + `(,` + variable + `)*\})*`,
 	"json-pointer":          pointer,
 	"relative-json-pointer": `(0|[1-9]\d*)(#|` + pointer + `)`,
+
+	// Those of pydantic, OpenAPI and others.
+	"url":           strings.ReplaceAll(absolute, "IPV6", ipv6),
+	"ipvanyaddress": `(` + ipv4 + `|` + ipv6 + `)`,
+	"base64":        base64,
+	"regex":         pattern3,
+	"semver":        semver,
 }
+
+const (
+	preRelease = `(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)`
+	semver     = `(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-` + preRelease + `(\.` + preRelease + `)*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?`
+)
+
+const base64 = `([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?`
+
+// Patterns whose groups are nested up to three deep: no regular expression describes
+// all of them.
+const (
+	patternEscape = `\\[dDwWsStnrfv.*+?^$(){}\[\]|/\\]`
+	patternClass  = `\[\^?(a-z|A-Z|0-9|[^\[\]\\^-]|` + patternEscape + `)+-?\]`
+	patternOften  = `([*+?]\??|\{(\d{1,3},?|0,\d|1,[1-9]|2,[2-9]|3,[3-9]|4,[4-9]|5,[5-9]|6,[6-9]|[78],[89]|9,9|\d,[1-9]\d\d?|[1-9]\d,[1-9]\d\d)\})?`
+	patternAtom   = `[^\\()\[\]{}*+?|^$]|` + patternEscape + `|` + patternClass
+	pattern0      = `(((` + patternAtom + `)` + patternOften + `|[\^$|])*)`
+	pattern1      = `(((` + patternAtom + `|\((\?:)?` + pattern0 + `\))` + patternOften + `|[\^$|])*)`
+	pattern2      = `(((` + patternAtom + `|\((\?:)?` + pattern1 + `\))` + patternOften + `|[\^$|])*)`
+	pattern3      = `(((` + patternAtom + `|\((\?:)?` + pattern2 + `\))` + patternOften + `|[\^$|])*)`
+)
 
 const variable = `[a-zA-Z0-9_](\.?[a-zA-Z0-9_])*(\*|:[1-9]\d{0,3})?`
 

@@ -148,7 +148,7 @@ func (f *Frame) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
 			return nil, &Error{err}
 		}
 		if !c.nodes[0].possible {
-			return nil, &Error{errNothing}
+			return nil, &Error{c.nothing()}
 		}
 	}
 	f.prune()
@@ -156,6 +156,9 @@ func (f *Frame) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
 		return nil, &Error{err}
 	}
 	if len(f.rules[start]) == 0 {
+		if f.arena.Undecided() {
+			return nil, &Error{errUndecided}
+		}
 		return nil, &Error{errNothing}
 	}
 	g, err := grammar.New(f.arena, f, start)
@@ -253,11 +256,17 @@ const someName = `[A-Za-z_][A-Za-z0-9_.\-]{0,63}`
 // come.
 func (w *elements) list(b *branch) (grammar.Symbol, error) {
 	f, a := w.frame, w.frame.arena
-	if b.minimum > b.needed(0) || b.maximum != regex.Infinite && b.maximum < max(len(b.entries), 1) {
+	entries := slices.Clone(b.entries)
+	for _, e := range b.others {
+		if e.single {
+			entries = append(entries, e)
+		}
+	}
+	if b.minimum > b.needed(0) || b.maximum != regex.Infinite && b.maximum < max(len(entries), 1) {
 		return 0, errors.New("minProperties, maxProperties: they are not supported where arguments are elements")
 	}
 	next := f.Rule([]grammar.Symbol{})
-	if len(b.entries) == 0 {
+	if len(entries) == 0 {
 		var any [][]grammar.Symbol
 		for _, e := range b.others {
 			ident, err := a.Match(someName, regex.Raw)
@@ -273,7 +282,7 @@ func (w *elements) list(b *branch) (grammar.Symbol, error) {
 		f.Let(next, append(any, []grammar.Symbol{})...)
 		return next, nil
 	}
-	for _, e := range slices.Backward(b.entries) {
+	for _, e := range slices.Backward(entries) {
 		if strings.Contains(e.name, w.Named[:1]) {
 			if e.required {
 				return 0, fmt.Errorf("properties: a name with %s is not supported where arguments are elements", w.Named[:1])

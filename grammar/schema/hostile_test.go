@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
 // many writes n items with separators.
@@ -64,6 +65,53 @@ func TestHostileSchemasAreRefusedOrUsableInBoundedTime(t *testing.T) {
 			continue
 		}
 		if err := g.Start().Allow(single, make(grammar.Mask, single.Words()), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCompilingTakesABoundedNumberOfSteps(t *testing.T) {
+	for name, text := range map[string]string{
+		"optional properties": `{"type": "object", "properties": {` + many(20000, func(i int) string { return fmt.Sprintf(`"p%d": {"type": "integer"}`, i) }) + `}}`,
+		"required properties": `{"required": [` + many(20000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
+		"values":              `{"enum": [` + many(60000, func(i int) string { return fmt.Sprintf(`"%08x%08x%08x"`, i*2654435761, i*40503, i*97) }) + `]}`,
+		"objects as values":   `{"enum": [` + many(20000, func(i int) string { return fmt.Sprintf(`{"a": %d, "b": [%d]}`, i, i) }) + `]}`,
+		"overlapping names":   `{"patternProperties": {` + many(8, func(i int) string { return fmt.Sprintf(`"%c.{%d}%c": {"minimum": %d}`, 'a'+i, i+5, 'b'+i, i) }) + `}}`,
+		"overlapping schemas": `{"oneOf": [` + many(2000, func(i int) string { return fmt.Sprintf(`{"properties": {"a%d": {"const": %d}}}`, i, i) }) + `]}`,
+		"overlapping texts":   `{"type": "string", "allOf": [` + many(8, func(i int) string { return fmt.Sprintf(`{"pattern": "(a|b)*a(a|b){%d}"}`, 100+i) }) + `, {"not": {"pattern": "(a|b)*b(a|b){200}"}}]}`,
+		"counted items":       `{"maxItems": 400, "allOf": [` + many(3, func(i int) string { return fmt.Sprintf(`{"contains": {"const": %d}, "maxContains": 30}`, i) }) + `]}`,
+	} {
+		root, err := read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := newCompiler(regex.New(), root, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.build(subs{{schema: root}}) == nil {
+			freeze(c.arena)
+			c.settle()
+			if g, err := grammar.New(c.arena, c, c.symbol(symbol{kind: symValue})); err == nil {
+				_, _, _ = g.Start().Read([]byte(`{"p1": 1, "p`))
+			}
+		}
+		if c.effort > mostEffort+1<<17 || c.arena.Work() > 1<<21 {
+			t.Errorf("%s: %d steps, and %d of expressions", name, c.effort, c.arena.Work())
+		}
+	}
+}
+
+func TestSchemasMayBeNested64Deep(t *testing.T) {
+	for name, c := range map[string]struct{ schema, instance string }{
+		"objects": {strings.Repeat(`{"type": "object", "required": ["a"], "properties": {"a":`, 64) + `{"type": "null"}` + strings.Repeat(`}}`, 64), strings.Repeat(`{"a":`, 64) + `null` + strings.Repeat(`}`, 64)},
+		"lists":   {strings.Repeat(`{"items":`, 64) + `{"type": "null"}` + strings.Repeat(`}`, 64), strings.Repeat(`[`, 64) + `null` + strings.Repeat(`]`, 64)},
+		"ways":    {strings.Repeat(`{"anyOf": [{"type": "boolean"}, `, 64) + `{"type": "null"}` + strings.Repeat(`]}`, 64), `null`},
+		"not":     {strings.Repeat(`{"not":`, 64) + `{"type": "null"}` + strings.Repeat(`}`, 64), `null`},
+		"values":  {`{"const": ` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}`, strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64)},
+	} {
+		g, err := Compile([]byte(c.schema), Options{})
+		if err != nil || !accepts(t, g, c.instance) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

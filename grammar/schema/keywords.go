@@ -25,8 +25,15 @@ var unsupported = []string{"$dynamicRef", "$recursiveRef", "$recursiveAnchor", "
 
 // times is what both demand.
 func (c *compiler) times(w, o ways) (ways, error) {
-	if c.effort += len(w) * len(o); c.effort > mostEffort {
-		return nil, errEffort
+	work := 0
+	for _, a := range w {
+		work += len(o) * (1 + a.size()/16)
+	}
+	for _, b := range o {
+		work += len(w) * (b.size() / 16)
+	}
+	if err := c.spend(work); err != nil {
+		return nil, err
 	}
 	if len(w)*len(o) > 64*mostWays {
 		return nil, fmt.Errorf("anyOf: the alternatives are too many")
@@ -70,8 +77,8 @@ func (c *compiler) ways(s sub) (ways, error) {
 	}
 	c.within[s] = true
 	defer delete(c.within, s)
-	if c.effort++; c.effort > mostEffort {
-		return nil, errEffort
+	if err := c.spend(1); err != nil {
+		return nil, err
 	}
 	var w ways
 	var err error
@@ -219,11 +226,13 @@ func texts(key string, x *value) ([]string, error) {
 		return nil, fmt.Errorf("%s: it is not a list of names", key)
 	}
 	var out []string
+	seen := map[string]bool{}
 	for _, item := range x.items {
 		if item.kind != strs {
 			return nil, fmt.Errorf("%s: it is not a list of names", key)
 		}
-		if !slices.Contains(out, item.text) {
+		if !seen[item.text] {
+			seen[item.text] = true
 			out = append(out, item.text)
 		}
 	}
@@ -252,7 +261,7 @@ func typed(x *value) (ways, error) {
 // compared reads a bound; those of draft 4 are exclusive where another keyword says
 // so.
 func compared(v *value, key string, x *value) (ways, error) {
-	relation := map[string]regex.Relation{"minimum": regex.AtLeast, "maximum": regex.AtMost, "exclusiveMinimum": regex.Greater, "exclusiveMaximum": regex.Less}[key]
+	r := map[string]relation{"minimum": atLeast, "maximum": atMost, "exclusiveMinimum": greater, "exclusiveMaximum": less}[key]
 	if x.kind == booleans && (key == "exclusiveMinimum" || key == "exclusiveMaximum") {
 		return ways{anything()}, nil
 	}
@@ -260,12 +269,12 @@ func compared(v *value, key string, x *value) (ways, error) {
 		return nil, fmt.Errorf("%s: it is not a number", key)
 	}
 	if e := v.get("exclusiveMinimum"); key == "minimum" && e != nil && e.kind == booleans && e.truth {
-		relation = regex.Greater
+		r = greater
 	}
 	if e := v.get("exclusiveMaximum"); key == "maximum" && e != nil && e.kind == booleans && e.truth {
-		relation = regex.Less
+		r = less
 	}
-	return one(func(s *shape) { s.bounds = []comparison{{relation: relation, to: x.number}} }), nil
+	return one(func(s *shape) { s.bounds = []comparison{{r, x.number}} }), nil
 }
 
 // propertyNames are held to as texts.
@@ -321,6 +330,11 @@ func (c *compiler) properties(v *value, key string) (ways, error) {
 	if x := v.get("additionalProperties"); x != nil {
 		p.others = &sub{schema: x}
 	}
+	if p.at = map[string]int{}; len(p.named) > 0 {
+		for i, n := range p.named {
+			p.at[n.name] = i
+		}
+	}
 	return one(func(s *shape) { s.parts = []part{p} }), nil
 }
 
@@ -360,18 +374,23 @@ func (c *compiler) contains(v *value, key string) (ways, error) {
 	if x == nil || key != "contains" {
 		return ways{anything()}, nil
 	}
-	if v.get("maxContains") != nil {
-		return nil, fmt.Errorf("maxContains: the keyword is not supported")
-	}
-	if least := v.get("minContains"); least != nil {
-		switch n, ok := least.whole(); {
-		case !ok:
-			return nil, fmt.Errorf("minContains: it is not a number of items")
-		case n == 0:
-			return ways{anything()}, nil
-		case n > 1:
-			return nil, fmt.Errorf("minContains: more than 1 is not supported")
+	k := contained{sub: sub{schema: x}, least: 1, most: regex.Infinite}
+	for _, limit := range []struct {
+		name string
+		to   *int
+	}{{"minContains", &k.least}, {"maxContains", &k.most}} {
+		if n := v.get(limit.name); n != nil {
+			var ok bool
+			if *limit.to, ok = n.whole(); !ok {
+				return nil, fmt.Errorf("%s: it is not a number of items", limit.name)
+			}
 		}
 	}
-	return one(func(s *shape) { s.contained, s.fewest = []subs{{{schema: x}}}, 1 }), nil
+	if k.least == 0 && k.most == regex.Infinite {
+		return ways{anything()}, nil
+	}
+	if k.most != regex.Infinite && k.most < k.least {
+		return one(func(s *shape) { s.types &^= arrays }), nil
+	}
+	return one(func(s *shape) { s.contained, s.fewest = []contained{k}, k.least }), nil
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/lutra-lm/lutra/grammar/regex"
@@ -46,7 +47,7 @@ func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
 		}
 		out := one(func(s *shape) { s.types &^= w[0].types })
 		if w[0].integer {
-			out = append(out, only(numbers, func(s *shape) { s.broken = true })...)
+			out = append(out, only(numbers, func(s *shape) { s.others = []*big.Rat{big.NewRat(1, 1)} })...)
 		}
 		return out, nil
 	case "const":
@@ -59,7 +60,7 @@ func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
 			return nil, err
 		}
 		b := w[0].bounds[0]
-		b.relation = []regex.Relation{regex.Less: regex.AtLeast, regex.AtMost: regex.Greater, regex.AtLeast: regex.Less, regex.Greater: regex.AtMost}[b.relation]
+		b.relation = b.relation.opposite()
 		return only(numbers, func(s *shape) { s.bounds = []comparison{b} }), nil
 	case "pattern":
 		e, err := c.arena.Search(x.text, c.spelt)
@@ -105,17 +106,63 @@ func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
 		}
 		return out, nil
 	case "additionalProperties":
-		if x.kind == booleans && x.truth {
-			return nil, nil
+		return c.failingOthers(v, x)
+	case "patternProperties":
+		var out ways
+		for _, m := range x.members {
+			e, err := c.arena.Search(m.name, regex.JSON)
+			if err != nil {
+				return nil, err
+			}
+			w, err := c.somewhere(e, sub{m.value, true})
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, w...)
 		}
-	case "items":
-		if x.kind != arrays && v.get("prefixItems") == nil {
-			return only(arrays, func(s *shape) { s.contained, s.fewest = []subs{{{x, true}}}, 1 }), nil
+		return out, nil
+	case "propertyNames":
+		w, err := c.ways(sub{x, true})
+		var names []regex.Expr
+		for _, s := range w {
+			if s.types&strs != 0 {
+				names = append(names, c.content(s))
+			}
 		}
+		if err != nil || len(names) == 0 {
+			return nil, err
+		}
+		return c.somewhere(c.arena.Or(names...), sub{schema: trueSchema})
+	case "prefixItems":
+		return c.failingItems(x.items)
+	case "items", "additionalItems":
+		from, first := 0, v.get("prefixItems")
+		switch {
+		case key == "items" && x.kind == arrays:
+			return c.failingItems(x.items)
+		case key == "additionalItems":
+			if first = v.get("items"); first == nil || first.kind != arrays {
+				return nil, nil
+			}
+		}
+		if first != nil {
+			from = len(first.items)
+		}
+		return c.containing(contained{sub{x, true}, from, 1, regex.Infinite})
 	case "contains":
-		if v.get("minContains") == nil && v.get("maxContains") == nil {
-			return only(arrays, func(s *shape) { s.lists = []list{{rest: &sub{x, true}}} }), nil
-		}
+		return c.failingCount(v, x)
+	case "minContains", "maxContains":
+		return nil, nil // belong to contains
+	case "format":
+		return c.unformatted(x.text)
+	case "multipleOf":
+		return only(numbers, func(s *shape) { s.others = []*big.Rat{x.number} }), nil
+	case "oneOf":
+		return c.failingOne(x.items)
+	case "if":
+		return c.failingConditional(v, x)
+	case "dependencies", "dependentRequired", "dependentSchemas":
+		return c.failingDependencies(x)
 	case "uniqueItems":
 		if !x.truth {
 			return nil, nil
@@ -146,8 +193,7 @@ func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
 		return c.all(s)
 	case "then", "else":
 		return nil, nil // belong to if
-	case "format", "multipleOf", "patternProperties", "propertyNames", "prefixItems", "additionalItems", "minContains", "maxContains",
-		"oneOf", "if", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems":
+	case "unevaluatedProperties", "unevaluatedItems":
 	default:
 		return nil, nil // an annotation
 	}
@@ -166,11 +212,9 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 		case booleans:
 			delete(truths, v.truth)
 		case numbers:
-			rest.bounds = append(rest.bounds, comparison{relation: regex.Equal, to: v.number, not: true})
+			rest.bounds = append(rest.bounds, comparison{unequal, v.number})
 		case strs:
 			literals = append(literals, c.arena.Text(v.text, c.spelt))
-		default:
-			return nil, fmt.Errorf("the complement of a list or an object is not supported")
 		}
 	}
 	if len(literals) > 0 {
@@ -183,6 +227,15 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 			if truths[truth] {
 				out = append(out, only(booleans, func(s *shape) { s.enum = []*value{{kind: booleans, truth: truth}} })...)
 			}
+		}
+	}
+	for _, v := range values {
+		if v.kind&(arrays|objects) == 0 {
+			continue
+		}
+		var err error
+		if out, err = c.times(out, c.unlike(v)); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

@@ -1,10 +1,10 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
-	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
@@ -38,6 +38,9 @@ func (c *compiler) objects(b *branch) error {
 	}
 	for _, name := range names {
 		taken = append(taken, regex.Spell(name))
+		if err := c.spend(1 + len(s.parts) + s.patterns()*len(name) + len(s.forbidden)/16); err != nil {
+			return err
+		}
 		if slices.Contains(s.forbidden, name) || !c.named(s, name) {
 			if required[name] {
 				b.object = false
@@ -54,11 +57,85 @@ func (c *compiler) objects(b *branch) error {
 	for _, name := range s.forbidden {
 		taken = append(taken, regex.Spell(name))
 	}
-	b.free = c.options.AnyOrder && len(b.entries) < 63
-	if c.options.Listed && s.listsProperties() && b.minimum <= b.needed(0) {
+	if !c.options.Listed || !s.listsProperties() || b.minimum > b.needed(0) || s.last != nil {
+		if err := c.otherEntries(b, a.Not(a.Literals(taken))); err != nil {
+			return err
+		}
+	}
+	if b.object = len(b.last) > 0 || s.last == nil; !b.object {
 		return nil
 	}
-	return c.otherEntries(b, a.Not(a.Literals(taken)))
+	return c.arrange(b)
+}
+
+// The others that are told apart, by bits of a symbol behind those that number the
+// next entry.
+const (
+	looseAt   = 20
+	mostLoose = 62 - looseAt
+	nextEntry = 1<<looseAt - 1
+)
+
+// finished is the bit that says that an entry of branch.last has been written. It has to
+// be the last of its name, so that only others follow.
+const finished = 1 << 62
+
+// mostOptional bounds the properties of which any may come next.
+const mostOptional = 1 << 13
+
+// arrange divides the properties that may be there once into those that stand in order
+// and those that stand in any, and lets names be counted that have no order.
+func (c *compiler) arrange(b *branch) error {
+	optional := 0
+	for _, e := range b.entries {
+		if optional++; e.required {
+			optional = 0
+		}
+		if optional > mostOptional {
+			return fmt.Errorf("properties: more than %d in a row that need not be there are not supported", mostOptional)
+		}
+	}
+	if len(b.entries) > nextEntry {
+		return fmt.Errorf("properties: there are more than %d", nextEntry)
+	}
+	var singles, sets []entry
+	for _, e := range b.others {
+		if e.single {
+			singles = append(singles, e)
+		} else {
+			sets = append(sets, e)
+		}
+	}
+	named := len(b.entries) + len(singles)
+	if more := b.minimum - b.needed(0); len(sets) > 0 && more > len(sets) { // names of a set differ if they draw different lots
+		lots := min(4*more, (mostLoose-len(singles))/len(sets))
+		if lots < more {
+			return fmt.Errorf("minProperties: so many beside the required ones are not supported")
+		}
+		var drawn []entry
+		for _, e := range sets {
+			for i := range lots {
+				k := e
+				k.names = c.arena.And(e.names, c.arena.Lot(i, lots))
+				k.key = c.quoted(k.names)
+				drawn = append(drawn, k)
+			}
+		}
+		sets = drawn
+	}
+	counting := 0 // sets of which some have to be told apart
+	if b.minimum > 0 {
+		counting = len(sets)
+	}
+	b.free = c.options.AnyOrder && named+counting < 62
+	if b.free || len(singles)+counting > mostLoose {
+		b.entries = append(b.entries, singles...)
+		singles = nil
+	}
+	if b.others = append(singles, sets...); counting > mostLoose {
+		return fmt.Errorf("patternProperties: they overlap in more than %d ways", mostLoose)
+	}
+	return nil
 }
 
 // listsProperties reports whether the schemas list properties and say nothing of
@@ -72,6 +149,15 @@ func (s *shape) listsProperties() bool {
 		listed = listed || !p.silent
 	}
 	return listed && len(s.names) == 0
+}
+
+// patterns is how many patterns of names there are.
+func (s *shape) patterns() int {
+	n := len(s.names)
+	for i := range s.parts {
+		n += len(s.parts[i].patterns)
+	}
+	return n
 }
 
 // named reports whether a property may have that name.
@@ -125,127 +211,39 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 		if err != nil {
 			return err
 		}
+		if s.last != nil {
+			n, err := c.node(slices.Concat(all, s.last.all))
+			if err != nil {
+				return err
+			}
+			key := a.And(append(names, s.last.names)...)
+			b.last = append(b.last, entry{key: c.quoted(key), names: key, node: n})
+			if key = a.And(append(names, a.Not(s.last.names))...); key != regex.None {
+				if n, err = c.node(all); err != nil {
+					return err
+				}
+				b.after = append(b.after, entry{key: c.quoted(key), names: key, node: n})
+			}
+		}
+		if few, ok := a.Few(names, mostListed); ok {
+			for _, text := range few {
+				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unspelt(text), names: a.Literal(text), node: n, single: true})
+			}
+			continue
+		}
 		b.others = append(b.others, entry{key: c.quoted(key), names: key, node: n})
-	}
-	// Which names stand for others is not kept, so that two could be the same.
-	if len(b.others) > 0 && b.minimum > 1 && b.minimum > b.needed(0)+1 {
-		return fmt.Errorf("minProperties: more than one beside the required properties is not supported where further ones may have any name")
 	}
 	return nil
 }
 
-// passed reports whether entry j can no more be written at i: the entry that is
-// next, or where they stand in any order the set of those that have been written.
-func (b *branch) passed(j, i int) bool {
-	if b.free {
-		return i>>j&1 != 0
-	}
-	return j < i
-}
+// mostListed bounds the names that are written out where a pattern has no more.
+const mostListed = 256
 
-// needed is the number of required properties from entry i on.
-func (b *branch) needed(i int) int {
-	n := 0
-	for j, e := range b.entries {
-		if e.required && !b.passed(j, i) {
-			n++
-		}
-	}
-	return n
-}
-
-// room is how many properties may stand from entry i on.
-func (c *compiler) room(b *branch, i int) int {
-	if slices.ContainsFunc(b.others, c.entryPossible) {
-		return regex.Infinite
-	}
-	n := 0
-	for j, e := range b.entries {
-		if c.nodes[e.node].possible && !b.passed(j, i) {
-			n++
-		}
-	}
-	return n
-}
-
-func (c *compiler) entryPossible(e entry) bool {
-	return c.nodes[e.node].possible && c.arena.Alive(e.key)
-}
-
-func (c *compiler) objectPossible(b *branch) bool {
-	for _, e := range b.entries {
-		if e.required && !c.nodes[e.node].possible {
-			return false
-		}
-	}
-	if b.maximum != regex.Infinite && (b.needed(0) > b.maximum || b.minimum > b.maximum) {
-		return false
-	}
-	room := c.room(b, 0)
-	return room == regex.Infinite || room >= b.minimum
-}
-
-// fits reports whether properties from entry i on may complete n of them.
-func (c *compiler) fits(b *branch, i, n int) bool {
-	if b.maximum != regex.Infinite && n+b.needed(i) > b.maximum {
-		return false
-	}
-	room := c.room(b, i)
-	return room == regex.Infinite || n+room >= b.minimum
-}
-
-// counted is a number of properties as far as it matters.
-func (b *branch) counted(n int) int {
-	if b.maximum == regex.Infinite {
-		return min(n, b.minimum)
-	}
-	return n
-}
-
-// entry writes one property or more, from entry s.i on.
-func (c *compiler) entry(s symbol, b *branch) [][]grammar.Symbol {
-	var out [][]grammar.Symbol
-	put := func(e entry, next int) {
-		if n := b.counted(s.n + 1); c.nodes[e.node].possible && c.fits(b, next, s.n+1) {
-			out = append(out, []grammar.Symbol{
-				c.terminal(e.key, c.arena.Byte(':'), c.blank), c.symbol(symbol{kind: symValue, node: e.node}),
-				c.symbol(symbol{kind: symEntries, node: s.node, branch: s.branch, i: next, n: n}),
-			})
-		}
-	}
-	for i, e := range b.entries {
-		switch {
-		case b.passed(i, s.i):
-		case b.free:
-			put(e, s.i|1<<i)
-		default:
-			put(e, i+1)
-			if e.required {
-				return out
-			}
-		}
-	}
-	for _, e := range b.others {
-		if b.free {
-			put(e, s.i)
-		} else {
-			put(e, len(b.entries))
-		}
-	}
-	return out
-}
-
-// moreEntries goes on behind a property.
-func (c *compiler) moreEntries(s symbol, b *branch) [][]grammar.Symbol {
-	a := c.arena
-	var out [][]grammar.Symbol
-	next := s
-	next.kind = symEntry
-	if len(c.entry(next, b)) > 0 {
-		out = append(out, []grammar.Symbol{c.terminal(a.Byte(','), c.either), c.symbol(next)})
-	}
-	if s.n >= b.minimum && b.needed(s.i) == 0 {
-		out = append(out, []grammar.Symbol{c.terminal(c.indent, a.Byte('}'))})
+// unspelt is a text that JSON writes so within a string.
+func unspelt(text string) string {
+	var out string
+	if json.Unmarshal([]byte(`"`+text+`"`), &out) != nil {
+		return text
 	}
 	return out
 }

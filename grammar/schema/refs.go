@@ -29,11 +29,43 @@ func (r *references) legacy() bool {
 	return s != nil && strings.HasPrefix(strings.TrimPrefix(s.text, "http://json-schema.org/"), "draft-0")
 }
 
-// walk notes the identifiers within v.
-func (r *references) walk(v *value, base *url.URL) {
-	for _, item := range v.items {
-		r.walk(item, base)
+// holds says where keywords have schemas. What stands elsewhere, as in enum, const,
+// default or keywords that nobody knows, only looks like one.
+var holds = map[string]holding{
+	"not": oneSchema, "if": oneSchema, "then": oneSchema, "else": oneSchema, "contains": oneSchema, "propertyNames": oneSchema, "additionalProperties": oneSchema,
+	"unevaluatedProperties": oneSchema, "unevaluatedItems": oneSchema, "additionalItems": oneSchema, "contentSchema": oneSchema,
+	"items": oneSchema | schemaList, "allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList, "prefixItems": schemaList,
+	"properties": schemaMap, "patternProperties": schemaMap, "$defs": schemaMap, "definitions": schemaMap, "dependentSchemas": schemaMap, "dependencies": schemaMap,
+}
+
+// holding is how a keyword has schemas.
+type holding uint8
+
+const (
+	oneSchema holding = 1 << iota
+	schemaList
+	schemaMap
+)
+
+// within are the schemas that a keyword of this value has.
+func (h holding) within(x *value) []*value {
+	switch {
+	case h&schemaList != 0 && x.kind == arrays:
+		return x.items
+	case h&schemaMap != 0 && x.kind == objects:
+		all := make([]*value, len(x.members))
+		for i, m := range x.members {
+			all[i] = m.value
+		}
+		return all
+	case h&oneSchema != 0:
+		return []*value{x}
 	}
+	return nil
+}
+
+// walk notes the identifiers within a schema.
+func (r *references) walk(v *value, base *url.URL) {
 	if v.kind != objects {
 		return
 	}
@@ -58,8 +90,10 @@ func (r *references) walk(v *value, base *url.URL) {
 		}
 	}
 	r.bases[v] = base
-	for i := range v.members {
-		r.walk(v.members[i].value, base)
+	for _, m := range v.members {
+		for _, s := range holds[m.name].within(m.value) {
+			r.walk(s, base)
+		}
 	}
 }
 
@@ -91,6 +125,7 @@ func (r *references) find(from *value, ref string) (*value, error) {
 		return nil, fmt.Errorf("$ref: there is no anchor %q", ref)
 	}
 	v := doc
+	base = r.bases[doc]
 	for _, step := range strings.Split(u.Fragment[1:], "/") {
 		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
 		next := v.get(step)
@@ -101,6 +136,12 @@ func (r *references) find(from *value, ref string) (*value, error) {
 			return nil, fmt.Errorf("$ref: there is nothing at %q", ref)
 		}
 		v = next
+		if b := r.bases[v]; b != nil {
+			base = b
+		}
+	}
+	if r.bases[v] == nil { // it stands where no schema does, and is one all the same
+		r.walk(v, base)
 	}
 	return v, nil
 }

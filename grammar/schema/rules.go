@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/regex"
@@ -12,20 +11,23 @@ import (
 type branch struct {
 	shape *shape
 
-	list    bool
-	prefix  []int // nodes of the first items
-	rest    int   // node of the others
-	fewest  int
-	longest int
-	found   []int        // nodes of the first items and of others, where they are what contains asks for
-	choices []regex.Expr // of uniqueItems: all that items may be
+	list     bool
+	prefix   []int // nodes of the first items
+	rest     int   // node of the others
+	fewest   int
+	longest  int
+	counting *counting    // what contains asks for, nil if nothing
+	choices  []regex.Expr // of uniqueItems: all that items may be
 
 	object  bool
 	free    bool    // they may stand in any order
 	entries []entry // in order
 	others  []entry // of names that the entries do not have
+	last    []entry // of which one comes behind these; none: none has to
+	after   []entry // what may follow it
 	minimum int
 	maximum int
+	behind  []behind // each entry, once it is known
 }
 
 // entry is a property, or all those whose names match.
@@ -35,6 +37,7 @@ type entry struct {
 	names    regex.Expr // of all those, without quotes
 	node     int
 	required bool
+	single   bool // of others: one name, which may be there once
 }
 
 // symbol names a terminal or a rule. Its numbers count what has been written.
@@ -51,7 +54,7 @@ type symbolKind uint8
 const (
 	symTerminal symbolKind = iota
 	symValue
-	symItem // one more item, i of them written; n: a contained one is among them, or which have been used
+	symItem // one more item, i of them written; n: how many are what contains asks for, or which have been used
 	symItems
 	symEntry // one more property, from entry i on; n of them written
 	symEntries
@@ -113,13 +116,13 @@ func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
 			if first := (symbol{kind: symItem, node: id, branch: i}); len(c.item(first, b)) > 0 {
 				out = append(out, []grammar.Symbol{open, c.symbol(first)})
 			}
-			if b.fewest == 0 && b.found == nil {
+			if b.fewest == 0 && (b.counting == nil || b.counting.enough(0)) {
 				out = append(out, []grammar.Symbol{c.terminal(a.Literal("[]"))})
 			}
 		}
 		if b.object && c.objectPossible(b) {
 			open := c.terminal(a.Byte('{'), c.indent)
-			if first := (symbol{kind: symEntry, node: id, branch: i}); len(c.entry(first, b)) > 0 {
+			if first := (symbol{kind: symEntry, node: id, branch: i}); c.another(first, b) {
 				out = append(out, []grammar.Symbol{open, c.symbol(first)})
 			}
 			if b.minimum == 0 && b.needed(0) == 0 {
@@ -138,8 +141,11 @@ func (c *compiler) lists(b *branch) error {
 	for _, l := range s.lists {
 		fixed = max(fixed, len(l.prefix))
 	}
-	if len(s.contained) > 1 {
-		return fmt.Errorf("contains: several at once are not supported")
+	for _, k := range s.contained {
+		fixed = max(fixed, k.from)
+	}
+	if fixed > mostPlaces {
+		return fmt.Errorf("prefixItems: more than %d are not supported", mostPlaces)
 	}
 	add := func(all subs, to *int) (err error) {
 		*to, err = c.node(all)
@@ -155,11 +161,8 @@ func (c *compiler) lists(b *branch) error {
 		return err
 	}
 	if len(s.contained) > 0 {
-		b.found = make([]int, fixed+1)
-		for i := range b.found {
-			if err := add(slices.Concat(s.item(i), s.contained[0]), &b.found[i]); err != nil {
-				return err
-			}
+		if err := c.count(b); err != nil {
+			return err
 		}
 	}
 	if s.unique && (b.longest == regex.Infinite || b.longest > 1) {
@@ -169,12 +172,12 @@ func (c *compiler) lists(b *branch) error {
 }
 
 // mostChoices bounds the values among which items without repetition are chosen.
-const mostChoices = 30
+const mostChoices = 62
 
 // uniqueItems are supported where the items are few values.
 func (c *compiler) uniqueItems(b *branch) error {
 	fault := fmt.Errorf("uniqueItems: it is supported for items of at most %d values alone", mostChoices)
-	if len(b.prefix) > 0 || b.found != nil {
+	if len(b.prefix) > 0 || b.counting != nil {
 		return fault
 	}
 	w, err := c.all(b.shape.item(0))
@@ -185,8 +188,17 @@ func (c *compiler) uniqueItems(b *branch) error {
 	for _, s := range w {
 		list := s.enum
 		if list == nil {
-			if s.types&^(nulls|booleans) != 0 {
+			if s.types&^(nulls|booleans|strs) != 0 {
 				return fault
+			}
+			if s.types&strs != 0 {
+				few, ok := c.arena.Few(append([]regex.Expr{c.arena.Texts(s.least, s.most, c.spelt)}, s.texts...), mostChoices)
+				if !ok || c.spelt == regex.Raw {
+					return fault
+				}
+				for _, text := range few {
+					list = append(list, &value{kind: strs, text: unspelt(text)})
+				}
 			}
 			if s.types&nulls != 0 {
 				list = append(list, &value{kind: nulls})
@@ -203,10 +215,10 @@ func (c *compiler) uniqueItems(b *branch) error {
 			if ok && !inList(values, v) {
 				values = append(values, v)
 			}
+			if len(values) > mostChoices {
+				return fault
+			}
 		}
-	}
-	if len(values) > mostChoices {
-		return fault
 	}
 	b.longest = fewer(b.longest, len(values))
 	b.choices = []regex.Expr{}
@@ -242,17 +254,11 @@ func (c *compiler) listPossible(b *branch) bool {
 	if most != regex.Infinite && most < b.fewest {
 		return false
 	}
-	return b.found == nil || c.findable(b, 0)
-}
-
-// findable reports whether item i, or one behind it, can be what contains asks for.
-func (c *compiler) findable(b *branch, i int) bool {
-	for j := i; j <= max(i, len(b.prefix)); j++ {
-		if most := c.longestPossible(b); (most == regex.Infinite || j < most) && c.nodes[b.found[min(j, len(b.prefix))]].possible {
-			return true
-		}
+	if b.counting != nil {
+		clear(b.counting.done)
+		return c.completes(b, 0, 0)
 	}
-	return false
+	return true
 }
 
 // item writes item i and what follows.
@@ -262,10 +268,7 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 		return nil
 	}
 	next := s
-	next.kind, next.i = symItems, s.i+1
-	if most == regex.Infinite { // counting on would change nothing
-		next.i = min(next.i, max(len(b.prefix), b.fewest))
-	}
+	next.kind, next.i = symItems, c.place(b, s.i+1)
 	if b.choices != nil {
 		var out [][]grammar.Symbol
 		for i, e := range b.choices {
@@ -278,14 +281,25 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 		return out
 	}
 	var out [][]grammar.Symbol
-	if c.nodes[b.at(s.i)].possible && (b.found == nil || s.n == 1 || c.findable(b, s.i+1)) {
+	if b.counting != nil {
+		for _, k := range c.picks(b, s.i, s.n) {
+			next.n = k.counts
+			out = append(out, []grammar.Symbol{c.symbol(symbol{kind: symValue, node: k.node}), c.symbol(next)})
+		}
+		return out
+	}
+	if c.nodes[b.at(s.i)].possible {
 		out = append(out, []grammar.Symbol{c.symbol(symbol{kind: symValue, node: b.at(s.i)}), c.symbol(next)})
 	}
-	if b.found != nil && s.n == 0 && c.nodes[b.found[min(s.i, len(b.prefix))]].possible {
-		next.n = 1
-		out = append(out, []grammar.Symbol{c.symbol(symbol{kind: symValue, node: b.found[min(s.i, len(b.prefix))]}), c.symbol(next)})
-	}
 	return out
+}
+
+// place is a number of items as far as it matters.
+func (c *compiler) place(b *branch, i int) int {
+	if c.longestPossible(b) == regex.Infinite { // counting on would change nothing
+		return min(i, max(len(b.prefix), b.fewest))
+	}
+	return i
 }
 
 // moreItems goes on behind an item.
@@ -297,7 +311,7 @@ func (c *compiler) moreItems(s symbol, b *branch) [][]grammar.Symbol {
 	if len(c.item(next, b)) > 0 {
 		out = append(out, []grammar.Symbol{c.terminal(a.Byte(','), c.either), c.symbol(next)})
 	}
-	if s.i >= b.fewest && (b.found == nil || s.n == 1) {
+	if s.i >= b.fewest && (b.counting == nil || b.counting.enough(s.n)) {
 		out = append(out, []grammar.Symbol{c.terminal(c.indent, a.Byte(']'))})
 	}
 	return out

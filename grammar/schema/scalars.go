@@ -6,15 +6,6 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// The numbers that are written: enough digits for any use, and never more than a
-// float64 holds.
-const (
-	integerText = `-?(0|[1-9]\d{0,23})`
-	decimalText = integerText + `(\.\d{1,24})?`
-	numberText  = integerText + `(\.\d{1,24})?([eE][+-]?\d{1,2})?|-?\d(\.\d{1,24})?[eE][+-]?[0-2]\d\d`
-	brokenText  = integerText + `\.\d{0,23}[1-9]\d{0,23}`
-)
-
 // content matches what stands between the quotes of a string.
 func (c *compiler) content(s *shape) regex.Expr {
 	a := c.arena
@@ -51,50 +42,10 @@ func (c *compiler) quoted(content regex.Expr) regex.Expr {
 	return c.arena.Seq(quote, content, quote)
 }
 
-// number matches the numbers of a shape.
-func (c *compiler) number(s *shape) (regex.Expr, error) {
-	a := c.arena
-	text := numberText
-	switch {
-	case s.integer:
-		text = integerText
-	case s.broken:
-		text = brokenText
-	case len(s.bounds)+len(s.multiples) > 0:
-		text = decimalText
-	}
-	e, err := a.Match(text, regex.Raw)
-	if err != nil {
-		return regex.None, err
-	}
-	all := []regex.Expr{e}
-	for _, b := range s.bounds {
-		e, ok := a.Compare(b.relation, b.to)
-		if !ok {
-			return regex.None, fmt.Errorf("minimum, maximum: %s has too many digits", b.to.FloatString(0))
-		}
-		if b.not {
-			e = a.Not(e)
-		}
-		all = append(all, e)
-	}
-	for _, m := range s.multiples {
-		e, ok := a.MultipleOf(m)
-		if !ok {
-			return regex.None, fmt.Errorf("multipleOf: %s has too many digits", m.RatString())
-		}
-		all = append(all, e)
-	}
-	return a.And(all...), nil
-}
-
 // scalars matches the values of a shape that hold no others. Lists and objects of
 // an enumeration are among them.
 func (c *compiler) scalars(s *shape) (regex.Expr, error) {
 	a := c.arena
-	if s.types&strs != 0 && len(s.formats) > 0 {
-		return regex.None, fmt.Errorf("format: %q is not supported", s.formats[0])
-	}
 	if s.enum != nil {
 		return c.enumerated(s)
 	}
@@ -142,7 +93,12 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 		case v.kind == numbers:
 			literals = append(literals, numerals(v)...)
 		default:
-			ok, err := c.meets(s, v)
+			others := *s
+			others.enum = nil
+			ok, err := c.meets(&others, v)
+			if err == nil {
+				err = c.spend(4)
+			}
 			if err != nil {
 				return regex.None, err
 			}
@@ -208,9 +164,6 @@ func (c *compiler) meets(s *shape, v *value) (bool, error) {
 	}
 	switch v.kind {
 	case strs:
-		if len(s.formats) > 0 {
-			return false, fmt.Errorf("format: %q is not supported", s.formats[0])
-		}
 		return c.allows(s, v.text), nil
 	case arrays:
 		return c.meetsList(s, v)
@@ -255,16 +208,18 @@ func (c *compiler) meetsList(s *shape, v *value) (bool, error) {
 			return false, err
 		}
 	}
-	for _, all := range s.contained {
-		found := false
-		for _, item := range v.items {
-			ok, err := c.meetsAll(all, item)
+	for _, k := range s.contained {
+		found := 0
+		for _, item := range v.items[min(k.from, len(v.items)):] {
+			ok, err := c.meetsAll(subs{k.sub}, item)
 			if err != nil {
 				return false, err
 			}
-			found = found || ok
+			if ok {
+				found++
+			}
 		}
-		if !found {
+		if found < k.least || k.most != regex.Infinite && found > k.most {
 			return false, nil
 		}
 	}
@@ -293,6 +248,21 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 		}
 		if ok, err := c.meetsAll(c.of(s, m.name), m.value); !ok || err != nil {
 			return false, err
+		}
+	}
+	for _, k := range s.some {
+		found := false
+		for _, m := range v.members {
+			if c.arena.Matches(k.names, regex.Spell(m.name)) {
+				ok, err := c.meetsAll(k.all, m.value)
+				if err != nil {
+					return false, err
+				}
+				found = found || ok
+			}
+		}
+		if !found {
+			return false, nil
 		}
 	}
 	return true, nil

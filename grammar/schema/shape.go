@@ -22,21 +22,21 @@ type shape struct {
 	enum  []*value // the only values; nil: no such list
 
 	// numbers
-	integer, broken bool // only integers, no integers
-	bounds          []comparison
-	multiples       []*big.Rat
+	integer   bool // only integers
+	bounds    []comparison
+	multiples []*big.Rat
+	others    []*big.Rat // of which they are no multiples
 
 	// strings
 	least, most int // characters; regex.Infinite
 	texts       []regex.Expr
-	formats     []string // that texts cannot be held to
 
 	// arrays
 	lists     []list
 	fewest    int
 	longest   int // regex.Infinite
 	unique    bool
-	contained []subs // each holds for an item
+	contained []contained
 
 	// objects
 	parts     []part
@@ -45,13 +45,21 @@ type shape struct {
 	minimum   int          // of properties
 	maximum   int          // regex.Infinite
 	forbidden []string     // names that do not occur
+	some      []some
+	last      *some // that choose has left to be met by a property without a name of its own
 }
 
-// comparison bounds numbers.
-type comparison struct {
-	relation regex.Relation
-	to       *big.Rat
-	not      bool
+// contained is how many items from one on meet a schema.
+type contained struct {
+	sub
+	from        int
+	least, most int // regex.Infinite
+}
+
+// some says that there is a property whose name matches and whose value meets schemas.
+type some struct {
+	names regex.Expr
+	all   subs
 }
 
 // list is what one schema says of items.
@@ -64,6 +72,7 @@ type list struct {
 // part is what one schema says of properties.
 type part struct {
 	named    []property
+	at       map[string]int // of names, where each occurs once; nil: not known
 	patterns []pattern
 	others   *sub // of those that neither names nor matches; nil: nothing
 	silent   bool // what it names does not count as evaluated
@@ -88,26 +97,43 @@ func anything() *shape {
 func (s *shape) and(o *shape) *shape {
 	n := &shape{
 		types: s.types & o.types, enum: s.enum,
-		integer: s.integer || o.integer, broken: s.broken || o.broken,
-		bounds: join(s.bounds, o.bounds), multiples: join(s.multiples, o.multiples),
-		least: max(s.least, o.least), most: fewer(s.most, o.most), texts: join(s.texts, o.texts), formats: join(s.formats, o.formats),
+		integer: s.integer || o.integer,
+		bounds:  join(s.bounds, o.bounds), multiples: join(s.multiples, o.multiples), others: join(s.others, o.others),
+		least: max(s.least, o.least), most: fewer(s.most, o.most), texts: join(s.texts, o.texts),
 		lists: join(s.lists, o.lists), fewest: max(s.fewest, o.fewest), longest: fewer(s.longest, o.longest),
 		unique: s.unique || o.unique, contained: join(s.contained, o.contained),
 		parts: join(s.parts, o.parts), required: join(s.required, o.required), names: join(s.names, o.names),
-		minimum: max(s.minimum, o.minimum), maximum: fewer(s.maximum, o.maximum), forbidden: join(s.forbidden, o.forbidden),
+		minimum: max(s.minimum, o.minimum), maximum: fewer(s.maximum, o.maximum), forbidden: join(s.forbidden, o.forbidden), some: join(s.some, o.some),
 	}
 	if o.enum != nil {
 		n.enum = o.enum
 		if s.enum != nil {
-			n.enum = []*value{}
-			for _, v := range s.enum {
-				if slices.ContainsFunc(o.enum, func(w *value) bool { return equal(v, w) }) {
-					n.enum = append(n.enum, v)
-				}
-			}
+			n.enum = both(s.enum, o.enum)
 		}
 	}
 	return n.tidy()
+}
+
+// size is about how much work it is to combine s with another shape.
+func (s *shape) size() int {
+	return len(s.enum) + len(s.bounds) + len(s.texts) + len(s.lists) + len(s.parts) + len(s.required)*(1+len(s.forbidden)) + len(s.names)
+}
+
+// both are the values of two lists.
+func both(a, b []*value) []*value {
+	simple := map[string]bool{} // of strings
+	for _, w := range b {
+		if w.kind == strs {
+			simple[w.text] = true
+		}
+	}
+	out := []*value{}
+	for _, v := range a {
+		if v.kind == strs && simple[v.text] || v.kind != strs && inList(b, v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // tidy leaves out types that nothing can have, and is nil if none is left.
@@ -123,7 +149,7 @@ func (s *shape) tidy() *shape {
 		}
 		s.enum, s.types = kept, s.types&held
 	}
-	if s.integer && s.broken || !s.boundsMeet() {
+	if !s.numbersMeet() {
 		s.types &^= numbers
 	}
 	if s.most != regex.Infinite && s.least > s.most {
@@ -132,7 +158,7 @@ func (s *shape) tidy() *shape {
 	if s.longest != regex.Infinite && s.fewest > s.longest {
 		s.types &^= arrays
 	}
-	if s.maximum != regex.Infinite && s.minimum > s.maximum || slices.ContainsFunc(s.required, func(name string) bool { return slices.Contains(s.forbidden, name) }) {
+	if s.maximum != regex.Infinite && s.minimum > s.maximum || slices.ContainsFunc(s.forbidden, func(name string) bool { return slices.Contains(s.required, name) }) {
 		s.types &^= objects
 	}
 	if s.types == 0 {
@@ -147,58 +173,7 @@ func (s *shape) admits(v *value) bool {
 	if v.kind != numbers {
 		return true
 	}
-	if s.integer && !v.number.IsInt() || s.broken && v.number.IsInt() {
-		return false
-	}
-	for _, b := range s.bounds {
-		if !b.holds(v.number) {
-			return false
-		}
-	}
-	for _, m := range s.multiples {
-		if !new(big.Rat).Quo(v.number, m).IsInt() {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *comparison) holds(n *big.Rat) bool {
-	order := n.Cmp(c.to)
-	yes := false
-	switch c.relation {
-	case regex.Less:
-		yes = order < 0
-	case regex.AtMost:
-		yes = order <= 0
-	case regex.Equal:
-		yes = order == 0
-	case regex.AtLeast:
-		yes = order >= 0
-	case regex.Greater:
-		yes = order > 0
-	}
-	return yes != c.not
-}
-
-// boundsMeet reports whether a number may lie within the bounds.
-func (s *shape) boundsMeet() bool {
-	var lo, hi *comparison
-	for i := range s.bounds {
-		b := &s.bounds[i]
-		switch {
-		case b.not:
-		case b.relation >= regex.AtLeast && (lo == nil || b.to.Cmp(lo.to) > 0 || b.to.Cmp(lo.to) == 0 && b.relation == regex.Greater):
-			lo = b
-		case b.relation <= regex.AtMost && (hi == nil || b.to.Cmp(hi.to) < 0 || b.to.Cmp(hi.to) == 0 && b.relation == regex.Less):
-			hi = b
-		}
-	}
-	if lo == nil || hi == nil {
-		return true
-	}
-	order := lo.to.Cmp(hi.to)
-	return order < 0 || order == 0 && lo.relation == regex.AtLeast && hi.relation == regex.AtMost
+	return s.admitsNumber(v.number)
 }
 
 func join[T any](a, b []T) []T {
@@ -222,9 +197,13 @@ func fewer(a, b int) int {
 // knows reports whether p names the property, or has a pattern for it, and what it
 // demands of it.
 func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
-	for _, n := range p.named {
-		if n.name == name {
-			all, knows = append(all, n.sub), true
+	if i, ok := p.at[name]; ok {
+		all, knows = append(all, p.named[i].sub), true
+	} else if p.at == nil {
+		for _, n := range p.named {
+			if n.name == name {
+				all, knows = append(all, n.sub), true
+			}
 		}
 	}
 	text := regex.Spell(name)

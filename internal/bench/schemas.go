@@ -26,6 +26,7 @@ import (
 type SchemaOptions struct {
 	Dir       string // of JSON files with a schema and its tests, as MaskBench has them
 	AnyOrder  bool   // properties may stand in any order
+	Listed    bool   // objects have the properties alone that the schema lists, as in answers
 	Tokenizer *tokenizer.Tokenizer
 	Reasons   int // commonest reasons of refusals to list
 }
@@ -137,7 +138,7 @@ func (r *schemaRun) file(name string) error {
 	}
 	r.report.Schemas++
 	began := time.Now()
-	g, err := schema.Compile(f.Schema, schema.Options{AnyOrder: r.AnyOrder})
+	g, err := schema.Compile(f.Schema, schema.Options{AnyOrder: r.AnyOrder, Listed: r.Listed})
 	if err != nil {
 		r.report.Refused++
 		r.report.Reasons[reasonOf(err)]++
@@ -182,7 +183,7 @@ func (r *schemaRun) inAnyOrder(text, instance json.RawMessage) bool {
 	if r.AnyOrder {
 		return false
 	}
-	g, err := schema.Compile(text, schema.Options{AnyOrder: true})
+	g, err := schema.Compile(text, schema.Options{AnyOrder: true, Listed: r.Listed})
 	if err != nil {
 		return false
 	}

@@ -113,6 +113,7 @@ how long a mask and a compilation take, on one thread. The files are those of Ma
 (github.com/guidance-ai/jsonschemabench, the folder maskbench/data): JSON objects with a
 schema, and tests with valid and data.`,
 		Example: `  lutra schema bench maskbench/data
+  lutra schema bench --as-served maskbench/data
   lutra schema bench --any-order --json maskbench/data`,
 		Args: arguments("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -127,6 +128,7 @@ schema, and tests with valid and data.`,
 	f := cmd.Flags()
 	f.StringVar(&model, "model", "", "GGUF `FILE`, or a name as lutra serve takes, whose tokens are used (default: the embedded model)")
 	f.BoolVar(&o.AnyOrder, "any-order", false, "let properties stand in any order")
+	f.BoolVar(&o.Listed, "as-served", false, "hold objects to the properties that the schema lists, as answers are")
 	f.IntVar(&o.Reasons, "reasons", 0, "list the `N` commonest reasons of refusals")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar/schema"
@@ -70,6 +71,32 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.For
 	if req.Format, err = m.Format(f.Context(), kind, text); err != nil {
 		FailFormat(f.Fields, jsonread.CodeValue, name, "", err)
 	}
+	if kind == tts.FormatSchema && err == nil {
+		req.Unheld = schema.Unheld([]byte(text))
+	}
+}
+
+// Warning is the answer's header that says what it is not held to.
+const Warning = "X-Lutra-Warning"
+
+// The bounds of what a warning quotes.
+const (
+	mostWarned    = 8
+	mostWarnedLen = 64
+)
+
+// Unheld warns of formats of strings that an answer is not held to.
+func Unheld(formats []string) string {
+	more := ""
+	if len(formats) > mostWarned {
+		more = fmt.Sprintf(" and %d more", len(formats)-mostWarned)
+		formats = formats[:mostWarned]
+	}
+	quoted := make([]string, len(formats))
+	for i, name := range formats {
+		quoted[i] = strconv.QuoteToASCII(name[:min(len(name), mostWarnedLen)])
+	}
+	return "strings are not held to unknown formats: " + strings.Join(quoted, ", ") + more
 }
 
 // FailFormat says in f what is wrong with the format of a field, unless nothing is: there

@@ -1,0 +1,92 @@
+package regex
+
+import "slices"
+
+// Few lists the texts that all of es match, in ascending order, if one of them by
+// itself matches no more than most and is seen to without a search.
+func (a *Arena) Few(es []Expr, most int) (texts []string, ok bool) {
+	for i, e := range es {
+		if texts, ok = a.few(e, most); !ok {
+			continue
+		}
+		texts = slices.DeleteFunc(texts, func(text string) bool {
+			return slices.ContainsFunc(es, func(k Expr) bool { return k != es[i] && !a.Matches(k, text) })
+		})
+		slices.Sort(texts)
+		return slices.Compact(texts), true
+	}
+	return nil, false
+}
+
+func (a *Arena) few(e Expr, most int) ([]string, bool) {
+	switch t := a.terms[e]; t.kind {
+	case kNone:
+		return nil, true
+	case kEmpty:
+		return []string{""}, true
+	case kSet:
+		var texts []string
+		for b := range 256 {
+			if a.sets[t.a].Has(byte(b)) {
+				texts = append(texts, string([]byte{byte(b)}))
+			}
+		}
+		return texts, len(texts) <= most
+	case kSeq:
+		tails, ok := a.few(t.b, most)
+		if !ok {
+			return nil, false
+		}
+		heads, ok := a.few(t.a, most)
+		if !ok || len(heads)*len(tails) > most {
+			return nil, false
+		}
+		var texts []string
+		for _, head := range heads {
+			for _, tail := range tails {
+				texts = append(texts, head+tail)
+			}
+		}
+		return texts, true
+	case kAlt:
+		var texts []string
+		for _, k := range a.lists[t.a] {
+			some, ok := a.few(k, most)
+			if texts = append(texts, some...); !ok || len(texts) > most {
+				return nil, false
+			}
+		}
+		return texts, true
+	case kAnd:
+		return a.Few(a.lists[t.a], most)
+	case kRepeat:
+		if t.max == Infinite || int(t.max) > most {
+			return nil, false
+		}
+		some, ok := a.few(t.a, most)
+		if !ok {
+			return nil, false
+		}
+		var texts []string
+		last := []string{""}
+		for n := 0; ; n++ {
+			if n >= int(t.min) {
+				texts = append(texts, last...)
+			}
+			if len(texts) > most || len(last)*len(some) > most {
+				return nil, false
+			}
+			if n == int(t.max) {
+				return texts, true
+			}
+			var next []string
+			for _, head := range last {
+				for _, tail := range some {
+					next = append(next, head+tail)
+				}
+			}
+			last = next
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,23 @@
+package regex
+
+// Lot matches the texts that draw lot i of n, whatever they are: those of different
+// lots differ.
+func (a *Arena) Lot(i, n int) Expr {
+	a.lots = true
+	return a.lot(term{kind: kLot, a: Expr(i), min: int32(n)})
+}
+
+// lot interns how far a text has been read whose lot is t.a; t.max is that of what has
+// been read.
+func (a *Arena) lot(t term) Expr {
+	f := simple
+	if t.max == int32(t.a) {
+		f |= nullable
+	}
+	return a.add(t, f)
+}
+
+func (a *Arena) draw(t term, b byte) Expr {
+	t.max = (t.max*5 + int32(b)) % t.min
+	return a.lot(t)
+}
