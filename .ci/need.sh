@@ -1,7 +1,7 @@
 # need PROGRAM[=PACKAGE]...: sees that programs are there, for a step of the gate. Where
 # some are missing, root on Debian gets their packages; elsewhere the step says what it
 # lacks and ends: as skipped, or as failed where CI=true says that nothing may be missing.
-# An absolute path stands for a file that must be there, `python3:MODULE` for a module.
+# No service is started. An absolute path stands for a file that must be there, `python3:MODULE` for a module.
 need() {
   local want program package programs=() packages=()
   for want; do
@@ -17,7 +17,7 @@ need() {
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installs: ${packages[*]}"
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
     return
   fi
   echo "SKIPPED: there is no ${programs[*]}; Debian: apt-get install ${packages[*]}"
