@@ -16,52 +16,51 @@ const module = "github.com/lutra-lm/lutra"
 // their parts, and nothing else of this module but its own parts. Data flows down
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
-	"":                    {"internal/cli"},
-	"internal/cli":        {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels"},
-	"internal/chat":       {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
-	"internal/bench":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
-	"internal/npu":        {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "tts", "models", "kernels", "hexagon"},
-	"internal/reference":  {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
-	"internal/engines":    {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
-	"internal/config":     {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
-	"internal/apiclient":  {"internal/usage", "internal/output"},
-	"internal/usage":      {"tts/scaling"},
-	"internal/output":     {},
-	"internal/memory":     {},
-	"internal/eval":       {"tts", "models", "models/embedded"},
-	"web":                 {},
-	"server":              {"web", "tts", "batcher", "models", "internal/cpulimit"},
-	"server/admission":    {},
-	"server/jsonread":     {},
-	"server/jsonwrite":    {},
-	"server/metrics":      {"tts", "batcher"},
-	"server/openai":       {"server/jsonread", "server/jsonwrite", "grammar", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
-	"server/llamacpp":     {"server/openai", "server/jsonread", "server/jsonwrite", "tts"},
-	"server/responses":    {"grammar", "server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
-	"server/ollama":       {"grammar", "server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
-	"server/anthropic":    {"server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
-	"server/registry":     {"tts", "batcher/sampling"},
-	"tts":                 {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
-	"tts/reward":          {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
-	"tts/structure":       {"grammar", "models/tokenizer"},
-	"grammar":             {},
-	"grammar/regex":       {},
-	"grammar/schema":      {"grammar", "grammar/regex"},
-	"grammar/gbnf":        {"grammar", "grammar/regex"},
-	"tts/embed":           {"tts", "batcher", "models", "internal/parallel"},
-	"tts/ttstest":         {"tts", "batcher", "models", "kernels"},
-	"tts/scaling":         {"tts/answer"},
-	"tts/answer":          {},
-	"tts/toolcall":        {"grammar"},
-	"batcher":             {"models", "kernels"},
-	"batcher/sampling":    {"kernels"},
-	"batcher/schedule":    {},
-	"internal/adversary":  {},
-	"internal/clienttest": {},
-	"docs/examples":       {}, // what users of the server write
-	"internal/cpulimit":   {},
-	"internal/hub":        {"models/gguf/parts"},
-	"internal/parallel":   {},
+	"":                   {"internal/cli"},
+	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels"},
+	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
+	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
+	"internal/npu":       {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "tts", "models", "kernels", "hexagon"},
+	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
+	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
+	"internal/apiclient": {"internal/usage", "internal/output"},
+	"internal/usage":     {"tts/scaling"},
+	"internal/output":    {},
+	"internal/memory":    {},
+	"internal/eval":      {"tts", "models", "models/embedded"},
+	"web":                {},
+	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
+	"server/admission":   {},
+	"server/jsonread":    {},
+	"server/jsonwrite":   {},
+	"server/metrics":     {"tts", "batcher"},
+	"server/openai":      {"server/jsonread", "server/jsonwrite", "grammar", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
+	"server/llamacpp":    {"server/openai", "server/jsonread", "server/jsonwrite", "tts"},
+	"server/responses":   {"grammar", "server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
+	"server/ollama":      {"grammar", "server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
+	"server/anthropic":   {"server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
+	"server/registry":    {"tts", "batcher/sampling"},
+	"tts":                {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/structure":      {"grammar", "models/tokenizer"},
+	"grammar":            {},
+	"grammar/regex":      {},
+	"grammar/schema":     {"grammar", "grammar/regex"},
+	"grammar/gbnf":       {"grammar", "grammar/regex"},
+	"tts/embed":          {"tts", "batcher", "models", "internal/parallel"},
+	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
+	"tts/scaling":        {"tts/answer"},
+	"tts/answer":         {},
+	"tts/toolcall":       {"grammar"},
+	"batcher":            {"models", "kernels"},
+	"batcher/sampling":   {"kernels"},
+	"batcher/schedule":   {},
+	"internal/adversary": {},
+	"docs/examples":      {}, // what users of the server write
+	"internal/cpulimit":  {},
+	"internal/hub":       {"models/gguf/parts"},
+	"internal/parallel":  {},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
 	// internal/engines hands to the loader; models/recurrent is to the states of
@@ -91,6 +90,8 @@ var layers = map[string][]string{
 	"models/tokenizer":       {"models/gguf"},
 	"models/gguf":            {"kernels"},
 	"models/template":        {},
+
+	"internal/clienttest": {}, // for tests
 
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
 
@@ -122,9 +123,9 @@ var reserved = map[string][]string{
 	"kernels/bench":               {"internal/bench"},                            // measures; what serves does without
 	"internal/bench":              {"internal/cli"},
 	"tts/ttstest":                 {}, // for tests
-	"internal/clienttest":         {}, // for tests
 	"kernels/kerneltest":          {}, // for tests
 	"kernels/kerneltest/matrices": {},
+	"internal/clienttest":         {}, // for tests
 }
 
 func TestImportsPointDownOnly(t *testing.T) {

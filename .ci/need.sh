@@ -1,7 +1,8 @@
 # need PROGRAM[=PACKAGE]...: sees that programs are there, for a step of the gate. Where
 # some are missing, root on Debian gets their packages; elsewhere the step says what it
 # lacks and ends: as skipped, or as failed where CI=true says that nothing may be missing.
-# No service is started. An absolute path stands for a file that must be there, `python3:MODULE` for a module.
+# No service is started. An absolute path stands for a file that must be there, and
+# python3:MODULE for a module.
 need() {
   local want program package programs=() packages=()
   for want; do
