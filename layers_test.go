@@ -93,6 +93,8 @@ var layers = map[string][]string{
 	"models/gguf":            {"kernels"},
 	"models/template":        {},
 
+	"internal/clienttest": {}, // for tests
+
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
 
 	// The floors of kernels (docs/adr/0020-rooms.md).
@@ -125,6 +127,7 @@ var reserved = map[string][]string{
 	"tts/ttstest":                 {}, // for tests
 	"kernels/kerneltest":          {}, // for tests
 	"kernels/kerneltest/matrices": {},
+	"internal/clienttest":         {}, // for tests
 }
 
 func TestImportsPointDownOnly(t *testing.T) {

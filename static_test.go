@@ -43,3 +43,26 @@ func TestTheBuildThatREADMENamesIsStatic(t *testing.T) {
 		t.Errorf("the binary needs %q", libraries)
 	}
 }
+
+// TestEveryStepOfTheGateIsATargetOfMake runs no step. The folder hexagon is no reason to
+// leave out the step of its name.
+func TestEveryStepOfTheGateIsATargetOfMake(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("no make")
+	}
+	gate, err := os.ReadFile(".ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(gate), "\nSTEPS=(")
+	steps, _, _ := strings.Cut(rest, ")\n")
+	list := strings.Fields(steps)
+	if len(list) < 10 {
+		t.Fatalf(".ci/run has the steps %q: the test has lost sight of them", list)
+	}
+	for _, step := range list {
+		if out, err := exec.Command("make", "-n", step).CombinedOutput(); strings.TrimSpace(string(out)) != ".ci/run "+step {
+			t.Errorf("make %s does %s %v", step, out, err)
+		}
+	}
+}

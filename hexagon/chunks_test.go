@@ -85,7 +85,7 @@ func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
 func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
 	p := newPool(t)
 	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K} {
-		load, tokens := fileOf(tinyExperts, blocks), someTokens(150)
+		load, tokens := fileOf(tinyExperts, blocks), someTokens(100)
 		for _, path := range []Path{PathLookup, PathTiles} {
 			run := func(plan *experts.Plan) ([]float32, experts.Counts) {
 				bundle, b := mixtureOn(t, p, Options{Path: path, Plan: plan}, load)
@@ -163,7 +163,7 @@ func TestEveryPlacementAgreesWithTheCPU(t *testing.T) {
 
 func TestANeighbourChangesNoAnswerOfAMixture(t *testing.T) {
 	p := newPool(t)
-	prompts := [][]int32{someTokens(70), someTokens(1), someTokens(200), someTokens(31), someTokens(33), someTokens(260)}
+	prompts := [][]int32{someTokens(70), someTokens(1), someTokens(130), someTokens(31), someTokens(33)}
 	for _, opt := range []Options{{Path: PathLookup}, {Path: PathTiles, Plan: capacityPlan(64, 4, 16, 8)}, {Path: PathInt8, Overflow: OverflowPrune, Plan: capacityPlan(64, 4, 16, 8)}} {
 		b, _ := mixtureOn(t, p, opt, fileOf(tinyExperts, gguf.TQ2_0))
 		var alone [][]float32

@@ -1,12 +1,12 @@
 package server
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts/toolcall"
@@ -40,19 +40,10 @@ func agent(t *testing.T, turns ...string) *toy.Model {
 	}}
 }
 
-// runExample runs a program of docs/examples that needs a Python package: with
-// LUTRA_PYTHON, or python3. Without the package it is skipped, unless LUTRA_EXAMPLES=all
-// forbids it.
+// runExample runs a program of docs/examples that needs a Python package.
 func runExample(t *testing.T, script, needs, url string) string {
 	t.Helper()
-	python := cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3")
-	if err := exec.Command(python, "-c", "import "+needs).Run(); err != nil {
-		if os.Getenv("LUTRA_EXAMPLES") == "all" {
-			t.Fatalf("LUTRA_EXAMPLES=all, and %s has no %s: %v", python, needs, err)
-		}
-		t.Skipf("%s has no %s: %v", python, needs, err)
-	}
-	cmd := exec.CommandContext(t.Context(), python, "../docs/examples/"+script)
+	cmd := exec.CommandContext(t.Context(), clienttest.Python(t, needs), "../docs/examples/"+script)
 	cmd.Env = append(os.Environ(), "LUTRA_URL="+url, "LUTRA_MODEL=toy", "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=*", "no_proxy=*")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -43,22 +43,12 @@ const (
 		{"type":"function","function":{"name":"now","description":"The time","parameters":{"type":"object","properties":{}}}}]`
 )
 
-// python is a Python that has Jinja2.
-func python(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath(cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3"))
-	if err != nil || exec.CommandContext(t.Context(), path, "-c", "import jinja2").Run() != nil {
-		t.Skip("there is no python3 with jinja2")
-	}
-	return path
-}
-
 func TestHistoriesReachModelsAsTheirTemplatesWriteThemInPython(t *testing.T) {
 	dir := os.Getenv("LUTRA_GOLDEN")
 	if dir == "" {
 		t.Skip("LUTRA_GOLDEN does not name the folder of reference data")
 	}
-	interpreter := python(t)
+	interpreter := clienttest.Python(t, "jinja2")
 	paths, _ := filepath.Glob(filepath.Join(dir, "templates", "*.jinja"))
 	if len(paths) == 0 {
 		t.Fatal("no templates")

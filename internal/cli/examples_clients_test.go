@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/clienttest"
 )
 
 const clientsFolder = "docs/examples"
@@ -67,15 +68,11 @@ func clientProgram(t *testing.T, name, needs string) *exec.Cmd {
 	program, args := "go", []string{"run", path}
 	switch filepath.Ext(name) {
 	case ".py":
-		program, args = cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3"), []string{path}
-		find := "import importlib.util, sys; sys.exit(importlib.util.find_spec('" + needs + "') is None)"
-		if exec.Command(program, "-c", find).Run() != nil {
-			missing(t, "Python package "+needs)
-		}
+		program, args = clienttest.Python(t, needs), []string{path}
 	case ".mjs": // packages are looked for beside the module
 		packages := absolute(t, filepath.Join(repository, "web/test/node_modules"))
 		if _, err := os.Stat(filepath.Join(packages, needs)); err != nil {
-			missing(t, "npm package "+needs+"; npm ci in web/test")
+			clienttest.Missing(t, "npm package "+needs+"; npm ci in web/test")
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -91,7 +88,7 @@ func clientProgram(t *testing.T, name, needs string) *exec.Cmd {
 		}
 	}
 	if _, err := exec.LookPath(program); err != nil {
-		missing(t, program)
+		clienttest.Missing(t, program)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = repository // for `go run`: the example is part of the module

@@ -6,18 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
-)
 
-// missing skips an example that needs what is not there, or fails if that is forbidden.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("LUTRA_EXAMPLES") == "all" {
-		t.Fatalf("LUTRA_EXAMPLES=all, and there is no %s", what)
-	}
-	t.Skipf("no %s", what)
-}
+	"github.com/lutra-lm/lutra/internal/clienttest"
+)
 
 func (s *sandbox) file(t *testing.T, name, text string) string {
 	t.Helper()
@@ -28,24 +20,17 @@ func (s *sandbox) file(t *testing.T, name, text string) string {
 	return path
 }
 
-// python runs a program with LUTRA_PYTHON, or python3.
+// python runs a program where the packages that it imports are installed.
 func (s *sandbox) python(t *testing.T, text string) string {
-	interpreter := os.Getenv("LUTRA_PYTHON")
-	if interpreter == "" {
-		interpreter = "python3"
-	}
+	var needs []string
 	for _, m := range regexp.MustCompile(`(?m)^(?:from|import) (\w+)`).FindAllStringSubmatch(text, -1) {
-		if exec.Command(interpreter, "-c", "import "+m[1]).Run() != nil {
-			missing(t, "Python package "+m[1])
-		}
+		needs = append(needs, m[1])
 	}
-	if !strings.Contains(text, "import") { // continues an example before it
-		if exec.Command(interpreter, "-c", "import openai").Run() != nil {
-			missing(t, "Python package openai")
-		}
+	if len(needs) == 0 { // continues an example before it
+		needs = []string{"openai"}
 		text = "from openai import OpenAI\nclient = OpenAI(base_url=\"" + s.sub.Replace("http://127.0.0.1:8080/v1") + "\", api_key=\"none\")\n" + text
 	}
-	return s.run(t, interpreter, s.file(t, "example.py", text))
+	return s.run(t, clienttest.Python(t, needs...), s.file(t, "example.py", text))
 }
 
 // node runs a module beside the npm packages of the page's tests.
@@ -55,10 +40,10 @@ func (s *sandbox) node(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(packages, "openai")); err != nil {
-		missing(t, "npm package openai; npm ci in web/test")
+		clienttest.Missing(t, "npm package openai; npm ci in web/test")
 	}
 	if _, err := exec.LookPath("node"); err != nil {
-		missing(t, "node")
+		clienttest.Missing(t, "node")
 	}
 	if err := os.Symlink(packages, filepath.Join(s.dir, "node_modules")); err != nil && !errors.Is(err, os.ErrExist) {
 		t.Fatal(err)
@@ -70,7 +55,7 @@ func (s *sandbox) node(t *testing.T, text string) string {
 func (s *sandbox) golang(t *testing.T, text string) string {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
-		missing(t, "go")
+		clienttest.Missing(t, "go")
 	}
 	program := `package main
 

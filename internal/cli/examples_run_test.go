@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
@@ -146,7 +147,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("math500-test.jsonl", `{"problem": "What is $12 \\cdot 7$?", "answer": "84", "level": 1}`+"\n")
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
 	return &sandbox{dir: dir, sub: substitutes(base), env: append(os.Environ(), asCommand+"=1", "HOME="+dir, "CURL_HOME="+dir, "XDG_STATE_HOME=",
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "NO_PROXY=*", "no_proxy=*",
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "LUTRA_SERVER_LAME_DUCK=0s", "NO_PROXY=*", "no_proxy=*",
 		"HF_ENDPOINT="+models.URL, "HF_HOME="+filepath.Join(dir, "huggingface"), "HF_HUB_CACHE=", "HF_TOKEN=", "HF_HUB_OFFLINE=")}
 }
 
@@ -205,8 +206,9 @@ var (
 	servesLast = regexp.MustCompile(serves.String() + `[^\n|;&]*$`)
 )
 
-// TestExamplesDoWhatTheySay runs every example. Clients in other languages are
-// skipped without their libraries, unless LUTRA_EXAMPLES=all forbids it.
+// TestExamplesDoWhatTheySay runs every example, of long ones the reading of command lines
+// alone unless LUTRA_EXAMPLES=all asks for more. Clients in other languages are skipped
+// without their libraries, unless that forbids it.
 func TestExamplesDoWhatTheySay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred commands")
@@ -230,10 +232,18 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 
 func TestEveryExceptionNamesAnExample(t *testing.T) {
 	list := allExamples(t)
+	_, folders := repositoryFiles(t)
+	sources := slices.Collect(maps.Values(folders))
 	some := func(what string, is func(example) bool) {
 		t.Helper()
 		if !slices.ContainsFunc(list, is) {
 			t.Errorf("no example is %q", what)
+		}
+	}
+	for line, test := range long {
+		some(line, func(e example) bool { return strings.HasPrefix(e.text, line) })
+		if !slices.ContainsFunc(sources, func(text string) bool { return strings.Contains(text, "func "+test+"(") }) {
+			t.Errorf("%q: there is no %s", line, test)
 		}
 	}
 	for line := range notRun {
@@ -259,6 +269,12 @@ func (e example) named() string {
 // try runs one example and checks its output.
 func (s *sandbox) try(t *testing.T, e example) {
 	text := s.sub.Replace(e.text)
+	if !clienttest.All() && slices.ContainsFunc(sortedNames(long), func(beginning string) bool { return strings.HasPrefix(e.text, beginning) }) {
+		reader := *s
+		reader.env = append(slices.Clone(s.env), asCommand+"="+toRead)
+		reader.run(t, "sh", "-euc", text)
+		return
+	}
 	out := ""
 	switch e.lang {
 	case "sh":

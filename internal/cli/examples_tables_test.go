@@ -39,6 +39,17 @@ var notRun = map[string]string{
 	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/":                                                        "needs a phone",
 }
 
+// long are examples that compute for long, by their beginning, and what of them runs
+// everywhere. All of each runs where LUTRA_EXAMPLES=all, as in the gate's step examples;
+// elsewhere its command lines are read.
+var long = map[string]string{
+	"lutra npu ablate accuracy --model":                                                "TestFewerBitsCostMoreAndBlocksLessThanChannels",
+	"lutra eval --model lutra-tiny-s --model lutra-tiny-l --backend hexagon-go":        "TestEvaluationModelsAnNPUsTimeAndEnergy",
+	"lutra eval --backend hexagon-go --soc elite":                                      "TestEvaluationModelsAnNPUsTimeAndEnergy",
+	"lutra bench engine --model":                                                       "TestBenchEngineProfilesEveryKernel",
+	"lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods": "TestAnEvaluationWithoutThinkingContinues",
+}
+
 // shownAlone are the blocks that belong to no command, by document and beginning, and
 // what they are.
 var shownAlone = map[string]string{
@@ -66,7 +77,7 @@ func substitutes(base string) *strings.Replacer {
 		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny", "--shape qwen3-30b-a3b", "--shape tiny",
 		"--vocabulary ggml-vocab-llama-bpe.gguf", "--vocabulary lutra-tiny-s",
 		"--contexts 128,512,2048", "--contexts 128,512", // the tiny shape's context is 1024
-		"--limit 100", "--limit 2", "--limit 60", "--limit 2", "--limit 200", "--limit 1",
+		"--limit 100", "--limit 2", "--limit 60", "--limit 2", "--limit 200", "--limit 1", "--limit 20", "--limit 1", "--limit 50", "--limit 1",
 		"--max-tokens 2048", "--max-tokens 8", "--max-tokens 8192", "--max-tokens 8",
 		"prompt-words=3000", "prompt-words=300", "--max-tokens 2000", "--max-tokens 20",
 		"--requests 128", "--requests 32",

@@ -15,25 +15,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server"
 )
-
-// python is an interpreter that can import a module, LUTRA_PYTHON or python3;
-// the test is skipped where there is none.
-func python(t *testing.T, module string) string {
-	t.Helper()
-	name := os.Getenv("LUTRA_PYTHON")
-	if name == "" {
-		name = "python3"
-	}
-	if err := exec.Command(name, "-c", "import "+module).Run(); err != nil {
-		t.Skipf("%s cannot import %s: %v", name, module, err)
-	}
-	return name
-}
 
 // serveModel serves an embedded model until the test ends and returns the URL.
 func serveModel(t *testing.T, name string) string {
@@ -64,7 +51,7 @@ func serveModel(t *testing.T, name string) string {
 }
 
 func TestLMEvalScoresAreThoseOfTheLogits(t *testing.T) {
-	interpreter := python(t, "lm_eval")
+	interpreter := clienttest.Python(t, "lm_eval")
 	binary := filepath.Join(t.TempDir(), "lutra")
 	// with the kernels of this test: others round differently
 	if out, err := exec.Command("go", "build", "-tags", buildTags(), "-o", binary, "../..").CombinedOutput(); err != nil {

@@ -4,17 +4,53 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/config"
 )
 
 // asCommand in the environment makes the test's binary the lutra command, so
 // that tests can run it as a process: with a terminal, with signals, in a shell.
-const asCommand = "LUTRA_TEST_AS_COMMAND"
+// With toRead as its value the command only reads its line.
+const (
+	asCommand = "LUTRA_TEST_AS_COMMAND"
+	toRead    = "read"
+)
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	switch os.Getenv(asCommand) {
+	case "":
+		os.Exit(m.Run())
+	case toRead:
+		os.Exit(readLine(os.Args[1:]))
+	default:
 		os.Exit(Main(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+}
+
+// readLine checks a command line, and the configuration that it names, as Main does
+// before it runs a command.
+func readLine(args []string) int {
+	root := newRoot(os.Stdout, os.Stderr)
+	for _, c := range commandsBelow(root) {
+		if c.RunE != nil {
+			c.RunE = func(cmd *cobra.Command, _ []string) error {
+				file := cmd.Flags().Lookup("config")
+				if file == nil {
+					return nil
+				}
+				_, err := config.Load(file.Value.String(), os.Environ(), cmd.Flags())
+				return err
+			}
+		}
+	}
+	root.SetArgs(args)
+	cmd, err := root.ExecuteC()
+	if err != nil {
+		return report(os.Stderr, cmd.CommandPath(), err)
+	}
+	return 0
 }
 
 // process is a lutra command line as a process, with its home in a folder of the

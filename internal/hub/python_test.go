@@ -2,27 +2,20 @@ package hub
 
 import (
 	"bytes"
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
 )
 
-// TestHuggingFaceHubSharesTheCache runs huggingface_hub with LUTRA_PYTHON or
-// python3, where that has it: on the cache that was filled here, and the other
-// way round. LUTRA_EXAMPLES=all says that it must.
+// TestHuggingFaceHubSharesTheCache runs huggingface_hub where it is installed: on the
+// cache that was filled here, and the other way round.
 func TestHuggingFaceHubSharesTheCache(t *testing.T) {
-	python := cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3")
-	if exec.Command(python, "-c", "import huggingface_hub").Run() != nil {
-		if os.Getenv("LUTRA_EXAMPLES") == "all" {
-			t.Fatal("LUTRA_EXAMPLES=all, and there is no Python package huggingface_hub")
-		}
-		t.Skip("no Python package huggingface_hub")
-	}
+	python := clienttest.Python(t, "huggingface_hub")
 	download := func(t *testing.T, b *bench, file string, environment ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), python, "-c", "import sys; from huggingface_hub import hf_hub_download as get; print(get('"+repo+"', sys.argv[1]))", file)

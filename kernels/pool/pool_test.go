@@ -131,11 +131,7 @@ func TestAStepKeepsWorkersAwake(t *testing.T) {
 // A worker may learn that the pool closes while it still hands on the last
 // hand-out, and be gone before it could hand on the closing.
 func TestCloseWakesEveryWorkerWhoeverIsGoneAlready(t *testing.T) {
-	rounds := 1000
-	if testing.Short() {
-		rounds = 200
-	}
-	for range rounds {
+	for range 200 {
 		p := New(8)
 		for range 2 {
 			for p.asleep.Load() < int32(p.threads)-1 {

@@ -1,0 +1,27 @@
+# need PROGRAM[=PACKAGE]...: sees that programs are there, for a step of the gate. Where
+# some are missing, root on Debian gets their packages; elsewhere the step says what it
+# lacks and ends: as skipped, or as failed where CI=true says that nothing may be missing.
+# No service is started. An absolute path stands for a file that must be there, and
+# python3:MODULE for a module.
+need() {
+  local want program package programs=() packages=()
+  for want; do
+    program=${want%%=*} package=${want#*=}
+    case $program in
+    /*) [ -e "$program" ] && continue ;;
+    python3:*) python3 -I -c "import ${program#*:}" 2>/dev/null && continue ;;
+    *) command -v "$program" >/dev/null && continue ;;
+    esac
+    programs+=("$program") packages+=("$package")
+  done
+  [ ${#programs[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installs: ${packages[*]}"
+    apt-get update -qq
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
+    return
+  fi
+  echo "SKIPPED: there is no ${programs[*]}; Debian: apt-get install ${packages[*]}"
+  [ "${CI:-}" = true ] && exit 1
+  exit 0
+}

@@ -1,0 +1,48 @@
+// Package clienttest finds what tests run clients with: a Python and its packages, and
+// what a machine may lack. LUTRA_EXAMPLES=all says that nothing may be missing.
+package clienttest
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// All reports whether every example must run, in full length and with all clients.
+func All() bool { return os.Getenv("LUTRA_EXAMPLES") == "all" }
+
+// Missing skips a test for want of what, or fails it where nothing may be missing.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	if All() {
+		t.Fatalf("LUTRA_EXAMPLES=all, and there is no %s", what)
+	}
+	t.Skipf("no %s", what)
+}
+
+// Python is LUTRA_PYTHON or python3, which has the packages. Without them the test is
+// skipped, or fails as Missing says.
+func Python(t testing.TB, packages ...string) string {
+	t.Helper()
+	python := cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3")
+	for _, name := range packages {
+		if !installed(t.Context(), python, name, t.TempDir()) {
+			Missing(t, "Python package "+name)
+		}
+	}
+	return python
+}
+
+// installed reports whether a Python has a package. It asks in an empty folder and apart
+// from the environment: any folder that Python sees there, such as one of Go code, is
+// to it a package of that name, without a file.
+func installed(ctx context.Context, python, name, empty string) bool {
+	cmd := exec.CommandContext(ctx, python, "-I", "-c", `import sys
+from importlib.util import find_spec
+found = find_spec(sys.argv[1])
+sys.exit(found is None or found.origin is None)`, name)
+	cmd.Dir = empty
+	return cmd.Run() == nil
+}

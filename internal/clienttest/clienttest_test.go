@@ -1,0 +1,34 @@
+package clienttest
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestAFolderBesideTheTestIsNoPythonPackage(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3")
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("folder_of_go_code", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", here)
+	if installed(t.Context(), "python3", "folder_of_go_code", t.TempDir()) {
+		t.Error("a folder in PYTHONPATH is taken for an installed package")
+	}
+	if !installed(t.Context(), "python3", "json", t.TempDir()) {
+		t.Error("the standard library has json")
+	}
+}
+
+func TestAPythonThatIsNotThereHasNoPackages(t *testing.T) {
+	if installed(t.Context(), "no-such-python", "json", t.TempDir()) {
+		t.Error("a program that is not there has json")
+	}
+}
