@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"server/jsonread":    {},
 	"server/jsonwrite":   {},
 	"server/metrics":     {"tts", "batcher"},
-	"server/openai":      {"server/jsonread", "server/jsonwrite", "grammar", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
+	"server/openai":      {"server/jsonread", "server/jsonwrite", "grammar", "internal/errtext", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
 	"server/llamacpp":    {"server/openai", "server/jsonread", "server/jsonwrite", "tts"},
 	"server/responses":   {"grammar", "server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/ollama":      {"grammar", "server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},

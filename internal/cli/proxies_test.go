@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/server"
+	"github.com/lutra-lm/lutra/internal/clienttest"
 )
 
 // proxy is a program that passes requests on, with a configuration of the documents.
@@ -154,7 +155,7 @@ func TestExamplesOfProxiesPassChatsOn(t *testing.T) {
 		for what, text := range variants {
 			t.Run(p.name+" "+what, func(t *testing.T) {
 				if _, err := exec.LookPath(p.name); err != nil {
-					missing(t, p.name)
+					clienttest.Missing(t, p.name)
 				}
 				through := func(base string) *browser {
 					t.Helper()

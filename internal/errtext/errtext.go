@@ -11,7 +11,7 @@ import (
 // with the source.
 var packages = []string{
 	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "jinja", "kernels", "kv", "matrices",
-	"models", "npu", "queue", "regex", "reward", "sampling", "scaling", "schema", "server", "synthetic", "template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights",
+	"models", "npu", "queue", "regex", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic", "template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights",
 }
 
 // Text is what an error says, without names of packages before it or before the errors
