@@ -198,11 +198,11 @@ func (s *structured) find(f *formState) sampling.Prepared {
 		func() {
 			defer close(forced)
 			defer func() { _ = recover() }() // whoever asks meets it again
-			resting(context.Background(), func(rest func()) { _, ok = s.forcedAt(f, rest) })
+			_, ok = s.forcedAt(f, rests)
 		}()
 		if !ok {
 			defer func() { _ = recover() }()
-			resting(context.Background(), func(rest func()) { _, _ = s.maskAt(f, rest) })
+			_, _ = s.maskAt(f, rests)
 		}
 	}()
 	return sampling.Prepared{Forced: forced, Allowed: allowed}
@@ -210,6 +210,9 @@ func (s *structured) find(f *formState) sampling.Prepared {
 
 // searching bounds how much of the cores long searches for masks take from the engines.
 var searching = cpulimit.New(runtime.GOMAXPROCS(0))
+
+// rests are those of searches that nobody waits for.
+func rests(work func(rest func())) { resting(context.Background(), work) }
 
 // resting calls work with what it is to call every few milliseconds. That waits no longer
 // than ctx.
@@ -229,7 +232,7 @@ func resting(ctx context.Context, work func(rest func())) {
 // forced is the token that a format leaves no choice but to come next.
 func (s *structured) forced(f *formState) (id int32, ok bool) { return s.forcedAt(f, nil) }
 
-func (s *structured) forcedAt(f *formState, rest func()) (id int32, ok bool) {
+func (s *structured) forcedAt(f *formState, rests structure.Rests) (id int32, ok bool) {
 	if s == nil || !f.begun { // white space may come first
 		return 0, false
 	}
@@ -237,10 +240,10 @@ func (s *structured) forcedAt(f *formState, rest func()) (id int32, ok bool) {
 	if state == nil || err != nil {
 		return 0, false
 	}
-	return state.Forced(rest)
+	return state.Forced(rests)
 }
 
-func (s *structured) maskAt(f *formState, rest func()) (grammar.Mask, error) {
+func (s *structured) maskAt(f *formState, rests structure.Rests) (grammar.Mask, error) {
 	if !f.holds {
 		return nil, nil
 	}
@@ -251,7 +254,7 @@ func (s *structured) maskAt(f *formState, rest func()) (grammar.Mask, error) {
 	if state == nil {
 		return nil, errStrayed
 	}
-	return state.Mask(rest)
+	return state.Mask(rests)
 }
 
 // allow sets the tokens that a format allows.

@@ -55,13 +55,15 @@ func (s *State) Peek(id int32) (next *State, known bool) {
 
 // Forced is the token that comes next where the format leaves no choice but that of how
 // it is spelled: the first one of the forced text, as the tokenizer spells it. It depends
-// on the state alone. rest, if it is not nil, is called every few milliseconds of work.
-func (s *State) Forced(rest func()) (id int32, ok bool) {
+// on the state alone.
+func (s *State) Forced(rests Rests) (id int32, ok bool) {
 	s.forcing.Do(func() {
 		s.id = none
 		defer s.forced.Store(true)
 		f := s.format
-		text, err := s.read.ForcedWithin(f.vocabulary, Spaced(rest))
+		var text []byte
+		var err error
+		rests.work(func(rest func()) { text, err = s.read.ForcedWithin(f.vocabulary, rest) })
 		if err != nil || len(text) == 0 {
 			return
 		}
@@ -95,13 +97,13 @@ func (f *Format) first(text string) (id int32, ok bool) {
 func (s *State) ForcedKnown() bool { return s.forced.Load() }
 
 // Mask is the tokens that may follow. It is not to be changed. An error is one of the
-// grammar's budget. rest is that of Forced.
-func (s *State) Mask(rest func()) (grammar.Mask, error) {
+// grammar's budget.
+func (s *State) Mask(rests Rests) (grammar.Mask, error) {
 	s.masking.Do(func() {
 		defer s.masked.Store(true)
 		f := s.format
 		s.mask = make(grammar.Mask, f.vocabulary.Words())
-		s.err = s.read.Allow(f.vocabulary, s.mask, Spaced(rest))
+		rests.work(func(rest func()) { s.err = s.read.Allow(f.vocabulary, s.mask, rest) })
 		f.mu.Lock()
 		f.keep(len(s.mask) * 8)
 		f.mu.Unlock()
@@ -112,17 +114,32 @@ func (s *State) Mask(rest func()) (grammar.Mask, error) {
 // MaskKnown reports whether Mask answers at once.
 func (s *State) MaskKnown() bool { return s.masked.Load() }
 
-// restAfter is how long work goes on before it rests.
-const restAfter = 2 * time.Millisecond
+// Rests lets long work rest: it calls work with a function for work to call now and then,
+// which may wait for others. What it takes in that, such as a place among those who work,
+// it gives back when work returns. Work that locks a grammar is alone in its call, so that
+// nobody who has a place waits for the lock, since whoever has the lock may wait for a
+// place. Nil: work does not rest.
+type Rests func(work func(rest func()))
 
-// spaced calls rest no more often than every restAfter.
+func (r Rests) work(work func(rest func())) {
+	if r == nil {
+		work(nil)
+		return
+	}
+	r(func(rest func()) { work(Spaced(rest)) })
+}
+
+// restAfter is how long work goes on before it rests; a test has it rest at once.
+var restAfter = 2 * time.Millisecond
+
+// Spaced calls rest no more often than every restAfter.
 func Spaced(rest func()) func() {
 	if rest == nil {
 		return nil
 	}
 	last := time.Now()
 	return func() {
-		if time.Since(last) > restAfter {
+		if time.Since(last) >= restAfter {
 			rest()
 			last = time.Now()
 		}
