@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/server"
 )
 
 // proxy is a program that passes requests on, with a configuration of the documents.
