@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 // What documents say of the code itself: identifiers, tests to run, routes.
 
 var (
+	firstWord = regexp.MustCompile(`^\w+`)
 	qualified = regexp.MustCompile(`^([a-z]\w*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?$`)
 	member    = regexp.MustCompile(`^([A-Z]\w+|[a-z]\w*[A-Z]\w*)\.([A-Za-z]\w*)$`)
 	camelCase = regexp.MustCompile(`^[A-Za-z]\w*[a-z][A-Z]\w*$`)
@@ -37,28 +39,54 @@ func aboutCode(doc string) bool {
 		slices.Contains([]string{"docs/architecture.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
 }
 
-// inPackages is the Go text of the packages of that name; empty: there is none.
-func (n *naming) inPackages(name string) (text string) {
+// inPackages are the names that the packages of that name declare; nil: there is none.
+func (n *naming) inPackages(name string) (names map[string]bool) {
 	for folder, source := range n.sources {
 		if path.Base(folder) == name && strings.Contains(source, "\npackage ") {
-			text += source
+			if names == nil {
+				names = map[string]bool{}
+			}
+			maps.Copy(names, n.declare[folder])
 		}
 	}
-	return text
+	return names
 }
 
-// declares tells whether a line of a source declares a name, or begins with it, as
-// those of fields and of grouped constants do.
-func declares(source, name string) bool {
-	return regexp.MustCompile(`(?m)^\s*(?:func (?:\([^)]*\) )?|type |var |const )?` + name + `\b`).MatchString(source)
+// declares tells whether any source declares a name.
+func (n *naming) declares(name string) bool {
+	for _, names := range n.declare {
+		if names[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// declared are the names that lines of a source declare, or begin with, as those of
+// fields and of grouped constants do.
+func declared(source string) map[string]bool {
+	names := map[string]bool{}
+	for line := range strings.Lines(source) {
+		line = strings.TrimSpace(line)
+		for _, keyword := range []string{"func ", "type ", "var ", "const "} {
+			if rest, ok := strings.CutPrefix(line, keyword); ok {
+				if line = rest; strings.HasPrefix(line, "(") { // a receiver
+					_, line, _ = strings.Cut(line, ") ")
+				}
+				break
+			}
+		}
+		names[firstWord.FindString(line)] = true
+	}
+	return names
 }
 
 // identified says what is wrong with a name of the code, if span is one.
 func (n *naming) identified(doc, span string) error {
 	if m := qualified.FindStringSubmatch(span); m != nil {
-		if source := n.inPackages(m[1]); source != "" && !declares(source, m[2]) {
+		if names := n.inPackages(m[1]); names != nil && !names[m[2]] {
 			return fmt.Errorf("package %s declares no %s", m[1], m[2])
-		} else if source != "" && m[3] != "" && !declares(n.all, m[3]) { // perhaps of a type that is embedded
+		} else if names != nil && m[3] != "" && !n.declares(m[3]) { // perhaps of a type that is embedded
 			return fmt.Errorf("nothing declares %s", m[3])
 		}
 		return nil
@@ -94,7 +122,7 @@ func (n *naming) identified(doc, span string) error {
 		names = []string{span}
 	}
 	for _, name := range names {
-		if !declares(n.all, name) {
+		if !n.declares(name) {
 			return fmt.Errorf("nothing declares %s", name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -32,6 +34,8 @@ var foreignFiles = []string{"NAME-00001-of-00003.gguf", "small.gguf", "m.gguf", 
 var (
 	fences     = regexp.MustCompile("(?ms)^```.*?^```$")
 	codeSpans  = regexp.MustCompile("`([^`\n]+)`")
+	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unslugged  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	links      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	flags      = regexp.MustCompile(`(?:^|[\s(])(--[a-z][a-z0-9-]*)`)
 	settingKey = regexp.MustCompile(`^(server|engine|kv|search|log|models|verifiers)(\[\])?\.[a-z_]+$`)
@@ -45,11 +49,24 @@ var (
 )
 
 // repositoryFiles are the paths of all files, and the text of those in Go and of
-// scripts, by their folder.
+// scripts, by their folder. They are read once, for all tests.
 func repositoryFiles(t *testing.T) (paths []string, sources map[string]string) {
 	t.Helper()
-	sources = map[string]string{}
-	err := filepath.WalkDir(repository, func(p string, d fs.DirEntry, err error) error {
+	all, err := readRepository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.paths, all.sources
+}
+
+type repositoryTexts struct {
+	paths   []string
+	sources map[string]string
+}
+
+var readRepository = sync.OnceValues(func() (all repositoryTexts, err error) {
+	texts := map[string][]string{}
+	err = filepath.WalkDir(repository, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -62,30 +79,32 @@ func repositoryFiles(t *testing.T) (paths []string, sources map[string]string) {
 			if slices.Contains([]string{".git", "node_modules"}, d.Name()) {
 				return fs.SkipDir
 			}
-			paths = append(paths, name+"/")
+			all.paths = append(all.paths, name+"/")
 			return nil
 		}
-		paths = append(paths, name)
+		all.paths = append(all.paths, name)
 		if ext := path.Ext(name); ext == ".go" || strings.HasPrefix(name, ".ci/") || ext == ".mjs" || ext == ".js" {
 			text, err := os.ReadFile(p)
 			if err != nil {
 				return err
 			}
-			sources[path.Dir(name)] += string(text)
+			texts[path.Dir(name)] = append(texts[path.Dir(name)], string(text))
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	all.sources = map[string]string{}
+	for folder, files := range texts {
+		all.sources[folder] = strings.Join(files, "")
 	}
-	return paths, sources
-}
+	return all, err
+})
 
 // naming holds the names that exist.
 type naming struct {
 	paths   []string
 	sources map[string]string
-	all     string // of sources
+	all     string                     // of sources
+	declare map[string]map[string]bool // by folder, what its source declares
 	keys    []string
 	flags   []string
 	base    string // of a live server
@@ -94,8 +113,10 @@ type naming struct {
 func newNaming(t *testing.T) *naming {
 	n := &naming{base: serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--config", configFile(t, "server: {debug: true}\n")).base, flags: foreignFlags}
 	n.paths, n.sources = repositoryFiles(t)
-	for _, text := range n.sources {
-		n.all += text
+	n.all = strings.Join(slices.Collect(maps.Values(n.sources)), "")
+	n.declare = map[string]map[string]bool{}
+	for folder, source := range n.sources {
+		n.declare[folder] = declared(source)
 	}
 	n.keys = slices.Concat(settingKeys(reflect.TypeFor[config.Config](), ""),
 		settingKeys(reflect.TypeFor[config.Model](), "models[]."), settingKeys(reflect.TypeFor[config.Verifier](), "verifiers[]."))
@@ -229,8 +250,8 @@ func (n *naming) served(method, p string) error {
 
 // headings are the anchors of a document, as GitHub makes them.
 func headings(text string) (anchors []string) {
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
-		slug := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+	for _, m := range heading.FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
+		slug := unslugged.ReplaceAllString(strings.ToLower(m[1]), "")
 		anchors = append(anchors, strings.ReplaceAll(slug, " ", "-"))
 	}
 	return anchors
@@ -247,6 +268,10 @@ func TestDocumentsNameOnlyWhatThereIs(t *testing.T) {
 			}
 			docs[name] = string(text)
 		}
+	}
+	anchors := map[string][]string{}
+	for name, text := range docs {
+		anchors[name] = headings(text)
 	}
 	for _, name := range sortedNames(docs) {
 		prose := fences.ReplaceAllString(docs[name], "")
@@ -271,7 +296,7 @@ func TestDocumentsNameOnlyWhatThereIs(t *testing.T) {
 			}
 			if !slices.Contains(n.paths, file) && !slices.Contains(n.paths, file+"/") {
 				t.Errorf("%s links to %s, which is not there", name, m[1])
-			} else if anchor != "" && !slices.Contains(headings(docs[file]), anchor) {
+			} else if anchor != "" && !slices.Contains(anchors[file], anchor) {
 				t.Errorf("%s links to %s, which has no such heading", name, m[1])
 			}
 		}

@@ -32,8 +32,15 @@ type Hub struct {
 	Token string
 
 	mu    sync.Mutex
-	repos map[string]map[string][]byte
+	repos map[string]map[string]file
 	seen  []Request
+}
+
+// file is one of a repository. Its hash is computed once: it is asked for by every
+// request, of models of megabytes.
+type file struct {
+	contents []byte
+	sha256   string
 }
 
 // Request is what a server was asked.
@@ -48,7 +55,7 @@ type Request struct {
 // New starts the servers for as long as the test runs.
 func New(t testing.TB) *Hub {
 	t.Helper()
-	h := &Hub{repos: map[string]map[string][]byte{}}
+	h := &Hub{repos: map[string]map[string]file{}}
 	endpoint, cdn := httptest.NewServer(h.note(false, h.endpoint)), httptest.NewServer(h.note(true, h.contents))
 	t.Cleanup(endpoint.Close)
 	t.Cleanup(cdn.Close)
@@ -57,13 +64,13 @@ func New(t testing.TB) *Hub {
 }
 
 // Put gives a repository a file.
-func (h *Hub) Put(repo, file string, contents []byte) {
+func (h *Hub) Put(repo, name string, contents []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.repos[repo] == nil {
-		h.repos[repo] = map[string][]byte{}
+		h.repos[repo] = map[string]file{}
 	}
-	h.repos[repo][file] = contents
+	h.repos[repo][name] = file{contents, SHA256(contents)}
 }
 
 // Requests are those so far.
@@ -86,15 +93,15 @@ func (h *Hub) Commit(repo string) string {
 	return commit(h.repos[repo])
 }
 
-func commit(files map[string][]byte) string {
+func commit(files map[string]file) string {
 	sum := sha1.New()
 	for _, name := range names(files) {
-		fmt.Fprintf(sum, "%s %s\n", name, SHA256(files[name]))
+		fmt.Fprintf(sum, "%s %s\n", name, files[name].sha256)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func names(files map[string][]byte) []string {
+func names(files map[string]file) []string {
 	list := make([]string, 0, len(files))
 	for name := range files {
 		list = append(list, name)
@@ -162,7 +169,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	w.WriteHeader(status)
 }
 
-func list(w http.ResponseWriter, files map[string][]byte) {
+func list(w http.ResponseWriter, files map[string]file) {
 	type lfs struct {
 		SHA256 string `json:"sha256"`
 		Size   int    `json:"size"`
@@ -174,9 +181,9 @@ func list(w http.ResponseWriter, files map[string][]byte) {
 	}
 	var siblings []sibling
 	for _, name := range names(files) {
-		s := sibling{Name: name, Size: len(files[name])}
+		s := sibling{Name: name, Size: len(files[name].contents)}
 		if large(name) {
-			s.LFS = &lfs{SHA256(files[name]), len(files[name])}
+			s.LFS = &lfs{files[name].sha256, s.Size}
 		}
 		siblings = append(siblings, s)
 	}
@@ -187,8 +194,8 @@ func list(w http.ResponseWriter, files map[string][]byte) {
 // large tells which files the hub keeps apart from git.
 func large(name string) bool { return strings.HasSuffix(name, ".gguf") }
 
-func (h *Hub) resolve(w http.ResponseWriter, r *http.Request, files map[string][]byte, name string) {
-	contents, ok := files[name]
+func (h *Hub) resolve(w http.ResponseWriter, r *http.Request, files map[string]file, name string) {
+	f, ok := files[name]
 	if !ok {
 		refuse(w, http.StatusNotFound, "EntryNotFound")
 		return
@@ -196,15 +203,14 @@ func (h *Hub) resolve(w http.ResponseWriter, r *http.Request, files map[string][
 	w.Header().Set("X-Repo-Commit", commit(files))
 	if !large(name) {
 		sum := sha1.New()
-		fmt.Fprintf(sum, "blob %d\x00%s", len(contents), contents)
+		fmt.Fprintf(sum, "blob %d\x00%s", len(f.contents), f.contents)
 		w.Header().Set("ETag", `"`+hex.EncodeToString(sum.Sum(nil))+`"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(contents))
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.contents))
 		return
 	}
-	sum := SHA256(contents)
-	w.Header().Set("X-Linked-Etag", `"`+sum+`"`)
-	w.Header().Set("X-Linked-Size", strconv.Itoa(len(contents)))
-	http.Redirect(w, r, h.CDN+"/"+sum+"?signature=secret", http.StatusFound)
+	w.Header().Set("X-Linked-Etag", `"`+f.sha256+`"`)
+	w.Header().Set("X-Linked-Size", strconv.Itoa(len(f.contents)))
+	http.Redirect(w, r, h.CDN+"/"+f.sha256+"?signature=secret", http.StatusFound)
 }
 
 // contents sends a file, or ranges of it.
@@ -212,9 +218,9 @@ func (h *Hub) contents(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	var found []byte
 	for _, files := range h.repos {
-		for _, c := range files {
-			if SHA256(c) == strings.TrimPrefix(r.URL.Path, "/") {
-				found = c
+		for _, f := range files {
+			if f.sha256 == strings.TrimPrefix(r.URL.Path, "/") {
+				found = f.contents
 			}
 		}
 	}
