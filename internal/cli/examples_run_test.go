@@ -40,7 +40,7 @@ func tinyModel(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape.Layers, shape.Vocab = 1, 32768 // more words than examples have token ids
+	shape.Layers, shape.Vocab = 1, 16384 // more words than examples have token ids
 	opt := synthetic.DefaultOptions()
 	opt.Head = gguf.Q6_K
 	var model bytes.Buffer
@@ -131,8 +131,8 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	mixture, stats := tinyMixture(t)
 	write("mixture.gguf", mixture)
 	write("stats.json", stats)
-	write("train.txt", strings.Repeat("Otters swim in the river, and otters sleep. ", 30))
-	write("test.txt", strings.Repeat("Salt comes from the sea beside the towns. ", 30))
+	write("train.txt", strings.Repeat("Otters swim in the river, and otters sleep. ", 12))
+	write("test.txt", strings.Repeat("Salt comes from the sea beside the towns. ", 12))
 	write("train.jsonl", `{"question": "What is 12 * 7?", "answer": 84}`+"\n")
 	write("keys.txt", "alice: a-key-of-some-length\n")
 	write("ids.txt", "1 15043 3186\n")
@@ -142,7 +142,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 		t.Fatal(err)
 	}
 	write(filepath.Join("maskbench", "data", "integer.json"), `{"schema": {"type": "integer"}, "tests": [{"valid": true, "data": 7}]}`)
-	write("wiki.test.raw", strings.Repeat("The river carries salt to the towns beside it. ", 30))
+	write("wiki.test.raw", strings.Repeat("The river carries salt to the towns beside it. ", 12))
 	write("gsm8k-test.jsonl", `{"question": "What is 12 * 7?", "answer": "12*7=84\n#### 84"}`+"\n"+`{"question": "What is 9 * 8?", "answer": "9*8=72\n#### 72"}`+"\n")
 	write("math500-test.jsonl", `{"problem": "What is $12 \\cdot 7$?", "answer": "84", "level": 1}`+"\n")
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
@@ -207,7 +207,7 @@ var (
 )
 
 // TestExamplesDoWhatTheySay runs every example, of long ones the reading of command lines
-// alone unless LUTRA_EXAMPLES=all asks for more. Clients in other languages are skipped
+// alone, and of Go the compiler's checks, unless LUTRA_EXAMPLES=all asks for more. Clients in other languages are skipped
 // without their libraries, unless that forbids it.
 func TestExamplesDoWhatTheySay(t *testing.T) {
 	if testing.Short() {
@@ -222,9 +222,13 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 	}
 	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n- {path: "+bonsai+", name: bonsai-1.7b}\n")
 	s := newSandbox(t, serving(t, "--config", config, "--addr", "127.0.0.1:0").base)
+	tried := map[example]bool{} // --help and documents show some of the same
 	for _, e := range allExamples(t) {
 		first, _, _ := strings.Cut(e.text, "\n")
-		if notRun[first] == "" {
+		same := e
+		same.where = ""
+		if notRun[first] == "" && !tried[same] {
+			tried[same] = e.lang == "sh"
 			t.Run(e.where+" "+first, func(t *testing.T) { s.try(t, e) })
 		}
 	}
@@ -291,7 +295,9 @@ func (s *sandbox) try(t *testing.T, e example) {
 	case "js":
 		out = s.node(t, text)
 	case "go":
-		out = s.golang(t, text)
+		if out = s.golang(t, text); !clienttest.All() {
+			return
+		}
 	case "yaml":
 		path := configFile(t, e.text)
 		if _, err := config.Load(path, nil, nil); err != nil {

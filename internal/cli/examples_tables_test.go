@@ -47,6 +47,13 @@ var long = map[string]string{
 	"lutra eval --model lutra-tiny-s --model lutra-tiny-l --backend hexagon-go":        "TestEvaluationModelsAnNPUsTimeAndEnergy",
 	"lutra eval --backend hexagon-go --soc elite":                                      "TestEvaluationModelsAnNPUsTimeAndEnergy",
 	"lutra bench engine --model":                                                       "TestBenchEngineProfilesEveryKernel",
+	"lutra bench engine --shape":                                                       "TestBenchEngineReportsEveryTest",
+	"lutra bench growth --shape":                                                       "TestBenchGrowthMeasuresAndDrawsEveryAxis",
+	"lutra bench kernels --":                                                           "TestBenchKernelsComparesWithACommand",
+	"lutra ask --backend hexagon-go":                                                   "TestDevicesGiveTheSameAnswersAndTheSameLogits",
+	"lutra eval --model lutra-tiny-s --model lutra-tiny-moe":                           "TestAnEvaluationIsOfOneWayToRunExperts",
+	"lutra npu calibrate --model lutra-tiny-moe":                                       "TestAMixtureIsCalibratedAndPlanned",
+	"lutra perplexity --model mixture.gguf --backend hexagon-go":                       "TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogitsUnlessRowsArePruned",
 	"lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods": "TestAnEvaluationWithoutThinkingContinues",
 }
 
@@ -77,7 +84,7 @@ func substitutes(base string) *strings.Replacer {
 		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny", "--shape qwen3-30b-a3b", "--shape tiny",
 		"--vocabulary ggml-vocab-llama-bpe.gguf", "--vocabulary lutra-tiny-s",
 		"--contexts 128,512,2048", "--contexts 128,512", // the tiny shape's context is 1024
-		"--limit 100", "--limit 2", "--limit 60", "--limit 2", "--limit 200", "--limit 1", "--limit 20", "--limit 1", "--limit 50", "--limit 1",
+		"--limit 100", "--limit 1", "--limit 60", "--limit 1", "--limit 200", "--limit 1", "--limit 20", "--limit 1", "--limit 50", "--limit 1",
 		"--max-tokens 2048", "--max-tokens 8", "--max-tokens 8192", "--max-tokens 8",
 		"prompt-words=3000", "prompt-words=300", "--max-tokens 2000", "--max-tokens 20",
 		"--requests 128", "--requests 32",
@@ -89,7 +96,8 @@ func substitutes(base string) *strings.Replacer {
 		"lutra bench growth --shape falcon3-1b", "lutra bench growth --reps 1 --decode 2 --shape tiny",
 		"lutra bench growth", "lutra bench growth --reps 1 --decode 2 --batches 1,2 --contexts 128",
 		"lutra bench serve", "lutra bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
-		"lutra eval", "lutra eval --limit 2",
+		"lutra eval", "lutra eval --limit 1",
+		"lutra ask", "lutra ask --max-tokens 120", "lutra chat", "lutra chat --max-tokens 120", // noise does not end
 		"lutra health", "lutra health --url "+base, // the sandbox's servers have no port of their own
 		// Examples of models that are there run in any order.
 		"lutra rm bonsai-1.7b", "lutra pull bonsai-1.7b && lutra rm bonsai-1.7b",
