@@ -94,6 +94,7 @@ var layers = map[string][]string{
 	"models/template":        {},
 
 	"internal/clienttest": {}, // for tests
+	"internal/sweep":      {},
 
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
 
@@ -128,6 +129,7 @@ var reserved = map[string][]string{
 	"kernels/kerneltest":          {}, // for tests
 	"kernels/kerneltest/matrices": {},
 	"internal/clienttest":         {}, // for tests
+	"internal/sweep":              {},
 }
 
 func TestImportsPointDownOnly(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/ternary"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -148,7 +149,7 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 		name := filepath.Base(filepath.Dir(path))
 		for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.F32} {
 			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
-				n := 32
+				n := sweep.Of(12, 32)
 				if testing.Short() {
 					n = 9 // two long ones and enough short ones to share beginnings
 				}

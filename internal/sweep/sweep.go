@@ -1,0 +1,14 @@
+// Package sweep says how far tests go that walk more cases than a change is likely to
+// need: mutations of files, histories, kernels that are slow by design. Each walks a part
+// that reaches all the code; the gate's step test walks them all.
+package sweep
+
+import "os"
+
+// Of is all where LUTRA_SWEEPS=all, and some elsewhere.
+func Of(some, all int) int {
+	if os.Getenv("LUTRA_SWEEPS") == "all" {
+		return all
+	}
+	return some
+}
