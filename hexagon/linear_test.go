@@ -100,9 +100,9 @@ func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
 	const rows, cols = 130, 512
 	for name, m := range deviceMatrices(t, r, rows, cols) {
 		for path, within := range map[Path]float64{PathLookup: 1.0 / 2000, PathTiles: 1.0 / 500} {
-			for _, n := range []int{1, 33} {
-				t.Run(fmt.Sprintf("%s/%s/%d", name, path, n), func(t *testing.T) {
-					_, l := started(t, newRefDevice, Options{Path: path}, m)
+			t.Run(fmt.Sprintf("%s/%s", name, path), func(t *testing.T) {
+				_, l := started(t, newRefDevice, Options{Path: path}, m)
+				for _, n := range []int{1, 33} {
 					x := gaussians(r, n*cols)
 					for k := range cols {
 						x[k] *= 1000 // rows have scales of their own
@@ -120,12 +120,12 @@ func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
 								want, size = want+p, size+p*p
 							}
 							if got := float64(y[i*rows+j]); !(math.Abs(got-want) <= within*math.Sqrt(size)*3) {
-								t.Fatalf("output %d of row %d is %v, want %v (norm %v)", j, i, got, want, math.Sqrt(size))
+								t.Fatalf("output %d of row %d of %d is %v, want %v (norm %v)", j, i, n, got, want, math.Sqrt(size))
 							}
 						}
 					}
-				})
-			}
+				}
+			})
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestMatricesThatReadTheSameRowsShareTheirTablesAndTiles(t *testing.T) {
 
 func TestOfWideMatricesTooANeighbourChangesNoProduct(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	const rows, cols, n = 128, 10240, 200 // more columns than are multiplied at once
+	const rows, cols, n = 128, 10240, 70 // more columns than are multiplied at once
 	for name, w := range deviceMatrices(t, r, rows, cols) {
 		_, ls := started(t, func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathTiles}, w)
 		x, all, one := gaussians(r, n*cols), make([]float32, n*rows), make([]float32, rows)

@@ -100,6 +100,8 @@ type valueSet struct {
 	values  []float32 // sorted
 	codes   []uint8   // of values
 	largest float32   // magnitude
+	cells   float32   // a unit
+	near    [256]uint8 // of each cell from the first value to the last, the value nearest to its middle
 }
 
 func newValueSet(w *Weights) *valueSet {
@@ -117,14 +119,28 @@ func newValueSet(w *Weights) *valueSet {
 		s.values = append(s.values, v)
 		s.largest = max(s.largest, v, -v)
 	}
+	if first, last := s.values[0], s.values[levels-1]; first < last {
+		cells := float32(len(s.near)) / (last - first)
+		for i := range s.near {
+			s.near[i] = uint8(s.nearest(first + (float32(i)+0.5)/cells))
+		}
+		s.cells = cells
+	}
 	return s
 }
 
-// nearest is the index of the value nearest to f.
+// nearest is the index of the value nearest to f, of two as near the lower one. It looks
+// from the value that is nearest to most of the numbers in f's cell.
 func (s *valueSet) nearest(f float32) int {
-	best := 0
-	for i := 1; i < len(s.values) && f-s.values[best] > s.values[i]-f; i++ {
-		best = i
+	best, values := 0, s.values
+	if cell := (f - values[0]) * s.cells; cell > 0 {
+		best = int(s.near[int(min(cell, float32(len(s.near)-1)))])
+	}
+	for best > 0 && !(f-values[best-1] > values[best]-f) {
+		best--
+	}
+	for best+1 < len(values) && f-values[best] > values[best+1]-f {
+		best++
 	}
 	return best
 }

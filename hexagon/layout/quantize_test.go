@@ -66,6 +66,33 @@ func TestErrorsOfFormatsOnTrainedWeights(t *testing.T) {
 	}
 }
 
+func TestTheNearestValueIsTheOneOfAWalkThroughAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, w := range []Format{
+		{Bits: 2, A: 1, B: 1}, {Bits: 2, A: 2, B: 3}, {Bits: 4, A: 1, B: 8}, {Bits: 4, A: -2, B: 15}, {Bits: 1, A: 2, B: 1}, {Bits: 2}, // all zero
+		{Bits: 4, Values: []float32{-1, -0.7, -0.52, -0.4, -0.28, -0.18, -0.09, 0, 0.08, 0.16, 0.25, 0.34, 0.44, 0.56, 0.72, 1}},
+		{Bits: 2, Values: []float32{0, 0, 0, 3}},
+	} {
+		s := newValueSet(&Weights{Format: w})
+		tried := []float32{0, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32, -math.MaxFloat32}
+		for i, v := range s.values {
+			tried = append(tried, v, (v+s.values[max(i-1, 0)])/2) // and as near to two
+		}
+		for range 2000 {
+			tried = append(tried, float32(r.NormFloat64())*s.largest)
+		}
+		for _, f := range tried {
+			want := 0
+			for i := 1; i < len(s.values) && f-s.values[want] > s.values[i]-f; i++ {
+				want = i
+			}
+			if got := s.nearest(f); got != want {
+				t.Fatalf("nearest(%v) of %v = %d, want %d", f, s.values, got, want)
+			}
+		}
+	}
+}
+
 func TestCodesQuantizeToThemselves(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	const rows, cols = 40, 96
