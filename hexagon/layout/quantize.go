@@ -97,10 +97,10 @@ func RelativeError(r Rows, d Dequantizer) float64 {
 
 // valueSet finds the code whose value is nearest.
 type valueSet struct {
-	values  []float32 // sorted
-	codes   []uint8   // of values
-	largest float32   // magnitude
-	cells   float32   // a unit
+	values  []float32  // sorted
+	codes   []uint8    // of values
+	largest float32    // magnitude
+	cells   float32    // a unit
 	near    [256]uint8 // of each cell from the first value to the last, the value nearest to its middle
 }
 
