@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/adversary"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // The long run, against a process with bounded memory and with a bar for the
 // time that questions take, is internal/adversary's own test.
 func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
 	f := real(t, nil)
-	report, err := adversary.Run(t.Context(), adversary.Options{URL: f.url, Clients: 64, Plain: 2, Rounds: 2, BodySize: 1 << 20,
+	report, err := adversary.Run(t.Context(), adversary.Options{URL: f.url, Clients: sweep.Of(16, 64), Plain: 2, Rounds: 2, BodySize: sweep.Of(1<<18, 1<<20),
 		Patience: 100 * time.Millisecond, Limit: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -338,7 +339,7 @@ func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 		}
 		s, id := spelling(t, "{# "+source+" #}"+template.ChatML, nil, halves)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
-		for i := 1; i < len(message); i++ {
+		for i := 1; i < len(message); i += sweep.Of(3, 1) {
 			s.reply.Store(&[]int32{id[message[:i]], id[message[i:]]})
 			if got := s.streamed(t, req); !got.is(family, say.text, say.calls) {
 				t.Errorf("%s: %q divided at byte %d is streamed as %+v", family, message, i, got)
@@ -356,7 +357,7 @@ func TestACallThatTheLimitCutsOffIsABeginningOfIt(t *testing.T) {
 		reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
 		s.reply.Store(&reply)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
-		for n := 1; n < len(reply); n += 3 {
+		for n := 1; n < len(reply); n += sweep.Of(8, 3) {
 			req.MaxCompletionTokens = n
 			whole, streamed := s.whole(t, req), s.streamed(t, req)
 			if whole.finish != goopenai.FinishReasonLength || streamed.finish != whole.finish || streamed.text != whole.text || fmt.Sprint(streamed.calls) != fmt.Sprint(whole.calls) {
