@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -173,7 +174,7 @@ func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
 
 func TestBeamSearchSolvesMoreHeldOutProblemsThanOneSample(t *testing.T) {
 	m, v := tiny(t, "lutra-tiny-s")
-	set := problems(t, 100)
+	set := problems(t, sweep.Of(40, 100))
 	one := solve(t, Single{Model: m}, set)
 	beam := solve(t, Search{Model: m, Plan: plan(t, "beam16x4"), Verifiers: v}, set)
 	if beam.right <= one.right {

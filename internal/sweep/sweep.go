@@ -5,9 +5,12 @@ package sweep
 
 import "os"
 
-// Of is all where LUTRA_SWEEPS=all, and some elsewhere.
+// All tells whether LUTRA_SWEEPS=all.
+func All() bool { return os.Getenv("LUTRA_SWEEPS") == "all" }
+
+// Of is all where All, and some elsewhere.
 func Of(some, all int) int {
-	if os.Getenv("LUTRA_SWEEPS") == "all" {
+	if All() {
 		return all
 	}
 	return some

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -129,6 +130,9 @@ func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
 					for i, c := range cases {
 						for k, x := range want(&c) {
 							worst = max(worst, math.Abs(float64(x-together[i][k])))
+						}
+						if len(c.IDs) > 100 && p != models.PoolingMean && !sweep.All() {
+							continue // attention knows nothing of the pooling
 						}
 						alone, _, err := e.Embed(t.Context(), &Request{Texts: r.Texts[i : i+1]})
 						if err != nil || !slices.Equal(alone[0], together[i]) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -105,6 +106,9 @@ func TestVectorsAreThoseOfSentenceTransformersAloneAndTogether(t *testing.T) {
 					worst := 0.0
 					for i, c := range ref.Texts {
 						worst = max(worst, furthest(together[i], want(&c.golden)))
+						if len(c.IDs) > 100 && p != models.PoolingMean && !sweep.All() {
+							continue // attention knows nothing of the pooling
+						}
 						alone, _, err := e.Embed(t.Context(), &Request{Texts: r.Texts[i : i+1]})
 						if err != nil || !slices.Equal(alone[0], together[i]) {
 							t.Errorf("%.60q alone is %v, %v, among others %v", c.Text, alone, err, together[i])

@@ -2,7 +2,9 @@ package jinja
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -112,12 +114,7 @@ func (d *Dict) remove(key any) (any, bool) {
 
 // clone is a shallow copy.
 func (d *Dict) clone() *Dict {
-	c := NewDict()
-	c.keys, c.values = append(c.keys, d.keys...), append(c.values, d.values...)
-	for k, i := range d.index {
-		c.index[k] = i
-	}
-	return c
+	return &Dict{slices.Clone(d.keys), slices.Clone(d.values), maps.Clone(d.index)}
 }
 
 // pairs are the entries as tuples.
