@@ -10,6 +10,7 @@ import (
 	"github.com/dlclark/regexp2"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // walk writes a random text that g accepts, byte by byte, and after a while
@@ -128,7 +129,7 @@ func TestRandomTextsOfAGrammarMeetTheSchema(t *testing.T) {
 			continue
 		}
 		valid := validator(t, text)
-		for range 25 {
+		for range sweep.Of(10, 25) {
 			out := walk(t, g, single, r)
 			if err := valid([]byte(out)); err != nil {
 				t.Errorf("%s: %q: %v", text, out, err)
