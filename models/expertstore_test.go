@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -38,7 +37,7 @@ func TestAnswersAreTheSameWhicheverExpertsAreInMemory(t *testing.T) {
 	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.F16} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
-			convs := conversations(t, path, kv.F16, sweep.Of(5, 10))
+			convs := conversations(t, path, kv.F16, 9)
 			slot := slotBytes(t, path, manyExperts.Experts.FFN, manyExperts.Hidden)
 			for _, slots := range []int64{1, 5, 40} {
 				togetherWith(t, path, kv.F16, convs, false, LoadOptions{ExpertMemory: slots*slot + slot/2})

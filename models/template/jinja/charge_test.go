@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // makers are templates of one operation each that makes text or lists, by the
@@ -135,7 +133,7 @@ func TestWhatATemplateMakesIsChargedBeforeItIsMade(t *testing.T) {
 	for name, src := range makers {
 		var size, steps int
 		err := ErrLimit
-		for budget := least; err != nil; budget *= sweep.Of(4, 2) {
+		for budget := least; err != nil; budget *= 2 {
 			lim := DefaultLimits()
 			lim.Bytes = budget
 			size, steps, err = made(t, src, lim)
