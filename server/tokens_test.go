@@ -1,8 +1,11 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -125,4 +128,15 @@ func TestAHarnessLearnsTheTokenizerFromTheServer(t *testing.T) {
 	}
 	status, _, answer := f.do("GET", "/tokenizer_info?model=nobody", nil)
 	wantError(t, "another model", status, answer, 404, "model_not_found", "model")
+}
+
+func TestAShortTextWhoseClientHasLeftIsNotEncoded(t *testing.T) {
+	f := real(t, nil)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	w := httptest.NewRecorder()
+	f.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "http://localhost/tokenize", strings.NewReader(`{"prompt":"What is 12 * 7?"}`)))
+	if w.Code == http.StatusOK || strings.Contains(w.Body.String(), "tokens") {
+		t.Errorf("%d %s for a client that has left", w.Code, w.Body)
+	}
 }
