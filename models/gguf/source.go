@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"sync"
+	"syscall"
 )
 
 // source is where the bytes of a File are: in memory, or in a file on disk.
