@@ -37,6 +37,7 @@ type Grammar struct {
 	budget  *budget.Budget
 	arena   *regex.Arena
 	source  Rules
+	differ  func(Symbol) bool // that of Lists, or nil
 	class   *[256]uint8
 	single  []int16 // by class: its one byte, or -1
 	start   *State
@@ -64,6 +65,9 @@ type Grammar struct {
 func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 	arena.Freeze()
 	g := &Grammar{budget: arena.Budget(), arena: arena, source: rules, class: arena.Class()}
+	if l, ok := rules.(Lists); ok {
+		g.differ = l.Differ()
+	}
 	g.forget()
 	g.single = singles(g.class, arena.Classes())
 	g.refused = &State{g: g}

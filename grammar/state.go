@@ -12,6 +12,9 @@ type State struct {
 	configs []config
 	next    []atomic.Pointer[State] // by class of bytes; nil: not known
 	room    int                     // characters of regex.Plain that may follow, whichever they are
+	differ  bool                    // an item of a list whose items differ may begin or go on
+	many    int                     // it can become so many such items at least; locked
+	items   *items                  // of that list, nil where the text is in none
 }
 
 // Accepts reports whether the text may end here.
@@ -35,15 +38,17 @@ func (s *State) Read(text []byte) (next *State, n int, err error) {
 	s.g.lock(nil)
 	defer s.g.unlock()
 	next = s
+	c := cursorOf(s.items)
 	for n < len(text) {
 		t := next.after(text[n])
-		if t == s.g.refused {
-			return next, n, s.g.fault()
+		if at := c; t == s.g.refused || s.g.differ != nil && !c.read(t, text[:n], text[n]) {
+			c = at
+			break
 		}
 		next = t
 		n++
 	}
-	return next, n, s.g.fault()
+	return next.within(c.behind(text[:n])), n, s.g.fault()
 }
 
 // Peek is Read as far as it has been found out before: it waits for nobody. known is
@@ -51,6 +56,9 @@ func (s *State) Read(text []byte) (next *State, n int, err error) {
 func (s *State) Peek(text []byte) (next *State, n int, known bool) {
 	next = s
 	for n < len(text) {
+		if s.g.differ != nil {
+			return next, n, false
+		}
 		t := next.next[s.g.class[text[n]]].Load()
 		switch t {
 		case nil:
@@ -102,6 +110,9 @@ func (s *State) Allow(v *Vocabulary, mask Mask, pause func()) error {
 		if g.fault() != nil {
 			break
 		}
+	}
+	if g.differ != nil {
+		g.withhold(s, v, mask)
 	}
 	return g.fault()
 }

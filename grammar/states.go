@@ -47,6 +47,7 @@ func (g *Grammar) state(accepts bool, pairs []config) *State {
 	}
 	for _, p := range pairs {
 		s.room = max(s.room, g.arena.Room(p.expr))
+		s.differ = s.differ || g.behindItem(p.rest)
 	}
 	g.states[string(g.key)] = s
 	return s

@@ -47,6 +47,7 @@ const (
 // compiler turns one schema into rules.
 type compiler struct {
 	options               Options
+	differ                bool           // there are lists whose items differ and are many
 	spelt                 regex.Spelling // of strings: Raw ones have no quotes
 	never                 regex.Expr     // what no string matches
 	arena                 *regex.Arena

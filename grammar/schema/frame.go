@@ -134,6 +134,23 @@ func (f *Frame) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
 	return out
 }
 
+// Differ implements grammar.Lists.
+func (f *Frame) Differ() func(grammar.Symbol) bool {
+	known := make([]func(grammar.Symbol) bool, len(f.documents))
+	some := false
+	for i, c := range f.documents {
+		known[i] = c.Differ()
+		some = some || known[i] != nil
+	}
+	if !some {
+		return nil
+	}
+	return func(id grammar.Symbol) bool {
+		s := f.symbols[id]
+		return s.document >= 0 && known[s.document] != nil && known[s.document](s.symbol)
+	}
+}
+
 // Grammar is that of the texts that start stands for. Nothing can be added to the
 // frame afterwards. An error is an *Error: of the first schema that no value meets,
 // for instance.

@@ -18,6 +18,7 @@ type branch struct {
 	longest  int
 	counting *counting    // what contains asks for, nil if nothing
 	choices  []regex.Expr // of uniqueItems: all that items may be
+	differ   regex.Expr   // of uniqueItems: what items may be, if those are many
 
 	object  bool
 	free    bool    // they may stand in any order
@@ -171,63 +172,6 @@ func (c *compiler) lists(b *branch) error {
 	return nil
 }
 
-// mostChoices bounds the values among which items without repetition are chosen.
-const mostChoices = 62
-
-// uniqueItems are supported where the items are few values.
-func (c *compiler) uniqueItems(b *branch) error {
-	fault := fmt.Errorf("uniqueItems: it is supported for items of at most %d values alone", mostChoices)
-	if len(b.prefix) > 0 || b.counting != nil {
-		return fault
-	}
-	w, err := c.all(b.shape.item(0))
-	if err != nil {
-		return err
-	}
-	var values []*value
-	for _, s := range w {
-		list := s.enum
-		if list == nil {
-			if s.types&^(nulls|booleans|strs) != 0 {
-				return fault
-			}
-			if s.types&strs != 0 {
-				few, ok := c.arena.Few(append([]regex.Expr{c.arena.Texts(s.least, s.most, c.spelt)}, s.texts...), mostChoices)
-				if !ok || c.spelt == regex.Raw {
-					return fault
-				}
-				for _, text := range few {
-					list = append(list, &value{kind: strs, text: unspelt(text)})
-				}
-			}
-			if s.types&nulls != 0 {
-				list = append(list, &value{kind: nulls})
-			}
-			if s.types&booleans != 0 {
-				list = append(list, &value{kind: booleans, truth: true}, &value{kind: booleans})
-			}
-		}
-		for _, v := range list {
-			ok, err := c.meets(s, v)
-			if err != nil {
-				return err
-			}
-			if ok && !inList(values, v) {
-				values = append(values, v)
-			}
-			if len(values) > mostChoices {
-				return fault
-			}
-		}
-	}
-	b.longest = fewer(b.longest, len(values))
-	b.choices = []regex.Expr{}
-	for _, v := range values {
-		b.choices = append(b.choices, c.literal(v))
-	}
-	return nil
-}
-
 // at is the node of item i.
 func (b *branch) at(i int) int {
 	if i < len(b.prefix) {
@@ -251,7 +195,7 @@ func (c *compiler) longestPossible(b *branch) int {
 
 func (c *compiler) listPossible(b *branch) bool {
 	most := c.longestPossible(b)
-	if most != regex.Infinite && most < b.fewest {
+	if most != regex.Infinite && most < b.fewest || b.differ != regex.None && !c.arena.More(b.differ, b.fewest-1) {
 		return false
 	}
 	if b.counting != nil {
@@ -279,6 +223,9 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 			}
 		}
 		return out
+	}
+	if b.differ != regex.None {
+		return [][]grammar.Symbol{{c.terminal(b.differ), c.symbol(next)}}
 	}
 	var out [][]grammar.Symbol
 	if b.counting != nil {

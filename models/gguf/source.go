@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // source is where the bytes of a File are: in memory, or in a file on disk.
@@ -31,9 +32,10 @@ func inMemory(data []byte) *source {
 	return &source{ReaderAt: bytes.NewReader(data), size: int64(len(data)), held: data}
 }
 
-// openSource opens a regular file.
+// openSource opens a regular file, and waits for no writer of a named pipe to find
+// that it is none.
 func openSource(path string) (*source, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

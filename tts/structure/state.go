@@ -104,6 +104,9 @@ func (s *State) Mask(rests Rests) (grammar.Mask, error) {
 		f := s.format
 		s.mask = make(grammar.Mask, f.vocabulary.Words())
 		rests.work(func(rest func()) { s.err = s.read.Allow(f.vocabulary, s.mask, rest) })
+		if !s.read.Shared() {
+			return
+		}
 		f.mu.Lock()
 		f.keep(len(s.mask) * 8)
 		f.mu.Unlock()

@@ -76,6 +76,9 @@ func (f *Format) Budget() *budget.Budget { return f.grammar.Budget() }
 
 // at is what is known of a state of the grammar.
 func (f *Format) at(s *grammar.State) *State {
+	if !s.Shared() {
+		return &State{format: f, read: s}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.states[s]

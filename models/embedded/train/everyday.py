@@ -1,11 +1,11 @@
 """A short question of any kind:  everyday.py [SEED] shows some."""
 import sys
-import by_compare, by_division, by_measures, by_missing, by_more, by_products, by_stories, by_sums, by_times, by_words
+import by_compare, by_division, by_measures, by_missing, by_more, by_products, by_stories, by_sums, by_times, by_words, told
 from data import bucket
 from wording import *
 
 # their order decides which question a seed draws
-KINDS = [kind for m in (by_times, by_division, by_products, by_sums, by_compare, by_missing, by_measures, by_words, by_more, by_stories) for kind in m.SCHEMAS]
+KINDS = [kind for m in (by_times, by_division, by_products, by_sums, by_compare, by_missing, by_measures, by_words, by_more, by_stories, told) for kind in m.SCHEMAS]
 _F, _W = [f for f, _ in KINDS], [w for _, w in KINDS]
 
 

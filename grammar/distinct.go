@@ -1,0 +1,235 @@
+package grammar
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/lutra-lm/lutra/grammar/regex"
+)
+
+// Lists is what Rules implement that know of lists whose items differ. Items are strings,
+// numbers and names, as JSON writes them, in one way each; what has been written of them
+// no grammar can remember.
+type Lists interface {
+	// Differ reports of a symbol whether it follows an item of such a list; nil: there
+	// are none.
+	Differ() func(Symbol) bool
+}
+
+// items is what has been written of a list whose items differ. It does not change.
+type items struct {
+	told            []string // those that are whole, in order
+	text            string   // of the one that is being written
+	whole           bool     // it has ended
+	quoted, escaped bool     // it is within a string, behind a backslash
+	from, to        int      // of told, those that begin with text
+}
+
+// Shared reports whether other texts may lead to s too. One within a list whose items
+// differ is that of one text alone.
+func (s *State) Shared() bool { return s.items == nil }
+
+// within is s behind what has been written of a list whose items differ.
+func (s *State) within(i *items) *State {
+	if i == nil {
+		return s
+	}
+	return &State{g: s.g, accepts: s.accepts, configs: s.configs, next: s.next, room: s.room, differ: s.differ, items: i}
+}
+
+// withhold takes from mask the tokens that would repeat an item, or begin one that cannot
+// but repeat one. Locked.
+func (g *Grammar) withhold(s *State, v *Vocabulary, mask Mask) {
+	for i := range v.slices {
+		if g.fault() == nil {
+			g.withholdOf(s, cursorOf(s.items), &v.slices[i], mask)
+		}
+	}
+}
+
+// withholdOf walks a trie as walk does.
+func (g *Grammar) withholdOf(s *State, c cursor, part *slice, mask Mask) {
+	if c.apart(s, part) {
+		return
+	}
+	type place struct {
+		state  *State
+		cursor cursor
+	}
+	path := make([]place, part.depth+1)
+	path[0] = place{s, c}
+	text := make([]byte, part.depth)
+	for i := 0; i < len(part.nodes); {
+		n := &part.nodes[i]
+		at := path[n.depth]
+		next := at.state.after(n.b)
+		text[n.depth] = n.b
+		switch {
+		case next == g.refused:
+			i += int(n.size)
+			continue
+		case !at.cursor.read(next, text[:n.depth], n.b):
+			for _, n := range part.nodes[i : i+int(n.size)] {
+				part.remove(n.token, mask)
+			}
+			i += int(n.size)
+			continue
+		case at.cursor.apart(next, part):
+			i += int(n.size)
+			continue
+		}
+		path[n.depth+1] = place{next, at.cursor}
+		i++
+	}
+}
+
+// remove takes the tokens of one text from mask.
+func (s *slice) remove(token int32, mask Mask) {
+	for more := token >= 0; more; token, more = s.same[token] {
+		mask[token/64] &^= 1 << (token % 64)
+	}
+}
+
+// cursor is items while a text is read.
+type cursor struct {
+	in bool // a list whose items differ
+	items
+	length int // of the item that is being written
+	since  int // the bytes of the text at hand from here on are the item's too
+}
+
+func cursorOf(i *items) cursor {
+	if i == nil {
+		return cursor{}
+	}
+	return cursor{in: true, items: *i, length: len(i.text)}
+}
+
+// behind is what c has become at the end of the text at hand.
+func (c *cursor) behind(text []byte) *items {
+	if !c.in {
+		return nil
+	}
+	i := c.items
+	if i.text = ""; c.length > 0 {
+		i.text = c.text + string(text[c.since:])
+	}
+	return &i
+}
+
+// apart reports whether no token of a slice can end an item or begin a list: each goes on
+// with a string that none of those before begins with.
+func (c *cursor) apart(s *State, part *slice) bool {
+	return part.room > 0 && s.room >= part.room && (!c.in || c.quoted && c.from == c.to)
+}
+
+// read is what c becomes behind a byte, where the state is next. before is the text at
+// hand up to it.
+func (c *cursor) read(next *State, before []byte, b byte) (ok bool) {
+	switch {
+	case !c.in:
+		if c.in = next.differ; c.in {
+			c.begin(len(before) + 1)
+		}
+		return true
+	case c.quoted:
+		ends := b == '"' && !c.escaped
+		c.escaped = b == '\\' && !c.escaped
+		if !c.add(next, b, ends) {
+			return false
+		}
+		return !ends || c.end(append(before, b))
+	}
+	switch b {
+	case ' ', '\t', '\n', '\r':
+		if c.length > 0 {
+			return c.end(before)
+		}
+		if c.whole {
+			return true
+		}
+		c.since = len(before) + 1
+	case ']', ',':
+		if c.length > 0 && !c.end(before) {
+			return false
+		}
+		if b == ']' || !next.differ {
+			*c = cursor{}
+			return true
+		}
+		c.begin(len(before) + 1)
+		return next.more(len(c.told))
+	case '[', '{', ':': // of another list
+		*c = cursor{in: next.differ, since: len(before) + 1}
+	default:
+		c.quoted = b == '"' && c.length == 0
+		return c.add(next, b, false)
+	}
+	return true
+}
+
+// begin begins an item.
+func (c *cursor) begin(since int) {
+	c.text, c.whole, c.quoted, c.escaped = "", false, false, false
+	c.length, c.since, c.from, c.to = 0, since, 0, len(c.told)
+}
+
+// add adds a byte to the item, and reports whether it can still become one that is not
+// there; one that ends with it is looked at by end.
+func (c *cursor) add(next *State, b byte, ends bool) bool {
+	at := func(i int) int { // the byte there, or -1
+		if told := c.told[i]; c.length < len(told) {
+			return int(told[c.length])
+		}
+		return -1
+	}
+	from, to := c.from, c.to
+	c.from = from + sort.Search(to-from, func(i int) bool { return at(from+i) >= int(b) })
+	c.to = from + sort.Search(to-from, func(i int) bool { return at(from+i) > int(b) })
+	c.length++
+	if same := c.to - c.from; same > 0 && !ends && next.differ {
+		return next.more(same)
+	}
+	return true
+}
+
+// end ends the item, whose bytes of the text at hand are those up to the end of before.
+func (c *cursor) end(before []byte) bool {
+	if c.from < c.to && len(c.told[c.from]) == c.length {
+		return false
+	}
+	c.told = slices.Insert(slices.Clone(c.told), c.from, c.text+string(before[c.since:]))
+	c.begin(len(before))
+	c.whole = true
+	return true
+}
+
+// more reports whether an item that has been read so far can become one of more than n.
+// Locked.
+func (s *State) more(n int) bool {
+	if n < s.many {
+		return true
+	}
+	var es []regex.Expr
+	for _, c := range s.configs {
+		if s.g.behindItem(c.rest) {
+			es = append(es, c.expr)
+		}
+	}
+	e := s.g.arena.Or(es...)
+	if s.g.arena.More(e, 2*n+mostAsked) {
+		s.many = 2*n + mostAsked + 1
+		return true
+	}
+	return s.g.arena.More(e, n)
+}
+
+// mostAsked is how many items more are counted than are asked for, so that it is seldom
+// done.
+const mostAsked = 64
+
+// behindItem reports whether what follows is what follows an item of a list whose items
+// differ.
+func (g *Grammar) behindItem(rest *stack) bool {
+	return g.differ != nil && slices.ContainsFunc(rest.frames, func(f frame) bool { return g.differ(f.symbol) })
+}
