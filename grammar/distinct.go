@@ -34,12 +34,33 @@ func (s *State) within(i *items) *State {
 	if i == nil {
 		return s
 	}
-	return &State{g: s.g, accepts: s.accepts, configs: s.configs, next: s.next, room: s.room, differ: s.differ, items: i}
+	return &State{g: s.g, accepts: s.accepts, configs: s.configs, next: s.next, room: s.room, differ: s.differ, rules: s, items: i}
+}
+
+// Rules is s as far as rules know, without what has been written of a list whose items
+// differ.
+func (s *State) Rules() *State {
+	if s.rules != nil {
+		return s.rules
+	}
+	return s
+}
+
+// Withhold takes from mask, which is that of Rules, the tokens that s does not allow.
+// pause and errors are those of Allow.
+func (s *State) Withhold(v *Vocabulary, mask Mask, pause func()) error {
+	s.g.lock(pause)
+	defer s.g.unlock()
+	s.g.withhold(s, v, mask)
+	return s.g.fault()
 }
 
 // withhold takes from mask the tokens that would repeat an item, or begin one that cannot
 // but repeat one. Locked.
 func (g *Grammar) withhold(s *State, v *Vocabulary, mask Mask) {
+	if s.items == nil && s.differ { // of Rules, which do not know what the item begins with
+		return
+	}
 	for i := range v.slices {
 		if g.fault() == nil {
 			g.withholdOf(s, cursorOf(s.items), &v.slices[i], mask)
@@ -117,10 +138,11 @@ func (c *cursor) behind(text []byte) *items {
 	return &i
 }
 
-// apart reports whether no token of a slice can end an item or begin a list: each goes on
-// with a string that none of those before begins with.
+// apart reports whether no token of a slice can end an item or begin a list: its
+// characters go on with a string that none of those before begins with, or with any
+// string.
 func (c *cursor) apart(s *State, part *slice) bool {
-	return part.room > 0 && s.room >= part.room && (!c.in || c.quoted && c.from == c.to)
+	return part.room > 0 && (c.in && c.quoted && c.from == c.to || !c.in && s.room >= part.room)
 }
 
 // read is what c becomes behind a byte, where the state is next. before is the text at

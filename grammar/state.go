@@ -14,6 +14,7 @@ type State struct {
 	room    int                     // characters of regex.Plain that may follow, whichever they are
 	differ  bool                    // an item of a list whose items differ may begin or go on
 	many    int                     // it can become so many such items at least; locked
+	rules   *State                  // without items, nil where s is that
 	items   *items                  // of that list, nil where the text is in none
 }
 

@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,11 +103,15 @@ func (s *State) Mask(rests Rests) (grammar.Mask, error) {
 	s.masking.Do(func() {
 		defer s.masked.Store(true)
 		f := s.format
-		s.mask = make(grammar.Mask, f.vocabulary.Words())
-		rests.work(func(rest func()) { s.err = s.read.Allow(f.vocabulary, s.mask, rest) })
 		if !s.read.Shared() {
+			if s.mask, s.err = f.at(s.read.Rules()).Mask(rests); s.err == nil {
+				s.mask = slices.Clone(s.mask)
+				rests.work(func(rest func()) { s.err = s.read.Withhold(f.vocabulary, s.mask, rest) })
+			}
 			return
 		}
+		s.mask = make(grammar.Mask, f.vocabulary.Words())
+		rests.work(func(rest func()) { s.err = s.read.Allow(f.vocabulary, s.mask, rest) })
 		f.mu.Lock()
 		f.keep(len(s.mask) * 8)
 		f.mu.Unlock()

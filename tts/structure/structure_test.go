@@ -187,3 +187,33 @@ func TestMasksTakeABoundedAmountOfMemory(t *testing.T) {
 		}
 	}
 }
+
+// What has been written of such a list is the answer's own; masks of the rules are shared.
+func TestItemsOfAListDiffer(t *testing.T) {
+	f := newFormat(t, `{"type": "array", "uniqueItems": true, "items": {"type": "string", "maxLength": 2}}`, `","`, `"ab"`, `b","a`)
+	for text, may := range map[string]string{`["a","a`: "b", `["b","a`: `b"`, `["ab","a`: `c"`, `["a","ab"`: `,]`} {
+		p := f.walk(t, text)
+		if p == nil {
+			t.Errorf("there is nothing behind %q", text)
+			continue
+		}
+		mask, err := p.Mask(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := range int32(256 + 3) {
+			next, err := p.Next(id)
+			if err != nil || mask.Has(id) != (next != nil) {
+				t.Errorf("behind %q, token %d: the mask says %v, and what is behind it is %v, %v", text, id, mask.Has(id), next, err)
+			}
+		}
+		for _, b := range []byte(may) {
+			if !mask.Has(int32(b)) {
+				t.Errorf("behind %q there may be no %q", text, b)
+			}
+		}
+	}
+	if f.walk(t, `["ab","ab"`) != nil || f.walk(t, `["a","a"`) != nil {
+		t.Error("an item is there twice")
+	}
+}
