@@ -75,7 +75,17 @@ def pytest_terminal_summary(terminalreporter):
     table = os.environ.get("LUTRA_TABLE")
     if not table:
         return
-    counts = [len(terminalreporter.stats.get(kind, [])) for kind in ("passed", "failed", "error", "skipped")]
-    package = suite().replace("_", "-")
+    passed, failed, broken, skipped = (len(terminalreporter.stats.get(kind, [])) for kind in ("passed", "failed", "error", "skipped"))
     with pathlib.Path(table).open("a") as out:
-        print(package, importlib.metadata.version(package), counts[0], counts[1] + counts[2], counts[3], sep="\t", file=out)
+        print(suite().replace("_", "-"), version(), passed, failed + broken, skipped, sep="\t", file=out)
+
+
+def version():
+    """The version of the package that the suite, or the beginning of its name, is called after."""
+    words = suite().split("_")
+    for n in range(len(words), 0, -1):
+        try:
+            return importlib.metadata.version("-".join(words[:n]))
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    raise ValueError(f"no package is called {suite()}")

@@ -4,9 +4,10 @@ QUOTE = 34  # the token that ends a text within JSON: tokens 0 to 255 of the emb
 
 # Tests of the suites that ask more of the model than that it keeps to a form, each with what.
 WIT = dict.fromkeys(("test_tool_calling", "test_tool_calling_async"), "the model must copy the number 3 from the question")
+WIT |= {"test_bind_runnables_as_tools": "the model must fill a text"}
 WIT |= {"test_unicode_tool_call_integration": "the model must copy Chinese letters from the question"}
 ENDLESS = dict.fromkeys(
-    ("test_bind_runnables_as_tools", "test_structured_output", "test_structured_output_async", "test_structured_output_pydantic_2_v1",
+    ("test_structured_output", "test_structured_output_async", "test_structured_output_pydantic_2_v1",
      "test_structured_output_optional_param", "test_agent_loop"),
     "texts within JSON have no bound: the model must end them, and this API has no logit_bias",
 )

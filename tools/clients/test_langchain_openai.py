@@ -26,7 +26,7 @@ class Led(ChatOpenAI):
         payload = super()._get_request_payload(input_, stop=stop, **kwargs)
         payload = led(payload, "required", "none")
         held = "response_format" in payload or payload.get("tool_choice", "none") != "none"
-        return payload | {"logit_bias": {QUOTE: 12}} if held and "messages" in payload else payload
+        return payload | {"logit_bias": {QUOTE: 100}} if held and "messages" in payload else payload
 
 
 class TestChats(ChatModelIntegrationTests):

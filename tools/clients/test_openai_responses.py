@@ -1,3 +1,6 @@
+# /// script
+# dependencies = ["openai", "pytest", "pytest-asyncio", "pytest-timeout"]
+# ///
 """OpenAI's client for Python: responses."""
 
 import asyncio
