@@ -4,13 +4,13 @@
 """Anthropic's client for Python."""
 
 import asyncio
-
 from typing import Literal
 
 import anthropic
 import pytest
-from conftest import CONTEXT, EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, URL, USER
 from pydantic import BaseModel
+
+from conftest import CONTEXT, EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, URL, USER
 
 GREEDY = {"temperature": 0}  # no parameter of the client's any more
 ASK = {"model": MODEL, "max_tokens": 100, "messages": [USER], "extra_body": GREEDY}
@@ -166,7 +166,9 @@ def test_tool_runner(client):
         return str(a + b)
 
     called = []
-    runner = client.beta.messages.tool_runner(**ASK, tools=[add], tool_choice={"type": "any", "disable_parallel_tool_use": True}, max_iterations=2)
+    runner = client.beta.messages.tool_runner(
+        **ASK, tools=[add], tool_choice={"type": "any", "disable_parallel_tool_use": True}, max_iterations=2
+    )
     messages = list(runner)
     assert len(messages) == 2 and called and all(m.stop_reason == "tool_use" for m in messages)
 
@@ -175,9 +177,20 @@ def test_context_management(client):
     turns = [USER]
     for i in range(4):
         turns.append({"role": "assistant", "content": [{"type": "tool_use", "id": f"call_{i}", "name": "add", "input": {"a": i, "b": 1}}]})
-        turns.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"call_{i}", "content": f"The sum of {i} and 1 is {i + 1}. " * 3}]})
+        turns.append(
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": f"call_{i}", "content": f"The sum of {i} and 1 is {i + 1}. " * 3}],
+            }
+        )
     edit = {"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 3}, "keep": {"type": "tool_uses", "value": 1}}
-    answer = client.beta.messages.create(**ASK | {"messages": turns}, tools=TOOLS[1:], tool_choice={"type": "none"}, context_management={"edits": [edit]}, betas=["context-management-2025-06-27"])
+    answer = client.beta.messages.create(
+        **ASK | {"messages": turns},
+        tools=TOOLS[1:],
+        tool_choice={"type": "none"},
+        context_management={"edits": [edit]},
+        betas=["context-management-2025-06-27"],
+    )
     assert answer.context_management.applied_edits[0].cleared_tool_uses == 3
 
 
@@ -204,7 +217,17 @@ def test_search(client):
 # Errors
 
 
-@pytest.mark.parametrize("field,value", [("max_tokens", 0), ("messages", []), ("mcp_servers", [{"name": "x"}]), ("container", "c"), ("tool_choice", {"type": "perhaps"}), ("temperature", 9)])
+@pytest.mark.parametrize(
+    "field,value",
+    [
+        ("max_tokens", 0),
+        ("messages", []),
+        ("mcp_servers", [{"name": "x"}]),
+        ("container", "c"),
+        ("tool_choice", {"type": "perhaps"}),
+        ("temperature", 9),
+    ],
+)
 def test_bad_request(client, field, value):
     with pytest.raises(anthropic.BadRequestError) as err:
         client.messages.create(**ASK | {"extra_body": {field: value}})

@@ -9,9 +9,10 @@ import anthropic
 import instructor
 import openai
 import pytest
-from conftest import LONG, MODEL, QUESTION, URL, USER
 from instructor.core import InstructorRetryException
 from pydantic import AfterValidator, BaseModel
+
+from conftest import LONG, MODEL, URL, USER
 
 ASK = {"model": MODEL, "messages": [USER], "max_tokens": 200}
 OPENAI_MODES = [instructor.Mode.TOOLS, instructor.Mode.TOOLS_STRICT, instructor.Mode.JSON_SCHEMA]

@@ -7,11 +7,12 @@ from typing import Literal
 
 import anthropic
 import pytest
-from conftest import LONG, MODEL, PIXEL, QUESTION, URL
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from pydantic import BaseModel
+
+from conftest import LONG, MODEL, PIXEL, QUESTION, URL
 from standard import ENDLESS, WIT, led
 
 ASK = {"model": MODEL, "base_url": URL, "api_key": "none", "temperature": 0, "max_tokens": 100, "max_retries": 0}

@@ -5,11 +5,12 @@
 
 import ollama
 import pytest
-from conftest import EMBEDDER, LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langchain_ollama import ChatOllama, OllamaEmbeddings, OllamaLLM
 from langchain_tests.integration_tests import ChatModelIntegrationTests, EmbeddingsIntegrationTests
+
+from conftest import EMBEDDER, LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 from standard import ENDLESS, WIT
 
 ASK = {"model": MODEL, "base_url": URL, "temperature": 0, "num_predict": 100}
@@ -21,7 +22,9 @@ class TestChats(ChatModelIntegrationTests):
     model_override_value = "lutra-tiny-s"
     has_tool_choice = False  # of Ollama's API
     supports_json_mode = False  # its texts have no bound
-    beyond_the_model = WIT | ENDLESS | dict.fromkeys(["test_tool_calling_with_no_arguments"], "the models call no tool, and Ollama's API cannot demand it")
+    beyond_the_model = (
+        WIT | ENDLESS | dict.fromkeys(["test_tool_calling_with_no_arguments"], "the models call no tool, and Ollama's API cannot demand it")
+    )
 
 
 class TestEmbeddings(EmbeddingsIntegrationTests):

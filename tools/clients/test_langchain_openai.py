@@ -7,16 +7,25 @@ from typing import Literal
 
 import openai
 import pytest
-from conftest import EMBEDDER, LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from langchain_tests.integration_tests import ChatModelIntegrationTests, EmbeddingsIntegrationTests
+
+from conftest import EMBEDDER, LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 from standard import ENDLESS, QUOTE, WIT, led
 
-ASK = {"model": MODEL, "base_url": URL + "/v1", "api_key": "none", "temperature": 0, "max_tokens": 300, "max_retries": 0, "stream_usage": True}
+ASK = {
+    "model": MODEL,
+    "base_url": URL + "/v1",
+    "api_key": "none",
+    "temperature": 0,
+    "max_tokens": 300,
+    "max_retries": 0,
+    "stream_usage": True,
+}
 
 
 class Led(ChatOpenAI):

@@ -10,11 +10,16 @@ import os
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # prices are not fetched at every start
 import litellm
 import pytest
+
 from conftest import EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, URL, USER, Estimate
 
 litellm.suppress_debug_info = True
 OPENAI = {"model": "openai/" + MODEL, "api_base": URL + "/v1", "api_key": "none"}
-APIS = [OPENAI, {"model": "anthropic/" + MODEL, "api_base": URL, "api_key": "none"}, {"model": "ollama_chat/" + MODEL, "api_base": URL, "api_key": "none"}]
+APIS = [
+    OPENAI,
+    {"model": "anthropic/" + MODEL, "api_base": URL, "api_key": "none"},
+    {"model": "ollama_chat/" + MODEL, "api_base": URL, "api_key": "none"},
+]
 CHAT = {"messages": [USER], "temperature": 0, "max_tokens": 100, "num_retries": 0}
 TOOLS = [{"type": "function", "function": {"name": name, "description": name + " two numbers", "parameters": PAIR}} for name in NAMES]
 every_api = pytest.mark.parametrize("api", APIS, ids=lambda api: api["model"].partition("/")[0])
@@ -54,7 +59,12 @@ async def test_async_stream(api):
 
 @every_api
 def test_system_and_several_turns(api):
-    turns = [{"role": "system", "content": "Be brief."}, USER, {"role": "assistant", "content": "84"}, {"role": "user", "content": "And 3 more?"}]
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        USER,
+        {"role": "assistant", "content": "84"},
+        {"role": "user", "content": "And 3 more?"},
+    ]
     assert litellm.completion(**CHAT | {"messages": turns}, **api).choices[0].message.content
 
 
@@ -99,17 +109,30 @@ def test_search():
 
 
 def test_text_completion():
-    answer = litellm.text_completion(model="text-completion-openai/" + MODEL, api_base=URL + "/v1", api_key="none", prompt="12 * 7 =", max_tokens=10)
+    answer = litellm.text_completion(
+        model="text-completion-openai/" + MODEL, api_base=URL + "/v1", api_key="none", prompt="12 * 7 =", max_tokens=10
+    )
     assert answer.choices[0].text
 
 
-@pytest.mark.parametrize("api", [{"model": "openai/" + EMBEDDER, "api_base": URL + "/v1", "api_key": "none"}, {"model": "ollama/" + EMBEDDER, "api_base": URL}], ids=["openai", "ollama"])
+@pytest.mark.parametrize(
+    "api",
+    [{"model": "openai/" + EMBEDDER, "api_base": URL + "/v1", "api_key": "none"}, {"model": "ollama/" + EMBEDDER, "api_base": URL}],
+    ids=["openai", "ollama"],
+)
 def test_embedding(api):
     assert len(litellm.embedding(input=["a hen", "an egg"], **api).data) == 2
 
 
 def test_rerank():
-    answer = litellm.rerank(model="jina_ai/" + EMBEDDER, api_base=URL + "/v1/rerank", api_key="none", query="eggs", documents=["a hen", "a stone", "an egg"], top_n=2)
+    answer = litellm.rerank(
+        model="jina_ai/" + EMBEDDER,
+        api_base=URL + "/v1/rerank",
+        api_key="none",
+        query="eggs",
+        documents=["a hen", "a stone", "an egg"],
+        top_n=2,
+    )
     assert len(answer.results) == 2 and answer.results[0]["relevance_score"] >= answer.results[1]["relevance_score"]
 
 

@@ -8,13 +8,14 @@ import math
 
 import openai
 import pytest
-from conftest import CONTEXT, EMBEDDER, LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 from llama_index.core import Document, PromptTemplate, VectorStoreIndex
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import FunctionTool
 from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 from llama_index.llms.openai_like import OpenAILike
 from pydantic import BaseModel, Field
+
+from conftest import CONTEXT, EMBEDDER, LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 
 SERVER = {"api_base": URL + "/v1", "api_key": "none", "max_retries": 0}
 ASK = [ChatMessage(role="user", content=QUESTION)]
@@ -26,7 +27,13 @@ class Pair(BaseModel):
 
 
 def make(name=MODEL, **options):
-    options = {"temperature": 0, "max_tokens": 100, "is_chat_model": True, "is_function_calling_model": True, "context_window": CONTEXT} | options
+    options = {
+        "temperature": 0,
+        "max_tokens": 100,
+        "is_chat_model": True,
+        "is_function_calling_model": True,
+        "context_window": CONTEXT,
+    } | options
     return OpenAILike(model=name, **SERVER, **options)
 
 
@@ -79,7 +86,12 @@ def test_text_completion():
 
 
 def test_system_and_several_turns(llm):
-    turns = [ChatMessage(role="system", content="Be brief."), *ASK, ChatMessage(role="assistant", content="84"), ChatMessage(role="user", content="And 3 more?")]
+    turns = [
+        ChatMessage(role="system", content="Be brief."),
+        *ASK,
+        ChatMessage(role="assistant", content="84"),
+        ChatMessage(role="user", content="And 3 more?"),
+    ]
     assert llm.chat(turns).message.content
 
 
@@ -111,7 +123,9 @@ def test_tools_streamed(llm, multiply):
 
 
 def test_predict_and_call(llm, multiply):
-    assert llm.predict_and_call([multiply], QUESTION, tool_required=True, allow_parallel_tool_calls=False).sources[0].tool_name == "multiply"
+    assert (
+        llm.predict_and_call([multiply], QUESTION, tool_required=True, allow_parallel_tool_calls=False).sources[0].tool_name == "multiply"
+    )
 
 
 def test_embeddings(vectors):
@@ -148,7 +162,9 @@ def test_images_are_refused(llm):
 
 
 def test_rate_limit(guarded):
-    llm = OpenAILike(model="lutra-tiny-s", api_base=guarded.url + "/v1", api_key=guarded.key(), max_retries=0, is_chat_model=True, max_tokens=1)
+    llm = OpenAILike(
+        model="lutra-tiny-s", api_base=guarded.url + "/v1", api_key=guarded.key(), max_retries=0, is_chat_model=True, max_tokens=1
+    )
     with pytest.raises(openai.RateLimitError):
         for _ in range(9):
             llm.chat(ASK)

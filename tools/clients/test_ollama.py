@@ -10,6 +10,7 @@ import math
 import httpx
 import ollama
 import pytest
+
 from conftest import CONTEXT, EMBEDDER, LONG, MODEL, PAIR, PIXEL, QUESTION, URL, USER, Estimate
 
 GREEDY = {"temperature": 0, "num_predict": 100}
@@ -75,7 +76,9 @@ def test_options(client, answer):
     stop = answer.message.content[5:8]
     assert client.chat(**ASK | {"options": GREEDY | {"stop": [stop]}}).message.content == answer.message.content.partition(stop)[0]
     warm = {"temperature": 1, "seed": 3, "top_k": 40, "top_p": 0.9, "min_p": 0.01, "repeat_penalty": 1.1, "repeat_last_n": 32}
-    assert client.chat(**ASK | {"options": GREEDY | warm}).message.content == client.chat(**ASK | {"options": GREEDY | warm}).message.content
+    assert (
+        client.chat(**ASK | {"options": GREEDY | warm}).message.content == client.chat(**ASK | {"options": GREEDY | warm}).message.content
+    )
 
 
 def test_logprobs(client):
@@ -151,8 +154,16 @@ def test_search(client):
     assert client.chat(**ASK | {"model": MODEL + "+bon8", "options": {"temperature": 0.8}}).message.content
 
 
-@pytest.mark.parametrize("ask", [lambda c: c.pull("absent"), lambda c: c.push("absent"), lambda c: c.delete("absent"),
-                                 lambda c: c.copy(MODEL, "absent"), lambda c: c.create("absent", from_=MODEL)])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda c: c.pull("absent"),
+        lambda c: c.push("absent"),
+        lambda c: c.delete("absent"),
+        lambda c: c.copy(MODEL, "absent"),
+        lambda c: c.create("absent", from_=MODEL),
+    ],
+)
 def test_models_are_not_managed(client, ask):
     with pytest.raises(ollama.ResponseError) as err:
         ask(client)

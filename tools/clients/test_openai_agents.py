@@ -7,13 +7,15 @@ The embedded models make no call of their own accord: they are led by tool_choic
 takes back once a call was made, so that the next turn is an answer.
 """
 
+from typing import Annotated
+
 import agents
 import openai
 import pytest
 from agents import Agent, ModelSettings, RunConfig, Runner, SQLiteSession, function_tool, handoff
-from conftest import LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 from pydantic import Field
-from typing import Annotated
+
+from conftest import LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 
 agents.set_tracing_disabled(True)
 LED = {"temperature": 0, "max_tokens": 100, "parallel_tool_calls": False}
@@ -77,13 +79,17 @@ async def test_tool_streamed(model):
 
 
 async def test_a_tools_result_ends_the_run(model):
-    result = await Runner.run(agent(model, tools=[multiply], tool_use_behavior="stop_on_first_tool", settings={"tool_choice": "required"}), QUESTION)
+    result = await Runner.run(
+        agent(model, tools=[multiply], tool_use_behavior="stop_on_first_tool", settings={"tool_choice": "required"}), QUESTION
+    )
     assert result.final_output.isdigit()
 
 
 async def test_too_many_turns(model):
     with pytest.raises(agents.MaxTurnsExceeded):
-        await Runner.run(agent(model, tools=[multiply], reset_tool_choice=False, settings={"tool_choice": "required"}), QUESTION, max_turns=2)
+        await Runner.run(
+            agent(model, tools=[multiply], reset_tool_choice=False, settings={"tool_choice": "required"}), QUESTION, max_turns=2
+        )
 
 
 async def test_handoff(model):
@@ -124,7 +130,11 @@ async def test_guardrail(model):
 async def test_search(model):
     name = MODEL + "+bon8"
     client = openai.AsyncOpenAI(base_url=URL + "/v1", api_key="none")
-    result = await Runner.run(agent(type(model)(model=name, openai_client=client), settings={"temperature": 0.8}), QUESTION, run_config=RunConfig(tracing_disabled=True))
+    result = await Runner.run(
+        agent(type(model)(model=name, openai_client=client), settings={"temperature": 0.8}),
+        QUESTION,
+        run_config=RunConfig(tracing_disabled=True),
+    )
     assert result.final_output
 
 

@@ -6,7 +6,6 @@
 from typing import Annotated, Literal
 
 import pytest
-from conftest import LONG, MODEL, PIXEL, QUESTION, URL
 from pydantic import BaseModel, Field
 from pydantic_ai import Agent, BinaryContent, ModelHTTPError, ModelRetry, NativeOutput, ToolOutput, UsageLimits
 from pydantic_ai.exceptions import UsageLimitExceeded
@@ -14,6 +13,8 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
+
+from conftest import LONG, MODEL, PIXEL, QUESTION, URL
 
 Number = Annotated[int, Field(ge=0, le=999)]
 LED = {"temperature": 0, "max_tokens": 100, "parallel_tool_calls": False}
@@ -29,7 +30,9 @@ class Order(BaseModel):
 def make(kind, name=MODEL):
     if kind == "anthropic":
         return AnthropicModel(name, provider=AnthropicProvider(base_url=URL, api_key="none"), profile={"supports_json_schema_output": True})
-    return (OpenAIChatModel if kind == "chat" else OpenAIResponsesModel)(name, provider=OpenAIProvider(base_url=URL + "/v1", api_key="none"))
+    return (OpenAIChatModel if kind == "chat" else OpenAIResponsesModel)(
+        name, provider=OpenAIProvider(base_url=URL + "/v1", api_key="none")
+    )
 
 
 @pytest.fixture(scope="session", params=["chat", "responses", "anthropic"])
@@ -139,7 +142,9 @@ async def test_search(kind):
     assert (await Agent(make(kind, MODEL + "+bon8"), model_settings=LED | {"temperature": 0.8}).run(QUESTION)).output
 
 
-@pytest.mark.parametrize("question,status", [(LONG, 400), ([QUESTION, BinaryContent(PIXEL.encode(), media_type="image/png")], 400)], ids=["long", "image"])
+@pytest.mark.parametrize(
+    "question,status", [(LONG, 400), ([QUESTION, BinaryContent(PIXEL.encode(), media_type="image/png")], 400)], ids=["long", "image"]
+)
 async def test_refusals(agent, question, status):
     with pytest.raises(ModelHTTPError) as err:
         await agent.run(question)

@@ -1,6 +1,3 @@
-# /// script
-# dependencies = ["openai", "pytest", "pytest-asyncio", "pytest-timeout"]
-# ///
 """OpenAI's client for Python: responses."""
 
 import asyncio
@@ -8,6 +5,7 @@ import json
 
 import openai
 import pytest
+
 from conftest import LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, URL, USER, Estimate
 
 ASK = {"model": MODEL, "input": QUESTION, "temperature": 0, "max_output_tokens": 100}
@@ -105,8 +103,14 @@ def test_metadata_and_user(client):
 # Tools
 
 
-@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "add"},
-                                    {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "add"}]}])
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "required",
+        {"type": "function", "name": "add"},
+        {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "add"}]},
+    ],
+)
 def test_a_call_is_made(client, choice):
     answer = client.responses.create(**ASK, tools=TOOLS, tool_choice=choice, parallel_tool_calls=False)
     (call,) = answer.output
@@ -160,7 +164,9 @@ def test_retrieve_streamed(client, answer):
 
 
 def test_input_items(client):
-    asked = client.responses.create(**ASK | {"input": [USER, {"role": "assistant", "content": "84"}, {"role": "user", "content": "And 3 more?"}]})
+    asked = client.responses.create(
+        **ASK | {"input": [USER, {"role": "assistant", "content": "84"}, {"role": "user", "content": "And 3 more?"}]}
+    )
     items = list(client.responses.input_items.list(asked.id, limit=1, order="asc"))  # the client asks for page after page
     assert [item.role for item in items] == ["user", "assistant", "user"] and items[0].content[0].text == QUESTION
     assert [item.id for item in client.responses.input_items.list(asked.id)] == [item.id for item in reversed(items)]
@@ -183,8 +189,17 @@ def test_not_stored(client):
 
 
 def test_cancel(client):
-    with client.responses.create(**ASK | {"max_output_tokens": 900, "temperature": 2}, text={"format": {"type": "json_schema", "name": "s", "schema": {
-            "type": "object", "properties": {"text": {"type": "string", "minLength": 2000}}, "required": ["text"]}}}, stream=True) as stream:
+    with client.responses.create(
+        **ASK | {"max_output_tokens": 900, "temperature": 2},
+        text={
+            "format": {
+                "type": "json_schema",
+                "name": "s",
+                "schema": {"type": "object", "properties": {"text": {"type": "string", "minLength": 2000}}, "required": ["text"]},
+            }
+        },
+        stream=True,
+    ) as stream:
         events = iter(stream)
         first = next(events)
         assert client.responses.cancel(first.response.id).status == "cancelled"
@@ -212,7 +227,17 @@ def test_search(client):
     assert client.responses.create(**ASK | {"model": MODEL + "+bon8", "temperature": 0.8}).output_text
 
 
-@pytest.mark.parametrize("field,value", [("temperature", 9), ("background", True), ("prompt", {"id": "p"}), ("max_output_tokens", -1), ("input", []), ("tools", [{"type": "web_search"}])])
+@pytest.mark.parametrize(
+    "field,value",
+    [
+        ("temperature", 9),
+        ("background", True),
+        ("prompt", {"id": "p"}),
+        ("max_output_tokens", -1),
+        ("input", []),
+        ("tools", [{"type": "web_search"}]),
+    ],
+)
 def test_bad_request(client, field, value):
     with pytest.raises(openai.BadRequestError) as err:
         client.responses.create(**ASK | {field: value})
