@@ -17,6 +17,7 @@ CONTEXT = 1024  # of the embedded models
 EMBEDDER = "bert"
 QUESTION = "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
 USER = {"role": "user", "content": QUESTION}
+SLOW = {"model": MODEL + "+beam16x4", "temperature": 0.8}  # a search: no answer comes within a few milliseconds
 LONG = "A box holds 12 eggs. " * 300  # more tokens than the context, fewer bytes than a body may have
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 

@@ -10,7 +10,7 @@ import anthropic
 import pytest
 from pydantic import BaseModel
 
-from conftest import CONTEXT, EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, URL, USER
+from conftest import CONTEXT, EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, SLOW, URL, USER
 
 GREEDY = {"temperature": 0}  # no parameter of the client's any more
 ASK = {"model": MODEL, "max_tokens": 100, "messages": [USER], "extra_body": GREEDY}
@@ -283,7 +283,7 @@ def test_body_too_large(guarded):
 
 def test_timeout(client):
     with pytest.raises(anthropic.APITimeoutError):
-        client.with_options(timeout=0.001).messages.create(**ASK)
+        client.with_options(timeout=0.005).messages.create(**ASK | {"model": SLOW["model"], "extra_body": {}})
 
 
 def test_cancelled_stream(client, answer):

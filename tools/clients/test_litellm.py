@@ -11,7 +11,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # prices are not 
 import litellm
 import pytest
 
-from conftest import EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, URL, USER, Estimate
+from conftest import EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, SLOW, URL, USER, Estimate
 
 litellm.suppress_debug_info = True
 OPENAI = {"model": "openai/" + MODEL, "api_base": URL + "/v1", "api_key": "none"}
@@ -190,4 +190,4 @@ def test_keys_and_rates(guarded, name):
 
 def test_timeout():
     with pytest.raises(litellm.Timeout):
-        litellm.completion(**CHAT, **OPENAI, timeout=1e-6)
+        litellm.completion(**CHAT | {"temperature": 0.8}, **OPENAI | {"model": "openai/" + SLOW["model"]}, timeout=0.005)

@@ -10,7 +10,7 @@ import threading
 import openai
 import pytest
 
-from conftest import MODEL, NAMES, PAIR, QUESTION, URL, USER, Estimate
+from conftest import MODEL, NAMES, PAIR, QUESTION, SLOW, URL, USER, Estimate
 
 CHAT = {"model": MODEL, "messages": [USER], "max_tokens": 100, "temperature": 0}
 TOOLS = [{"type": "function", "function": {"name": name, "description": name + " two numbers", "parameters": PAIR}} for name in NAMES]
@@ -278,7 +278,7 @@ def test_agents_loop(client):
 
 def test_timeout(client):
     with pytest.raises(openai.APITimeoutError):
-        client.with_options(timeout=0.001).chat.completions.create(**CHAT)
+        client.with_options(timeout=0.005).chat.completions.create(**CHAT | SLOW)
 
 
 def test_cancelled_stream(client, answer):
