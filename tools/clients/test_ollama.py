@@ -11,7 +11,7 @@ import httpx
 import ollama
 import pytest
 
-from conftest import CONTEXT, EMBEDDER, LONG, MODEL, PAIR, PIXEL, QUESTION, SLOW, URL, USER, Estimate
+from conftest import CONTEXT, EMBEDDER, LONG, MODEL, PAIR, PIXEL, QUESTION, URL, USER, Estimate
 
 GREEDY = {"temperature": 0, "num_predict": 100}
 ASK = {"model": MODEL, "messages": [USER], "options": GREEDY}
@@ -221,7 +221,7 @@ def test_body_too_large(guarded):
 
 def test_timeout():
     with pytest.raises(httpx.TimeoutException):
-        ollama.Client(host=URL, timeout=0.005).chat(**ASK | {"model": SLOW["model"], "options": {}})
+        ollama.Client(host=URL, timeout=0.005).chat(**ASK | {"options": {"num_predict": 900}}, format={"type": "string", "minLength": 2000})
 
 
 def test_cancelled_stream(client, answer):
