@@ -166,6 +166,19 @@ func TestAnthropicsMessagesReachTheTemplate(t *testing.T) {
 	}
 }
 
+// The runner of tools of Anthropic's client asks for a thread by itself, and asks again
+// without one where an error has these details alone.
+func TestAnthropicsRunnerOfToolsIsToldToGoOnWithoutAThread(t *testing.T) {
+	f := start(t, says(t, "Hi"), nil)
+	status, _, answer := f.post("/v1/messages", claudeBody(`,"thread":{"type":"create"}`))
+	if want := `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`; status != 400 || !strings.Contains(string(answer), want) {
+		t.Errorf("a thread: %d %s, want %s", status, answer, want)
+	}
+	if _, _, answer := f.post("/v1/messages", claudeBody(`,"container":"c"`)); strings.Contains(string(answer), "details") {
+		t.Errorf("a container: %s", answer)
+	}
+}
+
 func TestAnthropicsClientsGetTheirOwnErrors(t *testing.T) {
 	f := start(t, says(t, "Hi"), func(o *Options) { o.APIKeys = []string{"a-secret-of-some-length"} })
 	for _, c := range []struct{ body, key, kind, param string }{

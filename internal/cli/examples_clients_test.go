@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +115,41 @@ func TestEveryClientExampleIsRunAndDocumented(t *testing.T) {
 	}
 	if want := len(clientExamples) + len(pins); len(files) != want {
 		t.Errorf("%d files in %s, want %d", len(files), clientsFolder, want)
+	}
+}
+
+// The suites of .ci/clients pin their clients, and docs/clients.md says which versions.
+func TestTheDocumentNamesTheVersionsOfTheTestedClients(t *testing.T) {
+	doc := documents(t)["docs/clients.md"]
+	suites := filepath.Join(repository, "tools/clients")
+	files, err := filepath.Glob(filepath.Join(suites, "test_*.py"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no suites in %s: %v", suites, err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "test_"), ".py")
+		if strings.Contains(name, "__") {
+			continue // a part of another suite
+		}
+		text, err := os.ReadFile(filepath.Join(suites, "requirements", name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := strings.ReplaceAll(name, "_", "-")
+		pinned := regexp.MustCompile(`(?m)^` + client + `(?:\[.*\])?==(\S+)`).FindSubmatch(text)
+		if pinned == nil {
+			t.Errorf("requirements/%s.txt pins no %s", name, client)
+		} else if row := fmt.Sprintf("| `%s` | %s |", client, pinned[1]); !strings.Contains(doc, row) {
+			t.Errorf("docs/clients.md has no row that begins with %q", row)
+		}
+	}
+	var pins struct{ Dependencies map[string]string }
+	text, err := os.ReadFile(filepath.Join(suites, "aisdk/package.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &pins)
+	}
+	if version := pins.Dependencies["ai"]; err != nil || !strings.Contains(doc, " | "+version+" | ") {
+		t.Errorf("docs/clients.md does not name %q of ai (%v)", version, err)
 	}
 }
 

@@ -117,10 +117,13 @@ func (f Fields) sampling(req *tts.Request) {
 	req.N = 1
 }
 
+// fieldThread asks that the server keep a conversation.
+const fieldThread = "thread"
+
 // bookkeeping reads fields that change nothing, and refuses those that would.
 func (f Fields) bookkeeping() {
 	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "safeguards")
-	for _, name := range []string{"container", "mcp_servers", "compaction", "thread"} {
+	for _, name := range []string{"container", "mcp_servers", "compaction", fieldThread} {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}

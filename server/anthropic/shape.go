@@ -209,18 +209,28 @@ func (s *Shape) End(u tts.Usage) any {
 func (s *Shape) Done() any { return nil }
 
 // Failure is an error as the API's clients expect it, whole or as an event. id is that
-// of the request.
+// of the request. Where param is a thread, which the client's runner of tools asks for by
+// itself, details tell it to go on without.
 func Failure(status int, text, param, id string) jsonwrite.Event {
+	type details struct {
+		Code        string   `json:"error_code"`
+		Unsupported []string `json:"unsupported"`
+	}
 	type fault struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-		Param   string `json:"param,omitempty"`
+		Type    string   `json:"type"`
+		Message string   `json:"message"`
+		Param   string   `json:"param,omitempty"`
+		Details *details `json:"details,omitempty"`
+	}
+	failure := fault{Type: errorType(status), Message: text, Param: param}
+	if param == fieldThread {
+		failure.Details = &details{"thread_unsupported_request", []string{fieldThread}}
 	}
 	return jsonwrite.Event{Name: "error", Data: struct {
 		Type  string `json:"type"`
 		Error fault  `json:"error"`
 		ID    string `json:"request_id"`
-	}{"error", fault{errorType(status), text, param}, id}}
+	}{"error", failure, id}}
 }
 
 // errorType is the API's word for a status.
