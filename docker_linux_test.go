@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
 )
@@ -300,11 +301,7 @@ func TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can change the root folder")
 	}
-	for _, program := range []string{"sh", "install"} { // the image is built with them
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
-		}
-	}
+	clienttest.Programs(t, "sh", "install") // the image is built with them
 	text, err := os.ReadFile("docs/serving.md")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/clienttest"
 )
 
 // staticBuild is how README says to build: with a C compiler at hand, plain
@@ -47,9 +49,7 @@ func TestTheBuildThatREADMENamesIsStatic(t *testing.T) {
 // TestEveryStepOfTheGateIsATargetOfMake runs no step. The folder hexagon is no reason to
 // leave out the step of its name.
 func TestEveryStepOfTheGateIsATargetOfMake(t *testing.T) {
-	if _, err := exec.LookPath("make"); err != nil {
-		t.Skip("no make")
-	}
+	clienttest.Programs(t, "make")
 	gate, err := os.ReadFile(".ci/run")
 	if err != nil {
 		t.Fatal(err)

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -74,15 +74,8 @@ func TestBenchEngineHoldsAnswersToASchema(t *testing.T) {
 	}
 }
 
-func needShell(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no shell to run the other engine with")
-	}
-}
-
 func TestBenchEngineComparesWithACommand(t *testing.T) {
-	needShell(t)
+	clienttest.Programs(t, "sh")
 	turns := filepath.Join(t.TempDir(), "turns")
 	peer := `echo x >> '` + turns + `'; echo '[{"n_prompt": 0, "n_gen": 4, "avg_ts": 2}]'`
 	args := []string{"bench", "engine", "--model", "lutra-tiny-s", "--tests", "tg4", "-r", "2", "--compare"}
@@ -117,7 +110,7 @@ func TestBenchEngineComparesWithACommand(t *testing.T) {
 }
 
 func TestBenchKernelsComparesWithACommand(t *testing.T) {
-	needShell(t)
+	clienttest.Programs(t, "sh")
 	var r bench.CompareReport
 	out := mustLutra(t, "bench", "kernels", "--json", "--packings", "I2", "--shapes", "64x256", "--tokens", "4", "--threads", "1", "--budget", "1ms", "--rounds", "1",
 		"--compare", "fake=echo m=64 k=256 n=4 8 GFLOPS", "--compare-pattern", `m=(?P<m>\d+) k=(?P<k>\d+) n=(?P<n>\d+) (?P<gflops>\S+)`)

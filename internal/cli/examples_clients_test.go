@@ -90,9 +90,7 @@ func clientProgram(t *testing.T, name, needs string) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	if _, err := exec.LookPath(program); err != nil {
-		clienttest.Missing(t, program)
-	}
+	clienttest.Programs(t, program)
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = repository // for `go run`: the example is part of the module
 	return cmd

@@ -42,9 +42,7 @@ func (s *sandbox) node(t *testing.T, text string) string {
 	if _, err := os.Stat(filepath.Join(packages, "openai")); err != nil {
 		clienttest.Missing(t, "npm package openai; npm ci in web/test")
 	}
-	if _, err := exec.LookPath("node"); err != nil {
-		clienttest.Missing(t, "node")
-	}
+	clienttest.Programs(t, "node")
 	if err := os.Symlink(packages, filepath.Join(s.dir, "node_modules")); err != nil && !errors.Is(err, os.ErrExist) {
 		t.Fatal(err)
 	}

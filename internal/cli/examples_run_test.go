@@ -213,9 +213,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred commands")
 	}
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no sh")
-	}
+	clienttest.Programs(t, "sh")
 	bonsai := filepath.Join(t.TempDir(), "bonsai.gguf") // an embedded model stands in for it
 	if err := os.WriteFile(bonsai, thinking(t, must(embedded.Open("lutra-tiny-l"))), 0o600); err != nil {
 		t.Fatal(err)
@@ -232,6 +230,17 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 			t.Run(e.where+" "+first, func(t *testing.T) { s.try(t, e) })
 		}
 	}
+}
+
+func TestAnExampleIsSkippedWhereItsProgramIsMissing(t *testing.T) {
+	t.Setenv("LUTRA_EXAMPLES", "")
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	if err := os.WriteFile(filepath.Join(bin, "sh"), []byte("#!/bin/sh\nexit 127\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &sandbox{env: os.Environ(), sub: strings.NewReplacer()}
+	t.Run("skipped", func(t *testing.T) { s.try(t, example{lang: "sh", text: "lutra info m.gguf | jq ."}) })
 }
 
 func TestEveryExceptionNamesAnExample(t *testing.T) {
@@ -270,9 +279,15 @@ func (e example) named() string {
 	return file + " " + e.text
 }
 
+// tools are what examples run besides lutra and coreutils.
+var tools = regexp.MustCompile(`\b(curl|jq)\b`)
+
 // try runs one example and checks its output.
 func (s *sandbox) try(t *testing.T, e example) {
 	text := s.sub.Replace(e.text)
+	if e.lang == "sh" {
+		clienttest.Programs(t, tools.FindAllString(text, -1)...)
+	}
 	if !clienttest.All() && slices.ContainsFunc(sortedNames(long), func(beginning string) bool { return strings.HasPrefix(e.text, beginning) }) {
 		reader := *s
 		reader.env = append(slices.Clone(s.env), asCommand+"="+toRead)

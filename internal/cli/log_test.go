@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/server"
 )
@@ -101,13 +102,7 @@ func TestTheReadyLineNamesAHostThatClientsCanUse(t *testing.T) {
 
 // TestTheReadyLinesCommandWorksWhenPasted runs what a server prints, in a shell.
 func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no sh")
-	}
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("no curl")
-	}
+	clienttest.Programs(t, "sh", "curl")
 	dir := t.TempDir()
 	cert, key := selfSigned(t, dir)
 	for _, args := range [][]string{
@@ -119,7 +114,7 @@ func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
 		if strings.Contains(s.try, "secret") {
 			t.Errorf("the log shows a key: %s", s.try)
 		}
-		out, err := exec.Command(shell, "-c", strings.ReplaceAll(s.try, "Bearer KEY", "Bearer secret")).CombinedOutput()
+		out, err := exec.Command("sh", "-c", strings.ReplaceAll(s.try, "Bearer KEY", "Bearer secret")).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Answer: 84") {
 			t.Errorf("serve %q: %s\n%s%v", args, s.try, out, err)
 		}

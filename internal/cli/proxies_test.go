@@ -154,9 +154,7 @@ func TestExamplesOfProxiesPassChatsOn(t *testing.T) {
 		}
 		for what, text := range variants {
 			t.Run(p.name+" "+what, func(t *testing.T) {
-				if _, err := exec.LookPath(p.name); err != nil {
-					clienttest.Missing(t, p.name)
-				}
+				clienttest.Programs(t, p.name)
 				through := func(base string) *browser {
 					t.Helper()
 					port := freePort(t)

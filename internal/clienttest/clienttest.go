@@ -22,6 +22,17 @@ func Missing(t testing.TB, what string) {
 	t.Skipf("no %s", what)
 }
 
+// Programs sees that the named programs are there; where one is not, the test ends as
+// Missing says.
+func Programs(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			Missing(t, name)
+		}
+	}
+}
+
 // Python is LUTRA_PYTHON or python3, which has the packages. Without them the test is
 // skipped, or fails as Missing says.
 func Python(t testing.TB, packages ...string) string {

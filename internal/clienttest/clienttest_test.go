@@ -2,14 +2,11 @@ package clienttest
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 )
 
 func TestAFolderBesideTheTestIsNoPythonPackage(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3")
-	}
+	Programs(t, "python3")
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("folder_of_go_code", 0o700); err != nil {
 		t.Fatal(err)
@@ -31,4 +28,12 @@ func TestAPythonThatIsNotThereHasNoPackages(t *testing.T) {
 	if installed(t.Context(), "no-such-python", "json", t.TempDir()) {
 		t.Error("a program that is not there has json")
 	}
+}
+
+func TestATestEndsWhereAProgramIsMissing(t *testing.T) {
+	t.Setenv("LUTRA_EXAMPLES", "")
+	t.Run("skipped", func(t *testing.T) {
+		Programs(t, "no-such-program")
+		t.Error("goes on without it")
+	})
 }
