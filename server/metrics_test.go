@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bufio"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,5 +90,31 @@ func TestDebugStateShowsTheEngines(t *testing.T) {
 	status, _, answer := f.do("GET", "/debug/state", nil)
 	if status != 200 || !strings.Contains(string(answer), `"model":"toy"`) || !strings.Contains(string(answer), `"Blocks":512`) {
 		t.Errorf("/debug/state: %d %s", status, answer)
+	}
+}
+
+// A streamed request of three choices that nobody reads stays under way.
+func TestGaugesOfLoadCountSequencesOrRequests(t *testing.T) {
+	for requests, want := range map[bool]float64{false: 3, true: 1} {
+		f := start(t, &toy.Model{}, func(o *Options) { o.CountRequests = requests })
+		most := 0.0
+		var r *bufio.Scanner
+		resp, err := http.Post(f.url+"/v1/chat/completions", "application/json", strings.NewReader(chatBody(`,"n":3,"max_tokens":2000,"ignore_eos":true,"stream":true`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = bufio.NewScanner(resp.Body)
+		for range 200 {
+			if !r.Scan() {
+				break
+			}
+			_, _, answer := f.do("GET", "/metrics", nil)
+			all := string(answer)
+			most = max(most, metric(t, all, "vllm:num_requests_running", `model_name="toy"`)+metric(t, all, "vllm:num_requests_waiting", `model_name="toy"`))
+		}
+		resp.Body.Close()
+		if most != want {
+			t.Errorf("with count_requests %v a request of three choices counts %v at most, want %v", requests, most, want)
+		}
 	}
 }
