@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,19 +49,28 @@ func TestARouterKnowsWhatAServerHas(t *testing.T) {
 	if err := sub.SetOption(zmq4.OptionSubscribe, "kv@10.0.0.7@lutra-tiny-s"); err != nil {
 		t.Fatal(err)
 	}
-	scraped := func(line string) bool {
+	scrape := func() []byte {
 		resp, err := http.Get(s.base + "/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
 		data, _ := io.ReadAll(resp.Body)
-		return bytes.Contains(data, []byte("\n"+line+"\n"))
+		return data
 	}
-	for end := time.Now().Add(30 * time.Second); !scraped("lutra_kv_event_subscribers 1"); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !bytes.Contains(scrape(), []byte("\nlutra_kv_event_subscribers 1\n")); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the server counts no subscriber")
 		}
+	}
+	names := func(text []byte) []string {
+		list := regexp.MustCompile(`lutra_kv_event_\w+`).FindAllString(string(text), -1)
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	docs, err := os.ReadFile("../../docs/metrics.md")
+	if got, want := names(scrape()), names(docs); err != nil || !slices.Equal(got, want) || len(got) != 4 {
+		t.Errorf("the metrics are %q, documented are %q, %v", got, want, err)
 	}
 	const body = `{"messages":[{"role":"user","content":"Tom has 12 apples. He buys 7 more and gives 5 of them to Ann. How many apples does Tom have?"}],"temperature":0,"max_tokens":8}`
 	var rendered struct {

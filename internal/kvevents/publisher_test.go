@@ -196,7 +196,46 @@ func TestAnIndexMadeOfEventsKnowsWhatTheEngineFinds(t *testing.T) {
 	t.Logf("%d requests, %d of those compared found %d tokens; %d batches, %d hashes", n, evicting, hits, x.seen, len(x.keys))
 }
 
-// stored has a feed tell of n blocks in a row, the first of them number from.
+// The publisher may stand still: the engine goes on, and nothing is lost.
+func TestTheEngineNeverWaitsForThePublisher(t *testing.T) {
+	const blocks = 48
+	p, x := publisher(t), newIndex(block)
+	defer p.Close()
+	subscribe(t, p, x)
+	e := engine(t, p, "owl", blocks)
+	rng := rand.New(rand.NewPCG(3, 4))
+	p.mu.Lock()
+	for range 200 {
+		request(t, e, prompt(rng), 2, 4)
+	}
+	f := p.feeds[0]
+	f.mu.Lock()
+	if n := len(f.changes); n == 0 || n > 4*blocks {
+		t.Errorf("%d changes wait of a cache of %d blocks", n, blocks)
+	}
+	f.mu.Unlock()
+	p.mu.Unlock()
+	for range 40 {
+		quiet(t, p, x, e)
+		ids := prompt(rng)
+		if want, got := x.prefix(pod, "owl", ids[:len(ids)-1]), request(t, e, ids, 1, 3); got != want {
+			t.Fatalf("the engine had %d tokens of the prompt %v, the index thought %d", got, ids, want)
+		}
+	}
+	x.check(t)
+}
+
+// BenchmarkChange is what the engine spends on telling of a block that comes and goes.
+func BenchmarkChange(b *testing.B) {
+	f := newFeed("owl", make(chan<- struct{}, 1))
+	tokens := make([]int32, 32)
+	for b.Loop() {
+		f.Stored(1, -1, tokens)
+		f.Removed(1)
+	}
+}
+
+// store has a feed tell of n blocks in a row, the first of them number from.
 func store(o kv.Observer, from, n int) {
 	for i := range n {
 		b := int32(from + i)
