@@ -62,6 +62,7 @@ func TestAChatIsRenderedAsItIsAnswered(t *testing.T) {
 	for name, body := range map[string]string{
 		"plain":     `{"messages":[{"role":"user","content":"Twelve apples"}]`,
 		"system":    `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"Hi"}]}]`,
+		"picker":    `{"model":"toy","messages":[{"role":"user","content":"Hi"}],"add_generation_prompt":true,"continue_final_message":false,"chat_template_kwargs":{}`,
 		"tools":     `{"messages":[{"role":"user","content":"Hi"}],"tool_choice":"none"` + tools,
 		"continued": `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"It is"}]`,
 		"truncated": `{"messages":[` + long + `{"role":"user","content":"Hi"}],"truncation":"auto"`,
