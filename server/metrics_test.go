@@ -1,14 +1,13 @@
 package server
 
 import (
-	"bufio"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -93,28 +92,29 @@ func TestDebugStateShowsTheEngines(t *testing.T) {
 	}
 }
 
-// A streamed request of three choices that nobody reads stays under way.
+// The engine is held in the midst of a request of three choices.
 func TestGaugesOfLoadCountSequencesOrRequests(t *testing.T) {
 	for requests, want := range map[bool]float64{false: 3, true: 1} {
-		f := start(t, &toy.Model{}, func(o *Options) { o.CountRequests = requests })
-		most := 0.0
-		var r *bufio.Scanner
-		resp, err := http.Post(f.url+"/v1/chat/completions", "application/json", strings.NewReader(chatBody(`,"n":3,"max_tokens":2000,"ignore_eos":true,"stream":true`)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r = bufio.NewScanner(resp.Body)
-		for range 200 {
-			if !r.Scan() {
-				break
+		held, scraped := make(chan struct{}), make(chan struct{})
+		steps := 0
+		f := start(t, &toy.Model{Before: func(*models.Batch) error {
+			if steps++; steps == 6 {
+				close(held)
+				<-scraped
 			}
-			_, _, answer := f.do("GET", "/metrics", nil)
-			all := string(answer)
-			most = max(most, metric(t, all, "vllm:num_requests_running", `model_name="toy"`)+metric(t, all, "vllm:num_requests_waiting", `model_name="toy"`))
-		}
-		resp.Body.Close()
-		if most != want {
-			t.Errorf("with count_requests %v a request of three choices counts %v at most, want %v", requests, most, want)
+			return nil
+		}}, func(o *Options) { o.CountRequests = requests })
+		answered := make(chan int)
+		go func() {
+			status, _, _ := f.post("/v1/chat/completions", chatBody(`,"n":3,"max_tokens":30,"ignore_eos":true`))
+			answered <- status
+		}()
+		<-held
+		_, _, answer := f.do("GET", "/metrics", nil)
+		close(scraped)
+		got := metric(t, string(answer), "vllm:num_requests_running", `model_name="toy"`) + metric(t, string(answer), "vllm:num_requests_waiting", `model_name="toy"`)
+		if status := <-answered; got != want || status != 200 {
+			t.Errorf("with count_requests %v a request of three choices counts %v, want %v (status %d)", requests, got, want, status)
 		}
 	}
 }
