@@ -34,6 +34,27 @@ func (a *admission) interactive() (d demands) {
 	return d
 }
 
+// requests counts the requests that have an active sequence, and those of the waiting
+// ones that have none.
+func (a *admission) requests() (running, waiting int) {
+	last := func(seqs []*Sequence, i int) bool { return i+1 == len(seqs) || seqs[i+1].age != seqs[i].age }
+	active := a.active
+	for i := range a.active {
+		if last(a.active, i) {
+			running++
+		}
+	}
+	for i, s := range a.waiting { // both are sorted by age
+		for len(active) > 0 && active[0].age < s.age {
+			active = active[1:]
+		}
+		if last(a.waiting, i) && (len(active) == 0 || active[0].age != s.age) {
+			waiting++
+		}
+	}
+	return running, waiting
+}
+
 // takeLent is how many tokens have been lent to new prompts since the last call.
 func (a *admission) takeLent() int {
 	n := a.lent

@@ -8,9 +8,14 @@ import (
 // Stats is a snapshot of an engine, a field a metric. Counters only grow.
 type Stats struct {
 	// Now.
-	Running  int // sequences that have work and KV blocks
-	Waiting  int // sequences that have work and wait for KV blocks
-	Idle     int // begun sequences that wait for their caller
+	Running int // sequences that have work and KV blocks
+	Waiting int // sequences that have work and wait for KV blocks
+	Idle    int // begun sequences that wait for their caller
+
+	// A request is a sequence that was opened, and all that descend from it.
+	RunningRequests int // requests with a sequence of Running
+	WaitingRequests int // requests with a sequence of Waiting and none of Running
+
 	Blocks   int // KV blocks in the pool
 	BlockLen int // tokens a block
 	Used     int // KV blocks held by sequences
@@ -112,6 +117,7 @@ func (e *Engine) Stats() Stats {
 // publish counts the step under way and shows the result to other goroutines.
 func (e *Engine) publish() {
 	st, c := &e.step.StepStats, &e.stats.counts
+	c.RunningRequests, c.WaitingRequests = e.admission.requests()
 	c.Running, c.Waiting, c.Idle = len(e.admission.active), len(e.admission.waiting), len(e.admission.idle)
 	c.Blocks, c.Used, c.BlockLen = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free(), e.kv.BlockLen()
 	c.States, c.Held, c.Kept = e.kv.States(), e.kv.States()-e.kv.FreeStates(), e.kv.Checkpoints()

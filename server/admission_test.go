@@ -26,6 +26,9 @@ func posts() map[string]string {
 		"/tokenize":            `{"prompt":"a"}`,
 		"/detokenize":          `{"tokens":[1]}`,
 		"/apply-template":      chatBody(""),
+
+		"/v1/chat/completions/render": chatBody(""),
+		"/v1/completions/render":      `{"prompt":"a"}`,
 	}
 }
 

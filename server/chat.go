@@ -49,10 +49,10 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 	f.Modalities()
 	s.scale(f, header, g, req, hasTemperature)
 	f.Bookkeeping()
-	stream, usage := f.Streaming()
-	g.stream, g.requests = stream, []*tts.Request{req}
+	g.stream, g.usage = f.Streaming()
+	g.requests = []*tts.Request{req}
 	g.report.Expect(1, req.N)
-	g.shape = openai.NewChatShape(g.name, g.model.Fingerprint, req.Sampling.Logprobs, usage, g.calling != nil, g.report)
+	g.shape = openai.NewChatShape(g.name, g.model.Fingerprint, req.Sampling.Logprobs, g.usage, g.calling != nil, g.report)
 	return g, s.finish(f.Fields)
 }
 

@@ -46,8 +46,7 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	f.Format(&req, g.model.Model)
 	s.scale(f, header, g, &req, hasTemperature)
 	f.Bookkeeping()
-	stream, usage := f.Streaming()
-	g.stream = stream
+	g.stream, g.usage = f.Streaming()
 	if err := s.finish(f.Fields); err != nil {
 		return nil, err
 	}
@@ -61,6 +60,6 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 		g.requests = append(g.requests, &r)
 	}
 	g.report.Expect(len(prompts), req.N)
-	g.shape = openai.NewTextShape(g.name, g.model.Fingerprint, g.choices(), req.Sampling.Logprobs, usage, g.report)
+	g.shape = openai.NewTextShape(g.name, g.model.Fingerprint, g.choices(), req.Sampling.Logprobs, g.usage, g.report)
 	return g, nil
 }

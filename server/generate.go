@@ -30,6 +30,7 @@ type generation struct {
 	hidden   bool                 // thinking is not sent at all
 	echo     string               // that every choice begins with
 	stream   bool
+	usage    bool // a stream ends with it, as the client asks
 	shape    shape
 }
 

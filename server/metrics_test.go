@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -88,5 +89,32 @@ func TestDebugStateShowsTheEngines(t *testing.T) {
 	status, _, answer := f.do("GET", "/debug/state", nil)
 	if status != 200 || !strings.Contains(string(answer), `"model":"toy"`) || !strings.Contains(string(answer), `"Blocks":512`) {
 		t.Errorf("/debug/state: %d %s", status, answer)
+	}
+}
+
+// The engine is held in the midst of a request of three choices.
+func TestGaugesOfLoadCountSequencesOrRequests(t *testing.T) {
+	for requests, want := range map[bool]float64{false: 3, true: 1} {
+		held, scraped := make(chan struct{}), make(chan struct{})
+		steps := 0
+		f := start(t, &toy.Model{Before: func(*models.Batch) error {
+			if steps++; steps == 6 {
+				close(held)
+				<-scraped
+			}
+			return nil
+		}}, func(o *Options) { o.CountRequests = requests })
+		answered := make(chan int)
+		go func() {
+			status, _, _ := f.post("/v1/chat/completions", chatBody(`,"n":3,"max_tokens":30,"ignore_eos":true`))
+			answered <- status
+		}()
+		<-held
+		_, _, answer := f.do("GET", "/metrics", nil)
+		close(scraped)
+		got := metric(t, string(answer), "vllm:num_requests_running", `model_name="toy"`) + metric(t, string(answer), "vllm:num_requests_waiting", `model_name="toy"`)
+		if status := <-answered; got != want || status != 200 {
+			t.Errorf("with count_requests %v a request of three choices counts %v, want %v (status %d)", requests, got, want, status)
+		}
 	}
 }

@@ -35,6 +35,9 @@ type Options struct {
 	AllowedHosts []string `yaml:"allowed_hosts"`
 	Strict       bool     `yaml:"strict"` // refuse unknown request fields instead of logging them once
 	Debug        bool     `yaml:"debug"`  // serve /debug/state
+	// CountRequests has vllm:num_requests_* count requests: a search counts one, not its
+	// sequences.
+	CountRequests bool `yaml:"count_requests"`
 
 	MaxBody           int64 `yaml:"max_body"`            // bytes of a request body
 	MaxMemory         int64 `yaml:"max_memory"`          // bytes that all requests hold together; more get 429

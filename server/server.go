@@ -52,7 +52,7 @@ func New(opt Options) *Server {
 		keys:   admission.NewKeys(opt.credentials, opt.RequestsPerMinute, opt.TokensPerMinute),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses, responsesKept)}
 	s.standard, _ = opt.defaultPlan() // Validate has tried it
-	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.responses.Bytes, OutOfFiles: s.outOfFiles.Load, Engines: s.engines})
+	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.responses.Bytes, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, CountRequests: s.opt.CountRequests})
 	s.handler = s.routes()
 	return s
 }

@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -112,6 +113,22 @@ func (r *Request) calls(text string) (string, bool) {
 
 // choices is N with its default.
 func (r *Request) choices() int { return max(r.N, 1) }
+
+// prepare makes the prompt ready for m and checks what depends on it: of so many
+// candidates that share it and generate so many tokens together at most.
+func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated int) (*Prepared, error) {
+	if err := r.checkFormat(); err != nil {
+		return nil, err
+	}
+	p, err := m.PrepareRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkLogprobs(m, len(p.Tokens), candidates, generated); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
 
 // checkLogprobs checks how many log-probabilities the answer may list: of so many
 // candidates that share a prompt and generate so many tokens together at most.

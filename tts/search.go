@@ -116,6 +116,18 @@ func (s Search) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	}
 }
 
+// Prepare implements Strategy.
+func (s Search) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
+	if s.Plan.Method == scaling.None {
+		return Single{Model: s.Model}.Prepare(ctx, req)
+	}
+	set, err := s.resolve(req)
+	if err != nil {
+		return nil, err
+	}
+	return req.prepare(ctx, s.Model, set.plan.N, set.plan.Budget.Tokens)
+}
+
 // run returns the error that is still to be yielded, with what was spent since
 // the last delta.
 func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) bool, spent *Usage) error {
@@ -127,10 +139,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	}
 	r := &searchRun{Search: s, resolvedPlan: set, ctx: ctx, req: req, method: set.plan.Method, reason: StopComplete}
 	r.reporter = reporter{run: r, yield: yield, shownNode: -1}
-	if err := req.checkFormat(); err != nil {
-		return err
-	}
-	prepared, err := s.Model.PrepareRequest(ctx, req)
+	prepared, err := req.prepare(ctx, s.Model, set.plan.N, set.plan.Budget.Tokens)
 	if err != nil {
 		return err
 	}
@@ -141,9 +150,6 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		r.req, req = &rest, &rest
 	}
 	r.prompt.begun, r.prompt.thinking = prepared.Begun, prepared.Thinking
-	if err := req.checkLogprobs(s.Model, len(prompt), set.plan.N, set.plan.Budget.Tokens); err != nil {
-		return err
-	}
 	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)
 	if err != nil {
 		return err

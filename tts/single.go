@@ -29,23 +29,21 @@ func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	}
 }
 
+// Prepare implements Strategy.
+func (s Single) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
+	return req.prepare(ctx, s.Model, req.choices(), math.MaxInt)
+}
+
 // run returns the error that is still to be yielded: none when the reader has
 // left or has had it.
 func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := req.checkFormat(); err != nil {
-		return err
-	}
-	prepared, err := s.Model.PrepareRequest(ctx, req)
+	prepared, err := s.Prepare(ctx, req)
 	if err != nil {
 		return err
 	}
-	prompt := prepared.Tokens
-	n := req.choices()
-	if err := req.checkLogprobs(s.Model, len(prompt), n, math.MaxInt); err != nil {
-		return err
-	}
+	prompt, n := prepared.Tokens, req.choices()
 	open := s.Model.Engine.Open
 	if req.Background {
 		open = s.Model.Engine.OpenBackground

@@ -12,4 +12,7 @@ import (
 // closes every sequence the run has opened.
 type Strategy interface {
 	Run(ctx context.Context, req *Request) iter.Seq2[Delta, error]
+	// Prepare makes the prompt of a request ready, and refuses what Run refuses before
+	// it computes anything.
+	Prepare(ctx context.Context, req *Request) (*Prepared, error)
 }

@@ -12,6 +12,7 @@ import (
 
 // saying is a strategy that says these parts, the last of which ends it.
 type saying struct {
+	Strategy // nil: it is only run
 	parts    []string
 	thinking bool
 }
@@ -77,7 +78,7 @@ func TestThoughtsAreSetApartHoweverTheTextIsCut(t *testing.T) {
 				parts, rest = append(parts, rest[:n]), rest[n:]
 			}
 			parts = append(parts, rest)
-			reasoning, text := divided(t, saying{parts, c.thinking})
+			reasoning, text := divided(t, saying{parts: parts, thinking: c.thinking})
 			if reasoning != c.reasoning || text != c.text {
 				t.Fatalf("%q is divided into %q and %q, want %q and %q", parts, reasoning, text, c.reasoning, c.text)
 			}

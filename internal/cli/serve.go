@@ -144,6 +144,13 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	watch := engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver}
+	closeEvents, err := publishEvents(&cfg, srv, &watch)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	defer closeEvents()
 	var g errgroup.Group
 	served := make(chan struct{})
 	g.Go(func() error {
@@ -163,7 +170,7 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 			return err
 		}
 		r, err := loadUnless(served, func() (*engines.Runtime, error) {
-			return engines.New(ctx, cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
+			return engines.New(ctx, cfg, log, watch)
 		})
 		if r == nil && ctx.Err() != nil {
 			return nil // it is the loading that was given up

@@ -58,6 +58,10 @@ type KV struct {
 	Memory string `yaml:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
 	Block  int    `yaml:"block"`  // tokens a block
 	Prefix bool   `yaml:"prefix"` // reuse cached blocks of equal prefixes
+
+	Events string `yaml:"events"` // tcp://HOST:PORT of the ZeroMQ socket that tells routers of prefixes; empty: none
+	Replay string `yaml:"replay"` // tcp://HOST:PORT where they ask for what they missed; empty: nowhere
+	Pod    string `yaml:"pod"`    // the address by which they know this process; empty: $POD_IP, or the host's name
 }
 
 // Experts bounds what the experts of each mixture take.
@@ -171,6 +175,9 @@ func (c *Config) Validate() error {
 	}
 	if c.KV.Block < 1 || c.KV.Block > 1024 {
 		fault("kv.block: %d is outside 1..1024", c.KV.Block)
+	}
+	if _, err := c.Publishing(); err != nil {
+		errs = append(errs, err)
 	}
 	oneOf("log.level", c.Log.Level, logLevels...)
 	oneOf("log.format", c.Log.Format, "auto", "console", "json")

@@ -89,6 +89,8 @@ func TestNumbersOutOfRangeAreRefused(t *testing.T) {
 		"kv.memory":                  {"900TiB", "1KiB"},
 		"experts.memory":             {"900TiB", "1KiB", "most"},
 		"kv.block":                   {"0", "1025"},
+		"kv.events":                  {"'*:5556'", "tcp://*", "ipc:///tmp/x", "tcp://*:0x1"},
+		"kv.replay":                  {"tcp://*:5558"},
 		"engine.queue":               {"0", "65537"},
 		"engine.sequences":           {"0", "65537"},
 		"engine.step_tokens":         {"31", "100", "8224"},
@@ -176,5 +178,30 @@ func TestAVerifierIsReadAsConfiguredElseAsItsFileSays(t *testing.T) {
 	}
 	if _, err := (Verifier{}).FormatFor(models.Verifier{Format: "unheard-of"}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
 		t.Errorf("a file of an unknown format: %v", err)
+	}
+}
+
+func TestWhatPublishingNeedsIsChecked(t *testing.T) {
+	t.Setenv("POD_IP", "10.1.2.3")
+	cfg, err := Load(writeConfig(t, "kv: {events: 'tcp://*:5556', replay: 'tcp://*:5558'}"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt, err := cfg.Publishing()
+	if err != nil || opt.Pod != "10.1.2.3" || !opt.Events.Binds || opt.Events.Addr != ":5556" || opt.Replay.Addr != ":5558" {
+		t.Errorf("Publishing() = %+v, %v", opt, err)
+	}
+	for text, key := range map[string]string{
+		"kv: {events: 'tcp://*:5556', prefix: false}":                                   "kv.events",
+		"kv: {events: 'tcp://*:5556', replay: '*:5558'}":                                "kv.replay",
+		"kv: {events: 'tcp://*:5556', pod: 'a@b'}":                                      "kv.pod",
+		"kv: {events: 'tcp://*:5556'}\nmodels: [{name: 'a@b', embedded: lutra-tiny-s}]": "kv.events",
+	} {
+		if _, err := Load(writeConfig(t, text), nil, nil); err == nil || !strings.Contains(err.Error(), key+":") {
+			t.Errorf("%s gives %v, want an error of %s", text, err, key)
+		}
+	}
+	if opt, err := new(Config).Publishing(); opt != nil || err != nil {
+		t.Errorf("without kv.events: %+v, %v", opt, err)
 	}
 }

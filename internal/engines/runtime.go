@@ -66,6 +66,8 @@ type Watcher struct {
 	Loading func(model string, done, total int64)
 	// Steps makes the function that a model's engine calls after each step.
 	Steps func(model string) func(batcher.StepStats)
+	// Cache makes the observer of the cache of a model that is no verifier.
+	Cache func(model string) kv.Observer
 	// Model may put something before a model, to see what its engine has it compute.
 	Model func(name string, m models.Model) models.Model
 }
@@ -151,6 +153,9 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 		h.caches = append(h.caches, cache)
 	}
 	cache := h.caches[0]
+	if r.watch.Cache != nil && h.format.Name == "" {
+		cache.Observe(r.watch.Cache(opt.Name))
+	}
 	if h.draft != nil {
 		opt.Drafters = Drafters(h.draft, h.caches[1], r.Pool)
 	}

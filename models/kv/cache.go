@@ -47,6 +47,7 @@ type Cache struct {
 	index     index
 	states    states
 	stats     Stats
+	observer  Observer // nil: nobody
 	highWater highWater
 	memory    *cpu.Arena // of the layers, tokens and states; nil: the heap
 }
@@ -202,6 +203,13 @@ func (c *Cache) drop(b int32) {
 // Forget empties the index of prefixes: what its blocks hold is not to be trusted.
 // Those that sequences share stay until they are released.
 func (c *Cache) Forget() {
+	if o := c.observer; o != nil && c.indexed() == c.index.cached { // nothing will be left
+		c.observer = nil
+		defer func() {
+			c.observer = o
+			o.Cleared()
+		}()
+	}
 	for c.index.cached > 0 {
 		b := c.index.oldest
 		c.uncache(b)

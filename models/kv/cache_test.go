@@ -25,6 +25,7 @@ type history struct {
 	c    *Cache
 	seqs []*Sequence
 	toks [][]int32
+	told told
 }
 
 func newHistory(t *testing.T, kind Type, mask uint64) *history {
@@ -39,7 +40,9 @@ func newHistoryOf(t *testing.T, shape Shape, kind Type, mask uint64, states int)
 		t.Fatal(err)
 	}
 	c.index.mask = mask
-	return &history{t: t, c: c}
+	h := &history{t: t, c: c, told: told{}}
+	c.Observe(h.told)
+	return h
 }
 
 // mark is the value stored for a position: like real keys it depends on all
@@ -144,6 +147,7 @@ func (h *history) verify() {
 	if err := h.c.Check(h.seqs...); err != nil {
 		h.t.Fatal(err)
 	}
+	h.told.verify(h.t, h.c)
 	held := map[int32]bool{}
 	for i, s := range h.seqs {
 		if s.Len() != len(h.toks[i]) {

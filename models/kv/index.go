@@ -62,6 +62,9 @@ func (c *Cache) insert(b int32, hash uint64, parent int32, tokens []int32) {
 	}
 	c.index.first[hash] = b
 	copy(c.tokensOf(b), tokens)
+	if c.observer != nil {
+		c.observer.Stored(b, parent, tokens)
+	}
 	if parent != none {
 		c.blocks[parent].children++
 	}
@@ -89,6 +92,9 @@ func (c *Cache) remove(b int32) {
 	}
 	m.indexed = false
 	c.dropCheckpoint(b)
+	if c.observer != nil {
+		c.observer.Removed(b)
+	}
 }
 
 // cache puts b at the young end of the eviction order.

@@ -62,8 +62,6 @@ var engineMetrics = func() []engineMetric {
 		return float64(st.Held) / float64(st.States)
 	}
 	return append(drafts,
-		gauge("lutra_num_requests_running", "Sequences being computed.", func(st *batcher.Stats) float64 { return float64(st.Running) }),
-		gauge("lutra_num_requests_waiting", "Sequences waiting to be computed.", func(st *batcher.Stats) float64 { return float64(st.Waiting) }),
 		gauge("lutra_kv_cache_usage_ratio", "Share of the KV blocks that sequences hold.", usage),
 		gauge("lutra_recurrent_state_usage_ratio", "Share of the recurrent states that sequences hold; 0 for models without.", held),
 		gauge("lutra_recurrent_checkpoints", "Recurrent states kept at the ends of prefixes.", func(st *batcher.Stats) float64 { return float64(st.Kept) }),
@@ -103,19 +101,49 @@ func gaps(model string, g *batcher.Gaps) prometheus.Metric {
 	return prometheus.MustNewConstHistogram(gapsDesc, count, g.Sum.Seconds(), buckets, model)
 }
 
+// load are the gauges of what an engine has to do, which count sequences or requests.
+var load = func() (of [2][]engineMetric) {
+	gauge := func(name, help string, value func(*batcher.Stats) int) engineMetric {
+		return engineMetric{prometheus.NewDesc(name, help, []string{modelLabel}, nil), prometheus.GaugeValue, func(st *batcher.Stats) float64 { return float64(value(st)) }}
+	}
+	const running, waiting = "lutra_num_requests_running", "lutra_num_requests_waiting"
+	return [2][]engineMetric{{
+		gauge(running, "Sequences being computed.", func(st *batcher.Stats) int { return st.Running }),
+		gauge(waiting, "Sequences waiting to be computed.", func(st *batcher.Stats) int { return st.Waiting }),
+	}, {
+		gauge(running, "Requests being computed.", func(st *batcher.Stats) int { return st.RunningRequests }),
+		gauge(waiting, "Requests waiting to be computed.", func(st *batcher.Stats) int { return st.WaitingRequests }),
+	}}
+}()
+
+// engineCollector reads engines at each scrape.
+type engineCollector struct {
+	engines Engines
+	metrics []engineMetric
+}
+
+// newEngineCollector counts the requests of engines in gauges of load, or their sequences.
+func newEngineCollector(engines Engines, requests bool) engineCollector {
+	which := load[0]
+	if requests {
+		which = load[1]
+	}
+	return engineCollector{engines, append(which[:len(which):len(which)], engineMetrics...)}
+}
+
 // Describe implements prometheus.Collector.
-func (Engines) Describe(ch chan<- *prometheus.Desc) {
+func (c engineCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- gapsDesc
 	ch <- poolDesc
 	ch <- modelFailedDesc
-	for i := range engineMetrics {
-		ch <- engineMetrics[i].desc
+	for i := range c.metrics {
+		ch <- c.metrics[i].desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (engines Engines) Collect(ch chan<- prometheus.Metric) {
-	for model, engine := range engines {
+func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
+	for model, engine := range c.engines {
 		failed := 0.0
 		if engine.Failed() != nil {
 			failed = 1
@@ -124,7 +152,7 @@ func (engines Engines) Collect(ch chan<- prometheus.Metric) {
 		st := engine.Stats()
 		ch <- gaps(model, &st.Gaps)
 		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, 1, model, strconv.Itoa(st.BlockLen), strconv.Itoa(st.Blocks))
-		for _, e := range engineMetrics {
+		for _, e := range c.metrics {
 			ch <- prometheus.MustNewConstMetric(e.desc, e.kind, e.of(&st), model)
 		}
 	}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// posted is the answer to a POST of body.
+func posted(t *testing.T, url, body string, answer any) {
+	t.Helper()
+	resp, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 200 || json.Unmarshal(data, answer) != nil {
+		t.Fatalf("POST %s: %d %s, %v", url, resp.StatusCode, data, err)
+	}
+}
+
+// What a router does: it has a request rendered, and knows by events how much of it a
+// server has.
+func TestARouterKnowsWhatAServerHas(t *testing.T) {
+	events, config := freePort(t), filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("models: [{embedded: lutra-tiny-s}]\nverifiers: []\nkv: {events: 'tcp://*:%s', replay: 'tcp://*:%s', pod: 10.0.0.7, block: 8}\nlog: {format: json}\n", events, freePort(t))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, "--config", config, "--addr", "127.0.0.1:0")
+	sub := zmq4.NewSub(t.Context())
+	defer sub.Close()
+	if err := sub.Dial(fmt.Sprintf("tcp://127.0.0.1:%s", events)); err != nil {
+		t.Fatal(err)
+	}
+	if err := sub.SetOption(zmq4.OptionSubscribe, "kv@10.0.0.7@lutra-tiny-s"); err != nil {
+		t.Fatal(err)
+	}
+	scrape := func() []byte {
+		resp, err := http.Get(s.base + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		data, _ := io.ReadAll(resp.Body)
+		return data
+	}
+	for end := time.Now().Add(30 * time.Second); !bytes.Contains(scrape(), []byte("\nlutra_kv_event_subscribers 1\n")); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the server counts no subscriber")
+		}
+	}
+	names := func(text []byte) []string {
+		list := regexp.MustCompile(`lutra_kv_event_\w+`).FindAllString(string(text), -1)
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	docs, err := os.ReadFile("../../docs/metrics.md")
+	if got, want := names(scrape()), names(docs); err != nil || !slices.Equal(got, want) || len(got) != 4 {
+		t.Errorf("the metrics are %q, documented are %q, %v", got, want, err)
+	}
+	const body = `{"messages":[{"role":"user","content":"Tom has 12 apples. He buys 7 more and gives 5 of them to Ann. How many apples does Tom have?"}],"temperature":0,"max_tokens":8}`
+	var rendered struct {
+		Tokens []int32 `json:"token_ids"`
+	}
+	posted(t, s.base+"/v1/chat/completions/render", body, &rendered)
+	whole := (len(rendered.Tokens) - 1) / 8 * 8 // in blocks, and the last token is computed anyway
+	var answer struct {
+		Usage struct {
+			Prompt  int `json:"prompt_tokens"`
+			Details struct {
+				Cached int `json:"cached_tokens"`
+			} `json:"prompt_tokens_details"`
+		}
+	}
+	posted(t, s.base+"/v1/chat/completions", body, &answer)
+	if answer.Usage.Prompt != len(rendered.Tokens) || answer.Usage.Details.Cached != 0 {
+		t.Errorf("%d tokens are rendered, of the answer's prompt %+v", len(rendered.Tokens), answer.Usage)
+	}
+	var stored []int32
+	for len(stored) < whole {
+		msg, err := sub.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var batch struct {
+			_      struct{} `msgpack:",as_array"`
+			At     float64
+			Events []msgpack.RawMessage
+			Rank   int
+		}
+		if err := msgpack.Unmarshal(msg.Frames[2], &batch); err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range batch.Events {
+			var e struct {
+				_      struct{} `msgpack:",as_array"`
+				Type   string
+				Hashes []uint64
+				Parent *uint64
+				Tokens []int32
+				Block  int
+				LoRA   *int
+				Medium string
+			}
+			if err := msgpack.Unmarshal(raw, &e); err != nil || e.Type != "BlockStored" || e.Block != 8 {
+				t.Fatalf("event %+v, %v", e, err)
+			}
+			stored = append(stored, e.Tokens...)
+		}
+	}
+	if whole < 16 || !slices.Equal(stored[:whole], rendered.Tokens[:whole]) {
+		t.Errorf("stored are %v, the prompt is %v", stored, rendered.Tokens)
+	}
+	posted(t, s.base+"/v1/chat/completions", body, &answer)
+	if answer.Usage.Details.Cached != whole {
+		t.Errorf("the server had %d tokens of the prompt, a router would think %d", answer.Usage.Details.Cached, whole)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.stop() }()
+	for {
+		msg, err := sub.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(msg.Frames[2], []byte("AllBlocksCleared")) {
+			break
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,35 @@
+package kv
+
+// Observer learns what enters and leaves the index of prefixes. It is called by the
+// goroutine that owns the cache, in the midst of a step, and must not keep it waiting.
+type Observer interface {
+	// Stored tells that a block with these tokens, valid during the call, stands behind
+	// the indexed block parent, or behind none, which is negative. No other indexed
+	// block has the same tokens behind the same prefix.
+	Stored(block, parent int32, tokens []int32)
+	// Removed tells that a block without continuations is found no more.
+	Removed(block int32)
+	// Cleared tells that no block is found any more.
+	Cleared()
+}
+
+// Observe has o called from now on. The index must be empty. A cold cache, whose index
+// finds nothing, is not observed.
+func (c *Cache) Observe(o Observer) {
+	if len(c.index.first) > 0 {
+		panic("kv: Cache.Observe: there are indexed blocks")
+	}
+	if !c.opt.Cold {
+		c.observer = o
+	}
+}
+
+// indexed counts the blocks in the index.
+func (c *Cache) indexed() (n int) {
+	for i := range c.blocks {
+		if c.blocks[i].indexed {
+			n++
+		}
+	}
+	return n
+}
