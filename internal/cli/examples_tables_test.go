@@ -34,6 +34,7 @@ var notRun = map[string]string{
 	"pip install -r docs/examples/requirements.txt":                                                                                 "the gate's step examples installs it",
 	"pip install gguf safetensors torch":                                                                                            "fetches a checkpoint of gigabytes",
 	"apt-get install qemu-user clang-19 lld-19 llvm-19 make gcc":                                                                    "the gate's step hexagon does the same",
+	".ci/run clients                       # all of them, with a table of checks at the end":                                        "fetches ten clients",
 	"make -C hexagon/dsp sdk HEXAGON_SDK_ROOT=$HEXAGON_SDK_ROOT HEXAGON_CC=$HEXAGON_CC":                                             "needs Qualcomm's SDK",
 	"CGO_ENABLED=1 GOOS=android GOARCH=arm64 CC=aarch64-linux-android30-clang go build -tags fastrpc .":                             "needs Android's NDK",
 	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/":                                                        "needs a phone",
