@@ -25,6 +25,23 @@ type items struct {
 	from, to        int      // of told, those that begin with text
 }
 
+// readItems is Read where the grammar has such lists. Locked.
+func (s *State) readItems(text []byte) (next *State, n int, err error) {
+	next = s
+	c := cursorOf(s.items)
+	for n < len(text) {
+		t := next.after(text[n])
+		at := c
+		if t == s.g.refused || !c.read(t, text[:n], text[n]) {
+			c = at
+			break
+		}
+		next = t
+		n++
+	}
+	return next.within(c.behind(text[:n])), n, s.g.fault()
+}
+
 // Shared reports whether other texts may lead to s too. One within a list whose items
 // differ is that of one text alone.
 func (s *State) Shared() bool { return s.items == nil }

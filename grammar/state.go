@@ -38,18 +38,19 @@ func (s *State) after(b byte) *State {
 func (s *State) Read(text []byte) (next *State, n int, err error) {
 	s.g.lock(nil)
 	defer s.g.unlock()
+	if s.g.differ != nil {
+		return s.readItems(text)
+	}
 	next = s
-	c := cursorOf(s.items)
 	for n < len(text) {
 		t := next.after(text[n])
-		if at := c; t == s.g.refused || s.g.differ != nil && !c.read(t, text[:n], text[n]) {
-			c = at
+		if t == s.g.refused {
 			break
 		}
 		next = t
 		n++
 	}
-	return next.within(c.behind(text[:n])), n, s.g.fault()
+	return next, n, s.g.fault()
 }
 
 // Peek is Read as far as it has been found out before: it waits for nobody. known is
