@@ -253,7 +253,9 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &beside); err != nil {
 		t.Fatal(err)
 	}
-	if len(beside.Phases) != 3 || beside.Completed != 2 || beside.Errors != 0 || beside.Phases[0].TTFT.P50 <= 0 {
+	// A machine that is busy may begin nothing within a phase.
+	measured := slices.ContainsFunc(beside.Phases, func(p bench.PhaseReport) bool { return p.Begun > 0 && p.TTFT.P50 > 0 })
+	if len(beside.Phases) != 3 || beside.Completed != 2 || beside.Errors != 0 || !measured {
 		t.Errorf("bench serve --beside = %+v", beside)
 	}
 	if _, err := lutra(t, "bench", "serve", "--url", base+"/v1", "-n", "1", "--compare", "gone=http://127.0.0.1:1/v1"); err == nil || !strings.Contains(err.Error(), "gone") {

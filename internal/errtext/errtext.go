@@ -10,8 +10,9 @@ import (
 // packages are the names that errors of this module begin with. A test compares them
 // with the source.
 var packages = []string{
-	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "jinja", "kernels", "kv", "matrices",
-	"models", "npu", "queue", "regex", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic", "template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights",
+	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "jinja", "kernels",
+	"kv", "kvevents", "matrices", "models", "npu", "queue", "regex", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic",
+	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights", "zmtp",
 }
 
 // Text is what an error says, without names of packages before it or before the errors
