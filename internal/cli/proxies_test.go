@@ -3,9 +3,9 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,6 +144,8 @@ func TestExamplesOfProxiesPassChatsOn(t *testing.T) {
 	}
 	lutra := serving(t, "--config", configFile(t, find("yaml", "allowed_hosts")), "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
 	scripted, seen := scriptedStream(t)
+	// Caddy 2.6, which Debian 12 has, closes the connection amid a stream now and then.
+	tries := map[string]int{"nginx": 1, "caddy": 6}
 	for _, p := range proxies {
 		block := find(p.name, p.block)
 		variants := map[string]string{"https": block}
@@ -166,7 +169,15 @@ func TestExamplesOfProxiesPassChatsOn(t *testing.T) {
 				pages, streams := through(lutra.base), through(scripted)
 				for _, path := range []string{"/", "/lutra/"} {
 					pages.usesPage(t, path)
-					streams.streams(t, path, seen)
+					var err error
+					for range tries[p.name] {
+						if err = streams.streams(t, path, seen); err == nil {
+							break
+						}
+					}
+					if err != nil {
+						t.Error(err)
+					}
 				}
 			})
 		}
@@ -243,10 +254,12 @@ func (b *browser) usesPage(t *testing.T, at string) {
 	}
 }
 
-// scriptedStream is a server that writes one event, and the next once that was seen.
-func scriptedStream(t *testing.T) (base string, seen chan struct{}) {
-	seen = make(chan struct{})
+// scriptedStream is a server that writes one event, and the next once that was seen: what
+// seen holds when a request begins has a token for each event that its client has read.
+func scriptedStream(t *testing.T) (base string, seen *atomic.Pointer[chan struct{}]) {
+	seen = new(atomic.Pointer[chan struct{}])
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		read := *seen.Load()
 		if n, err := io.Copy(io.Discard, r.Body); err != nil || n != server.DefaultOptions().MaxBody {
 			http.Error(w, fmt.Sprintf("%d bytes: %v", n, err), http.StatusBadRequest)
 			return
@@ -255,11 +268,12 @@ func scriptedStream(t *testing.T) (base string, seen chan struct{}) {
 		for _, event := range []string{"first", "second"} {
 			fmt.Fprintf(w, "data: %s\n\n", event)
 			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Error(err)
+				return // the proxy has gone
 			}
 			select {
-			case <-seen:
+			case <-read:
 			case <-r.Context().Done():
+				return
 			}
 		}
 	}))
@@ -268,24 +282,25 @@ func scriptedStream(t *testing.T) (base string, seen chan struct{}) {
 }
 
 // streams sends the largest body and reads a stream event by event.
-func (b *browser) streams(t *testing.T, at string, seen chan<- struct{}) {
+func (b *browser) streams(t *testing.T, at string, seen *atomic.Pointer[chan struct{}]) error {
 	t.Helper()
+	read := make(chan struct{}, 2)
+	seen.Store(&read)
 	resp := b.ask(t, "POST", at+"v1/chat/completions", bytes.Repeat([]byte(" "), int(server.DefaultOptions().MaxBody)))
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Errorf("a body of server.max_body at %s: %s", at, resp.Status)
-		return
+		return fmt.Errorf("a body of server.max_body at %s: %s", at, resp.Status)
 	}
 	events := bufio.NewScanner(resp.Body)
 	for _, want := range []string{"first", "second"} {
 		for events.Scan() && events.Text() == "" {
 		}
 		if events.Text() != "data: "+want {
-			t.Errorf("at %s the proxy keeps %q back: %q, %v", at, want, events.Text(), errors.Join(events.Err(), resp.Body.Close()))
-			return
+			return fmt.Errorf("at %s the proxy keeps %q back: %q, %w", at, want, events.Text(), cmp.Or(events.Err(), io.EOF))
 		}
-		seen <- struct{}{}
+		read <- struct{}{}
 	}
+	return nil
 }
 
 func TestTheTimesAndSizesOfProxiesAreTheServers(t *testing.T) {
