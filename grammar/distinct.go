@@ -177,7 +177,7 @@ func (c *cursor) read(next *State, before []byte, b byte) (ok bool) {
 		if !c.add(next, b, ends) {
 			return false
 		}
-		return !ends || c.end(append(before, b))
+		return !ends || c.end(before[:len(before)+1]) // the text at hand goes on with b
 	}
 	switch b {
 	case ' ', '\t', '\n', '\r':

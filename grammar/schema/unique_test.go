@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"bytes"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lutra-lm/lutra/grammar"
@@ -50,6 +52,27 @@ func TestItemsOfAListMayBeHeldApart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A token's text is the vocabulary's, and read by many at once.
+func TestReadingLeavesTheTextAlone(t *testing.T) {
+	g, err := Compile([]byte(`{"type": "array", "uniqueItems": true, "items": {"type": "string"}}`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(`["a", "b"]`)
+	var wg sync.WaitGroup
+	for range 4 { // the race detector sees writes
+		wg.Go(func() {
+			if s, n, err := g.Start().Read(text); n != len(text) || !s.Accepts() || err != nil {
+				t.Errorf("%d bytes of %s are read: %v", n, text, err)
+			}
+			if !bytes.Equal(text, []byte(`["a", "b"]`)) {
+				t.Errorf("the text has become %s", text)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // Tokens may hold an item's end, or several items.
