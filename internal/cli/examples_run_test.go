@@ -207,8 +207,8 @@ var (
 )
 
 // TestExamplesDoWhatTheySay runs every example, of long ones the reading of command lines
-// alone, and of Go the compiler's checks, unless LUTRA_EXAMPLES=all asks for more. Clients in other languages are skipped
-// without their libraries, unless that forbids it.
+// alone, and of Go the compiler's checks, unless LUTRA_EXAMPLES=all asks for more. Clients
+// in other languages are skipped without their libraries, unless that forbids it.
 func TestExamplesDoWhatTheySay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred commands")
