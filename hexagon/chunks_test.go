@@ -67,7 +67,7 @@ const allHot = math.MaxInt
 
 func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
 	p := newPool(t)
-	for _, blocks := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0} {
+	for _, blocks := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0}[sweep.Of(1, 0):] {
 		load := fileOf(tinyExperts, blocks)
 		cpu := onDevice(t, "", Options{}, p, load)
 		for _, placement := range []Placement{PlacementCPU, PlacementNaive} {
@@ -120,7 +120,7 @@ func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
 
 func TestColdExpertsHaveTheCPUsBits(t *testing.T) {
 	p := newPool(t)
-	load, tokens := fileOf(tinyExperts, gguf.TQ2_0), someTokens(200)
+	load, tokens := fileOf(tinyExperts, gguf.TQ2_0), someTokens(sweep.Of(70, 200))
 	cpu := onDevice(t, "", Options{}, p, load)
 	want := newFeeder(t, cpu.Model).feed(len(tokens), tokens...)
 	for _, cold := range []int{0, 4, 8} {
@@ -170,7 +170,7 @@ func TestEveryPlacementAgreesWithTheCPU(t *testing.T) {
 
 func TestANeighbourChangesNoAnswerOfAMixture(t *testing.T) {
 	p := newPool(t)
-	prompts := [][]int32{someTokens(70), someTokens(1), someTokens(130), someTokens(31), someTokens(33)}
+	prompts := [][]int32{someTokens(70), someTokens(1), someTokens(33), someTokens(31), someTokens(130)}[:sweep.Of(3, 5)]
 	for _, opt := range []Options{{Path: PathLookup}, {Path: PathTiles, Plan: capacityPlan(64, 4, 16, 8)}, {Path: PathInt8, Overflow: OverflowPrune, Plan: capacityPlan(64, 4, 16, 8)}} {
 		b, _ := mixtureOn(t, p, opt, fileOf(tinyExperts, gguf.TQ2_0))
 		var alone [][]float32

@@ -32,7 +32,7 @@ func TestNoRequestMakesMoreOfItsBodyThanTheServerCounts(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates, too")
 	}
-	size := sweep.Of(1<<19, 2<<20)
+	size := sweep.Of(1<<18, 2<<20)
 	f := real(t, nil)
 	factors := map[string]int64{"/v1/chat/completions": chatFactor, "/v1/completions": completionsFactor, "/v1/rewards": rewardsFactor,
 		"/tokenize": tokenizeFactor, "/detokenize": detokenizeFactor, "/apply-template": templateFactor}

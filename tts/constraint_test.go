@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	. "github.com/lutra-lm/lutra/tts"
@@ -129,7 +130,7 @@ func TestBadWordsAreNeverCompleted(t *testing.T) {
 	}
 	for name, s := range strategies(t, m) {
 		said := 0
-		for seed := range uint64(8) {
+		for seed := range uint64(sweep.Of(3, 8)) {
 			free, kept := ttstest.Request(seed, 1), ttstest.Request(seed, 1)
 			free.Sampling.MaxTokens, kept.Sampling.MaxTokens = 200, 200
 			free.MinTokens, kept.MinTokens = 150, 150

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	. "github.com/lutra-lm/lutra/tts"
@@ -250,7 +251,7 @@ func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
 				}
 			})
 		}
-		for range 8 {
+		for range sweep.Of(2, 8) {
 			busy := carryOut(t, s, ttstest.Request(3, 2))
 			if cost(busy) != cost(idle) || busy.Reason != idle.Reason || !reflect.DeepEqual(busy.Tree, idle.Tree) {
 				t.Errorf("%s costs %+v under load (%s), %+v idle (%s)", written, busy.usage, busy.Reason, idle.usage, idle.Reason)

@@ -44,7 +44,7 @@ var notRun = map[string]string{
 // everywhere. All of each runs where LUTRA_EXAMPLES=all, as in the gate's step examples;
 // elsewhere its command lines are read.
 var long = map[string]string{
-	"lutra npu ablate accuracy --model":                                                "TestFewerBitsCostMoreAndBlocksLessThanChannels",
+	"lutra npu ablate accuracy --model":                                                "TestAccuracyIsARowForEachScheme",
 	"lutra eval --model lutra-tiny-s --model lutra-tiny-l --backend hexagon-go":        "TestEvaluationModelsAnNPUsTimeAndEnergy",
 	"lutra eval --backend hexagon-go --soc elite":                                      "TestEvaluationModelsAnNPUsTimeAndEnergy",
 	"lutra bench engine --model":                                                       "TestBenchEngineProfilesEveryKernel",

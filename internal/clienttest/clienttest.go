@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 )
 
@@ -33,13 +34,22 @@ func Programs(t testing.TB, names ...string) {
 	}
 }
 
+// packagesOf says of a Python and a package, [2]string, whether it has it: starting one
+// takes a tenth of a second.
+var packagesOf sync.Map
+
 // Python is LUTRA_PYTHON or python3, which has the packages. Without them the test is
 // skipped, or fails as Missing says.
 func Python(t testing.TB, packages ...string) string {
 	t.Helper()
 	python := cmp.Or(os.Getenv("LUTRA_PYTHON"), "python3")
 	for _, name := range packages {
-		if !installed(t.Context(), python, name, t.TempDir()) {
+		there, asked := packagesOf.Load([2]string{python, name})
+		if !asked {
+			there = installed(t.Context(), python, name, t.TempDir())
+			packagesOf.Store([2]string{python, name}, there)
+		}
+		if !there.(bool) {
 			Missing(t, "Python package "+name)
 		}
 	}

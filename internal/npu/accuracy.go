@@ -52,6 +52,11 @@ var schemes = []scheme{
 // it: the model computes the same, with weights that are spread like those of models
 // that were not trained for few bits.
 func Accuracy(ctx context.Context, model string, limit int, done func()) (*Ablation, error) {
+	return accuracy(ctx, model, limit, schemes, done)
+}
+
+// accuracy is Accuracy of some schemes.
+func accuracy(ctx context.Context, model string, limit int, schemes []scheme, done func()) (*Ablation, error) {
 	problems, err := solved(limit)
 	if err != nil {
 		return nil, err

@@ -2,13 +2,16 @@ package npu
 
 import (
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -55,17 +58,40 @@ func TestRotatedWeightsAreSpreadAndComputeTheSame(t *testing.T) {
 	}
 }
 
+// The errors of weights that are spread, by the names of schemes: of a small matrix, and
+// where all is swept of a model's.
 func TestFewerBitsCostMoreAndBlocksLessThanChannels(t *testing.T) {
+	wrong, r := map[string]float64{"float32": 0}, rand.New(rand.NewPCG(1, 2))
+	weights := make([]float32, 64*1024)
+	for i := range weights {
+		weights[i] = float32(r.NormFloat64())
+	}
+	rows := layout.Rows{Rows: 64, Cols: 1024, Row: func(m int, dst []float32) { copy(dst, weights[m*1024:(m+1)*1024]) }}
+	for _, s := range schemes[1:] {
+		d, err := s.quantise(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong[s.name] = 100 * layout.RelativeError(rows, d)
+	}
+	fewerBitsCostMore(t, wrong)
+}
+
+func TestAccuracyIsARowForEachScheme(t *testing.T) {
 	if testing.Short() {
-		t.Skip("loads a model eighteen times")
+		t.Skip("loads a model for each scheme")
+	}
+	some := schemes
+	if !sweep.All() {
+		some = schemes[:2]
 	}
 	calls := 0
-	a, err := Accuracy(t.Context(), "lutra-tiny-s", 3, func() { calls++ })
+	a, err := accuracy(t.Context(), "lutra-tiny-s", 3, some, func() { calls++ })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Rows) != Storages() || calls != Storages() {
-		t.Fatalf("%d rows and %d calls, want %d", len(a.Rows), calls, Storages())
+	if want := len(some) + len(backends); len(a.Rows) != want || calls != want {
+		t.Fatalf("%d rows and %d calls, want %d", len(a.Rows), calls, want)
 	}
 	wrong := map[string]float64{}
 	for _, row := range a.Rows {
@@ -75,11 +101,21 @@ func TestFewerBitsCostMoreAndBlocksLessThanChannels(t *testing.T) {
 		}
 		wrong[row[0]] = x
 	}
+	if sweep.All() {
+		fewerBitsCostMore(t, wrong)
+	} else if wrong["float32"] != 0 || wrong[some[1].name] < 1 {
+		t.Errorf("errors of weights: %v", wrong)
+	}
+}
+
+// fewerBitsCostMore holds errors in percent against each other.
+func fewerBitsCostMore(t *testing.T, wrong map[string]float64) {
+	t.Helper()
 	if wrong["float32"] != 0 || wrong["W4 per block of 64"] >= wrong["W4 per channel"] || wrong["W2 per block of 64"] >= wrong["W2 per channel"] ||
 		wrong["W2 per block of 64"] <= 2*wrong["W4 per block of 64"] {
 		t.Errorf("errors of weights: %v", wrong)
 	}
-	if common, tiles := wrong["Q4_0, common groups of 32"], wrong["Q4_0, tile groups of 2×16"]; math.Abs(common-tiles) > 0.1*common {
+	if common, tiles := wrong["Q4_0, common groups of 32"], wrong["Q4_0, tile groups of 2×16"]; common == 0 || math.Abs(common-tiles) > 0.1*common {
 		t.Errorf("tile groups are wrong by %v %%, common ones by %v %%", tiles, common)
 	}
 }

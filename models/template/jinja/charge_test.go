@@ -12,9 +12,9 @@ import (
 
 // makers are templates of one operation each that makes text or lists, by the
 // operation's name: first that of a filter, or ".method", or what else it is.
-// s is 96 KB of letters, words and lines, big 1.3 MB; xs is a list of 2^17
-// numbers, words one of 2^13 strings, pairs one of 2^15 pairs, d a mapping of 2^13
-// entries, quotes 120 KB, kb one.
+// s is 24 KB of letters, words and lines, big 330 KB; xs is a list of 2^15
+// numbers, words one of 2^11 strings, pairs one of 2^13 pairs, d a mapping of 2^11
+// entries, quotes 30 KB, kb one.
 var makers = map[string]string{
 	// Operators and expressions.
 	"~": `{{ (big ~ big) is none }}`, "~ of a list": `{{ (xs ~ '') is none }}`,
@@ -90,18 +90,18 @@ var makeNothing = strings.Fields(`abs count d default length max min round uniqu
 
 var chargeVars = func() map[string]any {
 	xs, words, pairs, d := NewList(), NewList(), NewList(), NewDict()
-	for i := range 1 << 17 {
+	for i := range 1 << 15 {
 		xs.Items = append(xs.Items, int64(i))
-		if i < 1<<15 {
+		if i < 1<<13 {
 			pairs.Items = append(pairs.Items, NewList(int64(i), int64(i)))
 		}
 	}
-	for i := range 1 << 13 {
+	for i := range 1 << 11 {
 		words.Items = append(words.Items, "Word")
 		_ = d.Set(fmt.Sprint("k", i), int64(i))
 	}
 	return map[string]any{
-		"s": strings.Repeat("a b\n", 24<<10), "big": strings.Repeat("<a>B\n", 1<<18), "quotes": strings.Repeat(`"`, 120<<10), "kb": strings.Repeat("x", 1<<10),
+		"s": strings.Repeat("a b\n", 6<<10), "big": strings.Repeat("<a>B\n", 1<<16), "quotes": strings.Repeat(`"`, 30<<10), "kb": strings.Repeat("x", 1<<10),
 		"xs": xs, "words": words, "pairs": pairs, "d": d,
 	}
 }()
@@ -129,7 +129,7 @@ func made(t *testing.T, src string, lim Limits) (bytes, steps int, err error) {
 // operation that is not charged before it makes something takes it with a budget
 // that all before it leave.
 func TestWhatATemplateMakesIsChargedBeforeItIsMade(t *testing.T) {
-	const least = 128 << 10
+	const least = 32 << 10
 	for name, src := range makers {
 		var size, steps int
 		err := ErrLimit
