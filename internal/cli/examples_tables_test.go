@@ -20,11 +20,13 @@ var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Be
 
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
-	"go test ./...":                    "this test is part of it",
-	"docker build -t lutra .":          "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
-	"server {":                         "TestExamplesOfProxiesPassChatsOn runs it",
-	"chat.example {":                   "TestExamplesOfProxiesPassChatsOn runs it",
-	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
+	"go test ./...":           "this test is part of it",
+	"docker build -t lutra .": "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
+	"server {":                "TestExamplesOfProxiesPassChatsOn runs it",
+	"chat.example {":          "TestExamplesOfProxiesPassChatsOn runs it",
+	"global":                  "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
+	"map $request_body $beginning {   # the messages up to the first user's":                                                        "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
+	"apt-get install qemu-user-static":                                                                                              "the gate's step arm64 does the same",
 	"apt-get install --no-install-recommends bochs      # Debian 12":                                                                "the gate's steps avx512 and avxvnni do the same",
 	"pip install 'lm-eval[api]'":                                                                                                    "the gate's step lmeval installs it",
 	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":                                                            "fetches data sets; the gate's step lmeval runs the same on tasks of our own",

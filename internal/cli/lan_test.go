@@ -1,0 +1,319 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
+)
+
+// replicas is how many servers the examples of docs/fleet.md name.
+const replicas = 3
+
+// balancers are the programs of docs/fleet.md, each with the arguments that start it with a file.
+var balancers = map[string]func(dir, file string) []string{
+	"haproxy": func(_, file string) []string { return []string{"-db", "-f", file} },
+	"nginx":   func(dir, file string) []string { return []string{"-p", dir, "-e", "stderr", "-c", file} },
+}
+
+// balance starts a program with its block of docs/fleet.md, changed by change, before servers, and
+// returns its address.
+func balance(t *testing.T, name string, change func(block string) string, servers []string) string {
+	t.Helper()
+	block := ""
+	for _, e := range blocks("docs/fleet.md", documents(t)["docs/fleet.md"]) {
+		if e.lang == name {
+			block = change(e.text)
+		}
+	}
+	for i, s := range servers {
+		block = strings.Replace(block, fmt.Sprintf("10.0.0.%d:8080", 5+i), s, 1)
+	}
+	if block == "" || strings.Contains(block, "10.0.0.") {
+		t.Fatalf("docs/fleet.md has no block for %s and %d servers", name, len(servers))
+	}
+	port, dir := freePort(t), t.TempDir()
+	block = strings.NewReplacer("bind :8000", "bind 127.0.0.1:"+port, "listen 8000", "listen 127.0.0.1:"+port).Replace(block)
+	if name == "nginx" {
+		block = proxies[0].configure(block, dir, "", "")
+	}
+	file := filepath.Join(dir, "conf")
+	if err := os.WriteFile(file, []byte(block+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), name, balancers[name](dir, file)...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	ended := make(chan error, 1)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { // the test's context has ended
+		<-ended
+		if t.Failed() {
+			t.Logf("%s:\n%s", name, said.Bytes())
+		}
+	})
+	for {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+port)
+		if err == nil {
+			c.Close()
+			return "http://127.0.0.1:" + port
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("%s ends: %v\n%s", name, err, said.Bytes())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+var listening = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
+
+// replica is a server that can be killed.
+type replica struct {
+	cmd  *exec.Cmd
+	addr string
+}
+
+// startReplicas starts servers as processes.
+func startReplicas(t *testing.T) (list []replica, addrs []string) {
+	t.Helper()
+	for range replicas {
+		cmd := process(t, "serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
+		out, err := cmd.StderrPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, said := bufio.NewScanner(out), ""
+		var found []string
+		for found == nil && lines.Scan() {
+			said += lines.Text() + "\n"
+			found = listening.FindStringSubmatch(lines.Text())
+		}
+		if found == nil {
+			t.Fatalf("serve ends:\n%s", said)
+		}
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			_, _ = io.Copy(io.Discard, out)
+		}()
+		t.Cleanup(func() { // killed with the test's context
+			<-read
+			_ = cmd.Wait()
+		})
+		list, addrs = append(list, replica{cmd, found[1]}), append(addrs, found[1])
+	}
+	return list, addrs
+}
+
+// signal sends a signal to the server.
+func (r replica) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := r.cmd.Process.Signal(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// errCut is what a client sees of a stream that broke off.
+var errCut = errors.New("a stream ends without [DONE]")
+
+// converse asks for the answer to a conversation, and whether any of it had come when an error did.
+func converse(t *testing.T, base string, stream bool, messages ...map[string]string) (text string, begun bool, err error) {
+	body, err := json.Marshal(map[string]any{"messages": messages, "stream": stream, "seed": 1, "max_tokens": 100})
+	if err != nil {
+		return "", false, err
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", base+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return "", false, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", false, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+		return "", false, fmt.Errorf("%s: %s", resp.Status, said)
+	}
+	type choice struct{ Message, Delta struct{ Content string } }
+	var one struct{ Choices []choice }
+	if !stream {
+		if err := json.NewDecoder(resp.Body).Decode(&one); err != nil {
+			return "", true, err
+		}
+		return one.Choices[0].Message.Content, true, nil
+	}
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		switch {
+		case data == "[DONE]":
+			return text, true, nil
+		case !ok:
+			continue
+		}
+		one.Choices = nil
+		if err := json.Unmarshal([]byte(data), &one); err != nil {
+			return text, true, err
+		}
+		for _, c := range one.Choices {
+			text += c.Delta.Content
+		}
+	}
+	return text, true, errors.Join(errCut, lines.Err())
+}
+
+func say(role, text string) map[string]string { return map[string]string{"role": role, "content": text} }
+
+// question is the i-th of some hundreds.
+func question(i int) string {
+	return fmt.Sprintf("A box holds %d eggs. Ann buys %d boxes. How many eggs does she have?", 2+i%17, 3+i%19)
+}
+
+func TestReplicasOnALANLoseOnlyStreamsThatHadBegun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	for name := range balancers {
+		t.Run(name, func(t *testing.T) {
+			clienttest.Programs(t, name)
+			servers, addrs := startReplicas(t)
+			base := balance(t, name, func(block string) string { return block }, addrs)
+			var (
+				all      = sweep.Of(240, 2000)
+				next     atomic.Int64
+				broken   atomic.Int64
+				answers  sync.Map // by question: the same from every server
+				asking   sync.WaitGroup
+				end      = func(i int64, s os.Signal) { servers[i].signal(t, s) }
+				endAfter = map[int64]func(){
+					int64(all / 3):     func() { end(1, os.Kill) },
+					int64(2 * all / 3): func() { end(2, syscall.SIGTERM) },
+				}
+			)
+			for range 8 {
+				asking.Go(func() {
+					for {
+						i := next.Add(1)
+						if i > int64(all) {
+							return
+						}
+						if f := endAfter[i]; f != nil {
+							f()
+						}
+						stream := i%2 == 0
+						text, begun, err := converse(t, base, stream, say("user", question(int(i))))
+						switch {
+						case err != nil && stream && begun:
+							broken.Add(1) // as promised: an error, and no end
+						case err != nil:
+							t.Errorf("request %d is lost: %v", i, err)
+						default:
+							if first, there := answers.LoadOrStore(question(int(i)), text); there && first != text {
+								t.Errorf("%q is answered %q and %q", question(int(i)), first, text)
+							}
+						}
+					}
+				})
+			}
+			asking.Wait()
+			t.Logf("%d requests, one of %d servers killed, one drained: %d streams broken off", all, replicas, broken.Load())
+			if n := broken.Load(); n > 8 {
+				t.Errorf("%d streams are broken off: no more than 8 ran", n)
+			}
+		})
+	}
+}
+
+// hits are the prompt tokens that servers looked up and found in their caches.
+func hits(t *testing.T, addrs []string) (found, asked float64) {
+	t.Helper()
+	for _, a := range addrs {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+a+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			name, value, _ := strings.Cut(lines.Text(), " ")
+			v, err := strconv.ParseFloat(value, 64)
+			switch {
+			case err != nil:
+			case strings.HasPrefix(name, "lutra_prefix_cache_hits_total"):
+				found += v
+			case strings.HasPrefix(name, "lutra_prefix_cache_queries_total"):
+				asked += v
+			}
+		}
+		resp.Body.Close()
+	}
+	return found, asked
+}
+
+func TestConversationsStayWhereTheirBeginningIsComputed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	inTurns := map[string]func(string) string{
+		"haproxy": strings.NewReplacer("balance hash var(txn.beginning)", "balance roundrobin", "    hash-type consistent\n", "", "    hash-balance-factor 150\n", "").Replace,
+		"nginx":   strings.NewReplacer("    hash $beginning consistent;\n", "").Replace,
+	}
+	for name := range balancers {
+		t.Run(name, func(t *testing.T) {
+			clienttest.Programs(t, name)
+			share := func(change func(string) string) float64 {
+				_, addrs := startReplicas(t)
+				base := balance(t, name, change, addrs)
+				for i := range sweep.Of(12, 120) {
+					history := []map[string]string{say("system", "You are a careful teacher of arithmetic.")}
+					for turn := range 4 {
+						history = append(history, say("user", question(i+100*turn)))
+						text, _, err := converse(t, base, false, history...)
+						if err != nil {
+							t.Fatal(err)
+						}
+						history = append(history, say("assistant", text))
+					}
+				}
+				found, asked := hits(t, addrs)
+				return found / asked
+			}
+			sticky, other := share(func(block string) string { return block }), share(inTurns[name])
+			t.Logf("prompt tokens found in the cache: %.1f %%, in turns %.1f %%: %.2f times", 100*sticky, 100*other, sticky/other)
+			if sticky <= 1.2*other {
+				t.Errorf("stickiness finds %.1f %% of the prompts' tokens, servers in turns %.1f %%", 100*sticky, 100*other)
+			}
+		})
+	}
+}
