@@ -60,7 +60,7 @@ func openEmbedded(t testing.TB, name string) *Bundle {
 // float64 reference and float16 KV cache are this far apart at most. A score
 // near one half moves most.
 const (
-	logitNoise = 0.2
+	logitNoise = 0.3
 	scoreNoise = 0.05
 )
 

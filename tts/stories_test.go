@@ -37,9 +37,9 @@ var searched = []struct {
 	answer int
 	plan   string
 }{
-	{"In a hall there are 5 rows and each has 18 seats. Then 26 seats are taken away. Then 136 seats are added. How many seats are there now?", 200, "bon8"},
-	{"Nina owns 338 bricks. She finds 62 more bricks. Then she sells half of them. Then she adds 211 bricks. How many bricks are there now?", 411, "beam_search;n=16;width=4"},
-	{"Sofia collected 176 roses. She sells 90 roses to Nora. Next, she sells 80 roses to David. Next, she gives away half of the roses. She adds 199 roses. She throws away 21 roses. How many roses does Sofia have now?", 181, "beam_search;n=16;width=4"},
+	{"There are 256 cups in Adam's room. Then he throws away 250 cups. Later he gets 6 boxes of 19 cups. Next, he finds 288 more cups. Adam likes the color blue. How many cups does he have in the end?", 408, "bon8"},
+	{"James collects 22 candles. Paul collects half as many candles as James. Ada collects three times as many candles as Paul. Lily collects 46 more candles than Ada. How many candles are Lily's?", 79, "beam_search;n=16;width=4"},
+	{"Diego starts with 368 seeds. He uses 81 seeds. Priya takes 116 of the seeds. He throws away 80 seeds. He sells 9 bags of 7 seeds. What is the number of seeds Diego has now?", 28, "beam_search;n=16;width=4"},
 }
 
 // everyday are questions as people type them.
@@ -177,7 +177,7 @@ func TestWhatTheModelsProposeToAskTheyCanAnswer(t *testing.T) {
 func TestWhatIsTooHardIsRefusedPolitely(t *testing.T) {
 	for _, name := range []string{"lutra-tiny-l", "lutra-tiny-s"} {
 		m, _ := tiny(t, name)
-		for _, q := range []string{"what's 15% of 80", "What is 2.5 * 4?", "What is the square root of 81?", "Write a poem about the sea."} {
+		for _, q := range []string{"what's 15% of 80", "What is the square root of 81?", "Write a poem about the sea."} {
 			if got := ask(t, Single{Model: m}, 0, user(q)); !strings.Contains(got, "orry") || strings.Contains(got, "Answer") {
 				t.Errorf("%s: %q is answered %q, want an apology", name, q, got)
 			}
@@ -197,7 +197,7 @@ func TestLaterQuestionsOfAConversationAreAnsweredRightly(t *testing.T) {
 		{{"A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?", 84}, {"And with 9 boxes?", 108}, {"What if she had 20 more?", 128}},
 		{{"I have 5 apples and eat 2. How many are left?", 3}, {"how many would 3 of my friends have together?", 9}, {"and if each costs $3?", 27}},
 		{{"A ticket costs $9. How much do 6 tickets cost?", 54}, {"thanks", 0}, {"Tom is 12 and his sister is 4 years younger, how old is she?", 8}, {"What is 12 * 7?", 84}},
-		{{stories[5].text, 276}, {stories[7].text, 73}, {"12 eggs a box, 7 boxes, how many?", 84}, {"Ben owns 277 photos. Next, he picks up 229 photos. Ben has 16 cousins. Next, he gets 9 jars of 38 photos. A jar holds 4 photos. How many jars does he need?", 212}},
+		{{stories[5].text, 276}, {stories[7].text, 73}, {"12 eggs a box, 7 boxes, how many?", 84}, {"In a hall there are 5 rows and each has 18 seats. Then 26 seats are taken away. Then 136 seats are added. How many seats are there now?", 200}},
 	} {
 		var history []template.Message
 		for i, q := range turns {

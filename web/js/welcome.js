@@ -26,18 +26,18 @@ const demo = {
       method: 'none',
     },
     {
-      label: 'Best of 8 against a single answer',
-      text: 'In a hall there are 5 rows and each has 18 seats. Then 26 seats are taken away. Then 136 seats are added. How many seats are there now?',
+      label: 'Four steps: best of 8 against a single answer',
+      text: "There are 256 cups in Adam's room. Then he throws away 250 cups. Later he gets 6 boxes of 19 cups. Next, he finds 288 more cups. Adam likes the color blue. How many cups does he have in the end?",
       method: 'best_of_n', n: 8, compare: true,
     },
     {
-      label: 'Beam search against a single answer',
-      text: 'Nina owns 338 bricks. She finds 62 more bricks. Then she sells half of them. Then she adds 211 bricks. How many bricks are there now?',
+      label: 'Three steps: beam search against a single answer',
+      text: "James collects 22 candles. Paul collects half as many candles as James. Ada collects three times as many candles as Paul. Lily collects 46 more candles than Ada. How many candles are Lily's?",
       method: 'beam_search', n: 16, width: 4, compare: true,
     },
     {
       label: 'Five steps: beam search against a single answer',
-      text: 'Sofia collected 176 roses. She sells 90 roses to Nora. Next, she sells 80 roses to David. Next, she gives away half of the roses. She adds 199 roses. She throws away 21 roses. How many roses does Sofia have now?',
+      text: 'Diego starts with 368 seeds. He uses 81 seeds. Priya takes 116 of the seeds. He throws away 80 seeds. He sells 9 bags of 7 seeds. What is the number of seeds Diego has now?',
       method: 'beam_search', n: 16, width: 4, compare: true,
     },
   ],

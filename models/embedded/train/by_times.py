@@ -213,4 +213,4 @@ def twice(p):
     return v, lambda p, v: p.op(v["a"], "*", v["b"], f"{cap(MANY[v['b']])} as many is @.")
 
 
-SCHEMAS = [(groups, 14), (price, 10), (rate, 10), (fixed, 5), (rows, 4), (cut, 4), (twice, 4)]
+SCHEMAS = [(groups, 60), (price, 10), (rate, 10), (fixed, 5), (rows, 4), (cut, 4), (twice, 4)]

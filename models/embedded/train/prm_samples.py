@@ -165,10 +165,10 @@ def made(r, tk, isend):
     """a fresh problem with its true solution, made wrong in most cases"""
     while True:
         k = r.random()
-        if k < 0.45:
+        if k < 0.3:
             d = data.story(r, None, r.choice([0, 1, 2, 2]))
             msgs = [("user", talk.dress(r, d["question"]))]
-        elif k < 0.53:
+        elif k < 0.36:
             d = data.drill(r) if r.random() < 0.5 else everyday.sums(r)
             msgs = [("user", d["question"])]
         elif k < 0.85:

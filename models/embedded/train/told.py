@@ -101,7 +101,7 @@ def told(p):
     return v, lambda p, v: s.work(p, v)
 
 
-SCHEMAS = [(told, 900)]
+SCHEMAS = [(told, 250)]
 
 
 def check(path, seed=0, show=60):

@@ -146,28 +146,28 @@ def problem(r, long=0.5):
     return q, d
 
 
-def conversation(r, turns=None, long=0.4, talky=0.05):
+def conversation(r, turns=None, long=0.3, talky=0.05):
     """list of (role, text), and the dict of the problem that each assistant's text answers (None: small talk)"""
     msgs, probs = [], []
     if r.random() < 0.12:
         msgs.append(("system", r.choice(talk.SYSTEM)))
     if turns is None:
-        turns = r.choices([1, 2, 3, 4, 5, 6], [50, 13, 11, 9, 8, 9])[0]
+        turns = r.choices([1, 2, 3, 4, 5, 6], [40, 16, 14, 11, 10, 9])[0]
     if turns > 1:
         long = r.choice([0.2, 0.5, 0.5, 0.9])
     last = None
     for t in range(turns):
         q = d = None
         k = r.random()
-        if last and k < 0.4:
+        if last and k < 0.46:
             d = follow(r, last)
             if d:
                 q = d["question"]
-        elif t and k < 0.43 and last:
+        elif t and k < 0.49 and last:
             q, a = r.choice(SURE), f"Answer: {last.answer}"
             if r.random() < 0.5:
                 q = cap(q)
-        elif t and k < 0.48:
+        elif t and k < 0.53:
             q, a = r.choice(talk.THX + ["ok", "I see", "got it", "good", "right", "yes", "correct", "thx", "thank you!", "Thanks!", "cool thanks", "very good"]), r.choice(talk.R_THX)
         elif msgs and msgs[-1][0] == "assistant" and any(e["question"] in msgs[-1][1] for e in EXAMPLES) and k < 0.8:
             d = next(e for e in EXAMPLES if e["question"] in msgs[-1][1])
