@@ -191,7 +191,9 @@ func converse(t *testing.T, base string, stream bool, messages ...map[string]str
 	return text, true, errors.Join(errCut, lines.Err())
 }
 
-func say(role, text string) map[string]string { return map[string]string{"role": role, "content": text} }
+func say(role, text string) map[string]string {
+	return map[string]string{"role": role, "content": text}
+}
 
 // question is the i-th of some hundreds.
 func question(i int) string {
