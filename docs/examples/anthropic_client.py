@@ -23,7 +23,7 @@ def check(right, what):
 
 
 def message():
-    answer = client.messages.create(model=MODEL, max_tokens=100, messages=[QUESTION], extra_body=GREEDY)
+    answer = client.messages.create(model=MODEL, max_tokens=200, messages=[QUESTION], extra_body=GREEDY)
     check(answer.content[0].type == "text" and answer.stop_reason == "end_turn", answer)
     check(answer.usage.output_tokens > 0, answer.usage)
     print("message:", repr(answer.content[0].text))
@@ -31,7 +31,7 @@ def message():
 
 def stream():
     with client.messages.stream(
-        model=MODEL, max_tokens=100, system="Be brief.", messages=[QUESTION], extra_body=GREEDY
+        model=MODEL, max_tokens=200, system="Be brief.", messages=[QUESTION], extra_body=GREEDY
     ) as events:
         pieces = list(events.text_stream)
         answer = events.get_final_message()
@@ -47,7 +47,7 @@ class Estimate(BaseModel):
 
 
 def structured():
-    answer = client.messages.parse(model=MODEL, max_tokens=100, messages=[QUESTION], output_format=Estimate, extra_body=GREEDY)
+    answer = client.messages.parse(model=MODEL, max_tokens=200, messages=[QUESTION], output_format=Estimate, extra_body=GREEDY)
     check(isinstance(answer.parsed_output, Estimate), answer)
     print("structured:", answer.parsed_output)
 
@@ -68,7 +68,7 @@ def tools():
     # tools decide by themselves: leave tool_choice out.
     first = client.messages.create(
         model=MODEL,
-        max_tokens=100,
+        max_tokens=200,
         messages=[QUESTION],
         tools=[MULTIPLY],
         tool_choice={"type": "any"},
@@ -86,7 +86,7 @@ def tools():
     ]
     last = client.messages.create(
         model=MODEL,
-        max_tokens=100,
+        max_tokens=200,
         messages=history,
         tools=[MULTIPLY],
         tool_choice={"type": "none"},
@@ -99,7 +99,7 @@ def tools():
 def tool_stream():
     with client.messages.stream(
         model=MODEL,
-        max_tokens=100,
+        max_tokens=200,
         messages=[QUESTION],
         tools=[MULTIPLY],
         tool_choice={"type": "tool", "name": "multiply"},

@@ -18,7 +18,7 @@ model = ChatOpenAI(
     api_key=os.environ.get("LUTRA_API_KEY", "none"),
     model=MODEL,
     temperature=0,
-    max_tokens=100,
+    max_tokens=200,
 )
 
 

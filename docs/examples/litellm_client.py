@@ -29,14 +29,14 @@ def check(right, what):
 
 def chat():
     for api in (OPENAI, *OTHERS):
-        answer = litellm.completion(messages=[QUESTION], temperature=0, max_tokens=100, **api)
+        answer = litellm.completion(messages=[QUESTION], temperature=0, max_tokens=200, **api)
         check(answer.choices[0].message.content and answer.usage.completion_tokens > 0, answer)
         print(api["model"], "answers", repr(answer.choices[0].message.content))
 
 
 def stream():
     for api in (OPENAI, *OTHERS):
-        chunks = list(litellm.completion(messages=[QUESTION], temperature=0, max_tokens=100, stream=True, **api))
+        chunks = list(litellm.completion(messages=[QUESTION], temperature=0, max_tokens=200, stream=True, **api))
         answer = litellm.stream_chunk_builder(chunks)
         check(len(chunks) > 2 and answer.choices[0].message.content, answer)
         print(api["model"], "streams", len(chunks), "chunks")
@@ -59,7 +59,7 @@ MULTIPLY = {
 def tools():
     # The embedded models have never seen a tool, so the first answer is made a call. Models that know
     # tools decide by themselves: leave tool_choice out.
-    asked = {"temperature": 0, "max_tokens": 100, "tools": [MULTIPLY], **OPENAI}
+    asked = {"temperature": 0, "max_tokens": 200, "tools": [MULTIPLY], **OPENAI}
     message = litellm.completion(messages=[QUESTION], tool_choice="required", **asked).choices[0].message
     check(message.tool_calls, message)
     call = message.tool_calls[0]
@@ -73,7 +73,7 @@ def tools():
 def errors():
     for api in (OPENAI, *OTHERS):
         try:
-            litellm.completion(messages=[QUESTION], max_tokens=100, temperature=-1, **api)
+            litellm.completion(messages=[QUESTION], max_tokens=200, temperature=-1, **api)
         except litellm.BadRequestError as err:
             check("temperature" in str(err), err)
             print("errors:", str(err).splitlines()[0])

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 MODEL = os.environ.get("LUTRA_MODEL", "lutra-tiny-l")
 QUESTION = {"role": "user", "content": "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"}
-GREEDY = {"temperature": 0, "num_predict": 100}
+GREEDY = {"temperature": 0, "num_predict": 200}
 
 client = ollama.Client(
     host=os.environ.get("LUTRA_URL", "http://127.0.0.1:8080"),

@@ -8,7 +8,7 @@ const client = new OpenAI({
   apiKey: process.env.LUTRA_API_KEY ?? 'none',
 });
 const question = { role: 'user', content: 'A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?' };
-const request = { model, messages: [question], temperature: 0, max_tokens: 100 };
+const request = { model, messages: [question], temperature: 0, max_tokens: 200 };
 
 const answer = await client.chat.completions.create(request);
 assert.ok(answer.choices[0].message.content);

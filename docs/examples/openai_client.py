@@ -51,7 +51,7 @@ class Estimate(BaseModel):
 
 def structured():
     answer = client.chat.completions.parse(
-        model=MODEL, messages=[QUESTION], response_format=Estimate, temperature=0, max_tokens=100
+        model=MODEL, messages=[QUESTION], response_format=Estimate, temperature=0, max_tokens=200
     )
     estimate = answer.choices[0].message.parsed
     check(isinstance(estimate, Estimate), answer)
@@ -76,7 +76,7 @@ def tools():
     # The embedded models have never seen a tool, so the first answer is made a call. Models that know
     # tools decide by themselves: leave tool_choice out.
     first = client.chat.completions.create(
-        model=MODEL, messages=[QUESTION], tools=[MULTIPLY], tool_choice="required", temperature=0, max_tokens=100
+        model=MODEL, messages=[QUESTION], tools=[MULTIPLY], tool_choice="required", temperature=0, max_tokens=200
     )
     message = first.choices[0].message
     check(first.choices[0].finish_reason == "tool_calls" and message.tool_calls, first)
@@ -88,7 +88,7 @@ def tools():
 
     history = [QUESTION, message, {"role": "tool", "tool_call_id": call.id, "content": str(result)}]
     last = client.chat.completions.create(
-        model=MODEL, messages=history, tools=[MULTIPLY], tool_choice="none", temperature=0, max_tokens=100
+        model=MODEL, messages=history, tools=[MULTIPLY], tool_choice="none", temperature=0, max_tokens=200
     )
     check(last.choices[0].message.content and not last.choices[0].message.tool_calls, last)
     print("tools: the answer is", repr(last.choices[0].message.content))

@@ -47,7 +47,7 @@ func setting(name, absent string) string {
 // ask is a request. The library leaves a temperature of 0 out, so this is the least
 // one that it sends.
 func (u user) ask(messages ...openai.ChatCompletionMessage) openai.ChatCompletionRequest {
-	return openai.ChatCompletionRequest{Model: u.model, Messages: messages, MaxCompletionTokens: 100, Temperature: 1e-6}
+	return openai.ChatCompletionRequest{Model: u.model, Messages: messages, MaxCompletionTokens: 200, Temperature: 1e-6}
 }
 
 func (u user) chat(ctx context.Context) error {
