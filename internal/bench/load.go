@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,7 +24,9 @@ import (
 type LoadOptions struct {
 	URL, Key, Model string
 	Concurrency     int
+	Rate            float64 // requests a second, at random times, from as many clients as that takes; 0: Concurrency counts
 	Requests        int
+	Seed            int // of prompts, and of times with Rate
 	PromptWords     int
 	SystemWords     int // of a system message that all requests share; 0: none
 	MaxTokens       int
@@ -48,10 +51,18 @@ func Server(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error
 	if o.Concurrency < 1 || o.Requests < 1 || o.PromptWords < 1 || o.SystemWords < 0 || o.MaxTokens < 1 || o.Timeout <= 0 {
 		return nil, usage.Errorf("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
 	}
+	if o.Seed < 0 || o.Seed > 1<<16 {
+		return nil, usage.Errorf("--seed must be from 0 to %d", 1<<16)
+	}
+	if !(o.Rate >= 0 && o.Rate <= 1e4) {
+		return nil, usage.Errorf("--rate must be from 0 to 10000 requests a second")
+	}
 	if _, err := apiclient.New(o.URL, o.Key); err != nil {
 		return nil, err
 	}
 	switch {
+	case o.Rate > 0 && o.Beside != "":
+		return nil, usage.Errorf("--rate and --beside exclude each other")
 	case len(o.Compare) > 0 && o.Beside != "":
 		return nil, usage.Errorf("--compare and --beside exclude each other")
 	case len(o.Compare) > 0:
@@ -79,7 +90,8 @@ type sample struct {
 type LoadReport struct {
 	URL              string      `json:"url"`
 	Model            string      `json:"model"`
-	Concurrency      int         `json:"concurrency"`
+	Concurrency      int         `json:"concurrency,omitempty"`
+	Rate             float64     `json:"rate,omitempty"` // asked for; Concurrency is absent then
 	Requests         int         `json:"requests"`
 	Errors           int         `json:"errors"`
 	FirstError       string      `json:"first_error,omitempty"`
@@ -98,11 +110,12 @@ type Percentiles struct {
 	Min float64 `json:"min"`
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
+	P95 float64 `json:"p95"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 
-// loadTest sends o.requests requests from o.concurrency clients. Failed
+// loadTest sends o.Requests requests, from o.Concurrency clients or at o.Rate. Failed
 // requests are counted, not fatal; an error means that none succeeded.
 func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport, error) {
 	client, err := o.connect(ctx)
@@ -114,7 +127,20 @@ func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport,
 	var next atomic.Int64
 	start := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
-	for range min(o.Concurrency, o.Requests) {
+	clients := min(o.Concurrency, o.Requests)
+	if o.Rate > 0 {
+		clients = 0
+		g.Go(func() error {
+			return atRandom(gctx, o.Seed, o.Rate, o.Requests, func(i int) {
+				g.Go(func() error {
+					samples[i] = oneRequest(gctx, client, o, i)
+					_ = bar.Add(1) // the bar is decoration
+					return gctx.Err()
+				})
+			})
+		})
+	}
+	for range clients {
 		g.Go(func() error {
 			for i := next.Add(1) - 1; i < int64(o.Requests); i = next.Add(1) - 1 {
 				samples[i] = oneRequest(gctx, client, o, int(i))
@@ -127,6 +153,23 @@ func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport,
 		return LoadReport{}, err
 	}
 	return summarise(o, samples, time.Since(start))
+}
+
+// atRandom calls do n times, on average rate times a second and at times that know nothing
+// of each other (a Poisson process), which are the same for the same seed.
+func atRandom(ctx context.Context, seed int, rate float64, n int, do func(i int)) error {
+	random := rand.New(rand.NewPCG(1, uint64(seed)))
+	at := time.Now()
+	for i := range n {
+		at = at.Add(time.Duration(random.ExpFloat64() / rate * float64(time.Second)))
+		select {
+		case <-time.After(time.Until(at)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		do(i)
+	}
+	return nil
 }
 
 // connect makes a client, and finds out which model the default one is. Servers that
@@ -187,7 +230,7 @@ func oneRequest(ctx context.Context, client *apiclient.Client, o LoadOptions, i 
 
 // messages are the conversation of request i.
 func (o *LoadOptions) messages(i int) []openai.ChatCompletionMessage {
-	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.PromptWords)}
+	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.Seed<<32+o.first+i, o.PromptWords)}
 	if o.SystemWords == 0 {
 		return []openai.ChatCompletionMessage{question}
 	}
@@ -207,7 +250,10 @@ func loadPrompt(i, n int) string {
 }
 
 func summarise(o LoadOptions, samples []sample, took time.Duration) (LoadReport, error) {
-	r := LoadReport{URL: o.URL, Model: o.Model, Concurrency: o.Concurrency, Requests: o.Requests, Seconds: took.Seconds()}
+	r := LoadReport{URL: o.URL, Model: o.Model, Concurrency: o.Concurrency, Rate: o.Rate, Requests: o.Requests, Seconds: took.Seconds()}
+	if o.Rate > 0 {
+		r.Concurrency = 0
+	}
 	var ttft, tpot, whole []float64
 	for _, s := range samples {
 		if s.err != nil {
@@ -241,12 +287,16 @@ func percentilesOf(v []float64) Percentiles {
 	}
 	slices.Sort(v)
 	at := func(p int) float64 { return v[min(len(v)-1, (p*len(v)+99)/100-1)] }
-	return Percentiles{Min: v[0], P50: at(50), P90: at(90), P99: at(99), Max: v[len(v)-1]}
+	return Percentiles{Min: v[0], P50: at(50), P90: at(90), P95: at(95), P99: at(99), Max: v[len(v)-1]}
 }
 
 // Print implements Report.
 func (r LoadReport) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%d requests, %d clients, %d errors, %.2f s\n", r.Requests, r.Concurrency, r.Errors, r.Seconds)
+	from := fmt.Sprintf("%d clients", r.Concurrency)
+	if r.Rate > 0 {
+		from = fmt.Sprintf("%g a second", r.Rate)
+	}
+	fmt.Fprintf(w, "%d requests, %s, %d errors, %.2f s\n", r.Requests, from, r.Errors, r.Seconds)
 	if r.FirstError != "" {
 		fmt.Fprintf(w, "first error: %s\n", r.FirstError)
 	}
@@ -254,10 +304,10 @@ func (r LoadReport) Print(w io.Writer) error {
 		r.PromptTokens, r.CompletionTokens, r.TokensPerSecond, r.TotalPerSecond)
 	row := func(name string, p Percentiles) []string {
 		f := func(x float64) string { return fmt.Sprintf("%.1f", x) }
-		return []string{name, f(p.Min), f(p.P50), f(p.P90), f(p.P99), f(p.Max)}
+		return []string{name, f(p.Min), f(p.P50), f(p.P90), f(p.P95), f(p.P99), f(p.Max)}
 	}
 	return output.Table(w, [][]string{
-		{"ms", "min", "p50", "p90", "p99", "max"},
+		{"ms", "min", "p50", "p90", "p95", "p99", "max"},
 		row("TTFT", r.TTFT), row("TPOT", r.TPOT), row("latency", r.Latency),
 	})
 }

@@ -13,10 +13,11 @@ func newBenchServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Load any OpenAI-compatible server and report latencies",
-		Long: `Sends streamed chat requests from a fixed number of clients and reports time to
-first token (TTFT), time per output token (TPOT), whole-request latency and
-throughput. Prompts differ from their first word on, so a prefix cache helps only with
---system-words.
+		Long: `Sends streamed chat requests from a fixed number of clients, or at random times with
+--rate, and reports time to first token (TTFT), time per output token (TPOT),
+whole-request latency and throughput. Prompts differ from their first word on, so a
+prefix cache helps only with --system-words, and with prompts of an earlier run of the
+same --seed.
 
 --compare loads another server alternately with the one at --url and prints the ratios
 of neighbouring rounds: above 1 is better for tokens a second, below 1 for times.
@@ -31,6 +32,7 @@ max-tokens. Keys that are left out are as for the clients, but c is 1.
 LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 		Example: `  lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32 --requests 128
   lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json
+  lutra bench serve --rate 2.5 --requests 100 --prompt-words 100 --max-tokens 64
   lutra bench serve --model lutra-tiny-s -c 2 --beside model=lutra-tiny-s+bon16,c=32
   lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
 		Args: arguments(),
@@ -47,6 +49,8 @@ LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	s.register(f, "load the server", o.URL)
 	f.StringVar(&o.Model, "model", o.Model, "server's model to ask for, by its `NAME`; "+apiclient.DefaultModel+" is its first")
 	f.IntVarP(&o.Concurrency, "concurrency", "c", o.Concurrency, "clients at once")
+	f.Float64Var(&o.Rate, "rate", 0, "requests a second, at random times, instead of a number of clients")
+	f.IntVar(&o.Seed, "seed", 0, "another seed has other prompts, and other times with --rate; the same one those that a cache may hold")
 	f.IntVarP(&o.Requests, "requests", "n", o.Requests, "requests in all")
 	f.IntVar(&o.PromptWords, "prompt-words", o.PromptWords, "words in a prompt")
 	f.IntVar(&o.SystemWords, "system-words", 0, "words in a system message that all requests share")
@@ -57,6 +61,7 @@ LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	f.StringVar(&o.Beside, "beside", "", "another load in every other phase: `KEY=VALUE,...`")
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "count a request as failed after this time")
 	f.DurationVar(&o.Phase, "phase", o.Phase, "length of a phase with or without the load of --beside")
+	cmd.MarkFlagsMutuallyExclusive("rate", "concurrency")
 	serverChoices(cmd)
 	return cmd
 }
