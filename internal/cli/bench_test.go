@@ -201,3 +201,26 @@ func TestAnInterruptedBenchmarkOfKernelsPrintsWhatItHas(t *testing.T) {
 		}
 	}
 }
+
+func TestBenchPlanTellsWhatIsModelledAndWhatItCosts(t *testing.T) {
+	args := []string{"bench", "plan", "--model", "lutra-tiny-s", "-r", "1", "--streams", "3", "--prompt", "8", "--output", "4", "--n", "2", "--price", "2"}
+	var r bench.PlanReport
+	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--rate", "100000", "--p95", "30s", "--json")...)), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Steps) != 3 || r.PromptMS <= 0 || r.Sustained <= 0 || r.Sustained > r.Limit || r.Replicas < 2 {
+		t.Errorf("%+v", r)
+	}
+	if want := 2 * float64(r.Replicas); r.Hourly != want || r.Million <= 0 {
+		t.Errorf("costs %v an hour and %v a million tokens, want %v an hour", r.Hourly, r.Million, want)
+	}
+	text := mustLutra(t, append(args, "--p95", "30s")...)
+	for _, want := range []string{"measured: ", "modelled: one replica", "of one of them, modelled", "cost: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if _, err := lutra(t, append(args, "--p95", "1ns")...); err == nil || !strings.Contains(err.Error(), "no number of such machines") {
+		t.Errorf("error %v for a limit of a nanosecond", err)
+	}
+}

@@ -77,6 +77,7 @@ var shownAlone = map[string]string{
 	"docs/command-line.md 10:04:05":                  "a log line, as TestARequestIsOneLineForPeople holds it",
 	"docs/models.md {\"error\"":                      "what /readyz says while models load, as the server's tests hold it",
 	"docs/testing.md go test -c ──▶":                 "a drawing",
+	"docs/fleet.md limit = 1 /":                      "a formula",
 }
 
 // substitutes replace what examples name: addresses by that of the test's server, large
@@ -101,6 +102,8 @@ func substitutes(base string) *strings.Replacer {
 		"lutra bench engine", "lutra bench engine --reps 1",
 		"lutra bench growth --shape falcon3-1b", "lutra bench growth --reps 1 --decode 2 --shape tiny",
 		"lutra bench growth", "lutra bench growth --reps 1 --decode 2 --batches 1,2 --contexts 128",
+		"lutra bench plan", "lutra bench plan --reps 1",
+		"lutra bench serve --rate 2.5 --requests 100", "lutra bench serve --rate 50 --requests 8 --url "+base,
 		"lutra bench serve", "lutra bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
 		"lutra eval", "lutra eval --limit 1",
 		"lutra ask", "lutra ask --max-tokens 120", "lutra chat", "lutra chat --max-tokens 120", // noise does not end
