@@ -66,7 +66,7 @@ func (b *Builder) Add(m *matrix.Matrix) (err error) {
 	if m.Rows > w.Rows-b.at {
 		return fmt.Errorf("%w: %d rows beneath %d of %d", matrix.ErrShape, m.Rows, b.at, w.Rows)
 	}
-	copy(w.Data[b.at/unit*size:], m.Data)
+	copyParallel(w.Data[b.at/unit*size:], m.Data)
 	b.at += m.Rows
 	if len(m.Scale) == 1 {
 		w.Scale = append(w.Scale, slices.Repeat(m.Scale, m.Rows)...)
@@ -74,6 +74,15 @@ func (b *Builder) Add(m *matrix.Matrix) (err error) {
 		w.Scale = append(w.Scale, m.Scale...)
 	}
 	return nil
+}
+
+// copyParallel copies src on all cores: the system clears fresh memory when it is first
+// written to, which takes longer than the copying.
+func copyParallel(dst, src []byte) {
+	const part = 2 << 20 // a huge page
+	matrix.Parallel((len(src)+part-1)/part, func(i int) {
+		copy(dst[i*part:], src[i*part:min(len(src), (i+1)*part)])
+	})
 }
 
 // Matrix is the whole matrix. It reports ErrShape when rows are missing.

@@ -158,26 +158,6 @@ func (w row) word(g, plane int) []byte {
 	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.inBand*4:]
 }
 
-// put1 packs the lowest bits of the codes.
-func (w row) put1(g int, s *words) {
-	var bits uint32
-	for j, codes := range s {
-		bits |= codes & lowBits << j
-	}
-	binary.LittleEndian.PutUint32(w.word(g, 0), bits)
-}
-
-// put2 packs the two lowest bits of the codes.
-func (w row) put2(g int, s *words) {
-	for h := range 2 {
-		var pairs uint32
-		for f, codes := range s[4*h : 4*h+4] {
-			pairs |= codes & lowPairs << (2 * f)
-		}
-		binary.LittleEndian.PutUint32(w.word(g, h), pairs)
-	}
-}
-
 func (w row) put4(g int, s *words) {
 	for p := range 4 {
 		binary.LittleEndian.PutUint32(w.word(g, p), s[p]&lowNibbles|s[p+4]&lowNibbles<<4)
@@ -205,7 +185,6 @@ func (w row) put8(g int, s *words) {
 const (
 	lowNibbles = 0x0f0f0f0f
 	lowPairs   = 0x03030303
-	lowBits    = 0x01010101
 )
 
 // codesOf sets q to the codes of group g, their offset taken off.

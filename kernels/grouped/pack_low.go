@@ -1,7 +1,8 @@
 package grouped
 
 import (
-	"github.com/lutra-lm/lutra/kernels/acts"
+	"encoding/binary"
+
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
@@ -13,11 +14,7 @@ import (
 //
 // where a weight is d for a 1 and -d for a 0.
 func PackQ1_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	return packLow("Q1_0", matrix.Q1G128, rows, cols, raw, 18, row.put1, func(b []byte, codes *[128]byte) {
-		for k := range codes {
-			codes[k] = b[2+k/8] >> (k % 8) & 1
-		}
-	})
+	return packLow("Q1_0", matrix.Q1G128, rows, cols, raw, &bitsOf)
 }
 
 // PackQ2_0 packs Q2_0: blocks of 64 columns in 18 bytes,
@@ -26,42 +23,49 @@ func PackQ1_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 //
 // where a weight is d·(q-1).
 func PackQ2_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	return packLow("Q2_0", matrix.Q2G64, rows, cols, raw, 18, row.put2, pairsOfBits)
+	return packLow("Q2_0", matrix.Q2G64, rows, cols, raw, &pairsOf)
 }
 
 // PackPQ2_0 packs PQ2_0: as Q2_0 with blocks of 128 columns in 34 bytes.
 func PackPQ2_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	return packLow("PQ2_0", matrix.Q2G128, rows, cols, raw, 34, row.put2, pairsOfBits)
+	return packLow("PQ2_0", matrix.Q2G128, rows, cols, raw, &pairsOf)
 }
 
-// pairsOfBits reads the codes of a block of Q2_0 or PQ2_0.
-func pairsOfBits(b []byte, codes *[128]byte) {
-	for i, v := range b[2:] {
-		for f := range 4 {
-			codes[4*i+f] = v >> (2 * f) & 3
-		}
-	}
-}
-
-// packLow packs blocks of size bytes, a scale unit of p each, their scale first. read sets the codes of a block, put packs those of a group.
-func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, size int, put func(row, int, *words), read func(b []byte, codes *[128]byte)) (*matrix.Matrix, error) {
-	unit := UnitCols(p)
+// packLow packs blocks of a scale unit of p each: f16, then the codes as they follow one
+// another. spread tells where those of a byte stand in a plane's word.
+func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, spread *[256]uint32) (*matrix.Matrix, error) {
+	f, unit := &formats[p], UnitCols(p)
+	planes := f.codeBytes / planeBytes
+	size := 2 + 4*planes*f.unit
 	if err := matrix.Check(format, rows, cols, unit, size, len(raw)); err != nil {
 		return nil, err
 	}
 	return newMatrix(p, rows, cols, func(r int, w row) {
-		var codes [128]byte
 		for u := range cols / unit {
 			b := raw[(r*(cols/unit)+u)*size:][:size]
 			w.putHalf(u, 0, b)
-			read(b, &codes)
-			for g := range unit / acts.GroupCols {
-				var s words
-				for k, c := range codes[g*acts.GroupCols:][:acts.GroupCols] {
-					s[k/4] |= uint32(c) << (k % 4 * 8)
-				}
-				put(w, u*(unit/acts.GroupCols)+g, &s)
+			for b, plane := b[2:], u*f.unit*planes; len(b) >= 4; b, plane = b[4:], plane+1 {
+				v := spread[b[0]] | spread[b[1]]<<2 | spread[b[2]]<<4 | spread[b[3]]<<6
+				binary.LittleEndian.PutUint32(w.word(0, plane), v)
 			}
 		}
 	}), nil
+}
+
+// Four bytes of codes are a word of a plane: column 4j+c of theirs belongs into byte c,
+// there into bits j (one-bit codes) or 2j and 2j+1 (pairs). The tables have the bits of
+// the first byte; those of each further one stand two places higher.
+var (
+	bitsOf  = spreadOf(1)
+	pairsOf = spreadOf(2)
+)
+
+func spreadOf(bits int) (spread [256]uint32) {
+	for q := range spread {
+		for k := range 8 / bits { // the byte's columns
+			code := uint32(q) >> (bits * k) & (1<<bits - 1)
+			spread[q] |= code << (8*(k%4) + k/4*bits)
+		}
+	}
+	return spread
 }

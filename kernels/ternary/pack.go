@@ -2,11 +2,11 @@ package ternary
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"unsafe"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -58,101 +58,126 @@ func Size(rows, cols int, p matrix.Packing) int {
 	return cpu.RoundUp(rows, StripRows) * acts.BlockBytes * blocksOf(cols, p)
 }
 
-// Pack packs trits[rows][cols] of {-1, 0, +1} as I1 or I2. scale holds
+// Pack packs trits[rows][cols] of {-1, 0, +1}, as PackPairs does.
+func Pack(rows, cols int, trits []int8, scale []float32, p matrix.Packing) (*matrix.Matrix, error) {
+	if err := checkSource(rows, cols, len(trits)/max(1, cols), scale, p); err != nil || rows*cols != len(trits) {
+		return nil, cmp.Or(err, fmt.Errorf("%w: %d trits for %d x %d", matrix.ErrShape, len(trits), rows, cols))
+	}
+	stride := PairBytes(cols)
+	pairs := make([]byte, rows*stride)
+	for i, t := range trits {
+		if t < -1 || t > 1 {
+			return nil, fmt.Errorf("%w: trit %d at row %d, column %d", matrix.ErrShape, t, i/cols, i%cols)
+		}
+		pairs[i/cols*stride+i%cols/4] |= byte(t+1) << (i % cols % 4 * 2)
+	}
+	return PackPairs(rows, cols, pairs, scale, p)
+}
+
+// PairBytes is the size of a row of cols trits as PackPairs takes it, in bytes.
+func PairBytes(cols int) int { return (cols + 3) / 4 }
+
+// PackPairs packs rows of trits as I1 or I2. Of each row pairs has PairBytes(cols)
+// bytes: w+1 of column k in bits 2(k%4) of byte k/4. scale holds
 // one value a row or a single one for the whole matrix; it is copied. Rows are
 // padded to a multiple of 64 with zero weights. It reports ErrShape when the
-// sizes do not belong together or a trit is none, and ErrUnsupported for a
+// sizes do not belong together or a code is 3, and ErrUnsupported for a
 // packing that is not ternary.
-func Pack(rows, cols int, trits []int8, scale []float32, p matrix.Packing) (*matrix.Matrix, error) {
-	if !p.Ternary() {
-		return nil, fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, p)
+func PackPairs(rows, cols int, pairs []byte, scale []float32, p matrix.Packing) (*matrix.Matrix, error) {
+	stride := PairBytes(cols)
+	if err := checkSource(rows, cols, len(pairs)/max(1, stride), scale, p); err != nil || rows*stride != len(pairs) {
+		return nil, cmp.Or(err, fmt.Errorf("%w: %d bytes of codes for %d x %d", matrix.ErrShape, len(pairs), rows, cols))
 	}
 	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Scale: append([]float32(nil), scale...)}
-	if err := check(m); err != nil {
-		return nil, err
-	}
-	if rows > len(trits)/cols || rows*cols != len(trits) {
-		return nil, fmt.Errorf("%w: %d trits for %d x %d", matrix.ErrShape, len(trits), rows, cols)
-	}
 	m.Data = cpu.Aligned[byte](Size(rows, cols, p))
-	faults := make([]error, cpu.RoundUp(rows, StripRows)/StripRows)
-	matrix.Parallel(len(faults), func(s int) { faults[s] = packStrip(m, s, trits) })
-	for _, err := range faults {
-		if err != nil {
-			return nil, err
+	var bad atomic.Bool
+	matrix.Parallel(cpu.RoundUp(rows, StripRows)/StripRows, func(s int) {
+		if !packStrip(m, s, pairs) {
+			bad.Store(true)
 		}
+	})
+	if bad.Load() {
+		return nil, fmt.Errorf("%w: a code of 3 among trits", matrix.ErrShape)
 	}
 	return m, nil
 }
 
-// packStrip packs the 64 rows of strip s of m.
-func packStrip(m *matrix.Matrix, s int, trits []int8) error {
-	g, blocks := tritsPerByte(m.Packing), blocksOf(m.Cols, m.Packing)
-	digits := make([]byte, blocks*acts.BlockBytes*g+8) // one row as digits 0..2; 8 spare bytes for whole-word reads
-	for i := range digits {
-		digits[i] = 1
+// checkSource reports why no ternary matrix can be made of a source with so many rows.
+func checkSource(rows, cols, have int, scale []float32, p matrix.Packing) error {
+	if !p.Ternary() {
+		return fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, p)
 	}
-	strip := m.Data[s*blocks*StripRows*acts.BlockBytes:]
-	for i := range StripRows {
-		if r := s*StripRows + i; r < m.Rows {
-			row := trits[r*m.Cols : (r+1)*m.Cols]
-			if c := toDigits(digits, row); c >= 0 {
-				return fmt.Errorf("%w: trit %d at row %d, column %d", matrix.ErrShape, row[c], r, c)
-			}
-		} else if r == m.Rows {
-			for i := range digits {
-				digits[i] = 1
-			}
-		}
-		packRow(strip[i*acts.BlockBytes:], digits, blocks, g)
+	if err := check(&matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Scale: scale}); err != nil {
+		return err
+	}
+	if rows > have {
+		return fmt.Errorf("%w: %d rows of %d trits where there are %d", matrix.ErrShape, rows, cols, have)
 	}
 	return nil
 }
 
-// toDigits writes w+1 for each trit and returns the index of the first value
-// that is no trit, or -1.
-func toDigits(dst []byte, trits []int8) int {
-	const ones, signs = 0x0101010101010101, 0x8080808080808080
-	src := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(trits))), len(trits))
-	dst = dst[:len(src)]
-	bad, i := uint64(0), 0
-	for ; i+8 <= len(src); i += 8 { // eight at a time; the sum of a byte carries into no other
-		w := binary.LittleEndian.Uint64(src[i:])
-		d := (w&^signs + ones) ^ w&signs
-		binary.LittleEndian.PutUint64(dst[i:], d)
-		bad |= d&^(3*ones) | d&(d>>1)&ones // 4 and above, or 3
+// noWeights are four codes of zero weights.
+const noWeights = 0x55
+
+// ArePairs tells whether no code of pairs is 3.
+func ArePairs(pairs []byte) bool {
+	bad := uint64(0)
+	for ; len(pairs) >= 8; pairs = pairs[8:] {
+		q := binary.LittleEndian.Uint64(pairs)
+		bad |= q & (q >> 1)
 	}
-	for ; i < len(src); i++ {
-		d := src[i] + 1
-		dst[i] = d
-		bad |= uint64(d&^3 | d&(d>>1)&1)
+	for _, q := range pairs {
+		bad |= uint64(q & (q >> 1))
 	}
-	if bad == 0 {
-		return -1
-	}
-	return slices.IndexFunc(trits, func(t int8) bool { return t < -1 || t > 1 })
+	return bad&(noWeights*0x0101010101010101) == 0
 }
 
-// packRow writes one row's blocks, stripRows*BlockBytes apart. A product with
-// the right constant adds g digits times their places in one byte: no lower
-// byte of it can carry, each being at most 2·(81+27+9+3) = 240.
-func packRow(dst, digits []byte, blocks, g int) {
-	const by4 = 64 | 16<<8 | 4<<16 | 1<<24
-	const by5 = 81 | 27<<8 | 9<<16 | 3<<24 | 1<<32
-	for b := range blocks {
-		var v uint32
-		if d := digits[b*acts.BlockBytes*g:]; g == 4 {
-			v = binary.LittleEndian.Uint32(d) * by4 >> 24
-			v |= binary.LittleEndian.Uint32(d[4:]) * by4 >> 24 << 8
-			v |= binary.LittleEndian.Uint32(d[8:]) * by4 >> 24 << 16
-			v |= binary.LittleEndian.Uint32(d[12:]) * by4 >> 24 << 24
-		} else {
-			for c := range acts.BlockBytes {
-				v |= uint32(byte(binary.LittleEndian.Uint64(d[c*5:])*by5>>32)) << (8 * c)
+// packStrip packs the 64 rows of strip s of m. It reports false for a code of 3.
+func packStrip(m *matrix.Matrix, s int, pairs []byte) bool {
+	blocks, stride := blocksOf(m.Cols, m.Packing), PairBytes(m.Cols)
+	// A row with what fills up its last block; 8 spare bytes for whole-word reads.
+	row := bytes.Repeat([]byte{noWeights}, blocks*acts.BlockBytes*tritsPerByte(m.Packing)/4+8)
+	strip := m.Data[s*blocks*StripRows*acts.BlockBytes:]
+	for i := range StripRows {
+		if r := s*StripRows + i; r < m.Rows {
+			copy(row, pairs[r*stride:(r+1)*stride])
+			if tail := m.Cols % 4; tail != 0 {
+				fill := byte(0xff << (2 * tail))
+				row[stride-1] = row[stride-1]&^fill | noWeights&fill
 			}
+			if !ArePairs(row) {
+				return false
+			}
+		} else if r == m.Rows {
+			row = bytes.Repeat([]byte{noWeights}, len(row))
+		}
+		dst := strip[i*acts.BlockBytes:]
+		if m.Packing == matrix.I1 {
+			packRow5(dst, row, blocks)
+			continue
+		}
+		for b := range blocks {
+			binary.LittleEndian.PutUint32(dst[b*StripRows*acts.BlockBytes:], binary.LittleEndian.Uint32(row[4*b:]))
+		}
+	}
+	return true
+}
+
+// packRow5 writes one row's blocks of I1, 20 codes each, StripRows*BlockBytes apart.
+func packRow5(dst, pairs []byte, blocks int) {
+	for b := range blocks {
+		q := binary.LittleEndian.Uint64(pairs[5*b:]) // 40 bits of it
+		v := uint32(0)
+		for c := range acts.BlockBytes {
+			v |= fiveDigits(q>>(10*c)) << (8 * c)
 		}
 		binary.LittleEndian.PutUint32(dst[b*StripRows*acts.BlockBytes:], v)
 	}
+}
+
+// fiveDigits is the byte of five codes, the lowest ten bits of q.
+func fiveDigits(q uint64) uint32 {
+	return uint32(q&3 + 3*(q>>2&3) + 9*(q>>4&3) + 27*(q>>6&3) + 81*(q>>8&3))
 }
 
 func check(w *matrix.Matrix) error {

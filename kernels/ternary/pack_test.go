@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
@@ -110,6 +111,47 @@ func FuzzPackTernaryRoundTrip(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestPackPairsRefusesWhatDoesNotFit(t *testing.T) {
+	one := []float32{1}
+	for _, c := range []struct {
+		name       string
+		rows, cols int
+		pairs      []byte
+		p          matrix.Packing
+		want       error
+	}{
+		{"no rows", 0, 4, nil, matrix.I2, matrix.ErrShape},
+		{"too few bytes", 2, 5, make([]byte, 3), matrix.I1, matrix.ErrShape},
+		{"too many bytes", 2, 5, make([]byte, 5), matrix.I2, matrix.ErrShape},
+		{"product overflows", 1 << 30, 1 << 24, make([]byte, 4), matrix.I2, matrix.ErrShape},
+		{"a code of 3", 2, 4, []byte{0x55, 0x75}, matrix.I1, matrix.ErrShape},
+		{"a code of 3 in a last byte", 2, 6, []byte{0x55, 0x55, 0x55, 0x0d}, matrix.I2, matrix.ErrShape},
+		{"not ternary", 1, 4, make([]byte, 1), matrix.Q4, matrix.ErrUnsupported},
+	} {
+		if _, err := PackPairs(c.rows, c.cols, c.pairs, one, c.p); !errors.Is(err, c.want) {
+			t.Errorf("%s: PackPairs = %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+func TestWhatFollowsTheLastCodeOfARowIsIgnored(t *testing.T) {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
+		m, err := PackPairs(2, 5, []byte{0x92, 0xfe, 0x1a, 0xfc}, []float32{1}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := make([]float32, 5)
+		for r, want := range [][]float32{{1, -1, 0, 1, 1}, {1, 1, 0, -1, -1}} {
+			if Row(row, m, r); !slices.Equal(row, want) {
+				t.Errorf("%v: row %d = %v, want %v", p, r, row, want)
+			}
+		}
+		if err := checkData(m); err != nil {
+			t.Errorf("%v: %v", p, err)
+		}
+	}
 }
 
 func TestPackRefusesWhatIsNoTritAtAnyPlace(t *testing.T) {

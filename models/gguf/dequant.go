@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels/vector"
@@ -109,101 +108,4 @@ func dequantizeIQ4_NL(dst []float32, src []byte) {
 		}
 		dst, src = dst[32:], src[18:]
 	}
-}
-
-// TQ1_0: trits in base 3, 5 a byte (48 bytes: 32, then 16) and 4 a byte (4
-// bytes), f16 scale.
-func dequantizeTQ1_0(dst []float32, src []byte) {
-	var codes [256]int8
-	for len(dst) > 0 {
-		tritsTQ1_0(&codes, src)
-		scaleTrits(dst, codes[:], half(src[52:]))
-		dst, src = dst[256:], src[54:]
-	}
-}
-
-func tritsTQ1_0(codes *[256]int8, src []byte) {
-	rest := unpackDigits(codes[:], src[:32], 5)
-	rest = unpackDigits(rest, src[32:48], 5)
-	unpackDigits(rest, src[48:52], 4)
-}
-
-// unpackDigits sets dst to n trits of each byte of q, the first of all bytes
-// before the second, and returns the rest of dst. A byte is the fraction of its
-// base-3 digits scaled to 256, so digit k is the integer part of 3 × frac(q·3ᵏ).
-func unpackDigits(dst []int8, q []byte, n int) []int8 {
-	pow := byte(1)
-	for range n {
-		for i, b := range q {
-			dst[i] = int8(uint16(b*pow)*3>>8) - 1
-		}
-		dst = dst[len(q):]
-		pow *= 3
-	}
-	return dst
-}
-
-// TQ2_0: 64 bytes of 2-bit codes, f16 scale. Bits 2l of byte i of a half are
-// value 32·l+i, stored as code−1: code 3 reads as +2.
-func dequantizeTQ2_0(dst []float32, src []byte) {
-	var codes [256]int8
-	for len(dst) > 0 {
-		tritsTQ2_0(&codes, src)
-		scaleTrits(dst, codes[:], half(src[64:]))
-		dst, src = dst[256:], src[66:]
-	}
-}
-
-func tritsTQ2_0(codes *[256]int8, src []byte) {
-	for h := range 2 {
-		for l := range 4 {
-			out := codes[128*h+32*l:]
-			for i, q := range src[32*h : 32*h+32] {
-				out[i] = int8(q>>(2*l)&3) - 1
-			}
-		}
-	}
-}
-
-// I2_S (bitnet.cpp): 32 bytes of 2-bit codes for 128 values, the first 32 in
-// the top bits. The scale follows the last block of the tensor.
-func dequantizeI2_S(dst []float32, src []byte) {
-	for len(dst) > 0 {
-		for l := range 4 {
-			for i, q := range src[:32] {
-				dst[32*l+i] = float32(int(q>>(6-2*l)&3) - 1)
-			}
-		}
-		dst, src = dst[128:], src[32:]
-	}
-}
-
-func scaleTrits(dst []float32, codes []int8, d float32) {
-	for i, c := range codes {
-		dst[i] = float32(c) * d
-	}
-}
-
-// Codes unpacks block b of a TQ1_0 or TQ2_0 tensor into its integer codes and
-// returns its scale. Codes are −1 to +1; ternary is false
-// when +2 occurs, which only TQ2_0 can spell.
-func (t *Tensor) Codes(codes *[256]int8, b int) (scale float32, ternary bool) {
-	size := t.Type.BlockBytes()
-	block := t.Data[b*size:][:size]
-	ternary = true
-	switch t.Type {
-	case TQ1_0:
-		tritsTQ1_0(codes, block)
-	case TQ2_0:
-		tritsTQ2_0(codes, block)
-		both := uint64(0) // bit pairs that are 3
-		for i := 0; i < 64; i += 8 {
-			q := binary.LittleEndian.Uint64(block[i:])
-			both |= q & (q >> 1) & 0x5555555555555555
-		}
-		ternary = both == 0
-	default:
-		panic(fmt.Sprintf("gguf: tensor %q of type %v has no ternary codes", t.Name, t.Type))
-	}
-	return half(block[size-2:]), ternary
 }

@@ -25,38 +25,6 @@ func dequantizeSigns(dst []float32, src []byte, n int) {
 	}
 }
 
-func dequantizeQ2_0(dst []float32, src []byte)  { dequantizePairs(dst, src, 64) }
-func dequantizePQ2_0(dst []float32, src []byte) { dequantizePairs(dst, src, 128) }
-
-// dequantizePairs reads 2-bit codes of groups of n, each 1 above its value: code
-// 3 reads as +2.
-func dequantizePairs(dst []float32, src []byte, n int) {
-	for len(dst) > 0 {
-		d := half(src)
-		for i, q := range src[2 : 2+n/4] {
-			for k := range 4 {
-				dst[4*i+k] = float32(int(q>>(2*k)&3)-1) * d
-			}
-		}
-		dst, src = dst[n:], src[2+n/4:]
-	}
-}
-
-func dequantizePTQ1_0(dst []float32, src []byte) {
-	var codes [128]int8
-	for len(dst) > 0 {
-		tritsPTQ1_0(&codes, src)
-		scaleTrits(dst, codes[:], half(src[26:]))
-		dst, src = dst[128:], src[28:]
-	}
-}
-
-func tritsPTQ1_0(codes *[128]int8, src []byte) {
-	rest := unpackDigits(codes[:], src[:16], 5)
-	rest = unpackDigits(rest, src[16:24], 5)
-	unpackDigits(rest, src[24:26], 4)
-}
-
 // quantizeQ1_0 keeps the signs, and the mean magnitude as their scale. The sum
 // is taken in order, in float32: that decides the scale's last bit.
 func quantizeQ1_0(dst []byte, src []float32) {
@@ -115,10 +83,4 @@ func recodeSigns(dst, src []byte) {
 		low, high := src[2+i/8]>>(i%8)&1, src[4+i/8]>>(i%8)&1
 		dst[2+i] = 7 + 2*low | (7+2*high)<<4
 	}
-}
-
-func recodePTQ1_0(dst, src []byte) {
-	var codes [128]int8
-	tritsPTQ1_0(&codes, src)
-	putPQ2_0(dst, codes[:], src[26:])
 }

@@ -106,7 +106,7 @@ func quantizeTQ1_0(dst []byte, src []float32) {
 	}
 }
 
-// packDigits is the reverse of unpackDigits: each byte of dst gets n trits of v,
+// packDigits is the reverse of tritsOf: each byte of dst gets n trits of v,
 // len(dst) apart.
 func packDigits(dst []byte, v []float32, n int, id float32) {
 	for i := range dst {

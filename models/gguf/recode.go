@@ -15,12 +15,9 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	switch t.Type {
 	case I2_S:
 		return t.recodingI2S()
-	case TQ1_0:
-		return PQ2_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ1_0) }
-	case TQ2_0:
-		return PQ2_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ2_0) }
-	case PTQ1_0:
-		return PQ2_0, recodePTQ1_0
+	case TQ1_0, TQ2_0, PTQ1_0:
+		p := pairsOf[t.Type]
+		return PQ2_0, func(dst, src []byte) { p.recode(dst, src, src[p.scale:]) }
 	case Q1_0_G32:
 		return Q4_0, recodeSigns
 	case Q5_0:
@@ -41,31 +38,17 @@ func (t *Tensor) recodingI2S() (to Type, f func(dst, src []byte)) {
 	if s := abs(scale); s != 0 && !(s >= least && s <= most) {
 		return 0, nil
 	}
-	d := vector.ToF16(scale)
-	return PQ2_0, func(dst, src []byte) {
-		var codes [128]int8
-		for i := range codes { // 32 codes in bit pair 3-g of the bytes, the value above by 1
-			codes[i] = int8(src[i%32]>>(6-i/32*2)&3) - 1
-		}
-		putPQ2_0(dst, codes[:], []byte{byte(d), byte(d >> 8)})
-	}
+	d := binary.LittleEndian.AppendUint16(nil, vector.ToF16(scale))
+	return PQ2_0, func(dst, src []byte) { pairsOf[I2_S].recode(dst, src, d) }
 }
 
-// recodeTrits recodes a block of TQ1_0 or TQ2_0; both end with the scale.
-func recodeTrits(dst, src []byte, unpack func(*[256]int8, []byte)) {
-	var codes [256]int8
-	unpack(&codes, src)
-	putPQ2_0(dst, codes[:], src[len(src)-2:])
-}
-
-// putPQ2_0 writes codes of -1 to 2 as blocks of PQ2_0, all with that scale.
-func putPQ2_0(dst []byte, codes []int8, scale []byte) {
-	for ; len(codes) > 0; dst, codes = dst[34:], codes[128:] {
-		copy(dst, scale[:2])
-		for i := range 32 {
-			c := codes[4*i : 4*i+4]
-			dst[2+i] = byte(c[0]+1) | byte(c[1]+1)<<2 | byte(c[2]+1)<<4 | byte(c[3]+1)<<6
-		}
+// recode writes a block as blocks of PQ2_0 with the f16 scale d.
+func (p pairCodes) recode(dst, block, d []byte) {
+	var codes [64]byte
+	p.read(codes[:], block)
+	for c := codes[:p.cols/4]; len(c) > 0; dst, c = dst[34:], c[32:] {
+		copy(dst, d[:2])
+		copy(dst[2:34], c)
 	}
 }
 

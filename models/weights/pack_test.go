@@ -287,17 +287,21 @@ func TestWhatCannotBePackedIsAnError(t *testing.T) {
 func BenchmarkPackMatrix(b *testing.B) {
 	const rows, cols = 2048, 2048
 	ternary := trits(rows, cols, func(int) float32 { return 1 })
+	others := gaussians(rows * cols)
 	for _, c := range []struct {
 		typ    gguf.Type
 		values []float32
-	}{{gguf.TQ1_0, ternary}, {gguf.TQ2_0, ternary}, {gguf.F16, ternary}, {gguf.F16, gaussians(rows * cols)}, {gguf.Q8_0, gaussians(rows * cols)}} {
+	}{
+		{gguf.TQ1_0, ternary}, {gguf.TQ2_0, ternary}, {gguf.PQ2_0, ternary}, {gguf.F16, ternary}, {gguf.F16, others},
+		{gguf.Q1_0, others}, {gguf.Q2_0, others}, {gguf.Q4_0, others}, {gguf.Q8_0, others},
+	} {
 		x := stored(b, c.typ, rows, cols, c.values)
 		w, err := pack(x, 1, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Run(c.typ.String()+"/"+w.Packing.String(), func(b *testing.B) {
-			b.SetBytes(rows * cols) // bytes here are weights
+			b.SetBytes(int64(x.Bytes()))
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := pack(x, 1, Options{}); err != nil {

@@ -13,33 +13,30 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// tritBuffers recycles the unpacked trits of one matrix to the next, so that
-// loading a model leaves little garbage behind.
-var tritBuffers sync.Pool
+// pairBuffers recycles the codes of one matrix to the next, so that loading a model
+// leaves little garbage behind.
+var pairBuffers sync.Pool
 
 // packTernary packs factor × t as trits, or returns nil when some row is not
 // scale × {-1, 0, 1}. The first row of other weights shows what they are.
 func packTernary(t *gguf.Tensor, factor float32, p matrix.Packing) (*matrix.Matrix, error) {
 	rows, cols := t.Rows(), t.Cols()
-	values := make([]float32, cols)
-	if err := t.Dequantize(values, 0); err != nil {
+	stride := ternary.PairBytes(cols)
+	if _, ok, err := tensorPairs(t, 0, make([]byte, stride), make([]float32, cols)); !ok || err != nil {
 		return nil, err
 	}
-	if _, ok := rowTrits(make([]int8, cols), values); !ok {
-		return nil, nil
+	buf, _ := pairBuffers.Get().(*[]byte)
+	if buf == nil || cap(*buf) < rows*stride {
+		buf = new(make([]byte, rows*stride))
 	}
-	buf, _ := tritBuffers.Get().(*[]int8)
-	if buf == nil || cap(*buf) < rows*cols {
-		buf = new(make([]int8, rows*cols))
-	}
-	defer tritBuffers.Put(buf)
-	trits, scale := (*buf)[:rows*cols], make([]float32, rows)
+	defer pairBuffers.Put(buf)
+	pairs, scale := (*buf)[:rows*stride], make([]float32, rows)
 	var other atomic.Bool
 	inParallel(rows, func(lo, hi int) {
 		values := make([]float32, cols)
 		for r := lo; r < hi && !other.Load(); r++ {
-			s, ok := tensorTrits(t, r, trits[r*cols:(r+1)*cols], values)
-			if !ok {
+			s, ok, err := tensorPairs(t, r, pairs[r*stride:(r+1)*stride], values)
+			if !ok || err != nil {
 				other.Store(true)
 			}
 			scale[r] = s
@@ -52,41 +49,25 @@ func packTernary(t *gguf.Tensor, factor float32, p matrix.Packing) (*matrix.Matr
 	if slices.ContainsFunc(scale, func(s float32) bool { return s-s != 0 }) {
 		return nil, fmt.Errorf("a scale times %v is infinite", factor)
 	}
-	return ternary.Pack(rows, cols, trits, sharedScale(scale), p)
+	return ternary.PackPairs(rows, cols, pairs, sharedScale(scale), p)
 }
 
-// tensorTrits splits row r of t into trits and their scale, and reports false
-// when it is not ternary. values is scratch for a row.
-func tensorTrits(t *gguf.Tensor, r int, trits []int8, values []float32) (scale float32, ok bool) {
-	if t.Type == gguf.TQ1_0 || t.Type == gguf.TQ2_0 {
-		if scale, ok = blockTrits(t, r, trits); ok {
-			return scale, true
-		}
+// tensorPairs splits row r of t into a scale and codes as ternary.PackPairs takes them,
+// and reports false when it is not ternary. values is scratch for a row.
+func tensorPairs(t *gguf.Tensor, r int, pairs []byte, values []float32) (scale float32, ok bool, err error) {
+	if scale, ok = t.Pairs(pairs, r); ok && ternary.ArePairs(pairs) {
+		return scale, true, nil
 	}
-	if err := t.Dequantize(values, r*len(values)); err != nil {
-		return 0, false
+	if err = t.Dequantize(values, r*len(values)); err == nil {
+		scale, ok = rowPairs(pairs, values)
 	}
-	return rowTrits(trits, values)
+	return scale, ok, err
 }
 
-// blockTrits reads a row of a ternary type whose blocks have one scale: the
-// short way, without a value for each weight.
-func blockTrits(t *gguf.Tensor, r int, trits []int8) (scale float32, ok bool) {
-	blocks := len(trits) / 256
-	for i := range blocks {
-		d, ternary := t.Codes((*[256]int8)(trits[i*256:]), r*blocks+i)
-		if !ternary || d-d != 0 || i > 0 && d != scale {
-			return 0, false
-		}
-		scale = d
-	}
-	return scale, true
-}
-
-// rowTrits splits a row into trits and their scale, 0 for a row of zeros. It
-// reports false when a value is not finite or of a second magnitude. Trits are
-// as good as random, so the loop has no branches to mispredict.
-func rowTrits(trits []int8, values []float32) (scale float32, ok bool) {
+// rowPairs splits a row into codes and their scale, 0 for a row of zeros. It reports
+// false when a value is not finite or of a second magnitude. Trits are as good as
+// random, so the loops have no branches to mispredict.
+func rowPairs(pairs []byte, values []float32) (scale float32, ok bool) {
 	const sign, inf = 1 << 31, 0x7f800000
 	magnitude := uint32(0)
 	for _, v := range values {
@@ -95,13 +76,25 @@ func rowTrits(trits []int8, values []float32) (scale float32, ok bool) {
 		}
 	}
 	other := uint32(0)
-	trits = trits[:len(values)]
-	for i, v := range values {
+	// code is that of v, 1 above its sign. It notes another magnitude.
+	code := func(v float32) uint32 {
 		b := math.Float32bits(v)
 		m := b &^ sign
 		some := -m >> 31 // 1 unless m is 0
 		other |= (m ^ magnitude) & -some
-		trits[i] = int8(some) - int8(b>>31&some)<<1
+		return 1 + some - b>>31&some<<1
+	}
+	whole := len(values) / 4
+	for i := range whole {
+		v := values[4*i:][:4]
+		pairs[i] = byte(code(v[0]) | code(v[1])<<2 | code(v[2])<<4 | code(v[3])<<6)
+	}
+	if whole < len(pairs) {
+		last := uint32(0)
+		for k, v := range values[4*whole:] {
+			last |= code(v) << (2 * k)
+		}
+		pairs[whole] = byte(last)
 	}
 	return math.Float32frombits(magnitude), other == 0 && magnitude < inf
 }
