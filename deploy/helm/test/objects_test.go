@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 )
@@ -145,6 +146,33 @@ func TestAllPodsAreRestrictedAndKnowNoToken(t *testing.T) {
 	spec.Containers[0].SecurityContext.Capabilities = nil
 	if bad := restricted(t, &spec); !strings.Contains(bad, "seccomp") || !strings.Contains(bad, "capabilities") {
 		t.Errorf("a pod without both is refused for %q", bad)
+	}
+}
+
+// A schema says nothing of what labels may hold.
+func TestNamesAndLabelsAreValid(t *testing.T) {
+	for _, s := range switches {
+		r := render(t, s.values)
+		labels := []map[string]string{r.pod(t).Labels}
+		for _, o := range r.objects {
+			is := lax[struct {
+				Metadata struct{ Labels map[string]string }
+			}](t, o.text)
+			labels = append(labels, is.Metadata.Labels)
+			if bad := validation.IsDNS1035Label(o.name); len(bad) > 0 {
+				t.Errorf("%s: %s/%s: %v", s.name, o.kind, o.name, bad)
+			}
+		}
+		for _, set := range labels {
+			if len(set) < 3 {
+				t.Errorf("%s: the labels are %v", s.name, set)
+			}
+			for key, value := range set {
+				if bad := slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)); len(bad) > 0 {
+					t.Errorf("%s: %s=%s: %v", s.name, key, value, bad)
+				}
+			}
+		}
 	}
 }
 

@@ -185,3 +185,19 @@ func TestTokensOfTheHubAreForThoseWhoDownload(t *testing.T) {
 		}
 	}
 }
+
+// Of such pods the kubelet can give each cores of its own.
+func TestPodsAreGuaranteedTheirCores(t *testing.T) {
+	spec := render(t, pulledModels).pod(t).Spec
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
+			if limit.IsZero() || request.Cmp(limit) != 0 {
+				t.Errorf("%s has %v of %s, and at most %v", c.Name, &request, name, &limit)
+			}
+		}
+		if cpu := c.Resources.Limits.Cpu(); cpu.MilliValue()%1000 != 0 {
+			t.Errorf("%s has %v cores, want whole ones", c.Name, cpu)
+		}
+	}
+}

@@ -120,6 +120,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		{"replica: 2", "additional properties 'replica' not allowed"},
 		{"image: {tags: v1}", "at '/image': additional properties 'tags' not allowed"},
 		{"image: {tag: 1.2}", "at '/image/tag': got number, want string"},
+		{"image: {tag: 'v1 beta'}", "at '/image/tag': 'v1 beta' does not match pattern"},
 		{"replicas: two", "at '/replicas': got string, want integer"},
 		{"replicas: -1", "at '/replicas': minimum: got -1, want 0"},
 		{"port: 65536", "at '/port': maximum: got 65,536, want 65,535"},
@@ -159,6 +160,8 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		{"config: {kv: {events: 'tcp://*:1'}}", "config.kv.events: set kvEvents"},
 		{"config: {search: {workers: [a]}}", "config.search.workers: set searchWorkers"},
 		{"config: {server: [a]}", "config.server: want keys with values"},
+		{"podLabels: {app.kubernetes.io/component: mine}", "invalid propertyName 'app.kubernetes.io/component'"},
+		{"podAnnotations: {checksum/config: mine}", "invalid propertyName 'checksum/config'"},
 		{"config: text", "at '/config': got string, want object"},
 	} {
 		if _, err := tryRender(c.values); err == nil || !strings.Contains(err.Error(), c.want) {

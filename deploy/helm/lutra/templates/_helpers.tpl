@@ -22,9 +22,14 @@ app.kubernetes.io/name: {{ include "lutra.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{- /* The image's tag as a label, which takes no colon. */ -}}
+{{- define "lutra.version" -}}
+{{ .Values.image.tag | default .Chart.AppVersion | replace ":" "-" | trunc 63 | trimAll "-_." | quote }}
+{{- end -}}
+
 {{- define "lutra.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | quote }}
+app.kubernetes.io/version: {{ include "lutra.version" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "lutra.commonSelector" . }}
 {{- end -}}

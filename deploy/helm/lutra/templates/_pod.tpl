@@ -32,28 +32,29 @@ capabilities:
 {{- end }}
 {{- end -}}
 
-{{- /* A container for each model that has to come, for init containers or for the job. */ -}}
+{{- /* A container for each model that has to come, of the dictionary's root, with its resources. */ -}}
 {{- define "lutra.pullContainers" -}}
+{{- $resources := .resources -}}
+{{- with .root -}}
 {{- range $i, $model := include "lutra.pulls" . | fromJsonArray }}
 - name: pull-{{ $i }}
-  image: {{ include "lutra.image" $ }}
-  imagePullPolicy: {{ $.Values.image.pullPolicy }}
+  image: {{ include "lutra.image" $.root }}
+  imagePullPolicy: {{ $.root.Values.image.pullPolicy }}
   args: [pull, {{ $model | quote }}]
-  {{- with include "lutra.huggingFaceEnv" $ | trim }}
+  {{- with include "lutra.huggingFaceEnv" $.root | trim }}
   env:
     {{- . | nindent 4 }}
   {{- end }}
+  {{- with $resources }}
   resources:
-    requests:
-      cpu: 100m
-      memory: 128Mi
-    limits:
-      memory: 512Mi
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   securityContext:
-    {{- include "lutra.containerSecurity" $ | nindent 4 }}
+    {{- include "lutra.containerSecurity" $.root | nindent 4 }}
   volumeMounts:
     - name: models
       mountPath: /models
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -71,8 +72,8 @@ timeoutSeconds: 5
 {{- $fetches := and $pulled (eq $v.modelCache.pull "none") -}}
 metadata:
   labels:
-    {{- include "lutra.labels" . | nindent 4 }}
-    app.kubernetes.io/component: server
+    {{- include "lutra.selector" . | nindent 4 }}
+    app.kubernetes.io/version: {{ include "lutra.version" . }}
     {{- with $v.podLabels }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -98,7 +99,8 @@ spec:
     {{- include "lutra.podSecurity" . | nindent 4 }}
   {{- if and $pulled (eq $v.modelCache.pull "init") }}
   initContainers:
-    {{- include "lutra.pullContainers" . | nindent 4 }}
+    {{- /* The server's resources: with others the pod would not be of the class Guaranteed. */}}
+    {{- include "lutra.pullContainers" (dict "root" . "resources" $v.resources) | trim | nindent 4 }}
   {{- end }}
   containers:
     - name: lutra
