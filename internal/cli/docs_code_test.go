@@ -33,9 +33,10 @@ var foreignNames = []string{"None", "True"}
 // notPlans look like search plans.
 var notPlans = []string{"i1", "i2", "avx2", "avx512", "qwen2", "qwen3", "qwen35", "qwen35moe", "phi3", "gemma2", "smollm3", "ipv4", "ipv6", "base64"}
 
-// aboutCode are the documents whose words with a capital inside are the code's.
+// aboutCode are the documents whose words with a capital inside are the code's, not values
+// of a chart.
 func aboutCode(doc string) bool {
-	return strings.HasSuffix(doc, "/README.md") || strings.HasPrefix(doc, "docs/adr/") || strings.HasPrefix(doc, "docs/performance") ||
+	return strings.HasSuffix(doc, "/README.md") && !strings.HasPrefix(doc, "deploy/") || strings.HasPrefix(doc, "docs/adr/") || strings.HasPrefix(doc, "docs/performance") ||
 		slices.Contains([]string{"docs/architecture.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
 }
 
