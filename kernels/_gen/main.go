@@ -34,6 +34,7 @@ var families = map[string]func(){
 	"ternary_dot":    ternary.Dot,
 	"ternary_vnni":   ternary.VNNI,
 	"ternary_hybrid": ternary.Hybrid,
+	"ternary_gfni":   ternary.GFNI,
 	"peak":           bench.Peak,
 	"pause":          pool.Pause,
 	"delta":          delta.Kernels,
