@@ -72,7 +72,7 @@ func (t *Runner) prepare() {
 		t.scratch[i].init()
 	}
 	if t.only == nil {
-		t.rules = tunedRules()
+		t.rules, _ = tunedRules()
 	}
 }
 
