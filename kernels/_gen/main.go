@@ -43,6 +43,7 @@ var families = map[string]func(){
 	"grouped_dot":    grouped.Dot,
 	"grouped_low":    grouped.Low,
 	"grouped_tables": grouped.Tables,
+	"grouped_gfni":   grouped.GFNI,
 	"tiles":          tiles.Kernels,
 	"vector":         vector.Kernels,
 	"attend":         attention.Kernels,
