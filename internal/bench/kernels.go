@@ -123,7 +123,7 @@ func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, 
 	}
 	machine := kernelbench.Measure(min(time.Second/2, 5*o.Budget))
 	printMachine(errOut, machine)
-	printChoices(errOut, ternary.Choices())
+	printChoices(errOut)
 	bar := output.Progress(errOut, o.Rows(), "products")
 	rows := KernelReport{}
 	for row, err := range kernelbench.Products(machine, o) {
@@ -150,14 +150,15 @@ func (rows KernelReport) Print(w io.Writer) error {
 	return output.Table(w, cells)
 }
 
-// printChoices prints the kernels that the engine uses, one line for each packing.
-func printChoices(w io.Writer, choices []ternary.Choice) {
+// printChoices prints the kernels that the engine uses, one line for each packing, and why.
+func printChoices(w io.Writer) {
+	choices, why := ternary.Choices()
 	lines := map[matrix.Packing][]string{}
 	for _, c := range choices {
 		lines[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From))
 	}
 	for _, p := range slices.Sorted(maps.Keys(lines)) {
-		fmt.Fprintf(w, "%s: %s\n", p, strings.Join(lines[p], ", "))
+		fmt.Fprintf(w, "%s: %s (%s)\n", p, strings.Join(lines[p], ", "), why)
 	}
 }
 

@@ -76,7 +76,7 @@ func lanes16AVX2(dst *int8, q *int8, stride int, n int)
 func lanes32AVX512(dst *int8, q *int8, stride int, n int)
 
 // quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,
-// whose codes of half a group are at most mostHalf together.
+// whose codes of half a group are at most mostHalf together; 16·127 is no limit.
 //
 //go:noescape
 func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int)

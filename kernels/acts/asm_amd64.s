@@ -752,7 +752,7 @@ GLOBL joinLanes<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX2
 TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-32
 	// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,
-	// whose codes of half a group are at most mostHalf together.
+	// whose codes of half a group are at most mostHalf together; 16·127 is no limit.
 	MOVQ         rec+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         groups+16(FP), DX
@@ -834,12 +834,15 @@ codes:
 	VPSHUFD      $0xb1, Y5, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     Y2, Y5, Y6
+	CMPL         BX, $0x000007f0
+	JE           sums
 	VPSLLW       $0x05, Y5, Y5
 	VPSUBW       Y5, Y10, Y5
 	VMOVD        X5, 48(AX)
 	VEXTRACTI128 $0x01, Y5, X5
 	VMOVD        X5, 52(AX)
 
+sums:
 	// sums of the halves and of the group
 	VMOVD        X6, DI
 	VEXTRACTI128 $0x01, Y6, X6
@@ -854,12 +857,23 @@ codes:
 	MOVW         R9, 42(AX)
 	SHLL         $0x01, R9
 	MOVL         R9, 44(AX)
-	NEGL         DI
-	SHLL         $0x05, DI
-	MOVL         DI, 56(AX)
-	NEGL         R8
-	SHLL         $0x05, R8
-	MOVL         R8, 60(AX)
+	CMPL         BX, $0x000007f0
+	JNE          halves
+
+	// no limit: what sums start from that become float32 as they are
+	LEAL 1262485504(R9), R10
+	MOVL R10, 48(AX)
+	SHLL $0x04, R9
+	ADDL $0x4b400000, R9
+	MOVL R9, 52(AX)
+
+halves:
+	NEGL DI
+	SHLL $0x05, DI
+	MOVL DI, 56(AX)
+	NEGL R8
+	SHLL $0x05, R8
+	MOVL R8, 60(AX)
 
 next:
 	ADDQ $0x00000040, AX

@@ -21,7 +21,10 @@ const GroupCols = 32
 //	              from to end as Σ(code-8)·q (modulo 2¹⁶, where the end fits)
 //	44  int32     -8·Σq
 //	48  int16[4]  -32·(sums over k%4 < 2 and k%4 ≥ 2) of the first and of the
-//	              second half: the same for 6-bit codes, of what is Limited
+//	              second half: the same for 6-bit codes, of what is Limited; else:
+//	48  uint32    the bits of the float32 1.5·2²³, less 8·Σq, and
+//	52  uint32    less 128·Σq: sums of 4- and 8-bit codes that start from there
+//	              become 1.5·2²³ + Σ(code-8)·q, or code-128, without a conversion
 //	56  int32[2]  -32·Σq of the first and of the second half
 const RecordBytes = 64
 
@@ -142,8 +145,14 @@ func QuantizeGroup(rec *[RecordBytes]byte, x []float32, limit Limit) {
 	le.PutUint16(rec[40:], uint16(-4*sum))
 	le.PutUint16(rec[42:], uint16(-4*sum))
 	le.PutUint32(rec[44:], uint32(-8*sum))
-	for i := range 4 {
-		le.PutUint16(rec[48+2*i:], uint16(-32*sums[i/2][i%2]))
+	if limit == Limited {
+		for i := range 4 {
+			le.PutUint16(rec[48+2*i:], uint16(-32*sums[i/2][i%2]))
+		}
+	} else {
+		const magic = 0x4b400000
+		le.PutUint32(rec[48:], uint32(magic-8*sum))
+		le.PutUint32(rec[52:], uint32(magic-128*sum))
 	}
 	le.PutUint32(rec[56:], uint32(-32*first))
 	le.PutUint32(rec[60:], uint32(-32*second))

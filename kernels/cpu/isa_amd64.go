@@ -4,16 +4,41 @@ package cpu
 
 import "golang.org/x/sys/cpu"
 
-func Has(i ISA) bool {
-	x := &cpu.X86
-	avx2 := x.HasAVX2 && x.HasFMA && x.HasF16C
+// features are what instruction sets are made of.
+type features struct {
+	avx2    bool // with FMA and F16C
+	avxvnni bool
+	avx512  bool // F, BW, VL and DQ
+	vnni    bool // of AVX-512
+	vbmi    bool
+	gfni    bool // with the system's leave for registers of 512 bits
+}
+
+var here = features{
+	avx2:    cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C,
+	avxvnni: cpu.X86.HasAVXVNNI,
+	avx512:  cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ,
+	vnni:    cpu.X86.HasAVX512VNNI,
+	vbmi:    cpu.X86.HasAVX512VBMI,
+	gfni:    cpu.X86.HasAVX512GFNI,
+}
+
+// Has reports whether this machine has i.
+func Has(i ISA) bool { return here.has(i) }
+
+// HasGFNI reports whether AVX512 kernels may use VGF2P8AFFINEQB.
+var HasGFNI = here.hasGFNI()
+
+func (f features) has(i ISA) bool {
 	switch i {
 	case AVX2:
-		return avx2
+		return f.avx2
 	case AVXVNNI:
-		return avx2 && x.HasAVXVNNI
+		return f.avx2 && f.avxvnni
 	case AVX512:
-		return avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512VNNI && x.HasAVX512VBMI
+		return f.avx2 && f.avx512 && f.vnni && f.vbmi
 	}
 	return false
 }
+
+func (f features) hasGFNI() bool { return f.has(AVX512) && f.gfni }

@@ -5,6 +5,7 @@ package grouped
 //go:generate go -C ../_gen run . -family grouped_dot -pkg grouped -out ../grouped/asm_dot_amd64.s -stubs ../grouped/asm_dot_amd64.go
 //go:generate go -C ../_gen run . -family grouped_low -pkg grouped -out ../grouped/asm_low_amd64.s -stubs ../grouped/asm_low_amd64.go
 //go:generate go -C ../_gen run . -family grouped_tables -pkg grouped -out ../grouped/asm_tables_amd64.s -stubs ../grouped/asm_tables_amd64.go
+//go:generate go -C ../_gen run . -family grouped_gfni -pkg grouped -out ../grouped/asm_gfni_amd64.s -stubs ../grouped/asm_gfni_amd64.go
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../grouped
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../grouped
 
@@ -138,7 +139,15 @@ func (w row) half(u, i int) []byte {
 	return w.scales[u*w.format.unitBytes+i*2*bands.Rows+2*w.inBand:]
 }
 
-func (w row) putHalf(u, i int, raw []byte) { copy(w.half(u, i)[:2], raw[:2]) }
+// putHalf sets f16 scale i of unit u. An infinite one becomes NaN: some kernels take
+// d·c off where others do not, and all are to give the same.
+func (w row) putHalf(u, i int, raw []byte) {
+	bits := binary.LittleEndian.Uint16(raw)
+	if bits&0x7fff == 0x7c00 {
+		bits |= 0x0200
+	}
+	binary.LittleEndian.PutUint16(w.half(u, i), bits)
+}
 
 func (w row) halfAt(u, i int) float32 {
 	return vector.FromF16(binary.LittleEndian.Uint16(w.half(u, i)))

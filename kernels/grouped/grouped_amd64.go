@@ -35,6 +35,7 @@ type tileSet struct {
 	nibbles bool        // one reads nibble records
 	direct  []tileFunc  // one band
 	pair    []pairTile  // two bands, i+2 tokens for the i-th; nil: one by one
+	gfni    *gfniTiles  // instead of pair; nil: pair
 	panel   *panelTiles // nil where unfolding never pays
 	lookup  *lookupTile // nil where there is none
 }
@@ -81,7 +82,26 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 		pair: []pairTile{groupedFP4AVX512x2x2, groupedFP4AVX512x2x3, groupedFP4AVX512x2x4, groupedFP4AVX512x2x5, groupedFP4AVX512x2x6}},
 }
 
+// tilesFor are the kernels that this machine multiplies with in an instruction set.
 func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
+	if i != cpu.AVX512 {
+		return tilesOf(i, p)
+	}
+	method, _ := Choice(p)
+	return tilesBy(method, p)
+}
+
+// tilesBy are those of AVX512 and a method.
+func tilesBy(method string, p matrix.Packing) tileSet {
+	t := tilesOf(cpu.AVX512, p)
+	if method == GFNI {
+		t.gfni = gfniAVX512[p]
+	}
+	return t
+}
+
+// tilesOf are those that every processor with the instruction set can run.
+func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 	if t, ok := lowTiles[i][p]; ok {
 		return t
 	}
@@ -114,6 +134,11 @@ func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {
 	gLo, gHi := kLo/acts.GroupCols, kHi/acts.GroupCols
 	for i := 0; i < n; {
+		if q.tiles.gfni != nil && n-i >= 2 && tEnd-t >= 2 {
+			q.addGFNI(y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+			i += 2
+			continue
+		}
 		if q.tiles.pair != nil && n-i >= 2 && tEnd-t >= 2 {
 			q.addPair(y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2

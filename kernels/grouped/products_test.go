@@ -1,6 +1,7 @@
 package grouped_test
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -32,10 +33,22 @@ func load(tb testing.TB, p *pool.Pool, m *matrix.Matrix) *bands.Linear {
 	return l
 }
 
+// onEachMethod runs f with every instruction set and method of it that this machine has.
+func onEachMethod(t *testing.T, f func(t *testing.T)) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		for _, method := range grouped.Methods(matrix.Q4) {
+			t.Run(method, func(t *testing.T) {
+				defer grouped.Force(method)()
+				f(t)
+			})
+		}
+	})
+}
+
 func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	kerneltest.OnEachISA(t, func(t *testing.T) {
+	onEachMethod(t, func(t *testing.T) {
 		best := cpu.Active()
 		if best != cpu.AVX512 && best != cpu.AVXVNNI {
 			t.Skip("compares AVX-512 and AVX-VNNI with AVX2")
@@ -48,7 +61,7 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 			restore := cpu.Override(cpu.AVX2)
 			narrow := load(t, pool, m)
 			restore()
-			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11} {
+			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 29} {
 				var in input
 				in.Set(kerneltest.RandomVector(r, n*cols), n, cols)
 				got, want := make([]float32, n*rows), make([]float32, n*rows)
@@ -62,10 +75,60 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 	})
 }
 
+// A file may say that a scale is no number, or none that is finite. What it multiplies is no
+// number then, whichever kernel does it, and nothing else is.
+func TestScalesThatAreNotFiniteGiveNaNInTheirRowAlone(t *testing.T) {
+	pool := pool.New(1)
+	defer pool.Close()
+	const rows, cols, spoilt = 48, 256, 20
+	blocks := map[matrix.Packing]struct {
+		pack        func(rows, cols int, raw []byte) (*matrix.Matrix, error)
+		block, size int
+		scale       int // where it is in the block
+	}{
+		matrix.Q4: {grouped.PackQ4_0, 32, 18, 0}, matrix.Q8: {grouped.PackQ8_0, 32, 34, 0}, matrix.Q4M: {grouped.PackQ4_K, 256, 144, 0},
+		matrix.Q6: {grouped.PackQ6_K, 256, 210, 208}, matrix.Q1G128: {grouped.PackQ1_0, 128, 18, 0}, matrix.Q2G64: {grouped.PackQ2_0, 64, 18, 0},
+	}
+	onEachMethod(t, func(t *testing.T) {
+		for p, b := range blocks {
+			for _, half := range []uint16{0x7c00, 0xfc00, 0x7e00} {
+				raw := make([]byte, rows*cols/b.block*b.size)
+				for i := range raw {
+					raw[i] = byte(0x11 * (i % 13))
+				}
+				for o := 0; o < len(raw); o += b.size {
+					binary.LittleEndian.PutUint16(raw[o+b.scale:], 0x3c00)
+				}
+				binary.LittleEndian.PutUint16(raw[spoilt*cols/b.block*b.size+b.scale:], half)
+				if p == matrix.Q4M {
+					binary.LittleEndian.PutUint16(raw[2:], 0)
+				}
+				m, err := b.pack(rows, cols, raw)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := load(t, pool, m)
+				for _, n := range []int{1, 2, 5, 8, 14} {
+					var in input
+					x := kerneltest.RandomVector(rand.New(rand.NewPCG(9, 9)), n*cols)
+					in.Set(x, n, cols)
+					y := make([]float32, n*rows)
+					l.Mul(y, &in.Rows, &in.task)
+					for i, v := range y {
+						if isNaN := v != v; isNaN != (i%rows == spoilt) || math.IsInf(float64(v), 0) {
+							t.Fatalf("%v, scale %#x in row %d, %d tokens: y[%d][%d] = %v", p, half, spoilt, n, i/rows, i%rows, v)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	kerneltest.OnEachISA(t, func(t *testing.T) {
+	onEachMethod(t, func(t *testing.T) {
 		const rows, cols, n = 64, 512, 35
 		signs := []func(k int) float32{
 			func(int) float32 { return 1 }, func(int) float32 { return -1 },
@@ -82,7 +145,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 					for i := range x {
 						x[i] = 127 * sign(i%cols)
 					}
-					for _, tokens := range []int{1, 2, 4, 9, n} {
+					for _, tokens := range []int{1, 2, 4, 9, 14, n} {
 						if tokens == n && cpu.Active() == cpu.Generic && !sweep.All() {
 							continue // slow by design
 						}

@@ -3,25 +3,43 @@
 package ternary
 
 import (
+	"github.com/klauspost/cpuid/v2"
+
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-var kernels = []*kernel{genericKernel, madKernel, lutKernel, dotKernel, vnniKernel, hybridKernel}
+var kernels = kernelsOf(cpu.HasGFNI)
 
-// rules: the first tokens at which each kernel was measured to lead. For
-// AVX512 that was on a Zen 5, before this code (docs/adr/0008-hybrid.md).
-var rules = []rule{
-	{cpu.AVX2, matrix.I1, 1, madKernel},
-	{cpu.AVX2, matrix.I1, 9, lutKernel},
-	{cpu.AVX2, matrix.I2, 1, madKernel},
-	{cpu.AVX2, matrix.I2, 12, lutKernel},
-	{cpu.AVXVNNI, matrix.I1, 1, dotKernel},
-	{cpu.AVXVNNI, matrix.I1, 10, lutKernel},
-	{cpu.AVXVNNI, matrix.I2, 1, dotKernel},
-	{cpu.AVXVNNI, matrix.I2, 13, lutKernel},
-	{cpu.AVX512, matrix.I1, 1, vnniKernel},
-	{cpu.AVX512, matrix.I1, 64, hybridKernel},
-	{cpu.AVX512, matrix.I2, 1, vnniKernel},
-	{cpu.AVX512, matrix.I2, 64, hybridKernel},
+// kernelsOf are the kernels of a processor that has GFNI, or not.
+func kernelsOf(gfni bool) []*kernel {
+	list := []*kernel{genericKernel, madKernel, lutKernel, dotKernel, vnniKernel, hybridKernel}
+	if gfni {
+		list = append(list, gfniKernel)
+	}
+	return list
+}
+
+var rules = rulesOf(cpu.HasGFNI && cpuid.CPU.VendorID == cpuid.Intel)
+
+// rulesOf are the first tokens at which each kernel was measured to lead. For AVX512 that
+// was on a Zen 5 (docs/adr/0008-hybrid.md), and on an Emerald Rapids, whose two ports of
+// 512 bits multiply and unpack, as all of Intel's do (docs/adr/0057-ports.md).
+func rulesOf(twoPorts bool) []rule {
+	list := []rule{
+		{cpu.AVX2, matrix.I1, 1, madKernel},
+		{cpu.AVX2, matrix.I1, 9, lutKernel},
+		{cpu.AVX2, matrix.I2, 1, madKernel},
+		{cpu.AVX2, matrix.I2, 12, lutKernel},
+		{cpu.AVXVNNI, matrix.I1, 1, dotKernel},
+		{cpu.AVXVNNI, matrix.I1, 10, lutKernel},
+		{cpu.AVXVNNI, matrix.I2, 1, dotKernel},
+		{cpu.AVXVNNI, matrix.I2, 13, lutKernel},
+		{cpu.AVX512, matrix.I1, 1, vnniKernel},
+		{cpu.AVX512, matrix.I2, 1, vnniKernel},
+	}
+	if twoPorts {
+		return append(list, rule{cpu.AVX512, matrix.I1, 4, gfniKernel}, rule{cpu.AVX512, matrix.I2, 2, gfniKernel})
+	}
+	return append(list, rule{cpu.AVX512, matrix.I1, 64, hybridKernel}, rule{cpu.AVX512, matrix.I2, 64, hybridKernel})
 }

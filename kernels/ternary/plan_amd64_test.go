@@ -4,6 +4,7 @@ package ternary
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
@@ -30,9 +31,35 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 		{lutKernel, 17, much, [maxSegments]segment{{lutKernel, 0, 17}}},
 	} {
 		for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
-			if got := makePlan(rules, c.only, p, c.n, c.work); got != c.want {
+			if got := makePlan(rulesOf(false), c.only, p, c.n, c.work); got != c.want {
 				t.Errorf("makePlan(%v, %d tokens, work %d) = %v, want %v", p, c.n, c.work, got, c.want)
 			}
+		}
+	}
+}
+
+func TestTwoPortsMultiplyDigitsThatGFNIUnpacks(t *testing.T) {
+	defer cpu.Override(cpu.AVX512)()
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
+		for _, n := range []int{1, 4, 64, 130} {
+			want := [maxSegments]segment{{gfniKernel, 0, n}}
+			if n == 1 {
+				want[0].kernel = vnniKernel
+			}
+			if got := makePlan(rulesOf(true), nil, p, n, n<<10); got != want {
+				t.Errorf("makePlan(%v, %d tokens) = %v, want %v", p, n, got, want)
+			}
+		}
+	}
+}
+
+func TestAKernelThatNeedsGFNIIsLeftOutWithoutIt(t *testing.T) {
+	if slices.Contains(kernelsOf(false), gfniKernel) || !slices.Contains(kernelsOf(true), gfniKernel) {
+		t.Error("gfniKernel is not among the kernels of a processor with GFNI alone")
+	}
+	for _, r := range rulesOf(false) {
+		if r.kernel == gfniKernel {
+			t.Errorf("%v from %d tokens goes to gfniKernel", r.packing, r.from)
 		}
 	}
 }
@@ -96,6 +123,25 @@ func TestHybridPassesOfOneAndOfTwoBlocksAgree(t *testing.T) {
 			c := newCase(t, matrix.I2, rows, cols, n, kerneltest.RandomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
 			for hybridBlocks = 1; hybridBlocks <= 2; hybridBlocks++ {
 				c.run(t, run, new(input))
+			}
+		}
+	})
+}
+
+func TestRowsAreTheSameWithAndWithoutAPanel(t *testing.T) {
+	eachKernel(t, func(t *testing.T, run *Runner) {
+		if run.only != gfniKernel {
+			t.Skip("has no panel")
+		}
+		defer func(before int) { gfniPanelBytes = before }(gfniPanelBytes)
+		rng := rand.New(rand.NewPCG(21, 22))
+		const rows, cols, most = 70, 101, 160 // tokens from which each tile is what is left of wider ones
+		for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
+			c := newCase(t, p, rows, cols, most, kerneltest.RandomTrits(rng, rows*cols), kerneltest.RandomVector(rng, most*cols), []float32{1})
+			for _, gfniPanelBytes = range []int{0, 1 << 20} {
+				for n := range most {
+					c.first(n+1).run(t, run, new(input))
+				}
 			}
 		}
 	})

@@ -7,6 +7,7 @@ package ternary
 //go:generate go -C ../_gen run . -family ternary_dot -pkg ternary -out ../ternary/asm_dot_amd64.s -stubs ../ternary/asm_dot_amd64.go
 //go:generate go -C ../_gen run . -family ternary_vnni -pkg ternary -out ../ternary/asm_vnni_amd64.s -stubs ../ternary/asm_vnni_amd64.go
 //go:generate go -C ../_gen run . -family ternary_hybrid -pkg ternary -out ../ternary/asm_hybrid_amd64.s -stubs ../ternary/asm_hybrid_amd64.go
+//go:generate go -C ../_gen run . -family ternary_gfni -pkg ternary -out ../ternary/asm_gfni_amd64.s -stubs ../ternary/asm_gfni_amd64.go
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../ternary
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../ternary
 
@@ -71,7 +72,7 @@ func (t *Runner) prepare() {
 		t.scratch[i].init()
 	}
 	if t.only == nil {
-		t.rules = tunedRules()
+		t.rules, _ = tunedRules()
 	}
 }
 
@@ -134,6 +135,7 @@ type scratch struct {
 	acc32  []int32   // [rows][lanes], or [tokens][64 rows]
 	edge   []float32 // [tokens][64 rows] of a strip that y has not room for
 	tile   []int32   // [4][64 rows] of a multiply-add under way
+	panel  []byte    // digits of a few rows
 	sums   [genericRows]int32
 	table  [acts.BlockBytes][256]int32
 }

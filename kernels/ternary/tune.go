@@ -1,8 +1,10 @@
 package ternary
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,24 +15,25 @@ import (
 	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
-// tunedRules are the rules of this machine. The constant ones were measured on few
+// tunedRules are the rules of this machine, and why. The constant ones were measured on few
 // machines and reasoned for the rest, so at the first Load of a ternary matrix every
 // kernel multiplies a small one, for some milliseconds once a process. All kernels
 // give the same bits, so no answer depends on it. The constant rules stay where
 // LUTRA_KERNEL is set, and on a machine that is too slow to measure within tuneTime,
 // such as an emulated one.
-func tunedRules() []rule {
+func tunedRules() (_ []rule, why string) {
 	tuning.Do(func() {
-		if tuned = rules; os.Getenv("LUTRA_KERNEL") == "" {
-			tuned = tune(rules, tuneTime)
+		if tuned, tunedWhy = rules, "the usual ones, for LUTRA_KERNEL is set"; os.Getenv("LUTRA_KERNEL") == "" {
+			tuned, tunedWhy = tune(rules, tuneTime)
 		}
 	})
-	return tuned
+	return tuned, tunedWhy
 }
 
 var (
-	tuning sync.Once
-	tuned  []rule
+	tuning   sync.Once
+	tuned    []rule
+	tunedWhy string
 )
 
 const (
@@ -53,21 +56,22 @@ type timing struct {
 }
 
 // tune replaces rules by measured ones, or keeps them where there is
-// nothing to choose or no time for it.
-func tune(rules []rule, limit time.Duration) []rule {
+// nothing to choose or no time for it. It says which.
+func tune(rules []rule, limit time.Duration) (_ []rule, why string) {
 	candidates := measurable()
 	if len(candidates) < 2 {
-		return rules
+		return rules, "nothing to choose"
 	}
-	if timings := measure(candidates, limit); timings != nil {
-		return choose(rules, timings)
+	timings, took := measure(rules, candidates, limit)
+	if timings == nil {
+		return rules, fmt.Sprintf("the usual ones, for measuring takes more than %v", limit)
 	}
-	return rules
+	return choose(rules, timings), fmt.Sprintf("measured in %v", took.Round(time.Millisecond))
 }
 
 // margin is by how much a kernel must be faster than the one of the rules to
-// take its place: a measurement this short, on a machine that may be busy, can
-// err by as much, and what it is for differs by more.
+// take its place: a measurement this short, beside others that share caches and units,
+// can err by as much, and what it is for differs by more.
 const margin = 1.2
 
 // choose makes rules of timings, which are in order of packing and n.
@@ -108,50 +112,100 @@ func measurable() []*kernel {
 	return list
 }
 
-// measure times the kernels on one thread; nil when limit is too short.
-func measure(kernels []*kernel, limit time.Duration) []timing {
-	begin := time.Now()
-	pool := pool.New(1)
-	defer pool.Close()
-	run := NewRunner(pool, new(stream.Order))
-	rng := rand.New(rand.NewPCG(1, 2))
-	most := tuneTokens[len(tuneTokens)-1]
-	x, y := make([]float32, most*tuneCols), make([]float32, most*tuneRows)
-	for i := range x {
-		x[i] = rng.Float32() - 0.5
+// measure times the kernels on one thread, by the time that it computes, of which it tells
+// how much it took; nil when limit is too short.
+func measure(rules []rule, kernels []*kernel, limit time.Duration) (timings []timing, took time.Duration) {
+	cpu.OnThread(func(clock func() time.Duration) {
+		begin := clock()
+		defer func() { took = clock() - begin }()
+		pool := pool.New(1)
+		defer pool.Close()
+		run := NewRunner(pool, new(stream.Order))
+		rng := rand.New(rand.NewPCG(1, 2))
+		most := slices.Max(tuneTokens)
+		x, y := make([]float32, most*tuneCols), make([]float32, most*tuneRows)
+		for i := range x {
+			x[i] = rng.Float32() - 0.5
+		}
+		var rows acts.Rows
+		var task Task
+		for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
+			run.only = kernels[0] // Load asks for no rules
+			l, err := run.Load(Arbitrary(tuneRows, tuneCols, p, rng))
+			if err != nil {
+				timings = nil
+				return
+			}
+			product := func(k *kernel, n int) (took time.Duration, ok bool) {
+				run.only = k
+				start := clock()
+				rows.Set(x[:n*tuneCols], n, tuneCols)
+				l.Mul(y, &rows, &task)
+				end := clock()
+				return end - start, end-begin <= limit
+			}
+			of, ok := timeKernels(rules, p, kernels, product)
+			if !ok {
+				timings = nil
+				return
+			}
+			timings = append(timings, of...)
+		}
+	})
+	return timings, took
+}
+
+// hopeless is by how much a kernel with fewer tokens may be slower than another one is
+// with more, to be timed with more as well: more tokens never take less time.
+const hopeless = 2
+
+// timeKernels times kernels with each of tuneTokens by product, which says when there is no
+// more time; the one that rules say is always among them. Each timing is the shortest of
+// tuneRounds, one round after another: a disturbance hits each of them once at most. Every
+// other round goes backwards, for units of 512 bits are slow until they have been used.
+func timeKernels(rules []rule, p matrix.Packing, kernels []*kernel, product func(k *kernel, n int) (took time.Duration, ok bool)) ([]timing, bool) {
+	for _, k := range kernels { // pages, caches and buffers
+		if _, ok := product(k, slices.Max(tuneTokens)); !ok {
+			return nil, false
+		}
 	}
 	var timings []timing
-	var rows acts.Rows
-	var task Task
-	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
-		run.only = kernels[0] // Load asks for no rules
-		l, err := run.Load(Arbitrary(tuneRows, tuneCols, p, rng))
-		if err != nil {
-			return nil
-		}
-		first := len(timings)
-		for _, n := range tuneTokens {
-			for _, k := range kernels {
-				if k.rest == nil || n >= k.tokens { // with less than a tile, its rest runs
-					timings = append(timings, timing{p, n, k, time.Hour})
-				}
+	last := make(map[*kernel]time.Duration) // with fewer tokens
+	for _, n := range tuneTokens {
+		var fit []*kernel
+		for _, k := range kernels {
+			if k.rest == nil || n >= k.tokens { // with less than a tile, its rest runs
+				fit = append(fit, k)
 			}
 		}
-		for range tuneRounds { // one round after another: a disturbance hits each timing once at most
-			for i := range timings[first:] {
-				t := &timings[first+i]
-				run.only = t.kernel
-				start := time.Now()
-				rows.Set(x, t.n, tuneCols)
-				l.Mul(y, &rows, &task)
-				t.took = min(t.took, time.Since(start))
-				if time.Since(begin) > limit {
-					return nil
-				}
+		slices.SortStableFunc(fit, func(a, b *kernel) int { return int(last[a] - last[b]) })
+		usual, best := bestKernel(rules, p, n, n*tuneRows/StripRows), time.Hour
+		for _, k := range fit {
+			if last[k] > hopeless*best && k != usual {
+				continue
 			}
+			took, ok := product(k, n)
+			if !ok {
+				return nil, false
+			}
+			timings = append(timings, timing{p, n, k, took})
+			last[k], best = took, min(best, took)
 		}
 	}
-	return timings
+	for round := range tuneRounds - 1 {
+		for i := range timings {
+			if round%2 == 0 {
+				i = len(timings) - 1 - i
+			}
+			t := &timings[i]
+			took, ok := product(t.kernel, t.n)
+			if !ok {
+				return nil, false
+			}
+			t.took = min(t.took, took)
+		}
+	}
+	return timings, true
 }
 
 // Choice says that from a number of tokens on a kernel multiplies the
@@ -163,19 +217,18 @@ type Choice struct {
 }
 
 // Choices are the kernels this machine's products go to, by packing and
-// number of tokens: measured at the first call, or as LUTRA_KERNEL says.
-func Choices() []Choice {
-	var list []Choice
+// number of tokens: measured at the first call, or as LUTRA_KERNEL says. It says why.
+func Choices() (list []Choice, why string) {
+	if overridden != nil {
+		return []Choice{{matrix.I1, 1, overridden.name}, {matrix.I2, 1, overridden.name}}, "as LUTRA_KERNEL says"
+	}
+	rules, why := tunedRules()
 	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
-		if overridden != nil {
-			list = append(list, Choice{p, 1, overridden.name})
-			continue
-		}
-		for _, r := range tunedRules() {
+		for _, r := range rules {
 			if r.isa == cpu.Active() && r.packing == p {
 				list = append(list, Choice{p, r.from, r.kernel.name})
 			}
 		}
 	}
-	return list
+	return list, why
 }

@@ -62,6 +62,60 @@ func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// A kernel of a tile takes as long for one token as for many: it has its turn when as
+// many tokens take the others as long.
+func TestAKernelThatCannotWinIsNotTimed(t *testing.T) {
+	lookup := &kernel{name: "lookup"}
+	slow := &kernel{name: "slow"}
+	tile := &kernel{name: "tile", tokens: 64, rest: steady}
+	runs := map[string][]int{}
+	product := func(k *kernel, n int) (time.Duration, bool) {
+		runs[k.name] = append(runs[k.name], n)
+		switch k {
+		case steady:
+			return time.Duration(10 * n), true
+		case slow:
+			return time.Duration(31 * n), true
+		case tile:
+			return time.Duration(9 * n), true
+		}
+		return time.Duration(100 * ((n + 15) / 16)), true
+	}
+	timings, ok := timeKernels(nil, matrix.I2, []*kernel{slow, lookup, tile, steady}, product)
+	if !ok {
+		t.Fatal("no timings, with time enough")
+	}
+	for name, want := range map[string][]int{"steady": tuneTokens, "lookup": {1, 8, 9, 10, 11, 12, 16, 32, 64}, "slow": {1, 2, 4, 8, 32}, "tile": {64}} {
+		got := runs[name]
+		if len(got) != 1+tuneRounds*len(want) || !slices.Equal(got[1:1+len(want)], want) {
+			t.Errorf("timed %s with %v tokens, want one warm run, and %v in each of %d rounds", name, got, want, tuneRounds)
+		}
+	}
+	for _, m := range timings {
+		if want, _ := product(m.kernel, m.n); m.took != want {
+			t.Errorf("%s, %d tokens: %v, want %v", m.kernel.name, m.n, m.took, want)
+		}
+	}
+	if !slices.IsSortedFunc(timings, func(a, b timing) int { return a.n - b.n }) {
+		t.Error("timings are not in order of tokens")
+	}
+}
+
+func TestNothingIsChosenWhenTimeRunsOut(t *testing.T) {
+	left := 0
+	product := func(*kernel, int) (time.Duration, bool) {
+		left--
+		return 1, left >= 0
+	}
+	const all = 2 + tuneRounds*2*11 // warm runs and timings of two kernels
+	for _, left = range []int{0, 1, 2, 10, all - 1, all} {
+		before := left
+		if _, ok := timeKernels(nil, matrix.I2, []*kernel{steady, newcomer}, product); ok != (before == all) {
+			t.Errorf("with time for %d products of %d: %v", before, all, ok)
+		}
+	}
+}
+
 func TestEachPackingHasItsOwnRules(t *testing.T) {
 	timings := []timing{{matrix.I1, 1, steady, 10}, {matrix.I1, 1, wide, 5}, {matrix.I2, 1, steady, 5}, {matrix.I2, 1, wide, 10}, {matrix.I2, 4, steady, 20}, {matrix.I2, 4, wide, 10}}
 	want := []rule{{cpu.Active(), matrix.I1, 1, wide}, {cpu.Active(), matrix.I2, 1, steady}, {cpu.Active(), matrix.I2, 4, wide}}
@@ -78,7 +132,7 @@ func names(rules []rule) (list []Choice) {
 }
 
 func TestRulesStayWhereThereIsNoTimeToMeasure(t *testing.T) {
-	if got := tune(rules, 0); !slices.Equal(got, rules) {
+	if got, _ := tune(rules, 0); !slices.Equal(got, rules) {
 		t.Errorf("without time chose %v, want %v", names(got), names(rules))
 	}
 }
@@ -99,7 +153,8 @@ func TestEveryKernelOfThisMachineIsMeasured(t *testing.T) {
 	if len(want) < 2 {
 		t.Skip("nothing to choose")
 	}
-	for _, m := range measure(measurable(), time.Hour) {
+	timings, _ := measure(rules, measurable(), time.Hour)
+	for _, m := range timings {
 		if i := slices.Index(want, m.kernel.name); i >= 0 {
 			want = slices.Delete(want, i, i+1)
 		}
@@ -113,7 +168,11 @@ func TestEveryKernelOfThisMachineIsMeasured(t *testing.T) {
 // that every number of tokens has one, is not.
 func TestChoicesAreKernelsOfThisMachine(t *testing.T) {
 	from := map[matrix.Packing]int{}
-	for _, c := range Choices() {
+	choices, why := Choices()
+	if why == "" {
+		t.Error("nothing says why")
+	}
+	for _, c := range choices {
 		if !slices.Contains(Implementations(), c.Kernel) {
 			t.Errorf("%v from %d tokens: %s is not among %v", c.Packing, c.From, c.Kernel, Implementations())
 		}

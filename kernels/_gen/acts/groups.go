@@ -19,19 +19,21 @@ const ActRecord = 64
 
 // Offsets in an activation record.
 const (
-	RecScale  = 32
-	RecSum    = 36
-	RecStart4 = 40 // int16 pair
-	RecSum8   = 44 // -8·Σq
-	RecStart6 = 48 // two int16 pairs
-	RecHalf32 = 56 // -32·Σq of each half
+	RecScale    = 32
+	RecSum      = 36
+	RecStart4   = 40 // int16 pair
+	RecSum8     = 44 // -8·Σq
+	RecStart6   = 48 // two int16 pairs, of what is limited; else:
+	RecMagic8   = 48 // the bits of 1.5·2²³, less 8·Σq
+	RecMagic128 = 52 // less 128·Σq
+	RecHalf32   = 56 // -32·Σq of each half
 )
 
 // quantize generates the AVX2 routine that makes activation records.
 func quantize() {
 	emit.Text("quantizeGroupsAVX2", "func(rec *byte, x *float32, groups int, mostHalf int)")
 	emit.Contract("quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,",
-		"whose codes of half a group are at most mostHalf together.")
+		"whose codes of half a group are at most mostHalf together; 16·127 is no limit.")
 	rec := Load(Param("rec"), GP64())
 	x := Load(Param("x"), GP64())
 	groups := Load(Param("groups"), GP64())
@@ -114,12 +116,15 @@ func quantize() {
 	VPSHUFD(Imm(0xb1), pairs, m)
 	VPADDW(m, pairs, pairs)
 	VPMADDWD(ones16, pairs, halves)
+	CMPL(mostHalf.(reg.GPVirtual).As32(), U32(16*127))
+	JE(LabelRef("sums"))
 	VPSLLW(Imm(5), pairs, pairs)
 	VPSUBW(pairs, zero, pairs)
 	VMOVD(pairs.AsX(), Mem{Base: rec, Disp: RecStart6})
 	VEXTRACTI128(Imm(1), pairs, pairs.AsX())
 	VMOVD(pairs.AsX(), Mem{Base: rec, Disp: RecStart6 + 4})
 
+	Label("sums")
 	Comment("sums of the halves and of the group")
 	lo, hi := GP32(), GP32()
 	VMOVD(halves.AsX(), lo)
@@ -136,6 +141,16 @@ func quantize() {
 	MOVW(sum.As16(), Mem{Base: rec, Disp: RecStart4 + 2})
 	SHLL(Imm(1), sum)
 	MOVL(sum, Mem{Base: rec, Disp: RecSum8})
+	CMPL(mostHalf.(reg.GPVirtual).As32(), U32(16*127))
+	JNE(LabelRef("halves"))
+	Comment("no limit: what sums start from that become float32 as they are")
+	magic := GP32()
+	LEAL(Mem{Base: sum, Disp: 0x4b400000}, magic)
+	MOVL(magic, Mem{Base: rec, Disp: RecMagic8})
+	SHLL(Imm(4), sum)
+	ADDL(U32(0x4b400000), sum)
+	MOVL(sum, Mem{Base: rec, Disp: RecMagic128})
+	Label("halves")
 	for i, h := range []reg.GPVirtual{lo, hi} {
 		NEGL(h)
 		SHLL(Imm(5), h)

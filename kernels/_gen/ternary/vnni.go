@@ -71,10 +71,13 @@ func broadcast(b uint32) reg.VecVirtual {
 // chains of latency 4 would allow one VPDPBUSD a cycle of the two there could be.
 type vnniSums struct{ sets [][][]reg.VecVirtual }
 
-func newVNNI(rm, n int) *vnniSums {
+func newVNNI(rm, n int) *vnniSums { return newVNNISets(rm, n, 1+1/n) }
+
+// newVNNISets has so many sets.
+func newVNNISets(rm, n, sets int) *vnniSums {
 	corr := emit.Arg("negSum")
 	v := &vnniSums{}
-	for s := range 1 + 1/n {
+	for s := range sets {
 		set := make([][]reg.VecVirtual, rm)
 		for r := range set {
 			set[r] = make([]reg.VecVirtual, n)

@@ -1,0 +1,356 @@
+package grouped
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/lutra-lm/lutra/kernels/_gen/acts"
+	"github.com/lutra-lm/lutra/kernels/_gen/dense"
+	"github.com/lutra-lm/lutra/kernels/_gen/emit"
+)
+
+// Tiles for processors with two ports of 512 bits, which VPDPBUSD shares with what
+// unpacks codes and scales sums: one band and as many tokens as registers hold sums for,
+// or two bands and a few tokens. VGF2P8AFFINEQB moves a field of bits in one operation,
+// and the codes of a word are unpacked amid the products of the word before, because a
+// port takes its oldest operation first.
+//
+// Operations of the two ports for a group of 32 columns, a band and T tokens, beside
+// 8·T VPDPBUSD, and the share of these for the most tokens there are:
+//
+//	        unpacking   sums, each token   each unit    T    share
+//	Q1, Q2  8           2                  T + 3        14   0.73
+//	Q4, Q8  8           2                  3            14   0.73
+//	Q4M     8           3                  8            14   0.66
+//	Q6      20          4                  T + 7        9    0.53
+//
+// The sums of Q4, Q8 and Q4M become float32 without a conversion: they start from the
+// bits of 1.5·2²³, and as a float32 end as 1.5·2²³ + Σ. For a finite d
+// d·(1.5·2²³ + Σ) - d·1.5·2²³, rounded once, is d·Σ rounded once.
+const magicBits = 0x4b400000
+
+// gfniWidest is the number of tokens of the widest tile.
+func (p packing) gfniWidest() int {
+	if p.name == "Q6" {
+		return 9
+	}
+	return 14
+}
+
+// gfniPair is the number of tokens of the widest tile of two bands.
+func (p packing) gfniPair() int {
+	if p.name == "Q6" {
+		return 4
+	}
+	return 6
+}
+
+// GFNI emits them.
+func GFNI() {
+	emitEighth("gfniEighth")
+	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
+		if p.name == "FP4" { // the look-up of its levels is a third operation
+			continue
+		}
+		for t := 2; t <= p.gfniWidest(); t++ {
+			gfniTile(p, t)
+		}
+	}
+}
+
+// constants are tables of eight bytes, by value.
+var constants = map[uint64]Mem{}
+
+// constant is eight bytes in memory, to be broadcast.
+func constant(v uint64) Mem {
+	m, ok := constants[v]
+	if !ok {
+		m = emit.Table(fmt.Sprintf("gfniWord%x", v), emit.Fill(8, func(i int) byte { return byte(v >> (8 * i)) }))
+		constants[v] = m
+	}
+	return m
+}
+
+// everyByte is a byte eight times, everyDword a dword twice.
+func everyByte(b uint64) Mem  { return constant(b * 0x0101010101010101) }
+func everyDword(v uint64) Mem { return constant(v<<32 | v) }
+
+// moveBits moves n bits of each byte of v from bit from on to bit to, and clears the others.
+func moveBits(v reg.VecVirtual, n, from, to int) {
+	var matrix uint64 // byte 7-i selects what becomes bit i
+	for i := range n {
+		matrix |= 1 << (from + i) << (8 * (7 - (to + i)))
+	}
+	VGF2P8AFFINEQB_BCST(Imm(0), constant(matrix), v, v)
+}
+
+// gfni is a tile of n bands.
+type gfni struct {
+	*tile
+	n     int
+	ready [2][]reg.VecVirtual // codes of words in turns, of each band
+	sums  [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
+	d     []reg.VecVirtual    // of a unit, by band
+}
+
+func gfniTile(p packing, tokens int) {
+	n := 1
+	if tokens <= p.gfniPair() {
+		n = 2
+	}
+	name := fmt.Sprintf("grouped%sGFNIAVX512x%d", p.name, tokens)
+	emit.Text(name, pairSignature)
+	bands := "a band"
+	if n == 2 {
+		bands = "two bands"
+	}
+	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of %s of %s that are", name, tokens, n*dense.BandRows, bands, p.name),
+		"stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at",
+		"next, which need not be memory at all.")
+	t := gfni{tile: &tile{packing: p, bands: 1, fetched: n, tokens: tokens}, n: n}
+	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
+	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
+	t.next = Load(Param("next"), GP64()).(reg.GPVirtual)
+	if n > 1 {
+		t.stride = Load(Param("stride"), GP64()).(reg.GPVirtual)
+	}
+	t.acts = emit.NewRows("acts", "lda", 0, tokens)
+	for range n {
+		t.sums = append(t.sums, row(tokens))
+	}
+	for i := range t.ready {
+		t.ready[i] = row(n)
+	}
+	t.unpack(0)
+	if p.low > 0 || p.name == "Q6" {
+		group := t.groupLow
+		if p.name == "Q6" {
+			group = t.groupQ6
+		}
+		t.loop(t.begin, group, t.end)
+	} else {
+		t.eachY(func(i, b int, y Mem) { VMOVUPS(y, t.sums[b][i]) })
+		t.loop(func() {}, t.groupScaled, func() {})
+		t.eachY(func(i, b int, y Mem) { VMOVUPS(t.sums[b][i], y) })
+	}
+	emit.Done()
+}
+
+// each runs f for each band.
+func (t *gfni) each(f func(b int)) {
+	for t.band = range t.n {
+		f(t.band)
+	}
+	t.band = 0
+}
+
+// eachY runs f with the addresses of y, in order of tokens.
+func (t *gfni) eachY(f func(i, b int, y Mem)) {
+	y, ld := Load(Param("y"), GP64()), Load(Param("ld"), GP64())
+	SHLQ(Imm(2), ld)
+	for i := range t.tokens {
+		for b := range t.n {
+			f(i, b, Mem{Base: y, Disp: planeBytes * b})
+		}
+		if i+1 < t.tokens {
+			ADDQ(ld, y)
+		}
+	}
+}
+
+// begin clears the sums of a unit and readies its scales.
+func (t *gfni) begin() {
+	t.d = nil
+	t.each(func(b int) {
+		d := t.wideScales()[0]
+		if t.low > 0 {
+			VMULPS(eighth, d, d)
+		}
+		t.d = append(t.d, d)
+		for _, v := range t.sums[b] {
+			emit.Zero(v)
+		}
+	})
+}
+
+// end adds the sums of a unit to y.
+func (t *gfni) end() {
+	t.eachY(func(i, b int, y Mem) {
+		VFMADD213PS(y, t.d[b], t.sums[b][i])
+		VMOVUPS(t.sums[b][i], y)
+	})
+}
+
+// gfniChains is the number of sums that VPDPBUSD's latency of five cycles asks for at two
+// a cycle: with fewer of them odd words have sums of their own.
+const gfniChains = 10
+
+// dots adds the products of words [from, to) to sums that begin at start, by token.
+func (t *gfni) dots(from, to int, start func(i int) Mem) [][]reg.VecVirtual {
+	sum := make([][]reg.VecVirtual, t.n)
+	odd := sum
+	if t.n*t.tokens < gfniChains && to-from == 8 {
+		odd = make([][]reg.VecVirtual, t.n)
+		for b := range odd {
+			odd[b] = row(t.tokens)
+			for _, v := range odd[b] {
+				emit.Zero(v)
+			}
+		}
+	}
+	for b := range sum {
+		sum[b] = row(t.tokens)
+		for i, v := range sum[b] {
+			if b == 0 {
+				VPBROADCASTD(start(i), v)
+			} else {
+				VMOVDQA64(sum[0][i], v)
+			}
+		}
+	}
+	for j := from; j < to; j++ {
+		sum := [][][]reg.VecVirtual{sum, odd}[j%2]
+		for i := range t.tokens {
+			if t.n == 1 {
+				VPDPBUSD_BCST(t.acts.At(i, 4*j), t.ready[j%2][0], sum[0][i])
+			} else {
+				a := ZMM()
+				VPBROADCASTD(t.acts.At(i, 4*j), a)
+				for b := range sum {
+					VPDPBUSD(a, t.ready[j%2][b], sum[b][i])
+				}
+			}
+			if i == t.tokens/2 {
+				t.unpack(j + 1)
+			}
+		}
+	}
+	if &odd[0] != &sum[0] {
+		for b := range sum {
+			for i, v := range sum[b] {
+				VPADDD(odd[b][i], v, v)
+			}
+		}
+	}
+	return sum
+}
+
+// record gives what of the records sums begin at.
+func (t *gfni) record(disp int) func(i int) Mem {
+	return func(i int) Mem { return t.acts.At(i, disp) }
+}
+
+// unpack readies word j's codes, as VPDPBUSD takes them. Word 8 is the first one of the
+// next group; behind the last group there are scales.
+func (t *gfni) unpack(j int) {
+	t.each(func(b int) { t.unpackBand(j%8, j/8*t.codeBytes, t.ready[j%2][b]) })
+}
+
+func (t *gfni) unpackBand(j, at int, v reg.VecVirtual) {
+	switch {
+	case t.low > 0:
+		plane, lowest := t.field(j)
+		VMOVDQU64(t.code(at+plane*planeBytes), v)
+		moveBits(v, t.low, lowest, t.lowAt())
+	case t.name == "Q8":
+		VMOVDQU64(t.code(at+j*planeBytes), v)
+		VPXORD_BCST(everyByte(0x80), v, v)
+	case t.name == "Q6":
+		h, p := j/4, j%4
+		nibble := ZMM()
+		VMOVDQU64(t.code(at+nibbleBytes+h*planeBytes), v)
+		moveBits(v, 2, 2*p, 4)
+		VMOVDQU64(t.code(at+p*planeBytes), nibble)
+		if h == 0 {
+			VPTERNLOGD_BCST(Imm(0xf8), everyByte(0x0f), nibble, v) // v | nibble & 15
+			return
+		}
+		moveBits(nibble, 4, 4, 0)
+		VPORD(nibble, v, v)
+	case j < 4:
+		VMOVDQU64(t.code(at+j*planeBytes), v)
+		VPANDD_BCST(everyByte(0x0f), v, v)
+	default:
+		VMOVDQU64(t.code(at+(j-4)*planeBytes), v)
+		moveBits(v, 4, 4, 0)
+	}
+}
+
+func (t *gfni) groupLow() { t.convert(t.dots(0, 8, t.record(acts.RecSum8))) }
+
+// convert adds the int32 sums of a group, scaled by its activations, to those of the unit.
+func (t *gfni) convert(sum [][]reg.VecVirtual) {
+	for i := range t.tokens {
+		for b := range sum {
+			VCVTDQ2PS(sum[b][i], sum[b][i])
+			VFMADD231PS_BCST(t.acts.At(i, acts.RecScale), sum[b][i], t.sums[b][i])
+		}
+	}
+}
+
+// groupScaled is a group of Q4, Q8 or Q4M. The scale of a group of Q4M times d is exact.
+func (t *gfni) groupScaled() {
+	start := map[string]func(int) Mem{
+		"Q4":  t.record(acts.RecMagic8),
+		"Q8":  t.record(acts.RecMagic128),
+		"Q4M": func(int) Mem { return everyDword(magicBits) },
+	}[t.name]
+	sum := t.dots(0, 8, start)
+	t.each(func(b int) {
+		d, off := ZMM(), ZMM()
+		VCVTPH2PS(t.scaleAt(0), d)
+		if t.name == "Q4M" {
+			VPMOVZXBD(t.smallAt(64), off)
+			VCVTDQ2PS(off, off)
+			VMULPS(off, d, d)
+		}
+		VMULPS_BCST(everyDword(magicBits|1<<31), d, off) // exact, and what d·1.5·2²³ is taken off by
+		for _, v := range sum[b] {
+			VFMADD213PS(off, d, v)
+		}
+		if t.name == "Q4M" {
+			least, min := ZMM(), ZMM()
+			VPMOVZXBD(t.smallAt(80), least)
+			VCVTDQ2PS(least, least)
+			VCVTPH2PS(t.scaleAt(32), min)
+			VMULPS(min, least, least)
+			for i, v := range sum[b] {
+				VFNMADD231PS_BCST(t.acts.At(i, acts.RecSum), least, v)
+			}
+		}
+		for i, v := range sum[b] {
+			VFMADD231PS_BCST(t.acts.At(i, acts.RecScale), v, t.sums[b][i])
+		}
+	})
+}
+
+// groupQ6 multiplies the sums of each half, which fit int16 (acts.Limited), by scales as
+// int16.
+func (t *gfni) groupQ6() {
+	scale := func(h int) []reg.VecVirtual {
+		sc := row(t.n)
+		t.each(func(b int) {
+			VPMOVSXBD(t.smallAt(32+16*h), sc[b])
+			VPANDD_BCST(everyDword(0xffff), sc[b], sc[b]) // the high half of a negative sum counts for nothing
+		})
+		return sc
+	}
+	first := t.dots(0, 4, t.record(acts.RecHalf32))
+	sc := scale(0)
+	for b := range first {
+		for _, v := range first[b] {
+			VPMADDWD(sc[b], v, v)
+		}
+	}
+	second := t.dots(4, 8, t.record(acts.RecHalf32+4))
+	sc = scale(1)
+	for b := range first {
+		for i, v := range first[b] {
+			VPDPWSSD(sc[b], second[b][i], v)
+		}
+	}
+	t.convert(first)
+}

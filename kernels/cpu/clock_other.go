@@ -1,0 +1,8 @@
+//go:build !linux
+
+package cpu
+
+import "time"
+
+// threadTime is the time that has passed: what other systems count of a thread is too coarse.
+func threadTime() time.Duration { return time.Since(epoch) }
