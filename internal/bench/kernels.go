@@ -48,6 +48,7 @@ func parseShape(s string) (m, k int, err error) {
 type KernelOptions struct {
 	PeerOptions
 	Shapes, Packings []string // as flags have them; empty: the usual ones
+	Kernels          []string // empty: all
 	Tokens, Threads  []int    // empty: the usual ones
 	Budget           time.Duration
 	Full             bool // more usual ones
@@ -93,6 +94,12 @@ func (o *KernelOptions) products() (kernelbench.Options, error) {
 		}
 		p.Packings = append(p.Packings, packing)
 	}
+	for _, name := range o.Kernels {
+		if have := kernelbench.Kernels(); !slices.Contains(have, name) {
+			return p, usage.Errorf("--kernels: %q is none of %s", usage.Brief(name), strings.Join(have, ", "))
+		}
+	}
+	p.Kernels = o.Kernels
 	for _, n := range p.Threads {
 		if err := config.CheckThreads(n); err != nil {
 			return p, usage.Errorf("--%w", err)

@@ -48,6 +48,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Shapes, "shapes", nil, "matrices `MxK` (default 4096x4096)")
 	f.StringSliceVar(&o.Packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
+	f.StringSliceVar(&o.Kernels, "kernels", nil, "kernels, such as avx2:lut (default all that this machine has)")
 	f.IntSliceVar(&o.Tokens, "tokens", o.Tokens, "batch sizes N")
 	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
 	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")

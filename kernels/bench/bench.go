@@ -29,6 +29,7 @@ import (
 // Options says what Products measures.
 type Options struct {
 	Packings []matrix.Packing // what to multiply with
+	Kernels  []string         // "isa:method", of those that Kernels lists; none: all of them
 	Shapes   [][2]int         // M × K of the matrices
 	Tokens   []int            // N
 	Threads  []int            // workers
@@ -63,7 +64,7 @@ func FullOptions() Options {
 func (o *Options) Rows() int {
 	kernels := 0
 	for _, p := range o.Packings {
-		kernels += len(benchedKernels(p))
+		kernels += len(o.kernels(p))
 	}
 	return kernels * len(o.Shapes) * len(o.Tokens) * len(o.Threads)
 }
@@ -113,7 +114,7 @@ func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error
 				yield(Row{}, err)
 				return false
 			}
-			for _, name := range benchedKernels(p) {
+			for _, name := range o.kernels(p) {
 				cpu := kernels.NewCPU(pool)
 				if p.Ternary() {
 					if err := cpu.UseTernary(name); err != nil {
@@ -139,6 +140,23 @@ func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error
 		}
 	}
 	return true
+}
+
+// Kernels lists the kernels of all packings.
+func Kernels() []string {
+	var names []string
+	for _, p := range matrix.Packings() {
+		names = append(names, benchedKernels(p)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// kernels are those of a packing to measure.
+func (o *Options) kernels(p matrix.Packing) []string {
+	return slices.DeleteFunc(benchedKernels(p), func(name string) bool {
+		return len(o.Kernels) > 0 && !slices.Contains(o.Kernels, name)
+	})
 }
 
 // benchedKernels names the kernels of a packing, "isa:method" or the ISA alone. What
