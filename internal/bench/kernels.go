@@ -15,7 +15,10 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
@@ -45,6 +48,7 @@ func parseShape(s string) (m, k int, err error) {
 type KernelOptions struct {
 	PeerOptions
 	Shapes, Packings []string // as flags have them; empty: the usual ones
+	Kernels          []string // empty: all
 	Tokens, Threads  []int    // empty: the usual ones
 	Budget           time.Duration
 	Full             bool // more usual ones
@@ -90,6 +94,12 @@ func (o *KernelOptions) products() (kernelbench.Options, error) {
 		}
 		p.Packings = append(p.Packings, packing)
 	}
+	for _, name := range o.Kernels {
+		if have := kernelbench.Kernels(); !slices.Contains(have, name) {
+			return p, usage.Errorf("--kernels: %q is none of %s", usage.Brief(name), strings.Join(have, ", "))
+		}
+	}
+	p.Kernels = o.Kernels
 	for _, n := range p.Threads {
 		if err := config.CheckThreads(n); err != nil {
 			return p, usage.Errorf("--%w", err)
@@ -150,15 +160,22 @@ func (rows KernelReport) Print(w io.Writer) error {
 	return output.Table(w, cells)
 }
 
-// printChoices prints the kernels that the engine uses, one line for each packing, and why.
+// printChoices prints the kernels that the engine uses, one line for each packing that has
+// several, and why.
 func printChoices(w io.Writer) {
 	choices, why := ternary.Choices()
-	lines := map[matrix.Packing][]string{}
+	lines, reasons := map[matrix.Packing][]string{}, map[matrix.Packing]string{}
 	for _, c := range choices {
-		lines[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From))
+		lines[c.Packing], reasons[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From)), why
+	}
+	for _, p := range matrix.Packings() {
+		if p.Kind() == meter.Grouped && len(grouped.Methods(p)) > 1 {
+			method, why := grouped.Choice(p)
+			lines[p], reasons[p] = []string{fmt.Sprintf("%v:%s from N=2", cpu.Active(), method)}, why
+		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(lines)) {
-		fmt.Fprintf(w, "%s: %s (%s)\n", p, strings.Join(lines[p], ", "), why)
+		fmt.Fprintf(w, "%s: %s (%s)\n", p, strings.Join(lines[p], ", "), reasons[p])
 	}
 }
 

@@ -15,9 +15,13 @@ func newBenchKernels() *cobra.Command {
 and arranging the activations included, beside the machine's own limits measured in
 the same run: its int8 multiply rate, and for N = 1, whose weights come from memory,
 reading the same bytes in turns with the products. A ratio above 1 is a lookup kernel
-doing what the multipliers cannot. The kernels that the engine uses are printed first;
-a measurement at the start chooses them, or LUTRA_KERNEL does. lut looks sums up in
-tables, lut+mad does so for whole tiles of tokens and multiplies the rest.
+doing what the multipliers cannot. The kernels that the engine uses are printed first,
+and why: a measurement at the start chooses them, or LUTRA_KERNEL does. lut looks sums
+up in tables, lut+mad does so for whole tiles of tokens and multiplies the rest.
+
+On one thread (--threads 1) only the time that the thread computes counts, and the
+multiply rate is measured in turns with the products: other work on the machine
+disturbs that least.
 
 It takes a minute or two; --full measures a second shape, more batch sizes, and one
 thread as well as all. Ctrl-C stops it and prints the rows so far.
@@ -44,6 +48,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Shapes, "shapes", nil, "matrices `MxK` (default 4096x4096)")
 	f.StringSliceVar(&o.Packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
+	f.StringSliceVar(&o.Kernels, "kernels", nil, "kernels, such as avx2:lut (default all that this machine has)")
 	f.IntSliceVar(&o.Tokens, "tokens", o.Tokens, "batch sizes N")
 	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
 	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")

@@ -58,6 +58,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"bench model --layers -1 -o x", "lutra bench model: --layers is -1, want a positive number"},
 		{"bench kernels --shapes big", `lutra bench kernels: --shapes: "big" is not of the form MxK`},
 		{"bench kernels --shapes 1000000x1000000", "lutra bench kernels: --shapes: 1000000x1000000 has more than 2^30 weights"},
+		{"bench kernels --kernels avx2:fast", `lutra bench kernels: --kernels: "avx2:fast" is none of `},
 		{"bench kernels --packings I9", `lutra bench kernels: --packings: "I9" is none of F32, F16`},
 		{"bench serve --timeout 30", "lutra bench serve: --timeout: 30 has no unit; write 30s for seconds"},
 		{"bench serve --compare a=b --beside c=1", "lutra bench serve: --compare and --beside exclude each other"},

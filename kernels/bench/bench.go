@@ -8,6 +8,7 @@ package bench
 import (
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ import (
 // Options says what Products measures.
 type Options struct {
 	Packings []matrix.Packing // what to multiply with
+	Kernels  []string         // "isa:method", of those that Kernels lists; none: all of them
 	Shapes   [][2]int         // M × K of the matrices
 	Tokens   []int            // N
 	Threads  []int            // workers
@@ -62,7 +64,7 @@ func FullOptions() Options {
 func (o *Options) Rows() int {
 	kernels := 0
 	for _, p := range o.Packings {
-		kernels += len(benchedKernels(p))
+		kernels += len(o.kernels(p))
 	}
 	return kernels * len(o.Shapes) * len(o.Tokens) * len(o.Threads)
 }
@@ -83,7 +85,8 @@ type Row struct {
 }
 
 // Products measures every ternary kernel this machine has, and for the other
-// packings the kernels of cpu.Active. Matrices of N = 1 are read from memory, not
+// packings the kernels of cpu.Active. On one thread the time that it computes counts, and
+// the peak of the multiply units is measured in turns with products. Matrices of N = 1 are read from memory, not
 // from a cache: there are enough copies, read in rotation, to exceed it. Products yields an error,
 // and ends, for a shape that cannot be packed.
 func Products(machine Machine, o Options) iter.Seq2[Row, error] {
@@ -111,7 +114,7 @@ func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error
 				yield(Row{}, err)
 				return false
 			}
-			for _, name := range benchedKernels(p) {
+			for _, name := range o.kernels(p) {
 				cpu := kernels.NewCPU(pool)
 				if p.Ternary() {
 					if err := cpu.UseTernary(name); err != nil {
@@ -120,9 +123,9 @@ func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error
 					}
 				}
 				for _, n := range o.Tokens {
-					row, err := product(cpu, name, stack, n, o.Budget)
+					row, err := product(machine, cpu, name, stack, n, o.Budget)
 					if err == nil {
-						if n > 1 {
+						if n > 1 && row.Peak == 0 {
 							row.Peak = machine.peak(stack[0], row.Threads)
 						}
 						if row.Peak > 0 {
@@ -139,6 +142,23 @@ func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error
 	return true
 }
 
+// Kernels lists the kernels of all packings.
+func Kernels() []string {
+	var names []string
+	for _, p := range matrix.Packings() {
+		names = append(names, benchedKernels(p)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// kernels are those of a packing to measure.
+func (o *Options) kernels(p matrix.Packing) []string {
+	return slices.DeleteFunc(benchedKernels(p), func(name string) bool {
+		return len(o.Kernels) > 0 && !slices.Contains(o.Kernels, name)
+	})
+}
+
 // benchedKernels names the kernels of a packing, "isa:method" or the ISA alone. What
 // routine finds may go before the method.
 func benchedKernels(p matrix.Packing) []string {
@@ -150,7 +170,11 @@ func benchedKernels(p matrix.Packing) []string {
 	case p.Kind() == meter.Dense:
 		return []string{cpu.Active().String() + ":fma"}
 	}
-	return []string{cpu.Active().String() + ":mad"}
+	var names []string
+	for _, method := range grouped.Methods(p) {
+		names = append(names, cpu.Active().String()+":"+method)
+	}
+	return names
 }
 
 // routine is the method that multiplies w with n tokens where method does with few:
@@ -195,17 +219,18 @@ func makeStack(rows, cols int, p matrix.Packing, least int) ([]*matrix.Matrix, e
 }
 
 // product times a product by the named kernel, which cpu is held to.
-func product(cpu *kernels.CPU, name string, stack []*matrix.Matrix, n int, budget time.Duration) (Row, error) {
+func product(machine Machine, cpu *kernels.CPU, name string, stack []*matrix.Matrix, n int, budget time.Duration) (Row, error) {
 	w := stack[0]
 	if n > 1 {
 		stack = stack[:1]
 	}
-	layers := make([]kernels.Linear, len(stack))
-	for i := range stack {
-		var err error
-		if layers[i], err = cpu.Load(stack[i]); err != nil {
-			return Row{}, err
-		}
+	isa, method, ok := strings.Cut(name, ":")
+	if !ok {
+		method = isa
+	}
+	layers, err := load(cpu, method, stack)
+	if err != nil {
+		return Row{}, err
 	}
 	x, y := make([]float32, n*w.Cols), make([]float32, n*w.Rows)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -217,26 +242,55 @@ func product(cpu *kernels.CPU, name string, stack []*matrix.Matrix, n int, budge
 		acts.Set(x, n, w.Cols)
 		layers[i].Mul(y, &acts)
 	}
-	isa, method, ok := strings.Cut(name, ":")
-	if !ok {
-		method = isa
-	}
 	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(len(layers))
-	row := Row{ISA: isa, Kernel: routine(w, method, n), Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n, Threads: cpu.Pool().Threads()}
-	if n > 1 {
-		row.GMACs = macs / bestOfEach(budget, len(layers), multiply).Seconds() / 1e9
-		return row, nil
+	threads := cpu.Pool().Threads()
+	row := Row{ISA: isa, Kernel: routine(w, method, n), Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n, Threads: threads}
+	switch {
+	case n == 1:
+		products, reading := besideReading(budget, cpu.Pool(), stack, multiply)
+		row.GMACs, row.Peak = macs/products.Seconds()/1e9, macs/reading.Seconds()/1e9
+	case threads == 1 && machine.Peak > 0:
+		row.GMACs, row.Peak = besidePeak(budget, peakOf(w.Packing.Kind()), macs, multiply)
+	default:
+		row.GMACs = macs / bestOfEach(threads, budget, len(layers), multiply).Seconds() / 1e9
 	}
-	products, reading := besideReading(budget, cpu.Pool(), stack, multiply)
-	row.GMACs, row.Peak = macs/products.Seconds()/1e9, macs/reading.Seconds()/1e9
 	return row, nil
+}
+
+// load prepares the matrices, grouped ones for a method.
+func load(cpu *kernels.CPU, method string, stack []*matrix.Matrix) ([]kernels.Linear, error) {
+	if stack[0].Packing.Kind() == meter.Grouped {
+		defer grouped.Force(method)()
+	}
+	layers := make([]kernels.Linear, len(stack))
+	for i, w := range stack {
+		var err error
+		if layers[i], err = cpu.Load(w); err != nil {
+			return nil, err
+		}
+	}
+	return layers, nil
+}
+
+// besidePeak times a product of macs on one thread, and in turns with it the multiply unit
+// for about as long: a core's clock changes within milliseconds. Both are in 10^9 a second.
+func besidePeak(budget time.Duration, unit loop, macs float64, multiply func(i int)) (product, peak float64) {
+	rounds := max(1000, int(macs)/unit.macs)
+	best := bestTimes(1, budget, 2, func(i int) {
+		if i == 0 {
+			multiply(0)
+		} else {
+			unit.run(rounds)
+		}
+	})
+	return macs / best[0].Seconds() / 1e9, float64(rounds) * float64(unit.macs) / best[1].Seconds() / 1e9
 }
 
 // besideReading times multiply(i) of all matrices, and in turns with them the reading of
 // the same bytes by as many workers: what memory gives can change by half within seconds.
 func besideReading(budget time.Duration, p *pool.Pool, stack []*matrix.Matrix, multiply func(i int)) (products, reading time.Duration) {
 	n, ways := len(stack), readers()
-	best := bestTimes(budget, n*(1+len(ways)), func(i int) {
+	best := bestTimes(p.Threads(), budget, n*(1+len(ways)), func(i int) {
 		if i < n {
 			multiply(i)
 			return
@@ -258,8 +312,8 @@ func besideReading(budget time.Duration, p *pool.Pool, stack []*matrix.Matrix, m
 const readParts = 8
 
 // bestOfEach is the sum of the shortest runs of f(0) to f(n-1).
-func bestOfEach(budget time.Duration, n int, f func(i int)) time.Duration {
-	return sum(bestTimes(budget, n, f))
+func bestOfEach(threads int, budget time.Duration, n int, f func(i int)) time.Duration {
+	return sum(bestTimes(threads, budget, n, f))
 }
 
 func sum(times []time.Duration) (total time.Duration) {
@@ -269,20 +323,36 @@ func sum(times []time.Duration) (total time.Duration) {
 	return max(total, 1)
 }
 
-// bestTimes are the shortest runs of f(0) to f(n-1), run in rotation: other work on the
-// machine only adds time, and a short run is likely to escape it.
-func bestTimes(budget time.Duration, n int, f func(i int)) []time.Duration {
-	best := make([]time.Duration, n)
-	for i := range best {
-		f(i) // pages, caches and buffers
-		best[i] = 1<<63 - 1
-	}
-	for begin, runs := time.Now(), 0; runs < 3 || time.Since(begin) < budget; runs++ {
-		for i := range best {
-			start := time.Now()
-			f(i)
-			best[i] = min(best[i], time.Since(start))
+// bestTimes are the shortest runs of f(0) to f(n-1) on so many threads, run in rotation: other
+// work on the machine only adds time, and a short run is likely to escape it. One thread is
+// timed by what it computes, which leaves out most of that. Of such times the tenth part is
+// taken, for a system takes off what its hypervisor took, and at times too much.
+func bestTimes(threads int, budget time.Duration, n int, f func(i int)) []time.Duration {
+	times := make([][]time.Duration, n)
+	rounds := func(clock func() time.Duration) {
+		for i := range n {
+			f(i) // pages, caches and buffers
 		}
+		for begin, runs := time.Now(), 0; runs < 3 || time.Since(begin) < budget; runs++ {
+			for i := range times {
+				start := clock()
+				f(i)
+				times[i] = append(times[i], clock()-start)
+			}
+		}
+	}
+	part := 10
+	if threads == 1 {
+		cpu.OnThread(rounds)
+	} else {
+		begin := time.Now()
+		rounds(func() time.Duration { return time.Since(begin) })
+		part = math.MaxInt
+	}
+	best := make([]time.Duration, n)
+	for i, t := range times {
+		slices.Sort(t)
+		best[i] = t[len(t)/part]
 	}
 	return best
 }

@@ -65,6 +65,22 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 	}
 }
 
+func TestBenchKernelsMeasuresNamedKernelsAlone(t *testing.T) {
+	all := Kernels()
+	o := Options{Packings: matrix.Packings(), Kernels: all[:1], Shapes: [][2]int{{64, 256}}, Tokens: []int{1, 2}, Threads: []int{1}}
+	rows := 0
+	for _, p := range o.Packings {
+		for _, name := range o.kernels(p) {
+			if rows += len(o.Tokens); name != all[0] {
+				t.Errorf("%v: %s, want %s alone", p, name, all[0])
+			}
+		}
+	}
+	if rows == 0 || o.Rows() != rows {
+		t.Errorf("%d rows, want %d", o.Rows(), rows)
+	}
+}
+
 func blank(p matrix.Packing) *matrix.Matrix { return &matrix.Matrix{Rows: 16, Cols: 1024, Packing: p} }
 
 func TestTheNameOfAGroupKernelIsThatOfTheRoutineThatRuns(t *testing.T) {

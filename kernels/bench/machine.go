@@ -26,8 +26,9 @@ type Machine struct {
 // Measure measures for about eight times budget.
 func Measure(budget time.Duration) Machine {
 	m := Machine{ISA: cpu.Active().String(), Threads: cpu.Cores()}
-	m.Peak, m.PeakOf = multiplyPeak(budget)
-	m.PeakFMA = fmaPeak(budget)
+	ints := peakOf(meter.Ternary)
+	m.Peak, m.PeakOf = ints.rate(budget), ints.of
+	m.PeakFMA = peakOf(meter.Dense).rate(budget)
 	data := cpu.Aligned[uint8](uncached)
 	for i := 0; i < len(data); i += 64 {
 		data[i] = 1 // a page never written maps to the one zero page, which a cache holds
@@ -58,6 +59,22 @@ func (m *Machine) Read(threads int) float64 {
 	return m.ReadOne
 }
 
+// loop multiplies and accumulates macs numbers a round, with the instructions of a name.
+type loop struct {
+	run  func(rounds int)
+	macs int
+	of   string
+}
+
+// rate is the loop's, in 10^9 a second; zero if there is none.
+func (l loop) rate(budget time.Duration) float64 {
+	const rounds = 10000
+	if l.run == nil {
+		return 0
+	}
+	return rounds * float64(l.macs) / bestOfEach(1, budget, 1, func(int) { l.run(rounds) }).Seconds() / 1e9
+}
+
 // peak is the bound of several tokens times w: the multiply units.
 func (m *Machine) peak(w *matrix.Matrix, threads int) float64 {
 	peak := m.Peak
@@ -85,7 +102,7 @@ func readRate(data []byte, threads int, budget time.Duration) float64 {
 	const chunk = 16 // parts timed together
 	chunks, rate := len(data)/(chunk*readPart), 0.0
 	for _, read := range readers() {
-		best := bestOfEach(budget, chunks, func(i int) { pool.Run(&readTask{data[i*chunk*readPart:], readPart, read}, chunk) })
+		best := bestOfEach(threads, budget, chunks, func(i int) { pool.Run(&readTask{data[i*chunk*readPart:], readPart, read}, chunk) })
 		rate = max(rate, float64(chunks*chunk)*readPart/best.Seconds()/1e9)
 	}
 	return rate

@@ -3,39 +3,27 @@
 package bench
 
 import (
-	"time"
-
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// multiplyPeak measures the int8 multiply-accumulates of one core.
-func multiplyPeak(budget time.Duration) (gmacs float64, of string) {
-	const rounds = 10000
-	run, macs, of := peakMaddAVX2, 14*32, "VPMADDUBSW+VPADDW"
+// peakOf is what one core's units could do at most of a kind of product: float32
+// multiply-accumulates, or int8 ones.
+func peakOf(k meter.Kind) loop {
+	floats, active := k == meter.Dense, cpu.Active()
 	switch {
-	case cpu.Active() == cpu.Generic:
-		return 0, ""
-	case cpu.Active() == cpu.AVXVNNI:
-		run, macs, of = peakDotAVXVNNI, 14*32, "VPDPBUSD"
-	case cpu.Active() == cpu.AVX512:
-		run, macs, of = peakVNNIAVX512, 16*64, "VPDPBUSD"
+	case active == cpu.Generic:
+		return loop{}
+	case floats && active == cpu.AVX512:
+		return loop{peakFMAAVX512, 16 * 16, "FMA"}
+	case floats:
+		return loop{peakFMAAVX2, 14 * 8, "FMA"}
+	case active == cpu.AVX512:
+		return loop{peakVNNIAVX512, 16 * 64, "VPDPBUSD"}
+	case active == cpu.AVXVNNI:
+		return loop{peakDotAVXVNNI, 14 * 32, "VPDPBUSD"}
 	}
-	best := bestOfEach(budget, 1, func(int) { run(rounds) })
-	return rounds * float64(macs) / best.Seconds() / 1e9, of
-}
-
-// fmaPeak measures the float32 multiply-accumulates of one core.
-func fmaPeak(budget time.Duration) float64 {
-	const rounds = 10000
-	run, macs := peakFMAAVX2, 14*8
-	switch cpu.Active() {
-	case cpu.Generic:
-		return 0
-	case cpu.AVX512:
-		run, macs = peakFMAAVX512, 16*16
-	}
-	best := bestOfEach(budget, 1, func(int) { run(rounds) })
-	return rounds * float64(macs) / best.Seconds() / 1e9
+	return loop{peakMaddAVX2, 14 * 32, "VPMADDUBSW+VPADDW"}
 }
 
 // readers are the ways to read memory; the fastest one counts.

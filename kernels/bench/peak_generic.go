@@ -2,12 +2,9 @@
 
 package bench
 
-import "time"
+import "github.com/lutra-lm/lutra/kernels/meter"
 
-// multiplyPeak is not known: no instruction here is the one to measure.
-func multiplyPeak(time.Duration) (gmacs float64, of string) { return 0, "" }
-
-// fmaPeak is not known either.
-func fmaPeak(time.Duration) float64 { return 0 }
+// peakOf is not known: no instruction here is the one to measure.
+func peakOf(meter.Kind) loop { return loop{} }
 
 func readers() []func(b []byte) { return []func([]byte){readBytesGeneric} }

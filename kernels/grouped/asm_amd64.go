@@ -64,30 +64,6 @@ func groupedQ4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -182,30 +158,6 @@ func groupedQ4MAVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func groupedQ4MAVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4MAVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4MAVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4MAVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4MAVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -302,30 +254,6 @@ func groupedQ6AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ6AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -421,30 +349,6 @@ func groupedQ8AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ8AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ8AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ8AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ8AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -539,30 +443,6 @@ func groupedFP4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func groupedFP4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedFP4AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedFP4AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedFP4AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedFP4AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedFP4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at

@@ -118,30 +118,6 @@ func groupedQ1G128AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stri
 //go:noescape
 func groupedQ1G128AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ1G128AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ1G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -311,30 +287,6 @@ func groupedQ2G64AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ2G64AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ2G64AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G64AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ2G64AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G64AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ2G64AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G64AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ2G64AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G64AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ2G64AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G64 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -503,30 +455,6 @@ func groupedQ2G128AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stri
 //
 //go:noescape
 func groupedQ2G128AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ2G128AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G128AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ2G128AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G128AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ2G128AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G128AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ2G128AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2G128AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ2G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at

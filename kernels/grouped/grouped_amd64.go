@@ -70,15 +70,15 @@ var avx2Tiles = map[matrix.Packing]tileSet{
 }
 
 var avx512Tiles = map[matrix.Packing]tileSet{
-	matrix.Q4: {one: groupedQ4AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4, groupedQ4AVX512x1x5, groupedQ4AVX512x1x6, groupedQ4AVX512x1x7, groupedQ4AVX512x1x8},
+	matrix.Q4: {one: groupedQ4AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4},
 		pair: []pairTile{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
-	matrix.Q4M: {one: groupedQ4MAVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4, groupedQ4MAVX512x1x5, groupedQ4MAVX512x1x6, groupedQ4MAVX512x1x7, groupedQ4MAVX512x1x8},
+	matrix.Q4M: {one: groupedQ4MAVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4},
 		pair: []pairTile{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
-	matrix.Q6: {one: groupedQ6AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4, groupedQ6AVX512x1x5, groupedQ6AVX512x1x6, groupedQ6AVX512x1x7, groupedQ6AVX512x1x8},
+	matrix.Q6: {one: groupedQ6AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4},
 		pair: []pairTile{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
-	matrix.Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8},
+	matrix.Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4},
 		pair: []pairTile{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
-	matrix.FP4: {one: groupedFP4AVX512x4x1, bands: 4, direct: []tileFunc{groupedFP4AVX512x1x1, groupedFP4AVX512x1x2, groupedFP4AVX512x1x3, groupedFP4AVX512x1x4, groupedFP4AVX512x1x5, groupedFP4AVX512x1x6, groupedFP4AVX512x1x7, groupedFP4AVX512x1x8},
+	matrix.FP4: {one: groupedFP4AVX512x4x1, bands: 4, direct: []tileFunc{groupedFP4AVX512x1x1, groupedFP4AVX512x1x2, groupedFP4AVX512x1x3, groupedFP4AVX512x1x4},
 		pair: []pairTile{groupedFP4AVX512x2x2, groupedFP4AVX512x2x3, groupedFP4AVX512x2x4, groupedFP4AVX512x2x5, groupedFP4AVX512x2x6}},
 }
 

@@ -31,14 +31,14 @@ var lowTiles = map[cpu.ISA]map[matrix.Packing]tileSet{
 	},
 	cpu.AVX512: {
 		matrix.Q1G128: {one: groupedQ1G128NibblesAVX512x4x1, nibbles: true, bands: 4,
-			direct: []tileFunc{groupedQ1G128AVX512x1x1, groupedQ1G128AVX512x1x2, groupedQ1G128AVX512x1x3, groupedQ1G128AVX512x1x4, groupedQ1G128AVX512x1x5, groupedQ1G128AVX512x1x6, groupedQ1G128AVX512x1x7, groupedQ1G128AVX512x1x8},
+			direct: []tileFunc{groupedQ1G128AVX512x1x1, groupedQ1G128AVX512x1x2, groupedQ1G128AVX512x1x3, groupedQ1G128AVX512x1x4},
 			pair:   []pairTile{groupedQ1G128AVX512x2x2, groupedQ1G128AVX512x2x3, groupedQ1G128AVX512x2x4, groupedQ1G128AVX512x2x5, groupedQ1G128AVX512x2x6},
 			lookup: &lookupTile{32, tablesQ1G128AVX512, lookupQ1G128AVX512, storeSums32AVX2}},
 		matrix.Q2G64: {one: groupedQ2G64AVX512x4x1, bands: 4,
-			direct: []tileFunc{groupedQ2G64AVX512x1x1, groupedQ2G64AVX512x1x2, groupedQ2G64AVX512x1x3, groupedQ2G64AVX512x1x4, groupedQ2G64AVX512x1x5, groupedQ2G64AVX512x1x6, groupedQ2G64AVX512x1x7, groupedQ2G64AVX512x1x8},
+			direct: []tileFunc{groupedQ2G64AVX512x1x1, groupedQ2G64AVX512x1x2, groupedQ2G64AVX512x1x3, groupedQ2G64AVX512x1x4},
 			pair:   []pairTile{groupedQ2G64AVX512x2x2, groupedQ2G64AVX512x2x3, groupedQ2G64AVX512x2x4, groupedQ2G64AVX512x2x5, groupedQ2G64AVX512x2x6}},
 		matrix.Q2G128: {one: groupedQ2G128AVX512x4x1, bands: 4,
-			direct: []tileFunc{groupedQ2G128AVX512x1x1, groupedQ2G128AVX512x1x2, groupedQ2G128AVX512x1x3, groupedQ2G128AVX512x1x4, groupedQ2G128AVX512x1x5, groupedQ2G128AVX512x1x6, groupedQ2G128AVX512x1x7, groupedQ2G128AVX512x1x8},
+			direct: []tileFunc{groupedQ2G128AVX512x1x1, groupedQ2G128AVX512x1x2, groupedQ2G128AVX512x1x3, groupedQ2G128AVX512x1x4},
 			pair:   []pairTile{groupedQ2G128AVX512x2x2, groupedQ2G128AVX512x2x3, groupedQ2G128AVX512x2x4, groupedQ2G128AVX512x2x5, groupedQ2G128AVX512x2x6}},
 	},
 }

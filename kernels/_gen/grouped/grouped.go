@@ -9,7 +9,7 @@ const (
 	nibbleBytes = 4 * planeBytes
 	superGroups = 8
 	avx2Tokens  = 4 // widest tiles: what the registers hold
-	wideTokens  = 8
+	wideTokens  = 4 // of the one band that pairs leave, if their number is odd
 	streamBands = 2 // of one token in AVX2
 )
 
