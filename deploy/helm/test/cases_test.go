@@ -36,7 +36,7 @@ var switches = []struct {
 	{name: "a route", values: "httpRoute: {enabled: true, parentRefs: [{name: gateway, namespace: infra, sectionName: https}], hostnames: [chat.example, '*.chat.example'], annotations: {a: b}}", kinds: "HTTPRoute"},
 	{name: "a pool", values: pool, kinds: "InferencePool HTTPRoute"},
 	{name: "a monitor", values: "serviceMonitor: {enabled: true, interval: 1m, labels: {release: prometheus}}", kinds: "ServiceMonitor"},
-	{name: "a user of the cluster's choice", values: "runAs: null\nresources: {}"},
+	{name: "a user of the cluster's choice", values: "runAs: null\nresources: null"},
 	{name: "scheduling", values: "nodeSelector: {cpu: big}\ntolerations: [{key: cpu, operator: Exists}]\naffinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: arch, operator: In, values: [amd64]}]}]}}}\n" +
 		"topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: b}}}]\npriorityClassName: high\npodLabels: {llm-d.ai/role: decode}\npodAnnotations: {a: b}"},
 	{name: "what pods have beside it", values: "extraEnv: [{name: LUTRA_LOG_LEVEL, value: debug}]\nextraVolumes: [{name: mine, persistentVolumeClaim: {claimName: mine}}]\nextraVolumeMounts: [{name: mine, mountPath: /mine, readOnly: true}]\nmodels: [{path: /mine/model.gguf}]"},

@@ -186,6 +186,19 @@ func TestTokensOfTheHubAreForThoseWhoDownload(t *testing.T) {
 	}
 }
 
+// Helm merges objects, so that only null takes a default away.
+func TestDefaultsOfObjectsCanBeTakenAway(t *testing.T) {
+	if c := render(t, "resources: null").server(t); c.Resources.Limits != nil || c.Resources.Requests != nil {
+		t.Errorf("resources of null are %v", c.Resources)
+	}
+	if c := render(t, "resources: {limits: null, requests: {cpu: 500m}}").server(t); c.Resources.Limits != nil || c.Resources.Requests.Cpu().MilliValue() != 500 {
+		t.Errorf("resources without limits are %v", c.Resources)
+	}
+	if s := render(t, "runAs: null").pod(t).Spec.SecurityContext; s.RunAsUser != nil || s.FSGroup != nil || !*s.RunAsNonRoot {
+		t.Errorf("the cluster does not choose the user: %v", s)
+	}
+}
+
 // Of such pods the kubelet can give each cores of its own.
 func TestPodsAreGuaranteedTheirCores(t *testing.T) {
 	spec := render(t, pulledModels).pod(t).Spec
