@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // staticBuild is how README says to build: with a C compiler at hand, plain
@@ -23,6 +28,27 @@ func TestTheBuildThatREADMENamesIsStatic(t *testing.T) {
 	if !strings.Contains(string(readme), "\n"+staticBuild+"\n") {
 		t.Errorf("README.md does not say %s", staticBuild)
 	}
+	// What makes Go's linker link dynamically: C, or a symbol that a source imports.
+	for _, p := range builtPackages(t) {
+		if len(p.CgoFiles) > 0 {
+			t.Errorf("%s is built with C: %v", p.ImportPath, p.CgoFiles)
+		}
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(text, []byte("\n//go:cgo_import_dynamic ")) {
+				t.Errorf("%s imports symbols of libraries: the binary would be linked dynamically", filepath.Join(p.Dir, name))
+			}
+		}
+	}
+	if sweep.All() {
+		buildsStatically(t)
+	}
+}
+
+func buildsStatically(t *testing.T) {
 	env, command, _ := strings.Cut(staticBuild, " ")
 	args := strings.Fields(command)
 	binary := filepath.Join(t.TempDir(), "lutra")
@@ -45,6 +71,43 @@ func TestTheBuildThatREADMENamesIsStatic(t *testing.T) {
 		t.Errorf("the binary needs %q", libraries)
 	}
 }
+
+// builtPackage is what go list tells of a package.
+type builtPackage struct {
+	ImportPath, Dir                               string
+	GoFiles, CgoFiles, SFiles, HFiles, EmbedFiles []string
+	Module                                        *struct{ Main bool }
+}
+
+// builtPackages are the packages of the program that staticBuild builds.
+func builtPackages(t *testing.T) []builtPackage {
+	t.Helper()
+	packages, err := listBuilt()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) < 100 {
+		t.Fatalf("the program has %d packages: the test has lost sight of them", len(packages))
+	}
+	return packages
+}
+
+var listBuilt = sync.OnceValues(func() (packages []builtPackage, err error) {
+	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,CgoFiles,SFiles,HFiles,EmbedFiles,Module", ".")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", list, err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p builtPackage
+		if err := d.Decode(&p); err != nil {
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+	return packages, nil
+})
 
 // TestEveryStepOfTheGateIsATargetOfMake runs no step. The folder hexagon is no reason to
 // leave out the step of its name.

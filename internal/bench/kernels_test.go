@@ -1,6 +1,11 @@
 package bench
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,5 +30,25 @@ func TestTheUsualBenchmarkOfKernelsIsShort(t *testing.T) {
 	}
 	if n != usual.Rows() {
 		t.Errorf("%d rows were measured, %d announced", n, usual.Rows())
+	}
+}
+
+func TestAnInterruptedBenchmarkOfKernelsHasTheRowsSoFar(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := DefaultKernelOptions()
+	o.Shapes, o.Packings, o.Tokens, o.Threads, o.Budget = []string{"64x256"}, []string{"I2"}, []int{4, 8, 32}, []int{1}, 1
+	o.machine = func(time.Duration) kernelbench.Machine { return kernelbench.Machine{} } // its memory takes seconds
+	r, err := Kernels(ctx, o, io.Discard)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	rows, _ := r.(KernelReport)
+	if len(rows) != 1 || rows[0].GMACs <= 0 {
+		t.Errorf("it has %+v, want one row", rows)
+	}
+	var out bytes.Buffer
+	if err := rows.Print(&out); err != nil || strings.Count(out.String(), "\n") != 2 {
+		t.Errorf("its table is %s, %v", &out, err)
 	}
 }

@@ -63,7 +63,7 @@ func (o *EngineOptions) runProfile(ctx context.Context, setup engineRuns, tests 
 		return nil, usage.Errorf("--profile counts prompts too: not for %s", tests[i].name)
 	}
 	pool := setup.pool
-	machine := kernelbench.Measure(time.Second / 4)
+	machine := kernelbench.Measure(min(time.Second/4, time.Duration(o.Reps)*time.Second/20)) // as careful as the runs
 	printMachine(errOut, machine)
 	meter := pool.Meter()
 	meter.Enable()

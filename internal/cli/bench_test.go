@@ -182,22 +182,23 @@ func TestBenchGrowthMeasuresAndDrawsEveryAxis(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedBenchmarkOfKernelsPrintsWhatItHas(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, format := range []string{"", "--json"} {
+// interrupted is a report of a command that ended early.
+type interrupted []string
+
+func (r interrupted) Print(w io.Writer) error {
+	_, err := io.WriteString(w, strings.Join(r, " and ")+"\n")
+	return err
+}
+
+func TestAReportIsPrintedBesideTheErrorThatEndedIt(t *testing.T) {
+	for asJSON, want := range map[bool]string{false: "one and two\n", true: "[\n  \"one\",\n  \"two\"\n]\n"} {
 		var out bytes.Buffer
-		root := newRoot(&out, io.Discard)
-		root.SetArgs(strings.Fields("bench kernels --shapes 64x256 --tokens 4,8,32 --packings I2 --threads 1 --budget 1ns " + format))
-		if err := root.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: error %v", format, err)
+		cmd := newRoot(&out, io.Discard)
+		if err := showReport(cmd, asJSON, interrupted{"one", "two"}, context.Canceled); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that of the command", err)
 		}
-		var rows bench.KernelReport
-		switch {
-		case format == "" && strings.Count(out.String(), "\n") != 2:
-			t.Errorf("its table is %s", &out)
-		case format != "" && (json.Unmarshal(out.Bytes(), &rows) != nil || len(rows) != 1):
-			t.Errorf("its JSON is %s", &out)
+		if out.String() != want {
+			t.Errorf("JSON %v: printed %q, want %q", asJSON, &out, want)
 		}
 	}
 }

@@ -57,6 +57,7 @@ var long = map[string]string{
 	"lutra eval --limit":                                                               "TestEvalReportsAndContinues",
 	"lutra eval --methods":                                                             "TestEvalReportsAndContinues",
 	"lutra eval --model ternary-bonsai-4b":                                             "TestEvalReportsAndContinues",
+	"lutra bench kernels":                                                              "TestCtrlCEndsABenchmarkOfKernelsWithItsRows",
 	"lutra bench kernels --":                                                           "TestBenchKernelsComparesWithACommand",
 	"lutra ask --backend hexagon-go":                                                   "TestDevicesGiveTheSameAnswersAndTheSameLogits",
 	"lutra eval --model lutra-tiny-s --model lutra-tiny-moe":                           "TestAnEvaluationIsOfOneWayToRunExperts",
