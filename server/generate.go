@@ -31,6 +31,7 @@ type generation struct {
 	echo     string               // that every choice begins with
 	stream   bool
 	usage    bool // a stream ends with it, as the client asks
+	receipt  receiptState
 	shape    shape
 }
 
@@ -312,6 +313,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 			if g.hidden {
 				d.Reasoning = ""
 			}
+			g.receipt.builder.Update(&d)
 			rec.Usage.Add(d.Usage)
 			if d.Outcome != nil {
 				rec.Searches = append(rec.Searches, d.Outcome)
