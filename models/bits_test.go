@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -109,7 +110,7 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, kind := range []kv.Type{kv.F16, kv.Int8} {
+			for _, kind := range []kv.Type{kv.F16, kv.Int8}[:sweep.Of(1, 2)] {
 				name := fmt.Sprintf("%s %v", name, kind)
 				got := bitsOf(t, m, kind, someTokens(52, min(m.Config().Vocab, 250)))
 				if *updateBits {
@@ -124,6 +125,9 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 			f.Close()
 		}
 	})
+	if *updateBits && !sweep.All() {
+		t.Fatal("-update-bits wants LUTRA_SWEEPS=all")
+	}
 	if *updateBits {
 		out, err := json.MarshalIndent(want, "", "\t")
 		if err == nil {
@@ -158,13 +162,13 @@ func TestKernelsOfAFamilyGiveTheSameBitsOfEveryPacking(t *testing.T) {
 		shape synthetic.Shape
 		kinds []gguf.Type
 	}{
-		{plain, []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.Q4_K, gguf.Q6_K, gguf.MXFP4, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0}},
+		{plain, []gguf.Type{gguf.F16, gguf.Q4_K, gguf.Q8_0, gguf.MXFP4, gguf.TQ2_0, gguf.Q2_0, gguf.Q1_0, gguf.F32, gguf.BF16, gguf.Q4_0, gguf.Q6_K, gguf.TQ1_0, gguf.PQ2_0, gguf.PTQ1_0}},
 		{odd, []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.MXFP4}},
 		{delta, []gguf.Type{gguf.F16, gguf.Q8_0}},
 		{wide, []gguf.Type{gguf.Q1_0}},
 		{mixture, []gguf.Type{gguf.TQ2_0, gguf.Q4_K}},
 	} {
-		for _, kind := range c.kinds {
+		for _, kind := range c.kinds[:sweep.Of((len(c.kinds)+1)/2, len(c.kinds))] {
 			var file bytes.Buffer
 			if err := synthetic.Write(&file, c.shape, synthetic.Options{Blocks: kind, Head: gguf.F16, Seed: 4}); err != nil {
 				t.Fatalf("%s of %v: %v", c.shape.Name, kind, err)
