@@ -23,6 +23,15 @@ type receiptState struct {
 	builder *receipt.Builder
 }
 
+// perToken is about how many bytes a receipt holds of a token: its id, which is written
+// in digits.
+func (r *receiptState) perToken() int64 {
+	if r.builder == nil {
+		return 0
+	}
+	return 16
+}
+
 // finalReceipt is that of the complete answer, nil if it has none.
 func (g *generation) finalReceipt() *receipt.Receipt { return g.receipt.builder.Receipt() }
 

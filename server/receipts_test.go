@@ -51,6 +51,9 @@ func TestAReceiptSaysWhatAnAnswerWasComputedFrom(t *testing.T) {
 	if want := (receipt.Model{Name: "lutra-tiny-s", SHA256: sumOf(file), KV: "f16", Context: f.model.Context}); r.Model != want {
 		t.Errorf("the model is %+v, want %+v", r.Model, want)
 	}
+	if len(r.Prompts) != 1 || r.Prompts[0].Tokens < 20 || len(r.Prompts[0].Hash) != 64 {
+		t.Errorf("the prompts are %+v", r.Prompts)
+	}
 	if r.Kernels != cpu.Family(false) || r.Build.Go == "" || r.Search != nil || r.Candidates != nil {
 		t.Errorf("the receipt is %+v", r)
 	}

@@ -29,7 +29,7 @@ type choice struct {
 // prompts. Of its request and the answer, hashes makes it hold hashes alone.
 func NewBuilder(r Receipt, body []byte, hashes bool, prompts, n int) *Builder {
 	b := &Builder{receipt: r, hashes: hashes, n: n, choices: make([]choice, prompts*n), outcomes: make([]*tts.Outcome, prompts)}
-	b.receipt.Version, b.receipt.Hash = Version, sum(body)
+	b.receipt.Version, b.receipt.Hash, b.receipt.Prompts = Version, sum(body), make([]Prompt, prompts)
 	if !hashes {
 		b.receipt.Request = string(body)
 	}
@@ -50,6 +50,9 @@ func (b *Builder) Take(choice int, id int32) {
 func (b *Builder) Update(d *tts.Delta) {
 	if b == nil {
 		return
+	}
+	if d.Prompt != nil {
+		b.receipt.Prompts[d.Choice/b.n] = Prompt{len(d.Prompt), hashOf(d.Prompt)}
 	}
 	c := &b.choices[d.Choice]
 	c.text.Write([]byte(d.Text))

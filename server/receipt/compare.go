@@ -92,6 +92,12 @@ func apart(was, now *Receipt) (reasons []string) {
 			model("search.verifier", before, after)
 		}
 	}
+	note("prompts", len(was.Prompts), len(now.Prompts))
+	for i := range min(len(was.Prompts), len(now.Prompts)) {
+		if was.Prompts[i] != now.Prompts[i] {
+			reasons = append(reasons, fmt.Sprintf("prompts[%d]: its %d tokens there are not its %d here; does the chat template write the date?", i, was.Prompts[i].Tokens, now.Prompts[i].Tokens))
+		}
+	}
 	note("choices", len(was.Choices), len(now.Choices))
 	return reasons
 }

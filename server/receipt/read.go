@@ -143,6 +143,18 @@ func read(f *jsonread.Fields) (r Receipt) {
 		r.Search = readSearch(s)
 		adopt(f, s)
 	}
+	prompts, _ := f.List("prompts", maxChoices)
+	for i, raw := range prompts {
+		p, ok := f.Sub(fmt.Sprintf("prompts[%d]", i), raw)
+		if !ok {
+			break
+		}
+		var v Prompt
+		p.Int("tokens", &v.Tokens, 0, math.MaxInt32)
+		text(p, "sha256", &v.Hash)
+		adopt(f, p)
+		r.Prompts = append(r.Prompts, v)
+	}
 	r.Choices = readChoices(f, "choices", maxChoices)
 	r.Candidates = readChoices(f, "candidates", maxCandidates)
 	for _, field := range []struct {
@@ -150,7 +162,7 @@ func read(f *jsonread.Fields) (r Receipt) {
 		missing bool
 	}{
 		{"version", r.Version == 0}, {"endpoint", r.Endpoint == ""}, {"request_sha256", r.Hash == ""}, {"model.name", r.Model.Name == ""}, {"model.sha256", r.Model.SHA256 == ""},
-		{"kernels", r.Kernels == ""}, {"choices", len(r.Choices) == 0},
+		{"prompts", len(r.Prompts) == 0}, {"kernels", r.Kernels == ""}, {"choices", len(r.Choices) == 0},
 	} {
 		if field.missing {
 			f.Fail(jsonread.CodeMissing, field.name, "it is missing.")

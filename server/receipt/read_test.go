@@ -15,6 +15,7 @@ func kept(t testing.TB, change func(r *Receipt)) string {
 	r := Receipt{
 		Version: 1, Endpoint: "/v1/chat/completions", Request: body, Hash: sum([]byte(body)), Kernels: "amd64-avx2",
 		Model: Model{Name: "m", SHA256: sum(nil), KV: "f16", Context: 100}, Sampling: Sampling{Seed: 7, N: 1, Temperature: 1, TopP: 1, RepetitionPenalty: 1, TypicalP: 1},
+		Prompts: []Prompt{{2, hashOf([]int32{1, 2})}},
 		Choices: []Choice{{Tokens: 3, Hash: hashOf([]int32{5, 6, 7}), IDs: []int32{5, 6, 7}, Text: sum([]byte("abc")), Finish: "stop"}},
 	}
 	if change != nil {
@@ -94,6 +95,8 @@ func TestFaultsOfReceiptsNameTheKey(t *testing.T) {
 		"tokens_sha256': it is not that of the 2":   replaced(`[5,6,7]`, `[5,6]`),
 		"'receipt.choices[0].tokens_sha256'":        replaced(hash, "00"),
 		"choices[0].text_sha256': it is not that":   replaced(`"content":"abc"`, `"content":"abd"`),
+		"'receipt.prompts': it is missing":          replaced(`"prompts":[`, `"prompts":null,"choices":[`),
+		"'receipt.prompts[0].sha256': expected 64":  replaced(hashOf([]int32{1, 2}), "zz"),
 		"'receipt.trust'":                           replaced(`"version":1`, `"version":1,"trust":true`),
 		"'receipt.choices[0].score'":                replaced(`"tokens":3`, `"tokens":3,"score":1e99`),
 		"'receipt.choices[0].step_scores[0]'":       replaced(`"tokens":3`, `"tokens":3,"step_scores":["1"]`),
@@ -182,20 +185,21 @@ func TestAComparisonFindsTheFirstTokenThatIsAnother(t *testing.T) {
 
 func TestWhatWasNotComputedFromTheSameIsNotCompared(t *testing.T) {
 	for want, change := range map[string]func(r *Receipt){
-		"model.sha256: a there, b here":            func(r *Receipt) { r.Model.SHA256 = "b" },
-		"model.kv: f16 there, int8 here":           func(r *Receipt) { r.Model.KV = "int8" },
-		"model.metadata: none there, x here":       func(r *Receipt) { r.Model.Metadata = "x" },
-		"kernels: amd64-avx2 there, arm64-neon":    func(r *Receipt) { r.Kernels = "arm64-neon" },
-		"sampling.temperature: 0.5 there, 1 here":  func(r *Receipt) { r.Sampling.Temperature = 1 },
-		"sampling.seed: 7 there, 8 here":           func(r *Receipt) { r.Sampling.Seed = 8 },
-		"search: true there, false here":           func(r *Receipt) { r.Search = nil },
-		`search.plan: {"n":4} there, {"n":5} here`: func(r *Receipt) { r.Search = &Search{Plan: json.RawMessage(`{"n":5}`), Verifier: r.Search.Verifier} },
-		"search.verifier: true there, false":       func(r *Receipt) { r.Search = &Search{Plan: r.Search.Plan} },
-		"search.verifier.sha256: c there, d here":  func(r *Receipt) { r.Search = &Search{Plan: r.Search.Plan, Verifier: &Model{SHA256: "d"}} },
-		"choices: 1 there, 2 here":                 func(r *Receipt) { r.Choices = make([]Choice, 2) },
-		"":                                         func(r *Receipt) { r.Build.Revision, r.Model.Context, r.Model.Name = "x", 9, "alias" },
+		"model.sha256: a there, b here":                     func(r *Receipt) { r.Model.SHA256 = "b" },
+		"model.kv: f16 there, int8 here":                    func(r *Receipt) { r.Model.KV = "int8" },
+		"model.metadata: none there, x here":                func(r *Receipt) { r.Model.Metadata = "x" },
+		"kernels: amd64-avx2 there, arm64-neon":             func(r *Receipt) { r.Kernels = "arm64-neon" },
+		"sampling.temperature: 0.5 there, 1 here":           func(r *Receipt) { r.Sampling.Temperature = 1 },
+		"sampling.seed: 7 there, 8 here":                    func(r *Receipt) { r.Sampling.Seed = 8 },
+		"search: true there, false here":                    func(r *Receipt) { r.Search = nil },
+		`search.plan: {"n":4} there, {"n":5} here`:          func(r *Receipt) { r.Search = &Search{Plan: json.RawMessage(`{"n":5}`), Verifier: r.Search.Verifier} },
+		"search.verifier: true there, false":                func(r *Receipt) { r.Search = &Search{Plan: r.Search.Plan} },
+		"search.verifier.sha256: c there, d here":           func(r *Receipt) { r.Search = &Search{Plan: r.Search.Plan, Verifier: &Model{SHA256: "d"}} },
+		"prompts[0]: its 2 tokens there are not its 3 here": func(r *Receipt) { r.Prompts = []Prompt{{3, "f"}} },
+		"choices: 1 there, 2 here":                          func(r *Receipt) { r.Choices = make([]Choice, 2) },
+		"":                                                  func(r *Receipt) { r.Build.Revision, r.Model.Context, r.Model.Name = "x", 9, "alias" },
 	} {
-		was := Receipt{Model: Model{SHA256: "a", KV: "f16"}, Kernels: "amd64-avx2", Sampling: Sampling{Seed: 7, Temperature: 0.5}, Choices: make([]Choice, 1),
+		was := Receipt{Model: Model{SHA256: "a", KV: "f16"}, Kernels: "amd64-avx2", Sampling: Sampling{Seed: 7, Temperature: 0.5}, Choices: make([]Choice, 1), Prompts: []Prompt{{2, "e"}},
 			Search: &Search{Plan: json.RawMessage(`{"n":4}`), Verifier: &Model{SHA256: "c"}}}
 		now := was
 		change(&now)

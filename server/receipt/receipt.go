@@ -24,7 +24,9 @@ type Receipt struct {
 	Build    Build    `json:"build"`
 	Sampling Sampling `json:"sampling"`
 	Search   *Search  `json:"search,omitempty"`
-	Choices  []Choice `json:"choices"`
+	// Prompts are what the model read: the chat template may write the date.
+	Prompts []Prompt `json:"prompts"`
+	Choices []Choice `json:"choices"`
 	// Candidates are all those of the searches, best first.
 	Candidates []Choice `json:"candidates,omitempty"`
 }
@@ -44,6 +46,12 @@ type Build struct {
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"` // since that revision
 	Go       string `json:"go"`
+}
+
+// Prompt is one prompt's tokens.
+type Prompt struct {
+	Tokens int    `json:"tokens"`
+	Hash   string `json:"sha256"` // of the token ids, as of a Choice
 }
 
 // Sampling is how tokens were drawn, with all defaults. What is left out is in the
