@@ -96,6 +96,9 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 // Limit is the longest sequence in tokens: the context, or what the KV pool holds.
 func (e *Engine) Limit() int { return e.limit }
 
+// KVType is the format of the keys and values that the engine keeps.
+func (e *Engine) KVType() kv.Type { return e.kv.Type() }
+
 // Run steps until ctx ends, then stops all sequences with ErrClosed and
 // returns nil. It parks when there is no work. A step that fails or panics
 // stops all sequences with a *FailedError, which Run returns.

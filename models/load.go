@@ -71,6 +71,8 @@ type Bundle struct {
 	Rerank     string
 	Classifier *Classifier // of a reranker that has its scores of hidden states; nil otherwise
 
+	Identity *Identity // nil: the model was not loaded from a file
+
 	file    *gguf.File
 	decoder *decoder
 }
@@ -128,6 +130,7 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	if n, ok := f.Metadata.Uint("lutra.chat.max_turns"); ok {
 		b.MaxTurns = int(min(n, math.MaxInt32))
 	}
+	b.Identity = newIdentity(b, opt.Metadata)
 	return b, nil
 }
 

@@ -232,7 +232,7 @@ func readsOfFields(t *testing.T) (reads []read) {
 	methods := []string{"Float32", "Int", "Bool", "String", "Text", "IDs", "Tokens", "List", "Items", "Object", "functions", "Take"}
 	set := token.NewFileSet()
 	for _, name := range append(files, rooms...) {
-		if strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") || filepath.Dir(name) == "receipt" { // which reads users' files
 			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, 0)

@@ -17,6 +17,9 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, body *jsonread.Fie
 		return err
 	}
 	s.trace(r, g)
+	if err := s.beginReceipt(r, g, body.Source()); err != nil {
+		return err
+	}
 	return s.generate(w, r, g)
 }
 
@@ -50,9 +53,10 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 	s.scale(f, header, g, req, hasTemperature)
 	f.Bookkeeping()
 	g.stream, g.usage = f.Streaming()
+	g.receipt.wanted, g.receipt.hashes = f.Receipt()
 	g.requests = []*tts.Request{req}
 	g.report.Expect(1, req.N)
-	g.shape = openai.NewChatShape(g.name, g.model.Fingerprint, req.Sampling.Logprobs, g.usage, g.calling != nil, g.report)
+	g.shape = openai.NewChatShape(g.name, g.model.Fingerprint, req.Sampling.Logprobs, g.usage, g.calling != nil, g.report, g.finalReceipt)
 	return g, s.finish(f.Fields)
 }
 

@@ -15,6 +15,9 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, body *jsonr
 		return err
 	}
 	s.trace(r, g)
+	if err := s.beginReceipt(r, g, body.Source()); err != nil {
+		return err
+	}
 	return s.generate(w, r, g)
 }
 
@@ -47,6 +50,7 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	s.scale(f, header, g, &req, hasTemperature)
 	f.Bookkeeping()
 	g.stream, g.usage = f.Streaming()
+	g.receipt.wanted, g.receipt.hashes = f.Receipt()
 	if err := s.finish(f.Fields); err != nil {
 		return nil, err
 	}
@@ -60,6 +64,6 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 		g.requests = append(g.requests, &r)
 	}
 	g.report.Expect(len(prompts), req.N)
-	g.shape = openai.NewTextShape(g.name, g.model.Fingerprint, g.choices(), req.Sampling.Logprobs, g.usage, g.report)
+	g.shape = openai.NewTextShape(g.name, g.model.Fingerprint, g.choices(), req.Sampling.Logprobs, g.usage, g.report, g.finalReceipt)
 	return g, nil
 }

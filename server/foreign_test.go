@@ -35,7 +35,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			if path == "/v1/completions" {
 				own = []string{"add_special_tokens", "best_of", "suffix"}
 			}
-			own = append(own, "grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "json_schema", "response_format", "structured_outputs")
+			own = append(own, "grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "json_schema", "response_format", "structured_outputs", "receipt")
 			if slices.Contains(own, name) {
 				continue
 			}

@@ -31,6 +31,7 @@ type generation struct {
 	echo     string               // that every choice begins with
 	stream   bool
 	usage    bool // a stream ends with it, as the client asks
+	receipt  receiptState
 	shape    shape
 }
 
@@ -120,11 +121,11 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		return err
 	}
 	gather := make([]gathered, g.choices())
-	growth := growth{lease: rec.lease}
+	growth := growth{lease: rec.lease, token: g.receipt.perToken()}
 	keeper, keeps := g.shape.(keeper)
 	for d, err := range deltas {
 		if err == nil {
-			err = growth.add(&d)
+			err = growth.add(&d, true)
 		}
 		if err != nil {
 			return err
@@ -155,12 +156,16 @@ const countedAtOnce = 64 << 10
 // growth counts the bytes of an answer that gathers.
 type growth struct {
 	lease     *admission.Lease
+	token     int64 // bytes that a receipt holds of a token
 	uncounted int64
 }
 
-// add counts a delta. Errors: those of Lease.Grow.
-func (c *growth) add(d *tts.Delta) error {
-	if c.uncounted += held(d); c.uncounted <= countedAtOnce {
+// add counts a delta, and its text if that is kept. Errors: those of Lease.Grow.
+func (c *growth) add(d *tts.Delta, text bool) error {
+	if text {
+		c.uncounted += held(d)
+	}
+	if c.uncounted += c.token * int64(d.Usage.Completion); c.uncounted <= countedAtOnce {
 		return nil
 	}
 	n := c.uncounted
@@ -312,6 +317,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 			if g.hidden {
 				d.Reasoning = ""
 			}
+			g.receipt.builder.Update(&d)
 			rec.Usage.Add(d.Usage)
 			if d.Outcome != nil {
 				rec.Searches = append(rec.Searches, d.Outcome)

@@ -26,7 +26,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 	open := g.choices()
 	add := func(d tts.Delta) { out.Make(func() any { return g.shape.Chunk(d) }) }
 	_, keeps := g.shape.(keeper)
-	growth := growth{lease: rec.lease}
+	growth := growth{lease: rec.lease, token: g.receipt.perToken()}
 	for d, err := range deltas {
 		if err != nil && out == nil {
 			return err
@@ -40,8 +40,8 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			out.Later()
 			continue // there is nothing in it
 		}
-		if err == nil && keeps {
-			err = growth.add(&d)
+		if err == nil {
+			err = growth.add(&d, keeps)
 		}
 		if err != nil {
 			rec.err = err

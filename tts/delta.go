@@ -20,6 +20,7 @@ type Delta struct {
 	// every choice's text goes on from the prompt.
 	Thinking, Midway bool
 	Dropped          int             // on a run's first delta: messages left out of the prompt
+	Prompt           []int32         // on a run's first delta: the prompt's tokens
 	Calls            []toolcall.Call // pieces of calls of tools, which Calling has set apart
 	Tokens           []Token         // tokens whose text begins in what was delivered, when log-probabilities are wanted
 	Stop             string          // with Finish: the stop string that ended the choice

@@ -27,6 +27,7 @@ type Model struct {
 	Vocab     int                // token ids are 0 to Vocab-1
 	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
 	Context   int                // tokens that prompt and completion may have together
+	Identity  *models.Identity   // what its answers depend on; nil: it has no file
 
 	longest int // bytes of the longest token
 	formats *formats
@@ -38,7 +39,7 @@ type Model struct {
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
-		Config: b.Model.Config(), Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
+		Identity: b.Identity, Config: b.Model.Config(), Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
 	}
 	if e != nil {
 		m.Context = e.Limit()

@@ -65,7 +65,7 @@ type Prepared struct {
 
 // first is the delta that a run begins with.
 func (p *Prepared) first() Delta {
-	return Delta{Usage: Usage{Prompt: len(p.Tokens)}, Thinking: p.Thinking, Midway: p.Midway, Dropped: p.Dropped}
+	return Delta{Usage: Usage{Prompt: len(p.Tokens)}, Thinking: p.Thinking, Midway: p.Midway, Dropped: p.Dropped, Prompt: p.Tokens}
 }
 
 // part is where the prompt comes from.

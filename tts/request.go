@@ -98,6 +98,9 @@ type Request struct {
 	// Calls finds the calls of tools in a whole answer, written alike where they mean
 	// the same: the answer that candidates of a search agree on. nil: there are none.
 	Calls func(text string) (calls string, ok bool)
+	// Sampled gets the tokens of each choice of a plain answer as they are sampled, those
+	// of one choice in their order and those of several at once; nil: nobody wants them.
+	Sampled func(choice int, id int32)
 	// Background makes the choices give way to other requests' as far as those of
 	// a search do.
 	Background bool

@@ -89,7 +89,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		defer seqs[i].Close()
 		sources[i] = func(inner context.Context) iter.Seq2[Delta, error] {
 			context.AfterFunc(inner, cancel) // the first to end ends what was begun with it
-			return s.choice(run, seq, seqs[i], i, dec.clone())
+			return s.choice(req, run, seq, seqs[i], i, dec.clone())
 		}
 	}
 	first := true
@@ -106,13 +106,16 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 }
 
 // choice reads what one sequence, which is root or a fork of it, generates.
-func (s Single) choice(run iter.Seq2[sampling.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Delta, error] {
+func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		defer seq.Close()
 		for tok, err := range run {
 			if err != nil {
 				yield(Delta{}, err)
 				return
+			}
+			if req.Sampled != nil {
+				req.Sampled(i, tok.ID)
 			}
 			d := dec.push(tok)
 			d.Choice = i

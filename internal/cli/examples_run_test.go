@@ -145,6 +145,9 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("wiki.test.raw", strings.Repeat("The river carries salt to the towns beside it. ", 12))
 	write("gsm8k-test.jsonl", `{"question": "What is 12 * 7?", "answer": "12*7=84\n#### 84"}`+"\n"+`{"question": "What is 9 * 8?", "answer": "9*8=72\n#### 72"}`+"\n")
 	write("math500-test.jsonl", `{"problem": "What is $12 \\cdot 7$?", "answer": "84", "level": 1}`+"\n")
+	request := `{"messages": [{"role": "user", "content": "What is 9 * 8?"}], "max_tokens": 40, "receipt": true}`
+	write("body.json", request)
+	write("answer.json", string(must(os.ReadFile(keep(t, base, request)))))
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
 	return &sandbox{dir: dir, sub: substitutes(base), env: append(os.Environ(), asCommand+"=1", "HOME="+dir, "CURL_HOME="+dir, "XDG_STATE_HOME=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "LUTRA_SERVER_LAME_DUCK=0s", "NO_PROXY=*", "no_proxy=*",

@@ -36,12 +36,16 @@ func Main(args []string) int {
 
 // report prints the error of a command, one fault a line, and returns the exit status.
 func report(w io.Writer, command string, err error) int {
+	var ends exitStatus
+	if errors.As(err, &ends) && ends.cause == nil {
+		return ends.status
+	}
 	for line := range strings.Lines(errtext.Text(err)) {
 		fmt.Fprintf(w, "%s: %s\n", command, strings.TrimSuffix(line, "\n"))
 	}
 	var mistake usage.Error
 	if !errors.As(err, &mistake) {
-		return 1
+		return max(1, ends.status)
 	}
 	fmt.Fprintf(w, "Run '%s --help' for usage.\n", command)
 	return 2
@@ -70,7 +74,7 @@ reasoner inside the binary.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.SetVersionTemplate(versionLine())
-	root.AddCommand(newServe(), newAsk(), newChat(), newPull(), newList(), newRemove(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newNPU(), newSchema(), newHealth(), newVersion())
+	root.AddCommand(newServe(), newAsk(), newChat(), newPull(), newList(), newRemove(), newInfo(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newHealth(), newVersion())
 	offerChoices(root)
 	return root
 }

@@ -85,10 +85,7 @@ func ModelName(path string) string {
 // its place changes nothing: the one that was opened lives on until Close. It may
 // be called by any goroutine, until Close.
 func (f *File) Unchanged() error {
-	if err := f.source.unchanged(); err != nil {
-		return err
-	}
-	for _, s := range f.rest {
+	for _, s := range f.sources() {
 		if err := s.unchanged(); err != nil {
 			return err
 		}
@@ -100,7 +97,7 @@ func (f *File) Unchanged() error {
 // read afterwards. It may be called more than once.
 func (f *File) Close() error {
 	var failed error
-	for _, s := range append([]*source{f.source}, f.rest...) {
+	for _, s := range f.sources() {
 		if err := s.close(); err != nil && !errors.Is(err, os.ErrClosed) {
 			failed = errors.Join(failed, fmt.Errorf("gguf: %w", err))
 		}

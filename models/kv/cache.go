@@ -147,6 +147,9 @@ func (c *Cache) Blocks() int { return c.opt.Blocks }
 // BlockLen is the number of tokens a block holds.
 func (c *Cache) BlockLen() int { return c.opt.BlockLen }
 
+// Type is the format of its keys and values.
+func (c *Cache) Type() Type { return c.opt.Type }
+
 // Shape is that of the models whose keys and values the cache holds.
 func (c *Cache) Shape() Shape { return c.shape }
 

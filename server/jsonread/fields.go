@@ -19,6 +19,7 @@ import (
 type Fields struct {
 	path string // of the object, for messages: "messages[2]."
 	raw  map[string]json.RawMessage
+	text []byte          // that Parse has read
 	ctx  context.Context // of the request; nil: none
 	Err  error           // the first fault
 }
@@ -31,6 +32,9 @@ func (f *Fields) Context() context.Context {
 	}
 	return f.ctx
 }
+
+// Source is the text that Parse has read; nil for an object within.
+func (f *Fields) Source() []byte { return f.text }
 
 // Within gives f the context of its request.
 func (f *Fields) Within(ctx context.Context) *Fields {
@@ -88,7 +92,7 @@ func Parse(body []byte) (*Fields, error) {
 	case Kind(body) != "an object":
 		return nil, Errorf(CodeType, "", "The request body must be a JSON object, not %s.", Kind(body))
 	}
-	f := &Fields{}
+	f := &Fields{text: body}
 	f.read(body)
 	return f, f.Err
 }

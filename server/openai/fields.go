@@ -19,6 +19,23 @@ func (f Fields) ReasoningFormat(format string) bool {
 	return format == ReasoningAuto
 }
 
+// receiptOfHashes asks for a receipt that holds no words of the request or the answer.
+const receiptOfHashes = "hash"
+
+// Receipt reads whether the answer is to have a receipt, and if so whether one of hashes
+// alone.
+func (f Fields) Receipt() (wanted, hashes bool) {
+	if raw := f.Raw("receipt"); jsonread.Kind(raw) != "a string" {
+		f.Bool("receipt", &wanted)
+		return wanted, false
+	}
+	var word string
+	if f.String("receipt", &word); f.Err == nil && word != receiptOfHashes {
+		f.Fail(jsonread.CodeValue, "receipt", "expected true, false or \"%s\", but got '%s'.", receiptOfHashes, jsonread.Brief([]byte(word)))
+	}
+	return true, true
+}
+
 // Echoes reads vLLM's echo: whether the answer begins with the message that it
 // continues.
 func (f Fields) Echoes() (echo bool) {

@@ -33,6 +33,9 @@ var Unsupported = map[string]Neutral{
 	"grammar": never, "guided_choice": never, "guided_grammar": never, "guided_json": never, "guided_regex": never, "json_schema": never,
 	"response_format": never, "structured_outputs": never,
 
+	// Lutra's own, of chats and completions
+	"receipt": never,
+
 	// Structured output, by other names
 	"chat_format": never, "ebnf": never, "format": never, "grammar_lazy": never, "grammar_triggers": never, "grammar_type": never,
 	"guided_decoding_backend":   never,

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -14,12 +15,14 @@ type chatShape struct {
 	report   *SearchReport              // of the searches; nil: none
 	dropped  int                        // messages that the model does not read
 	plain    map[int]jsonwrite.Template // of each choice: its chunk with text alone
+	receipt  func() *receipt.Receipt    // of the complete answer; nil: it has none
 }
 
 // NewChatShape writes the answer of a model, with log-probabilities or not, which may be
-// calls. usage asks for a chunk with the usage at the end of a stream.
-func NewChatShape(model, fingerprint string, logprobs, usage, calls bool, report *SearchReport) *chatShape {
-	return &chatShape{heading: newHeading("chatcmpl-", model, fingerprint), logprobs: logprobs, usage: usage, calls: calls, report: report}
+// calls. usage asks for a chunk with the usage at the end of a stream. The answer
+// ends with what receipt returns, if that is not nil.
+func NewChatShape(model, fingerprint string, logprobs, usage, calls bool, report *SearchReport, receipt func() *receipt.Receipt) *chatShape {
+	return &chatShape{heading: newHeading("chatcmpl-", model, fingerprint), logprobs: logprobs, usage: usage, calls: calls, report: report, receipt: receipt}
 }
 
 // Open notes how many messages the model does not read.
@@ -33,7 +36,7 @@ func (c *chatShape) response(object string, usage optionalUsage, choices ...chat
 
 func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
 	r := c.response("chat.completion", c.report.usage(u))
-	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.report.summary(), NewTruncation(c.dropped)
+	r.Choices, r.Scaling, r.Truncation, r.Receipt = []chatChoice{}, c.report.summary(), NewTruncation(c.dropped), c.receipt()
 	p.Around(r, `"choices":[]`, func() {
 		p.Raw(`"choices":`)
 		p.List(len(choices), func(i int) { c.choice(p, i, &choices[i]) })
@@ -126,11 +129,15 @@ func (c *chatShape) KeepAlive() any {
 }
 
 func (c *chatShape) End(u tts.Usage) any {
-	if !c.usage {
+	receipt := c.receipt()
+	if !c.usage && receipt == nil {
 		return nil
 	}
-	r := c.response("chat.completion.chunk", c.report.usage(u))
-	r.Choices = []chatChoice{} // an empty list, not null
+	r := c.response("chat.completion.chunk", nil)
+	if c.usage {
+		r.Usage = c.report.usage(u)
+	}
+	r.Choices, r.Receipt = []chatChoice{}, receipt // an empty list, not null
 	return r
 }
 

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -14,13 +15,14 @@ type textShape struct {
 	usage    bool          // the stream ends with the usage
 	offsets  []int         // of each choice's next token in its text
 	report   *SearchReport // of the searches; nil: none
+	receipt  func() *receipt.Receipt
 }
 
 // NewTextShape writes the answer of a model in so many choices, with
 // log-probabilities or not. usage asks for a chunk with the usage at the end of a
-// stream.
-func NewTextShape(model, fingerprint string, choices int, logprobs, usage bool, report *SearchReport) *textShape {
-	t := &textShape{heading: newHeading("cmpl-", model, fingerprint), offsets: make([]int, choices), logprobs: logprobs, usage: usage, report: report}
+// stream. The answer ends with what receipt returns, if that is not nil.
+func NewTextShape(model, fingerprint string, choices int, logprobs, usage bool, report *SearchReport, receipt func() *receipt.Receipt) *textShape {
+	t := &textShape{heading: newHeading("cmpl-", model, fingerprint), offsets: make([]int, choices), logprobs: logprobs, usage: usage, report: report, receipt: receipt}
 	t.Object = "text_completion"
 	return t
 }
@@ -43,7 +45,7 @@ func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tt
 
 func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
 	r := t.response(t.report.usage(u))
-	r.Choices, r.Scaling = []textChoice{}, t.report.summary()
+	r.Choices, r.Scaling, r.Receipt = []textChoice{}, t.report.summary(), t.receipt()
 	p.Around(r, `"choices":[]`, func() {
 		p.Raw(`"choices":`)
 		p.List(len(choices), func(i int) { t.wholeChoice(p, i, &choices[i]) })
@@ -101,11 +103,15 @@ func (t *textShape) delta(c textChoice) *textResponse {
 }
 
 func (t *textShape) End(u tts.Usage) any {
-	if !t.usage {
+	receipt := t.receipt()
+	if !t.usage && receipt == nil {
 		return nil
 	}
-	r := t.response(t.report.usage(u))
-	r.Choices = []textChoice{} // an empty list, not null
+	r := t.response(nil)
+	if t.usage {
+		r.Usage = t.report.usage(u)
+	}
+	r.Choices, r.Receipt = []textChoice{}, receipt // an empty list, not null
 	return r
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -61,7 +62,8 @@ type chatResponse struct {
 	Usage   optionalUsage `json:"usage,omitempty"`
 	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
 	// Truncation is on the completion, or the first chunk.
-	Truncation *truncation `json:"truncation,omitempty"`
+	Truncation *truncation      `json:"truncation,omitempty"`
+	Receipt    *receipt.Receipt `json:"receipt,omitempty"` // on the completion, or the last chunk
 }
 
 // truncation reports what the model did not read of a conversation.
@@ -182,9 +184,10 @@ func newAlternative(piece []byte, logprob float32) alternative {
 // textResponse is a text completion or a chunk of one.
 type textResponse struct {
 	heading
-	Choices []textChoice  `json:"choices"`
-	Usage   optionalUsage `json:"usage,omitempty"`
-	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
+	Choices []textChoice     `json:"choices"`
+	Usage   optionalUsage    `json:"usage,omitempty"`
+	Scaling any              `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
+	Receipt *receipt.Receipt `json:"receipt,omitempty"`           // on the completion, or the last chunk
 }
 
 type textChoice struct {

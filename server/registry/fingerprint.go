@@ -4,32 +4,46 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 
+	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// build is what the program was built from.
-var build = sync.OnceValue(func() string {
+// Build is what the program was built from.
+var Build = sync.OnceValue(func() (b receipt.Build) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return ""
+		return b
 	}
-	text := info.Main.Version + " " + info.GoVersion
+	b.Version, b.Go = info.Main.Version, info.GoVersion
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
-			text += " " + s.Value
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
 		}
 	}
-	return text
+	return b
 })
 
 // fingerprint names what answers to a seed depend on beside the request: the program,
-// the kind of processor, and the model with its packing. Two files of one name and
-// shape are not told apart.
-func fingerprint(m *tts.Model) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %+v", build(), runtime.GOARCH, m.Name, m.Config))
-	return "fp_" + hex.EncodeToString(sum[:5])
+// the family of kernels, the model's file and the format of its keys and values. A model
+// without a file goes by its name and shape.
+func fingerprint(m *tts.Model) (string, error) {
+	what, err := m.Identity.Sketch()
+	if err != nil {
+		return "", err
+	}
+	if what == "" {
+		what = fmt.Sprintf("%s %+v", m.Name, m.Config)
+	}
+	kv := ""
+	if m.Engine != nil {
+		kv = m.Engine.KVType().String()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v %s %s %s %d", Build(), m.Identity.Kernels(), what, kv, m.Config.Context))
+	return "fp_" + hex.EncodeToString(sum[:5]), nil
 }

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/replay"
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/server"
+	"github.com/lutra-lm/lutra/server/receipt"
+)
+
+// exitStatus is an error that ends the program with a status of its own. Without a cause
+// everything has been said.
+type exitStatus struct {
+	status int
+	cause  error
+}
+
+func (e exitStatus) Error() string {
+	if e.cause == nil {
+		return ""
+	}
+	return e.cause.Error()
+}
+
+func (e exitStatus) Unwrap() error { return e.cause }
+
+// The statuses of replay, as of diff and cmp.
+const (
+	statusDiffers = 1
+	statusTrouble = 2
+)
+
+// replayFlags are those of replay.
+type replayFlags struct {
+	model   modelFlags
+	server  serverFlags
+	request string
+	asJSON  bool
+}
+
+func newReplay() *cobra.Command {
+	var a replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Compute an answer again and say where it differs",
+		Long: `Has a model loaded here, or the server at --url, compute the answer in FILE again, and
+compares the two bit for bit: the tokens of all choices, and of a search the tokens and
+scores of all candidates. FILE is an answer to a request with "receipt": true, as curl
+keeps it, streamed or not; or its receipt alone; or -. A receipt of hashes alone
+("receipt": "hash") wants the request's body too, byte for byte, as --request.
+
+The exit status is 0 when all bits are the same, 1 when some differ, and 2 when the
+answers cannot be compared: another model file, other settings, or kernels of another
+family, which round otherwise. Only the server at --url is asked, and no model is
+downloaded that --model does not name.`,
+		Example: `  lutra replay answer.json
+  lutra replay answer.json --model lutra-tiny-l --threads 1
+  lutra replay answer.json --url http://127.0.0.1:8080
+  lutra replay answer.json --request body.json --json`,
+		Args: arguments("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := a.run(cmd, args[0])
+			if known := (exitStatus{}); err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.As(err, new(usage.Error)) {
+				return err
+			}
+			return exitStatus{statusTrouble, err}
+		},
+	}
+	f := cmd.Flags()
+	a.model.register(f)
+	a.model.quiet(f)
+	a.server.register(f, "ask the server", "")
+	f.StringVar(&a.request, "request", "", "`FILE` of the request's body, for a receipt that holds its hash alone")
+	f.BoolVar(&a.asJSON, "json", false, "print what was found as JSON")
+	return cmd
+}
+
+func (a *replayFlags) run(cmd *cobra.Command, file string) error {
+	if err := a.server.complete(cmd.Flags()); err != nil {
+		return err
+	}
+	saved, err := readSaved(cmd, file)
+	if err != nil {
+		return err
+	}
+	was := &saved.Receipt
+	var given []byte
+	if a.request != "" {
+		if given, err = readBounded(cmd, a.request); err != nil {
+			return err
+		}
+	}
+	body, err := was.Body(given)
+	if errors.Is(err, receipt.ErrNoRequest) {
+		return fmt.Errorf("%s: %w with --request FILE", file, err)
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", cmp.Or(a.request, file), err)
+	}
+	return a.with(cmd, was, body, func(r *replay.Replica) error {
+		v, err := replay.Run(cmd.Context(), was, body, r)
+		if err != nil {
+			return err
+		}
+		return a.report(cmd, was, v, r)
+	})
+}
+
+// report prints what was found, and returns the status that goes with it.
+func (a *replayFlags) report(cmd *cobra.Command, was *receipt.Receipt, v *receipt.Verdict, r *replay.Replica) error {
+	if a.asJSON {
+		e := json.NewEncoder(cmd.OutOrStdout())
+		e.SetEscapeHTML(false)
+		if err := e.Encode(struct {
+			Same bool `json:"same"`
+			*receipt.Verdict
+		}{v.Same(), v}); err != nil {
+			return err
+		}
+	}
+	if len(v.Apart) > 0 {
+		var all []error
+		for _, reason := range v.Apart {
+			all = append(all, fmt.Errorf("cannot be compared: %s", reason))
+		}
+		return exitStatus{statusTrouble, errors.Join(all...)}
+	}
+	if !a.asJSON {
+		replay.Report(cmd.Context(), cmd.OutOrStdout(), was, v, r)
+	}
+	if !v.Same() {
+		return exitStatus{status: statusDiffers}
+	}
+	return nil
+}
+
+// readSaved reads what somebody has kept.
+func readSaved(cmd *cobra.Command, file string) (*receipt.Saved, error) {
+	data, err := readBounded(cmd, file)
+	if err != nil {
+		return nil, err
+	}
+	saved, err := receipt.Read(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return saved, nil
+}
+
+// readBounded reads a file, or standard input for -.
+func readBounded(cmd *cobra.Command, file string) ([]byte, error) {
+	in := cmd.InOrStdin()
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := readUntil(cmd.Context(), io.LimitReader(in, replay.MaxFile+1))
+	if err == nil && len(data) > replay.MaxFile {
+		err = fmt.Errorf("%s: it has more than %d bytes", file, replay.MaxFile)
+	}
+	return data, err
+}
+
+// with runs f with the server at --url, or with one in this process that nobody else
+// reaches.
+func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte, f func(*replay.Replica) error) error {
+	if a.server.url != "" {
+		names, err := cmd.Flags().GetStringArray("model")
+		if err == nil && len(names) > 1 {
+			err = usage.Errorf("--model: one of the server's models answers, got %d", len(names))
+		}
+		if err != nil {
+			return err
+		}
+		r, err := replay.NewReplica(a.server.url, a.server.key, append(names, "")[0])
+		if err != nil {
+			return err
+		}
+		return f(r)
+	}
+	cfg, log, err := a.configuration(cmd, was)
+	if err != nil {
+		return err
+	}
+	return engines.With(cmd.Context(), cfg, log, func(_ context.Context, r *engines.Runtime) error {
+		opt := cfg.Server
+		opt.APIKeys, opt.APIKeysFile, opt.AllowedHosts, opt.RequestTimeout, opt.Log = nil, "", nil, 0, log
+		opt.Addr, opt.TLSCert, opt.TLSKey = server.DefaultOptions().Addr, "", ""
+		if err := opt.Validate(); err != nil {
+			return err
+		}
+		s := server.New(opt)
+		if err := s.Publish(servedModels(r)...); err != nil {
+			return err
+		}
+		name := cfg.Models[0].APIName()
+		if i := slices.IndexFunc(cfg.Models, func(m config.Model) bool { return m.APIName() == was.Model.Name }); i >= 0 {
+			name = was.Model.Name
+		}
+		return f(&replay.Replica{Client: &http.Client{Transport: within{s.Handler()}}, Base: "http://localhost", Model: name + was.Switches(body)})
+	})
+}
+
+// configuration is that of the model that computes the answer again: the one of the
+// receipt if it is embedded and no other is named, with keys and values in its format.
+func (a *replayFlags) configuration(cmd *cobra.Command, was *receipt.Receipt) (cfg config.Config, log zerolog.Logger, err error) {
+	f := cmd.Flags()
+	if !f.Changed("model") && a.model.config == "" {
+		if !slices.ContainsFunc(embedded.Models(), func(e embedded.Entry) bool { return e.Name == was.Model.Name }) {
+			return cfg, log, fmt.Errorf("the answer is by %q, which is not embedded: name its file with --model, or a server with --url", usage.Brief(was.Model.Name))
+		}
+		if err := f.Set("model", was.Model.Name); err != nil {
+			return cfg, log, err
+		}
+	}
+	if !f.Changed("kv-type") && a.model.config == "" && slices.Contains([]string{"f16", "int8", "f32"}, was.Model.KV) {
+		if err := f.Set("kv-type", was.Model.KV); err != nil {
+			return cfg, log, err
+		}
+	}
+	if cfg, err = a.model.prepare(cmd); err != nil {
+		return cfg, log, err
+	}
+	log = newLogger(cfg.Log, cmd.ErrOrStderr())
+	if !f.Changed("log") {
+		log = log.Level(zerolog.WarnLevel)
+	}
+	return cfg, log, nil
+}
+
+// within sends requests to a handler in this process.
+type within struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec := &recorder{header: http.Header{}, status: http.StatusOK}
+	w.handler.ServeHTTP(rec, r)
+	return &http.Response{StatusCode: rec.status, Status: fmt.Sprintf("%d %s", rec.status, http.StatusText(rec.status)), Header: rec.header,
+		Body: io.NopCloser(&rec.body), Request: r, ProtoMajor: 1, ProtoMinor: 1}, nil
+}
+
+// recorder keeps a handler's answer.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }

@@ -1,0 +1,74 @@
+package gguf
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+)
+
+// digestPiece is how many bytes Digest reads between two calls of pause: about a
+// millisecond's work.
+const digestPiece = 1 << 20
+
+// Digest is the SHA-256 of the file's bytes in hexadecimal, as sha256sum prints it; of a
+// model in parts, that of all of them one after the other. It reads the file that was
+// opened, whatever has its name by now, and fails if that was written to since. pause is
+// called now and then; its error ends the reading.
+func (f *File) Digest(pause func() error) (string, error) {
+	h := sha256.New()
+	piece := make([]byte, digestPiece)
+	for _, s := range f.sources() {
+		r := io.NewSectionReader(s, 0, s.size)
+		for at := int64(0); at < s.size; at += digestPiece {
+			if err := pause(); err != nil {
+				return "", err
+			}
+			n := min(digestPiece, s.size-at)
+			if _, err := io.ReadFull(r, piece[:n]); err != nil {
+				return "", fmt.Errorf("gguf: %w", err)
+			}
+			h.Write(piece[:n])
+		}
+	}
+	if err := f.Unchanged(); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Bounds of what Sketch reads of a file.
+const (
+	sketchHead    = 1 << 20
+	sketchSamples = 64
+	sketchSample  = 4 << 10
+)
+
+// Sketch tells files apart that were made apart, and costs no more for a large one: a
+// hash of sizes, of the beginning, and of 64 samples of 4 KiB from all over the file.
+// Digest is for those who need to be sure.
+func (f *File) Sketch() (string, error) {
+	h := sha256.New()
+	buf := make([]byte, sketchHead)
+	for _, s := range f.sources() {
+		fmt.Fprintf(h, "%d\n", s.size)
+		head := min(sketchHead, s.size)
+		if err := s.read(buf[:head], 0); err != nil {
+			return "", err
+		}
+		h.Write(buf[:head])
+		rest := s.size - head
+		for i := range min(sketchSamples, rest) {
+			at := head + rest/sketchSamples*i
+			n := min(sketchSample, s.size-at)
+			if err := s.read(buf[:n], at); err != nil {
+				return "", err
+			}
+			h.Write(buf[:n])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sources are where the bytes of all parts are.
+func (f *File) sources() []*source { return append([]*source{f.source}, f.rest...) }

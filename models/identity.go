@@ -1,0 +1,94 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// Identity tells what a model's results depend on, beside its input. It may be used by
+// many callers at once, until the model is closed.
+type Identity struct {
+	file     *gguf.File
+	delta    bool                   // the model has gated delta nets
+	device   func() kernels.Backend // nil: the CPU
+	metadata gguf.Metadata          // given in place of the file's
+
+	one    *semaphore.Weighted // computes digest
+	digest string
+}
+
+// ErrNoIdentity says that a model was made without a file.
+var ErrNoIdentity = errors.New("models: the model has no file")
+
+func newIdentity(b *Bundle, given gguf.Metadata) *Identity {
+	return &Identity{file: b.file, delta: b.Model.Config().RecurrentLayers > 0, device: b.Backend, metadata: given, one: semaphore.NewWeighted(1)}
+}
+
+// Digest is gguf.File.Digest, computed when it is first asked for: reading a file takes
+// seconds for gigabytes. Others wait for the one that computes; if ctx ends its work, the
+// next begins again. pause is called now and then, and gets the turn of others.
+func (id *Identity) Digest(ctx context.Context, pause func(context.Context) error) (string, error) {
+	if id == nil {
+		return "", ErrNoIdentity
+	}
+	if err := id.one.Acquire(ctx, 1); err != nil {
+		return "", context.Cause(ctx)
+	}
+	defer id.one.Release(1)
+	if id.digest != "" {
+		return id.digest, nil
+	}
+	var err error
+	id.digest, err = id.file.Digest(func() error { return pause(ctx) })
+	return id.digest, err
+}
+
+// Sketch is a short hash of the file, by gguf.File.Sketch, and of Metadata; empty without
+// a file.
+func (id *Identity) Sketch() (string, error) {
+	if id == nil {
+		return "", nil
+	}
+	s, err := id.file.Sketch()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(s + id.Metadata()))
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// Metadata is a hash of what the configuration gives in place of the file's metadata;
+// empty: nothing.
+func (id *Identity) Metadata() string {
+	if id == nil || len(id.metadata) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(id.metadata) // with sorted keys
+	if err != nil {
+		panic(err) // numbers, texts and booleans
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Kernels names the family of kernels that compute the model, as cpu.Family does, with
+// the device if there is one beside the CPU.
+func (id *Identity) Kernels() string {
+	if id == nil {
+		return cpu.Family(false)
+	}
+	name := cpu.Family(id.delta)
+	if d := id.device(); d != nil && d.Err() == nil {
+		name += "+" + d.Name()
+	}
+	return name
+}

@@ -1,0 +1,141 @@
+package receipt
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// Builder makes the receipt of one answer.
+type Builder struct {
+	receipt  Receipt
+	hashes   bool // alone
+	n        int  // choices of a prompt
+	choices  []choice
+	outcomes []*tts.Outcome // of each prompt; nil: there is no search
+}
+
+// choice is what a choice of the answer has come to.
+type choice struct {
+	ids    []int32
+	text   hash.Hash
+	finish tts.Finish
+}
+
+// NewBuilder begins a receipt that has all that r says, of n choices for each of so many
+// prompts. Of its request and the answer, hashes makes it hold hashes alone.
+func NewBuilder(r Receipt, body []byte, hashes bool, prompts, n int) *Builder {
+	b := &Builder{receipt: r, hashes: hashes, n: n, choices: make([]choice, prompts*n), outcomes: make([]*tts.Outcome, prompts)}
+	b.receipt.Version, b.receipt.Hash, b.receipt.Prompts = Version, sum(body), make([]Prompt, prompts)
+	if !hashes {
+		b.receipt.Request = string(body)
+	}
+	for i := range b.choices {
+		b.choices[i].text = sha256.New()
+	}
+	return b
+}
+
+// Take takes in a token of a choice. Those of one choice come in their order, while
+// other goroutines may take those of others.
+func (b *Builder) Take(choice int, id int32) {
+	c := &b.choices[choice]
+	c.ids = append(c.ids, id)
+}
+
+// Update takes in what a delta adds to the answer; b may be nil.
+func (b *Builder) Update(d *tts.Delta) {
+	if b == nil {
+		return
+	}
+	if d.Prompt != nil {
+		b.receipt.Prompts[d.Choice/b.n] = Prompt{len(d.Prompt), hashOf(d.Prompt)}
+	}
+	c := &b.choices[d.Choice]
+	c.text.Write([]byte(d.Text))
+	if d.Finish != "" {
+		c.finish = d.Finish
+	}
+	if d.Outcome != nil {
+		b.outcomes[d.Choice/b.n] = d.Outcome
+	}
+}
+
+// Receipt is what has been built, once the answer is complete; nil for a nil builder.
+func (b *Builder) Receipt() *Receipt {
+	if b == nil {
+		return nil
+	}
+	r := b.receipt
+	r.Choices = make([]Choice, len(b.choices))
+	for i := range b.choices {
+		c := &b.choices[i]
+		out := Choice{Index: i, Text: hex.EncodeToString(c.text.Sum(nil)), Finish: string(c.finish)}
+		if o := b.outcomes[i/b.n]; o != nil {
+			chosen := o.Choices[i%b.n]
+			c.ids = chosen.IDs
+			out.Candidate, out.Score = new(chosen.Index), new(finite(chosen.Score))
+		}
+		b.tokens(&out, c.ids)
+		r.Choices[i] = out
+	}
+	if r.Search == nil {
+		return &r
+	}
+	search := *r.Search
+	search.Stopped = make([]string, len(b.outcomes))
+	r.Search = &search
+	for p, o := range b.outcomes {
+		if o == nil {
+			continue
+		}
+		search.Stopped[p], search.Degraded = string(o.Reason), search.Degraded || o.Degraded
+		for _, c := range o.Candidates {
+			out := Choice{Index: c.Index, Prompt: p, Finish: string(c.Finish), Score: new(finite(c.Score))}
+			for _, s := range c.StepScores {
+				out.Steps = append(out.Steps, finite(s))
+			}
+			b.tokens(&out, c.IDs)
+			r.Candidates = append(r.Candidates, out)
+		}
+	}
+	return &r
+}
+
+func (b *Builder) tokens(c *Choice, ids []int32) {
+	c.Tokens, c.Hash = len(ids), hashOf(ids)
+	if !b.hashes {
+		c.IDs = ids
+	}
+}
+
+// finite is v, or the number next to it that JSON has.
+func finite(v float32) float32 {
+	const most = 3e38
+	if v != v {
+		return -most
+	}
+	return max(-most, min(v, most))
+}
+
+// hashOf is the SHA-256 of token ids.
+func hashOf(ids []int32) string {
+	raw := make([]byte, 0, 4*len(ids))
+	for _, id := range ids {
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(id))
+	}
+	return sum(raw)
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+// NewChoice is a choice of these tokens, without a text.
+func NewChoice(index int, ids []int32, finish string) Choice {
+	return Choice{Index: index, Tokens: len(ids), Hash: hashOf(ids), IDs: ids, Finish: finish}
+}
