@@ -98,6 +98,11 @@ type Request struct {
 	// Calls finds the calls of tools in a whole answer, written alike where they mean
 	// the same: the answer that candidates of a search agree on. nil: there are none.
 	Calls func(text string) (calls string, ok bool)
+	// Continued are the candidates that the choices are, one each; nil: those with the
+	// numbers 0 to N-1, from their beginning. It excludes Echo and NoTokens.
+	Continued []Continued
+	// Delimiters end a choice with the first token that holds one of them.
+	Delimiters []string
 	// Background makes the choices give way to other requests' as far as those of
 	// a search do.
 	Background bool
@@ -122,6 +127,9 @@ func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated i
 	}
 	p, err := m.PrepareRequest(ctx, r)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkContinued(m, len(p.Tokens)); err != nil {
 		return nil, err
 	}
 	if err := r.checkLogprobs(m, len(p.Tokens), candidates, generated); err != nil {
