@@ -183,6 +183,7 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 		srv.Register(deviceCollector{r.All()})
 		srv.Register(expertCollector{r.All()})
 		srv.Register(formatCollector{r.Formats})
+		defer shareSearches(&cfg, srv, r, listener.Addr(), log)()
 		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}

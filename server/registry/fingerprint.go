@@ -26,10 +26,10 @@ var build = sync.OnceValue(func() string {
 	return text
 })
 
-// fingerprint names what answers to a seed depend on beside the request: the program,
+// Fingerprint names what answers to a seed depend on beside the request: the program,
 // the kind of processor, and the model with its packing. Two files of one name and
 // shape are not told apart.
-func fingerprint(m *tts.Model) string {
+func Fingerprint(m *tts.Model) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %+v", build(), runtime.GOARCH, m.Name, m.Config))
 	return "fp_" + hex.EncodeToString(sum[:5])
 }

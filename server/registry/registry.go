@@ -65,7 +65,7 @@ type Settings struct {
 func New(set *Settings, served ...Served) (*Registry, error) {
 	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
 	for _, v := range served {
-		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo, Fingerprint: fingerprint(v.Model)}
+		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo, Fingerprint: Fingerprint(v.Model)}
 		r.Models = append(r.Models, m)
 		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {
 			if err := r.add(name, m); err != nil {
