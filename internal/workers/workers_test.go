@@ -328,7 +328,7 @@ func TestWhatHostileWorkersDoChangesNoAnswerAndIsNamed(t *testing.T) {
 				}
 			}
 		})},
-		"too few tokens":      {Wrong, "of which none ends it", changed(func(c map[string]any) { c["finish_reason"] = "stop" })},
+		"too few tokens":      {Wrong, "a choice ends with", changed(func(c map[string]any) { c["finish_reason"] = "stop" })},
 		"a choice too many":   {Wrong, "there is a choice", changed(func(c map[string]any) { c["index"] = 1000 })},
 		"a choice below zero": {Wrong, "there is a choice", changed(func(c map[string]any) { c["index"] = -1 })},
 		"no tokens at all":    {Wrong, "ends without a token", changed(func(c map[string]any) { delete(c, "tokens") })},
@@ -339,7 +339,7 @@ func TestWhatHostileWorkersDoChangesNoAnswerAndIsNamed(t *testing.T) {
 		"no stream":            {Wrong, "not a stream of events", status(200, `{"choices":[]}`, "Content-Type", "application/json")},
 		"no JSON":              {Wrong, "no chunk of an answer", status(200, "data: {\"choices\":[\n\n", "Content-Type", events)},
 		"an endless line":      {Wrong, "an event has more than", answering(forever(events, "data: "+strings.Repeat("x", 1<<16)))},
-		"endless short lines":  {Wrong, "an answer has more than", answering(forever(events, strings.Repeat(":\n", 1<<15)))},
+		"endless short lines":  {Wrong, "an answer has more than", answering(forever(events, strings.Repeat(":"+strings.Repeat(" ", 2000)+"\n", 1<<6)))},
 		"an error in a stream": {Failed, "the engine is tired", status(200, "data: {\"error\":{\"message\":\"the engine is tired\"}}\n\n", "Content-Type", events)},
 		"half a stream":        {Failed, "breaks off", status(200, "data: {\"choices\":[]}\n\n", "Content-Type", events)},
 		"a redirect":           {Refused, "where nobody is asked", status(307, "", "Location", other.URL+"/v1/completions")},
