@@ -17,14 +17,14 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
-	"internal/cli":       {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents"},
+	"internal/cli":       {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers"},
 	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "models"},
 	"internal/replay":    {"internal/apiclient", "internal/output", "server/receipt"},
 	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
 	"internal/npu":       {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "internal/errtext", "tts", "models", "kernels", "hexagon"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
-	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/errtext", "internal/memory", "internal/kvevents", "internal/zmtp", "server", "tts", "batcher", "models"},
+	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/errtext", "internal/memory", "internal/kvevents", "internal/zmtp", "internal/workers", "server", "tts", "batcher", "models"},
 	"internal/apiclient": {"internal/usage", "internal/output"},
 	"internal/errtext":   {},
 	"internal/usage":     {"internal/errtext", "tts/scaling"},
@@ -67,6 +67,7 @@ var layers = map[string][]string{
 	"internal/parallel":  {},
 	"internal/kvevents":  {"internal/zmtp", "models/kv"},
 	"internal/zmtp":      {},
+	"internal/workers":   {"tts", "batcher/sampling"},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
 	// internal/engines hands to the loader; models/recurrent is to the states of

@@ -193,17 +193,31 @@ func (s *Sequence) Timing() Timing {
 
 // Append adds tokens after the ones so far (generated ones included). What
 // cannot be appended (ErrTooLong, ErrToken) fails the next call that computes.
-func (s *Sequence) Append(tokens ...int32) {
+func (s *Sequence) Append(tokens ...int32) { s.add(tokens, false) }
+
+// Adopt adds tokens that another engine has generated, as if Generate had yielded
+// them here: what follows is sampled alike. Faults are reported as Append's are.
+func (s *Sequence) Adopt(tokens ...int32) { s.add(tokens, true) }
+
+// add is Append, or with generated set Adopt.
+func (s *Sequence) add(tokens []int32, generated bool) {
 	s.mu.Lock()
 	if s.bad == nil {
 		s.bad = s.e.checkTokens(s.known, tokens)
 	}
 	news := false
-	if s.bad == nil {
+	if s.bad == nil && len(tokens) > 0 {
 		news = s.halt()
 		s.tokens = append(s.tokens, tokens...)
 		s.known = len(s.tokens)
-		if !s.generated {
+		switch {
+		case generated:
+			s.generated = true
+			s.timing.LastToken = s.e.opt.Now()
+			if s.timing.FirstToken.IsZero() {
+				s.timing.FirstToken = s.timing.LastToken
+			}
+		case !s.generated:
 			s.prompt = s.known
 		}
 	}

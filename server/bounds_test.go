@@ -83,6 +83,14 @@ func bounds() []bound {
 		{"`tools`", chat, openai.MaxFunctions, "tools", field("tools", func(n int) string { return `[` + padded(n) + `],"tool_choice":"none"` })},
 		{"`chat_template_kwargs`", chat, openai.MaxKwargs, "chat_template_kwargs", field("chat_template_kwargs", func(n int) string { return `{"a":` + letters(n-8) + `}` })},
 		{"`prompt`", text, 128, "prompt", func(n int) string { return `{"max_tokens":1,"prompt":[` + listed(`"a"`, n) + `]}` }},
+		{"`candidates`, `begun`", text, 128, "candidates", func(n int) string { return `{"prompt":[5],"max_tokens":1,"candidates":[` + numbered("%d", n) + `]}` }},
+		{"`candidates`, `begun`", text, openai.MaxCandidate, "candidates[0]", func(n int) string { return `{"prompt":[5],"max_tokens":1,"candidates":[` + strconv.Itoa(n) + `]}` }},
+		{"`delimiters`", text, openai.MaxDelimiters, "delimiters", func(n int) string {
+			return `{"prompt":[5],"max_tokens":1,"candidates":[0],"delimiters":[` + listed(`"a"`, n) + `]}`
+		}},
+		{"`delimiters`", text, openai.MaxDelimiterLen, "delimiters[0]", func(n int) string {
+			return `{"prompt":[5],"max_tokens":1,"candidates":[0],"delimiters":[` + letters(n) + `]}`
+		}},
 		{"`n`", chat, 128, "n", field("n", strconv.Itoa)},
 		{"`best_of`", text, 128, "best_of", func(n int) string { return `{"prompt":"a","max_tokens":1,"best_of":` + strconv.Itoa(n) + `}` }},
 		{"`stop`", chat, openai.MaxStops, "stop", field("stop", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},

@@ -32,9 +32,16 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	}
 	var req tts.Request
 	prompts := f.Prompts(s.opt.MaxChoices, g.model.Model)
+	f.Candidates(&req, g.model.Model, s.opt.MaxChoices)
+	if req.Continued != nil && len(prompts) > 1 {
+		f.Fail(jsonread.CodeValue, "prompt", "candidates share one prompt, but there are %d.", len(prompts))
+	}
 	infill := f.Suffix(g.model.Model)
 	hasTemperature := f.Has("temperature")
 	f.Sampling(&req, g.model.Model, s.opt.MaxChoices)
+	if req.Continued != nil {
+		req.N = len(req.Continued)
+	}
 	if len(prompts)*req.N > s.opt.MaxChoices {
 		f.Fail(jsonread.CodeValue, "n", "%d prompts with %d choices each are more than the %d choices allowed.", len(prompts), req.N, s.opt.MaxChoices)
 	}
@@ -44,6 +51,10 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	special := true
 	f.Bool("add_special_tokens", &special)
 	req.Sampling.Logprobs = f.Int("logprobs", &req.Sampling.TopLogprobs, 0, openai.MaxTopLogprobs)
+	listed := req.Sampling.Logprobs
+	var ids bool
+	f.Bool("return_tokens", &ids)
+	req.Sampling.Logprobs = listed || ids // tokens come with both
 	req.MaxLogprobs = openai.MaxLogprobs / max(len(prompts), 1)
 	s.bestOf(f, g, &req)
 	f.Format(&req, g.model.Model)
@@ -64,6 +75,6 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 		g.requests = append(g.requests, &r)
 	}
 	g.report.Expect(len(prompts), req.N)
-	g.shape = openai.NewTextShape(g.name, g.model.Fingerprint, g.choices(), req.Sampling.Logprobs, g.usage, g.report, g.finalReceipt)
+	g.shape = openai.NewTextShape(g.name, g.model.Fingerprint, g.choices(), openai.Columns{Logprobs: listed, Tokens: ids}, g.usage, g.report, g.finalReceipt)
 	return g, nil
 }

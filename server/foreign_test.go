@@ -33,7 +33,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			// Read by an endpoint of their own accord, and tested with it.
 			own := []string{"modalities", "tools", "tool_choice", "top_logprobs", "truncation"}
 			if path == "/v1/completions" {
-				own = []string{"add_special_tokens", "best_of", "suffix"}
+				own = []string{"add_special_tokens", "best_of", "return_tokens", "suffix"}
 			}
 			own = append(own, "grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "json_schema", "response_format", "structured_outputs", "receipt")
 			if slices.Contains(own, name) {

@@ -101,7 +101,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		return err
 	}
 	for _, req := range g.requests {
-		req.Background = g.choices() > interactiveChoices
+		req.Background = g.choices() > interactiveChoices || req.Continued != nil
 	}
 	ended := false
 	defer func() {

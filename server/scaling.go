@@ -28,6 +28,12 @@ func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *
 	if f.Err != nil || a != nil && a.Plan.Method == scaling.None {
 		return
 	}
+	if req.Continued != nil {
+		if a != nil {
+			f.Fail(jsonread.CodeValue, "candidates", "they belong to another server's search; ask for none here.")
+		}
+		return
+	}
 	if a == nil {
 		// A default is not a demand: a request that it does not suit gets a plain answer.
 		if s.standard != nil && s.standard.Method != scaling.None && g.search == nil {
@@ -56,7 +62,12 @@ func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *
 // so many. At temperature 0 all are the same. The answer does not report it.
 func (s *Server) bestOf(f openai.Fields, g *generation, req *tts.Request) {
 	n := req.N
-	if f.Int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
+	given := f.Int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N
+	if given && req.Continued != nil {
+		f.Fail(jsonread.CodeValue, "best_of", "it cannot be given together with 'candidates'.")
+		return
+	}
+	if given && req.Sampling.Temperature > 0 {
 		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
 		search, err := s.search(g, req, plan, true)
 		if err != nil {

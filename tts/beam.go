@@ -135,7 +135,7 @@ func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam
 	}
 	for len(beams) > 0 && r.budget.left > 0 && ctx.Err() == nil {
 		granted := r.budget.share(beams)
-		r.launch(ctx, granted)
+		leave := r.launch(ctx, granted)
 		before := 0
 		for _, b := range granted {
 			before += len(b.cand.IDs)
@@ -151,6 +151,7 @@ func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam
 			}
 			return done(b)
 		})
+		leave()
 		if err != nil {
 			return err
 		}
@@ -179,17 +180,22 @@ func (g *budget) share(beams []*beam) []*beam {
 	return beams
 }
 
-// launch starts the generation of beams in one step of the engine.
-func (r *searchRun) launch(ctx context.Context, beams []*beam) {
+// launch starts the generation of beams: here in one step of the engine, and on other
+// machines, which leave ends.
+func (r *searchRun) launch(ctx context.Context, beams []*beam) (leave func()) {
+	for _, b := range beams {
+		b.params.MaxTokens = b.grant - len(b.cand.IDs)
+	}
+	beams, leave = r.send(ctx, beams)
 	seqs := make([]*batcher.Sequence, len(beams))
 	params := make([]sampling.Params, len(beams))
 	for i, b := range beams {
-		b.params.MaxTokens = b.grant - len(b.cand.IDs)
 		seqs[i], params[i] = b.seq, b.params
 	}
 	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
 		beams[i].run = run
 	}
+	return leave
 }
 
 // generate reads what launch has started. When ctx ends because the search
@@ -211,7 +217,7 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 				return nil
 			}
 		}
-		b.params.MaxTokens = b.grant - len(b.cand.IDs) // a blank line has ended the run
+		b.params.MaxTokens = b.grant - len(b.cand.IDs) // a blank line has ended the run, or other machines have
 	}
 }
 

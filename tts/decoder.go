@@ -93,7 +93,7 @@ func (d *decoder) piece(id int32) []byte {
 
 // token is a sampled token in bytes.
 func (m *Model) token(t sampling.Token) Token {
-	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Known: true, Hidden: m.hidden(t.ID)}
+	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.hidden(t.ID)}
 	for _, a := range t.Top {
 		out.Top = append(out.Top, Alternative{ID: a.ID, Bytes: m.Bytes(a.ID), Logprob: a.Logprob})
 	}

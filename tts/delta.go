@@ -69,10 +69,12 @@ type Token struct {
 	ID      int32
 	Bytes   []byte
 	Logprob float32
-	Known   bool // Logprob holds a value: false for a prompt's first token, which nothing predicts
-	Hidden  bool // Bytes are its name: it adds nothing to the text
-	End     bool // it ended the choice, and is no part of the text
-	Top     []Alternative
+	// Certainty is that of the distribution that the token was sampled from, as in sampling.Token.
+	Certainty float32
+	Known     bool // Logprob and Certainty hold a value: false for a prompt's first token, which nothing predicts
+	Hidden    bool // Bytes are its name: it adds nothing to the text
+	End       bool // it ended the choice, and is no part of the text
+	Top       []Alternative
 }
 
 // Alternative is a token that could have stood in a Token's place.

@@ -26,6 +26,7 @@ type Model struct {
 	MaxTurns  int                // latest exchanges of a conversation that the model reads well; 0: all
 	Vocab     int                // token ids are 0 to Vocab-1
 	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
+	Source    Source             // other machines that go on with a search's candidates, set before the model is used; nil: there are none
 	Context   int                // tokens that prompt and completion may have together
 	Identity  *models.Identity   // what its answers depend on; nil: it has no file
 

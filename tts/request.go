@@ -101,6 +101,11 @@ type Request struct {
 	// Sampled gets the tokens of each choice of a plain answer as they are sampled, those
 	// of one choice in their order and those of several at once; nil: nobody wants them.
 	Sampled func(choice int, id int32)
+	// Continued are the candidates that the choices are, one each; nil: those with the
+	// numbers 0 to N-1, from their beginning. It excludes Echo and NoTokens.
+	Continued []Continued
+	// Delimiters end a choice with the first token that holds one of them.
+	Delimiters []string
 	// Background makes the choices give way to other requests' as far as those of
 	// a search do.
 	Background bool
@@ -125,6 +130,9 @@ func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated i
 	}
 	p, err := m.PrepareRequest(ctx, r)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkContinued(m, len(p.Tokens)); err != nil {
 		return nil, err
 	}
 	if err := r.checkLogprobs(m, len(p.Tokens), candidates, generated); err != nil {

@@ -16,8 +16,11 @@ import (
 // All candidates of a request decode in shared batches, forked from one
 // computed prompt; losers give back their memory at once.
 //
+// Where the model has a Source, other machines go on with some of the candidates; what
+// they gain is judged here.
+//
 // With one seed and one plan the candidates, the answer and the tokens charged
-// are the same whatever else is running, unless a budget of time ends the
+// are the same whatever else is running, here and elsewhere, unless a budget of time ends the
 // search, Plan.N is AutoN, or the search is degraded.
 type Search struct {
 	Model     *Model
@@ -177,7 +180,8 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		defer r.reporter.partials.due.Stop()
 	}
 	r.tree.beams, r.budget.left = map[*Candidate]*beam{}, r.plan.Budget.Tokens
-	r.prompt.tokens, r.prompt.seq, r.prompt.judge, r.root = len(prompt), seq, judge, r.newBeam(seq, judge)
+	r.share()
+	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, r.newBeam(seq, judge)
 	if err := r.carryOut(); err != nil {
 		*spent = r.reporter.unreported()
 		return err

@@ -20,46 +20,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// thinks makes a toy model that answers the prompt ttstest.Asked with one to three
-// lines of a random digit each, and a last line with a random digit. A 3 makes
-// a line the last but one.
-func thinks(t *testing.T) *toy.Model {
-	tok := ttstest.Words(t)
-	encode := func(s string) []int32 { return tok.Encode(nil, s, tokenizer.Options{}) }
-	digits := slices.Concat(encode("1"), encode("2"), encode("3"))
-	line, tail := encode(".\n"), encode("Answer: ")
-	end, _ := tok.EOS()
-	prompt := len(encode(ttstest.Asked))
-	return &toy.Model{Logits: func(tokens []int32, row []float32) {
-		clear(row)
-		allow := func(ids ...int32) {
-			for _, id := range ids {
-				row[id] = 50
-			}
-		}
-		said := tokens[min(prompt, len(tokens)):]
-		for last, lines := false, 0; !last && lines < 3; lines++ {
-			if len(said) == 0 {
-				allow(digits...)
-				return
-			}
-			if len(said) <= len(line) {
-				allow(line[len(said)-1])
-				return
-			}
-			last = said[0] == digits[2]
-			said = said[1+len(line):]
-		}
-		switch n := len(said); {
-		case n < len(tail):
-			allow(tail[n])
-		case n == len(tail):
-			allow(digits...)
-		default:
-			allow(end)
-		}
-	}}
-}
+// thinks is ttstest's model of that kind.
+func thinks(t *testing.T) *toy.Model { return ttstest.Thinks(t) }
 
 // scripted scores by opine, one score a call, and counts its judges.
 type scripted struct{ open atomic.Int64 }

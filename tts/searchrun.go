@@ -23,25 +23,26 @@ var (
 type searchRun struct {
 	Search
 	resolvedPlan
-	ctx      context.Context    // the request's
-	work     context.Context    // ends with the budget of time too
-	stop     context.CancelFunc // ends work
-	req      *Request
-	prompt   promptState
-	decoding decoding
-	budget   budget
-	tree     searchTree
-	reporter reporter
-	root     *beam // forked into the candidates
-	steps    int   // solution steps so far
-	method   scaling.Method
-	reason   StopReason
-	degraded atomic.Bool
+	ctx       context.Context    // the request's
+	work      context.Context    // ends with the budget of time too
+	stop      context.CancelFunc // ends work
+	req       *Request
+	prompt    promptState
+	decoding  decoding
+	budget    budget
+	tree      searchTree
+	reporter  reporter
+	elsewhere elsewhere
+	root      *beam // forked into the candidates
+	steps     int   // solution steps so far
+	method    scaling.Method
+	reason    StopReason
+	degraded  atomic.Bool
 }
 
 // promptState is the request's prompt as the candidates share it.
 type promptState struct {
-	tokens   int
+	ids      []int32           // its tokens
 	begun    string            // of the answer, in the prompt
 	thinking bool              // it ends in a thought
 	seq      *batcher.Sequence // computes the prompt
@@ -91,7 +92,7 @@ func (r *searchRun) carryOut() error {
 func (r *searchRun) fits(n, shared, own int) int {
 	st := r.Model.Engine.Stats()
 	each := own/st.BlockLen + 2 // a begun block at either end
-	room := max(1, (st.Blocks-(r.prompt.tokens+shared)/st.BlockLen)/each)
+	room := max(1, (st.Blocks-(len(r.prompt.ids)+shared)/st.BlockLen)/each)
 	if room < n {
 		r.degraded.Store(true)
 	}

@@ -82,7 +82,11 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	params := slices.Repeat([]sampling.Params{req.sampling(s.Model, prepared.Thinking)}, n)
 	for i := range params {
 		params[i].Candidate = i
+		if len(req.Delimiters) > 0 {
+			params[i].Stop = sampling.NewTokenSet(params[i].Stop, s.Model.delimiters(req.Delimiters))
+		}
 	}
+	req.continued(seqs, params)
 	sources := make([]func(context.Context) iter.Seq2[Delta, error], n)
 	dec := newDecoder(s.Model, req)
 	for i, run := range batcher.GenerateAll(ctx, seqs, params) {

@@ -76,6 +76,21 @@ func TestAStepBetweenMeasuredOnesGoesStraight(t *testing.T) {
 	}
 }
 
+func TestASearchOverMachinesGainsWhatItsStepsGetShorterBy(t *testing.T) {
+	c := stepCosts{lanes: []int{1, 8, 16, 32, 64}, ms: []float64{10, 12, 20, 40, 80}}
+	list := c.shared(64, 100, 11)
+	for i, want := range []SharedSearch{{1, 64, 0.9, 1}, {2, 32, 0.5, 1.8}, {4, 16, 0.3, 3}, {8, 8, 0.22, 0.9 / 0.22}} {
+		near(t, "seconds", list[i].Seconds, want.Seconds, 1e-9)
+		near(t, "gain", list[i].Gain, want.Gain, 1e-9)
+		if list[i].Machines != want.Machines || list[i].Each != want.Each {
+			t.Errorf("%+v, want %+v", list[i], want)
+		}
+	}
+	if c.shared(1, 100, 11) != nil {
+		t.Error("a single sample is shared")
+	}
+}
+
 func TestPlansAndRatesThatMakeNoSenseAreRefused(t *testing.T) {
 	var mistake usage.Error
 	for i, change := range []func(o *PlanOptions){

@@ -35,6 +35,26 @@ func (c *stepCosts) step(streams, prompt int) float64 {
 	return t + c.ms[i-1] + part*(c.ms[i]-c.ms[i-1])
 }
 
+// shared is a search of n candidates of so many tokens, behind a prompt that takes
+// promptMS, on machines that share them in equal parts. It knows nothing of the network,
+// nor of a reward model, and all candidates are of one length.
+func (c *stepCosts) shared(n int, promptMS float64, tokens int) (list []SharedSearch) {
+	if n == 1 {
+		return nil
+	}
+	for m := 1; m <= 8; m *= 2 {
+		each := (n + m - 1) / m
+		s := SharedSearch{Machines: m, Each: each, Seconds: (promptMS + float64(tokens-1)*c.step(each, 0)) / 1000}
+		s.Gain = s.Seconds
+		if list != nil {
+			s.Gain = list[0].Seconds
+		}
+		s.Gain /= s.Seconds
+		list = append(list, s)
+	}
+	return list
+}
+
 // limit is the rate, in requests a second, at which a server is never idle:
 //
 //	1 / (prompt·t_prompt + n·(output−1)·t(streams)/streams)

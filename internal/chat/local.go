@@ -46,7 +46,7 @@ func NewLocal(ctx context.Context, cfg config.Config, log zerolog.Logger, get co
 	return l, nil
 }
 
-func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
+func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search.Limits) }
 
 // load loads a model, and the verifiers if withVerifiers is set. The former model is closed
 // after the new one is loaded.
@@ -120,7 +120,7 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 			return done, err
 		}
 	}
-	strategy, err := o.strategy(l.r, l.cfg.Search)
+	strategy, err := o.strategy(l.r, l.cfg.Search.Limits)
 	if err != nil {
 		return done, err
 	}

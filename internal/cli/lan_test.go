@@ -101,35 +101,43 @@ type replica struct {
 func startReplicas(t *testing.T) (list []replica, addrs []string) {
 	t.Helper()
 	for range replicas {
-		cmd := process(t, "serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
-		out, err := cmd.StderrPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, said := bufio.NewScanner(out), ""
-		var found []string
-		for found == nil && lines.Scan() {
-			said += lines.Text() + "\n"
-			found = listening.FindStringSubmatch(lines.Text())
-		}
-		if found == nil {
-			t.Fatalf("serve ends:\n%s", said)
-		}
-		read := make(chan struct{})
-		go func() {
-			defer close(read)
-			_, _ = io.Copy(io.Discard, out)
-		}()
-		t.Cleanup(func() { // killed with the test's context
-			<-read
-			_ = cmd.Wait()
-		})
-		list, addrs = append(list, replica{cmd, found[1]}), append(addrs, found[1])
+		r := startReplica(t, "127.0.0.1:0")
+		list, addrs = append(list, r), append(addrs, r.addr)
 	}
 	return list, addrs
+}
+
+// startReplica starts a server as a process, with these further variables.
+func startReplica(t *testing.T, addr string, environ ...string) replica {
+	t.Helper()
+	cmd := process(t, "serve", "--addr", addr, "--model", "lutra-tiny-s")
+	cmd.Env = append(cmd.Env, environ...)
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, said := bufio.NewScanner(out), ""
+	var found []string
+	for found == nil && lines.Scan() {
+		said += lines.Text() + "\n"
+		found = listening.FindStringSubmatch(lines.Text())
+	}
+	if found == nil {
+		t.Fatalf("serve ends:\n%s", said)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, out)
+	}()
+	t.Cleanup(func() { // killed with the test's context
+		<-read
+		_ = cmd.Wait()
+	})
+	return replica{cmd, found[1]}
 }
 
 // signal sends a signal to the server.

@@ -183,6 +183,11 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 		srv.Register(deviceCollector{r.All()})
 		srv.Register(expertCollector{r.All()})
 		srv.Register(formatCollector{r.Formats})
+		leaveWorkers, err := shareSearches(&cfg, srv, r, listener.Addr(), log)
+		if err != nil {
+			return err
+		}
+		defer leaveWorkers()
 		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}

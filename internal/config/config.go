@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/internal/workers"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -36,7 +37,7 @@ type Config struct {
 	Experts     Experts        `yaml:"experts"`
 	Engine      Engine         `yaml:"engine"`
 	Formats     Formats        `yaml:"formats"`
-	Search      scaling.Limits `yaml:"search"`
+	Search      Search         `yaml:"search"`
 	Server      server.Options `yaml:"server"`
 	Log         Log            `yaml:"log"`
 
@@ -50,6 +51,12 @@ type Engine struct {
 	// DraftModel drafts for all models but itself: a GGUF file of the same
 	// vocabulary, or an embedded model's name; empty: none.
 	DraftModel string `yaml:"draft_model"`
+}
+
+// Search bounds searches, and says who works for them.
+type Search struct {
+	scaling.Limits
+	workers.Options
 }
 
 // KV sizes the KV cache of each model.
@@ -104,7 +111,7 @@ func Default() Config {
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
-		Search:    scaling.DefaultLimits(),
+		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions()},
 		Server:    server.DefaultOptions(),
 		Log:       Log{Level: "info", Format: "auto"},
 	}
@@ -182,10 +189,11 @@ func (c *Config) Validate() error {
 	oneOf("log.level", c.Log.Level, logLevels...)
 	oneOf("log.format", c.Log.Format, "auto", "console", "json")
 	errs = append(errs, inSection("engine", c.Engine.Validate())...)
-	if err := c.Search.Validate(); err != nil {
+	errs = append(errs, inSection("search", c.Search.Options.Validate())...)
+	if err := c.Search.Limits.Validate(); err != nil {
 		return errors.Join(append(errs, inSection("search", err)...)...) // the server checks its plans against these limits
 	}
-	c.Server.Limits = c.Search
+	c.Server.Limits = c.Search.Limits
 	return errors.Join(append(errs, c.Server.Validate())...)
 }
 

@@ -36,7 +36,7 @@ func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
 	}
 	want := Default()
 	got.Server.Log = want.Server.Log // set by the program, not by the file
-	for _, list := range []*[]string{&got.Server.APIKeys, &got.Server.CORSOrigins, &got.Server.AllowedHosts} {
+	for _, list := range []*[]string{&got.Server.APIKeys, &got.Server.CORSOrigins, &got.Server.AllowedHosts, &got.Search.Workers} {
 		*list = nilIfEmpty(*list)
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -77,7 +77,7 @@ func TestPresetsAndLimitsOfSearchesComeFromTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Server.Presets) != 1 || c.Server.Presets["deep"] == "" || c.Server.DefaultScaling != "sc4" || c.Server.Limits != c.Search ||
+	if len(c.Server.Presets) != 1 || c.Server.Presets["deep"] == "" || c.Server.DefaultScaling != "sc4" || c.Server.Limits != c.Search.Limits ||
 		c.Search.N != 8 || c.Search.Time.Seconds() != 30 || len(c.Verifiers) != 0 {
 		t.Errorf("Load() = %+v", c)
 	}

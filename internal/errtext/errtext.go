@@ -12,7 +12,7 @@ import (
 var packages = []string{
 	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "jinja", "kernels",
 	"kv", "kvevents", "matrices", "models", "npu", "queue", "regex", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic",
-	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights", "zmtp",
+	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights", "workers", "zmtp",
 }
 
 // Text is what an error says, without names of packages before it or before the errors

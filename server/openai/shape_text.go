@@ -11,18 +11,24 @@ import (
 // textShape writes text completions.
 type textShape struct {
 	heading
-	logprobs bool
-	usage    bool          // the stream ends with the usage
-	offsets  []int         // of each choice's next token in its text
-	report   *SearchReport // of the searches; nil: none
-	receipt  func() *receipt.Receipt
+	columns Columns
+	usage   bool                    // the stream ends with the usage
+	offsets []int                   // of each choice's next token in its text
+	report  *SearchReport           // of the searches; nil: none
+	receipt func() *receipt.Receipt // of the complete answer; nil: it has none
 }
 
-// NewTextShape writes the answer of a model in so many choices, with
-// log-probabilities or not. usage asks for a chunk with the usage at the end of a
-// stream. The answer ends with what receipt returns, if that is not nil.
-func NewTextShape(model, fingerprint string, choices int, logprobs, usage bool, report *SearchReport, receipt func() *receipt.Receipt) *textShape {
-	t := &textShape{heading: newHeading("cmpl-", model, fingerprint), offsets: make([]int, choices), logprobs: logprobs, usage: usage, report: report, receipt: receipt}
+// Columns says what an answer lists of its tokens beside their text.
+type Columns struct {
+	Logprobs bool // with log-probabilities
+	Tokens   bool // their ids, and beside log-probabilities how certain the model was
+}
+
+// NewTextShape writes the answer of a model in so many choices. usage asks for a chunk
+// with the usage at the end of a stream. The answer ends with what receipt returns, if
+// that is not nil.
+func NewTextShape(model, fingerprint string, choices int, columns Columns, usage bool, report *SearchReport, receipt func() *receipt.Receipt) *textShape {
+	t := &textShape{heading: newHeading("cmpl-", model, fingerprint), offsets: make([]int, choices), columns: columns, usage: usage, report: report, receipt: receipt}
 	t.Object = "text_completion"
 	return t
 }
@@ -37,8 +43,16 @@ func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textRe
 // choice writes a part, or all, of one.
 func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tts.Finish) textChoice {
 	c := textChoice{Index: index, Text: text, FinishReason: finishReason(finish)}
-	if t.logprobs {
+	if t.columns.Tokens {
+		c.Tokens = tokenIDs(tokens)
+	}
+	if t.columns.Logprobs {
 		c.Logprobs, t.offsets[index] = newTextLogprobs(tokens, t.offsets[index])
+		if t.columns.Tokens {
+			for i := range tokens {
+				c.Logprobs.Certainty = append(c.Logprobs.Certainty, certainty(&tokens[i]))
+			}
+		}
 	}
 	return c
 }
@@ -55,7 +69,10 @@ func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) 
 // wholeChoice writes a whole choice.
 func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
 	whole := textChoice{Index: index, Text: ch.Text, FinishReason: finishReason(ch.Finish), Scaling: t.report.choice(index)}
-	if !t.logprobs {
+	if t.columns.Tokens {
+		whole.Tokens = tokenIDs(ch.Tokens)
+	}
+	if !t.columns.Logprobs {
 		p.Value(whole)
 		return
 	}
@@ -70,6 +87,9 @@ func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
 		column("token_logprobs", func(t *tts.Token) any { v, _ := textLogprob(t); return v })
 		column("top_logprobs", func(t *tts.Token) any { _, top := textLogprob(t); return top })
 		column("text_offset", func(t *tts.Token) any { at := offset; offset += utf8.RuneCount(t.Bytes); return at })
+		if t.columns.Tokens {
+			column("certainty", func(t *tts.Token) any { return certainty(t) })
+		}
 		p.Raw("}")
 	})
 }
@@ -79,9 +99,10 @@ func (t *textShape) Begin(int) any { return nil }
 
 func (t *textShape) Chunk(d tts.Delta) any {
 	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
-	if d.Finish == "" {
+	if d.Finish == "" && !t.columns.Tokens {
 		r.Fingerprint = ""
-	} else {
+	}
+	if d.Finish != "" {
 		r.Choices[0].Scaling = t.report.choice(d.Choice)
 		r.Scaling = t.report.search(d.Choice)
 	}

@@ -195,7 +195,25 @@ type textChoice struct {
 	Text         string        `json:"text"`
 	Logprobs     *textLogprobs `json:"logprobs"`
 	FinishReason *string       `json:"finish_reason"`
+	Tokens       []int32       `json:"tokens,omitempty"` // with return_tokens
 	Scaling      *candidate    `json:"test_time_scaling,omitempty"`
+}
+
+// tokenIDs are the ids of tokens.
+func tokenIDs(tokens []tts.Token) []int32 {
+	ids := make([]int32, len(tokens))
+	for i := range tokens {
+		ids[i] = tokens[i].ID
+	}
+	return ids
+}
+
+// certainty is a token's, null where nothing predicts it.
+func certainty(t *tts.Token) *float64 {
+	if !t.Known {
+		return nil
+	}
+	return new(jsonwrite.Finite(t.Certainty))
 }
 
 // textLogprobs lists tokens column by column: those of an echoed prompt and all that
@@ -205,7 +223,8 @@ type textLogprobs struct {
 	Tokens        []string             `json:"tokens"`
 	TokenLogprobs []*float64           `json:"token_logprobs"`
 	TopLogprobs   []map[string]float64 `json:"top_logprobs"`
-	TextOffset    []int                `json:"text_offset"` // in characters
+	TextOffset    []int                `json:"text_offset"`         // in characters
+	Certainty     []*float64           `json:"certainty,omitempty"` // with the tokens' ids
 }
 
 // newTextLogprobs lists tokens whose text begins at offset, and returns the

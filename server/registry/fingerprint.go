@@ -29,10 +29,10 @@ var Build = sync.OnceValue(func() (b receipt.Build) {
 	return b
 })
 
-// fingerprint names what answers to a seed depend on beside the request: the program,
+// Fingerprint names what answers to a seed depend on beside the request: the program,
 // the family of kernels, the model's file and the format of its keys and values. A model
 // without a file goes by its name and shape.
-func fingerprint(m *tts.Model) (string, error) {
+func Fingerprint(m *tts.Model) (string, error) {
 	what, err := m.Identity.Sketch()
 	if err != nil {
 		return "", err

@@ -33,7 +33,7 @@ func TestAFingerprintIsThatOfWhatGivesTheSameBits(t *testing.T) {
 		}
 		defer cache.Close()
 		b.Name = name
-		text, err := fingerprint(tts.NewModel(b, batcher.New(b.Model, cache, batcher.DefaultOptions())))
+		text, err := Fingerprint(tts.NewModel(b, batcher.New(b.Model, cache, batcher.DefaultOptions())))
 		if err != nil {
 			t.Fatal(err)
 		}

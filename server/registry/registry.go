@@ -67,7 +67,7 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 	for _, v := range served {
 		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo}
 		var err error
-		if m.Fingerprint, err = fingerprint(v.Model); err != nil {
+		if m.Fingerprint, err = Fingerprint(v.Model); err != nil {
 			return nil, fmt.Errorf("server: model %q: %w", v.Model.Name, err)
 		}
 		r.Models = append(r.Models, m)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/fnv"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,6 +82,47 @@ const Asked = "Q: "
 // Request asks the toy models' question.
 func Request(seed uint64, n int) *tts.Request {
 	return &tts.Request{Prompt: tts.Prompt{Text: Asked, Bare: true}, N: n, Sampling: sampling.Params{Temperature: 0.8, Seed: seed}}
+}
+
+// Thinks makes a toy model that answers the prompt Asked with one to three
+// lines of a random digit each, and a last line with a random digit. A 3 makes
+// a line the last but one.
+func Thinks(t testing.TB) *toy.Model {
+	tok := Words(t)
+	encode := func(s string) []int32 { return tok.Encode(nil, s, tokenizer.Options{}) }
+	digits := slices.Concat(encode("1"), encode("2"), encode("3"))
+	line, tail := encode(".\n"), encode("Answer: ")
+	end, _ := tok.EOS()
+	prompt := len(encode(Asked))
+	return &toy.Model{Logits: func(tokens []int32, row []float32) {
+		clear(row)
+		allow := func(ids ...int32) {
+			for _, id := range ids {
+				row[id] = 50
+			}
+		}
+		said := tokens[min(prompt, len(tokens)):]
+		for last, lines := false, 0; !last && lines < 3; lines++ {
+			if len(said) == 0 {
+				allow(digits...)
+				return
+			}
+			if len(said) <= len(line) {
+				allow(line[len(said)-1])
+				return
+			}
+			last = said[0] == digits[2]
+			said = said[1+len(line):]
+		}
+		switch n := len(said); {
+		case n < len(tail):
+			allow(tail[n])
+		case n == len(tail):
+			allow(digits...)
+		default:
+			allow(end)
+		}
+	}}
 }
 
 // Opine is a score in [0, 1] that depends on tokens alone.
