@@ -1,4 +1,5 @@
-"""A Ray cluster of several nodes on this machine, for tests; it listens on loopback alone."""
+"""A Ray cluster of several nodes on this machine, for tests. Its parts find each other on loopback;
+some of Ray's ports listen on all addresses, which it cannot be told otherwise."""
 
 import logging
 import os

@@ -30,7 +30,7 @@ var notRun = map[string]string{
 	"map $request_body $beginning {   # the messages up to the first user's":                                                        "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
 	"apt-get install qemu-user-static":                                                                                              "the gate's step arm64 does the same",
 	"apt-get install --no-install-recommends bochs      # Debian 12":                                                                "the gate's steps avx512 and avxvnni do the same",
-	"pip install 'ray[serve]==2.60.0'":                                                                                              "needs machines; the gate's step ray runs the application on nodes of one",
+	"pip install 'ray[serve]==2.60.0'":                                                                                              "needs machines; .ci/run ray runs the application on nodes of one",
 	"pip install 'lm-eval[api]'":                                                                                                    "the gate's step lmeval installs it",
 	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":                                                            "fetches data sets; the gate's step lmeval runs the same on tasks of our own",
 	"python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l":                                                          "the gate's step lmeval runs it",
