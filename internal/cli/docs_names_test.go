@@ -83,7 +83,7 @@ var readRepository = sync.OnceValues(func() (all repositoryTexts, err error) {
 			return nil
 		}
 		all.paths = append(all.paths, name)
-		if ext := path.Ext(name); ext == ".go" || strings.HasPrefix(name, ".ci/") || ext == ".mjs" || ext == ".js" {
+		if ext := path.Ext(name); ext == ".go" || strings.HasPrefix(name, ".ci/") || ext == ".mjs" || ext == ".js" || ext == ".py" {
 			text, err := os.ReadFile(p)
 			if err != nil {
 				return err
@@ -185,7 +185,7 @@ func (n *naming) check(doc, span string) error {
 			return fmt.Errorf("nothing reads %s", name)
 		}
 	case !aboutCode(doc) && codeWord.MatchString(span):
-		if !strings.Contains(n.all, `"`+span) && !strings.Contains(n.all, span+`"`) {
+		if !strings.Contains(n.all, `"`+span) && !strings.Contains(n.all, span+`"`) && !strings.Contains(n.all, "\n    "+span+": ") { // a field of Python
 			return fmt.Errorf("no program says %s", span)
 		}
 	default:

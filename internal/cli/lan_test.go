@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,19 +29,57 @@ import (
 // replicas is how many servers the examples of docs/fleet.md name.
 const replicas = 3
 
-// balancers are the programs of docs/fleet.md, each with the arguments that start it with a file.
-var balancers = map[string]func(dir, file string) []string{
-	"haproxy": func(_, file string) []string { return []string{"-db", "-f", file} },
-	"nginx":   func(dir, file string) []string { return []string{"-p", dir, "-e", "stderr", "-c", file} },
+// balancer is a program of docs/fleet.md that stands before servers.
+type balancer struct {
+	lang, beginning string // of its block
+	needs           func(t testing.TB)
+	command         func(t *testing.T, dir, file, port string) *exec.Cmd // with a file that holds the block
+	inTurns         *strings.Replacer                                    // changes the block: servers take turns
 }
+
+var balancers = map[string]balancer{
+	"haproxy": {
+		needs: func(t testing.TB) { clienttest.Programs(t, "haproxy") },
+		lang:  "haproxy", beginning: "global",
+		command: func(t *testing.T, _, file, _ string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), "haproxy", "-db", "-f", file)
+		},
+		inTurns: strings.NewReplacer("balance hash var(txn.beginning)", "balance roundrobin", "    hash-type consistent\n", "", "    hash-balance-factor 150\n", ""),
+	},
+	"nginx": {
+		needs: func(t testing.TB) { clienttest.Programs(t, "nginx") },
+		lang:  "nginx", beginning: "map",
+		command: func(t *testing.T, dir, file, _ string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), "nginx", "-p", dir, "-e", "stderr", "-c", file)
+		},
+		inTurns: strings.NewReplacer("    hash $beginning consistent;\n", ""),
+	},
+	"litellm": {
+		needs: func(t testing.TB) { clienttest.Python(t, proxyPackages...) },
+		lang:  "yaml", beginning: "model_list:",
+		command: func(t *testing.T, dir, file, port string) *exec.Cmd {
+			cmd := exec.CommandContext(t.Context(), clienttest.Python(t, proxyPackages...), "-c", "from litellm import run_server; run_server()",
+				"--config", file, "--host", "127.0.0.1", "--port", port)
+			cmd.Env = append(os.Environ(), "HOME="+dir, "LITELLM_MASTER_KEY="+litellmKey, "LITELLM_LOCAL_MODEL_COST_MAP=True", "NO_PROXY=*", "no_proxy=*")
+			return cmd
+		},
+		inTurns: strings.NewReplacer("  optional_pre_call_checks: [session_affinity]\n", ""),
+	},
+}
+
+// proxyPackages are LiteLLM and one that its proxy alone imports.
+var proxyPackages = []string{"litellm", "apscheduler"}
+
+// litellmKey is one that LiteLLM takes for hard to guess.
+const litellmKey = "sk-51f2c0a86d4be79317ac60de2b84f593" //nolint:gosec // of this test
 
 // balance starts a program with its block of docs/fleet.md, changed by change, before servers, and
 // returns its address.
-func balance(t *testing.T, name string, change func(block string) string, servers []string) string {
+func (b balancer) balance(t *testing.T, change func(block string) string, servers []string) string {
 	t.Helper()
 	block := ""
 	for _, e := range blocks("docs/fleet.md", documents(t)["docs/fleet.md"]) {
-		if e.lang == name {
+		if e.lang == b.lang && strings.HasPrefix(e.text, b.beginning) {
 			block = change(e.text)
 		}
 	}
@@ -48,21 +87,22 @@ func balance(t *testing.T, name string, change func(block string) string, server
 		block = strings.Replace(block, fmt.Sprintf("10.0.0.%d:8080", 5+i), s, 1)
 	}
 	if block == "" || strings.Contains(block, "10.0.0.") {
-		t.Fatalf("docs/fleet.md has no block for %s and %d servers", name, len(servers))
+		t.Fatalf("docs/fleet.md has no block of %s for %d servers", b.lang, len(servers))
 	}
 	port, dir := freePort(t), t.TempDir()
 	block = strings.NewReplacer("bind :8000", "bind 127.0.0.1:"+port, "listen 8000", "listen 127.0.0.1:"+port).Replace(block)
-	if name == "nginx" {
+	if b.lang == "nginx" {
 		block = proxies[0].configure(block, dir, "", "")
 	}
-	file := filepath.Join(dir, "conf")
+	file := filepath.Join(dir, "conf."+b.lang)
 	if err := os.WriteFile(file, []byte(block+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), name, balancers[name](dir, file)...)
+	cmd := b.command(t, dir, file, port)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
 	ended := make(chan error, 1)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -71,7 +111,7 @@ func balance(t *testing.T, name string, change func(block string) string, server
 	t.Cleanup(func() { // the test's context has ended
 		<-ended
 		if t.Failed() {
-			t.Logf("%s:\n%s", name, said.Bytes())
+			t.Logf("%s:\n%s", b.lang, said.Bytes())
 		}
 	})
 	for {
@@ -83,7 +123,7 @@ func balance(t *testing.T, name string, change func(block string) string, server
 		select {
 		case err := <-ended:
 			ended <- err
-			t.Fatalf("%s ends: %v\n%s", name, err, said.Bytes())
+			t.Fatalf("%v ends: %v\n%s", cmd.Args, err, said.Bytes())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -151,9 +191,10 @@ func (r replica) signal(t *testing.T, s os.Signal) {
 // errCut is what a client sees of a stream that broke off.
 var errCut = errors.New("a stream ends without [DONE]")
 
-// converse asks for the answer to a conversation, and whether any of it had come when an error did.
-func converse(t *testing.T, base string, stream bool, messages ...map[string]string) (text string, begun bool, err error) {
-	body, err := json.Marshal(map[string]any{"messages": messages, "stream": stream, "seed": 1, "max_tokens": 100})
+// converse asks for the answer to a conversation of a name, and whether any of it had come when an
+// error did.
+func converse(t *testing.T, base, name string, stream bool, messages ...map[string]string) (text string, begun bool, err error) {
+	body, err := json.Marshal(map[string]any{"model": "lutra-tiny-s", "messages": messages, "stream": stream, "seed": 1, "max_tokens": 100})
 	if err != nil {
 		return "", false, err
 	}
@@ -162,6 +203,8 @@ func converse(t *testing.T, base string, stream bool, messages ...map[string]str
 		return "", false, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+litellmKey)
+	req.Header.Set("X-LiteLLM-Session-Id", name)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return "", false, err
@@ -212,11 +255,11 @@ func TestReplicasOnALANLoseOnlyStreamsThatHadBegun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
-	for name := range balancers {
+	for name, b := range balancers {
 		t.Run(name, func(t *testing.T) {
-			clienttest.Programs(t, name)
+			b.needs(t)
 			servers, addrs := startReplicas(t)
-			base := balance(t, name, func(block string) string { return block }, addrs)
+			base := b.balance(t, func(block string) string { return block }, addrs)
 			var (
 				all      = sweep.Of(240, 2000)
 				next     atomic.Int64
@@ -240,7 +283,7 @@ func TestReplicasOnALANLoseOnlyStreamsThatHadBegun(t *testing.T) {
 							f()
 						}
 						stream := i%2 == 0
-						text, begun, err := converse(t, base, stream, say("user", question(int(i))))
+						text, begun, err := converse(t, base, fmt.Sprint(i), stream, say("user", question(int(i))))
 						switch {
 						case err != nil && stream && begun:
 							broken.Add(1) // as promised: an error, and no end
@@ -258,6 +301,49 @@ func TestReplicasOnALANLoseOnlyStreamsThatHadBegun(t *testing.T) {
 			t.Logf("%d requests, one of %d servers killed, one drained: %d streams broken off", all, replicas, broken.Load())
 			if n := broken.Load(); n > 8 {
 				t.Errorf("%d streams are broken off: no more than 8 ran", n)
+			}
+		})
+	}
+}
+
+// breaking is a server whose answers break off: a stream amid its words, another amid its length.
+func breaking(t *testing.T) (addr string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Stream bool }
+		if r.Method == http.MethodGet || json.NewDecoder(r.Body).Decode(&asked) != nil {
+			return // it is healthy
+		}
+		if asked.Stream {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for _, delta := range []string{`"role": "assistant", "content": ""`, `"content": "She has"`, `"content": " 84"`} {
+				fmt.Fprintf(w, "data: {\"id\": \"1\", \"object\": \"chat.completion.chunk\", \"created\": 1, \"model\": \"lutra-tiny-s\", \"choices\": [{\"index\": 0, \"delta\": {%s}, \"finish_reason\": null}]}\n\n", delta)
+			}
+		} else {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, `{"id": "1", "object": "chat.completion", "created": 1, "model": "lutra-tiny-s", "choices": [`)
+		}
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+func TestAnAnswerThatBreaksOffBehindABalancerDoesNotLookWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	for name, b := range balancers {
+		t.Run(name, func(t *testing.T) {
+			b.needs(t)
+			addr := breaking(t)
+			base := b.balance(t, func(block string) string { return block }, []string{addr, addr, addr})
+			if text, begun, err := converse(t, base, name, true, say("user", question(1))); err == nil || !begun || !errors.Is(err, errCut) {
+				t.Errorf("of a stream that broke off the client sees %q, begun: %v, and the error %v", text, begun, err)
+			}
+			if text, _, err := converse(t, base, name, false, say("user", question(1))); err == nil {
+				t.Errorf("of an answer that broke off the client sees %q", text)
 			}
 		})
 	}
@@ -295,21 +381,16 @@ func TestConversationsStayWhereTheirBeginningIsComputed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
-	inTurns := map[string]func(string) string{
-		"haproxy": strings.NewReplacer("balance hash var(txn.beginning)", "balance roundrobin", "    hash-type consistent\n", "", "    hash-balance-factor 150\n", "").Replace,
-		"nginx":   strings.NewReplacer("    hash $beginning consistent;\n", "").Replace,
-	}
-	for name := range balancers {
+	for name, b := range balancers {
 		t.Run(name, func(t *testing.T) {
-			clienttest.Programs(t, name)
 			share := func(change func(string) string) float64 {
 				_, addrs := startReplicas(t)
-				base := balance(t, name, change, addrs)
+				base := b.balance(t, change, addrs)
 				for i := range sweep.Of(12, 120) {
 					history := []map[string]string{say("system", "You are a careful teacher of arithmetic.")}
 					for turn := range 4 {
 						history = append(history, say("user", question(i+100*turn)))
-						text, _, err := converse(t, base, false, history...)
+						text, _, err := converse(t, base, fmt.Sprint(i), false, history...)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -319,7 +400,7 @@ func TestConversationsStayWhereTheirBeginningIsComputed(t *testing.T) {
 				found, asked := hits(t, addrs)
 				return found / asked
 			}
-			sticky, other := share(func(block string) string { return block }), share(inTurns[name])
+			sticky, other := share(func(block string) string { return block }), share(b.inTurns.Replace)
 			t.Logf("prompt tokens found in the cache: %.1f %%, in turns %.1f %%: %.2f times", 100*sticky, 100*other, sticky/other)
 			if sticky <= 1.2*other {
 				t.Errorf("stickiness finds %.1f %% of the prompts' tokens, servers in turns %.1f %%", 100*sticky, 100*other)
