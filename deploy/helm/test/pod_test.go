@@ -17,9 +17,6 @@ const cancelled = 5
 
 func TestKubernetesWaitsForTheWholeDrain(t *testing.T) {
 	for _, s := range switches {
-		if strings.Contains(s.values, "searchWorkers") {
-			continue // TestLutraReadsEveryConfigurationThatTheChartWrites reads it
-		}
 		r := render(t, s.values)
 		cfg, err := r.load(t)
 		if err != nil {
