@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -21,6 +23,7 @@ type Identity struct {
 	delta    bool                   // the model has gated delta nets
 	device   func() kernels.Backend // nil: the CPU
 	metadata gguf.Metadata          // given in place of the file's
+	packings string                 // as Config has them
 
 	one    *semaphore.Weighted // computes digest
 	digest string
@@ -30,7 +33,7 @@ type Identity struct {
 var ErrNoIdentity = errors.New("models: the model has no file")
 
 func newIdentity(b *Bundle, given gguf.Metadata) *Identity {
-	return &Identity{file: b.file, delta: b.Model.Config().RecurrentLayers > 0, device: b.Backend, metadata: given, one: semaphore.NewWeighted(1)}
+	return &Identity{file: b.file, delta: b.Model.Config().RecurrentLayers > 0, device: b.Backend, metadata: given, packings: b.Model.Config().Packings, one: semaphore.NewWeighted(1)}
 }
 
 // Digest is gguf.File.Digest, computed when it is first asked for: reading a file takes
@@ -78,6 +81,15 @@ func (id *Identity) Metadata() string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// Packings is what the layers' matrices run as, such as "I2". I1 and I2 have the same
+// bits, and one name.
+func (id *Identity) Packings() string {
+	if id == nil {
+		return ""
+	}
+	return strings.ReplaceAll(id.packings, matrix.I1.String(), matrix.I2.String())
 }
 
 // Kernels names the family of kernels that compute the model, as cpu.Family does, with

@@ -77,7 +77,7 @@ func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
 	if errors.Is(err, models.ErrNoIdentity) {
 		return receipt.Model{}, invalid(jsonread.CodeUnsupported, "receipt", "Invalid 'receipt': the model '%s' has no file to take a hash of.", m.Name)
 	}
-	return receipt.Model{Name: m.Name, SHA256: sum, Metadata: m.Identity.Metadata(), KV: m.Engine.KVType().String(), Context: m.Context}, err
+	return receipt.Model{Name: m.Name, SHA256: sum, Metadata: m.Identity.Metadata(), Packing: m.Identity.Packings(), KV: m.Engine.KVType().String(), Context: m.Context}, err
 }
 
 // receiptSearch describes the search of g, with the verifier that judges in it.

@@ -48,7 +48,7 @@ func TestAReceiptSaysWhatAnAnswerWasComputedFrom(t *testing.T) {
 	if r.Request != body || r.Hash != sumOf([]byte(body)) || r.Endpoint != "/v1/chat/completions" {
 		t.Errorf("the request is %q (%s) at %s", r.Request, r.Hash, r.Endpoint)
 	}
-	if want := (receipt.Model{Name: "lutra-tiny-s", SHA256: sumOf(file), KV: "f16", Context: f.model.Context}); r.Model != want {
+	if want := (receipt.Model{Name: "lutra-tiny-s", SHA256: sumOf(file), Packing: "I2", KV: "f16", Context: f.model.Context}); r.Model != want {
 		t.Errorf("the model is %+v, want %+v", r.Model, want)
 	}
 	if len(r.Prompts) != 1 || r.Prompts[0].Tokens < 20 || len(r.Prompts[0].Hash) != 64 {

@@ -71,6 +71,7 @@ func apart(was, now *Receipt) (reasons []string) {
 	model := func(what string, was, now *Model) {
 		note(what+".sha256", was.SHA256, now.SHA256)
 		note(what+".metadata", was.Metadata, now.Metadata)
+		note(what+".packing", was.Packing, now.Packing)
 		note(what+".kv", was.KV, now.KV)
 	}
 	model("model", &was.Model, &now.Model)

@@ -197,6 +197,7 @@ func readModel(f *jsonread.Fields) (m Model) {
 	f.String("name", &m.Name)
 	text(f, "sha256", &m.SHA256)
 	f.String("metadata", &m.Metadata)
+	f.String("packing", &m.Packing)
 	f.String("kv", &m.KV)
 	f.Int("context", &m.Context, 0, math.MaxInt32)
 	return m

@@ -14,7 +14,7 @@ func kept(t testing.TB, change func(r *Receipt)) string {
 	body := `{"messages":[],"receipt":true}`
 	r := Receipt{
 		Version: 1, Endpoint: "/v1/chat/completions", Request: body, Hash: sum([]byte(body)), Kernels: "amd64-avx2",
-		Model: Model{Name: "m", SHA256: sum(nil), KV: "f16", Context: 100}, Sampling: Sampling{Seed: 7, N: 1, Temperature: 1, TopP: 1, RepetitionPenalty: 1, TypicalP: 1},
+		Model: Model{Name: "m", SHA256: sum(nil), Packing: "I2", KV: "f16", Context: 100}, Sampling: Sampling{Seed: 7, N: 1, Temperature: 1, TopP: 1, RepetitionPenalty: 1, TypicalP: 1},
 		Prompts: []Prompt{{2, hashOf([]int32{1, 2})}},
 		Choices: []Choice{{Tokens: 3, Hash: hashOf([]int32{5, 6, 7}), IDs: []int32{5, 6, 7}, Text: sum([]byte("abc")), Finish: "stop"}},
 	}
@@ -186,6 +186,7 @@ func TestAComparisonFindsTheFirstTokenThatIsAnother(t *testing.T) {
 func TestWhatWasNotComputedFromTheSameIsNotCompared(t *testing.T) {
 	for want, change := range map[string]func(r *Receipt){
 		"model.sha256: a there, b here":                     func(r *Receipt) { r.Model.SHA256 = "b" },
+		"model.packing: I2 there, Q2G128 here":              func(r *Receipt) { r.Model.Packing = "Q2G128" },
 		"model.kv: f16 there, int8 here":                    func(r *Receipt) { r.Model.KV = "int8" },
 		"model.metadata: none there, x here":                func(r *Receipt) { r.Model.Metadata = "x" },
 		"kernels: amd64-avx2 there, arm64-neon":             func(r *Receipt) { r.Kernels = "arm64-neon" },

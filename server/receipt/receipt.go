@@ -36,6 +36,7 @@ type Model struct {
 	Name     string `json:"name"`
 	SHA256   string `json:"sha256"`             // of the file: weights, tokenizer and template
 	Metadata string `json:"metadata,omitempty"` // a hash of what the configuration gives in place of the file's
+	Packing  string `json:"packing"`            // what the layers' matrices run as
 	KV       string `json:"kv"`                 // format of keys and values
 	Context  int    `json:"context"`            // tokens of prompt and answer at most
 }

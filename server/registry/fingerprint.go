@@ -30,7 +30,7 @@ var Build = sync.OnceValue(func() (b receipt.Build) {
 })
 
 // Fingerprint names what answers to a seed depend on beside the request: the program,
-// the family of kernels, the model's file and the format of its keys and values. A model
+// the family of kernels, the model's file, its packing and the format of keys and values. A model
 // without a file goes by its name and shape.
 func Fingerprint(m *tts.Model) (string, error) {
 	what, err := m.Identity.Sketch()
@@ -44,6 +44,6 @@ func Fingerprint(m *tts.Model) (string, error) {
 	if m.Engine != nil {
 		kv = m.Engine.KVType().String()
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v %s %s %s %d", Build(), m.Identity.Kernels(), what, kv, m.Config.Context))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v %s %s %s %s %d", Build(), m.Identity.Kernels(), what, m.Identity.Packings(), kv, m.Config.Context))
 	return "fp_" + hex.EncodeToString(sum[:5]), nil
 }

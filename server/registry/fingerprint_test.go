@@ -41,13 +41,13 @@ func TestAFingerprintIsThatOfWhatGivesTheSameBits(t *testing.T) {
 	}
 	const s, l = "lutra-tiny-s", "lutra-tiny-l"
 	was := print(s, s, "", kv.F16, nil)
-	for what, again := range map[string]string{"another name": print(s, "alias", "", kv.F16, nil), "another packing": print(s, s, "i1", kv.F16, nil), "the same": print(s, s, "", kv.F16, nil)} {
+	for what, again := range map[string]string{"another name": print(s, "alias", "", kv.F16, nil), "the packing with the same bits": print(s, s, "i1", kv.F16, nil), "the same": print(s, s, "", kv.F16, nil)} {
 		if again != was {
 			t.Errorf("with %s it is %s, want %s", what, again, was)
 		}
 	}
 	for what, other := range map[string]string{
-		"another file": print(l, s, "", kv.F16, nil), "keys and values in 8 bits": print(s, s, "", kv.Int8, nil), "other metadata": print(s, s, "", kv.F16, gguf.Metadata{"lutra.chat.max_turns": int64(3)}),
+		"another file": print(l, s, "", kv.F16, nil), "keys and values in 8 bits": print(s, s, "", kv.Int8, nil), "the stored packing": print(s, s, "stored", kv.F16, nil), "other metadata": print(s, s, "", kv.F16, gguf.Metadata{"lutra.chat.max_turns": int64(3)}),
 	} {
 		if other == was {
 			t.Errorf("with %s it is %s too", what, other)
