@@ -57,10 +57,10 @@ func someTokens(n, limit int) []int32 {
 }
 
 // eachFamily calls f with every instruction set that this machine has, by family.
-func eachFamily(delta bool, f func(family string, isa cpu.ISA)) {
+func eachFamily(f func(family string, isa cpu.ISA)) {
 	for _, isa := range cpu.Supported() {
 		restore := cpu.Override(isa)
-		f(cpu.Family(delta), isa)
+		f(cpu.Family(), isa)
 		restore()
 	}
 }
@@ -93,7 +93,7 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 	for _, path := range golden {
 		files[filepath.Base(filepath.Dir(path))] = func() (*gguf.File, error) { return gguf.Open(path) }
 	}
-	eachFamily(false, func(family string, isa cpu.ISA) {
+	eachFamily(func(family string, isa cpu.ISA) {
 		if portable := strings.HasSuffix(family, "-portable"); *updateBits && want[family] == nil && (!portable || family == "amd64-portable") {
 			want[family] = map[string]string{}
 		}
@@ -179,7 +179,7 @@ func TestKernelsOfAFamilyGiveTheSameBitsOfEveryPacking(t *testing.T) {
 			}
 			got := map[string][]string{}
 			var names []string
-			eachFamily(c.shape.Arch == synthetic.Qwen35, func(family string, isa cpu.ISA) {
+			eachFamily(func(family string, isa cpu.ISA) {
 				m, err := loadModel(f, LoadOptions{Pool: workers})
 				if err != nil {
 					t.Fatal(err)

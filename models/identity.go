@@ -20,7 +20,6 @@ import (
 // many callers at once, until the model is closed.
 type Identity struct {
 	file     *gguf.File
-	delta    bool                   // the model has gated delta nets
 	device   func() kernels.Backend // nil: the CPU
 	metadata gguf.Metadata          // given in place of the file's
 	packings string                 // as Config has them
@@ -33,7 +32,7 @@ type Identity struct {
 var ErrNoIdentity = errors.New("models: the model has no file")
 
 func newIdentity(b *Bundle, given gguf.Metadata) *Identity {
-	return &Identity{file: b.file, delta: b.Model.Config().RecurrentLayers > 0, device: b.Backend, metadata: given, packings: b.Model.Config().Packings, one: semaphore.NewWeighted(1)}
+	return &Identity{file: b.file, device: b.Backend, metadata: given, packings: b.Model.Config().Packings, one: semaphore.NewWeighted(1)}
 }
 
 // Digest is gguf.File.Digest, computed when it is first asked for: reading a file takes
@@ -96,9 +95,9 @@ func (id *Identity) Packings() string {
 // the device if there is one beside the CPU.
 func (id *Identity) Kernels() string {
 	if id == nil {
-		return cpu.Family(false)
+		return cpu.Family()
 	}
-	name := cpu.Family(id.delta)
+	name := cpu.Family()
 	if d := id.device(); d != nil && d.Err() == nil {
 		name += "+" + d.Name()
 	}

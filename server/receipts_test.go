@@ -54,7 +54,7 @@ func TestAReceiptSaysWhatAnAnswerWasComputedFrom(t *testing.T) {
 	if len(r.Prompts) != 1 || r.Prompts[0].Tokens < 20 || len(r.Prompts[0].Hash) != 64 {
 		t.Errorf("the prompts are %+v", r.Prompts)
 	}
-	if r.Kernels != cpu.Family(false) || r.Build.Go == "" || r.Search != nil || r.Candidates != nil {
+	if r.Kernels != cpu.Family() || r.Build.Go == "" || r.Search != nil || r.Candidates != nil {
 		t.Errorf("the receipt is %+v", r)
 	}
 	if s := r.Sampling; s.Seed == 0 || s.N != 2 || s.Temperature != 1 || s.TopP != 0.9 || s.RepetitionPenalty != 1 || s.MaxTokens != 40 {

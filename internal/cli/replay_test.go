@@ -64,7 +64,7 @@ func TestAnAnswerIsReplayedByAModelHereAndByAServer(t *testing.T) {
 	} {
 		for _, where := range [][]string{{"--threads", "2"}, {"--url", base}} {
 			out, status, err := replayed(t, append(args, where...)...)
-			if status != 0 || !regexp.MustCompile(`^same: [12] choices?, (4 candidates, )?\d+ tokens of lutra-tiny-s \(sha256 [0-9a-f]{12}\) on `+cpu.Family(false)+"\n$").MatchString(out) {
+			if status != 0 || !regexp.MustCompile(`^same: [12] choices?, (4 candidates, )?\d+ tokens of lutra-tiny-s \(sha256 [0-9a-f]{12}\) on `+cpu.Family()+"\n$").MatchString(out) {
 				t.Errorf("%s, %v: status %d, %v\n%s", name, where, status, err, out)
 			}
 		}
@@ -163,12 +163,12 @@ func TestInstructionSetsOfAFamilyReplayEachOther(t *testing.T) {
 			}
 			func() {
 				restore := cpu.Override(from)
-				family := cpu.Family(false)
+				family := cpu.Family()
 				restore()
 				defer cpu.Override(with)()
 				for _, file := range kept {
 					want := 0
-					if cpu.Family(false) != family {
+					if cpu.Family() != family {
 						want = 2
 					}
 					if out, status, err := replayed(t, file); status != want {

@@ -5,14 +5,13 @@ import "runtime"
 // Family names the kernels that give the same bits for the same input: those of one
 // family agree in every number, those of two families only within rounding. AVX2,
 // AVX-VNNI and AVX-512 are one family, with all ternary methods, and so are NEON's with
-// SDOT and SMMLA or without. Of models with gated delta nets, which delta says, AVX-512
-// is a family of its own. Portable code is one for each architecture, since Go rounds
+// SDOT and SMMLA or without. Portable code is one for each architecture, since Go rounds
 // x·y+z once on some of them and twice on others, and for amd64 by GOAMD64.
-func Family(delta bool) string { return family(active, delta, fuses(), hasFMA()) }
+func Family() string { return family(active, fuses(), hasFMA()) }
 
 // family is Family with an instruction set, whether Go fuses x·y+z, and whether the
 // processor can, of which Go's math.Exp makes use on amd64.
-func family(isa ISA, delta, fused, fma bool) string {
+func family(isa ISA, fused, fma bool) string {
 	arch := runtime.GOARCH
 	if arch == "amd64" && fused {
 		arch = "amd64v3"
@@ -20,8 +19,6 @@ func family(isa ISA, delta, fused, fma bool) string {
 	switch {
 	case isa == NEON:
 		return arch + "-neon"
-	case isa == AVX512 && delta:
-		return arch + "-avx512"
 	case isa != Generic:
 		return arch + "-avx2"
 	case arch == "amd64" && !fma:

@@ -53,11 +53,11 @@ func TestAFingerprintIsThatOfWhatGivesTheSameBits(t *testing.T) {
 			t.Errorf("with %s it is %s too", what, other)
 		}
 	}
-	family := cpu.Family(false)
+	family := cpu.Family()
 	for _, isa := range cpu.Supported() {
 		restore := cpu.Override(isa)
-		if got := print(s, s, "", kv.F16, nil); (got == was) != (cpu.Family(false) == family) {
-			t.Errorf("with the kernels of %v, of %s, it is %s, and with those of %s %s", isa, cpu.Family(false), got, family, was)
+		if got := print(s, s, "", kv.F16, nil); (got == was) != (cpu.Family() == family) {
+			t.Errorf("with the kernels of %v, of %s, it is %s, and with those of %s %s", isa, cpu.Family(), got, family, was)
 		}
 		restore()
 	}

@@ -119,7 +119,8 @@ func products[V reg.VecVirtual](name string, tokens, tiles int, blank func() V) 
 	emit.Done()
 }
 
-// dots emits the products of a token's key and query with the keys of its chunk.
+// dots emits the products of a token's key and query with the keys of its chunk. Every
+// instruction set sums 16 columns side by side, so that all give the same bits.
 func dots[V reg.VecVirtual](name string, blank func() V) {
 	emit.Text(name, "func(keys *float32, width int, n int, q *float32, k *float32, mix *float32)")
 	emit.Contract(name+" sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],",
@@ -128,16 +129,20 @@ func dots[V reg.VecVirtual](name string, blank func() V) {
 	q, k, mix := emit.Arg("q"), emit.Arg("k"), emit.Arg("mix")
 	j := GP64()
 	Label("row")
-	sums := [2]V{blank(), blank()}
-	emit.Zero(sums[0])
-	emit.Zero(sums[1])
+	var sums [2][]reg.VecVirtual // of key and query
+	for of := range sums {
+		sums[of], _ = vectors(1, blank)
+		for _, s := range sums[of] {
+			emit.Zero(s)
+		}
+	}
 	XORQ(j, j)
 	Label("columns")
 	parts, size := vectors(1, blank)
 	for c, v := range parts {
 		VMOVUPS(Mem{Base: keys, Disp: size * c}, v)
 		for of, x := range []reg.Register{k, q} {
-			VFMADD231PS(Mem{Base: x, Index: j, Scale: 4, Disp: size * c}, v, sums[of])
+			VFMADD231PS(Mem{Base: x, Index: j, Scale: 4, Disp: size * c}, v, sums[of][c])
 		}
 	}
 	ADDQ(Imm(tileBytes), keys)
@@ -147,10 +152,10 @@ func dots[V reg.VecVirtual](name string, blank func() V) {
 	for of, s := range sums {
 		half, y := YMM(), YMM()
 		if size == 64 {
-			VEXTRACTF64X4(Imm(1), s, half)
-			VADDPS(s.AsY(), half, y)
+			VEXTRACTF64X4(Imm(1), s[0], half)
+			VADDPS(s[0].AsY(), half, y)
 		} else {
-			y = s.AsY().(reg.VecVirtual)
+			VADDPS(s[0], s[1], y)
 		}
 		low, high := XMM(), XMM()
 		VEXTRACTF128(Imm(1), y, high)
