@@ -383,6 +383,7 @@ func TestConversationsStayWhereTheirBeginningIsComputed(t *testing.T) {
 	}
 	for name, b := range balancers {
 		t.Run(name, func(t *testing.T) {
+			b.needs(t)
 			share := func(change func(string) string) float64 {
 				_, addrs := startReplicas(t)
 				base := b.balance(t, change, addrs)
