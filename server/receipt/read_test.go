@@ -200,7 +200,7 @@ func TestWhatWasNotComputedFromTheSameIsNotCompared(t *testing.T) {
 		"choices: 1 there, 2 here":                          func(r *Receipt) { r.Choices = make([]Choice, 2) },
 		"":                                                  func(r *Receipt) { r.Build.Revision, r.Model.Context, r.Model.Name = "x", 9, "alias" },
 	} {
-		was := Receipt{Model: Model{SHA256: "a", KV: "f16"}, Kernels: "amd64-avx2", Sampling: Sampling{Seed: 7, Temperature: 0.5}, Choices: make([]Choice, 1), Prompts: []Prompt{{2, "e"}},
+		was := Receipt{Model: Model{SHA256: "a", Packing: "I2", KV: "f16"}, Kernels: "amd64-avx2", Sampling: Sampling{Seed: 7, Temperature: 0.5}, Choices: make([]Choice, 1), Prompts: []Prompt{{2, "e"}},
 			Search: &Search{Plan: json.RawMessage(`{"n":4}`), Verifier: &Model{SHA256: "c"}}}
 		now := was
 		change(&now)
