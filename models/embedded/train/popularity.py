@@ -2,7 +2,7 @@
 
 Experts are ranked, layer by layer, by their share of the tokens of training conversations. What those ranks are worth elsewhere is
 asked of problems that were held out: long stories with their solutions, short questions and conversations with the model's answers."""
-import json, random, sys
+import json, os, random, sys
 import bpe, data, turns
 from gen import *
 
@@ -24,12 +24,13 @@ def shares(m, seqs):
 if __name__ == "__main__":
     tk = bpe.Tokenizer("out/tokenizer.json")
     m, r = Model.load(f"ckpt/{sys.argv[1]}.pt"), random.Random("popularity")
-    g = Gen(m, tk)
+    g, limit = Gen(m, tk), int(os.environ.get("LIMIT", 1000))
+    lines = lambda path: open(path).read().splitlines()[:limit]
 
     def answered(path):
         """conversations with the model's own answers"""
         out = []
-        for x in open(path):
+        for x in lines(path):
             d, ids = json.loads(x), []
             for u in d.get("turns", [d]):
                 q = tk.prompt([("user", u["question"])])
@@ -38,8 +39,8 @@ if __name__ == "__main__":
             out.append(ids)
         return out
 
-    sets = {"training": [tk.chat(turns.conversation(r)[0])[0] for _ in range(1000)],
-            "test": [tk.prompt([("user", d["question"])]) + tk.encode(data.solution(d)) + [tk.end] for d in map(json.loads, open("../test.jsonl"))],
+    sets = {"training": [tk.chat(turns.conversation(r)[0])[0] for _ in range(limit)],
+            "test": [tk.prompt([("user", d["question"])]) + tk.encode(data.solution(d)) + [tk.end] for d in map(json.loads, lines("../test.jsonl"))],
             "everyday": answered("../everyday.jsonl"), "turns": answered("../turns.jsonl")}
     of = {k: shares(m, v) for k, v in sets.items()}
     print("| layer | tokens of | most popular, × mean | least | hottest 4 of training cover % | 8 cover % | overlap of 4 | of 8 |\n|---:|---|---:|---:|---:|---:|---:|---:|")

@@ -1,13 +1,17 @@
 """Solutions that teach the verifier: sampled from generators, or written and made wrong on purpose."""
 import pickle, random, time
-import bpe, data, everyday, talk, turns
+import bpe, data, everyday, talk, told, turns
 from gen import *
 from prm_targets import token_targets
 
 
-def asked_for(r, test=False, hard=False):
-    """(prompt messages, problem or None, the reference reply) of one turn of a conversation, mostly the first"""
-    if test or hard and r.random() < 0.6:  # the test set's kind
+def asked_for(r, test=False, hard=False, short=False):
+    """(prompt messages, problem or None, the reference reply) of one turn of a conversation, mostly the first; mostly a story of the
+    test set's kind if hard, mostly one of told.txt if short"""
+    if short and r.random() < 0.8:
+        d = everyday.asked(r, kind=told.told if r.random() < 0.8 else None, test=test)
+        return [("user", d["question"])], d, data.solution(d)
+    if test or hard and r.random() < 0.6:
         d = data.story(r, r.choice([3, 4, 5] if test else [2, 3, 4, 5, 3, 4, 5]), r.choice([1, 2, 2]), test=test)
         return [("user", d["question"] if test else talk.dress(r, d["question"]))], d, data.solution(d)
     msgs, probs = turns.conversation(r, r.choices([1, 2, 3, 4, 5, 6], [60, 14, 10, 7, 5, 4])[0], talky=0.03)
@@ -23,11 +27,44 @@ def labels(d, ref, text):
     return [int(ok)] * (text.count("\n") + 1)
 
 
+def other_way(d, text):
+    """a solution that reaches the right answer from the same numbers by other true steps, each of which is used: as a problem with these
+    steps, else None"""
+    lines = text.split("\n")
+    eqs = [tuple(int(x) if x.isdigit() else x for x in e[0]) for e in map(EQ.findall, lines[:-1]) if len(e) == 1]
+    if len(eqs) != len(lines) - 1 or not 0 < len(eqs) <= len(d["eqs"]) + 1 or parse_answer(text) != d["answer"]:
+        return None
+    for i, (a, o, b, c) in enumerate(eqs):
+        true = {"+": a + b, "-": a - b, "*": a * b, "/": a // b if b and a % b == 0 else None}[o]
+        used = any(c in (e[0], e[2]) for e in eqs[i + 1:]) if i + 1 < len(eqs) else c == d["answer"]
+        if c != true or not used:
+            return None
+    told = lambda eqs: {x for a, _, b, _ in eqs for x in (a, b)} - {c for *_, c in eqs}
+    return dict(eqs=eqs, answer=d["answer"]) if told(eqs) == told(d["eqs"]) else None
+
+
+def fair(tk, items):
+    """the items, each labelled by that right way of its prompt with which it agrees the longest"""
+    said = lambda x: tk.decode(x[:-1] if x[-1] == tk.end else x)
+    ways = {}
+    for pi, x, lab, d in items:
+        w = ways.setdefault(tuple(pi), [d])
+        o = d and not all(lab) and other_way(d, said(x))
+        if o:
+            w.append(o)
+    out = []
+    for pi, x, lab, d in items:
+        if d and not all(lab):
+            lab, _, d = max(((label_steps(w, said(x)), -i, w) for i, w in enumerate(ways[tuple(pi)])), key=lambda k: (sum(k[0]), k[1]))
+        out.append((pi, x, lab, d))
+    return out
+
+
 def sample(out, n, seed, specs, temps=(0.8, 1.0, 1.2), test=False):
     """n prompts, each answered k times by each checkpoint of specs ("S,4"): pickled (prompt ids, answer ids, labels, problem)"""
     tk = bpe.Tokenizer("out/tokenizer.json")
     r = random.Random(seed)
-    asked = [asked_for(r, test, seed.startswith("hard")) for _ in range(n)]
+    asked = [asked_for(r, test, seed.startswith("hard"), seed.startswith("told")) for _ in range(n)]
     items, t0 = [], time.time()
     for spec in specs:
         ck, k = spec.split(",")
@@ -41,7 +78,7 @@ def sample(out, n, seed, specs, temps=(0.8, 1.0, 1.2), test=False):
                     lab = labels(d, ref, tk.decode(x[:-1] if x[-1] == tk.end else x))
                     items.append((pi, list(x), lab, {k: d[k] for k in ("eqs", "answer")} if d else None))
             print(spec, a, len(items), "right %.3f" % (sum(all(i[2]) for i in items) / len(items)), "%.0fs" % (time.time() - t0), flush=True)
-    pickle.dump(items, open(out, "wb"))
+    pickle.dump(fair(tk, items), open(out, "wb"))
 
 
 def corrupt(r, d):

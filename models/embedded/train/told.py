@@ -90,7 +90,7 @@ def read(path):
     return [Story(x) for x in open(path) if x.strip() and not x.startswith("#")]
 
 
-STORIES = read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "told.txt"))
+STORIES = read(os.environ.get("TOLD") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "told.txt"))
 
 
 def told(p):
@@ -101,7 +101,7 @@ def told(p):
     return v, lambda p, v: s.work(p, v)
 
 
-SCHEMAS = [(told, 250)]
+SCHEMAS = [(told, 320)]
 
 
 def check(path, seed=0, show=60):
