@@ -144,7 +144,7 @@ func (s *Server) response(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	out.Flush()
+	out.End()
 	return nil
 }
 

@@ -45,7 +45,6 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		}
 		if err != nil {
 			rec.err = err
-			out.Make(func() any { return g.failed(rec) })
 			break
 		}
 		if d.Reasoning != "" {
@@ -76,14 +75,14 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			return nil
 		}
 	}
+	end := func() any { return g.failed(rec) }
 	if rec.err == nil {
 		for _, d := range ends {
 			add(d)
 		}
-		out.Make(func() any { return g.shape.End(rec.Usage) })
+		end = func() any { return g.shape.End(rec.Usage) }
 	}
-	out.Add(g.shape.Done())
-	out.Flush()
+	out.End(end, g.shape.Done)
 	return nil
 }
 

@@ -159,10 +159,30 @@ func (e *Events) push() {
 	e.buf.Reset()
 }
 
+// End adds what chunks make and sends all that has gathered. No keep-alive chunk comes
+// among the last ones or after them.
+func (e *Events) End(chunks ...func() any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, chunk := range chunks {
+		e.write(chunk())
+	}
+	e.push()
+	e.close()
+}
+
 // Close ends the keep-alive chunks; the handler may return.
 func (e *Events) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.close()
+}
+
+// close needs mu.
+func (e *Events) close() {
+	if e.timer == nil {
+		return
+	}
 	e.timer.Stop()
 	e.timer = nil
 	_ = e.rc.SetWriteDeadline(time.Time{})

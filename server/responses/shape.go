@@ -283,8 +283,12 @@ func (s *Shape) close(list jsonwrite.List, status string) jsonwrite.List {
 	return append(list, s.event(event{Type: "response.output_item.done", Index: at, Item: &done}))
 }
 
-// KeepAlive repeats that the response is in progress.
+// KeepAlive repeats that the response is in progress, until its last item is done: its end
+// follows at once.
 func (s *Shape) KeepAlive() any {
+	if s.end != "" {
+		return nil
+	}
 	s.steps = append(s.steps, step{item: keptAlive})
 	return s.event(event{Type: eventInProgress, Response: s.snapshot()})
 }

@@ -1,0 +1,35 @@
+package jsonwrite
+
+import (
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// The events that end a stream are larger than what gathers, and each takes longer to
+// make than the silence after which a keep-alive chunk is due.
+func TestNoKeepAliveComesAmongTheLastEventsOrAfterThem(t *testing.T) {
+	var alive atomic.Int32
+	kept := func() any { alive.Add(1); return "kept" }
+	w := httptest.NewRecorder()
+	out := OpenEvents(w, true, time.Minute, time.Millisecond, kept, func() {})
+	for alive.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	last := func() any {
+		time.Sleep(5 * time.Millisecond)
+		return strings.Repeat("x", maxPending)
+	}
+	var before int32
+	out.End(func() any { before = alive.Load(); return last() }, last)
+	time.Sleep(20 * time.Millisecond)
+	out.Close()
+	if got := alive.Load(); got != before {
+		t.Errorf("%d keep-alive chunks came after the end began", got-before)
+	}
+	if lines := strings.Fields(w.Body.String()); len(lines) != int(before)+2 || len(lines[len(lines)-1]) < maxPending {
+		t.Errorf("%d events were written, not %d keep-alive chunks and the two last", len(lines), before)
+	}
+}
