@@ -123,8 +123,10 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	if m.Path != "" {
 		p.begin(m.Path, sizeOf(m.Path))
 	}
+	var before int64
 	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Interrupt: Until(ctx), Progress: func(done, total int64) {
 		p.update(done, total)
+		r.read, before = r.read+done-before, done
 		if r.watch.Loading != nil {
 			r.watch.Loading(m.APIName(), done, total)
 		}

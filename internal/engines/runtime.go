@@ -56,6 +56,7 @@ type Runtime struct {
 	hexagon   config.Hexagon
 	log       zerolog.Logger
 	watch     Watcher
+	read      int64                      // bytes of models that were read, into memory that has served
 	free      func() int64               // bytes of memory that are free
 	room      func(promised int64) int64 // memory.ForWeights
 }
@@ -76,6 +77,10 @@ type Watcher struct {
 // needed.
 const committedAhead = 4096
 
+// muchRead is so many bytes of models that what they were read into goes back to the
+// system at once: that takes a collection of the whole heap.
+const muchRead = 128 << 20
+
 // New loads the configured models, divides the memory that is left among their caches
 // and makes the engines. The end of ctx ends the loading, and frees what was loaded:
 // the error is its cause. The caller closes the runtime.
@@ -93,7 +98,9 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 		r.Pool.Meter().Enable()
 	}
 	if err = r.load(ctx, cfg); err == nil {
-		debug.FreeOSMemory() // what the files were read into
+		if r.read > muchRead {
+			debug.FreeOSMemory() // what the files were read into
+		}
 		err = r.makeEngines(cfg)
 	}
 	if err != nil {
