@@ -110,8 +110,8 @@ var listBuilt = sync.OnceValues(func() (packages []builtPackage, err error) {
 	return packages, nil
 })
 
-// TestEveryStepOfTheGateIsATargetOfMake runs no step. The folder hexagon is no reason to
-// leave out the step of its name.
+// TestEveryStepOfTheGateIsATargetOfMake runs no step, and reads the table of CONTRIBUTING.md.
+// The folder hexagon is no reason to leave out the step of its name.
 func TestEveryStepOfTheGateIsATargetOfMake(t *testing.T) {
 	clienttest.Programs(t, "make")
 	gate, err := os.ReadFile(".ci/run")
@@ -125,7 +125,14 @@ func TestEveryStepOfTheGateIsATargetOfMake(t *testing.T) {
 	if len(list) < 10 {
 		t.Fatalf(".ci/run has the steps %q: the test has lost sight of them", list)
 	}
+	contributing, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, step := range list {
+		if !strings.Contains(string(contributing), "\n| `"+step+"` |") {
+			t.Errorf("CONTRIBUTING.md does not say what %s checks", step)
+		}
 		if out, err := exec.Command("make", "-n", step).CombinedOutput(); strings.TrimSpace(string(out)) != ".ci/run "+step {
 			t.Errorf("make %s does %s %v", step, out, err)
 		}
