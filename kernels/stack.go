@@ -13,12 +13,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// PieceRows is what the rows of the pieces that a Builder takes are multiples
-// of, those of the last one excepted.
+// PieceRows divides the rows of every piece that a Builder takes but the last.
 const PieceRows = ternary.StripRows
 
-// unit is how many rows of a packing are stored together, and their size with
-// so many columns.
+// unit returns how many rows of a packing are stored together, and their size with cols
+// columns.
 func unit(p matrix.Packing, cols int) (rows, bytes int) {
 	switch p.Kind() {
 	case meter.Ternary:
@@ -43,7 +42,7 @@ type Builder struct {
 	at    int            // rows so far
 }
 
-// NewBuilder begins a matrix of so many rows in a. A nil arena means the heap.
+// NewBuilder begins a matrix of rows in a. A nil arena means the heap.
 func NewBuilder(a *cpu.Arena, rows int) *Builder {
 	return &Builder{arena: a, m: &matrix.Matrix{Rows: rows}}
 }

@@ -30,7 +30,7 @@ func DefaultModelOptions() ModelOptions {
 }
 
 // WriteModel writes a GGUF file of random weights until ctx ends, and leaves no
-// half-written one behind. It returns the file's size; progress goes to errOut.
+// half-written one. It returns the file's size; progress goes to errOut.
 func WriteModel(ctx context.Context, path string, o ModelOptions, errOut io.Writer) (size int64, err error) {
 	if path == "" {
 		return 0, usage.Errorf("--out is required")

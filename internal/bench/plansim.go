@@ -10,13 +10,13 @@ import (
 // stepCosts is what a step of the engine takes on a machine, in milliseconds.
 type stepCosts struct {
 	lanes  []int     // streams, ascending
-	ms     []float64 // of a step that decodes so many, never falling
+	ms     []float64 // of a step that decodes as many streams, never falling
 	prompt float64   // that each token of a prompt adds
 }
 
-// step is the time of a step that decodes streams and computes so many tokens of
-// prompts. Between measured numbers of streams it goes straight, beyond the last in
-// proportion.
+// step returns the time of a step that decodes streams and computes prompt tokens of
+// prompts. It interpolates between measured numbers of streams; beyond the last it grows
+// in proportion.
 func (c *stepCosts) step(streams, prompt int) float64 {
 	t := c.prompt * float64(prompt)
 	if streams == 0 {
@@ -35,7 +35,7 @@ func (c *stepCosts) step(streams, prompt int) float64 {
 	return t + c.ms[i-1] + part*(c.ms[i]-c.ms[i-1])
 }
 
-// shared is a search of n candidates of so many tokens, behind a prompt that takes
+// shared models a search of n candidates of the given tokens, after a prompt that takes
 // promptMS, on machines that share them in equal parts. It knows nothing of the network,
 // nor of a reward model, and all candidates are of one length.
 func (c *stepCosts) shared(n int, promptMS float64, tokens int) (list []SharedSearch) {
@@ -93,7 +93,7 @@ const (
 )
 
 // simulate runs a server's steps one after the other on a clock of its own. Each step
-// decodes a token of every stream; prompts are computed beside them in the order in
+// decodes a token of every stream; prompts are computed with them in the order in
 // which they came, as far as the engine's shares for prompts allow
 // (batcher.Options.PrefillSlowdown, StepTokens and StepTime). Arrivals are the same for
 // the same load.

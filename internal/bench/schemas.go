@@ -224,7 +224,7 @@ func reasonOf(err error) string {
 	return text
 }
 
-// spaced writes JSON as Python does, and with it MaskBench: a space behind each comma
+// spaced writes JSON as Python does, and with it MaskBench: a space after each comma
 // and colon, characters as they are.
 func spaced(raw []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))

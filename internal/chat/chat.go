@@ -100,7 +100,7 @@ func (c *session) end() error {
 	return fmt.Errorf("failed: %d of the lines", c.failed)
 }
 
-// notices is where everything but answers goes.
+// notices returns the writer of everything but answers.
 func (c *session) notices() io.Writer {
 	if c.interactive {
 		return c.out

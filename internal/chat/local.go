@@ -163,7 +163,7 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 	return done, nil
 }
 
-// outcome is what a search here came to, with its candidates if they are wanted.
+// outcome describes what a search here came to, with its candidates if they are wanted.
 func outcome(o *tts.Outcome, candidates bool) *Search {
 	s := &Search{Method: string(o.Method), N: o.N, StopReason: string(o.Reason), Agreement: o.Agreement}
 	if o.Method.Beams() {

@@ -25,7 +25,7 @@ type choices struct {
 	list  bool // several, separated by commas
 }
 
-// flagChoices are those of flags that do not list their words themselves.
+// flagChoices completes flags that do not list their words themselves.
 var flagChoices = map[string]choices{
 	"model":       {words: modelNames, files: true},
 	"draft-model": {words: modelNames, files: true},
@@ -48,7 +48,7 @@ func serverChoices(cmd *cobra.Command) {
 	}
 }
 
-// argumentChoices are those of commands' arguments; other arguments are no files.
+// argumentChoices completes commands' arguments; other arguments are no files.
 var argumentChoices = map[string]choices{
 	"lutra info":         {words: modelNames, files: true},
 	"lutra pull":         {words: hub.Names},

@@ -247,8 +247,8 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	})
 }
 
-// digests are those of all models whose answers or scores are in the report, if it goes
-// to others than a terminal.
+// digests hashes the files of all models whose answers or scores are in the report, if it
+// goes to others than a terminal.
 func (e *evaluation) digests(ctx context.Context, cfg config.Config) (map[string]string, error) {
 	if e.out == "" && !e.asJSON {
 		return nil, nil

@@ -93,7 +93,7 @@ func (g *getter) pull(ctx context.Context, h *hub.Hub, ref hub.Ref) (string, err
 	return path, err
 }
 
-// shortName is what people call a file of the hub.
+// shortName returns what people call a file of the hub.
 func shortName(ref hub.Ref) string {
 	if e, ok := hub.Named(ref); ok {
 		return e.Name

@@ -114,10 +114,10 @@ type expertPlanning struct {
 	mixtures.Planning
 }
 
-// expertFlags are those that mean nothing without --moe.
+// expertFlags mean nothing without --moe.
 var expertFlags = []string{"calibration", "chunk", "group", "capacity", "headroom", "ratio", "launch", "most-overflow"}
 
-// denseFlags are those that mean nothing with it.
+// denseFlags mean nothing with it.
 var denseFlags = []string{"route", "head", "clock", "cycles-per-packet", "prompt", "svg"}
 
 func (e *expertPlanning) flags(f *pflag.FlagSet) {
@@ -179,7 +179,7 @@ func (e *expertPlanning) run(ctx context.Context, w io.Writer, model string, bit
 	return mixtures.PrintPlan(w, p)
 }
 
-// plannedMixture is that of a shape by its name, or of a model on this machine.
+// plannedMixture returns the mixture of a shape by its name, or of a model on this machine.
 func plannedMixture(ctx context.Context, name string) (*npu.Mixture, error) {
 	if m, ok := npu.ShapeMixture(name); ok {
 		return m, nil
@@ -195,7 +195,7 @@ func plannedMixture(ctx context.Context, name string) (*npu.Mixture, error) {
 	return npu.FileMixture(cmp.Or(config.ModelNamed(name).APIName(), name), f)
 }
 
-// planDevices are what --soc takes: chips, and with --moe the Neural Engines too.
+// planDevices lists what --soc takes: chips, and with --moe the Neural Engines too.
 func planDevices(chips []string) []string {
 	list := slices.Clone(chips)
 	for _, d := range experts.Devices() {

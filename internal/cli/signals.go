@@ -45,7 +45,7 @@ type stopper struct {
 	stop  func()    // leaves signals to others
 }
 
-// echoTime is how soon after a signal its echo comes: timeout(1) signals its child, and
+// echoTime is the time within which a signal's echo comes: timeout(1) signals its child, and
 // then the group that the child is in; systemd may add a SIGHUP.
 const echoTime = time.Second
 

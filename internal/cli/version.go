@@ -68,7 +68,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionLine is what lutra version and --version print.
+// versionLine returns what lutra version and --version print.
 func versionLine() string {
 	_, long := describeBuild(debug.ReadBuildInfo())
 	return "lutra " + strings.TrimSpace(long) + "\n"

@@ -40,7 +40,7 @@ const noFallback = "none"
 // Spare tells whether the CPU takes over from a device that has failed.
 func (h Hexagon) Spare() bool { return h.Fallback == CPU }
 
-// Options are those of the backend. It reads the plan.
+// Options returns the backend's options. It reads the plan.
 func (h Hexagon) Options() (hexagon.Options, error) {
 	o := hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout,
 		Placement: hexagon.Placement(h.Placement), Overflow: hexagon.Overflow(h.Overflow)}
@@ -54,7 +54,7 @@ func (h Hexagon) Options() (hexagon.Options, error) {
 	return o, err
 }
 
-// BackendOf is what computes a model.
+// BackendOf returns the name of the backend that computes m.
 func (c *Config) BackendOf(m Model) string { return cmp.Or(m.Backend, c.Backend, CPU) }
 
 // longestTimeout bounds Hexagon.Timeout.

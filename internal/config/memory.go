@@ -55,7 +55,7 @@ func size(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// checkMemory checks that a machine of so many bytes of memory (0: unknown) can hold
+// checkMemory checks that a machine with physical bytes of memory (0: unknown) can hold
 // all caches.
 func (c *Config) checkMemory(physical int64) error {
 	each, err := c.KV.Bytes()

@@ -15,7 +15,7 @@ var packages = []string{
 	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights", "workers", "zmtp",
 }
 
-// Text is what an error says, without names of packages before it or before the errors
+// Text returns what err says, without names of packages before it or before the errors
 // that it wraps.
 func Text(err error) string {
 	text := err.Error()

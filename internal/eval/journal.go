@@ -163,7 +163,7 @@ func (j *Journal) keep(r Record) {
 	j.records = append(j.records, r)
 }
 
-// readLine reads a line of at most so many bytes, with its end. A line without one is
+// readLine reads a line of at most most bytes, with its end. A line without one is
 // io.EOF.
 func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte

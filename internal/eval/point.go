@@ -41,7 +41,7 @@ func (p Point) String() string {
 	return fmt.Sprintf("%s;n=%d", p.Method, p.N)
 }
 
-// Plan is what the point asks of a search; ok is false for a single sample.
+// Plan returns what the point asks of a search; ok is false for a single sample.
 func (p Point) Plan() (plan scaling.Plan, ok bool, err error) {
 	if p.Plain() {
 		return plan, false, nil
@@ -53,7 +53,7 @@ func (p Point) Plan() (plan scaling.Plan, ok bool, err error) {
 // maxTemperature bounds the temperature of single samples.
 const maxTemperature = 2
 
-// Temperature is that of a single sample: its own, or otherwise.
+// Temperature returns a single sample's temperature: its own, or otherwise.
 func (p Point) Temperature(otherwise float32) (float32, error) {
 	_, settings, some := strings.Cut(p.Method, ";")
 	if !p.Plain() || !some {

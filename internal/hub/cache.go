@@ -152,7 +152,7 @@ func (h *Hub) link(d repoFolder, blob, pointer string, isNew bool) error {
 	return copyFile(blob, pointer)
 }
 
-// copyFile leaves no half a file behind.
+// copyFile copies a file whole, or leaves none.
 func copyFile(from, to string) (err error) {
 	in, err := openPlain(from, os.O_RDONLY)
 	if err != nil {

@@ -101,7 +101,7 @@ func Named(ref Ref) (Entry, bool) {
 	return list[i], true
 }
 
-// Names are those of the catalogue.
+// Names lists the catalogue's names.
 func Names() []string {
 	list := Catalogue()
 	names := make([]string, len(list))

@@ -194,7 +194,7 @@ func (c *client) follow(ctx context.Context, method string, u *url.URL, header h
 	}
 }
 
-// redirect is where a response leads; never from https to anything else.
+// redirect returns where resp leads; never from https to anything else.
 func (c *client) redirect(from *url.URL, resp *http.Response) (*url.URL, error) {
 	to, err := resp.Location()
 	switch {

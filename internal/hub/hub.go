@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The kinds of errors of Find and Pull, beside ErrChoice, ErrCorrupt and
+// The kinds of errors of Find and Pull, besides ErrChoice, ErrCorrupt and
 // ErrUnreachable.
 var (
 	ErrAbsent  = errors.New("is not on this machine")
@@ -126,7 +126,7 @@ func (h *Hub) bring(ctx context.Context, d repoFolder, r *remote, tell Progress)
 	return h.link(d, blob, pointer, isNew)
 }
 
-// isFile tells whether there is a file, or a link to one, of so many bytes.
+// isFile tells whether path is a file, or a link to one, of size bytes.
 func isFile(path string, size int64) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() == size
@@ -251,8 +251,8 @@ func (h *Hub) checkRoomForAll(d repoFolder, model []remote) error {
 	return h.checkRoom(d, &model[0], missing)
 }
 
-// there is how many bytes of a file want no more room: those that its journal names, or
-// what the system has allocated, which is more where a disk filled up before the journal
+// there returns how many bytes of a file need no more room: those that its journal names,
+// or what the system has allocated, which is more where a disk filled up before the journal
 // was written.
 func (h *Hub) there(part string, r *remote) int64 {
 	n := readJournal(part+".json", r.ref.File, r.size, h.part).done()

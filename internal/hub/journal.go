@@ -6,7 +6,7 @@ import (
 )
 
 // journal notes which bytes of a file have come, so that the next pull goes on
-// from there. It lies beside them as JSON and is replaced whole.
+// from there. It lies next to them as JSON and is replaced whole.
 type journal struct {
 	File      string  `json:"file"` // its name in the repository, for lists
 	Size      int64   `json:"size"`
@@ -19,7 +19,7 @@ type journal struct {
 	dirty int64 // bytes that came since it was written
 }
 
-// saveEvery is how many bytes may come until the journal is written again.
+// saveEvery is the number of bytes that may come until the journal is written again.
 const saveEvery = 16 << 20
 
 // maxJournal bounds the journal's file: what no file of ours is larger than.
@@ -67,7 +67,7 @@ func (j *journal) bounds(part int) (lo, hi int64) {
 	return lo, min(lo+j.Part, j.Size)
 }
 
-// done is how many bytes have come.
+// done counts the bytes that have come.
 func (j *journal) done() (n int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -98,7 +98,7 @@ func (j *journal) came(part int, n int64) error {
 	return j.write()
 }
 
-// have is how many bytes of a part have come.
+// have counts the bytes of a part that have come.
 func (j *journal) have(part int) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

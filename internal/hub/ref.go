@@ -79,7 +79,7 @@ func isGGUF(name string) bool { return strings.EqualFold(path.Ext(name), ".gguf"
 // ID is the repository as the hub writes it.
 func (r Ref) ID() string { return r.Owner + "/" + r.Repo }
 
-// String is what Parse reads.
+// String writes r as Parse reads it.
 func (r Ref) String() string {
 	s := Scheme + r.ID()
 	if which := cmp.Or(r.File, r.Quant); which != "" {

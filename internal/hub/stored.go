@@ -285,7 +285,7 @@ func (d repoFolder) removeEmpty() error {
 	return os.RemoveAll(d.path)
 }
 
-// diskUse is how many bytes the plain files of a folder have; links are not followed.
+// diskUse adds up the bytes of a folder's plain files; it follows no links.
 func diskUse(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

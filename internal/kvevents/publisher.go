@@ -126,7 +126,7 @@ func (p *Publisher) Stats() Stats {
 	return Stats{Batches: int64(n), Dropped: p.pub.Dropped(), Replays: p.replays.Load(), Subscribers: p.pub.Subscribers()}
 }
 
-// closing is how long subscribers have to take what is left when the process ends.
+// closing is the time that subscribers have to take what is left when the process ends.
 const closing = time.Second
 
 // Close tells subscribers that the caches are gone, and closes the sockets. Nothing may

@@ -37,7 +37,7 @@ func Table(w io.Writer, rows [][]string) error {
 // Progress is a bar on a terminal. If w is not a terminal, or too narrow, it prints
 // nothing.
 func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
-	const around = 50 // columns for the words beside the bar
+	const around = 50 // columns for the words next to the bar
 	columns := columns(w)
 	return progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),
@@ -52,7 +52,7 @@ func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 
 // ByteProgress is a bar of bytes.
 func ByteProgress(w io.Writer, n int64, what string) *progressbar.ProgressBar {
-	const around = 80 // columns for the words, amounts and times beside the bar
+	const around = 80 // columns for the words, amounts and times next to the bar
 	columns := columns(w)
 	return progressbar.NewOptions64(n,
 		progressbar.OptionSetWriter(w),

@@ -90,7 +90,7 @@ func (r *Replica) post(ctx context.Context, path string, body []byte) ([]byte, e
 	return answer, nil
 }
 
-// said is what a server says of an error.
+// said returns what a server says of an error.
 func said(answer []byte) string {
 	var e struct{ Error struct{ Message string } }
 	if json.Unmarshal(answer, &e) != nil || e.Error.Message == "" {

@@ -51,7 +51,7 @@ func parsePlace(text string) (place, error) {
 // address is host and port of a worker there.
 func (p *place) address(host string) string { return net.JoinHostPort(host, p.port) }
 
-// url is what requests are sent to.
+// url returns the address that requests are sent to.
 func (p *place) url() string { return p.scheme + "://" + p.address(p.host) + "/v1/completions" }
 
 // self knows by which addresses this server is reached.
@@ -103,7 +103,8 @@ type members struct {
 	list   []*worker
 }
 
-// workers are those there now. An address that is gone takes its worker with it.
+// workers returns the workers of the place now. An address that is gone takes its worker
+// with it.
 func (m *members) workers(now time.Time, lookup func(ctx context.Context, host string) ([]netip.Addr, error)) ([]*worker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

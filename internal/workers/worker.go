@@ -30,7 +30,7 @@ type worker struct {
 	counts   Counts
 }
 
-// Counts are what became of the requests to a worker.
+// Counts counts what became of the requests to a worker.
 type Counts struct {
 	Requests   map[Outcome]int64
 	Jobs       int64 // candidates that it has gone on with until they ended
@@ -41,7 +41,7 @@ type Counts struct {
 	Resting    bool
 }
 
-// Outcome is how a request to a worker ended.
+// Outcome names the end of a request to a worker.
 type Outcome string
 
 // The outcomes.
@@ -65,7 +65,7 @@ const (
 	wrongRest = time.Hour
 )
 
-// proving is how many candidates of a worker are all checked before it is believed.
+// proving is the number of a worker's first candidates that are all checked.
 const proving = 16
 
 // fault is why a request to a worker has failed.

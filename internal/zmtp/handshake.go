@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// handshakeTime is how long a peer may take to say what it is.
+// handshakeTime is the time that a peer may take to say what it is.
 const handshakeTime = 10 * time.Second
 
 // greeting is what either side of a connection begins with: the signature, version 3.0

@@ -24,8 +24,8 @@ type groupLanes struct {
 // GroupLaneBytes is the size of a group of a tile.
 func GroupLaneBytes(tokens int) int { return (GroupCols + 4) * tokens }
 
-// MakeGroupLanes arranges the groups, which are Unlimited, in tiles of so many tokens, 16
-// or 32, unless that was done since Set. MakeGroups comes first.
+// MakeGroupLanes arranges the groups, which are Unlimited, in tiles of 16 or 32
+// tokens, unless that was done since Set. MakeGroups comes first.
 func (a *Rows) MakeGroupLanes(p *pool.Pool, tokens int) {
 	l := &a.groups[Unlimited].lanes
 	if l.tokens == tokens {

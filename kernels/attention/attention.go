@@ -20,7 +20,7 @@ import (
 // KeyGroup is the number of keys whose elements are interleaved.
 const KeyGroup = 8
 
-// Ahead is what will be read next and is prefetched: as many groups of vectors as the
+// Ahead names what will be read next and is prefetched: as many groups of vectors as the
 // call itself reads, group j from vector At[j] of Data on. With fewer groups, like the
 // zero value, nothing is prefetched. Results do not depend on it, and the memory need
 // not exist.

@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// peakOf is what one core's units could do at most of a kind of product: float32
-// multiply-accumulates, or int8 ones.
+// peakOf returns a loop of the most that one core's units can do of a kind of product:
+// float32 multiply-accumulates, or int8 ones.
 func peakOf(k meter.Kind) loop {
 	floats, active := k == meter.Dense, cpu.Active()
 	switch {

@@ -26,7 +26,7 @@ func affinity() (iter.Seq[int], error) {
 	}, nil
 }
 
-// physicalCores counts the cores behind this process's affinity mask, zero if
+// physicalCores counts the cores of this process's affinity mask, zero if
 // the kernel does not say.
 func physicalCores() int {
 	cpus, err := affinity()

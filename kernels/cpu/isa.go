@@ -15,7 +15,7 @@ const (
 	AVX2               // AVX2 + FMA + F16C
 	AVXVNNI            // AVX2 with VPDPBUSD of 256 bits, as processors without AVX-512 have it
 	AVX512             // AVX-512 F/BW/VL/DQ + VNNI + VBMI
-	NEON               // arm64 ASIMD; SDOT and SMMLA are detected beside it
+	NEON               // arm64 ASIMD; SDOT and SMMLA are detected apart
 )
 
 var isaNames = [...]string{"generic", "avx2", "avxvnni", "avx512", "neon"}

@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Channels is how many channels Conv takes at most.
+// Channels is the most channels that Conv takes.
 const Channels = 256
 
 // MostTaps bounds the taps of a convolution.

@@ -87,8 +87,8 @@ type head struct {
 	products []float32 // [n][2][width] of each token's key, and of its query, with the state
 }
 
-// mix is what a token's correction and output take of the chunk's corrections, of
-// the state before it, and of itself.
+// mix holds the factors with which a token's correction and output take the chunk's
+// corrections, the state before it, and itself.
 type mix struct {
 	key, query   [Chunk]float32
 	before, beta float32
@@ -129,8 +129,8 @@ func (h *head) chunk(at, begun, n int) {
 	fold(h.state, h.keys, h.correct, h.decays[Chunk], width)
 }
 
-// products are those of n keys and queries, stride apart, with the columns of a
-// state: to out[n][2][width], of the key first.
+// products multiplies n keys and queries, stride apart, with the columns of a state: to
+// out[n][2][width], of the key first.
 func products(state []float32, width int, q, k []float32, stride, n int, out []float32) {
 	if productsFast(state, width, q, k, stride, n, out) {
 		return

@@ -114,7 +114,7 @@ type kernel struct {
 	tile tileSet
 }
 
-// NewKernel is what multiplies w, with the kernels of the instruction set in use.
+// NewKernel returns the kernel that multiplies w on the instruction set in use.
 func NewKernel(w *matrix.Matrix) bands.Kernel {
 	return &kernel{w: w, tile: tilesFor(cpu.Active(), w.Packing)}
 }

@@ -2,7 +2,7 @@ package grouped
 
 import "github.com/lutra-lm/lutra/kernels/matrix"
 
-// Methods of multiplying several tokens, as LUTRA_KERNEL names them behind the instruction
+// Methods of multiplying several tokens, as LUTRA_KERNEL names them after the instruction
 // set. They give the same bits.
 const (
 	MAD  = "mad"  // the tiles of the instruction set

@@ -49,7 +49,7 @@ func chosen(p matrix.Packing) (method, why string) {
 	return c.method, c.why
 }
 
-// choices are what was chosen for each packing.
+// choices holds what was chosen for each packing.
 var choices [len(formats)]struct {
 	once        sync.Once
 	method, why string

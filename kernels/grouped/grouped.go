@@ -86,7 +86,7 @@ var formats = [...]format{
 	matrix.Q2G128: {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 4, offset: 1, scales: scalesOfUnit, super: true},
 }
 
-// Limit is that of the activations that a packing is multiplied with.
+// Limit returns the limit of the activations that p is multiplied with.
 func Limit(p matrix.Packing) acts.Limit { return formats[p].limit }
 
 // UnitCols is the number of columns that a packing's rows are multiples of.

@@ -91,7 +91,7 @@ func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
 	return tilesBy(method, p)
 }
 
-// tilesBy are those of AVX512 and a method.
+// tilesBy returns the tiles of AVX512 and a method.
 func tilesBy(method string, p matrix.Packing) tileSet {
 	t := tilesOf(cpu.AVX512, p)
 	if method == GFNI {
@@ -100,7 +100,7 @@ func tilesBy(method string, p matrix.Packing) tileSet {
 	return t
 }
 
-// tilesOf are those that every processor with the instruction set can run.
+// tilesOf returns the tiles that every processor with the instruction set can run.
 func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 	if t, ok := lowTiles[i][p]; ok {
 		return t

@@ -31,7 +31,7 @@ type kernel struct {
 	tiles tileSet
 }
 
-// NewKernel is what multiplies w, with the kernels of the instruction set in use.
+// NewKernel returns the kernel that multiplies w on the instruction set in use.
 func NewKernel(w *matrix.Matrix) bands.Kernel {
 	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w.Packing)}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// e2m1 is what the codes of FP4 stand for: twice the numbers of two bits of exponent
+// e2m1 holds what the codes of FP4 stand for: twice the numbers of two bits of exponent
 // and one of mantissa, so that they are integers.
 var e2m1 = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 

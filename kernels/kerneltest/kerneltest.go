@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// Canary is what stands around memory that a kernel may write.
+// Canary stands around memory that a kernel may write.
 const Canary = 12345.5
 
 // OnEachISA runs f once for every instruction set this machine has.
@@ -73,7 +73,7 @@ func RandomTrits(rng *rand.Rand, n int) []int8 {
 	return t
 }
 
-// Fastest measures f, which does so much of unit. On a shared machine the mean
+// Fastest measures f, a call of which does much units. On a shared machine the mean
 // says more of the neighbours than of f: it reports the fastest tenth.
 func Fastest(b *testing.B, f func(), much float64, unit string) {
 	f()

@@ -25,7 +25,7 @@ var names = [kinds]string{"ternary", "grouped", "dense", "attention", "rows", "s
 // String is the kernel's name in reports and metrics.
 func (k Kind) String() string { return names[k] }
 
-// Cost is what one kind of kernel has taken. Time is the callers', who may also
+// Cost adds up what one kind of kernel has taken. Time is the callers', who may also
 // wait for each other: a kernel that one of n workers runs alone takes 1/n.
 type Cost struct {
 	Kind  Kind
@@ -48,7 +48,7 @@ type Meter struct {
 
 type counts struct{ calls, ns, macs, idle, bytes atomic.Int64 } // ns: times the workers that took part
 
-// New makes a meter of a pool of so many workers.
+// New makes a meter of a pool with a number of workers.
 func New(workers int) *Meter { return &Meter{workers: workers} }
 
 // Enable begins to measure.
@@ -71,8 +71,8 @@ func (m *Meter) Start() time.Duration {
 	return Clock()
 }
 
-// Stop counts a kernel that began at start, kept so many of the pool's workers busy
-// and did macs multiply-accumulates with weights, keys and values of so many bytes.
+// Stop counts a kernel that began at start, kept workers of the pool busy and did macs
+// multiply-accumulates with bytes of weights, keys and values.
 func (m *Meter) Stop(k Kind, start time.Duration, workers int, macs, bytes int64) {
 	if start == 0 {
 		return
@@ -84,8 +84,8 @@ func (m *Meter) Stop(k Kind, start time.Duration, workers int, macs, bytes int64
 	c.bytes.Add(bytes)
 }
 
-// StopProduct is Stop after a product of n rows with a matrix of so many weights
-// and bytes, by tiles that had so many idle lanes.
+// StopProduct is Stop after a product of n rows with a matrix of weights and bytes, by
+// tiles that had idle lanes.
 func (m *Meter) StopProduct(k Kind, start time.Duration, workers, n, idle int, weights, bytes int64) {
 	m.Stop(k, start, workers, int64(n)*weights, bytes)
 	if start != 0 && idle > 0 {

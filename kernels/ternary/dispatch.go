@@ -52,7 +52,7 @@ type rule struct {
 	kernel  *kernel
 }
 
-// maxSegments is how many kernels one product may be divided among.
+// maxSegments is the most kernels that one product is divided among.
 const maxSegments = 2
 
 // overridden is the kernel LUTRA_KERNEL names, if it names one.

@@ -39,7 +39,7 @@ func tritsPerByte(p matrix.Packing) int {
 	return 4
 }
 
-// radix is what the place of a trit in its byte counts.
+// radix returns the base in which a byte of p counts its trits.
 func radix(p matrix.Packing) int {
 	if p == matrix.I1 {
 		return 3
@@ -102,7 +102,7 @@ func PackPairs(rows, cols int, pairs []byte, scale []float32, p matrix.Packing) 
 	return m, nil
 }
 
-// checkSource reports why no ternary matrix can be made of a source with so many rows.
+// checkSource reports why no ternary matrix can be made of a source that has have rows.
 func checkSource(rows, cols, have int, scale []float32, p matrix.Packing) error {
 	if !p.Ternary() {
 		return fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, p)

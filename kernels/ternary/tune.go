@@ -69,8 +69,8 @@ func tune(rules []rule, limit time.Duration) (_ []rule, why string) {
 	return choose(rules, timings), fmt.Sprintf("measured in %v", took.Round(time.Millisecond))
 }
 
-// margin is by how much a kernel must be faster than the one of the rules to
-// take its place: a measurement this short, beside others that share caches and units,
+// margin is the factor by which a kernel must be faster than the one of the rules to
+// take its place: a measurement this short, with others that share caches and units,
 // can err by as much, and what it is for differs by more.
 const margin = 1.2
 

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// digestPiece is how many bytes Digest reads between two calls of pause: about a
+// digestPiece is the number of bytes that Digest reads between two calls of pause: about a
 // millisecond's work.
 const digestPiece = 1 << 20
 
@@ -70,5 +70,5 @@ func (f *File) Sketch() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sources are where the bytes of all parts are.
+// sources lists where the bytes of all parts are.
 func (f *File) sources() []*source { return append([]*source{f.source}, f.rest...) }

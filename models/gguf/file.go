@@ -49,7 +49,7 @@ func (f *File) Tensor(name string) *Tensor {
 
 // Open opens and parses the file at path. It reads the header and the tensor
 // directory; the tensors stay in the file, which is kept open until Close. Of a
-// model in several parts path is the first, and the others lie beside it.
+// model in several parts path is the first, and the others lie next to it.
 func Open(path string) (*File, error) {
 	s, err := openSource(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func Open(path string) (*File, error) {
 // Parts is the number of files that f was read from.
 func (f *File) Parts() int { return 1 + len(f.rest) }
 
-// ModelName is what a model is called by its path: the file's name without
+// ModelName returns what a model is called by its path: the file's name without
 // extension, and without what numbers its parts.
 func ModelName(path string) string {
 	name := filepath.Base(path)

@@ -1,6 +1,6 @@
 package gguf
 
-// fileType is what a number of general.file_type says of a file: its name, and
+// fileType holds what a number of general.file_type says of a file: its name, and
 // the storage types of most weights where the number has stood for several.
 type fileType struct {
 	name  string

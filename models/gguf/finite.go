@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// scaleHalves are where in a block the binary16 numbers stand that the codes are
+// scaleHalves holds where in a block the binary16 numbers stand that the codes are
 // multiplied by, or added to.
 var scaleHalves = map[Type][]int{
 	Q4_0: {0}, Q4_1: {0, 2}, Q5_0: {0}, Q5_1: {0, 2}, Q8_0: {0}, IQ4_NL: {0}, TQ1_0: {52}, TQ2_0: {64},

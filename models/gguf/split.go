@@ -23,7 +23,7 @@ const (
 	keyAlignment    = "general.alignment"
 )
 
-// parts is how many files the model has according to this one.
+// parts returns how many files the model has according to this one.
 func (f *File) parts() uint64 {
 	n, _ := f.Metadata.Uint(keySplitCount)
 	return n

@@ -48,7 +48,7 @@ const (
 	Q1_0_G32 Type = 255
 )
 
-// traits is what is known of a storage type.
+// traits holds what is known of a storage type.
 type traits struct {
 	name       string
 	blockLen   int // elements a block, along a row

@@ -95,7 +95,7 @@ func (m Metadata) order() []string {
 	return keys
 }
 
-// padding is how many bytes after size reach the next multiple of align.
+// padding counts the bytes after size to the next multiple of align.
 func padding(size, align int) int { return -size & (align - 1) }
 
 // counter counts what passes through it.

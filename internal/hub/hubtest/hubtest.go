@@ -73,7 +73,7 @@ func (h *Hub) Put(repo, name string, contents []byte) {
 	h.repos[repo][name] = file{contents, SHA256(contents)}
 }
 
-// Requests are those so far.
+// Requests returns the requests so far.
 func (h *Hub) Requests() []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()

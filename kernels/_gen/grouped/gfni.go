@@ -18,7 +18,7 @@ import (
 // and the codes of a word are unpacked amid the products of the word before, because a
 // port takes its oldest operation first.
 //
-// Operations of the two ports for a group of 32 columns, a band and T tokens, beside
+// Operations of the two ports for a group of 32 columns, a band and T tokens, without
 // 8·T VPDPBUSD, and the share of these for the most tokens there are:
 //
 //	        unpacking   sums, each token   each unit    T    share
@@ -244,7 +244,7 @@ func (t *gfni) record(disp int) func(i int) Mem {
 }
 
 // unpack readies word j's codes, as VPDPBUSD takes them. Word 8 is the first one of the
-// next group; behind the last group there are scales.
+// next group; after the last group there are scales.
 func (t *gfni) unpack(j int) {
 	t.each(func(b int) { t.unpackBand(j%8, j/8*t.codeBytes, t.ready[j%2][b]) })
 }

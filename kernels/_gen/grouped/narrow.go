@@ -29,7 +29,7 @@ type tile struct {
 	sums            [][]reg.VecVirtual // float32 sums of the band [token][vector]; nil: they stay in y
 }
 
-// groupedSignature is that of every tile; groups ≥ 1, whole scale units.
+// groupedSignature is the signature of every tile; groups ≥ 1, whole scale units.
 const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)"
 
 func begin(p packing, isa string, bands, tokens int) *tile {

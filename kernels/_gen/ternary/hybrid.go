@@ -10,13 +10,13 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-// Lookup beside multiply-add in one AVX-512 instruction stream: table rows are
+// Lookup and multiply-add in one AVX-512 instruction stream: table rows are
 // added by the load ports and the adders while VPDPBUSD keeps the multipliers
 // busy, each method with tokens of its own, over one copy of the weights.
 
 const (
 	wideRowBytes  = 64 // a table row of 32 tokens of int16
-	hybridLookups = 32 // beside one block of 64 rows × 4 tokens
+	hybridLookups = 32 // with one block of 64 rows × 4 tokens
 )
 
 // tableRows is the distance of lookup tables in rows. Bit pairs leave holes in
@@ -44,7 +44,7 @@ func Hybrid() {
 	wideFinish()
 }
 
-// hybrid emits two products at once: beside each block of multiply-adds, lookups for
+// hybrid emits two products at once: with each block of multiply-adds, lookups for
 // as many rows as make 32 of them, with 4·blocks a row. They cover as many weights ×
 // tokens as its VPDPBUSD do.
 //

@@ -34,7 +34,7 @@ func Parse(file string) (Name, bool) {
 	return Name{m[1], no, count, m[4]}, count > 1 && no >= 1 && no <= count
 }
 
-// String is what Parse reads.
+// String writes n as Parse reads it.
 func (n Name) String() string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", n.Stem, n.No, n.Count, n.ext)
 }
