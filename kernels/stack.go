@@ -28,7 +28,7 @@ func unit(p matrix.Packing, cols int) (rows, bytes int) {
 	return bands.Rows, dense.BandBytes(p, cols)
 }
 
-// DataSize is the length of the Data of a matrix, in bytes.
+// DataSize returns the length of the Data of a matrix, in bytes.
 func DataSize(rows, cols int, p matrix.Packing) int {
 	n, size := unit(p, cols)
 	return (rows + n - 1) / n * size
@@ -84,7 +84,7 @@ func copyParallel(dst, src []byte) {
 	})
 }
 
-// Matrix is the whole matrix. It reports ErrShape when rows are missing.
+// Matrix returns the whole matrix. It reports ErrShape when rows are missing.
 func (b *Builder) Matrix() (*matrix.Matrix, error) {
 	if b.at != b.m.Rows {
 		return nil, fmt.Errorf("%w: %d rows of %d", matrix.ErrShape, b.at, b.m.Rows)

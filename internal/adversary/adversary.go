@@ -245,7 +245,7 @@ func (r *run) askBeside(ctx context.Context) {
 	}
 }
 
-// String is the report for people.
+// String returns the report for people.
 func (r *Report) String() string {
 	var b strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(r.Requests)) {

@@ -23,7 +23,7 @@ type ModelOptions struct {
 	Seed         uint64 // of the weights
 }
 
-// DefaultModelOptions are a model of a billion weights, ternary in its layers.
+// DefaultModelOptions returns a model of a billion weights, ternary in its layers.
 func DefaultModelOptions() ModelOptions {
 	o := synthetic.DefaultOptions()
 	return ModelOptions{Shape: "falcon3-1b", Blocks: o.Blocks.String(), Head: o.Head.String(), Seed: o.Seed}

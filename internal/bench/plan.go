@@ -29,7 +29,7 @@ type PlanOptions struct {
 	Reps    int           // runs a point of the curve, of which the best counts
 }
 
-// DefaultPlanOptions are plain requests of a chat.
+// DefaultPlanOptions returns plain requests of a chat.
 func DefaultPlanOptions() PlanOptions {
 	return PlanOptions{Rate: 1, Prompt: 200, Output: 100, N: 1, P95: 10 * time.Second, Streams: 64, Reps: 3}
 }

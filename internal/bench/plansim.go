@@ -55,7 +55,7 @@ func (c *stepCosts) shared(n int, promptMS float64, tokens int) (list []SharedSe
 	return list
 }
 
-// limit is the rate, in requests a second, at which a server is never idle:
+// limit returns the rate, in requests a second, at which a server is never idle:
 //
 //	1 / (prompt·t_prompt + n·(output−1)·t(streams)/streams)
 func (c *stepCosts) limit(l plannedLoad) float64 {
@@ -172,13 +172,13 @@ func simulate(c stepCosts, l plannedLoad) Loaded {
 	return Loaded{TTFT: middleAndHigh(ttft), Latency: middleAndHigh(whole), Streams: middleAndHigh(streams[plannedWarmUp:]), Busy: busy / now}
 }
 
-// middleAndHigh are the median and the 95th percentile of v, which it sorts.
+// middleAndHigh returns the median and the 95th percentile of v, which it sorts.
 func middleAndHigh(v []float64) [2]float64 {
 	slices.Sort(v)
 	return [2]float64{v[len(v)/2], v[len(v)*95/100]}
 }
 
-// sustained is the highest rate at which 95 of 100 requests take no more than p95
+// sustained returns the highest rate at which 95 of 100 requests take no more than p95
 // seconds, 0 if there is none.
 func sustained(c stepCosts, l plannedLoad, p95 float64) float64 {
 	lo, hi := 0.0, c.limit(l)

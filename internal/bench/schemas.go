@@ -211,7 +211,7 @@ func (r *schemaRun) accepts(g *grammar.Grammar, text []byte) (bool, error) {
 	return s.Accepts(), nil
 }
 
-// reasonOf is an error without what is particular to a schema.
+// reasonOf returns an error without what is particular to a schema.
 func reasonOf(err error) string {
 	text := err.Error()
 	var e *schema.Error

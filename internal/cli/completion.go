@@ -101,7 +101,7 @@ func (c choices) complete(_ *cobra.Command, _ []string, begun string) ([]string,
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// modelNames are embedded models, those of the catalogue, and those of the cache.
+// modelNames returns embedded models, those of the catalogue, and those of the cache.
 func modelNames() []string {
 	var names []string
 	for _, e := range embedded.Models() {
@@ -110,7 +110,7 @@ func modelNames() []string {
 	return appendNew(append(names, hub.Names()...), storedNames())
 }
 
-// verifierNames are reward models among them.
+// verifierNames returns reward models among them.
 func verifierNames() []string {
 	var names []string
 	for _, e := range embedded.Models() {
@@ -126,7 +126,7 @@ func verifierNames() []string {
 	return names
 }
 
-// storedNames are the models of the hub's cache. Who completes a line does not want to
+// storedNames returns the models of the hub's cache. A user who completes a line does not want to
 // hear why there are none.
 func storedNames() []string {
 	h, err := (&getter{offline: true}).open()
@@ -144,7 +144,7 @@ func storedNames() []string {
 	return names
 }
 
-// plans are search plans in short, and names of methods.
+// plans returns search plans in short, and names of methods.
 func plans() []string {
 	return appendNew(slices.Sorted(maps.Keys(server.DefaultOptions().Presets)), scaling.Names())
 }

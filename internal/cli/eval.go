@@ -148,7 +148,7 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	return e.local(cmd, m)
 }
 
-// problems are all problems of the data set, with its name.
+// problems returns all problems of the data set, with its name.
 func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 	if o.data == "" {
 		p, err := eval.Load(strings.NewReader(embedded.TestSet()))
@@ -331,7 +331,7 @@ func progress(meter *output.Meter, left, all int) func() {
 	}
 }
 
-// commandLine is the command with its flags, but for keys.
+// commandLine returns the command with its flags, but for keys.
 func commandLine(cmd *cobra.Command) []string {
 	line := strings.Fields(cmd.CommandPath())
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -22,7 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/server"
 )
 
-// newHealth is the health check of containers, whose image has no shell and no curl.
+// newHealth makes the health check of containers, whose image has no shell and no curl.
 func newHealth() *cobra.Command {
 	var url, file string
 	cmd := &cobra.Command{

@@ -61,7 +61,7 @@ func (g *getter) retrying(err error, pause time.Duration) {
 	fmt.Fprintf(g.errOut, "%v; trying again in %v\n", err, pause)
 }
 
-// get is the file in the cache, or one that it downloads.
+// get returns the file in the cache, or one that it downloads.
 func (g *getter) get(ctx context.Context, ref hub.Ref) (string, error) {
 	h, err := g.open()
 	if err != nil {

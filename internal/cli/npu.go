@@ -114,7 +114,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 	return cmd
 }
 
-// plannedModel is a shape by its name, or a model that is on this machine.
+// plannedModel returns a shape by its name, or a model that is on this machine.
 func plannedModel(ctx context.Context, name string) (soc.Model, error) {
 	if x, ok := npu.Shape(name); ok {
 		return x, nil

@@ -97,7 +97,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// helped is the command that args name, or the last of them that is one.
+// helped returns the command that args name, or the last of them that is one.
 func helped(cmd *cobra.Command, args []string) *cobra.Command {
 	c := cmd.Root()
 	for _, name := range args {

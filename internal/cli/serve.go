@@ -69,7 +69,7 @@ func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	return cfg, err
 }
 
-// prepare is load, and then downloads those models that are not on this machine.
+// prepare loads the configuration, then downloads the models that are not on this machine.
 func (m *modelFlags) prepare(cmd *cobra.Command) (config.Config, error) {
 	cfg, err := m.load(cmd.Flags())
 	if err != nil {
@@ -226,7 +226,7 @@ func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*e
 	}
 }
 
-// servedModels are the models of r as the server publishes them.
+// servedModels returns the models of r as the server publishes them.
 func servedModels(r *engines.Runtime) []registry.Served {
 	var list []registry.Served
 	for _, h := range r.All() {

@@ -56,7 +56,7 @@ func (s *serverFlags) complete(f *pflag.FlagSet) error {
 	return nil
 }
 
-// names are the server's models that --model asks for.
+// names returns the server's models that --model asks for.
 func (s *serverFlags) names(f *pflag.FlagSet) ([]string, error) {
 	names, err := f.GetStringArray("model")
 	if len(names) == 0 {

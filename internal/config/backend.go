@@ -26,7 +26,7 @@ type Hexagon struct {
 // CPU is the backend that every machine has.
 const CPU = "cpu"
 
-// Backends are the values of Config.Backend.
+// Backends returns the values of Config.Backend.
 func Backends() []string { return append([]string{CPU}, hexagon.Kinds()...) }
 
 // DefaultHexagon takes what is fastest, and no fallback.

@@ -181,7 +181,7 @@ func scalar(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(textUnmarshal) || !slices.Contains([]reflect.Kind{reflect.Struct, reflect.Slice, reflect.Map}, t.Kind())
 }
 
-// tagsFor are the kinds of YAML values that a type accepts. A type that reads text
+// tagsFor returns the kinds of YAML values that a type accepts. A type that reads text
 // itself accepts any.
 func tagsFor(t reflect.Type) []string {
 	switch {
@@ -309,7 +309,7 @@ type namedField struct {
 	value reflect.Value
 }
 
-// fieldsOf are the settings of a section, including those of embedded structs.
+// fieldsOf returns the settings of a section, including those of embedded structs.
 func fieldsOf(v reflect.Value) (list []namedField) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -324,7 +324,7 @@ func fieldsOf(v reflect.Value) (list []namedField) {
 	return list
 }
 
-// leaves are the settings below v, without the sections themselves, by their keys.
+// leaves returns the settings below v, without the sections themselves, by their keys.
 func leaves(v reflect.Value, section string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for _, f := range fieldsOf(v) {

@@ -14,7 +14,7 @@ var formerKeys = map[string]string{
 	"engine.search_stretch": "engine.background_slowdown",
 }
 
-// current is the present name of a key. from is the place where it is set.
+// current returns the present name of a key. from is the place where it is set.
 func (s *settings) current(key, from string) string {
 	now, former := formerKeys[key]
 	if !former {

@@ -49,7 +49,7 @@ func Enter(ctx context.Context) (inside context.Context, leave func(), err error
 // longText is as much, in bytes, as is read, rendered or encoded in a moment.
 const longText = 16 << 10
 
-// EnterForText is Enter for work on a text of size bytes, if it is long. Short texts need
+// EnterForText calls Enter for work on a text of size bytes, if it is long. Short texts need
 // no place.
 func EnterForText(ctx context.Context, size int) (inside context.Context, leave func(), err error) {
 	if size <= longText {
@@ -58,7 +58,7 @@ func EnterForText(ctx context.Context, size int) (inside context.Context, leave 
 	return Enter(ctx)
 }
 
-// Enter is the package's Enter for a limiter of one's own.
+// Enter does as the package's Enter, for this limiter.
 func (l *Limiter) Enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	if ctx.Value(placeKey{}) != nil {
 		return ctx, func() {}, nil

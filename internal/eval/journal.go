@@ -208,7 +208,7 @@ func (j *Journal) Has(p Point, problem int) bool {
 	return j.have[key{p, problem}]
 }
 
-// Records are all records so far. The caller must not change them.
+// Records returns all records so far. The caller must not change them.
 func (j *Journal) Records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()

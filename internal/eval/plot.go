@@ -58,7 +58,7 @@ func SVG(w io.Writer, title string, results []Result, cost Cost) error {
 	return err
 }
 
-// PNG is SVG's drawing as an image.
+// PNG writes SVG's drawing as an image.
 func PNG(w io.Writer, title string, results []Result, cost Cost) error {
 	c := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(plotDPI))
 	return render(w, title, results, cost, c, vgimg.PngCanvas{Canvas: c})
@@ -159,7 +159,7 @@ func frame(p *plot.Plot, results []Result) {
 	p.X.Min, p.X.Max = fast/reach, slow*reach
 }
 
-// latency is a result's place on the logarithmic axis.
+// latency returns a result's place on the logarithmic axis.
 func latency(r Result) float64 { return max(r.LatencyMS, 1e-3) }
 
 func xy(r Result) plotter.XY { return plotter.XY{X: latency(r), Y: 100 * r.Accuracy} }
@@ -201,7 +201,7 @@ func split(results []Result) []*series {
 	return all
 }
 
-// look is the series' colour, glyph and the glyph's radius.
+// look returns the series' colour, glyph and the glyph's radius.
 func (s *series) look() draw.GlyphStyle {
 	if s.method < 0 {
 		return draw.GlyphStyle{Color: ink, Shape: star{}, Radius: vg.Points(6)}
@@ -209,7 +209,7 @@ func (s *series) look() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: hues[s.method%len(hues)], Shape: glyphs[s.model%len(glyphs)], Radius: vg.Points(3.2)}
 }
 
-// own are the points that the series names and marks: not the single sample
+// own returns the points that the series names and marks: not the single sample
 // that a line of several begins with, which is a series of its own.
 func (s *series) own() []Result {
 	return slices.DeleteFunc(slices.Clone(s.points), func(r Result) bool { return s.method >= 0 && r.Plain() })
@@ -295,7 +295,7 @@ func addFront(p *plot.Plot, results []Result) error {
 	return nil
 }
 
-// latencyTicks are 1, 2 and 5 times the powers of ten, or more where these are too few.
+// latencyTicks returns 1, 2 and 5 times the powers of ten, or more where these are too few.
 func latencyTicks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
 	for _, steps := range [][]float64{{1, 2, 5}, {1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9}} {
@@ -314,7 +314,7 @@ func latencyTicks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// accuracyTicks are whole percents, five to a dozen of them where there is room.
+// accuracyTicks returns whole percents, five to a dozen of them where there is room.
 func accuracyTicks(low, high float64) []plot.Tick {
 	step := 1.0
 	for _, s := range []float64{2, 5, 10, 20} {

@@ -46,10 +46,10 @@ func New(o Options) (*Hub, error) {
 // Offline tells whether Pull is refused.
 func (h *Hub) Offline() bool { return h.o.Offline }
 
-// Cache is the folder of the cache.
+// Cache returns the folder of the cache.
 func (h *Hub) Cache() string { return h.o.Cache }
 
-// Find is the path of a model that is in the cache, or ErrAbsent: of its first
+// Find returns the path of a model that is in the cache, or ErrAbsent: of its first
 // file, if it lies in several parts, which are all there. The hub is not asked, so
 // newer versions are not seen.
 func (h *Hub) Find(ref Ref) (string, error) {
@@ -234,7 +234,7 @@ func (h *Hub) checkRoom(d repoFolder, r *remote, missing int64) error {
 	return nil
 }
 
-// checkRoomForAll is checkRoom for what is missing of all parts of a model, before
+// checkRoomForAll does as checkRoom for what is missing of all parts of a model, before
 // the first of them fills the disk.
 func (h *Hub) checkRoomForAll(d repoFolder, model []remote) error {
 	if len(model) == 1 {

@@ -37,7 +37,7 @@ func readJournal(path, file string, size, part int64) *journal {
 	return old
 }
 
-// readAnyJournal is nil where there is none that makes sense.
+// readAnyJournal reads a journal, nil where there is none that makes sense.
 func readAnyJournal(path string) *journal {
 	text, err := readPlain(path, maxJournal)
 	j := new(journal)
@@ -61,7 +61,7 @@ func (j *journal) sound() bool {
 	return true
 }
 
-// bounds are the first byte of a part and the one after its last.
+// bounds returns the first byte of a part and the one after its last.
 func (j *journal) bounds(part int) (lo, hi int64) {
 	lo = int64(part) * j.Part
 	return lo, min(lo+j.Part, j.Size)
@@ -105,7 +105,7 @@ func (j *journal) have(part int) int64 {
 	return j.Have[part]
 }
 
-// valid is the validator of the server that sends the parts. The first that is
+// valid returns the validator of the server that sends the parts. The first that is
 // offered stays.
 func (j *journal) valid(offer string) string {
 	j.mu.Lock()

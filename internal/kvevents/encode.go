@@ -105,7 +105,7 @@ func (f *feed) events(changes []change, alone bool) (list []event) {
 	return list
 }
 
-// encode is a batch as vLLM's KVEventBatch: [time, events, rank].
+// encode returns a batch as vLLM's KVEventBatch: [time, events, rank].
 func encode(at time.Time, list []event) []byte {
 	var out bytes.Buffer
 	e := msgpack.NewEncoder(&out)

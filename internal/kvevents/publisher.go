@@ -87,7 +87,7 @@ func (p *Publisher) publish() {
 	}
 }
 
-// sequence is a number as the second frame has it.
+// sequence returns a number as the second frame has it.
 func sequence(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // replay sends the batches again that are still there, from the requested sequence number

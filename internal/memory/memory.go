@@ -16,7 +16,7 @@ import (
 // fallbackMemory is assumed free if the system says nothing at all.
 const fallbackMemory = 2 << 30
 
-// Physical is the machine's memory or the container's limit in bytes; 0 if the
+// Physical returns the machine's memory or the container's limit in bytes; 0 if the
 // system does not say.
 func Physical() int64 {
 	total := int64(min(memory.TotalMemory(), math.MaxInt64))

@@ -91,7 +91,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 	})
 }
 
-// contextFor is the context to load the model with; 0: its own.
+// contextFor returns the context to load the model with; 0: its own.
 func (r *Options) contextFor(m config.Model) (int, error) {
 	if r.Context < 0 {
 		return 0, usage.Errorf("--context: %d is negative", r.Context)

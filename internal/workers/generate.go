@@ -29,7 +29,7 @@ type progress struct {
 	ended bool
 }
 
-// count is the number of tokens in runs.
+// count returns the number of tokens in runs.
 func count(runs []tts.Run) (n int) {
 	for i := range runs {
 		n += len(runs[i].Tokens)
@@ -114,7 +114,7 @@ func (r *round) part(ctx context.Context, first *worker, jobs []int, tried []*wo
 	}
 }
 
-// unfinished are the jobs that have not ended.
+// unfinished returns the jobs that have not ended.
 func (r *round) unfinished(jobs []int) (left []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

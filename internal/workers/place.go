@@ -48,7 +48,7 @@ func parsePlace(text string) (place, error) {
 	return p, nil
 }
 
-// address is host and port of a worker there.
+// address returns host and port of a worker there.
 func (p *place) address(host string) string { return net.JoinHostPort(host, p.port) }
 
 // url returns the address that requests are sent to.
@@ -60,7 +60,7 @@ type self struct {
 	port  string
 }
 
-// newSelf is of a server that listens at an address.
+// newSelf describes a server that listens at an address.
 func newSelf(listening net.Addr) self {
 	host, port, err := net.SplitHostPort(listening.String())
 	if err != nil {

@@ -51,7 +51,7 @@ func (p *Pool) Close() {
 	}
 }
 
-// workers are all that are known now.
+// workers returns all that are known now.
 func (p *Pool) workers() (list []*worker) {
 	for _, m := range p.places {
 		there, err := m.workers(time.Now(), p.lookup)
@@ -142,7 +142,7 @@ func (s *source) Checked(from string, err error) {
 	}
 }
 
-// named is the worker of that name, nil if there is none by now.
+// named returns the worker of that name, nil if there is none by now.
 func (p *Pool) named(name string) *worker {
 	for _, w := range p.workers() {
 		if w.name == name {

@@ -193,7 +193,7 @@ func readEvents(body io.Reader, most int64, each func(*event) error) error {
 	return errCut
 }
 
-// said is the message of an error's body.
+// said returns the message of an error's body.
 func said(body io.Reader) string {
 	data, _ := io.ReadAll(io.LimitReader(body, 4<<10)) // what there is
 	var e struct {

@@ -57,7 +57,7 @@ func property(dst []byte, name, value string) []byte {
 	return append(dst, value...)
 }
 
-// propertyOf is the value of a name in a list of properties; empty: it is not there.
+// propertyOf returns the value of a name in a list of properties; empty: it is not there.
 func propertyOf(list []byte, name string) string {
 	for len(list) > 0 {
 		n := 1 + int(list[0])

@@ -106,7 +106,7 @@ func (p *Publisher) Subscribers() (n int) {
 	return n
 }
 
-// serve is one subscriber's connection: this goroutine writes, another one reads.
+// serve runs one subscriber's connection: this goroutine writes, another one reads.
 func (p *Publisher) serve(c net.Conn, r *bufio.Reader) {
 	if greet(c, r, "PUB", "SUB", "XSUB") != nil {
 		return

@@ -126,7 +126,7 @@ func (t *Codes) Lanes(pool *pool.Pool, lo, hi, lanes int) []int8 {
 // PairedTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
 const PairedTokens = 2 * WideLanes
 
-// PairedSize is the size of a paired tile of rows of stride bytes in lanes and kp
+// PairedSize returns the size of a paired tile of rows of stride bytes in lanes and kp
 // in quads.
 func PairedSize(stride, kp int) int { return WideLanes * (stride + kp) }
 

@@ -100,7 +100,7 @@ func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32
 	return true
 }
 
-// softmaxRowsFast is false: block does a row with the NEON primitives.
+// softmaxRowsFast returns false: block does a row with the NEON primitives.
 func softmaxRowsFast(_ []Softmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {
 	return false
 }

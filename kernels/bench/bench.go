@@ -177,7 +177,7 @@ func benchedKernels(p matrix.Packing) []string {
 	return names
 }
 
-// routine is the method that multiplies w with n tokens where method does with few:
+// routine returns the method that multiplies w with n tokens where method does with few:
 // the products of whole tiles of tokens may be looked up in tables.
 func routine(w *matrix.Matrix, method string, n int) string {
 	if w.Packing.Kind() != meter.Grouped {
@@ -311,7 +311,7 @@ func besideReading(budget time.Duration, p *pool.Pool, stack []*matrix.Matrix, m
 // readParts is the number of parts of a matrix that a worker reads.
 const readParts = 8
 
-// bestOfEach is the sum of the shortest runs of f(0) to f(n-1).
+// bestOfEach returns the sum of the shortest runs of f(0) to f(n-1).
 func bestOfEach(threads int, budget time.Duration, n int, f func(i int)) time.Duration {
 	return sum(bestTimes(threads, budget, n, f))
 }

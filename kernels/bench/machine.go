@@ -66,7 +66,7 @@ type loop struct {
 	of   string
 }
 
-// rate is the loop's, in 10^9 a second; zero if there is none.
+// rate returns the loop's rate, in 10^9 a second; zero if there is none.
 func (l loop) rate(budget time.Duration) float64 {
 	const rounds = 10000
 	if l.run == nil {
@@ -75,7 +75,7 @@ func (l loop) rate(budget time.Duration) float64 {
 	return rounds * float64(l.macs) / bestOfEach(1, budget, 1, func(int) { l.run(rounds) }).Seconds() / 1e9
 }
 
-// peak is the bound of several tokens times w: the multiply units.
+// peak returns the bound of several tokens times w: the multiply units.
 func (m *Machine) peak(w *matrix.Matrix, threads int) float64 {
 	peak := m.Peak
 	if w.Packing.Kind() == meter.Dense {

@@ -26,7 +26,7 @@ func peakOf(k meter.Kind) loop {
 	return loop{peakMaddAVX2, 14 * 32, "VPMADDUBSW+VPADDW"}
 }
 
-// readers are the ways to read memory; the fastest one counts.
+// readers returns the ways to read memory; the fastest one counts.
 func readers() []func(b []byte) {
 	if cpu.Active() == cpu.Generic {
 		return []func([]byte){readBytesGeneric}

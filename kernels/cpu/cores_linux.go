@@ -54,7 +54,7 @@ func countCores(sysfs fs.FS, cpus iter.Seq[int]) int {
 	return len(cores)
 }
 
-// quotaCores is the whole processors of this process's quota, at least one;
+// quotaCores returns the whole processors of this process's quota, at least one;
 // zero if it has none.
 func quotaCores() int { return countQuota(os.DirFS("/")) }
 

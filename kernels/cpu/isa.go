@@ -26,7 +26,7 @@ func (i ISA) String() string { return isaNames[i] }
 // active is the instruction set kernels dispatch on, fixed at start-up.
 var active = choose(os.Getenv("LUTRA_KERNEL"))
 
-// Active is the instruction set in use: the best one this machine has,
+// Active returns the instruction set in use: the best one this machine has,
 // unless LUTRA_KERNEL names a lesser one.
 func Active() ISA { return active }
 

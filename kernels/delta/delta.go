@@ -25,11 +25,11 @@ const panel = 2 * Tile
 //	decays   [Chunk]: by how much each of them has decayed since
 //	before   [Tile]: the first one is by how much the state has, the others are unused
 
-// Size is the numbers of the state of a head, whose keys and values are width long, a
+// Size returns the numbers of the state of a head, whose keys and values are width long, a
 // multiple of Tile. A new sequence has zeros.
 func Size(width int) int { return (width+2*Chunk)*width + Chunk + Tile }
 
-// Scratch is the numbers that Update needs besides.
+// Scratch returns the numbers that Update needs besides.
 func Scratch(width int) int { return Chunk * 2 * width }
 
 // Tokens are the numbers of consecutive tokens, of one value head. Each slice

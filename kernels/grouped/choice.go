@@ -9,7 +9,7 @@ const (
 	GFNI = "gfni" // those for two ports of 512 bits
 )
 
-// Choice is the method that multiplies matrices of a packing with several tokens, of those
+// Choice returns the method that multiplies matrices of a packing with several tokens, of those
 // that Methods lists, and why.
 func Choice(p matrix.Packing) (method, why string) {
 	if len(Methods(p)) < 2 {

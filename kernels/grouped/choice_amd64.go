@@ -30,7 +30,7 @@ func Methods(p matrix.Packing) []string {
 // has four.
 var usual = map[bool]string{false: MAD, true: GFNI}[cpuid.CPU.VendorID == cpuid.Intel]
 
-// chosen is the choice between two methods: the usual one, unless another was measured to
+// chosen returns the choice between two methods: the usual one, unless another was measured to
 // be faster at the first load of a matrix of the packing.
 func chosen(p matrix.Packing) (method, why string) {
 	if forced != "" {

@@ -47,7 +47,7 @@ func PackMXFP4(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	}), nil
 }
 
-// halfScale is the scale of a block in binary16. A block of zeros may have any.
+// halfScale returns the scale of a block in binary16. A block of zeros may have any.
 func halfScale(block []byte) (scale uint16, ok bool) {
 	const least, most = 128 - 24, 128 + 15
 	if e := block[0]; e >= least && e <= most {

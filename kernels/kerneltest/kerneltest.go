@@ -24,7 +24,7 @@ func OnEachISA(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// RandomVector is n normally distributed values.
+// RandomVector returns n normally distributed values.
 func RandomVector(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -64,7 +64,7 @@ func SameBits(a, b []float32) bool {
 	return len(a) == len(b)
 }
 
-// RandomTrits is n values of {-1, 0, +1}.
+// RandomTrits returns n values of {-1, 0, +1}.
 func RandomTrits(rng *rand.Rand, n int) []int8 {
 	t := make([]int8, n)
 	for i := range t {

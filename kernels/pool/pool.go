@@ -76,7 +76,7 @@ func New(threads int) *Pool {
 	return p
 }
 
-// Threads is the number of workers, the caller included.
+// Threads returns the number of workers, the caller included.
 func (p *Pool) Threads() int { return p.threads }
 
 // Meter returns what counts the time of the pool's callers, once enabled.
@@ -91,7 +91,7 @@ func (p *Pool) Begin() {
 	}
 }
 
-// End is the end of a step that Begin announced.
+// End ends a step that Begin announced.
 func (p *Pool) End() { p.steps.Add(-1) }
 
 // Run executes parts [0, parts) of t and returns when all are done.

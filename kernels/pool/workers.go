@@ -7,7 +7,7 @@ type Workers struct {
 	Alone bool
 }
 
-// N is the number of workers.
+// N returns the number of workers.
 func (w Workers) N() int {
 	if w.Alone {
 		return 1

@@ -34,7 +34,7 @@ func (u *Units) Init(data []byte, size, n int) {
 	u.base, u.size, u.n = uintptr(unsafe.Pointer(unsafe.SliceData(data))), size, n
 }
 
-// At is the address of a unit.
+// At returns the address of a unit.
 func (u *Units) At(unit int) uintptr { return u.base + uintptr(unit*u.size) }
 
 // shardOf returns the units [lo, hi) of one of the workers.

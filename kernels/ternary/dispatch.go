@@ -84,7 +84,7 @@ func findKernel(override string) *kernel {
 	return kernelNamed(override)
 }
 
-// kernelNamed is the kernel of that name, which there is.
+// kernelNamed returns the kernel of that name, which there is.
 func kernelNamed(name string) *kernel {
 	return kernels[slices.IndexFunc(kernels, func(k *kernel) bool { return k.name == name })]
 }

@@ -24,7 +24,7 @@ var lutKernel = &kernel{
 	shared:    &sharedKernel{chunk: func(p matrix.Packing) int { return lutFlush / (acts.BlockBytes * tritsPerByte(p)) / chunksAtOnce }, add: addLUT, merge: mergeLUT},
 }
 
-// lutBuildRows is about 1.4 times the rows of a table: one is stored in a cycle,
+// lutBuildRows returns about 1.4 times the rows of a table: one is stored in a cycle,
 // a row of weights takes 0.7 for each table.
 func lutBuildRows(p matrix.Packing) int {
 	if p == matrix.I1 {

@@ -184,7 +184,7 @@ func (t *sharing) end(worker int, slot *partSlot, part, chunks int) {
 	r.kernel.shared.merge(m, own, other, strips, tokens)
 }
 
-// chunks is the number of chunks of a part.
+// chunks returns the number of chunks of a part.
 func (t *sharing) chunks(k *sharedKernel) int {
 	n := k.chunk(t.m.l.w.Packing)
 	return (t.m.l.blocks + n - 1) / n

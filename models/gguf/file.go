@@ -38,7 +38,7 @@ type File struct {
 	types  map[Type]Type // what each number of several meanings stands for here
 }
 
-// Tensor is the tensor of that name, or nil.
+// Tensor returns the tensor of that name, or nil.
 func (f *File) Tensor(name string) *Tensor {
 	i, ok := f.byName[name]
 	if !ok {
@@ -67,7 +67,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Parts is the number of files that f was read from.
+// Parts returns the number of files that f was read from.
 func (f *File) Parts() int { return 1 + len(f.rest) }
 
 // ModelName returns what a model is called by its path: the file's name without

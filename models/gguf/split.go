@@ -121,5 +121,5 @@ func (f *File) belongs(part *File, no int) error {
 	return nil
 }
 
-// brief is a value for a message.
+// brief returns a value for a message.
 func brief(v any) string { return clip(fmt.Sprint(v)) }

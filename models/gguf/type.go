@@ -106,7 +106,7 @@ var types = [...]traits{
 	Q1_0_G32: {"Q1_0_G32", 32, 6, dequantizeQ1_0_G32, nil, 0},
 }
 
-// traits is the type's row of the table; one without a name for an unknown
+// traits returns the type's row of the table; one without a name for an unknown
 // type.
 func (t Type) traits() *traits {
 	if int64(t) < int64(len(types)) {
@@ -117,7 +117,7 @@ func (t Type) traits() *traits {
 
 var unknown traits
 
-// String is the type's name in upper case, as file names and reports use it.
+// String returns the type's name in upper case, as file names and reports use it.
 func (t Type) String() string {
 	if tr := t.traits(); tr.name != "" {
 		return tr.name
@@ -125,7 +125,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// TypeNamed is the type with that name.
+// TypeNamed returns the type with that name.
 func TypeNamed(name string) (Type, bool) {
 	for t := range types {
 		if name != "" && types[t].name == name {
@@ -135,17 +135,17 @@ func TypeNamed(name string) (Type, bool) {
 	return 0, false
 }
 
-// BlockLen is the number of elements that are stored together; rows are whole
+// BlockLen returns the number of elements that are stored together; rows are whole
 // numbers of blocks. 0 for an unknown type.
 func (t Type) BlockLen() int { return t.traits().blockLen }
 
-// BlockBytes is the stored size of a block.
+// BlockBytes returns the stored size of a block.
 func (t Type) BlockBytes() int { return t.traits().blockBytes }
 
 // Supported reports whether Dequantize reads the type.
 func (t Type) Supported() bool { return t.traits().dequantize != nil }
 
-// Size is the stored size in bytes of a tensor of that shape. It fails on an
+// Size returns the stored size in bytes of a tensor of that shape. It fails on an
 // unknown type, on rows that are not whole blocks, and on overflow.
 func (t Type) Size(dims []int) (int, error) {
 	tr := t.traits()

@@ -31,7 +31,7 @@ func Write(w io.Writer, meta Metadata, tensors []Tensor) error {
 	return WriteFrom(w, meta, sources)
 }
 
-// WriteFrom is Write for tensors that are produced as they are written.
+// WriteFrom does as Write for tensors that are produced as they are written.
 func WriteFrom(w io.Writer, meta Metadata, sources []Source) error {
 	align, err := meta.alignment()
 	if err != nil {

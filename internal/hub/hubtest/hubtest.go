@@ -80,13 +80,13 @@ func (h *Hub) Requests() []Request {
 	return slices.Clone(h.seen)
 }
 
-// SHA256 is the name of contents in the cache.
+// SHA256 returns the name of contents in the cache.
 func SHA256(contents []byte) string {
 	sum := sha256.Sum256(contents)
 	return hex.EncodeToString(sum[:])
 }
 
-// Commit is the newest of a repository.
+// Commit returns the newest commit of a repository.
 func (h *Hub) Commit(repo string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -74,7 +74,7 @@ func Low() {
 // field returns the place of word j of a group: bits of plane from lowest on.
 func (p packing) field(j int) (plane, lowest int) { return j * p.low / 8, j * p.low % 8 }
 
-// lowMask is the bits of a code that begins at bit at, in four bytes.
+// lowMask returns the bits of a code that begins at bit at, in four bytes.
 func (p packing) lowMask(at int) uint32 { return uint32(1<<p.low-1) << at * 0x01010101 }
 
 // lowAt returns the bit where codes begin that are eight times themselves, or a single

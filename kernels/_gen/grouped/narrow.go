@@ -57,7 +57,7 @@ func (t *tile) parameters() {
 	t.y = emit.NewRows("y", "ld", 2, t.tokens)
 }
 
-// at is disp bytes from p in the current band.
+// at returns the memory disp bytes from p in the current band.
 func (t *tile) at(p reg.GPVirtual, disp int) Mem {
 	switch t.band {
 	case 0:

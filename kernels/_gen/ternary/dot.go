@@ -219,7 +219,7 @@ func (k *dotBitPairs) halves(w Mem, quad func(int) Mem, even, odd [][]reg.VecVir
 	}
 }
 
-// stream is multiply for one or two tokens, whose quads it keeps: rows are
+// stream multiplies with one or two tokens, whose quads it keeps: rows are
 // taken in the order they lie in.
 func (k *dotBitPairs) stream(w Mem, quad func(int) Mem, sum [][]reg.VecVirtual) {
 	n := len(sum[0])

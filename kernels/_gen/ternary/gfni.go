@@ -28,7 +28,7 @@ const (
 	gfniRows = 2 // registers of rows of wider tiles
 )
 
-// gfniTokens is the number of tokens of the widest tile: as many as registers hold
+// gfniTokens returns the number of tokens of the widest tile: as many as registers hold
 // sums for, with two planes of digits, an activation and what I1 is split with.
 func gfniTokens(g int) int {
 	if g == 4 {
@@ -239,7 +239,7 @@ func zmms(n int) []reg.VecVirtual {
 	return v
 }
 
-// alignedLocal is memory in the routine's frame that begins on a cache line.
+// alignedLocal returns memory in the routine's frame that begins on a cache line.
 func alignedLocal(bytes int) reg.GPVirtual {
 	p := GP64()
 	LEAQ(AllocLocal(bytes+64).Offset(63), p)

@@ -19,7 +19,7 @@ const (
 	hybridLookups = 32 // with one block of 64 rows × 4 tokens
 )
 
-// tableRows is the distance of lookup tables in rows. Bit pairs leave holes in
+// tableRows returns the distance of lookup tables in rows. Bit pairs leave holes in
 // a table (a digit is never 3); at this distance the rows that are there
 // spread over the sets of an L1 of 64 sets so that 8 tables fill at most 12
 // ways of each, as many as 48 KiB have.
@@ -117,7 +117,7 @@ type lookups struct {
 	sums, tables, index, wide reg.Register // wide: nil unless int16 sums end here
 }
 
-// ops are the instructions, two rows at a time.
+// ops returns the instructions, two rows at a time.
 func (l *lookups) ops() []func() {
 	var ops []func()
 	q := make([]reg.GPVirtual, l.blocks)

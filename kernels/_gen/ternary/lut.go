@@ -44,7 +44,7 @@ func (t lutTables) place(j int) int {
 	return n
 }
 
-// table is the distance of table k from the first in bytes.
+// table returns the distance of table k from the first in bytes.
 func (t lutTables) table(k, g int) int {
 	if g == 4 {
 		return k/2*pairDistance + k%2*rowBytes

@@ -130,7 +130,7 @@ func beginSums(n int, acc reg.Register) (tmp reg.Register) {
 	return tmp
 }
 
-// zeroSums are sums [registers][n] of nothing yet.
+// zeroSums returns sums [registers][n] of nothing yet.
 func zeroSums(registers, n int) [][]reg.VecVirtual {
 	sums := make([][]reg.VecVirtual, registers)
 	for r := range sums {

@@ -95,7 +95,7 @@ func newVNNISets(rm, n, sets int) *vnniSums {
 	return v
 }
 
-// sum is the set that plane j adds to.
+// sum returns the set that plane j adds to.
 func (v *vnniSums) sum(j int) [][]reg.VecVirtual { return v.sets[j%len(v.sets)] }
 
 func (v *vnniSums) finish() {
