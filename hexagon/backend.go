@@ -25,7 +25,6 @@ type Options struct {
 
 	// Of models with experts.
 	Placement Placement     // "": PlacementAll
-	Overflow  Overflow      // "": OverflowHost
 	Plan      *experts.Plan // which experts it has and how many rows of each; nil: all, as many as if they were chosen evenly
 }
 

@@ -69,14 +69,6 @@ func uniform(s experts.Shape, chunk, group, rows int) *experts.Plan {
 	return p
 }
 
-// Chunk implements models.ExpertBackend.
-func (b *Backend) Chunk() int {
-	if b.mix.plan == nil || b.opt.Overflow != OverflowPrune || !b.opt.Placement.experts() {
-		return 0
-	}
-	return b.mix.plan.Chunk
-}
-
 // Expert implements models.ExpertBackend.
 func (b *Backend) Expert(layer, expert int) kernels.Backend {
 	if g := b.mix.group(layer, expert); !b.opt.Placement.experts() || g.Placement != experts.NPU {

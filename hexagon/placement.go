@@ -26,15 +26,3 @@ func Placements() (names []string) {
 // whether it has experts.
 func (p Placement) dense() bool   { return p == PlacementAttention || p == PlacementAll || p == "" }
 func (p Placement) experts() bool { return p == PlacementNaive || p == PlacementAll || p == "" }
-
-// Overflow says what becomes of the rows that chose an expert beyond its capacity.
-type Overflow string
-
-// The policies.
-const (
-	OverflowHost  Overflow = "host"  // the host computes them, to the bits of the NPU
-	OverflowPrune Overflow = "prune" // the least salient ones go without that expert
-)
-
-// Overflows lists all policies.
-func Overflows() []string { return []string{string(OverflowHost), string(OverflowPrune)} }

@@ -6,8 +6,8 @@ import (
 )
 
 // ExpertBackend is a kernels.Backend that computes the experts of mixtures by a plan
-// of its own: which of them it takes, how many rows of each at once, and what becomes
-// of those for which there is no room.
+// of its own: which of them it takes, how many rows of each at once, and what computes
+// those for which there is no room.
 type ExpertBackend interface {
 	kernels.Backend
 	// Mixtures tells what mixtures the model has, before anything is loaded. An error
@@ -15,9 +15,6 @@ type ExpertBackend interface {
 	Mixtures(s MixtureShape) error
 	// Expert loads the matrices of an expert. Nil: the CPU computes it.
 	Expert(layer, expert int) kernels.Backend
-	// Chunk is within how many tokens of a prompt, from a position divisible by it on,
-	// rows depend on one another, since they compete for room; 0: they never do.
-	Chunk() int
 	// Begin tells of the rows of the step that begins.
 	Begin(rows []RowPos)
 	// RunExperts computes the experts that x names, in every step; they may be none.
@@ -35,19 +32,17 @@ type MixtureShape struct {
 // Experts are the rows of a step that chose experts which a backend has, grouped by
 // expert: those of expert e stand at places [First[e], First[e+1]).
 type Experts struct {
-	Layer    int
-	Rows     []RowPos  // of the step
-	H        []float32 // [rows][Hidden] what experts read
-	Saliency []float32 // [rows] the square of the L2 norm of what attention added to the row; only with a Chunk
-	List     []int32   // experts that rows chose and the backend has
-	First    []int32   // [experts+1]
-	RowAt    []int32   // [places]
-	GateUp   []float32 // [places][2·Width] memory for what gate and up make
-	Gate     []float32 // [places][Width] for what GLU makes of that
-	Out      []float32 // [places][Hidden] to be set
-	Pruned   []bool    // [places] to be set where a place is left out of its row's sum
-	Hidden   int
-	Width    int
+	Layer  int
+	Rows   []RowPos  // of the step
+	H      []float32 // [rows][Hidden] what experts read
+	List   []int32   // experts that rows chose and the backend has
+	First  []int32   // [experts+1]
+	RowAt  []int32   // [places]
+	GateUp []float32 // [places][2·Width] memory for what gate and up make
+	Gate   []float32 // [places][Width] for what GLU makes of that
+	Out    []float32 // [places][Hidden] to be set
+	Hidden int
+	Width  int
 
 	mixture *mixture
 }
@@ -71,7 +66,7 @@ func (x *Experts) GLU(e int32, place int) {
 // x.groups.
 func (x *expertPass) onBackend() {
 	m, s := x.m, x.s
-	x.request.List, x.pruned = x.request.List[:0], x.pruned[:0]
+	x.request.List = x.request.List[:0]
 	if m.taken == nil || s.device.backend.Err() != nil {
 		return
 	}
@@ -84,29 +79,14 @@ func (x *expertPass) onBackend() {
 		}
 	}
 	x.groups = left
-	places := len(x.experts)
-	x.pruned = append(x.pruned, make([]bool, places)...)
 	x.request = Experts{
-		Layer: m.layer, Rows: s.rowPos, H: s.h, Saliency: x.saliency, List: x.request.List, First: x.first, RowAt: x.rowAt,
-		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Pruned: x.pruned, Hidden: s.cfg.Hidden, Width: m.width, mixture: m,
+		Layer: m.layer, Rows: s.rowPos, H: s.h, List: x.request.List, First: x.first, RowAt: x.rowAt,
+		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Hidden: s.cfg.Hidden, Width: m.width, mixture: m,
 	}
 	s.device.experts.RunExperts(&x.request)
 	for _, e := range x.request.List {
 		for at := x.first[e]; at < x.first[e+1] && m.downBias != nil; at++ {
 			vector.AddInto(rowOf(x.out, int(at), s.cfg.Hidden), rowOf(m.downBias, int(e), s.cfg.Hidden))
 		}
-	}
-}
-
-// measure notes how large what attention made of each row is, which is in y yet, if a
-// backend prunes by them.
-func (x *expertPass) measure() {
-	x.saliency = x.saliency[:0]
-	if x.m.taken == nil || x.s.device.experts.Chunk() == 0 {
-		return
-	}
-	for i := range x.s.rows {
-		y := rowOf(x.s.y, i, x.s.cfg.Hidden)
-		x.saliency = append(x.saliency, vector.Dot(y, y))
 	}
 }

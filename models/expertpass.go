@@ -41,9 +41,7 @@ type expertPass struct {
 	part              []float32    // outputs of one of several stacked matrices
 	own               []expertWorker
 
-	request  Experts   // of an ExpertBackend
-	saliency []float32 // [rows]
-	pruned   []bool    // [places] left out of the sum; none where nothing is pruned
+	request Experts // of an ExpertBackend
 
 	m    *mixture
 	s    *rowShard
@@ -92,7 +90,6 @@ func (m *mixture) run(s *rowShard) {
 		m.routed(x.experts, x.weights)
 	}
 	x.groupRows()
-	x.measure()
 	x.multiplyShared()
 	x.onBackend()
 	for _, packing := range m.packings {
@@ -301,8 +298,6 @@ func (x *expertPass) combine(i int) {
 		vector.ScaleInto(y, float32(1/(1+math.Exp(-float64(g)))))
 	}
 	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
-		if at := int(x.places[j]); len(x.pruned) == 0 || !x.pruned[at] {
-			vector.Axpy(y, x.weights[j], rowOf(x.out, at, hidden))
-		}
+		vector.Axpy(y, x.weights[j], rowOf(x.out, int(x.places[j]), hidden))
 	}
 }

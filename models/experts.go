@@ -131,7 +131,6 @@ func (l *loader) mixtureShape() (r routing) {
 		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, r.experts, r.chosen, c.Hidden, l.expertFFN}); err != nil {
 			l.Fail("%w", err)
 		}
-		c.Chunk = b.Chunk()
 	}
 	return r
 }

@@ -38,7 +38,6 @@ var flagChoices = map[string]choices{
 	"log":         {words: config.LogLevels},
 	"speculation": {words: func() []string { return []string{"auto", "off"} }},
 	"placement":   {words: hexagon.Placements},
-	"overflow":    {words: hexagon.Overflows},
 }
 
 // serverChoices offers no model of this machine where a server's is meant.

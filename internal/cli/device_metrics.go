@@ -46,7 +46,7 @@ func (c deviceCollector) Collect(ch chan<- prometheus.Metric) {
 		if h.Bundle.Model.Config().Experts > 0 {
 			c := b.Counts()
 			count(deviceLaunches, c.Launches)
-			for fate, n := range map[string]int64{"device": c.Computed, "overflow": c.Overflow, "pruned": c.Pruned, "cpu": c.Cold, "padding": c.Padded, "decode": c.Decoded} {
+			for fate, n := range map[string]int64{"device": c.Computed, "overflow": c.Overflow, "cpu": c.Cold, "padding": c.Padded, "decode": c.Decoded} {
 				count(deviceExperts, n, fate)
 			}
 		}

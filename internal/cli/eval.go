@@ -241,7 +241,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 		}
 		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH), r.Pool.Threads(), cpu.Active())
 		if h := cfg.Hexagon; cfg.Backend != config.CPU { // a journal is of one of them
-			e.setup.Where += fmt.Sprintf(", %s: path %s, placement %s, overflow %s, plan %q", cfg.Backend, h.Path, h.Placement, h.Overflow, h.Plan)
+			e.setup.Where += fmt.Sprintf(", %s: path %s, placement %s, plan %q", cfg.Backend, h.Path, h.Placement, h.Plan)
 		}
 		return e.measure(ctx, cmd, names)
 	})

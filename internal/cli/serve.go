@@ -57,7 +57,6 @@ func npuFlags(f *pflag.FlagSet) {
 	d := config.DefaultHexagon()
 	f.String("npu-plan", "", "with a Hexagon backend, the plan of a model's experts: `FILE` of lutra npu plan --moe --json (default: equal groups)")
 	f.String("placement", d.Placement, "with a Hexagon backend, what of a model with experts the NPU computes: "+strings.Join(hexagon.Placements(), ", "))
-	f.String("overflow", d.Overflow, "what becomes of rows beyond an expert's capacity on the NPU: "+strings.Join(hexagon.Overflows(), ", "))
 }
 
 // load reads the configuration and the flags.

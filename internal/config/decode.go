@@ -120,6 +120,10 @@ func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 				return
 			}
 			i := slices.IndexFunc(fields, func(f namedField) bool { return f.name == name })
+			if why, gone := goneKeys[written]; gone {
+				s.config.warnings = append(s.config.warnings, fmt.Sprintf("%s:%d: %s has no effect: %s", s.file, k.Line, written, why))
+				return
+			}
 			if i < 0 {
 				var names []string
 				for _, f := range fields {

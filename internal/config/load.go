@@ -143,7 +143,6 @@ var configKeys = map[string]string{
 	"kv-mem":        "kv.memory",
 	"log":           "log.level",
 	"npu-plan":      "hexagon.plan",
-	"overflow":      "hexagon.overflow",
 	"placement":     "hexagon.placement",
 	"speculation":   "engine.speculation",
 	"strict":        "server.strict",
