@@ -88,7 +88,7 @@ func (a *admission) admit() {
 
 // prefix are the tokens of s that the prefix cache may supply. Locked.
 func (s *Sequence) prefix() []int32 {
-	if s.want.Whole || s.want.Chunk > 0 {
+	if s.want.Whole {
 		return nil
 	}
 	return s.tokens[:min(s.want.Target, s.want.OutFrom)]

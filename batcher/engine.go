@@ -49,7 +49,6 @@ type bounds struct {
 	outputs   int // numbers a row of logits
 	pooling   models.Pooling
 	whole     bool // a sequence is computed in one step
-	chunk     int  // or in pieces that end where positions are divisible by it; 0: in any pieces
 	generates bool // rows of logits are the vocabulary's
 	forgetful bool // what has been computed cannot be taken back
 }
@@ -73,7 +72,7 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
 	cfg := m.Config()
-	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Whole, chunk: cfg.Chunk, forgetful: cache.Shape().State > 0}}
+	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Whole, forgetful: cache.Shape().State > 0}}
 	for _, n := range []int{opt.Context, cfg.Context} {
 		if n > 0 {
 			e.limit = min(e.limit, n)

@@ -118,7 +118,7 @@ func (a *admission) settle(s *Sequence) {
 // wanted translates the caller's order. Locked.
 func (s *Sequence) wanted() schedule.Want {
 	n := len(s.tokens)
-	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole, Chunk: s.e.chunk}
+	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole}
 	switch {
 	case s.fork != nil:
 		w.Target = s.fork.at - 1
@@ -145,7 +145,7 @@ func (s *Sequence) cut(n int) {
 // computed with it.
 // Locked.
 func (s *Sequence) seal() {
-	if s.kv != nil && !s.e.whole && s.e.chunk == 0 {
+	if s.kv != nil && !s.e.whole {
 		s.kv.Seal(s.tokens)
 	}
 }

@@ -52,10 +52,6 @@ type Config struct {
 	// Experts is how many a layer's mixture has, of which a row takes ExpertsUsed; 0:
 	// layers have one feed-forward. Each expert is ExpertFFN wide.
 	Experts, ExpertsUsed, ExpertFFN int
-	// Chunk is within how many tokens of a prompt, from a position divisible by it on,
-	// one changes what becomes of another, before it or behind; 0: within none. Those
-	// tokens are computed in one step.
-	Chunk int
 
 	Packings string // what the layers' matrices run as, e.g. "I2"
 	Sent     int64  // of Params: what a backend other than the CPU multiplies

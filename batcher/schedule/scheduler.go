@@ -17,7 +17,6 @@ type Want struct {
 	OutFrom    int  // logits are wanted of positions from here on
 	Background bool // gives way to the others
 	Whole      bool // all is computed in one step, however long it is; its rows do not count
-	Chunk      int  // steps end at positions divisible by it, or at Target; 0: anywhere
 }
 
 // NoRows as Want.OutFrom asks for no logits; sums with it do not overflow.
@@ -29,18 +28,6 @@ func (w Want) Left() int { return w.Target - w.Have }
 // Rows is the number of rows of logits that a chunk of n tokens yields.
 func (w Want) Rows(n int) int { return max(0, w.Have+n-max(w.Have, w.OutFrom)) }
 
-// least is the tokens of the smallest piece of a want that can be computed, however
-// many they are; 0: any number.
-func (w Want) least() int {
-	switch {
-	case w.Whole:
-		return w.Left()
-	case w.Chunk > 0:
-		return min(w.Left(), w.Chunk-w.Have%w.Chunk)
-	}
-	return 0
-}
-
 // chunk is the largest number of tokens within both bounds.
 func (w Want) chunk(tokens, rows int) int {
 	if w.Whole {
@@ -48,15 +35,6 @@ func (w Want) chunk(tokens, rows int) int {
 			return 0
 		}
 		return w.Left()
-	}
-	if n := w.Left(); w.Chunk > 0 {
-		if n > tokens {
-			n = (w.Have+max(0, tokens))/w.Chunk*w.Chunk - w.Have
-		}
-		if n < 0 || w.Rows(n) > rows {
-			return 0
-		}
-		return n
 	}
 	return min(w.Left(), tokens, max(0, w.OutFrom-w.Have)+rows)
 }
@@ -317,11 +295,8 @@ func (s *Scheduler) planPrompts(wants []Want, list []int, tokens, rows int) (n, 
 	}
 	oldest := list[0]
 	give(oldest, (tokens+1)/2)
-	if w := wants[oldest]; s.grants[oldest] == 0 && w.least() > 0 { // it may be longer than any step is meant to be
-		s.grants[oldest], n = w.least(), w.least()
-		if !w.Whole {
-			r = w.Rows(n)
-		}
+	if w := wants[oldest]; s.grants[oldest] == 0 && w.Whole { // it may be longer than any step is meant to be
+		s.grants[oldest], n = w.Left(), w.Left()
 	}
 	rest := list[1:]
 	slices.SortFunc(rest, func(a, b int) int {

@@ -211,29 +211,3 @@ func TestAWholeTextIsPlannedInOnePieceHoweverLong(t *testing.T) {
 		}
 	}
 }
-
-func TestChunksEndWherePositionsAreDivisibleOrAtTheEnd(t *testing.T) {
-	chunked := func(have, target int) Want { return Want{Have: have, Target: target, OutFrom: target - 1, Chunk: 256} }
-	for _, c := range []struct {
-		name  string
-		wants []Want
-		l     Limits
-		want  []int
-	}{
-		{"as many as fit", []Want{chunked(0, 700)}, Limits{Tokens: 512, Rows: 8}, []int{512}},
-		{"the end", []Want{chunked(512, 700)}, Limits{Tokens: 512, Rows: 8}, []int{188}},
-		{"one that is longer than a step", []Want{chunked(0, 700)}, Limits{Tokens: 128, Rows: 8}, []int{256}},
-		{"from within one to its end", []Want{chunked(100, 700)}, Limits{Tokens: 256, Rows: 8}, []int{156}},
-		{"a neighbour does not cut them", []Want{chunked(0, 700), prompt(0, 300)}, Limits{Tokens: 512, Rows: 8}, []int{256, 256}},
-		{"what does not fit waits", []Want{chunked(0, 700), chunked(0, 400)}, Limits{Tokens: 500, Rows: 8}, []int{256, 0}},
-		{"streams go on", []Want{stream(1), chunked(0, 700), chunked(256, 257)}, Limits{Tokens: 32, Rows: 8}, []int{1, 256, 1}},
-		{"rows that do not fit wait", []Want{{Target: 256, Chunk: 256}, {Target: 256, Chunk: 256}}, Limits{Tokens: 512, Rows: 8}, []int{256, 0}},
-		{"without credit they wait", []Want{chunked(0, 700)},
-			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Terms: Terms{OtherDecoding: true}}, []int{0}},
-	} {
-		var s Scheduler
-		if got := s.Plan(c.wants, c.l); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-}

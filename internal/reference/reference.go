@@ -120,8 +120,6 @@ func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t i
 	width, most := m.Config().Outputs, chunk
 	if m.Config().Whole {
 		most = len(tokens)
-	} else if n := m.Config().Chunk; n > 0 {
-		most = n
 	}
 	seq := cache.Open(nil)
 	defer seq.Release()
