@@ -33,25 +33,25 @@ type selfAttention struct {
 
 // heads is what becomes of a layer's queries or keys after their product.
 type heads struct {
-	bias []float32 // nil: none
-	norm []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
-	rope ropeOrder
-	turn int // which of the model's ropes
+	bias      []float32 // nil: none
+	norm      []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
+	rope      ropeOrder
+	ropeIndex int // which of the model's ropes
 }
 
 // attention loads that of layer i, which is layer number layer of the KV cache.
 func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
-	c, v, name := &l.cfg, &l.variant, layerNames(i)
+	c, v, name := &l.cfg, &l.arch.attention, layerNames(i)
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := &selfAttention{layer: layer, gated: v.outputGate}
+	a := &selfAttention{layer: layer, gated: v.gated}
 	if !l.windowed(i) {
 		mask.Window, mask.Both = 0, false
 	}
-	order, turn := v.rope, 0
-	if v.modern && mask.Window > 0 {
-		turn = 1
+	order, ropeIndex := l.arch.positions.order, 0
+	if l.arch.positions.windowedBase && mask.Window > 0 {
+		ropeIndex = 1
 	}
-	if v.noRopeInterval > 0 && (i+1)%v.noRopeInterval == 0 {
+	if n := l.arch.positions.skipEvery; n > 0 && (i+1)%n == 0 {
 		order = ropeNone
 	}
 	if v.sinks {
@@ -61,12 +61,12 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	wq, wk, wv, out := name("attn_q.weight"), name("attn_k.weight"), name("attn_v.weight"), name("attn_output.weight")
 	a.last = l.rotation(q, out)
 	qkv := name("attn_qkv.weight")
-	fused := v.fused || v.fusedQKV || v.mayFuse && l.file.Tensor(qkv) != nil
+	together := v.qkv == fused || v.qkv == either && l.file.Tensor(qkv) != nil
 	switch {
-	case fused:
+	case together:
 		a.rotate = l.rotation(c.Hidden, qkv)
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
-	case v.outputGate:
+	case v.gated:
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		queries, gates := l.queriesAndGates(wq)
 		a.qkv = l.Stack(slices.Concat(queries, []*matrix.Matrix{l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden)}, gates)...)
@@ -74,28 +74,28 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden))
 	}
-	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, turn: turn}
-	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, turn: turn}
+	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, ropeIndex: ropeIndex}
+	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, ropeIndex: ropeIndex}
 	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
-	if fused && v.mayFuse {
+	if together && v.qkv == either {
 		if b := l.OptionalVector(name("attn_qkv.bias"), q+2*kv); b != nil {
 			a.qHeads.bias, a.kHeads.bias, a.vBias = b[:q], b[q:q+kv], b[q+kv:]
 		}
 	}
-	if v.headNorm {
+	switch v.qkNorm {
+	case qkNormHeads:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), c.HeadDim)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), c.HeadDim)
-	}
-	if v.wideNorm {
+	case qkNormAll:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), q)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), kv)
 	}
-	if v.subNorm {
+	if l.arch.norms.sub {
 		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)
 	}
 	a.o = l.Matrix(out, c.Hidden, q)
 	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
-	if v.postNorm {
+	if l.arch.norms.post {
 		a.postNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
 	}
 	return a

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// decoder is the graph of Llama, Mistral, Qwen, BitNet and their like; variant
+// decoder is the graph of Llama, Mistral, Qwen, BitNet and their like; architecture
 // says what differs between them. Of every row:
 //
 //	x = embedding of the token
@@ -97,7 +97,7 @@ type mixer interface {
 // newDecoder builds the graph that l's file describes, or fails l. Nothing is made of
 // the hyper-parameters before all of them have been read and found in bounds.
 func newDecoder(l *loader) *decoder {
-	v := &l.variant
+	a := &l.arch
 	l.shape()
 	experts := l.mixtureShape()
 	l.checkCausal()
@@ -111,10 +111,10 @@ func newDecoder(l *loader) *decoder {
 	width, attending := 0, 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := layer{}
-		if !v.encoder || v.modern {
-			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(v.ffnNorm()))
+		if !a.norms.after {
+			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
 		}
-		if v.delta && (i+1)%l.interval != 0 {
+		if a.attention.deltaNets && (i+1)%l.interval != 0 {
 			y.mixer = l.gatedDelta(i, i-attending, recurrent)
 		} else {
 			y.mixer = l.attention(i, attending, mask)
@@ -128,18 +128,18 @@ func newDecoder(l *loader) *decoder {
 		m.layers = append(m.layers, y)
 		width = max(width, y.mixer.rowWidth())
 	}
-	if v.encoder {
+	if a.bidirectional {
 		m.enc = l.encoder()
 	}
-	if !v.encoder || v.modern {
+	if !a.norms.after {
 		m.norm = l.rowNorm("output_norm")
 	}
 	m.head, m.ranks = l.head()
 	m.factor = 1
-	if v.multipliers {
+	if a.multipliers {
 		m.scale, m.factor, m.head.factor = l.multiplier("embedding_scale"), l.multiplier("residual_scale"), 1/l.multiplier("logit_scale")
 	}
-	if v.embedScale {
+	if a.rootEmbedding {
 		m.scale = float32(math.Sqrt(float64(l.cfg.Hidden)))
 	}
 	l.checkHadamard()

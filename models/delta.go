@@ -33,7 +33,7 @@ type gatedDelta struct {
 // recurrentShape reads the hyper-parameters of recurrent layers: zero without any.
 func (l *loader) recurrentShape() (s recurrent.Shape) {
 	c := &l.cfg
-	if !l.variant.delta || l.Err() != nil {
+	if !l.arch.attention.deltaNets || l.Err() != nil {
 		return s
 	}
 	l.interval = l.count("full_attention_interval", 1, maxLayers, 4)

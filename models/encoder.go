@@ -37,12 +37,12 @@ func (l *loader) encoder() *encoder {
 		return nil
 	}
 	e := &encoder{norm: l.layerNorm("token_embd_norm"), kinds: l.kinds()}
-	if l.variant.positions {
+	if l.arch.positions.embedded {
 		if e.positions = l.Tensor("position_embd.weight", c.Hidden, l.count("context_length", 1, 1<<30, required)); l.Err() != nil {
 			return e
 		}
 	}
-	for i := 0; i < c.Layers && !l.variant.modern; i++ {
+	for i := 0; i < c.Layers && l.arch.norms.after; i++ {
 		name := layerNames(i)
 		e.layers = append(e.layers, encoderNorms{l.layerNorm(name("attn_output_norm")), l.layerNorm(name("layer_output_norm"))})
 	}
@@ -73,7 +73,7 @@ func (l *loader) kinds() (kinds [][]float32) {
 // layerNorm loads a LayerNorm. ModernBERT's have no bias.
 func (l *loader) layerNorm(name string) rowNorm {
 	n := rowNorm{weight: l.Vector(name+".weight", l.cfg.Hidden), centred: true}
-	if l.variant.modern {
+	if l.arch.norms.kind == layerNormBare {
 		n.bias = make([]float32, l.cfg.Hidden)
 	} else {
 		n.bias = l.Vector(name+".bias", l.cfg.Hidden)

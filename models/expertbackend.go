@@ -59,7 +59,7 @@ func (x *Experts) GLU(e int32, place int) {
 	if m.downBias != nil {
 		vector.AddInto(both, rowOf(m.gateUpBias, int(e), 2*x.Width))
 	}
-	m.glu(rowOf(x.Gate, place, x.Width), both[:x.Width], both[x.Width:])
+	m.activation(rowOf(x.Gate, place, x.Width), both[:x.Width], both[x.Width:])
 }
 
 // onBackend has the backend compute the experts that it has, and leaves the others in

@@ -258,12 +258,12 @@ func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
 			if gateUpBias != nil {
 				vector.AddInto(both, gateUpBias)
 			}
-			m.glu(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
+			m.activation(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
 		}
 		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
 	} else {
 		x.s.ops.addBias(gateUp, n, gateUpBias)
-		x.s.ops.gate(m.glu, gate, gateUp, n, m.width)
+		x.s.ops.gate(m.activation, gate, gateUp, n, m.width)
 	}
 	a.Set(gate, n, m.width)
 	out := rowsOf(x.out, lo, lo+n, hidden)
@@ -280,7 +280,7 @@ func (x *expertPass) multiplyShared() {
 		return
 	}
 	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.part)
-	s.ops.gate(m.glu, x.gate, x.gateUp, s.rows, width)
+	s.ops.gate(m.activation, x.gate, x.gateUp, s.rows, width)
 	x.group.Set(x.gate, s.rows, width)
 	m.shared.down.Mul(s.y, &x.group, &x.part)
 }

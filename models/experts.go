@@ -30,7 +30,7 @@ type mixture struct {
 	// Biases of what the experts' matrices make, [experts] × [2·width] and [Hidden]; nil:
 	// none.
 	gateUpBias, downBias []float32
-	glu                  gatedUnit
+	activation           gatedUnit
 	shared               expert           // of all rows
 	sharedWidth          int              // 0: there is none
 	sharedGate           []float32        // [Hidden] g; nil: one in place of the sigmoid
@@ -42,27 +42,6 @@ type mixture struct {
 
 // expert is one gated feed-forward.
 type expert struct{ gateUp, down weights.Stacked }
-
-// mixtureVariant is what an architecture changes of mixtures of experts.
-type mixtureVariant struct {
-	optional bool // models without experts are of this architecture too
-	unnormed bool // weights are the probabilities among all experts, not among the chosen
-	shared   sharedKind
-	biases   bool // of the router and of the experts' matrices
-	mixes    bool // authorsKey may ask for sparsemixer
-	// perChosen: without expert_feed_forward_length, feed_forward_length is that of
-	// all experts that a row takes, not of one.
-	perChosen bool
-}
-
-// sharedKind says whether an architecture has an expert that all rows take.
-type sharedKind uint8
-
-const (
-	sharedNone   sharedKind = iota
-	sharedIfSaid            // where expert_shared_feed_forward_length says so
-	sharedGated             // always, behind a gate
-)
 
 // maxExperts bounds the experts of a layer.
 const maxExperts = 1 << 12
@@ -76,7 +55,7 @@ var expertKeys = []string{
 // mixtureShape reads what all mixtures of the model have in common: zero of a model
 // without any.
 func (l *loader) mixtureShape() (r routing) {
-	c, v := &l.cfg, l.variant.mixture
+	c, v := &l.cfg, l.arch.ffn.mixture
 	if l.Err() != nil {
 		return r
 	}
@@ -178,10 +157,10 @@ func (l *loader) checkMixture() {
 // mixture loads that of layer i, whose experts are in a store if there is one.
 func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 	c, name := &l.cfg, layerNames(i)
-	m := &mixture{routing: r, glu: l.variant.glu, store: store, layer: i, width: l.expertFFN, sharedWidth: l.sharedFFN}
+	m := &mixture{routing: r, activation: l.arch.ffn.activation, store: store, layer: i, width: l.expertFFN, sharedWidth: l.sharedFFN}
 	backend, _ := l.opt.Backend.(ExpertBackend)
 	m.router = l.Wide(name("ffn_gate_inp.weight"), r.experts, c.Hidden)
-	if l.variant.mixture.biases {
+	if l.arch.ffn.mixture.biases {
 		m.bias = l.Vector(name("ffn_gate_inp.bias"), r.experts)
 		l.expertBiases(m, name)
 	}
@@ -205,7 +184,7 @@ func (l *loader) mixture(i int, r routing, store *expertStore) *mixture {
 	if n := l.sharedFFN; n > 0 {
 		gate, up := l.Packed(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Packed(name("ffn_up_shexp.weight"), n, c.Hidden)
 		m.shared = expert{gateUp: l.Stack(gate, up), down: l.Stack(l.Packed(name("ffn_down_shexp.weight"), c.Hidden, n))}
-		if l.variant.mixture.shared == sharedGated {
+		if l.arch.ffn.mixture.shared == sharedGated {
 			m.sharedGate = l.Vector(name("ffn_gate_inp_shexp.weight"), c.Hidden)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // shape reads the hyper-parameters that all architectures share into l.cfg.
 func (l *loader) shape() {
 	c, m := &l.cfg, l.file.Metadata
-	c.Arch = l.arch
+	c.Arch = l.archName
 	c.Name, _ = m.String("general.name")
 	c.Layers = l.count("block_count", 1, maxLayers, required)
 	c.Layers = l.withoutPredictors(c.Layers)
@@ -43,7 +43,7 @@ func (l *loader) shape() {
 		l.Fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
 	}
 	name := "attention.layer_norm_rms_epsilon"
-	if l.variant.encoder {
+	if l.arch.norms.layerNorms() {
 		name = "attention.layer_norm_epsilon"
 	}
 	eps := l.number(name, -1)
@@ -68,7 +68,7 @@ func (l *loader) shape() {
 // feedForwardLength is the width of a feed-forward. Where all layers are mixtures,
 // files may give that of an expert alone.
 func (l *loader) feedForwardLength() int {
-	if m := l.variant.mixture; m != nil && !m.optional {
+	if m := l.arch.ffn.mixture; m != nil && !m.optional {
 		if _, ok := l.file.Metadata[l.key("feed_forward_length")]; !ok {
 			return l.count("expert_feed_forward_length", 1, maxDim, required)
 		}
@@ -117,7 +117,7 @@ func (l *loader) ropes() []rope {
 	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.count("context_length", 1, 1<<30, required))
 	p.betaFast = l.number("rope.scaling.yarn_beta_fast", 32)
 	p.betaSlow = l.number("rope.scaling.yarn_beta_slow", 1)
-	p.ext, p.smooth = l.number("rope.scaling.yarn_ext_factor", 1), l.variant.smoothRamp
+	p.ext, p.smooth = l.number("rope.scaling.yarn_ext_factor", 1), l.arch.positions.smoothRamp
 	if p.dims%2 != 0 {
 		l.Fail("%s is %d, want an even number", l.key("rope.dimension_count"), p.dims)
 	}
@@ -131,7 +131,7 @@ func (l *loader) ropes() []rope {
 	}
 	p.factors = l.ropeFactors(p)
 	local := p
-	if l.variant.modern {
+	if l.arch.positions.windowedBase {
 		if local.base = l.number("rope.freq_base_swa", 10000); local.base <= 1 {
 			l.Fail("%s is %v, want more than 1", l.key("rope.freq_base_swa"), local.base)
 		}
@@ -140,7 +140,7 @@ func (l *loader) ropes() []rope {
 		return nil
 	}
 	ropes := []rope{newRope(p)}
-	if l.variant.modern {
+	if l.arch.positions.windowedBase {
 		ropes = append(ropes, newRope(local))
 	}
 	return ropes
@@ -150,7 +150,7 @@ func (l *loader) ropes() []rope {
 // two sets, the second for contexts beyond the one it was trained with at first.
 func (l *loader) ropeFactors(p ropeParams) []float32 {
 	name := "rope_freqs.weight"
-	if l.variant.ownFreqs {
+	if l.arch.positions.ownFreqs {
 		l.Ignore(name)
 		return nil
 	}
@@ -179,25 +179,25 @@ func (l *loader) attentionMask() attention.Mask {
 	if l.Err() != nil {
 		return attention.Mask{}
 	}
-	c, v, width := &l.cfg, &l.variant, l.cfg.HeadDim
+	c, v, width := &l.cfg, &l.arch.attention, l.cfg.HeadDim
 	if v.queryWidth != nil {
 		width = v.queryWidth(c)
 	}
 	out := attention.Mask{Scale: float32(1 / math.Sqrt(float64(width)))}
-	if v.alibi {
+	if l.arch.positions.alibi {
 		out.Slopes = alibiSlopes(c.Heads)
 	}
-	if v.multipliers && l.positive("attention.scale") > 0 {
+	if l.arch.multipliers && l.positive("attention.scale") > 0 {
 		out.Scale = l.multiplier("attention.scale")
 	}
-	if v.capped {
+	if v.softCap {
 		out.Cap = float32(l.positive("attn_logit_softcapping"))
 	}
-	if v.globalInterval > 0 {
+	if v.globalEvery > 0 {
 		out.Window = l.count("attention.sliding_window", 0, 1<<30, 0)
 	}
-	if v.modern {
-		l.globalInterval = l.count("attention.sliding_window_pattern", 1, maxLayers, 3)
+	if v.bothSides {
+		l.globalEvery = l.count("attention.sliding_window_pattern", 1, maxLayers, 3)
 		if n := l.count("attention.sliding_window", 0, 1<<30, 0); n > 0 {
 			out.Window, out.Both = n/2+1, true
 		}
@@ -207,10 +207,10 @@ func (l *loader) attentionMask() attention.Mask {
 
 // windowed tells whether layer i sees a window of keys alone, if the model has any.
 func (l *loader) windowed(i int) bool {
-	if l.variant.modern {
-		return i%l.globalInterval != 0
+	if l.arch.attention.bothSides {
+		return i%l.globalEvery != 0
 	}
-	n := l.variant.globalInterval
+	n := l.arch.attention.globalEvery
 	return n > 0 && (i+1)%n != 0
 }
 
@@ -228,7 +228,7 @@ func (l *loader) multiplier(name string) float32 {
 // layer has none: its embeddings are normed already.
 func (l *loader) attentionNorm(i int) rowNorm {
 	name := layerNames(i)("attn_norm")
-	if l.variant.modern && i == 0 && l.file.Tensor(name+".weight") == nil {
+	if l.arch.preNormEncoder() && i == 0 && l.file.Tensor(name+".weight") == nil {
 		return rowNorm{}
 	}
 	return l.rowNorm(name)
@@ -236,11 +236,11 @@ func (l *loader) attentionNorm(i int) rowNorm {
 
 // rowNorm loads a norm of the residual stream.
 func (l *loader) rowNorm(name string) (n rowNorm) {
-	if l.variant.encoder {
+	if l.arch.norms.layerNorms() {
 		return l.layerNorm(name)
 	}
 	n.weight = l.Vector(name+".weight", l.cfg.Hidden)
-	if l.variant.normBias {
+	if l.arch.norms.kind == rmsNormBias {
 		n.bias = l.OptionalVector(name+".bias", l.cfg.Hidden)
 		if l.asAuthors() {
 			n.bias, n.centred = l.Vector(name+".bias", l.cfg.Hidden), true

@@ -116,7 +116,7 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 		b.Warnings = append(b.Warnings, "no token ends an answer: each goes on to max_tokens or the end of the context")
 	}
 	arch := m.Config().Arch
-	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].globalInterval == 0 {
+	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].attention.globalEvery == 0 {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
 	}
 	b.converse(f.Metadata)
@@ -181,19 +181,19 @@ func (b *Bundle) addsBOS() bool {
 
 // loadModel builds the model alone. The file must stay open while it is used.
 func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
-	arch, ok := file.Metadata.String("general.architecture")
+	name, ok := file.Metadata.String("general.architecture")
 	if !ok {
 		return nil, fmt.Errorf("%w: general.architecture is missing", ErrModel)
 	}
-	v, ok := architectures[arch]
+	arch, ok := architectures[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, arch, strings.Join(architectureNames(), ", "))
+		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, name, strings.Join(architectureNames(), ", "))
 	}
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{file: file, opt: opt, arch: arch, variant: v, Loader: weights.NewLoader(file, weights.Options{
-		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: v.scales, Progress: opt.Progress, Interrupt: opt.Interrupt,
+	l := &loader{file: file, opt: opt, archName: name, arch: arch, Loader: weights.NewLoader(file, weights.Options{
+		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt,
 	})}
 	m := newDecoder(l)
 	l.finish()

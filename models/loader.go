@@ -14,13 +14,13 @@ type loader struct {
 	*weights.Loader
 	file     *gguf.File
 	opt      LoadOptions
-	arch     string
-	variant  variant  // what the architecture changes
+	archName string
+	arch     architecture
 	skipped  []string // beginnings of the names of tensors that are not read
 	interval int      // with recurrent layers: every so many layers one has attention
 	hadamard hadamard
-	// globalInterval is ModernBERT's: every so many layers, from the first on, one sees all keys.
-	globalInterval int
+	// globalEvery is ModernBERT's: every so many layers, from the first on, one sees all keys.
+	globalEvery int
 	// The widths of experts, and of the one that all rows take; 0: there is none.
 	expertFFN, sharedFFN int
 	cfg                  Config
@@ -32,7 +32,7 @@ func (l *loader) warn(format string, args ...any) {
 }
 
 // key is a hyper-parameter's full name.
-func (l *loader) key(name string) string { return l.arch + "." + name }
+func (l *loader) key(name string) string { return l.archName + "." + name }
 
 // The bounds of hyper-parameters: far beyond any real model, and small enough
 // that products of three do not overflow.
@@ -104,7 +104,7 @@ func layerNames(i int) func(string) string {
 // silence would change every answer.
 func (l *loader) finish() {
 	for _, name := range l.Finish() {
-		l.Fail("tensor %s has no meaning for architecture %s", name, l.arch)
+		l.Fail("tensor %s has no meaning for architecture %s", name, l.archName)
 	}
 }
 

@@ -19,7 +19,7 @@ func (c *Config) Generates() bool { return c.Pooling == PoolingNone && c.Outputs
 
 // checkCausal refuses models whose tokens see those behind them.
 func (l *loader) checkCausal() {
-	if l.variant.encoder {
+	if l.arch.bidirectional {
 		return
 	}
 	if causal, ok := l.file.Metadata.Bool(l.key("attention.causal")); ok && !causal {
@@ -29,7 +29,7 @@ func (l *loader) checkCausal() {
 
 // embeds makes the model give hidden states.
 func (l *loader) embeds(p Pooling) {
-	if p == PoolingFirst && !l.variant.encoder {
+	if p == PoolingFirst && !l.arch.bidirectional {
 		l.Fail("%s is %d: the first token of this architecture sees no other", l.key("pooling_type"), p)
 	}
 	l.cfg.Pooling, l.cfg.Outputs = p, l.cfg.Hidden

@@ -185,7 +185,7 @@ func (o *rowOps) storeKV(s *rowShard, a *selfAttention) {
 
 // finish does to heads x of row i what follows their product.
 func (h *heads) finish(s *rowShard, i int, x []float32) {
-	dim, at := s.cfg.HeadDim, &s.angles[h.turn]
+	dim, at := s.cfg.HeadDim, &s.angles[h.ropeIndex]
 	cos, sin := rowOf(at.cos, i, s.pairs), rowOf(at.sin, i, s.pairs)
 	if h.bias != nil {
 		vector.AddInto(x, h.bias)
