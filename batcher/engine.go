@@ -72,7 +72,7 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
 	cfg := m.Config()
-	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Whole, forgetful: cache.Shape().State > 0}}
+	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Bidirectional, forgetful: cache.Shape().State > 0}}
 	for _, n := range []int{opt.Context, cfg.Context} {
 		if n > 0 {
 			e.limit = min(e.limit, n)

@@ -34,9 +34,8 @@ const DefaultTimeout = time.Minute
 // Opener makes a device with so much memory.
 type Opener func(bytes int) (device.Device, error)
 
-// Backend is a kernels.Backend, a models.AttentionBackend and a models.ExpertBackend.
-// Load all matrices, then Start it. Products, attention and launches are computed one
-// after the other.
+// Backend is a models.Accelerator. Load all matrices, then Start it. Products, attention
+// and launches are computed one after the other.
 type Backend struct {
 	opt  Options
 	open Opener

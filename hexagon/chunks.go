@@ -33,7 +33,7 @@ type share struct {
 
 const none = 0
 
-// Begin implements models.ExpertBackend: the host computes steps without chunks.
+// Begin implements models.Accelerator: the host computes steps without chunks.
 func (b *Backend) Begin(rows []models.RowPos) {
 	if b.mix.plan == nil || b.dev == nil {
 		return
@@ -75,7 +75,7 @@ func (w *chunkWork) divide(rows []models.RowPos, most int) (n int) {
 	return n
 }
 
-// RunExperts implements models.ExpertBackend.
+// RunExperts implements models.Accelerator.
 func (b *Backend) RunExperts(x *models.Experts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

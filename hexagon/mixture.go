@@ -29,7 +29,7 @@ const (
 	defaultGroup = 4
 )
 
-// Mixtures implements models.ExpertBackend. It reports a plan for other mixtures.
+// Mixtures implements models.Accelerator. It reports a plan for other mixtures.
 func (b *Backend) Mixtures(s models.MixtureShape) error {
 	shape := experts.Shape{Model: s.Model, Layers: s.Layers, Experts: s.Experts, Chosen: s.Chosen, Hidden: s.Hidden, Width: s.Width}
 	given := b.opt.Plan
@@ -69,7 +69,7 @@ func uniform(s experts.Shape, chunk, group, rows int) *experts.Plan {
 	return p
 }
 
-// Expert implements models.ExpertBackend.
+// Expert implements models.Accelerator.
 func (b *Backend) Expert(layer, expert int) kernels.Backend {
 	if g := b.mix.group(layer, expert); !b.opt.Placement.experts() || g.Placement != experts.NPU {
 		return nil

@@ -236,3 +236,12 @@ func (n *normTraits) ffnNorm() string {
 
 // layerNorms tells whether the norms are LayerNorm.
 func (n *normTraits) layerNorms() bool { return n.kind == layerNorm || n.kind == layerNormBare }
+
+// ropeOrder says which elements of a head are pair i of n.
+type ropeOrder uint8
+
+const (
+	ropePairs  ropeOrder = iota // 2i and 2i+1
+	ropeHalves                  // i and i+n
+	ropeNone                    // the head does not rotate
+)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -124,7 +125,7 @@ func (a *selfAttention) project(s *rowShard) {
 
 // attend turns the queries into y.
 func (a *selfAttention) attend(s *rowShard) {
-	if !s.device.attend(s, a) {
+	if !a.onDevice(s) {
 		s.att.Run(s.a, s.qkv[:s.rows*a.qkv.Sum], &s.plan, s.rowPos, s.kv, a.layer, &a.mask)
 	}
 	if a.gated {
@@ -136,4 +137,55 @@ func (a *selfAttention) attend(s *rowShard) {
 	a.o.Mul(s.y, &s.acts)
 	s.ops.addBias(s.y, s.rows, a.oBias)
 	s.ops.normInto(s.y, s.rows, a.postNorm, s.cfg.NormEps)
+}
+
+// storeKV finishes the queries, keys and values of a shard and writes the keys
+// and values into their layer of the cache.
+func (o *rowOps) storeKV(s *rowShard, a *selfAttention) {
+	o.shard, o.layer = s, a
+	o.each(s.rows, a.qkv.Sum, func(o *rowOps, i int) {
+		s, a, p := o.shard, o.layer.(*selfAttention), &o.shard.rowPos[i]
+		row, q, kv := rowOf(s.qkv, i, a.qkv.Sum), s.cfg.Heads*s.cfg.HeadDim, s.cfg.KVHeads*s.cfg.HeadDim
+		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:q+2*kv]
+		a.qHeads.finish(s, i, queries)
+		a.kHeads.finish(s, i, keys)
+		if a.vBias != nil {
+			vector.AddInto(values, a.vBias)
+		}
+		s.kv.Store(a.layer, p.Seq, p.Pos, keys, values)
+	})
+}
+
+// finish does to heads x of row i what follows their product.
+func (h *heads) finish(s *rowShard, i int, x []float32) {
+	dim, at := s.cfg.HeadDim, &s.angles[h.ropeIndex]
+	cos, sin := rowOf(at.cos, i, s.pairs), rowOf(at.sin, i, s.pairs)
+	if h.bias != nil {
+		vector.AddInto(x, h.bias)
+	}
+	for from := 0; h.norm != nil && from < len(x); from += len(h.norm) {
+		head := x[from : from+len(h.norm)]
+		vector.RMSNorm(head, head, h.norm, s.cfg.NormEps)
+	}
+	switch h.rope {
+	case ropePairs:
+		vector.RopePairs(x, dim, cos, sin)
+	case ropeHalves:
+		vector.RopeHalves(x, dim, cos, sin)
+	}
+}
+
+// onDevice has the backend compute the attention of the rows of s into s.a, and tells
+// whether it has.
+func (a *selfAttention) onDevice(s *rowShard) bool {
+	c, d := s.cfg, s.device
+	// It knows causal attention alone, without sinks.
+	if d.accelerator == nil || d.backend.Err() != nil || c.Bidirectional || a.mask.Sinks != nil {
+		return false
+	}
+	d.request = Attention{
+		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.layer,
+		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window,
+	}
+	return d.accelerator.Attend(&d.request)
 }

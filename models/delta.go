@@ -123,17 +123,18 @@ func (d *gatedDelta) attend(s *rowShard) {
 
 // normGate sets dst[n][Values] to norm(outputs)·silu(z), a head at a time.
 func (o *rowOps) normGate(dst, rows []float32, n int, d *gatedDelta, eps float32) {
-	o.dst, o.a, o.delta, o.eps = dst, rows, d, eps
+	o.dst, o.a, o.layer, o.eps = dst, rows, d, eps
 	o.each(n, d.shape.Values(), func(o *rowOps, i int) {
-		s := &o.delta.shape
-		row, dst := rowOf(o.a, i, o.delta.rowWidth())[2*s.KeyHeads*s.Width:], rowOf(o.dst, i, s.Values())
+		d := o.layer.(*gatedDelta)
+		s := &d.shape
+		row, dst := rowOf(o.a, i, d.rowWidth())[2*s.KeyHeads*s.Width:], rowOf(o.dst, i, s.Values())
 		for h := range s.ValueHeads {
 			to := h
-			if o.delta.group {
+			if d.group {
 				to = h%s.KeyHeads*(s.ValueHeads/s.KeyHeads) + h/s.KeyHeads
 			}
 			head := rowOf(dst, to, s.Width)
-			vector.RMSNorm(head, rowOf(row, h, s.Width), o.delta.norm, o.eps)
+			vector.RMSNorm(head, rowOf(row, h, s.Width), d.norm, o.eps)
 			vector.SwiGLU(head, rowOf(row[s.Values():], h, s.Width), head)
 		}
 	})

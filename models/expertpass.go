@@ -33,17 +33,17 @@ type expertPass struct {
 	first   []int32   // [experts+1] each expert's first place
 	rowAt   []int32   // [places] the row that stands there
 	groups  []int32   // experts that rows chose
-	turn    []int32   // of groups, those being multiplied, the one of most rows first
-	large   int       // of turn: the whole pool multiplies each
+	active  []int32   // of groups, those being multiplied, the one of most rows first
+	large   int       // of active: the whole pool multiplies each
 
 	gateUp, gate, out []float32    // [places] × [2·width], [width], [Hidden]
 	group             kernels.Acts // of a large group
 	part              []float32    // outputs of one of several stacked matrices
 	own               []expertWorker
 
-	request Experts // of an ExpertBackend
+	request Experts // of the Accelerator
 
-	m    *mixture
+	m    *expertSet
 	s    *rowShard
 	what expertWork
 }
@@ -78,9 +78,8 @@ func newExpertPass(p *pool.Pool, local bool) *expertPass {
 	return x
 }
 
-// run sets y.
-func (m *mixture) run(s *rowShard) {
-	x := s.experts
+// run sets y of the rows of s.
+func (x *expertPass) run(m *expertSet, s *rowShard) {
 	x.m, x.s = m, s
 	x.reserve()
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
@@ -101,14 +100,14 @@ func (m *mixture) run(s *rowShard) {
 			clear(x.out)
 			break
 		}
-		x.multiplyTurn(rest[:n])
+		x.multiplyActive(rest[:n])
 		rest = rest[n:]
 	}
 	x.rows(combineRows)
-	x.m, x.s, x.turn = nil, nil, nil
+	x.m, x.s, x.active = nil, nil, nil
 }
 
-// begin has the first n of the experts in memory: more take further turns.
+// begin has the first n of the experts in memory: the others wait for them to be multiplied.
 func (x *expertPass) begin(experts []int32) (n int) {
 	m := x.m
 	if m.store == nil {
@@ -123,14 +122,14 @@ func (x *expertPass) begin(experts []int32) (n int) {
 	return n
 }
 
-// multiplyTurn multiplies the rows of experts that are in memory.
-func (x *expertPass) multiplyTurn(experts []int32) {
+// multiplyActive multiplies the rows of experts that are in memory.
+func (x *expertPass) multiplyActive(experts []int32) {
 	x.divide(experts)
-	for _, e := range x.turn[:x.large] {
+	for _, e := range x.active[:x.large] {
 		x.multiply(e, &x.group, &x.part)
 	}
 	x.what = multiplyOne
-	x.pool.Run(x, len(x.turn)-x.large)
+	x.pool.Run(x, len(x.active)-x.large)
 }
 
 // reserve makes room for the rows.
@@ -176,7 +175,7 @@ func (x *expertPass) groupRows() {
 	x.first[0] = 0
 }
 
-// divide says which groups of a turn the whole pool multiplies: what is left is for a
+// divide says which groups of experts the whole pool multiplies: what is left is for a
 // worker each.
 func (x *expertPass) divide(experts []int32) {
 	slices.SortFunc(experts, func(a, b int32) int {
@@ -190,7 +189,7 @@ func (x *expertPass) divide(experts []int32) {
 		places += x.size(e)
 	}
 	threads := x.pool.Threads()
-	x.turn, x.large = experts, 0
+	x.active, x.large = experts, 0
 	for x.large < len(experts) && (!x.local || x.size(experts[x.large])*smallShare*threads > places) {
 		x.large++
 	}
@@ -206,7 +205,7 @@ func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
 func (x *expertPass) Do(worker, part int) {
 	if x.what == multiplyOne {
 		w := &x.own[worker]
-		x.multiply(x.turn[x.large+part], &w.acts, &w.part)
+		x.multiply(x.active[x.large+part], &w.acts, &w.part)
 		return
 	}
 	for i := part * expertRows; i < min(x.s.rows, (part+1)*expertRows); i++ {
@@ -227,14 +226,6 @@ func (x *expertPass) route(i int) {
 		vector.AddInto(logits, x.m.bias)
 	}
 	r.route(x.experts[lo:hi], x.weights[lo:hi], logits)
-}
-
-// expert is one of those in memory.
-func (m *mixture) expert(e int32) *expert {
-	if m.store != nil {
-		return m.store.at(m.layer, e)
-	}
-	return &m.experts[e]
 }
 
 // multiply sets out of the places of expert e.
@@ -299,5 +290,34 @@ func (x *expertPass) combine(i int) {
 	}
 	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
 		vector.Axpy(y, x.weights[j], rowOf(x.out, int(x.places[j]), hidden))
+	}
+}
+
+// onBackend has the backend compute the experts that it has, and leaves the others in
+// x.groups.
+func (x *expertPass) onBackend() {
+	m, s := x.m, x.s
+	x.request.List = x.request.List[:0]
+	if m.taken == nil || s.device.backend.Err() != nil {
+		return
+	}
+	left := x.groups[:0]
+	for _, e := range x.groups {
+		if m.taken[e] {
+			x.request.List = append(x.request.List, e)
+		} else {
+			left = append(left, e)
+		}
+	}
+	x.groups = left
+	x.request = Experts{
+		Layer: m.layer, Rows: s.rowPos, H: s.h, List: x.request.List, First: x.first, RowAt: x.rowAt,
+		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Hidden: s.cfg.Hidden, Width: m.width, set: m,
+	}
+	s.device.accelerator.RunExperts(&x.request)
+	for _, e := range x.request.List {
+		for at := x.first[e]; at < x.first[e+1] && m.downBias != nil; at++ {
+			vector.AddInto(rowOf(x.out, int(at), s.cfg.Hidden), rowOf(m.downBias, int(e), s.cfg.Hidden))
+		}
 	}
 }

@@ -113,7 +113,7 @@ func TestAnExpertIsReadOnceAStepOrNotAtAll(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		b := &countingBackend{CPU: kernels.NewCPU(p), count: map[*matrix.Matrix]int{}, rows: map[*matrix.Matrix]int{}}
 		m := openModel(t, synthetized(t, shape, gguf.Q4_K), LoadOptions{Pool: p, Backend: b})
-		m.(*decoder).exec.whole.experts.local = local
+		m.(*executor).graph.layers[0].ffn.(*mixture).pass.local = local
 		r := newRunner(t, m, kv.F16)
 		for _, tokens := range []int{1, 2, 33} {
 			clear(b.count)

@@ -25,29 +25,6 @@ type expertStore struct {
 	hits, misses, read, held atomic.Int64
 }
 
-// ExpertStats is what became of the experts that steps wanted, of a model whose experts
-// are not all in memory.
-type ExpertStats struct {
-	Hits, Misses int64 // experts that a layer of a step found in memory, or had read
-	Read         int64 // bytes of the file
-	Held, Room   int64 // experts in memory, and how many fit
-	Experts      int64 // of all layers
-	Bytes        int64 // of the memory they fit into
-}
-
-// Experts is what has become of a model's experts; ok is false where they are all in
-// memory. Any goroutine may call it.
-func (b *Bundle) Experts() (st ExpertStats, ok bool) {
-	if b.decoder == nil || b.decoder.store == nil {
-		return st, false
-	}
-	s := b.decoder.store
-	return ExpertStats{
-		Hits: s.hits.Load(), Misses: s.misses.Load(), Read: s.read.Load(), Held: s.held.Load(), Room: int64(len(s.slots)),
-		Experts: int64(s.experts * s.loader.cfg.Layers), Bytes: int64(len(s.slots) * len(s.slots[0])),
-	}, true
-}
-
 // expertStore is where the experts of all layers are packed on demand: nil where all
 // of them fit into the memory that they may take.
 func (l *loader) expertStore() *expertStore {
@@ -98,7 +75,7 @@ func (l *loader) expertStore() *expertStore {
 	for i := range n {
 		s.slots = append(s.slots, memory[i*slot:(i+1)*slot:(i+1)*slot])
 	}
-	l.Params += int64(layers) * int64(experts) * 3 * int64(l.expertFFN) * int64(l.cfg.Hidden)
+	l.Params += int64(layers) * int64(experts) * 3 * int64(l.cfg.ExpertFFN) * int64(l.cfg.Hidden)
 	l.Bytes += int64(n * slot)
 	return s
 }

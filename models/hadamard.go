@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // Files of matrices that were rotated ahead of their quantisation say so in
@@ -15,21 +13,6 @@ import (
 // inverse_weight_names are turned back: x = s·H(x'). With gdn_v_grouped ssm_out reads
 // value heads grouped by key head. Version 2 is of files whose embedding is the output
 // matrix too. Whatever else a file says is refused.
-
-// rotation is the transform of what a matrix reads.
-type rotation struct {
-	block int       // of the transform; 0: there is none
-	signs []float32 // [width], or nil: all are one
-}
-
-// hadamard is what a file says of rotations.
-type hadamard struct {
-	block   int // 0: nothing
-	signs   map[int][]float32
-	forward map[string]bool // matrices; false: not asked for yet
-	inverse map[string]bool // embeddings
-	grouped bool
-}
 
 const hadamardKey = "prism.hadamard."
 
@@ -191,36 +174,4 @@ func (l *loader) checkRotated(key string, names map[string]bool) {
 			l.Fail("%s names %s, which is not supported there", hadamardKey+key, name)
 		}
 	}
-}
-
-// rotate replaces the rows x[n][width] by what rotated matrices read, and tells
-// whether that is anything else.
-func (o *rowOps) rotate(x []float32, n, width int, r *rotation) bool {
-	if r.block == 0 {
-		return false
-	}
-	o.dst, o.width, o.turn = x, width, r
-	o.each(n, width, func(o *rowOps, i int) {
-		row := rowOf(o.dst, i, o.width)
-		if o.turn.signs != nil {
-			vector.Mul(row, row, o.turn.signs)
-		}
-		vector.Hadamard(row, o.turn.block)
-	})
-	return true
-}
-
-// turnBack undoes rotate.
-func (o *rowOps) turnBack(x []float32, n, width int, r *rotation) {
-	if r.block == 0 {
-		return
-	}
-	o.dst, o.width, o.turn = x, width, r
-	o.each(n, width, func(o *rowOps, i int) {
-		row := rowOf(o.dst, i, o.width)
-		vector.Hadamard(row, o.turn.block)
-		if o.turn.signs != nil {
-			vector.Mul(row, row, o.turn.signs)
-		}
-	})
 }

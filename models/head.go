@@ -128,3 +128,12 @@ func readVerifier(m gguf.Metadata) (v Verifier) {
 	v.Separator, _ = m.String(keySeparator)
 	return v
 }
+
+// embeds makes the model give hidden states.
+func (l *loader) embeds(p Pooling) {
+	if p == PoolingFirst && !l.arch.bidirectional {
+		l.Fail("%s is %d: the first token of this architecture sees no other", l.key("pooling_type"), p)
+	}
+	l.cfg.Pooling, l.cfg.Outputs = p, l.cfg.Hidden
+	l.Ignore("output.weight")
+}

@@ -198,7 +198,7 @@ func tryModel(t *testing.T, pool *pool.Pool, f *gguf.File, what string) (allocat
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if b, err := LoadFile(f, LoadOptions{Pool: pool}); err == nil {
-		defer b.decoder.close()
+		defer b.exec.close()
 		cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kv.F16, BlockLen: 16, Blocks: 4, States: 2})
 		if err == nil {
 			defer cache.Close()

@@ -31,8 +31,8 @@ type Identity struct {
 // ErrNoIdentity says that a model was made without a file.
 var ErrNoIdentity = errors.New("models: the model has no file")
 
-func newIdentity(b *Bundle, given gguf.Metadata) *Identity {
-	return &Identity{file: b.file, device: b.Backend, metadata: given, packings: b.Model.Config().Packings, one: semaphore.NewWeighted(1)}
+func newIdentity(file *gguf.File, device func() kernels.Backend, given gguf.Metadata, packings string) *Identity {
+	return &Identity{file: file, device: device, metadata: given, packings: packings, one: semaphore.NewWeighted(1)}
 }
 
 // Digest is gguf.File.Digest, computed when it is first asked for: reading a file takes

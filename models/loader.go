@@ -21,10 +21,8 @@ type loader struct {
 	hadamard hadamard
 	// globalEvery is ModernBERT's: every so many layers, from the first on, one sees all keys.
 	globalEvery int
-	// The widths of experts, and of the one that all rows take; 0: there is none.
-	expertFFN, sharedFFN int
-	cfg                  Config
-	warnings             []string
+	cfg         Config
+	warnings    []string
 }
 
 func (l *loader) warn(format string, args ...any) {

@@ -33,22 +33,22 @@ type Model interface {
 
 // Config describes a loaded model's shape.
 type Config struct {
-	Arch    string // general.architecture: "llama", ...
-	Name    string // general.name
-	Layers  int
-	Hidden  int
-	FFN     int
-	Heads   int
-	KVHeads int
-	HeadDim int
-	Vocab   int
-	Context int     // longest sequence the model was made for, in tokens
-	Outputs int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
-	Pooling Pooling // of a model that embeds texts
-	NormEps float32
-	Whole   bool  // tokens attend to those behind them: a sequence is computed in one step
-	Params  int64 // number of weights
-	Bytes   int64 // bytes of packed weights in memory
+	Arch          string // general.architecture: "llama", ...
+	Name          string // general.name
+	Layers        int
+	Hidden        int
+	FFN           int
+	Heads         int
+	KVHeads       int
+	HeadDim       int
+	Vocab         int
+	Context       int     // longest sequence the model was made for, in tokens
+	Outputs       int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
+	Pooling       Pooling // of a model that embeds texts
+	NormEps       float32
+	Bidirectional bool  // tokens attend to later ones too: a sequence is computed in one step
+	Params        int64 // number of weights
+	Bytes         int64 // bytes of packed weights in memory
 	// Experts is how many a layer's mixture has, of which a row takes ExpertsUsed; 0:
 	// layers have one feed-forward. Each expert is ExpertFFN wide.
 	Experts, ExpertsUsed, ExpertFFN int
@@ -103,3 +103,20 @@ func (b *Batch) Outputs() int {
 	}
 	return n
 }
+
+// Pooling is how the hidden states of a text's tokens become its one vector, with
+// the numbers that files use. A model that has any embeds texts: its rows of logits
+// are hidden states, behind the last norm.
+type Pooling uint8
+
+// The poolings.
+const (
+	PoolingNone  Pooling = iota // the model gives logits or scores
+	PoolingMean                 // of all tokens
+	PoolingFirst                // the first token's, which files call cls
+	PoolingLast                 // the last token's
+	poolingRank                 // scores by a head of their own
+)
+
+// Generates tells whether rows of logits are those of the vocabulary.
+func (c *Config) Generates() bool { return c.Pooling == PoolingNone && c.Outputs == c.Vocab }

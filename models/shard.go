@@ -36,9 +36,7 @@ type workspace struct {
 	ops  rowOps
 	att  *attention.Pass
 	rec  *recurrent.Pass // nil without recurrent layers
-	// experts is the pool's alone, and nil without mixtures.
-	experts *expertPass
-	size    int // rows the buffers have room for
+	size int             // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [mixed] attended values
 	gates        []float32 // [rows][gateWidth] of recurrent layers
@@ -80,36 +78,6 @@ func (w *workspace) reserve(n int, c *Config) {
 	}
 }
 
-// run takes the rows through stages [lo, hi) of m, until none is left.
-func (s *rowShard) run(m *decoder, lo, hi int) {
-	s.reserve(s.rows, s.cfg)
-	for i := lo; i < hi && s.rows > 0; i++ {
-		s.stage(m, i)
-	}
-}
-
-// stages is one for the keys and values of each layer, and the end.
-func stages(m *decoder) int { return len(m.layers) + 1 }
-
-// stage takes the rows from the keys and values of layer i-1 to those of layer
-// i. A stage may read the keys and values that stages before it wrote, of any row.
-func (s *rowShard) stage(m *decoder, i int) {
-	if i == 0 {
-		m.embedTokens(s)
-	} else {
-		m.attend(s, i-1)
-		m.feedForward(s, i-1)
-	}
-	if i == len(m.layers) {
-		m.output(s)
-		return
-	}
-	m.project(s, i)
-	if i+1 == len(m.layers) {
-		s.trim(m.layers[i].mixer.rowWidth()) // of the other rows only keys and values are wanted
-	}
-}
-
 // trim drops the rows that want no logits and moves the others up; width is the
 // numbers of a row of qkv.
 func (s *rowShard) trim(width int) {
@@ -130,5 +98,3 @@ func (s *rowShard) trim(width int) {
 		s.att.MakePlan(&s.plan, s.rowPos, s.kv)
 	}
 }
-
-func moveRow(x []float32, to, from, width int) { copy(rowOf(x, to, width), rowOf(x, from, width)) }

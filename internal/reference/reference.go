@@ -118,7 +118,7 @@ type Scorer func(tokens []int32, row func(t int, logits []float32) error) error
 
 func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
 	width, most := m.Config().Outputs, chunk
-	if m.Config().Whole {
+	if m.Config().Bidirectional {
 		most = len(tokens)
 	}
 	seq := cache.Open(nil)
