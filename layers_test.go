@@ -91,7 +91,7 @@ var layers = map[string][]string{
 	"models":                 {"kernels"},
 	"models/attention":       {"models/kv", "kernels"},
 	"models/recurrent":       {"kernels"},
-	"models/resident":        {},
+	"models/expertcache":     {},
 	"models/kv":              {"kernels"},
 	"models/weights":         {"models/gguf", "kernels"},
 	"models/tokenizer":       {"models/gguf"},

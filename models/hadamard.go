@@ -133,11 +133,11 @@ func (l *loader) rotation(width int, names ...string) (r rotation) {
 		l.Fail("%sweight_names has some of %v and not others, which read the same", hadamardKey, names)
 		return r
 	}
-	return l.turn(width, names[0])
+	return l.rotationOf(width, names[0])
 }
 
-// turn is the rotation of rows of a width.
-func (l *loader) turn(width int, name string) (r rotation) {
+// rotationOf is the rotation of rows of a width, which tensor name reads.
+func (l *loader) rotationOf(width int, name string) (r rotation) {
 	h := &l.hadamard
 	if width%h.block != 0 {
 		l.Fail("tensor %s: %d columns are no whole blocks of %s %d", name, width, hadamardKey+"block_size", h.block)
@@ -158,7 +158,7 @@ func (l *loader) embeddingRotation() (r rotation) {
 		return r
 	}
 	l.hadamard.inverse[name] = true
-	return l.turn(l.cfg.Hidden, name)
+	return l.rotationOf(l.cfg.Hidden, name)
 }
 
 // checkHadamard fails on a rotated tensor that the graph does not rotate for.
