@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
 	"internal/npu":       {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "internal/errtext", "tts", "models", "kernels", "hexagon"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
-	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "server/registry", "tts", "batcher", "models", "kernels", "hexagon"},
 	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/errtext", "internal/memory", "internal/kvevents", "internal/zmtp", "internal/workers", "server", "tts", "batcher", "models"},
 	"internal/apiclient": {"internal/usage", "internal/output"},
 	"internal/errtext":   {},

@@ -97,6 +97,32 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	return b, nil
 }
 
+// Task is what a model is made for.
+type Task uint8
+
+// The tasks.
+const (
+	TaskGenerate Task = iota // text
+	TaskEmbed                // vectors of texts, which rank documents too
+	TaskRank                 // scores of documents
+	TaskReward               // scores of answers, by a format that the file need not name
+)
+
+// Task tells what b is made for.
+func (b *Bundle) Task() Task {
+	switch c := b.Model.Config(); {
+	case b.Classifier != nil:
+		return TaskRank
+	case c.Pooling != PoolingNone:
+		return TaskEmbed
+	case c.Generates():
+		return TaskGenerate
+	case b.Rerank != "":
+		return TaskRank
+	}
+	return TaskReward
+}
+
 // Close gives back the weights, the file and the backend. The model must not be used
 // afterwards.
 func (b *Bundle) Close() error {

@@ -43,7 +43,7 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 		Identity: b.Identity, Config: b.Model.Config(), Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
 	}
 	if e != nil {
-		m.Context = e.Limit()
+		m.Run(e)
 	}
 	for id := range int32(m.Tokenizer.Size()) {
 		m.longest = max(m.longest, len(m.Bytes(id)))
@@ -52,6 +52,9 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m.lines = m.holding([]string{"\n"})
 	return m
 }
+
+// Run has e run the model, before anybody asks it.
+func (m *Model) Run(e *batcher.Engine) { m.Engine, m.Context = e, e.Limit() }
 
 // ToolFormat is how the model calls tools.
 func (m *Model) ToolFormat() *toolcall.Format {

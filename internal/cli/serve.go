@@ -229,7 +229,7 @@ func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*e
 func servedModels(r *engines.Runtime) []registry.Served {
 	var list []registry.Served
 	for _, h := range r.All() {
-		list = append(list, registry.Served{Model: h.Model, Reward: h.Reward, Embed: h.Embed, Rank: h.Rank, Aliases: h.Config.Aliases, Demo: h.Config.Embedded != ""})
+		list = append(list, h.Served)
 	}
 	return list
 }

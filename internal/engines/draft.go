@@ -25,7 +25,7 @@ func LoadDraft(d config.Model, h config.Hexagon, pool *pool.Pool, target *models
 
 // drafts says why a model cannot draft for target; nil: it can.
 func drafts(draft, target *models.Bundle) error {
-	if cfg := draft.Model.Config(); !cfg.Generates() {
+	if draft.Task() != models.TaskGenerate {
 		return errors.New("a reward model cannot draft tokens")
 	}
 	for _, b := range []*models.Bundle{draft, target} {

@@ -31,7 +31,7 @@ type defaults struct {
 // offer is what m can do with the reward models and presets of r.
 func (r *Registry) offer(m *Model, set *Settings) *offer {
 	o := &offer{
-		Demo: m.demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
+		Demo: m.Demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
 		Methods: []scaling.Method{}, Verifiers: []string{}, Presets: []string{},
 		Defaults: defaults{Temperature: 1, ReasoningFormat: set.ReasoningFormat, Scaling: set.Scaling},
 	}

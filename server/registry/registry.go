@@ -17,7 +17,7 @@ const defaultName = "default"
 
 // Served is a model under the names that requests may use for it.
 type Served struct {
-	Model   *tts.Model
+	*tts.Model
 	Reward  *reward.Scorer  // of a model that scores answers; nil: the model writes them
 	Embed   *embed.Embedder // of a model that makes vectors of texts
 	Rank    embed.Scorer    // of a model that scores documents; embedders do too
@@ -27,15 +27,11 @@ type Served struct {
 
 // Model is a served model with what belongs to it.
 type Model struct {
-	*tts.Model
-	Reward    *reward.Scorer  // of a model that judges answers
-	Embed     *embed.Embedder // of a model that makes vectors of texts
-	Rank      embed.Scorer    // of a model that scores documents
-	Verifiers tts.Verifiers   // that can score a generator's answers
+	Served
+	Verifiers tts.Verifiers // that can score a generator's answers
 	// Fingerprint changes where answers to the same seed may.
 	Fingerprint string
-	Thinking    *bool // whether it thinks, by the name that it was asked for under; nil: the name says nothing
-	demo        bool
+	Thinking    *bool             // whether it thinks, by the name that it was asked for under; nil: the name says nothing
 	offer       *offer            // of a generator
 	switched    map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
 }
@@ -65,7 +61,7 @@ type Settings struct {
 func New(set *Settings, served ...Served) (*Registry, error) {
 	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
 	for _, v := range served {
-		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo}
+		m := &Model{Served: v}
 		var err error
 		if m.Fingerprint, err = Fingerprint(v.Model); err != nil {
 			return nil, fmt.Errorf("server: model %q: %w", v.Model.Name, err)
