@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -18,7 +19,9 @@ import (
 
 // Options say how a device is used.
 type Options struct {
-	Path    Path          // how matrices are multiplied; "": PathAuto
+	Path Path // how matrices are multiplied; "": PathAuto
+	// Lookups says up to how many rows PathAuto multiplies a matrix by lookups; nil: few.
+	Lookups func(w *layout.Weights) int
 	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
 	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
@@ -41,7 +44,6 @@ type Backend struct {
 	open Opener
 	name string
 
-	bound    bounds
 	matrices []*linear
 	end      uint64 // of what is laid out so far
 	mostK    int
@@ -92,7 +94,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), levels: opt.Path.levels(), att: attention{longest: longestChunk}}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}}
 }
 
 // Name is how the backend was asked for, such as "hexagon-go".
@@ -119,7 +121,7 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.size(&b.bound)
+	l.size()
 	b.matrices, b.mostK = append(b.matrices, l), max(b.mostK, l.K)
 	if b.end > math.MaxUint32 {
 		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, a plan with fewer experts on the device, or the backend cpu will do", (math.MaxUint32+1)>>30)

@@ -21,7 +21,7 @@ type linear struct {
 }
 
 // size reserves what the matrix takes on the device, and chooses its path.
-func (l *linear) size(b *bounds) {
+func (l *linear) size() {
 	if l.table = l.b.reserve(2 << l.Bits); l.groups != nil {
 		l.codes, l.most = l.b.reserve(len(l.groups.Data)), mostRounded
 		return
@@ -34,7 +34,7 @@ func (l *linear) size(b *bounds) {
 	if l.Offsets != nil {
 		l.most += mostOffset
 	}
-	l.lookups = b.lookups(l.Weights)
+	l.lookups = l.b.opt.lookups(l.Weights)
 }
 
 // mostOffset bounds a group's offset: 2¹⁵ times 2⁻¹².

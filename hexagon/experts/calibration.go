@@ -222,3 +222,11 @@ func (t Tallies) check(x *Split, tokens int64) error {
 	}
 	return nil
 }
+
+// Sizes lists the sizes of the chunks that the set's tokens were counted in.
+func (s *Set) Sizes() (list []int) {
+	for i := range s.Chunks {
+		list = append(list, s.Chunks[i].Size)
+	}
+	return list
+}

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/gguf"

@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/npu"
 	"github.com/lutra-lm/lutra/internal/npu/mixtures"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -198,7 +199,7 @@ func plannedMixture(ctx context.Context, name string) (*npu.Mixture, error) {
 // planDevices lists what --soc takes: chips, and with --moe the Neural Engines too.
 func planDevices(chips []string) []string {
 	list := slices.Clone(chips)
-	for _, d := range experts.Devices() {
+	for _, d := range planning.Devices() {
 		if !slices.Contains(list, d) {
 			list = append(list, d)
 		}

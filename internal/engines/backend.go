@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -20,7 +21,7 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if err != nil {
 		return nil, err
 	}
-	use.Pool = opt.Pool
+	use.Pool, use.Lookups = opt.Pool, soc.Lookups()
 	b, err := hexagon.Open(name, use)
 	if err != nil {
 		return nil, err

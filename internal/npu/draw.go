@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
+	"github.com/lutra-lm/lutra/internal/npu/timeline"
 )
 
 // hues are those of the evaluation's drawings (Okabe & Ito 2008).
@@ -39,7 +40,7 @@ func (p *Plan) SVG(w io.Writer) error {
 
 // bars are jobs as rectangles: a row for each unit of each of the two orders.
 type bars struct {
-	spans []pipeline.Span
+	spans []timeline.Span
 	row   float64 // of the tile unit, the lowest
 }
 

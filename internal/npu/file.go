@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 

@@ -3,7 +3,7 @@ package npu
 import (
 	"strings"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 )
 
 // Comparison is a measured figure of the papers beside the modelled one.

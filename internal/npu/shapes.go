@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 

@@ -15,8 +15,9 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/reference"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -185,7 +186,7 @@ func TestAFilesMixtureIsPlannedByItsCalibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Others) != 2*3*6 || p.Bytes == 0 || p.Choice.Overflow > experts.MostOverflow || len(p.Checks) != 1 {
+	if len(p.Others) != 2*3*6 || p.Bytes == 0 || p.Choice.Overflow > planning.MostOverflow || len(p.Checks) != 1 {
 		t.Errorf("of %d plans one with %d bytes and %+v", len(p.Others), p.Bytes, p.Choice)
 	}
 	var text bytes.Buffer
@@ -213,7 +214,7 @@ func TestAFilesMixtureIsPlannedByItsCalibration(t *testing.T) {
 }
 
 func TestThePapersModelsAreTheirSize(t *testing.T) {
-	ultra, err := experts.NamedDevice("m2-ultra")
+	ultra, err := planning.NamedDevice("m2-ultra")
 	if err != nil {
 		t.Fatal(err)
 	}

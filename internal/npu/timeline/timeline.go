@@ -1,11 +1,18 @@
-package pipeline
+// Package timeline models when the units of an NPU work on the tiles of a product, in the
+// order of package pipeline.
+package timeline
 
-// Costs are the seconds of each stage for one tile, by Stage.
+import "github.com/lutra-lm/lutra/hexagon/pipeline"
+
+// stages is how many stages a tile goes through.
+const stages = pipeline.Multiply + 1
+
+// Costs are the seconds of each stage for one tile, by pipeline.Stage.
 type Costs [stages]float64
 
 // Span is when a job runs, in seconds from the beginning.
 type Span struct {
-	Job
+	pipeline.Job
 	Begin float64 `json:"begin"`
 	End   float64 `json:"end"`
 }
@@ -16,16 +23,16 @@ type Span struct {
 // stages before the next one begins.
 func Simulate(n int, c Costs, overlap bool) (spans []Span, total float64) {
 	ends := make([][stages]float64, n)
-	at := func(tile int, s Stage) float64 {
+	at := func(tile int, s pipeline.Stage) float64 {
 		if tile < 0 || s < 0 {
 			return 0
 		}
 		return ends[tile][s]
 	}
-	_ = inOrder(n, overlap, func(j Job) error {
+	_ = inOrder(n, overlap, func(j pipeline.Job) error {
 		begin := max(at(j.Tile, j.Stage-1), at(j.Tile-1, j.Stage))
-		if j.Stage < Multiply {
-			begin = max(begin, at(j.Tile-Buffers, j.Stage+1))
+		if j.Stage < pipeline.Multiply {
+			begin = max(begin, at(j.Tile-pipeline.Buffers, j.Stage+1))
 		}
 		if !overlap {
 			begin = total
@@ -38,13 +45,13 @@ func Simulate(n int, c Costs, overlap bool) (spans []Span, total float64) {
 	return spans, total
 }
 
-func inOrder(n int, overlap bool, do func(Job) error) error {
+func inOrder(n int, overlap bool, do func(pipeline.Job) error) error {
 	if overlap {
-		return Order(n, do)
+		return pipeline.Order(n, do)
 	}
 	for tile := range n {
-		for s := Load; s < stages; s++ {
-			if err := do(Job{s, tile, tile % Buffers}); err != nil {
+		for s := pipeline.Load; s < stages; s++ {
+			if err := do(pipeline.Job{Stage: s, Tile: tile, Buffer: tile % pipeline.Buffers}); err != nil {
 				return err
 			}
 		}

@@ -2,7 +2,8 @@ package soc
 
 import (
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
-	"github.com/lutra-lm/lutra/hexagon/tiling"
+	"github.com/lutra-lm/lutra/internal/npu/tiling"
+	"github.com/lutra-lm/lutra/internal/npu/timeline"
 )
 
 // Machine is a chip with what may be varied: the kernels' packets and the route of
@@ -61,11 +62,11 @@ func (m *Machine) Tables(k, rows int) Cost {
 
 // Stages are the costs of a tile of x in the pipeline of a product of n rows, and how
 // many tiles there are.
-func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (pipeline.Costs, int) {
+func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (timeline.Costs, int) {
 	tx := x.Tiled()
 	tiles := t.Tiles(tx)
 	blocks := float64(t.Rows()/tiling.Lookups) * float64(t.Cols()/tiling.BlockCols)
-	return pipeline.Costs{
+	return timeline.Costs{
 		m.load(t.Packed(tx)),
 		m.vector(blocks * m.Packets.dequant(x)),
 		m.tileSeconds(t.Rows(), t.Cols(), n),
@@ -86,7 +87,7 @@ func (m *Machine) Tiled(x Matrix, rows int, overlap bool) (Cost, error) {
 		f := float64(tiles)
 		c := Cost{DMA: f * stages[pipeline.Load], Vector: f * stages[pipeline.Unpack], Tiles: f * stages[pipeline.Multiply]}
 		c.Useful = float64(n) / float64(up(n, tiling.MMA))
-		c.Seconds = pipeline.Total(tiles, stages, overlap)
+		c.Seconds = timeline.Total(tiles, stages, overlap)
 		sum.Add(c)
 	}
 	return sum, nil

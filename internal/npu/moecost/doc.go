@@ -1,4 +1,4 @@
-// Package queue models the time and energy that a machine needs to prefill a mixture of
+// Package moecost models the time and energy that a machine needs to prefill a mixture of
 // experts, where its NPU computes one launch after the other (the paper NPUMoE).
 //
 //	Machine (rates, launch cost, powers, each with its source)
@@ -9,4 +9,4 @@
 // multiplies its rows, padding included. A graph that is not resident is made ready
 // first. Nothing here was measured on a device by this project: whoever
 // shows a Cost calls it modelled.
-package queue
+package moecost

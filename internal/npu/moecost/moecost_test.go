@@ -1,10 +1,12 @@
-package queue
+package moecost
 
 import (
 	"math"
 	"testing"
 
+	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
 )
 
 // small is a mixture of the shape of Phi-3.5-MoE with few layers.
@@ -21,7 +23,7 @@ func machine(t *testing.T, id string) *Machine {
 	return m
 }
 
-func work(t *testing.T, x Model, m *Machine, prompt int, sizing experts.Sizing) Work {
+func work(t *testing.T, x Model, m *Machine, prompt int, sizing planning.Sizing) Work {
 	t.Helper()
 	c, err := Assumed(x.Shape, 2, 2, prompt, []int{256})
 	if err != nil {
@@ -31,14 +33,14 @@ func work(t *testing.T, x Model, m *Machine, prompt int, sizing experts.Sizing) 
 	for i := range bytes {
 		bytes[i] = x.ExpertBytes()
 	}
-	p, err := experts.NewPlan(c, experts.Options{Shape: x.Shape, Device: m.Device, Chunk: 256, GroupSize: 4, Sizing: sizing, ExpertBytes: bytes})
+	p, err := planning.New(c, planning.Options{Shape: x.Shape, Device: m.Device, Chunk: 256, GroupSize: 4, Sizing: sizing, ExpertBytes: bytes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Work{Prompt: prompt, Plan: p, Split: &c.Sets[0].Chunks[0]}
 }
 
-func prefill(t *testing.T, m *Machine, x Model, p Placement, w Work) Cost {
+func prefill(t *testing.T, m *Machine, x Model, p hexagon.Placement, w Work) Cost {
 	t.Helper()
 	c, err := m.Prefill(&x, p, w)
 	if err != nil {
@@ -72,14 +74,14 @@ func TestTheFittedRowsAreThoseOfTheirTables(t *testing.T) {
 
 func TestAPlanTakesLessThanOtherPlacements(t *testing.T) {
 	x := small()
-	for _, id := range experts.Devices() {
+	for _, id := range planning.Devices() {
 		m, x := machine(t, id), x
 		if m.Device.WeightBits == 0 {
 			x.Bits = 4
 		}
-		w := work(t, x, m, 1024, experts.Sizing{Headroom: 1})
-		best := prefill(t, m, x, All, w)
-		for _, p := range []Placement{AllCPU, Naive, Attention} {
+		w := work(t, x, m, 1024, planning.Sizing{Headroom: 1})
+		best := prefill(t, m, x, hexagon.PlacementAll, w)
+		for _, p := range []hexagon.Placement{hexagon.PlacementCPU, hexagon.PlacementNaive, hexagon.PlacementAttention} {
 			if c := prefill(t, m, x, p, w); c.Seconds <= best.Seconds || c.Cycles <= best.Cycles {
 				t.Errorf("%s: %s takes %.3g s and %.3g cycles, a plan %.3g and %.3g", id, p, c.Seconds, c.Cycles, best.Seconds, best.Cycles)
 			}
@@ -89,8 +91,9 @@ func TestAPlanTakesLessThanOtherPlacements(t *testing.T) {
 
 func TestCostsAddUp(t *testing.T) {
 	m, x := machine(t, "m2-ultra"), small()
-	w := work(t, x, m, 1024, experts.Sizing{Uniform: 64})
-	for _, p := range Placements() {
+	w := work(t, x, m, 1024, planning.Sizing{Uniform: 64})
+	for _, name := range hexagon.Placements() {
+		p := hexagon.Placement(name)
 		c := prefill(t, m, x, p, w)
 		if sum := c.Attention + c.Experts + c.Loading + c.Copies; math.Abs(c.Seconds-sum) > 1e-9 {
 			t.Errorf("%s: %v s of %v", p, c.Seconds, sum)
@@ -98,7 +101,7 @@ func TestCostsAddUp(t *testing.T) {
 		if c.CPU+c.Loading > c.Seconds+1e-9 || c.NPU > c.Seconds+1e-9 {
 			t.Errorf("%s: a unit is busy longer than it takes: %+v", p, c)
 		}
-		if p == AllCPU && (c.Launches != 0 || c.NPU != 0) {
+		if p == hexagon.PlacementCPU && (c.Launches != 0 || c.NPU != 0) {
 			t.Errorf("%s uses the NPU: %+v", p, c)
 		}
 		if c.PerToken*1024 != c.Joules {
@@ -112,29 +115,29 @@ func TestCostsAddUp(t *testing.T) {
 				}
 			}
 		}
-		if want := 4 * (groups + float64(x.Layers)); p == All && c.Launches != want { // 4 chunks
+		if want := 4 * (groups + float64(x.Layers)); p == hexagon.PlacementAll && c.Launches != want { // 4 chunks
 			t.Errorf("%v launches, want %v", c.Launches, want)
 		}
 	}
-	if one, two := prefill(t, m, x, All, w), prefill(t, m, x, All, Work{2048, w.Plan, w.Split}); math.Abs(two.NPU/one.NPU-2) > 0.1 {
+	if one, two := prefill(t, m, x, hexagon.PlacementAll, w), prefill(t, m, x, hexagon.PlacementAll, Work{2048, w.Plan, w.Split}); math.Abs(two.NPU/one.NPU-2) > 0.1 {
 		t.Errorf("the NPU is busy %v times as long with twice the prompt", two.NPU/one.NPU)
 	}
 }
 
 func TestWhatCannotBeModelledIsRefused(t *testing.T) {
 	m, x := machine(t, "m2-ultra"), small()
-	w := work(t, x, m, 1024, experts.Sizing{Uniform: 64})
+	w := work(t, x, m, 1024, planning.Sizing{Uniform: 64})
 	other, bits := x, x
 	other.Experts, bits.Bits = 8, 3
 	for what, f := range map[string]func() error{
 		"no placement":    func() error { _, err := m.Prefill(&x, "moon", w); return err },
-		"no prompt":       func() error { _, err := m.Prefill(&x, All, Work{0, w.Plan, w.Split}); return err },
-		"another model":   func() error { _, err := m.Prefill(&other, All, w); return err },
-		"no such weights": func() error { _, err := m.Prefill(&bits, All, w); return err },
+		"no prompt":       func() error { _, err := m.Prefill(&x, hexagon.PlacementAll, Work{0, w.Plan, w.Split}); return err },
+		"another model":   func() error { _, err := m.Prefill(&other, hexagon.PlacementAll, w); return err },
+		"no such weights": func() error { _, err := m.Prefill(&bits, hexagon.PlacementAll, w); return err },
 		"other chunks": func() error {
 			s := *w.Split
 			s.Size = 512
-			_, err := m.Prefill(&x, All, Work{1024, w.Plan, &s})
+			_, err := m.Prefill(&x, hexagon.PlacementAll, Work{1024, w.Plan, &s})
 			return err
 		},
 		"no machine": func() error { _, err := Named("abacus"); return err },

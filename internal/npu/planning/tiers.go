@@ -1,4 +1,4 @@
-package experts
+package planning
 
 import "math"
 
@@ -35,3 +35,5 @@ func tierOf(tiers []int, rows float64) int {
 	}
 	return tiers[0]
 }
+
+func up(n, unit int) int { return (n + unit - 1) / unit * unit }

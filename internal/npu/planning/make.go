@@ -1,16 +1,18 @@
-package experts
+package planning
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
 // Options say what a plan is for.
 type Options struct {
-	Shape     Shape
-	Device    Device
+	Shape     experts.Shape
+	Device    experts.Device
 	Chunk     int    // B
 	GroupSize int    // G
 	Sizing    Sizing // of capacities
@@ -23,16 +25,13 @@ type Options struct {
 	Reserved int64
 }
 
-// ErrOptions says that nothing can be planned as it was asked for.
-var ErrOptions = errors.New("experts: bad options")
-
 // Check reports what cannot be planned.
 func (o *Options) Check() error {
 	err := errors.Join(o.Shape.Check(), o.Device.Check(), o.Sizing.Check())
 	switch {
 	case err != nil:
-	case o.Chunk < 1 || o.Chunk > MostChunk:
-		err = fmt.Errorf("chunks of %d tokens are outside 1 to %d", o.Chunk, MostChunk)
+	case o.Chunk < 1 || o.Chunk > experts.MostChunk:
+		err = fmt.Errorf("chunks of %d tokens are outside 1 to %d", o.Chunk, experts.MostChunk)
 	case o.GroupSize < 1 || o.GroupSize > o.Shape.Experts:
 		err = fmt.Errorf("groups of %d experts are outside 1 to %d", o.GroupSize, o.Shape.Experts)
 	case o.Ratio != 0 && !(o.Ratio >= 1 && o.Ratio <= float64(o.Shape.Experts)):
@@ -43,56 +42,51 @@ func (o *Options) Check() error {
 		err = fmt.Errorf("%d bytes are reserved", o.Reserved)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrOptions, err)
+		return fmt.Errorf("%w: %w", experts.ErrOptions, err)
 	}
 	return nil
 }
 
-// split is the set's tokens in chunks of that size.
-func (s *Set) split(size int) (*Split, error) {
-	i := slices.IndexFunc(s.Chunks, func(x Split) bool { return x.Size == size })
+// mostBytes bounds what weights take.
+const mostBytes = 1 << 50
+
+// split returns the tokens of set s in chunks of that size.
+func split(s *experts.Set, size int) (*experts.Split, error) {
+	i := slices.IndexFunc(s.Chunks, func(x experts.Split) bool { return x.Size == size })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: the calibration has no chunks of %d tokens (it has %v)", ErrOptions, size, s.Sizes())
+		return nil, fmt.Errorf("%w: the calibration has no chunks of %d tokens (it has %v)", experts.ErrOptions, size, s.Sizes())
 	}
 	return &s.Chunks[i], nil
 }
 
-// Sizes lists the sizes of the chunks that the set's tokens were counted in.
-func (s *Set) Sizes() (list []int) {
-	for i := range s.Chunks {
-		list = append(list, s.Chunks[i].Size)
-	}
-	return list
-}
-
-// NewPlan plans as asked for, by the calibration's first set. Without a calibration all
+// New plans as asked for, by the calibration's first set. Without a calibration all
 // experts are equal, and all that the device has room for are placed there; Ratio then
 // says how unequal they may be.
-func NewPlan(c *Calibration, o Options) (*Plan, error) {
+func New(c *experts.Calibration, o Options) (*experts.Plan, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	p := &Plan{Kind: PlanKind, Shape: o.Shape, Chunk: o.Chunk, GroupSize: o.GroupSize, Sizing: o.Sizing.String(), Device: o.Device}
-	var set *Set
-	var chunks *Split
+	p := &experts.Plan{Kind: experts.PlanKind, Shape: o.Shape, Chunk: o.Chunk, GroupSize: o.GroupSize, Sizing: o.Sizing.String(), Device: o.Device}
+	var set *experts.Set
+	var chunks *experts.Split
 	if c != nil {
 		if err := c.Shape.Fits(o.Shape); err != nil {
-			return nil, fmt.Errorf("%w: the calibration: %w", ErrOptions, err)
+			return nil, fmt.Errorf("%w: the calibration: %w", experts.ErrOptions, err)
 		}
 		var err error
 		set = &c.Sets[0]
-		if chunks, err = set.split(o.Chunk); err != nil {
+		if chunks, err = split(set, o.Chunk); err != nil {
 			return nil, err
 		}
 	}
 	for i := range o.Shape.Layers {
 		p.Layers = append(p.Layers, newLayer(&o, i, set, chunks))
 	}
-	p.place(&o, chunks != nil)
-	p.Choice = p.sum(p.Layers, set, chunks)
+	place(p, &o, chunks != nil)
+	p.Choice = sum(p, p.Layers, set, chunks)
 	if c != nil {
 		for i := range c.Sets[1:] {
-			on, err := p.On(&c.Sets[1+i])
+			on, err := On(p, &c.Sets[1+i])
 			if err != nil {
 				return nil, err
 			}
@@ -102,25 +96,25 @@ func NewPlan(c *Calibration, o Options) (*Plan, error) {
 	return p, p.Check()
 }
 
-// On is what the plan does to another set of a calibration of the same model.
-func (p *Plan) On(set *Set) (Checked, error) {
-	chunks, err := set.split(p.Chunk)
+// On counts what plan p does to another set of a calibration of the same model.
+func On(p *experts.Plan, set *experts.Set) (experts.Checked, error) {
+	chunks, err := split(set, p.Chunk)
 	if err != nil {
-		return Checked{}, err
+		return experts.Checked{}, err
 	}
 	layers := slices.Clone(p.Layers)
 	for i := range layers {
 		layers[i].Groups = slices.Clone(layers[i].Groups)
 		for j := range layers[i].Groups {
-			layers[i].Groups[j].expect(set, chunks, i)
+			expect(&layers[i].Groups[j], set, chunks, i)
 		}
 	}
-	return Checked{Set: set.Name, Choice: p.sum(layers, set, chunks)}, nil
+	return experts.Checked{Set: set.Name, Choice: sum(p, layers, set, chunks)}, nil
 }
 
 // newLayer groups the experts of layer i. chunks may be nil.
-func newLayer(o *Options, i int, set *Set, chunks *Split) Layer {
-	l := Layer{Imbalance: max(1, o.Ratio)}
+func newLayer(o *Options, i int, set *experts.Set, chunks *experts.Split) experts.Layer {
+	l := experts.Layer{Imbalance: max(1, o.Ratio)}
 	order, shares := make([]int, o.Shape.Experts), make([]float64, o.Shape.Experts)
 	for e := range order {
 		order[e] = e
@@ -145,9 +139,9 @@ func newLayer(o *Options, i int, set *Set, chunks *Split) Layer {
 		for hi < len(order) && hi-lo < most && capacities[hi] == capacities[lo] {
 			hi++
 		}
-		g := Group{Experts: slices.Clone(order[lo:hi]), Capacity: capacities[lo], Bytes: int64(hi-lo) * o.ExpertBytes[i]}
+		g := experts.Group{Experts: slices.Clone(order[lo:hi]), Capacity: capacities[lo], Bytes: int64(hi-lo) * o.ExpertBytes[i]}
 		if chunks != nil {
-			g.expect(set, chunks, i)
+			expect(&g, set, chunks, i)
 		}
 		l.Groups = append(l.Groups, g)
 		lo = hi
@@ -157,9 +151,9 @@ func newLayer(o *Options, i int, set *Set, chunks *Split) Layer {
 	return l
 }
 
-// expect counts what the set's chunks did to a group of layer i. The last layer computes
+// expect counts what the chunks of set did to group g of layer i. The last layer computes
 // those rows of a prompt alone that want logits: one, which makes its groups cold.
-func (g *Group) expect(set *Set, chunks *Split, i int) {
+func expect(g *experts.Group, set *experts.Set, chunks *experts.Split, i int) {
 	rows, beyond := 0.0, 0.0
 	for _, e := range g.Experts {
 		if i == len(chunks.Layers)-1 {
@@ -170,8 +164,8 @@ func (g *Group) expect(set *Set, chunks *Split, i int) {
 		beyond += float64(chunks.Layers[i][e].Beyond(g.Capacity))
 	}
 	n := float64(chunks.Count)
-	g.Expected = Expected{Rows: rows / n}
-	if g.Placement != CPU { // which has neither
+	g.Expected = experts.Expected{Rows: rows / n}
+	if g.Placement != experts.CPU { // which has neither
 		g.Expected.Overflow, g.Expected.Padding = beyond/n, max(0, float64(g.Rows())-(rows-beyond)/n)
 	}
 }
@@ -179,19 +173,19 @@ func (g *Group) expect(set *Set, chunks *Split, i int) {
 // place chooses what computes each group (NPUMoE §4.3): the NPU where a launch takes less
 // than the CPU would for the rows that are expected to fit. Where memory is short, those
 // that gain most by byte have it.
-func (p *Plan) place(o *Options, counted bool) {
+func place(p *experts.Plan, o *Options, counted bool) {
 	type candidate struct {
-		*Group
+		*experts.Group
 		gain float64
 	}
 	var list []candidate
-	costs, macs := &o.Device.Costs, o.Shape.rowMACs()
+	costs, macs := &o.Device.Costs, rowMACs(o.Shape)
 	for i := range p.Layers {
 		for j := range p.Layers[i].Groups {
 			g := &p.Layers[i].Groups[j]
-			g.Placement = CPU
+			g.Placement = experts.CPU
 			fitting := g.Expected.Rows - g.Expected.Overflow
-			launch, host := costs.launch(g.Bytes, g.Rows(), macs), costs.host(fitting, macs)
+			launch, host := launchTime(costs, g.Bytes, g.Rows(), macs), hostTime(costs, fitting, macs)
 			switch {
 			case g.Bytes == 0:
 				g.Why = "the device does not hold its weights as they are stored"
@@ -214,28 +208,28 @@ func (p *Plan) place(o *Options, counted bool) {
 			g.Why += "; but others have the device's memory"
 			continue
 		}
-		g.Placement = NPU
+		g.Placement = experts.NPU
 		p.Bytes += g.Bytes
 	}
 	for i := range p.Layers {
 		for j := range p.Layers[i].Groups {
-			if g := &p.Layers[i].Groups[j]; g.Placement == CPU {
+			if g := &p.Layers[i].Groups[j]; g.Placement == experts.CPU {
 				g.Expected.Padding, g.Expected.Overflow = 0, 0
 			}
 		}
 	}
 }
 
-// sum is what layers, with what is expected of them, do to the chunks of a set.
-func (p *Plan) sum(layers []Layer, set *Set, chunks *Split) Choice {
-	c := Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing, Bytes: p.Bytes}
-	costs, macs := &p.Device.Costs, p.Shape.rowMACs()
+// sum adds up what layers of p, with what is expected of them, do to the chunks of a set.
+func sum(p *experts.Plan, layers []experts.Layer, set *experts.Set, chunks *experts.Split) experts.Choice {
+	c := experts.Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing, Bytes: p.Bytes}
+	costs, macs := &p.Device.Costs, rowMACs(p.Shape)
 	var all, computed, padding, overflow, host, launches, cost float64
 	for i := range layers {
 		for j := range layers[i].Groups {
 			g := &layers[i].Groups[j]
 			all += g.Expected.Rows
-			if g.Placement == CPU {
+			if g.Placement == experts.CPU {
 				host += g.Expected.Rows
 				continue
 			}
@@ -243,13 +237,13 @@ func (p *Plan) sum(layers []Layer, set *Set, chunks *Split) Choice {
 			computed += float64(g.Rows())
 			padding += g.Expected.Padding
 			overflow += g.Expected.Overflow
-			cost += costs.launch(g.Bytes, g.Rows(), macs)
+			cost += launchTime(costs, g.Bytes, g.Rows(), macs)
 		}
 	}
 	tokens := float64(p.Chunk)
 	if set != nil {
 		tokens = float64(set.Tokens) / float64(chunks.Count)
-		cost += costs.host(host+overflow, macs)
+		cost += hostTime(costs, host+overflow, macs)
 		c.Overflow, c.Host = overflow/all, host/all
 		if computed > 0 {
 			c.Padding = padding / computed

@@ -1,4 +1,4 @@
-package experts
+package planning
 
 import (
 	"bytes"
@@ -9,19 +9,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
 // phi is Phi-3.5-MoE, in fp16 on the Neural Engine (NPUMoE, Table 1).
-var phi = Shape{Model: "phi-3.5-moe", Layers: 3, Experts: 16, Chosen: 2, Hidden: 4096, Width: 6400}
+var phi = experts.Shape{Model: "phi-3.5-moe", Layers: 3, Experts: 16, Chosen: 2, Hidden: 4096, Width: 6400}
 
 // drawn is a calibration of prompts whose tokens choose experts at random, the e-th
 // expert of a layer with a weight of decay to the e-th power.
-func drawn(t testing.TB, shape Shape, decay float64, prompts, tokens int, seeds ...uint64) *Calibration {
+func drawn(t testing.TB, shape experts.Shape, decay float64, prompts, tokens int, seeds ...uint64) *experts.Calibration {
 	t.Helper()
-	var sets []Set
+	var sets []experts.Set
 	for i, seed := range seeds {
 		r := rand.New(rand.NewPCG(1, seed))
-		c, err := NewCounter(shape, []int{64, 256, 512})
+		c, err := experts.NewCounter(shape, []int{64, 256, 512})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +46,7 @@ func drawn(t testing.TB, shape Shape, decay float64, prompts, tokens int, seeds 
 		}
 		sets = append(sets, c.Set([]string{"first", "second", "third"}[i]))
 	}
-	cal, err := NewCalibration(shape, sets)
+	cal, err := experts.NewCalibration(shape, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func drawn(t testing.TB, shape Shape, decay float64, prompts, tokens int, seeds 
 }
 
 // options are for one plan of a shape in fp16.
-func options(s Shape, device string, sizing Sizing) Options {
+func options(s experts.Shape, device string, sizing Sizing) Options {
 	d, err := NamedDevice(device)
 	if err != nil {
 		panic(err)
@@ -64,9 +66,9 @@ func options(s Shape, device string, sizing Sizing) Options {
 	return o
 }
 
-func newPlan(t testing.TB, c *Calibration, o Options) *Plan {
+func newPlan(t testing.TB, c *experts.Calibration, o Options) *experts.Plan {
 	t.Helper()
-	p, err := NewPlan(c, o)
+	p, err := New(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,17 +113,17 @@ func TestCostsFitThePapersTable5(t *testing.T) {
 		measured        float64 // ms a row
 	}{{1, 32, .31}, {1, 64, .23}, {1, 128, .16}, {4, 32, .27}, {4, 64, .19}, {8, 32, .26}, {8, 64, .18}, {8, 96, .15}, {8, 128, .14}} {
 		rows := c.group * c.capacity
-		if got := apple.launch(int64(c.group)*bytes, rows, phi.rowMACs()) / float64(rows); math.Abs(got/c.measured-1) > 0.07 {
+		if got := launchTime(&apple, int64(c.group)*bytes, rows, rowMACs(phi)) / float64(rows); math.Abs(got/c.measured-1) > 0.07 {
 			t.Errorf("%d×%d takes %.3f ms a row, measured %v", c.group, c.capacity, got, c.measured)
 		}
 	}
-	if got := apple.host(2048, phi.rowMACs()); math.Abs(got/969.53-1) > 0.01 {
+	if got := hostTime(&apple, 2048, rowMACs(phi)); math.Abs(got/969.53-1) > 0.01 {
 		t.Errorf("the CPU takes %.1f ms for the rows of Table 4, measured 969.53", got)
 	}
 }
 
 func TestEveryExpertIsInOneGroupAndCapacitiesFollowPopularity(t *testing.T) {
-	for _, shape := range []Shape{phi, {Layers: 2, Experts: 5, Chosen: 1, Hidden: 64, Width: 64}, {Layers: 2, Experts: 48, Chosen: 6, Hidden: 64, Width: 64}} {
+	for _, shape := range []experts.Shape{phi, {Layers: 2, Experts: 5, Chosen: 1, Hidden: 64, Width: 64}, {Layers: 2, Experts: 48, Chosen: 6, Hidden: 64, Width: 64}} {
 		for _, decay := range []float64{0.7, 0.9, 0.9999} {
 			c := drawn(t, shape, decay, 4, 300, 7)
 			for _, sizing := range Sizings() {
@@ -151,10 +153,10 @@ func TestEveryExpertIsInOneGroupAndCapacitiesFollowPopularity(t *testing.T) {
 
 func TestOverflowFallsAndPaddingGrowsWithCapacity(t *testing.T) {
 	c := drawn(t, phi, 0.85, 6, 700, 3)
-	last := Choice{Overflow: 2, Padding: -1}
+	last := experts.Choice{Overflow: 2, Padding: -1}
 	for _, capacity := range []int{16, 32, 48, 64, 128, 256} {
 		o := options(phi, "m2-ultra", Sizing{Uniform: capacity})
-		o.Device.Costs = Costs{Read: 1e6, Device: 1e6, Host: 1e-3} // all on the NPU
+		o.Device.Costs = experts.Costs{Read: 1e6, Device: 1e6, Host: 1e-3} // all on the NPU
 		got := newPlan(t, c, o).Choice
 		if got.Host != 0 || got.Overflow >= last.Overflow && last.Overflow > 0 || got.Padding <= last.Padding {
 			t.Errorf("capacity %d: %+v after %+v", capacity, got, last)
@@ -167,8 +169,8 @@ func TestOverflowFallsAndPaddingGrowsWithCapacity(t *testing.T) {
 }
 
 func TestWhatAPlanExpectsIsWhatItsChunksDid(t *testing.T) {
-	shape := Shape{Layers: 2, Experts: 4, Chosen: 1, Hidden: 32, Width: 32}
-	c, err := NewCounter(shape, []int{64})
+	shape := experts.Shape{Layers: 2, Experts: 4, Chosen: 1, Hidden: 32, Width: 32}
+	c, err := experts.NewCounter(shape, []int{64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,16 +185,16 @@ func TestWhatAPlanExpectsIsWhatItsChunksDid(t *testing.T) {
 	}
 	prompt(20, 44, 0, 0)  // a chunk
 	prompt(0, 60, 10, 10) // a chunk with 60 and 4, one with 6 and 10
-	cal, err := NewCalibration(shape, []Set{c.Set("two")})
+	cal, err := experts.NewCalibration(shape, []experts.Set{c.Set("two")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := options(shape, "8gen3", Sizing{Uniform: 32})
-	o.Chunk, o.GroupSize, o.Device.Costs = 64, 2, Costs{Read: 1e9, Device: 1e-6 * 3 * 32 * 32, Host: 0.25e-6 * 3 * 32 * 32} // 1 and 4 ms a row
+	o.Chunk, o.GroupSize, o.Device.Costs = 64, 2, experts.Costs{Read: 1e9, Device: 1e-6 * 3 * 32 * 32, Host: 0.25e-6 * 3 * 32 * 32} // 1 and 4 ms a row
 	p := newPlan(t, cal, o)
-	want := []Group{ // of three chunks
-		{Experts: []int{1, 0}, Expected: Expected{Rows: 124. / 3, Overflow: 40. / 3, Padding: 64 - 84./3}},
-		{Experts: []int{2, 3}, Expected: Expected{Rows: 20. / 3}},
+	want := []experts.Group{ // of three chunks
+		{Experts: []int{1, 0}, Expected: experts.Expected{Rows: 124. / 3, Overflow: 40. / 3, Padding: 64 - 84./3}},
+		{Experts: []int{2, 3}, Expected: experts.Expected{Rows: 20. / 3}},
 	}
 	for i, w := range want {
 		g := p.Layers[0].Groups[i]
@@ -200,12 +202,12 @@ func TestWhatAPlanExpectsIsWhatItsChunksDid(t *testing.T) {
 			t.Errorf("group %d: %v %+v, want %v %+v", i, g.Experts, g.Expected, w.Experts, w.Expected)
 		}
 	}
-	if hot, cold := p.Layers[0].Groups[0], p.Layers[0].Groups[1]; hot.Placement != NPU || cold.Placement != CPU || !strings.HasPrefix(hot.Why, "hot") || !strings.HasPrefix(cold.Why, "cold") {
+	if hot, cold := p.Layers[0].Groups[0], p.Layers[0].Groups[1]; hot.Placement != experts.NPU || cold.Placement != experts.CPU || !strings.HasPrefix(hot.Why, "hot") || !strings.HasPrefix(cold.Why, "cold") {
 		t.Errorf("groups are placed %s, %q and %s, %q", hot.Placement, hot.Why, cold.Placement, cold.Why)
 	}
 	// Of the last layer each prompt wants one row.
 	for i, rows := range []float64{124. / 144 * 2 / 3, 20. / 144 * 2 / 3} {
-		if g := p.Layers[1].Groups[i]; g.Placement != CPU || math.Abs(g.Expected.Rows-rows) > 1e-9 || g.Expected.Padding != 0 {
+		if g := p.Layers[1].Groups[i]; g.Placement != experts.CPU || math.Abs(g.Expected.Rows-rows) > 1e-9 || g.Expected.Padding != 0 {
 			t.Errorf("the last layer's group %d is %+v, want %v rows on the CPU", i, g, rows)
 		}
 	}
@@ -220,12 +222,12 @@ func TestSmallGroupsGoToTheCPUAsInThePaper(t *testing.T) {
 	for _, c := range []struct {
 		experts, capacity int
 		used              float64 // of the capacity
-		want              Placement
-	}{{2, 8, 1, CPU}, {4, 16, 0.5, CPU}, {4, 16, 1, NPU}, {8, 64, 0.65, NPU}} {
-		g := Group{Experts: make([]int, c.experts), Capacity: c.capacity, Bytes: int64(c.experts) * bytes, Expected: Expected{Rows: c.used * float64(c.experts*c.capacity)}}
-		p := &Plan{Layers: []Layer{{Groups: []Group{g}}}}
+		want              experts.Placement
+	}{{2, 8, 1, experts.CPU}, {4, 16, 0.5, experts.CPU}, {4, 16, 1, experts.NPU}, {8, 64, 0.65, experts.NPU}} {
+		g := experts.Group{Experts: make([]int, c.experts), Capacity: c.capacity, Bytes: int64(c.experts) * bytes, Expected: experts.Expected{Rows: c.used * float64(c.experts*c.capacity)}}
+		p := &experts.Plan{Layers: []experts.Layer{{Groups: []experts.Group{g}}}}
 		o := options(phi, "m2-ultra", Sizing{})
-		p.place(&o, true)
+		place(p, &o, true)
 		if got := p.Layers[0].Groups[0].Placement; got != c.want {
 			t.Errorf("%d×%d, filled to %v: %s, want %s", c.experts, c.capacity, c.used, got, c.want)
 		}
@@ -244,7 +246,7 @@ func TestAGroupLargerThanAGraphIsSplit(t *testing.T) {
 	}
 	o.Device.GroupBytes = o.ExpertBytes[0] - 1
 	for _, g := range newPlan(t, c, o).Layers[0].Groups {
-		if g.Placement != CPU || !strings.Contains(g.Why, "larger than a graph") {
+		if g.Placement != experts.CPU || !strings.Contains(g.Why, "larger than a graph") {
 			t.Errorf("an expert larger than a graph: %s, %q", g.Placement, g.Why)
 		}
 	}
@@ -261,7 +263,7 @@ func TestWhereMemoryIsShortTheHottestGroupsHaveIt(t *testing.T) {
 	for _, l := range p.Layers {
 		for _, g := range l.Groups {
 			switch {
-			case g.Placement == NPU:
+			case g.Placement == experts.NPU:
 				on++
 				least = min(least, g.Expected.Rows)
 			case strings.Contains(g.Why, "others have the device's memory"):
@@ -274,7 +276,7 @@ func TestWhereMemoryIsShortTheHottestGroupsHaveIt(t *testing.T) {
 	}
 	o.ExpertBytes[1] = 0
 	for _, g := range newPlan(t, c, o).Layers[1].Groups {
-		if g.Placement != CPU || !strings.Contains(g.Why, "does not hold") {
+		if g.Placement != experts.CPU || !strings.Contains(g.Why, "does not hold") {
 			t.Errorf("experts that the device does not hold: %s, %q", g.Placement, g.Why)
 		}
 	}
@@ -291,7 +293,7 @@ func TestTheChosenPlanIsOnTheFront(t *testing.T) {
 			t.Fatalf("of %d plans %+v is chosen, %d checks", len(p.Others), p.Choice, len(p.Checks))
 		}
 		for _, o := range p.Others {
-			if o.dominates(&p.Choice) {
+			if dominates(&o, &p.Choice) {
 				t.Errorf("%+v is better than the chosen %+v", o, p.Choice)
 			}
 			if o.Front && o.Overflow <= most && (o.Cost < p.Choice.Cost || p.Choice.Overflow > most) {
@@ -318,7 +320,7 @@ func TestWithoutACalibrationAllExpertsAreEqual(t *testing.T) {
 	o.Ratio = 2
 	p := newPlan(t, nil, o)
 	for _, l := range p.Layers {
-		if len(l.Groups) != 2 || l.Groups[0].Capacity != 64 || l.Groups[1].Placement != NPU || !slices.Equal(l.Groups[1].Experts, []int{8, 9, 10, 11, 12, 13, 14, 15}) {
+		if len(l.Groups) != 2 || l.Groups[0].Capacity != 64 || l.Groups[1].Placement != experts.NPU || !slices.Equal(l.Groups[1].Experts, []int{8, 9, 10, 11, 12, 13, 14, 15}) {
 			t.Errorf("a layer has %+v", l)
 		}
 	}
@@ -345,11 +347,11 @@ func TestWhatCannotBePlannedIsRefused(t *testing.T) {
 	} {
 		o := options(phi, "m2-ultra", Sizing{Headroom: 1})
 		change(&o)
-		if _, err := NewPlan(c, o); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), want) {
-			t.Errorf("NewPlan = %v, want %q", err, want)
+		if _, err := New(c, o); !errors.Is(err, experts.ErrOptions) || !strings.Contains(err.Error(), want) {
+			t.Errorf("New = %v, want %q", err, want)
 		}
 	}
-	if _, err := Weigh(c, options(phi, "m2-ultra", Sizing{}), Space{MostOverflow: 2}); !errors.Is(err, ErrOptions) {
+	if _, err := Weigh(c, options(phi, "m2-ultra", Sizing{}), Space{MostOverflow: 2}); !errors.Is(err, experts.ErrOptions) {
 		t.Errorf("Weigh with an overflow of 2 = %v", err)
 	}
 }
@@ -360,7 +362,7 @@ func TestAPlanOfACalibrationSurvivesItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := ReadCalibration(bytes.NewReader(text))
+	read, err := experts.ReadCalibration(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +371,22 @@ func TestAPlanOfACalibrationSurvivesItsFile(t *testing.T) {
 	if got, _ := json.Marshal(newPlan(t, read, o)); !bytes.Equal(got, want) {
 		t.Errorf("the plan of what was written differs:\n%s\n%s", got, want)
 	}
-	if p, err := ReadPlan(bytes.NewReader(want)); err != nil || len(p.Checks) != 1 {
+	if p, err := experts.ReadPlan(bytes.NewReader(want)); err != nil || len(p.Checks) != 1 {
 		t.Errorf("the plan's file: %v", err)
 	}
+}
+
+func FuzzPlanningByACalibration(f *testing.F) {
+	f.Add([]byte(`{"kind":"lutra-experts-calibration","shape":{"layers":1,"experts":1,"chosen":1,"hidden":1,"width":1},"sets":[{"prompts":1,"tokens":1,"layers":[{"tokens":[1],"order":[0],"imbalance":1}],"chunks":[{"size":4,"count":1,"layers":[[[[1,1]]]]}]}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := experts.ReadCalibration(bytes.NewReader(text))
+		if err != nil || len(c.Sets) > 1 {
+			return
+		}
+		o := options(c.Shape, "8gen3", Sizing{Headroom: 1})
+		o.Chunk, o.GroupSize = c.Sets[0].Chunks[0].Size, 1
+		if _, err := New(c, o); err != nil {
+			t.Errorf("no plan of a calibration that was read: %v", err)
+		}
+	})
 }

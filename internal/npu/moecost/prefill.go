@@ -1,24 +1,11 @@
-package queue
+package moecost
 
 import (
 	"fmt"
 
+	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/hexagon/experts"
 )
-
-// Placement says what computes attention and experts (NPUMoE, Table 2).
-type Placement string
-
-// The placements, in the paper's order.
-const (
-	AllCPU    Placement = "cpu"       // all on the CPU
-	Naive     Placement = "naive"     // experts on the NPU, each a graph of its own that holds all its rows
-	Attention Placement = "attention" // attention on the NPU, experts on the CPU
-	All       Placement = "all"       // attention on the NPU, experts as a plan says
-)
-
-// Placements lists them.
-func Placements() []Placement { return []Placement{AllCPU, Naive, Attention, All} }
 
 // Work is a prompt, and what routers choose for its chunks.
 type Work struct {
@@ -29,34 +16,34 @@ type Work struct {
 
 // Cost is the modelled cost of a prompt: seconds, and what they are spent on.
 type Cost struct {
-	Placement Placement `json:"placement"`
-	Seconds   float64   `json:"seconds"` // to the first token (TTFT)
-	Attention float64   `json:"attention_seconds"`
-	Experts   float64   `json:"expert_seconds"`
-	Loading   float64   `json:"loading_seconds"` // graphs that are not resident
-	Copies    float64   `json:"copy_seconds"`    // rows gathered for experts and scattered back
-	Launches  float64   `json:"launches"`
-	NPU       float64   `json:"npu_seconds"` // busy
-	CPU       float64   `json:"cpu_seconds"` // busy
-	Joules    float64   `json:"joules"`
-	PerToken  float64   `json:"joules_per_token"`
-	Cycles    float64   `json:"cpu_cycles"`
+	Placement hexagon.Placement `json:"placement"`
+	Seconds   float64           `json:"seconds"` // to the first token (TTFT)
+	Attention float64           `json:"attention_seconds"`
+	Experts   float64           `json:"expert_seconds"`
+	Loading   float64           `json:"loading_seconds"` // graphs that are not resident
+	Copies    float64           `json:"copy_seconds"`    // rows gathered for experts and scattered back
+	Launches  float64           `json:"launches"`
+	NPU       float64           `json:"npu_seconds"` // busy
+	CPU       float64           `json:"cpu_seconds"` // busy
+	Joules    float64           `json:"joules"`
+	PerToken  float64           `json:"joules_per_token"`
+	Cycles    float64           `json:"cpu_cycles"`
 }
 
 // Prefill is the cost of a prompt.
-func (m *Machine) Prefill(x *Model, p Placement, w Work) (Cost, error) {
+func (m *Machine) Prefill(x *Model, p hexagon.Placement, w Work) (Cost, error) {
 	c := Cost{Placement: p}
 	if err := x.Check(); err != nil {
 		return c, err
 	}
 	if w.Prompt < 1 || w.Prompt > mostPrompt {
-		return c, fmt.Errorf("queue: a prompt of %d tokens is outside 1 to %d", w.Prompt, mostPrompt)
+		return c, fmt.Errorf("moecost: a prompt of %d tokens is outside 1 to %d", w.Prompt, mostPrompt)
 	}
 	if err := w.Plan.Shape.Fits(x.Shape); err != nil {
-		return c, fmt.Errorf("queue: the plan: %w", err)
+		return c, fmt.Errorf("moecost: the plan: %w", err)
 	}
 	if w.Split.Size != w.Plan.Chunk || len(w.Split.Layers) != x.Layers || w.Split.Count < 1 {
-		return c, fmt.Errorf("queue: rows of %d layers in chunks of %d tokens, want %d and %d", len(w.Split.Layers), w.Split.Size, x.Layers, w.Plan.Chunk)
+		return c, fmt.Errorf("moecost: rows of %d layers in chunks of %d tokens, want %d and %d", len(w.Split.Layers), w.Split.Size, x.Layers, w.Plan.Chunk)
 	}
 	chunks := (w.Prompt + w.Plan.Chunk - 1) / w.Plan.Chunk
 	for i := range chunks {
@@ -86,9 +73,9 @@ func (m *Machine) Prefill(x *Model, p Placement, w Work) (Cost, error) {
 const mostPrompt = 1 << 20
 
 // attend adds the attention of a chunk in all layers, up to the token at end.
-func (m *Machine) attend(c *Cost, x *Model, p Placement, w Work, end int) error {
+func (m *Machine) attend(c *Cost, x *Model, p hexagon.Placement, w Work, end int) error {
 	rows, layers := w.Plan.Chunk, float64(x.Layers)
-	if p == AllCPU || p == Naive {
+	if p == hexagon.PlacementCPU || p == hexagon.PlacementNaive {
 		s := layers * (float64(rows)*operations(x.projections()) + x.scoring(rows, end)) / (m.HostRate.Value * 1e9)
 		c.Attention, c.CPU = c.Attention+s, c.CPU+s
 		return nil
@@ -110,7 +97,7 @@ func (m *Machine) hostRow(x *Model) float64 {
 }
 
 // layer adds the experts of a layer in all chunks.
-func (m *Machine) layer(c *Cost, x *Model, p Placement, w Work, i int, chunks float64) error {
+func (m *Machine) layer(c *Cost, x *Model, p hexagon.Placement, w Work, i int, chunks float64) error {
 	tallies, n := w.Split.Layers[i], float64(w.Split.Count)
 	host, npu, loading := 0.0, 0.0, 0.0 // seconds a chunk
 	launches, copied := 0.0, 0.0        // a chunk
@@ -119,12 +106,12 @@ func (m *Machine) layer(c *Cost, x *Model, p Placement, w Work, i int, chunks fl
 		return float64(tallies[e].Beyond(0)-tallies[e].Beyond(capacity)) / n
 	}
 	switch p {
-	case AllCPU, Attention:
+	case hexagon.PlacementCPU, hexagon.PlacementAttention:
 		for e := range tallies {
 			r := rows(e, w.Plan.Chunk)
 			host, copied = host+r*hostRow, copied+r
 		}
-	case Naive:
+	case hexagon.PlacementNaive:
 		// The one graph of an expert has room for what the busiest one is expected to get.
 		capacity := pow2(max(w.Plan.Layers[i].Busiest, w.Plan.Device.Rows))
 		one, err := m.product(x.expert(), capacity, x.Bits)
@@ -138,7 +125,7 @@ func (m *Machine) layer(c *Cost, x *Model, p Placement, w Work, i int, chunks fl
 			copied += rows(e, w.Plan.Chunk)
 		}
 		npu, loading = launches*(m.launch()+one), launches*float64(x.ExpertBytes())/(m.Load.Value*1e9)
-	case All:
+	case hexagon.PlacementAll:
 		for j := range w.Plan.Layers[i].Groups {
 			g := &w.Plan.Layers[i].Groups[j]
 			if g.Placement == experts.CPU {
@@ -159,7 +146,7 @@ func (m *Machine) layer(c *Cost, x *Model, p Placement, w Work, i int, chunks fl
 			}
 		}
 	default:
-		return fmt.Errorf("queue: there is no placement %.40q", p)
+		return fmt.Errorf("moecost: there is no placement %.40q", p)
 	}
 	// In and out, each read and written in fp16, and added to in fp32.
 	copies := copied * float64(x.Hidden) * (2*2*2 + 2*4) / (m.HostBandwidth.Value * 1e9)

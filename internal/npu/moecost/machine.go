@@ -1,11 +1,12 @@
-package queue
+package moecost
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 )
 
 // The sources of numbers beside those of package soc.
@@ -79,7 +80,7 @@ func snapdragon(c soc.Chip) Machine {
 
 // Named is the machine whose plans are for that device (package experts).
 func Named(id string) (*Machine, error) {
-	device, err := experts.NamedDevice(id)
+	device, err := planning.NamedDevice(id)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
-package experts
+package planning
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
+)
 
 // Sizing says how the capacities of experts are found.
 type Sizing struct {
@@ -33,7 +37,7 @@ const mostHeadroom = 64
 
 // Check reports what is no sizing.
 func (s Sizing) Check() error {
-	if s.Uniform < 0 || s.Uniform > MostChunk || s.Uniform == 0 && !(s.Headroom >= 1 && s.Headroom <= mostHeadroom) {
+	if s.Uniform < 0 || s.Uniform > experts.MostChunk || s.Uniform == 0 && !(s.Headroom >= 1 && s.Headroom <= mostHeadroom) {
 		return fmt.Errorf("a capacity of %d or a headroom of %v", s.Uniform, s.Headroom)
 	}
 	return nil
@@ -41,7 +45,7 @@ func (s Sizing) Check() error {
 
 // layer sets base, busiest and tiers of a layer, and returns the capacity of each expert
 // in the layer's order. shares are of the tokens, by expert.
-func (s Sizing) layer(l *Layer, o *Options, order []int, shares []float64) []int {
+func (s Sizing) layer(l *experts.Layer, o *Options, order []int, shares []float64) []int {
 	headroom := s.Headroom
 	if s.Uniform > 0 {
 		headroom = 1

@@ -1,8 +1,10 @@
-package experts
+package planning
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
 // Space is what Weigh chooses from; an empty list stands for all that it knows.
@@ -19,7 +21,7 @@ type Space struct {
 const MostOverflow = 0.10
 
 // complete fills in the empty lists.
-func (s Space) complete(set *Set, experts int) Space {
+func (s Space) complete(set *experts.Set, experts int) Space {
 	if len(s.Chunks) == 0 {
 		s.Chunks = set.Sizes()
 	}
@@ -40,20 +42,20 @@ func (s Space) complete(set *Set, experts int) Space {
 // and chooses one of the front, where no other plan has less padding, launches, overflow
 // or rows on the CPU and not more of another: of those with no more overflow than allowed
 // the one of the least modelled cost; if there is none, the one of the least overflow.
-func Weigh(c *Calibration, o Options, s Space) (*Plan, error) {
+func Weigh(c *experts.Calibration, o Options, s Space) (*experts.Plan, error) {
 	if !(s.MostOverflow >= 0 && s.MostOverflow <= 1) {
-		return nil, fmt.Errorf("%w: an overflow of %v is outside 0 to 1", ErrOptions, s.MostOverflow)
+		return nil, fmt.Errorf("%w: an overflow of %v is outside 0 to 1", experts.ErrOptions, s.MostOverflow)
 	}
 	s = s.complete(&c.Sets[0], o.Shape.Experts)
-	if n := len(s.Chunks) * len(s.GroupSizes) * len(s.Sizings); n > mostChoices {
-		return nil, fmt.Errorf("%w: %d plans to choose from, more than %d", ErrOptions, n, mostChoices)
+	if n := len(s.Chunks) * len(s.GroupSizes) * len(s.Sizings); n > experts.MostChoices {
+		return nil, fmt.Errorf("%w: %d plans to choose from, more than %d", experts.ErrOptions, n, experts.MostChoices)
 	}
-	var plans []*Plan
-	var choices []Choice
+	var plans []*experts.Plan
+	var choices []experts.Choice
 	for _, o.Chunk = range s.Chunks {
 		for _, o.GroupSize = range s.GroupSizes {
 			for _, o.Sizing = range s.Sizings {
-				p, err := NewPlan(c, o)
+				p, err := New(c, o)
 				if err != nil {
 					return nil, err
 				}
@@ -79,9 +81,9 @@ func Weigh(c *Calibration, o Options, s Space) (*Plan, error) {
 	return p, nil
 }
 
-// dominates tells whether c is better than d in one respect and worse in none.
-func (c *Choice) dominates(d *Choice) bool {
-	a, b := c.respects(), d.respects()
+// dominates tells whether choice c is better than d in one respect and worse in none.
+func dominates(c, d *experts.Choice) bool {
+	a, b := respects(c), respects(d)
 	better := false
 	for i := range a {
 		if a[i] > b[i] {
@@ -92,14 +94,14 @@ func (c *Choice) dominates(d *Choice) bool {
 	return better
 }
 
-func (c *Choice) respects() [4]float64 {
+func respects(c *experts.Choice) [4]float64 {
 	return [4]float64{c.Launches, c.Padding, c.Overflow, c.Host}
 }
 
 // markFront marks and counts the choices that no other one dominates.
-func markFront(list []Choice) (n int) {
+func markFront(list []experts.Choice) (n int) {
 	for i := range list {
-		list[i].Front = !slices.ContainsFunc(list, func(d Choice) bool { return d.dominates(&list[i]) })
+		list[i].Front = !slices.ContainsFunc(list, func(d experts.Choice) bool { return dominates(&d, &list[i]) })
 		if list[i].Front {
 			n++
 		}
@@ -108,14 +110,14 @@ func markFront(list []Choice) (n int) {
 }
 
 // choose is the index of the choice on the front that Weigh promises.
-func choose(list []Choice, most float64) int {
+func choose(list []experts.Choice, most float64) int {
 	best := -1
 	for i := range list {
 		c := &list[i]
 		if !c.Front {
 			continue
 		}
-		if best < 0 || c.before(&list[best], most) {
+		if best < 0 || before(c, &list[best], most) {
 			best = i
 		}
 	}
@@ -126,7 +128,7 @@ func choose(list []Choice, most float64) int {
 const rounding = 1e-9
 
 // before tells whether c is to be preferred; of equal choices the first one is.
-func (c *Choice) before(d *Choice, most float64) bool {
+func before(c, d *experts.Choice, most float64) bool {
 	if fits := c.Overflow <= most; fits != (d.Overflow <= most) {
 		return fits
 	} else if fits {

@@ -1,10 +1,10 @@
-package queue
+package moecost
 
 import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 )
 
 // Model is what of a mixture takes time: attention and experts of layers that are alike.
