@@ -115,7 +115,6 @@ var layers = map[string][]string{
 	"kernels/attention":  {"kernels/vector", "kernels/cpu"},
 	"kernels/delta":      {"kernels/vector", "kernels/cpu"},
 	"kernels/vector":     {"kernels/cpu"},
-	"kernels/tiles":      {"kernels/vector", "kernels/cpu"},
 	"kernels/pool":       {"kernels/meter", "kernels/cpu"},
 	"kernels/matrix":     {"kernels/meter"},
 	"kernels/meter":      {},

@@ -6,10 +6,10 @@ import (
 	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/hmx"
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/kernels/pool"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 // Go is a device in Go: it needs no tools, and computes the bits that an NPU does.

@@ -1,9 +1,9 @@
 package device
 
 import (
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 // precompute is ref.Precompute, with a sum for each entry.

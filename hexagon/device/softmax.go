@@ -3,9 +3,9 @@ package device
 import (
 	"sync"
 
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 // powers is the table of OpExpTable, made once.

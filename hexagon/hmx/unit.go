@@ -5,8 +5,8 @@ package hmx
 import (
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/kernels/pool"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 const tile = tiles.Size // numbers

@@ -3,7 +3,7 @@
 // order, so that all instruction sets compute the same bits.
 package tiles
 
-//go:generate go -C ../_gen run . -family tiles -pkg tiles -out ../tiles/asm_amd64.s -stubs ../tiles/asm_amd64.go
+//go:generate go -C ../../../kernels/_gen run . -family tiles -pkg tiles -out ../../hexagon/hmx/tiles/asm_amd64.s -stubs ../../hexagon/hmx/tiles/asm_amd64.go
 
 // Side is how many rows and columns a tile has, Size how many numbers.
 const (
