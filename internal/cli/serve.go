@@ -178,10 +178,9 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 			return err
 		}
 		defer r.Close()
-		srv.Register(kernelCollector{r.Pool.Meter()})
-		srv.Register(deviceCollector{r.All()})
-		srv.Register(expertCollector{r.All()})
-		srv.Register(formatCollector{r.Formats})
+		for _, c := range r.Collectors() {
+			srv.Register(c)
+		}
 		leaveWorkers, err := shareSearches(&cfg, srv, r, listener.Addr(), log)
 		if err != nil {
 			return err

@@ -1,14 +1,12 @@
-package cli
+package engines
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/lutra-lm/lutra/internal/engines"
 )
 
 // expertCollector reads at each scrape what models have found in memory of the experts
 // that do not all fit there.
-type expertCollector struct{ hosts []*engines.Host }
+type expertCollector struct{ hosts []*Host }
 
 var (
 	expertHits   = prometheus.NewDesc("lutra_expert_hits_total", "Experts that a layer of a step found in memory.", []string{"model_name"}, nil)

@@ -1,4 +1,4 @@
-package cli
+package engines
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -24,7 +23,7 @@ func TestMetricsOfExpertsAreThoseOfModelsThatReadThem(t *testing.T) {
 		}
 		defer b.Close()
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(expertCollector{[]*engines.Host{{Bundle: b}}})
+		registry.MustRegister(expertCollector{[]*Host{{Bundle: b}}})
 		families, err := registry.Gather()
 		if err != nil || len(families) != c.want {
 			t.Errorf("memory of %d: %d metrics, %v, want %d", c.memory, len(families), err, c.want)

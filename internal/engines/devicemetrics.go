@@ -1,14 +1,13 @@
-package cli
+package engines
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lutra-lm/lutra/hexagon"
-	"github.com/lutra-lm/lutra/internal/engines"
 )
 
 // deviceCollector reads at each scrape what the devices of models have done.
-type deviceCollector struct{ hosts []*engines.Host }
+type deviceCollector struct{ hosts []*Host }
 
 var (
 	devicePackets  = prometheus.NewDesc("lutra_device_packets_total", "Operations given to the model's device.", []string{"model_name"}, nil)
