@@ -1,7 +1,7 @@
 // Package embedded holds the models that are built into the binary, so that it
 // answers without any download: ternary generators that solve short arithmetic
 // stories step by step, two dense ones and a mixture of experts, and a process
-// reward model that judges such steps. They were trained from nothing; train/ is
+// reward model that judges such steps. They were trained from nothing; tools/train is
 // the recipe, with how they were measured.
 //
 // The block matrices are stored as TQ1_0 (1.69 bits a weight), which holds
@@ -31,7 +31,7 @@ const (
 // Default is the model that chats unless another is chosen: the larger
 // generator, right in one sample on 93 % of the held-out problems where the small
 // one is on 90 %. The small one, with half the layers, needs voting or search
-// for as many (train/README.md, "Results").
+// for as many (tools/train/README.md, "Results").
 const Default = "lutra-tiny-l"
 
 // ErrUnknown says that no embedded model has that name.

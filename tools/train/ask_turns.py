@@ -7,7 +7,7 @@ from collections import defaultdict
 url, model = sys.argv[1:3]
 heat, seeds = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0, int(sys.argv[4]) if len(sys.argv) > 4 else 1
 right, asked = defaultdict(int), defaultdict(int)
-for line in open("../turns.jsonl"):
+for line in open("../../models/embedded/turns.jsonl"):
     for seed in range(seeds):
         history = []
         for n, turn in enumerate(json.loads(line)["turns"]):

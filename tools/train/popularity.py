@@ -40,8 +40,8 @@ if __name__ == "__main__":
         return out
 
     sets = {"training": [tk.chat(turns.conversation(r)[0])[0] for _ in range(limit)],
-            "test": [tk.prompt([("user", d["question"])]) + tk.encode(data.solution(d)) + [tk.end] for d in map(json.loads, lines("../test.jsonl"))],
-            "everyday": answered("../everyday.jsonl"), "turns": answered("../turns.jsonl")}
+            "test": [tk.prompt([("user", d["question"])]) + tk.encode(data.solution(d)) + [tk.end] for d in map(json.loads, lines("../../models/embedded/test.jsonl"))],
+            "everyday": answered("../../models/embedded/everyday.jsonl"), "turns": answered("../../models/embedded/turns.jsonl")}
     of = {k: shares(m, v) for k, v in sets.items()}
     print("| layer | tokens of | most popular, × mean | least | hottest 4 of training cover % | 8 cover % | overlap of 4 | of 8 |\n|---:|---|---:|---:|---:|---:|---:|---:|")
     for i in range(m.L):

@@ -10,10 +10,10 @@ few() { echo "$1"; }
 if [ "${SMOKE:-}" ]; then
   d=$(mktemp -d)
   trap 'rm -rf "$d"' EXIT
-  mkdir "$d/train"
-  cp ./*.py ./*.c ./*.sh ./*.md told.txt "$d/train"
-  cp ../*.jsonl "$d"
-  cd "$d/train"
+  mkdir -p "$d/tools/train" "$d/models/embedded"
+  cp ./*.py ./*.c ./*.sh ./*.md told.txt "$d/tools/train"
+  cp ../../models/embedded/*.jsonl "$d/models/embedded"
+  cd "$d/tools/train"
   export LIMIT=4
   few() { echo $(($1 / 1000 + 2)); }
 fi
