@@ -25,7 +25,7 @@ type decoder struct {
 	embed  *gguf.Tensor // [Vocab][Hidden]
 	scale  float32      // of embeddings
 	rotate rotation     // that embeddings are stored with
-	layers []layer
+	layers []decoderLayer
 	norm   rowNorm
 	enc    *encoder    // nil: a decoder
 	ranks  *Classifier // that ranks by hidden states; nil: none
@@ -56,7 +56,7 @@ func newDecoder(l *loader) *decoder {
 	pass := newExpertPass(l.opt.Pool, l.Local())
 	attending := 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
-		y := layer{}
+		y := decoderLayer{}
 		if !a.norms.after {
 			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
 		}

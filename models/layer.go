@@ -1,7 +1,7 @@
 package models
 
-// layer is the weights of one layer, and what it computes.
-type layer struct {
+// decoderLayer is the weights of one layer, and what it computes.
+type decoderLayer struct {
 	norm    rowNorm
 	mixer   mixer
 	ffnNorm rowNorm
