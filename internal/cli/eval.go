@@ -64,10 +64,9 @@ semicolons: best_of_n;select=max, single;temperature=0. One candidate is a singl
 whatever the method. Latencies are meaningful at --concurrency 1 on an idle machine; each
 answer computes its prompt anew, without a prefix cache.
 
---out gets results.json (with what it takes to repeat the run), results.md, pareto.svg,
-pareto.png and journal.jsonl: a line for each answer, with the question, the right
-answer, and every candidate's text, score and votes. The same command continues an
-interrupted run from there. Ctrl-C prints the results so far.
+--out gets results.json (with what it takes to repeat the run), results.md, pareto.svg
+and journal.jsonl: a line for each answer, with the question, the right answer, and every
+candidate's text, score and votes. The same command continues an interrupted run from there. Ctrl-C prints the results so far.
 
 --soc also models the time and energy that an NPU would have needed for every step, and
 draws them into npu.svg and npu-energy.svg; with a Hexagon backend that is so anyway, but
@@ -363,7 +362,6 @@ func (e *evaluation) write(report eval.Report) error {
 		{"results.json", func(w io.Writer) error { return output.JSON(w, report) }},
 		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
 		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Latency) }},
-		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results, eval.Latency) }},
 		{"npu.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.OnNPU) }},
 		{"npu-energy.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Energy) }},
 	} {

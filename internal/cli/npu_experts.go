@@ -25,7 +25,7 @@ import (
 
 func newNPUCalibrate() *cobra.Command {
 	c := mixtures.Calibrating{Chunks: mixtures.Chunks()}
-	out, svg, png, asJSON := "", "", "", false
+	out, svg, asJSON := "", "", false
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Count which experts a mixture's routers choose",
@@ -56,7 +56,6 @@ With several data sets, the first is compared with each other one.`,
 			}{
 				{out, func(w io.Writer) error { return output.Line(w, cal) }},
 				{svg, func(w io.Writer) error { return mixtures.SVG(w, cal) }},
-				{png, func(w io.Writer) error { return mixtures.PNG(w, cal) }},
 			} {
 				if err := writeFile(f.path, f.write); err != nil {
 					return err
@@ -77,7 +76,6 @@ With several data sets, the first is compared with each other one.`,
 	f.IntVar(&c.Threads, "threads", 0, "compute threads (default: one a physical core)")
 	f.StringVar(&out, "out", "", "`FILE` for the calibration, which lutra npu plan reads")
 	f.StringVar(&svg, "svg", "", "`FILE` for a drawing of loads and imbalance")
-	f.StringVar(&png, "png", "", "`FILE` for the same as an image")
 	f.BoolVar(&asJSON, "json", false, "print the calibration as JSON")
 	return cmd
 }
