@@ -25,7 +25,7 @@ import (
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
-//   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error
+//   - Q4_1, Q5_1, Q2_K, Q5_K, IQ2_XS and IQ2_S are rounded to binary16, a relative error
 //     below 2⁻¹¹.
 //   - opt.Exact widens everything to float32.
 //
@@ -75,12 +75,14 @@ var storages = map[gguf.Type]storage{
 	gguf.Q6_K:  {matrix.Q6, whole(grouped.PackQ6_K)},
 	gguf.MXFP4: {matrix.FP4, packMXFP4}, // with the scales that there are in practice
 	gguf.Q4_1:  {matrix.F16, packHalves}, gguf.Q5_1: {matrix.F16, packHalves}, gguf.Q2_K: {matrix.F16, packHalves}, gguf.Q5_K: {matrix.F16, packHalves},
+	gguf.IQ2_XS: {matrix.F16, packHalves}, gguf.IQ2_S: {matrix.F16, packHalves},
 
 	// As gguf.Tensor.Recoding has them.
 	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
 	gguf.Q5_0: {matrix.Q8, nil}, gguf.IQ4_NL: {matrix.Q8, nil},
 	gguf.Q1_0_G32: {matrix.Q4, nil},
-	gguf.Q3_K:     {matrix.Q6, nil},
+	gguf.Q3_K:     {matrix.Q6, nil}, gguf.IQ1_S: {matrix.Q6, nil}, gguf.IQ1_M: {matrix.Q6, nil}, gguf.IQ3_XXS: {matrix.Q6, nil}, gguf.IQ3_S: {matrix.Q6, nil},
+	gguf.IQ2_XXS: {matrix.Q8, nil}, gguf.IQ4_XS: {matrix.Q8, nil},
 }
 
 // whole has pack read the bytes of a tensor as they are.
