@@ -25,12 +25,14 @@ type architecture struct {
 // positionTraits say how a model knows the positions of tokens.
 type positionTraits struct {
 	order        ropeOrder
-	skipEvery    int  // every so many layers one does not rotate; 0: all do
-	ownFreqs     bool // rope_freqs.weight, if any, repeats the frequencies and divides nothing
-	smoothRamp   bool // YaRN's ramp begins and ends between pairs of elements
-	windowedBase bool // layers with windows rotate by a base of their own
-	embedded     bool // positions have embeddings
-	alibi        bool // positions lower the scores of far keys
+	skipEvery    int     // every so many layers one does not rotate; 0: all do
+	ownFreqs     bool    // rope_freqs.weight, if any, repeats the frequencies and divides nothing
+	smoothRamp   bool    // YaRN's ramp begins and ends between pairs of elements
+	windowedRope bool    // layers with windows rotate by rope.freq_base_swa, and by positions that are not scaled
+	windowedBase float64 // which that is unless the file says; 0: rope.freq_base
+	windowedOnly bool    // where some layers have windows, the others do not rotate
+	embedded     bool    // positions have embeddings
+	alibi        bool    // positions lower the scores of far keys
 }
 
 // attentionTraits say what attention reads, and which keys a query sees.
@@ -40,7 +42,7 @@ type attentionTraits struct {
 	gated       bool // attn_q holds [query, gate] a head; what attn_output reads is gated
 	sinks       bool // each head has a score that no key has
 	softCap     bool // scores and logits may be soft-capped
-	globalEvery int  // every so many layers one sees all keys, the others a window; 0: all do
+	globalEvery int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
 	bothSides   bool // windows reach to both sides, and the file says which layers have them
 	deltaNets   bool // layers are gated delta nets, but for every so many, full_attention_interval
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
@@ -53,6 +55,7 @@ type normTraits struct {
 	after         bool // norms stand behind attention and feed-forward, whose sums they read
 	sub           bool // RMSNorm of what attn_output and ffn_down read
 	post          bool // RMSNorm of what attention and feed-forward add
+	bare          bool // attention and feed-forward read the stream as it is
 	postAttention bool // the feed-forward's norm is called post_attention_norm
 }
 
@@ -69,9 +72,10 @@ type ffnTraits struct {
 type mixtureTraits struct {
 	optional bool // a file without expert_count has feed-forwards
 	shared   sharedExpert
-	unnormed bool // unless the file says so, the weights of chosen experts do not sum to 1
-	biases   bool // the router and all matrices of experts have biases
-	mixes    bool // the file may ask for sparsemixer, see authorsKey
+	unnormed bool    // unless the file says so, the weights of chosen experts do not sum to 1
+	biases   bool    // the router and all matrices of experts have biases
+	mixes    bool    // the file may ask for sparsemixer, see authorsKey
+	clamp    float32 // what the activation clamps by, which swiglu_clamp_exp must not deny
 	// perChosen: in files without expert_feed_forward_length, feed_forward_length is that of
 	// all experts that a row takes, not of one.
 	perChosen bool
@@ -95,13 +99,14 @@ const (
 	either         // as the file has them
 )
 
-// qkNorm says how queries and keys are normed ahead of the rotation.
+// qkNorm says how queries and keys are normed, ahead of the rotation unless it says after.
 type qkNorm uint8
 
 const (
-	qkUnnormed  qkNorm = iota
-	qkNormHeads        // RMSNorm of each head
-	qkNormAll          // RMSNorm of all heads together
+	qkUnnormed    qkNorm = iota
+	qkNormHeads          // RMSNorm of each head
+	qkNormAll            // RMSNorm of all heads together
+	qkNormRotated        // RMSNorm of each head, after the rotation
 )
 
 // normKind says what the norms of the residual stream are.
@@ -148,6 +153,11 @@ var architectures = map[string]architecture{
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads},
 		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{perChosen: true}},
 	},
+	// Deep Grove 2026, "Maple": layers that see all keys do not rotate; gates and ups are clamped.
+	"maple": {
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		ffn: ffnTraits{activation: vector.ClampedSwiGLU, mixture: &mixtureTraits{clamp: 7}},
+	},
 	// Muennighoff et al. 2024, "OLMoE", §2.
 	"olmoe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormAll},
@@ -173,6 +183,29 @@ var architectures = map[string]architecture{
 		rootEmbedding: true, positions: halves, attention: attentionTraits{softCap: true, globalEvery: 2, queryWidth: gemmaQueryWidth},
 		norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
 	},
+	// Gemma Team 2025, "Gemma 3", §2: no caps, norms of queries and keys, and two bases.
+	"gemma3": {
+		rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
+		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
+		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
+	},
+	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
+	"olmo2": {
+		positions: positionTraits{order: ropeHalves, windowedRope: true}, attention: attentionTraits{qkNorm: qkNormAll, globalEvery: 4},
+		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+	},
+	// LG AI Research 2025, "EXAONE 4.0", §2.
+	"exaone4": {
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+	},
+	// Tencent 2025, "Hunyuan": queries and keys are normed after they have rotated.
+	"hunyuan-dense": {positions: halves, attention: attentionTraits{qkNorm: qkNormRotated}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	// GLM Team 2025, "GLM-4-0414": the first half of each head rotates.
+	"glm4":     {norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.SwiGLU, gateUp: fused}},
+	"ernie4_5": {ffn: ffnTraits{activation: vector.SwiGLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
+	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.SwiGLU}}, // ByteDance 2025
+	"granite":  {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU}},                                         // as granitemoe, dense
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: vector.SwiGLU}},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
@@ -200,7 +233,7 @@ var architectures = map[string]architecture{
 	// each half layer, and two bases of rotation, for layers that see all keys and for those
 	// that see a window. hidden_activation names its gated unit.
 	"modern-bert": {
-		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedBase: true}, attention: attentionTraits{qkv: fused, bothSides: true},
+		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused, bothSides: true, globalEvery: 3},
 		norms: normTraits{kind: layerNormBare}, ffn: ffnTraits{gateUp: fused},
 	},
 }
@@ -213,7 +246,7 @@ var bitnetReLU2 = architecture{
 // gemmaQueryWidth is the width of a head, but for the largest model, which is
 // known by its layers and whose heads are narrower than its share of them.
 func gemmaQueryWidth(c *Config) int {
-	if c.Layers == 46 {
+	if c.Layers == 46 || c.Layers == 62 { // of 27B, the second and the third generation
 		return c.Hidden / c.Heads
 	}
 	return c.HeadDim

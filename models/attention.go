@@ -36,6 +36,7 @@ type selfAttention struct {
 type heads struct {
 	bias      []float32 // nil: none
 	norm      []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
+	normLast  bool      // the norm follows the rotation
 	rope      ropeOrder
 	ropeIndex int // which of the model's ropes
 }
@@ -45,12 +46,16 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	c, v, name := &l.cfg, &l.arch.attention, layerNames(i)
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	a := &selfAttention{layer: layer, gated: v.gated}
+	anyWindow := mask.Window > 0
 	if !l.windowed(i) {
 		mask.Window, mask.Both = 0, false
 	}
 	order, ropeIndex := l.arch.positions.order, 0
-	if l.arch.positions.windowedBase && mask.Window > 0 {
+	if l.arch.positions.windowedRope && mask.Window > 0 {
 		ropeIndex = 1
+	}
+	if l.arch.positions.windowedOnly && anyWindow && mask.Window == 0 {
+		order = ropeNone
 	}
 	if n := l.arch.positions.skipEvery; n > 0 && (i+1)%n == 0 {
 		order = ropeNone
@@ -84,13 +89,14 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 		}
 	}
 	switch v.qkNorm {
-	case qkNormHeads:
+	case qkNormHeads, qkNormRotated:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), c.HeadDim)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), c.HeadDim)
 	case qkNormAll:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), q)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), kv)
 	}
+	a.qHeads.normLast, a.kHeads.normLast = v.qkNorm == qkNormRotated, v.qkNorm == qkNormRotated
 	if l.arch.norms.sub {
 		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)
 	}
@@ -163,15 +169,25 @@ func (h *heads) finish(s *rowShard, i int, x []float32) {
 	if h.bias != nil {
 		vector.AddInto(x, h.bias)
 	}
-	for from := 0; h.norm != nil && from < len(x); from += len(h.norm) {
-		head := x[from : from+len(h.norm)]
-		vector.RMSNorm(head, head, h.norm, s.cfg.NormEps)
+	if !h.normLast {
+		h.normAll(x, s.cfg.NormEps)
 	}
 	switch h.rope {
 	case ropePairs:
 		vector.RopePairs(x, dim, cos, sin)
 	case ropeHalves:
 		vector.RopeHalves(x, dim, cos, sin)
+	}
+	if h.normLast {
+		h.normAll(x, s.cfg.NormEps)
+	}
+}
+
+// normAll applies the norm, if there is one, to heads x.
+func (h *heads) normAll(x []float32, eps float32) {
+	for from := 0; h.norm != nil && from < len(x); from += len(h.norm) {
+		head := x[from : from+len(h.norm)]
+		vector.RMSNorm(head, head, h.norm, eps)
 	}
 }
 

@@ -57,7 +57,7 @@ func newDecoder(l *loader) *decoder {
 	attending := 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := decoderLayer{}
-		if !a.norms.after {
+		if !a.norms.after && !a.norms.bare {
 			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
 		}
 		if a.attention.deltaNets && (i+1)%l.interval != 0 {

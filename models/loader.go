@@ -19,10 +19,9 @@ type loader struct {
 	skipped  []string // beginnings of the names of tensors that are not read
 	interval int      // with recurrent layers: every so many layers one has attention
 	hadamard hadamard
-	// globalEvery is ModernBERT's: every so many layers, from the first on, one sees all keys.
-	globalEvery int
-	cfg         Config
-	warnings    []string
+	windows  []bool // which layers see a window of keys alone; nil: none
+	cfg      Config
+	warnings []string
 }
 
 func (l *loader) warn(format string, args ...any) {

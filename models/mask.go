@@ -28,24 +28,37 @@ func (l *loader) attentionMask() attention.Mask {
 	}
 	if v.globalEvery > 0 {
 		out.Window = l.count("attention.sliding_window", 0, 1<<30, 0)
+		l.windows = l.windowPattern()
 	}
-	if v.bothSides {
-		l.globalEvery = l.count("attention.sliding_window_pattern", 1, maxLayers, 3)
-		if n := l.count("attention.sliding_window", 0, 1<<30, 0); n > 0 {
-			out.Window, out.Both = n/2+1, true
-		}
+	if v.bothSides && out.Window > 0 {
+		out.Window, out.Both = out.Window/2+1, true
 	}
 	return out
 }
 
-// windowed tells whether layer i sees a window of keys alone, if the model has any.
-func (l *loader) windowed(i int) bool {
-	if l.arch.attention.bothSides {
-		return i%l.globalEvery != 0
+// windowPattern reads which layers have a window: one truth value a layer, or every how
+// many layers one has none.
+func (l *loader) windowPattern() []bool {
+	key, v := "attention.sliding_window_pattern", &l.arch.attention
+	if list, ok := l.file.Metadata.Bools(l.key(key)); ok {
+		if len(list) != l.cfg.Layers {
+			l.Fail("%s has %d values for %d layers", l.key(key), len(list), l.cfg.Layers)
+		}
+		return list
 	}
-	n := l.arch.attention.globalEvery
-	return n > 0 && (i+1)%n != 0
+	n := l.count(key, 1, maxLayers, v.globalEvery)
+	windows, first := make([]bool, l.cfg.Layers), n-1
+	if v.bothSides {
+		first = 0
+	}
+	for i := range windows {
+		windows[i] = i%n != first
+	}
+	return windows
 }
+
+// windowed tells whether layer i sees a window of keys alone, if the model has any.
+func (l *loader) windowed(i int) bool { return l.windows != nil && l.windows[i] }
 
 // alibiSlopes are those of so many heads: powers of 2^(-8/n) for the largest power of two
 // n, and for further heads every other one of 2^(-4/n) (Press et al. 2022, §3).

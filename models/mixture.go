@@ -131,6 +131,16 @@ func (l *loader) checkMixture() {
 			l.Fail("%s is %d: models in which only some layers are mixtures are not supported", l.key(key.name), n)
 		}
 	}
+	const clamp = "swiglu_clamp_exp" // one number, or one a layer
+	limits, ok := l.file.Metadata.Floats(l.key(clamp))
+	if !ok {
+		limits = []float32{float32(l.number(clamp, float64(l.arch.ffn.mixture.clamp)))}
+	}
+	for _, x := range limits {
+		if x != l.arch.ffn.mixture.clamp {
+			l.Fail("%s is %v: only %v is supported", l.key(clamp), x, l.arch.ffn.mixture.clamp)
+		}
+	}
 	if x := l.number("attention.clamp_kqv", 0); x > 0 {
 		l.Fail("%s is %v: clamped queries, keys and values are not supported", l.key("attention.clamp_kqv"), x)
 	}

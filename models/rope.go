@@ -1,6 +1,9 @@
 package models
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // rope is rotary position embedding (RoFormer §3.2): pair i of a head rotates by
 // position × freq[i]. Every way of extending the context becomes, at load,
@@ -157,9 +160,9 @@ func (l *loader) ropes() []rope {
 		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
 	}
 	p.factors = l.ropeFactors(p)
-	local := p
-	if l.arch.positions.windowedBase {
-		if local.base = l.number("rope.freq_base_swa", 10000); local.base <= 1 {
+	v, local := &l.arch.positions, ropeParams{dims: p.dims, attn: 1}
+	if v.windowedRope {
+		if local.base = l.number("rope.freq_base_swa", cmp.Or(v.windowedBase, p.base)); local.base <= 1 {
 			l.Fail("%s is %v, want more than 1", l.key("rope.freq_base_swa"), local.base)
 		}
 	}
@@ -167,7 +170,7 @@ func (l *loader) ropes() []rope {
 		return nil
 	}
 	ropes := []rope{newRope(p)}
-	if l.arch.positions.windowedBase {
+	if v.windowedRope {
 		ropes = append(ropes, newRope(local))
 	}
 	return ropes

@@ -47,6 +47,12 @@ func (m Metadata) Float(key string) (float64, bool) {
 	return float64(u), ok
 }
 
+// Bools returns an array of booleans. The slice belongs to m.
+func (m Metadata) Bools(key string) ([]bool, bool) {
+	b, ok := m[key].([]bool)
+	return b, ok
+}
+
 // Strings returns an array of strings. The slice belongs to m.
 func (m Metadata) Strings(key string) ([]string, bool) {
 	s, ok := m[key].([]string)

@@ -1,4 +1,4 @@
-"""Writes tiny mixtures of experts with random weights, and the logits that transformers gives.
+"""Writes tiny models with random weights, and the logits that transformers gives.
 
     pip install torch transformers
     python make.py [NAME ...]
@@ -38,7 +38,8 @@ def value(v):
         return struct.pack("<If", 6, v)
     if isinstance(v, str):
         return struct.pack("<I", 8) + text(v)
-    kind, pack = (8, text) if isinstance(v[0], str) else (5, lambda x: struct.pack("<i", x))
+    kind, pack = {str: (8, text), bool: (7, lambda x: struct.pack("<B", x)), int: (5, lambda x: struct.pack("<i", x)),
+                  float: (6, lambda x: struct.pack("<f", x))}[type(v[0])]
     return struct.pack("<IIQ", 9, kind, len(v)) + b"".join(map(pack, v))
 
 
@@ -90,7 +91,8 @@ def draw(model, rng):
             x = np.swapaxes(mxfp4(1.3 * np.swapaxes(x, 1, 2) / math.sqrt(p.shape[1]))[1], 1, 2)
         else:
             router = "gate.weight" in name and "shared" not in name or "router" in name
-            gain = 1 if "embed" in name else (2.5 if router else 1.3) / math.sqrt(p.shape[-1])
+            clamped = "experts" in name and "Maple" in type(model).__name__
+            gain = 1 if "embed" in name else (2.5 if router else 6 if clamped else 1.3) / math.sqrt(p.shape[-1])
             x = (gain * x).astype(np.float16)
         p.data = torch.tensor(x.astype(np.float64))
 
@@ -116,7 +118,12 @@ NAMES = {
     "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_b": "ssm_beta",
     "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
     "linear_attn.out_proj": "ssm_out",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
+    "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
+    "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+    "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
+POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss")  # post_attention_layernorm is post_attention_norm
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
@@ -140,9 +147,9 @@ def tensors(model, arch):
         else:
             _, _, i, stem = stem.split(".", 3) if stem.count(".") > 2 else stem.split(".") + [""]
             blk = f"blk.{i}."
-        if arch in ("llama", "granitemoe") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
+        if arch in ("llama", "granite", "granitemoe") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             x = paired(x, HEADS if "q_proj" in stem else KV)
-        if arch == "qwen35moe" and "norm" in stem and stem != "linear_attn.norm":
+        if arch == "gemma3" and "norm" in stem or arch == "qwen35moe" and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
         if stem.startswith("linear_attn"):
             x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
@@ -157,7 +164,7 @@ def tensors(model, arch):
         elif part == "sinks":
             add(blk + "attn_sinks.weight", x)
         elif stem == "post_attention_layernorm":
-            add(blk + ("post_attention_norm." if arch in ("gpt-oss", "qwen35moe") else "ffn_norm.") + part, x)
+            add(blk + ("post_attention_norm." if arch in POST else "ffn_norm.") + part, x)
         else:
             add(blk + NAMES.get(stem, stem) + "." + part, x.reshape(-1) if stem == "mlp.shared_expert_gate" else x)
     return out
@@ -218,6 +225,65 @@ def models():
         "ssm.time_step_rank": 4, "ssm.inner_size": 64, "rope.dimension_count": 4}
 
 
+    # Dense models: eight wide heads, and of two layers the first with a window where there are any.
+    dense = {k: v for k, v in BASE.items() if k != "num_experts_per_tok"} | ffn
+    window, types = 12, ["sliding_attention", "full_attention"]
+    windows = {"attention.sliding_window": window, "attention.sliding_window_pattern": [True, False]}
+    scaled = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}
+    plain = dict(rope_type="default", rope_theta=10000.0)
+    linear = dict(rope_type="linear", factor=4.0, rope_theta=1e6)
+    yarn = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, rope_theta=1e4)
+    yield "gemma3", "gemma3", t.Gemma3ForCausalLM(t.Gemma3TextConfig(**dense | {"tie_word_embeddings": True}, head_dim=16,
+        query_pre_attn_scalar=16, sliding_window=window, layer_types=types, rope_parameters=dict(full_attention=linear, sliding_attention=plain))), \
+        {"attention.sliding_window": window, "attention.sliding_window_pattern": 2, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0}
+    yield "olmo2", "olmo2", t.Olmo2ForCausalLM(t.Olmo2Config(**dense)), {}
+    yield "olmo3", "olmo2", t.Olmo3ForCausalLM(t.Olmo3Config(**dense, sliding_window=window, layer_types=types,
+        rope_parameters=dict(full_attention=yarn, sliding_attention=plain))), {**windows, **scaled}
+    yield "exaone4", "exaone4", t.Exaone4ForCausalLM(t.Exaone4Config(**dense, sliding_window=window, layer_types=types)), windows
+    yield "hunyuan-dense", "hunyuan-dense", t.HunYuanDenseV1ForCausalLM(t.HunYuanDenseV1Config(**dense, head_dim=8)), {}
+    yield "glm4", "glm4", t.Glm4ForCausalLM(t.Glm4Config(**dense, head_dim=16, attention_bias=True, rope_parameters=plain | dict(partial_rotary_factor=0.5))), \
+        {"rope.dimension_count": 8}
+    yield "ernie4_5", "ernie4_5", t.Ernie4_5ForCausalLM(t.Ernie4_5Config(**dense, use_bias=False, head_dim=16)), {}
+    yield "seed_oss", "seed_oss", t.SeedOssForCausalLM(t.SeedOssConfig(**dense, head_dim=16, attention_bias=True, attention_out_bias=False,
+        residual_dropout=0, mlp_bias=False)), {}
+    yield "granite", "granite", t.GraniteForCausalLM(t.GraniteConfig(**dense, **scales)), \
+        {"embedding_scale": 3.0, "residual_scale": 0.5, "attention.scale": 0.4, "logit_scale": 2.0}
+    yield "maple", "maple", maple(window, types), {**windows, "expert_feed_forward_length": 16, "swiglu_clamp_exp": [7.0] * LAYERS}
+
+
+def maple(window, types):
+    """transformers does not know it: Qwen3's mixtures, clamped, with the attention of EXAONE 4."""
+    from transformers.models.exaone4 import modeling_exaone4 as exaone
+    t = transformers
+
+    class Maple(t.Qwen3MoeForCausalLM):
+        pass
+
+    m = Maple(t.Qwen3MoeConfig(**BASE, intermediate_size=HIDDEN, moe_intermediate_size=16, head_dim=8, num_experts=EXPERTS, norm_topk_prob=True))
+    other = t.Exaone4Config(**BASE, sliding_window=window, layer_types=types)
+    other._attn_implementation = "eager"
+    n = len(TOKENS)
+    near = torch.ones(n, n).tril().bool() & ~torch.ones(n, n).tril(-window).bool()
+    for i, layer in enumerate(m.model.layers):
+        layer.self_attn = exaone.Exaone4Attention(other, i)
+        whole = layer.self_attn.forward
+        if types[i] == "sliding_attention":
+            mask = torch.where(near, 0.0, -1e30).double()[None, None]
+            layer.self_attn.forward = lambda whole=whole, mask=mask, **k: whole(**{**k, "attention_mask": mask})
+        e = layer.mlp.experts
+        e.forward = lambda hidden, chosen, weights, e=e: clamped(e, hidden, chosen, weights)
+    return m
+
+
+def clamped(e, hidden, chosen, weights):
+    out = torch.zeros_like(hidden)
+    for row in range(len(hidden)):
+        for k, expert in enumerate(chosen[row].tolist()):
+            gate, up = (e.gate_up_proj[expert] @ hidden[row]).chunk(2)
+            out[row] += weights[row, k] * (e.down_proj[expert] @ (torch.nn.functional.silu(gate.clamp(max=7)) * up.clamp(-7, 7)))
+    return out
+
+
 def main():
     transformers.logging.set_verbosity_error()
     for seed, (name, arch, model, more) in enumerate(models()):
@@ -237,8 +303,10 @@ def main():
             "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": HIDDEN, "feed_forward_length": HIDDEN,
             "attention.head_count": HEADS, "attention.head_count_kv": KV, "attention.key_length": head, "attention.value_length": head,
             "attention.layer_norm_rms_epsilon": float(c.rms_norm_eps), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
-            "rope.freq_base": float(c.rope_parameters["rope_theta"]), **more,
+            "rope.freq_base": float(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"]), **more,
         }
+        if not hasattr(c, "num_experts_per_tok"):
+            del keys["expert_count"], keys["expert_used_count"]
         md.update({k if k.startswith("lutra.") else f"{arch}.{k}": v for k, v in keys.items()})
         md.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-4o", "tokenizer.ggml.tokens": [f"t{i}" for i in range(VOCAB)],
                    "tokenizer.ggml.token_type": [1] * VOCAB, "tokenizer.ggml.merges": ["t 3"]})
