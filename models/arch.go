@@ -45,6 +45,7 @@ type attentionTraits struct {
 	globalEvery int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
 	bothSides   bool // windows reach to both sides, and the file says which layers have them
 	deltaNets   bool // layers are gated delta nets, but for every so many, full_attention_interval
+	shortConvs  bool // layers without KV heads are short convolutions
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -52,11 +53,12 @@ type attentionTraits struct {
 // normTraits say which norms there are, and where.
 type normTraits struct {
 	kind          normKind
-	after         bool // norms stand behind attention and feed-forward, whose sums they read
-	sub           bool // RMSNorm of what attn_output and ffn_down read
-	post          bool // RMSNorm of what attention and feed-forward add
-	bare          bool // attention and feed-forward read the stream as it is
-	postAttention bool // the feed-forward's norm is called post_attention_norm
+	after         bool   // norms stand behind attention and feed-forward, whose sums they read
+	sub           bool   // RMSNorm of what attn_output and ffn_down read
+	post          bool   // RMSNorm of what attention and feed-forward add
+	bare          bool   // attention and feed-forward read the stream as it is
+	last          string // the name of the last norm; empty: output_norm
+	postAttention bool   // the feed-forward's norm is called post_attention_norm
 }
 
 // ffnTraits say what a feed-forward is, or the mixture of experts in its place.
@@ -206,6 +208,11 @@ var architectures = map[string]architecture{
 	"ernie4_5": {ffn: ffnTraits{activation: vector.SwiGLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
 	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.SwiGLU}}, // ByteDance 2025
 	"granite":  {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU}},                                         // as granitemoe, dense
+	// Liquid AI 2025, "LFM2 Technical Report", §2: most layers are short convolutions.
+	"lfm2": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
+		ffn: ffnTraits{activation: vector.SwiGLU},
+	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: vector.SwiGLU}},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -35,7 +36,7 @@ type decoder struct {
 	file   *gguf.File   // that embed is in
 	memory *cpu.Arena   // of the matrices
 
-	recurrent recurrent.Shape // of the layers that are gated delta nets
+	recurrent recurrent.Shape // of the layers that have a recurrent state
 	warnings  []string        // of what is odd in the file
 }
 
@@ -60,11 +61,14 @@ func newDecoder(l *loader) *decoder {
 		if !a.norms.after && !a.norms.bare {
 			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
 		}
-		if a.attention.deltaNets && (i+1)%l.interval != 0 {
-			y.mixer = l.gatedDelta(i, i-attending, recurrent)
-		} else {
+		switch {
+		case l.recurs == nil || !l.recurs[i]:
 			y.mixer = l.attention(i, attending, mask)
 			attending++
+		case a.attention.deltaNets:
+			y.mixer = l.gatedDelta(i, i-attending, recurrent)
+		default:
+			y.mixer = l.shortConv(i, i-attending, recurrent)
 		}
 		if l.cfg.Experts > 0 {
 			y.ffn = l.mixture(i, experts, m.store, pass)
@@ -77,7 +81,7 @@ func newDecoder(l *loader) *decoder {
 		m.enc = l.encoder()
 	}
 	if !a.norms.after {
-		m.norm = l.rowNorm("output_norm")
+		m.norm = l.rowNorm(cmp.Or(a.norms.last, "output_norm"))
 	}
 	m.head, m.ranks = l.head()
 	m.factor = 1

@@ -30,16 +30,17 @@ type gatedDelta struct {
 	group  bool     // out reads value heads grouped by their key heads
 }
 
-// recurrentShape reads the hyper-parameters of recurrent layers: zero without any.
-func (l *loader) recurrentShape() (s recurrent.Shape) {
+// deltaShape reads the hyper-parameters of gated delta nets.
+func (l *loader) deltaShape() (s recurrent.Shape) {
 	c := &l.cfg
-	if !l.arch.attention.deltaNets || l.Err() != nil {
+	interval := l.count("full_attention_interval", 1, maxLayers, 4)
+	if interval > c.Layers {
+		l.Fail("%s is %d: none of %d layers has attention", l.key("full_attention_interval"), interval, c.Layers)
 		return s
 	}
-	l.interval = l.count("full_attention_interval", 1, maxLayers, 4)
-	if c.RecurrentLayers = c.Layers - c.Layers/l.interval; c.RecurrentLayers == c.Layers {
-		l.Fail("%s is %d: none of %d layers has attention", l.key("full_attention_interval"), l.interval, c.Layers)
-		return s
+	l.recurs = make([]bool, c.Layers)
+	for i := range l.recurs {
+		l.recurs[i] = (i+1)%interval != 0
 	}
 	s = recurrent.Shape{
 		KeyHeads: l.count("ssm.group_count", 1, maxDim, required), ValueHeads: l.count("ssm.time_step_rank", 1, maxDim, required),
@@ -54,19 +55,9 @@ func (l *loader) recurrentShape() (s recurrent.Shape) {
 		l.Fail("%s is %d: %d value heads of %d are %d", l.key("ssm.inner_size"), inner, s.ValueHeads, s.Width, s.Values())
 	case s.ValueHeads%s.KeyHeads != 0:
 		l.Fail("%s: %d value heads do not share %d key heads evenly", l.key("ssm.group_count"), s.ValueHeads, s.KeyHeads)
-	case s.Channels() > maxDim || int64(s.Size())*int64(c.RecurrentLayers) > maxState:
-		l.Fail("%s: a recurrent state of %d layers of %d numbers is too large", l.key("ssm.state_size"), c.RecurrentLayers, s.Size())
-	default:
-		c.State = s.Size() * c.RecurrentLayers
-	}
-	if l.Err() != nil {
-		return recurrent.Shape{}
 	}
 	return s
 }
-
-// maxState bounds the numbers of a sequence's recurrent state: 4 GiB.
-const maxState = 1 << 30
 
 // gatedDelta loads that of layer i, number layer among the recurrent ones.
 func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {

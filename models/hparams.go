@@ -1,6 +1,7 @@
 package models
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -14,7 +15,7 @@ func (l *loader) shape() {
 	c.Hidden = l.count("embedding_length", 1, maxDim, required)
 	c.FFN = l.feedForwardLength()
 	c.Heads = l.count("attention.head_count", 1, maxDim, required)
-	c.KVHeads = l.count("attention.head_count_kv", 1, maxDim, c.Heads)
+	c.KVHeads = l.kvHeads()
 	c.Context = l.count("context_length", 1, 1<<30, required)
 	switch n := l.opt.Context; {
 	case n > c.Context:
@@ -60,6 +61,26 @@ func (l *loader) shape() {
 		l.Fail("tokenizer.ggml.tokens has %d tokens and token_embd.weight %d rows", n, c.Vocab)
 	}
 	c.Outputs = c.Vocab
+}
+
+// kvHeads returns how many KV heads the layers with attention have. Where short convolutions
+// take the place of some, the file has one number a layer.
+func (l *loader) kvHeads() int {
+	const name = "attention.head_count_kv"
+	list, ok := l.file.Metadata.Ints(l.key(name))
+	if !ok || !l.arch.attention.shortConvs {
+		return l.count(name, 1, maxDim, l.cfg.Heads)
+	}
+	n := slices.Max(append(list[:len(list):len(list)], 0))
+	if len(list) != l.cfg.Layers || n < 1 || n > maxDim || slices.ContainsFunc(list, func(m int) bool { return m != 0 && m != n }) {
+		l.Fail("%s is %v, want one number for each of %d layers, 0 or the same", l.key(name), list, l.cfg.Layers)
+		return 1
+	}
+	l.recurs = make([]bool, len(list))
+	for i, m := range list {
+		l.recurs[i] = m == 0
+	}
+	return n
 }
 
 // feedForwardLength is the width of a feed-forward. Where all layers are mixtures,

@@ -135,7 +135,7 @@ var unsaid = []string{
 	"leading_dense_block_count", "logit_scale", "moe_every_n_layers", "nextn_predict_layers", "pooling_type", "residual_scale",
 	"rope.dimension_count", "rope.freq_base", "rope.freq_base_swa", "rope.scale_linear", "rope.scaling.attn_factor", "rope.scaling.factor",
 	"rope.scaling.original_context_length", "rope.scaling.type", "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
-	"rope.scaling.yarn_ext_factor", "ssm.group_count",
+	"rope.scaling.yarn_ext_factor", "shortconv.l_cache", "ssm.group_count",
 }
 
 // oddValues are what a hostile file may say in place of any value; nil: nothing.

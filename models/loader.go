@@ -17,7 +17,7 @@ type loader struct {
 	archName string
 	arch     architecture
 	skipped  []string // beginnings of the names of tensors that are not read
-	interval int      // with recurrent layers: every so many layers one has attention
+	recurs   []bool   // which layers have a recurrent state in place of attention; nil: none
 	hadamard hadamard
 	windows  []bool // which layers see a window of keys alone; nil: none
 	cfg      Config

@@ -48,12 +48,12 @@ type workspace struct {
 
 func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
 	var rec *recurrent.Pass
-	if shape.ValueHeads > 0 {
+	if shape.Taps > 0 {
 		rec = recurrent.New(w, shape, cfg.NormEps)
 	}
 	return workspace{
 		ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV()), rec: rec,
-		mixed: max(cfg.Heads*cfg.HeadDim, shape.Values()), gateWidth: 2 * shape.ValueHeads,
+		mixed: max(cfg.Heads*cfg.HeadDim, shape.Values(), shape.Inputs), gateWidth: 2 * shape.ValueHeads,
 	}
 }
 

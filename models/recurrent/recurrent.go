@@ -10,18 +10,19 @@ import (
 )
 
 // Shape is the size of a recurrent layer. Value head h reads with the queries and
-// keys of head h mod KeyHeads.
+// keys of head h mod KeyHeads. Without heads the layer convolves its inputs, and that is all.
 type Shape struct {
 	KeyHeads, ValueHeads int
 	Width                int // of a query, key or value: a multiple of delta.Tile
+	Inputs               int // of a token, without heads
 	Taps                 int // of the convolution: 2 to delta.MostTaps
 }
 
 // Values is the numbers of all value heads of a token.
 func (s Shape) Values() int { return s.ValueHeads * s.Width }
 
-// Channels is the numbers of queries, keys and values of a token.
-func (s Shape) Channels() int { return 2*s.KeyHeads*s.Width + s.Values() }
+// Channels returns the numbers of a token that are convolved: queries, keys and values, or inputs.
+func (s Shape) Channels() int { return 2*s.KeyHeads*s.Width + s.Values() + s.Inputs }
 
 // tail is the numbers of the rows that the convolution looks back to.
 func (s Shape) tail() int { return (s.Taps - 1) * s.Channels() }
@@ -34,7 +35,7 @@ func (s Shape) Size() int { return s.tail() + s.ValueHeads*delta.Size(s.Width) }
 // Weights are those of one layer, besides its matrices.
 type Weights struct {
 	Conv  []float32 // [Taps][Channels]
-	A, DT []float32 // [ValueHeads]
+	A, DT []float32 // [ValueHeads], or nil
 }
 
 // Span is a run of consecutive rows of one sequence.
@@ -67,7 +68,9 @@ type Pass struct {
 func New(w pool.Workers, shape Shape, eps float32) *Pass {
 	p := &Pass{workers: w, shape: shape, eps: eps, scratch: make([][]float32, w.N())}
 	for i := range p.scratch {
-		p.scratch[i] = make([]float32, delta.Scratch(shape.Width))
+		if shape.ValueHeads > 0 {
+			p.scratch[i] = make([]float32, delta.Scratch(shape.Width))
+		}
 	}
 	return p
 }
@@ -75,14 +78,17 @@ func New(w pool.Workers, shape Shape, eps float32) *Pass {
 // Run takes rows, which begin with queries, keys and values [Channels] and stand
 // stride apart, through recurrent layer number layer. Gates are the products for
 // beta and decay, [2·ValueHeads] a row. Of each row the outputs take the place of
-// the values.
+// the values. Without heads rows begin with inputs, which their convolution replaces, and
+// gates are nil.
 func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, layer int, w *Weights) {
 	m := p.workers.Pool.Meter()
 	start := m.Start()
 	p.rows, p.stride, p.gates, p.spans, p.at, p.w = rows, stride, gates, spans, layer*p.shape.Size(), w
 	p.each((*Pass).convolve, len(spans)*p.tiles())
-	p.each((*Pass).prepare, len(rows)/stride)
-	p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
+	if p.shape.ValueHeads > 0 {
+		p.each((*Pass).prepare, len(rows)/stride)
+		p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
+	}
 	if m.Enabled() {
 		state, n := int64(p.shape.Values()*p.shape.Width), int64(len(rows)/stride)
 		m.Stop(meter.Attention, start, p.workers.N(), 3*state*n, 4*state*(int64(len(spans))+n/delta.Chunk))
@@ -111,7 +117,7 @@ func (p *Pass) convolve(_, part int) {
 	if sp.Copy != nil {
 		mark = sp.Copy[p.at:][lo:s.tail()]
 	}
-	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], sp.State[p.at:][lo:s.tail()], all, s.Taps, mark, sp.CopyAt)
+	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], sp.State[p.at:][lo:s.tail()], all, s.Taps, s.ValueHeads > 0, mark, sp.CopyAt)
 }
 
 // prepare makes the queries, keys and gates of one row what the states take.

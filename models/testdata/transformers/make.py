@@ -77,7 +77,7 @@ def draw(model, rng):
     for name, p in model.named_parameters():
         x = rng.standard_normal(p.shape)
         kind = name.split(".")[-1]
-        if p.dim() == 1 or "conv1d" in name:
+        if p.dim() == 1 or "conv1d" in name or "conv.conv" in name:
             if "A_log" in name:
                 x = np.log(rng.uniform(0.3, 2, p.shape))
             elif "norm" in name and kind == "weight":
@@ -120,11 +120,14 @@ NAMES = {
     "linear_attn.out_proj": "ssm_out",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
     "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
+    "operator_norm": "attn_norm", "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
+    "feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
+    "conv.conv": "shortconv.conv", "conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj",
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
 POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss")  # post_attention_layernorm is post_attention_norm
-WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm"}
 
 
 def tensors(model, arch):
@@ -132,7 +135,7 @@ def tensors(model, arch):
     c, out = model.config, {}
 
     def add(name, x):
-        kind = F16 if x.ndim > 1 and "conv1d" not in name and "gate_inp" not in name and not name.endswith("bias") else F32
+        kind = F16 if x.ndim > 1 and "conv1d" not in name and "shortconv.conv." not in name and "gate_inp" not in name and not name.endswith("bias") else F32
         if arch == "gpt-oss" and name.endswith("_exps.weight"):
             out[name] = (MXFP4, x.shape, mxfp4(x)[0])
             return
@@ -151,6 +154,8 @@ def tensors(model, arch):
             x = paired(x, HEADS if "q_proj" in stem else KV)
         if arch == "gemma3" and "norm" in stem or arch == "qwen35moe" and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
+        if stem == "conv.conv":
+            x = x.squeeze(1)
         if stem.startswith("linear_attn"):
             x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
             if stem.endswith(("in_proj_qkv", "conv1d")):
@@ -249,6 +254,8 @@ def models():
     yield "granite", "granite", t.GraniteForCausalLM(t.GraniteConfig(**dense, **scales)), \
         {"embedding_scale": 3.0, "residual_scale": 0.5, "attention.scale": 0.4, "logit_scale": 2.0}
     yield "maple", "maple", maple(window, types), {**windows, "expert_feed_forward_length": 16, "swiglu_clamp_exp": [7.0] * LAYERS}
+    yield "lfm2", "lfm2", t.Lfm2ForCausalLM(t.Lfm2Config(**dense, norm_eps=1e-5, block_auto_adjust_ff_dim=False, layer_types=["conv", "full_attention"])), \
+        {"shortconv.l_cache": 3, "attention.head_count_kv": [0, KV]}
 
 
 def maple(window, types):
@@ -302,7 +309,7 @@ def main():
         keys = {
             "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": HIDDEN, "feed_forward_length": HIDDEN,
             "attention.head_count": HEADS, "attention.head_count_kv": KV, "attention.key_length": head, "attention.value_length": head,
-            "attention.layer_norm_rms_epsilon": float(c.rms_norm_eps), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
+            "attention.layer_norm_rms_epsilon": float(getattr(c, "rms_norm_eps", 1e-5)), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
             "rope.freq_base": float(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"]), **more,
         }
         if not hasattr(c, "num_experts_per_tok"):
