@@ -76,6 +76,8 @@ type mixtureTraits struct {
 	shared   sharedExpert
 	unnormed bool    // unless the file says so, the weights of chosen experts do not sum to 1
 	biases   bool    // the router and all matrices of experts have biases
+	prefers  bool    // probabilities are of sigmoids, and experts are chosen by these plus exp_probs_b
+	dense    bool    // leading_dense_block_count layers have feed-forwards
 	mixes    bool    // the file may ask for sparsemixer, see authorsKey
 	clamp    float32 // what the activation clamps by, which swiglu_clamp_exp must not deny
 	// perChosen: in files without expert_feed_forward_length, feed_forward_length is that of
@@ -87,9 +89,10 @@ type mixtureTraits struct {
 type sharedExpert uint8
 
 const (
-	sharedNone   sharedExpert = iota
-	sharedIfSaid              // where expert_shared_feed_forward_length says so
-	sharedGated               // always, behind a gate
+	sharedNone    sharedExpert = iota
+	sharedIfSaid               // where expert_shared_feed_forward_length says so
+	sharedGated                // always, behind a gate
+	sharedCounted              // as wide as expert_shared_count others
 )
 
 // storage says how a file stores matrices that read the same.
@@ -109,6 +112,7 @@ const (
 	qkNormHeads          // RMSNorm of each head
 	qkNormAll            // RMSNorm of all heads together
 	qkNormRotated        // RMSNorm of each head, after the rotation
+	qkNormStored         // RMSNorm of each head where the file has one
 )
 
 // normKind says what the norms of the residual stream are.
@@ -212,6 +216,15 @@ var architectures = map[string]architecture{
 	"lfm2": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
 		ffn: ffnTraits{activation: vector.SwiGLU},
+	},
+	"lfm2moe": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true}},
+	},
+	// GLM Team 2025, "GLM-4.5", §2.1.
+	"glm4moe": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormStored}, norms: normTraits{postAttention: true},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true, shared: sharedCounted}},
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: vector.SwiGLU}},

@@ -92,6 +92,9 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	case qkNormHeads, qkNormRotated:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), c.HeadDim)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), c.HeadDim)
+	case qkNormStored:
+		a.qHeads.norm = l.OptionalVector(name("attn_q_norm.weight"), c.HeadDim)
+		a.kHeads.norm = l.OptionalVector(name("attn_k_norm.weight"), c.HeadDim)
 	case qkNormAll:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), q)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), kv)

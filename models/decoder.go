@@ -70,7 +70,7 @@ func newDecoder(l *loader) *decoder {
 		default:
 			y.mixer = l.shortConv(i, i-attending, recurrent)
 		}
-		if l.cfg.Experts > 0 {
+		if l.cfg.Experts > 0 && i >= l.cfg.DenseLayers {
 			y.ffn = l.mixture(i, experts, m.store, pass)
 		} else {
 			y.ffn = l.feedForward(i)

@@ -225,7 +225,7 @@ func (x *expertPass) route(i int) {
 	if x.m.bias != nil {
 		vector.AddInto(logits, x.m.bias)
 	}
-	r.route(x.experts[lo:hi], x.weights[lo:hi], logits)
+	r.route(x.experts[lo:hi], x.weights[lo:hi], logits, x.m.prefer)
 }
 
 // multiply sets out of the places of expert e.

@@ -10,6 +10,7 @@ type expertSet struct {
 	routing
 	router kernels.Linear // [experts][Hidden], in float32
 	bias   []float32      // [experts] of what it makes; nil: none
+	prefer []float32      // [experts] that is added to probabilities to choose by; nil: none
 	layer  int
 	width  int // of what gate and up make
 

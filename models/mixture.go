@@ -11,7 +11,7 @@ import (
 // router chooses. From normed rows h to what it adds to the residual stream:
 //
 //	p = softmax(h·Wrouter)                      or sigmoid
-//	y = Σ weight(p, e)·expert(h, e)             over the e of the largest p
+//	y = Σ weight(p, e)·expert(h, e)             over the e of the largest p, or p + b
 //	    + sigmoid(h·g)·shared(h)                where the architecture has one
 //
 // Experts are products of their own: one that no row of a step chose is not read.
@@ -54,8 +54,15 @@ func (l *loader) mixtureParams() (p mixtureParams) {
 		width = max(1, c.FFN/c.ExpertsUsed)
 	}
 	c.ExpertFFN = l.count("expert_feed_forward_length", 1, maxDim, width)
+	if t.dense {
+		c.DenseLayers = l.count("leading_dense_block_count", 0, c.Layers-1, 0)
+	}
 	p = mixtureParams{width: c.ExpertFFN, sharedWidth: l.sharedWidth(), routing: l.routing()}
 	if b, ok := l.opt.Backend.(Accelerator); ok && l.Err() == nil {
+		if c.DenseLayers > 0 {
+			l.Fail("%s is %d: the backend computes mixtures where all layers are", l.key("leading_dense_block_count"), c.DenseLayers)
+			return p
+		}
 		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, p.experts, p.chosen, c.Hidden, p.width}); err != nil {
 			l.Fail("%w", err)
 		}
@@ -87,6 +94,8 @@ func (l *loader) sharedWidth() int {
 			return n
 		}
 		return l.cfg.FFN
+	case sharedCounted:
+		return l.count("expert_shared_count", 0, maxDim/l.cfg.ExpertFFN, 1) * l.cfg.ExpertFFN
 	}
 	return 0
 }
@@ -95,8 +104,13 @@ func (l *loader) sharedWidth() int {
 func (l *loader) routing() routing {
 	t := l.arch.ffn.mixture
 	r := routing{experts: l.cfg.Experts, chosen: l.cfg.ExpertsUsed, gating: softmaxGating, normed: !t.unnormed, scale: 1}
+	if t.prefers {
+		r.gating = sigmoidGating
+	}
 	if n := l.count("expert_gating_func", 0, 3, 0); n > 0 {
-		r.gating = gating(n)
+		if r.gating = gating(n); t.prefers && r.gating != sigmoidGating {
+			l.Fail("%s is %d: only %d is supported for this architecture", l.key("expert_gating_func"), n, sigmoidGating)
+		}
 	}
 	if t.mixes && l.asAuthors() {
 		if r.gating = sparsemixerGating; r.chosen != 2 {
@@ -127,7 +141,7 @@ func (l *loader) checkMixture() {
 		name string
 		most int
 	}{{"leading_dense_block_count", 0}, {"moe_every_n_layers", 1}, {"interleave_moe_layer_step", 1}} {
-		if n := l.count(key.name, 0, maxDim, 0); n > key.most {
+		if n := l.count(key.name, 0, maxDim, 0); n > key.most && !(l.arch.ffn.mixture.dense && key.name == "leading_dense_block_count") {
 			l.Fail("%s is %d: models in which only some layers are mixtures are not supported", l.key(key.name), n)
 		}
 	}
@@ -154,6 +168,9 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 		routing: p.routing, activation: l.arch.ffn.activation, store: store, layer: i, width: p.width, sharedWidth: p.sharedWidth,
 	}}
 	m.router = l.Wide(name("ffn_gate_inp.weight"), p.experts, c.Hidden)
+	if t.prefers {
+		m.prefer = l.Vector(name("exp_probs_b.bias"), p.experts)
+	}
 	if t.biases {
 		m.bias = l.Vector(name("ffn_gate_inp.bias"), p.experts)
 		m.gateUpBias, m.downBias = l.expertBiases(name)

@@ -56,6 +56,7 @@ type Config struct {
 	Packings string // what the layers' matrices run as, e.g. "I2"
 	Sent     int64  // of Params: what a backend other than the CPU multiplies
 
+	DenseLayers     int // of Layers, the first: they have feed-forwards where the others have mixtures
 	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
 	State           int // numbers of a sequence's recurrent state, all of these layers together
 }

@@ -64,7 +64,7 @@ func (w *workspace) reserve(n int, c *Config) {
 	}
 	w.size = n
 	ffn := c.FFN
-	if c.Experts > 0 {
+	if c.Experts > 0 && c.DenseLayers == 0 {
 		ffn = 0 // experts have memory of their own
 	}
 	for _, buf := range []struct {

@@ -24,7 +24,7 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe"}
 
 // transformersDense are the others.
 var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2"}

@@ -95,6 +95,9 @@ def draw(model, rng):
             gain = 1 if "embed" in name else (2.5 if router else 6 if clamped else 1.3) / math.sqrt(p.shape[-1])
             x = (gain * x).astype(np.float16)
         p.data = torch.tensor(x.astype(np.float64))
+    for name, b in model.named_buffers():
+        if name.endswith("bias"):  # that experts are chosen by
+            b.data = torch.tensor((0.4 * rng.standard_normal(b.shape)).astype(np.float32).astype(np.float64))
 
 
 def paired(x, heads):
@@ -120,13 +123,15 @@ NAMES = {
     "linear_attn.out_proj": "ssm_out",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
     "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
+    "feed_forward.gate": "ffn_gate_inp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp",
+    "mlp.shared_experts.down_proj": "ffn_down_shexp",
     "operator_norm": "attn_norm", "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
     "feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
     "conv.conv": "shortconv.conv", "conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj",
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
-POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss")  # post_attention_layernorm is post_attention_norm
+POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe")  # post_attention_layernorm is post_attention_norm
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm"}
 
 
@@ -166,6 +171,8 @@ def tensors(model, arch):
             add(blk + "ssm_a", x)
         elif part == "dt_bias":
             add(blk + "ssm_dt.bias", x)
+        elif part in ("expert_bias", "e_score_correction_bias"):
+            add(blk + "exp_probs_b.bias", x)
         elif part == "sinks":
             add(blk + "attn_sinks.weight", x)
         elif stem == "post_attention_layernorm":
@@ -256,6 +263,13 @@ def models():
     yield "maple", "maple", maple(window, types), {**windows, "expert_feed_forward_length": 16, "swiglu_clamp_exp": [7.0] * LAYERS}
     yield "lfm2", "lfm2", t.Lfm2ForCausalLM(t.Lfm2Config(**dense, norm_eps=1e-5, block_auto_adjust_ff_dim=False, layer_types=["conv", "full_attention"])), \
         {"shortconv.l_cache": 3, "attention.head_count_kv": [0, KV]}
+    yield "lfm2moe", "lfm2moe", t.Lfm2MoeForCausalLM(t.Lfm2MoeConfig(**BASE | ffn, norm_eps=1e-5, moe_intermediate_size=16, num_experts=EXPERTS,
+        num_dense_layers=1, use_expert_bias=True, norm_topk_prob=True, layer_types=["full_attention", "conv"])), \
+        {"shortconv.l_cache": 3, "attention.head_count_kv": [KV, 0], "leading_dense_block_count": 1, "expert_gating_func": 2, "expert_feed_forward_length": 16}
+    yield "glm4moe", "glm4moe", t.Glm4MoeForCausalLM(t.Glm4MoeConfig(**BASE | ffn, head_dim=16, moe_intermediate_size=16, n_routed_experts=EXPERTS,
+        n_shared_experts=2, first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=True, use_qk_norm=False,
+        attention_bias=True, rope_parameters=plain | dict(partial_rotary_factor=0.5))), {"rope.dimension_count": 8, "expert_shared_count": 2,
+        "leading_dense_block_count": 1, "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_feed_forward_length": 16}
 
 
 def maple(window, types):
