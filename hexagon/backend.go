@@ -97,7 +97,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}}
 }
 
-// Name is how the backend was asked for, such as "hexagon-go".
+// Name returns how the backend was asked for, such as "hexagon-go".
 func (b *Backend) Name() string { return b.name }
 
 // Load lays w out for the device. It reports ErrUnsupported for packings that the
@@ -194,17 +194,17 @@ func (b *Backend) Start() error {
 	return nil
 }
 
-// Memory is the bytes that host and device share.
+// Memory returns the bytes that host and device share.
 func (b *Backend) Memory() int64 { return int64(b.end) }
 
-// Work is what the device has done so far.
+// Work returns what the device has done so far.
 func (b *Backend) Work() Work {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.work
 }
 
-// Err is the first fault of the device.
+// Err returns the first fault of the device.
 func (b *Backend) Err() error {
 	if err := b.fault.Load(); err != nil {
 		return *err

@@ -198,7 +198,7 @@ func (x *expertPass) divide(experts []int32) {
 	}
 }
 
-// size is the rows of an expert.
+// size returns the rows of an expert.
 func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
 
 // Do runs a part of the work under way.

@@ -137,20 +137,20 @@ func (c *Cache) Close() error {
 	return c.memory.Free()
 }
 
-// Free is the number of blocks that Grow can still obtain: free ones and
+// Free returns the number of blocks that Grow can still obtain: free ones and
 // indexed ones that no sequence holds.
 func (c *Cache) Free() int { return len(c.free) + c.index.cached }
 
-// Blocks is the size of the pool.
+// Blocks returns the size of the pool.
 func (c *Cache) Blocks() int { return c.opt.Blocks }
 
-// BlockLen is the number of tokens a block holds.
+// BlockLen returns the number of tokens a block holds.
 func (c *Cache) BlockLen() int { return c.opt.BlockLen }
 
-// Type is the format of its keys and values.
+// Type returns the format of its keys and values.
 func (c *Cache) Type() Type { return c.opt.Type }
 
-// Shape is that of the models whose keys and values the cache holds.
+// Shape returns the shape of the models whose keys and values the cache holds.
 func (c *Cache) Shape() Shape { return c.shape }
 
 // Stats counts how full the cache is and what the prefix index has found.
@@ -221,5 +221,5 @@ func (c *Cache) Forget() {
 	}
 }
 
-// blocksFor is the number of blocks that n tokens take.
+// blocksFor returns the number of blocks that n tokens take.
 func (c *Cache) blocksFor(n int) int { return (n + c.opt.BlockLen - 1) / c.opt.BlockLen }

@@ -56,7 +56,7 @@ func (l *Layer) commit(first, n, dim int) bool {
 		commitVectors(l.kScale, first, n, 1) && commitVectors(l.vScale, first, n, 1)
 }
 
-// commitVectors is commit for s, which is nil when the format does not use it.
+// commitVectors commits the memory of s, which is nil when the format does not use it.
 func commitVectors[T int8 | uint16 | float32](s []T, first, n, dim int) bool {
 	return s == nil || cpu.Commit(s[first*dim:(first+n)*dim])
 }

@@ -23,7 +23,7 @@ type index struct {
 	cached   int // length of the list
 }
 
-// hash is the index key of a block with these tokens behind parent.
+// hash returns the index key of a block with these tokens behind parent.
 func (x *index) hash(parent int32, tokens []int32) uint64 {
 	x.key = binary.LittleEndian.AppendUint32(x.key[:0], uint32(parent))
 	for _, t := range tokens {
@@ -32,13 +32,13 @@ func (x *index) hash(parent int32, tokens []int32) uint64 {
 	return maphash.Bytes(x.seed, x.key) & x.mask
 }
 
-// tokensOf are the tokens of indexed block b.
+// tokensOf returns the tokens of indexed block b.
 func (c *Cache) tokensOf(b int32) []int32 {
 	l := c.opt.BlockLen
 	return c.tokens[int(b)*l : int(b)*l+l]
 }
 
-// find is the indexed block with these tokens behind parent, or none.
+// find returns the indexed block with these tokens behind parent, or none.
 func (c *Cache) find(hash uint64, parent int32, tokens []int32) int32 {
 	b, ok := c.index.first[hash]
 	if !ok {

@@ -46,16 +46,16 @@ func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err e
 // wholeGroups rounds n keys up to groups.
 func wholeGroups(n int) int { return cpu.RoundUp(n, attention.KeyGroup) }
 
-// FirstVector is the number of the first key and value of a head in block b.
+// FirstVector returns the number of the first key and value of a head in block b.
 func (c *Cache) FirstVector(b int32, head int) int { return (int(b)*c.shape.Heads + head) * c.Stride() }
 
-// Stride is the distance between the vectors of one head and block and of the next.
+// Stride returns the distance between the vectors of one head and block and of the next.
 func (c *Cache) Stride() int { return wholeGroups(c.opt.BlockLen) }
 
-// Layer is one layer's keys and values.
+// Layer returns one layer's keys and values.
 func (c *Cache) Layer(i int) *Layer { return &c.layers[i] }
 
-// TokenBytes is the memory of the keys and values of one token in one layer.
+// TokenBytes returns the memory of the keys and values of one token in one layer.
 func (c *Cache) TokenBytes() int64 { return 2 * arrayBytes(c.shape, c.opt) / int64(c.opt.BlockLen) }
 
 // Store writes the keys and values k, v [KVHeads][HeadDim] of one position.
@@ -116,7 +116,7 @@ func (l *Layer) Accumulate(acc, p []float32, ld, first int, at, next []int32, g,
 	}
 }
 
-// vectorAt is number j of groups at.
+// vectorAt returns number j of groups at.
 func vectorAt(x []float32, first int, at []int32, j, d int) []float32 {
 	n := first + int(at[j/attention.KeyGroup]) + j%attention.KeyGroup
 	return x[n*d : (n+1)*d]

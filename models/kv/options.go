@@ -55,7 +55,7 @@ const maxBytes = 1 << 46
 // maxState bounds the numbers of a recurrent state.
 const maxState = 1 << 30
 
-// BytesPerBlock is the memory that one block takes: keys and values of all
+// BytesPerBlock returns the memory that one block takes: keys and values of all
 // layers with their scales, and what the cache and a sequence note of it.
 func BytesPerBlock(shape Shape, opt Options) int64 {
 	return 2*int64(shape.Layers)*arrayBytes(shape, opt) + noteBytes + 4*int64(opt.BlockLen)
@@ -66,7 +66,7 @@ func BytesPerBlock(shape Shape, opt Options) int64 {
 // the sequence that holds it.
 const noteBytes = int64(unsafe.Sizeof(block{})) + 4 + 40 + 4
 
-// arrayBytes is the memory of the keys, or the values, of a block in one layer.
+// arrayBytes returns the memory of the keys, or the values, of a block in one layer.
 func arrayBytes(shape Shape, opt Options) int64 {
 	vec := int64(shape.HeadDim)
 	switch opt.Type {

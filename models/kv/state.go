@@ -41,7 +41,7 @@ type recurrent struct {
 // Each piece of a prompt leaves one.
 const checkpointTokens = 64
 
-// BytesPerState is the memory of one recurrent state, 0 for models without.
+// BytesPerState returns the memory of one recurrent state, 0 for models without.
 func BytesPerState(shape Shape) int64 {
 	if shape.State == 0 {
 		return 0
@@ -61,17 +61,17 @@ func newStates(size, slots int) states {
 	return p
 }
 
-// States is the number of recurrent states in the pool.
+// States returns the number of recurrent states in the pool.
 func (c *Cache) States() int { return len(c.states.slots) }
 
-// FreeStates is the number of recurrent states that Grow can still obtain: free
+// FreeStates returns the number of recurrent states that Grow can still obtain: free
 // ones, and checkpoints that no sequence shares.
 func (c *Cache) FreeStates() int { return len(c.states.free) + c.states.spare }
 
-// Checkpoints is the number of recurrent states that blocks hold.
+// Checkpoints returns the number of recurrent states that blocks hold.
 func (c *Cache) Checkpoints() int { return c.states.kept }
 
-// of is the numbers of a slot.
+// of returns the numbers of a slot.
 func (p *states) of(i int32) []float32 { return p.data[int(i)*p.size : (int(i)+1)*p.size] }
 
 // take hands out a slot that nobody holds, the least recently used checkpoint's when
@@ -152,7 +152,7 @@ func (c *Cache) dropCheckpoint(b int32) {
 	}
 }
 
-// NeedState is the number of recurrent states, 0 or 1, that Grow would take.
+// NeedState returns the number of recurrent states, 0 or 1, that Grow would take.
 func (s *Sequence) NeedState() int {
 	if s.c.states.size == 0 {
 		return 0
@@ -187,7 +187,7 @@ func (s *Sequence) ownState() {
 	}
 }
 
-// StateAt is how many tokens the recurrent state has seen, and whether nobody shares
+// StateAt returns how many tokens the recurrent state has seen, and whether nobody shares
 // it, so that it may change.
 func (s *Sequence) StateAt() (n int, own bool) {
 	if s.state == none {
@@ -197,7 +197,7 @@ func (s *Sequence) StateAt() (n int, own bool) {
 	return s.at, sl.users == 1 && sl.block == none
 }
 
-// Advance is called by what computes the positions up to n: it gives the numbers of
+// Advance moves the sequence on by what computes the positions up to n: it gives the numbers of
 // the recurrent state, [Shape.State], which that changes. If mark is not nil, it is
 // where the state belongs as it stands after the first at tokens: a checkpoint.
 func (s *Sequence) Advance(n int) (state, mark []float32, at int) {

@@ -32,7 +32,7 @@ func MakePairs(p *[4]Pair, tables []int16) {
 	}
 }
 
-// LookUpPairs is LookUp by eight columns at once.
+// LookUpPairs looks up as LookUp does, eight columns at once.
 func LookUpPairs(t *[Rows]int32, lines []byte, p *[4]Pair, bits int) {
 	type four = [4 * lineBytes]byte
 	t0, t1, t2, t3 := &p[0], &p[1], &p[2], &p[3]

@@ -64,7 +64,7 @@ func (f *frame) args(c *callArgs) (a args, err error) {
 	return a, nil
 }
 
-// get is the argument at position i or of the name given, def if neither.
+// get returns the argument at position i or of the name given, def if neither.
 func (a args) get(i int, name string, def any) any {
 	if i < len(a.pos) {
 		return a.pos[i]

@@ -136,7 +136,7 @@ func (r *renderer) charge(n int) error {
 	return nil
 }
 
-// chargeTimes is charge for n × size bytes.
+// chargeTimes charges for n × size bytes.
 func (r *renderer) chargeTimes(n, size int) error {
 	if size > 0 && n > r.lim.Bytes/size {
 		n, size = math.MaxInt, 1
@@ -150,7 +150,7 @@ func (r *renderer) key(v any) error {
 	return r.charge(len(s))
 }
 
-// newDict is an empty mapping.
+// newDict returns an empty mapping.
 func (r *renderer) newDict() (*Dict, error) {
 	if err := r.charge(entryBytes); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (r *renderer) newDict() (*Dict, error) {
 	return NewDict(), nil
 }
 
-// set is d[k] = v.
+// set does d[k] = v.
 func (r *renderer) set(d *Dict, k, v any) error {
 	if err := r.key(k); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *renderer) print(text string) error {
 	return nil
 }
 
-// capture is what run prints.
+// capture returns what run prints.
 func (r *renderer) capture(run func() error) (string, error) {
 	outer := r.out
 	r.out = new(strings.Builder)
@@ -205,7 +205,7 @@ func (f *frame) child() *frame {
 	return &frame{r: f.r, vars: make(map[string]any), parent: f}
 }
 
-// lookup is the value of a name; scopes that lie deep count as steps.
+// lookup returns the value of a name; scopes that lie deep count as steps.
 func (f *frame) lookup(name string) any {
 	depth := 0
 	for s := f; s != nil; s = s.parent {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// test is v is name(args).
+// test tells whether v is name(args).
 func (r *renderer) test(name string, v any, a args) (bool, error) {
 	if err := r.charge(len(name)); err != nil {
 		return false, err
@@ -111,7 +111,7 @@ func divides(name string, v, by any) (bool, error) {
 	return (i%n == 0) != (name == "odd"), nil
 }
 
-// same is Python's is, for which equal scalars of one type are one.
+// same compares as Python's is does, for which equal scalars of one type are one.
 func (r *renderer) same(a, b any) (bool, error) {
 	switch a.(type) {
 	case *List, *Dict, *namespace, *loop, *macro:
