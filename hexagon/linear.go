@@ -138,7 +138,7 @@ func (b *Backend) mulLookup(p *product) error {
 	return nil
 }
 
-// lookUp queues the products of n rows, whose tables are in TCM, with so many strips
+// lookUp queues the products of n rows, whose tables are in TCM, with strips
 // from strip first on. Results lie at y: [n][strips·128]int32.
 func (l *linear) lookUp(first, strips, n int, y uint32) {
 	codes, scales, offsets := l.at(first)

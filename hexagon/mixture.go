@@ -53,7 +53,7 @@ func (b *Backend) Mixtures(s models.MixtureShape) error {
 	return nil
 }
 
-// uniform returns a plan of equal groups with room for so many rows of each expert.
+// uniform returns a plan of equal groups with room for rows of each expert.
 func uniform(s experts.Shape, chunk, group, rows int) *experts.Plan {
 	capacity := roundUp(rows, layout.Tile)
 	p := &experts.Plan{Kind: experts.PlanKind, Shape: s, Chunk: chunk, GroupSize: min(group, s.Experts), Layers: make([]experts.Layer, s.Layers)}

@@ -129,7 +129,7 @@ func (l *linear) outScale(part int) float32 {
 	return float32(math.Ldexp(1, -max(0, e)))
 }
 
-// pipeline queues columns [c, c+part) of so many strips from strip first on.
+// pipeline queues columns [c, c+part) of strips from strip first on.
 func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
 	_ = pipeline.Order(strips, func(j pipeline.Job) error { // no job fails
 		switch w := &t.weights[j.Buffer]; j.Stage {

@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-// Check says whether a device with so many bytes of memory takes the packet. Every
+// Check says whether a device with memory bytes takes the packet. Every
 // device has this rule. It looks at bits, group, A, B and scale first, then at counts,
 // and at operands last.
 func (p Packet) Check(memory int) Status {

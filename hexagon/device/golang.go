@@ -21,7 +21,7 @@ type Go struct {
 	pairs  [][4]tiles.Pair
 }
 
-// NewGo returns a device with so many bytes of memory that computes on the threads of
+// NewGo makes a device with memory bytes that computes on the threads of
 // a pool; without one, on the caller's.
 func NewGo(p *pool.Pool, memory int) (*Go, error) {
 	if memory <= TCMBytes || uint64(memory) > 1<<32 {

@@ -69,7 +69,7 @@ func FileMixture(name string, f *gguf.File) (*Mixture, error) {
 	return m, nil
 }
 
-// Store has all weights of the layers stored in so many bits, as Change does.
+// Store has all weights of the layers stored in bits bits, as Change does.
 func (m *Mixture) Store(bits int) error {
 	if bits == 0 {
 		return nil
@@ -105,8 +105,8 @@ func (m *Mixture) ExpertBytes(d experts.Device) (list []int64) {
 	return list
 }
 
-// DenseBytes returns what the rest of the model takes there, with keys and values of so many
-// tokens.
+// DenseBytes returns what the rest of the model takes there, with keys and values of
+// context tokens.
 func (m *Mixture) DenseBytes(context int) int64 {
 	return int64(m.Dense.Bytes()) + int64(m.Dense.KVBytes())*int64(context)
 }

@@ -79,7 +79,7 @@ type RowPos struct {
 // keys returns the number of positions that the row attends to.
 func (r *RowPos) keys() int { return max(r.Pos+1, r.All) }
 
-// New makes a pass over models of so many query heads and that shape.
+// New makes a pass over models of heads query heads whose keys and values have shape.
 func New(w pool.Workers, heads int, shape kv.Shape) *Pass {
 	a := &Pass{workers: w, heads: shape.Heads, group: heads / shape.Heads, dim: shape.HeadDim, scratch: make([]scratch, w.N())}
 	n := a.maxTile() * a.group

@@ -82,7 +82,7 @@ func (p *Plan) build(rows []RowPos, cache *kv.Cache, tile, group int) {
 	p.arrange(most)
 }
 
-// arrange puts the items of so many splits in order. The last tiles of a prompt
+// arrange puts the items of all splits in order. The last tiles of a prompt
 // see the most keys and go first.
 func (p *Plan) arrange(splits int) {
 	p.order, p.splits = p.order[:0], p.splits[:0]

@@ -110,7 +110,7 @@ func New(shape Shape, opt Options) (*Cache, error) {
 // smallCache is the size below which a cache is not worth memory of its own.
 const smallCache = 1 << 20
 
-// reserve makes the arrays, which are about so many bytes.
+// reserve makes the arrays, of about that many bytes together.
 func (c *Cache) reserve(bytes int64) error {
 	if bytes >= smallCache {
 		c.memory = new(cpu.Arena)

@@ -62,7 +62,7 @@ func commitVectors[T int8 | uint16 | float32](s []T, first, n, dim int) bool {
 }
 
 // CommitAhead commits blocks in the order in which they are first handed out,
-// so many tokens of them in advance, until ctx ends, all are committed or the
+// tokens of them in advance, until ctx ends, all are committed or the
 // system refuses. It may run beside the cache's owner, once at a time.
 func (c *Cache) CommitAhead(ctx context.Context, tokens int) {
 	ahead := max(1, tokens/c.opt.BlockLen)

@@ -3,7 +3,7 @@ package kv
 import "unsafe"
 
 // Models with recurrent layers keep, beside keys and values, a recurrent state: for
-// each sequence so many numbers that all its tokens have changed, and that cannot
+// each sequence some numbers that all its tokens have changed, and that cannot
 // be taken back. It lies in a slot of a pool. A sequence has one from its first Grow
 // on. Forks share it, and it is copied when one of them grows. A checkpoint is a
 // slot that an indexed block holds: the state at the end of its tokens, from which

@@ -139,7 +139,7 @@ func (l *Loader) interrupted() error {
 	return l.opt.Interrupt()
 }
 
-// progress tells that so many more bytes of tensors have been read.
+// progress tells that bytes more of tensors have been read.
 func (l *Loader) progress(bytes int) {
 	l.read += int64(bytes)
 	if l.opt.Progress != nil {

@@ -4,7 +4,7 @@ package tiles
 const Rows = lineBytes
 
 // LookUp adds the products of 32 columns to t. lines begins with the 4 lines of the
-// highest of so many planes; tables are those of four pairs of quads, 64 numbers apart,
+// highest of bits planes; tables are those of four pairs of quads, 64 numbers apart,
 // as hexagon/device describes them. The 64 even bytes' rows come first in t. Where
 // LooksUp is false, LookUpPairs is faster for many rows.
 func LookUp(t *[Rows]int32, lines []byte, tables []int16, bits int) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/npu/soc"
 )
 
-// launchTime returns the milliseconds of a launch for rows of so many multiply-adds, padding
+// launchTime returns the milliseconds of a launch for rows of macs multiply-adds, padding
 // included.
 func launchTime(c *experts.Costs, bytes int64, rows int, macs float64) float64 {
 	return c.Launch + float64(bytes)/(1e6*c.Read) + float64(rows)*macs/(1e6*c.Device)
