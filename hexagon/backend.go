@@ -38,7 +38,9 @@ const DefaultTimeout = time.Minute
 type Opener func(bytes int) (device.Device, error)
 
 // Backend is a models.Accelerator. Load all matrices, then Start it. Products, attention
-// and launches are computed one after the other.
+// and launches are computed one after the other. It is one thing with a lock: what is loaded,
+// where it lies in the device's memory and what is queued change together, in a file for each
+// kind of work.
 type Backend struct {
 	opt  Options
 	open Opener

@@ -21,7 +21,8 @@ import (
 //	                                 places    0  1 2   3 4   5
 //
 // A large group is a product of the whole pool. Small ones share a launch: each
-// worker takes one at a time, the largest first, and computes all of it.
+// worker takes one at a time, the largest first, and computes all of it. Each buffer that
+// is kept from step to step is a field, hence their number.
 type expertPass struct {
 	pool  *pool.Pool
 	local bool // the experts are the CPU's, so that workers may multiply by themselves

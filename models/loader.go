@@ -9,7 +9,8 @@ import (
 )
 
 // loader collects a model's hyper-parameters and weights. As with weights, the
-// first failure sticks.
+// first failure sticks. Each part of a layer has its loader beside it, in its own file: that
+// is why there are many methods.
 type loader struct {
 	*weights.Loader
 	file     *gguf.File

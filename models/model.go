@@ -31,7 +31,8 @@ type Model interface {
 	Forward(b *Batch, cache *kv.Cache) error
 }
 
-// Config describes a loaded model's shape.
+// Config describes a loaded model's shape: a field for each hyper-parameter that somebody
+// outside the package asks for, hence their number.
 type Config struct {
 	Arch          string // general.architecture: "llama", ...
 	Name          string // general.name

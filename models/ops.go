@@ -10,7 +10,8 @@ import (
 )
 
 // rowOps runs what the graph does to each row by itself. Arguments stand in
-// fields, so that handing them to workers allocates nothing.
+// fields, so that handing them to workers allocates nothing. Each operation is a method,
+// hence their number.
 type rowOps struct {
 	workers pool.Workers
 	n       int // rows

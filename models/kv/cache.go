@@ -36,6 +36,9 @@ type Stats struct {
 // written; who references an indexed block references its whole prefix, hence
 // prefixes are younger than their continuations in the eviction order and no
 // indexed block ever loses its parent.
+//
+// It has more than twenty methods, as blocks, index, states and layers count one another's
+// references: a file each, none of which keeps the invariants alone.
 type Cache struct {
 	opt    Options
 	shape  Shape

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Sequence is one sequence's view of the cache: a list of blocks.
+// Sequence is one sequence's view of the cache: a list of blocks. What a caller does with it
+// is one method each, hence their number; those of recurrent states are in state.go.
 type Sequence struct {
 	c      *Cache
 	blocks []int32

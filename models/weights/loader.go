@@ -31,7 +31,8 @@ type Options struct {
 }
 
 // Loader reads the tensors of a model file. The first failure sticks and later
-// calls return zero values, so that builders of models read as lists.
+// calls return zero values, so that builders of models read as lists. Each form in which a
+// builder may want a tensor is a method, hence their number.
 type Loader struct {
 	Params int64 // weights so far
 	Bytes  int64 // of them in memory

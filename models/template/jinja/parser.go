@@ -8,7 +8,8 @@ import (
 // MaxNesting bounds how deep statements and expressions may nest in a source.
 const MaxNesting = 200
 
-// parser builds nodes from tokens.
+// parser builds nodes from tokens, by recursive descent: a method for each rule of the
+// language, hence their number.
 type parser struct {
 	tokens []token
 	pos    int

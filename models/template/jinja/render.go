@@ -76,7 +76,8 @@ func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) 
 	return r.out.String(), nil
 }
 
-// renderer is the state of one render.
+// renderer is the state of one render. Each kind of node, and each family of filters and
+// tests, is a method, hence their number.
 type renderer struct {
 	ctx   context.Context
 	lim   Limits
