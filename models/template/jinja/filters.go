@@ -30,8 +30,6 @@ func (r *renderer) filter(name string, v any, a args) (any, error) {
 	return f(r, v, a)
 }
 
-type filterFunc = func(r *renderer, v any, a args) (any, error)
-
 // filters is filled in init because some filters apply filters.
 var filters map[string]filterFunc
 

@@ -7,15 +7,6 @@ import (
 	"strings"
 )
 
-// charged returns the items of v, paid for as if copied.
-func (r *renderer) charged(v any) ([]any, error) {
-	items, err := r.items(v)
-	if err != nil {
-		return nil, err
-	}
-	return items, r.charge(itemBytes * len(items))
-}
-
 func list(r *renderer, v any, _ args) (any, error) {
 	items, err := r.charged(v)
 	if err != nil {

@@ -35,10 +35,6 @@ func (r *renderer) method(v any, name string) (any, bool) {
 	return nil, false
 }
 
-// builtin is a function of this package, which sees the order of named
-// arguments.
-type builtin func(a args) (any, error)
-
 // listChanges are the methods that tuples lack.
 var listChanges = map[string]bool{"append": true, "extend": true, "insert": true, "pop": true, "remove": true, "reverse": true}
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // ErrLimit is wrapped by the error of a render that needs more than its
@@ -24,56 +25,6 @@ type Limits struct {
 // DefaultLimits suffice for prompts of several megabytes.
 func DefaultLimits() Limits {
 	return Limits{Steps: 5_000_000, Bytes: 256 << 20, Depth: 1000, Time: 2 * time.Second}
-}
-
-// Template is a parsed template. It is immutable.
-type Template struct{ body []stmt }
-
-// MaxSource is the longest template, in bytes, that Parse takes.
-const MaxSource = 1 << 18
-
-// Parse reads a template. Its errors are of type *SyntaxError.
-func Parse(src string) (t *Template, err error) {
-	if len(src) > MaxSource {
-		return nil, &SyntaxError{1, fmt.Sprintf("template of %d bytes, at most %d are allowed", len(src), MaxSource)}
-	}
-	tokens, err := lex(src)
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{tokens: tokens}
-	body, _, err := p.body()
-	if err != nil {
-		return nil, err
-	}
-	return &Template{body}, nil
-}
-
-// Render writes the template with the variables vars, whose lists and
-// mappings it may change. It ends with ctx's error when that is cancelled and
-// with ErrLimit when lim is used up: before what would exceed it is made.
-func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) (text string, err error) {
-	// A fault of this package must cost one request, not the process.
-	defer func() {
-		if p := recover(); p != nil {
-			text, err = "", fmt.Errorf("jinja: internal fault: %v", p)
-		}
-	}()
-	if lim.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, lim.Time, fmt.Errorf("%w: more than %v", ErrLimit, lim.Time))
-		defer cancel()
-	}
-	r := &renderer{ctx: ctx, lim: lim, out: new(strings.Builder)}
-	root := &frame{r: r, vars: globals(r)}
-	f := &frame{r: r, vars: make(map[string]any, len(vars)), parent: root}
-	for name, v := range vars {
-		f.vars[name] = v
-	}
-	if err := f.run(t.body); err != nil {
-		return "", err
-	}
-	return r.out.String(), nil
 }
 
 // renderer is the state of one render. Each kind of node, and each family of filters and
@@ -279,3 +230,49 @@ func at(line int, err error) error {
 	}
 	return &Error{line, err}
 }
+
+// errBreak and errContinue carry the loop controls up to their loop.
+var (
+	errBreak    = errors.New("break")
+	errContinue = errors.New("continue")
+)
+
+// items returns the elements that a loop over v meets.
+func (r *renderer) items(v any) ([]any, error) {
+	switch v := v.(type) {
+	case undefined, nil:
+		return nil, nil
+	case *List:
+		return v.Items, nil
+	case *Dict:
+		return v.keys, nil
+	case *namespace:
+		return v.keys, nil
+	case string:
+		if err := r.chargeTimes(len(v), itemBytes); err != nil {
+			return nil, err
+		}
+		out := make([]any, 0, utf8.RuneCountInString(v))
+		for _, c := range v {
+			out = append(out, string(c))
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%s is not iterable", kindName(v))
+}
+
+// charged returns the items of v, paid for as if copied.
+func (r *renderer) charged(v any) ([]any, error) {
+	items, err := r.items(v)
+	if err != nil {
+		return nil, err
+	}
+	return items, r.charge(itemBytes * len(items))
+}
+
+// stmt is a piece of the template's body; expr is a piece of an expression.
+// Each knows the line it came from.
+type (
+	stmt interface{ exec(*frame) error }
+	expr interface{ eval(*frame) (any, error) }
+)

@@ -75,17 +75,6 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 	},
 }
 
-// str returns the argument at position i or of the name given, which must be a
-// string.
-func (a args) str(i int, name string) (string, error) {
-	v := a.get(i, name, nil)
-	s, ok := v.(string)
-	if !ok {
-		return "", fmt.Errorf("%s is not a string", kindName(v))
-	}
-	return s, nil
-}
-
 type stringMethod = func(r *renderer, s string, a args) (any, error)
 
 // mapper makes a method of a function whose result is a few times as long as
@@ -370,4 +359,19 @@ func swapCase(s string) string {
 		}
 		return unicode.ToUpper(c)
 	}, s)
+}
+
+// isCase reports whether s has letters and all are upper, or lower, case.
+func (r *renderer) isCase(s string, upper bool) (bool, error) {
+	if err := r.chargeTimes(len(s), 16); err != nil {
+		return false, err
+	}
+	return s != strings.Map(swap(!upper), s) == (s != "") && s == strings.Map(swap(upper), s) && strings.ContainsFunc(s, unicode.IsLetter), nil
+}
+
+func swap(upper bool) func(rune) rune {
+	if upper {
+		return unicode.ToUpper
+	}
+	return unicode.ToLower
 }

@@ -2,8 +2,6 @@ package jinja
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
 )
 
 // test tells whether v is name(args).
@@ -121,19 +119,4 @@ func (r *renderer) same(a, b any) (bool, error) {
 		return false, nil
 	}
 	return r.equal(a, b, 0)
-}
-
-// isCase reports whether s has letters and all are upper, or lower, case.
-func (r *renderer) isCase(s string, upper bool) (bool, error) {
-	if err := r.chargeTimes(len(s), 16); err != nil {
-		return false, err
-	}
-	return s != strings.Map(swap(!upper), s) == (s != "") && s == strings.Map(swap(upper), s) && strings.ContainsFunc(s, unicode.IsLetter), nil
-}
-
-func swap(upper bool) func(rune) rune {
-	if upper {
-		return unicode.ToUpper
-	}
-	return unicode.ToLower
 }

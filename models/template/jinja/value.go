@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"unicode/utf8"
 )
 
 // Values are nil (none), bool, int64, float64, string, *List, *Dict, Func and
@@ -205,28 +204,4 @@ func integer(v any) (int, error) {
 		return 0, fmt.Errorf("%s is not an integer", kindName(v))
 	}
 	return int(i), nil
-}
-
-// items returns the elements that a loop over v meets.
-func (r *renderer) items(v any) ([]any, error) {
-	switch v := v.(type) {
-	case undefined, nil:
-		return nil, nil
-	case *List:
-		return v.Items, nil
-	case *Dict:
-		return v.keys, nil
-	case *namespace:
-		return v.keys, nil
-	case string:
-		if err := r.chargeTimes(len(v), itemBytes); err != nil {
-			return nil, err
-		}
-		out := make([]any, 0, utf8.RuneCountInString(v))
-		for _, c := range v {
-			out = append(out, string(c))
-		}
-		return out, nil
-	}
-	return nil, fmt.Errorf("%s is not iterable", kindName(v))
 }
