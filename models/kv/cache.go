@@ -13,65 +13,6 @@ import (
 // state, left.
 var ErrNoBlocks = errors.New("kv: out of blocks")
 
-// Stats counts what a cache holds now and what it did since it was made.
-type Stats struct {
-	Blocks, Free, Cached   int   // pool size; blocks Grow can obtain; those of them that are indexed
-	Queries                int64 // calls of Open
-	QueryTokens, HitTokens int64 // tokens asked for by Open, and found
-	Evictions, Copies      int64 // indexed blocks given to others; copies on write
-	States, FreeStates     int   // recurrent states in the pool; those of them that Grow can obtain
-	Checkpoints            int   // recurrent states that blocks hold
-}
-
-// Cache is a paged pool of keys and values, shared by all sequences. Full
-// blocks are indexed by their token prefix, so a new sequence starts with the
-// longest prefix any earlier one left behind. Owned by one goroutine.
-//
-//	free ──Grow──▶ referenced ──Seal──▶ referenced + indexed
-//	 ▲               │ Release              │ Release
-//	 └───────────────┘                      ▼
-//	 └──────────── evicted, oldest first ── cached (indexed, no reference)
-//
-// Invariants (see Check): a block that is referenced twice or indexed is never
-// written; who references an indexed block references its whole prefix, hence
-// prefixes are younger than their continuations in the eviction order and no
-// indexed block ever loses its parent.
-//
-// It has more than twenty methods, as blocks, index, states and layers count one another's
-// references: a file each, none of which keeps the invariants alone.
-type Cache struct {
-	opt    Options
-	shape  Shape
-	layers []Layer
-
-	blocks    []block
-	tokens    []int32 // [Blocks][BlockLen], what indexed blocks hold
-	free      []int32 // stack of blocks that hold nothing
-	index     index
-	states    states
-	stats     Stats
-	observer  Observer // nil: nobody
-	highWater highWater
-	memory    *cpu.Arena // of the layers, tokens and states; nil: the heap
-}
-
-// block is the bookkeeping of one block.
-type block struct {
-	refs     int32
-	indexed  bool
-	parent   int32  // indexed: the block of the tokens before, or none
-	children int32  // indexed: blocks whose parent this is
-	hash     uint64 // indexed: key in the index
-	sameHash int32  // indexed: next block with the same hash, or none
-	older    int32  // cached: neighbours in eviction order, or none
-	younger  int32
-
-	checkpoint int32 // indexed: the recurrent state at its end, or none
-}
-
-// none stands for "no block".
-const none = int32(-1)
-
 // New makes a cache for models of that shape. It reserves address space outside
 // the heap at once; the system finds the memory when blocks are committed or
 // first written. The error is cpu.ErrMemory if there is no room. The caller

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
@@ -10,13 +9,6 @@ import (
 // commitPiece is about how many bytes of each array are committed at once: the
 // pages that large arrays lie on.
 const commitPiece = 2 << 20
-
-// highWater is how many blocks have ever been handed out. Another goroutine may
-// follow it.
-type highWater struct {
-	blocks atomic.Int32 // those handed out have lower numbers
-	moved  chan struct{}
-}
 
 // raise notes that block b is handed out.
 func (f *highWater) raise(b int32) {

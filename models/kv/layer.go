@@ -8,21 +8,6 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Layer holds the keys and values of one layer, of one number format. A
-// vector is the key or value of one token and head. In the formats that
-// kernels read, keys of one head and block are interleaved in groups of eight:
-//
-//	keys    [Blocks][KVHeads][⌈BlockLen/8⌉][HeadDim][8]
-//	values  [Blocks][KVHeads][8·⌈BlockLen/8⌉][HeadDim]
-//
-// Without groups keys stand like values.
-type Layer struct {
-	k16, v16       []uint16  // F16
-	k32, v32       []float32 // F32, without groups
-	k8, v8         []int8    // Int8
-	kScale, vScale []float32 // Int8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
-}
-
 // newLayer makes room in a for a number of heads of blocks of l tokens.
 func newLayer(a *cpu.Arena, t Type, heads, l, dim int) (y Layer, err error) {
 	n := heads * wholeGroups(l)
@@ -42,9 +27,6 @@ func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err e
 	*s, err = cpu.Array[T](a, n)
 	return err
 }
-
-// wholeGroups rounds n keys up to groups.
-func wholeGroups(n int) int { return cpu.RoundUp(n, attention.KeyGroup) }
 
 // FirstVector returns the number of the first key and value of a head in block b.
 func (c *Cache) FirstVector(b int32, head int) int { return (int(b)*c.shape.Heads + head) * c.Stride() }

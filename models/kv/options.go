@@ -3,6 +3,9 @@ package kv
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // Type is the number format of cached keys and values.
@@ -79,3 +82,6 @@ func arrayBytes(shape Shape, opt Options) int64 {
 	}
 	return vec * int64(wholeGroups(opt.BlockLen)) * int64(shape.Heads)
 }
+
+// wholeGroups rounds n keys up to groups.
+func wholeGroups(n int) int { return cpu.RoundUp(n, attention.KeyGroup) }

@@ -5,19 +5,6 @@ import (
 	"slices"
 )
 
-// Sequence is one sequence's view of the cache: a list of blocks. What a caller does with it
-// is one method each, hence their number; those of recurrent states are in state.go.
-type Sequence struct {
-	c      *Cache
-	blocks []int32
-	n      int // positions held
-	sealed int // leading blocks that are in the index
-	// swapped tells that the last sealed block took the place of an own copy.
-	// Forks that share the blocks behind it may still hold the copy.
-	swapped bool
-	recurrent
-}
-
 // Open starts a sequence with the longest cached prefix of tokens, or with none
 // if the cache is cold; its Len is how many of them need not be computed. Pass
 // all but the last token when the last one's logits are wanted. Of a model with

@@ -10,33 +10,6 @@ import "unsafe"
 // Open and Truncate can go on. Checkpoints are made where a slot is free, and give
 // theirs when a sequence needs one.
 
-// states is the pool.
-type states struct {
-	size  int       // numbers of a state; 0: the models have none
-	data  []float32 // [slots][size]
-	slots []slot
-	free  []int32
-	kept  int    // checkpoints
-	spare int    // of them, those that no sequence shares
-	clock uint64 // counts uses of checkpoints
-}
-
-// slot is the bookkeeping of one state.
-type slot struct {
-	users int32  // sequences that hold it
-	block int32  // the block whose checkpoint it is, or none
-	used  uint64 // when the checkpoint was last of use
-}
-
-// recurrent is what a Sequence knows of its state.
-type recurrent struct {
-	state int32 // its slot, or none
-	at    int   // tokens that have changed it
-	mark  int32 // the slot of a checkpoint that Seal may keep: none, or state
-	ends  int   // tokens before mark
-	made  int32 // the block that got the last checkpoint that the sequence made, or none
-}
-
 // checkpointTokens is how far the checkpoints are apart that a stream leaves behind.
 // Each piece of a prompt leaves one.
 const checkpointTokens = 64
