@@ -38,7 +38,9 @@ const DefaultTimeout = time.Minute
 type Opener func(bytes int) (device.Device, error)
 
 // Backend is a models.Accelerator. Load all matrices, then Start it. Products, attention
-// and launches are computed one after the other.
+// and launches are computed one after the other. It is one thing with a lock: what is loaded,
+// where it lies in the device's memory and what is queued change together, in a file for each
+// kind of work.
 type Backend struct {
 	opt  Options
 	open Opener
@@ -97,7 +99,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}}
 }
 
-// Name is how the backend was asked for, such as "hexagon-go".
+// Name returns how the backend was asked for, such as "hexagon-go".
 func (b *Backend) Name() string { return b.name }
 
 // Load lays w out for the device. It reports ErrUnsupported for packings that the
@@ -194,17 +196,17 @@ func (b *Backend) Start() error {
 	return nil
 }
 
-// Memory is the bytes that host and device share.
+// Memory returns the bytes that host and device share.
 func (b *Backend) Memory() int64 { return int64(b.end) }
 
-// Work is what the device has done so far.
+// Work returns what the device has done so far.
 func (b *Backend) Work() Work {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.work
 }
 
-// Err is the first fault of the device.
+// Err returns the first fault of the device.
 func (b *Backend) Err() error {
 	if err := b.fault.Load(); err != nil {
 		return *err

@@ -158,7 +158,7 @@ const (
 	down
 )
 
-// product is the product of an expert's matrix and the rows at places.
+// product lists the product of an expert's matrix and the rows at places.
 func (w *chunkWork) product(x *models.Experts, e int32, which matrixOf, places []int32) (p product, lin kernels.Linear) {
 	g, d := x.Matrices(e)
 	if p = (product{n: len(places), to: places}); which == down {
@@ -243,7 +243,7 @@ func (w *chunkWork) multiply(x *models.Experts, p *product, lin kernels.Linear, 
 	}
 }
 
-// Counts is what prefills have asked for so far.
+// Counts returns what prefills have asked for so far.
 func (b *Backend) Counts() experts.Counts {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -53,7 +53,7 @@ func (b *Backend) Mixtures(s models.MixtureShape) error {
 	return nil
 }
 
-// uniform is a plan of equal groups with room for so many rows of each expert.
+// uniform returns a plan of equal groups with room for rows of each expert.
 func uniform(s experts.Shape, chunk, group, rows int) *experts.Plan {
 	capacity := roundUp(rows, layout.Tile)
 	p := &experts.Plan{Kind: experts.PlanKind, Shape: s, Chunk: chunk, GroupSize: min(group, s.Experts), Layers: make([]experts.Layer, s.Layers)}
@@ -77,7 +77,7 @@ func (b *Backend) Expert(layer, expert int) kernels.Backend {
 	return expertLoader{b}
 }
 
-// group is the group of an expert.
+// group returns the group of an expert.
 func (m *mixtures) group(layer, expert int) *experts.Group {
 	groups := m.plan.Layers[layer].Groups
 	for i := range groups {

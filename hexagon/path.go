@@ -26,7 +26,7 @@ func Paths() []string {
 	return []string{string(PathAuto), string(PathLookup), string(PathTiles), string(PathInt8)}
 }
 
-// levels is the largest integer that activations of lookups become.
+// levels returns the largest integer that activations of lookups become.
 func (p Path) levels() float32 {
 	if p == PathInt8 {
 		return math.MaxInt8
@@ -37,7 +37,7 @@ func (p Path) levels() float32 {
 // fewRows is how many rows PathAuto multiplies by lookups where Options do not say it.
 const fewRows = 4
 
-// lookups is up to how many rows a matrix is multiplied by lookups. All devices take the
+// lookups returns up to how many rows a matrix is multiplied by lookups. All devices take the
 // same path.
 func (o *Options) lookups(w *layout.Weights) int {
 	switch {

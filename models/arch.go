@@ -263,7 +263,7 @@ var bitnetReLU2 = architecture{
 	ffn: ffnTraits{activation: vector.ReLU2GLU},
 }
 
-// gemmaQueryWidth is the width of a head, but for the largest model, which is
+// gemmaQueryWidth returns the width of a head, but for the largest model, which is
 // known by its layers and whose heads are narrower than its share of them.
 func gemmaQueryWidth(c *Config) int {
 	if c.Layers == 46 || c.Layers == 62 { // of 27B, the second and the third generation

@@ -111,7 +111,7 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	return a
 }
 
-// queriesAndGates are the rows of a matrix that holds both a head, taken apart.
+// queriesAndGates returns the rows of a matrix that holds both a head, taken apart.
 func (l *loader) queriesAndGates(name string) (queries, gates []*matrix.Matrix) {
 	c, rows := &l.cfg, 2*l.cfg.Heads*l.cfg.HeadDim
 	for at := 0; at < rows && l.Err() == nil; at += 2 * c.HeadDim {
@@ -121,7 +121,7 @@ func (l *loader) queriesAndGates(name string) (queries, gates []*matrix.Matrix) 
 	return queries, gates
 }
 
-// rowWidth is that of [q, k, v, gates].
+// rowWidth returns the width of [q, k, v, gates].
 func (a *selfAttention) rowWidth() int { return a.qkv.Sum }
 
 // project makes the queries, keys and values of h, and stores the keys and values.

@@ -52,7 +52,7 @@ type FaultError struct {
 	Spare bool // the CPU computes all steps from now on
 }
 
-// Error is that of the backend.
+// Error returns the backend's words.
 func (e *FaultError) Error() string { return "models: " + e.Err.Error() }
 
 // Unwrap gives the backend's error.
@@ -80,7 +80,7 @@ func (d *device) begin(rows []RowPos) {
 	}
 }
 
-// err is the backend's fault: once where the CPU goes on, else from every step.
+// err returns the backend's fault: once where the CPU goes on, else from every step.
 func (d *device) err() error {
 	if d.backend == nil {
 		return nil
@@ -119,7 +119,7 @@ type Experts struct {
 	set *expertSet
 }
 
-// Matrices are the products of expert e.
+// Matrices returns the products of expert e.
 func (x *Experts) Matrices(e int32) (gateUp, down kernels.Linear) {
 	w := x.set.expert(e)
 	return w.gateUp.Device(), w.down.Device()

@@ -24,7 +24,7 @@ type Classifier struct {
 	out, outBias     []float32 // [1][Hidden] and [1], or nil; or [2][Hidden], yes and no
 }
 
-// Scores are one score, or those of yes and no, of a pooled hidden state, which it does
+// Scores returns one score, or those of yes and no, of a pooled hidden state, which it does
 // not change.
 func (c *Classifier) Scores(state []float32) []float32 {
 	if c.dense != nil {
@@ -38,7 +38,7 @@ func (c *Classifier) Scores(state []float32) []float32 {
 	return multiply(c.out, c.outBias, state)
 }
 
-// multiply is matrix·x + bias, in the order of columns.
+// multiply computes matrix·x + bias, in the order of columns.
 func multiply(matrix, bias, x []float32) []float32 {
 	y := make([]float32, len(matrix)/len(x))
 	for i := range y {

@@ -99,7 +99,7 @@ func newDecoder(l *loader) *decoder {
 	return m
 }
 
-// rowWidth is the numbers that a row has between project and attend, of the widest mixer.
+// rowWidth returns the numbers that a row has between project and attend, of the widest mixer.
 func (m *decoder) rowWidth() (width int) {
 	for i := range m.layers {
 		width = max(width, m.layers[i].mixer.rowWidth())
@@ -132,7 +132,7 @@ func (m *decoder) stage(s *rowShard, i int) {
 	}
 }
 
-// err is why no step can be computed any more, nil: they can.
+// err says why no step can be computed any more, nil: they can.
 func (m *decoder) err() error {
 	if m.store != nil && m.store.err != nil {
 		return m.store.err
@@ -149,7 +149,7 @@ func (m *decoder) embedTokens(s *rowShard) {
 	}
 }
 
-// feedForward is what follows in the layer: x += attention, x += feedForward(norm(x)).
+// feedForward does what follows in the layer: x += attention, x += feedForward(norm(x)).
 func (m *decoder) feedForward(s *rowShard, layer int) {
 	y := &m.layers[layer]
 	if m.enc.normsBehind() {

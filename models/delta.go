@@ -88,7 +88,7 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 	return d
 }
 
-// rowWidth is that of [q, k, v, z].
+// rowWidth returns the width of [q, k, v, z].
 func (d *gatedDelta) rowWidth() int { return d.shape.Channels() + d.shape.Values() }
 
 // project takes the rows through the recurrent states: their outputs stand where

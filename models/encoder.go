@@ -46,7 +46,7 @@ func (l *loader) encoder() *encoder {
 	return e
 }
 
-// kinds are the embeddings of the types that texts have: only ranking takes the second.
+// kinds loads the embeddings of the types that texts have: only ranking takes the second.
 func (l *loader) kinds() (kinds [][]float32) {
 	t := l.file.Tensor("token_types.weight")
 	if t == nil {

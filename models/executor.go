@@ -76,7 +76,7 @@ func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
 	return e
 }
 
-// Config is the model's shape.
+// Config returns the model's shape.
 func (e *executor) Config() Config { return e.cfg }
 
 // Forward runs one step; see Model. It fails from when the file, which the

@@ -16,7 +16,7 @@ type expertPart struct {
 	lo, rows, cols int
 }
 
-// expertParts are gate, up and down of expert e of a layer.
+// expertParts finds gate, up and down of expert e of a layer.
 func (l *loader) expertParts(name func(string) string, e int) [3]expertPart {
 	width, hidden := l.cfg.ExpertFFN, l.cfg.Hidden
 	return [3]expertPart{l.expertPart(name, "gate", e, width, hidden), l.expertPart(name, "up", e, width, hidden), l.expertPart(name, "down", e, hidden, width)}

@@ -21,7 +21,8 @@ import (
 //	                                 places    0  1 2   3 4   5
 //
 // A large group is a product of the whole pool. Small ones share a launch: each
-// worker takes one at a time, the largest first, and computes all of it.
+// worker takes one at a time, the largest first, and computes all of it. Each buffer that
+// is kept from step to step is a field, hence their number.
 type expertPass struct {
 	pool  *pool.Pool
 	local bool // the experts are the CPU's, so that workers may multiply by themselves
@@ -198,7 +199,7 @@ func (x *expertPass) divide(experts []int32) {
 	}
 }
 
-// size is the rows of an expert.
+// size returns the rows of an expert.
 func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
 
 // Do runs a part of the work under way.

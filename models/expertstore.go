@@ -25,7 +25,7 @@ type expertStore struct {
 	hits, misses, read, held atomic.Int64
 }
 
-// expertStore is where the experts of all layers are packed on demand: nil where all
+// expertStore makes a place where the experts of all layers are packed on demand: nil where all
 // of them fit into the memory that they may take.
 func (l *loader) expertStore() *expertStore {
 	layers, experts := l.cfg.Layers, l.cfg.Experts

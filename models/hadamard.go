@@ -66,7 +66,7 @@ func (l *loader) readHadamard() (h hadamard) {
 	return h
 }
 
-// hadamardFlag is a key that may be missing.
+// hadamardFlag reads a key that may be missing.
 func (l *loader) hadamardFlag(name string) bool {
 	v, there := l.file.Metadata[hadamardKey+name]
 	flag, ok := v.(bool)
@@ -76,7 +76,7 @@ func (l *loader) hadamardFlag(name string) bool {
 	return flag
 }
 
-// hadamardNames is a list of tensors.
+// hadamardNames reads a list of tensors.
 func (l *loader) hadamardNames(key string) map[string]bool {
 	names := map[string]bool{}
 	list, _ := l.file.Metadata.Strings(hadamardKey + key)
@@ -92,7 +92,7 @@ func (l *loader) hadamardNames(key string) map[string]bool {
 	return names
 }
 
-// hadamardSigns is the signs of each width.
+// hadamardSigns reads the signs of each width.
 func (l *loader) hadamardSigns() map[int][]float32 {
 	m, signs := l.file.Metadata, map[int][]float32{}
 	widths, _ := m.Ints(hadamardKey + "sign_widths")
@@ -116,7 +116,7 @@ func (l *loader) hadamardSigns() map[int][]float32 {
 	return signs
 }
 
-// rotation is what matrices that read the same rows of that width are rotated by:
+// rotation returns the rotation of what matrices names read, rows of the same width:
 // all of them or none.
 func (l *loader) rotation(width int, names ...string) (r rotation) {
 	h, rotated := &l.hadamard, 0
@@ -136,7 +136,7 @@ func (l *loader) rotation(width int, names ...string) (r rotation) {
 	return l.rotationOf(width, names[0])
 }
 
-// rotationOf is the rotation of rows of a width, which tensor name reads.
+// rotationOf makes the rotation of rows of a width, which tensor name reads.
 func (l *loader) rotationOf(width int, name string) (r rotation) {
 	h := &l.hadamard
 	if width%h.block != 0 {
@@ -151,7 +151,7 @@ func (l *loader) rotationOf(width int, name string) (r rotation) {
 	return r
 }
 
-// embeddingRotation is what turns back the rows of the embedding.
+// embeddingRotation returns what turns back the rows of the embedding.
 func (l *loader) embeddingRotation() (r rotation) {
 	const name = "token_embd.weight"
 	if _, ok := l.hadamard.inverse[name]; !ok {

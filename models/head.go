@@ -41,7 +41,7 @@ func (h *head) run(s *rowShard) {
 	}
 }
 
-// head is the reward head of a rank model or an output matrix; none of a model that
+// head loads the reward head of a rank model or an output matrix; none of a model that
 // embeds texts, or that ranks by the hidden states as ranks says.
 func (l *loader) head() (h head, ranks *Classifier) {
 	p, encoder := Pooling(l.count("pooling_type", 0, int(poolingRank), 0)), l.arch.bidirectional
@@ -68,7 +68,7 @@ func (l *loader) head() (h head, ranks *Classifier) {
 	return h, ranks
 }
 
-// outputHead is the output matrix, or the embedding once more.
+// outputHead loads the output matrix, or the embedding once more.
 func (l *loader) outputHead() (h head) {
 	if l.file.Tensor("output.weight") != nil {
 		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")

@@ -83,7 +83,7 @@ func (l *loader) kvHeads() int {
 	return n
 }
 
-// feedForwardLength is the width of a feed-forward. Where all layers are mixtures,
+// feedForwardLength reads the width of a feed-forward. Where all layers are mixtures,
 // files may give that of an expert alone.
 func (l *loader) feedForwardLength() int {
 	if m := l.arch.ffn.mixture; m != nil && !m.optional {
@@ -98,7 +98,7 @@ func (l *loader) feedForwardLength() int {
 // names of tensors are looked at. Models have one to three.
 const maxPredictors = 64
 
-// withoutPredictors is how many of n layers the graph has: the last ones of a file
+// withoutPredictors tells how many of n layers the graph has: the last ones of a file
 // may predict tokens further ahead, and are not read.
 func (l *loader) withoutPredictors(n int) int {
 	predictors := l.count("nextn_predict_layers", 0, min(maxPredictors, max(0, n-1)), 0)
@@ -114,7 +114,7 @@ func (l *loader) withoutPredictors(n int) int {
 	return n - predictors
 }
 
-// multiplier is a factor that is 1 when it is missing.
+// multiplier reads a factor that is 1 when it is missing.
 func (l *loader) multiplier(name string) float32 {
 	x := l.number(name, 1)
 	if x <= 0 || float32(x) == 0 || float32(1/x) == 0 {
@@ -124,7 +124,7 @@ func (l *loader) multiplier(name string) float32 {
 	return float32(x)
 }
 
-// positive is a hyper-parameter that must not be negative, 0 when it is missing.
+// positive reads a hyper-parameter that must not be negative, 0 when it is missing.
 func (l *loader) positive(name string) float64 {
 	x := l.number(name, 0)
 	if x < 0 {

@@ -133,7 +133,7 @@ func (b *Bundle) Close() error {
 	return err
 }
 
-// Backend is where the matrices are, nil for the CPU.
+// Backend returns where the matrices are, nil for the CPU.
 func (b *Bundle) Backend() kernels.Backend {
 	if b.exec == nil {
 		return nil
@@ -204,7 +204,7 @@ type ExpertStats struct {
 	Bytes        int64 // of the memory they fit into
 }
 
-// Experts is what has become of a model's experts; ok is false where they are all in
+// Experts returns what has become of a model's experts; ok is false where they are all in
 // memory. Any goroutine may call it.
 func (b *Bundle) Experts() (st ExpertStats, ok bool) {
 	if b.exec == nil || b.exec.graph.store == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/models/attention"
 )
 
-// attentionMask is that of layers with a window; the others see all keys.
+// attentionMask reads the mask of layers with a window; the others see all keys.
 func (l *loader) attentionMask() attention.Mask {
 	if l.Err() != nil {
 		return attention.Mask{}
@@ -60,7 +60,7 @@ func (l *loader) windowPattern() []bool {
 // windowed tells whether layer i sees a window of keys alone, if the model has any.
 func (l *loader) windowed(i int) bool { return l.windows != nil && l.windows[i] }
 
-// alibiSlopes are those of so many heads: powers of 2^(-8/n) for the largest power of two
+// alibiSlopes returns the slopes of a number of heads: powers of 2^(-8/n) for the largest power of two
 // n, and for further heads every other one of 2^(-4/n) (Press et al. 2022, §3).
 func alibiSlopes(heads int) []float32 {
 	n := 1 << (bits.Len(uint(heads)) - 1)

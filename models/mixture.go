@@ -70,7 +70,7 @@ func (l *loader) mixtureParams() (p mixtureParams) {
 	return p
 }
 
-// expertCount is how many experts a layer has, 0 where layers have feed-forwards.
+// expertCount reads how many experts a layer has, 0 where layers have feed-forwards.
 func (l *loader) expertCount() int {
 	switch t := l.arch.ffn.mixture; {
 	case t == nil:
@@ -84,7 +84,7 @@ func (l *loader) expertCount() int {
 	return l.count("expert_count", 1, maxExperts, required)
 }
 
-// sharedWidth is the width of the expert that all rows take; 0: there is none.
+// sharedWidth reads the width of the expert that all rows take; 0: there is none.
 func (l *loader) sharedWidth() int {
 	switch l.arch.ffn.mixture.shared {
 	case sharedIfSaid:

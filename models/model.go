@@ -31,7 +31,8 @@ type Model interface {
 	Forward(b *Batch, cache *kv.Cache) error
 }
 
-// Config describes a loaded model's shape.
+// Config describes a loaded model's shape: a field for each hyper-parameter that somebody
+// outside the package asks for, hence their number.
 type Config struct {
 	Arch          string // general.architecture: "llama", ...
 	Name          string // general.name
@@ -61,7 +62,7 @@ type Config struct {
 	State           int // numbers of a sequence's recurrent state, all of these layers together
 }
 
-// KV is what a KV cache for the model must have room for.
+// KV returns what a KV cache for the model must have room for.
 func (c Config) KV() kv.Shape {
 	return kv.Shape{Layers: c.Layers - c.RecurrentLayers, Heads: c.KVHeads, HeadDim: c.HeadDim, State: c.State}
 }
@@ -96,7 +97,7 @@ func (b *Batch) Add(seq *kv.Sequence, pos int, out int, tokens ...int32) {
 	b.Spans = append(b.Spans, Span{Start: start, End: len(b.Tokens), KV: seq, Out: out})
 }
 
-// Outputs is the number of logit rows the batch asks for.
+// Outputs returns the number of logit rows the batch asks for.
 func (b *Batch) Outputs() int {
 	n := 0
 	for i := range b.Spans {

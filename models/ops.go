@@ -10,7 +10,8 @@ import (
 )
 
 // rowOps runs what the graph does to each row by itself. Arguments stand in
-// fields, so that handing them to workers allocates nothing.
+// fields, so that handing them to workers allocates nothing. Each operation is a method,
+// hence their number.
 type rowOps struct {
 	workers pool.Workers
 	n       int // rows
@@ -67,7 +68,7 @@ func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []in
 	})
 }
 
-// err is the last error since the last call.
+// err returns the last error since the last call.
 func (o *rowOps) err() error {
 	if err := o.failed.Swap(nil); err != nil {
 		return *err
@@ -116,7 +117,7 @@ func (o *rowOps) multiply(x []float32, n, width int, factor float32) {
 	o.each(n, width, func(o *rowOps, i int) { vector.ScaleInto(rowOf(o.dst, i, o.width), o.scale) })
 }
 
-// normInto is norm in place, and nothing without w.
+// normInto norms in place, and does nothing without w.
 func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
 	if w != nil {
 		o.norm(x, x, n, w, eps)

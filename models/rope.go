@@ -68,10 +68,10 @@ func newRope(p ropeParams) rope {
 	return r
 }
 
-// pairs is how many pairs of elements rotate.
+// pairs returns how many pairs of elements rotate.
 func (r *rope) pairs() int { return len(r.freq) }
 
-// unscaled is how much of pair i's frequency stays under YaRN ("NTK-by-parts",
+// unscaled returns how much of pair i's frequency stays under YaRN ("NTK-by-parts",
 // YaRN §3.2): 1 for pairs that rotate often within the original context, 0 for
 // those that rotate less than once.
 func (p *ropeParams) unscaled(i int) float64 {
@@ -105,7 +105,7 @@ func (r *rope) angles(cos, sin []float32, pos []int32) {
 	}
 }
 
-// page is the angles of ropePage positions.
+// page returns the angles of ropePage positions.
 func (r *rope) page(i int) []float32 {
 	if r.cached[i] == nil {
 		n := len(r.freq)
@@ -176,7 +176,7 @@ func (l *loader) ropes() []rope {
 	return ropes
 }
 
-// ropeFactors is what each pair's frequency is divided by, or nil. LongRoPE has
+// ropeFactors returns what each pair's frequency is divided by, or nil. LongRoPE has
 // two sets, the second for contexts beyond the one it was trained with at first.
 func (l *loader) ropeFactors(p ropeParams) []float32 {
 	name := "rope_freqs.weight"

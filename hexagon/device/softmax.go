@@ -87,7 +87,7 @@ func (x *softmax) pair(i int) {
 	}
 }
 
-// units is an fp16 of 0 to 1 in units of 2⁻²⁴.
+// units returns an fp16 of 0 to 1 in units of 2⁻²⁴.
 func units(h uint16) uint64 {
 	e, m := h>>10&31, uint64(h&0x3ff)
 	if e == 0 {

@@ -84,7 +84,7 @@ const (
 	CPU Placement = "cpu"
 )
 
-// Rows is the rows of a launch of g.
+// Rows returns the rows of a launch of g.
 func (g *Group) Rows() int { return len(g.Experts) * g.Capacity }
 
 // MostChoices bounds the ways to plan that a file lists.

@@ -49,7 +49,7 @@ func draftError(d config.Model, target *models.Bundle, err error) error {
 	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
 }
 
-// Drafters are the drafters of an engine. draft, which may be nil, has the cache kv of
+// Drafters returns the drafters of an engine. draft, which may be nil, has the cache kv of
 // its own.
 func Drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}

@@ -134,12 +134,12 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	return LoadBundle(m, r.hexagon, opt)
 }
 
-// Until is a models.LoadOptions.Interrupt that ends the loading with ctx.
+// Until returns a models.LoadOptions.Interrupt that ends the loading with ctx.
 func Until(ctx context.Context) func() error {
 	return func() error { return context.Cause(ctx) }
 }
 
-// sizeOf is how many bytes a model's files have, all its parts.
+// sizeOf returns how many bytes a model's files have, all its parts.
 func sizeOf(path string) (size int64) {
 	files := []string{path}
 	if n, split := parts.Parse(path); split {

@@ -123,7 +123,7 @@ func (r *Runtime) makeEngines(cfg config.Config) error {
 	return nil
 }
 
-// promised is memory that experts will have taken once they have been wanted.
+// promised returns memory that experts will have taken once they have been wanted.
 func (r *Runtime) promised() (bytes int64) {
 	for _, h := range r.All() {
 		if st, ok := h.Bundle.Experts(); ok {
@@ -219,7 +219,7 @@ func (r *Runtime) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// All are the generators, then the verifiers.
+// All returns the generators, then the verifiers.
 func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.verifiers) }
 
 // Writes fails if a model that is no verifier writes no text.
@@ -232,7 +232,7 @@ func (r *Runtime) Writes() error {
 	return nil
 }
 
-// bundles are the model and its draft.
+// bundles returns the model and its draft.
 func (h *Host) bundles() []*models.Bundle {
 	if h.draft == nil {
 		return []*models.Bundle{h.Bundle}
@@ -262,7 +262,7 @@ func (r *Runtime) Close() {
 	r.Pool.Close()
 }
 
-// Verifiers are the verifiers that can score a model's text, the default first.
+// Verifiers returns the verifiers that can score a model's text, the default first.
 func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
 		for _, h := range r.verifiers {
@@ -278,7 +278,7 @@ func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(con
 	return WithWatcher(ctx, cfg, log, Watcher{}, f)
 }
 
-// WithWatcher is With for one who watches.
+// WithWatcher does what With does, and calls w.
 func WithWatcher(ctx context.Context, cfg config.Config, log zerolog.Logger, w Watcher, f func(context.Context, *Runtime) error) error {
 	cfg.Warn(log)
 	r, err := New(ctx, cfg, log, w)

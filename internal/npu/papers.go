@@ -59,7 +59,7 @@ func (o Options) compare(x soc.Model) ([]Comparison, error) {
 	return list, nil
 }
 
-// scaling is what the other paper's text says of energies and of the head on the CPU.
+// scaling returns what the other paper's text says of energies and of the head on the CPU.
 func (o Options) scaling(m *soc.Machine, x soc.Model) (list []Comparison) {
 	large, _ := Shape("qwen2.5-3b")
 	for _, y := range []*soc.Model{&x, &large} {

@@ -18,7 +18,7 @@ type Options struct {
 	Context         int       `json:"context"` // tokens before those that are decoded
 }
 
-// DefaultOptions are the papers': a prompt of 1024 tokens on Snapdragon 8 Gen 3.
+// DefaultOptions returns the papers' options: a prompt of 1024 tokens on Snapdragon 8 Gen 3.
 func DefaultOptions() Options {
 	return Options{Chip: "8gen3", Route: soc.ByDMA, Prompt: 1024, Context: 1024}
 }
@@ -114,7 +114,7 @@ func bound(tokens int, c soc.Cost) Bound {
 	return Bound{tokens, c, float64(tokens) / c.Seconds, c.Joules / float64(tokens), c.Joules / c.Seconds, c.Bound()}
 }
 
-// machine is a chip with the options' changes.
+// machine returns a chip with the options' changes.
 func (o Options) machine(c soc.Chip) *soc.Machine {
 	given := func(n *soc.Number, v float64) {
 		if v > 0 {

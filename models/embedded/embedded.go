@@ -89,7 +89,7 @@ func Open(name string) (*gguf.File, error) {
 	return gguf.Parse(data)
 }
 
-// Data is the file of the embedded model of that name, which nobody may change.
+// Data returns the file of the embedded model of that name, which nobody may change.
 func Data(name string) ([]byte, error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -101,7 +101,7 @@ func Data(name string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %q (have %s)", ErrUnknown, name, strings.Join(names, ", "))
 }
 
-// TestSet is 500 held-out problems, one JSON object a line: question, answer,
+// TestSet returns 500 held-out problems, one JSON object a line: question, answer,
 // steps (the lines of a right solution), eqs ([left, operator, right, result]
 // of each), level (number of steps), hard (size of the operands, 1 or 2) and
 // kind (the family of stories). No embedded model was trained on them.

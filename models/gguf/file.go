@@ -38,7 +38,7 @@ type File struct {
 	types  map[Type]Type // what each number of several meanings stands for here
 }
 
-// Tensor returns the tensor of that name, or nil.
+// Tensor finds the tensor of that name, or nil.
 func (f *File) Tensor(name string) *Tensor {
 	i, ok := f.byName[name]
 	if !ok {

@@ -18,16 +18,16 @@ type Shape struct {
 	Taps                 int // of the convolution: 2 to delta.MostTaps
 }
 
-// Values is the numbers of all value heads of a token.
+// Values returns the numbers of all value heads of a token.
 func (s Shape) Values() int { return s.ValueHeads * s.Width }
 
 // Channels returns the numbers of a token that are convolved: queries, keys and values, or inputs.
 func (s Shape) Channels() int { return 2*s.KeyHeads*s.Width + s.Values() + s.Inputs }
 
-// tail is the numbers of the rows that the convolution looks back to.
+// tail returns the numbers of the rows that the convolution looks back to.
 func (s Shape) tail() int { return (s.Taps - 1) * s.Channels() }
 
-// Size is the numbers of a sequence's state in one layer: the last inputs of the
+// Size returns the numbers of a sequence's state in one layer: the last inputs of the
 // convolution, [Taps-1][Channels], then the state of each value head, as package
 // delta has it.
 func (s Shape) Size() int { return s.tail() + s.ValueHeads*delta.Size(s.Width) }
@@ -104,7 +104,7 @@ func (p *Pass) each(do func(p *Pass, worker, part int), parts int) {
 // Do computes one part.
 func (p *Pass) Do(worker, part int) { p.do(p, worker, part) }
 
-// tiles is the number of parts that the channels make.
+// tiles returns the number of parts that the channels make.
 func (p *Pass) tiles() int { return pool.Parts(p.shape.Channels(), delta.Channels) }
 
 // convolve computes some channels of a span.

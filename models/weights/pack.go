@@ -90,8 +90,8 @@ func whole(pack func(rows, cols int, data []byte) (*matrix.Matrix, error)) func(
 	return func(t *gguf.Tensor) (*matrix.Matrix, error) { return pack(t.Rows(), t.Cols(), t.Data) }
 }
 
-// MostBytes is the size in memory that a stored matrix of so many rows and columns has
-// at most, whatever its weights are.
+// MostBytes returns the size in memory that a stored matrix of rows × cols has at
+// most, whatever its weights are.
 func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
 	if l.opt.Exact {
 		return kernels.DataSize(rows, cols, matrix.F32)

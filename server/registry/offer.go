@@ -28,7 +28,7 @@ type defaults struct {
 	Scaling         string  `json:"scaling"` // empty: none
 }
 
-// offer is what m can do with the reward models and presets of r.
+// offer returns what m can do with the reward models and presets of r.
 func (r *Registry) offer(m *Model, set *Settings) *offer {
 	o := &offer{
 		Demo: m.Demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),

@@ -133,7 +133,7 @@ func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error)
 	return nil, nil, &NotFoundError{Name: name, Wanted: "model that writes text"}
 }
 
-// withPreset is the model of a name that a preset may follow, nil if there is none.
+// withPreset returns the model of a name that a preset may follow, nil if there is none.
 func (r *Registry) withPreset(name string) (*Model, *scaling.Plan) {
 	base, suffix := lastWord(name)
 	if m := r.find(base); m != nil && suffix != "" && m.Writes() {
@@ -155,7 +155,7 @@ func lastWord(name string) (base, word string) {
 	return name, ""
 }
 
-// Judge is the reward model that a request asks for, by default the first; the
+// Judge returns the reward model that a request asks for, by default the first; the
 // *NotFoundError of a server without any has no name. The model may be none.
 func (r *Registry) Judge(name string) (*Model, error) {
 	return r.findFirst(name, "reward model", func(m *Model) bool { return m.Reward != nil })
@@ -182,7 +182,7 @@ type Card struct {
 // Writes tells whether the model is a generator.
 func (c *Card) Writes() bool { return c.Task == taskGenerate }
 
-// Cards are of all names, in the order in which they were registered.
+// Cards returns the cards of all names, in the order in which they were registered.
 func (r *Registry) Cards() []Card {
 	cards := make([]Card, len(r.names))
 	for i, name := range r.names {
@@ -191,7 +191,7 @@ func (r *Registry) Cards() []Card {
 	return cards
 }
 
-// Card is that of a model under one of its names.
+// Card returns the card of a model under one of its names.
 func (r *Registry) Card(id string, m *Model) Card {
 	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.task(), Offer: m.offer}
 }

@@ -3,7 +3,7 @@ package registry
 // Writes tells whether m is a generator.
 func (m *Model) Writes() bool { return m.Reward == nil && m.Rank == nil }
 
-// task is what m does, in vLLM's words where it has any.
+// task returns what m does, in vLLM's words where it has any.
 func (m *Model) task() string {
 	switch {
 	case m.Reward != nil:
@@ -18,14 +18,14 @@ func (m *Model) task() string {
 
 const taskGenerate = "generate"
 
-// Embedder is the model that a request for vectors asks for, by default the first that
+// Embedder returns the model that a request for vectors asks for, by default the first that
 // makes any; the *NotFoundError of a server without any has no name. The model may be
 // none.
 func (r *Registry) Embedder(name string) (*Model, error) {
 	return r.findFirst(name, "embedding model", func(m *Model) bool { return m.Embed != nil })
 }
 
-// Ranker is the model that a request for scores of documents asks for, by default the
+// Ranker returns the model that a request for scores of documents asks for, by default the
 // first that is made for it, or else the first that embeds texts. As Embedder.
 func (r *Registry) Ranker(name string) (*Model, error) {
 	m, err := r.findFirst(name, "", func(m *Model) bool { return m.Rank != nil && m.Embed == nil })

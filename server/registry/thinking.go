@@ -27,7 +27,7 @@ func (r *Registry) addThinking(m *Model) error {
 	return nil
 }
 
-// find is the model of a name without a preset, nil if there is none.
+// find returns the model of a name without a preset, nil if there is none.
 func (r *Registry) find(name string) *Model {
 	if m := r.plain(name); m != nil {
 		return m
@@ -40,7 +40,7 @@ func (r *Registry) find(name string) *Model {
 	return nil
 }
 
-// plain is the model of a name without words behind it.
+// plain returns the model of a name without words behind it.
 func (r *Registry) plain(name string) *Model {
 	switch {
 	case name == "", name == defaultName:

@@ -4,7 +4,7 @@ package tiles
 const Rows = lineBytes
 
 // LookUp adds the products of 32 columns to t. lines begins with the 4 lines of the
-// highest of so many planes; tables are those of four pairs of quads, 64 numbers apart,
+// highest of bits planes; tables are those of four pairs of quads, 64 numbers apart,
 // as hexagon/device describes them. The 64 even bytes' rows come first in t. Where
 // LooksUp is false, LookUpPairs is faster for many rows.
 func LookUp(t *[Rows]int32, lines []byte, tables []int16, bits int) {
@@ -32,7 +32,7 @@ func MakePairs(p *[4]Pair, tables []int16) {
 	}
 }
 
-// LookUpPairs is LookUp by eight columns at once.
+// LookUpPairs looks up as LookUp does, eight columns at once.
 func LookUpPairs(t *[Rows]int32, lines []byte, p *[4]Pair, bits int) {
 	type four = [4 * lineBytes]byte
 	t0, t1, t2, t3 := &p[0], &p[1], &p[2], &p[3]

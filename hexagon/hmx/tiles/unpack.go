@@ -17,7 +17,7 @@ const (
 
 // Unpack makes a tile of codes in bit planes and of what they mean in each row.
 // lines begins with the 32 bytes of the tile's rows in the first line of the highest
-// of so many planes, bits of which are 1, 2 or 4. The layout is hexagon/layout's.
+// of bits planes: 1, 2 or 4. The layout is hexagon/layout's.
 func Unpack(dst *[Size]uint16, lines []byte, values *[Side][Codes]uint16, bits int) {
 	_ = lines[(bits-1)*planeBytes+3*lineBytes+Side-1]
 	if !unpackFast(dst, lines, values, bits) {

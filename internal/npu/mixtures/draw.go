@@ -32,13 +32,13 @@ func SVG(w io.Writer, c *experts.Calibration) error {
 // shades are how many colours loads have.
 const shades = 48
 
-// shade is the colour of a load of x times the largest: from white to dark blue.
+// shade returns the colour of a load of x times the largest: from white to dark blue.
 func shade(x float64) string {
 	mix := func(a, b float64) uint8 { return uint8(math.Round(a + (b-a)*x)) }
 	return fmt.Sprintf("#%02x%02x%02x", mix(255, 8), mix(255, 48), mix(255, 107))
 }
 
-// cell is the box of an expert in the row of its layer, the first at the bottom.
+// cell returns the box of an expert in the row of its layer, the first at the bottom.
 func cell(expert, layer int) chart.Box {
 	x, y := float64(expert), float64(layer)
 	return chart.Box{A: chart.Point{X: x - 0.5, Y: y - 0.5}, B: chart.Point{X: x + 0.5, Y: y + 0.5}}

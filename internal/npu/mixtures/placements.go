@@ -50,7 +50,7 @@ type PlacementOptions struct {
 	MostOverflow float64 `json:"most_overflow"`
 }
 
-// DefaultPlacementOptions are those of the paper's Figures 13 and 14.
+// DefaultPlacementOptions returns the options of the paper's Figures 13 and 14.
 func DefaultPlacementOptions() PlacementOptions {
 	return PlacementOptions{Machine: "m2-ultra", Prompts: []int{1024, 4096}, Chunks: []int{256, 512, 1024}, Ratio: 2, MostOverflow: 0.22}
 }
@@ -166,7 +166,7 @@ func (r *PlacementReport) setting(c *experts.Calibration, bytes []int64, prompt,
 	return s, nil
 }
 
-// cost is that of a placement.
+// cost returns the cost of placement p.
 func (s *Setting) cost(p hexagon.Placement) *moecost.Cost {
 	return &s.Costs[slices.IndexFunc(s.Costs, func(c moecost.Cost) bool { return c.Placement == p })]
 }

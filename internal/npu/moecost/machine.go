@@ -49,7 +49,7 @@ var ultra = Machine{
 	MemoryPower:   soc.Number{Value: 2.6, Unit: "W", Source: Fitted, Note: "Table 7: 3.01 J in 1.139 s"},
 }
 
-// max2 is assumed to be as an Ultra, which is two of them: a queue keeps one busy.
+// max2 assumes an M2 Max to be as an Ultra, which is two of them: a queue keeps one busy.
 func max2() Machine {
 	m := ultra
 	m.Name = "Apple M2 Max"
@@ -59,7 +59,7 @@ func max2() Machine {
 	return m
 }
 
-// snapdragon is a chip whose products are those of its units (package soc).
+// snapdragon returns a chip whose products are those of its units (package soc).
 func snapdragon(c soc.Chip) Machine {
 	m := Machine{
 		Name:          c.Name,
@@ -78,7 +78,7 @@ func snapdragon(c soc.Chip) Machine {
 	return m
 }
 
-// Named is the machine whose plans are for that device (package experts).
+// Named returns the machine whose plans are for that device (package experts).
 func Named(id string) (*Machine, error) {
 	device, err := planning.NamedDevice(id)
 	if err != nil {
@@ -101,7 +101,7 @@ func Named(id string) (*Machine, error) {
 	return &m, nil
 }
 
-// Numbers are the machine's constants with their names, in the order of documents.
+// Numbers returns the machine's constants with their names, in the order of documents.
 func (m *Machine) Numbers() []soc.NamedNumber {
 	d := m.Device.Costs
 	of := func(name string, value float64, unit string) soc.NamedNumber {

@@ -31,7 +31,7 @@ func (x *Model) Check() error {
 	return nil
 }
 
-// ExpertBytes is what an expert takes on the device.
+// ExpertBytes returns what an expert takes on the device.
 func (x *Model) ExpertBytes() int64 { return 3 * int64(x.Hidden) * int64(x.Width) * int64(x.Bits) / 8 }
 
 // matrix is rows × columns of weights.
@@ -46,7 +46,7 @@ func (x *Model) projections() []matrix {
 	return []matrix{{q, x.Hidden}, {kv, x.Hidden}, {kv, x.Hidden}, {x.Hidden, q}}
 }
 
-// operations is the multiplications and additions of a row.
+// operations returns the multiplications and additions of a row.
 func operations(list []matrix) (n float64) {
 	for _, w := range list {
 		n += 2 * float64(w.m) * float64(w.k)
@@ -54,7 +54,7 @@ func operations(list []matrix) (n float64) {
 	return n
 }
 
-// product is the seconds that the NPU multiplies rows with each matrix of the list.
+// product returns the seconds that the NPU multiplies rows with each matrix of the list.
 func (m *Machine) product(list []matrix, rows, bits int) (seconds float64, err error) {
 	if m.units == nil {
 		d, macs := &m.Device.Costs, operations(list)/2
@@ -70,7 +70,7 @@ func (m *Machine) product(list []matrix, rows, bits int) (seconds float64, err e
 	return seconds, nil
 }
 
-// scores is the seconds that the NPU needs for the scores and values of rows that see so
+// scores returns the seconds that the NPU needs for the scores and values of rows that see so
 // many keys.
 func (m *Machine) scores(x *Model, rows, keys int) float64 {
 	if m.units == nil {
@@ -80,7 +80,7 @@ func (m *Machine) scores(x *Model, rows, keys int) float64 {
 	return c.Seconds
 }
 
-// scoring is the operations of attention's scores and values.
+// scoring returns the operations of attention's scores and values.
 func (x *Model) scoring(rows, keys int) float64 {
 	return 4 * float64(rows) * float64(keys) * float64(x.Heads) * float64(x.HeadDim)
 }

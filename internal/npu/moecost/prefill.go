@@ -30,7 +30,7 @@ type Cost struct {
 	Cycles    float64           `json:"cpu_cycles"`
 }
 
-// Prefill is the cost of a prompt.
+// Prefill returns the cost of a prompt.
 func (m *Machine) Prefill(x *Model, p hexagon.Placement, w Work) (Cost, error) {
 	c := Cost{Placement: p}
 	if err := x.Check(); err != nil {
@@ -91,7 +91,7 @@ func (m *Machine) attend(c *Cost, x *Model, p hexagon.Placement, w Work, end int
 
 func (m *Machine) launch() float64 { return m.Device.Costs.Launch / 1e3 }
 
-// hostRow is the seconds of a row of an expert on the CPU.
+// hostRow returns the seconds of a row of an expert on the CPU.
 func (m *Machine) hostRow(x *Model) float64 {
 	return operations(x.expert()) / 2 / (m.Device.Costs.Host * 1e9)
 }
@@ -159,7 +159,7 @@ func (m *Machine) layer(c *Cost, x *Model, p hexagon.Placement, w Work, i int, c
 	return nil
 }
 
-// pow2 is the least power of two from n on.
+// pow2 returns the least power of two from n on.
 func pow2(n int) int {
 	p := 1
 	for p < n {

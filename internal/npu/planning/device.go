@@ -8,13 +8,13 @@ import (
 	"github.com/lutra-lm/lutra/internal/npu/soc"
 )
 
-// launchTime is the milliseconds of a launch for rows of so many multiply-adds, padding
+// launchTime returns the milliseconds of a launch for rows of macs multiply-adds, padding
 // included.
 func launchTime(c *experts.Costs, bytes int64, rows int, macs float64) float64 {
 	return c.Launch + float64(bytes)/(1e6*c.Read) + float64(rows)*macs/(1e6*c.Device)
 }
 
-// hostTime is the milliseconds of such rows on the CPU.
+// hostTime returns the milliseconds of such rows on the CPU.
 func hostTime(c *experts.Costs, rows, macs float64) float64 { return rows * macs / (1e6 * c.Host) }
 
 // apple are the costs on M2 Ultra for Phi-3.5-MoE, whose experts have 78.6 million
@@ -26,7 +26,7 @@ var apple = experts.Costs{Launch: 2.5, Read: 34.2, Device: 763, Host: 166}
 // hexagonLaunch is assumed: neither paper on Hexagon has it.
 const hexagonLaunch = 0.2 // ms
 
-// devices are the chips of package soc, and the Neural Engines that NPUMoE measures. A
+// devices returns the chips of package soc, and the Neural Engines that NPUMoE measures. A
 // Hexagon has tiles of 32 rows, and addresses for all that a session has; a Neural Engine
 // computes in fp16, and runs graphs of up to 1.2 GB.
 func devices() []experts.Device {
@@ -54,7 +54,7 @@ func Devices() (names []string) {
 	return names
 }
 
-// NamedDevice is the device with that name.
+// NamedDevice returns the device with that name.
 func NamedDevice(name string) (experts.Device, error) {
 	for _, d := range devices() {
 		if d.Name == name {
@@ -64,5 +64,5 @@ func NamedDevice(name string) (experts.Device, error) {
 	return experts.Device{}, fmt.Errorf("there is no device %.40q (have %s)", name, strings.Join(Devices(), ", "))
 }
 
-// rowMACs is the multiply-adds of one row of an expert.
+// rowMACs returns the multiply-adds of one row of an expert.
 func rowMACs(s experts.Shape) float64 { return 3 * float64(s.Hidden) * float64(s.Width) }

@@ -15,13 +15,13 @@ type Sizing struct {
 	Headroom float64
 }
 
-// Sizings are those that Plan weighs: the paper's tiers, with and without headroom, and
+// Sizings returns those that Plan weighs: the paper's tiers, with and without headroom, and
 // its fixed capacities (NPUMoE §5.1).
 func Sizings() []Sizing {
 	return []Sizing{{Headroom: 1}, {Headroom: 1.5}, {Headroom: 2}, {Uniform: 32}, {Uniform: 64}, {Uniform: 128}}
 }
 
-// String is the sizing in words.
+// String returns the sizing in words.
 func (s Sizing) String() string {
 	switch {
 	case s.Uniform > 0:

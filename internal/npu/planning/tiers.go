@@ -2,7 +2,7 @@ package planning
 
 import "math"
 
-// Tiers are the capacities that experts of a layer may have (NPUMoE §4.1).
+// Tiers returns the capacities that experts of a layer may have (NPUMoE §4.1).
 //
 //	C_base = k·B/E      an expert's rows of a chunk, if all experts had as many
 //	n_max  = r·C_base   those of the most popular expert
@@ -26,7 +26,7 @@ func Tiers(chunk, chosen, experts int, ratio float64, rows int) (base, busiest i
 // ceil rounds up, but not what rounding errors have put above a whole number.
 func ceil(x float64) int { return int(math.Ceil(x - 1e-9)) }
 
-// tierOf is the least tier that has room for so many rows, or the largest.
+// tierOf returns the least tier that has room for rows, or the largest.
 func tierOf(tiers []int, rows float64) int {
 	for i := len(tiers) - 1; i > 0; i-- {
 		if float64(tiers[i]) >= rows-1e-9 {

@@ -109,7 +109,7 @@ func markFront(list []experts.Choice) (n int) {
 	return n
 }
 
-// choose is the index of the choice on the front that Weigh promises.
+// choose returns the index of the choice on the front that Weigh promises.
 func choose(list []experts.Choice, most float64) int {
 	best := -1
 	for i := range list {

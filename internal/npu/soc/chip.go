@@ -81,7 +81,7 @@ var gen3 = Chip{
 	DecodePower:     Number{4.91, "W", TMan, "Table 3, BitNet-2B, whole device; [S] §7.2.3 has below 5 W at 1.5B, 4.3 W at 3B"},
 }
 
-// Chips are the modelled SoCs, oldest first.
+// Chips returns the modelled SoCs, oldest first.
 func Chips() []Chip {
 	gen2, elite, elite5 := gen3, gen3, gen3
 	gen2.Name, gen2.ID, gen2.Arch = "Snapdragon 8 Gen 2", "8gen2", "V73"
@@ -141,7 +141,7 @@ func IDs() (ids []string) {
 	return ids
 }
 
-// Named is the chip with that ID.
+// Named returns the chip with that ID.
 func Named(id string) (Chip, error) {
 	for _, c := range Chips() {
 		if c.ID == id {
@@ -151,7 +151,7 @@ func Named(id string) (Chip, error) {
 	return Chip{}, fmt.Errorf("there is no chip %.40q (have %s)", id, strings.Join(IDs(), ", "))
 }
 
-// Numbers are the chip's constants with their names, in the order of documents.
+// Numbers returns the chip's constants with their names, in the order of documents.
 func (c *Chip) Numbers() []NamedNumber {
 	return []NamedNumber{
 		{"vector threads", c.Threads}, {"clock", c.Clock}, {"cycles per packet", c.CyclesPerPacket}, {"vgather", c.GatherPackets},
@@ -180,7 +180,7 @@ const (
 // Routes lists them.
 func Routes() []string { return []string{string(ByDMA), string(ByL2Fetch), string(ByLoad)} }
 
-// Bandwidth is that of a route, in bytes a second.
+// Bandwidth returns the bandwidth of route r, in bytes a second.
 func (c *Chip) Bandwidth(r Route) float64 {
 	switch r {
 	case ByL2Fetch:
@@ -191,15 +191,15 @@ func (c *Chip) Bandwidth(r Route) float64 {
 	return c.DMA.Value * 1e9
 }
 
-// vector is the seconds that packets take on all vector threads.
+// vector returns the seconds that packets take on all vector threads.
 func (c *Chip) vector(packets float64) float64 { return c.thread(packets) / c.Threads.Value }
 
-// thread is the seconds that packets take on one thread.
+// thread returns the seconds that packets take on one thread.
 func (c *Chip) thread(packets float64) float64 {
 	return packets * c.CyclesPerPacket.Value / (c.Clock.Value * 1e9)
 }
 
-// tileSeconds is the time of a product of n rows, padded to whole tiles.
+// tileSeconds returns the time of a product of n rows, padded to whole tiles.
 func (c *Chip) tileSeconds(m, k, n int) float64 {
 	return 2 * float64(up(m, 32)) * float64(up(k, 32)) * float64(up(n, 32)) / (c.TileUnit.Value * 1e9)
 }

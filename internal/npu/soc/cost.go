@@ -31,7 +31,7 @@ func (c *Cost) Add(d Cost) {
 	c.Joules += d.Joules
 }
 
-// times is the cost of n such things, one after the other.
+// times multiplies the cost: n such things, one after the other.
 func (c Cost) times(n int) Cost {
 	f := float64(n)
 	return Cost{c.Seconds * f, c.DMA * f, c.Vector * f, c.Tiles * f, c.Host * f, c.Joules * f, c.Useful}

@@ -21,12 +21,12 @@ type layoutKey struct {
 	rows int
 }
 
-// NewMachine is the chip with this project's kernels and weights that come by DMA.
+// NewMachine returns the chip with this project's kernels and weights that come by DMA.
 func NewMachine(c Chip) *Machine {
 	return &Machine{Chip: c, Packets: Counted(), Route: ByDMA, layouts: map[layoutKey]Layout{}}
 }
 
-// layout is Plan, once for each shape.
+// layout calls Plan, once for each shape.
 func (m *Machine) layout(x Matrix, rows int) (Layout, error) {
 	key := layoutKey{x.Tiled(), up(min(rows, Chunk), tiling.MMA)}
 	if l, ok := m.layouts[key]; ok {
@@ -41,7 +41,7 @@ func (m *Machine) layout(x Matrix, rows int) (Layout, error) {
 
 func (m *Machine) load(bytes int) float64 { return float64(bytes) / m.Bandwidth(m.Route) }
 
-// Lookup is the cost of rows products by table lookup (OpGEMV), without tables: the
+// Lookup returns the cost of rows products by table lookup (OpGEMV), without tables: the
 // weights come once, every row looks all of them up.
 func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	p := x.Padded()
@@ -54,13 +54,13 @@ func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	return c.overlapped()
 }
 
-// Tables is the cost of the lookup tables of rows activations (OpPrecompute).
+// Tables returns the cost of the lookup tables of rows activations (OpPrecompute).
 func (m *Machine) Tables(k, rows int) Cost {
 	c := Cost{Vector: m.vector(float64(up(k, tiling.TableTile)/tiling.TableTile) * m.Packets.Precompute * float64(rows))}
 	return c.overlapped()
 }
 
-// Stages are the costs of a tile of x in the pipeline of a product of n rows, and how
+// Stages returns the costs of a tile of x in the pipeline of a product of n rows, and how
 // many tiles there are.
 func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (timeline.Costs, int) {
 	tx := x.Tiled()
@@ -73,7 +73,7 @@ func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (timeline.Costs, int)
 	}, tiles
 }
 
-// Tiled is the cost of a product of rows rows on the tile unit, with dequantisation in a
+// Tiled returns the cost of a product of rows rows on the tile unit, with dequantisation in a
 // pipeline (overlap) or before it. Rows beyond a chunk pass again over the matrix.
 func (m *Machine) Tiled(x Matrix, rows int, overlap bool) (Cost, error) {
 	l, err := m.layout(x, rows)
@@ -103,7 +103,7 @@ const (
 	ByHost   Path = "cpu"
 )
 
-// Product is the cost of rows products with x, by the path that is bound to take less.
+// Product returns the cost of rows products with x, by the path that is bound to take less.
 // Lookup includes nothing for tables.
 func (m *Machine) Product(x Matrix, rows int) (Cost, Path, error) {
 	if x.Host {
@@ -129,7 +129,7 @@ type Work struct {
 	Context int `json:"context"` // tokens that the last of them sees, itself included
 }
 
-// Attention is the cost of attention in one layer (OpTileMul and OpSoftmax): keys and
+// Attention returns the cost of attention in one layer (OpTileMul and OpSoftmax): keys and
 // values come by DMA, once for all query heads that share them.
 func (m *Machine) Attention(x *Model, work []Work) Cost {
 	var sum Cost
@@ -148,7 +148,7 @@ func (m *Machine) Attention(x *Model, work []Work) Cost {
 	return sum
 }
 
-// Step is the cost of one pass over the model with the work of its sequences, and the
+// Step returns the cost of one pass over the model with the work of its sequences, and the
 // path of each matrix. outputs is the number of rows whose logits are wanted.
 func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error) {
 	var sum Cost
@@ -190,7 +190,7 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 // Logits is the Input of the matrix that makes logits.
 const Logits = "logits"
 
-// Decode is the cost of one token for each of batch sequences at a context.
+// Decode returns the cost of one token for each of batch sequences at a context.
 func (m *Machine) Decode(x *Model, batch, context int) (Cost, error) {
 	work := make([]Work, batch)
 	for i := range work {
@@ -200,7 +200,7 @@ func (m *Machine) Decode(x *Model, batch, context int) (Cost, error) {
 	return c, err
 }
 
-// Prefill is the cost of a prompt, in chunks.
+// Prefill returns the cost of a prompt, in chunks.
 func (m *Machine) Prefill(x *Model, tokens int) (Cost, error) {
 	var sum Cost
 	for at := 0; at < tokens; at += Chunk {

@@ -21,7 +21,7 @@ type Matrix struct {
 	Host    bool   `json:"host,omitempty"`    // computed by the CPU
 }
 
-// Padded is the matrix as the device holds it: whole strips and whole table tiles.
+// Padded returns the matrix as the device holds it: whole strips and whole table tiles.
 func (m Matrix) Padded() Matrix {
 	if m.Group >= m.K {
 		m.Group = up(m.K, tiling.TableTile)
@@ -30,13 +30,13 @@ func (m Matrix) Padded() Matrix {
 	return m
 }
 
-// Tiled is the matrix for the tiling search.
+// Tiled returns the matrix for the tiling search.
 func (m Matrix) Tiled() tiling.Matrix {
 	p := m.Padded()
 	return tiling.Matrix{M: p.M, K: p.K, Bits: p.Bits, Group: p.Group, Offsets: p.Offsets}
 }
 
-// Bytes is the size of one such matrix on the device.
+// Bytes returns the size of one such matrix on the device.
 func (m Matrix) Bytes() int {
 	p := m.Padded()
 	return tiling.Tiling{KLut: tiling.TableTile, MIterD: p.M / tiling.Lookups, KIterD: p.K / tiling.TableTile}.Packed(m.Tiled())
@@ -54,7 +54,7 @@ type Model struct {
 	Experts int `json:"experts,omitempty"`
 }
 
-// Bytes is the size of all weights on the device.
+// Bytes returns the size of all weights on the device.
 func (m *Model) Bytes() int {
 	n := 0
 	for _, x := range m.Matrices {
@@ -65,7 +65,7 @@ func (m *Model) Bytes() int {
 	return n
 }
 
-// KVBytes is what the keys and values of one token take, in fp16.
+// KVBytes returns what the keys and values of one token take, in fp16.
 func (m *Model) KVBytes() int { return m.Layers * 2 * m.KVHeads * m.HeadDim * 2 }
 
 // Chunk is the most rows of one product: longer prompts go through in pieces.

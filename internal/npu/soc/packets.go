@@ -14,7 +14,7 @@ type Packets struct {
 	Softmax    float64         // of OpSoftmax: 64 scores, vgather's latency hidden by other threads
 }
 
-// Counted are the packets of this project's kernels, as recorded.
+// Counted returns the packets of this project's kernels, as recorded.
 func Counted() Packets {
 	c := ablation.Recorded()
 	p := Packets{
@@ -31,7 +31,7 @@ func Counted() Packets {
 	return p
 }
 
-// dequant is the packets for a block of 128×64 weights in groups.
+// dequant returns the packets for a block of 128×64 weights in groups.
 func (p *Packets) dequant(x Matrix) float64 {
 	n := p.Dequant[x.Bits]
 	if x.Group < x.K {

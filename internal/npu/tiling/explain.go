@@ -21,7 +21,7 @@ func (r *Result) explain(l Limits) {
 		c.Packed(m), c.Unpacked(), c.memory(m, l), l.Memory)
 }
 
-// larger is the next tiling that divides the matrix, or none.
+// larger returns the next tiling that divides the matrix, or none.
 func (r *Result) larger(next func(Tiling) (Tiling, bool), divides func(Tiling) bool) Tiling {
 	t, ok := r.Choice, true
 	for {

@@ -58,10 +58,10 @@ type Tiling struct {
 // Rows and Cols are the size of a tile.
 func (t Tiling) Rows() int { return t.MIterD * Lookups }
 
-// Cols is the width of a tile.
+// Cols returns the width of a tile.
 func (t Tiling) Cols() int { return t.KIterD * t.KLut }
 
-// Packed is the bytes of a tile as DMA brings it: weights, scales, offsets.
+// Packed returns the bytes of a tile as DMA brings it: weights, scales, offsets.
 func (t Tiling) Packed(m Matrix) int {
 	n := t.Rows() * t.Cols() * m.Bits / 8
 	if m.Group < m.K {
@@ -74,13 +74,13 @@ func (t Tiling) Packed(m Matrix) int {
 	return n
 }
 
-// Unpacked is the bytes of a tile in fp16.
+// Unpacked returns the bytes of a tile in fp16.
 func (t Tiling) Unpacked() int { return 2 * t.Rows() * t.Cols() }
 
-// Tiles is how many tiles a matrix has.
+// Tiles returns how many tiles a matrix has.
 func (t Tiling) Tiles(m Matrix) int { return (m.M / t.Rows()) * (m.K / t.Cols()) }
 
-// memory is the left side of Equation 4, in bytes, and the results.
+// memory returns the left side of Equation 4, in bytes, and the results.
 func (t Tiling) memory(m Matrix, l Limits) int {
 	return l.Buffers*l.Threads*(t.Packed(m)+t.Unpacked()) + l.Threads*t.Rows()*l.RowBytes
 }
@@ -180,7 +180,7 @@ func preference(a, b Tiling) int {
 	)
 }
 
-// broken is the first rule that t breaks; empty: it is legal.
+// broken returns the first rule that t breaks; empty: it is legal.
 func (t Tiling) broken(m Matrix, l Limits) Rule {
 	switch {
 	case t.KLut/TableCols+LookupRegs > l.Registers:

@@ -17,7 +17,7 @@ type Span struct {
 	End   float64 `json:"end"`
 }
 
-// Simulate is when the jobs of n equal tiles run, and when the last one ends. A job
+// Simulate returns when the jobs of n equal tiles run, and when the last one ends. A job
 // begins when its unit is free, its tile has gone through the stage before, and the
 // buffer that it fills has been emptied. If overlap is false, a tile goes through all
 // stages before the next one begins.
@@ -59,7 +59,7 @@ func inOrder(n int, overlap bool, do func(pipeline.Job) error) error {
 	return nil
 }
 
-// Total is what Simulate says of the whole, for any number of tiles: the slowest stage
+// Total returns what Simulate says of the whole, for any number of tiles: the slowest stage
 // n times, and the others once.
 func Total(n int, c Costs, overlap bool) float64 {
 	sum, slowest := 0.0, 0.0
