@@ -99,7 +99,8 @@ var layers = map[string][]string{
 	"models/gguf":            {"kernels"},
 	"models/template":        {},
 
-	"internal/clienttest": {}, // for tests
+	"grammar/grammartest": {"grammar", "models"}, // for tests
+	"internal/clienttest": {},
 	"internal/sweep":      {},
 
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
@@ -131,6 +132,7 @@ var reserved = map[string][]string{
 	"kernels/bench":               {"internal/bench"},                            // measures; what serves does without
 	"internal/bench":              {"internal/cli"},
 	"tts/ttstest":                 {}, // for tests
+	"grammar/grammartest":         {}, // for tests
 	"kernels/kerneltest":          {}, // for tests
 	"kernels/kerneltest/matrices": {},
 	"internal/clienttest":         {}, // for tests

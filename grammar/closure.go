@@ -129,7 +129,7 @@ func (g *Grammar) closure(s *stack) *closure {
 		x := heap.Pop(p).(*expected)
 		rest := g.join(x.rests)
 		if x.terminal {
-			if x.expr != regex.Empty && g.arena.Alive(x.expr) {
+			if g.arena.Alive(x.expr) && !g.arena.Ends(x.expr) {
 				found = append(found, config{x.expr, rest})
 			}
 			continue

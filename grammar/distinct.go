@@ -226,10 +226,13 @@ func (c *cursor) add(next *State, b byte, ends bool) bool {
 	c.from = from + sort.Search(to-from, func(i int) bool { return at(from+i) >= int(b) })
 	c.to = from + sort.Search(to-from, func(i int) bool { return at(from+i) > int(b) })
 	c.length++
-	if same := c.to - c.from; same > 0 && !ends && next.differ {
+	switch same := c.to - c.from; {
+	case same == 0 || ends:
+		return true
+	case next.differ:
 		return next.more(same)
 	}
-	return true
+	return len(c.told[c.from]) != c.length // it cannot go on
 }
 
 // end ends the item, whose bytes of the text at hand are those up to the end of before.

@@ -147,6 +147,23 @@ func TestWhatIsForcedIsFound(t *testing.T) {
 	}
 }
 
+func TestATextHasEndedWhereNothingMayFollow(t *testing.T) {
+	a := regex.New()
+	short, err := a.Match("(ab?){2}", regex.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Single(a, a.And(short, a.Texts(0, 3, regex.Raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"": false, "ab": false, "aa": false, "aba": true, "aab": true} {
+		if s, n, err := g.Start().Read([]byte(text)); n != len(text) || s.Ended() != want || err != nil {
+			t.Errorf("behind %d bytes of %q, nothing may follow: %v, want %v (%v)", n, text, s.Ended(), want, err)
+		}
+	}
+}
+
 func TestMemoryIsForgottenAndAnswersStayRight(t *testing.T) {
 	g := newBrackets(t)
 	held := g.Start()

@@ -67,7 +67,7 @@ func (g *Grammar) step(s *State, class uint8) *State {
 		if e == regex.None {
 			continue
 		}
-		if e != regex.Empty {
+		if !g.arena.Ends(e) {
 			found = append(found, config{e, p.rest})
 		}
 		if g.arena.Nullable(e) {

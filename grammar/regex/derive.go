@@ -62,6 +62,19 @@ func (a *Arena) Next(e Expr, class int) Expr {
 	return d
 }
 
+// Ends reports whether e matches the empty text and no other. The arena is frozen.
+func (a *Arena) Ends(e Expr) bool {
+	if e == Empty || !a.is(e, nullable) {
+		return e == Empty
+	}
+	for class := range a.examples {
+		if a.Next(e, class) != None {
+			return false
+		}
+	}
+	return true
+}
+
 const notDerived Expr = -1
 
 // derive is Next but that the result may match nothing.

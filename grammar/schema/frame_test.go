@@ -5,18 +5,9 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/grammartest"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
-
-// accepts tells whether g accepts a whole text.
-func accepts(t *testing.T, g *grammar.Grammar, text string) bool {
-	t.Helper()
-	s, n, err := g.Start().Read([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n == len(text) && s.Accepts()
-}
 
 func TestValuesOfSeveralSchemasStandInOneText(t *testing.T) {
 	f := NewFrame()
@@ -40,7 +31,7 @@ func TestValuesOfSeveralSchemasStandInOneText(t *testing.T) {
 		`{"x": 1}`:                                 false,
 		`[1], then {"x": "a"}`:                     false,
 	} {
-		if got := accepts(t, g, text); got != want {
+		if got := grammartest.Reads(t, g, text); got != want {
 			t.Errorf("%s is accepted: %v, want %v", text, got, want)
 		}
 	}
@@ -84,7 +75,7 @@ func TestAnObjectIsWrittenAsElements(t *testing.T) {
 		`<p=name>a</p>`:                                                     false,
 		`<p=name>a</p><p=size>3</p><p=other>3</p>`:                          false,
 	} {
-		if got := accepts(t, g, text); got != want {
+		if got := grammartest.Reads(t, g, text); got != want {
 			t.Errorf("%s is accepted: %v, want %v", text, got, want)
 		}
 	}
@@ -92,10 +83,10 @@ func TestAnObjectIsWrittenAsElements(t *testing.T) {
 
 func TestElementsOfAnObjectWithoutNamedPropertiesHaveAnyName(t *testing.T) {
 	g, err := elementsOf(Object)
-	if err != nil || !accepts(t, g, "") || !accepts(t, g, "<p=a.b>x < y\n</p><p=c></p>") || accepts(t, g, "<p=a b>x</p>") {
+	if err != nil || !grammartest.Reads(t, g, "") || !grammartest.Reads(t, g, "<p=a.b>x < y\n</p><p=c></p>") || grammartest.Reads(t, g, "<p=a b>x</p>") {
 		t.Errorf("any object: %v", err)
 	}
-	if g, err = elementsOf(`{"type":"object","additionalProperties":{"type":"integer"}}`); err != nil || !accepts(t, g, "") || accepts(t, g, "<p=a>x</p>") {
+	if g, err = elementsOf(`{"type":"object","additionalProperties":{"type":"integer"}}`); err != nil || !grammartest.Reads(t, g, "") || grammartest.Reads(t, g, "<p=a>x</p>") {
 		t.Errorf("numbers alone: %v", err)
 	}
 }
