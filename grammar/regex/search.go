@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -145,8 +146,11 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 		case opBegin: // what stands before may only be empty
 			for _, k := range items[:i] {
-				if k.op == opAhead || k.op == opNotAhead || k.op == opEdge || k.op == opNoEdge {
+				switch k.op {
+				case opAhead, opNotAhead, opEdge, opNoEdge:
 					return None, fmt.Errorf("looking ahead of ^ is not supported")
+				case opEnd:
+					e = a.emptied(e)
 				}
 				x, err := a.plain(k, spelt)
 				if err != nil {
@@ -158,7 +162,7 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 			return e, nil
 		case opEdge, opNoEdge:
-			return a.edge(items[:i], e, n.op == opEdge, before, spelt)
+			return a.edges(items[:i+1], e, before, spelt)
 		case opRepeat:
 			if n.fixed {
 				if e != Empty {
@@ -179,6 +183,9 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 		case opAhead, opNotAhead:
 			if n.kids[0].begins() {
 				return None, fmt.Errorf("^ within looking ahead is not supported")
+			}
+			if edge, _ := n.opens(); edge && !first(items[:i], before) {
+				return None, errEdgeAhead
 			}
 			x, err := a.whole(n.kids[0], false, true, spelt)
 			if err != nil {
@@ -202,32 +209,86 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 	return e, nil
 }
 
-// edge matches what items match, then rest, where a word begins or ends between them; or
-// where none does.
-func (a *Arena) edge(items []*node, rest Expr, edge, before bool, spelt Spelling) (Expr, error) {
-	for _, k := range items {
-		if k.op == opAhead || k.op == opNotAhead || k.op == opEnd {
-			return None, fmt.Errorf(`an anchor before \b is not supported`)
+// errEdgeAhead says that what stands before is not known where something is looked for.
+var errEdgeAhead = errors.New(`\b where looking ahead begins is supported at the beginning alone`)
+
+// first reports whether what follows items stands at the beginning of the text. before:
+// something may stand before them.
+func first(items []*node, before bool) bool {
+	for _, n := range items {
+		switch n.op {
+		case opBegin:
+			before = false
+		case opEnd, opAhead, opNotAhead, opEdge, opNoEdge:
+		default:
+			before = true
 		}
 	}
-	first, err := a.line(items, before, false, spelt)
-	if err != nil {
-		return None, err
-	}
+	return !before
+}
+
+// edges matches what items match, the last of which is an edge of a word, or none, and then
+// rest.
+func (a *Arena) edges(items []*node, rest Expr, before bool, spelt Spelling) (Expr, error) {
 	word, any := a.Char(words, spelt), a.AnyText(spelt)
 	begins, ends := a.seq(word, any), a.seq(any, word)
-	var es []Expr
-	for _, inside := range []bool{false, true} { // the first part ends with a word
-		x, y := ends, begins
-		if !inside {
-			x = a.Not(x)
+	var until [2]Expr // all up to an edge: [1] if a word's character follows
+	from := 0         // where what follows the last edge begins
+	for i, n := range items {
+		switch {
+		case n.op == opAhead || n.op == opNotAhead || n.op == opEnd || n.op == opRepeat && n.fixed:
+			return None, fmt.Errorf(`an anchor before \b is not supported`)
+		case n.op == opBegin && from > 0:
+			return None, fmt.Errorf("looking ahead of ^ is not supported")
+		case n.op != opEdge && n.op != opNoEdge:
+			continue
 		}
-		if inside == edge {
-			y = a.Not(y)
+		part, err := a.line(items[from:i], before && from == 0, false, spelt)
+		if err != nil {
+			return None, err
 		}
-		es = append(es, a.seq(a.And(first, x), a.And(rest, y)))
+		if from == 0 {
+			until = [2]Expr{part, part}
+		} else {
+			until = [2]Expr{a.apart(until, items[from-1].op, part, begins, ends), a.apart(until, items[from-1].op, part, a.Optional(begins), ends)}
+		}
+		from = i + 1
 	}
-	return a.Or(es...), nil
+	return a.apart(until, items[from-1].op, rest, begins, ends), nil
+}
+
+// apart matches the texts of until, then those of rest, with an edge of a word between them
+// or, of opNoEdge, none. What begins matches begins with a word's character, and what ends
+// matches ends with one.
+func (a *Arena) apart(until [2]Expr, edge op, rest, begins, ends Expr) Expr {
+	if edge == opNoEdge {
+		ends = a.Not(ends)
+	}
+	return a.Or(a.seq(a.And(until[0], ends), a.And(rest, a.Not(begins))), a.seq(a.And(until[1], a.Not(ends)), a.And(rest, begins)))
+}
+
+// opens reports whether an edge of a word may stand where n begins, and whether n may be
+// empty.
+func (n *node) opens() (edge, empty bool) {
+	switch n.op {
+	case opClass:
+		return false, false
+	case opEdge, opNoEdge:
+		return true, true
+	case opCat:
+		for _, k := range n.kids {
+			e, goesOn := k.opens()
+			if edge = edge || e; !goesOn {
+				return edge, false
+			}
+		}
+		return edge, true
+	}
+	for _, k := range n.kids {
+		e, goesOn := k.opens()
+		edge, empty = edge || e, empty || goesOn
+	}
+	return edge, empty || n.op != opAlt && (n.op != opRepeat || n.min == 0)
 }
 
 // tempered reports whether n repeats a character before which something is looked for,
@@ -250,6 +311,9 @@ func (a *Arena) temper(n *node, spelt Spelling) (Expr, error) {
 	last := len(k.kids) - 1
 	all := []Expr{a.Repeat(a.Char(k.kids[last].runes, spelt), n.min, Infinite)}
 	for _, ahead := range k.kids[:last] {
+		if edge, _ := ahead.opens(); edge {
+			return None, errEdgeAhead
+		}
 		x, err := a.whole(ahead.kids[0], false, true, spelt)
 		if err != nil {
 			return None, err
