@@ -97,6 +97,25 @@ func TestAMaskHoldsTheTokensThatMayFollowAndNoOthers(t *testing.T) {
 	}
 }
 
+// What matches nothing has no room.
+func TestAMaskHasNoTokensForAWayThatLeadsNowhere(t *testing.T) {
+	texts := [][]byte{[]byte("a"), []byte("b"), []byte("xyz")}
+	v := NewVocabulary(len(texts), func(id int32) []byte { return texts[id] })
+	a := regex.New()
+	e, err := a.Search("^(.*(?=a)b|ab)$", regex.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Single(a, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask := make(Mask, v.Words())
+	if err := g.Start().Allow(v, mask, nil); err != nil || mask.Count() != 1 || !mask.Has(0) {
+		t.Errorf("the mask has %d tokens, %v", mask.Count(), err)
+	}
+}
+
 func TestLongWorkPausesNowAndThen(t *testing.T) {
 	a := regex.New()
 	e, err := a.Match(`[a-z]{1,200}x[a-z]{40}`, regex.Raw)

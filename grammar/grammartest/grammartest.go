@@ -26,8 +26,11 @@ func Reads(t testing.TB, g *grammar.Grammar, text string) bool {
 	return s.Accepts()
 }
 
+// mostForced is how many bytes are found to be forced at once.
+const mostForced = 256
+
 // Mask is what v allows behind s. It is an error unless those are the tokens whose bytes
-// s reads one by one.
+// s reads one by one, and what is forced within tokens is what all of them begin.
 func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	mask := make(grammar.Mask, v.Words())
 	if err := s.Allow(v.Vocabulary, mask, nil); err != nil {
@@ -41,7 +44,8 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 		}
 		first[byte(b)] = n == 1
 	}
-	count := 0
+	forced := s.Forced()
+	count, within := 0, true
 	for id, text := range v.Texts {
 		may := len(text) > 0 && v.Has(int32(id)) && first[text[0]]
 		for at, i := s, 0; may && i < len(text); i++ {
@@ -56,7 +60,15 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 		}
 		if may {
 			count++
+			within = within && strings.HasPrefix(string(forced), string(text))
 		}
+	}
+	got, err := s.ForcedWithin(v.Vocabulary, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(forced) < mostForced && string(got) != string(forced) && (len(got) > 0 || within) || len(got) > 0 && !within {
+		return nil, fmt.Errorf("%q is forced, and within tokens %q, beside which there are others: %v", forced, got, !within)
 	}
 	if mask.Count() != count {
 		return nil, fmt.Errorf("the mask has %d tokens, %d may follow", mask.Count(), count)
@@ -71,27 +83,31 @@ func Accepts(g *grammar.Grammar, v Vocabulary, r *rand.Rand, text string, ways i
 	for range ways {
 		s, rest := g.Start(), text
 		fault := func(format string, args ...any) error {
-			return fmt.Errorf("behind %q: %s", text[:len(text)-len(rest)], fmt.Sprintf(format, args...))
+			return fmt.Errorf("behind %q: "+format, append([]any{text[:len(text)-len(rest)]}, args...)...)
 		}
 		for _, id := range v.cut(r, text) {
 			if forced := s.Forced(); !strings.HasPrefix(rest, string(forced)) {
 				return fault("%q is forced, and %q follows", forced, rest)
 			}
-			within, err := s.ForcedWithin(v.Vocabulary, nil)
-			if err != nil || !strings.HasPrefix(rest, string(within)) {
-				return fault("%q is forced within tokens, and %q follows: %v", within, rest, err)
-			}
 			token := v.Texts[id]
 			mask := make(grammar.Mask, v.Words())
-			if err := s.Allow(v.Vocabulary, mask, nil); err != nil {
-				return fault("%v", err)
+			within, err := s.ForcedWithin(v.Vocabulary, nil)
+			if err == nil {
+				err = s.Allow(v.Vocabulary, mask, nil)
 			}
-			if v.Has(id) && !mask.Has(id) {
-				return fault("the mask lacks %q", token)
+			if err != nil {
+				return fault("%w", err)
 			}
 			next, n, err := s.Read(token)
-			if err != nil || n != len(token) {
-				return fault("%d bytes of %q are read: %v", n, token, err)
+			switch {
+			case err != nil:
+				return fault("%w", err)
+			case !strings.HasPrefix(rest, string(within)):
+				return fault("%q is forced within tokens, and %q follows", within, rest)
+			case v.Has(id) && !mask.Has(id):
+				return fault("the mask lacks %q", token)
+			case n != len(token):
+				return fault("%d bytes of %q are read", n, token)
 			}
 			if peeked, m, known := s.Peek(token); known && (m != n || peeked != next) {
 				return fault("%d bytes of %q are known to be read, to another state", m, token)

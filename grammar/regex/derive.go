@@ -380,6 +380,9 @@ func (a *Arena) Room(e Expr) int {
 func (a *Arena) roomOf(e Expr) int {
 	switch t := a.terms[e]; t.kind {
 	case kSeq:
+		if !a.Alive(t.b) {
+			return 0
+		}
 		if a.is(t.a, covers) {
 			return min(endless, 1+a.Room(t.b))
 		}

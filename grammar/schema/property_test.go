@@ -3,6 +3,7 @@ package schema
 import (
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lutra-lm/lutra/grammar"
@@ -67,7 +68,7 @@ func TestADrawnSchemaDescribesWhatAnotherValidatorTakes(t *testing.T) {
 	used := map[string]int{}
 	const drawn = 250
 	compiled, empty, ends, taken, narrowed := 0, 0, 0, 0, 0
-	for range sweep.Of(1, 20) * drawn {
+	for range sweep.Of(1, 8) * drawn {
 		text := d.whole()
 		valid := validator(t, text)
 		var values []*value
@@ -136,5 +137,34 @@ func TestADrawnSchemaDescribesWhatAnotherValidatorTakes(t *testing.T) {
 				t.Errorf("%s is in %d schemas alone", k.name, used[k.name])
 			}
 		}
+	}
+}
+
+func TestOneOfManyThatUseAGrammarAtOnceWritesWhatItWritesAlone(t *testing.T) {
+	for _, text := range []string{schemas[0], Any, `{"type": "array", "uniqueItems": true, "items": {"type": ["string", "number"]}}`} {
+		shared, err := Compile([]byte(text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(g *grammar.Grammar, seed uint64) string {
+			r := rand.New(rand.NewPCG(seed, seed))
+			out, _, err := grammartest.Walk(g, grammartest.Hostile(r, text), r, 20, closing)
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			return out
+		}
+		var wg sync.WaitGroup
+		for seed := range uint64(6) {
+			wg.Go(func() {
+				alone, err := Compile([]byte(text), Options{})
+				if err != nil {
+					t.Error(err)
+				} else if got, want := write(shared, seed), write(alone, seed); got != want {
+					t.Errorf("%s: %q with others, %q alone", text, got, want)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
