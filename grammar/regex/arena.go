@@ -102,7 +102,7 @@ type Arena struct {
 	numbers    []numbers
 	readings   []reading
 	readingIDs map[reading]Expr
-	anyRune    map[Spelling]Expr
+	anyRune    map[Quoting]Expr
 	classOf    [256]uint8
 	examples   []byte // a byte of each class
 	frozen     bool
@@ -131,7 +131,7 @@ func New() *Arena { return Within(budget.Default()) }
 
 // Within makes an arena whose expressions, and the work on them, are charged to b.
 func Within(b *budget.Budget) *Arena {
-	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}, anyRune: map[Spelling]Expr{}}
+	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}, anyRune: map[Quoting]Expr{}}
 	a.append(term{kind: kNone}, simple)
 	a.append(term{kind: kEmpty}, nullable|simple|content)
 	a.append(term{kind: kNot, a: None}, nullable|simple)

@@ -93,23 +93,23 @@ var cased = sync.OnceValue(func() []rune {
 	return out
 })
 
-// Spelling is how characters are written.
-type Spelling bool
+// Quoting is how characters are written.
+type Quoting bool
 
-// The spellings.
+// The ways.
 const (
-	Raw  Spelling = false // UTF-8
-	JSON Spelling = true  // within a JSON string: in one way each, only those escaped that must be
+	Raw  Quoting = false // UTF-8
+	JSON Quoting = true  // within a JSON string: in one way each, only those escaped that must be
 )
 
 // Char matches one character of r.
-func (a *Arena) Char(r Runes, spelt Spelling) Expr {
+func (a *Arena) Char(r Runes, quoting Quoting) Expr {
 	r = r.Normal()
 	var alts []Expr
 	var ascii Bytes
 	for _, p := range r {
 		for c := p[0]; c <= min(p[1], 0x7f); c++ {
-			if text := escape(c); spelt == JSON && text != "" {
+			if text := escapeOf(c); quoting == JSON && text != "" {
 				alts = append(alts, a.escaped(text))
 			} else {
 				ascii.Add(byte(c), byte(c))
@@ -141,7 +141,7 @@ func (a *Arena) Char(r Runes, spelt Spelling) Expr {
 }
 
 // escape is the short or long escape of a character that needs one.
-func escape(c rune) string {
+func escapeOf(c rune) string {
 	const hex = "0123456789abcdef"
 	switch c {
 	case '"', '\\':
@@ -177,12 +177,12 @@ func (a *Arena) escaped(text string) Expr {
 	return e
 }
 
-// Text matches a text, spelt.
-func (a *Arena) Text(text string, spelt Spelling) Expr {
-	if spelt == Raw {
+// Text matches a text in that quoting.
+func (a *Arena) Text(text string, quoting Quoting) Expr {
+	if quoting == Raw {
 		return a.Literal(text)
 	}
-	return a.Literal(Spell(text))
+	return a.Literal(Escape(text))
 }
 
 // utf8 appends what matches the characters from lo to hi, which are not ASCII.
@@ -216,11 +216,11 @@ func (a *Arena) utf8(alts []Expr, lo, hi rune) []Expr {
 	return append(alts, e)
 }
 
-// Spell is a text as JSON writes it within a string.
-func Spell(text string) string {
+// Escape is a text as JSON writes it within a string.
+func Escape(text string) string {
 	var b []byte
 	for _, c := range text {
-		if s := escape(c); s != "" {
+		if s := escapeOf(c); s != "" {
 			b = append(b, s...)
 		} else {
 			b = utf8.AppendRune(b, c)

@@ -147,7 +147,7 @@ func (d *numbers) within(least, most *big.Rat) magnitudes {
 	if least != nil && least.Sign() > 0 {
 		up := new(big.Rat).Mul(least, scale)
 		n := new(big.Int).Add(up.Num(), new(big.Int).Sub(up.Denom(), big.NewInt(1)))
-		m.least, m.leastAt = d.spelt(n.Quo(n, up.Denom()))
+		m.least, m.leastAt = d.digitsOf(n.Quo(n, up.Denom()))
 		m.none = m.leastAt > d.digits
 	}
 	if most != nil {
@@ -155,7 +155,7 @@ func (d *numbers) within(least, most *big.Rat) magnitudes {
 			return magnitudes{none: true}
 		}
 		down := new(big.Rat).Mul(most, scale)
-		m.most, m.mostAt = d.spelt(new(big.Int).Quo(down.Num(), down.Denom()))
+		m.most, m.mostAt = d.digitsOf(new(big.Int).Quo(down.Num(), down.Denom()))
 		if m.mostAt > d.digits {
 			m.most, m.mostAt = "", 0
 		}
@@ -163,8 +163,8 @@ func (d *numbers) within(least, most *big.Rat) magnitudes {
 	return m
 }
 
-// spelt is the digits of so many units, and how many stand before the point.
-func (d *numbers) spelt(units *big.Int) (string, int) {
+// digitsOf is the digits of so many units, and how many stand before the point.
+func (d *numbers) digitsOf(units *big.Int) (string, int) {
 	text := units.String()
 	if len(text) <= d.places {
 		text = strings.Repeat("0", d.places+1-len(text)) + text

@@ -46,17 +46,17 @@ func TestADrawnPatternMatchesWhatASlowMatcherDoes(t *testing.T) {
 				t.Fatalf("%q on %q: the standard library disagrees with the slow matcher", d.text, text)
 			}
 		}
-		for _, spelt := range []Spelling{Raw, JSON} {
+		for _, quoting := range []Quoting{Raw, JSON} {
 			a := New()
-			in, err := a.Search(d.text, spelt)
-			of, fault := a.Match(d.text, spelt)
+			in, err := a.Search(d.text, quoting)
+			of, fault := a.Match(d.text, quoting)
 			if err != nil || fault != nil {
 				break // anchors where they are not supported
 			}
 			used++
 			spell := func(text string) string {
-				if spelt == JSON {
-					return Spell(text)
+				if quoting == JSON {
+					return Escape(text)
 				}
 				return text
 			}
@@ -150,7 +150,7 @@ func TestWhatIsKnownOfADrawnExpressionIsTrue(t *testing.T) {
 		a.Freeze()
 		for _, k := range list {
 			for i, text := range all {
-				text = Spell(text)
+				text = Escape(text)
 				if got := matches(a, k.Expr, text); got != k.want(i) {
 					t.Errorf("%s: %q is matched: %v", k.name, text, got)
 				} else if n := len(text); got && (a.shortest(k.Expr) > n || a.longest(k.Expr) < n || k.ok && !slices.Contains(k.few, text)) {

@@ -12,12 +12,12 @@ const mostAlternatives = 256
 // Search matches the texts in which pattern, of ECMA-262, matches somewhere: what
 // the keyword pattern of JSON Schema asks for. Anchors and looking ahead are
 // possible where the rest of the text follows them.
-func (a *Arena) Search(pattern string, spelt Spelling) (Expr, error) {
+func (a *Arena) Search(pattern string, quoting Quoting) (Expr, error) {
 	n, err := parse(pattern)
 	if err != nil {
 		return None, err
 	}
-	e, err := a.whole(n, true, true, spelt)
+	e, err := a.whole(n, true, true, quoting)
 	if err == nil {
 		err = a.err
 	}
@@ -28,12 +28,12 @@ func (a *Arena) Search(pattern string, spelt Spelling) (Expr, error) {
 }
 
 // Match matches the texts that pattern matches as a whole.
-func (a *Arena) Match(pattern string, spelt Spelling) (Expr, error) {
+func (a *Arena) Match(pattern string, quoting Quoting) (Expr, error) {
 	n, err := parse(pattern)
 	if err != nil {
 		return None, err
 	}
-	e, err := a.whole(n, false, false, spelt)
+	e, err := a.whole(n, false, false, quoting)
 	if err == nil {
 		err = a.err
 	}
@@ -44,30 +44,30 @@ func (a *Arena) Match(pattern string, spelt Spelling) (Expr, error) {
 }
 
 // AnyText matches every text.
-func (a *Arena) AnyText(spelt Spelling) Expr {
-	return a.Texts(0, Infinite, spelt)
+func (a *Arena) AnyText(quoting Quoting) Expr {
+	return a.Texts(0, Infinite, quoting)
 }
 
 // Texts matches every text of so many characters.
-func (a *Arena) Texts(least, most int, spelt Spelling) Expr {
-	c, ok := a.anyRune[spelt]
+func (a *Arena) Texts(least, most int, quoting Quoting) Expr {
+	c, ok := a.anyRune[quoting]
 	if !ok {
-		c = a.Char(AnyRune, spelt)
-		a.anyRune[spelt] = c
+		c = a.Char(AnyRune, quoting)
+		a.anyRune[quoting] = c
 	}
 	return a.Repeat(c, least, most)
 }
 
 // whole matches whole texts. before and after: something may stand there, unless
 // an anchor says no.
-func (a *Arena) whole(n *node, before, after bool, spelt Spelling) (Expr, error) {
+func (a *Arena) whole(n *node, before, after bool, quoting Quoting) (Expr, error) {
 	alts, err := split(n)
 	if err != nil {
 		return None, err
 	}
 	out := make([]Expr, 0, len(alts))
 	for _, items := range alts {
-		e, err := a.line(items, before, after, spelt)
+		e, err := a.line(items, before, after, quoting)
 		if err != nil {
 			return None, err
 		}
@@ -131,8 +131,8 @@ func split(n *node) ([][]*node, error) {
 }
 
 // line matches texts in which the items match one after another.
-func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, error) {
-	any := a.AnyText(spelt)
+func (a *Arena) line(items []*node, before, after bool, quoting Quoting) (Expr, error) {
+	any := a.AnyText(quoting)
 	e := Empty
 	if after {
 		e = any
@@ -152,7 +152,7 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 				case opEnd:
 					e = a.emptied(e)
 				}
-				x, err := a.plain(k, spelt)
+				x, err := a.plain(k, quoting)
 				if err != nil {
 					return None, err
 				}
@@ -162,20 +162,20 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 			return e, nil
 		case opEdge, opNoEdge:
-			return a.edges(items[:i+1], e, before, spelt)
+			return a.edges(items[:i+1], e, before, quoting)
 		case opRepeat:
 			if n.fixed {
 				if e != Empty {
 					return None, fmt.Errorf("looking ahead within a repetition is supported before the end alone")
 				}
-				x, err := a.temper(n, spelt)
+				x, err := a.temper(n, quoting)
 				if err != nil {
 					return None, err
 				}
 				e = x
 				continue
 			}
-			x, err := a.plain(n, spelt)
+			x, err := a.plain(n, quoting)
 			if err != nil {
 				return None, err
 			}
@@ -187,7 +187,7 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			if edge, _ := n.opens(); edge && !first(items[:i], before) {
 				return None, errEdgeAhead
 			}
-			x, err := a.whole(n.kids[0], false, true, spelt)
+			x, err := a.whole(n.kids[0], false, true, quoting)
 			if err != nil {
 				return None, err
 			}
@@ -196,7 +196,7 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 			e = a.And(e, x)
 		default:
-			x, err := a.plain(n, spelt)
+			x, err := a.plain(n, quoting)
 			if err != nil {
 				return None, err
 			}
@@ -229,8 +229,8 @@ func first(items []*node, before bool) bool {
 
 // edges matches what items match, the last of which is an edge of a word, or none, and then
 // rest.
-func (a *Arena) edges(items []*node, rest Expr, before bool, spelt Spelling) (Expr, error) {
-	word, any := a.Char(words, spelt), a.AnyText(spelt)
+func (a *Arena) edges(items []*node, rest Expr, before bool, quoting Quoting) (Expr, error) {
+	word, any := a.Char(words, quoting), a.AnyText(quoting)
 	begins, ends := a.seq(word, any), a.seq(any, word)
 	var until [2]Expr // all up to an edge: [1] if a word's character follows
 	from := 0         // where what follows the last edge begins
@@ -243,7 +243,7 @@ func (a *Arena) edges(items []*node, rest Expr, before bool, spelt Spelling) (Ex
 		case n.op != opEdge && n.op != opNoEdge:
 			continue
 		}
-		part, err := a.line(items[from:i], before && from == 0, false, spelt)
+		part, err := a.line(items[from:i], before && from == 0, false, quoting)
 		if err != nil {
 			return None, err
 		}
@@ -306,22 +306,22 @@ func (n *node) tempered() bool {
 
 // temper matches texts of which no part from some character on to the end fails what is
 // looked for.
-func (a *Arena) temper(n *node, spelt Spelling) (Expr, error) {
+func (a *Arena) temper(n *node, quoting Quoting) (Expr, error) {
 	k := n.kids[0]
 	last := len(k.kids) - 1
-	all := []Expr{a.Repeat(a.Char(k.kids[last].runes, spelt), n.min, Infinite)}
+	all := []Expr{a.Repeat(a.Char(k.kids[last].runes, quoting), n.min, Infinite)}
 	for _, ahead := range k.kids[:last] {
 		if edge, _ := ahead.opens(); edge {
 			return None, errEdgeAhead
 		}
-		x, err := a.whole(ahead.kids[0], false, true, spelt)
+		x, err := a.whole(ahead.kids[0], false, true, quoting)
 		if err != nil {
 			return None, err
 		}
 		if ahead.op == opAhead {
 			x = a.Not(x)
 		}
-		all = append(all, a.Not(a.seq(a.AnyText(spelt), a.And(x, a.Texts(1, Infinite, spelt)))))
+		all = append(all, a.Not(a.seq(a.AnyText(quoting), a.And(x, a.Texts(1, Infinite, quoting)))))
 	}
 	return a.And(all...), nil
 }
@@ -335,17 +335,17 @@ func (a *Arena) emptied(e Expr) Expr {
 }
 
 // plain is a pattern without anchors.
-func (a *Arena) plain(n *node, spelt Spelling) (Expr, error) {
+func (a *Arena) plain(n *node, quoting Quoting) (Expr, error) {
 	switch n.op {
 	case opClass:
-		return a.Char(n.runes, spelt), nil
+		return a.Char(n.runes, quoting), nil
 	case opBegin, opEnd, opAhead, opNotAhead, opEdge, opNoEdge:
 		return Empty, nil
 	}
 	kids := make([]Expr, len(n.kids))
 	for i, k := range n.kids {
 		var err error
-		if kids[i], err = a.plain(k, spelt); err != nil {
+		if kids[i], err = a.plain(k, quoting); err != nil {
 			return None, err
 		}
 	}

@@ -47,13 +47,13 @@ const (
 // compiler turns one schema into rules.
 type compiler struct {
 	options               Options
-	differ                bool           // there are lists whose items differ and are many
-	spelt                 regex.Spelling // of strings: Raw ones have no quotes
-	never                 regex.Expr     // what no string matches
+	differ                bool          // there are lists whose items differ and are many
+	quoting               regex.Quoting // of strings: Raw ones have no quotes
+	never                 regex.Expr    // what no string matches
 	arena                 *regex.Arena
 	refs                  *references
 	blank, indent, either regex.Expr
-	known                 map[sub]ways
+	known                 map[sub]alternatives
 	within                map[sub]bool
 	formats               map[string]regex.Expr
 	effort                int
@@ -164,8 +164,8 @@ func (c *compiler) spend(n int) error {
 // that of others too.
 func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler, err error) {
 	c = &compiler{
-		options: options, spelt: regex.JSON, never: regex.None,
-		arena: arena, refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
+		options: options, quoting: regex.JSON, never: regex.None,
+		arena: arena, refs: newReferences(root), known: map[sub]alternatives{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
 		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
 	}
 	for _, space := range []struct {
@@ -218,12 +218,12 @@ func (c *compiler) node(all subs) (int, error) {
 	kept := all[:0:0]
 	seen := map[sub]bool{}
 	for _, s := range all {
-		if s.schema.kind == booleans && s.schema.truth != s.not || seen[s] {
+		if s.schema.kind == booleans && s.schema.truth != s.negated || seen[s] {
 			continue
 		}
 		seen[s] = true
 		kept = append(kept, s)
-		fmt.Fprintf(&key, "%p %v ", s.schema, s.not)
+		fmt.Fprintf(&key, "%p %v ", s.schema, s.negated)
 	}
 	if n, ok := c.nodeIDs[key.String()]; ok {
 		return n, nil

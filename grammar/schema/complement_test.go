@@ -25,6 +25,7 @@ var complements = []string{
 	`{"type": "array", "allOf": [{"contains": {"type": "integer"}}, {"contains": {"type": "string"}}, {"contains": {"const": "x"}, "maxContains": 1}]}`,
 	`{"type": "string", "not": {"format": "date"}}`, `{"oneOf": [{"format": "ipv4"}, {"format": "ipv6"}], "type": "string"}`,
 	`{"type": "object", "minProperties": 2}`, `{"type": "object", "minProperties": 2, "maxProperties": 2, "properties": {"a": {"type": "integer"}}}`, `{"type": "object", "not": {"maxProperties": 1}}`,
+	`{"not": {"$ref": "#/$defs/x"}, "$defs": {"x": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/x"}}]}}}`,
 	`{"not": {"items": {"type": "integer"}, "minItems": 1}}`, `{"not": {"anyOf": [{"type": "string"}, {"not": {"type": "object"}}]}}`,
 }
 

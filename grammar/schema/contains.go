@@ -48,7 +48,7 @@ func (c *compiler) count(b *branch) error {
 				case set>>i&1 != 0:
 					all, possible = append(all, d.sub), possible && place >= d.from
 				case d.most != regex.Infinite && place >= d.from:
-					all = append(all, sub{d.schema, !d.not})
+					all = append(all, sub{d.schema, !d.negated})
 				}
 			}
 			nodes[set] = -1

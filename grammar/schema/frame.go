@@ -242,7 +242,7 @@ func (f *Frame) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
 	if err != nil {
 		return 0, &Error{err}
 	}
-	texts.spelt, texts.never, texts.refs = regex.Raw, e.Never, c.refs
+	texts.quoting, texts.never, texts.refs = regex.Raw, e.Never, c.refs
 	w := &elements{Elements: e, frame: f, document: d, texts: texts}
 	var all [][]grammar.Symbol
 	for _, b := range c.nodes[0].branches {

@@ -37,7 +37,7 @@ func (c *compiler) objects(b *branch) error {
 		required[name] = true
 	}
 	for _, name := range names {
-		taken = append(taken, regex.Spell(name))
+		taken = append(taken, regex.Escape(name))
 		if err := c.spend(1 + len(s.parts) + s.patterns()*len(name) + len(s.forbidden)/16); err != nil {
 			return err
 		}
@@ -52,10 +52,10 @@ func (c *compiler) objects(b *branch) error {
 		if err != nil {
 			return err
 		}
-		b.entries = append(b.entries, entry{key: a.Literal(`"` + regex.Spell(name) + `"`), name: name, node: n, required: required[name]})
+		b.entries = append(b.entries, entry{key: a.Literal(`"` + regex.Escape(name) + `"`), name: name, node: n, required: required[name]})
 	}
 	for _, name := range s.forbidden {
-		taken = append(taken, regex.Spell(name))
+		taken = append(taken, regex.Escape(name))
 	}
 	if !c.options.Listed || !s.listsProperties() || b.minimum > b.needed(0) || s.last != nil {
 		if err := c.otherEntries(b, a.Not(a.Literals(taken))); err != nil {
@@ -133,7 +133,7 @@ func (c *compiler) arrange(b *branch) error {
 		singles = nil
 	}
 	if b.others = append(singles, sets...); counting > mostLoose {
-		return fmt.Errorf("patternProperties: they overlap in more than %d ways", mostLoose)
+		return fmt.Errorf("patternProperties: they overlap in more than %d alternatives", mostLoose)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *shape) patterns() int {
 
 // named reports whether a property may have that name.
 func (c *compiler) named(s *shape, name string) bool {
-	return !slices.ContainsFunc(s.names, func(e regex.Expr) bool { return !c.arena.Matches(e, regex.Spell(name)) })
+	return !slices.ContainsFunc(s.names, func(e regex.Expr) bool { return !c.arena.Matches(e, regex.Escape(name)) })
 }
 
 // otherEntries works out the properties that are not named: by the patterns that
@@ -200,7 +200,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 				all = append(all, *p.others)
 			}
 		}
-		if slices.ContainsFunc(all, func(s sub) bool { return s.schema.kind == booleans && s.schema.truth == s.not }) {
+		if slices.ContainsFunc(all, func(s sub) bool { return s.schema.kind == booleans && s.schema.truth == s.negated }) {
 			continue
 		}
 		key := a.And(names...)
@@ -227,7 +227,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 		}
 		if few, ok := a.Few(names, mostListed); ok {
 			for _, text := range few {
-				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unspelt(text), names: a.Literal(text), node: n, single: true})
+				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unescaped(text), names: a.Literal(text), node: n, single: true})
 			}
 			continue
 		}
@@ -239,8 +239,8 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 // mostListed bounds the names that are written out where a pattern has no more.
 const mostListed = 256
 
-// unspelt is a text that JSON writes so within a string.
-func unspelt(text string) string {
+// unescaped is a text that JSON writes so within a string.
+func unescaped(text string) string {
 	var out string
 	if json.Unmarshal([]byte(`"`+text+`"`), &out) != nil {
 		return text

@@ -104,7 +104,7 @@ func (c *compiler) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
 	return c.moreEntries(s, b)
 }
 
-// values are the ways to write a value of a node.
+// values are the alternatives to write a value of a node.
 func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
 	a := c.arena
 	var out [][]grammar.Symbol

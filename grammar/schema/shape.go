@@ -9,8 +9,8 @@ import (
 
 // sub is a schema within the schema, or its complement.
 type sub struct {
-	schema *value
-	not    bool
+	schema  *value
+	negated bool
 }
 
 // subs are schemas that all hold.
@@ -206,7 +206,7 @@ func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
 			}
 		}
 	}
-	text := regex.Spell(name)
+	text := regex.Escape(name)
 	for _, n := range p.patterns {
 		if a.Matches(n.expr, text) {
 			all, knows = append(all, n.sub), true

@@ -21,7 +21,7 @@ func styles(r *rand.Rand) []style {
 
 // write writes a value.
 func (v *value) write(s style) string {
-	quoted := func(text string) string { return `"` + regex.Spell(text) + `"` }
+	quoted := func(text string) string { return `"` + regex.Escape(text) + `"` }
 	var parts []string
 	brackets := "[]"
 	switch v.kind {

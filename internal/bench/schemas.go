@@ -255,7 +255,7 @@ func spaced(raw []byte) []byte {
 			out, open = append(out, byte(t)), append(open, byte(t))
 			after = 0
 		case string:
-			out = append(append(append(out, '"'), regex.Spell(t)...), '"')
+			out = append(append(append(out, '"'), regex.Escape(t)...), '"')
 			if name {
 				open[len(open)-1], after = ':', ':'
 			}
