@@ -10,7 +10,7 @@ import (
 )
 
 func TestValuesOfSeveralSchemasStandInOneText(t *testing.T) {
-	f := NewFrame()
+	f := NewCombined()
 	// Both have a definition of the same name.
 	a, errA := f.Object([]byte(`{"properties":{"x":{"$ref":"#/$defs/v"}},"required":["x"],"$defs":{"v":{"enum":[1,2]}}}`), Options{})
 	b, errB := f.Object([]byte(`{"properties":{"x":{"$ref":"#/$defs/v"}},"required":["x"],"$defs":{"v":{"enum":["a"]}}}`), Options{})
@@ -39,7 +39,7 @@ func TestValuesOfSeveralSchemasStandInOneText(t *testing.T) {
 
 // elementsOf are arguments as elements, with the properties that are text.
 func elementsOf(schema string, texts ...string) (*grammar.Grammar, error) {
-	f := NewFrame()
+	f := NewCombined()
 	never, err := f.Arena().Search("</p>", regex.Raw)
 	if err != nil {
 		return nil, err

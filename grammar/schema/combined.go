@@ -11,61 +11,63 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// Frame is a grammar in the making: rules of a text in which values of several
+// Combined is a grammar in the making: rules of a text in which values of several
 // schemas stand.
-type Frame struct {
+type Combined struct {
 	arena     *regex.Arena
 	documents []*compiler
-	symbols   []framed
-	ids       map[framed]grammar.Symbol // of what documents name
+	symbols   []combinedSymbol
+	ids       map[combinedSymbol]grammar.Symbol // of what documents name
 	rules     map[grammar.Symbol][][]grammar.Symbol
 }
 
-// framed is what a symbol of a frame stands for.
-type framed struct {
-	document int // whose symbol it is; -1: the frame's own
+// combinedSymbol is what a symbol of a Combined stands for.
+type combinedSymbol struct {
+	document int // whose symbol it is; -1: that of no document
 	symbol   grammar.Symbol
 	expr     regex.Expr
 	terminal bool
 }
 
-var _ grammar.Rules = (*Frame)(nil)
+var _ grammar.Rules = (*Combined)(nil)
 
-// NewFrame begins a frame whose grammar has the default budget.
-func NewFrame() *Frame { return NewFrameWithin(budget.Default()) }
+// NewCombined makes one without rules, whose grammar has the default budget.
+func NewCombined() *Combined { return NewCombinedWithin(budget.Default()) }
 
-// NewFrameWithin begins a frame whose grammar is charged to b.
-func NewFrameWithin(b *budget.Budget) *Frame {
-	return &Frame{arena: regex.Within(b), ids: map[framed]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
+// NewCombinedWithin makes one without rules, whose grammar is charged to b.
+func NewCombinedWithin(b *budget.Budget) *Combined {
+	return &Combined{arena: regex.Within(b), ids: map[combinedSymbol]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
 }
 
 // Arena is for the expressions of Match.
-func (f *Frame) Arena() *regex.Arena { return f.arena }
+func (f *Combined) Arena() *regex.Arena { return f.arena }
 
-func (f *Frame) own(s framed) grammar.Symbol {
+func (f *Combined) own(s combinedSymbol) grammar.Symbol {
 	s.document = -1
 	f.symbols = append(f.symbols, s)
 	return grammar.Symbol(len(f.symbols) - 1)
 }
 
 // Match is a text that an expression matches.
-func (f *Frame) Match(e regex.Expr) grammar.Symbol { return f.own(framed{expr: e, terminal: true}) }
+func (f *Combined) Match(e regex.Expr) grammar.Symbol {
+	return f.own(combinedSymbol{expr: e, terminal: true})
+}
 
 // Rule is one of several sequences. Those of a rule that is to be within itself are
 // given with Let.
-func (f *Frame) Rule(alternatives ...[]grammar.Symbol) grammar.Symbol {
-	s := f.own(framed{})
+func (f *Combined) Rule(alternatives ...[]grammar.Symbol) grammar.Symbol {
+	s := f.own(combinedSymbol{})
 	f.Let(s, alternatives...)
 	return s
 }
 
 // Let gives a rule its sequences.
-func (f *Frame) Let(rule grammar.Symbol, alternatives ...[]grammar.Symbol) {
+func (f *Combined) Let(rule grammar.Symbol, alternatives ...[]grammar.Symbol) {
 	f.rules[rule] = alternatives
 }
 
 // document adds a schema whose values are objects. No string in them matches never.
-func (f *Frame) document(text []byte, options Options, never regex.Expr) (int, error) {
+func (f *Combined) document(text []byte, options Options, never regex.Expr) (int, error) {
 	root, err := read(text)
 	if err != nil {
 		return 0, &Error{err}
@@ -88,7 +90,7 @@ func ofType(name string) *value {
 }
 
 // Object is an object that meets a schema. An error is an *Error.
-func (f *Frame) Object(schema []byte, options Options) (grammar.Symbol, error) {
+func (f *Combined) Object(schema []byte, options Options) (grammar.Symbol, error) {
 	d, err := f.document(schema, options, regex.None)
 	if err != nil {
 		return 0, err
@@ -97,8 +99,8 @@ func (f *Frame) Object(schema []byte, options Options) (grammar.Symbol, error) {
 }
 
 // of is a symbol of a document.
-func (f *Frame) of(document int, s grammar.Symbol) grammar.Symbol {
-	key := framed{document: document, symbol: s}
+func (f *Combined) of(document int, s grammar.Symbol) grammar.Symbol {
+	key := combinedSymbol{document: document, symbol: s}
 	id, ok := f.ids[key]
 	if !ok {
 		id = grammar.Symbol(len(f.symbols))
@@ -109,7 +111,7 @@ func (f *Frame) of(document int, s grammar.Symbol) grammar.Symbol {
 }
 
 // Terminal implements grammar.Rules.
-func (f *Frame) Terminal(id grammar.Symbol) (regex.Expr, bool) {
+func (f *Combined) Terminal(id grammar.Symbol) (regex.Expr, bool) {
 	s := f.symbols[id]
 	if s.document < 0 {
 		return s.expr, s.terminal
@@ -118,7 +120,7 @@ func (f *Frame) Terminal(id grammar.Symbol) (regex.Expr, bool) {
 }
 
 // Alternatives implements grammar.Rules.
-func (f *Frame) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
+func (f *Combined) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
 	s := f.symbols[id]
 	if s.document < 0 {
 		return f.rules[id]
@@ -135,7 +137,7 @@ func (f *Frame) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
 }
 
 // Differ implements grammar.Lists.
-func (f *Frame) Differ() func(grammar.Symbol) bool {
+func (f *Combined) Differ() func(grammar.Symbol) bool {
 	known := make([]func(grammar.Symbol) bool, len(f.documents))
 	some := false
 	for i, c := range f.documents {
@@ -152,9 +154,9 @@ func (f *Frame) Differ() func(grammar.Symbol) bool {
 }
 
 // Grammar is that of the texts that start stands for. Nothing can be added to the
-// frame afterwards. An error is an *Error: of the first schema that no value meets,
+// rules afterwards. An error is an *Error: of the first schema that no value meets,
 // for instance.
-func (f *Frame) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
+func (f *Combined) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
 	if err := f.arena.Err(); err != nil {
 		return nil, &Error{err}
 	}
@@ -186,7 +188,7 @@ func (f *Frame) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
 }
 
 // prune drops the sequences of which a part stands for no text.
-func (f *Frame) prune() {
+func (f *Combined) prune() {
 	alive := make([]bool, len(f.symbols))
 	for changed := true; changed; {
 		changed = false
@@ -205,7 +207,7 @@ func (f *Frame) prune() {
 }
 
 // possible reports whether a symbol stands for some text, as far as is known of others.
-func (f *Frame) possible(id grammar.Symbol, alive []bool) bool {
+func (f *Combined) possible(id grammar.Symbol, alive []bool) bool {
 	s := f.symbols[id]
 	switch {
 	case s.document >= 0: // a value
@@ -232,7 +234,7 @@ type Elements struct {
 // Elements is an object that meets a schema, as a list of elements in the schema's
 // order. Properties that the schema does not name are left out, unless it names none:
 // then any may be there whose values may be text. An error is an *Error.
-func (f *Frame) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
+func (f *Combined) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
 	d, err := f.document(schema, Options{}, e.Never)
 	if err != nil {
 		return 0, err
@@ -243,7 +245,7 @@ func (f *Frame) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
 		return 0, &Error{err}
 	}
 	texts.quoting, texts.never, texts.refs = regex.Raw, e.Never, c.refs
-	w := &elements{Elements: e, frame: f, document: d, texts: texts}
+	w := &elements{Elements: e, combined: f, document: d, texts: texts}
 	var all [][]grammar.Symbol
 	for _, b := range c.nodes[0].branches {
 		if !b.object {
@@ -261,7 +263,7 @@ func (f *Frame) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
 // elements writes objects as elements.
 type elements struct {
 	Elements
-	frame    *Frame
+	combined *Combined
 	document int
 	texts    *compiler // whose strings have no quotes
 }
@@ -272,7 +274,7 @@ const someName = `[A-Za-z_][A-Za-z0-9_.\-]{0,63}`
 // list is the properties of a branch, one rule for each place in it: what may still
 // come.
 func (w *elements) list(b *branch) (grammar.Symbol, error) {
-	f, a := w.frame, w.frame.arena
+	f, a := w.combined, w.combined.arena
 	entries := slices.Clone(b.entries)
 	for _, e := range b.others {
 		if e.single {
@@ -327,7 +329,7 @@ func (w *elements) list(b *branch) (grammar.Symbol, error) {
 // text matches the strings that meet a node, without quotes.
 func (w *elements) text(node int) (regex.Expr, error) {
 	c := w.texts
-	id, err := c.node(append(slices.Clone(w.frame.documents[w.document].nodes[node].all), sub{schema: ofType("string")}))
+	id, err := c.node(append(slices.Clone(w.combined.documents[w.document].nodes[node].all), sub{schema: ofType("string")}))
 	if err != nil {
 		return regex.None, err
 	}
