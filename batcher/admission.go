@@ -91,7 +91,7 @@ func (s *Sequence) prefix() []int32 {
 	if s.want.Whole {
 		return nil
 	}
-	return s.tokens[:min(s.want.Target, s.want.OutFrom)]
+	return s.tokens[:min(s.want.Target, s.want.LogitsFrom)]
 }
 
 // cachedSoon reports whether an active prompt is about to compute blocks that s
@@ -105,7 +105,7 @@ func (a *admission) cachedSoon(s *Sequence) bool {
 		o.mu.Lock()
 		n := common(own, o.tokens[:min(o.want.Target, len(o.tokens))])
 		o.mu.Unlock()
-		if n/l*l > o.want.Have {
+		if n/l*l > o.want.Computed {
 			return true
 		}
 	}
@@ -158,13 +158,13 @@ func (a *admission) enter(s *Sequence) bool {
 		found.Release()
 		return false
 	}
-	s.kv, s.want.Have = found, found.Len()
+	s.kv, s.want.Computed = found, found.Len()
 	if !s.begun {
 		s.begun = true
 		a.box.begun()
 		a.counts.PrefixQueries += int64(len(s.prefix()))
-		a.counts.PrefixHits += int64(s.want.Have)
-		s.timing.CachedPrompt = s.want.Have
+		a.counts.PrefixHits += int64(s.want.Computed)
+		s.timing.CachedPrompt = s.want.Computed
 		if !s.want.Background {
 			a.lent += min(s.want.Left(), lentTokens)
 		}
@@ -186,7 +186,7 @@ func (a *admission) promised() (n room) {
 func (a *admission) evictable() (n room) {
 	l := a.kv.BlockLen()
 	for _, s := range a.idle {
-		n = n.plus(room{blocks: (s.want.Have + l - 1) / l, states: 1})
+		n = n.plus(room{blocks: (s.want.Computed + l - 1) / l, states: 1})
 	}
 	return n
 }
@@ -216,7 +216,7 @@ func (a *admission) release(s *Sequence) {
 	s.forgetGuesses()
 	if s.kv != nil {
 		s.kv.Release()
-		s.kv, s.want.Have = nil, 0
+		s.kv, s.want.Computed = nil, 0
 		a.freed++
 	}
 }

@@ -77,7 +77,7 @@ func (t *tenant) give() { t.step.Release(1) }
 func (t *tenant) hear(interactive bool) { t.heard = t.heard || interactive }
 
 // declare says what the engine has to do, and returns on what terms.
-func (t *tenant) declare(d demands) (out schedule.Terms) {
+func (t *tenant) declare(d demands) (out schedule.Policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.opt.Now()
@@ -87,15 +87,15 @@ func (t *tenant) declare(d demands) (out schedule.Terms) {
 	t.show(d)
 	var beside bool
 	t.backgroundPays, beside = t.payer(d)
-	out = schedule.Terms{
+	out = schedule.Policy{
 		BackgroundPays: t.backgroundPays, OtherDecoding: t.otherDecoding(),
-		Brief: !t.interactive.IsZero() && now.Sub(t.interactive) < expecting,
+		ShortSteps: !t.interactive.IsZero() && now.Sub(t.interactive) < expecting,
 	}
 	out.OtherPrefilling = out.OtherDecoding || t.otherPrefilling()
 	streams := beside && t.backgroundPays == schedule.Background
 	for k := range t.credit {
 		switch {
-		case !out.Brief, schedule.Account(k) == schedule.Prefill && !streams:
+		case !out.ShortSteps, schedule.Account(k) == schedule.Prefill && !streams:
 			t.credit[k] = 0 // nobody to delay
 		case !beside || d.of(schedule.Account(k)) == 0:
 			t.credit[k] = min(t.credit[k], 0)

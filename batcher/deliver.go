@@ -44,18 +44,18 @@ func (d *delivery) sample(st *step, b *stepBatch) {
 func (d *delivery) prepare(p *span, b *stepBatch) {
 	s := p.s
 	if p.leader == nil {
-		s.want.Have += p.n
+		s.want.Computed += p.n
 	} else {
 		s.adopt(p.leader)
 	}
-	first := s.want.Have - p.out // position of the first row
-	s.reached = max(s.reached, s.want.Have)
+	first := s.want.Computed - p.out // position of the first row
+	s.reached = max(s.reached, s.want.Computed)
 	p.draw = -1
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
-		s.cut(s.want.Have) // without guesses
-		return             // its caller wants something else by now, which settle will see
+		s.cut(s.want.Computed) // without guesses
+		return                 // its caller wants something else by now, which settle will see
 	}
 	if len(p.draft) == 0 {
 		s.seal()
@@ -115,15 +115,15 @@ func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
-		s.cut(s.want.Have)
+		s.cut(s.want.Computed)
 		return 0, 0
 	}
 	if s.order.kind == wantScores {
 		for i := range p.out {
 			s.order.scored = append(s.order.scored, d.draws.At(p.draw+i).Token)
 		}
-		s.want.OutFrom = len(s.order.scored)
-		if s.want.OutFrom == s.want.Target {
+		s.want.LogitsFrom = len(s.order.scored)
+		if s.want.LogitsFrom == s.want.Target {
 			s.order.kind = nothing
 			s.cond.Broadcast()
 		}
@@ -132,10 +132,10 @@ func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
 	n, forced = d.accept(p)
 	if len(p.draft) > 0 || p.late {
 		if n > 0 || p.late {
-			s.want.Have += n - 1
+			s.want.Computed += n - 1
 		}
-		s.cut(s.want.Have)
-		s.reached = max(s.reached, s.want.Have)
+		s.cut(s.want.Computed)
+		s.reached = max(s.reached, s.want.Computed)
 		s.seal()
 	}
 	if s.order.kind == wantTokens {
@@ -208,7 +208,7 @@ func (d *delivery) push(s *Sequence, tok sampling.Token) {
 	case len(s.unread) >= d.opt.Unread:
 		s.stalled = true
 	default:
-		s.want.Target, s.want.OutFrom = s.want.Target+1, s.want.OutFrom+1
+		s.want.Target, s.want.LogitsFrom = s.want.Target+1, s.want.LogitsFrom+1
 		s.digest()
 	}
 }

@@ -35,7 +35,7 @@ type dedupState struct {
 // dedupKey is equal for duplicates, and seldom for others.
 type dedupKey struct {
 	sum  uint64
-	want schedule.Want
+	want schedule.Demand
 }
 
 // digest makes the hash cover what the caller wants computed. Locked.
@@ -94,7 +94,7 @@ func (d *duplicates) trim(spans []span, blockLen int) {
 	for _, s := range d.followers {
 		if s.leader.span >= 0 {
 			spans[s.leader.span].followed = true
-			s.cut(s.want.Have / blockLen * blockLen)
+			s.cut(s.want.Computed / blockLen * blockLen)
 		}
 	}
 }
@@ -129,5 +129,5 @@ func (d *duplicates) follow(spans []span, st *step, now func() time.Time) []span
 // adopt takes over what leader has computed.
 func (s *Sequence) adopt(leader *Sequence) {
 	s.kv.Become(leader.kv)
-	s.want.Have = leader.want.Have
+	s.want.Computed = leader.want.Computed
 }

@@ -53,7 +53,7 @@ func (s *Sequence) addRows(n int, row func(i int) []float32, first int) {
 		}
 	}
 	o.summed += n
-	if s.want.OutFrom = o.summed; o.summed == s.want.Target {
+	if s.want.LogitsFrom = o.summed; o.summed == s.want.Target {
 		o.kind = nothing
 		s.cond.Broadcast()
 	}

@@ -224,7 +224,7 @@ func TestAReaderThatGathersIsWokenForTheLastTokensToo(t *testing.T) {
 	m := &toy.Model{}
 	prompt := []int32{3, 1, 4}
 	for _, gather := range []int{1, 7, 40, 1000} { // more than may be unread, too
-		p := sampling.Params{MaxTokens: 100, Gather: gather}
+		p := sampling.Params{MaxTokens: 100, FlushEvery: gather}
 		start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
 			s := r.open(prompt...)
 			defer s.Close()

@@ -21,8 +21,8 @@ func (d *delivery) announce(s *Sequence, now time.Time) {
 	o := &s.order
 	switch {
 	case s.err != nil || o.kind == nothing || s.stalled:
-	case o.params.Gather > 0:
-		if len(s.unread) < o.params.Gather {
+	case o.params.FlushEvery > 0:
+		if len(s.unread) < o.params.FlushEvery {
 			return
 		}
 	case now.Sub(s.woken) < d.opt.FlushInterval && len(s.unread) <= d.opt.Unread/4: // the reader shall not be far behind

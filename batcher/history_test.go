@@ -120,8 +120,8 @@ func (h *history) step() {
 	}
 	var held []*kv.Sequence
 	for s := range h.e.box.open {
-		if (s.kv != nil) != (s.list == active || s.list == idle) || s.kv != nil && s.kv.Len() != s.want.Have {
-			h.t.Fatalf("sequence in list %d with blocks %t, %d positions", s.list, s.kv != nil, s.want.Have)
+		if (s.kv != nil) != (s.list == active || s.list == idle) || s.kv != nil && s.kv.Len() != s.want.Computed {
+			h.t.Fatalf("sequence in list %d with blocks %t, %d positions", s.list, s.kv != nil, s.want.Computed)
 		}
 		if s.kv != nil {
 			held = append(held, s.kv)

@@ -17,8 +17,8 @@ import (
 //	   │               └─────────────┘ ◀──────────────────────┘ │
 //	   └───────────────────────── evict ◀───────────────────────┘
 type task struct {
-	want    schedule.Want // what the caller waits for; Have == Target: nothing
-	kv      *kv.Sequence  // want.Have is its Len between steps; nil: no blocks, want.Have == 0
+	want    schedule.Demand // what the caller waits for; Have == Target: nothing
+	kv      *kv.Sequence    // want.Have is its Len between steps; nil: no blocks, want.Have == 0
 	list    list
 	seen    uint64 // the epoch that want was made of
 	reached int    // the most positions that were ever computed
@@ -83,24 +83,24 @@ func (a *admission) settle(s *Sequence) {
 		s.late = nil // it was for another wish
 	}
 	s.seen = s.epoch
-	if s.stale < s.want.Have {
+	if s.stale < s.want.Computed {
 		s.cut(s.stale)
 	}
 	s.forget(s.stale)
 	s.retract(s.stale)
 	s.stale = math.MaxInt
 	s.seal()
-	if f := s.fork; f != nil && s.want.Have >= f.at-1 {
+	if f := s.fork; f != nil && s.want.Computed >= f.at-1 {
 		a.branch(s, f)
 		s.fork = nil
 		s.cond.Broadcast()
 	}
 	s.want = s.wanted()
 	s.digest()
-	if s.want.OutFrom < s.want.Have { // a row is wanted of a position computed before
-		s.cut(s.want.OutFrom)
+	if s.want.LogitsFrom < s.want.Computed { // a row is wanted of a position computed before
+		s.cut(s.want.LogitsFrom)
 	}
-	if s.want.Whole && s.want.Have > 0 && s.want.Left() > 0 { // what is computed has seen less
+	if s.want.Whole && s.want.Computed > 0 && s.want.Left() > 0 { // what is computed has seen less
 		s.cut(0)
 	}
 	switch busy := s.want.Left() > 0; {
@@ -116,20 +116,20 @@ func (a *admission) settle(s *Sequence) {
 }
 
 // wanted translates the caller's order. Locked.
-func (s *Sequence) wanted() schedule.Want {
+func (s *Sequence) wanted() schedule.Demand {
 	n := len(s.tokens)
-	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole}
+	w := schedule.Demand{Computed: s.want.Computed, Target: s.want.Computed, LogitsFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole}
 	switch {
 	case s.fork != nil:
 		w.Target = s.fork.at - 1
 	case s.order.kind == wantTokens && !s.stalled, s.order.kind == wantLogits:
-		w.Target, w.OutFrom = n, n-1
+		w.Target, w.LogitsFrom = n, n-1
 	case s.order.kind == wantScores:
-		w.Target, w.OutFrom = n-1, len(s.order.scored)
+		w.Target, w.LogitsFrom = n-1, len(s.order.scored)
 	case s.order.kind == wantMean:
-		w.Target, w.OutFrom = n, s.order.summed
+		w.Target, w.LogitsFrom = n, s.order.summed
 	case s.order.kind == wantFirst:
-		w.Target, w.OutFrom = n, 0
+		w.Target, w.LogitsFrom = n, 0
 	}
 	return w
 }
@@ -138,7 +138,7 @@ func (s *Sequence) wanted() schedule.Want {
 // behind the last checkpoint before n: they are computed again.
 func (s *Sequence) cut(n int) {
 	s.kv.Truncate(n)
-	s.want.Have = s.kv.Len()
+	s.want.Computed = s.kv.Len()
 }
 
 // seal offers what was computed to the prefix cache, unless it depends on what was
@@ -158,12 +158,12 @@ func (a *admission) branch(s *Sequence, f *fork) {
 	if s.kv == nil {
 		return
 	}
-	n := min(s.want.Have, f.at)
+	n := min(s.want.Computed, f.at)
 	for _, k := range f.children {
 		k.kv = s.kv.Fork()
-		k.want.Have = s.want.Have
+		k.want.Computed = s.want.Computed
 		k.cut(n)
-		k.want.Target, k.want.OutFrom, k.reached = k.want.Have, schedule.NoRows, n
+		k.want.Target, k.want.LogitsFrom, k.reached = k.want.Computed, schedule.NoRows, n
 		a.move(k, idle)
 	}
 }

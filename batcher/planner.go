@@ -6,7 +6,7 @@ import "github.com/lutra-lm/lutra/batcher/schedule"
 type planner struct {
 	scheduler schedule.Scheduler
 	cost      schedule.CostModel
-	wants     []schedule.Want
+	wants     []schedule.Demand
 	seqs      []*Sequence     // whose wants they are
 	limits    schedule.Limits // of every step, but for the terms
 }

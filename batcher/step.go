@@ -73,7 +73,7 @@ func (e *Engine) plan() {
 	e.duplicates.pair(e.admission.active, st.withheld)
 	d := e.planner.gather(e.admission.active, st.withheld)
 	l := e.planner.limits
-	l.Terms = e.terms(d)
+	l.Policy = e.terms(d)
 	st.spans = e.planner.plan(st.spans[:0], l)
 	e.duplicates.trim(st.spans, e.kv.BlockLen())
 	e.extendForced(st.spans, &l)
@@ -86,7 +86,7 @@ func (e *Engine) plan() {
 }
 
 // terms are what the step may do beside others, of an engine with so much to do.
-func (e *Engine) terms(d demands) schedule.Terms {
+func (e *Engine) terms(d demands) schedule.Policy {
 	if n := e.admission.takeLent(); n > 0 {
 		e.tenant.lend(e.planner.cost.Time(d.streams+n) - e.planner.cost.Time(d.streams))
 	}
@@ -110,8 +110,8 @@ func (b *stepBatch) row(i int) []float32 { return b.Logits[i*b.outputs : (i+1)*b
 // add adds a span behind the others.
 func (b *stepBatch) add(p *span) {
 	s := p.s
-	b.tokens = append(append(b.tokens[:0], s.tokens[s.want.Have:s.want.Have+p.n]...), p.draft...)
-	b.Add(s.kv, s.want.Have, p.out, b.tokens...)
+	b.tokens = append(append(b.tokens[:0], s.tokens[s.want.Computed:s.want.Computed+p.n]...), p.draft...)
+	b.Add(s.kv, s.want.Computed, p.out, b.tokens...)
 }
 
 // forward computes the planned spans.
@@ -141,7 +141,7 @@ func (e *Engine) assemble() {
 		s.mu.Lock()
 		if s.epoch != s.seen {
 			s.mu.Unlock()
-			s.cut(s.want.Have)
+			s.cut(s.want.Computed)
 			continue
 		}
 		if s.timing.Started.IsZero() {
@@ -177,7 +177,7 @@ func (e *Engine) count(p *span, prompt int) {
 		st.shares.streams++
 		st.shares.guesses += len(p.draft)
 	}
-	e.stats.counts.PromptTokens += int64(max(0, min(w.Have+p.n, prompt)-max(w.Have, p.s.reached)))
+	e.stats.counts.PromptTokens += int64(max(0, min(w.Computed+p.n, prompt)-max(w.Computed, p.s.reached)))
 	st.Rows += p.out
 }
 

@@ -33,7 +33,7 @@ type Params struct {
 	IgnoreEOS         bool     // generate to MaxTokens whatever is sampled (benchmarks)
 	Logprobs          bool     // fill Token.Logprob and Token.Certainty
 	TopLogprobs       int      // alternatives in Token.Top, most likely first; implies Logprobs
-	Gather            int      // wake the reader for so many tokens at once, or the last ones: waking takes time from the steps; 0: for each
+	FlushEvery        int      // wake the reader for so many tokens at once, or the last ones: waking takes time from the steps; 0: for each
 }
 
 // Reports reports whether tokens come with log-probabilities.
@@ -61,7 +61,7 @@ func (p *Params) Validate() error {
 	}
 	in := func(v, lo, hi float32) bool { return v >= lo && v <= hi } // false for NaN
 	fault(p.MaxTokens < 0, "MaxTokens %d is negative", p.MaxTokens)
-	fault(p.Gather < 0, "Gather %d is negative", p.Gather)
+	fault(p.FlushEvery < 0, "FlushEvery %d is negative", p.FlushEvery)
 	fault(!in(p.Temperature, 0, 100), "Temperature %v is not in [0, 100]", p.Temperature)
 	fault(p.TopK < 0, "TopK %d is negative", p.TopK)
 	fault(!in(p.TopP, 0, 1), "TopP %v is not in [0, 1]", p.TopP)

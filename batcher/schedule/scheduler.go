@@ -10,33 +10,33 @@ import (
 // that carry no token cost nearly as much as those that do.
 const Tile = 32
 
-// Want is what one admitted sequence asks of the coming steps.
-type Want struct {
-	Have       int  // positions computed
-	Target     int  // positions wanted; Have < Target
-	OutFrom    int  // logits are wanted of positions from here on
+// Demand is what one admitted sequence asks of the coming steps.
+type Demand struct {
+	Computed   int  // positions computed
+	Target     int  // positions wanted; Computed < Target
+	LogitsFrom int  // logits are wanted of positions from here on
 	Background bool // gives way to the others
 	Whole      bool // all is computed in one step, however long it is; its rows do not count
 }
 
-// NoRows as Want.OutFrom asks for no logits; sums with it do not overflow.
+// NoRows as Demand.LogitsFrom asks for no logits; sums with it do not overflow.
 const NoRows = math.MaxInt32
 
 // Left is the number of tokens still to compute.
-func (w Want) Left() int { return w.Target - w.Have }
+func (w Demand) Left() int { return w.Target - w.Computed }
 
 // Rows is the number of rows of logits that a chunk of n tokens yields.
-func (w Want) Rows(n int) int { return max(0, w.Have+n-max(w.Have, w.OutFrom)) }
+func (w Demand) Rows(n int) int { return max(0, w.Computed+n-max(w.Computed, w.LogitsFrom)) }
 
 // chunk is the largest number of tokens within both bounds.
-func (w Want) chunk(tokens, rows int) int {
+func (w Demand) chunk(tokens, rows int) int {
 	if w.Whole {
 		if w.Left() > tokens {
 			return 0
 		}
 		return w.Left()
 	}
-	return min(w.Left(), tokens, max(0, w.OutFrom-w.Have)+rows)
+	return min(w.Left(), tokens, max(0, w.LogitsFrom-w.Computed)+rows)
 }
 
 // Limits bound one step. Times are in seconds.
@@ -46,16 +46,16 @@ type Limits struct {
 	Longest    float64             // a step with streams, unless it has no more than a tile beside them; 0: any
 	Time       func(n int) float64 // expected of a step of n tokens; nil: none
 	Optimistic func(n int) float64 // Time, or less where that is not known yet
-	Terms
+	Policy
 }
 
-// Terms limit what may delay streams and prompts, in this engine and in others.
-type Terms struct {
+// Policy limits what may delay streams and prompts, in this engine and in others.
+type Policy struct {
 	Credit          [Accounts]float64 // seconds by which each kind of work may delay this step
 	BackgroundPays  Account           // whose credit background work takes
 	OtherDecoding   bool              // streams of other engines wait for this step
 	OtherPrefilling bool              // or their prompts do, which background work delays too
-	Brief           bool              // a step of background work alone is no longer than needed to be efficient
+	ShortSteps      bool              // a step of background work alone is no longer than needed to be efficient
 }
 
 // Account holds the credit of one kind of work that delays other work.
@@ -96,7 +96,7 @@ const (
 // Plan gives every want a number of tokens for the next step; wants are
 // oldest first. The result is valid until the next call. Some want always
 // gets a token, unless other engines have interactive work.
-func (s *Scheduler) Plan(wants []Want, l Limits) []int {
+func (s *Scheduler) Plan(wants []Demand, l Limits) []int {
 	s.grants = slices.Grow(s.grants[:0], len(wants))[:len(wants)]
 	clear(s.grants)
 	s.Need = [Accounts]float64{}
@@ -122,7 +122,7 @@ func (s *Scheduler) Plan(wants []Want, l Limits) []int {
 }
 
 // planFront plans interactive sequences and returns the tokens and rows it gave.
-func (s *Scheduler) planFront(wants []Want, l Limits, leave bool) (n, r int) {
+func (s *Scheduler) planFront(wants []Demand, l Limits, leave bool) (n, r int) {
 	tokens, rows := l.Tokens, l.Rows
 	if leave { // something to the others
 		tokens, rows = tokens-Tile/4, rows-2
@@ -148,13 +148,13 @@ func (s *Scheduler) planFront(wants []Want, l Limits, leave bool) (n, r int) {
 }
 
 // planBack plans background sequences beside n tokens and r rows.
-func (s *Scheduler) planBack(wants []Want, l Limits, n, r int) {
+func (s *Scheduler) planBack(wants []Demand, l Limits, n, r int) {
 	streams, later := s.lists[backStreams], s.lists[backPrompts]
 	room := l.Tokens - n
 	if n > 0 || l.OtherDecoding || l.OtherPrefilling {
 		room, s.Need[l.BackgroundPays] = l.Room(n, l.Credit[l.BackgroundPays], len(streams)+demand(wants, later))
 	}
-	if n == 0 && l.Brief {
+	if n == 0 && l.ShortSteps {
 		room = min(room, l.efficient())
 	}
 	tokens, rows := room, l.Rows-r
@@ -169,7 +169,7 @@ func (s *Scheduler) planBack(wants []Want, l Limits, n, r int) {
 }
 
 // demand is the number of tokens that wants of a list have left.
-func demand(wants []Want, list []int) int {
+func demand(wants []Demand, list []int) int {
 	n := 0
 	for _, i := range list {
 		n += wants[i].Left()
@@ -246,7 +246,7 @@ func WholeTiles(n int) int { return (n + Tile - 1) / Tile * Tile }
 // planStreams gives one token each to the streams of a list. When they are too
 // many, one in share of the tokens goes to the first in the list (share 0:
 // none) and the others alternate, from next on. It returns the tokens and rows it gave.
-func (s *Scheduler) planStreams(wants []Want, list []int, share int, next *int, tokens, rows int) (n, r int) {
+func (s *Scheduler) planStreams(wants []Demand, list []int, share int, next *int, tokens, rows int) (n, r int) {
 	give := func(i int) bool {
 		need := wants[i].Rows(1)
 		if n >= tokens || r+need > rows {
@@ -280,10 +280,10 @@ func (s *Scheduler) planStreams(wants []Want, list []int, share int, next *int, 
 
 // planPrompts shares tokens among the prompts of a list, which it reorders,
 // and returns the tokens and rows it gave.
-func (s *Scheduler) planPrompts(wants []Want, list []int, tokens, rows int) (n, r int) {
+func (s *Scheduler) planPrompts(wants []Demand, list []int, tokens, rows int) (n, r int) {
 	give := func(i, most int) {
 		w := wants[i]
-		w.Have += s.grants[i]
+		w.Computed += s.grants[i]
 		got := w.chunk(min(most, tokens-n), rows-r)
 		s.grants[i] += got
 		if n += got; !w.Whole {
