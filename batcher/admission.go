@@ -17,15 +17,15 @@ type admission struct {
 	active  []*Sequence // have work and blocks; oldest first
 	idle    []*Sequence // have blocks and no work; longest idle first
 	freed   int         // counts events that may have freed blocks
-	lent    int         // tokens of interactive prompts begun since the last plan, as far as they are lent
+	granted int         // tokens of interactive prompts begun since the last plan, as far as they are lent
 }
 
 // interactive counts the interactive sequences to compute.
-func (a *admission) interactive() (d demands) {
+func (a *admission) interactive() (d workload) {
 	for _, s := range a.active {
 		switch {
-		case s.want.Background:
-		case s.want.Left() > 1:
+		case s.task.demand.Background:
+		case s.task.demand.Left() > 1:
 			d.prompts++
 		default:
 			d.streams++
@@ -56,9 +56,9 @@ func (a *admission) requests() (running, waiting int) {
 }
 
 // takeLent is how many tokens have been lent to new prompts since the last call.
-func (a *admission) takeLent() int {
-	n := a.lent
-	a.lent = 0
+func (a *admission) takeGranted() int {
+	n := a.granted
+	a.granted = 0
 	return n
 }
 
@@ -67,20 +67,20 @@ func (a *admission) takeLent() int {
 func (a *admission) admit() {
 	for i := 0; i < len(a.waiting); {
 		s := a.waiting[i]
-		if len(a.active) > 0 && s.tried == a.freed {
+		if len(a.active) > 0 && s.task.tried == a.freed {
 			return // nothing has changed for the first in line
 		}
 		s.mu.Lock()
 		switch {
-		case s.epoch != s.seen, a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
+		case s.epoch != s.task.seen, a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
 			i++
 		case !a.enter(s):
-			s.tried = a.freed
+			s.task.tried = a.freed
 			s.mu.Unlock()
 			return
 		}
 		s.mu.Unlock()
-		if s.want.Left() == 0 { // the prefix cache had it all
+		if s.task.demand.Left() == 0 { // the prefix cache had it all
 			a.settle(s)
 		}
 	}
@@ -88,10 +88,10 @@ func (a *admission) admit() {
 
 // prefix are the tokens of s that the prefix cache may supply. Locked.
 func (s *Sequence) prefix() []int32 {
-	if s.want.Whole {
+	if s.task.demand.Whole {
 		return nil
 	}
-	return s.tokens[:min(s.want.Target, s.want.LogitsFrom)]
+	return s.content.tokens[:min(s.task.demand.Target, s.task.demand.LogitsFrom)]
 }
 
 // cachedSoon reports whether an active prompt is about to compute blocks that s
@@ -99,13 +99,13 @@ func (s *Sequence) prefix() []int32 {
 func (a *admission) cachedSoon(s *Sequence) bool {
 	own, l := s.prefix(), a.kv.BlockLen()
 	for _, o := range a.active {
-		if o.want.Left() < l || o.want.Background && !s.want.Background { // which may take its time
+		if o.task.demand.Left() < l || o.task.demand.Background && !s.task.demand.Background { // which may take its time
 			continue
 		}
 		o.mu.Lock()
-		n := common(own, o.tokens[:min(o.want.Target, len(o.tokens))])
+		n := common(own, o.content.tokens[:min(o.task.demand.Target, len(o.content.tokens))])
 		o.mu.Unlock()
-		if n/l*l > o.want.Computed {
+		if n/l*l > o.task.demand.Computed {
 			return true
 		}
 	}
@@ -126,11 +126,11 @@ func common(a, b []int32) int {
 // displace preempts the youngest sequence for s, if that is a background one and s
 // is interactive and older.
 func (a *admission) displace(s *Sequence) bool {
-	if len(a.active) == 0 || s.want.Background {
+	if len(a.active) == 0 || s.task.demand.Background {
 		return false
 	}
 	victim := a.active[len(a.active)-1]
-	if !victim.want.Background || older(s, victim) > 0 {
+	if !victim.task.demand.Background || older(s, victim) > 0 {
 		return false
 	}
 	a.preempt(victim)
@@ -138,13 +138,13 @@ func (a *admission) displace(s *Sequence) bool {
 }
 
 // lentTokens is how much of a new prompt may be computed at once, whatever it delays.
-const lentTokens = 2 * Tile
+const grantedTokens = 2 * Tile
 
 // enter makes s active if its blocks can be had without taking them from
 // active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
 	found := a.kv.Open(s.prefix())
-	own := needs(found, s.want.Target-found.Len())
+	own := needs(found, s.task.demand.Target-found.Len())
 	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}
 	need, alone := own.plus(a.promised()), len(a.active) == 0
@@ -158,15 +158,15 @@ func (a *admission) enter(s *Sequence) bool {
 		found.Release()
 		return false
 	}
-	s.kv, s.want.Computed = found, found.Len()
-	if !s.begun {
-		s.begun = true
+	s.task.kv, s.task.demand.Computed = found, found.Len()
+	if !s.task.begun {
+		s.task.begun = true
 		a.box.begun()
 		a.counts.PrefixQueries += int64(len(s.prefix()))
-		a.counts.PrefixHits += int64(s.want.Computed)
-		s.timing.CachedPrompt = s.want.Computed
-		if !s.want.Background {
-			a.lent += min(s.want.Left(), lentTokens)
+		a.counts.PrefixHits += int64(s.task.demand.Computed)
+		s.timing.CachedPrompt = s.task.demand.Computed
+		if !s.task.demand.Background {
+			a.granted += min(s.task.demand.Left(), grantedTokens)
 		}
 	}
 	a.move(s, active)
@@ -177,7 +177,7 @@ func (a *admission) enter(s *Sequence) bool {
 // of a prompt, one more for what comes after.
 func (a *admission) promised() (n room) {
 	for _, s := range a.active {
-		n = n.plus(needs(s.kv, s.want.Left())).plus(room{blocks: 1})
+		n = n.plus(needs(s.task.kv, s.task.demand.Left())).plus(room{blocks: 1})
 	}
 	return n
 }
@@ -186,7 +186,7 @@ func (a *admission) promised() (n room) {
 func (a *admission) evictable() (n room) {
 	l := a.kv.BlockLen()
 	for _, s := range a.idle {
-		n = n.plus(room{blocks: (s.want.Computed + l - 1) / l, states: 1})
+		n = n.plus(room{blocks: (s.task.demand.Computed + l - 1) / l, states: 1})
 	}
 	return n
 }
@@ -214,9 +214,9 @@ func (a *admission) preempt(s *Sequence) {
 // cache until others need it.
 func (a *admission) release(s *Sequence) {
 	s.forgetGuesses()
-	if s.kv != nil {
-		s.kv.Release()
-		s.kv, s.want.Computed = nil, 0
+	if s.task.kv != nil {
+		s.task.kv.Release()
+		s.task.kv, s.task.demand.Computed = nil, 0
 		a.freed++
 	}
 }
@@ -225,7 +225,7 @@ func (a *admission) release(s *Sequence) {
 func (a *admission) retire(s *Sequence) {
 	a.release(s)
 	a.move(s, retired)
-	a.box.leave(s, s.begun)
+	a.box.leave(s, s.task.begun)
 }
 
 // reserve grows the caches of the planned sequences, oldest first, and takes
@@ -234,7 +234,7 @@ func (a *admission) retire(s *Sequence) {
 func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 	for i := 0; i < len(spans); i++ {
 		s := spans[i].s
-		for s.kv.Grow(spans[i].n+len(spans[i].draft)) != nil {
+		for s.task.kv.Grow(spans[i].n+len(spans[i].draft)) != nil {
 			if len(spans[i].draft) > 0 { // nobody loses blocks to a guess
 				spans[i].draft, spans[i].forced, spans[i].unsampled = nil, 0, 0
 				continue

@@ -45,18 +45,18 @@ type tenant struct {
 	*StepArbiter
 	box            *mailbox // of the engine
 	opt            *Options
-	heard          bool // interactive callers had posted before the plan under way
-	demand         demands
+	arrived        bool // interactive callers had posted before the plan under way
+	demand         workload
 	backgroundPays schedule.Account           // whose credit background work takes, as of the last plan
 	credit         [schedule.Accounts]float64 // seconds; below zero: delays not yet paid
 	need           [schedule.Accounts]float64 // credit that it was short of in its last plan
 }
 
 // demands counts an engine's active sequences.
-type demands struct{ streams, prompts, background int }
+type workload struct{ streams, prompts, background int }
 
 // of is how many sequences draw on an account.
-func (d demands) of(k schedule.Account) int {
+func (d workload) of(k schedule.Account) int {
 	return [...]int{schedule.Prefill: d.prompts, schedule.Background: d.background, schedule.BackgroundAhead: d.background}[k]
 }
 
@@ -74,10 +74,10 @@ func (t *tenant) take() { _ = t.step.Acquire(context.Background(), 1) } // fails
 func (t *tenant) give() { t.step.Release(1) }
 
 // hear notes whether interactive callers have posted, for declare.
-func (t *tenant) hear(interactive bool) { t.heard = t.heard || interactive }
+func (t *tenant) noteArrival(interactive bool) { t.arrived = t.arrived || interactive }
 
 // declare says what the engine has to do, and returns on what terms.
-func (t *tenant) declare(d demands) (out schedule.Policy) {
+func (t *tenant) setDemand(d workload) (out schedule.Policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.opt.Now()
@@ -86,7 +86,7 @@ func (t *tenant) declare(d demands) (out schedule.Policy) {
 	}
 	t.show(d)
 	var beside bool
-	t.backgroundPays, beside = t.payer(d)
+	t.backgroundPays, beside = t.backgroundAccount(d)
 	out = schedule.Policy{
 		BackgroundPays: t.backgroundPays, OtherDecoding: t.otherDecoding(),
 		ShortSteps: !t.interactive.IsZero() && now.Sub(t.interactive) < expecting,
@@ -114,21 +114,21 @@ func (t *tenant) declare(d demands) (out schedule.Policy) {
 
 // show makes the engine's demand known to the others, and wakes those that it
 // concerns. Locked.
-func (t *tenant) show(d demands) {
-	changed := t.heard || t.demand.class() != d.class()
-	t.demand, t.heard = d, false
+func (t *tenant) show(d workload) {
+	changed := t.arrived || t.demand.class() != d.class()
+	t.demand, t.arrived = d, false
 	if !changed {
 		return
 	}
 	for _, o := range t.tenants {
-		if o != t && o.demand != (demands{}) {
+		if o != t && o.demand != (workload{}) {
 			o.box.poke() // other terms may hold for it now
 		}
 	}
 }
 
 // class is what matters to other engines: streams, else prompts, else nothing.
-func (d demands) class() int {
+func (d workload) class() int {
 	switch {
 	case d.streams > 0:
 		return 2

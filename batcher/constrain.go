@@ -20,59 +20,59 @@ import (
 // whatever is known when, and however many lanes a step has for them.
 
 // constrained is what the step loop knows of a sequence whose tokens are constrained.
-type constrained struct {
-	origin sampling.Constraint // of an empty completion; nil: at is not known
-	at     sampling.Constraint // behind the first stood tokens
-	stood  int                 // tokens of the sequence, its prompt among them
-	begins int                 // where the completion begins
+type constraint struct {
+	initial sampling.Constraint // of an empty completion; nil: at is not known
+	state   sampling.Constraint // behind the first stood tokens
+	pos     int                 // tokens of the sequence, its prompt among them
+	start   int                 // where the completion begins
 
-	forced []int32               // tokens that have to come, in the step under way
-	rows   []sampling.Constraint // where the tokens stand that its rows are for
-	late   <-chan struct{}       // the sequence is not planned before this is closed; nil: it may be
+	forced    []int32               // tokens that have to come, in the step under way
+	rows      []sampling.Constraint // where the tokens stand that its rows are for
+	maskReady <-chan struct{}       // the sequence is not planned before this is closed; nil: it may be
 }
 
 // stand is where the completion of a sequence that generates stands in its constraint,
 // nil if it has none. It looks at the tokens that are new since the last call. Locked.
 func (s *Sequence) stand() sampling.Constraint {
-	c := s.order.params.Constraint
+	c := s.request.params.Constraint
 	if c == nil {
 		return nil
 	}
-	if s.origin != c || s.begins != s.prompt {
-		s.origin, s.at, s.stood, s.begins = c, c, s.prompt, s.prompt
+	if s.task.constraint.initial != c || s.task.constraint.start != s.content.prompt {
+		s.task.constraint.initial, s.task.constraint.state, s.task.constraint.pos, s.task.constraint.start = c, c, s.content.prompt, s.content.prompt
 	}
-	for ; s.stood < len(s.tokens); s.stood++ {
-		s.at = s.at.Next(s.tokens[s.stood])
+	for ; s.task.constraint.pos < len(s.content.tokens); s.task.constraint.pos++ {
+		s.task.constraint.state = s.task.constraint.state.Next(s.content.tokens[s.task.constraint.pos])
 	}
-	return s.at
+	return s.task.constraint.state
 }
 
 // retract forgets where a completion stands if tokens from n on are others by now.
-func (c *constrained) retract(n int) {
-	if n < c.stood {
-		c.origin = nil
+func (c *constraint) cutTo(n int) {
+	if n < c.pos {
+		c.initial = nil
 	}
 }
 
 // inherit is what a fork with n tokens knows from the sequence that it is a fork of.
-func (c *constrained) inherit(n int) constrained {
-	if c.stood > n {
-		return constrained{}
+func (c *constraint) fork(n int) constraint {
+	if c.pos > n {
+		return constraint{}
 	}
-	return constrained{origin: c.origin, at: c.at, stood: c.stood, begins: c.begins}
+	return constraint{initial: c.initial, state: c.state, pos: c.pos, start: c.start}
 }
 
 // delayed reports whether s waits for what may come next.
-func (s *Sequence) delayed() bool {
-	if s.late != nil && sampling.Ready(s.late) {
-		s.late = nil
+func (s *Sequence) awaitsMask() bool {
+	if s.task.constraint.maskReady != nil && sampling.Ready(s.task.constraint.maskReady) {
+		s.task.constraint.maskReady = nil
 	}
-	return s.late != nil
+	return s.task.constraint.maskReady != nil
 }
 
 // delay keeps s out of the steps until c is closed.
-func (e *Engine) delay(s *Sequence, c <-chan struct{}) {
-	s.late = c
+func (e *Engine) holdForMask(s *Sequence, c <-chan struct{}) {
+	s.task.constraint.maskReady = c
 	go func() {
 		<-c
 		e.box.post(s)
@@ -80,19 +80,19 @@ func (e *Engine) delay(s *Sequence, c <-chan struct{}) {
 }
 
 // foresight waits for what constraints find out, for so long in all.
-type foresight struct {
-	patience time.Duration
-	timer    *time.Timer // nil: it has not waited yet
-	over     bool
+type maskWait struct {
+	budget time.Duration
+	timer  *time.Timer // nil: it has not waited yet
+	over   bool
 }
 
 // knows waits for c and reports whether it is closed.
-func (f *foresight) knows(c <-chan struct{}) bool {
+func (f *maskWait) waitFor(c <-chan struct{}) bool {
 	if f.over || sampling.Ready(c) {
 		return sampling.Ready(c)
 	}
 	if f.timer == nil {
-		f.timer = time.NewTimer(f.patience)
+		f.timer = time.NewTimer(f.budget)
 	}
 	select {
 	case <-c:
@@ -103,7 +103,7 @@ func (f *foresight) knows(c <-chan struct{}) bool {
 	}
 }
 
-func (f *foresight) end() {
+func (f *maskWait) stop() {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
@@ -112,10 +112,10 @@ func (f *foresight) end() {
 // How long a step waits for constraints. A mask takes tens of microseconds, seldom a
 // millisecond, and most are known from other sequences and earlier texts.
 const (
-	forcedPatience = 100 * time.Microsecond // for whether tokens are forced
-	leastPatience  = 300 * time.Microsecond // for what may come next, beside other sequences
-	alonePatience  = 2 * time.Millisecond   // likewise if nobody else waits
-	patienceShare  = 8                      // one part in so many of the model's time, if that is longer
+	forcedBudget = 100 * time.Microsecond // for whether tokens are forced
+	leastBudget  = 300 * time.Microsecond // for what may come next, beside other sequences
+	aloneBudget  = 2 * time.Millisecond   // likewise if nobody else waits
+	budgetShare  = 8                      // one part in so many of the model's time, if that is longer
 )
 
 // extendForced puts behind the last tokens of the planned streams those that have to
@@ -123,13 +123,13 @@ const (
 func (e *Engine) extendForced(spans []span, l *schedule.Limits) {
 	n, rows := 0, 0
 	for _, p := range spans {
-		n, rows = n+p.n, rows+p.s.want.Rows(p.n)
+		n, rows = n+p.n, rows+p.s.task.demand.Rows(p.n)
 	}
 	room := min(schedule.WholeTiles(n), l.Tokens) - n
-	f := foresight{patience: forcedPatience}
-	defer f.end()
+	f := maskWait{budget: forcedBudget}
+	defer f.stop()
 	for i := range spans {
-		if p := &spans[i]; room > 0 && p.n == 1 && p.s.want.Left() == 1 && !p.followed {
+		if p := &spans[i]; room > 0 && p.n == 1 && p.s.task.demand.Left() == 1 && !p.followed {
 			e.force(p, room, l.Rows-rows, &f)
 			room -= p.forced
 			rows += p.forced - p.unsampled
@@ -139,41 +139,41 @@ func (e *Engine) extendForced(spans []span, l *schedule.Limits) {
 
 // force gives a span the tokens that have to come behind it, at most as many as there is
 // room for tokens, and for rows of logits where log-probabilities are wanted.
-func (e *Engine) force(p *span, room, rows int, f *foresight) {
+func (e *Engine) force(p *span, room, rows int, f *maskWait) {
 	s := p.s
 	s.mu.Lock()
-	o := &s.order
-	if s.epoch != s.seen || o.kind != wantTokens {
+	o := &s.request
+	if s.epoch != s.task.seen || o.kind != wantTokens {
 		s.mu.Unlock()
 		return
 	}
 	at, params := s.stand(), o.params
-	room = min(room, o.left-1, e.limit-len(s.tokens)-1, e.opt.Unread-len(s.unread)-1)
+	room = min(room, o.left-1, e.bounds.limit-len(s.content.tokens)-1, e.opt.Unread-len(s.content.unread)-1)
 	s.mu.Unlock()
 	if params.Reports() {
 		room = min(room, rows)
 	}
-	s.forced = s.forced[:0]
+	s.task.constraint.forced = s.task.constraint.forced[:0]
 	for {
 		c, ok := at.(sampling.Preparer)
 		if !ok || room < 1 {
 			return
 		}
 		prepared := c.Prepare()
-		if f.knows(prepared.Forced) && len(s.forced) < room {
+		if f.waitFor(prepared.Forced) && len(s.task.constraint.forced) < room {
 			params.Constraint = at
-			if id, ok := params.Forced(e.vocab); ok {
-				s.forced = append(s.forced, id)
+			if id, ok := params.Forced(e.bounds.vocab); ok {
+				s.task.constraint.forced = append(s.task.constraint.forced, id)
 				at = at.Next(id)
 				continue
 			}
 		}
-		if e.forgetful && !sampling.Ready(prepared.Allowed) {
+		if e.bounds.recurrent && !sampling.Ready(prepared.Allowed) {
 			return // it could not wait with what may come behind them
 		}
 		break
 	}
-	p.draft, p.forced = s.forced, len(s.forced)
+	p.draft, p.forced = s.task.constraint.forced, len(s.task.constraint.forced)
 	if !params.Reports() {
 		p.unsampled = p.forced
 	}
@@ -181,14 +181,14 @@ func (e *Engine) force(p *span, room, rows int, f *foresight) {
 
 // foresee begins to find out, beside the model's step, what may come at each row of the
 // spans.
-func (e *Engine) foresee(spans []span) {
+func (e *Engine) prepareMasks(spans []span) {
 	for i := range spans {
 		p := &spans[i]
 		s := p.s
 		s.mu.Lock()
-		if s.rows = s.rows[:0]; p.out > 0 && s.epoch == s.seen && s.order.kind == wantTokens {
+		if s.task.constraint.rows = s.task.constraint.rows[:0]; p.out > 0 && s.epoch == s.task.seen && s.request.kind == wantTokens {
 			if at := s.stand(); at != nil {
-				s.rows = rowsBehind(s.rows, at, p)
+				s.task.constraint.rows = rowsBehind(s.task.constraint.rows, at, p)
 			}
 		}
 		s.mu.Unlock()
@@ -215,26 +215,26 @@ func rowsBehind(rows []sampling.Constraint, at sampling.Constraint, p *span) []s
 // await waits until it is known what may come at the rows of the spans, though not for
 // long: rows of which it is not known then are not sampled. forward is the time that the
 // model took.
-func (e *Engine) await(spans []span, forward time.Duration) {
-	f := foresight{patience: max(alonePatience, forward)}
-	defer f.end()
+func (e *Engine) awaitMasks(spans []span, forward time.Duration) {
+	f := maskWait{budget: max(aloneBudget, forward)}
+	defer f.stop()
 	for i := range spans {
-		if p := &spans[i]; p.s.certain() == len(p.s.rows) {
-			f.patience = max(leastPatience, forward/patienceShare)
+		if p := &spans[i]; p.s.certain() == len(p.s.task.constraint.rows) {
+			f.budget = max(leastBudget, forward/budgetShare)
 			break
 		}
 	}
 	for i := range spans {
 		p := &spans[i]
-		for row, at := range p.s.rows {
+		for row, at := range p.s.task.constraint.rows {
 			c, ok := at.(sampling.Preparer)
 			if !ok {
 				continue
 			}
-			if allowed := c.Prepare().Allowed; !f.knows(allowed) {
+			if allowed := c.Prepare().Allowed; !f.waitFor(allowed) {
 				if p.out = row; row == 0 {
 					p.late = true
-					e.delay(p.s, allowed)
+					e.holdForMask(p.s, allowed)
 				}
 				break
 			}
@@ -244,25 +244,25 @@ func (e *Engine) await(spans []span, forward time.Duration) {
 
 // certain is how many of the first rows of s can be sampled without waiting.
 func (s *Sequence) certain() int {
-	for i, at := range s.rows {
+	for i, at := range s.task.constraint.rows {
 		if c, ok := at.(sampling.Preparer); ok && !sampling.Ready(c.Prepare().Allowed) {
 			return i
 		}
 	}
-	return len(s.rows)
+	return len(s.task.constraint.rows)
 }
 
 // prepareFirst keeps a constrained sequence out of the steps until it is known what may
 // come next: its model's states cannot go back to the row that it would wait with.
-func (e *Engine) prepareFirst(s *Sequence) {
+func (e *Engine) holdUnprepared(s *Sequence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.epoch != s.seen || s.order.kind != wantTokens {
+	if s.epoch != s.task.seen || s.request.kind != wantTokens {
 		return
 	}
 	if c, ok := s.stand().(sampling.Preparer); ok {
 		if allowed := c.Prepare().Allowed; !sampling.Ready(allowed) {
-			e.delay(s, allowed)
+			e.holdForMask(s, allowed)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import "github.com/lutra-lm/lutra/batcher/schedule"
 
 // lend gives a prompt that has just begun credit for its first tokens: most
 // prompts are short, delay streams once and little, and then fill their batch.
-func (t *tenant) lend(credit float64) {
+func (t *tenant) grantPrefill(credit float64) {
 	t.mu.Lock()
 	t.credit[schedule.Prefill] += credit
 	t.mu.Unlock()
@@ -15,16 +15,16 @@ func (t *tenant) lend(credit float64) {
 
 // withholds reports whether background work waits for credit beside what else
 // the engine has to do.
-func (t *tenant) withholds(d demands) bool {
+func (t *tenant) holdsBackground(d workload) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k, beside := t.payer(d)
+	k, beside := t.backgroundAccount(d)
 	return beside && t.need[k] > 0 && t.credit[k] < t.need[k]
 }
 
 // payer is the account that background work beside d draws on, and whether there
 // is anything that it delays, in any engine. Locked.
-func (t *tenant) payer(d demands) (k schedule.Account, beside bool) {
+func (t *tenant) backgroundAccount(d workload) (k schedule.Account, beside bool) {
 	switch {
 	case d.streams > 0 || t.otherDecoding():
 		return schedule.Background, true
@@ -65,9 +65,9 @@ func (t *tenant) account(st *step, cost *schedule.CostModel, need [schedule.Acco
 		if first == st.Tokens {
 			heldUp = max(0, st.computing()-alone)
 		}
-		t.earn(alone+st.Drafting.Seconds(), heldUp, st.shares.streams, t.opt)
+		t.addCredit(alone+st.Drafting.Seconds(), heldUp, st.shares.streams, t.opt)
 	case first > 0:
-		t.divide(schedule.BackgroundAhead, alone*(t.opt.BackgroundSlowdown-1))
+		t.splitCredit(schedule.BackgroundAhead, alone*(t.opt.BackgroundSlowdown-1))
 	}
 	t.showBegun(st.spans)
 }
@@ -77,7 +77,7 @@ func (t *tenant) account(st *step, cost *schedule.CostModel, need [schedule.Acco
 func (t *tenant) showBegun(spans []span) {
 	d := t.demand
 	for _, p := range spans {
-		if !p.s.want.Background && p.n > 1 && p.s.want.Left() == 1 {
+		if !p.s.task.demand.Background && p.n > 1 && p.s.task.demand.Left() == 1 {
 			d.streams++
 			d.prompts = max(0, d.prompts-1)
 		}
@@ -88,7 +88,7 @@ func (t *tenant) showBegun(spans []span) {
 // earn distributes the credit of a step whose streams alone take so many seconds.
 // A delay that nothing in the batch explains is charged to background work, whose
 // callers use the processors too. Locked.
-func (a *StepArbiter) earn(alone, heldUp float64, streams int, opt *Options) {
+func (a *StepArbiter) addCredit(alone, heldUp float64, streams int, opt *Options) {
 	prompts := 0
 	for _, t := range a.tenants {
 		prompts += t.demand.prompts
@@ -98,7 +98,7 @@ func (a *StepArbiter) earn(alone, heldUp float64, streams int, opt *Options) {
 		forBackground /= 2
 	}
 	forBackground -= min(heldUp, forBackground*0.9) // something is left in any case
-	a.divide(schedule.Background, forBackground)
+	a.splitCredit(schedule.Background, forBackground)
 	// One prompt must not stop many streams, nor one stream many prompts.
 	forPrompts := max(opt.PrefillSlowdown-1, float64(prompts-1)/float64(streams))
 	for _, t := range a.tenants {
@@ -109,7 +109,7 @@ func (a *StepArbiter) earn(alone, heldUp float64, streams int, opt *Options) {
 }
 
 // divide divides credit among the engines with background work. Locked.
-func (a *StepArbiter) divide(k schedule.Account, credit float64) {
+func (a *StepArbiter) splitCredit(k schedule.Account, credit float64) {
 	claims := 0
 	for _, t := range a.tenants {
 		if t.demand.background > 0 {

@@ -10,8 +10,8 @@ import (
 // delivery samples from what a step has computed, puts the tokens into the
 // buffers of their sequences and wakes the readers.
 type delivery struct {
-	opt *Options
-	bounds
+	opt       *Options
+	bounds    bounds
 	counts    *Stats
 	drafts    *draftSelector
 	draws     *sampling.Batch
@@ -44,18 +44,18 @@ func (d *delivery) sample(st *step, b *stepBatch) {
 func (d *delivery) prepare(p *span, b *stepBatch) {
 	s := p.s
 	if p.leader == nil {
-		s.want.Computed += p.n
+		s.task.demand.Computed += p.n
 	} else {
-		s.adopt(p.leader)
+		s.copyFrom(p.leader)
 	}
-	first := s.want.Computed - p.out // position of the first row
-	s.reached = max(s.reached, s.want.Computed)
+	first := s.task.demand.Computed - p.out // position of the first row
+	s.task.reached = max(s.task.reached, s.task.demand.Computed)
 	p.draw = -1
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.epoch != s.seen {
-		s.cut(s.want.Computed) // without guesses
-		return                 // its caller wants something else by now, which settle will see
+	if s.epoch != s.task.seen {
+		s.cut(s.task.demand.Computed) // without guesses
+		return                        // its caller wants something else by now, which settle will see
 	}
 	if len(p.draft) == 0 {
 		s.seal()
@@ -63,7 +63,7 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 	if p.out == 0 && !p.late {
 		return
 	}
-	switch s.order.kind {
+	switch s.request.kind {
 	case wantLogits:
 		s.copyLogits(b.row(p.row))
 	case wantMean:
@@ -74,30 +74,30 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 		p.draw = d.draws.Len()
 		for i := range p.out { // each row as if the guesses before it were right
 			w, ahead := d.draws.Add(p.row+i, b.row(p.row+i)), p.unsampled+i
-			w.Params, w.ID, w.Position, w.Prompt = s.order.params, sampling.Sampled, len(s.tokens)+ahead, s.prompt
-			if i < len(s.rows) {
-				w.Params.Constraint = s.rows[i]
+			w.Params, w.ID, w.Position, w.Prompt = s.request.params, sampling.Sampled, len(s.content.tokens)+ahead, s.content.prompt
+			if i < len(s.task.constraint.rows) {
+				w.Params.Constraint = s.task.constraint.rows[i]
 			}
-			if id, ok := w.Params.Forced(d.vocab); ok {
+			if id, ok := w.Params.Forced(d.bounds.vocab); ok {
 				w.ID = id
 			}
 			w.Tokens = w.Tokens[:0]
 			if w.Params.LooksBack() {
-				w.Tokens = append(append(w.Tokens, s.tokens...), p.draft[:ahead]...)
+				w.Tokens = append(append(w.Tokens, s.content.tokens...), p.draft[:ahead]...)
 			}
 		}
 	case wantScores:
 		p.draw = d.draws.Len()
 		for i := range p.out {
 			w := d.draws.Add(p.row+i, b.row(p.row+i))
-			w.Params, w.ID = sampling.Params{Logprobs: true, TopLogprobs: s.order.top}, s.tokens[first+i+1]
+			w.Params, w.ID = sampling.Params{Logprobs: true, TopLogprobs: s.request.top}, s.content.tokens[first+i+1]
 		}
 	}
 }
 
 // copyLogits fulfils an order for logits. Locked.
 func (s *Sequence) copyLogits(row []float32) {
-	o := &s.order
+	o := &s.request
 	if len(o.ids) == 0 {
 		copy(o.row, row)
 	}
@@ -114,17 +114,17 @@ func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.epoch != s.seen {
-		s.cut(s.want.Computed)
+	if s.epoch != s.task.seen {
+		s.cut(s.task.demand.Computed)
 		return 0, 0
 	}
-	if s.order.kind == wantScores {
+	if s.request.kind == wantScores {
 		for i := range p.out {
-			s.order.scored = append(s.order.scored, d.draws.At(p.draw+i).Token)
+			s.request.scored = append(s.request.scored, d.draws.At(p.draw+i).Token)
 		}
-		s.want.LogitsFrom = len(s.order.scored)
-		if s.want.LogitsFrom == s.want.Target {
-			s.order.kind = nothing
+		s.task.demand.LogitsFrom = len(s.request.scored)
+		if s.task.demand.LogitsFrom == s.task.demand.Target {
+			s.request.kind = nothing
 			s.cond.Broadcast()
 		}
 		return 0, 0
@@ -132,13 +132,13 @@ func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
 	n, forced = d.accept(p)
 	if len(p.draft) > 0 || p.late {
 		if n > 0 || p.late {
-			s.want.Computed += n - 1
+			s.task.demand.Computed += n - 1
 		}
-		s.cut(s.want.Computed)
-		s.reached = max(s.reached, s.want.Computed)
+		s.cut(s.task.demand.Computed)
+		s.task.reached = max(s.task.reached, s.task.demand.Computed)
 		s.seal()
 	}
-	if s.order.kind == wantTokens {
+	if s.request.kind == wantTokens {
 		if next, ok := s.stand().(sampling.Preparer); ok {
 			next.Prepare()
 		}
@@ -164,7 +164,7 @@ func (d *delivery) accept(p *span) (n, forced int) {
 	s := p.s
 	for n < p.unsampled {
 		d.push(s, sampling.Token{ID: p.draft[n]})
-		if n++; s.order.kind != wantTokens || s.stalled {
+		if n++; s.request.kind != wantTokens || s.stalled {
 			return n, n
 		}
 	}
@@ -183,7 +183,7 @@ func (d *delivery) accept(p *span) (n, forced int) {
 		if p.asked {
 			d.drafts.judge(p, i, w.Token.ID)
 		}
-		if n++; n > len(p.draft) || w.Token.ID != p.draft[n-1] || s.order.kind != wantTokens || s.stalled {
+		if n++; n > len(p.draft) || w.Token.ID != p.draft[n-1] || s.request.kind != wantTokens || s.stalled {
 			break
 		}
 	}
@@ -192,23 +192,23 @@ func (d *delivery) accept(p *span) (n, forced int) {
 
 // push adds a sampled token and sees whether the sequence goes on. Locked.
 func (d *delivery) push(s *Sequence, tok sampling.Token) {
-	o := &s.order
-	s.tokens = append(s.tokens, tok.ID)
+	o := &s.request
+	s.content.tokens = append(s.content.tokens, tok.ID)
 	o.left--
 	switch {
 	case !o.params.IgnoreEOS && o.params.Stop.Has(tok.ID):
 		tok.Finish = sampling.FinishStop
-	case o.left <= 0 || len(s.tokens) >= d.limit:
+	case o.left <= 0 || len(s.content.tokens) >= d.bounds.limit:
 		tok.Finish = sampling.FinishLength
 	}
-	s.unread = append(s.unread, tok)
+	s.content.unread = append(s.content.unread, tok)
 	switch {
 	case tok.Finish != sampling.Unfinished:
 		o.kind = nothing
-	case len(s.unread) >= d.opt.Unread:
+	case len(s.content.unread) >= d.opt.Unread:
 		s.stalled = true
 	default:
-		s.want.Target, s.want.LogitsFrom = s.want.Target+1, s.want.LogitsFrom+1
-		s.digest()
+		s.task.demand.Target, s.task.demand.LogitsFrom = s.task.demand.Target+1, s.task.demand.LogitsFrom+1
+		s.extendHash()
 	}
 }

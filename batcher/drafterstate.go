@@ -51,7 +51,7 @@ func (d *draftSelector) draft(spans []span, by, n, room int) {
 		if !p.asked {
 			continue
 		}
-		g := &p.s.by[by]
+		g := &p.s.task.drafts.by[by]
 		switch rate := p.rate(); {
 		case g.rate > rate && (g.begun || !d.mustPay || dr.balance >= -base):
 			d.asked = append(d.asked, &g.Guess)
@@ -173,10 +173,10 @@ func (d *draftSelector) limitToProfitable(dr *drafterState, n, room int) bool {
 // choose takes the guesses of a drafter for a span if they are better than what
 // it has.
 func (d *draftSelector) choose(p *span, by int) {
-	g := &p.s.by[by]
+	g := &p.s.task.drafts.by[by]
 	g.Tokens = g.Tokens[:min(len(g.Tokens), max(0, g.Most))]
 	for i, id := range g.Tokens {
-		if id < 0 || int(id) >= d.vocab {
+		if id < 0 || int(id) >= d.bounds.vocab {
 			g.Tokens = g.Tokens[:i]
 			break
 		}
@@ -191,14 +191,14 @@ func (p *span) rate() float64 {
 	if p.offered == 0 {
 		return -1
 	}
-	return p.s.by[p.drafter].rate
+	return p.s.task.drafts.by[p.drafter].rate
 }
 
 // judge notes whether the guesses about the token behind i others, which were
 // all right, are right too.
 func (d *draftSelector) judge(p *span, i int, id int32) {
-	for by := range p.s.by {
-		g, dr := &p.s.by[by], &d.drafters[by]
+	for by := range p.s.task.drafts.by {
+		g, dr := &p.s.task.drafts.by[by], &d.drafters[by]
 		if i < len(g.Tokens) && (i == 0 || by == p.drafter && i <= len(p.draft)) {
 			right := g.Tokens[i] == id
 			g.judged++

@@ -25,9 +25,9 @@ type duplicates struct {
 func newDuplicates() duplicates { return duplicates{leaders: map[dedupKey]*Sequence{}} }
 
 // dedupState is what duplicates know of a sequence.
-type dedupState struct {
+type tokenHash struct {
 	sum    uint64    // hash of the first summed tokens
-	summed int       // Target, between steps
+	length int       // Target, between steps
 	leader *Sequence // in the step under way: who is computed in its place
 	span   int       // in the step under way: a leader's span, or -1
 }
@@ -39,17 +39,17 @@ type dedupKey struct {
 }
 
 // digest makes the hash cover what the caller wants computed. Locked.
-func (s *Sequence) digest() {
-	s.forget(s.want.Target)
-	for ; s.summed < s.want.Target; s.summed++ {
-		s.sum = sampling.Mix(s.sum + uint64(s.tokens[s.summed]))
+func (s *Sequence) extendHash() {
+	s.resetHash(s.task.demand.Target)
+	for ; s.task.hash.length < s.task.demand.Target; s.task.hash.length++ {
+		s.task.hash.sum = sampling.Mix(s.task.hash.sum + uint64(s.content.tokens[s.task.hash.length]))
 	}
 }
 
 // forget begins the hash anew when tokens from n on are others by now.
-func (s *Sequence) forget(n int) {
-	if n < s.summed {
-		s.sum, s.summed = 0, 0
+func (s *Sequence) resetHash(n int) {
+	if n < s.task.hash.length {
+		s.task.hash.sum, s.task.hash.length = 0, 0
 	}
 }
 
@@ -59,17 +59,17 @@ func (d *duplicates) pair(active []*Sequence, withheld bool) {
 	clear(d.leaders)
 	d.followers = d.followers[:0]
 	for _, s := range active {
-		if s.want.Background && withheld || s.delayed() {
+		if s.task.demand.Background && withheld || s.awaitsMask() {
 			continue
 		}
-		s.leader, s.span = nil, -1
-		key := dedupKey{s.sum, s.want}
+		s.task.hash.leader, s.task.hash.span = nil, -1
+		key := dedupKey{s.task.hash.sum, s.task.demand}
 		leader := d.leaders[key]
 		switch {
 		case leader == nil:
 			d.leaders[key] = s
 		case s.equals(leader):
-			s.leader = leader
+			s.task.hash.leader = leader
 			d.followers = append(d.followers, s)
 		}
 	}
@@ -81,20 +81,20 @@ func (s *Sequence) equals(leader *Sequence) bool {
 	defer leader.mu.Unlock()
 	s.mu.Lock() // the step loop alone holds two of these
 	defer s.mu.Unlock()
-	return s.epoch == s.seen && leader.epoch == leader.seen && slices.Equal(s.tokens[:s.want.Target], leader.tokens[:s.want.Target])
+	return s.epoch == s.task.seen && leader.epoch == leader.task.seen && slices.Equal(s.content.tokens[:s.task.demand.Target], leader.content.tokens[:s.task.demand.Target])
 }
 
 // trim takes from the followers of planned leaders their share of the block
 // that is about to be written: it would have to be copied. Should their leader
 // drop out of the step, they compute that little again.
-func (d *duplicates) trim(spans []span, blockLen int) {
+func (d *duplicates) cutToBlock(spans []span, blockLen int) {
 	for i := range spans {
-		spans[i].s.span = i
+		spans[i].s.task.hash.span = i
 	}
 	for _, s := range d.followers {
-		if s.leader.span >= 0 {
-			spans[s.leader.span].followed = true
-			s.cut(s.want.Computed / blockLen * blockLen)
+		if s.task.hash.leader.task.hash.span >= 0 {
+			spans[s.task.hash.leader.task.hash.span].followed = true
+			s.cut(s.task.demand.Computed / blockLen * blockLen)
 		}
 	}
 }
@@ -102,19 +102,19 @@ func (d *duplicates) trim(spans []span, blockLen int) {
 // follow appends the spans of followers to those of their leaders.
 func (d *duplicates) follow(spans []span, st *step, now func() time.Time) []span {
 	for _, s := range d.followers {
-		s.leader.span = -1 // it may have dropped out since the plan
+		s.task.hash.leader.task.hash.span = -1 // it may have dropped out since the plan
 	}
 	for i, p := range spans {
-		p.s.span = i
+		p.s.task.hash.span = i
 	}
 	for _, s := range d.followers {
-		leader := s.leader
-		if s.leader = nil; leader.span < 0 || s.list != active {
+		leader := s.task.hash.leader
+		if s.task.hash.leader = nil; leader.task.hash.span < 0 || s.task.list != active {
 			continue
 		}
-		p := spans[leader.span]
+		p := spans[leader.task.hash.span]
 		s.mu.Lock()
-		if s.epoch == s.seen {
+		if s.epoch == s.task.seen {
 			if s.timing.Started.IsZero() {
 				s.timing.Started = now()
 			}
@@ -127,7 +127,7 @@ func (d *duplicates) follow(spans []span, st *step, now func() time.Time) []span
 }
 
 // adopt takes over what leader has computed.
-func (s *Sequence) adopt(leader *Sequence) {
-	s.kv.Become(leader.kv)
-	s.want.Computed = leader.want.Computed
+func (s *Sequence) copyFrom(leader *Sequence) {
+	s.task.kv.Become(leader.task.kv)
+	s.task.demand.Computed = leader.task.demand.Computed
 }

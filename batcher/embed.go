@@ -14,13 +14,13 @@ var ErrNoEmbedding = errors.New("batcher: the model embeds no texts")
 // pooled as the model does: [Config.Outputs], not normalised. For their mean every
 // position is computed anew; the prefix cache cannot help.
 func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
-	switch s.e.pooling {
+	switch s.e.bounds.pooling {
 	case models.PoolingNone:
 		return nil, ErrNoEmbedding
 	case models.PoolingLast:
 		return s.Logits(ctx)
 	case models.PoolingFirst:
-		o, err := s.fulfil(ctx, order{kind: wantFirst, row: make([]float32, s.e.outputs)})
+		o, err := s.await(ctx, request{kind: wantFirst, row: make([]float32, s.e.bounds.outputs)})
 		if err == nil {
 			err = models.CheckFinite(o.row)
 		}
@@ -29,7 +29,7 @@ func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
 		}
 		return o.row, nil
 	}
-	o, err := s.fulfil(ctx, order{kind: wantMean, sum: make([]float64, s.e.outputs)})
+	o, err := s.await(ctx, request{kind: wantMean, sum: make([]float64, s.e.bounds.outputs)})
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +46,14 @@ func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
 // addRows adds n rows, from number first on, to the sum of an order for their mean:
 // one position after the other, so that steps of other sizes change nothing. Locked.
 func (s *Sequence) addRows(n int, row func(i int) []float32, first int) {
-	o := &s.order
+	o := &s.request
 	for i := range n {
 		for k, x := range row(first + i) {
 			o.sum[k] += float64(x)
 		}
 	}
 	o.summed += n
-	if s.want.LogitsFrom = o.summed; o.summed == s.want.Target {
+	if s.task.demand.LogitsFrom = o.summed; o.summed == s.task.demand.Target {
 		o.kind = nothing
 		s.cond.Broadcast()
 	}

@@ -24,12 +24,12 @@ var (
 
 // Engine runs sequences over one model.
 type Engine struct {
-	model models.Model
-	kv    *kv.Cache
-	opt   Options
-	bounds
-	box   mailbox
-	stats statistics
+	model  models.Model
+	kv     *kv.Cache
+	opt    Options
+	bounds bounds
+	box    mailbox
+	stats  statistics
 
 	// Owned by the step loop.
 	admission  admission
@@ -50,7 +50,7 @@ type bounds struct {
 	pooling   models.Pooling
 	whole     bool // a sequence is computed in one step
 	generates bool // rows of logits are the vocabulary's
-	forgetful bool // what has been computed cannot be taken back
+	recurrent bool // what has been computed cannot be taken back
 }
 
 // New makes an engine; it does nothing until Run or Step is called. Options
@@ -72,15 +72,15 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
 	cfg := m.Config()
-	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Bidirectional, forgetful: cache.Shape().State > 0}}
+	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Bidirectional, recurrent: cache.Shape().State > 0}}
 	for _, n := range []int{opt.Context, cfg.Context} {
 		if n > 0 {
-			e.limit = min(e.limit, n)
+			e.bounds.limit = min(e.bounds.limit, n)
 		}
 	}
 	e.box.open = map[*Sequence]struct{}{}
 	e.box.wake = make(chan struct{}, 1)
-	e.batch.outputs = e.outputs
+	e.batch.outputs = e.bounds.outputs
 	e.admission = admission{kv: cache, box: &e.box, counts: &e.stats.counts, freed: 1}
 	e.planner.init(&e.opt)
 	e.duplicates = newDuplicates()
@@ -93,7 +93,7 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 }
 
 // Limit is the longest sequence in tokens: the context, or what the KV pool holds.
-func (e *Engine) Limit() int { return e.limit }
+func (e *Engine) Limit() int { return e.bounds.limit }
 
 // KVType is the format of the keys and values that the engine keeps.
 func (e *Engine) KVType() kv.Type { return e.kv.Type() }
@@ -163,7 +163,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 
 // stop ends all sequences with err and gives their blocks back.
 func (e *Engine) stop(err error) {
-	e.tenant.declare(demands{})
+	e.tenant.setDemand(workload{})
 	seqs := e.box.stop(err)
 	for _, s := range seqs {
 		s.end(err)

@@ -18,21 +18,21 @@ type flushState struct {
 
 // announce wakes the reader of s for its new tokens, now or in flush. Locked.
 func (d *delivery) announce(s *Sequence, now time.Time) {
-	o := &s.order
+	o := &s.request
 	switch {
 	case s.err != nil || o.kind == nothing || s.stalled:
 	case o.params.FlushEvery > 0:
-		if len(s.unread) < o.params.FlushEvery {
+		if len(s.content.unread) < o.params.FlushEvery {
 			return
 		}
-	case now.Sub(s.woken) < d.opt.FlushInterval && len(s.unread) <= d.opt.Unread/4: // the reader shall not be far behind
-		if !s.unflushed {
-			s.unflushed = true
+	case now.Sub(s.task.flush.woken) < d.opt.FlushInterval && len(s.content.unread) <= d.opt.Unread/4: // the reader shall not be far behind
+		if !s.task.flush.unflushed {
+			s.task.flush.unflushed = true
 			d.unflushed = append(d.unflushed, s)
 		}
 		return
 	}
-	s.woken = now
+	s.task.flush.woken = now
 	s.cond.Broadcast()
 }
 
@@ -46,10 +46,10 @@ func (d *delivery) flush(n int, seconds float64) {
 	now := d.opt.Now()
 	end := now.Add(time.Duration(seconds * float64(time.Second)))
 	d.unflushed = slices.DeleteFunc(d.unflushed, func(s *Sequence) bool {
-		if n > 0 && end.Sub(s.woken) < d.opt.FlushInterval {
+		if n > 0 && end.Sub(s.task.flush.woken) < d.opt.FlushInterval {
 			return false
 		}
-		s.woken, s.unflushed = now, false
+		s.task.flush.woken, s.task.flush.unflushed = now, false
 		s.cond.Broadcast()
 		return true
 	})

@@ -34,8 +34,8 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params
 	for i, s := range seqs {
 		run := newGeneration(params[i])
 		s.mu.Lock()
-		if run.params.Validate() == nil && s.e.speaks() == nil && s.ready(1) == nil { // else ranging over the result reports the fault
-			s.putOrder(order{kind: wantTokens, run: run, params: run.params, left: run.left})
+		if run.params.Validate() == nil && s.e.checkGenerates() == nil && s.ready(1) == nil { // else ranging over the result reports the fault
+			s.setRequest(request{kind: wantTokens, run: run, params: run.params, left: run.left})
 		}
 		s.mu.Unlock()
 		runs[i] = func(yield func(sampling.Token, error) bool) { s.generate(ctx, run, yield) }
@@ -55,7 +55,7 @@ func newGeneration(p sampling.Params) *generation {
 }
 
 func (s *Sequence) generate(ctx context.Context, run *generation, yield func(sampling.Token, error) bool) {
-	if err := errors.Join(run.params.Validate(), s.e.speaks()); err != nil {
+	if err := errors.Join(run.params.Validate(), s.e.checkGenerates()); err != nil {
 		yield(sampling.Token{}, err)
 		return
 	}
@@ -74,9 +74,9 @@ func (s *Sequence) generate(ctx context.Context, run *generation, yield func(sam
 }
 
 // speaks fails for models whose outputs are scores or hidden states.
-func (e *Engine) speaks() error {
-	if !e.generates {
-		return fmt.Errorf("%w: the model gives %d numbers, not logits of %d tokens", sampling.ErrSample, e.outputs, e.vocab)
+func (e *Engine) checkGenerates() error {
+	if !e.bounds.generates {
+		return fmt.Errorf("%w: the model gives %d numbers, not logits of %d tokens", sampling.ErrSample, e.bounds.outputs, e.bounds.vocab)
 	}
 	return nil
 }
@@ -98,14 +98,14 @@ func (s *Sequence) next(ctx context.Context, run *generation) (sampling.Token, e
 		if err := ctx.Err(); err != nil {
 			return sampling.Token{}, err
 		}
-		if len(s.unread) > 0 {
+		if len(s.content.unread) > 0 {
 			return s.read(run), nil
 		}
-		if s.order.kind != wantTokens || s.order.run != run {
+		if s.request.kind != wantTokens || s.request.run != run {
 			if err := s.ready(1); err != nil {
 				return sampling.Token{}, err
 			}
-			s.ask(order{kind: wantTokens, run: run, params: run.params, left: run.left})
+			s.submit(request{kind: wantTokens, run: run, params: run.params, left: run.left})
 		} else if s.err != nil {
 			return sampling.Token{}, s.err
 		}
@@ -115,12 +115,12 @@ func (s *Sequence) next(ctx context.Context, run *generation) (sampling.Token, e
 
 // read takes the oldest unread token. Locked.
 func (s *Sequence) read(run *generation) sampling.Token {
-	tok := s.unread[0]
-	s.unread = slices.Delete(s.unread, 0, 1)
-	s.known++
-	s.generated = true
+	tok := s.content.unread[0]
+	s.content.unread = slices.Delete(s.content.unread, 0, 1)
+	s.content.known++
+	s.content.generated = true
 	run.left--
-	if s.stalled && len(s.unread) <= s.e.opt.Unread/2 {
+	if s.stalled && len(s.content.unread) <= s.e.opt.Unread/2 {
 		s.stalled = false
 		s.e.box.post(s)
 	}
@@ -131,7 +131,7 @@ func (s *Sequence) read(run *generation) sampling.Token {
 func (s *Sequence) pause(run *generation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.order.run == run && s.halt() {
+	if s.request.run == run && s.cancel() {
 		s.e.box.post(s)
 	}
 }

@@ -17,17 +17,17 @@ import (
 //	   │               └─────────────┘ ◀──────────────────────┘ │
 //	   └───────────────────────── evict ◀───────────────────────┘
 type task struct {
-	want    schedule.Demand // what the caller waits for; Have == Target: nothing
-	kv      *kv.Sequence    // want.Have is its Len between steps; nil: no blocks, want.Have == 0
-	list    list
-	seen    uint64 // the epoch that want was made of
-	reached int    // the most positions that were ever computed
-	begun   bool
-	tried   int // admission.freed when there were too few blocks to admit it
-	dedupState
-	guesses
-	constrained
-	flushState
+	demand     schedule.Demand // what the caller waits for; Have == Target: nothing
+	kv         *kv.Sequence    // want.Have is its Len between steps; nil: no blocks, want.Have == 0
+	list       list
+	seen       uint64 // the epoch that want was made of
+	reached    int    // the most positions that were ever computed
+	begun      bool
+	tried      int // admission.freed when there were too few blocks to admit it
+	hash       tokenHash
+	drafts     drafts
+	constraint constraint
+	flush      flushState
 }
 
 // list says which list a sequence is in.
@@ -50,14 +50,14 @@ func older(a, b *Sequence) int {
 // move puts s into another list.
 func (a *admission) move(s *Sequence, to list) {
 	lists := [...]*[]*Sequence{waiting: &a.waiting, active: &a.active, idle: &a.idle, retired: nil}
-	if s.list == to {
+	if s.task.list == to {
 		return
 	}
-	if l := lists[s.list]; l != nil {
+	if l := lists[s.task.list]; l != nil {
 		i := slices.Index(*l, s)
 		*l = slices.Delete(*l, i, i+1)
 	}
-	s.list = to
+	s.task.list = to
 	switch to {
 	case waiting, active:
 		i, _ := slices.BinarySearchFunc(*lists[to], s, older)
@@ -70,7 +70,7 @@ func (a *admission) move(s *Sequence, to list) {
 
 // settle updates s.want to what its caller asks, and moves s to the right list.
 func (a *admission) settle(s *Sequence) {
-	if s.list == retired {
+	if s.task.list == retired {
 		return
 	}
 	s.mu.Lock()
@@ -79,36 +79,36 @@ func (a *admission) settle(s *Sequence) {
 		a.retire(s)
 		return
 	}
-	if s.seen != s.epoch {
-		s.late = nil // it was for another wish
+	if s.task.seen != s.epoch {
+		s.task.constraint.maskReady = nil // it was for another wish
 	}
-	s.seen = s.epoch
-	if s.stale < s.want.Computed {
-		s.cut(s.stale)
+	s.task.seen = s.epoch
+	if s.content.cutAt < s.task.demand.Computed {
+		s.cut(s.content.cutAt)
 	}
-	s.forget(s.stale)
-	s.retract(s.stale)
-	s.stale = math.MaxInt
+	s.resetHash(s.content.cutAt)
+	s.task.constraint.cutTo(s.content.cutAt)
+	s.content.cutAt = math.MaxInt
 	s.seal()
-	if f := s.fork; f != nil && s.want.Computed >= f.at-1 {
+	if f := s.fork; f != nil && s.task.demand.Computed >= f.at-1 {
 		a.branch(s, f)
 		s.fork = nil
 		s.cond.Broadcast()
 	}
-	s.want = s.wanted()
-	s.digest()
-	if s.want.LogitsFrom < s.want.Computed { // a row is wanted of a position computed before
-		s.cut(s.want.LogitsFrom)
+	s.task.demand = s.nextDemand()
+	s.extendHash()
+	if s.task.demand.LogitsFrom < s.task.demand.Computed { // a row is wanted of a position computed before
+		s.cut(s.task.demand.LogitsFrom)
 	}
-	if s.want.Whole && s.want.Computed > 0 && s.want.Left() > 0 { // what is computed has seen less
+	if s.task.demand.Whole && s.task.demand.Computed > 0 && s.task.demand.Left() > 0 { // what is computed has seen less
 		s.cut(0)
 	}
-	switch busy := s.want.Left() > 0; {
-	case busy && s.kv != nil:
+	switch busy := s.task.demand.Left() > 0; {
+	case busy && s.task.kv != nil:
 		a.move(s, active)
 	case busy:
 		a.move(s, waiting)
-	case s.kv != nil:
+	case s.task.kv != nil:
 		a.move(s, idle)
 	default:
 		a.move(s, parked)
@@ -116,19 +116,19 @@ func (a *admission) settle(s *Sequence) {
 }
 
 // wanted translates the caller's order. Locked.
-func (s *Sequence) wanted() schedule.Demand {
-	n := len(s.tokens)
-	w := schedule.Demand{Computed: s.want.Computed, Target: s.want.Computed, LogitsFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole}
+func (s *Sequence) nextDemand() schedule.Demand {
+	n := len(s.content.tokens)
+	w := schedule.Demand{Computed: s.task.demand.Computed, Target: s.task.demand.Computed, LogitsFrom: schedule.NoRows, Background: s.background, Whole: s.e.bounds.whole}
 	switch {
 	case s.fork != nil:
 		w.Target = s.fork.at - 1
-	case s.order.kind == wantTokens && !s.stalled, s.order.kind == wantLogits:
+	case s.request.kind == wantTokens && !s.stalled, s.request.kind == wantLogits:
 		w.Target, w.LogitsFrom = n, n-1
-	case s.order.kind == wantScores:
-		w.Target, w.LogitsFrom = n-1, len(s.order.scored)
-	case s.order.kind == wantMean:
-		w.Target, w.LogitsFrom = n, s.order.summed
-	case s.order.kind == wantFirst:
+	case s.request.kind == wantScores:
+		w.Target, w.LogitsFrom = n-1, len(s.request.scored)
+	case s.request.kind == wantMean:
+		w.Target, w.LogitsFrom = n, s.request.summed
+	case s.request.kind == wantFirst:
 		w.Target, w.LogitsFrom = n, 0
 	}
 	return w
@@ -137,33 +137,33 @@ func (s *Sequence) wanted() schedule.Demand {
 // cut drops computed positions from n on, and of a model with recurrent layers those
 // behind the last checkpoint before n: they are computed again.
 func (s *Sequence) cut(n int) {
-	s.kv.Truncate(n)
-	s.want.Computed = s.kv.Len()
+	s.task.kv.Truncate(n)
+	s.task.demand.Computed = s.task.kv.Len()
 }
 
 // seal offers what was computed to the prefix cache, unless it depends on what was
 // computed with it.
 // Locked.
 func (s *Sequence) seal() {
-	if s.kv != nil && !s.e.whole {
-		s.kv.Seal(s.tokens)
+	if s.task.kv != nil && !s.e.bounds.whole {
+		s.task.kv.Seal(s.content.tokens)
 	}
 }
 
 // branch gives f's forks their share of the computed blocks.
 func (a *admission) branch(s *Sequence, f *fork) {
 	for _, k := range f.children {
-		k.constrained = s.inherit(f.at)
+		k.task.constraint = s.task.constraint.fork(f.at)
 	}
-	if s.kv == nil {
+	if s.task.kv == nil {
 		return
 	}
-	n := min(s.want.Computed, f.at)
+	n := min(s.task.demand.Computed, f.at)
 	for _, k := range f.children {
-		k.kv = s.kv.Fork()
-		k.want.Computed = s.want.Computed
+		k.task.kv = s.task.kv.Fork()
+		k.task.demand.Computed = s.task.demand.Computed
 		k.cut(n)
-		k.want.Target, k.want.LogitsFrom, k.reached = k.want.Computed, schedule.NoRows, n
+		k.task.demand.Target, k.task.demand.LogitsFrom, k.task.reached = k.task.demand.Computed, schedule.NoRows, n
 		a.move(k, idle)
 	}
 }

@@ -47,7 +47,7 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 		if s.age == 0 {
 			s.age = s.id
 			if s.background {
-				s.age += patience
+				s.age += overtakable
 			}
 		}
 		b.open[s] = struct{}{}
@@ -57,7 +57,7 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 
 // patience is how many later sequences may overtake a background one: blocks go
 // to interactive ones first, but no search waits forever.
-const patience = 1 << 14
+const overtakable = 1 << 14
 
 // begun takes one sequence out of the queue.
 func (b *mailbox) begun() {

@@ -9,10 +9,10 @@ import (
 // draftSelector decides which guesses about streams a step computes: it asks
 // the drafters, picks the likeliest guesses, and learns how often they are right.
 type draftSelector struct {
-	opt    *Options
-	counts *Stats
-	cost   *schedule.CostModel
-	bounds
+	opt      *Options
+	counts   *Stats
+	cost     *schedule.CostModel
+	bounds   bounds
 	most     int  // guesses a stream and step
 	mustPay  bool // guesses have to be worth their time
 	drafters []drafterState
@@ -45,7 +45,7 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits) {
 	}
 	n, rows := 0, 0
 	for _, p := range spans {
-		n, rows = n+p.n+p.forced, rows+p.s.want.Rows(p.n)+p.forced-p.unsampled
+		n, rows = n+p.n+p.forced, rows+p.s.task.demand.Rows(p.n)+p.forced-p.unsampled
 	}
 	room := l.Tokens
 	if d.mustPay {
@@ -55,8 +55,8 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits) {
 		return
 	}
 	for i := range spans {
-		if p := &spans[i]; p.n == 1 && p.s.want.Left() == 1 && !p.followed && p.forced == 0 {
-			p.asked = d.ask(p.s, min(room, d.most))
+		if p := &spans[i]; p.n == 1 && p.s.task.demand.Left() == 1 && !p.followed && p.forced == 0 {
+			p.asked = d.prepare(p.s, min(room, d.most))
 		}
 	}
 	for by := range d.drafters {
@@ -65,38 +65,38 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits) {
 	d.options = d.options[:0]
 	for i := range spans {
 		if p := &spans[i]; p.offered > 0 {
-			d.options = append(d.options, draftOption{span: i, rate: p.s.by[p.drafter].rate, most: p.offered})
+			d.options = append(d.options, draftOption{span: i, rate: p.s.task.drafts.by[p.drafter].rate, most: p.offered})
 		}
 	}
 	d.selectDrafts(n, room, worthwhile, free)
 	for _, o := range d.options {
 		p := &spans[o.span]
-		p.draft = p.s.by[p.drafter].Tokens[:o.taken]
+		p.draft = p.s.task.drafts.by[p.drafter].Tokens[:o.taken]
 	}
 }
 
 // ask prepares a request for up to k guesses, and reports whether there can be any.
-func (d *draftSelector) ask(s *Sequence, k int) bool {
+func (d *draftSelector) prepare(s *Sequence, k int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := &s.order
-	if s.epoch != s.seen || o.kind != wantTokens {
+	o := &s.request
+	if s.epoch != s.task.seen || o.kind != wantTokens {
 		return false
 	}
-	if k = min(k, o.left-1, d.limit-len(s.tokens)-1, d.opt.Unread-len(s.unread)-1); k < 1 {
+	if k = min(k, o.left-1, d.bounds.limit-len(s.content.tokens)-1, d.opt.Unread-len(s.content.unread)-1); k < 1 {
 		return false
 	}
-	if s.by == nil {
-		s.by = make([]guess, len(d.drafters))
-		for i := range s.by {
-			s.by[i].rate = d.drafters[i].rate
+	if s.task.drafts.by == nil {
+		s.task.drafts.by = make([]guess, len(d.drafters))
+		for i := range s.task.drafts.by {
+			s.task.drafts.by[i].rate = d.drafters[i].rate
 		}
 	}
 	at := s.stand()
-	s.text = append(s.text[:0], s.tokens...)
-	for i := range s.by {
-		g := &s.by[i]
-		g.Text, g.Prompt, g.Params, g.Most, g.Tokens = s.text, s.prompt, o.params, k, g.Tokens[:0]
+	s.task.drafts.text = append(s.task.drafts.text[:0], s.content.tokens...)
+	for i := range s.task.drafts.by {
+		g := &s.task.drafts.by[i]
+		g.Text, g.Prompt, g.Params, g.Most, g.Tokens = s.task.drafts.text, s.content.prompt, o.params, k, g.Tokens[:0]
 		g.Params.Constraint = at
 	}
 	return true

@@ -27,13 +27,13 @@ type Sequence struct {
 	unhook     func() bool
 	background bool // opened by OpenBackground, or a fork of one that was
 
-	task // owned by the step loop
+	task task // owned by the step loop
 
 	// mu guards what follows, shared by the caller and the step loop. Nobody
 	// holds two of these locks while waiting, and none while a step computes.
-	mu   sync.Mutex
-	cond sync.Cond
-	content
+	mu      sync.Mutex
+	cond    sync.Cond
+	content content
 	orders
 	err    error // closed, or failed
 	timing Timing
@@ -46,13 +46,13 @@ type content struct {
 	known     int              // tokens that the caller appended or read
 	unread    []sampling.Token // tokens[known:], as sampled
 	generated bool             // the caller has read a generated token
-	stale     int              // the least length that tokens were cut to since the loop last looked
+	cutAt     int              // the least length that tokens were cut to since the loop last looked
 }
 
 // orders is what a caller wants of its sequence.
 type orders struct {
 	epoch   uint64 // changes whenever the caller changes tokens or order
-	order   order
+	request request
 	fork    *fork
 	stalled bool  // order is suspended until the reader catches up
 	bad     error // Append was given something unusable
@@ -71,7 +71,7 @@ const (
 )
 
 // order is a caller's wish. The loop resets kind to nothing when it is fulfilled.
-type order struct {
+type request struct {
 	kind   kind
 	run    *generation      // wantTokens: whose
 	params sampling.Params  // wantTokens
@@ -92,9 +92,9 @@ type fork struct {
 
 func (e *Engine) newSequence(tokens []int32, background bool) *Sequence {
 	s := &Sequence{e: e, background: background}
-	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
+	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), cutAt: math.MaxInt}
 	s.cond.L = &s.mu
-	s.want.Background = background
+	s.task.demand.Background = background
 	s.timing.Opened = e.opt.Now()
 	return s
 }
@@ -130,12 +130,12 @@ func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Se
 
 // checkTokens verifies that tokens may follow have others.
 func (e *Engine) checkTokens(have int, tokens []int32) error {
-	if have+len(tokens) > e.limit {
-		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, have+len(tokens), e.limit)
+	if have+len(tokens) > e.bounds.limit {
+		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, have+len(tokens), e.bounds.limit)
 	}
 	for i, id := range tokens {
-		if id < 0 || int(id) >= e.vocab {
-			return fmt.Errorf("%w: id %d at position %d, vocabulary of %d", ErrToken, id, have+i, e.vocab)
+		if id < 0 || int(id) >= e.bounds.vocab {
+			return fmt.Errorf("%w: id %d at position %d, vocabulary of %d", ErrToken, id, have+i, e.bounds.vocab)
 		}
 	}
 	return nil
@@ -157,7 +157,7 @@ func (s *Sequence) end(err error) {
 	s.mu.Lock()
 	done := s.err != nil
 	if !done {
-		s.err, s.unread = err, nil
+		s.err, s.content.unread = err, nil
 		s.epoch++
 		s.cond.Broadcast()
 	}
@@ -171,14 +171,14 @@ func (s *Sequence) end(err error) {
 func (s *Sequence) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known
+	return s.content.known
 }
 
 // Unread is the number of generated tokens that the caller can read without waiting.
 func (s *Sequence) Unread() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.unread)
+	return len(s.content.unread)
 }
 
 // CachedPrompt is how many prompt tokens the prefix cache saved; a fork has its parent's.
@@ -203,22 +203,22 @@ func (s *Sequence) Adopt(tokens ...int32) { s.add(tokens, true) }
 func (s *Sequence) add(tokens []int32, generated bool) {
 	s.mu.Lock()
 	if s.bad == nil {
-		s.bad = s.e.checkTokens(s.known, tokens)
+		s.bad = s.e.checkTokens(s.content.known, tokens)
 	}
 	news := false
 	if s.bad == nil && len(tokens) > 0 {
-		news = s.halt()
-		s.tokens = append(s.tokens, tokens...)
-		s.known = len(s.tokens)
+		news = s.cancel()
+		s.content.tokens = append(s.content.tokens, tokens...)
+		s.content.known = len(s.content.tokens)
 		switch {
 		case generated:
-			s.generated = true
+			s.content.generated = true
 			s.timing.LastToken = s.e.opt.Now()
 			if s.timing.FirstToken.IsZero() {
 				s.timing.FirstToken = s.timing.LastToken
 			}
-		case !s.generated:
-			s.prompt = s.known
+		case !s.content.generated:
+			s.content.prompt = s.content.known
 		}
 	}
 	s.mu.Unlock()
@@ -229,15 +229,15 @@ func (s *Sequence) add(tokens []int32, generated bool) {
 
 // halt withdraws the order and forgets what was sampled beyond the reader. It
 // reports whether the caller must post. Locked.
-func (s *Sequence) halt() bool {
-	news := s.order.kind != nothing
-	if len(s.tokens) > s.known {
-		s.tokens = s.tokens[:s.known]
-		s.stale = min(s.stale, s.known)
-		s.unread = s.unread[:0]
+func (s *Sequence) cancel() bool {
+	news := s.request.kind != nothing
+	if len(s.content.tokens) > s.content.known {
+		s.content.tokens = s.content.tokens[:s.content.known]
+		s.content.cutAt = min(s.content.cutAt, s.content.known)
+		s.content.unread = s.content.unread[:0]
 		news = true
 	}
-	s.order.kind, s.stalled = nothing, false
+	s.request.kind, s.stalled = nothing, false
 	if news {
 		s.epoch++
 	}
@@ -245,15 +245,15 @@ func (s *Sequence) halt() bool {
 }
 
 // ask gives the loop a new order. Locked.
-func (s *Sequence) ask(o order) {
-	s.putOrder(o)
+func (s *Sequence) submit(o request) {
+	s.setRequest(o)
 	s.e.box.post(s)
 }
 
 // putOrder changes the order; the caller must post. Locked.
-func (s *Sequence) putOrder(o order) {
-	s.halt()
-	s.order = o
+func (s *Sequence) setRequest(o request) {
+	s.cancel()
+	s.request = o
 	s.epoch++
 }
 
@@ -264,10 +264,10 @@ func (s *Sequence) ready(room int) error {
 		return s.err
 	case s.bad != nil:
 		return s.bad
-	case s.known == 0:
+	case s.content.known == 0:
 		return fmt.Errorf("%w: the sequence is empty", ErrToken)
-	case s.known+room > s.e.limit:
-		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, s.known+room, s.e.limit)
+	case s.content.known+room > s.e.bounds.limit:
+		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, s.content.known+room, s.e.bounds.limit)
 	}
 	return nil
 }
@@ -290,29 +290,29 @@ func (s *Sequence) wait(ctx context.Context, done func() bool) error {
 }
 
 // fulfil places an order and waits for it.
-func (s *Sequence) fulfil(ctx context.Context, o order) (order, error) {
+func (s *Sequence) await(ctx context.Context, o request) (request, error) {
 	s.mu.Lock()
 	err := s.ready(0)
 	if err == nil {
-		s.ask(o)
+		s.submit(o)
 	}
 	s.mu.Unlock()
 	if err != nil {
 		return o, err
 	}
-	err = s.wait(ctx, func() bool { return s.order.kind == nothing })
+	err = s.wait(ctx, func() bool { return s.request.kind == nothing })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil && s.halt() {
+	if err != nil && s.cancel() {
 		s.e.box.post(s)
 	}
-	return s.order, err
+	return s.request, err
 }
 
 // Logits computes what is pending and returns the last position's logits, of
 // ids only when given: [Config.Outputs] or [len(ids)], or models.ErrNotFinite.
 func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) {
-	width := s.e.outputs
+	width := s.e.bounds.outputs
 	for _, id := range ids {
 		if id < 0 || int(id) >= width {
 			return nil, fmt.Errorf("%w: no logit %d among %d", ErrToken, id, width)
@@ -321,7 +321,7 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 	if len(ids) > 0 {
 		width = len(ids)
 	}
-	o, err := s.fulfil(ctx, order{kind: wantLogits, ids: ids, row: make([]float32, width)})
+	o, err := s.await(ctx, request{kind: wantLogits, ids: ids, row: make([]float32, width)})
 	if err == nil {
 		err = models.CheckFinite(o.row)
 	}
@@ -337,14 +337,14 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 // position is computed anew; the prefix cache cannot help.
 func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Token, error) {
 	p := sampling.Params{TopLogprobs: top}
-	if err := errors.Join(p.Validate(), s.e.speaks()); err != nil {
+	if err := errors.Join(p.Validate(), s.e.checkGenerates()); err != nil {
 		return nil, err
 	}
 	n := s.Len()
 	if n == 1 {
 		return nil, nil
 	}
-	o, err := s.fulfil(ctx, order{kind: wantScores, top: top, scored: make([]sampling.Token, 0, max(0, n-1))})
+	o, err := s.await(ctx, request{kind: wantScores, top: top, scored: make([]sampling.Token, 0, max(0, n-1))})
 	if err != nil {
 		return nil, err
 	}
@@ -364,7 +364,7 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	if n < 0 {
 		return nil, errForks
 	}
-	if s.e.whole {
+	if s.e.bounds.whole {
 		return nil, errWhole
 	}
 	if n > s.e.opt.Sequences {
@@ -372,11 +372,11 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	}
 	s.mu.Lock()
 	err := errors.Join(s.err, s.bad)
-	f := &fork{at: s.known, children: make([]*Sequence, n)}
+	f := &fork{at: s.content.known, children: make([]*Sequence, n)}
 	for i := range f.children {
-		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]), s.background)
-		k.age, k.prompt, k.generated = s.age, s.prompt, s.generated
-		k.begun = true
+		k := s.e.newSequence(slices.Clone(s.content.tokens[:s.content.known]), s.background)
+		k.age, k.content.prompt, k.content.generated = s.age, s.content.prompt, s.content.generated
+		k.task.begun = true
 		f.children[i] = k
 	}
 	s.mu.Unlock()

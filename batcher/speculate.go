@@ -44,7 +44,7 @@ func (s *Speculation) UnmarshalText(text []byte) error {
 }
 
 // guesses is what the step loop knows of a stream's drafts.
-type guesses struct {
+type drafts struct {
 	text []int32 // a copy of the stream's tokens
 	by   []guess // one a drafter
 }
@@ -60,8 +60,8 @@ type guess struct {
 
 // forgetGuesses gives back what drafters keep of s.
 func (s *Sequence) forgetGuesses() {
-	for i := range s.by {
-		if g := &s.by[i]; g.Notes != nil {
+	for i := range s.task.drafts.by {
+		if g := &s.task.drafts.by[i]; g.Notes != nil {
 			g.Notes.Close()
 			g.Notes, g.begun = nil, false
 		}

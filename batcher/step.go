@@ -53,7 +53,7 @@ const probeInterval = 64
 // drain takes in what callers have posted.
 func (e *Engine) drain() {
 	news, interactive := e.box.take()
-	e.tenant.hear(interactive)
+	e.tenant.noteArrival(interactive)
 	for _, s := range news {
 		e.admission.settle(s)
 	}
@@ -62,11 +62,11 @@ func (e *Engine) drain() {
 // plan decides what the step computes, and makes room for it in the KV cache.
 func (e *Engine) plan() {
 	st := &e.step
-	st.withheld = e.tenant.withholds(e.admission.interactive())
-	if e.forgetful {
+	st.withheld = e.tenant.holdsBackground(e.admission.interactive())
+	if e.bounds.recurrent {
 		for _, s := range e.admission.active {
-			if !s.delayed() {
-				e.prepareFirst(s)
+			if !s.awaitsMask() {
+				e.holdUnprepared(s)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (e *Engine) plan() {
 	l := e.planner.limits
 	l.Policy = e.terms(d)
 	st.spans = e.planner.plan(st.spans[:0], l)
-	e.duplicates.trim(st.spans, e.kv.BlockLen())
+	e.duplicates.cutToBlock(st.spans, e.kv.BlockLen())
 	e.extendForced(st.spans, &l)
 	e.drafts.extend(st.spans, &l)
 	if st.Budget = l.Tokens; d.streams > 0 {
@@ -86,11 +86,11 @@ func (e *Engine) plan() {
 }
 
 // terms are what the step may do beside others, of an engine with so much to do.
-func (e *Engine) terms(d demands) schedule.Policy {
-	if n := e.admission.takeLent(); n > 0 {
-		e.tenant.lend(e.planner.cost.Time(d.streams+n) - e.planner.cost.Time(d.streams))
+func (e *Engine) terms(d workload) schedule.Policy {
+	if n := e.admission.takeGranted(); n > 0 {
+		e.tenant.grantPrefill(e.planner.cost.Time(d.streams+n) - e.planner.cost.Time(d.streams))
 	}
-	t := e.tenant.declare(d)
+	t := e.tenant.setDemand(d)
 	if d.streams > 0 && e.stats.counts.Steps%probeInterval == 0 {
 		t.Credit = [schedule.Accounts]float64{}
 	}
@@ -110,8 +110,8 @@ func (b *stepBatch) row(i int) []float32 { return b.Logits[i*b.outputs : (i+1)*b
 // add adds a span behind the others.
 func (b *stepBatch) add(p *span) {
 	s := p.s
-	b.tokens = append(append(b.tokens[:0], s.tokens[s.want.Computed:s.want.Computed+p.n]...), p.draft...)
-	b.Add(s.kv, s.want.Computed, p.out, b.tokens...)
+	b.tokens = append(append(b.tokens[:0], s.content.tokens[s.task.demand.Computed:s.task.demand.Computed+p.n]...), p.draft...)
+	b.Add(s.task.kv, s.task.demand.Computed, p.out, b.tokens...)
 }
 
 // forward computes the planned spans.
@@ -139,17 +139,17 @@ func (e *Engine) assemble() {
 	for _, p := range st.spans {
 		s := p.s
 		s.mu.Lock()
-		if s.epoch != s.seen {
+		if s.epoch != s.task.seen {
 			s.mu.Unlock()
-			s.cut(s.want.Computed)
+			s.cut(s.task.demand.Computed)
 			continue
 		}
 		if s.timing.Started.IsZero() {
 			s.timing.Started = e.opt.Now()
 		}
-		p.out, p.row = s.want.Rows(p.n)+len(p.draft)-p.unsampled, st.Rows
+		p.out, p.row = s.task.demand.Rows(p.n)+len(p.draft)-p.unsampled, st.Rows
 		e.batch.add(&p)
-		prompt := s.prompt
+		prompt := s.content.prompt
 		s.mu.Unlock()
 		if n := len(p.draft) - p.forced; n > 0 {
 			st.Drafted[e.drafts.kind(&p)] += n
@@ -159,7 +159,7 @@ func (e *Engine) assemble() {
 	}
 	st.Tokens = len(e.batch.Tokens)
 	st.spans = e.duplicates.follow(kept, st, e.opt.Now)
-	e.foresee(st.spans)
+	e.prepareMasks(st.spans)
 	st.Lanes = schedule.WholeTiles(st.Tokens)
 	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.batch.outputs)
 }
@@ -167,7 +167,7 @@ func (e *Engine) assemble() {
 // count notes what the tokens of a span are for. prompt is the length of its
 // sequence's prompt.
 func (e *Engine) count(p *span, prompt int) {
-	st, w := &e.step, &p.s.want
+	st, w := &e.step, &p.s.task.demand
 	switch {
 	case w.Background:
 		st.shares.accounts[e.tenant.backgroundPays] += p.n + len(p.draft)
@@ -177,7 +177,7 @@ func (e *Engine) count(p *span, prompt int) {
 		st.shares.streams++
 		st.shares.guesses += len(p.draft)
 	}
-	e.stats.counts.PromptTokens += int64(max(0, min(w.Computed+p.n, prompt)-max(w.Computed, p.s.reached)))
+	e.stats.counts.PromptTokens += int64(max(0, min(w.Computed+p.n, prompt)-max(w.Computed, p.s.task.reached)))
 	st.Rows += p.out
 }
 
@@ -185,7 +185,7 @@ func (e *Engine) count(p *span, prompt int) {
 func (e *Engine) sample() {
 	if len(e.step.spans) > 0 {
 		began := e.opt.Now()
-		e.await(e.step.spans, e.step.Forward)
+		e.awaitMasks(e.step.spans, e.step.Forward)
 		e.step.waited = e.opt.Now().Sub(began)
 		e.delivery.sample(&e.step, &e.batch)
 	}
@@ -208,7 +208,7 @@ func (e *Engine) deliver() {
 				st.Accepted[e.drafts.kind(p)] += min(max(0, n-1), len(p.draft))
 			}
 		}
-		if p.s.want.Left() == 0 {
+		if p.s.task.demand.Left() == 0 {
 			e.admission.settle(p.s)
 		}
 	}
