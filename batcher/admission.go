@@ -1,8 +1,10 @@
 package batcher
 
 import (
+	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -11,14 +13,18 @@ import (
 // from idle ones, then from young ones, when there are none left.
 type admission struct {
 	kv      *kv.Cache
-	box     *mailbox
-	counts  *Stats
-	waiting []*Sequence // have work and no blocks; oldest first
-	active  []*Sequence // have work and blocks; oldest first
-	idle    []*Sequence // have blocks and no work; longest idle first
-	freed   int         // counts events that may have freed blocks
-	granted int         // tokens of interactive prompts begun since the last plan, as far as they are lent
+	leave   func(s *Sequence) // tells the mailbox of one that is retired
+	begun   func()            // likewise of one that has left the queue
+	waiting []*Sequence       // have work and no blocks; oldest first
+	active  []*Sequence       // have work and blocks; oldest first
+	idle    []*Sequence       // have blocks and no work; longest idle first
+	freed   int               // counts events that may have freed blocks
+	granted int               // tokens of interactive prompts begun since the last plan, as far as they have credit
+	counts  admissionCounts
 }
+
+// admissionCounts are its part of Stats.
+type admissionCounts struct{ prefixQueries, prefixHits, preemptions, evictions int64 }
 
 // interactive counts the interactive sequences to compute.
 func (a *admission) interactive() (d workload) {
@@ -55,7 +61,7 @@ func (a *admission) requests() (running, waiting int) {
 	return running, waiting
 }
 
-// takeLent is how many tokens have been lent to new prompts since the last call.
+// takeGranted is how many tokens of new prompts have been given credit since the last call.
 func (a *admission) takeGranted() int {
 	n := a.granted
 	a.granted = 0
@@ -72,7 +78,7 @@ func (a *admission) admit() {
 		}
 		s.mu.Lock()
 		switch {
-		case s.epoch != s.task.seen, a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
+		case s.changed(), a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
 			i++
 		case !a.enter(s):
 			s.task.tried = a.freed
@@ -86,18 +92,10 @@ func (a *admission) admit() {
 	}
 }
 
-// prefix are the tokens of s that the prefix cache may supply. Locked.
-func (s *Sequence) prefix() []int32 {
-	if s.task.demand.Whole {
-		return nil
-	}
-	return s.content.tokens[:min(s.task.demand.Target, s.task.demand.LogitsFrom)]
-}
-
 // cachedSoon reports whether an active prompt is about to compute blocks that s
 // could then take from the prefix cache. Locked.
 func (a *admission) cachedSoon(s *Sequence) bool {
-	own, l := s.prefix(), a.kv.BlockLen()
+	own, l := s.task.prefix(s.content.tokens), a.kv.BlockLen()
 	for _, o := range a.active {
 		if o.task.demand.Left() < l || o.task.demand.Background && !s.task.demand.Background { // which may take its time
 			continue
@@ -110,17 +108,6 @@ func (a *admission) cachedSoon(s *Sequence) bool {
 		}
 	}
 	return false
-}
-
-// common is the length of the longest common prefix.
-func common(a, b []int32) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
 }
 
 // displace preempts the youngest sequence for s, if that is a background one and s
@@ -137,13 +124,13 @@ func (a *admission) displace(s *Sequence) bool {
 	return true
 }
 
-// lentTokens is how much of a new prompt may be computed at once, whatever it delays.
+// grantedTokens is how much of a new prompt may be computed at once, whatever it delays.
 const grantedTokens = 2 * Tile
 
 // enter makes s active if its blocks can be had without taking them from
 // active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
-	found := a.kv.Open(s.prefix())
+	found := a.kv.Open(s.task.prefix(s.content.tokens))
 	own := needs(found, s.task.demand.Target-found.Len())
 	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}
@@ -161,9 +148,9 @@ func (a *admission) enter(s *Sequence) bool {
 	s.task.kv, s.task.demand.Computed = found, found.Len()
 	if !s.task.begun {
 		s.task.begun = true
-		a.box.begun()
-		a.counts.PrefixQueries += int64(len(s.prefix()))
-		a.counts.PrefixHits += int64(s.task.demand.Computed)
+		a.begun()
+		a.counts.prefixQueries += int64(len(s.task.prefix(s.content.tokens)))
+		a.counts.prefixHits += int64(s.task.demand.Computed)
 		s.timing.CachedPrompt = s.task.demand.Computed
 		if !s.task.demand.Background {
 			a.granted += min(s.task.demand.Left(), grantedTokens)
@@ -199,7 +186,7 @@ func (a *admission) evict() bool {
 	s := a.idle[0]
 	a.release(s)
 	a.move(s, parked)
-	a.counts.Evictions++
+	a.counts.evictions++
 	return true
 }
 
@@ -207,13 +194,13 @@ func (a *admission) evict() bool {
 func (a *admission) preempt(s *Sequence) {
 	a.release(s)
 	a.move(s, waiting)
-	a.counts.Preemptions++
+	a.counts.preemptions++
 }
 
 // release gives the blocks of s back. What was sealed stays in the prefix
 // cache until others need it.
 func (a *admission) release(s *Sequence) {
-	s.forgetGuesses()
+	s.task.drafts.close()
 	if s.task.kv != nil {
 		s.task.kv.Release()
 		s.task.kv, s.task.demand.Computed = nil, 0
@@ -225,7 +212,7 @@ func (a *admission) release(s *Sequence) {
 func (a *admission) retire(s *Sequence) {
 	a.release(s)
 	a.move(s, retired)
-	a.box.leave(s, s.task.begun)
+	a.leave(s)
 }
 
 // reserve grows the caches of the planned sequences, oldest first, and takes
@@ -257,4 +244,90 @@ func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 		}
 	}
 	return spans, preempted
+}
+
+// move puts s into another list.
+func (a *admission) move(s *Sequence, to list) {
+	lists := [...]*[]*Sequence{waiting: &a.waiting, active: &a.active, idle: &a.idle, retired: nil}
+	if s.task.list == to {
+		return
+	}
+	if l := lists[s.task.list]; l != nil {
+		i := slices.Index(*l, s)
+		*l = slices.Delete(*l, i, i+1)
+	}
+	s.task.list = to
+	switch to {
+	case waiting, active:
+		i, _ := slices.BinarySearchFunc(*lists[to], s, older)
+		*lists[to] = slices.Insert(*lists[to], i, s)
+	case idle:
+		a.idle = append(a.idle, s)
+		a.freed++
+	}
+}
+
+// settle updates the demand of s to what its caller asks, and moves s to the right list.
+func (a *admission) settle(s *Sequence) {
+	if s.task.list == retired {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		a.retire(s)
+		return
+	}
+	if s.changed() {
+		s.task.constraint.maskReady = nil // it was for another request
+	}
+	s.task.seen = s.epoch
+	if s.content.cutAt < s.task.demand.Computed {
+		s.task.cut(s.content.cutAt)
+	}
+	s.task.hash.reset(s.content.cutAt)
+	s.task.constraint.cutTo(s.content.cutAt)
+	s.content.cutAt = math.MaxInt
+	s.task.seal(s.content.tokens)
+	if f := s.fork; f != nil && s.task.demand.Computed >= f.at-1 {
+		a.branch(s, f)
+		s.fork = nil
+		s.cond.Broadcast()
+	}
+	s.task.demand = s.nextDemand()
+	s.task.hash.extend(s.content.tokens, s.task.demand.Target)
+	if s.task.demand.LogitsFrom < s.task.demand.Computed { // a row is wanted of a position computed before
+		s.task.cut(s.task.demand.LogitsFrom)
+	}
+	if s.task.demand.Whole && s.task.demand.Computed > 0 && s.task.demand.Left() > 0 { // what is computed has seen less
+		s.task.cut(0)
+	}
+	switch busy := s.task.demand.Left() > 0; {
+	case busy && s.task.kv != nil:
+		a.move(s, active)
+	case busy:
+		a.move(s, waiting)
+	case s.task.kv != nil:
+		a.move(s, idle)
+	default:
+		a.move(s, parked)
+	}
+}
+
+// branch gives f's forks their share of the computed blocks.
+func (a *admission) branch(s *Sequence, f *fork) {
+	for _, k := range f.children {
+		k.task.constraint = s.task.constraint.fork(f.at)
+	}
+	if s.task.kv == nil {
+		return
+	}
+	n := min(s.task.demand.Computed, f.at)
+	for _, k := range f.children {
+		k.task.kv = s.task.kv.Fork()
+		k.task.demand.Computed = s.task.demand.Computed
+		k.task.cut(n)
+		k.task.demand.Target, k.task.demand.LogitsFrom, k.task.reached = k.task.demand.Computed, schedule.NoRows, n
+		a.move(k, idle)
+	}
 }

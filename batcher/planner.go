@@ -8,7 +8,7 @@ type planner struct {
 	cost      schedule.CostModel
 	demands   []schedule.Demand
 	seqs      []*Sequence     // whose wants they are
-	limits    schedule.Limits // of every step, but for the terms
+	limits    schedule.Limits // of every step, but for the policy
 }
 
 // init must be called once, before anything else. p must not be copied after.
@@ -19,13 +19,13 @@ func (p *planner) init(opt *Options) {
 	}
 }
 
-// gather notes what active sequences want and counts them by kind, except followers and
+// gather notes what active sequences demand and counts them by kind, except followers and
 // those that wait for what may come next. Background ones that are withheld count, but
 // want nothing.
 func (p *planner) gather(active []*Sequence, withheld bool) (d workload) {
 	p.demands, p.seqs = p.demands[:0], p.seqs[:0]
 	for _, s := range active {
-		if s.awaitsMask() {
+		if s.task.constraint.held() {
 			continue
 		}
 		switch {
@@ -34,13 +34,13 @@ func (p *planner) gather(active []*Sequence, withheld bool) (d workload) {
 			if withheld {
 				continue
 			}
-		case s.task.hash.leader != nil:
+		case s.task.leader != nil:
 		case s.task.demand.Left() > 1:
 			d.prompts++
 		default:
 			d.streams++
 		}
-		if s.task.hash.leader == nil {
+		if s.task.leader == nil {
 			p.seqs = append(p.seqs, s)
 			p.demands = append(p.demands, s.task.demand)
 		}

@@ -124,7 +124,7 @@ func TestACancelledSequenceFreesItsBlocksAtTheNextStep(t *testing.T) {
 					}
 					synctest.Wait()
 				}
-				if c.steps > 0 && e.kv.Free() == e.kv.Blocks() {
+				if c.steps > 0 && e.loop.kv.Free() == e.loop.kv.Blocks() {
 					t.Fatal("the sequence holds no blocks")
 				}
 				cancel()
@@ -380,16 +380,16 @@ func TestACallerWhoLeavesBetweenPlanAndBatchIsLeftOut(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		e.drain()
-		e.admission.admit()
-		e.plan()
-		if len(e.step.spans) != 1 || s.task.kv.Len() != 3 {
-			t.Fatalf("%d spans, %d positions; want 1, 3", len(e.step.spans), s.task.kv.Len())
+		e.loop.drain()
+		e.loop.admission.admit()
+		e.loop.plan()
+		if len(e.loop.step.spans) != 1 || s.task.kv.Len() != 3 {
+			t.Fatalf("%d spans, %d positions; want 1, 3", len(e.loop.step.spans), s.task.kv.Len())
 		}
 		cancel()
 		synctest.Wait()
-		if e.assemble(); e.step.Tokens != 0 || s.task.kv.Len() != 0 {
-			t.Errorf("%d tokens, %d positions; want none", e.step.Tokens, s.task.kv.Len())
+		if e.loop.assemble(); e.loop.step.Tokens != 0 || s.task.kv.Len() != 0 {
+			t.Errorf("%d tokens, %d positions; want none", e.loop.step.Tokens, s.task.kv.Len())
 		}
 		s.Close()
 		if _, err := e.Step(); err != nil {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Stats is a snapshot of an engine, a field a metric. Counters only grow.
+// Stats is a snapshot of an engine: many fields, since each is a metric of its own. Counters
+// only grow.
 type Stats struct {
 	// Now.
 	Running int // sequences that have work and KV blocks
@@ -99,45 +100,22 @@ type Timing struct {
 	CachedPrompt int       // prompt tokens that the prefix cache or a fork saved
 }
 
-// statistics count what an engine does, and show it to other goroutines.
-type statistics struct {
-	counts Stats // owned by the step loop
-
+// published shows the counts of the step loop to other goroutines.
+type published struct {
 	mu    sync.Mutex
-	shown Stats // counts as of the last step
+	stats Stats
 }
 
-// Stats is a snapshot for metrics, as of the last step.
-func (e *Engine) Stats() Stats {
-	e.stats.mu.Lock()
-	defer e.stats.mu.Unlock()
-	return e.stats.shown
+// get is a snapshot.
+func (p *published) get() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stats
 }
 
-// publish counts the step under way and shows the result to other goroutines.
-func (e *Engine) publish() {
-	st, c := &e.step.StepStats, &e.stats.counts
-	c.RunningRequests, c.WaitingRequests = e.admission.requests()
-	c.Running, c.Waiting, c.Idle = len(e.admission.active), len(e.admission.waiting), len(e.admission.idle)
-	c.Blocks, c.Used, c.BlockLen = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free(), e.kv.BlockLen()
-	c.States, c.Held, c.Kept = e.kv.States(), e.kv.States()-e.kv.FreeStates(), e.kv.Checkpoints()
-	c.Budget = st.Budget
-	if st.Tokens > 0 {
-		c.Steps++
-		c.BatchTokens += int64(st.Tokens)
-		c.SavedTokens += int64(st.Saved)
-		for k := range DraftKinds {
-			c.DraftTokens[k] += int64(st.Drafted[k])
-			c.DraftAccepted[k] += int64(st.Accepted[k])
-		}
-		c.DraftTime += st.Drafting
-		c.BatchLanes += int64(st.Lanes)
-		c.StepTime += st.Duration
-	}
-	e.stats.mu.Lock()
-	e.stats.shown = *c
-	e.stats.mu.Unlock()
-	if st.Tokens > 0 && e.opt.OnStep != nil {
-		e.opt.OnStep(*st)
-	}
+// set replaces the snapshot.
+func (p *published) set(s Stats) {
+	p.mu.Lock()
+	p.stats = s
+	p.mu.Unlock()
 }

@@ -3,6 +3,8 @@ package batcher
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
 // Speculation is how many tokens of a stream may be computed before they are
@@ -19,7 +21,7 @@ const (
 )
 
 // draftsMost bounds the guesses a stream has in a step: more than half a tile is seldom right.
-const draftsMost = Tile/2 - 1
+const draftsMost = schedule.Tile/2 - 1
 
 // limit is the number of guesses a stream, and whether they have to pay.
 func (s Speculation) limit() (n int, pays bool, err error) {
@@ -41,29 +43,4 @@ func (s *Speculation) UnmarshalText(text []byte) error {
 	*s = Speculation(text)
 	_, _, err := s.limit()
 	return err
-}
-
-// guesses is what the step loop knows of a stream's drafts.
-type drafts struct {
-	text []int32 // a copy of the stream's tokens
-	by   []guess // one a drafter
-}
-
-// guess is one drafter's guess. Its first token is compared with the sampled one
-// even if it is not computed.
-type guess struct {
-	Guess
-	rate   float64 // how often it has been right of late
-	judged int     // guesses that rate is made of
-	begun  bool    // the drafter may read the text
-}
-
-// forgetGuesses gives back what drafters keep of s.
-func (s *Sequence) forgetGuesses() {
-	for i := range s.task.drafts.by {
-		if g := &s.task.drafts.by[i]; g.Notes != nil {
-			g.Notes.Close()
-			g.Notes, g.begun = nil, false
-		}
-	}
 }

@@ -1,0 +1,7 @@
+package batcher
+
+// host is what a sequence knows of its engine.
+type host struct {
+	opt    Options
+	bounds bounds
+}
