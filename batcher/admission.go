@@ -23,7 +23,7 @@ type admission struct {
 	counts  admissionCounts
 }
 
-// admissionCounts are its part of Stats.
+// admissionCounts holds the part of Stats that admission counts.
 type admissionCounts struct{ prefixQueries, prefixHits, preemptions, evictions int64 }
 
 // interactive counts the interactive sequences to compute.
@@ -61,7 +61,7 @@ func (a *admission) requests() (running, waiting int) {
 	return running, waiting
 }
 
-// takeGranted is how many tokens of new prompts have been given credit since the last call.
+// takeGranted returns how many tokens of new prompts have got credit since the last call.
 func (a *admission) takeGranted() int {
 	n := a.granted
 	a.granted = 0
@@ -160,7 +160,7 @@ func (a *admission) enter(s *Sequence) bool {
 	return true
 }
 
-// promised is the room that active sequences will take soon: all
+// promised returns the room that active sequences will take soon: all
 // of a prompt, one more for what comes after.
 func (a *admission) promised() (n room) {
 	for _, s := range a.active {

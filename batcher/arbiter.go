@@ -40,7 +40,7 @@ const expecting = time.Second
 // NewStepArbiter makes an arbiter for engines to share.
 func NewStepArbiter() *StepArbiter { return &StepArbiter{step: semaphore.NewWeighted(1)} }
 
-// tenant is one engine's share of an arbiter.
+// tenant holds one engine's share of an arbiter: its demand and its accounts.
 type tenant struct {
 	*StepArbiter
 	engine         waker
@@ -53,20 +53,20 @@ type tenant struct {
 	need           [schedule.Accounts]float64 // credit that it was short of in its last plan
 }
 
-// waker is an engine's mailbox.
+// waker wakes an engine; its mailbox does.
 type waker interface {
 	poke()        // wakes the engine
 	urgent() bool // interactive sequences have been posted
 }
 
-// slowdown is by what factor streams may become slower on average, due to prompts and due to
+// slowdown bounds by what factor streams may become slower on average, due to prompts and due to
 // background work; 0: no bound.
 type slowdown struct{ prefill, background float64 }
 
 // workload counts an engine's active sequences.
 type workload struct{ streams, prompts, background int }
 
-// of is how many sequences draw on an account.
+// of returns how many sequences draw on an account.
 func (d workload) of(k schedule.Account) int {
 	return [...]int{schedule.Prefill: d.prompts, schedule.Background: d.background, schedule.BackgroundAhead: d.background}[k]
 }
@@ -138,7 +138,7 @@ func (t *tenant) show(d workload) {
 	}
 }
 
-// class is what matters to other engines: streams, else prompts, else nothing.
+// class returns what matters to other engines: streams, else prompts, else nothing.
 func (d workload) class() int {
 	switch {
 	case d.streams > 0:
@@ -159,14 +159,14 @@ func (t *tenant) otherPrefilling() bool {
 	return slices.ContainsFunc(t.tenants, func(o *tenant) bool { return o != t && (o.demand.prompts > 0 || o.engine.urgent()) })
 }
 
-// shares are the tokens of a step by what they are for.
+// shares counts the tokens of a step by what they are for.
 type shares struct {
 	streams  int
 	guesses  int // of streams
 	accounts [schedule.Accounts]int
 }
 
-// usage is what a step has used. Times are in seconds.
+// usage says what a step has used. Times are in seconds.
 type usage struct {
 	shares
 	tokens              int
@@ -192,7 +192,7 @@ func (t *tenant) holdsBackground(d workload) bool {
 	return beside && t.need[k] > 0 && t.credit[k] < t.need[k]
 }
 
-// backgroundAccount is the account that background work beside d draws on, and whether there
+// backgroundAccount returns the account that background work beside d draws on, and whether there
 // is anything that it delays, in any engine. Locked.
 func (t *tenant) backgroundAccount(d workload) (k schedule.Account, beside bool) {
 	switch {
@@ -242,7 +242,7 @@ func (t *tenant) account(st usage, cost *schedule.CostModel, need [schedule.Acco
 	t.showBegun(st.begun)
 }
 
-// showBegun makes it known at once that so many prompts have become streams: another
+// showBegun makes it known at once that n prompts have become streams: another
 // engine may step before the next plan. Locked.
 func (t *tenant) showBegun(n int) {
 	d := t.demand
@@ -250,7 +250,7 @@ func (t *tenant) showBegun(n int) {
 	t.show(d)
 }
 
-// addCredit distributes the credit of a step whose streams alone take so many seconds.
+// addCredit distributes the credit of a step whose streams alone take the seconds of alone.
 // A delay that nothing in the batch explains is charged to background work, whose
 // callers use the processors too. Locked.
 func (a *StepArbiter) addCredit(alone, heldUp float64, streams int, s slowdown) {

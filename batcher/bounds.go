@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// bounds are what a model and its cache can take.
+// bounds say what a model and its cache can take.
 type bounds struct {
 	limit     int // longest sequence in tokens
 	vocab     int

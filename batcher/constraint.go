@@ -2,7 +2,7 @@ package batcher
 
 import "github.com/lutra-lm/lutra/batcher/sampling"
 
-// constraint is what the step loop knows of a sequence whose tokens are constrained.
+// constraint tracks where a sequence stands whose tokens are constrained.
 type constraint struct {
 	initial sampling.Constraint // of an empty completion; nil: state is not known
 	state   sampling.Constraint // behind the first pos tokens
@@ -21,7 +21,7 @@ func (c *constraint) cutTo(n int) {
 	}
 }
 
-// fork is what a fork with n tokens knows from the sequence that it is a fork of.
+// fork returns what a fork with n tokens knows from the sequence that it is a fork of.
 func (c *constraint) fork(n int) constraint {
 	if c.pos > n {
 		return constraint{}
@@ -29,7 +29,7 @@ func (c *constraint) fork(n int) constraint {
 	return constraint{initial: c.initial, state: c.state, pos: c.pos, start: c.start}
 }
 
-// advance is where a completion stands in the constraint from, nil if that is. The completion
+// advance returns where a completion stands in the constraint from, nil if that is. The completion
 // is tokens from start on, of which those are looked at that are new since the last call.
 func (c *constraint) advance(from sampling.Constraint, tokens []int32, start int) sampling.Constraint {
 	if from == nil {
@@ -52,7 +52,7 @@ func (c *constraint) held() bool {
 	return c.maskReady != nil
 }
 
-// certain is how many of the first rows can be sampled without waiting.
+// certain returns how many of the first rows can be sampled without waiting.
 func (c *constraint) certain() int {
 	for i, at := range c.rows {
 		if p, ok := at.(sampling.Preparer); ok && !sampling.Ready(p.Prepare().Allowed) {

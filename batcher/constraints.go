@@ -128,9 +128,9 @@ func rowsBehind(rows []sampling.Constraint, at sampling.Constraint, p *span) []s
 	}
 }
 
-// awaitMasks waits until it is known what may come at the rows of the spans, though not for
-// long: rows of which it is not known then are not sampled. forward is the time that the
-// model took.
+// awaitMasks waits until it is known what may come at the rows of the spans, for as long as a
+// maskWait lets it: rows of which it is not known then are not sampled. forward is the time
+// that the model took.
 func awaitMasks(spans []span, forward time.Duration) {
 	f := maskWait{budget: max(aloneBudget, forward)}
 	defer f.stop()

@@ -247,7 +247,7 @@ func (d *delivery) announce(s *Sequence, now time.Time) {
 }
 
 // flush wakes the readers that would have to wait for too long if they were not
-// woken before a step of n tokens, which takes so many seconds; all of them
+// woken before a step of n tokens, which takes the given seconds; all of them
 // before no step.
 func (d *delivery) flush(n int, seconds float64) {
 	if len(d.unflushed) == 0 {

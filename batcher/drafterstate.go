@@ -2,7 +2,7 @@ package batcher
 
 import "github.com/lutra-lm/lutra/batcher/schedule"
 
-// drafterState is a drafter as an engine knows it.
+// drafterState tracks whether a drafter is worth its time.
 type drafterState struct {
 	Drafter
 	rate   float64 // how often its guesses have been right of late; the rate of new sequences
@@ -33,7 +33,7 @@ func newDrafterState(d Drafter) drafterState {
 	return drafterState{Drafter: d, rate: rateAtFirst[d.Kind()], costFactor: 1}
 }
 
-// cost is how many seconds guesses are expected to take.
+// cost returns how many seconds guesses are expected to take.
 func (dr *drafterState) cost(guesses []*Guess) float64 { return dr.costFactor * dr.Price(guesses) }
 
 // charge accounts for the seconds that drafting took, of which extra were for reading texts:
@@ -51,7 +51,8 @@ func (dr *drafterState) charge(made []*Guess, took, extra float64, reading bool)
 	}
 }
 
-// settle notes what the guesses of a step beside so many streams have saved.
+// settle notes what the guesses of a step with streams have saved, of which drafted were
+// computed and accepted were right.
 func (dr *drafterState) settle(streams, drafted, accepted int, cost *schedule.CostModel) {
 	if dr.price == 0 || streams == 0 {
 		return

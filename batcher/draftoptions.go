@@ -2,7 +2,7 @@ package batcher
 
 import "github.com/lutra-lm/lutra/batcher/schedule"
 
-// draftOption is the guesses about one stream that a step may compute.
+// draftOption holds the guesses about one stream that a step may compute.
 type draftOption struct {
 	span  int
 	rate  float64 // how often one is right
@@ -11,7 +11,7 @@ type draftOption struct {
 	guess *guess  // the request to a drafter; nil: the guesses are there already
 }
 
-// chance is the probability that the next guess and all before it are right.
+// chance returns the probability that the next guess and all before it are right.
 func (o *draftOption) chance() float64 {
 	c := o.rate
 	for range o.taken {
@@ -20,7 +20,7 @@ func (o *draftOption) chance() float64 {
 	return c
 }
 
-// draftOptions are those of a step.
+// draftOptions holds those of a step.
 type draftOptions []draftOption
 
 // askFor lists what a drafter, number by of those that there are, may be asked: guesses about
@@ -113,7 +113,7 @@ func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, l
 // leastChance is how likely a guess is at least that is looked at behind ones that do not pay.
 const leastChance = 0.02
 
-// likeliest is the option whose next guess is most likely right, and how likely
+// likeliest returns the option whose next guess is most likely right, and how likely
 // that is; -1 when there is none left.
 func (o draftOptions) likeliest() (best int, chance float64) {
 	best = -1
@@ -128,5 +128,5 @@ func (o draftOptions) likeliest() (best int, chance float64) {
 	return best, chance
 }
 
-// free is the price of guesses that have been drafted.
+// free returns the price of guesses that have been drafted.
 func free() float64 { return 0 }

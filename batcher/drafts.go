@@ -1,6 +1,6 @@
 package batcher
 
-// guesses is what the step loop knows of a stream's drafts.
+// drafts holds what drafters have guessed of a stream.
 type drafts struct {
 	text []int32 // a copy of the stream's tokens
 	by   []guess // one a drafter

@@ -37,7 +37,7 @@ func newDraftSelector(h *host, cost *schedule.CostModel) draftSelector {
 	return d
 }
 
-// kind is how the guesses that a span computes were made.
+// kind returns how the guesses that a span computes were made.
 func (d *draftSelector) kind(p *span) DraftKind { return d.drafters[p.drafter].Kind() }
 
 // extend adds guesses to the planned streams. In a probe, drafters that take time are not

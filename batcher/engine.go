@@ -43,13 +43,13 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 	return e
 }
 
-// Limit is the longest sequence in tokens: the context, or what the KV pool holds.
+// Limit returns the longest sequence in tokens: the context, or what the KV pool holds.
 func (e *Engine) Limit() int { return e.host.bounds.limit }
 
-// KVType is the format of the keys and values that the engine keeps.
+// KVType returns the format of the keys and values that the engine keeps.
 func (e *Engine) KVType() kv.Type { return e.loop.kv.Type() }
 
-// Stats is a snapshot for metrics, as of the last step.
+// Stats returns a snapshot for metrics, as of the last step.
 func (e *Engine) Stats() Stats { return e.published.get() }
 
 // Open queues a sequence whose prompt is computed when it is first needed.
@@ -59,7 +59,7 @@ func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
 	return e.open(ctx, prompt, false)
 }
 
-// OpenBackground is Open for work that is done beside others' streams, such as
+// OpenBackground opens a sequence for work that may slow others' streams down, such as
 // the candidates of a search: the sequence and its forks give way to those
 // that Open makes as far as Options.BackgroundSlowdown demands, though never for good.
 func (e *Engine) OpenBackground(ctx context.Context, prompt []int32) (*Sequence, error) {
@@ -122,7 +122,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-// Failed is the failure that has stopped the engine; nil: none has. It may be
+// Failed returns the failure that has stopped the engine; nil: none has. It may be
 // called by any goroutine.
 func (e *Engine) Failed() *FailedError {
 	var failed *FailedError

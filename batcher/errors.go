@@ -24,8 +24,8 @@ var ErrNoEmbedding = errors.New("batcher: the model embeds no texts")
 // other engines: the pool that it computed on.
 var ErrPanic = errors.New("batcher: panic")
 
-// FailedError is what every caller of an engine gets once one of its steps has
-// failed. It wraps ErrClosed and the cause.
+// FailedError tells every caller of an engine that one of its steps has failed. It
+// wraps ErrClosed and the cause.
 type FailedError struct {
 	Model string // Options.Name
 	Err   error
@@ -39,7 +39,7 @@ func (e *FailedError) Error() string {
 // Unwrap gives ErrClosed and the cause.
 func (e *FailedError) Unwrap() []error { return []error{ErrClosed, e.Err} }
 
-// FaultError is what callers get whose sequences were open when the model's backend
+// FaultError tells callers whose sequences were open that the model's backend has
 // failed. New sequences are computed without it. It wraps the cause.
 type FaultError struct {
 	Model string // Options.Name

@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
-// content is the tokens that a sequence holds.
+// content holds the tokens of a sequence.
 type content struct {
 	tokens    []int32          // all, unread ones included
 	prompt    int              // tokens before the first generated one
@@ -19,8 +19,8 @@ type content struct {
 	cutAt     int              // the least length that tokens were cut to since the loop last looked
 }
 
-// exchange is what the caller of a sequence and the step loop tell each other: tokens one way,
-// requests and tokens the other.
+// exchange carries what the caller of a sequence and the step loop tell each other: tokens and
+// requests one way, tokens the other.
 type exchange struct {
 	host *host
 	post func() // asks the step loop to look
@@ -53,7 +53,7 @@ func (x *exchange) end(err error) {
 	}
 }
 
-// add is Append, or with generated set Adopt.
+// add adds tokens as Append does, or generated ones as Adopt does.
 func (x *exchange) add(tokens []int32, generated bool) {
 	x.mu.Lock()
 	if x.bad == nil {

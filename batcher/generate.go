@@ -15,7 +15,7 @@ func (s *Sequence) Generate(ctx context.Context, p sampling.Params) iter.Seq2[sa
 	return func(yield func(sampling.Token, error) bool) { s.generate(ctx, newGeneration(p), yield) }
 }
 
-// GenerateAll is Generate for sequences of one engine, params[i] for seqs[i],
+// GenerateAll generates, as Generate does, for sequences of one engine, params[i] for seqs[i],
 // which all begin in the same step: so those whose tokens are equal are
 // computed as one for as long as they agree. Each result is to be ranged over
 // once, by whichever goroutine; one that is not generates until it is ahead

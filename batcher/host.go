@@ -1,6 +1,6 @@
 package batcher
 
-// host is what a sequence knows of its engine.
+// host tells a sequence what its engine can take.
 type host struct {
 	opt    Options
 	bounds bounds

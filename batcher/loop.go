@@ -75,7 +75,7 @@ func (l *loop) run() (st StepStats, err error) {
 // probes reports whether the step under way shows how long streams take alone.
 func (l *loop) probes() bool { return l.counts.Steps%probeInterval == 0 }
 
-// probeInterval: of so many steps with streams one has nothing else, to measure how
+// probeInterval is the number of steps with streams of which one has nothing else, to measure how
 // long streams take alone.
 const probeInterval = 64
 
@@ -114,7 +114,7 @@ func (l *loop) plan() {
 	st.spans, st.Preempted = l.admission.reserve(st.spans)
 }
 
-// policy is what the step may do beside others, of an engine with so much to do.
+// policy returns what the step may do beside others, of an engine with so much to do.
 func (l *loop) policy(d workload) schedule.Policy {
 	if n := l.admission.takeGranted(); n > 0 {
 		l.tenant.grantPrefill(l.planner.cost.Time(d.streams+n) - l.planner.cost.Time(d.streams))

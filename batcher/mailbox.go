@@ -26,13 +26,13 @@ type mailbox[S letter] struct {
 	empty       chan struct{} // closed when nothing is open any more, made by the first waiter
 }
 
-// letter is what a mailbox holds: sequences.
+// letter stands for sequences, which mailboxes hold.
 type letter interface {
 	comparable
 	own() *ticket
 }
 
-// ticket is what a mailbox knows of a sequence.
+// ticket registers a sequence with a mailbox.
 type ticket struct {
 	id         uint64 // order of entry
 	age        uint64 // rank of the sequence that was opened, whose forks this one descends from
@@ -49,7 +49,7 @@ func older[S letter](a, b S) int {
 	return cmp.Or(cmp.Compare(x.age, y.age), cmp.Compare(x.id, y.id))
 }
 
-// newMailbox makes one for sequences of which so many may be open, and so many not begun.
+// newMailbox makes one in which at most mostOpen sequences are open, and mostQueued not begun.
 func newMailbox[S letter](mostOpen, mostQueued int) *mailbox[S] {
 	return &mailbox[S]{mostOpen: mostOpen, mostQueued: mostQueued, open: map[S]struct{}{}, wake: make(chan struct{}, 1)}
 }
@@ -87,7 +87,7 @@ func (b *mailbox[S]) enter(queue int, seqs ...S) error {
 	return nil
 }
 
-// overtakable is how many later sequences may overtake a background one: blocks go
+// overtakable bounds how many later sequences may overtake a background one: blocks go
 // to interactive ones first, but no search waits forever.
 const overtakable = 1 << 14
 
@@ -186,14 +186,14 @@ func (b *mailbox[S]) stop(err error) []S {
 	return b.sequences()
 }
 
-// all are the open sequences, oldest first.
+// all lists the open sequences, oldest first.
 func (b *mailbox[S]) all() []S {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sequences()
 }
 
-// sequences is all. Locked.
+// sequences lists the open sequences, oldest first. Locked.
 func (b *mailbox[S]) sequences() []S {
 	seqs := make([]S, 0, len(b.open))
 	for s := range b.open {
@@ -203,7 +203,7 @@ func (b *mailbox[S]) sequences() []S {
 	return seqs
 }
 
-// stopped is the reason why the engine has stopped, if it has.
+// stopped returns the reason why the engine has stopped, if it has.
 func (b *mailbox[S]) stopped() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -42,5 +42,5 @@ const (
 	forcedBudget = 100 * time.Microsecond // for whether tokens are forced
 	leastBudget  = 300 * time.Microsecond // for what may come next, beside other sequences
 	aloneBudget  = 2 * time.Millisecond   // likewise if nobody else waits
-	budgetShare  = 8                      // one part in so many of the model's time, if that is longer
+	budgetShare  = 8                      // this part of the model's time, 1/8, if that is longer
 )

@@ -49,7 +49,7 @@ type Options struct {
 	OnStep  func(StepStats)  `json:"-" yaml:"-"` // called after each step on the engine's goroutine; must be quick
 }
 
-// DefaultOptions are right for a server of a few cores.
+// DefaultOptions returns options that suit a server of a few cores.
 func DefaultOptions() Options {
 	return Options{
 		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64, FlushInterval: 4 * time.Millisecond,

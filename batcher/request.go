@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
-// kind is what a caller waits for.
+// kind says what a caller waits for.
 type kind uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	wantFirst       // Embed
 )
 
-// request is a caller's wish. The loop resets kind to nothing when it has been met.
+// request asks the loop for tokens, logits or scores. The loop resets kind to nothing when it has been met.
 type request struct {
 	kind   kind
 	run    *generation      // wantTokens: whose
@@ -32,7 +32,7 @@ type request struct {
 	summed int              // wantMean: how many these are
 }
 
-// generation is one call of Generate. left counts what its reader has not had.
+// generation stands for one call of Generate. left counts what its reader has not had.
 type generation struct {
 	params sampling.Params
 	left   int
@@ -46,7 +46,7 @@ func newGeneration(p sampling.Params) *generation {
 	return run
 }
 
-// copyLogits is the result of a request for logits.
+// copyLogits copies row, of logits, into the result of the request: all of it, or those of its ids.
 func (r *request) copyLogits(row []float32) {
 	if len(r.ids) == 0 {
 		copy(r.row, row)

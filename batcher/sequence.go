@@ -51,24 +51,24 @@ func (s *Sequence) Close() {
 	s.end(ErrClosed)
 }
 
-// Len is the number of tokens that the caller has appended or read.
+// Len returns the number of tokens that the caller has appended or read.
 func (s *Sequence) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.content.known
 }
 
-// Unread is the number of generated tokens that the caller can read without waiting.
+// Unread returns the number of generated tokens that the caller can read without waiting.
 func (s *Sequence) Unread() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.content.unread)
 }
 
-// CachedPrompt is how many prompt tokens the prefix cache saved; a fork has its parent's.
+// CachedPrompt returns how many prompt tokens the prefix cache saved; a fork has its parent's.
 func (s *Sequence) CachedPrompt() int { return s.Timing().CachedPrompt }
 
-// Timing is the times of the stages that the sequence has reached.
+// Timing returns the times of the stages that the sequence has reached.
 func (s *Sequence) Timing() Timing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,12 +90,12 @@ func (s *Sequence) changed() bool { return s.epoch != s.task.seen }
 // generates reports whether the loop is to generate tokens, as it last saw. Locked.
 func (s *Sequence) generates() bool { return !s.changed() && s.request.kind == wantTokens }
 
-// ahead is how many tokens behind the next one the sequence has room for. Locked.
+// ahead returns how many tokens behind the next one the sequence has room for. Locked.
 func (s *Sequence) ahead() int {
 	return min(s.request.left, s.host.bounds.limit-len(s.content.tokens), s.host.opt.Unread-len(s.content.unread)) - 1
 }
 
-// advance is where the completion of a sequence that generates stands in its constraint, nil
+// advance returns where the completion of a sequence that generates stands in its constraint, nil
 // if it has none. Locked.
 func (s *Sequence) advance() sampling.Constraint {
 	return s.task.constraint.advance(s.request.params.Constraint, s.content.tokens, s.content.prompt)

@@ -7,14 +7,14 @@ import (
 	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
-// Speculation is how many tokens of a stream may be computed before they are
+// Speculation says how many tokens of a stream may be computed before they are
 // known: a step then computes guesses behind the stream's last token as well,
 // and keeps what sampling confirms. Every token is sampled from the logits,
 // position and tokens that it would be sampled from otherwise, so they are the
 // same tokens, with any parameters. Models with recurrent layers do without.
 type Speculation string
 
-// The speculations that are not numbers. A number means so many, whatever they cost.
+// The speculations that are not numbers. A number n means n tokens, whatever they cost.
 const (
 	SpeculateAuto Speculation = "auto" // as many as make it faster, in lanes that the step has begun anyway
 	SpeculateOff  Speculation = "off"
@@ -23,7 +23,7 @@ const (
 // draftsMost bounds the guesses a stream has in a step: more than half a tile is seldom right.
 const draftsMost = schedule.Tile/2 - 1
 
-// limit is the number of guesses a stream, and whether they have to pay.
+// limit returns the number of guesses a stream, and whether they have to pay.
 func (s Speculation) limit() (n int, pays bool, err error) {
 	switch s {
 	case SpeculateAuto:

@@ -44,7 +44,7 @@ type Stats struct {
 	Gaps            Gaps
 }
 
-// Gaps are the times between the tokens of interactive streams, as one step
+// Gaps counts the times between the tokens of interactive streams, as one step
 // after another delivers them.
 type Gaps struct {
 	Counts [len(gapBounds) + 1]int64 // by GapBounds; the last holds longer ones
@@ -58,7 +58,7 @@ var gapBounds = [...]time.Duration{
 	10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second,
 }
 
-// GapBounds are the longest gaps that each of Gaps.Counts but the last counts.
+// GapBounds returns the longest gaps that each of Gaps.Counts but the last counts.
 func GapBounds() []time.Duration { return gapBounds[:] }
 
 // add counts a gap.
@@ -88,10 +88,10 @@ type StepStats struct {
 	Drafting  time.Duration // part of Duration spent on making guesses
 }
 
-// computing is the seconds that the step's tokens took.
+// computing returns the seconds that the step's tokens took.
 func (st *StepStats) computing() float64 { return (st.Duration - st.Drafting).Seconds() }
 
-// Timing is the times of a sequence's stages. Those that have not come yet are zero.
+// Timing holds the times of a sequence's stages. Those that have not come yet are zero.
 type Timing struct {
 	Opened       time.Time
 	Started      time.Time // its first tokens entered a batch
@@ -106,7 +106,7 @@ type published struct {
 	stats Stats
 }
 
-// get is a snapshot.
+// get returns a snapshot.
 func (p *published) get() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// step is the step under way: what was planned, and what becomes of it.
+// step holds the step under way: what was planned, and what becomes of it.
 type step struct {
 	StepStats
 	began    time.Time
@@ -16,7 +16,7 @@ type step struct {
 	shares   shares
 }
 
-// usage is what the step has used.
+// usage returns what the step has used.
 func (st *step) usage() usage {
 	begun := 0
 	for i := range st.spans {
@@ -30,7 +30,7 @@ func (st *step) usage() usage {
 	}
 }
 
-// span is one sequence's part of a step.
+// span holds one sequence's part of a step.
 type span struct {
 	s        *Sequence
 	n        int // tokens
@@ -43,26 +43,26 @@ type span struct {
 	offered int     // how many these are
 	draft   []int32 // those that are computed, behind the n tokens
 
-	forced    int  // draft is so many tokens that have to come, instead of guesses
+	forced    int  // draft is this many tokens that have to come, instead of guesses
 	unsampled int  // rows that these do without
 	late      bool // no row could be sampled in time
 }
 
-// rows are those of a step's logits that a span computes.
+// rows locates the rows of a step's logits that a span computes.
 type rows struct {
 	first int // of the step's
 	n     int
 	draw  int // the first draw from them, or -1
 }
 
-// stepBatch is what the model computes in one step.
+// stepBatch holds what the model computes in one step.
 type stepBatch struct {
 	models.Batch
 	outputs int     // numbers a row of logits
 	tokens  []int32 // scratch
 }
 
-// row is a row of the step's logits.
+// row returns a row of the step's logits.
 func (b *stepBatch) row(i int) []float32 { return b.Logits[i*b.outputs : (i+1)*b.outputs] }
 
 // add adds a span behind the others.
@@ -72,7 +72,7 @@ func (b *stepBatch) add(p *span) {
 	b.Add(s.task.kv, s.task.demand.Computed, p.rows.n, b.tokens...)
 }
 
-// rate is how often the guesses that p has are right; -1: it has none.
+// rate returns how often the guesses that p has are right; -1: it has none.
 func (p *span) rate() float64 {
 	if p.offered == 0 {
 		return -1

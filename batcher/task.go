@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// task is what the step loop knows of a sequence.
+// task holds what the step loop knows of a sequence.
 //
 //	        settle          admit          deliver, settle
 //	parked ───────▶ waiting ─────▶ active ─────────────────▶ idle
@@ -43,7 +43,7 @@ const (
 	retired             // closed, blocks given back
 )
 
-// flushState is when a sequence's reader is woken.
+// flushState says when a sequence's reader is woken.
 type flushState struct {
 	woken     time.Time // when the reader was, last
 	unflushed bool      // it is among delivery.unflushed
@@ -70,7 +70,7 @@ func (t *task) seal(tokens []int32) {
 	}
 }
 
-// prefix are those of tokens that the prefix cache may supply.
+// prefix returns those of tokens that the prefix cache may supply.
 func (t *task) prefix(tokens []int32) []int32 {
 	if t.demand.Whole {
 		return nil
@@ -78,7 +78,7 @@ func (t *task) prefix(tokens []int32) []int32 {
 	return tokens[:min(t.demand.Target, t.demand.LogitsFrom)]
 }
 
-// common is the length of the longest common prefix.
+// common returns the length of the longest common prefix.
 func common(a, b []int32) int {
 	n := min(len(a), len(b))
 	for i := range n {

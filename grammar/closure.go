@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// rule is what is known of a symbol.
+// rule holds what is known of a symbol.
 type rule struct {
 	expr         regex.Expr
 	terminal     bool
@@ -66,7 +66,7 @@ func (g *Grammar) about(s Symbol) *rule {
 	return r
 }
 
-// closure is the terminals that may come next above a set of stacks.
+// closure lists the terminals that may come next above a set of stacks.
 type closure struct {
 	accepts bool
 	configs []config
@@ -81,8 +81,8 @@ type config struct {
 // configBytes is kept for each config.
 const configBytes = 24
 
-// pending is the symbols that may come next, each with the stacks that may follow it, the
-// highest first: when one's turn comes, all that begin with it have had theirs.
+// pending queues the symbols that may come next, each with the stacks that may follow it, the
+// highest first: when one is taken, all that begin with it have been.
 type pending struct {
 	at   map[Symbol]*expected
 	heap []*expected

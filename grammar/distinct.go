@@ -16,7 +16,7 @@ type Lists interface {
 	Differ() func(Symbol) bool
 }
 
-// items is what has been written of a list whose items differ. It does not change.
+// items holds what has been written of a list whose items differ. It does not change.
 type items struct {
 	told            []string // those that are whole, in order
 	text            string   // of the one that is being written
@@ -25,7 +25,7 @@ type items struct {
 	from, to        int      // of told, those that begin with text
 }
 
-// readItems is Read where the grammar has such lists. Locked.
+// readItems reads text as Read does where the grammar has lists whose items differ. Locked.
 func (s *State) readItems(text []byte) (next *State, n int, err error) {
 	next = s
 	c := cursorOf(s.items)
@@ -46,7 +46,7 @@ func (s *State) readItems(text []byte) (next *State, n int, err error) {
 // differ is that of one text alone.
 func (s *State) Shared() bool { return s.items == nil }
 
-// within is s behind what has been written of a list whose items differ.
+// within returns s behind what has been written of a list whose items differ.
 func (s *State) within(i *items) *State {
 	if i == nil {
 		return s
@@ -54,7 +54,7 @@ func (s *State) within(i *items) *State {
 	return &State{g: s.g, accepts: s.accepts, configs: s.configs, next: s.next, room: s.room, differ: s.differ, rules: s, items: i}
 }
 
-// Rules is s as far as rules know, without what has been written of a list whose items
+// Rules returns s as far as rules know, without what has been written of a list whose items
 // differ.
 func (s *State) Rules() *State {
 	if s.rules != nil {
@@ -90,12 +90,12 @@ func (g *Grammar) withholdOf(s *State, c cursor, part *slice, mask Mask) {
 	if c.apart(s, part) {
 		return
 	}
-	type place struct {
+	type point struct {
 		state  *State
 		cursor cursor
 	}
-	path := make([]place, part.depth+1)
-	path[0] = place{s, c}
+	path := make([]point, part.depth+1)
+	path[0] = point{s, c}
 	text := make([]byte, part.depth)
 	for i := 0; i < len(part.nodes); {
 		n := &part.nodes[i]
@@ -116,7 +116,7 @@ func (g *Grammar) withholdOf(s *State, c cursor, part *slice, mask Mask) {
 			i += int(n.size)
 			continue
 		}
-		path[n.depth+1] = place{next, at.cursor}
+		path[n.depth+1] = point{next, at.cursor}
 		i++
 	}
 }
@@ -143,7 +143,7 @@ func cursorOf(i *items) cursor {
 	return cursor{in: true, items: *i, length: len(i.text)}
 }
 
-// behind is what c has become at the end of the text at hand.
+// behind returns what c has become at the end of the text at hand.
 func (c *cursor) behind(text []byte) *items {
 	if !c.in {
 		return nil
@@ -162,7 +162,7 @@ func (c *cursor) apart(s *State, part *slice) bool {
 	return part.room > 0 && (c.in && c.quoted && c.from == c.to || !c.in && s.room >= part.room)
 }
 
-// read is what c becomes behind a byte, where the state is next. before is the text at
+// read returns what c becomes behind a byte, where the state is next. before is the text at
 // hand up to it.
 func (c *cursor) read(next *State, before []byte, b byte) (ok bool) {
 	switch {

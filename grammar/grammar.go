@@ -86,7 +86,7 @@ func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 // made anew rather than used for further texts.
 func (g *Grammar) Worn() bool { return g.worn.Load() }
 
-// Budget is what the grammar is charged to. Whoever keeps what it has said of the
+// Budget returns what the grammar is charged to. Whoever keeps what it has said of the
 // grammar's texts may charge that too.
 func (g *Grammar) Budget() *budget.Budget { return g.budget }
 
@@ -108,10 +108,10 @@ func (g *Grammar) unlock() {
 	g.mu.Unlock()
 }
 
-// lasting is the bytes that cannot be given back by forgetting.
+// lasting returns the bytes that cannot be given back by forgetting.
 func (g *Grammar) lasting() int64 { return g.budget.Held() - int64(g.kept) }
 
-// fault is why g is of no use any more.
+// fault returns why g is of no use any more.
 func (g *Grammar) fault() error {
 	if g.err == nil {
 		g.err = g.arena.Err()
@@ -161,5 +161,5 @@ func (g *Grammar) forget() {
 	g.cleared.Add(1)
 }
 
-// Start is where a text begins.
+// Start returns where a text begins.
 func (g *Grammar) Start() *State { return g.start }

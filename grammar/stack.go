@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// stack is a set of stacks: whether the empty one is among them, and the others by the
+// stack stands for a set of stacks: whether the empty one is among them, and the others by the
 // symbol on top. It is never changed.
 type stack struct {
 	id     uint64
@@ -53,7 +53,7 @@ func (g *Grammar) push(symbol Symbol, s *stack) *stack {
 	return g.intern(false, []frame{{symbol, s}})
 }
 
-// join is the stacks of all of sets, whose order it changes.
+// join returns the stacks of all of sets, whose order it changes.
 func (g *Grammar) join(sets []*stack) *stack {
 	if len(sets) == 1 {
 		return sets[0]

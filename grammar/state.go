@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// State is what has been read of a text. It does not change.
+// State stands for what has been read of a text. It does not change.
 type State struct {
 	g       *Grammar
 	accepts bool
@@ -13,7 +13,7 @@ type State struct {
 	next    []atomic.Pointer[State] // by class of bytes; nil: not known
 	room    int                     // characters of regex.Plain that may follow, whichever they are
 	differ  bool                    // an item of a list whose items differ may begin or go on
-	many    int                     // it can become so many such items at least; locked
+	many    int                     // such items that it can become, at least; locked
 	rules   *State                  // without items, nil where s is that
 	items   *items                  // of that list, nil where the text is in none
 }
@@ -24,7 +24,7 @@ func (s *State) Accepts() bool { return s.accepts }
 // Ended reports whether nothing may follow.
 func (s *State) Ended() bool { return len(s.configs) == 0 }
 
-// after is the state behind a byte. Locked.
+// after returns the state behind a byte. Locked.
 func (s *State) after(b byte) *State {
 	class := s.g.class[b]
 	if n := s.next[class].Load(); n != nil {
@@ -33,7 +33,7 @@ func (s *State) after(b byte) *State {
 	return s.g.step(s, class)
 }
 
-// Read is the state behind text, and how many of its bytes may stand there. An
+// Read returns the state behind text, and how many of its bytes may stand there. An
 // error is one of the grammar's budget.
 func (s *State) Read(text []byte) (next *State, n int, err error) {
 	s.g.lock(nil)
@@ -53,7 +53,7 @@ func (s *State) Read(text []byte) (next *State, n int, err error) {
 	return next, n, s.g.fault()
 }
 
-// Peek is Read as far as it has been found out before: it waits for nobody. known is
+// Peek reads text as far as it has been found out before: it waits for nobody. known is
 // false where it has not.
 func (s *State) Peek(text []byte) (next *State, n int, known bool) {
 	next = s
@@ -80,7 +80,7 @@ type Mask []uint64
 // Has reports whether token id is in the set.
 func (m Mask) Has(id int32) bool { return m[id/64]>>(id%64)&1 != 0 }
 
-// Count is the number of tokens in the set.
+// Count returns the number of tokens in the set.
 func (m Mask) Count() int {
 	n := 0
 	for _, w := range m {

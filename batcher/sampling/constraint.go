@@ -39,7 +39,7 @@ type Fallible interface {
 	Err() error
 }
 
-// Prepared is closed channels where a Preparer answers at once.
+// Prepared holds closed channels where a Preparer answers at once.
 type Prepared struct {
 	Forced  <-chan struct{} // Forced does
 	Allowed <-chan struct{} // Allow does too
@@ -55,7 +55,7 @@ func Ready(c <-chan struct{}) bool {
 	}
 }
 
-// Forced is the token of a vocabulary that comes next whatever the model says, false if
+// Forced returns the token of a vocabulary that comes next whatever the model says, false if
 // there is none such: it is sampled.
 func (p *Params) Forced(vocab int) (id int32, ok bool) {
 	c, ok := p.Constraint.(Preparer)

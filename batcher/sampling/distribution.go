@@ -14,7 +14,7 @@ import (
 // doubt at a window's edge, so that a flat distribution costs hardly more than
 // a peaked one.
 
-// cuts are the parameters that weights and their window come from.
+// cuts holds the parameters that weights and their window come from.
 type cuts struct {
 	inv, minP, typicalP, topP float32
 	topK                      int
@@ -54,7 +54,7 @@ func (s *Sampler) weigh(row []float32, best, inv float32) (total float64) {
 	return total
 }
 
-// truncate is the window of what min-p, top-k, typical-p and top-p allow.
+// truncate returns the window of what min-p, top-k, typical-p and top-p allow.
 // best is the largest logit's token.
 func (s *Sampler) truncate(row []float32, best int32, p *Params) window {
 	w := window{0, s.weights.x[best]}
@@ -99,7 +99,7 @@ func (s *Sampler) typical(w window, share, mean float64) window {
 	}))
 }
 
-// expectation is the mean of ln weight in w, where weights come from row.
+// expectation returns the mean of ln weight in w, where weights come from row.
 func (s *Sampler) expectation(w window, row []float32, best int32, inv float32) float64 {
 	mass, sum := 0.0, 0.0
 	for i := range s.weights.tops {
@@ -143,7 +143,7 @@ func (s *Sampler) hold(row []float32, own bool, best int32, p *Params) {
 	}
 }
 
-// pick is the token at which the cumulative sum of what w allows passes at.
+// pick returns the token at which the cumulative sum of what w allows passes at.
 func (s *Sampler) pick(w window, at float64, best int32) int32 {
 	i := 0
 	for i < len(s.sums)-1 && at >= s.sums[i] {
@@ -163,7 +163,7 @@ func (s *Sampler) pick(w window, at float64, best int32) int32 {
 	return last
 }
 
-// certainty is KL(U‖P) of the finite logits, whose log-sum-exp is norm: the
+// certainty returns KL(U‖P) of the finite logits, whose log-sum-exp is norm: the
 // mean of ln(1/n) - (logit - norm).
 func certainty(r *ranks, norm float32) float32 {
 	sum, n := r.sum(window{negInf, math.MaxFloat32})

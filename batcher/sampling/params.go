@@ -33,7 +33,7 @@ type Params struct {
 	IgnoreEOS         bool     // generate to MaxTokens whatever is sampled (benchmarks)
 	Logprobs          bool     // fill Token.Logprob and Token.Certainty
 	TopLogprobs       int      // alternatives in Token.Top, most likely first; implies Logprobs
-	FlushEvery        int      // wake the reader for so many tokens at once, or the last ones: waking takes time from the steps; 0: for each
+	FlushEvery        int      // wake the reader for this many tokens at once, or the last ones: waking takes time from the steps; 0: for each
 }
 
 // Reports reports whether tokens come with log-probabilities.

@@ -41,7 +41,7 @@ type Sampler struct {
 	known   known
 }
 
-// known is what has been found out about the row that draws share, so that it
+// known keeps what has been found out about the row that draws share, so that it
 // is found out once.
 type known struct {
 	searched  bool
@@ -88,7 +88,7 @@ func (s *Sampler) Run(d *Draw) {
 	s.again(d)
 }
 
-// again is Run for a further draw from the row of the one before.
+// again draws once more from the row of the draw before.
 func (s *Sampler) again(d *Draw) {
 	p := &d.Params
 	report := p.Reports()
@@ -230,7 +230,7 @@ func (s *Sampler) frequency(row []float32, tokens []int32, each, once float32) {
 	}
 }
 
-// choose is the token that row and the parameters lead to, or -1.
+// choose returns the token that row and the parameters lead to, or -1.
 func (s *Sampler) choose(row []float32, d *Draw) int32 {
 	p := &d.Params
 	own := &row[0] == &d.Row[0]
@@ -242,7 +242,7 @@ func (s *Sampler) choose(row []float32, d *Draw) int32 {
 	return s.pick(s.held.window, uniform(p.Seed, p.Candidate, d.Position)*s.held.total, best)
 }
 
-// best is argmax, of the row that draws share if own.
+// best returns argmax, of the row that draws share if own.
 func (s *Sampler) best(row []float32, own bool) int32 {
 	if !own {
 		return argmax(row)
@@ -253,7 +253,7 @@ func (s *Sampler) best(row []float32, own bool) int32 {
 	return s.known.best
 }
 
-// argmax is the lowest index of the largest number, or -1 when there is none
+// argmax returns the lowest index of the largest number, or -1 when there is none
 // above -Inf. NaN is no number.
 func argmax(row []float32) int32 {
 	i := vector.Argmax(row)
@@ -263,14 +263,14 @@ func argmax(row []float32) int32 {
 	return int32(i)
 }
 
-// uniform is a number in [0, 1) that depends on its arguments alone: a
+// uniform returns a number in [0, 1) that depends on its arguments alone: a
 // counter-based generator needs no state that preemption could lose.
 func uniform(seed uint64, candidate, position int) float64 {
 	h := Mix(Mix(Mix(seed)+uint64(candidate)) + uint64(position))
 	return float64(h>>11) / (1 << 53)
 }
 
-// Mix is the finaliser of splitmix64 (Steele et al. 2014) behind its increment.
+// Mix returns the finaliser of splitmix64 (Steele et al. 2014) behind its increment.
 func Mix(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

@@ -23,10 +23,10 @@ type window struct{ lo, hi float32 }
 
 func (w window) has(v float32) bool { return v > w.lo && v <= w.hi }
 
-// run is run i, its bounds in x.
+// run returns run i, its bounds in x.
 func (r *ranks) run(i int) (lo, hi int) { return i * runLen, min((i+1)*runLen, len(r.x)) }
 
-// sumRun is the sum and the number of those in w of run i.
+// sumRun returns the sum and the number of those in w of run i.
 func (r *ranks) sumRun(i int, w window) (float32, int) {
 	if !(r.tops[i] > w.lo) {
 		return 0, 0
@@ -35,7 +35,7 @@ func (r *ranks) sumRun(i int, w window) (float32, int) {
 	return vector.SumWithin(r.x[lo:hi], w.lo, w.hi)
 }
 
-// sum is the sum and the number of those in w.
+// sum returns the sum and the number of those in w.
 func (r *ranks) sum(w window) (sum float64, n int) {
 	for i := range r.tops {
 		part, k := r.sumRun(i, w)
@@ -47,13 +47,13 @@ func (r *ranks) sum(w window) (sum float64, n int) {
 // nested are windows by width: each lies within those after it.
 type nested func(width uint32) window
 
-// best are the windows from the upper end of w down, the widest being w.
+// best returns the windows from the upper end of w down, the widest being w.
 func (w window) best() (in nested, widest uint32) {
 	top := ordered(w.hi)
 	return func(width uint32) window { return window{unordered(top - width), w.hi} }, top - ordered(w.lo)
 }
 
-// around are the windows in w around e to the power of mean, by their distance
+// around returns the windows in w around e to the power of mean, by their distance
 // from it in logarithms.
 func (w window) around(mean float64) (in nested, widest uint32) {
 	const resolution = 1 << 20 // widths a unit; nothing is e^128 times more than another

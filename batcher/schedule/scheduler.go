@@ -10,7 +10,7 @@ import (
 // that carry no token cost nearly as much as those that do.
 const Tile = 32
 
-// Demand is what one admitted sequence asks of the coming steps.
+// Demand says what one admitted sequence asks of the coming steps.
 type Demand struct {
 	Computed   int  // positions computed
 	Target     int  // positions wanted; Computed < Target
@@ -22,13 +22,13 @@ type Demand struct {
 // NoRows as Demand.LogitsFrom asks for no logits; sums with it do not overflow.
 const NoRows = math.MaxInt32
 
-// Left is the number of tokens still to compute.
+// Left returns the number of tokens still to compute.
 func (w Demand) Left() int { return w.Target - w.Computed }
 
-// Rows is the number of rows of logits that a chunk of n tokens yields.
+// Rows returns the number of rows of logits that a chunk of n tokens yields.
 func (w Demand) Rows(n int) int { return max(0, w.Computed+n-max(w.Computed, w.LogitsFrom)) }
 
-// chunk is the largest number of tokens within both bounds.
+// chunk returns the largest number of tokens within both bounds.
 func (w Demand) chunk(tokens, rows int) int {
 	if w.Whole {
 		if w.Left() > tokens {
@@ -168,7 +168,7 @@ func (s *Scheduler) planBack(wants []Demand, l Limits, n, r int) {
 	s.planPrompts(wants, later, min(room, l.Tokens-n)-sn, l.Rows-r-sr)
 }
 
-// demand is the number of tokens that wants of a list have left.
+// demand returns the number of tokens that wants of a list have left.
 func demand(wants []Demand, list []int) int {
 	n := 0
 	for _, i := range list {
@@ -177,7 +177,7 @@ func demand(wants []Demand, list []int) int {
 	return n
 }
 
-// Room is the number of lanes that demand may fill beside n tokens, as far as
+// Room returns the number of lanes that demand may fill beside n tokens, as far as
 // credit allows; if that is none, need is the credit that the smallest useful
 // piece costs. That piece fills the last tile, and is half a tile at least: its
 // lanes cost less together than one by one, so credit is saved for it.
@@ -198,7 +198,7 @@ func (l *Limits) Room(n int, credit float64, demand int) (lanes int, need float6
 	return l.within(n, least, most, limit), 0
 }
 
-// lanes is the room beside n background streams that keeps a step's length in bounds.
+// lanes returns the room beside n background streams that keeps a step's length in bounds.
 func (l *Limits) lanes(n int) int {
 	most := l.Tokens - n
 	least := min(most, WholeTiles(n+Tile/2)-n)
@@ -211,7 +211,7 @@ func (l *Limits) lanes(n int) int {
 	return l.within(n, least, most, l.Longest)
 }
 
-// efficient is the least number of tiles, in tokens, whose tokens take nearly
+// efficient returns the least number of tiles, in tokens, whose tokens take nearly
 // as little time each as those of any larger step.
 func (l *Limits) efficient() int {
 	each := func(n int) float64 { return l.Optimistic(n) / float64(n) }
@@ -226,7 +226,7 @@ func (l *Limits) efficient() int {
 	return min(n, l.Tokens)
 }
 
-// within is the largest number of lanes in [lo, hi], or lo, with which a step
+// within returns the largest number of lanes in [lo, hi], or lo, with which a step
 // beside n tokens is expected to end within limit.
 func (l *Limits) within(n, lo, hi int, limit float64) int {
 	for lo < hi {

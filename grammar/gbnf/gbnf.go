@@ -24,7 +24,7 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return "grammar: " + e.Err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Compile makes a grammar of its text within a budget. An error is an *Error: its cause
@@ -88,7 +88,7 @@ type compiler struct {
 	err     error // of the budget
 }
 
-// fault is an error of the budget, if it has been spent.
+// fault returns an error of the budget, if it has been spent.
 func (c *compiler) fault() error {
 	if c.err == nil {
 		c.err = c.arena.Err()
@@ -96,7 +96,7 @@ func (c *compiler) fault() error {
 	return c.err
 }
 
-// charge charges a step and so many bytes, and reports whether there is room for them.
+// charge charges a step and bytes, and reports whether there is room for them.
 func (c *compiler) charge(bytes int) bool {
 	err := c.budget.Work(1)
 	if err == nil {
@@ -143,7 +143,7 @@ func (c *compiler) add(s symbol) grammar.Symbol {
 	return grammar.Symbol(len(c.symbols) - 1)
 }
 
-// named is the symbol of a rule.
+// named returns the symbol of a rule.
 func (c *compiler) named(name string) grammar.Symbol {
 	s, ok := c.names[name]
 	if !ok {
@@ -171,7 +171,7 @@ func (c *compiler) sequence(p part) []grammar.Symbol {
 	return []grammar.Symbol{c.add(symbol{expr: p.expr, terminal: true})}
 }
 
-// alternatives are the sequences of a rule: those of a choice without a symbol between,
+// alternatives returns the sequences of a rule: those of a choice without a symbol between,
 // which would hide that the rule ends with itself.
 func (c *compiler) alternatives(p part) [][]grammar.Symbol {
 	if len(p.symbols) == 1 {
@@ -182,7 +182,7 @@ func (c *compiler) alternatives(p part) [][]grammar.Symbol {
 	return [][]grammar.Symbol{c.sequence(p)}
 }
 
-// concat is parts one after another; neighbours that are expressions are joined.
+// concat joins parts one after another; neighbours that are expressions are joined.
 func (c *compiler) concat(parts []part) part {
 	var symbols []grammar.Symbol
 	var run []regex.Expr // joined once all are there: a sequence is made from its end on
@@ -204,7 +204,7 @@ func (c *compiler) concat(parts []part) part {
 	return part{symbols: append(symbols, c.sequence(end)...)}
 }
 
-// choice is one of the parts.
+// choice joins parts of which one stands there.
 func (c *compiler) choice(parts []part) part {
 	if len(parts) == 1 {
 		return parts[0]
@@ -225,7 +225,7 @@ func (c *compiler) choice(parts []part) part {
 	return part{symbols: []grammar.Symbol{c.add(symbol{alternatives: alternatives})}}
 }
 
-// repeat is a part from least to most times.
+// repeat repeats a part from least to most times.
 func (c *compiler) repeat(p part, least, most int) (part, error) {
 	if p.regular {
 		return part{regular: true, expr: c.arena.Repeat(p.expr, least, most)}, nil
@@ -254,7 +254,7 @@ func (c *compiler) repeat(p part, least, most int) (part, error) {
 	return part{symbols: out}, nil
 }
 
-// single is a symbol for a part, so that copies of it take no more than that.
+// single returns a symbol for a part, so that copies of it take no more than that.
 func (c *compiler) single(p part) grammar.Symbol {
 	if len(p.symbols) == 1 {
 		return p.symbols[0]

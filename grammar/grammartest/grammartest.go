@@ -29,7 +29,7 @@ func Reads(t testing.TB, g *grammar.Grammar, text string) bool {
 // mostForced is how many bytes are found to be forced at once.
 const mostForced = 256
 
-// Mask is what v allows behind s. It is an error unless those are the tokens whose bytes
+// Mask returns what v allows behind s. It is an error unless those are the tokens whose bytes
 // s reads one by one, and what is forced within tokens is what all of them begin.
 func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	mask := make(grammar.Mask, v.Words())
@@ -76,7 +76,7 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	return mask, nil
 }
 
-// Accepts is an error unless g accepts text however it is cut into tokens of v, some ways
+// Accepts returns an error unless g accepts text however it is cut into tokens of v, some ways
 // of which are tried: each token is in the mask, what is forced is what comes, and what
 // is known without a lock is what is found out with it.
 func Accepts(g *grammar.Grammar, v Vocabulary, r *rand.Rand, text string, ways int) error {
@@ -121,7 +121,7 @@ func Accepts(g *grammar.Grammar, v Vocabulary, r *rand.Rand, text string, ways i
 	return nil
 }
 
-// Walk is a text of random tokens of v that g allows, and after about so many of them of
+// Walk returns a text of random tokens of v that g allows, and after about so many of them of
 // those that have one of the bytes of closing, where some do. Each mask is compared with
 // the tokens that are read, one in eight times. ended is false where the text has not
 // come to an end after many tokens more. It is an error where nothing may follow a text

@@ -138,10 +138,10 @@ func Within(b *budget.Budget) *Arena {
 	return a
 }
 
-// Budget is what a's expressions are charged to.
+// Budget returns what a's expressions are charged to.
 func (a *Arena) Budget() *budget.Budget { return a.budget }
 
-// Err is an error of the budget once that has been spent. What was made or asked since
+// Err returns an error of the budget once that has been spent. What was made or asked since
 // is of no use.
 func (a *Arena) Err() error { return a.err }
 
@@ -165,7 +165,7 @@ func (a *Arena) work(steps int) bool {
 // matches anything. It counts as matching nothing.
 func (a *Arena) Undecided() bool { return a.undecided }
 
-// Work is how many steps have been taken: expressions made, and derivatives taken in
+// Work returns how many steps have been taken: expressions made, and derivatives taken in
 // search of what they match.
 func (a *Arena) Work() int { return len(a.terms) + a.searched }
 
@@ -179,7 +179,7 @@ func (a *Arena) add(t term, f flags) Expr {
 	return a.append(t, f)
 }
 
-// append is add for a term that there must be.
+// append adds a term that there must be, whatever the budget says.
 func (a *Arena) append(t term, f flags) Expr {
 	e := Expr(len(a.terms))
 	a.ids[t] = e

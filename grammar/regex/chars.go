@@ -39,7 +39,7 @@ func (r Runes) Normal() Runes {
 	return out
 }
 
-// Except is all characters but r.
+// Except returns all characters but r.
 func (r Runes) Except() Runes {
 	var out Runes
 	lo := rune(0)
@@ -56,7 +56,7 @@ func (r Runes) hasAll(of Runes) bool {
 	})
 }
 
-// folded is r with the letters of the other case. Some engines take ſ for an s and the
+// folded returns r with the letters of the other case. Some engines take ſ for an s and the
 // sign of kelvin for a k: only wide does too.
 func (r Runes) folded(wide bool) Runes {
 	r = r.Normal()
@@ -216,7 +216,7 @@ func (a *Arena) utf8(alts []Expr, lo, hi rune) []Expr {
 	return append(alts, e)
 }
 
-// Escape is a text as JSON writes it within a string.
+// Escape returns a text as JSON writes it within a string.
 func Escape(text string) string {
 	var b []byte
 	for _, c := range text {

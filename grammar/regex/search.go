@@ -48,7 +48,7 @@ func (a *Arena) AnyText(quoting Quoting) Expr {
 	return a.Texts(0, Infinite, quoting)
 }
 
-// Texts matches every text of so many characters.
+// Texts matches every text of least to most characters; most may be Infinite.
 func (a *Arena) Texts(least, most int, quoting Quoting) Expr {
 	c, ok := a.anyRune[quoting]
 	if !ok {
@@ -326,7 +326,7 @@ func (a *Arena) temper(n *node, quoting Quoting) (Expr, error) {
 	return a.And(all...), nil
 }
 
-// emptied is Empty if e may be empty, else None.
+// emptied returns Empty if e may be empty, else None.
 func (a *Arena) emptied(e Expr) Expr {
 	if a.Nullable(e) {
 		return Empty
@@ -334,7 +334,7 @@ func (a *Arena) emptied(e Expr) Expr {
 	return None
 }
 
-// plain is a pattern without anchors.
+// plain returns a pattern without anchors.
 func (a *Arena) plain(n *node, quoting Quoting) (Expr, error) {
 	switch n.op {
 	case opClass:

@@ -64,7 +64,7 @@ func applyNot(c *compiler, k keyword, _ alternatives) (alternatives, error) {
 	return notNil(w), nil
 }
 
-// notNil is w where nil would stand for anything.
+// notNil returns w where nil would stand for anything.
 func notNil(w alternatives) alternatives {
 	if w == nil {
 		return alternatives{}
@@ -256,7 +256,7 @@ func (c *compiler) allows(s *shape, text string) bool {
 	return c.arena.Matches(c.content(s), c.escaped(text))
 }
 
-// of is what s demands of a property.
+// of lists what s demands of a property.
 func (c *compiler) of(s *shape, name string) subs {
 	var out subs
 	for i := range s.parts {
@@ -266,7 +266,7 @@ func (c *compiler) of(s *shape, name string) subs {
 	return out
 }
 
-// item is what s demands of an item.
+// item lists what s demands of item i.
 func (s *shape) item(i int) subs {
 	var out subs
 	for _, l := range s.lists {

@@ -26,7 +26,7 @@ var (
 	properties = counted{objects, func(s *shape) *int { return &s.minimum }, func(s *shape) *int { return &s.maximum }}
 )
 
-// from is the meaning of a lower bound.
+// from returns the meaning of a lower bound.
 func (n counted) from() meaning {
 	return meaning{assert: n.bound(n.least), negate: func(_ *compiler, k keyword) (alternatives, error) {
 		least, _ := k.value.whole()
@@ -37,7 +37,7 @@ func (n counted) from() meaning {
 	}}
 }
 
-// to is the meaning of an upper bound.
+// to returns the meaning of an upper bound.
 func (n counted) to() meaning {
 	return meaning{assert: n.bound(n.most), negate: func(_ *compiler, k keyword) (alternatives, error) {
 		most, _ := k.value.whole()

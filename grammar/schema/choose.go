@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// mostChosen bounds the alternatives to choose properties that meet what some has to.
+// mostChosen bounds the ways to choose properties that meet what some has to.
 const mostChosen = 256
 
 // choose says of each demand that some property meets it which that is: one that has a

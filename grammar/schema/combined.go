@@ -21,7 +21,7 @@ type Combined struct {
 	rules     map[grammar.Symbol][][]grammar.Symbol
 }
 
-// combinedSymbol is what a symbol of a Combined stands for.
+// combinedSymbol says what a symbol of a Combined stands for.
 type combinedSymbol struct {
 	document int // whose symbol it is; -1: that of no document
 	symbol   grammar.Symbol
@@ -39,7 +39,7 @@ func NewCombinedWithin(b *budget.Budget) *Combined {
 	return &Combined{arena: regex.Within(b), ids: map[combinedSymbol]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
 }
 
-// Arena is for the expressions of Match.
+// Arena returns the arena, for the expressions of Match.
 func (f *Combined) Arena() *regex.Arena { return f.arena }
 
 func (f *Combined) own(s combinedSymbol) grammar.Symbol {
@@ -48,12 +48,12 @@ func (f *Combined) own(s combinedSymbol) grammar.Symbol {
 	return grammar.Symbol(len(f.symbols) - 1)
 }
 
-// Match is a text that an expression matches.
+// Match adds a symbol for a text that e matches.
 func (f *Combined) Match(e regex.Expr) grammar.Symbol {
 	return f.own(combinedSymbol{expr: e, terminal: true})
 }
 
-// Rule is one of several sequences. Those of a rule that is to be within itself are
+// Rule adds a symbol for one of several sequences. Those of a rule that is to be within itself are
 // given with Let.
 func (f *Combined) Rule(alternatives ...[]grammar.Symbol) grammar.Symbol {
 	s := f.own(combinedSymbol{})
@@ -84,12 +84,12 @@ func (f *Combined) document(text []byte, options Options, never regex.Expr) (int
 	return len(f.documents) - 1, nil
 }
 
-// ofType is the schema of a type.
+// ofType returns the schema of a type.
 func ofType(name string) *value {
 	return &value{kind: objects, members: []member{{"type", &value{kind: strs, text: name}}}}
 }
 
-// Object is an object that meets a schema. An error is an *Error.
+// Object adds a symbol for an object that meets a schema. An error is an *Error.
 func (f *Combined) Object(schema []byte, options Options) (grammar.Symbol, error) {
 	d, err := f.document(schema, options, regex.None)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *Combined) Object(schema []byte, options Options) (grammar.Symbol, error
 	return f.of(d, f.documents[d].symbol(symbol{kind: symValue})), nil
 }
 
-// of is a symbol of a document.
+// of returns a symbol of a document.
 func (f *Combined) of(document int, s grammar.Symbol) grammar.Symbol {
 	key := combinedSymbol{document: document, symbol: s}
 	id, ok := f.ids[key]
@@ -153,7 +153,7 @@ func (f *Combined) Differ() func(grammar.Symbol) bool {
 	}
 }
 
-// Grammar is that of the texts that start stands for. Nothing can be added to the
+// Grammar makes the grammar of the texts that start stands for. Nothing can be added to the
 // rules afterwards. An error is an *Error: of the first schema that no value meets,
 // for instance.
 func (f *Combined) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
@@ -221,7 +221,7 @@ func (f *Combined) possible(id grammar.Symbol, alive []bool) bool {
 	})
 }
 
-// Elements are how an object is written as a list of elements: what stands before a
+// Elements says how an object is written as a list of elements: what stands before a
 // property's name, behind it, and behind its value.
 type Elements struct {
 	Open, Named, Close string
@@ -231,7 +231,7 @@ type Elements struct {
 	Never regex.Expr
 }
 
-// Elements is an object that meets a schema, as a list of elements in the schema's
+// Elements adds a symbol for an object that meets a schema, as a list of elements in the schema's
 // order. Properties that the schema does not name are left out, unless it names none:
 // then any may be there whose values may be text. An error is an *Error.
 func (f *Combined) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
@@ -271,7 +271,7 @@ type elements struct {
 // someName is the name of a property that no schema names: JSON writes it as it is.
 const someName = `[A-Za-z_][A-Za-z0-9_.\-]{0,63}`
 
-// list is the properties of a branch, one rule for each place in it: what may still
+// list returns the properties of a branch, one rule for each place in it: what may still
 // come.
 func (w *elements) list(b *branch) (grammar.Symbol, error) {
 	f, a := w.combined, w.combined.arena

@@ -16,7 +16,7 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return "schema: " + e.Err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // The bounds of the work of compiling.
@@ -137,7 +137,7 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	return g, nil
 }
 
-// nothing is why there seems to be no value.
+// nothing returns why there seems to be no value.
 func (c *compiler) nothing() error {
 	switch {
 	case c.arena.Undecided():

@@ -67,7 +67,7 @@ const (
 	amounts    = `(T(\d+H(\d+M(\d+S)?)?|\d+M(\d+S)?|\d+S))`
 )
 
-// unformatted are the strings that certainly do not have a format. Formats are held to
+// unformatted returns the strings that certainly do not have a format. Formats are held to
 // more narrowly than they are defined, so that the complement of what is written would
 // hold some that have it.
 func (c *compiler) unformatted(name string) (alternatives, error) {

@@ -9,10 +9,10 @@ type keyword struct {
 	value *value
 }
 
-// fault is the error of a value of the wrong type.
+// fault returns the error of a value of the wrong type.
 func (k keyword) fault() error { return fmt.Errorf("%s: it has the wrong type", k.name) }
 
-// meaning is what a keyword demands, and what fails it. One that has none is an annotation.
+// meaning says what a keyword demands, and what fails it. One that has none is an annotation.
 type meaning struct {
 	// assert lists the ways to meet a keyword that says by itself what it demands of a value.
 	assert func(c *compiler, k keyword) (alternatives, error)
@@ -30,7 +30,7 @@ var keywords map[string]meaning
 // refused are keywords that would mean something to others.
 var refused = []string{"$dynamicRef", "$recursiveRef", "$recursiveAnchor", "$vocabulary", "extends", "disallow", "divisibleBy"}
 
-// neverFails is negate of what cannot fail, or fails with another keyword alone.
+// neverFails is for keywords that cannot fail, or fail with another alone.
 func neverFails(*compiler, keyword) (alternatives, error) { return nil, nil }
 
 func init() { // schemas within schemas lead back here

@@ -151,7 +151,7 @@ func (s *shape) listsProperties() bool {
 	return listed && len(s.names) == 0
 }
 
-// patterns is how many patterns of names there are.
+// patterns returns how many patterns of names there are.
 func (s *shape) patterns() int {
 	n := len(s.names)
 	for i := range s.parts {
@@ -239,7 +239,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 // mostListed bounds the names that are written out where a pattern has no more.
 const mostListed = 256
 
-// unescaped is a text that JSON writes so within a string.
+// unescaped returns a text that JSON writes so within a string.
 func unescaped(text string) string {
 	var out string
 	if json.Unmarshal([]byte(`"`+text+`"`), &out) != nil {

@@ -31,7 +31,7 @@ type branch struct {
 	behind  []behind // each entry, once it is known
 }
 
-// entry is a property, or all those whose names match.
+// entry stands for a property, or all those whose names match.
 type entry struct {
 	key      regex.Expr // with its quotes
 	name     string     // of a property
@@ -104,7 +104,7 @@ func (c *compiler) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
 	return c.moreEntries(s, b)
 }
 
-// values are the alternatives to write a value of a node.
+// values lists the ways to write a value of a node.
 func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
 	a := c.arena
 	var out [][]grammar.Symbol
@@ -172,7 +172,7 @@ func (c *compiler) lists(b *branch) error {
 	return nil
 }
 
-// at is the node of item i.
+// at returns the node of item i.
 func (b *branch) at(i int) int {
 	if i < len(b.prefix) {
 		return b.prefix[i]
@@ -180,7 +180,7 @@ func (b *branch) at(i int) int {
 	return b.rest
 }
 
-// longestPossible is how many items there can be.
+// longestPossible returns how many items there can be.
 func (c *compiler) longestPossible(b *branch) int {
 	for i := range b.prefix {
 		if !c.nodes[b.prefix[i]].possible {
@@ -212,7 +212,7 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 		return nil
 	}
 	next := s
-	next.kind, next.i = symItems, c.place(b, s.i+1)
+	next.kind, next.i = symItems, c.counted(b, s.i+1)
 	if b.choices != nil {
 		var out [][]grammar.Symbol
 		for i, e := range b.choices {
@@ -241,8 +241,8 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 	return out
 }
 
-// place is a number of items as far as it matters.
-func (c *compiler) place(b *branch, i int) int {
+// counted returns a number of items, i, as far as it matters.
+func (c *compiler) counted(b *branch, i int) int {
 	if c.longestPossible(b) == regex.Infinite { // counting on would change nothing
 		return min(i, max(len(b.prefix), b.fewest))
 	}

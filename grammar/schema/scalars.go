@@ -25,7 +25,7 @@ func (c *compiler) content(s *shape) regex.Expr {
 	return a.And(all...)
 }
 
-// escaped is a text as strings have it.
+// escaped returns a text as strings have it.
 func (c *compiler) escaped(text string) string {
 	if c.quoting == regex.Raw {
 		return text
@@ -33,7 +33,7 @@ func (c *compiler) escaped(text string) string {
 	return regex.Escape(text)
 }
 
-// quoted is a string with that content.
+// quoted returns a string with that content.
 func (c *compiler) quoted(content regex.Expr) regex.Expr {
 	if c.quoting == regex.Raw {
 		return content
@@ -110,7 +110,7 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 	return c.arena.Or(append(es, c.arena.Literals(literals))...), nil
 }
 
-// numerals are the texts of a number: as the schema writes it, and without a fraction
+// numerals returns the texts of a number: as the schema writes it, and without a fraction
 // or an exponent if it is an integer that is written with one.
 func numerals(v *value) []string {
 	if plain := v.number.RatString(); v.number.IsInt() && plain != v.text {

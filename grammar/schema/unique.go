@@ -60,7 +60,7 @@ func (c *compiler) uniqueItems(b *branch) error {
 	return nil
 }
 
-// few is the values of items, where those are few.
+// few returns the values of items, where those are few.
 func (c *compiler) few(alternatives alternatives) (values []*value, few bool, err error) {
 	for _, s := range alternatives {
 		list := s.enum
