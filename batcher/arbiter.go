@@ -18,11 +18,11 @@ import (
 //
 // A step with interactive streams earns credit: seconds, in proportion to the
 // time that its streams alone would have taken. Prompts and background work
-// spend it, beside the streams or in steps of other engines. They are let in
+// spend it, alongside the streams or in steps of other engines. They are let in
 // when there is credit for a piece worth computing, so delays keep to their
 // share on average, and everything advances.
 //
-// Interactive prompts that have no streams beside them earn credit for
+// Interactive prompts that have no streams alongside them earn credit for
 // background work too, on a separate account: that credit must not delay the
 // few tokens that follow the prompt.
 type StepArbiter struct {
@@ -87,7 +87,7 @@ func (t *tenant) give() { t.step.Release(1) }
 // noteArrival notes whether interactive callers have posted, for setDemand.
 func (t *tenant) noteArrival(interactive bool) { t.arrived = t.arrived || interactive }
 
-// setDemand says what the engine has to do, and returns what it may do beside others.
+// setDemand says what the engine has to do, and returns what it may do alongside others.
 func (t *tenant) setDemand(d workload) (out schedule.Policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +183,7 @@ func (t *tenant) grantPrefill(credit float64) {
 	t.mu.Unlock()
 }
 
-// holdsBackground reports whether background work waits for credit beside what else
+// holdsBackground reports whether background work waits for credit alongside what else
 // the engine has to do.
 func (t *tenant) holdsBackground(d workload) bool {
 	t.mu.Lock()
@@ -192,7 +192,7 @@ func (t *tenant) holdsBackground(d workload) bool {
 	return beside && t.need[k] > 0 && t.credit[k] < t.need[k]
 }
 
-// backgroundAccount returns the account that background work beside d draws on, and whether there
+// backgroundAccount returns the account that background work alongside d draws on, and whether there
 // is anything that it delays, in any engine. Locked.
 func (t *tenant) backgroundAccount(d workload) (k schedule.Account, beside bool) {
 	switch {
@@ -213,7 +213,7 @@ func (t *tenant) account(st usage, cost *schedule.CostModel, need [schedule.Acco
 		need[t.backgroundPays] = t.need[t.backgroundPays]
 	}
 	t.need = need
-	// The tokens beside which other work was let in, and their time alone.
+	// The tokens alongside which other work was let in, and their time alone.
 	first := st.streams + st.guesses
 	if t.backgroundPays == schedule.BackgroundAhead {
 		first = st.accounts[schedule.Prefill]

@@ -7,12 +7,12 @@ import (
 	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
-// What may come next of a constrained sequence is found out beside the steps, by
+// What may come next of a constrained sequence is found out alongside the steps, by
 // goroutines of the constraint. Where it leaves no choice, the tokens that have to come
-// are computed behind the stream's last one in the same step, like guesses that are
+// are computed after the stream's last one in the same step, like guesses that are
 // always right:
 //
-//	plan ── forced tokens ──▶ forward ── what may come behind them? ──▶ sample
+//	plan ── forced tokens ──▶ forward ── what may come after them? ───▶ sample
 //	                             │                │ not known in time: the token waits
 //	                             └── meanwhile ───┘ for a later step
 //
@@ -35,7 +35,7 @@ func holdForMask(s *Sequence, ready <-chan struct{}) {
 	}()
 }
 
-// extend puts behind the last tokens of the planned streams those that have to
+// extend puts after the last tokens of the planned streams those that have to
 // come, as far as they find lanes in the tiles that the step begins anyway.
 func (c *constraints) extend(spans []span, l *schedule.Limits) {
 	n, rows := 0, 0
@@ -54,7 +54,7 @@ func (c *constraints) extend(spans []span, l *schedule.Limits) {
 	}
 }
 
-// force gives a span the tokens that have to come behind it, at most as many as there is
+// force gives a span the tokens that have to come after it, at most as many as there is
 // room for tokens, and for rows of logits where log-probabilities are wanted.
 func (c *constraints) force(p *span, room, rows int, f *maskWait) {
 	s := p.s
@@ -85,7 +85,7 @@ func (c *constraints) force(p *span, room, rows int, f *maskWait) {
 			}
 		}
 		if c.recurrent && !sampling.Ready(prepared.Allowed) {
-			return // it could not wait with what may come behind them
+			return // it could not wait with what may come after them
 		}
 		break
 	}
@@ -95,7 +95,7 @@ func (c *constraints) force(p *span, room, rows int, f *maskWait) {
 	}
 }
 
-// prepareMasks begins to find out, beside the model's step, what may come at each row of the
+// prepareMasks begins to find out, alongside the model's step, what may come at each row of the
 // spans.
 func prepareMasks(spans []span) {
 	for i := range spans {

@@ -204,7 +204,7 @@ func (d *modelDrafter) forward() error {
 	return nil
 }
 
-// standBehind returns where a completion stands behind further tokens, if it is known what may
+// standBehind returns where a completion stands after further tokens, if it is known what may
 // come there: else nothing may, since nobody waits for a guess.
 func standBehind(at sampling.Constraint, tokens []int32) sampling.Constraint {
 	if at == nil {

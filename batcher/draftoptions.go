@@ -110,7 +110,7 @@ func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, l
 	return taken
 }
 
-// leastChance is how likely a guess is at least that is looked at behind ones that do not pay.
+// leastChance is how likely a guess is at least that is looked at after ones that do not pay.
 const leastChance = 0.02
 
 // likeliest returns the option whose next guess is most likely right, and how likely

@@ -192,7 +192,7 @@ func (d *draftSelector) limitToProfitable(dr *drafterState, n, room int) bool {
 	return false
 }
 
-// judge notes whether the guesses about the token behind i others, which were
+// judge notes whether the guesses about the token after i others, which were
 // all right, are right too.
 func (d *draftSelector) judge(p *span, i int, id int32) {
 	by := p.s.task.drafts.by

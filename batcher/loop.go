@@ -114,7 +114,7 @@ func (l *loop) plan() {
 	st.spans, st.Preempted = l.admission.reserve(st.spans)
 }
 
-// policy returns what the step may do beside others, of an engine with so much to do.
+// policy returns what the step may do alongside others, of an engine with so much to do.
 func (l *loop) policy(d workload) schedule.Policy {
 	if n := l.admission.takeGranted(); n > 0 {
 		l.tenant.grantPrefill(l.planner.cost.Time(d.streams+n) - l.planner.cost.Time(d.streams))

@@ -42,7 +42,7 @@ type ticket struct {
 
 func (t *ticket) own() *ticket { return t }
 
-// older orders sequences by age: forks stand behind their parent and before
+// older orders sequences by age: forks stand after their parent and before
 // whatever was opened later; background ones count as younger than they are.
 func older[S letter](a, b S) int {
 	x, y := a.own(), b.own()

@@ -40,7 +40,7 @@ func (w *maskWait) stop() {
 // millisecond, and most are known from other sequences and earlier texts.
 const (
 	forcedBudget = 100 * time.Microsecond // for whether tokens are forced
-	leastBudget  = 300 * time.Microsecond // for what may come next, beside other sequences
+	leastBudget  = 300 * time.Microsecond // for what may come next, alongside other sequences
 	aloneBudget  = 2 * time.Millisecond   // likewise if nobody else waits
 	budgetShare  = 8                      // this part of the model's time, 1/8, if that is longer
 )

@@ -18,7 +18,8 @@ const (
 	wantFirst       // Embed
 )
 
-// request asks the loop for tokens, logits or scores. The loop resets kind to nothing when it has been met.
+// request asks the loop for tokens, logits or scores. The loop resets kind to nothing when it
+// has been met.
 type request struct {
 	kind   kind
 	run    *generation      // wantTokens: whose

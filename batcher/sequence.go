@@ -90,7 +90,7 @@ func (s *Sequence) changed() bool { return s.epoch != s.task.seen }
 // generates reports whether the loop is to generate tokens, as it last saw. Locked.
 func (s *Sequence) generates() bool { return !s.changed() && s.request.kind == wantTokens }
 
-// ahead returns how many tokens behind the next one the sequence has room for. Locked.
+// ahead returns how many tokens after the next one the sequence has room for. Locked.
 func (s *Sequence) ahead() int {
 	return min(s.request.left, s.host.bounds.limit-len(s.content.tokens), s.host.opt.Unread-len(s.content.unread)) - 1
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Speculation says how many tokens of a stream may be computed before they are
-// known: a step then computes guesses behind the stream's last token as well,
+// known: a step then computes guesses after the stream's last token as well,
 // and keeps what sampling confirms. Every token is sampled from the logits,
 // position and tokens that it would be sampled from otherwise, so they are the
 // same tokens, with any parameters. Models with recurrent layers do without.

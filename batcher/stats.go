@@ -23,7 +23,7 @@ type Stats struct {
 	States   int // recurrent states in the pool; 0: the model has none
 	Held     int // recurrent states held by sequences
 	Kept     int // recurrent states kept as checkpoints of prefixes
-	Budget   int // token lanes that the next step may fill beside running streams
+	Budget   int // token lanes that the next step may fill alongside running streams
 
 	// Since the engine was made.
 	Steps           int64

@@ -41,7 +41,7 @@ type span struct {
 	asked   bool    // its drafts hold guesses for this step
 	drafter int     // who made the best ones
 	offered int     // how many these are
-	draft   []int32 // those that are computed, behind the n tokens
+	draft   []int32 // those that are computed, after the n tokens
 
 	forced    int  // draft is this many tokens that have to come, instead of guesses
 	unsampled int  // rows that these do without
@@ -65,7 +65,7 @@ type stepBatch struct {
 // row returns a row of the step's logits.
 func (b *stepBatch) row(i int) []float32 { return b.Logits[i*b.outputs : (i+1)*b.outputs] }
 
-// add adds a span behind the others.
+// add adds a span after the others.
 func (b *stepBatch) add(p *span) {
 	s := p.s
 	b.tokens = append(append(b.tokens[:0], s.content.tokens[s.task.demand.Computed:s.task.demand.Computed+p.n]...), p.draft...)

@@ -21,7 +21,7 @@ type items struct {
 	told            []string // those that are whole, in order
 	text            string   // of the one that is being written
 	whole           bool     // it has ended
-	quoted, escaped bool     // it is within a string, behind a backslash
+	quoted, escaped bool     // it is within a string, after a backslash
 	from, to        int      // of told, those that begin with text
 }
 
@@ -46,7 +46,7 @@ func (s *State) readItems(text []byte) (next *State, n int, err error) {
 // differ is that of one text alone.
 func (s *State) Shared() bool { return s.items == nil }
 
-// within returns s behind what has been written of a list whose items differ.
+// within returns s after what has been written of a list whose items differ.
 func (s *State) within(i *items) *State {
 	if i == nil {
 		return s
@@ -162,7 +162,7 @@ func (c *cursor) apart(s *State, part *slice) bool {
 	return part.room > 0 && (c.in && c.quoted && c.from == c.to || !c.in && s.room >= part.room)
 }
 
-// read returns what c becomes behind a byte, where the state is next. before is the text at
+// read returns what c becomes after a byte, where the state is next. before is the text at
 // hand up to it.
 func (c *cursor) read(next *State, before []byte, b byte) (ok bool) {
 	switch {

@@ -59,7 +59,7 @@ func singles(class *[256]uint8, classes int) []int16 {
 
 // ForcedWithin returns Forced if every token of v that may follow s lies within that text,
 // so that nothing but the spelling is left to choose. Otherwise it is empty: some token
-// goes on behind the text in one of several ways. pause and errors are those of Allow.
+// goes on after the text in one of several ways. pause and errors are those of Allow.
 func (s *State) ForcedWithin(v *Vocabulary, pause func()) ([]byte, error) {
 	g := s.g
 	g.lock(pause)

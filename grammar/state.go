@@ -24,7 +24,7 @@ func (s *State) Accepts() bool { return s.accepts }
 // Ended reports whether nothing may follow.
 func (s *State) Ended() bool { return len(s.configs) == 0 }
 
-// after returns the state behind a byte. Locked.
+// after returns the state after a byte. Locked.
 func (s *State) after(b byte) *State {
 	class := s.g.class[b]
 	if n := s.next[class].Load(); n != nil {
@@ -33,7 +33,7 @@ func (s *State) after(b byte) *State {
 	return s.g.step(s, class)
 }
 
-// Read returns the state behind text, and how many of its bytes may stand there. An
+// Read returns the state after text, and how many of its bytes may stand there. An
 // error is one of the grammar's budget.
 func (s *State) Read(text []byte) (next *State, n int, err error) {
 	s.g.lock(nil)

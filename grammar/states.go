@@ -53,7 +53,7 @@ func (g *Grammar) state(accepts bool, pairs []config) *State {
 	return s
 }
 
-// step returns the state behind a byte of a class.
+// step returns the state after a byte of a class.
 func (g *Grammar) step(s *State, class uint8) *State {
 	if g.fault() != nil || !g.work(1+len(s.configs)) {
 		return g.refused

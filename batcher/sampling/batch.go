@@ -39,8 +39,8 @@ func (b *Batch) Len() int { return len(b.draws) }
 // At returns draw i, in the order in which they were added. It is valid until the next Add.
 func (b *Batch) At(i int) *Draw { return &b.draws[i] }
 
-// Add adds a draw from a row, behind the others from that row. The caller fills
-// it; what it holds beside the row is left from an earlier step.
+// Add adds a draw from a row, after the others from that row. The caller fills
+// it; what it holds alongside the row is left from an earlier step.
 func (b *Batch) Add(row int, logits []float32) *Draw {
 	n := len(b.draws)
 	b.draws = slices.Grow(b.draws, 1)[:n+1]

@@ -4,13 +4,13 @@ import "math"
 
 // Constraint narrows what may be sampled, for example to a grammar. A value is where one
 // completion stands, and never changes: the one of Params is that of an empty completion,
-// and behind each token there is a further one. So sequences that are forked, paused or
+// and after each token there is a further one. So sequences that are forked, paused or
 // guessed for need no copies and take nothing back. A completion is all tokens after the
 // prompt, appended ones included.
 //
 // Constraints are compared, and so are pointers or other comparable values.
 type Constraint interface {
-	// Next is where the completion stands behind one more token, which may be one that is
+	// Next is where the completion stands after one more token, which may be one that is
 	// not allowed. The step loop calls it, so it returns at once and does not panic.
 	Next(id int32) Constraint
 	// Allow sets bit id%64 of mask[id/64] for every token that may come next. mask
@@ -20,7 +20,7 @@ type Constraint interface {
 }
 
 // Preparer is a Constraint that takes time to find out what it is asked, and can do so
-// beside the model's step.
+// alongside the model's step.
 type Preparer interface {
 	Constraint
 	// Prepare begins to find out, if nobody has, and returns at once. The step loop

@@ -270,7 +270,7 @@ func uniform(seed uint64, candidate, position int) float64 {
 	return float64(h>>11) / (1 << 53)
 }
 
-// Mix returns the finaliser of splitmix64 (Steele et al. 2014) behind its increment.
+// Mix returns the finaliser of splitmix64 (Steele et al. 2014) after its increment.
 func Mix(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

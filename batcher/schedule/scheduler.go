@@ -43,7 +43,7 @@ func (w Demand) chunk(tokens, rows int) int {
 type Limits struct {
 	Tokens     int                 // whole tiles
 	Rows       int                 // at least 4
-	Longest    float64             // a step with streams, unless it has no more than a tile beside them; 0: any
+	Longest    float64             // a step with streams, unless it has no more than a tile alongside them; 0: any
 	Time       func(n int) float64 // expected of a step of n tokens; nil: none
 	Optimistic func(n int) float64 // Time, or less where that is not known yet
 	Policy
@@ -73,7 +73,7 @@ const (
 //
 // Interactive streams (one token left) come first; when there are too many
 // they alternate. Then interactive prompts, then background work, each as far
-// as its credit goes beside what is planned already. Prompts share the lanes
+// as its credit goes alongside what is planned already. Prompts share the lanes
 // they get: at least half go to the oldest, so none starves, and the rest to
 // the shortest, so that a short prompt need not wait for a long one. Of
 // background streams half the lanes go to the oldest, so that some search
@@ -147,7 +147,7 @@ func (s *Scheduler) planFront(wants []Demand, l Limits, leave bool) (n, r int) {
 	return n, r
 }
 
-// planBack plans background sequences beside n tokens and r rows.
+// planBack plans background sequences alongside n tokens and r rows.
 func (s *Scheduler) planBack(wants []Demand, l Limits, n, r int) {
 	streams, later := s.lists[backStreams], s.lists[backPrompts]
 	room := l.Tokens - n
@@ -177,7 +177,7 @@ func demand(wants []Demand, list []int) int {
 	return n
 }
 
-// Room returns the number of lanes that demand may fill beside n tokens, as far as
+// Room returns the number of lanes that demand may fill alongside n tokens, as far as
 // credit allows; if that is none, need is the credit that the smallest useful
 // piece costs. That piece fills the last tile, and is half a tile at least: its
 // lanes cost less together than one by one, so credit is saved for it.
@@ -198,7 +198,7 @@ func (l *Limits) Room(n int, credit float64, demand int) (lanes int, need float6
 	return l.within(n, least, most, limit), 0
 }
 
-// lanes returns the room beside n background streams that keeps a step's length in bounds.
+// lanes returns the room alongside n background streams that keeps a step's length in bounds.
 func (l *Limits) lanes(n int) int {
 	most := l.Tokens - n
 	least := min(most, WholeTiles(n+Tile/2)-n)
@@ -227,7 +227,7 @@ func (l *Limits) efficient() int {
 }
 
 // within returns the largest number of lanes in [lo, hi], or lo, with which a step
-// beside n tokens is expected to end within limit.
+// alongside n tokens is expected to end within limit.
 func (l *Limits) within(n, lo, hi int, limit float64) int {
 	for lo < hi {
 		mid := (lo + hi + 1) / 2

@@ -29,7 +29,7 @@ func Reads(t testing.TB, g *grammar.Grammar, text string) bool {
 // mostForced is how many bytes are found to be forced at once.
 const mostForced = 256
 
-// Mask returns what v allows behind s. It is an error unless those are the tokens whose bytes
+// Mask returns what v allows after s. It is an error unless those are the tokens whose bytes
 // s reads one by one, and what is forced within tokens is what all of them begin.
 func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	mask := make(grammar.Mask, v.Words())

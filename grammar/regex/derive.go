@@ -77,7 +77,8 @@ func (a *Arena) Ends(e Expr) bool {
 
 const notDerived Expr = -1
 
-// derive takes the derivative by a byte of the class, as Next does, but the result may match nothing.
+// derive takes the derivative by a byte of the class, as Next does, but the result may match
+// nothing.
 func (a *Arena) derive(e Expr, class int) Expr {
 	switch e {
 	case None, Empty:

@@ -22,7 +22,7 @@ var ErrDigits = errors.New("it has too many digits")
 // The digits that are written. Any decimal number of 15 is another float64, so that
 // where multiples count nobody who reads one takes it for its neighbour.
 const (
-	mostDigits  = 24 // before the point, and behind it
+	mostDigits  = 24 // before the point, and after it
 	exactDigits = 15
 	someDigits  = 6 // behind the point, where a number is not to be a multiple
 	mostModulus = 1 << 53
@@ -54,7 +54,7 @@ type reading struct {
 	phase       numberPhase
 	signed      bool
 	whole       int8  // digits before the point, while there is none
-	fraction    int8  // digits behind it
+	fraction    int8  // digits after it
 	least, most int8  // how it compares with the bounds, digit by digit
 	rest        int64 // of all digits, divided by numbers.all
 }
@@ -66,7 +66,7 @@ const (
 	numberSigned
 	numberZero // its only digit before the point
 	numberWhole
-	numberPoint // and the digits behind it
+	numberPoint // and the digits after it
 )
 
 // Number matches the texts of numbers. An error is ErrDigits.

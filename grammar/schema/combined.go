@@ -222,7 +222,7 @@ func (f *Combined) possible(id grammar.Symbol, alive []bool) bool {
 }
 
 // Elements says how an object is written as a list of elements: what stands before a
-// property's name, behind it, and behind its value.
+// property's name, after it, and after its value.
 type Elements struct {
 	Open, Named, Close string
 	// Text tells whether a property is text, which stands without quotes and as it is.

@@ -36,7 +36,7 @@ var (
 )
 
 // The white space that may stand between tokens, as JSON is commonly written: none
-// before a comma or a colon, one blank behind it, or a line's end and an indent where
+// before a comma or a colon, one blank after it, or a line's end and an indent where
 // a list or an object goes on. A model cannot go on with blanks for ever.
 const (
 	blank  = ` ?`

@@ -212,7 +212,7 @@ func (c *compiler) another(s symbol, b *branch) bool {
 	return false
 }
 
-// moreEntries goes on behind a property.
+// moreEntries goes on after a property.
 func (c *compiler) moreEntries(s symbol, b *branch) [][]grammar.Symbol {
 	a := c.arena
 	var out [][]grammar.Symbol

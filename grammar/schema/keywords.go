@@ -59,7 +59,7 @@ func init() { // schemas within schemas lead back here
 		"contains":         {assert: assertContains, negate: negateContains},
 		"minContains":      {assert: assertContains, negate: neverFails}, // belong to contains
 		"maxContains":      {assert: assertContains, negate: neverFails},
-		"unevaluatedItems": {}, // read behind all others
+		"unevaluatedItems": {}, // read after all others
 
 		"properties":            {assert: assertProperties, negate: negateProperties},
 		"patternProperties":     {assert: assertProperties, negate: negatePatterns},
@@ -71,7 +71,7 @@ func init() { // schemas within schemas lead back here
 		"dependentRequired":     {apply: applyDependencies, negate: negateDependencies},
 		"dependentSchemas":      {apply: applyDependencies, negate: negateDependencies},
 		"dependencies":          {apply: applyDependencies, negate: negateDependencies},
-		"unevaluatedProperties": {}, // read behind all others
+		"unevaluatedProperties": {}, // read after all others
 
 		"$ref":  {apply: applyRef, negate: negateRef},
 		"allOf": {apply: applyAll, negate: negateAll},

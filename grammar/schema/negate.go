@@ -105,7 +105,7 @@ func negateAdditionalItems(c *compiler, k keyword) (alternatives, error) {
 	return c.failingBehind(first, k.value)
 }
 
-// failingBehind lists lists of which an item behind those that have schemas of their own, if
+// failingBehind allows lists of which an item after those that have schemas of their own, if
 // there are such, fails the schema x.
 func (c *compiler) failingBehind(first, x *value) (alternatives, error) {
 	from := 0
@@ -115,7 +115,7 @@ func (c *compiler) failingBehind(first, x *value) (alternatives, error) {
 	return c.containing(contained{sub{x, true}, from, 1, regex.Infinite})
 }
 
-// failingItem lists lists of which an item fails the schema of its place.
+// failingItem allows lists of which an item fails the schema of its place.
 func (c *compiler) failingItem(schemas []*value) (alternatives, error) {
 	var out alternatives
 	var before []sub
@@ -130,7 +130,7 @@ func (c *compiler) failingItem(schemas []*value) (alternatives, error) {
 	return out, nil
 }
 
-// containing lists lists that contain as many items as k says.
+// containing allows lists that contain as many items as k says.
 func (c *compiler) containing(k contained) (alternatives, error) {
 	if may, err := c.meetable(k.sub); err != nil || !may && k.least > 0 {
 		return nil, err
@@ -138,7 +138,7 @@ func (c *compiler) containing(k contained) (alternatives, error) {
 	return only(arrays, func(s *shape) { s.contained, s.fewest = []contained{k}, k.from+k.least }), nil
 }
 
-// negateContains lists lists that contain too few or too many items.
+// negateContains allows lists that contain too few or too many items.
 func negateContains(c *compiler, k keyword) (alternatives, error) {
 	v, x := k.of, k.value
 	least, most := 1, regex.Infinite

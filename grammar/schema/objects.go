@@ -68,7 +68,7 @@ func (c *compiler) objects(b *branch) error {
 	return c.arrange(b)
 }
 
-// The others that are told apart, by bits of a symbol behind those that number the
+// The others that are told apart, by bits of a symbol after those that number the
 // next entry.
 const (
 	looseAt   = 20

@@ -24,7 +24,7 @@ type branch struct {
 	free    bool    // they may stand in any order
 	entries []entry // in order
 	others  []entry // of names that the entries do not have
-	last    []entry // of which one comes behind these; none: none has to
+	last    []entry // of which one comes after these; none: none has to
 	after   []entry // what may follow it
 	minimum int
 	maximum int
@@ -249,7 +249,7 @@ func (c *compiler) counted(b *branch, i int) int {
 	return i
 }
 
-// moreItems goes on behind an item.
+// moreItems goes on after an item.
 func (c *compiler) moreItems(s symbol, b *branch) [][]grammar.Symbol {
 	a := c.arena
 	var out [][]grammar.Symbol
