@@ -130,8 +130,9 @@ const grantedTokens = 2 * Tile
 // enter makes s active if its blocks can be had without taking them from
 // active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
-	found := a.kv.Open(s.task.prefix(s.content.tokens))
-	own := needs(found, s.task.demand.Target-found.Len())
+	t := &s.task
+	found := a.kv.Open(t.prefix(s.content.tokens))
+	own := needs(found, t.demand.Target-found.Len())
 	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}
 	need, alone := own.plus(a.promised()), len(a.active) == 0
@@ -145,15 +146,15 @@ func (a *admission) enter(s *Sequence) bool {
 		found.Release()
 		return false
 	}
-	s.task.kv, s.task.demand.Computed = found, found.Len()
-	if !s.task.begun {
-		s.task.begun = true
+	t.kv, t.demand.Computed = found, found.Len()
+	if !t.begun {
+		t.begun = true
 		a.begun()
-		a.counts.prefixQueries += int64(len(s.task.prefix(s.content.tokens)))
-		a.counts.prefixHits += int64(s.task.demand.Computed)
-		s.timing.CachedPrompt = s.task.demand.Computed
-		if !s.task.demand.Background {
-			a.granted += min(s.task.demand.Left(), grantedTokens)
+		a.counts.prefixQueries += int64(len(t.prefix(s.content.tokens)))
+		a.counts.prefixHits += int64(t.demand.Computed)
+		s.timing.CachedPrompt = t.demand.Computed
+		if !t.demand.Background {
+			a.granted += min(t.demand.Left(), grantedTokens)
 		}
 	}
 	a.move(s, active)
@@ -269,7 +270,8 @@ func (a *admission) move(s *Sequence, to list) {
 
 // settle updates the demand of s to what its caller asks, and moves s to the right list.
 func (a *admission) settle(s *Sequence) {
-	if s.task.list == retired {
+	t := &s.task
+	if t.list == retired {
 		return
 	}
 	s.mu.Lock()
@@ -279,35 +281,35 @@ func (a *admission) settle(s *Sequence) {
 		return
 	}
 	if s.changed() {
-		s.task.constraint.maskReady = nil // it was for another request
+		t.constraint.maskReady = nil // it was for another request
 	}
-	s.task.seen = s.epoch
-	if s.content.cutAt < s.task.demand.Computed {
-		s.task.cut(s.content.cutAt)
+	t.seen = s.epoch
+	if s.content.cutAt < t.demand.Computed {
+		t.cut(s.content.cutAt)
 	}
-	s.task.hash.reset(s.content.cutAt)
-	s.task.constraint.cutTo(s.content.cutAt)
+	t.hash.reset(s.content.cutAt)
+	t.constraint.cutTo(s.content.cutAt)
 	s.content.cutAt = math.MaxInt
-	s.task.seal(s.content.tokens)
-	if f := s.fork; f != nil && s.task.demand.Computed >= f.at-1 {
+	t.seal(s.content.tokens)
+	if f := s.fork; f != nil && t.demand.Computed >= f.at-1 {
 		a.branch(s, f)
 		s.fork = nil
 		s.cond.Broadcast()
 	}
-	s.task.demand = s.nextDemand()
-	s.task.hash.extend(s.content.tokens, s.task.demand.Target)
-	if s.task.demand.LogitsFrom < s.task.demand.Computed { // a row is wanted of a position computed before
-		s.task.cut(s.task.demand.LogitsFrom)
+	t.demand = s.nextDemand()
+	t.hash.extend(s.content.tokens, t.demand.Target)
+	if t.demand.LogitsFrom < t.demand.Computed { // a row is wanted of a position computed before
+		t.cut(t.demand.LogitsFrom)
 	}
-	if s.task.demand.Whole && s.task.demand.Computed > 0 && s.task.demand.Left() > 0 { // what is computed has seen less
-		s.task.cut(0)
+	if t.demand.Whole && t.demand.Computed > 0 && t.demand.Left() > 0 { // what is computed has seen less
+		t.cut(0)
 	}
-	switch busy := s.task.demand.Left() > 0; {
-	case busy && s.task.kv != nil:
+	switch busy := t.demand.Left() > 0; {
+	case busy && t.kv != nil:
 		a.move(s, active)
 	case busy:
 		a.move(s, waiting)
-	case s.task.kv != nil:
+	case t.kv != nil:
 		a.move(s, idle)
 	default:
 		a.move(s, parked)
@@ -324,10 +326,11 @@ func (a *admission) branch(s *Sequence, f *fork) {
 	}
 	n := min(s.task.demand.Computed, f.at)
 	for _, k := range f.children {
-		k.task.kv = s.task.kv.Fork()
-		k.task.demand.Computed = s.task.demand.Computed
-		k.task.cut(n)
-		k.task.demand.Target, k.task.demand.LogitsFrom, k.task.reached = k.task.demand.Computed, schedule.NoRows, n
+		t := &k.task
+		t.kv = s.task.kv.Fork()
+		t.demand.Computed = s.task.demand.Computed
+		t.cut(n)
+		t.demand.Target, t.demand.LogitsFrom, t.reached = t.demand.Computed, schedule.NoRows, n
 		a.move(k, idle)
 	}
 }

@@ -43,11 +43,11 @@ func (c *constraints) extend(spans []span, l *schedule.Limits) {
 		n, rows = n+p.n, rows+p.s.task.demand.Rows(p.n)
 	}
 	room := min(schedule.WholeTiles(n), l.Tokens) - n
-	f := maskWait{budget: forcedBudget}
-	defer f.stop()
+	wait := maskWait{budget: forcedBudget}
+	defer wait.stop()
 	for i := range spans {
 		if p := &spans[i]; room > 0 && p.n == 1 && p.s.task.demand.Left() == 1 && !p.followed {
-			c.force(p, room, l.Rows-rows, &f)
+			c.force(p, room, l.Rows-rows, &wait)
 			room -= p.forced
 			rows += p.forced - p.unsampled
 		}
@@ -56,8 +56,8 @@ func (c *constraints) extend(spans []span, l *schedule.Limits) {
 
 // force gives a span the tokens that have to come after it, at most as many as there is
 // room for tokens, and for rows of logits where log-probabilities are wanted.
-func (c *constraints) force(p *span, room, rows int, f *maskWait) {
-	s := p.s
+func (c *constraints) force(p *span, room, rows int, wait *maskWait) {
+	s, own := p.s, &p.s.task.constraint
 	s.mu.Lock()
 	if !s.generates() {
 		s.mu.Unlock()
@@ -69,17 +69,17 @@ func (c *constraints) force(p *span, room, rows int, f *maskWait) {
 	if params.Reports() {
 		room = min(room, rows)
 	}
-	s.task.constraint.forced = s.task.constraint.forced[:0]
+	own.forced = own.forced[:0]
 	for {
 		next, ok := at.(sampling.Preparer)
 		if !ok || room < 1 {
 			return
 		}
 		prepared := next.Prepare()
-		if f.waitFor(prepared.Forced) && len(s.task.constraint.forced) < room {
+		if wait.waitFor(prepared.Forced) && len(own.forced) < room {
 			params.Constraint = at
 			if id, ok := params.Forced(c.vocab); ok {
-				s.task.constraint.forced = append(s.task.constraint.forced, id)
+				own.forced = append(own.forced, id)
 				at = at.Next(id)
 				continue
 			}
@@ -89,7 +89,7 @@ func (c *constraints) force(p *span, room, rows int, f *maskWait) {
 		}
 		break
 	}
-	p.draft, p.forced = s.task.constraint.forced, len(s.task.constraint.forced)
+	p.draft, p.forced = own.forced, len(own.forced)
 	if !params.Reports() {
 		p.unsampled = p.forced
 	}
@@ -100,20 +100,20 @@ func (c *constraints) force(p *span, room, rows int, f *maskWait) {
 func prepareMasks(spans []span) {
 	for i := range spans {
 		p := &spans[i]
-		s := p.s
+		s, own := p.s, &p.s.task.constraint
 		s.mu.Lock()
-		if s.task.constraint.rows = s.task.constraint.rows[:0]; p.rows.n > 0 && s.generates() {
+		if own.rows = own.rows[:0]; p.rows.n > 0 && s.generates() {
 			if at := s.advance(); at != nil {
-				s.task.constraint.rows = rowsBehind(s.task.constraint.rows, at, p)
+				own.rows = rowsAfter(own.rows, at, p)
 			}
 		}
 		s.mu.Unlock()
 	}
 }
 
-// rowsBehind appends where the tokens of a span's rows stand, of a sequence that stands
+// rowsAfter appends where the tokens of a span's rows stand, of a sequence that stands
 // at a constraint.
-func rowsBehind(rows []sampling.Constraint, at sampling.Constraint, p *span) []sampling.Constraint {
+func rowsAfter(rows []sampling.Constraint, at sampling.Constraint, p *span) []sampling.Constraint {
 	for i := 0; ; i++ {
 		if i >= p.unsampled {
 			if c, ok := at.(sampling.Preparer); ok {
@@ -132,11 +132,11 @@ func rowsBehind(rows []sampling.Constraint, at sampling.Constraint, p *span) []s
 // maskWait lets it: rows of which it is not known then are not sampled. forward is the time
 // that the model took.
 func awaitMasks(spans []span, forward time.Duration) {
-	f := maskWait{budget: max(aloneBudget, forward)}
-	defer f.stop()
+	wait := maskWait{budget: max(aloneBudget, forward)}
+	defer wait.stop()
 	for i := range spans {
-		if p := &spans[i]; p.s.task.constraint.certain() == len(p.s.task.constraint.rows) {
-			f.budget = max(leastBudget, forward/budgetShare)
+		if own := &spans[i].s.task.constraint; own.certain() == len(own.rows) {
+			wait.budget = max(leastBudget, forward/budgetShare)
 			break
 		}
 	}
@@ -147,7 +147,7 @@ func awaitMasks(spans []span, forward time.Duration) {
 			if !ok {
 				continue
 			}
-			if allowed := c.Prepare().Allowed; !f.waitFor(allowed) {
+			if allowed := c.Prepare().Allowed; !wait.waitFor(allowed) {
 				if p.rows.n = row; row == 0 {
 					p.late = true
 					holdForMask(p.s, allowed)

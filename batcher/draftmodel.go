@@ -191,7 +191,7 @@ func (d *modelDrafter) forward() error {
 		w := d.draws.Add(i, d.batch.Logits[i*width:(i+1)*width])
 		w.Params, w.ID, w.Position, w.Prompt, w.Tokens = g.Params, sampling.Sampled, len(g.Text)+len(g.Tokens), g.Prompt, w.Tokens[:0]
 		w.Params.Logprobs, w.Params.TopLogprobs = false, 0
-		w.Params.Constraint = standBehind(g.Params.Constraint, g.Tokens)
+		w.Params.Constraint = stateAfter(g.Params.Constraint, g.Tokens)
 		if id, ok := w.Params.Forced(d.model.Config().Vocab); ok {
 			w.ID = id
 		}
@@ -204,9 +204,9 @@ func (d *modelDrafter) forward() error {
 	return nil
 }
 
-// standBehind returns where a completion stands after further tokens, if it is known what may
+// stateAfter returns where a completion stands after further tokens, if it is known what may
 // come there: else nothing may, since nobody waits for a guess.
-func standBehind(at sampling.Constraint, tokens []int32) sampling.Constraint {
+func stateAfter(at sampling.Constraint, tokens []int32) sampling.Constraint {
 	if at == nil {
 		return nil
 	}

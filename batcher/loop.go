@@ -114,7 +114,7 @@ func (l *loop) plan() {
 	st.spans, st.Preempted = l.admission.reserve(st.spans)
 }
 
-// policy returns what the step may do alongside others, of an engine with so much to do.
+// policy returns what the step may do alongside others, of an engine with the workload d.
 func (l *loop) policy(d workload) schedule.Policy {
 	if n := l.admission.takeGranted(); n > 0 {
 		l.tenant.grantPrefill(l.planner.cost.Time(d.streams+n) - l.planner.cost.Time(d.streams))
@@ -143,7 +143,7 @@ func (l *loop) forward() error {
 }
 
 // assemble fills the batch from the spans. It drops spans whose caller has changed
-// tokens or order since the plan.
+// tokens or request since the plan.
 func (l *loop) assemble() {
 	st := &l.step
 	l.batch.Reset()
