@@ -28,14 +28,14 @@ const (
 // about finds out about a symbol. One that begins with itself is an error, but where
 // nothing follows it: there it says nothing new, as in x* where x may be empty.
 func (g *Grammar) about(s Symbol) *rule {
-	if r, ok := g.rules[s]; ok {
+	if r, ok := g.memo.rules[s]; ok {
 		if r.height == working && g.err == nil {
 			g.err = ErrLeft
 		}
 		return r
 	}
 	r := &rule{height: working}
-	g.rules[s] = r
+	g.memo.rules[s] = r
 	g.keep(ruleBytes)
 	if r.expr, r.terminal = g.source.Terminal(s); r.terminal {
 		r.nullable, r.height = g.arena.Nullable(r.expr), 0

@@ -32,6 +32,9 @@ const mostInterned = 1 << 15
 const mostSteps = 1 << 23
 
 // Grammar is rules in use. It may be used by several goroutines; they take turns.
+//
+// It has many methods, since an automaton that is worked out as it is read needs all of it in
+// each: they stand in the files of what they find out (closure, stacks, states, masks).
 type Grammar struct {
 	mu      sync.Mutex
 	budget  *budget.Budget
@@ -44,20 +47,29 @@ type Grammar struct {
 	refused *State // where no text may go on
 	bottom  *stack
 	nothing *stack
-	rules   map[Symbol]*rule
-	stacks  map[string]*stack
-	states  map[string]*State
-	kept    int // bytes of the budget that the four maps, and closures, hold
-	cleared atomic.Uint64
-	ids     uint64
-	key     []byte
-	path    []*State
 	err     error
 	wears   int64 // bytes beyond which it is worn, those that can be forgotten apart
 	worn    atomic.Bool
+	memo    memo
+	scratch scratch
+}
 
-	found  []config // scratch of step
-	popped []*stack // likewise
+// memo holds what has been found out and can be forgotten.
+type memo struct {
+	rules   map[Symbol]*rule
+	stacks  map[string]*stack
+	states  map[string]*State
+	kept    int // bytes of the budget that the three maps, and closures, hold
+	cleared atomic.Uint64
+	ids     uint64
+}
+
+// scratch is memory for one step.
+type scratch struct {
+	key    []byte
+	path   []*State
+	found  []config
+	popped []*stack
 }
 
 // New makes a grammar of rules over an arena, which it freezes and owns from then on; so
@@ -92,7 +104,7 @@ func (g *Grammar) Budget() *budget.Budget { return g.budget }
 
 // Cleared counts how often the grammar has forgotten its states: whoever keeps some of
 // them should do likewise.
-func (g *Grammar) Cleared() uint64 { return g.cleared.Load() }
+func (g *Grammar) Cleared() uint64 { return g.memo.cleared.Load() }
 
 // lock begins an answer, which takes so much work at most. pause, if it is not nil, is
 // called now and then.
@@ -109,7 +121,7 @@ func (g *Grammar) unlock() {
 }
 
 // lasting returns the bytes that cannot be given back by forgetting.
-func (g *Grammar) lasting() int64 { return g.budget.Held() - int64(g.kept) }
+func (g *Grammar) lasting() int64 { return g.budget.Held() - int64(g.memo.kept) }
 
 // fault returns why g is of no use any more.
 func (g *Grammar) fault() error {
@@ -129,7 +141,7 @@ func (g *Grammar) work(steps int) bool {
 
 // keep charges bytes that are given back when they are forgotten.
 func (g *Grammar) keep(bytes int) {
-	g.kept += bytes
+	g.memo.kept += bytes
 	if err := g.budget.Hold(bytes); err != nil && g.err == nil {
 		g.err = err
 	}
@@ -138,27 +150,27 @@ func (g *Grammar) keep(bytes int) {
 // crowded reports whether it is time to forget.
 func (g *Grammar) crowded() bool {
 	most := g.budget.Bytes()
-	return len(g.states) > mostInterned || len(g.stacks) > mostInterned ||
-		int64(g.kept) > most/16 && g.budget.Held() > most/4*3
+	return len(g.memo.states) > mostInterned || len(g.memo.stacks) > mostInterned ||
+		int64(g.memo.kept) > most/16 && g.budget.Held() > most/4*3
 }
 
 // forget drops what is interned, so that memory is bounded: states that are in use
 // stay what they are.
 func (g *Grammar) forget() {
-	for _, s := range g.states {
+	for _, s := range g.memo.states {
 		if !s.Ended() {
 			for i := range s.next {
 				s.next[i].Store(nil)
 			}
 		}
 	}
-	for _, s := range g.stacks {
+	for _, s := range g.memo.stacks {
 		s.closed = nil
 	}
-	g.rules, g.stacks, g.states = map[Symbol]*rule{}, map[string]*stack{}, map[string]*State{}
-	g.budget.Release(g.kept)
-	g.kept = 0
-	g.cleared.Add(1)
+	g.memo.rules, g.memo.stacks, g.memo.states = map[Symbol]*rule{}, map[string]*stack{}, map[string]*State{}
+	g.budget.Release(g.memo.kept)
+	g.memo.kept = 0
+	g.memo.cleared.Add(1)
 }
 
 // Start returns where a text begins.

@@ -191,8 +191,8 @@ func TestMemoryIsForgottenAndAnswersStayRight(t *testing.T) {
 		if _, n, err := g.Start().Read([]byte(text)); n != len(text) || err != nil {
 			t.Fatalf("%d of %q: %v", n, text, err)
 		}
-		if i%1000 == 0 && len(g.states) > mostInterned+100 {
-			t.Fatalf("%d states", len(g.states))
+		if i%1000 == 0 && len(g.memo.states) > mostInterned+100 {
+			t.Fatalf("%d states", len(g.memo.states))
 		}
 	}
 	if s, n, _ := held.Read([]byte(`["a", ["b"], []]`)); n != 16 || !s.Accepts() {

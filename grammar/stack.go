@@ -30,21 +30,21 @@ const (
 )
 
 func (g *Grammar) intern(empty bool, frames []frame) *stack {
-	g.key = append(g.key[:0], 0)
+	g.scratch.key = append(g.scratch.key[:0], 0)
 	if empty {
-		g.key[0] = 1
+		g.scratch.key[0] = 1
 	}
 	for _, f := range frames {
-		g.key = binary.LittleEndian.AppendUint32(g.key, uint32(f.symbol))
-		g.key = binary.LittleEndian.AppendUint64(g.key, f.rest.id)
+		g.scratch.key = binary.LittleEndian.AppendUint32(g.scratch.key, uint32(f.symbol))
+		g.scratch.key = binary.LittleEndian.AppendUint64(g.scratch.key, f.rest.id)
 	}
-	if s, ok := g.stacks[string(g.key)]; ok {
+	if s, ok := g.memo.stacks[string(g.scratch.key)]; ok {
 		return s
 	}
 	g.keep(stackBytes + frameBytes*len(frames))
-	g.ids++
-	s := &stack{id: g.ids, empty: empty, frames: slices.Clone(frames)}
-	g.stacks[string(g.key)] = s
+	g.memo.ids++
+	s := &stack{id: g.memo.ids, empty: empty, frames: slices.Clone(frames)}
+	g.memo.stacks[string(g.scratch.key)] = s
 	return s
 }
 

@@ -121,10 +121,10 @@ func (s *State) Allow(v *Vocabulary, mask Mask, pause func()) error {
 
 // walk adds the tokens of a trie that may follow s.
 func (g *Grammar) walk(s *State, part *slice, mask Mask) {
-	if len(g.path) <= part.depth {
-		g.path = make([]*State, part.depth+1)
+	if len(g.scratch.path) <= part.depth {
+		g.scratch.path = make([]*State, part.depth+1)
 	}
-	path := g.path
+	path := g.scratch.path
 	path[0] = s
 	refused, nodes := g.refused, part.nodes
 	for i := 0; i < len(nodes); {

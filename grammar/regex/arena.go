@@ -90,6 +90,9 @@ const (
 
 // Arena holds expressions. It is for one goroutine at a time. Expressions are made
 // first; after Freeze they have derivatives.
+//
+// It has many methods, since all that is made or asked of expressions needs it: making them,
+// patterns (search), numbers, derivatives, and what is known of them (few, more, room).
 type Arena struct {
 	budget     *budget.Budget
 	terms      []term

@@ -45,6 +45,9 @@ const (
 )
 
 // compiler turns one schema into rules.
+//
+// It has many methods, since each keyword's ways, and each rule of the grammar, need its arena,
+// its nodes and what it knows: they stand in the files of what they are about.
 type compiler struct {
 	options               Options
 	differ                bool          // there are lists whose items differ and are many
