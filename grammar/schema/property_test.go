@@ -15,12 +15,17 @@ import (
 // closing are bytes of tokens that lead to the end of a JSON text.
 const closing = `]}"0`
 
+// vocabularies are of bytes, of the embedded models, and one that is hostile to a schema.
+func vocabularies(r *rand.Rand, text string) []grammartest.Vocabulary {
+	return []grammartest.Vocabulary{grammartest.Bytes(), grammartest.Embedded(), grammartest.Hostile(r, text)}
+}
+
 // walks checks that the validator takes random texts of g, of each vocabulary so many. It
 // counts those that come to an end.
-func walks(t *testing.T, text string, g *grammar.Grammar, r *rand.Rand, times int) (ends int) {
+func walks(t *testing.T, text string, g *grammar.Grammar, r *rand.Rand, all []grammartest.Vocabulary, times int) (ends int) {
 	t.Helper()
 	valid := validator(t, text)
-	for _, v := range []grammartest.Vocabulary{grammartest.Bytes(), grammartest.Embedded(), grammartest.Hostile(r, text)} {
+	for _, v := range all {
 		for range times {
 			out, ended, err := grammartest.Walk(g, v, r, 5+r.IntN(40), closing)
 			if err == nil && ended {
@@ -93,8 +98,9 @@ func TestADrawnSchemaDescribesWhatAnotherValidatorTakes(t *testing.T) {
 		for k := range d.keywords {
 			used[k]++
 		}
-		ends += walks(t, text, g, r, 1)
-		v := choice(r, []grammartest.Vocabulary{grammartest.Bytes(), grammartest.Embedded(), grammartest.Hostile(r, text)})
+		all := vocabularies(r, text)
+		ends += walks(t, text, g, r, all, 1)
+		v := choice(r, all)
 		for i, instance := range values {
 			out := instance.write(style{Rand: r})
 			if valid(out) != nil {
