@@ -67,7 +67,9 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(forced) < mostForced && string(got) != string(forced) && (len(got) > 0 || within) || len(got) > 0 && !within {
+	// Within a list whose items differ, tokens that would repeat one count here.
+	short := len(got) == 0 && within && len(forced) < mostForced && s.Shared()
+	if short && len(forced) > 0 || len(got) > 0 && (!within || string(got) != string(forced)) {
 		return nil, fmt.Errorf("%q is forced, and within tokens %q, beside which there are others: %v", forced, got, !within)
 	}
 	if mask.Count() != count {
