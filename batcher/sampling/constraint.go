@@ -1,7 +1,5 @@
 package sampling
 
-import "math"
-
 // Constraint narrows what may be sampled, for example to a grammar. A value is where one
 // completion stands, and never changes: the one of Params is that of an empty completion,
 // and after each token there is a further one. So sequences that are forked, paused or
@@ -53,18 +51,4 @@ func Ready(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// Forced returns the token of a vocabulary that comes next whatever the model says, false if
-// there is none such: it is sampled.
-func (p *Params) Forced(vocab int) (id int32, ok bool) {
-	c, ok := p.Constraint.(Preparer)
-	if !ok {
-		return 0, false
-	}
-	id, ok = c.Forced()
-	if !ok || id < 0 || int(id) >= vocab || math.IsInf(float64(p.LogitBias[id]), -1) {
-		return 0, false
-	}
-	return id, true
 }

@@ -83,12 +83,33 @@ type found struct {
 // tokens.
 const few = 128
 
+// appendTo lists the tokens of w in order.
+func (r *ranks) appendTo(list []found, w window) []found {
+	for i := range r.tops {
+		_, n := r.sumRun(i, w)
+		lo, _ := r.run(i)
+		for id := lo; n > 0; id++ {
+			if x := r.x[id]; w.has(x) {
+				list = append(list, found{int32(id), x})
+				n--
+			}
+		}
+	}
+	return list
+}
+
+// selector narrows windows to the best tokens. It keeps its memory between uses.
+type selector struct {
+	found []found   // tokens in doubt
+	order []float32 // the largest of each run, sorted
+}
+
 // fewest narrows the widest of the windows to the best tokens that reach count
 // or a share of the sum, best being the smallest distance, then the lowest id;
 // narrower windows hold smaller distances. It returns a window that holds them,
 // and what else lies in it: tokens as far off as the last one. It halves the
 // width until few tokens are in doubt, and sorts these.
-func (s *Sampler) fewest(r *ranks, in nested, widest uint32, count int, share float64, distance func(x float32) float64) (window, []found) {
+func (s *selector) fewest(r *ranks, in nested, widest uint32, count int, share float64, distance func(x float32) float64) (window, []found) {
 	all, total := r.sum(in(widest))
 	if total <= count && !(share < 1) {
 		return in(widest), nil
@@ -122,24 +143,9 @@ func (s *Sampler) fewest(r *ranks, in nested, widest uint32, count int, share fl
 	return kept, slices.DeleteFunc(s.found[taken:], func(f found) bool { return !kept.has(f.x) })
 }
 
-// appendTo lists the tokens of w in order.
-func (r *ranks) appendTo(list []found, w window) []found {
-	for i := range r.tops {
-		_, n := r.sumRun(i, w)
-		lo, _ := r.run(i)
-		for id := lo; n > 0; id++ {
-			if x := r.x[id]; w.has(x) {
-				list = append(list, found{int32(id), x})
-				n--
-			}
-		}
-	}
-	return list
-}
-
 // bestOf narrows w, which ends at the largest number, to a window that still
 // holds the best count: that many runs have one each.
-func (s *Sampler) bestOf(r *ranks, w window, count int) window {
+func (s *selector) bestOf(r *ranks, w window, count int) window {
 	if count <= len(r.tops) {
 		s.order = append(s.order[:0], r.tops...)
 		slices.Sort(s.order)
@@ -147,3 +153,5 @@ func (s *Sampler) bestOf(r *ranks, w window, count int) window {
 	}
 	return w
 }
+
+var negInf = float32(math.Inf(-1))
