@@ -37,7 +37,7 @@ func TestADrawnPatternMatchesWhatASlowMatcherDoes(t *testing.T) {
 	all := texts(4)
 	const patterns = 150
 	used, standard := 0, 0
-	for range sweep.Of(1, 10) * patterns {
+	for range sweep.Of(1, 4) * patterns {
 		d := draw(r, 1+r.IntN(4))
 		found, whole := judged(all, d.found), judged(all, d.whole)
 		if re, err := regexp.Compile(d.text); err == nil && !strings.Contains(d.text, "[]") && !strings.Contains(d.text, "[^]") { // the slow matcher is right
@@ -144,7 +144,7 @@ func TestWhatIsKnownOfADrawnExpressionIsTrue(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 44))
 	all := texts(3)
 	few, none, roomy := 0, 0, 0
-	for range sweep.Of(80, 1000) {
+	for range sweep.Of(80, 400) {
 		a := Within(budget.New(context.Background(), 1<<32, 1<<32, nil))
 		list := drawExpressions(r, a, all)
 		a.Freeze()

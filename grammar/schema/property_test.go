@@ -74,7 +74,7 @@ func TestADrawnSchemaDescribesWhatAnotherValidatorTakes(t *testing.T) {
 	used := map[string]int{}
 	const drawn = 250
 	compiled, empty, ends, taken, narrowed := 0, 0, 0, 0, 0
-	for range sweep.Of(1, 8) * drawn {
+	for range sweep.Of(1, 4) * drawn {
 		text := d.whole()
 		valid := validator(t, text)
 		var values []*value
