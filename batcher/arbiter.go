@@ -167,7 +167,7 @@ type shares struct {
 }
 
 // usage says what a step has used. Times are in seconds.
-type usage struct {
+type stepUsage struct {
 	shares
 	tokens              int
 	begun               int // prompts that have become streams
@@ -206,7 +206,7 @@ func (t *tenant) backgroundAccount(d workload) (k schedule.Account, beside bool)
 
 // account books what a step has earned and spent. need is the credit that its
 // plan was short of; steps without tokens have one too.
-func (t *tenant) account(st usage, cost *schedule.CostModel, need [schedule.Accounts]float64) {
+func (t *tenant) account(st stepUsage, cost *schedule.CostModel, need [schedule.Accounts]float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if st.withheld {

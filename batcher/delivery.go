@@ -11,15 +11,15 @@ import (
 // delivery samples from what a step has computed, puts the tokens into the
 // buffers of their sequences and wakes the readers.
 type delivery struct {
-	host      *host
+	setup     *setup
 	gaps      Gaps
 	drafts    *draftSelector
 	draws     *sampling.Batch
 	unflushed []*Sequence // whose readers have not been woken for all that they can read
 }
 
-func newDelivery(h *host, drafts *draftSelector) delivery {
-	return delivery{host: h, drafts: drafts, draws: sampling.NewBatch(h.opt.Pool)}
+func newDelivery(h *setup, drafts *draftSelector) delivery {
+	return delivery{setup: h, drafts: drafts, draws: sampling.NewBatch(h.opt.Pool)}
 }
 
 // sample draws tokens from the logits of a step.
@@ -28,7 +28,7 @@ func (d *delivery) sample(st *step, b *stepBatch) {
 	for i := range st.spans {
 		d.prepare(&st.spans[i], b)
 	}
-	pool := d.host.opt.Pool
+	pool := d.setup.opt.Pool
 	if pool == nil {
 		d.draws.Run()
 		return
@@ -88,7 +88,7 @@ func (d *delivery) drawTokens(p *span, b *stepBatch) {
 		if at := s.task.constraint.rows; i < len(at) {
 			w.Params.Constraint = at[i]
 		}
-		if id, ok := w.Params.Forced(d.host.bounds.vocab); ok {
+		if id, ok := w.Params.Forced(d.setup.bounds.vocab); ok {
 			w.ID = id
 		}
 		w.Tokens = w.Tokens[:0]
@@ -206,14 +206,14 @@ func (d *delivery) push(s *Sequence, tok sampling.Token) {
 	switch {
 	case !o.params.IgnoreEOS && o.params.Stop.Has(tok.ID):
 		tok.Finish = sampling.FinishStop
-	case o.left <= 0 || len(s.content.tokens) >= d.host.bounds.limit:
+	case o.left <= 0 || len(s.content.tokens) >= d.setup.bounds.limit:
 		tok.Finish = sampling.FinishLength
 	}
 	s.content.unread = append(s.content.unread, tok)
 	switch {
 	case tok.Finish != sampling.Unfinished:
 		o.kind = nothing
-	case len(s.content.unread) >= d.host.opt.Unread:
+	case len(s.content.unread) >= d.setup.opt.Unread:
 		s.stalled = true
 	default:
 		s.task.demand.Target, s.task.demand.LogitsFrom = s.task.demand.Target+1, s.task.demand.LogitsFrom+1
@@ -235,7 +235,7 @@ func (d *delivery) announce(s *Sequence, now time.Time) {
 		if len(s.content.unread) < o.params.FlushEvery {
 			return
 		}
-	case now.Sub(s.task.flush.woken) < d.host.opt.FlushInterval && len(s.content.unread) <= d.host.opt.Unread/4: // the reader shall not be far behind
+	case now.Sub(s.task.flush.woken) < d.setup.opt.FlushInterval && len(s.content.unread) <= d.setup.opt.Unread/4: // the reader shall not be far behind
 		if !s.task.flush.unflushed {
 			s.task.flush.unflushed = true
 			d.unflushed = append(d.unflushed, s)
@@ -253,10 +253,10 @@ func (d *delivery) flush(n int, seconds float64) {
 	if len(d.unflushed) == 0 {
 		return
 	}
-	now := d.host.opt.Now()
+	now := d.setup.opt.Now()
 	end := now.Add(time.Duration(seconds * float64(time.Second)))
 	d.unflushed = slices.DeleteFunc(d.unflushed, func(s *Sequence) bool {
-		if n > 0 && end.Sub(s.task.flush.woken) < d.host.opt.FlushInterval {
+		if n > 0 && end.Sub(s.task.flush.woken) < d.setup.opt.FlushInterval {
 			return false
 		}
 		s.task.flush.woken, s.task.flush.unflushed = now, false

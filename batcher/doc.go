@@ -24,8 +24,8 @@
 //	constraints, maskwait, planner, duplicates, admission, room
 //	step        what is planned, and what becomes of it
 //	generate, logits, fork                          what a caller asks of a sequence
-//	sequence    its two sides: task is the loop's, exchange is shared with the caller
-//	exchange, request, host, bounds
+//	sequence    its two sides: task is the loop's, shared is the caller's too
+//	shared, request, setup, bounds
 //	task, constraint, drafts, tokenhash
 //	mailbox, options, speculation, arbiter, stats, drafter, errors
 //

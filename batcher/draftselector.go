@@ -25,7 +25,7 @@ type draftSelector struct {
 	spent    time.Duration // on the drafts of the step under way
 }
 
-func newDraftSelector(h *host, cost *schedule.CostModel) draftSelector {
+func newDraftSelector(h *setup, cost *schedule.CostModel) draftSelector {
 	d := draftSelector{now: h.opt.Now, onError: h.opt.OnDraftError, slowdown: h.opt.PrefillSlowdown, vocab: h.bounds.vocab, steps: cost}
 	var mustPay bool
 	if d.most, mustPay, _ = h.opt.Speculation.limit(); mustPay {

@@ -13,7 +13,7 @@ import (
 
 // Engine runs sequences over one model.
 type Engine struct {
-	host      *host
+	setup     *setup
 	box       *mailbox[*Sequence]
 	published published
 	loop      loop
@@ -38,13 +38,13 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 	if b.recurrent {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
-	e := &Engine{host: &host{opt, b}, box: newMailbox[*Sequence](opt.Sequences, opt.Queue)}
-	e.loop.init(m, cache, e.host, e.box, &e.published)
+	e := &Engine{setup: &setup{opt, b}, box: newMailbox[*Sequence](opt.Sequences, opt.Queue)}
+	e.loop.init(m, cache, e.setup, e.box, &e.published)
 	return e
 }
 
 // Limit returns the longest sequence in tokens: the context, or what the KV pool holds.
-func (e *Engine) Limit() int { return e.host.bounds.limit }
+func (e *Engine) Limit() int { return e.setup.bounds.limit }
 
 // KVType returns the format of the keys and values that the engine keeps.
 func (e *Engine) KVType() kv.Type { return e.loop.kv.Type() }
@@ -70,10 +70,10 @@ func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Se
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := e.host.bounds.checkTokens(0, prompt); err != nil {
+	if err := e.setup.bounds.checkTokens(0, prompt); err != nil {
 		return nil, err
 	}
-	s := newSequence(e.host, e.box, slices.Clone(prompt), background)
+	s := newSequence(e.setup, e.box, slices.Clone(prompt), background)
 	if err := e.box.enter(1, s); err != nil {
 		return nil, err
 	}

@@ -13,17 +13,17 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	if n < 0 {
 		return nil, errForks
 	}
-	if s.host.bounds.whole {
+	if s.setup.bounds.whole {
 		return nil, errWhole
 	}
-	if n > s.host.opt.Sequences {
+	if n > s.setup.opt.Sequences {
 		return nil, ErrBusy
 	}
 	s.mu.Lock()
 	err := errors.Join(s.err, s.bad)
 	f := &fork{at: s.content.known, children: make([]*Sequence, n)}
 	for i := range f.children {
-		k := newSequence(s.host, s.box, slices.Clone(s.content.tokens[:s.content.known]), s.background)
+		k := newSequence(s.setup, s.box, slices.Clone(s.content.tokens[:s.content.known]), s.background)
 		k.age, k.content.prompt, k.content.generated = s.age, s.content.prompt, s.content.generated
 		k.task.begun = true
 		f.children[i] = k

@@ -25,7 +25,7 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params
 	for i, s := range seqs {
 		run := newGeneration(params[i])
 		s.mu.Lock()
-		if run.params.Validate() == nil && s.host.bounds.checkGenerates() == nil && s.ready(1) == nil { // else ranging over the result reports the fault
+		if run.params.Validate() == nil && s.setup.bounds.checkGenerates() == nil && s.ready(1) == nil { // else ranging over the result reports the fault
 			s.setRequest(request{kind: wantTokens, run: run, params: run.params, left: run.left})
 		}
 		s.mu.Unlock()
@@ -38,7 +38,7 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params
 }
 
 func (s *Sequence) generate(ctx context.Context, run *generation, yield func(sampling.Token, error) bool) {
-	if err := errors.Join(run.params.Validate(), s.host.bounds.checkGenerates()); err != nil {
+	if err := errors.Join(run.params.Validate(), s.setup.bounds.checkGenerates()); err != nil {
 		yield(sampling.Token{}, err)
 		return
 	}

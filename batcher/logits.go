@@ -12,7 +12,7 @@ import (
 // Logits computes what is pending and returns the last position's logits, of
 // ids only when given: [Config.Outputs] or [len(ids)], or models.ErrNotFinite.
 func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) {
-	width := s.host.bounds.outputs
+	width := s.setup.bounds.outputs
 	for _, id := range ids {
 		if id < 0 || int(id) >= width {
 			return nil, fmt.Errorf("%w: no logit %d among %d", ErrToken, id, width)
@@ -37,7 +37,7 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 // position is computed anew; the prefix cache cannot help.
 func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Token, error) {
 	p := sampling.Params{TopLogprobs: top}
-	if err := errors.Join(p.Validate(), s.host.bounds.checkGenerates()); err != nil {
+	if err := errors.Join(p.Validate(), s.setup.bounds.checkGenerates()); err != nil {
 		return nil, err
 	}
 	n := s.Len()
@@ -55,13 +55,13 @@ func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Toke
 // pooled as the model does: [Config.Outputs], not normalised. For their mean every
 // position is computed anew; the prefix cache cannot help.
 func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
-	switch s.host.bounds.pooling {
+	switch s.setup.bounds.pooling {
 	case models.PoolingNone:
 		return nil, ErrNoEmbedding
 	case models.PoolingLast:
 		return s.Logits(ctx)
 	case models.PoolingFirst:
-		o, err := s.await(ctx, request{kind: wantFirst, row: make([]float32, s.host.bounds.outputs)})
+		o, err := s.await(ctx, request{kind: wantFirst, row: make([]float32, s.setup.bounds.outputs)})
 		if err == nil {
 			err = models.CheckFinite(o.row)
 		}
@@ -70,7 +70,7 @@ func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
 		}
 		return o.row, nil
 	}
-	o, err := s.await(ctx, request{kind: wantMean, sum: make([]float64, s.host.bounds.outputs)})
+	o, err := s.await(ctx, request{kind: wantMean, sum: make([]float64, s.setup.bounds.outputs)})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 type loop struct {
 	model     models.Model
 	kv        *kv.Cache
-	host      *host
+	setup     *setup
 	box       *mailbox[*Sequence]
 	published *published
 	counts    Stats
@@ -33,9 +33,9 @@ type loop struct {
 }
 
 // init must be called once, before anything else. l must not be copied after.
-func (l *loop) init(m models.Model, cache *kv.Cache, h *host, box *mailbox[*Sequence], p *published) {
+func (l *loop) init(m models.Model, cache *kv.Cache, h *setup, box *mailbox[*Sequence], p *published) {
 	o, b := &h.opt, &h.bounds
-	*l = loop{model: m, kv: cache, host: h, box: box, published: p, duplicates: newDuplicates()}
+	*l = loop{model: m, kv: cache, setup: h, box: box, published: p, duplicates: newDuplicates()}
 	l.admission = admission{kv: cache, begun: box.begun, leave: func(s *Sequence) { box.leave(s, s.task.begun) }, freed: 1}
 	l.planner.init(o)
 	l.constraints = constraints{vocab: b.vocab, recurrent: b.recurrent}
@@ -55,10 +55,10 @@ func (l *loop) run() (st StepStats, err error) {
 	defer func() { err = l.fail(err, recover()) }()
 	l.tenant.take()
 	defer l.tenant.give()
-	l.step = step{began: l.host.opt.Now(), spans: l.step.spans}
+	l.step = step{began: l.setup.opt.Now(), spans: l.step.spans}
 	l.drain()
 	l.admission.admit()
-	if pool := l.host.opt.Pool; pool != nil && len(l.admission.active) > 0 {
+	if pool := l.setup.opt.Pool; pool != nil && len(l.admission.active) > 0 {
 		pool.Begin() // workers wake up while the step is planned
 		defer pool.End()
 	}
@@ -92,7 +92,7 @@ func (l *loop) drain() {
 func (l *loop) plan() {
 	st := &l.step
 	st.withheld = l.tenant.holdsBackground(l.admission.interactive())
-	if l.host.bounds.recurrent {
+	if l.setup.bounds.recurrent {
 		for _, s := range l.admission.active {
 			if !s.task.constraint.held() {
 				holdUnprepared(s)
@@ -134,11 +134,11 @@ func (l *loop) forward() error {
 	if len(st.spans) == 0 {
 		return nil
 	}
-	began := l.host.opt.Now()
+	began := l.setup.opt.Now()
 	if err := l.model.Forward(&l.batch.Batch, l.kv); err != nil {
 		return fmt.Errorf("batcher: step of %d tokens: %w", len(l.batch.Tokens), err)
 	}
-	st.Forward = l.host.opt.Now().Sub(began)
+	st.Forward = l.setup.opt.Now().Sub(began)
 	return nil
 }
 
@@ -157,7 +157,7 @@ func (l *loop) assemble() {
 			continue
 		}
 		if s.timing.Started.IsZero() {
-			s.timing.Started = l.host.opt.Now()
+			s.timing.Started = l.setup.opt.Now()
 		}
 		p.rows = rows{first: st.Rows, n: s.task.demand.Rows(p.n) + len(p.draft) - p.unsampled, draw: -1}
 		l.batch.add(&p)
@@ -170,7 +170,7 @@ func (l *loop) assemble() {
 		kept = append(kept, p)
 	}
 	st.Tokens = len(l.batch.Tokens)
-	st.spans = l.duplicates.follow(kept, st, l.host.opt.Now)
+	st.spans = l.duplicates.follow(kept, st, l.setup.opt.Now)
 	prepareMasks(st.spans)
 	st.Lanes = schedule.WholeTiles(st.Tokens)
 	l.batch.Logits = slices.Grow(l.batch.Logits[:0], st.Rows*l.batch.outputs)
@@ -196,9 +196,9 @@ func (l *loop) count(p *span, prompt int) {
 // sample draws tokens from the logits.
 func (l *loop) sample() {
 	if len(l.step.spans) > 0 {
-		began := l.host.opt.Now()
+		began := l.setup.opt.Now()
 		awaitMasks(l.step.spans, l.step.Forward)
-		l.step.waited = l.host.opt.Now().Sub(began)
+		l.step.waited = l.setup.opt.Now().Sub(began)
 		l.delivery.sample(&l.step, &l.batch)
 	}
 }
@@ -209,7 +209,7 @@ func (l *loop) deliver() {
 	if len(st.spans) == 0 {
 		return
 	}
-	now := l.host.opt.Now()
+	now := l.setup.opt.Now()
 	for i := range st.spans {
 		p := &st.spans[i]
 		if p.rows.draw >= 0 {
@@ -233,7 +233,7 @@ func (l *loop) deliver() {
 func (l *loop) account() {
 	st := &l.step
 	if len(st.spans) > 0 {
-		st.Duration, st.Drafting = l.host.opt.Now().Sub(st.began), l.drafts.spent
+		st.Duration, st.Drafting = l.setup.opt.Now().Sub(st.began), l.drafts.spent
 		l.planner.cost.Observe(st.Tokens, st.computing()-st.waited.Seconds())
 		l.drafts.settle(st)
 	}
@@ -255,7 +255,7 @@ func (l *loop) fail(err error, panicked any) error {
 		l.recover(fault)
 		return nil
 	}
-	failed := &FailedError{Model: l.host.opt.Name, Err: err}
+	failed := &FailedError{Model: l.setup.opt.Name, Err: err}
 	l.stop(failed)
 	return failed
 }
@@ -263,9 +263,9 @@ func (l *loop) fail(err error, panicked any) error {
 // recover ends all sequences and empties the cache: what the backend computed before
 // it failed is not to be trusted.
 func (l *loop) recover(fault *models.FaultError) {
-	failed := &FaultError{Model: l.host.opt.Name, Err: fault.Err}
-	if l.host.opt.OnFault != nil {
-		l.host.opt.OnFault(failed)
+	failed := &FaultError{Model: l.setup.opt.Name, Err: fault.Err}
+	if l.setup.opt.OnFault != nil {
+		l.setup.opt.OnFault(failed)
 	}
 	for _, s := range l.box.all() {
 		s.end(failed)
@@ -317,7 +317,7 @@ func (l *loop) publish() {
 	c.PrefixQueries, c.PrefixHits, c.Preemptions, c.Evictions = a.prefixQueries, a.prefixHits, a.preemptions, a.evictions
 	c.Gaps = l.delivery.gaps
 	l.published.set(*c)
-	if st.Tokens > 0 && l.host.opt.OnStep != nil {
-		l.host.opt.OnStep(*st)
+	if st.Tokens > 0 && l.setup.opt.OnStep != nil {
+		l.setup.opt.OnStep(*st)
 	}
 }

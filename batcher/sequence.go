@@ -13,10 +13,10 @@ import (
 // Generate they act on the tokens read so far, and generation goes on from
 // what they leave.
 //
-// It has two sides: task is the step loop's alone, exchange is shared with its caller.
+// It has two sides: task is the step loop's alone, shared is its caller's too.
 type Sequence struct {
 	ticket
-	exchange
+	shared
 	box    *mailbox[*Sequence]
 	unhook func() bool
 	task   task
@@ -30,9 +30,9 @@ type fork struct {
 }
 
 // newSequence makes one of tokens, whose engine has to enter it into its mailbox.
-func newSequence(h *host, box *mailbox[*Sequence], tokens []int32, background bool) *Sequence {
+func newSequence(h *setup, box *mailbox[*Sequence], tokens []int32, background bool) *Sequence {
 	s := &Sequence{box: box, ticket: ticket{background: background}}
-	s.host, s.post = h, func() { box.post(s) }
+	s.setup, s.post = h, func() { box.post(s) }
 	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), cutAt: math.MaxInt}
 	s.cond.L = &s.mu
 	s.task.demand.Background = background
@@ -92,7 +92,7 @@ func (s *Sequence) generates() bool { return !s.changed() && s.request.kind == w
 
 // ahead returns how many tokens after the next one the sequence has room for. Locked.
 func (s *Sequence) ahead() int {
-	return min(s.request.left, s.host.bounds.limit-len(s.content.tokens), s.host.opt.Unread-len(s.content.unread)) - 1
+	return min(s.request.left, s.setup.bounds.limit-len(s.content.tokens), s.setup.opt.Unread-len(s.content.unread)) - 1
 }
 
 // advance returns where the completion of a sequence that generates stands in its constraint, nil
@@ -104,7 +104,7 @@ func (s *Sequence) advance() sampling.Constraint {
 // nextDemand translates the caller's request. Locked.
 func (s *Sequence) nextDemand() schedule.Demand {
 	n := len(s.content.tokens)
-	w := schedule.Demand{Computed: s.task.demand.Computed, Target: s.task.demand.Computed, LogitsFrom: schedule.NoRows, Background: s.background, Whole: s.host.bounds.whole}
+	w := schedule.Demand{Computed: s.task.demand.Computed, Target: s.task.demand.Computed, LogitsFrom: schedule.NoRows, Background: s.background, Whole: s.setup.bounds.whole}
 	switch {
 	case s.fork != nil:
 		w.Target = s.fork.at - 1

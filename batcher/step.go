@@ -17,14 +17,14 @@ type step struct {
 }
 
 // usage returns what the step has used.
-func (st *step) usage() usage {
+func (st *step) usage() stepUsage {
 	begun := 0
 	for i := range st.spans {
 		if p := &st.spans[i]; p.n > 1 && !p.s.task.demand.Background && p.s.task.demand.Left() == 1 {
 			begun++
 		}
 	}
-	return usage{
+	return stepUsage{
 		shares: st.shares, tokens: st.Tokens, begun: begun,
 		computing: st.computing(), drafting: st.Drafting.Seconds(), withheld: st.withheld,
 	}
