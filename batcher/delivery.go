@@ -18,8 +18,8 @@ type delivery struct {
 	unflushed []*Sequence // whose readers have not been woken for all that they can read
 }
 
-func newDelivery(h *setup, drafts *draftSelector) delivery {
-	return delivery{setup: h, drafts: drafts, draws: sampling.NewBatch(h.opt.Pool)}
+func newDelivery(c *setup, drafts *draftSelector) delivery {
+	return delivery{setup: c, drafts: drafts, draws: sampling.NewBatch(c.opt.Pool)}
 }
 
 // sample draws tokens from the logits of a step.

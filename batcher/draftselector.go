@@ -25,13 +25,13 @@ type draftSelector struct {
 	spent    time.Duration // on the drafts of the step under way
 }
 
-func newDraftSelector(h *setup, cost *schedule.CostModel) draftSelector {
-	d := draftSelector{now: h.opt.Now, onError: h.opt.OnDraftError, slowdown: h.opt.PrefillSlowdown, vocab: h.bounds.vocab, steps: cost}
+func newDraftSelector(c *setup, cost *schedule.CostModel) draftSelector {
+	d := draftSelector{now: c.opt.Now, onError: c.opt.OnDraftError, slowdown: c.opt.PrefillSlowdown, vocab: c.bounds.vocab, steps: cost}
 	var mustPay bool
-	if d.most, mustPay, _ = h.opt.Speculation.limit(); mustPay {
+	if d.most, mustPay, _ = c.opt.Speculation.limit(); mustPay {
 		d.cost = cost
 	}
-	for _, drafter := range h.opt.Drafters {
+	for _, drafter := range c.opt.Drafters {
 		d.drafters = append(d.drafters, newDrafterState(drafter))
 	}
 	return d

@@ -33,15 +33,15 @@ type loop struct {
 }
 
 // init must be called once, before anything else. l must not be copied after.
-func (l *loop) init(m models.Model, cache *kv.Cache, h *setup, box *mailbox[*Sequence], p *published) {
-	o, b := &h.opt, &h.bounds
-	*l = loop{model: m, kv: cache, setup: h, box: box, published: p, duplicates: newDuplicates()}
+func (l *loop) init(m models.Model, cache *kv.Cache, c *setup, box *mailbox[*Sequence], p *published) {
+	o, b := &c.opt, &c.bounds
+	*l = loop{model: m, kv: cache, setup: c, box: box, published: p, duplicates: newDuplicates()}
 	l.admission = admission{kv: cache, begun: box.begun, leave: func(s *Sequence) { box.leave(s, s.task.begun) }, freed: 1}
 	l.planner.init(o)
 	l.constraints = constraints{vocab: b.vocab, recurrent: b.recurrent}
-	l.drafts = newDraftSelector(h, &l.planner.cost)
+	l.drafts = newDraftSelector(c, &l.planner.cost)
 	l.batch.outputs = b.outputs
-	l.delivery = newDelivery(h, &l.drafts)
+	l.delivery = newDelivery(c, &l.drafts)
 	l.tenant = o.Arbiter.join(box, o.Now, slowdown{o.PrefillSlowdown, o.BackgroundSlowdown})
 	l.step.Budget = o.StepTokens
 	l.publish()

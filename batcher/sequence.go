@@ -30,13 +30,13 @@ type fork struct {
 }
 
 // newSequence makes one of tokens, whose engine has to enter it into its mailbox.
-func newSequence(h *setup, box *mailbox[*Sequence], tokens []int32, background bool) *Sequence {
+func newSequence(c *setup, box *mailbox[*Sequence], tokens []int32, background bool) *Sequence {
 	s := &Sequence{box: box, ticket: ticket{background: background}}
-	s.setup, s.post = h, func() { box.post(s) }
+	s.setup, s.post = c, func() { box.post(s) }
 	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), cutAt: math.MaxInt}
 	s.cond.L = &s.mu
 	s.task.demand.Background = background
-	s.timing.Opened = h.opt.Now()
+	s.timing.Opened = c.opt.Now()
 	return s
 }
 
