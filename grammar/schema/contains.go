@@ -15,13 +15,6 @@ const (
 	countBits   = 15
 )
 
-// counting tracks what contains asks for.
-type counting struct {
-	all   []contained
-	nodes [][]int // by index, and by the set of demands that an item is counted for; -1: it cannot be
-	done  map[[2]int]bool
-}
-
 // count works out the items of a branch that contains counts.
 func (c *compiler) count(b *branch) error {
 	s := b.shape
@@ -63,14 +56,6 @@ func (c *compiler) count(b *branch) error {
 	}
 	b.counting = k
 	return nil
-}
-
-// cap returns the number from which on d does not count.
-func (d *contained) cap() int {
-	if d.most != regex.Infinite {
-		return d.most
-	}
-	return d.least
 }
 
 // enough reports whether the list may end with such counts.

@@ -68,9 +68,6 @@ func (c *compiler) room(b *branch, i int) int {
 	return room
 }
 
-// behind counts entries from one on.
-type behind struct{ needed, possible int }
-
 // lookBehind finds out what is behind each entry, once it is known what is possible.
 func (c *compiler) lookBehind(b *branch) {
 	if b.behind != nil || b.free {

@@ -68,18 +68,6 @@ func (c *compiler) objects(b *branch) error {
 	return c.arrange(b)
 }
 
-// The others that are told apart, by bits of a symbol after those that number the
-// next entry.
-const (
-	looseAt   = 20
-	mostLoose = 62 - looseAt
-	nextEntry = 1<<looseAt - 1
-)
-
-// finished is the bit that says that an entry of branch.last has been written. It has to
-// be the last of its name, so that only others follow.
-const finished = 1 << 62
-
 // mostOptional bounds the properties of which any may come next.
 const mostOptional = 1 << 13
 

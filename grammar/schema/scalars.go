@@ -173,15 +173,6 @@ func (c *compiler) meets(s *shape, v *value) (bool, error) {
 	return true, nil
 }
 
-func inList(list []*value, v *value) bool {
-	for _, w := range list {
-		if equal(v, w) {
-			return true
-		}
-	}
-	return false
-}
-
 // meetsAll reports whether a value meets all schemas.
 func (c *compiler) meetsAll(all subs, v *value) (bool, error) {
 	w, err := c.all(all)
@@ -266,4 +257,9 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// allows reports whether a text meets what s demands of strings.
+func (c *compiler) allows(s *shape, text string) bool {
+	return c.arena.Matches(c.content(s), c.escaped(text))
 }

@@ -218,3 +218,16 @@ func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
 	}
 	return all, knows
 }
+
+// item lists what s demands of item i.
+func (s *shape) item(i int) subs {
+	var out subs
+	for _, l := range s.lists {
+		if i < len(l.prefix) {
+			out = append(out, l.prefix[i])
+		} else if l.rest != nil {
+			out = append(out, *l.rest)
+		}
+	}
+	return out
+}

@@ -198,3 +198,14 @@ const (
 )
 
 var typeNames = map[string]types{"null": nulls, "boolean": booleans, "number": numbers, "integer": numbers, "string": strs, "array": arrays, "object": objects}
+
+var trueSchema = &value{kind: booleans, truth: true}
+
+func inList(list []*value, v *value) bool {
+	for _, w := range list {
+		if equal(v, w) {
+			return true
+		}
+	}
+	return false
+}
