@@ -2,18 +2,7 @@ package grammar
 
 import (
 	"container/heap"
-
-	"github.com/lutra-lm/lutra/grammar/regex"
 )
-
-// rule holds what is known of a symbol.
-type rule struct {
-	expr         regex.Expr
-	terminal     bool
-	nullable     bool       // it may stand for the empty text
-	alternatives [][]Symbol // of what is no terminal
-	height       int        // above all symbols that it may begin with; terminals have 0
-}
 
 // working is the height of a symbol that is being worked out.
 const working = -1
@@ -64,18 +53,6 @@ func (g *Grammar) about(s Symbol) *rule {
 	}
 	r.height = height + 1
 	return r
-}
-
-// closure lists the terminals that may come next above a set of stacks.
-type closure struct {
-	accepts bool
-	configs []config
-}
-
-// config is a terminal as far as it has been read, with what follows it.
-type config struct {
-	expr regex.Expr
-	rest *stack
 }
 
 // configBytes is kept for each config.

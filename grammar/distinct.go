@@ -7,24 +7,6 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// Lists is what Rules implement that know of lists whose items differ. Items are strings,
-// numbers and names, as JSON writes them, in one way each; what has been written of them
-// no grammar can remember.
-type Lists interface {
-	// Differ reports of a symbol whether it follows an item of such a list; nil: there
-	// are none.
-	Differ() func(Symbol) bool
-}
-
-// items holds what has been written of a list whose items differ. It does not change.
-type items struct {
-	told            []string // those that are whole, in order
-	text            string   // of the one that is being written
-	whole           bool     // it has ended
-	quoted, escaped bool     // it is within a string, after a backslash
-	from, to        int      // of told, those that begin with text
-}
-
 // readItems reads text as Read does where the grammar has lists whose items differ. Locked.
 func (s *State) readItems(text []byte) (next *State, n int, err error) {
 	next = s

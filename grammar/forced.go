@@ -43,20 +43,6 @@ func (s *State) only() (found byte, ok bool) {
 	return found, ok
 }
 
-// singles returns the byte of each class that has just one, -1 for others.
-func singles(class *[256]uint8, classes int) []int16 {
-	of := make([]int16, classes)
-	seen := make([]bool, classes)
-	for b, c := range class {
-		of[c] = int16(b)
-		if seen[c] {
-			of[c] = -1
-		}
-		seen[c] = true
-	}
-	return of
-}
-
 // ForcedWithin returns Forced if every token of v that may follow s lies within that text,
 // so that nothing but the spelling is left to choose. Otherwise it is empty: some token
 // goes on after the text in one of several ways. pause and errors are those of Allow.

@@ -6,23 +6,6 @@ import (
 	"slices"
 )
 
-// stack stands for a set of stacks: whether the empty one is among them, and the others by the
-// symbol on top. It is never changed.
-type stack struct {
-	id     uint64
-	empty  bool
-	frames []frame // in order, each once
-	closed *closure
-}
-
-// frame is a symbol with the stacks below it. Several of a set may have one symbol: they
-// are joined when it comes to be read. That keeps sets as small as the grammar is, times
-// the bytes read, where joining all below would make a set of each subset of them.
-type frame struct {
-	symbol Symbol
-	rest   *stack
-}
-
 // The bytes that are kept for a stack and each of its frames, its key included.
 const (
 	stackBytes = 160

@@ -1,29 +1,5 @@
 package grammar
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
-
-// State stands for what has been read of a text. It does not change.
-type State struct {
-	g       *Grammar
-	accepts bool
-	configs []config
-	next    []atomic.Pointer[State] // by class of bytes; nil: not known
-	room    int                     // characters of regex.Plain that may follow, whichever they are
-	differ  bool                    // an item of a list whose items differ may begin or go on
-	many    int                     // such items that it can become, at least; locked
-	rules   *State                  // without items, nil where s is that
-	items   *items                  // of that list, nil where the text is in none
-}
-
-// Accepts reports whether the text may end here.
-func (s *State) Accepts() bool { return s.accepts }
-
-// Ended reports whether nothing may follow.
-func (s *State) Ended() bool { return len(s.configs) == 0 }
-
 // after returns the state after a byte. Locked.
 func (s *State) after(b byte) *State {
 	class := s.g.class[b]
@@ -72,21 +48,6 @@ func (s *State) Peek(text []byte) (next *State, n int, known bool) {
 		n++
 	}
 	return next, n, true
-}
-
-// Mask is a set of tokens, a bit each.
-type Mask []uint64
-
-// Has reports whether token id is in the set.
-func (m Mask) Has(id int32) bool { return m[id/64]>>(id%64)&1 != 0 }
-
-// Count returns the number of tokens in the set.
-func (m Mask) Count() int {
-	n := 0
-	for _, w := range m {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }
 
 // Allow adds to mask, which holds v's tokens, those whose texts may follow s: whole
