@@ -3,6 +3,7 @@ package grammartest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,13 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	short := len(got) == 0 && within && len(forced) < mostForced && s.Shared()
 	if short && len(forced) > 0 || len(got) > 0 && (!within || string(got) != string(forced)) {
 		return nil, fmt.Errorf("%q is forced, and within tokens %q, beside which there are others: %v", forced, got, !within)
+	}
+	shared := make(grammar.Mask, v.Words())
+	if err := s.Rules().Allow(v.Vocabulary, shared, nil); err != nil {
+		return nil, err
+	}
+	if err := s.Withhold(v.Vocabulary, shared, nil); err != nil || !slices.Equal(shared, mask) {
+		return nil, fmt.Errorf("the mask of the rules, without what is withheld, has %d tokens and not %d: %v", shared.Count(), mask.Count(), err)
 	}
 	if mask.Count() != count {
 		return nil, fmt.Errorf("the mask has %d tokens, %d may follow", mask.Count(), count)
