@@ -45,6 +45,7 @@ type attentionTraits struct {
 	globalEvery int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
 	bothSides   bool // windows reach to both sides, and the file says which layers have them
 	deltaNets   bool // layers are gated delta nets, but for every so many, full_attention_interval
+	groupedNets bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
 	shortConvs  bool // layers without KV heads are short convolutions
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
@@ -148,6 +149,11 @@ var architectures = map[string]architecture{
 	"qwen35moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true}, norms: normTraits{postAttention: true},
 		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedGated}},
+	},
+	// Qwen Team 2025, "Qwen3-Next".
+	"qwen3next": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true, groupedNets: true}, norms: normTraits{postAttention: true},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedGated, perChosen: true}},
 	},
 	// Qwen Team 2024, "Qwen1.5-MoE": an expert that all rows take, behind a gate.
 	"qwen2moe": {

@@ -1,8 +1,11 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/delta"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/recurrent"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -42,9 +45,14 @@ func (l *loader) deltaShape() (s recurrent.Shape) {
 	for i := range l.recurs {
 		l.recurs[i] = (i+1)%interval != 0
 	}
+	const said = "attention.recurrent_layers" // of newer files
+	if list, ok := l.file.Metadata.Bools(l.key(said)); ok && !slices.Equal(list[:min(len(list), c.Layers)], l.recurs) {
+		l.Fail("%s is %v, which is not what %s says", l.key(said), list, l.key("full_attention_interval"))
+	}
 	s = recurrent.Shape{
 		KeyHeads: l.count("ssm.group_count", 1, maxDim, required), ValueHeads: l.count("ssm.time_step_rank", 1, maxDim, required),
 		Width: l.count("ssm.state_size", delta.Tile, 1<<10, required), Taps: l.count("ssm.conv_kernel", 2, delta.MostTaps, required),
+		Grouped: l.arch.attention.groupedNets,
 	}
 	inner := l.count("ssm.inner_size", 1, maxDim, required)
 	switch {
@@ -70,7 +78,11 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 		d.group = false // the matrix is as it ever was
 	}
 	d.qkvz = l.Stack(l.Packed(qkv, channels, c.Hidden), l.Packed(z, values, c.Hidden))
-	d.gates = l.Stack(l.Packed(name("ssm_beta.weight"), heads, c.Hidden), l.Packed(name("ssm_alpha.weight"), heads, c.Hidden))
+	if shape.Grouped {
+		d.gates = l.Stack(l.betasAndAlphas(name("ssm_ba.weight"), shape)...)
+	} else {
+		d.gates = l.Stack(l.Packed(name("ssm_beta.weight"), heads, c.Hidden), l.Packed(name("ssm_alpha.weight"), heads, c.Hidden))
+	}
 	taps := l.Array(name("ssm_conv1d.weight"), shape.Taps, channels)
 	d.Conv = make([]float32, len(taps))
 	for i, x := range taps {
@@ -86,6 +98,18 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 	d.norm = l.Vector(name("ssm_norm.weight"), shape.Width)
 	d.out = l.Matrix(out, c.Hidden, values)
 	return d
+}
+
+// betasAndAlphas takes the rows of a matrix apart that has, for each key head, beta and
+// alpha of its value heads.
+func (l *loader) betasAndAlphas(name string, shape recurrent.Shape) []*matrix.Matrix {
+	n := shape.ValueHeads / shape.KeyHeads
+	var betas, alphas []*matrix.Matrix
+	for at := 0; at < 2*shape.ValueHeads && l.Err() == nil; at += 2 * n {
+		betas = append(betas, l.Part(name, 2*shape.ValueHeads, at, at+n, l.cfg.Hidden))
+		alphas = append(alphas, l.Part(name, 2*shape.ValueHeads, at+n, at+2*n, l.cfg.Hidden))
+	}
+	return append(betas, alphas...)
 }
 
 // rowWidth returns the width of [q, k, v, z].

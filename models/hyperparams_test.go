@@ -128,7 +128,7 @@ func fusedPhi(t *testing.T, f *gguf.File) *gguf.File {
 
 // unsaid are hyper-parameters that loaders read and the tiny files may lack.
 var unsaid = []string{
-	"attention.causal", "attention.clamp_kqv", "attention.head_count_kv", "attention.key_length", "attention.scale", "attention.sliding_window",
+	"attention.causal", "attention.clamp_kqv", "attention.recurrent_layers", "attention.head_count_kv", "attention.key_length", "attention.scale", "attention.sliding_window",
 	"attention.sliding_window_pattern", "attention.value_length", "swiglu_clamp_exp", "attn_logit_softcapping", "embedding_scale", "expert_count",
 	"expert_feed_forward_length", "expert_gating_func", "expert_shared_feed_forward_length", "expert_weights_norm", "expert_weights_scale",
 	"feed_forward_length", "final_logit_softcapping", "full_attention_interval", "hidden_activation", "interleave_moe_layer_step",

@@ -16,6 +16,16 @@ type Shape struct {
 	Width                int // of a query, key or value: a multiple of delta.Tile
 	Inputs               int // of a token, without heads
 	Taps                 int // of the convolution: 2 to delta.MostTaps
+	// Grouped: value head h reads with head h·KeyHeads/ValueHeads instead.
+	Grouped bool
+}
+
+// keyHead returns the head with whose queries and keys value head h reads.
+func (s *Shape) keyHead(h int) int {
+	if s.Grouped {
+		return h * s.KeyHeads / s.ValueHeads
+	}
+	return h % s.KeyHeads
 }
 
 // Values returns the numbers of all value heads of a token.
@@ -136,7 +146,8 @@ func (p *Pass) prepare(_, row int) {
 // update takes a span through the state of one value head.
 func (p *Pass) update(worker, part int) {
 	s, sp, head := &p.shape, &p.spans[part/p.shape.ValueHeads], part%p.shape.ValueHeads
-	q, k, v := head%s.KeyHeads*s.Width, (s.KeyHeads+head%s.KeyHeads)*s.Width, (2*s.KeyHeads+head)*s.Width
+	key := s.keyHead(head)
+	q, k, v := key*s.Width, (s.KeyHeads+key)*s.Width, (2*s.KeyHeads+head)*s.Width
 	size := delta.Size(s.Width)
 	lo := p.at + s.tail() + head*size
 	state := sp.State[lo : lo+size]

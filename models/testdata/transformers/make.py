@@ -119,7 +119,7 @@ NAMES = {
     "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
     "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
     "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_b": "ssm_beta",
-    "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
+    "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.in_proj_ba": "ssm_ba", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
     "linear_attn.out_proj": "ssm_out",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
     "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
@@ -131,7 +131,7 @@ NAMES = {
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
-POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe")  # post_attention_layernorm is post_attention_norm
+POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm"}
 
 
@@ -157,11 +157,20 @@ def tensors(model, arch):
             blk = f"blk.{i}."
         if arch in ("llama", "granite", "granitemoe") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             x = paired(x, HEADS if "q_proj" in stem else KV)
-        if arch == "gemma3" and "norm" in stem or arch == "qwen35moe" and "norm" in stem and stem != "linear_attn.norm":
+        if arch == "gemma3" and "norm" in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
         if stem == "conv.conv":
             x = x.squeeze(1)
-        if stem.startswith("linear_attn"):
+        if arch == "qwen3next" and stem == "linear_attn.in_proj_qkvz":
+            heads = np.split(x.reshape(c.linear_num_key_heads, -1, x.shape[1]), np.cumsum([c.linear_key_head_dim, c.linear_key_head_dim,
+                c.linear_num_value_heads // c.linear_num_key_heads * c.linear_value_head_dim]), axis=1)
+            q, k, v, z = (h.reshape(-1, x.shape[1]) for h in heads)
+            add(blk + "attn_qkv.weight", np.concatenate([q, k, v]))
+            add(blk + "attn_gate.weight", z)
+            continue
+        if arch == "qwen3next" and stem.startswith("linear_attn"):
+            x = -np.exp(x) if part == "A_log" else x.squeeze(1) if stem.endswith("conv1d") else x
+        elif stem.startswith("linear_attn"):
             x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
             if stem.endswith(("in_proj_qkv", "conv1d")):
                 x = np.concatenate([x[:keys], tiled(x[keys:], 0, c, width)])
@@ -270,6 +279,11 @@ def models():
         n_shared_experts=2, first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=True, use_qk_norm=False,
         attention_bias=True, rope_parameters=plain | dict(partial_rotary_factor=0.5))), {"rope.dimension_count": 8, "expert_shared_count": 2,
         "leading_dense_block_count": 1, "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_feed_forward_length": 16}
+    yield "qwen3next", "qwen3next", t.Qwen3NextForCausalLM(t.Qwen3NextConfig(**BASE, **shared, **delta, head_dim=16, decoder_sparse_step=1,
+        mlp_only_layers=[], layer_types=["linear_attention", "full_attention"], rope_parameters=plain | dict(partial_rotary_factor=0.25))), \
+        {"full_attention_interval": 2, "attention.recurrent_layers": [True, False], "expert_feed_forward_length": 16,
+        "expert_shared_feed_forward_length": 24, "ssm.conv_kernel": 4, "ssm.state_size": 16, "ssm.group_count": 2,
+        "ssm.time_step_rank": 4, "ssm.inner_size": 64, "rope.dimension_count": 4}
 
 
 def maple(window, types):
