@@ -93,15 +93,6 @@ var cased = sync.OnceValue(func() []rune {
 	return out
 })
 
-// Quoting is how characters are written.
-type Quoting bool
-
-// The ways.
-const (
-	Raw  Quoting = false // UTF-8
-	JSON Quoting = true  // within a JSON string: in one way each, only those escaped that must be
-)
-
 // Char matches one character of r.
 func (a *Arena) Char(r Runes, quoting Quoting) Expr {
 	r = r.Normal()
