@@ -41,7 +41,7 @@ func (l *loader) shortConv(i, layer int, shape recurrent.Shape) *shortConv {
 	}
 }
 
-// rowWidth returns that of [b, c, x].
+// rowWidth returns the width of [b, c, x].
 func (m *shortConv) rowWidth() int { return m.in.Sum }
 
 // project takes the rows through the recurrent states: the convolution stands where x stood.

@@ -69,6 +69,3 @@ func (f *File) Sketch() (string, error) {
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
-
-// sources lists where the bytes of all parts are.
-func (f *File) sources() []*source { return append([]*source{f.source}, f.rest...) }
