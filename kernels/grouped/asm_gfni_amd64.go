@@ -424,184 +424,93 @@ func groupedQ1G128GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, s
 //go:noescape
 func groupedQ1G128GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G64GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G64 that are
+// groupedQ2GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G64 that are
+// groupedQ2GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G64 that are
+// groupedQ2GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G64 that are
+// groupedQ2GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G64 that are
+// groupedQ2GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2G64GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q2G64 that are
+// groupedQ2GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ2G128GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2G128GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+func groupedQ2GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)

@@ -14159,10 +14159,10 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x2(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x2(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -14176,9 +14176,13 @@ TEXT ·groupedQ2G64GFNIAVX512x2(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z5, Z5
 	MOVQ                groups+56(FP), R8
+	MOVQ                unit+72(FP), R9
+	XORQ                $0x06, R9
+	IMUL3Q              $0x00000008, R9, R9
+	ADDQ                $0x00000100, R9
 
 loop:
-	MOVQ      $0x00000002, R9
+	MOVQ      unit+72(FP), R10
 	VCVTPH2PS (CX), Z6
 	VMULPS    gfniEighth<>+0(SB), Z6, Z6
 	VPXORD    Z0, Z0, Z0
@@ -14194,7 +14198,7 @@ group:
 	PREFETCHT1          128(DX)
 	PREFETCHT1          192(DX)
 	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
+	ADDQ                R9, DX
 	VPXORD              Z8, Z8, Z8
 	VPXORD              Z9, Z9, Z9
 	VPXORD              Z10, Z10, Z10
@@ -14297,22 +14301,22 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*1), Z15, Z3
 	ADDQ                $0x00000080, AX
 	ADDQ                $0x00000040, SI
-	DECQ                R9
+	DECQ                R10
 	JNE                 group
-	MOVQ                y+0(FP), R9
-	MOVQ                ld+8(FP), R10
-	SHLQ                $0x02, R10
-	VFMADD213PS         (R9), Z6, Z0
-	VMOVUPS             Z0, (R9)
-	VFMADD213PS         64(R9), Z7, Z2
-	VMOVUPS             Z2, 64(R9)
-	ADDQ                R10, R9
-	VFMADD213PS         (R9), Z6, Z1
-	VMOVUPS             Z1, (R9)
-	VFMADD213PS         64(R9), Z7, Z3
-	VMOVUPS             Z3, 64(R9)
+	MOVQ                y+0(FP), R10
+	MOVQ                ld+8(FP), R11
+	SHLQ                $0x02, R11
+	VFMADD213PS         (R10), Z6, Z0
+	VMOVUPS             Z0, (R10)
+	VFMADD213PS         64(R10), Z7, Z2
+	VMOVUPS             Z2, 64(R10)
+	ADDQ                R11, R10
+	VFMADD213PS         (R10), Z6, Z1
+	VMOVUPS             Z1, (R10)
+	VFMADD213PS         64(R10), Z7, Z3
+	VMOVUPS             Z3, 64(R10)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R8
+	SUBQ                unit+72(FP), R8
 	JNE                 loop
 	VZEROUPPER
 	RET
@@ -14329,10 +14333,10 @@ GLOBL gfniWord1020000000<>(SB), RODATA|NOPTR, $8
 DATA gfniWord4080000000<>+0(SB)/8, $0x0000004080000000
 GLOBL gfniWord4080000000<>(SB), RODATA|NOPTR, $8
 
-// func groupedQ2G64GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x3(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x3(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -14346,9 +14350,13 @@ TEXT ·groupedQ2G64GFNIAVX512x3(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX)(BX*1), Z7
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
 	MOVQ                groups+56(FP), R8
+	MOVQ                unit+72(FP), R9
+	XORQ                $0x06, R9
+	IMUL3Q              $0x00000008, R9, R9
+	ADDQ                $0x00000100, R9
 
 loop:
-	MOVQ      $0x00000002, R9
+	MOVQ      unit+72(FP), R10
 	VCVTPH2PS (CX), Z10
 	VMULPS    gfniEighth<>+0(SB), Z10, Z10
 	VPXORD    Z0, Z0, Z0
@@ -14366,7 +14374,7 @@ group:
 	PREFETCHT1          128(DX)
 	PREFETCHT1          192(DX)
 	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
+	ADDQ                R9, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -14503,35 +14511,35 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*2), Z23, Z5
 	ADDQ                $0x00000080, AX
 	ADDQ                $0x00000040, SI
-	DECQ                R9
+	DECQ                R10
 	JNE                 group
-	MOVQ                y+0(FP), R9
-	MOVQ                ld+8(FP), R10
-	SHLQ                $0x02, R10
-	VFMADD213PS         (R9), Z10, Z0
-	VMOVUPS             Z0, (R9)
-	VFMADD213PS         64(R9), Z11, Z3
-	VMOVUPS             Z3, 64(R9)
-	ADDQ                R10, R9
-	VFMADD213PS         (R9), Z10, Z1
-	VMOVUPS             Z1, (R9)
-	VFMADD213PS         64(R9), Z11, Z4
-	VMOVUPS             Z4, 64(R9)
-	ADDQ                R10, R9
-	VFMADD213PS         (R9), Z10, Z2
-	VMOVUPS             Z2, (R9)
-	VFMADD213PS         64(R9), Z11, Z5
-	VMOVUPS             Z5, 64(R9)
+	MOVQ                y+0(FP), R10
+	MOVQ                ld+8(FP), R11
+	SHLQ                $0x02, R11
+	VFMADD213PS         (R10), Z10, Z0
+	VMOVUPS             Z0, (R10)
+	VFMADD213PS         64(R10), Z11, Z3
+	VMOVUPS             Z3, 64(R10)
+	ADDQ                R11, R10
+	VFMADD213PS         (R10), Z10, Z1
+	VMOVUPS             Z1, (R10)
+	VFMADD213PS         64(R10), Z11, Z4
+	VMOVUPS             Z4, 64(R10)
+	ADDQ                R11, R10
+	VFMADD213PS         (R10), Z10, Z2
+	VMOVUPS             Z2, (R10)
+	VFMADD213PS         64(R10), Z11, Z5
+	VMOVUPS             Z5, 64(R10)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R8
+	SUBQ                unit+72(FP), R8
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x4(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x4(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -14547,9 +14555,13 @@ TEXT ·groupedQ2G64GFNIAVX512x4(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX)(BX*1), Z9
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
 	MOVQ                groups+56(FP), R9
+	MOVQ                unit+72(FP), R10
+	XORQ                $0x06, R10
+	IMUL3Q              $0x00000008, R10, R10
+	ADDQ                $0x00000100, R10
 
 loop:
-	MOVQ      $0x00000002, R10
+	MOVQ      unit+72(FP), R11
 	VCVTPH2PS (CX), Z12
 	VMULPS    gfniEighth<>+0(SB), Z12, Z12
 	VPXORD    Z0, Z0, Z0
@@ -14569,7 +14581,7 @@ group:
 	PREFETCHT1          128(DX)
 	PREFETCHT1          192(DX)
 	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
+	ADDQ                R10, DX
 	VPXORD              Z14, Z14, Z14
 	VPXORD              Z15, Z15, Z15
 	VPXORD              Z16, Z16, Z16
@@ -14741,40 +14753,40 @@ group:
 	ADDQ                $0x00000080, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	DECQ                R10
+	DECQ                R11
 	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z12, Z0
-	VMOVUPS             Z0, (R10)
-	VFMADD213PS         64(R10), Z13, Z4
-	VMOVUPS             Z4, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z12, Z1
-	VMOVUPS             Z1, (R10)
-	VFMADD213PS         64(R10), Z13, Z5
-	VMOVUPS             Z5, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z12, Z2
-	VMOVUPS             Z2, (R10)
-	VFMADD213PS         64(R10), Z13, Z6
-	VMOVUPS             Z6, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z12, Z3
-	VMOVUPS             Z3, (R10)
-	VFMADD213PS         64(R10), Z13, Z7
-	VMOVUPS             Z7, 64(R10)
+	MOVQ                y+0(FP), R11
+	MOVQ                ld+8(FP), R12
+	SHLQ                $0x02, R12
+	VFMADD213PS         (R11), Z12, Z0
+	VMOVUPS             Z0, (R11)
+	VFMADD213PS         64(R11), Z13, Z4
+	VMOVUPS             Z4, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z12, Z1
+	VMOVUPS             Z1, (R11)
+	VFMADD213PS         64(R11), Z13, Z5
+	VMOVUPS             Z5, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z12, Z2
+	VMOVUPS             Z2, (R11)
+	VFMADD213PS         64(R11), Z13, Z6
+	VMOVUPS             Z6, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z12, Z3
+	VMOVUPS             Z3, (R11)
+	VFMADD213PS         64(R11), Z13, Z7
+	VMOVUPS             Z7, 64(R11)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R9
+	SUBQ                unit+72(FP), R9
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x5(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x5(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -14790,9 +14802,13 @@ TEXT ·groupedQ2G64GFNIAVX512x5(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX)(BX*1), Z11
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
 	MOVQ                groups+56(FP), R9
+	MOVQ                unit+72(FP), R10
+	XORQ                $0x06, R10
+	IMUL3Q              $0x00000008, R10, R10
+	ADDQ                $0x00000100, R10
 
 loop:
-	MOVQ      $0x00000002, R10
+	MOVQ      unit+72(FP), R11
 	VCVTPH2PS (CX), Z14
 	VMULPS    gfniEighth<>+0(SB), Z14, Z14
 	VPXORD    Z0, Z0, Z0
@@ -14814,7 +14830,7 @@ group:
 	PREFETCHT1          128(DX)
 	PREFETCHT1          192(DX)
 	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
+	ADDQ                R10, DX
 	VPBROADCASTD        44(SI), Z16
 	VPBROADCASTD        44(SI)(DI*1), Z17
 	VPBROADCASTD        44(SI)(DI*2), Z18
@@ -15000,45 +15016,45 @@ group:
 	ADDQ                $0x00000080, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	DECQ                R10
+	DECQ                R11
 	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z14, Z0
-	VMOVUPS             Z0, (R10)
-	VFMADD213PS         64(R10), Z15, Z5
-	VMOVUPS             Z5, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z1
-	VMOVUPS             Z1, (R10)
-	VFMADD213PS         64(R10), Z15, Z6
-	VMOVUPS             Z6, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z2
-	VMOVUPS             Z2, (R10)
-	VFMADD213PS         64(R10), Z15, Z7
-	VMOVUPS             Z7, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z3
-	VMOVUPS             Z3, (R10)
-	VFMADD213PS         64(R10), Z15, Z8
-	VMOVUPS             Z8, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z4
-	VMOVUPS             Z4, (R10)
-	VFMADD213PS         64(R10), Z15, Z9
-	VMOVUPS             Z9, 64(R10)
+	MOVQ                y+0(FP), R11
+	MOVQ                ld+8(FP), R12
+	SHLQ                $0x02, R12
+	VFMADD213PS         (R11), Z14, Z0
+	VMOVUPS             Z0, (R11)
+	VFMADD213PS         64(R11), Z15, Z5
+	VMOVUPS             Z5, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z1
+	VMOVUPS             Z1, (R11)
+	VFMADD213PS         64(R11), Z15, Z6
+	VMOVUPS             Z6, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z2
+	VMOVUPS             Z2, (R11)
+	VFMADD213PS         64(R11), Z15, Z7
+	VMOVUPS             Z7, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z3
+	VMOVUPS             Z3, (R11)
+	VFMADD213PS         64(R11), Z15, Z8
+	VMOVUPS             Z8, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z4
+	VMOVUPS             Z4, (R11)
+	VFMADD213PS         64(R11), Z15, Z9
+	VMOVUPS             Z9, 64(R11)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R9
+	SUBQ                unit+72(FP), R9
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x6(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x6(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -15054,9 +15070,13 @@ TEXT ·groupedQ2G64GFNIAVX512x6(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX)(BX*1), Z13
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
 	MOVQ                groups+56(FP), R9
+	MOVQ                unit+72(FP), R10
+	XORQ                $0x06, R10
+	IMUL3Q              $0x00000008, R10, R10
+	ADDQ                $0x00000100, R10
 
 loop:
-	MOVQ      $0x00000002, R10
+	MOVQ      unit+72(FP), R11
 	VCVTPH2PS (CX), Z16
 	VMULPS    gfniEighth<>+0(SB), Z16, Z16
 	VPXORD    Z0, Z0, Z0
@@ -15080,7 +15100,7 @@ group:
 	PREFETCHT1          128(DX)
 	PREFETCHT1          192(DX)
 	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
+	ADDQ                R10, DX
 	VPBROADCASTD        44(SI), Z18
 	VPBROADCASTD        44(SI)(DI*1), Z19
 	VPBROADCASTD        44(SI)(DI*2), Z20
@@ -15296,50 +15316,50 @@ group:
 	ADDQ                $0x00000080, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	DECQ                R10
+	DECQ                R11
 	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z16, Z0
-	VMOVUPS             Z0, (R10)
-	VFMADD213PS         64(R10), Z17, Z6
-	VMOVUPS             Z6, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z1
-	VMOVUPS             Z1, (R10)
-	VFMADD213PS         64(R10), Z17, Z7
-	VMOVUPS             Z7, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z2
-	VMOVUPS             Z2, (R10)
-	VFMADD213PS         64(R10), Z17, Z8
-	VMOVUPS             Z8, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z3
-	VMOVUPS             Z3, (R10)
-	VFMADD213PS         64(R10), Z17, Z9
-	VMOVUPS             Z9, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z4
-	VMOVUPS             Z4, (R10)
-	VFMADD213PS         64(R10), Z17, Z10
-	VMOVUPS             Z10, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z5
-	VMOVUPS             Z5, (R10)
-	VFMADD213PS         64(R10), Z17, Z11
-	VMOVUPS             Z11, 64(R10)
+	MOVQ                y+0(FP), R11
+	MOVQ                ld+8(FP), R12
+	SHLQ                $0x02, R12
+	VFMADD213PS         (R11), Z16, Z0
+	VMOVUPS             Z0, (R11)
+	VFMADD213PS         64(R11), Z17, Z6
+	VMOVUPS             Z6, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z16, Z1
+	VMOVUPS             Z1, (R11)
+	VFMADD213PS         64(R11), Z17, Z7
+	VMOVUPS             Z7, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z16, Z2
+	VMOVUPS             Z2, (R11)
+	VFMADD213PS         64(R11), Z17, Z8
+	VMOVUPS             Z8, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z16, Z3
+	VMOVUPS             Z3, (R11)
+	VFMADD213PS         64(R11), Z17, Z9
+	VMOVUPS             Z9, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z16, Z4
+	VMOVUPS             Z4, (R11)
+	VFMADD213PS         64(R11), Z17, Z10
+	VMOVUPS             Z10, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z16, Z5
+	VMOVUPS             Z5, (R11)
+	VFMADD213PS         64(R11), Z17, Z11
+	VMOVUPS             Z11, 64(R11)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R9
+	SUBQ                unit+72(FP), R9
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x7(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x7(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -15354,9 +15374,13 @@ TEXT ·groupedQ2G64GFNIAVX512x7(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z7
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
 	MOVQ                groups+56(FP), R9
+	MOVQ                unit+72(FP), R10
+	XORQ                $0x06, R10
+	IMUL3Q              $0x00000004, R10, R10
+	ADDQ                $0x00000080, R10
 
 loop:
-	MOVQ      $0x00000002, R10
+	MOVQ      unit+72(FP), R11
 	VCVTPH2PS (CX), Z9
 	VMULPS    gfniEighth<>+0(SB), Z9, Z9
 	VPXORD    Z0, Z0, Z0
@@ -15371,7 +15395,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R10, DX
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
@@ -15483,41 +15507,41 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	DECQ                R10
+	DECQ                R11
 	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z9, Z0
-	VMOVUPS             Z0, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z1
-	VMOVUPS             Z1, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z2
-	VMOVUPS             Z2, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z3
-	VMOVUPS             Z3, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z4
-	VMOVUPS             Z4, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z5
-	VMOVUPS             Z5, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z6
-	VMOVUPS             Z6, (R10)
+	MOVQ                y+0(FP), R11
+	MOVQ                ld+8(FP), R12
+	SHLQ                $0x02, R12
+	VFMADD213PS         (R11), Z9, Z0
+	VMOVUPS             Z0, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z9, Z1
+	VMOVUPS             Z1, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z9, Z2
+	VMOVUPS             Z2, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z9, Z3
+	VMOVUPS             Z3, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z9, Z4
+	VMOVUPS             Z4, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z9, Z5
+	VMOVUPS             Z5, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z9, Z6
+	VMOVUPS             Z6, (R11)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R9
+	SUBQ                unit+72(FP), R9
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x8(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x8(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -15532,9 +15556,13 @@ TEXT ·groupedQ2G64GFNIAVX512x8(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z8
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z8, Z8
 	MOVQ                groups+56(FP), R9
+	MOVQ                unit+72(FP), R10
+	XORQ                $0x06, R10
+	IMUL3Q              $0x00000004, R10, R10
+	ADDQ                $0x00000080, R10
 
 loop:
-	MOVQ      $0x00000002, R10
+	MOVQ      unit+72(FP), R11
 	VCVTPH2PS (CX), Z10
 	VMULPS    gfniEighth<>+0(SB), Z10, Z10
 	VPXORD    Z0, Z0, Z0
@@ -15550,7 +15578,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R10, DX
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
@@ -15675,44 +15703,44 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	DECQ                R10
+	DECQ                R11
 	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z10, Z0
-	VMOVUPS             Z0, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z1
-	VMOVUPS             Z1, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z2
-	VMOVUPS             Z2, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z3
-	VMOVUPS             Z3, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z4
-	VMOVUPS             Z4, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z5
-	VMOVUPS             Z5, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z6
-	VMOVUPS             Z6, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z7
-	VMOVUPS             Z7, (R10)
+	MOVQ                y+0(FP), R11
+	MOVQ                ld+8(FP), R12
+	SHLQ                $0x02, R12
+	VFMADD213PS         (R11), Z10, Z0
+	VMOVUPS             Z0, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z10, Z1
+	VMOVUPS             Z1, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z10, Z2
+	VMOVUPS             Z2, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z10, Z3
+	VMOVUPS             Z3, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z10, Z4
+	VMOVUPS             Z4, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z10, Z5
+	VMOVUPS             Z5, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z10, Z6
+	VMOVUPS             Z6, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z10, Z7
+	VMOVUPS             Z7, (R11)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R9
+	SUBQ                unit+72(FP), R9
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x9(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x9(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -15727,9 +15755,13 @@ TEXT ·groupedQ2G64GFNIAVX512x9(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z9
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
 	MOVQ                groups+56(FP), R9
+	MOVQ                unit+72(FP), R10
+	XORQ                $0x06, R10
+	IMUL3Q              $0x00000004, R10, R10
+	ADDQ                $0x00000080, R10
 
 loop:
-	MOVQ      $0x00000002, R10
+	MOVQ      unit+72(FP), R11
 	VCVTPH2PS (CX), Z11
 	VMULPS    gfniEighth<>+0(SB), Z11, Z11
 	VPXORD    Z0, Z0, Z0
@@ -15746,7 +15778,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R10, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -15884,47 +15916,47 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	DECQ                R10
+	DECQ                R11
 	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z11, Z0
-	VMOVUPS             Z0, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z1
-	VMOVUPS             Z1, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z2
-	VMOVUPS             Z2, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z3
-	VMOVUPS             Z3, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z4
-	VMOVUPS             Z4, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z5
-	VMOVUPS             Z5, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z6
-	VMOVUPS             Z6, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z7
-	VMOVUPS             Z7, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z8
-	VMOVUPS             Z8, (R10)
+	MOVQ                y+0(FP), R11
+	MOVQ                ld+8(FP), R12
+	SHLQ                $0x02, R12
+	VFMADD213PS         (R11), Z11, Z0
+	VMOVUPS             Z0, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z1
+	VMOVUPS             Z1, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z2
+	VMOVUPS             Z2, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z3
+	VMOVUPS             Z3, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z4
+	VMOVUPS             Z4, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z5
+	VMOVUPS             Z5, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z6
+	VMOVUPS             Z6, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z7
+	VMOVUPS             Z7, (R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z11, Z8
+	VMOVUPS             Z8, (R11)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R9
+	SUBQ                unit+72(FP), R9
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x10(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x10(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -15941,9 +15973,13 @@ TEXT ·groupedQ2G64GFNIAVX512x10(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z10
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
 	MOVQ                groups+56(FP), R10
+	MOVQ                unit+72(FP), R11
+	XORQ                $0x06, R11
+	IMUL3Q              $0x00000004, R11, R11
+	ADDQ                $0x00000080, R11
 
 loop:
-	MOVQ      $0x00000002, R11
+	MOVQ      unit+72(FP), R12
 	VCVTPH2PS (CX), Z12
 	VMULPS    gfniEighth<>+0(SB), Z12, Z12
 	VPXORD    Z0, Z0, Z0
@@ -15961,7 +15997,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R11, DX
 	VPBROADCASTD        44(BX), Z13
 	VPBROADCASTD        44(BX)(SI*1), Z14
 	VPBROADCASTD        44(BX)(SI*2), Z15
@@ -16093,50 +16129,50 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	DECQ                R11
+	DECQ                R12
 	JNE                 group
-	MOVQ                y+0(FP), R11
-	MOVQ                ld+8(FP), R12
-	SHLQ                $0x02, R12
-	VFMADD213PS         (R11), Z12, Z0
-	VMOVUPS             Z0, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z1
-	VMOVUPS             Z1, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z2
-	VMOVUPS             Z2, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z3
-	VMOVUPS             Z3, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z4
-	VMOVUPS             Z4, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z5
-	VMOVUPS             Z5, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z6
-	VMOVUPS             Z6, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z7
-	VMOVUPS             Z7, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z8
-	VMOVUPS             Z8, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z9
-	VMOVUPS             Z9, (R11)
+	MOVQ                y+0(FP), R12
+	MOVQ                ld+8(FP), R13
+	SHLQ                $0x02, R13
+	VFMADD213PS         (R12), Z12, Z0
+	VMOVUPS             Z0, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z1
+	VMOVUPS             Z1, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z2
+	VMOVUPS             Z2, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z3
+	VMOVUPS             Z3, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z4
+	VMOVUPS             Z4, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z5
+	VMOVUPS             Z5, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z6
+	VMOVUPS             Z6, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z7
+	VMOVUPS             Z7, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z8
+	VMOVUPS             Z8, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z12, Z9
+	VMOVUPS             Z9, (R12)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R10
+	SUBQ                unit+72(FP), R10
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x11(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x11(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -16153,9 +16189,13 @@ TEXT ·groupedQ2G64GFNIAVX512x11(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z11
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
 	MOVQ                groups+56(FP), R10
+	MOVQ                unit+72(FP), R11
+	XORQ                $0x06, R11
+	IMUL3Q              $0x00000004, R11, R11
+	ADDQ                $0x00000080, R11
 
 loop:
-	MOVQ      $0x00000002, R11
+	MOVQ      unit+72(FP), R12
 	VCVTPH2PS (CX), Z13
 	VMULPS    gfniEighth<>+0(SB), Z13, Z13
 	VPXORD    Z0, Z0, Z0
@@ -16174,7 +16214,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R11, DX
 	VPBROADCASTD        44(BX), Z14
 	VPBROADCASTD        44(BX)(SI*1), Z15
 	VPBROADCASTD        44(BX)(SI*2), Z16
@@ -16317,53 +16357,53 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	DECQ                R11
+	DECQ                R12
 	JNE                 group
-	MOVQ                y+0(FP), R11
-	MOVQ                ld+8(FP), R12
-	SHLQ                $0x02, R12
-	VFMADD213PS         (R11), Z13, Z0
-	VMOVUPS             Z0, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z1
-	VMOVUPS             Z1, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z2
-	VMOVUPS             Z2, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z3
-	VMOVUPS             Z3, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z4
-	VMOVUPS             Z4, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z5
-	VMOVUPS             Z5, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z6
-	VMOVUPS             Z6, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z7
-	VMOVUPS             Z7, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z8
-	VMOVUPS             Z8, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z9
-	VMOVUPS             Z9, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z10
-	VMOVUPS             Z10, (R11)
+	MOVQ                y+0(FP), R12
+	MOVQ                ld+8(FP), R13
+	SHLQ                $0x02, R13
+	VFMADD213PS         (R12), Z13, Z0
+	VMOVUPS             Z0, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z1
+	VMOVUPS             Z1, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z2
+	VMOVUPS             Z2, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z3
+	VMOVUPS             Z3, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z4
+	VMOVUPS             Z4, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z5
+	VMOVUPS             Z5, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z6
+	VMOVUPS             Z6, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z7
+	VMOVUPS             Z7, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z8
+	VMOVUPS             Z8, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z9
+	VMOVUPS             Z9, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z13, Z10
+	VMOVUPS             Z10, (R12)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R10
+	SUBQ                unit+72(FP), R10
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x12(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x12(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -16380,9 +16420,13 @@ TEXT ·groupedQ2G64GFNIAVX512x12(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z12
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z12, Z12
 	MOVQ                groups+56(FP), R10
+	MOVQ                unit+72(FP), R11
+	XORQ                $0x06, R11
+	IMUL3Q              $0x00000004, R11, R11
+	ADDQ                $0x00000080, R11
 
 loop:
-	MOVQ      $0x00000002, R11
+	MOVQ      unit+72(FP), R12
 	VCVTPH2PS (CX), Z14
 	VMULPS    gfniEighth<>+0(SB), Z14, Z14
 	VPXORD    Z0, Z0, Z0
@@ -16402,7 +16446,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R11, DX
 	VPBROADCASTD        44(BX), Z15
 	VPBROADCASTD        44(BX)(SI*1), Z16
 	VPBROADCASTD        44(BX)(SI*2), Z17
@@ -16556,56 +16600,56 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	DECQ                R11
+	DECQ                R12
 	JNE                 group
-	MOVQ                y+0(FP), R11
-	MOVQ                ld+8(FP), R12
-	SHLQ                $0x02, R12
-	VFMADD213PS         (R11), Z14, Z0
-	VMOVUPS             Z0, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z1
-	VMOVUPS             Z1, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z2
-	VMOVUPS             Z2, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z3
-	VMOVUPS             Z3, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z4
-	VMOVUPS             Z4, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z5
-	VMOVUPS             Z5, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z6
-	VMOVUPS             Z6, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z7
-	VMOVUPS             Z7, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z8
-	VMOVUPS             Z8, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z9
-	VMOVUPS             Z9, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z10
-	VMOVUPS             Z10, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z11
-	VMOVUPS             Z11, (R11)
+	MOVQ                y+0(FP), R12
+	MOVQ                ld+8(FP), R13
+	SHLQ                $0x02, R13
+	VFMADD213PS         (R12), Z14, Z0
+	VMOVUPS             Z0, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z1
+	VMOVUPS             Z1, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z2
+	VMOVUPS             Z2, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z3
+	VMOVUPS             Z3, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z4
+	VMOVUPS             Z4, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z5
+	VMOVUPS             Z5, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z6
+	VMOVUPS             Z6, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z7
+	VMOVUPS             Z7, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z8
+	VMOVUPS             Z8, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z9
+	VMOVUPS             Z9, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z10
+	VMOVUPS             Z10, (R12)
+	ADDQ                R13, R12
+	VFMADD213PS         (R12), Z14, Z11
+	VMOVUPS             Z11, (R12)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R10
+	SUBQ                unit+72(FP), R10
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x13(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x13(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -16624,9 +16668,13 @@ TEXT ·groupedQ2G64GFNIAVX512x13(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z13
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
 	MOVQ                groups+56(FP), R11
+	MOVQ                unit+72(FP), R12
+	XORQ                $0x06, R12
+	IMUL3Q              $0x00000004, R12, R12
+	ADDQ                $0x00000080, R12
 
 loop:
-	MOVQ      $0x00000002, R12
+	MOVQ      unit+72(FP), R13
 	VCVTPH2PS (CX), Z15
 	VMULPS    gfniEighth<>+0(SB), Z15, Z15
 	VPXORD    Z0, Z0, Z0
@@ -16647,7 +16695,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R12, DX
 	VPBROADCASTD        44(BX), Z16
 	VPBROADCASTD        44(BX)(SI*1), Z17
 	VPBROADCASTD        44(BX)(SI*2), Z18
@@ -16813,59 +16861,59 @@ group:
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
 	ADDQ                $0x00000040, R10
-	DECQ                R12
+	DECQ                R13
 	JNE                 group
-	MOVQ                y+0(FP), R12
-	MOVQ                ld+8(FP), R13
-	SHLQ                $0x02, R13
-	VFMADD213PS         (R12), Z15, Z0
-	VMOVUPS             Z0, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z1
-	VMOVUPS             Z1, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z2
-	VMOVUPS             Z2, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z3
-	VMOVUPS             Z3, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z4
-	VMOVUPS             Z4, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z5
-	VMOVUPS             Z5, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z6
-	VMOVUPS             Z6, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z7
-	VMOVUPS             Z7, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z8
-	VMOVUPS             Z8, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z9
-	VMOVUPS             Z9, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z10
-	VMOVUPS             Z10, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z11
-	VMOVUPS             Z11, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z12
-	VMOVUPS             Z12, (R12)
+	MOVQ                y+0(FP), R13
+	MOVQ                ld+8(FP), R14
+	SHLQ                $0x02, R14
+	VFMADD213PS         (R13), Z15, Z0
+	VMOVUPS             Z0, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z1
+	VMOVUPS             Z1, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z2
+	VMOVUPS             Z2, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z3
+	VMOVUPS             Z3, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z4
+	VMOVUPS             Z4, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z5
+	VMOVUPS             Z5, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z6
+	VMOVUPS             Z6, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z7
+	VMOVUPS             Z7, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z8
+	VMOVUPS             Z8, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z9
+	VMOVUPS             Z9, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z10
+	VMOVUPS             Z10, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z11
+	VMOVUPS             Z11, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z15, Z12
+	VMOVUPS             Z12, (R13)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R11
+	SUBQ                unit+72(FP), R11
 	JNE                 loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G64GFNIAVX512x14(SB), NOSPLIT, $0-72
-	// groupedQ2G64GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q2G64 that are
+TEXT ·groupedQ2GFNIAVX512x14(SB), NOSPLIT, $0-80
+	// groupedQ2GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ                codes+16(FP), AX
@@ -16884,9 +16932,13 @@ TEXT ·groupedQ2G64GFNIAVX512x14(SB), NOSPLIT, $0-72
 	VMOVDQU64           (AX), Z14
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z14, Z14
 	MOVQ                groups+56(FP), R11
+	MOVQ                unit+72(FP), R12
+	XORQ                $0x06, R12
+	IMUL3Q              $0x00000004, R12, R12
+	ADDQ                $0x00000080, R12
 
 loop:
-	MOVQ      $0x00000002, R12
+	MOVQ      unit+72(FP), R13
 	VCVTPH2PS (CX), Z16
 	VMULPS    gfniEighth<>+0(SB), Z16, Z16
 	VPXORD    Z0, Z0, Z0
@@ -16908,7 +16960,7 @@ group:
 	PREFETCHT1          (DX)
 	PREFETCHT1          64(DX)
 	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
+	ADDQ                R12, DX
 	VPBROADCASTD        44(BX), Z17
 	VPBROADCASTD        44(BX)(SI*1), Z18
 	VPBROADCASTD        44(BX)(SI*2), Z19
@@ -17085,3020 +17137,54 @@ group:
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
 	ADDQ                $0x00000040, R10
-	DECQ                R12
+	DECQ                R13
 	JNE                 group
-	MOVQ                y+0(FP), R12
-	MOVQ                ld+8(FP), R13
-	SHLQ                $0x02, R13
-	VFMADD213PS         (R12), Z16, Z0
-	VMOVUPS             Z0, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z1
-	VMOVUPS             Z1, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z2
-	VMOVUPS             Z2, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z3
-	VMOVUPS             Z3, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z4
-	VMOVUPS             Z4, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z5
-	VMOVUPS             Z5, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z6
-	VMOVUPS             Z6, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z7
-	VMOVUPS             Z7, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z8
-	VMOVUPS             Z8, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z9
-	VMOVUPS             Z9, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z10
-	VMOVUPS             Z10, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z11
-	VMOVUPS             Z11, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z12
-	VMOVUPS             Z12, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z13
-	VMOVUPS             Z13, (R12)
+	MOVQ                y+0(FP), R13
+	MOVQ                ld+8(FP), R14
+	SHLQ                $0x02, R14
+	VFMADD213PS         (R13), Z16, Z0
+	VMOVUPS             Z0, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z1
+	VMOVUPS             Z1, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z2
+	VMOVUPS             Z2, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z3
+	VMOVUPS             Z3, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z4
+	VMOVUPS             Z4, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z5
+	VMOVUPS             Z5, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z6
+	VMOVUPS             Z6, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z7
+	VMOVUPS             Z7, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z8
+	VMOVUPS             Z8, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z9
+	VMOVUPS             Z9, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z10
+	VMOVUPS             Z10, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z11
+	VMOVUPS             Z11, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z12
+	VMOVUPS             Z12, (R13)
+	ADDQ                R14, R13
+	VFMADD213PS         (R13), Z16, Z13
+	VMOVUPS             Z13, (R13)
 	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000002, R11
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x2(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                stride+32(FP), BX
-	MOVQ                acts+40(FP), SI
-	MOVQ                lda+48(FP), DI
-	VMOVDQU64           (AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z4, Z4
-	VMOVDQU64           (AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z5, Z5
-	MOVQ                groups+56(FP), R8
-
-loop:
-	MOVQ      $0x00000004, R9
-	VCVTPH2PS (CX), Z6
-	VMULPS    gfniEighth<>+0(SB), Z6, Z6
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VCVTPH2PS (CX)(BX*1), Z7
-	VMULPS    gfniEighth<>+0(SB), Z7, Z7
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000110, DX
-	VPXORD              Z8, Z8, Z8
-	VPXORD              Z9, Z9, Z9
-	VPXORD              Z10, Z10, Z10
-	VPXORD              Z11, Z11, Z11
-	VPBROADCASTD        44(SI), Z12
-	VPBROADCASTD        44(SI)(DI*1), Z13
-	VMOVDQA64           Z12, Z14
-	VMOVDQA64           Z13, Z15
-	VPBROADCASTD        (SI), Z16
-	VPDPBUSD            Z16, Z4, Z12
-	VPDPBUSD            Z16, Z5, Z14
-	VPBROADCASTD        (SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z13
-	VPDPBUSD            Z16, Z5, Z15
-	VMOVDQU64           (AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z4, Z4
-	VMOVDQU64           (AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z5, Z5
-	VPBROADCASTD        4(SI), Z16
-	VPDPBUSD            Z16, Z4, Z8
-	VPDPBUSD            Z16, Z5, Z10
-	VPBROADCASTD        4(SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z9
-	VPDPBUSD            Z16, Z5, Z11
-	VMOVDQU64           (AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z4, Z4
-	VMOVDQU64           (AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z5, Z5
-	VPBROADCASTD        8(SI), Z16
-	VPDPBUSD            Z16, Z4, Z12
-	VPDPBUSD            Z16, Z5, Z14
-	VPBROADCASTD        8(SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z13
-	VPDPBUSD            Z16, Z5, Z15
-	VMOVDQU64           (AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z4, Z4
-	VMOVDQU64           (AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z5, Z5
-	VPBROADCASTD        12(SI), Z16
-	VPDPBUSD            Z16, Z4, Z8
-	VPDPBUSD            Z16, Z5, Z10
-	VPBROADCASTD        12(SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z9
-	VPDPBUSD            Z16, Z5, Z11
-	VMOVDQU64           64(AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z4, Z4
-	VMOVDQU64           64(AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z5, Z5
-	VPBROADCASTD        16(SI), Z16
-	VPDPBUSD            Z16, Z4, Z12
-	VPDPBUSD            Z16, Z5, Z14
-	VPBROADCASTD        16(SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z13
-	VPDPBUSD            Z16, Z5, Z15
-	VMOVDQU64           64(AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z4, Z4
-	VMOVDQU64           64(AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z5, Z5
-	VPBROADCASTD        20(SI), Z16
-	VPDPBUSD            Z16, Z4, Z8
-	VPDPBUSD            Z16, Z5, Z10
-	VPBROADCASTD        20(SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z9
-	VPDPBUSD            Z16, Z5, Z11
-	VMOVDQU64           64(AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z4, Z4
-	VMOVDQU64           64(AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z5, Z5
-	VPBROADCASTD        24(SI), Z16
-	VPDPBUSD            Z16, Z4, Z12
-	VPDPBUSD            Z16, Z5, Z14
-	VPBROADCASTD        24(SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z13
-	VPDPBUSD            Z16, Z5, Z15
-	VMOVDQU64           64(AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z4, Z4
-	VMOVDQU64           64(AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z5, Z5
-	VPBROADCASTD        28(SI), Z16
-	VPDPBUSD            Z16, Z4, Z8
-	VPDPBUSD            Z16, Z5, Z10
-	VPBROADCASTD        28(SI)(DI*1), Z16
-	VPDPBUSD            Z16, Z4, Z9
-	VPDPBUSD            Z16, Z5, Z11
-	VMOVDQU64           128(AX), Z4
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z4, Z4
-	VMOVDQU64           128(AX)(BX*1), Z5
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z5, Z5
-	VPADDD              Z8, Z12, Z12
-	VPADDD              Z9, Z13, Z13
-	VPADDD              Z10, Z14, Z14
-	VPADDD              Z11, Z15, Z15
-	VCVTDQ2PS           Z12, Z12
-	VFMADD231PS.BCST    32(SI), Z12, Z0
-	VCVTDQ2PS           Z14, Z14
-	VFMADD231PS.BCST    32(SI), Z14, Z2
-	VCVTDQ2PS           Z13, Z13
-	VFMADD231PS.BCST    32(SI)(DI*1), Z13, Z1
-	VCVTDQ2PS           Z15, Z15
-	VFMADD231PS.BCST    32(SI)(DI*1), Z15, Z3
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, SI
-	DECQ                R9
-	JNE                 group
-	MOVQ                y+0(FP), R9
-	MOVQ                ld+8(FP), R10
-	SHLQ                $0x02, R10
-	VFMADD213PS         (R9), Z6, Z0
-	VMOVUPS             Z0, (R9)
-	VFMADD213PS         64(R9), Z7, Z2
-	VMOVUPS             Z2, 64(R9)
-	ADDQ                R10, R9
-	VFMADD213PS         (R9), Z6, Z1
-	VMOVUPS             Z1, (R9)
-	VFMADD213PS         64(R9), Z7, Z3
-	VMOVUPS             Z3, 64(R9)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R8
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x3(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                stride+32(FP), BX
-	MOVQ                acts+40(FP), SI
-	MOVQ                lda+48(FP), DI
-	VMOVDQU64           (AX), Z6
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z6, Z6
-	VMOVDQU64           (AX)(BX*1), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
-	MOVQ                groups+56(FP), R8
-
-loop:
-	MOVQ      $0x00000004, R9
-	VCVTPH2PS (CX), Z10
-	VMULPS    gfniEighth<>+0(SB), Z10, Z10
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VCVTPH2PS (CX)(BX*1), Z11
-	VMULPS    gfniEighth<>+0(SB), Z11, Z11
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000110, DX
-	VPXORD              Z12, Z12, Z12
-	VPXORD              Z13, Z13, Z13
-	VPXORD              Z14, Z14, Z14
-	VPXORD              Z15, Z15, Z15
-	VPXORD              Z16, Z16, Z16
-	VPXORD              Z17, Z17, Z17
-	VPBROADCASTD        44(SI), Z18
-	VPBROADCASTD        44(SI)(DI*1), Z19
-	VPBROADCASTD        44(SI)(DI*2), Z20
-	VMOVDQA64           Z18, Z21
-	VMOVDQA64           Z19, Z22
-	VMOVDQA64           Z20, Z23
-	VPBROADCASTD        (SI), Z8
-	VPDPBUSD            Z8, Z6, Z18
-	VPDPBUSD            Z8, Z7, Z21
-	VPBROADCASTD        (SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z6, Z19
-	VPDPBUSD            Z8, Z7, Z22
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z8, Z8
-	VMOVDQU64           (AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        (SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z6, Z20
-	VPDPBUSD            Z24, Z7, Z23
-	VPBROADCASTD        4(SI), Z6
-	VPDPBUSD            Z6, Z8, Z12
-	VPDPBUSD            Z6, Z9, Z15
-	VPBROADCASTD        4(SI)(DI*1), Z6
-	VPDPBUSD            Z6, Z8, Z13
-	VPDPBUSD            Z6, Z9, Z16
-	VMOVDQU64           (AX), Z6
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z6, Z6
-	VMOVDQU64           (AX)(BX*1), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z7, Z7
-	VPBROADCASTD        4(SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z8, Z14
-	VPDPBUSD            Z24, Z9, Z17
-	VPBROADCASTD        8(SI), Z8
-	VPDPBUSD            Z8, Z6, Z18
-	VPDPBUSD            Z8, Z7, Z21
-	VPBROADCASTD        8(SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z6, Z19
-	VPDPBUSD            Z8, Z7, Z22
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z8, Z8
-	VMOVDQU64           (AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        8(SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z6, Z20
-	VPDPBUSD            Z24, Z7, Z23
-	VPBROADCASTD        12(SI), Z6
-	VPDPBUSD            Z6, Z8, Z12
-	VPDPBUSD            Z6, Z9, Z15
-	VPBROADCASTD        12(SI)(DI*1), Z6
-	VPDPBUSD            Z6, Z8, Z13
-	VPDPBUSD            Z6, Z9, Z16
-	VMOVDQU64           64(AX), Z6
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z6, Z6
-	VMOVDQU64           64(AX)(BX*1), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
-	VPBROADCASTD        12(SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z8, Z14
-	VPDPBUSD            Z24, Z9, Z17
-	VPBROADCASTD        16(SI), Z8
-	VPDPBUSD            Z8, Z6, Z18
-	VPDPBUSD            Z8, Z7, Z21
-	VPBROADCASTD        16(SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z6, Z19
-	VPDPBUSD            Z8, Z7, Z22
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z8, Z8
-	VMOVDQU64           64(AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        16(SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z6, Z20
-	VPDPBUSD            Z24, Z7, Z23
-	VPBROADCASTD        20(SI), Z6
-	VPDPBUSD            Z6, Z8, Z12
-	VPDPBUSD            Z6, Z9, Z15
-	VPBROADCASTD        20(SI)(DI*1), Z6
-	VPDPBUSD            Z6, Z8, Z13
-	VPDPBUSD            Z6, Z9, Z16
-	VMOVDQU64           64(AX), Z6
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z6, Z6
-	VMOVDQU64           64(AX)(BX*1), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z7, Z7
-	VPBROADCASTD        20(SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z8, Z14
-	VPDPBUSD            Z24, Z9, Z17
-	VPBROADCASTD        24(SI), Z8
-	VPDPBUSD            Z8, Z6, Z18
-	VPDPBUSD            Z8, Z7, Z21
-	VPBROADCASTD        24(SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z6, Z19
-	VPDPBUSD            Z8, Z7, Z22
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z8, Z8
-	VMOVDQU64           64(AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        24(SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z6, Z20
-	VPDPBUSD            Z24, Z7, Z23
-	VPBROADCASTD        28(SI), Z6
-	VPDPBUSD            Z6, Z8, Z12
-	VPDPBUSD            Z6, Z9, Z15
-	VPBROADCASTD        28(SI)(DI*1), Z6
-	VPDPBUSD            Z6, Z8, Z13
-	VPDPBUSD            Z6, Z9, Z16
-	VMOVDQU64           128(AX), Z6
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z6, Z6
-	VMOVDQU64           128(AX)(BX*1), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
-	VPBROADCASTD        28(SI)(DI*2), Z24
-	VPDPBUSD            Z24, Z8, Z14
-	VPDPBUSD            Z24, Z9, Z17
-	VPADDD              Z12, Z18, Z18
-	VPADDD              Z13, Z19, Z19
-	VPADDD              Z14, Z20, Z20
-	VPADDD              Z15, Z21, Z21
-	VPADDD              Z16, Z22, Z22
-	VPADDD              Z17, Z23, Z23
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(SI), Z18, Z0
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(SI), Z21, Z3
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(SI)(DI*1), Z19, Z1
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(SI)(DI*1), Z22, Z4
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(SI)(DI*2), Z20, Z2
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(SI)(DI*2), Z23, Z5
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, SI
-	DECQ                R9
-	JNE                 group
-	MOVQ                y+0(FP), R9
-	MOVQ                ld+8(FP), R10
-	SHLQ                $0x02, R10
-	VFMADD213PS         (R9), Z10, Z0
-	VMOVUPS             Z0, (R9)
-	VFMADD213PS         64(R9), Z11, Z3
-	VMOVUPS             Z3, 64(R9)
-	ADDQ                R10, R9
-	VFMADD213PS         (R9), Z10, Z1
-	VMOVUPS             Z1, (R9)
-	VFMADD213PS         64(R9), Z11, Z4
-	VMOVUPS             Z4, 64(R9)
-	ADDQ                R10, R9
-	VFMADD213PS         (R9), Z10, Z2
-	VMOVUPS             Z2, (R9)
-	VFMADD213PS         64(R9), Z11, Z5
-	VMOVUPS             Z5, 64(R9)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R8
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x4(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                stride+32(FP), BX
-	MOVQ                acts+40(FP), SI
-	MOVQ                lda+48(FP), DI
-	LEAQ                (SI)(DI*2), R8
-	ADDQ                DI, R8
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z8, Z8
-	VMOVDQU64           (AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
-	MOVQ                groups+56(FP), R9
-
-loop:
-	MOVQ      $0x00000004, R10
-	VCVTPH2PS (CX), Z12
-	VMULPS    gfniEighth<>+0(SB), Z12, Z12
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VCVTPH2PS (CX)(BX*1), Z13
-	VMULPS    gfniEighth<>+0(SB), Z13, Z13
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000110, DX
-	VPXORD              Z14, Z14, Z14
-	VPXORD              Z15, Z15, Z15
-	VPXORD              Z16, Z16, Z16
-	VPXORD              Z17, Z17, Z17
-	VPXORD              Z18, Z18, Z18
-	VPXORD              Z19, Z19, Z19
-	VPXORD              Z20, Z20, Z20
-	VPXORD              Z21, Z21, Z21
-	VPBROADCASTD        44(SI), Z22
-	VPBROADCASTD        44(SI)(DI*1), Z23
-	VPBROADCASTD        44(SI)(DI*2), Z24
-	VPBROADCASTD        44(R8), Z25
-	VMOVDQA64           Z22, Z26
-	VMOVDQA64           Z23, Z27
-	VMOVDQA64           Z24, Z28
-	VMOVDQA64           Z25, Z29
-	VPBROADCASTD        (SI), Z10
-	VPDPBUSD            Z10, Z8, Z22
-	VPDPBUSD            Z10, Z9, Z26
-	VPBROADCASTD        (SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z8, Z23
-	VPDPBUSD            Z10, Z9, Z27
-	VPBROADCASTD        (SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z8, Z24
-	VPDPBUSD            Z10, Z9, Z28
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z10, Z10
-	VMOVDQU64           (AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        (R8), Z30
-	VPDPBUSD            Z30, Z8, Z25
-	VPDPBUSD            Z30, Z9, Z29
-	VPBROADCASTD        4(SI), Z8
-	VPDPBUSD            Z8, Z10, Z14
-	VPDPBUSD            Z8, Z11, Z18
-	VPBROADCASTD        4(SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z10, Z15
-	VPDPBUSD            Z8, Z11, Z19
-	VPBROADCASTD        4(SI)(DI*2), Z8
-	VPDPBUSD            Z8, Z10, Z16
-	VPDPBUSD            Z8, Z11, Z20
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z8, Z8
-	VMOVDQU64           (AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        4(R8), Z30
-	VPDPBUSD            Z30, Z10, Z17
-	VPDPBUSD            Z30, Z11, Z21
-	VPBROADCASTD        8(SI), Z10
-	VPDPBUSD            Z10, Z8, Z22
-	VPDPBUSD            Z10, Z9, Z26
-	VPBROADCASTD        8(SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z8, Z23
-	VPDPBUSD            Z10, Z9, Z27
-	VPBROADCASTD        8(SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z8, Z24
-	VPDPBUSD            Z10, Z9, Z28
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z10, Z10
-	VMOVDQU64           (AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        8(R8), Z30
-	VPDPBUSD            Z30, Z8, Z25
-	VPDPBUSD            Z30, Z9, Z29
-	VPBROADCASTD        12(SI), Z8
-	VPDPBUSD            Z8, Z10, Z14
-	VPDPBUSD            Z8, Z11, Z18
-	VPBROADCASTD        12(SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z10, Z15
-	VPDPBUSD            Z8, Z11, Z19
-	VPBROADCASTD        12(SI)(DI*2), Z8
-	VPDPBUSD            Z8, Z10, Z16
-	VPDPBUSD            Z8, Z11, Z20
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z8, Z8
-	VMOVDQU64           64(AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        12(R8), Z30
-	VPDPBUSD            Z30, Z10, Z17
-	VPDPBUSD            Z30, Z11, Z21
-	VPBROADCASTD        16(SI), Z10
-	VPDPBUSD            Z10, Z8, Z22
-	VPDPBUSD            Z10, Z9, Z26
-	VPBROADCASTD        16(SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z8, Z23
-	VPDPBUSD            Z10, Z9, Z27
-	VPBROADCASTD        16(SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z8, Z24
-	VPDPBUSD            Z10, Z9, Z28
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z10, Z10
-	VMOVDQU64           64(AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        16(R8), Z30
-	VPDPBUSD            Z30, Z8, Z25
-	VPDPBUSD            Z30, Z9, Z29
-	VPBROADCASTD        20(SI), Z8
-	VPDPBUSD            Z8, Z10, Z14
-	VPDPBUSD            Z8, Z11, Z18
-	VPBROADCASTD        20(SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z10, Z15
-	VPDPBUSD            Z8, Z11, Z19
-	VPBROADCASTD        20(SI)(DI*2), Z8
-	VPDPBUSD            Z8, Z10, Z16
-	VPDPBUSD            Z8, Z11, Z20
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z8, Z8
-	VMOVDQU64           64(AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        20(R8), Z30
-	VPDPBUSD            Z30, Z10, Z17
-	VPDPBUSD            Z30, Z11, Z21
-	VPBROADCASTD        24(SI), Z10
-	VPDPBUSD            Z10, Z8, Z22
-	VPDPBUSD            Z10, Z9, Z26
-	VPBROADCASTD        24(SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z8, Z23
-	VPDPBUSD            Z10, Z9, Z27
-	VPBROADCASTD        24(SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z8, Z24
-	VPDPBUSD            Z10, Z9, Z28
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z10, Z10
-	VMOVDQU64           64(AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        24(R8), Z30
-	VPDPBUSD            Z30, Z8, Z25
-	VPDPBUSD            Z30, Z9, Z29
-	VPBROADCASTD        28(SI), Z8
-	VPDPBUSD            Z8, Z10, Z14
-	VPDPBUSD            Z8, Z11, Z18
-	VPBROADCASTD        28(SI)(DI*1), Z8
-	VPDPBUSD            Z8, Z10, Z15
-	VPDPBUSD            Z8, Z11, Z19
-	VPBROADCASTD        28(SI)(DI*2), Z8
-	VPDPBUSD            Z8, Z10, Z16
-	VPDPBUSD            Z8, Z11, Z20
-	VMOVDQU64           128(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z8, Z8
-	VMOVDQU64           128(AX)(BX*1), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
-	VPBROADCASTD        28(R8), Z30
-	VPDPBUSD            Z30, Z10, Z17
-	VPDPBUSD            Z30, Z11, Z21
-	VPADDD              Z14, Z22, Z22
-	VPADDD              Z15, Z23, Z23
-	VPADDD              Z16, Z24, Z24
-	VPADDD              Z17, Z25, Z25
-	VPADDD              Z18, Z26, Z26
-	VPADDD              Z19, Z27, Z27
-	VPADDD              Z20, Z28, Z28
-	VPADDD              Z21, Z29, Z29
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(SI), Z22, Z0
-	VCVTDQ2PS           Z26, Z26
-	VFMADD231PS.BCST    32(SI), Z26, Z4
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(SI)(DI*1), Z23, Z1
-	VCVTDQ2PS           Z27, Z27
-	VFMADD231PS.BCST    32(SI)(DI*1), Z27, Z5
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(SI)(DI*2), Z24, Z2
-	VCVTDQ2PS           Z28, Z28
-	VFMADD231PS.BCST    32(SI)(DI*2), Z28, Z6
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(R8), Z25, Z3
-	VCVTDQ2PS           Z29, Z29
-	VFMADD231PS.BCST    32(R8), Z29, Z7
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, SI
-	ADDQ                $0x00000040, R8
-	DECQ                R10
-	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z12, Z0
-	VMOVUPS             Z0, (R10)
-	VFMADD213PS         64(R10), Z13, Z4
-	VMOVUPS             Z4, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z12, Z1
-	VMOVUPS             Z1, (R10)
-	VFMADD213PS         64(R10), Z13, Z5
-	VMOVUPS             Z5, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z12, Z2
-	VMOVUPS             Z2, (R10)
-	VFMADD213PS         64(R10), Z13, Z6
-	VMOVUPS             Z6, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z12, Z3
-	VMOVUPS             Z3, (R10)
-	VFMADD213PS         64(R10), Z13, Z7
-	VMOVUPS             Z7, 64(R10)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R9
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x5(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                stride+32(FP), BX
-	MOVQ                acts+40(FP), SI
-	MOVQ                lda+48(FP), DI
-	LEAQ                (SI)(DI*2), R8
-	ADDQ                DI, R8
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
-	VMOVDQU64           (AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
-	MOVQ                groups+56(FP), R9
-
-loop:
-	MOVQ      $0x00000004, R10
-	VCVTPH2PS (CX), Z14
-	VMULPS    gfniEighth<>+0(SB), Z14, Z14
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VCVTPH2PS (CX)(BX*1), Z15
-	VMULPS    gfniEighth<>+0(SB), Z15, Z15
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000110, DX
-	VPBROADCASTD        44(SI), Z16
-	VPBROADCASTD        44(SI)(DI*1), Z17
-	VPBROADCASTD        44(SI)(DI*2), Z18
-	VPBROADCASTD        44(R8), Z19
-	VPBROADCASTD        44(R8)(DI*1), Z20
-	VMOVDQA64           Z16, Z21
-	VMOVDQA64           Z17, Z22
-	VMOVDQA64           Z18, Z23
-	VMOVDQA64           Z19, Z24
-	VMOVDQA64           Z20, Z25
-	VPBROADCASTD        (SI), Z12
-	VPDPBUSD            Z12, Z10, Z16
-	VPDPBUSD            Z12, Z11, Z21
-	VPBROADCASTD        (SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z10, Z17
-	VPDPBUSD            Z12, Z11, Z22
-	VPBROADCASTD        (SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z10, Z18
-	VPDPBUSD            Z12, Z11, Z23
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z12, Z12
-	VMOVDQU64           (AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        (R8), Z26
-	VPDPBUSD            Z26, Z10, Z19
-	VPDPBUSD            Z26, Z11, Z24
-	VPBROADCASTD        (R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z10, Z20
-	VPDPBUSD            Z26, Z11, Z25
-	VPBROADCASTD        4(SI), Z10
-	VPDPBUSD            Z10, Z12, Z16
-	VPDPBUSD            Z10, Z13, Z21
-	VPBROADCASTD        4(SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z12, Z17
-	VPDPBUSD            Z10, Z13, Z22
-	VPBROADCASTD        4(SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z12, Z18
-	VPDPBUSD            Z10, Z13, Z23
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z10, Z10
-	VMOVDQU64           (AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        4(R8), Z26
-	VPDPBUSD            Z26, Z12, Z19
-	VPDPBUSD            Z26, Z13, Z24
-	VPBROADCASTD        4(R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z12, Z20
-	VPDPBUSD            Z26, Z13, Z25
-	VPBROADCASTD        8(SI), Z12
-	VPDPBUSD            Z12, Z10, Z16
-	VPDPBUSD            Z12, Z11, Z21
-	VPBROADCASTD        8(SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z10, Z17
-	VPDPBUSD            Z12, Z11, Z22
-	VPBROADCASTD        8(SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z10, Z18
-	VPDPBUSD            Z12, Z11, Z23
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z12, Z12
-	VMOVDQU64           (AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        8(R8), Z26
-	VPDPBUSD            Z26, Z10, Z19
-	VPDPBUSD            Z26, Z11, Z24
-	VPBROADCASTD        8(R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z10, Z20
-	VPDPBUSD            Z26, Z11, Z25
-	VPBROADCASTD        12(SI), Z10
-	VPDPBUSD            Z10, Z12, Z16
-	VPDPBUSD            Z10, Z13, Z21
-	VPBROADCASTD        12(SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z12, Z17
-	VPDPBUSD            Z10, Z13, Z22
-	VPBROADCASTD        12(SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z12, Z18
-	VPDPBUSD            Z10, Z13, Z23
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
-	VMOVDQU64           64(AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        12(R8), Z26
-	VPDPBUSD            Z26, Z12, Z19
-	VPDPBUSD            Z26, Z13, Z24
-	VPBROADCASTD        12(R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z12, Z20
-	VPDPBUSD            Z26, Z13, Z25
-	VPBROADCASTD        16(SI), Z12
-	VPDPBUSD            Z12, Z10, Z16
-	VPDPBUSD            Z12, Z11, Z21
-	VPBROADCASTD        16(SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z10, Z17
-	VPDPBUSD            Z12, Z11, Z22
-	VPBROADCASTD        16(SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z10, Z18
-	VPDPBUSD            Z12, Z11, Z23
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z12, Z12
-	VMOVDQU64           64(AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        16(R8), Z26
-	VPDPBUSD            Z26, Z10, Z19
-	VPDPBUSD            Z26, Z11, Z24
-	VPBROADCASTD        16(R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z10, Z20
-	VPDPBUSD            Z26, Z11, Z25
-	VPBROADCASTD        20(SI), Z10
-	VPDPBUSD            Z10, Z12, Z16
-	VPDPBUSD            Z10, Z13, Z21
-	VPBROADCASTD        20(SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z12, Z17
-	VPDPBUSD            Z10, Z13, Z22
-	VPBROADCASTD        20(SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z12, Z18
-	VPDPBUSD            Z10, Z13, Z23
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z10, Z10
-	VMOVDQU64           64(AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        20(R8), Z26
-	VPDPBUSD            Z26, Z12, Z19
-	VPDPBUSD            Z26, Z13, Z24
-	VPBROADCASTD        20(R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z12, Z20
-	VPDPBUSD            Z26, Z13, Z25
-	VPBROADCASTD        24(SI), Z12
-	VPDPBUSD            Z12, Z10, Z16
-	VPDPBUSD            Z12, Z11, Z21
-	VPBROADCASTD        24(SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z10, Z17
-	VPDPBUSD            Z12, Z11, Z22
-	VPBROADCASTD        24(SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z10, Z18
-	VPDPBUSD            Z12, Z11, Z23
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z12, Z12
-	VMOVDQU64           64(AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        24(R8), Z26
-	VPDPBUSD            Z26, Z10, Z19
-	VPDPBUSD            Z26, Z11, Z24
-	VPBROADCASTD        24(R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z10, Z20
-	VPDPBUSD            Z26, Z11, Z25
-	VPBROADCASTD        28(SI), Z10
-	VPDPBUSD            Z10, Z12, Z16
-	VPDPBUSD            Z10, Z13, Z21
-	VPBROADCASTD        28(SI)(DI*1), Z10
-	VPDPBUSD            Z10, Z12, Z17
-	VPDPBUSD            Z10, Z13, Z22
-	VPBROADCASTD        28(SI)(DI*2), Z10
-	VPDPBUSD            Z10, Z12, Z18
-	VPDPBUSD            Z10, Z13, Z23
-	VMOVDQU64           128(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
-	VMOVDQU64           128(AX)(BX*1), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
-	VPBROADCASTD        28(R8), Z26
-	VPDPBUSD            Z26, Z12, Z19
-	VPDPBUSD            Z26, Z13, Z24
-	VPBROADCASTD        28(R8)(DI*1), Z26
-	VPDPBUSD            Z26, Z12, Z20
-	VPDPBUSD            Z26, Z13, Z25
-	VCVTDQ2PS           Z16, Z16
-	VFMADD231PS.BCST    32(SI), Z16, Z0
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(SI), Z21, Z5
-	VCVTDQ2PS           Z17, Z17
-	VFMADD231PS.BCST    32(SI)(DI*1), Z17, Z1
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(SI)(DI*1), Z22, Z6
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(SI)(DI*2), Z18, Z2
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(SI)(DI*2), Z23, Z7
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(R8), Z19, Z3
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(R8), Z24, Z8
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(R8)(DI*1), Z20, Z4
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(R8)(DI*1), Z25, Z9
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, SI
-	ADDQ                $0x00000040, R8
-	DECQ                R10
-	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z14, Z0
-	VMOVUPS             Z0, (R10)
-	VFMADD213PS         64(R10), Z15, Z5
-	VMOVUPS             Z5, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z1
-	VMOVUPS             Z1, (R10)
-	VFMADD213PS         64(R10), Z15, Z6
-	VMOVUPS             Z6, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z2
-	VMOVUPS             Z2, (R10)
-	VFMADD213PS         64(R10), Z15, Z7
-	VMOVUPS             Z7, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z3
-	VMOVUPS             Z3, (R10)
-	VFMADD213PS         64(R10), Z15, Z8
-	VMOVUPS             Z8, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z14, Z4
-	VMOVUPS             Z4, (R10)
-	VFMADD213PS         64(R10), Z15, Z9
-	VMOVUPS             Z9, 64(R10)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R9
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x6(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                stride+32(FP), BX
-	MOVQ                acts+40(FP), SI
-	MOVQ                lda+48(FP), DI
-	LEAQ                (SI)(DI*2), R8
-	ADDQ                DI, R8
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z12, Z12
-	VMOVDQU64           (AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
-	MOVQ                groups+56(FP), R9
-
-loop:
-	MOVQ      $0x00000004, R10
-	VCVTPH2PS (CX), Z16
-	VMULPS    gfniEighth<>+0(SB), Z16, Z16
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VCVTPH2PS (CX)(BX*1), Z17
-	VMULPS    gfniEighth<>+0(SB), Z17, Z17
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000110, DX
-	VPBROADCASTD        44(SI), Z18
-	VPBROADCASTD        44(SI)(DI*1), Z19
-	VPBROADCASTD        44(SI)(DI*2), Z20
-	VPBROADCASTD        44(R8), Z21
-	VPBROADCASTD        44(R8)(DI*1), Z22
-	VPBROADCASTD        44(R8)(DI*2), Z23
-	VMOVDQA64           Z18, Z24
-	VMOVDQA64           Z19, Z25
-	VMOVDQA64           Z20, Z26
-	VMOVDQA64           Z21, Z27
-	VMOVDQA64           Z22, Z28
-	VMOVDQA64           Z23, Z29
-	VPBROADCASTD        (SI), Z14
-	VPDPBUSD            Z14, Z12, Z18
-	VPDPBUSD            Z14, Z13, Z24
-	VPBROADCASTD        (SI)(DI*1), Z14
-	VPDPBUSD            Z14, Z12, Z19
-	VPDPBUSD            Z14, Z13, Z25
-	VPBROADCASTD        (SI)(DI*2), Z14
-	VPDPBUSD            Z14, Z12, Z20
-	VPDPBUSD            Z14, Z13, Z26
-	VPBROADCASTD        (R8), Z14
-	VPDPBUSD            Z14, Z12, Z21
-	VPDPBUSD            Z14, Z13, Z27
-	VMOVDQU64           (AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z14, Z14
-	VMOVDQU64           (AX)(BX*1), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z15, Z15
-	VPBROADCASTD        (R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z12, Z22
-	VPDPBUSD            Z30, Z13, Z28
-	VPBROADCASTD        (R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z12, Z23
-	VPDPBUSD            Z30, Z13, Z29
-	VPBROADCASTD        4(SI), Z12
-	VPDPBUSD            Z12, Z14, Z18
-	VPDPBUSD            Z12, Z15, Z24
-	VPBROADCASTD        4(SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z14, Z19
-	VPDPBUSD            Z12, Z15, Z25
-	VPBROADCASTD        4(SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z14, Z20
-	VPDPBUSD            Z12, Z15, Z26
-	VPBROADCASTD        4(R8), Z12
-	VPDPBUSD            Z12, Z14, Z21
-	VPDPBUSD            Z12, Z15, Z27
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z12, Z12
-	VMOVDQU64           (AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        4(R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z14, Z22
-	VPDPBUSD            Z30, Z15, Z28
-	VPBROADCASTD        4(R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z14, Z23
-	VPDPBUSD            Z30, Z15, Z29
-	VPBROADCASTD        8(SI), Z14
-	VPDPBUSD            Z14, Z12, Z18
-	VPDPBUSD            Z14, Z13, Z24
-	VPBROADCASTD        8(SI)(DI*1), Z14
-	VPDPBUSD            Z14, Z12, Z19
-	VPDPBUSD            Z14, Z13, Z25
-	VPBROADCASTD        8(SI)(DI*2), Z14
-	VPDPBUSD            Z14, Z12, Z20
-	VPDPBUSD            Z14, Z13, Z26
-	VPBROADCASTD        8(R8), Z14
-	VPDPBUSD            Z14, Z12, Z21
-	VPDPBUSD            Z14, Z13, Z27
-	VMOVDQU64           (AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z14, Z14
-	VMOVDQU64           (AX)(BX*1), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z15, Z15
-	VPBROADCASTD        8(R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z12, Z22
-	VPDPBUSD            Z30, Z13, Z28
-	VPBROADCASTD        8(R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z12, Z23
-	VPDPBUSD            Z30, Z13, Z29
-	VPBROADCASTD        12(SI), Z12
-	VPDPBUSD            Z12, Z14, Z18
-	VPDPBUSD            Z12, Z15, Z24
-	VPBROADCASTD        12(SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z14, Z19
-	VPDPBUSD            Z12, Z15, Z25
-	VPBROADCASTD        12(SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z14, Z20
-	VPDPBUSD            Z12, Z15, Z26
-	VPBROADCASTD        12(R8), Z12
-	VPDPBUSD            Z12, Z14, Z21
-	VPDPBUSD            Z12, Z15, Z27
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z12, Z12
-	VMOVDQU64           64(AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        12(R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z14, Z22
-	VPDPBUSD            Z30, Z15, Z28
-	VPBROADCASTD        12(R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z14, Z23
-	VPDPBUSD            Z30, Z15, Z29
-	VPBROADCASTD        16(SI), Z14
-	VPDPBUSD            Z14, Z12, Z18
-	VPDPBUSD            Z14, Z13, Z24
-	VPBROADCASTD        16(SI)(DI*1), Z14
-	VPDPBUSD            Z14, Z12, Z19
-	VPDPBUSD            Z14, Z13, Z25
-	VPBROADCASTD        16(SI)(DI*2), Z14
-	VPDPBUSD            Z14, Z12, Z20
-	VPDPBUSD            Z14, Z13, Z26
-	VPBROADCASTD        16(R8), Z14
-	VPDPBUSD            Z14, Z12, Z21
-	VPDPBUSD            Z14, Z13, Z27
-	VMOVDQU64           64(AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z14, Z14
-	VMOVDQU64           64(AX)(BX*1), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z15, Z15
-	VPBROADCASTD        16(R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z12, Z22
-	VPDPBUSD            Z30, Z13, Z28
-	VPBROADCASTD        16(R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z12, Z23
-	VPDPBUSD            Z30, Z13, Z29
-	VPBROADCASTD        20(SI), Z12
-	VPDPBUSD            Z12, Z14, Z18
-	VPDPBUSD            Z12, Z15, Z24
-	VPBROADCASTD        20(SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z14, Z19
-	VPDPBUSD            Z12, Z15, Z25
-	VPBROADCASTD        20(SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z14, Z20
-	VPDPBUSD            Z12, Z15, Z26
-	VPBROADCASTD        20(R8), Z12
-	VPDPBUSD            Z12, Z14, Z21
-	VPDPBUSD            Z12, Z15, Z27
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z12, Z12
-	VMOVDQU64           64(AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        20(R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z14, Z22
-	VPDPBUSD            Z30, Z15, Z28
-	VPBROADCASTD        20(R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z14, Z23
-	VPDPBUSD            Z30, Z15, Z29
-	VPBROADCASTD        24(SI), Z14
-	VPDPBUSD            Z14, Z12, Z18
-	VPDPBUSD            Z14, Z13, Z24
-	VPBROADCASTD        24(SI)(DI*1), Z14
-	VPDPBUSD            Z14, Z12, Z19
-	VPDPBUSD            Z14, Z13, Z25
-	VPBROADCASTD        24(SI)(DI*2), Z14
-	VPDPBUSD            Z14, Z12, Z20
-	VPDPBUSD            Z14, Z13, Z26
-	VPBROADCASTD        24(R8), Z14
-	VPDPBUSD            Z14, Z12, Z21
-	VPDPBUSD            Z14, Z13, Z27
-	VMOVDQU64           64(AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z14, Z14
-	VMOVDQU64           64(AX)(BX*1), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z15, Z15
-	VPBROADCASTD        24(R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z12, Z22
-	VPDPBUSD            Z30, Z13, Z28
-	VPBROADCASTD        24(R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z12, Z23
-	VPDPBUSD            Z30, Z13, Z29
-	VPBROADCASTD        28(SI), Z12
-	VPDPBUSD            Z12, Z14, Z18
-	VPDPBUSD            Z12, Z15, Z24
-	VPBROADCASTD        28(SI)(DI*1), Z12
-	VPDPBUSD            Z12, Z14, Z19
-	VPDPBUSD            Z12, Z15, Z25
-	VPBROADCASTD        28(SI)(DI*2), Z12
-	VPDPBUSD            Z12, Z14, Z20
-	VPDPBUSD            Z12, Z15, Z26
-	VPBROADCASTD        28(R8), Z12
-	VPDPBUSD            Z12, Z14, Z21
-	VPDPBUSD            Z12, Z15, Z27
-	VMOVDQU64           128(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z12, Z12
-	VMOVDQU64           128(AX)(BX*1), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
-	VPBROADCASTD        28(R8)(DI*1), Z30
-	VPDPBUSD            Z30, Z14, Z22
-	VPDPBUSD            Z30, Z15, Z28
-	VPBROADCASTD        28(R8)(DI*2), Z30
-	VPDPBUSD            Z30, Z14, Z23
-	VPDPBUSD            Z30, Z15, Z29
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(SI), Z18, Z0
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(SI), Z24, Z6
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(SI)(DI*1), Z19, Z1
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(SI)(DI*1), Z25, Z7
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(SI)(DI*2), Z20, Z2
-	VCVTDQ2PS           Z26, Z26
-	VFMADD231PS.BCST    32(SI)(DI*2), Z26, Z8
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(R8), Z21, Z3
-	VCVTDQ2PS           Z27, Z27
-	VFMADD231PS.BCST    32(R8), Z27, Z9
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(R8)(DI*1), Z22, Z4
-	VCVTDQ2PS           Z28, Z28
-	VFMADD231PS.BCST    32(R8)(DI*1), Z28, Z10
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(R8)(DI*2), Z23, Z5
-	VCVTDQ2PS           Z29, Z29
-	VFMADD231PS.BCST    32(R8)(DI*2), Z29, Z11
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, SI
-	ADDQ                $0x00000040, R8
-	DECQ                R10
-	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z16, Z0
-	VMOVUPS             Z0, (R10)
-	VFMADD213PS         64(R10), Z17, Z6
-	VMOVUPS             Z6, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z1
-	VMOVUPS             Z1, (R10)
-	VFMADD213PS         64(R10), Z17, Z7
-	VMOVUPS             Z7, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z2
-	VMOVUPS             Z2, (R10)
-	VFMADD213PS         64(R10), Z17, Z8
-	VMOVUPS             Z8, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z3
-	VMOVUPS             Z3, (R10)
-	VFMADD213PS         64(R10), Z17, Z9
-	VMOVUPS             Z9, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z4
-	VMOVUPS             Z4, (R10)
-	VFMADD213PS         64(R10), Z17, Z10
-	VMOVUPS             Z10, 64(R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z16, Z5
-	VMOVUPS             Z5, (R10)
-	VFMADD213PS         64(R10), Z17, Z11
-	VMOVUPS             Z11, 64(R10)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R9
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x7(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	VMOVDQU64           (AX), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
-	MOVQ                groups+56(FP), R9
-
-loop:
-	MOVQ      $0x00000004, R10
-	VCVTPH2PS (CX), Z9
-	VMULPS    gfniEighth<>+0(SB), Z9, Z9
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPXORD              Z10, Z10, Z10
-	VPXORD              Z11, Z11, Z11
-	VPXORD              Z12, Z12, Z12
-	VPXORD              Z13, Z13, Z13
-	VPXORD              Z14, Z14, Z14
-	VPXORD              Z15, Z15, Z15
-	VPXORD              Z16, Z16, Z16
-	VPBROADCASTD        44(BX), Z17
-	VPBROADCASTD        44(BX)(SI*1), Z18
-	VPBROADCASTD        44(BX)(SI*2), Z19
-	VPBROADCASTD        44(DI), Z20
-	VPBROADCASTD        44(DI)(SI*1), Z21
-	VPBROADCASTD        44(DI)(SI*2), Z22
-	VPBROADCASTD        44(R8), Z23
-	VPDPBUSD.BCST       (BX), Z7, Z17
-	VPDPBUSD.BCST       (BX)(SI*1), Z7, Z18
-	VPDPBUSD.BCST       (BX)(SI*2), Z7, Z19
-	VPDPBUSD.BCST       (DI), Z7, Z20
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       (DI)(SI*1), Z7, Z21
-	VPDPBUSD.BCST       (DI)(SI*2), Z7, Z22
-	VPDPBUSD.BCST       (R8), Z7, Z23
-	VPDPBUSD.BCST       4(BX), Z8, Z10
-	VPDPBUSD.BCST       4(BX)(SI*1), Z8, Z11
-	VPDPBUSD.BCST       4(BX)(SI*2), Z8, Z12
-	VPDPBUSD.BCST       4(DI), Z8, Z13
-	VMOVDQU64           (AX), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST       4(DI)(SI*1), Z8, Z14
-	VPDPBUSD.BCST       4(DI)(SI*2), Z8, Z15
-	VPDPBUSD.BCST       4(R8), Z8, Z16
-	VPDPBUSD.BCST       8(BX), Z7, Z17
-	VPDPBUSD.BCST       8(BX)(SI*1), Z7, Z18
-	VPDPBUSD.BCST       8(BX)(SI*2), Z7, Z19
-	VPDPBUSD.BCST       8(DI), Z7, Z20
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       8(DI)(SI*1), Z7, Z21
-	VPDPBUSD.BCST       8(DI)(SI*2), Z7, Z22
-	VPDPBUSD.BCST       8(R8), Z7, Z23
-	VPDPBUSD.BCST       12(BX), Z8, Z10
-	VPDPBUSD.BCST       12(BX)(SI*1), Z8, Z11
-	VPDPBUSD.BCST       12(BX)(SI*2), Z8, Z12
-	VPDPBUSD.BCST       12(DI), Z8, Z13
-	VMOVDQU64           64(AX), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST       12(DI)(SI*1), Z8, Z14
-	VPDPBUSD.BCST       12(DI)(SI*2), Z8, Z15
-	VPDPBUSD.BCST       12(R8), Z8, Z16
-	VPDPBUSD.BCST       16(BX), Z7, Z17
-	VPDPBUSD.BCST       16(BX)(SI*1), Z7, Z18
-	VPDPBUSD.BCST       16(BX)(SI*2), Z7, Z19
-	VPDPBUSD.BCST       16(DI), Z7, Z20
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       16(DI)(SI*1), Z7, Z21
-	VPDPBUSD.BCST       16(DI)(SI*2), Z7, Z22
-	VPDPBUSD.BCST       16(R8), Z7, Z23
-	VPDPBUSD.BCST       20(BX), Z8, Z10
-	VPDPBUSD.BCST       20(BX)(SI*1), Z8, Z11
-	VPDPBUSD.BCST       20(BX)(SI*2), Z8, Z12
-	VPDPBUSD.BCST       20(DI), Z8, Z13
-	VMOVDQU64           64(AX), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST       20(DI)(SI*1), Z8, Z14
-	VPDPBUSD.BCST       20(DI)(SI*2), Z8, Z15
-	VPDPBUSD.BCST       20(R8), Z8, Z16
-	VPDPBUSD.BCST       24(BX), Z7, Z17
-	VPDPBUSD.BCST       24(BX)(SI*1), Z7, Z18
-	VPDPBUSD.BCST       24(BX)(SI*2), Z7, Z19
-	VPDPBUSD.BCST       24(DI), Z7, Z20
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       24(DI)(SI*1), Z7, Z21
-	VPDPBUSD.BCST       24(DI)(SI*2), Z7, Z22
-	VPDPBUSD.BCST       24(R8), Z7, Z23
-	VPDPBUSD.BCST       28(BX), Z8, Z10
-	VPDPBUSD.BCST       28(BX)(SI*1), Z8, Z11
-	VPDPBUSD.BCST       28(BX)(SI*2), Z8, Z12
-	VPDPBUSD.BCST       28(DI), Z8, Z13
-	VMOVDQU64           128(AX), Z7
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST       28(DI)(SI*1), Z8, Z14
-	VPDPBUSD.BCST       28(DI)(SI*2), Z8, Z15
-	VPDPBUSD.BCST       28(R8), Z8, Z16
-	VPADDD              Z10, Z17, Z17
-	VPADDD              Z11, Z18, Z18
-	VPADDD              Z12, Z19, Z19
-	VPADDD              Z13, Z20, Z20
-	VPADDD              Z14, Z21, Z21
-	VPADDD              Z15, Z22, Z22
-	VPADDD              Z16, Z23, Z23
-	VCVTDQ2PS           Z17, Z17
-	VFMADD231PS.BCST    32(BX), Z17, Z0
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(BX)(SI*1), Z18, Z1
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(BX)(SI*2), Z19, Z2
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(DI), Z20, Z3
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(DI)(SI*1), Z21, Z4
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(DI)(SI*2), Z22, Z5
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(R8), Z23, Z6
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	DECQ                R10
-	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z9, Z0
-	VMOVUPS             Z0, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z1
-	VMOVUPS             Z1, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z2
-	VMOVUPS             Z2, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z3
-	VMOVUPS             Z3, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z4
-	VMOVUPS             Z4, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z5
-	VMOVUPS             Z5, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z9, Z6
-	VMOVUPS             Z6, (R10)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R9
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x8(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z8, Z8
-	MOVQ                groups+56(FP), R9
-
-loop:
-	MOVQ      $0x00000004, R10
-	VCVTPH2PS (CX), Z10
-	VMULPS    gfniEighth<>+0(SB), Z10, Z10
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPXORD              Z11, Z11, Z11
-	VPXORD              Z12, Z12, Z12
-	VPXORD              Z13, Z13, Z13
-	VPXORD              Z14, Z14, Z14
-	VPXORD              Z15, Z15, Z15
-	VPXORD              Z16, Z16, Z16
-	VPXORD              Z17, Z17, Z17
-	VPXORD              Z18, Z18, Z18
-	VPBROADCASTD        44(BX), Z19
-	VPBROADCASTD        44(BX)(SI*1), Z20
-	VPBROADCASTD        44(BX)(SI*2), Z21
-	VPBROADCASTD        44(DI), Z22
-	VPBROADCASTD        44(DI)(SI*1), Z23
-	VPBROADCASTD        44(DI)(SI*2), Z24
-	VPBROADCASTD        44(R8), Z25
-	VPBROADCASTD        44(R8)(SI*1), Z26
-	VPDPBUSD.BCST       (BX), Z8, Z19
-	VPDPBUSD.BCST       (BX)(SI*1), Z8, Z20
-	VPDPBUSD.BCST       (BX)(SI*2), Z8, Z21
-	VPDPBUSD.BCST       (DI), Z8, Z22
-	VPDPBUSD.BCST       (DI)(SI*1), Z8, Z23
-	VMOVDQU64           (AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       (DI)(SI*2), Z8, Z24
-	VPDPBUSD.BCST       (R8), Z8, Z25
-	VPDPBUSD.BCST       (R8)(SI*1), Z8, Z26
-	VPDPBUSD.BCST       4(BX), Z9, Z11
-	VPDPBUSD.BCST       4(BX)(SI*1), Z9, Z12
-	VPDPBUSD.BCST       4(BX)(SI*2), Z9, Z13
-	VPDPBUSD.BCST       4(DI), Z9, Z14
-	VPDPBUSD.BCST       4(DI)(SI*1), Z9, Z15
-	VMOVDQU64           (AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       4(DI)(SI*2), Z9, Z16
-	VPDPBUSD.BCST       4(R8), Z9, Z17
-	VPDPBUSD.BCST       4(R8)(SI*1), Z9, Z18
-	VPDPBUSD.BCST       8(BX), Z8, Z19
-	VPDPBUSD.BCST       8(BX)(SI*1), Z8, Z20
-	VPDPBUSD.BCST       8(BX)(SI*2), Z8, Z21
-	VPDPBUSD.BCST       8(DI), Z8, Z22
-	VPDPBUSD.BCST       8(DI)(SI*1), Z8, Z23
-	VMOVDQU64           (AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       8(DI)(SI*2), Z8, Z24
-	VPDPBUSD.BCST       8(R8), Z8, Z25
-	VPDPBUSD.BCST       8(R8)(SI*1), Z8, Z26
-	VPDPBUSD.BCST       12(BX), Z9, Z11
-	VPDPBUSD.BCST       12(BX)(SI*1), Z9, Z12
-	VPDPBUSD.BCST       12(BX)(SI*2), Z9, Z13
-	VPDPBUSD.BCST       12(DI), Z9, Z14
-	VPDPBUSD.BCST       12(DI)(SI*1), Z9, Z15
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       12(DI)(SI*2), Z9, Z16
-	VPDPBUSD.BCST       12(R8), Z9, Z17
-	VPDPBUSD.BCST       12(R8)(SI*1), Z9, Z18
-	VPDPBUSD.BCST       16(BX), Z8, Z19
-	VPDPBUSD.BCST       16(BX)(SI*1), Z8, Z20
-	VPDPBUSD.BCST       16(BX)(SI*2), Z8, Z21
-	VPDPBUSD.BCST       16(DI), Z8, Z22
-	VPDPBUSD.BCST       16(DI)(SI*1), Z8, Z23
-	VMOVDQU64           64(AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       16(DI)(SI*2), Z8, Z24
-	VPDPBUSD.BCST       16(R8), Z8, Z25
-	VPDPBUSD.BCST       16(R8)(SI*1), Z8, Z26
-	VPDPBUSD.BCST       20(BX), Z9, Z11
-	VPDPBUSD.BCST       20(BX)(SI*1), Z9, Z12
-	VPDPBUSD.BCST       20(BX)(SI*2), Z9, Z13
-	VPDPBUSD.BCST       20(DI), Z9, Z14
-	VPDPBUSD.BCST       20(DI)(SI*1), Z9, Z15
-	VMOVDQU64           64(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       20(DI)(SI*2), Z9, Z16
-	VPDPBUSD.BCST       20(R8), Z9, Z17
-	VPDPBUSD.BCST       20(R8)(SI*1), Z9, Z18
-	VPDPBUSD.BCST       24(BX), Z8, Z19
-	VPDPBUSD.BCST       24(BX)(SI*1), Z8, Z20
-	VPDPBUSD.BCST       24(BX)(SI*2), Z8, Z21
-	VPDPBUSD.BCST       24(DI), Z8, Z22
-	VPDPBUSD.BCST       24(DI)(SI*1), Z8, Z23
-	VMOVDQU64           64(AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       24(DI)(SI*2), Z8, Z24
-	VPDPBUSD.BCST       24(R8), Z8, Z25
-	VPDPBUSD.BCST       24(R8)(SI*1), Z8, Z26
-	VPDPBUSD.BCST       28(BX), Z9, Z11
-	VPDPBUSD.BCST       28(BX)(SI*1), Z9, Z12
-	VPDPBUSD.BCST       28(BX)(SI*2), Z9, Z13
-	VPDPBUSD.BCST       28(DI), Z9, Z14
-	VPDPBUSD.BCST       28(DI)(SI*1), Z9, Z15
-	VMOVDQU64           128(AX), Z8
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST       28(DI)(SI*2), Z9, Z16
-	VPDPBUSD.BCST       28(R8), Z9, Z17
-	VPDPBUSD.BCST       28(R8)(SI*1), Z9, Z18
-	VPADDD              Z11, Z19, Z19
-	VPADDD              Z12, Z20, Z20
-	VPADDD              Z13, Z21, Z21
-	VPADDD              Z14, Z22, Z22
-	VPADDD              Z15, Z23, Z23
-	VPADDD              Z16, Z24, Z24
-	VPADDD              Z17, Z25, Z25
-	VPADDD              Z18, Z26, Z26
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(BX), Z19, Z0
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(BX)(SI*1), Z20, Z1
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(BX)(SI*2), Z21, Z2
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(DI), Z22, Z3
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(DI)(SI*1), Z23, Z4
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(DI)(SI*2), Z24, Z5
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(R8), Z25, Z6
-	VCVTDQ2PS           Z26, Z26
-	VFMADD231PS.BCST    32(R8)(SI*1), Z26, Z7
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	DECQ                R10
-	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z10, Z0
-	VMOVUPS             Z0, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z1
-	VMOVUPS             Z1, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z2
-	VMOVUPS             Z2, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z3
-	VMOVUPS             Z3, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z4
-	VMOVUPS             Z4, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z5
-	VMOVUPS             Z5, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z6
-	VMOVUPS             Z6, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z10, Z7
-	VMOVUPS             Z7, (R10)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R9
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x9(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	VMOVDQU64           (AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
-	MOVQ                groups+56(FP), R9
-
-loop:
-	MOVQ      $0x00000004, R10
-	VCVTPH2PS (CX), Z11
-	VMULPS    gfniEighth<>+0(SB), Z11, Z11
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPXORD              Z12, Z12, Z12
-	VPXORD              Z13, Z13, Z13
-	VPXORD              Z14, Z14, Z14
-	VPXORD              Z15, Z15, Z15
-	VPXORD              Z16, Z16, Z16
-	VPXORD              Z17, Z17, Z17
-	VPXORD              Z18, Z18, Z18
-	VPXORD              Z19, Z19, Z19
-	VPXORD              Z20, Z20, Z20
-	VPBROADCASTD        44(BX), Z21
-	VPBROADCASTD        44(BX)(SI*1), Z22
-	VPBROADCASTD        44(BX)(SI*2), Z23
-	VPBROADCASTD        44(DI), Z24
-	VPBROADCASTD        44(DI)(SI*1), Z25
-	VPBROADCASTD        44(DI)(SI*2), Z26
-	VPBROADCASTD        44(R8), Z27
-	VPBROADCASTD        44(R8)(SI*1), Z28
-	VPBROADCASTD        44(R8)(SI*2), Z29
-	VPDPBUSD.BCST       (BX), Z9, Z21
-	VPDPBUSD.BCST       (BX)(SI*1), Z9, Z22
-	VPDPBUSD.BCST       (BX)(SI*2), Z9, Z23
-	VPDPBUSD.BCST       (DI), Z9, Z24
-	VPDPBUSD.BCST       (DI)(SI*1), Z9, Z25
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       (DI)(SI*2), Z9, Z26
-	VPDPBUSD.BCST       (R8), Z9, Z27
-	VPDPBUSD.BCST       (R8)(SI*1), Z9, Z28
-	VPDPBUSD.BCST       (R8)(SI*2), Z9, Z29
-	VPDPBUSD.BCST       4(BX), Z10, Z12
-	VPDPBUSD.BCST       4(BX)(SI*1), Z10, Z13
-	VPDPBUSD.BCST       4(BX)(SI*2), Z10, Z14
-	VPDPBUSD.BCST       4(DI), Z10, Z15
-	VPDPBUSD.BCST       4(DI)(SI*1), Z10, Z16
-	VMOVDQU64           (AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       4(DI)(SI*2), Z10, Z17
-	VPDPBUSD.BCST       4(R8), Z10, Z18
-	VPDPBUSD.BCST       4(R8)(SI*1), Z10, Z19
-	VPDPBUSD.BCST       4(R8)(SI*2), Z10, Z20
-	VPDPBUSD.BCST       8(BX), Z9, Z21
-	VPDPBUSD.BCST       8(BX)(SI*1), Z9, Z22
-	VPDPBUSD.BCST       8(BX)(SI*2), Z9, Z23
-	VPDPBUSD.BCST       8(DI), Z9, Z24
-	VPDPBUSD.BCST       8(DI)(SI*1), Z9, Z25
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       8(DI)(SI*2), Z9, Z26
-	VPDPBUSD.BCST       8(R8), Z9, Z27
-	VPDPBUSD.BCST       8(R8)(SI*1), Z9, Z28
-	VPDPBUSD.BCST       8(R8)(SI*2), Z9, Z29
-	VPDPBUSD.BCST       12(BX), Z10, Z12
-	VPDPBUSD.BCST       12(BX)(SI*1), Z10, Z13
-	VPDPBUSD.BCST       12(BX)(SI*2), Z10, Z14
-	VPDPBUSD.BCST       12(DI), Z10, Z15
-	VPDPBUSD.BCST       12(DI)(SI*1), Z10, Z16
-	VMOVDQU64           64(AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       12(DI)(SI*2), Z10, Z17
-	VPDPBUSD.BCST       12(R8), Z10, Z18
-	VPDPBUSD.BCST       12(R8)(SI*1), Z10, Z19
-	VPDPBUSD.BCST       12(R8)(SI*2), Z10, Z20
-	VPDPBUSD.BCST       16(BX), Z9, Z21
-	VPDPBUSD.BCST       16(BX)(SI*1), Z9, Z22
-	VPDPBUSD.BCST       16(BX)(SI*2), Z9, Z23
-	VPDPBUSD.BCST       16(DI), Z9, Z24
-	VPDPBUSD.BCST       16(DI)(SI*1), Z9, Z25
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       16(DI)(SI*2), Z9, Z26
-	VPDPBUSD.BCST       16(R8), Z9, Z27
-	VPDPBUSD.BCST       16(R8)(SI*1), Z9, Z28
-	VPDPBUSD.BCST       16(R8)(SI*2), Z9, Z29
-	VPDPBUSD.BCST       20(BX), Z10, Z12
-	VPDPBUSD.BCST       20(BX)(SI*1), Z10, Z13
-	VPDPBUSD.BCST       20(BX)(SI*2), Z10, Z14
-	VPDPBUSD.BCST       20(DI), Z10, Z15
-	VPDPBUSD.BCST       20(DI)(SI*1), Z10, Z16
-	VMOVDQU64           64(AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       20(DI)(SI*2), Z10, Z17
-	VPDPBUSD.BCST       20(R8), Z10, Z18
-	VPDPBUSD.BCST       20(R8)(SI*1), Z10, Z19
-	VPDPBUSD.BCST       20(R8)(SI*2), Z10, Z20
-	VPDPBUSD.BCST       24(BX), Z9, Z21
-	VPDPBUSD.BCST       24(BX)(SI*1), Z9, Z22
-	VPDPBUSD.BCST       24(BX)(SI*2), Z9, Z23
-	VPDPBUSD.BCST       24(DI), Z9, Z24
-	VPDPBUSD.BCST       24(DI)(SI*1), Z9, Z25
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       24(DI)(SI*2), Z9, Z26
-	VPDPBUSD.BCST       24(R8), Z9, Z27
-	VPDPBUSD.BCST       24(R8)(SI*1), Z9, Z28
-	VPDPBUSD.BCST       24(R8)(SI*2), Z9, Z29
-	VPDPBUSD.BCST       28(BX), Z10, Z12
-	VPDPBUSD.BCST       28(BX)(SI*1), Z10, Z13
-	VPDPBUSD.BCST       28(BX)(SI*2), Z10, Z14
-	VPDPBUSD.BCST       28(DI), Z10, Z15
-	VPDPBUSD.BCST       28(DI)(SI*1), Z10, Z16
-	VMOVDQU64           128(AX), Z9
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST       28(DI)(SI*2), Z10, Z17
-	VPDPBUSD.BCST       28(R8), Z10, Z18
-	VPDPBUSD.BCST       28(R8)(SI*1), Z10, Z19
-	VPDPBUSD.BCST       28(R8)(SI*2), Z10, Z20
-	VPADDD              Z12, Z21, Z21
-	VPADDD              Z13, Z22, Z22
-	VPADDD              Z14, Z23, Z23
-	VPADDD              Z15, Z24, Z24
-	VPADDD              Z16, Z25, Z25
-	VPADDD              Z17, Z26, Z26
-	VPADDD              Z18, Z27, Z27
-	VPADDD              Z19, Z28, Z28
-	VPADDD              Z20, Z29, Z29
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(BX), Z21, Z0
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(BX)(SI*1), Z22, Z1
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(BX)(SI*2), Z23, Z2
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(DI), Z24, Z3
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(DI)(SI*1), Z25, Z4
-	VCVTDQ2PS           Z26, Z26
-	VFMADD231PS.BCST    32(DI)(SI*2), Z26, Z5
-	VCVTDQ2PS           Z27, Z27
-	VFMADD231PS.BCST    32(R8), Z27, Z6
-	VCVTDQ2PS           Z28, Z28
-	VFMADD231PS.BCST    32(R8)(SI*1), Z28, Z7
-	VCVTDQ2PS           Z29, Z29
-	VFMADD231PS.BCST    32(R8)(SI*2), Z29, Z8
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	DECQ                R10
-	JNE                 group
-	MOVQ                y+0(FP), R10
-	MOVQ                ld+8(FP), R11
-	SHLQ                $0x02, R11
-	VFMADD213PS         (R10), Z11, Z0
-	VMOVUPS             Z0, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z1
-	VMOVUPS             Z1, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z2
-	VMOVUPS             Z2, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z3
-	VMOVUPS             Z3, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z4
-	VMOVUPS             Z4, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z5
-	VMOVUPS             Z5, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z6
-	VMOVUPS             Z6, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z7
-	VMOVUPS             Z7, (R10)
-	ADDQ                R11, R10
-	VFMADD213PS         (R10), Z11, Z8
-	VMOVUPS             Z8, (R10)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R9
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x10(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	LEAQ                (R8)(SI*2), R9
-	ADDQ                SI, R9
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
-	MOVQ                groups+56(FP), R10
-
-loop:
-	MOVQ      $0x00000004, R11
-	VCVTPH2PS (CX), Z12
-	VMULPS    gfniEighth<>+0(SB), Z12, Z12
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPBROADCASTD        44(BX), Z13
-	VPBROADCASTD        44(BX)(SI*1), Z14
-	VPBROADCASTD        44(BX)(SI*2), Z15
-	VPBROADCASTD        44(DI), Z16
-	VPBROADCASTD        44(DI)(SI*1), Z17
-	VPBROADCASTD        44(DI)(SI*2), Z18
-	VPBROADCASTD        44(R8), Z19
-	VPBROADCASTD        44(R8)(SI*1), Z20
-	VPBROADCASTD        44(R8)(SI*2), Z21
-	VPBROADCASTD        44(R9), Z22
-	VPDPBUSD.BCST       (BX), Z10, Z13
-	VPDPBUSD.BCST       (BX)(SI*1), Z10, Z14
-	VPDPBUSD.BCST       (BX)(SI*2), Z10, Z15
-	VPDPBUSD.BCST       (DI), Z10, Z16
-	VPDPBUSD.BCST       (DI)(SI*1), Z10, Z17
-	VPDPBUSD.BCST       (DI)(SI*2), Z10, Z18
-	VMOVDQU64           (AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       (R8), Z10, Z19
-	VPDPBUSD.BCST       (R8)(SI*1), Z10, Z20
-	VPDPBUSD.BCST       (R8)(SI*2), Z10, Z21
-	VPDPBUSD.BCST       (R9), Z10, Z22
-	VPDPBUSD.BCST       4(BX), Z11, Z13
-	VPDPBUSD.BCST       4(BX)(SI*1), Z11, Z14
-	VPDPBUSD.BCST       4(BX)(SI*2), Z11, Z15
-	VPDPBUSD.BCST       4(DI), Z11, Z16
-	VPDPBUSD.BCST       4(DI)(SI*1), Z11, Z17
-	VPDPBUSD.BCST       4(DI)(SI*2), Z11, Z18
-	VMOVDQU64           (AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       4(R8), Z11, Z19
-	VPDPBUSD.BCST       4(R8)(SI*1), Z11, Z20
-	VPDPBUSD.BCST       4(R8)(SI*2), Z11, Z21
-	VPDPBUSD.BCST       4(R9), Z11, Z22
-	VPDPBUSD.BCST       8(BX), Z10, Z13
-	VPDPBUSD.BCST       8(BX)(SI*1), Z10, Z14
-	VPDPBUSD.BCST       8(BX)(SI*2), Z10, Z15
-	VPDPBUSD.BCST       8(DI), Z10, Z16
-	VPDPBUSD.BCST       8(DI)(SI*1), Z10, Z17
-	VPDPBUSD.BCST       8(DI)(SI*2), Z10, Z18
-	VMOVDQU64           (AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       8(R8), Z10, Z19
-	VPDPBUSD.BCST       8(R8)(SI*1), Z10, Z20
-	VPDPBUSD.BCST       8(R8)(SI*2), Z10, Z21
-	VPDPBUSD.BCST       8(R9), Z10, Z22
-	VPDPBUSD.BCST       12(BX), Z11, Z13
-	VPDPBUSD.BCST       12(BX)(SI*1), Z11, Z14
-	VPDPBUSD.BCST       12(BX)(SI*2), Z11, Z15
-	VPDPBUSD.BCST       12(DI), Z11, Z16
-	VPDPBUSD.BCST       12(DI)(SI*1), Z11, Z17
-	VPDPBUSD.BCST       12(DI)(SI*2), Z11, Z18
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       12(R8), Z11, Z19
-	VPDPBUSD.BCST       12(R8)(SI*1), Z11, Z20
-	VPDPBUSD.BCST       12(R8)(SI*2), Z11, Z21
-	VPDPBUSD.BCST       12(R9), Z11, Z22
-	VPDPBUSD.BCST       16(BX), Z10, Z13
-	VPDPBUSD.BCST       16(BX)(SI*1), Z10, Z14
-	VPDPBUSD.BCST       16(BX)(SI*2), Z10, Z15
-	VPDPBUSD.BCST       16(DI), Z10, Z16
-	VPDPBUSD.BCST       16(DI)(SI*1), Z10, Z17
-	VPDPBUSD.BCST       16(DI)(SI*2), Z10, Z18
-	VMOVDQU64           64(AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       16(R8), Z10, Z19
-	VPDPBUSD.BCST       16(R8)(SI*1), Z10, Z20
-	VPDPBUSD.BCST       16(R8)(SI*2), Z10, Z21
-	VPDPBUSD.BCST       16(R9), Z10, Z22
-	VPDPBUSD.BCST       20(BX), Z11, Z13
-	VPDPBUSD.BCST       20(BX)(SI*1), Z11, Z14
-	VPDPBUSD.BCST       20(BX)(SI*2), Z11, Z15
-	VPDPBUSD.BCST       20(DI), Z11, Z16
-	VPDPBUSD.BCST       20(DI)(SI*1), Z11, Z17
-	VPDPBUSD.BCST       20(DI)(SI*2), Z11, Z18
-	VMOVDQU64           64(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       20(R8), Z11, Z19
-	VPDPBUSD.BCST       20(R8)(SI*1), Z11, Z20
-	VPDPBUSD.BCST       20(R8)(SI*2), Z11, Z21
-	VPDPBUSD.BCST       20(R9), Z11, Z22
-	VPDPBUSD.BCST       24(BX), Z10, Z13
-	VPDPBUSD.BCST       24(BX)(SI*1), Z10, Z14
-	VPDPBUSD.BCST       24(BX)(SI*2), Z10, Z15
-	VPDPBUSD.BCST       24(DI), Z10, Z16
-	VPDPBUSD.BCST       24(DI)(SI*1), Z10, Z17
-	VPDPBUSD.BCST       24(DI)(SI*2), Z10, Z18
-	VMOVDQU64           64(AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       24(R8), Z10, Z19
-	VPDPBUSD.BCST       24(R8)(SI*1), Z10, Z20
-	VPDPBUSD.BCST       24(R8)(SI*2), Z10, Z21
-	VPDPBUSD.BCST       24(R9), Z10, Z22
-	VPDPBUSD.BCST       28(BX), Z11, Z13
-	VPDPBUSD.BCST       28(BX)(SI*1), Z11, Z14
-	VPDPBUSD.BCST       28(BX)(SI*2), Z11, Z15
-	VPDPBUSD.BCST       28(DI), Z11, Z16
-	VPDPBUSD.BCST       28(DI)(SI*1), Z11, Z17
-	VPDPBUSD.BCST       28(DI)(SI*2), Z11, Z18
-	VMOVDQU64           128(AX), Z10
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST       28(R8), Z11, Z19
-	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z20
-	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z21
-	VPDPBUSD.BCST       28(R9), Z11, Z22
-	VCVTDQ2PS           Z13, Z13
-	VFMADD231PS.BCST    32(BX), Z13, Z0
-	VCVTDQ2PS           Z14, Z14
-	VFMADD231PS.BCST    32(BX)(SI*1), Z14, Z1
-	VCVTDQ2PS           Z15, Z15
-	VFMADD231PS.BCST    32(BX)(SI*2), Z15, Z2
-	VCVTDQ2PS           Z16, Z16
-	VFMADD231PS.BCST    32(DI), Z16, Z3
-	VCVTDQ2PS           Z17, Z17
-	VFMADD231PS.BCST    32(DI)(SI*1), Z17, Z4
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(DI)(SI*2), Z18, Z5
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(R8), Z19, Z6
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(R8)(SI*1), Z20, Z7
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(R8)(SI*2), Z21, Z8
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(R9), Z22, Z9
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000040, R9
-	DECQ                R11
-	JNE                 group
-	MOVQ                y+0(FP), R11
-	MOVQ                ld+8(FP), R12
-	SHLQ                $0x02, R12
-	VFMADD213PS         (R11), Z12, Z0
-	VMOVUPS             Z0, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z1
-	VMOVUPS             Z1, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z2
-	VMOVUPS             Z2, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z3
-	VMOVUPS             Z3, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z4
-	VMOVUPS             Z4, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z5
-	VMOVUPS             Z5, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z6
-	VMOVUPS             Z6, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z7
-	VMOVUPS             Z7, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z8
-	VMOVUPS             Z8, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z12, Z9
-	VMOVUPS             Z9, (R11)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R10
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x11(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	LEAQ                (R8)(SI*2), R9
-	ADDQ                SI, R9
-	VMOVDQU64           (AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
-	MOVQ                groups+56(FP), R10
-
-loop:
-	MOVQ      $0x00000004, R11
-	VCVTPH2PS (CX), Z13
-	VMULPS    gfniEighth<>+0(SB), Z13, Z13
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPBROADCASTD        44(BX), Z14
-	VPBROADCASTD        44(BX)(SI*1), Z15
-	VPBROADCASTD        44(BX)(SI*2), Z16
-	VPBROADCASTD        44(DI), Z17
-	VPBROADCASTD        44(DI)(SI*1), Z18
-	VPBROADCASTD        44(DI)(SI*2), Z19
-	VPBROADCASTD        44(R8), Z20
-	VPBROADCASTD        44(R8)(SI*1), Z21
-	VPBROADCASTD        44(R8)(SI*2), Z22
-	VPBROADCASTD        44(R9), Z23
-	VPBROADCASTD        44(R9)(SI*1), Z24
-	VPDPBUSD.BCST       (BX), Z11, Z14
-	VPDPBUSD.BCST       (BX)(SI*1), Z11, Z15
-	VPDPBUSD.BCST       (BX)(SI*2), Z11, Z16
-	VPDPBUSD.BCST       (DI), Z11, Z17
-	VPDPBUSD.BCST       (DI)(SI*1), Z11, Z18
-	VPDPBUSD.BCST       (DI)(SI*2), Z11, Z19
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       (R8), Z11, Z20
-	VPDPBUSD.BCST       (R8)(SI*1), Z11, Z21
-	VPDPBUSD.BCST       (R8)(SI*2), Z11, Z22
-	VPDPBUSD.BCST       (R9), Z11, Z23
-	VPDPBUSD.BCST       (R9)(SI*1), Z11, Z24
-	VPDPBUSD.BCST       4(BX), Z12, Z14
-	VPDPBUSD.BCST       4(BX)(SI*1), Z12, Z15
-	VPDPBUSD.BCST       4(BX)(SI*2), Z12, Z16
-	VPDPBUSD.BCST       4(DI), Z12, Z17
-	VPDPBUSD.BCST       4(DI)(SI*1), Z12, Z18
-	VPDPBUSD.BCST       4(DI)(SI*2), Z12, Z19
-	VMOVDQU64           (AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       4(R8), Z12, Z20
-	VPDPBUSD.BCST       4(R8)(SI*1), Z12, Z21
-	VPDPBUSD.BCST       4(R8)(SI*2), Z12, Z22
-	VPDPBUSD.BCST       4(R9), Z12, Z23
-	VPDPBUSD.BCST       4(R9)(SI*1), Z12, Z24
-	VPDPBUSD.BCST       8(BX), Z11, Z14
-	VPDPBUSD.BCST       8(BX)(SI*1), Z11, Z15
-	VPDPBUSD.BCST       8(BX)(SI*2), Z11, Z16
-	VPDPBUSD.BCST       8(DI), Z11, Z17
-	VPDPBUSD.BCST       8(DI)(SI*1), Z11, Z18
-	VPDPBUSD.BCST       8(DI)(SI*2), Z11, Z19
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       8(R8), Z11, Z20
-	VPDPBUSD.BCST       8(R8)(SI*1), Z11, Z21
-	VPDPBUSD.BCST       8(R8)(SI*2), Z11, Z22
-	VPDPBUSD.BCST       8(R9), Z11, Z23
-	VPDPBUSD.BCST       8(R9)(SI*1), Z11, Z24
-	VPDPBUSD.BCST       12(BX), Z12, Z14
-	VPDPBUSD.BCST       12(BX)(SI*1), Z12, Z15
-	VPDPBUSD.BCST       12(BX)(SI*2), Z12, Z16
-	VPDPBUSD.BCST       12(DI), Z12, Z17
-	VPDPBUSD.BCST       12(DI)(SI*1), Z12, Z18
-	VPDPBUSD.BCST       12(DI)(SI*2), Z12, Z19
-	VMOVDQU64           64(AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       12(R8), Z12, Z20
-	VPDPBUSD.BCST       12(R8)(SI*1), Z12, Z21
-	VPDPBUSD.BCST       12(R8)(SI*2), Z12, Z22
-	VPDPBUSD.BCST       12(R9), Z12, Z23
-	VPDPBUSD.BCST       12(R9)(SI*1), Z12, Z24
-	VPDPBUSD.BCST       16(BX), Z11, Z14
-	VPDPBUSD.BCST       16(BX)(SI*1), Z11, Z15
-	VPDPBUSD.BCST       16(BX)(SI*2), Z11, Z16
-	VPDPBUSD.BCST       16(DI), Z11, Z17
-	VPDPBUSD.BCST       16(DI)(SI*1), Z11, Z18
-	VPDPBUSD.BCST       16(DI)(SI*2), Z11, Z19
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       16(R8), Z11, Z20
-	VPDPBUSD.BCST       16(R8)(SI*1), Z11, Z21
-	VPDPBUSD.BCST       16(R8)(SI*2), Z11, Z22
-	VPDPBUSD.BCST       16(R9), Z11, Z23
-	VPDPBUSD.BCST       16(R9)(SI*1), Z11, Z24
-	VPDPBUSD.BCST       20(BX), Z12, Z14
-	VPDPBUSD.BCST       20(BX)(SI*1), Z12, Z15
-	VPDPBUSD.BCST       20(BX)(SI*2), Z12, Z16
-	VPDPBUSD.BCST       20(DI), Z12, Z17
-	VPDPBUSD.BCST       20(DI)(SI*1), Z12, Z18
-	VPDPBUSD.BCST       20(DI)(SI*2), Z12, Z19
-	VMOVDQU64           64(AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       20(R8), Z12, Z20
-	VPDPBUSD.BCST       20(R8)(SI*1), Z12, Z21
-	VPDPBUSD.BCST       20(R8)(SI*2), Z12, Z22
-	VPDPBUSD.BCST       20(R9), Z12, Z23
-	VPDPBUSD.BCST       20(R9)(SI*1), Z12, Z24
-	VPDPBUSD.BCST       24(BX), Z11, Z14
-	VPDPBUSD.BCST       24(BX)(SI*1), Z11, Z15
-	VPDPBUSD.BCST       24(BX)(SI*2), Z11, Z16
-	VPDPBUSD.BCST       24(DI), Z11, Z17
-	VPDPBUSD.BCST       24(DI)(SI*1), Z11, Z18
-	VPDPBUSD.BCST       24(DI)(SI*2), Z11, Z19
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       24(R8), Z11, Z20
-	VPDPBUSD.BCST       24(R8)(SI*1), Z11, Z21
-	VPDPBUSD.BCST       24(R8)(SI*2), Z11, Z22
-	VPDPBUSD.BCST       24(R9), Z11, Z23
-	VPDPBUSD.BCST       24(R9)(SI*1), Z11, Z24
-	VPDPBUSD.BCST       28(BX), Z12, Z14
-	VPDPBUSD.BCST       28(BX)(SI*1), Z12, Z15
-	VPDPBUSD.BCST       28(BX)(SI*2), Z12, Z16
-	VPDPBUSD.BCST       28(DI), Z12, Z17
-	VPDPBUSD.BCST       28(DI)(SI*1), Z12, Z18
-	VPDPBUSD.BCST       28(DI)(SI*2), Z12, Z19
-	VMOVDQU64           128(AX), Z11
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
-	VPDPBUSD.BCST       28(R8), Z12, Z20
-	VPDPBUSD.BCST       28(R8)(SI*1), Z12, Z21
-	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z22
-	VPDPBUSD.BCST       28(R9), Z12, Z23
-	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z24
-	VCVTDQ2PS           Z14, Z14
-	VFMADD231PS.BCST    32(BX), Z14, Z0
-	VCVTDQ2PS           Z15, Z15
-	VFMADD231PS.BCST    32(BX)(SI*1), Z15, Z1
-	VCVTDQ2PS           Z16, Z16
-	VFMADD231PS.BCST    32(BX)(SI*2), Z16, Z2
-	VCVTDQ2PS           Z17, Z17
-	VFMADD231PS.BCST    32(DI), Z17, Z3
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(DI)(SI*1), Z18, Z4
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(DI)(SI*2), Z19, Z5
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(R8), Z20, Z6
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(R8)(SI*1), Z21, Z7
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(R8)(SI*2), Z22, Z8
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(R9), Z23, Z9
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(R9)(SI*1), Z24, Z10
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000040, R9
-	DECQ                R11
-	JNE                 group
-	MOVQ                y+0(FP), R11
-	MOVQ                ld+8(FP), R12
-	SHLQ                $0x02, R12
-	VFMADD213PS         (R11), Z13, Z0
-	VMOVUPS             Z0, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z1
-	VMOVUPS             Z1, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z2
-	VMOVUPS             Z2, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z3
-	VMOVUPS             Z3, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z4
-	VMOVUPS             Z4, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z5
-	VMOVUPS             Z5, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z6
-	VMOVUPS             Z6, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z7
-	VMOVUPS             Z7, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z8
-	VMOVUPS             Z8, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z9
-	VMOVUPS             Z9, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z13, Z10
-	VMOVUPS             Z10, (R11)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R10
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x12(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	LEAQ                (R8)(SI*2), R9
-	ADDQ                SI, R9
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z12, Z12
-	MOVQ                groups+56(FP), R10
-
-loop:
-	MOVQ      $0x00000004, R11
-	VCVTPH2PS (CX), Z14
-	VMULPS    gfniEighth<>+0(SB), Z14, Z14
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPBROADCASTD        44(BX), Z15
-	VPBROADCASTD        44(BX)(SI*1), Z16
-	VPBROADCASTD        44(BX)(SI*2), Z17
-	VPBROADCASTD        44(DI), Z18
-	VPBROADCASTD        44(DI)(SI*1), Z19
-	VPBROADCASTD        44(DI)(SI*2), Z20
-	VPBROADCASTD        44(R8), Z21
-	VPBROADCASTD        44(R8)(SI*1), Z22
-	VPBROADCASTD        44(R8)(SI*2), Z23
-	VPBROADCASTD        44(R9), Z24
-	VPBROADCASTD        44(R9)(SI*1), Z25
-	VPBROADCASTD        44(R9)(SI*2), Z26
-	VPDPBUSD.BCST       (BX), Z12, Z15
-	VPDPBUSD.BCST       (BX)(SI*1), Z12, Z16
-	VPDPBUSD.BCST       (BX)(SI*2), Z12, Z17
-	VPDPBUSD.BCST       (DI), Z12, Z18
-	VPDPBUSD.BCST       (DI)(SI*1), Z12, Z19
-	VPDPBUSD.BCST       (DI)(SI*2), Z12, Z20
-	VPDPBUSD.BCST       (R8), Z12, Z21
-	VMOVDQU64           (AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       (R8)(SI*1), Z12, Z22
-	VPDPBUSD.BCST       (R8)(SI*2), Z12, Z23
-	VPDPBUSD.BCST       (R9), Z12, Z24
-	VPDPBUSD.BCST       (R9)(SI*1), Z12, Z25
-	VPDPBUSD.BCST       (R9)(SI*2), Z12, Z26
-	VPDPBUSD.BCST       4(BX), Z13, Z15
-	VPDPBUSD.BCST       4(BX)(SI*1), Z13, Z16
-	VPDPBUSD.BCST       4(BX)(SI*2), Z13, Z17
-	VPDPBUSD.BCST       4(DI), Z13, Z18
-	VPDPBUSD.BCST       4(DI)(SI*1), Z13, Z19
-	VPDPBUSD.BCST       4(DI)(SI*2), Z13, Z20
-	VPDPBUSD.BCST       4(R8), Z13, Z21
-	VMOVDQU64           (AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       4(R8)(SI*1), Z13, Z22
-	VPDPBUSD.BCST       4(R8)(SI*2), Z13, Z23
-	VPDPBUSD.BCST       4(R9), Z13, Z24
-	VPDPBUSD.BCST       4(R9)(SI*1), Z13, Z25
-	VPDPBUSD.BCST       4(R9)(SI*2), Z13, Z26
-	VPDPBUSD.BCST       8(BX), Z12, Z15
-	VPDPBUSD.BCST       8(BX)(SI*1), Z12, Z16
-	VPDPBUSD.BCST       8(BX)(SI*2), Z12, Z17
-	VPDPBUSD.BCST       8(DI), Z12, Z18
-	VPDPBUSD.BCST       8(DI)(SI*1), Z12, Z19
-	VPDPBUSD.BCST       8(DI)(SI*2), Z12, Z20
-	VPDPBUSD.BCST       8(R8), Z12, Z21
-	VMOVDQU64           (AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       8(R8)(SI*1), Z12, Z22
-	VPDPBUSD.BCST       8(R8)(SI*2), Z12, Z23
-	VPDPBUSD.BCST       8(R9), Z12, Z24
-	VPDPBUSD.BCST       8(R9)(SI*1), Z12, Z25
-	VPDPBUSD.BCST       8(R9)(SI*2), Z12, Z26
-	VPDPBUSD.BCST       12(BX), Z13, Z15
-	VPDPBUSD.BCST       12(BX)(SI*1), Z13, Z16
-	VPDPBUSD.BCST       12(BX)(SI*2), Z13, Z17
-	VPDPBUSD.BCST       12(DI), Z13, Z18
-	VPDPBUSD.BCST       12(DI)(SI*1), Z13, Z19
-	VPDPBUSD.BCST       12(DI)(SI*2), Z13, Z20
-	VPDPBUSD.BCST       12(R8), Z13, Z21
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       12(R8)(SI*1), Z13, Z22
-	VPDPBUSD.BCST       12(R8)(SI*2), Z13, Z23
-	VPDPBUSD.BCST       12(R9), Z13, Z24
-	VPDPBUSD.BCST       12(R9)(SI*1), Z13, Z25
-	VPDPBUSD.BCST       12(R9)(SI*2), Z13, Z26
-	VPDPBUSD.BCST       16(BX), Z12, Z15
-	VPDPBUSD.BCST       16(BX)(SI*1), Z12, Z16
-	VPDPBUSD.BCST       16(BX)(SI*2), Z12, Z17
-	VPDPBUSD.BCST       16(DI), Z12, Z18
-	VPDPBUSD.BCST       16(DI)(SI*1), Z12, Z19
-	VPDPBUSD.BCST       16(DI)(SI*2), Z12, Z20
-	VPDPBUSD.BCST       16(R8), Z12, Z21
-	VMOVDQU64           64(AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       16(R8)(SI*1), Z12, Z22
-	VPDPBUSD.BCST       16(R8)(SI*2), Z12, Z23
-	VPDPBUSD.BCST       16(R9), Z12, Z24
-	VPDPBUSD.BCST       16(R9)(SI*1), Z12, Z25
-	VPDPBUSD.BCST       16(R9)(SI*2), Z12, Z26
-	VPDPBUSD.BCST       20(BX), Z13, Z15
-	VPDPBUSD.BCST       20(BX)(SI*1), Z13, Z16
-	VPDPBUSD.BCST       20(BX)(SI*2), Z13, Z17
-	VPDPBUSD.BCST       20(DI), Z13, Z18
-	VPDPBUSD.BCST       20(DI)(SI*1), Z13, Z19
-	VPDPBUSD.BCST       20(DI)(SI*2), Z13, Z20
-	VPDPBUSD.BCST       20(R8), Z13, Z21
-	VMOVDQU64           64(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       20(R8)(SI*1), Z13, Z22
-	VPDPBUSD.BCST       20(R8)(SI*2), Z13, Z23
-	VPDPBUSD.BCST       20(R9), Z13, Z24
-	VPDPBUSD.BCST       20(R9)(SI*1), Z13, Z25
-	VPDPBUSD.BCST       20(R9)(SI*2), Z13, Z26
-	VPDPBUSD.BCST       24(BX), Z12, Z15
-	VPDPBUSD.BCST       24(BX)(SI*1), Z12, Z16
-	VPDPBUSD.BCST       24(BX)(SI*2), Z12, Z17
-	VPDPBUSD.BCST       24(DI), Z12, Z18
-	VPDPBUSD.BCST       24(DI)(SI*1), Z12, Z19
-	VPDPBUSD.BCST       24(DI)(SI*2), Z12, Z20
-	VPDPBUSD.BCST       24(R8), Z12, Z21
-	VMOVDQU64           64(AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       24(R8)(SI*1), Z12, Z22
-	VPDPBUSD.BCST       24(R8)(SI*2), Z12, Z23
-	VPDPBUSD.BCST       24(R9), Z12, Z24
-	VPDPBUSD.BCST       24(R9)(SI*1), Z12, Z25
-	VPDPBUSD.BCST       24(R9)(SI*2), Z12, Z26
-	VPDPBUSD.BCST       28(BX), Z13, Z15
-	VPDPBUSD.BCST       28(BX)(SI*1), Z13, Z16
-	VPDPBUSD.BCST       28(BX)(SI*2), Z13, Z17
-	VPDPBUSD.BCST       28(DI), Z13, Z18
-	VPDPBUSD.BCST       28(DI)(SI*1), Z13, Z19
-	VPDPBUSD.BCST       28(DI)(SI*2), Z13, Z20
-	VPDPBUSD.BCST       28(R8), Z13, Z21
-	VMOVDQU64           128(AX), Z12
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST       28(R8)(SI*1), Z13, Z22
-	VPDPBUSD.BCST       28(R8)(SI*2), Z13, Z23
-	VPDPBUSD.BCST       28(R9), Z13, Z24
-	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z25
-	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z26
-	VCVTDQ2PS           Z15, Z15
-	VFMADD231PS.BCST    32(BX), Z15, Z0
-	VCVTDQ2PS           Z16, Z16
-	VFMADD231PS.BCST    32(BX)(SI*1), Z16, Z1
-	VCVTDQ2PS           Z17, Z17
-	VFMADD231PS.BCST    32(BX)(SI*2), Z17, Z2
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(DI), Z18, Z3
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(DI)(SI*1), Z19, Z4
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(DI)(SI*2), Z20, Z5
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(R8), Z21, Z6
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(R8)(SI*1), Z22, Z7
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(R8)(SI*2), Z23, Z8
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(R9), Z24, Z9
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(R9)(SI*1), Z25, Z10
-	VCVTDQ2PS           Z26, Z26
-	VFMADD231PS.BCST    32(R9)(SI*2), Z26, Z11
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000040, R9
-	DECQ                R11
-	JNE                 group
-	MOVQ                y+0(FP), R11
-	MOVQ                ld+8(FP), R12
-	SHLQ                $0x02, R12
-	VFMADD213PS         (R11), Z14, Z0
-	VMOVUPS             Z0, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z1
-	VMOVUPS             Z1, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z2
-	VMOVUPS             Z2, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z3
-	VMOVUPS             Z3, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z4
-	VMOVUPS             Z4, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z5
-	VMOVUPS             Z5, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z6
-	VMOVUPS             Z6, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z7
-	VMOVUPS             Z7, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z8
-	VMOVUPS             Z8, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z9
-	VMOVUPS             Z9, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z10
-	VMOVUPS             Z10, (R11)
-	ADDQ                R12, R11
-	VFMADD213PS         (R11), Z14, Z11
-	VMOVUPS             Z11, (R11)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R10
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x13(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	LEAQ                (R8)(SI*2), R9
-	ADDQ                SI, R9
-	LEAQ                (R9)(SI*2), R10
-	ADDQ                SI, R10
-	VMOVDQU64           (AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
-	MOVQ                groups+56(FP), R11
-
-loop:
-	MOVQ      $0x00000004, R12
-	VCVTPH2PS (CX), Z15
-	VMULPS    gfniEighth<>+0(SB), Z15, Z15
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	VPXORD    Z12, Z12, Z12
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPBROADCASTD        44(BX), Z16
-	VPBROADCASTD        44(BX)(SI*1), Z17
-	VPBROADCASTD        44(BX)(SI*2), Z18
-	VPBROADCASTD        44(DI), Z19
-	VPBROADCASTD        44(DI)(SI*1), Z20
-	VPBROADCASTD        44(DI)(SI*2), Z21
-	VPBROADCASTD        44(R8), Z22
-	VPBROADCASTD        44(R8)(SI*1), Z23
-	VPBROADCASTD        44(R8)(SI*2), Z24
-	VPBROADCASTD        44(R9), Z25
-	VPBROADCASTD        44(R9)(SI*1), Z26
-	VPBROADCASTD        44(R9)(SI*2), Z27
-	VPBROADCASTD        44(R10), Z28
-	VPDPBUSD.BCST       (BX), Z13, Z16
-	VPDPBUSD.BCST       (BX)(SI*1), Z13, Z17
-	VPDPBUSD.BCST       (BX)(SI*2), Z13, Z18
-	VPDPBUSD.BCST       (DI), Z13, Z19
-	VPDPBUSD.BCST       (DI)(SI*1), Z13, Z20
-	VPDPBUSD.BCST       (DI)(SI*2), Z13, Z21
-	VPDPBUSD.BCST       (R8), Z13, Z22
-	VMOVDQU64           (AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       (R8)(SI*1), Z13, Z23
-	VPDPBUSD.BCST       (R8)(SI*2), Z13, Z24
-	VPDPBUSD.BCST       (R9), Z13, Z25
-	VPDPBUSD.BCST       (R9)(SI*1), Z13, Z26
-	VPDPBUSD.BCST       (R9)(SI*2), Z13, Z27
-	VPDPBUSD.BCST       (R10), Z13, Z28
-	VPDPBUSD.BCST       4(BX), Z14, Z16
-	VPDPBUSD.BCST       4(BX)(SI*1), Z14, Z17
-	VPDPBUSD.BCST       4(BX)(SI*2), Z14, Z18
-	VPDPBUSD.BCST       4(DI), Z14, Z19
-	VPDPBUSD.BCST       4(DI)(SI*1), Z14, Z20
-	VPDPBUSD.BCST       4(DI)(SI*2), Z14, Z21
-	VPDPBUSD.BCST       4(R8), Z14, Z22
-	VMOVDQU64           (AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       4(R8)(SI*1), Z14, Z23
-	VPDPBUSD.BCST       4(R8)(SI*2), Z14, Z24
-	VPDPBUSD.BCST       4(R9), Z14, Z25
-	VPDPBUSD.BCST       4(R9)(SI*1), Z14, Z26
-	VPDPBUSD.BCST       4(R9)(SI*2), Z14, Z27
-	VPDPBUSD.BCST       4(R10), Z14, Z28
-	VPDPBUSD.BCST       8(BX), Z13, Z16
-	VPDPBUSD.BCST       8(BX)(SI*1), Z13, Z17
-	VPDPBUSD.BCST       8(BX)(SI*2), Z13, Z18
-	VPDPBUSD.BCST       8(DI), Z13, Z19
-	VPDPBUSD.BCST       8(DI)(SI*1), Z13, Z20
-	VPDPBUSD.BCST       8(DI)(SI*2), Z13, Z21
-	VPDPBUSD.BCST       8(R8), Z13, Z22
-	VMOVDQU64           (AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       8(R8)(SI*1), Z13, Z23
-	VPDPBUSD.BCST       8(R8)(SI*2), Z13, Z24
-	VPDPBUSD.BCST       8(R9), Z13, Z25
-	VPDPBUSD.BCST       8(R9)(SI*1), Z13, Z26
-	VPDPBUSD.BCST       8(R9)(SI*2), Z13, Z27
-	VPDPBUSD.BCST       8(R10), Z13, Z28
-	VPDPBUSD.BCST       12(BX), Z14, Z16
-	VPDPBUSD.BCST       12(BX)(SI*1), Z14, Z17
-	VPDPBUSD.BCST       12(BX)(SI*2), Z14, Z18
-	VPDPBUSD.BCST       12(DI), Z14, Z19
-	VPDPBUSD.BCST       12(DI)(SI*1), Z14, Z20
-	VPDPBUSD.BCST       12(DI)(SI*2), Z14, Z21
-	VPDPBUSD.BCST       12(R8), Z14, Z22
-	VMOVDQU64           64(AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       12(R8)(SI*1), Z14, Z23
-	VPDPBUSD.BCST       12(R8)(SI*2), Z14, Z24
-	VPDPBUSD.BCST       12(R9), Z14, Z25
-	VPDPBUSD.BCST       12(R9)(SI*1), Z14, Z26
-	VPDPBUSD.BCST       12(R9)(SI*2), Z14, Z27
-	VPDPBUSD.BCST       12(R10), Z14, Z28
-	VPDPBUSD.BCST       16(BX), Z13, Z16
-	VPDPBUSD.BCST       16(BX)(SI*1), Z13, Z17
-	VPDPBUSD.BCST       16(BX)(SI*2), Z13, Z18
-	VPDPBUSD.BCST       16(DI), Z13, Z19
-	VPDPBUSD.BCST       16(DI)(SI*1), Z13, Z20
-	VPDPBUSD.BCST       16(DI)(SI*2), Z13, Z21
-	VPDPBUSD.BCST       16(R8), Z13, Z22
-	VMOVDQU64           64(AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       16(R8)(SI*1), Z13, Z23
-	VPDPBUSD.BCST       16(R8)(SI*2), Z13, Z24
-	VPDPBUSD.BCST       16(R9), Z13, Z25
-	VPDPBUSD.BCST       16(R9)(SI*1), Z13, Z26
-	VPDPBUSD.BCST       16(R9)(SI*2), Z13, Z27
-	VPDPBUSD.BCST       16(R10), Z13, Z28
-	VPDPBUSD.BCST       20(BX), Z14, Z16
-	VPDPBUSD.BCST       20(BX)(SI*1), Z14, Z17
-	VPDPBUSD.BCST       20(BX)(SI*2), Z14, Z18
-	VPDPBUSD.BCST       20(DI), Z14, Z19
-	VPDPBUSD.BCST       20(DI)(SI*1), Z14, Z20
-	VPDPBUSD.BCST       20(DI)(SI*2), Z14, Z21
-	VPDPBUSD.BCST       20(R8), Z14, Z22
-	VMOVDQU64           64(AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       20(R8)(SI*1), Z14, Z23
-	VPDPBUSD.BCST       20(R8)(SI*2), Z14, Z24
-	VPDPBUSD.BCST       20(R9), Z14, Z25
-	VPDPBUSD.BCST       20(R9)(SI*1), Z14, Z26
-	VPDPBUSD.BCST       20(R9)(SI*2), Z14, Z27
-	VPDPBUSD.BCST       20(R10), Z14, Z28
-	VPDPBUSD.BCST       24(BX), Z13, Z16
-	VPDPBUSD.BCST       24(BX)(SI*1), Z13, Z17
-	VPDPBUSD.BCST       24(BX)(SI*2), Z13, Z18
-	VPDPBUSD.BCST       24(DI), Z13, Z19
-	VPDPBUSD.BCST       24(DI)(SI*1), Z13, Z20
-	VPDPBUSD.BCST       24(DI)(SI*2), Z13, Z21
-	VPDPBUSD.BCST       24(R8), Z13, Z22
-	VMOVDQU64           64(AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       24(R8)(SI*1), Z13, Z23
-	VPDPBUSD.BCST       24(R8)(SI*2), Z13, Z24
-	VPDPBUSD.BCST       24(R9), Z13, Z25
-	VPDPBUSD.BCST       24(R9)(SI*1), Z13, Z26
-	VPDPBUSD.BCST       24(R9)(SI*2), Z13, Z27
-	VPDPBUSD.BCST       24(R10), Z13, Z28
-	VPDPBUSD.BCST       28(BX), Z14, Z16
-	VPDPBUSD.BCST       28(BX)(SI*1), Z14, Z17
-	VPDPBUSD.BCST       28(BX)(SI*2), Z14, Z18
-	VPDPBUSD.BCST       28(DI), Z14, Z19
-	VPDPBUSD.BCST       28(DI)(SI*1), Z14, Z20
-	VPDPBUSD.BCST       28(DI)(SI*2), Z14, Z21
-	VPDPBUSD.BCST       28(R8), Z14, Z22
-	VMOVDQU64           128(AX), Z13
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z13, Z13
-	VPDPBUSD.BCST       28(R8)(SI*1), Z14, Z23
-	VPDPBUSD.BCST       28(R8)(SI*2), Z14, Z24
-	VPDPBUSD.BCST       28(R9), Z14, Z25
-	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z26
-	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z27
-	VPDPBUSD.BCST       28(R10), Z14, Z28
-	VCVTDQ2PS           Z16, Z16
-	VFMADD231PS.BCST    32(BX), Z16, Z0
-	VCVTDQ2PS           Z17, Z17
-	VFMADD231PS.BCST    32(BX)(SI*1), Z17, Z1
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(BX)(SI*2), Z18, Z2
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(DI), Z19, Z3
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(DI)(SI*1), Z20, Z4
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(DI)(SI*2), Z21, Z5
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(R8), Z22, Z6
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(R8)(SI*1), Z23, Z7
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(R8)(SI*2), Z24, Z8
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(R9), Z25, Z9
-	VCVTDQ2PS           Z26, Z26
-	VFMADD231PS.BCST    32(R9)(SI*1), Z26, Z10
-	VCVTDQ2PS           Z27, Z27
-	VFMADD231PS.BCST    32(R9)(SI*2), Z27, Z11
-	VCVTDQ2PS           Z28, Z28
-	VFMADD231PS.BCST    32(R10), Z28, Z12
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000040, R10
-	DECQ                R12
-	JNE                 group
-	MOVQ                y+0(FP), R12
-	MOVQ                ld+8(FP), R13
-	SHLQ                $0x02, R13
-	VFMADD213PS         (R12), Z15, Z0
-	VMOVUPS             Z0, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z1
-	VMOVUPS             Z1, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z2
-	VMOVUPS             Z2, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z3
-	VMOVUPS             Z3, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z4
-	VMOVUPS             Z4, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z5
-	VMOVUPS             Z5, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z6
-	VMOVUPS             Z6, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z7
-	VMOVUPS             Z7, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z8
-	VMOVUPS             Z8, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z9
-	VMOVUPS             Z9, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z10
-	VMOVUPS             Z10, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z11
-	VMOVUPS             Z11, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z15, Z12
-	VMOVUPS             Z12, (R12)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R11
-	JNE                 loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ2G128GFNIAVX512x14(SB), NOSPLIT, $0-72
-	// groupedQ2G128GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ                codes+16(FP), AX
-	MOVQ                scales+24(FP), CX
-	MOVQ                next+64(FP), DX
-	MOVQ                acts+40(FP), BX
-	MOVQ                lda+48(FP), SI
-	LEAQ                (BX)(SI*2), DI
-	ADDQ                SI, DI
-	LEAQ                (DI)(SI*2), R8
-	ADDQ                SI, R8
-	LEAQ                (R8)(SI*2), R9
-	ADDQ                SI, R9
-	LEAQ                (R9)(SI*2), R10
-	ADDQ                SI, R10
-	VMOVDQU64           (AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z14, Z14
-	MOVQ                groups+56(FP), R11
-
-loop:
-	MOVQ      $0x00000004, R12
-	VCVTPH2PS (CX), Z16
-	VMULPS    gfniEighth<>+0(SB), Z16, Z16
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	VPXORD    Z12, Z12, Z12
-	VPXORD    Z13, Z13, Z13
-
-group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000088, DX
-	VPBROADCASTD        44(BX), Z17
-	VPBROADCASTD        44(BX)(SI*1), Z18
-	VPBROADCASTD        44(BX)(SI*2), Z19
-	VPBROADCASTD        44(DI), Z20
-	VPBROADCASTD        44(DI)(SI*1), Z21
-	VPBROADCASTD        44(DI)(SI*2), Z22
-	VPBROADCASTD        44(R8), Z23
-	VPBROADCASTD        44(R8)(SI*1), Z24
-	VPBROADCASTD        44(R8)(SI*2), Z25
-	VPBROADCASTD        44(R9), Z26
-	VPBROADCASTD        44(R9)(SI*1), Z27
-	VPBROADCASTD        44(R9)(SI*2), Z28
-	VPBROADCASTD        44(R10), Z29
-	VPBROADCASTD        44(R10)(SI*1), Z30
-	VPDPBUSD.BCST       (BX), Z14, Z17
-	VPDPBUSD.BCST       (BX)(SI*1), Z14, Z18
-	VPDPBUSD.BCST       (BX)(SI*2), Z14, Z19
-	VPDPBUSD.BCST       (DI), Z14, Z20
-	VPDPBUSD.BCST       (DI)(SI*1), Z14, Z21
-	VPDPBUSD.BCST       (DI)(SI*2), Z14, Z22
-	VPDPBUSD.BCST       (R8), Z14, Z23
-	VPDPBUSD.BCST       (R8)(SI*1), Z14, Z24
-	VMOVDQU64           (AX), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z15, Z15
-	VPDPBUSD.BCST       (R8)(SI*2), Z14, Z25
-	VPDPBUSD.BCST       (R9), Z14, Z26
-	VPDPBUSD.BCST       (R9)(SI*1), Z14, Z27
-	VPDPBUSD.BCST       (R9)(SI*2), Z14, Z28
-	VPDPBUSD.BCST       (R10), Z14, Z29
-	VPDPBUSD.BCST       (R10)(SI*1), Z14, Z30
-	VPDPBUSD.BCST       4(BX), Z15, Z17
-	VPDPBUSD.BCST       4(BX)(SI*1), Z15, Z18
-	VPDPBUSD.BCST       4(BX)(SI*2), Z15, Z19
-	VPDPBUSD.BCST       4(DI), Z15, Z20
-	VPDPBUSD.BCST       4(DI)(SI*1), Z15, Z21
-	VPDPBUSD.BCST       4(DI)(SI*2), Z15, Z22
-	VPDPBUSD.BCST       4(R8), Z15, Z23
-	VPDPBUSD.BCST       4(R8)(SI*1), Z15, Z24
-	VMOVDQU64           (AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       4(R8)(SI*2), Z15, Z25
-	VPDPBUSD.BCST       4(R9), Z15, Z26
-	VPDPBUSD.BCST       4(R9)(SI*1), Z15, Z27
-	VPDPBUSD.BCST       4(R9)(SI*2), Z15, Z28
-	VPDPBUSD.BCST       4(R10), Z15, Z29
-	VPDPBUSD.BCST       4(R10)(SI*1), Z15, Z30
-	VPDPBUSD.BCST       8(BX), Z14, Z17
-	VPDPBUSD.BCST       8(BX)(SI*1), Z14, Z18
-	VPDPBUSD.BCST       8(BX)(SI*2), Z14, Z19
-	VPDPBUSD.BCST       8(DI), Z14, Z20
-	VPDPBUSD.BCST       8(DI)(SI*1), Z14, Z21
-	VPDPBUSD.BCST       8(DI)(SI*2), Z14, Z22
-	VPDPBUSD.BCST       8(R8), Z14, Z23
-	VPDPBUSD.BCST       8(R8)(SI*1), Z14, Z24
-	VMOVDQU64           (AX), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z15, Z15
-	VPDPBUSD.BCST       8(R8)(SI*2), Z14, Z25
-	VPDPBUSD.BCST       8(R9), Z14, Z26
-	VPDPBUSD.BCST       8(R9)(SI*1), Z14, Z27
-	VPDPBUSD.BCST       8(R9)(SI*2), Z14, Z28
-	VPDPBUSD.BCST       8(R10), Z14, Z29
-	VPDPBUSD.BCST       8(R10)(SI*1), Z14, Z30
-	VPDPBUSD.BCST       12(BX), Z15, Z17
-	VPDPBUSD.BCST       12(BX)(SI*1), Z15, Z18
-	VPDPBUSD.BCST       12(BX)(SI*2), Z15, Z19
-	VPDPBUSD.BCST       12(DI), Z15, Z20
-	VPDPBUSD.BCST       12(DI)(SI*1), Z15, Z21
-	VPDPBUSD.BCST       12(DI)(SI*2), Z15, Z22
-	VPDPBUSD.BCST       12(R8), Z15, Z23
-	VPDPBUSD.BCST       12(R8)(SI*1), Z15, Z24
-	VMOVDQU64           64(AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       12(R8)(SI*2), Z15, Z25
-	VPDPBUSD.BCST       12(R9), Z15, Z26
-	VPDPBUSD.BCST       12(R9)(SI*1), Z15, Z27
-	VPDPBUSD.BCST       12(R9)(SI*2), Z15, Z28
-	VPDPBUSD.BCST       12(R10), Z15, Z29
-	VPDPBUSD.BCST       12(R10)(SI*1), Z15, Z30
-	VPDPBUSD.BCST       16(BX), Z14, Z17
-	VPDPBUSD.BCST       16(BX)(SI*1), Z14, Z18
-	VPDPBUSD.BCST       16(BX)(SI*2), Z14, Z19
-	VPDPBUSD.BCST       16(DI), Z14, Z20
-	VPDPBUSD.BCST       16(DI)(SI*1), Z14, Z21
-	VPDPBUSD.BCST       16(DI)(SI*2), Z14, Z22
-	VPDPBUSD.BCST       16(R8), Z14, Z23
-	VPDPBUSD.BCST       16(R8)(SI*1), Z14, Z24
-	VMOVDQU64           64(AX), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z15, Z15
-	VPDPBUSD.BCST       16(R8)(SI*2), Z14, Z25
-	VPDPBUSD.BCST       16(R9), Z14, Z26
-	VPDPBUSD.BCST       16(R9)(SI*1), Z14, Z27
-	VPDPBUSD.BCST       16(R9)(SI*2), Z14, Z28
-	VPDPBUSD.BCST       16(R10), Z14, Z29
-	VPDPBUSD.BCST       16(R10)(SI*1), Z14, Z30
-	VPDPBUSD.BCST       20(BX), Z15, Z17
-	VPDPBUSD.BCST       20(BX)(SI*1), Z15, Z18
-	VPDPBUSD.BCST       20(BX)(SI*2), Z15, Z19
-	VPDPBUSD.BCST       20(DI), Z15, Z20
-	VPDPBUSD.BCST       20(DI)(SI*1), Z15, Z21
-	VPDPBUSD.BCST       20(DI)(SI*2), Z15, Z22
-	VPDPBUSD.BCST       20(R8), Z15, Z23
-	VPDPBUSD.BCST       20(R8)(SI*1), Z15, Z24
-	VMOVDQU64           64(AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       20(R8)(SI*2), Z15, Z25
-	VPDPBUSD.BCST       20(R9), Z15, Z26
-	VPDPBUSD.BCST       20(R9)(SI*1), Z15, Z27
-	VPDPBUSD.BCST       20(R9)(SI*2), Z15, Z28
-	VPDPBUSD.BCST       20(R10), Z15, Z29
-	VPDPBUSD.BCST       20(R10)(SI*1), Z15, Z30
-	VPDPBUSD.BCST       24(BX), Z14, Z17
-	VPDPBUSD.BCST       24(BX)(SI*1), Z14, Z18
-	VPDPBUSD.BCST       24(BX)(SI*2), Z14, Z19
-	VPDPBUSD.BCST       24(DI), Z14, Z20
-	VPDPBUSD.BCST       24(DI)(SI*1), Z14, Z21
-	VPDPBUSD.BCST       24(DI)(SI*2), Z14, Z22
-	VPDPBUSD.BCST       24(R8), Z14, Z23
-	VPDPBUSD.BCST       24(R8)(SI*1), Z14, Z24
-	VMOVDQU64           64(AX), Z15
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z15, Z15
-	VPDPBUSD.BCST       24(R8)(SI*2), Z14, Z25
-	VPDPBUSD.BCST       24(R9), Z14, Z26
-	VPDPBUSD.BCST       24(R9)(SI*1), Z14, Z27
-	VPDPBUSD.BCST       24(R9)(SI*2), Z14, Z28
-	VPDPBUSD.BCST       24(R10), Z14, Z29
-	VPDPBUSD.BCST       24(R10)(SI*1), Z14, Z30
-	VPDPBUSD.BCST       28(BX), Z15, Z17
-	VPDPBUSD.BCST       28(BX)(SI*1), Z15, Z18
-	VPDPBUSD.BCST       28(BX)(SI*2), Z15, Z19
-	VPDPBUSD.BCST       28(DI), Z15, Z20
-	VPDPBUSD.BCST       28(DI)(SI*1), Z15, Z21
-	VPDPBUSD.BCST       28(DI)(SI*2), Z15, Z22
-	VPDPBUSD.BCST       28(R8), Z15, Z23
-	VPDPBUSD.BCST       28(R8)(SI*1), Z15, Z24
-	VMOVDQU64           128(AX), Z14
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST       28(R8)(SI*2), Z15, Z25
-	VPDPBUSD.BCST       28(R9), Z15, Z26
-	VPDPBUSD.BCST       28(R9)(SI*1), Z15, Z27
-	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z28
-	VPDPBUSD.BCST       28(R10), Z15, Z29
-	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z30
-	VCVTDQ2PS           Z17, Z17
-	VFMADD231PS.BCST    32(BX), Z17, Z0
-	VCVTDQ2PS           Z18, Z18
-	VFMADD231PS.BCST    32(BX)(SI*1), Z18, Z1
-	VCVTDQ2PS           Z19, Z19
-	VFMADD231PS.BCST    32(BX)(SI*2), Z19, Z2
-	VCVTDQ2PS           Z20, Z20
-	VFMADD231PS.BCST    32(DI), Z20, Z3
-	VCVTDQ2PS           Z21, Z21
-	VFMADD231PS.BCST    32(DI)(SI*1), Z21, Z4
-	VCVTDQ2PS           Z22, Z22
-	VFMADD231PS.BCST    32(DI)(SI*2), Z22, Z5
-	VCVTDQ2PS           Z23, Z23
-	VFMADD231PS.BCST    32(R8), Z23, Z6
-	VCVTDQ2PS           Z24, Z24
-	VFMADD231PS.BCST    32(R8)(SI*1), Z24, Z7
-	VCVTDQ2PS           Z25, Z25
-	VFMADD231PS.BCST    32(R8)(SI*2), Z25, Z8
-	VCVTDQ2PS           Z26, Z26
-	VFMADD231PS.BCST    32(R9), Z26, Z9
-	VCVTDQ2PS           Z27, Z27
-	VFMADD231PS.BCST    32(R9)(SI*1), Z27, Z10
-	VCVTDQ2PS           Z28, Z28
-	VFMADD231PS.BCST    32(R9)(SI*2), Z28, Z11
-	VCVTDQ2PS           Z29, Z29
-	VFMADD231PS.BCST    32(R10), Z29, Z12
-	VCVTDQ2PS           Z30, Z30
-	VFMADD231PS.BCST    32(R10)(SI*1), Z30, Z13
-	ADDQ                $0x00000080, AX
-	ADDQ                $0x00000040, BX
-	ADDQ                $0x00000040, DI
-	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000040, R10
-	DECQ                R12
-	JNE                 group
-	MOVQ                y+0(FP), R12
-	MOVQ                ld+8(FP), R13
-	SHLQ                $0x02, R13
-	VFMADD213PS         (R12), Z16, Z0
-	VMOVUPS             Z0, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z1
-	VMOVUPS             Z1, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z2
-	VMOVUPS             Z2, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z3
-	VMOVUPS             Z3, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z4
-	VMOVUPS             Z4, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z5
-	VMOVUPS             Z5, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z6
-	VMOVUPS             Z6, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z7
-	VMOVUPS             Z7, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z8
-	VMOVUPS             Z8, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z9
-	VMOVUPS             Z9, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z10
-	VMOVUPS             Z10, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z11
-	VMOVUPS             Z11, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z12
-	VMOVUPS             Z12, (R12)
-	ADDQ                R13, R12
-	VFMADD213PS         (R12), Z16, Z13
-	VMOVUPS             Z13, (R12)
-	ADDQ                $0x00000020, CX
-	SUBQ                $0x00000004, R11
+	SUBQ                unit+72(FP), R11
 	JNE                 loop
 	VZEROUPPER
 	RET

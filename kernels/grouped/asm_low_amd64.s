@@ -5344,10 +5344,10 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// func groupedQ2AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVX2x2x1(SB), NOSPLIT, $0-56
-	// groupedQ2G64AVX2x2x1 adds to y[32] the products of bands of Q2G64 that are stride bytes apart with a row of
+TEXT ·groupedQ2AVX2x2x1(SB), NOSPLIT, $0-64
+	// groupedQ2AVX2x2x1 adds to y[32] the products of bands of Q2 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
 	MOVQ         codes+8(FP), CX
@@ -5363,9 +5363,13 @@ TEXT ·groupedQ2G64AVX2x2x1(SB), NOSPLIT, $0-56
 	VMOVD        R8, X1
 	VPBROADCASTD X1, Y1
 	MOVQ         groups+40(FP), R8
+	MOVQ         unit+56(FP), R9
+	XORQ         $0x06, R9
+	IMUL3Q       $0x00000008, R9, R9
+	ADDQ         $0x00000100, R9
 
 loop:
-	MOVQ   $0x00000002, R9
+	MOVQ   unit+56(FP), R10
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -5469,7 +5473,7 @@ group:
 	PREFETCHT1   128(AX)
 	PREFETCHT1   192(AX)
 	PREFETCHT1   256(AX)
-	ADDQ         $0x00000120, AX
+	ADDQ         R9, AX
 	VMOVDQU      (CX)(BX*1), Y6
 	VPAND        Y0, Y6, Y6
 	VMOVDQU      32(CX)(BX*1), Y7
@@ -5564,7 +5568,7 @@ group:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000040, SI
-	DECQ         R9
+	DECQ         R10
 	JNE          group
 	VCVTPH2PS    (DX), Y6
 	VCVTPH2PS    16(DX), Y7
@@ -5583,15 +5587,15 @@ group:
 	VFMADD213PS  96(DI), Y3, Y5
 	VMOVUPS      Y5, 96(DI)
 	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000002, R8
+	SUBQ         unit+56(FP), R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVX2x1x1(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX2x1x1(SB), NOSPLIT, $0-72
+	// groupedQ2AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -5608,9 +5612,13 @@ TEXT ·groupedQ2G64AVX2x1x1(SB), NOSPLIT, $0-64
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
 	MOVQ         groups+56(FP), DI
+	MOVQ         unit+64(FP), R8
+	XORQ         $0x06, R8
+	IMUL3Q       $0x00000004, R8, R8
+	ADDQ         $0x00000080, R8
 
 loop:
-	MOVQ   $0x00000002, R8
+	MOVQ   unit+64(FP), R9
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
@@ -5618,7 +5626,7 @@ group:
 	PREFETCHT1   (SI)
 	PREFETCHT1   64(SI)
 	PREFETCHT1   128(SI)
-	ADDQ         $0x00000090, SI
+	ADDQ         R8, SI
 	VMOVDQU      (AX), Y4
 	VPAND        Y0, Y4, Y4
 	VMOVDQU      32(AX), Y5
@@ -5713,7 +5721,7 @@ group:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
-	DECQ         R8
+	DECQ         R9
 	JNE          group
 	VCVTPH2PS    (CX), Y4
 	VCVTPH2PS    16(CX), Y5
@@ -5724,15 +5732,15 @@ group:
 	VFMADD213PS  32(BX), Y5, Y3
 	VMOVUPS      Y3, 32(BX)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, DI
+	SUBQ         unit+64(FP), DI
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVX2x1x2(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX2x1x2(SB), NOSPLIT, $0-72
+	// groupedQ2AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -5752,9 +5760,13 @@ TEXT ·groupedQ2G64AVX2x1x2(SB), NOSPLIT, $0-64
 	VMOVD        R9, X1
 	VPBROADCASTD X1, Y1
 	MOVQ         groups+56(FP), R9
+	MOVQ         unit+64(FP), R10
+	XORQ         $0x06, R10
+	IMUL3Q       $0x00000004, R10, R10
+	ADDQ         $0x00000080, R10
 
 loop:
-	MOVQ   $0x00000002, R10
+	MOVQ   unit+64(FP), R11
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -5764,7 +5776,7 @@ group:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	PREFETCHT1   128(R8)
-	ADDQ         $0x00000090, R8
+	ADDQ         R10, R8
 	VMOVDQU      (AX), Y8
 	VPAND        Y0, Y8, Y8
 	VMOVDQU      32(AX), Y9
@@ -5907,7 +5919,7 @@ group:
 	VFMADD231PS  Y6, Y9, Y5
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Y6
 	VCVTPH2PS    16(CX), Y7
@@ -5922,15 +5934,15 @@ group:
 	VFMADD213PS  32(SI)(DI*1), Y7, Y5
 	VMOVUPS      Y5, 32(SI)(DI*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R9
+	SUBQ         unit+64(FP), R9
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVX2x1x3(SB), NOSPLIT, $192-64
-	// groupedQ2G64AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX2x1x3(SB), NOSPLIT, $192-72
+	// groupedQ2AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -5950,9 +5962,13 @@ TEXT ·groupedQ2G64AVX2x1x3(SB), NOSPLIT, $192-64
 	VMOVD        R9, X1
 	VPBROADCASTD X1, Y1
 	MOVQ         groups+56(FP), R9
+	MOVQ         unit+64(FP), R10
+	XORQ         $0x06, R10
+	IMUL3Q       $0x00000004, R10, R10
+	ADDQ         $0x00000080, R10
 
 loop:
-	MOVQ    $0x00000002, R10
+	MOVQ    unit+64(FP), R11
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (SP)
 	VMOVUPS Y2, 32(SP)
@@ -5965,7 +5981,7 @@ group:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	PREFETCHT1   128(R8)
-	ADDQ         $0x00000090, R8
+	ADDQ         R10, R8
 	VMOVDQU      (AX), Y6
 	VPAND        Y0, Y6, Y6
 	VMOVDQU      32(AX), Y7
@@ -6162,7 +6178,7 @@ group:
 	VMOVUPS      Y7, 160(SP)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Y2
 	VCVTPH2PS    16(CX), Y3
@@ -6187,15 +6203,15 @@ group:
 	VFMADD213PS  32(SI)(DI*2), Y3, Y2
 	VMOVUPS      Y2, 32(SI)(DI*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R9
+	SUBQ         unit+64(FP), R9
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVX2x1x4(SB), NOSPLIT, $256-64
-	// groupedQ2G64AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX2x1x4(SB), NOSPLIT, $256-72
+	// groupedQ2AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -6219,9 +6235,13 @@ TEXT ·groupedQ2G64AVX2x1x4(SB), NOSPLIT, $256-64
 	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	MOVQ         groups+56(FP), R11
+	MOVQ         unit+64(FP), R12
+	XORQ         $0x06, R12
+	IMUL3Q       $0x00000004, R12, R12
+	ADDQ         $0x00000080, R12
 
 loop:
-	MOVQ    $0x00000002, R12
+	MOVQ    unit+64(FP), R13
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (SP)
 	VMOVUPS Y2, 32(SP)
@@ -6236,7 +6256,7 @@ group:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	PREFETCHT1   128(R10)
-	ADDQ         $0x00000090, R10
+	ADDQ         R12, R10
 	VMOVDQU      (AX), Y8
 	VPAND        Y0, Y8, Y8
 	VMOVDQU      32(AX), Y9
@@ -6484,7 +6504,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Y2
 	VCVTPH2PS    16(CX), Y3
@@ -6515,15 +6535,15 @@ group:
 	VFMADD213PS  32(R9), Y3, Y2
 	VMOVUPS      Y2, 32(R9)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R11
+	SUBQ         unit+64(FP), R11
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func panelQ2G64AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+// func panelQ2AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int, unit int)
 // Requires: AVX, AVX2, F16C, MMX+
-TEXT ·panelQ2G64AVX2(SB), NOSPLIT, $0-40
-	// panelQ2G64AVX2 unfolds groups ≥ 1 groups of Q2G64, whole scale units, into a panel; it prefetches
+TEXT ·panelQ2AVX2(SB), NOSPLIT, $0-48
+	// panelQ2AVX2 unfolds groups ≥ 1 groups of Q2, whole scale units, into a panel; it prefetches
 	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
 	MOVQ         ahead+24(FP), CX
@@ -6535,7 +6555,7 @@ TEXT ·panelQ2G64AVX2(SB), NOSPLIT, $0-40
 	MOVQ         groups+32(FP), SI
 
 loop:
-	MOVQ       $0x00000002, DI
+	MOVQ       unit+40(FP), DI
 	PREFETCHT1 (BX)(CX*1)
 
 group:
@@ -6598,16 +6618,16 @@ group:
 	VMOVUPS   Y1, -64(AX)
 	VMOVUPS   Y2, -32(AX)
 	ADDQ      $0x00000020, BX
-	SUBQ      $0x00000002, SI
+	SUBQ      unit+40(FP), SI
 	JNE       loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+// func groupedQ2PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int, unit int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ2G64PanelAVX2x3(SB), NOSPLIT, $192-72
-	// groupedQ2G64PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q2G64 with rows of activation records that are lda bytes apart. It prefetches
+TEXT ·groupedQ2PanelAVX2x3(SB), NOSPLIT, $192-80
+	// groupedQ2PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel of Q2 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
@@ -6632,7 +6652,7 @@ loop:
 	VMOVUPS Y1, 96(SP)
 	VMOVUPS Y1, 128(SP)
 	VMOVUPS Y1, 160(SP)
-	MOVQ    $0x00000002, R11
+	MOVQ    unit+72(FP), R11
 
 group:
 	MOVQ R9, R10
@@ -6832,16 +6852,16 @@ fetch:
 	VMOVUPS      160(SP), Y1
 	VFMADD213PS  32(BX)(SI*2), Y2, Y1
 	VMOVUPS      Y1, 32(BX)(SI*2)
-	SUBQ         $0x00000002, R8
+	SUBQ         unit+72(FP), R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+// func groupedQ2PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int, unit int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ2G64PanelAVX2x4(SB), NOSPLIT, $256-72
-	// groupedQ2G64PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q2G64 with rows of activation records that are lda bytes apart. It prefetches
+TEXT ·groupedQ2PanelAVX2x4(SB), NOSPLIT, $256-80
+	// groupedQ2PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel of Q2 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
@@ -6872,7 +6892,7 @@ loop:
 	VMOVUPS Y1, 160(SP)
 	VMOVUPS Y1, 192(SP)
 	VMOVUPS Y1, 224(SP)
-	MOVQ    $0x00000002, R13
+	MOVQ    unit+72(FP), R13
 
 group:
 	MOVQ R11, R12
@@ -7129,15 +7149,15 @@ fetch:
 	VMOVUPS      224(SP), Y1
 	VFMADD213PS  32(R8), Y2, Y1
 	VMOVUPS      Y1, 32(R8)
-	SUBQ         $0x00000002, R10
+	SUBQ         unit+72(FP), R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// func groupedQ2AVXVNNIx2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx2x1(SB), NOSPLIT, $0-56
-	// groupedQ2G64AVXVNNIx2x1 adds to y[32] the products of bands of Q2G64 that are stride bytes apart with a row of
+TEXT ·groupedQ2AVXVNNIx2x1(SB), NOSPLIT, $0-64
+	// groupedQ2AVXVNNIx2x1 adds to y[32] the products of bands of Q2 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
 	MOVQ         codes+8(FP), CX
@@ -7150,9 +7170,13 @@ TEXT ·groupedQ2G64AVXVNNIx2x1(SB), NOSPLIT, $0-56
 	VMOVD        R8, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+40(FP), R8
+	MOVQ         unit+56(FP), R9
+	XORQ         $0x06, R9
+	IMUL3Q       $0x00000008, R9, R9
+	ADDQ         $0x00000100, R9
 
 loop:
-	MOVQ   $0x00000002, R9
+	MOVQ   unit+56(FP), R10
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7231,7 +7255,7 @@ group:
 	PREFETCHT1   128(AX)
 	PREFETCHT1   192(AX)
 	PREFETCHT1   256(AX)
-	ADDQ         $0x00000120, AX
+	ADDQ         R9, AX
 	VPBROADCASTD 44(SI), Y5
 	VMOVDQA      Y5, Y6
 	VMOVDQU      (CX)(BX*1), Y7
@@ -7301,7 +7325,7 @@ group:
 	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000040, SI
-	DECQ         R9
+	DECQ         R10
 	JNE          group
 	VCVTPH2PS    (DX), Y5
 	VCVTPH2PS    16(DX), Y6
@@ -7320,15 +7344,15 @@ group:
 	VFMADD213PS  96(DI), Y2, Y4
 	VMOVUPS      Y4, 96(DI)
 	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000002, R8
+	SUBQ         unit+56(FP), R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x1(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVXVNNIx1x1 adds to y[1][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x1(SB), NOSPLIT, $0-72
+	// groupedQ2AVXVNNIx1x1 adds to y[1][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -7342,9 +7366,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x1(SB), NOSPLIT, $0-64
 	VMOVD        DI, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), DI
+	MOVQ         unit+64(FP), R8
+	XORQ         $0x06, R8
+	IMUL3Q       $0x00000004, R8, R8
+	ADDQ         $0x00000080, R8
 
 loop:
-	MOVQ   $0x00000002, R8
+	MOVQ   unit+64(FP), R9
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
@@ -7352,7 +7380,7 @@ group:
 	PREFETCHT1   (SI)
 	PREFETCHT1   64(SI)
 	PREFETCHT1   128(SI)
-	ADDQ         $0x00000090, SI
+	ADDQ         R8, SI
 	VPBROADCASTD 44(DX), Y3
 	VMOVDQA      Y3, Y4
 	VMOVDQU      (AX), Y5
@@ -7422,7 +7450,7 @@ group:
 	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
-	DECQ         R8
+	DECQ         R9
 	JNE          group
 	VCVTPH2PS    (CX), Y3
 	VCVTPH2PS    16(CX), Y4
@@ -7433,15 +7461,15 @@ group:
 	VFMADD213PS  32(BX), Y4, Y2
 	VMOVUPS      Y2, 32(BX)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, DI
+	SUBQ         unit+64(FP), DI
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x2(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVXVNNIx1x2 adds to y[2][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x2(SB), NOSPLIT, $0-72
+	// groupedQ2AVXVNNIx1x2 adds to y[2][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -7458,9 +7486,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x2(SB), NOSPLIT, $0-64
 	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), R9
+	MOVQ         unit+64(FP), R10
+	XORQ         $0x06, R10
+	IMUL3Q       $0x00000004, R10, R10
+	ADDQ         $0x00000080, R10
 
 loop:
-	MOVQ   $0x00000002, R10
+	MOVQ   unit+64(FP), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7470,7 +7502,7 @@ group:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	PREFETCHT1   128(R8)
-	ADDQ         $0x00000090, R8
+	ADDQ         R10, R8
 	VPBROADCASTD 44(DX), Y5
 	VMOVDQA      Y5, Y6
 	VPBROADCASTD 44(DX)(BX*1), Y7
@@ -7571,7 +7603,7 @@ group:
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Y5
 	VCVTPH2PS    16(CX), Y6
@@ -7586,15 +7618,15 @@ group:
 	VFMADD213PS  32(SI)(DI*1), Y6, Y4
 	VMOVUPS      Y4, 32(SI)(DI*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R9
+	SUBQ         unit+64(FP), R9
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x3(SB), NOSPLIT, $192-64
-	// groupedQ2G64AVXVNNIx1x3 adds to y[3][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x3(SB), NOSPLIT, $192-72
+	// groupedQ2AVXVNNIx1x3 adds to y[3][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -7611,9 +7643,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x3(SB), NOSPLIT, $192-64
 	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), R9
+	MOVQ         unit+64(FP), R10
+	XORQ         $0x06, R10
+	IMUL3Q       $0x00000004, R10, R10
+	ADDQ         $0x00000080, R10
 
 loop:
-	MOVQ    $0x00000002, R10
+	MOVQ    unit+64(FP), R11
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -7626,7 +7662,7 @@ group:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	PREFETCHT1   128(R8)
-	ADDQ         $0x00000090, R8
+	ADDQ         R10, R8
 	VPBROADCASTD 44(DX), Y1
 	VMOVDQA      Y1, Y2
 	VPBROADCASTD 44(DX)(BX*1), Y3
@@ -7764,7 +7800,7 @@ group:
 	VMOVUPS      Y6, 160(SP)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Y1
 	VCVTPH2PS    16(CX), Y2
@@ -7789,15 +7825,15 @@ group:
 	VFMADD213PS  32(SI)(DI*2), Y2, Y1
 	VMOVUPS      Y1, 32(SI)(DI*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R9
+	SUBQ         unit+64(FP), R9
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x4(SB), NOSPLIT, $256-64
-	// groupedQ2G64AVXVNNIx1x4 adds to y[4][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x4(SB), NOSPLIT, $256-72
+	// groupedQ2AVXVNNIx1x4 adds to y[4][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -7818,9 +7854,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x4(SB), NOSPLIT, $256-64
 	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), R11
+	MOVQ         unit+64(FP), R12
+	XORQ         $0x06, R12
+	IMUL3Q       $0x00000004, R12, R12
+	ADDQ         $0x00000080, R12
 
 loop:
-	MOVQ    $0x00000002, R12
+	MOVQ    unit+64(FP), R13
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -7835,7 +7875,7 @@ group:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	PREFETCHT1   128(R10)
-	ADDQ         $0x00000090, R10
+	ADDQ         R12, R10
 	VPBROADCASTD 44(DX), Y1
 	VMOVDQA      Y1, Y2
 	VPBROADCASTD 44(DX)(BX*1), Y3
@@ -8007,7 +8047,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Y1
 	VCVTPH2PS    16(CX), Y2
@@ -8038,15 +8078,15 @@ group:
 	VFMADD213PS  32(R9), Y2, Y1
 	VMOVUPS      Y1, 32(R9)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R11
+	SUBQ         unit+64(FP), R11
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x5(SB), NOSPLIT, $320-64
-	// groupedQ2G64AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x5(SB), NOSPLIT, $320-72
+	// groupedQ2AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -8067,9 +8107,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x5(SB), NOSPLIT, $320-64
 	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), R11
+	MOVQ         unit+64(FP), R12
+	XORQ         $0x06, R12
+	IMUL3Q       $0x00000004, R12, R12
+	ADDQ         $0x00000080, R12
 
 loop:
-	MOVQ    $0x00000002, R12
+	MOVQ    unit+64(FP), R13
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -8086,7 +8130,7 @@ group:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	PREFETCHT1   128(R10)
-	ADDQ         $0x00000090, R10
+	ADDQ         R12, R10
 	VPBROADCASTD 44(DX), Y1
 	VPBROADCASTD 44(DX)(BX*1), Y2
 	VPBROADCASTD 44(DX)(BX*2), Y3
@@ -8336,7 +8380,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Y1
 	VCVTPH2PS    16(CX), Y2
@@ -8373,15 +8417,15 @@ group:
 	VFMADD213PS  32(R9)(R8*1), Y2, Y1
 	VMOVUPS      Y1, 32(R9)(R8*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R11
+	SUBQ         unit+64(FP), R11
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x6(SB), NOSPLIT, $384-64
-	// groupedQ2G64AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x6(SB), NOSPLIT, $384-72
+	// groupedQ2AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -8402,9 +8446,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x6(SB), NOSPLIT, $384-64
 	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), R11
+	MOVQ         unit+64(FP), R12
+	XORQ         $0x06, R12
+	IMUL3Q       $0x00000004, R12, R12
+	ADDQ         $0x00000080, R12
 
 loop:
-	MOVQ    $0x00000002, R12
+	MOVQ    unit+64(FP), R13
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -8423,7 +8471,7 @@ group:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	PREFETCHT1   128(R10)
-	ADDQ         $0x00000090, R10
+	ADDQ         R12, R10
 	VPBROADCASTD 44(DX), Y1
 	VPBROADCASTD 44(DX)(BX*1), Y2
 	VPBROADCASTD 44(DX)(BX*2), Y3
@@ -8715,7 +8763,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Y1
 	VCVTPH2PS    16(CX), Y2
@@ -8758,15 +8806,15 @@ group:
 	VFMADD213PS  32(R9)(R8*2), Y2, Y1
 	VMOVUPS      Y1, 32(R9)(R8*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R11
+	SUBQ         unit+64(FP), R11
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x7(SB), NOSPLIT, $448-64
-	// groupedQ2G64AVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x7(SB), NOSPLIT, $448-72
+	// groupedQ2AVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -8791,9 +8839,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x7(SB), NOSPLIT, $448-64
 	VMOVD        R13, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), R13
+	MOVQ         unit+64(FP), R14
+	XORQ         $0x06, R14
+	IMUL3Q       $0x00000004, R14, R14
+	ADDQ         $0x00000080, R14
 
 loop:
-	MOVQ    $0x00000002, R14
+	MOVQ    unit+64(FP), R15
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -8814,7 +8866,7 @@ group:
 	PREFETCHT1   (R12)
 	PREFETCHT1   64(R12)
 	PREFETCHT1   128(R12)
-	ADDQ         $0x00000090, R12
+	ADDQ         R14, R12
 	VPBROADCASTD 44(DX), Y1
 	VPBROADCASTD 44(DX)(BX*1), Y2
 	VPBROADCASTD 44(DX)(BX*2), Y3
@@ -9149,7 +9201,7 @@ group:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000040, DI
-	DECQ         R14
+	DECQ         R15
 	JNE          group
 	VCVTPH2PS    (CX), Y1
 	VCVTPH2PS    16(CX), Y2
@@ -9198,15 +9250,15 @@ group:
 	VFMADD213PS  32(R11), Y2, Y1
 	VMOVUPS      Y1, 32(R11)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R13
+	SUBQ         unit+64(FP), R13
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G64AVXVNNIx1x8(SB), NOSPLIT, $512-64
-	// groupedQ2G64AVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVXVNNIx1x8(SB), NOSPLIT, $512-72
+	// groupedQ2AVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
@@ -9231,9 +9283,13 @@ TEXT ·groupedQ2G64AVXVNNIx1x8(SB), NOSPLIT, $512-64
 	VMOVD        R13, X0
 	VPBROADCASTD X0, Y0
 	MOVQ         groups+56(FP), R13
+	MOVQ         unit+64(FP), R14
+	XORQ         $0x06, R14
+	IMUL3Q       $0x00000004, R14, R14
+	ADDQ         $0x00000080, R14
 
 loop:
-	MOVQ    $0x00000002, R14
+	MOVQ    unit+64(FP), R15
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -9256,7 +9312,7 @@ group:
 	PREFETCHT1   (R12)
 	PREFETCHT1   64(R12)
 	PREFETCHT1   128(R12)
-	ADDQ         $0x00000090, R12
+	ADDQ         R14, R12
 	VPBROADCASTD 44(DX), Y1
 	VPBROADCASTD 44(DX)(BX*1), Y2
 	VPBROADCASTD 44(DX)(BX*2), Y3
@@ -9633,7 +9689,7 @@ group:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000040, DI
-	DECQ         R14
+	DECQ         R15
 	JNE          group
 	VCVTPH2PS    (CX), Y1
 	VCVTPH2PS    16(CX), Y2
@@ -9688,15 +9744,15 @@ group:
 	VFMADD213PS  32(R11)(R9*1), Y2, Y1
 	VMOVUPS      Y1, 32(R11)(R9*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R13
+	SUBQ         unit+64(FP), R13
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// func groupedQ2AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G64AVX512x4x1(SB), NOSPLIT, $0-56
-	// groupedQ2G64AVX512x4x1 adds to y[64] the products of bands of Q2G64 that are stride bytes apart with a row of
+TEXT ·groupedQ2AVX512x4x1(SB), NOSPLIT, $0-64
+	// groupedQ2AVX512x4x1 adds to y[64] the products of bands of Q2 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
 	MOVQ         codes+8(FP), CX
@@ -9709,9 +9765,13 @@ TEXT ·groupedQ2G64AVX512x4x1(SB), NOSPLIT, $0-56
 	VMOVD        R9, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         groups+40(FP), R9
+	MOVQ         unit+56(FP), R10
+	XORQ         $0x06, R10
+	IMUL3Q       $0x00000010, R10, R10
+	ADDQ         $0x00000200, R10
 
 loop:
-	MOVQ   $0x00000002, R10
+	MOVQ   unit+56(FP), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -9814,7 +9874,7 @@ group:
 	PREFETCHT0       384(AX)
 	PREFETCHT0       448(AX)
 	PREFETCHT0       512(AX)
-	ADDQ             $0x00000240, AX
+	ADDQ             R10, AX
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(SI*1), Z6
 	VPSLLW           $0x03, Z6, Z7
@@ -9846,7 +9906,7 @@ group:
 	VFMADD231PS.BCST 32(DI), Z5, Z4
 	ADDQ             $0x00000080, CX
 	ADDQ             $0x00000040, DI
-	DECQ             R10
+	DECQ             R11
 	JNE              group
 	VCVTPH2PS        (DX), Z5
 	VMULPS           eighth<>+0(SB), Z5, Z5
@@ -9865,15 +9925,15 @@ group:
 	VFMADD213PS      192(R8), Z5, Z4
 	VMOVUPS          Z4, 192(R8)
 	ADDQ             $0x00000020, DX
-	SUBQ             $0x00000002, R9
+	SUBQ             unit+56(FP), R9
 	JNE              loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x1x1(SB), NOSPLIT, $0-72
+	// groupedQ2AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
@@ -9885,7 +9945,7 @@ TEXT ·groupedQ2G64AVX512x1x1(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), SI
 
 loop:
-	MOVQ   $0x00000002, DI
+	MOVQ   unit+64(FP), DI
 	VPXORD Z1, Z1, Z1
 
 group:
@@ -9927,15 +9987,15 @@ group:
 	VFMADD213PS      (BX), Z2, Z1
 	VMOVUPS          Z1, (BX)
 	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000002, SI
+	SUBQ             unit+64(FP), SI
 	JNE              loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x1x2(SB), NOSPLIT, $0-72
+	// groupedQ2AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
@@ -9950,7 +10010,7 @@ TEXT ·groupedQ2G64AVX512x1x2(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
-	MOVQ   $0x00000002, R9
+	MOVQ   unit+64(FP), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
@@ -10006,15 +10066,15 @@ group:
 	VFMADD213PS      (SI)(DI*1), Z3, Z2
 	VMOVUPS          Z2, (SI)(DI*1)
 	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000002, R8
+	SUBQ             unit+64(FP), R8
 	JNE              loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x1x3(SB), NOSPLIT, $0-72
+	// groupedQ2AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
@@ -10029,7 +10089,7 @@ TEXT ·groupedQ2G64AVX512x1x3(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
-	MOVQ   $0x00000002, R9
+	MOVQ   unit+64(FP), R9
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10099,15 +10159,15 @@ group:
 	VFMADD213PS      (SI)(DI*2), Z4, Z3
 	VMOVUPS          Z3, (SI)(DI*2)
 	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000002, R8
+	SUBQ             unit+64(FP), R8
 	JNE              loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// func groupedQ2AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x1x4(SB), NOSPLIT, $0-72
+	// groupedQ2AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
@@ -10126,7 +10186,7 @@ TEXT ·groupedQ2G64AVX512x1x4(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R10
 
 loop:
-	MOVQ   $0x00000002, R11
+	MOVQ   unit+64(FP), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10211,15 +10271,15 @@ group:
 	VFMADD213PS      (R9), Z5, Z4
 	VMOVUPS          Z4, (R9)
 	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000002, R10
+	SUBQ             unit+64(FP), R10
 	JNE              loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G64AVX512x2x2(SB), NOSPLIT, $0-72
-	// groupedQ2G64AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x2x2(SB), NOSPLIT, $0-80
+	// groupedQ2AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
@@ -10236,9 +10296,13 @@ TEXT ·groupedQ2G64AVX512x2x2(SB), NOSPLIT, $0-72
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         groups+56(FP), R10
+	MOVQ         unit+72(FP), R11
+	XORQ         $0x06, R11
+	IMUL3Q       $0x00000008, R11, R11
+	ADDQ         $0x00000100, R11
 
 loop:
-	MOVQ   $0x00000002, R11
+	MOVQ   unit+72(FP), R12
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10250,7 +10314,7 @@ group:
 	PREFETCHT1   128(R9)
 	PREFETCHT1   192(R9)
 	PREFETCHT1   256(R9)
-	ADDQ         $0x00000120, R9
+	ADDQ         R11, R9
 	VPBROADCASTD 44(BX), Z5
 	VMOVDQA64    Z5, Z7
 	VPBROADCASTD 44(BX)(SI*1), Z6
@@ -10351,7 +10415,7 @@ group:
 	VFMADD231PS  Z5, Z8, Z4
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R11
+	DECQ         R12
 	JNE          group
 	VCVTPH2PS    (CX), Z5
 	VMULPS       eighth<>+0(SB), Z5, Z5
@@ -10366,15 +10430,15 @@ group:
 	VFMADD213PS  64(DI)(R8*1), Z5, Z4
 	VMOVUPS      Z4, 64(DI)(R8*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R10
+	SUBQ         unit+72(FP), R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G64AVX512x2x3(SB), NOSPLIT, $0-72
-	// groupedQ2G64AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x2x3(SB), NOSPLIT, $0-80
+	// groupedQ2AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
@@ -10391,9 +10455,13 @@ TEXT ·groupedQ2G64AVX512x2x3(SB), NOSPLIT, $0-72
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         groups+56(FP), R10
+	MOVQ         unit+72(FP), R11
+	XORQ         $0x06, R11
+	IMUL3Q       $0x00000008, R11, R11
+	ADDQ         $0x00000100, R11
 
 loop:
-	MOVQ   $0x00000002, R11
+	MOVQ   unit+72(FP), R12
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10407,7 +10475,7 @@ group:
 	PREFETCHT1   128(R9)
 	PREFETCHT1   192(R9)
 	PREFETCHT1   256(R9)
-	ADDQ         $0x00000120, R9
+	ADDQ         R11, R9
 	VPBROADCASTD 44(BX), Z7
 	VMOVDQA64    Z7, Z10
 	VPBROADCASTD 44(BX)(SI*1), Z8
@@ -10539,7 +10607,7 @@ group:
 	VFMADD231PS  Z7, Z12, Z6
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R11
+	DECQ         R12
 	JNE          group
 	VCVTPH2PS    (CX), Z7
 	VMULPS       eighth<>+0(SB), Z7, Z7
@@ -10558,15 +10626,15 @@ group:
 	VFMADD213PS  64(DI)(R8*2), Z7, Z6
 	VMOVUPS      Z6, 64(DI)(R8*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R10
+	SUBQ         unit+72(FP), R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G64AVX512x2x4(SB), NOSPLIT, $0-72
-	// groupedQ2G64AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x2x4(SB), NOSPLIT, $0-80
+	// groupedQ2AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
@@ -10587,9 +10655,13 @@ TEXT ·groupedQ2G64AVX512x2x4(SB), NOSPLIT, $0-72
 	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         groups+56(FP), R12
+	MOVQ         unit+72(FP), R13
+	XORQ         $0x06, R13
+	IMUL3Q       $0x00000008, R13, R13
+	ADDQ         $0x00000100, R13
 
 loop:
-	MOVQ   $0x00000002, R13
+	MOVQ   unit+72(FP), R14
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10605,7 +10677,7 @@ group:
 	PREFETCHT1   128(R11)
 	PREFETCHT1   192(R11)
 	PREFETCHT1   256(R11)
-	ADDQ         $0x00000120, R11
+	ADDQ         R13, R11
 	VPBROADCASTD 44(BX), Z9
 	VMOVDQA64    Z9, Z13
 	VPBROADCASTD 44(BX)(SI*1), Z10
@@ -10769,7 +10841,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R13
+	DECQ         R14
 	JNE          group
 	VCVTPH2PS    (CX), Z9
 	VMULPS       eighth<>+0(SB), Z9, Z9
@@ -10792,15 +10864,15 @@ group:
 	VFMADD213PS  64(R10), Z9, Z8
 	VMOVUPS      Z8, 64(R10)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R12
+	SUBQ         unit+72(FP), R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G64AVX512x2x5(SB), NOSPLIT, $0-72
-	// groupedQ2G64AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x2x5(SB), NOSPLIT, $0-80
+	// groupedQ2AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
@@ -10821,9 +10893,13 @@ TEXT ·groupedQ2G64AVX512x2x5(SB), NOSPLIT, $0-72
 	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         groups+56(FP), R12
+	MOVQ         unit+72(FP), R13
+	XORQ         $0x06, R13
+	IMUL3Q       $0x00000008, R13, R13
+	ADDQ         $0x00000100, R13
 
 loop:
-	MOVQ   $0x00000002, R13
+	MOVQ   unit+72(FP), R14
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10841,7 +10917,7 @@ group:
 	PREFETCHT1   128(R11)
 	PREFETCHT1   192(R11)
 	PREFETCHT1   256(R11)
-	ADDQ         $0x00000120, R11
+	ADDQ         R13, R11
 	VPBROADCASTD 44(BX), Z11
 	VMOVDQA64    Z11, Z16
 	VPBROADCASTD 44(BX)(SI*1), Z12
@@ -11036,7 +11112,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R13
+	DECQ         R14
 	JNE          group
 	VCVTPH2PS    (CX), Z11
 	VMULPS       eighth<>+0(SB), Z11, Z11
@@ -11063,15 +11139,15 @@ group:
 	VFMADD213PS  64(R10)(R9*1), Z11, Z10
 	VMOVUPS      Z10, 64(R10)(R9*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R12
+	SUBQ         unit+72(FP), R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// func groupedQ2AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G64AVX512x2x6(SB), NOSPLIT, $0-72
-	// groupedQ2G64AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G64 that are
+TEXT ·groupedQ2AVX512x2x6(SB), NOSPLIT, $0-80
+	// groupedQ2AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
@@ -11092,9 +11168,13 @@ TEXT ·groupedQ2G64AVX512x2x6(SB), NOSPLIT, $0-72
 	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	MOVQ         groups+56(FP), R12
+	MOVQ         unit+72(FP), R13
+	XORQ         $0x06, R13
+	IMUL3Q       $0x00000008, R13, R13
+	ADDQ         $0x00000100, R13
 
 loop:
-	MOVQ   $0x00000002, R13
+	MOVQ   unit+72(FP), R14
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -11114,7 +11194,7 @@ group:
 	PREFETCHT1   128(R11)
 	PREFETCHT1   192(R11)
 	PREFETCHT1   256(R11)
-	ADDQ         $0x00000120, R11
+	ADDQ         R13, R11
 	VPBROADCASTD 44(BX), Z13
 	VMOVDQA64    Z13, Z19
 	VPBROADCASTD 44(BX)(SI*1), Z14
@@ -11340,7 +11420,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R13
+	DECQ         R14
 	JNE          group
 	VCVTPH2PS    (CX), Z13
 	VMULPS       eighth<>+0(SB), Z13, Z13
@@ -11371,6039 +11451,7 @@ group:
 	VFMADD213PS  64(R10)(R9*2), Z13, Z12
 	VMOVUPS      Z12, 64(R10)(R9*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R12
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVX2x2x1(SB), NOSPLIT, $0-56
-	// groupedQ2G128AVX2x2x1 adds to y[32] the products of bands of Q2G128 that are stride bytes apart with a row of
-	// activation records. It prefetches as many bytes at next, which need not be memory at all.
-	MOVQ         next+48(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         stride+24(FP), BX
-	LEAQ         (BX)(BX*2), SI
-	MOVQ         acts+32(FP), SI
-	MOVQ         y+0(FP), DI
-	MOVL         $0x03030303, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x00080008, R8
-	VMOVD        R8, X1
-	VPBROADCASTD X1, Y1
-	MOVQ         groups+40(FP), R8
-
-loop:
-	MOVQ   $0x00000004, R9
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-group:
-	PREFETCHT1   (AX)
-	PREFETCHT1   64(AX)
-	VMOVDQU      (CX), Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(CX), Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (SI), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 44(SI), Y8
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VBROADCASTSS 32(SI), Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y8, Y7, Y3
-	PREFETCHT1   128(AX)
-	PREFETCHT1   192(AX)
-	PREFETCHT1   256(AX)
-	ADDQ         $0x00000110, AX
-	VMOVDQU      (CX)(BX*1), Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(CX)(BX*1), Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (SI), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 44(SI), Y8
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VBROADCASTSS 32(SI), Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y4
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000040, SI
-	DECQ         R9
-	JNE          group
-	VCVTPH2PS    (DX), Y6
-	VCVTPH2PS    16(DX), Y7
-	VMULPS       eighth<>+0(SB), Y6, Y6
-	VMULPS       eighth<>+0(SB), Y7, Y7
-	VFMADD213PS  (DI), Y6, Y2
-	VMOVUPS      Y2, (DI)
-	VFMADD213PS  32(DI), Y7, Y3
-	VMOVUPS      Y3, 32(DI)
-	VCVTPH2PS    (DX)(BX*1), Y2
-	VCVTPH2PS    16(DX)(BX*1), Y3
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMULPS       eighth<>+0(SB), Y3, Y3
-	VFMADD213PS  64(DI), Y2, Y4
-	VMOVUPS      Y4, 64(DI)
-	VFMADD213PS  96(DI), Y3, Y5
-	VMOVUPS      Y5, 96(DI)
-	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000004, R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVX2x1x1(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ y+0(FP), BX
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), SI
-	ADDQ         AX, SI
-	MOVL         $0x03030303, DI
-	VMOVD        DI, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x00080008, DI
-	VMOVD        DI, X1
-	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), DI
-
-loop:
-	MOVQ   $0x00000004, R8
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
-group:
-	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
-	PREFETCHT1   128(SI)
-	ADDQ         $0x00000088, SI
-	VMOVDQU      (AX), Y4
-	VPAND        Y0, Y4, Y4
-	VMOVDQU      32(AX), Y5
-	VPAND        Y0, Y5, Y5
-	VPBROADCASTD (DX), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      (AX), Y6
-	VPSRLW       $0x02, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 4(DX), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      (AX), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 8(DX), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      (AX), Y6
-	VPSRLW       $0x06, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VPSRLW       $0x06, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 12(DX), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      64(AX), Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      96(AX), Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 16(DX), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      64(AX), Y6
-	VPSRLW       $0x02, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      96(AX), Y7
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 20(DX), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      64(AX), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      96(AX), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 24(DX), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      64(AX), Y6
-	VPSRLW       $0x06, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      96(AX), Y7
-	VPSRLW       $0x06, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 28(DX), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 44(DX), Y6
-	VPMADDWD     Y1, Y4, Y4
-	VPADDD       Y6, Y4, Y4
-	VPMADDWD     Y1, Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VBROADCASTSS 32(DX), Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	DECQ         R8
-	JNE          group
-	VCVTPH2PS    (CX), Y4
-	VCVTPH2PS    16(CX), Y5
-	VMULPS       eighth<>+0(SB), Y4, Y4
-	VMULPS       eighth<>+0(SB), Y5, Y5
-	VFMADD213PS  (BX), Y4, Y2
-	VMOVUPS      Y2, (BX)
-	VFMADD213PS  32(BX), Y5, Y3
-	VMOVUPS      Y3, 32(BX)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, DI
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVX2x1x2(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	MOVQ y+0(FP), SI
-	MOVQ ld+8(FP), DI
-	SHLQ $0x02, DI
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R8
-	ADDQ         AX, R8
-	MOVL         $0x03030303, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x00080008, R9
-	VMOVD        R9, X1
-	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), R9
-
-loop:
-	MOVQ   $0x00000004, R10
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-group:
-	PREFETCHT1   (R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   128(R8)
-	ADDQ         $0x00000088, R8
-	VMOVDQU      (AX), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(AX), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD (DX), Y7
-	VPMADDUBSW   Y7, Y8, Y6
-	VPMADDUBSW   Y7, Y9, Y7
-	VPBROADCASTD (DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VMOVDQU      (AX), Y10
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 4(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      (AX), Y10
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 8(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      (AX), Y10
-	VPSRLW       $0x06, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSRLW       $0x06, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 12(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 16(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 16(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 20(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 24(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 24(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPSRLW       $0x06, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSRLW       $0x06, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 28(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 28(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 44(DX), Y10
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y10, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 44(DX)(BX*1), Y10
-	VPMADDWD     Y1, Y8, Y8
-	VPADDD       Y10, Y8, Y8
-	VPMADDWD     Y1, Y9, Y9
-	VPADDD       Y10, Y9, Y9
-	VBROADCASTSS 32(DX), Y10
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y10, Y6, Y2
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 32(DX)(BX*1), Y6
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y6, Y9, Y5
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	DECQ         R10
-	JNE          group
-	VCVTPH2PS    (CX), Y6
-	VCVTPH2PS    16(CX), Y7
-	VMULPS       eighth<>+0(SB), Y6, Y6
-	VMULPS       eighth<>+0(SB), Y7, Y7
-	VFMADD213PS  (SI), Y6, Y2
-	VMOVUPS      Y2, (SI)
-	VFMADD213PS  32(SI), Y7, Y3
-	VMOVUPS      Y3, 32(SI)
-	VFMADD213PS  (SI)(DI*1), Y6, Y4
-	VMOVUPS      Y4, (SI)(DI*1)
-	VFMADD213PS  32(SI)(DI*1), Y7, Y5
-	VMOVUPS      Y5, 32(SI)(DI*1)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVX2x1x3(SB), NOSPLIT, $192-64
-	// groupedQ2G128AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	MOVQ y+0(FP), SI
-	MOVQ ld+8(FP), DI
-	SHLQ $0x02, DI
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R8
-	ADDQ         AX, R8
-	MOVL         $0x03030303, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x00080008, R9
-	VMOVD        R9, X1
-	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), R9
-
-loop:
-	MOVQ    $0x00000004, R10
-	VXORPS  Y2, Y2, Y2
-	VMOVUPS Y2, (SP)
-	VMOVUPS Y2, 32(SP)
-	VMOVUPS Y2, 64(SP)
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y2, 128(SP)
-	VMOVUPS Y2, 160(SP)
-
-group:
-	PREFETCHT1   (R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   128(R8)
-	ADDQ         $0x00000088, R8
-	VMOVDQU      (AX), Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (DX), Y3
-	VPMADDUBSW   Y3, Y6, Y2
-	VPMADDUBSW   Y3, Y7, Y3
-	VPBROADCASTD (DX)(BX*1), Y5
-	VPMADDUBSW   Y5, Y6, Y4
-	VPMADDUBSW   Y5, Y7, Y5
-	VPBROADCASTD (DX)(BX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      (AX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(AX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y2, Y2
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y4, Y4
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y10, Y7, Y7
-	VMOVDQU      (AX), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(AX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(DX), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y2, Y2
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y4, Y4
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y10, Y7, Y7
-	VMOVDQU      (AX), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(AX), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(DX), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y2, Y2
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 12(DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y4, Y4
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 12(DX)(BX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y10, Y7, Y7
-	VMOVDQU      64(AX), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(AX), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(DX), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y2, Y2
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 16(DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y4, Y4
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 16(DX)(BX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y10, Y7, Y7
-	VMOVDQU      64(AX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(AX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(DX), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y2, Y2
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 20(DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y4, Y4
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 20(DX)(BX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y10, Y7, Y7
-	VMOVDQU      64(AX), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(AX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(DX), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y2, Y2
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 24(DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y4, Y4
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 24(DX)(BX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y10, Y7, Y7
-	VMOVDQU      64(AX), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(AX), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(DX), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y2, Y2
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 28(DX)(BX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y11, Y4, Y4
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 28(DX)(BX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y10, Y7, Y7
-	VPBROADCASTD 44(DX), Y8
-	VPMADDWD     Y1, Y2, Y2
-	VPADDD       Y8, Y2, Y2
-	VPMADDWD     Y1, Y3, Y3
-	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 44(DX)(BX*1), Y8
-	VPMADDWD     Y1, Y4, Y4
-	VPADDD       Y8, Y4, Y4
-	VPMADDWD     Y1, Y5, Y5
-	VPADDD       Y8, Y5, Y5
-	VPBROADCASTD 44(DX)(BX*2), Y8
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VBROADCASTSS 32(DX), Y8
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (SP), Y8, Y2
-	VMOVUPS      Y2, (SP)
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(SP), Y8, Y3
-	VMOVUPS      Y3, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y2
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  64(SP), Y2, Y4
-	VMOVUPS      Y4, 64(SP)
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  96(SP), Y2, Y5
-	VMOVUPS      Y5, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y2
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  128(SP), Y2, Y6
-	VMOVUPS      Y6, 128(SP)
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  160(SP), Y2, Y7
-	VMOVUPS      Y7, 160(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	DECQ         R10
-	JNE          group
-	VCVTPH2PS    (CX), Y2
-	VCVTPH2PS    16(CX), Y3
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMULPS       eighth<>+0(SB), Y3, Y3
-	VMOVUPS      (SP), Y4
-	VFMADD213PS  (SI), Y2, Y4
-	VMOVUPS      Y4, (SI)
-	VMOVUPS      32(SP), Y4
-	VFMADD213PS  32(SI), Y3, Y4
-	VMOVUPS      Y4, 32(SI)
-	VMOVUPS      64(SP), Y4
-	VFMADD213PS  (SI)(DI*1), Y2, Y4
-	VMOVUPS      Y4, (SI)(DI*1)
-	VMOVUPS      96(SP), Y4
-	VFMADD213PS  32(SI)(DI*1), Y3, Y4
-	VMOVUPS      Y4, 32(SI)(DI*1)
-	VMOVUPS      128(SP), Y4
-	VFMADD213PS  (SI)(DI*2), Y2, Y4
-	VMOVUPS      Y4, (SI)(DI*2)
-	VMOVUPS      160(SP), Y2
-	VFMADD213PS  32(SI)(DI*2), Y3, Y2
-	VMOVUPS      Y2, 32(SI)(DI*2)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVX2x1x4(SB), NOSPLIT, $256-64
-	// groupedQ2G128AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	MOVQ y+0(FP), DI
-	MOVQ ld+8(FP), R8
-	SHLQ $0x02, R8
-	LEAQ (DI)(R8*2), R9
-	ADDQ R8, R9
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R10
-	ADDQ         AX, R10
-	MOVL         $0x03030303, R11
-	VMOVD        R11, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x00080008, R11
-	VMOVD        R11, X1
-	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), R11
-
-loop:
-	MOVQ    $0x00000004, R12
-	VXORPS  Y2, Y2, Y2
-	VMOVUPS Y2, (SP)
-	VMOVUPS Y2, 32(SP)
-	VMOVUPS Y2, 64(SP)
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y2, 128(SP)
-	VMOVUPS Y2, 160(SP)
-	VMOVUPS Y2, 192(SP)
-	VMOVUPS Y2, 224(SP)
-
-group:
-	PREFETCHT1   (R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   128(R10)
-	ADDQ         $0x00000088, R10
-	VMOVDQU      (AX), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(AX), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD (DX), Y3
-	VPMADDUBSW   Y3, Y8, Y2
-	VPMADDUBSW   Y3, Y9, Y3
-	VPBROADCASTD (DX)(BX*1), Y5
-	VPMADDUBSW   Y5, Y8, Y4
-	VPMADDUBSW   Y5, Y9, Y5
-	VPBROADCASTD (DX)(BX*2), Y7
-	VPMADDUBSW   Y7, Y8, Y6
-	VPMADDUBSW   Y7, Y9, Y7
-	VPBROADCASTD (SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VMOVDQU      (AX), Y10
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 4(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 4(SI), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      (AX), Y10
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 8(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 8(SI), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      (AX), Y10
-	VPSRLW       $0x06, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSRLW       $0x06, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 12(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 12(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 12(DX)(BX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 12(SI), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 16(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 16(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 16(DX)(BX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 16(SI), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 20(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 20(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 20(DX)(BX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 20(SI), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 24(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 24(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 24(DX)(BX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 24(SI), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VPSRLW       $0x06, Y10, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSRLW       $0x06, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPBROADCASTD 28(DX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 28(DX)(BX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 28(DX)(BX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 28(SI), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 44(DX), Y10
-	VPMADDWD     Y1, Y2, Y2
-	VPADDD       Y10, Y2, Y2
-	VPMADDWD     Y1, Y3, Y3
-	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD 44(DX)(BX*1), Y10
-	VPMADDWD     Y1, Y4, Y4
-	VPADDD       Y10, Y4, Y4
-	VPMADDWD     Y1, Y5, Y5
-	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 44(DX)(BX*2), Y10
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y10, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 44(SI), Y10
-	VPMADDWD     Y1, Y8, Y8
-	VPADDD       Y10, Y8, Y8
-	VPMADDWD     Y1, Y9, Y9
-	VPADDD       Y10, Y9, Y9
-	VBROADCASTSS 32(DX), Y10
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (SP), Y10, Y2
-	VMOVUPS      Y2, (SP)
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(SP), Y10, Y3
-	VMOVUPS      Y3, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y2
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  64(SP), Y2, Y4
-	VMOVUPS      Y4, 64(SP)
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  96(SP), Y2, Y5
-	VMOVUPS      Y5, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y2
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  128(SP), Y2, Y6
-	VMOVUPS      Y6, 128(SP)
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  160(SP), Y2, Y7
-	VMOVUPS      Y7, 160(SP)
-	VBROADCASTSS 32(SI), Y2
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  192(SP), Y2, Y8
-	VMOVUPS      Y8, 192(SP)
-	VCVTDQ2PS    Y9, Y9
-	VFMADD213PS  224(SP), Y2, Y9
-	VMOVUPS      Y9, 224(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	DECQ         R12
-	JNE          group
-	VCVTPH2PS    (CX), Y2
-	VCVTPH2PS    16(CX), Y3
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMULPS       eighth<>+0(SB), Y3, Y3
-	VMOVUPS      (SP), Y4
-	VFMADD213PS  (DI), Y2, Y4
-	VMOVUPS      Y4, (DI)
-	VMOVUPS      32(SP), Y4
-	VFMADD213PS  32(DI), Y3, Y4
-	VMOVUPS      Y4, 32(DI)
-	VMOVUPS      64(SP), Y4
-	VFMADD213PS  (DI)(R8*1), Y2, Y4
-	VMOVUPS      Y4, (DI)(R8*1)
-	VMOVUPS      96(SP), Y4
-	VFMADD213PS  32(DI)(R8*1), Y3, Y4
-	VMOVUPS      Y4, 32(DI)(R8*1)
-	VMOVUPS      128(SP), Y4
-	VFMADD213PS  (DI)(R8*2), Y2, Y4
-	VMOVUPS      Y4, (DI)(R8*2)
-	VMOVUPS      160(SP), Y4
-	VFMADD213PS  32(DI)(R8*2), Y3, Y4
-	VMOVUPS      Y4, 32(DI)(R8*2)
-	VMOVUPS      192(SP), Y4
-	VFMADD213PS  (R9), Y2, Y4
-	VMOVUPS      Y4, (R9)
-	VMOVUPS      224(SP), Y2
-	VFMADD213PS  32(R9), Y3, Y2
-	VMOVUPS      Y2, 32(R9)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func panelQ2G128AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
-// Requires: AVX, AVX2, F16C, MMX+
-TEXT ·panelQ2G128AVX2(SB), NOSPLIT, $0-40
-	// panelQ2G128AVX2 unfolds groups ≥ 1 groups of Q2G128, whole scale units, into a panel; it prefetches
-	// the scales that lie ahead bytes further on.
-	MOVQ         dst+0(FP), AX
-	MOVQ         ahead+24(FP), CX
-	MOVQ         codes+8(FP), DX
-	MOVQ         scales+16(FP), BX
-	MOVL         $0x03030303, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+32(FP), SI
-
-loop:
-	MOVQ       $0x00000004, DI
-	PREFETCHT1 (BX)(CX*1)
-
-group:
-	VMOVDQU   (DX), Y1
-	VPAND     Y0, Y1, Y2
-	VMOVDQU   Y2, (AX)
-	VPSRLW    $0x02, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 64(AX)
-	VPSRLW    $0x04, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 128(AX)
-	VPSRLW    $0x06, Y1, Y1
-	VPAND     Y0, Y1, Y1
-	VMOVDQU   Y1, 192(AX)
-	VMOVDQU   64(DX), Y1
-	VPAND     Y0, Y1, Y2
-	VMOVDQU   Y2, 256(AX)
-	VPSRLW    $0x02, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 320(AX)
-	VPSRLW    $0x04, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 384(AX)
-	VPSRLW    $0x06, Y1, Y1
-	VPAND     Y0, Y1, Y1
-	VMOVDQU   Y1, 448(AX)
-	VMOVDQU   32(DX), Y1
-	VPAND     Y0, Y1, Y2
-	VMOVDQU   Y2, 32(AX)
-	VPSRLW    $0x02, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 96(AX)
-	VPSRLW    $0x04, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 160(AX)
-	VPSRLW    $0x06, Y1, Y1
-	VPAND     Y0, Y1, Y1
-	VMOVDQU   Y1, 224(AX)
-	VMOVDQU   96(DX), Y1
-	VPAND     Y0, Y1, Y2
-	VMOVDQU   Y2, 288(AX)
-	VPSRLW    $0x02, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 352(AX)
-	VPSRLW    $0x04, Y1, Y2
-	VPAND     Y0, Y2, Y2
-	VMOVDQU   Y2, 416(AX)
-	VPSRLW    $0x06, Y1, Y1
-	VPAND     Y0, Y1, Y1
-	VMOVDQU   Y1, 480(AX)
-	ADDQ      $0x00000240, AX
-	ADDQ      $0x00000080, DX
-	DECQ      DI
-	JNE       group
-	VCVTPH2PS (BX), Y1
-	VCVTPH2PS 16(BX), Y2
-	VMULPS    eighth<>+0(SB), Y1, Y1
-	VMULPS    eighth<>+0(SB), Y2, Y2
-	VMOVUPS   Y1, -64(AX)
-	VMOVUPS   Y2, -32(AX)
-	ADDQ      $0x00000020, BX
-	SUBQ      $0x00000004, SI
-	JNE       loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ2G128PanelAVX2x3(SB), NOSPLIT, $192-72
-	// groupedQ2G128PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q2G128 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-	MOVQ         panel+16(FP), AX
-	MOVQ         acts+24(FP), CX
-	MOVQ         lda+32(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVQ         ld+8(FP), SI
-	SHLQ         $0x02, SI
-	MOVQ         fetch+40(FP), DI
-	MOVQ         ahead+48(FP), R8
-	ADDQ         R8, DI
-	MOVQ         groups+64(FP), R8
-	MOVQ         lines+56(FP), R9
-	MOVL         $0x00080008, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-
-loop:
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-	MOVQ    $0x00000004, R11
-
-group:
-	MOVQ R9, R10
-
-fetch:
-	PREFETCHT1   (DI)
-	ADDQ         $0x40, DI
-	DECQ         R10
-	JNE          fetch
-	VMOVDQU      (AX), Y5
-	VMOVDQU      32(AX), Y6
-	VPBROADCASTD (CX), Y2
-	VPMADDUBSW   Y2, Y5, Y1
-	VPMADDUBSW   Y2, Y6, Y2
-	VPBROADCASTD (CX)(DX*1), Y4
-	VPMADDUBSW   Y4, Y5, Y3
-	VPMADDUBSW   Y4, Y6, Y4
-	VPBROADCASTD (CX)(DX*2), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VMOVDQU      64(AX), Y7
-	VMOVDQU      96(AX), Y8
-	VPBROADCASTD 4(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 4(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 4(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      128(AX), Y7
-	VMOVDQU      160(AX), Y8
-	VPBROADCASTD 8(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 8(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 8(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      192(AX), Y7
-	VMOVDQU      224(AX), Y8
-	VPBROADCASTD 12(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 12(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 12(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      256(AX), Y7
-	VMOVDQU      288(AX), Y8
-	VPBROADCASTD 16(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 16(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 16(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      320(AX), Y7
-	VMOVDQU      352(AX), Y8
-	VPBROADCASTD 20(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 20(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 20(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      384(AX), Y7
-	VMOVDQU      416(AX), Y8
-	VPBROADCASTD 24(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 24(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 24(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      448(AX), Y7
-	VMOVDQU      480(AX), Y8
-	VPBROADCASTD 28(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 28(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 28(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VPBROADCASTD 44(CX), Y7
-	VPMADDWD     Y0, Y1, Y1
-	VPADDD       Y7, Y1, Y1
-	VPMADDWD     Y0, Y2, Y2
-	VPADDD       Y7, Y2, Y2
-	VPBROADCASTD 44(CX)(DX*1), Y7
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y7, Y3, Y3
-	VPMADDWD     Y0, Y4, Y4
-	VPADDD       Y7, Y4, Y4
-	VPBROADCASTD 44(CX)(DX*2), Y7
-	VPMADDWD     Y0, Y5, Y5
-	VPADDD       Y7, Y5, Y5
-	VPMADDWD     Y0, Y6, Y6
-	VPADDD       Y7, Y6, Y6
-	VBROADCASTSS 32(CX), Y7
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y7, Y1
-	VMOVUPS      Y1, (SP)
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  32(SP), Y7, Y2
-	VMOVUPS      Y2, 32(SP)
-	VBROADCASTSS 32(CX)(DX*1), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  64(SP), Y1, Y3
-	VMOVUPS      Y3, 64(SP)
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  96(SP), Y1, Y4
-	VMOVUPS      Y4, 96(SP)
-	VBROADCASTSS 32(CX)(DX*2), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  128(SP), Y1, Y5
-	VMOVUPS      Y5, 128(SP)
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  160(SP), Y1, Y6
-	VMOVUPS      Y6, 160(SP)
-	ADDQ         $0x00000240, AX
-	ADDQ         $0x00000040, CX
-	DECQ         R11
-	JNE          group
-	VMOVDQU      -64(AX), Y1
-	VMOVDQU      -32(AX), Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (BX), Y1, Y3
-	VMOVUPS      Y3, (BX)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(BX), Y2, Y3
-	VMOVUPS      Y3, 32(BX)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (BX)(SI*1), Y1, Y3
-	VMOVUPS      Y3, (BX)(SI*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(BX)(SI*1), Y2, Y3
-	VMOVUPS      Y3, 32(BX)(SI*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (BX)(SI*2), Y1, Y3
-	VMOVUPS      Y3, (BX)(SI*2)
-	VMOVUPS      160(SP), Y1
-	VFMADD213PS  32(BX)(SI*2), Y2, Y1
-	VMOVUPS      Y1, 32(BX)(SI*2)
-	SUBQ         $0x00000004, R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ2G128PanelAVX2x4(SB), NOSPLIT, $256-72
-	// groupedQ2G128PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q2G128 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-	MOVQ         panel+16(FP), AX
-	MOVQ         acts+24(FP), CX
-	MOVQ         lda+32(FP), DX
-	LEAQ         (CX)(DX*2), BX
-	ADDQ         DX, BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	LEAQ         (SI)(DI*2), R8
-	ADDQ         DI, R8
-	MOVQ         fetch+40(FP), R9
-	MOVQ         ahead+48(FP), R10
-	ADDQ         R10, R9
-	MOVQ         groups+64(FP), R10
-	MOVQ         lines+56(FP), R11
-	MOVL         $0x00080008, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Y0
-
-loop:
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-	VMOVUPS Y1, 192(SP)
-	VMOVUPS Y1, 224(SP)
-	MOVQ    $0x00000004, R13
-
-group:
-	MOVQ R11, R12
-
-fetch:
-	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
-	DECQ         R12
-	JNE          fetch
-	VMOVDQU      (AX), Y7
-	VMOVDQU      32(AX), Y8
-	VPBROADCASTD (CX), Y2
-	VPMADDUBSW   Y2, Y7, Y1
-	VPMADDUBSW   Y2, Y8, Y2
-	VPBROADCASTD (CX)(DX*1), Y4
-	VPMADDUBSW   Y4, Y7, Y3
-	VPMADDUBSW   Y4, Y8, Y4
-	VPBROADCASTD (CX)(DX*2), Y6
-	VPMADDUBSW   Y6, Y7, Y5
-	VPMADDUBSW   Y6, Y8, Y6
-	VPBROADCASTD (BX), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      64(AX), Y9
-	VMOVDQU      96(AX), Y10
-	VPBROADCASTD 4(CX), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y1, Y1
-	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 4(CX)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y3, Y3
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 4(CX)(DX*2), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y5, Y5
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 4(BX), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y9, Y7, Y7
-	VPADDW       Y11, Y8, Y8
-	VMOVDQU      128(AX), Y9
-	VMOVDQU      160(AX), Y10
-	VPBROADCASTD 8(CX), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y1, Y1
-	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 8(CX)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y3, Y3
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 8(CX)(DX*2), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y5, Y5
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 8(BX), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y9, Y7, Y7
-	VPADDW       Y11, Y8, Y8
-	VMOVDQU      192(AX), Y9
-	VMOVDQU      224(AX), Y10
-	VPBROADCASTD 12(CX), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y1, Y1
-	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 12(CX)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y3, Y3
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 12(CX)(DX*2), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y5, Y5
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 12(BX), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y9, Y7, Y7
-	VPADDW       Y11, Y8, Y8
-	VMOVDQU      256(AX), Y9
-	VMOVDQU      288(AX), Y10
-	VPBROADCASTD 16(CX), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y1, Y1
-	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 16(CX)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y3, Y3
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 16(CX)(DX*2), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y5, Y5
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 16(BX), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y9, Y7, Y7
-	VPADDW       Y11, Y8, Y8
-	VMOVDQU      320(AX), Y9
-	VMOVDQU      352(AX), Y10
-	VPBROADCASTD 20(CX), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y1, Y1
-	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 20(CX)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y3, Y3
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 20(CX)(DX*2), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y5, Y5
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 20(BX), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y9, Y7, Y7
-	VPADDW       Y11, Y8, Y8
-	VMOVDQU      384(AX), Y9
-	VMOVDQU      416(AX), Y10
-	VPBROADCASTD 24(CX), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y1, Y1
-	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 24(CX)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y3, Y3
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 24(CX)(DX*2), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y5, Y5
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 24(BX), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y9, Y7, Y7
-	VPADDW       Y11, Y8, Y8
-	VMOVDQU      448(AX), Y9
-	VMOVDQU      480(AX), Y10
-	VPBROADCASTD 28(CX), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y1, Y1
-	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 28(CX)(DX*1), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y3, Y3
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 28(CX)(DX*2), Y11
-	VPMADDUBSW   Y11, Y9, Y12
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y12, Y5, Y5
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 28(BX), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y9, Y7, Y7
-	VPADDW       Y11, Y8, Y8
-	VPBROADCASTD 44(CX), Y9
-	VPMADDWD     Y0, Y1, Y1
-	VPADDD       Y9, Y1, Y1
-	VPMADDWD     Y0, Y2, Y2
-	VPADDD       Y9, Y2, Y2
-	VPBROADCASTD 44(CX)(DX*1), Y9
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y9, Y3, Y3
-	VPMADDWD     Y0, Y4, Y4
-	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 44(CX)(DX*2), Y9
-	VPMADDWD     Y0, Y5, Y5
-	VPADDD       Y9, Y5, Y5
-	VPMADDWD     Y0, Y6, Y6
-	VPADDD       Y9, Y6, Y6
-	VPBROADCASTD 44(BX), Y9
-	VPMADDWD     Y0, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VPMADDWD     Y0, Y8, Y8
-	VPADDD       Y9, Y8, Y8
-	VBROADCASTSS 32(CX), Y9
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y9, Y1
-	VMOVUPS      Y1, (SP)
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  32(SP), Y9, Y2
-	VMOVUPS      Y2, 32(SP)
-	VBROADCASTSS 32(CX)(DX*1), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  64(SP), Y1, Y3
-	VMOVUPS      Y3, 64(SP)
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  96(SP), Y1, Y4
-	VMOVUPS      Y4, 96(SP)
-	VBROADCASTSS 32(CX)(DX*2), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  128(SP), Y1, Y5
-	VMOVUPS      Y5, 128(SP)
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  160(SP), Y1, Y6
-	VMOVUPS      Y6, 160(SP)
-	VBROADCASTSS 32(BX), Y1
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  192(SP), Y1, Y7
-	VMOVUPS      Y7, 192(SP)
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  224(SP), Y1, Y8
-	VMOVUPS      Y8, 224(SP)
-	ADDQ         $0x00000240, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, BX
-	DECQ         R13
-	JNE          group
-	VMOVDQU      -64(AX), Y1
-	VMOVDQU      -32(AX), Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (SI), Y1, Y3
-	VMOVUPS      Y3, (SI)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(SI), Y2, Y3
-	VMOVUPS      Y3, 32(SI)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (SI)(DI*1), Y1, Y3
-	VMOVUPS      Y3, (SI)(DI*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(SI)(DI*1), Y2, Y3
-	VMOVUPS      Y3, 32(SI)(DI*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (SI)(DI*2), Y1, Y3
-	VMOVUPS      Y3, (SI)(DI*2)
-	VMOVUPS      160(SP), Y3
-	VFMADD213PS  32(SI)(DI*2), Y2, Y3
-	VMOVUPS      Y3, 32(SI)(DI*2)
-	VMOVUPS      192(SP), Y3
-	VFMADD213PS  (R8), Y1, Y3
-	VMOVUPS      Y3, (R8)
-	VMOVUPS      224(SP), Y1
-	VFMADD213PS  32(R8), Y2, Y1
-	VMOVUPS      Y1, 32(R8)
-	SUBQ         $0x00000004, R10
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx2x1(SB), NOSPLIT, $0-56
-	// groupedQ2G128AVXVNNIx2x1 adds to y[32] the products of bands of Q2G128 that are stride bytes apart with a row of
-	// activation records. It prefetches as many bytes at next, which need not be memory at all.
-	MOVQ         next+48(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         stride+24(FP), BX
-	LEAQ         (BX)(BX*2), SI
-	MOVQ         acts+32(FP), SI
-	MOVQ         y+0(FP), DI
-	MOVL         $0x18181818, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+40(FP), R8
-
-loop:
-	MOVQ   $0x00000004, R9
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-
-group:
-	PREFETCHT1   (AX)
-	PREFETCHT1   64(AX)
-	VPBROADCASTD 44(SI), Y5
-	VMOVDQA      Y5, Y6
-	VMOVDQU      (CX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD (SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 4(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 8(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x03, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 12(SI), Y9
-	VPDPBUSD_VEX(9, 7, 5)
-	VPDPBUSD_VEX(9, 8, 6)
-	VMOVDQU      64(CX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 16(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 20(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 24(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x03, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 28(SI), Y9
-	VPDPBUSD_VEX(9, 7, 5)
-	VPDPBUSD_VEX(9, 8, 6)
-	VBROADCASTSS 32(SI), Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y2
-	PREFETCHT1   128(AX)
-	PREFETCHT1   192(AX)
-	PREFETCHT1   256(AX)
-	ADDQ         $0x00000110, AX
-	VPBROADCASTD 44(SI), Y5
-	VMOVDQA      Y5, Y6
-	VMOVDQU      (CX)(BX*1), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD (SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 4(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 8(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x03, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 12(SI), Y9
-	VPDPBUSD_VEX(9, 7, 5)
-	VPDPBUSD_VEX(9, 8, 6)
-	VMOVDQU      64(CX)(BX*1), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 16(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 20(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 24(SI), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x03, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 28(SI), Y9
-	VPDPBUSD_VEX(9, 7, 5)
-	VPDPBUSD_VEX(9, 8, 6)
-	VBROADCASTSS 32(SI), Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y3
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y7, Y6, Y4
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000040, SI
-	DECQ         R9
-	JNE          group
-	VCVTPH2PS    (DX), Y5
-	VCVTPH2PS    16(DX), Y6
-	VMULPS       eighth<>+0(SB), Y5, Y5
-	VMULPS       eighth<>+0(SB), Y6, Y6
-	VFMADD213PS  (DI), Y5, Y1
-	VMOVUPS      Y1, (DI)
-	VFMADD213PS  32(DI), Y6, Y2
-	VMOVUPS      Y2, 32(DI)
-	VCVTPH2PS    (DX)(BX*1), Y1
-	VCVTPH2PS    16(DX)(BX*1), Y2
-	VMULPS       eighth<>+0(SB), Y1, Y1
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VFMADD213PS  64(DI), Y1, Y3
-	VMOVUPS      Y3, 64(DI)
-	VFMADD213PS  96(DI), Y2, Y4
-	VMOVUPS      Y4, 96(DI)
-	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000004, R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x1(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVXVNNIx1x1 adds to y[1][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ y+0(FP), BX
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), SI
-	ADDQ         AX, SI
-	MOVL         $0x18181818, DI
-	VMOVD        DI, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), DI
-
-loop:
-	MOVQ   $0x00000004, R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-
-group:
-	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
-	PREFETCHT1   128(SI)
-	ADDQ         $0x00000088, SI
-	VPBROADCASTD 44(DX), Y3
-	VMOVDQA      Y3, Y4
-	VMOVDQU      (AX), Y5
-	VPSLLW       $0x03, Y5, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD (DX), Y9
-	VPDPBUSD_VEX(9, 6, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPSLLW       $0x01, Y5, Y6
-	VPAND        Y0, Y6, Y6
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 4(DX), Y9
-	VPDPBUSD_VEX(9, 6, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPSRLW       $0x01, Y5, Y6
-	VPAND        Y0, Y6, Y6
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 8(DX), Y9
-	VPDPBUSD_VEX(9, 6, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPSRLW       $0x03, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPSRLW       $0x03, Y7, Y6
-	VPAND        Y0, Y6, Y6
-	VPBROADCASTD 12(DX), Y7
-	VPDPBUSD_VEX(7, 5, 3)
-	VPDPBUSD_VEX(7, 6, 4)
-	VMOVDQU      64(AX), Y5
-	VPSLLW       $0x03, Y5, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      96(AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 16(DX), Y9
-	VPDPBUSD_VEX(9, 6, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPSLLW       $0x01, Y5, Y6
-	VPAND        Y0, Y6, Y6
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 20(DX), Y9
-	VPDPBUSD_VEX(9, 6, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPSRLW       $0x01, Y5, Y6
-	VPAND        Y0, Y6, Y6
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 24(DX), Y9
-	VPDPBUSD_VEX(9, 6, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPSRLW       $0x03, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPSRLW       $0x03, Y7, Y6
-	VPAND        Y0, Y6, Y6
-	VPBROADCASTD 28(DX), Y7
-	VPDPBUSD_VEX(7, 5, 3)
-	VPDPBUSD_VEX(7, 6, 4)
-	VBROADCASTSS 32(DX), Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	DECQ         R8
-	JNE          group
-	VCVTPH2PS    (CX), Y3
-	VCVTPH2PS    16(CX), Y4
-	VMULPS       eighth<>+0(SB), Y3, Y3
-	VMULPS       eighth<>+0(SB), Y4, Y4
-	VFMADD213PS  (BX), Y3, Y1
-	VMOVUPS      Y1, (BX)
-	VFMADD213PS  32(BX), Y4, Y2
-	VMOVUPS      Y2, 32(BX)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, DI
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x2(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVXVNNIx1x2 adds to y[2][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	MOVQ y+0(FP), SI
-	MOVQ ld+8(FP), DI
-	SHLQ $0x02, DI
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R8
-	ADDQ         AX, R8
-	MOVL         $0x18181818, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R9
-
-loop:
-	MOVQ   $0x00000004, R10
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-
-group:
-	PREFETCHT1   (R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   128(R8)
-	ADDQ         $0x00000088, R8
-	VPBROADCASTD 44(DX), Y5
-	VMOVDQA      Y5, Y6
-	VPBROADCASTD 44(DX)(BX*1), Y7
-	VMOVDQA      Y7, Y8
-	VMOVDQU      (AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSLLW       $0x03, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD (DX), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD (DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSLLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 4(DX), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 4(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSRLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 8(DX), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 8(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLW       $0x03, Y11, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 12(DX), Y11
-	VPDPBUSD_VEX(11, 9, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 12(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 9, 7)
-	VPDPBUSD_VEX(11, 10, 8)
-	VMOVDQU      64(AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSLLW       $0x03, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 16(DX), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 16(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSLLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 20(DX), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 20(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSRLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 24(DX), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 24(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLW       $0x03, Y11, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 28(DX), Y11
-	VPDPBUSD_VEX(11, 9, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 28(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 9, 7)
-	VPDPBUSD_VEX(11, 10, 8)
-	VBROADCASTSS 32(DX), Y9
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y9, Y5, Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y9, Y6, Y2
-	VBROADCASTSS 32(DX)(BX*1), Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y3
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y5, Y8, Y4
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	DECQ         R10
-	JNE          group
-	VCVTPH2PS    (CX), Y5
-	VCVTPH2PS    16(CX), Y6
-	VMULPS       eighth<>+0(SB), Y5, Y5
-	VMULPS       eighth<>+0(SB), Y6, Y6
-	VFMADD213PS  (SI), Y5, Y1
-	VMOVUPS      Y1, (SI)
-	VFMADD213PS  32(SI), Y6, Y2
-	VMOVUPS      Y2, 32(SI)
-	VFMADD213PS  (SI)(DI*1), Y5, Y3
-	VMOVUPS      Y3, (SI)(DI*1)
-	VFMADD213PS  32(SI)(DI*1), Y6, Y4
-	VMOVUPS      Y4, 32(SI)(DI*1)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x3(SB), NOSPLIT, $192-64
-	// groupedQ2G128AVXVNNIx1x3 adds to y[3][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	MOVQ y+0(FP), SI
-	MOVQ ld+8(FP), DI
-	SHLQ $0x02, DI
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R8
-	ADDQ         AX, R8
-	MOVL         $0x18181818, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R9
-
-loop:
-	MOVQ    $0x00000004, R10
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-
-group:
-	PREFETCHT1   (R8)
-	PREFETCHT1   64(R8)
-	PREFETCHT1   128(R8)
-	ADDQ         $0x00000088, R8
-	VPBROADCASTD 44(DX), Y1
-	VMOVDQA      Y1, Y2
-	VPBROADCASTD 44(DX)(BX*1), Y3
-	VMOVDQA      Y3, Y4
-	VPBROADCASTD 44(DX)(BX*2), Y5
-	VMOVDQA      Y5, Y6
-	VMOVDQU      (AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD (DX), Y11
-	VPDPBUSD_VEX(11, 8, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD (DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 8, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD (DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 4(DX), Y11
-	VPDPBUSD_VEX(11, 8, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 4(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 8, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 4(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 8(DX), Y11
-	VPDPBUSD_VEX(11, 8, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 8(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 8, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 8(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x03, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 12(DX), Y9
-	VPDPBUSD_VEX(9, 7, 1)
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 12(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 7, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 12(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 7, 5)
-	VPDPBUSD_VEX(9, 8, 6)
-	VMOVDQU      64(AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 16(DX), Y11
-	VPDPBUSD_VEX(11, 8, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 16(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 8, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 16(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 20(DX), Y11
-	VPDPBUSD_VEX(11, 8, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 20(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 8, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 20(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 24(DX), Y11
-	VPDPBUSD_VEX(11, 8, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 24(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 8, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 24(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 8, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLW       $0x03, Y9, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 28(DX), Y9
-	VPDPBUSD_VEX(9, 7, 1)
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 28(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 7, 3)
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 28(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 7, 5)
-	VPDPBUSD_VEX(9, 8, 6)
-	VBROADCASTSS 32(DX), Y7
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y7, Y1
-	VMOVUPS      Y1, (SP)
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  32(SP), Y7, Y2
-	VMOVUPS      Y2, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  64(SP), Y1, Y3
-	VMOVUPS      Y3, 64(SP)
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  96(SP), Y1, Y4
-	VMOVUPS      Y4, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  128(SP), Y1, Y5
-	VMOVUPS      Y5, 128(SP)
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  160(SP), Y1, Y6
-	VMOVUPS      Y6, 160(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	DECQ         R10
-	JNE          group
-	VCVTPH2PS    (CX), Y1
-	VCVTPH2PS    16(CX), Y2
-	VMULPS       eighth<>+0(SB), Y1, Y1
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (SI), Y1, Y3
-	VMOVUPS      Y3, (SI)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(SI), Y2, Y3
-	VMOVUPS      Y3, 32(SI)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (SI)(DI*1), Y1, Y3
-	VMOVUPS      Y3, (SI)(DI*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(SI)(DI*1), Y2, Y3
-	VMOVUPS      Y3, 32(SI)(DI*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (SI)(DI*2), Y1, Y3
-	VMOVUPS      Y3, (SI)(DI*2)
-	VMOVUPS      160(SP), Y1
-	VFMADD213PS  32(SI)(DI*2), Y2, Y1
-	VMOVUPS      Y1, 32(SI)(DI*2)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x4(SB), NOSPLIT, $256-64
-	// groupedQ2G128AVXVNNIx1x4 adds to y[4][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	MOVQ y+0(FP), DI
-	MOVQ ld+8(FP), R8
-	SHLQ $0x02, R8
-	LEAQ (DI)(R8*2), R9
-	ADDQ R8, R9
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R10
-	ADDQ         AX, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R11
-
-loop:
-	MOVQ    $0x00000004, R12
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-	VMOVUPS Y1, 192(SP)
-	VMOVUPS Y1, 224(SP)
-
-group:
-	PREFETCHT1   (R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   128(R10)
-	ADDQ         $0x00000088, R10
-	VPBROADCASTD 44(DX), Y1
-	VMOVDQA      Y1, Y2
-	VPBROADCASTD 44(DX)(BX*1), Y3
-	VMOVDQA      Y3, Y4
-	VPBROADCASTD 44(DX)(BX*2), Y5
-	VMOVDQA      Y5, Y6
-	VPBROADCASTD 44(SI), Y7
-	VMOVDQA      Y7, Y8
-	VMOVDQU      (AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      32(AX), Y11
-	VPSLLW       $0x03, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD (DX), Y13
-	VPDPBUSD_VEX(13, 10, 1)
-	VPDPBUSD_VEX(13, 12, 2)
-	VPBROADCASTD (DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 3)
-	VPDPBUSD_VEX(13, 12, 4)
-	VPBROADCASTD (DX)(BX*2), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD (SI), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSLLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 4(DX), Y13
-	VPDPBUSD_VEX(13, 10, 1)
-	VPDPBUSD_VEX(13, 12, 2)
-	VPBROADCASTD 4(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 3)
-	VPDPBUSD_VEX(13, 12, 4)
-	VPBROADCASTD 4(DX)(BX*2), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 4(SI), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSRLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 8(DX), Y13
-	VPDPBUSD_VEX(13, 10, 1)
-	VPDPBUSD_VEX(13, 12, 2)
-	VPBROADCASTD 8(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 3)
-	VPDPBUSD_VEX(13, 12, 4)
-	VPBROADCASTD 8(DX)(BX*2), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 8(SI), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLW       $0x03, Y11, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 12(DX), Y11
-	VPDPBUSD_VEX(11, 9, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 12(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 9, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 12(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 9, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 12(SI), Y11
-	VPDPBUSD_VEX(11, 9, 7)
-	VPDPBUSD_VEX(11, 10, 8)
-	VMOVDQU      64(AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VMOVDQU      96(AX), Y11
-	VPSLLW       $0x03, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 16(DX), Y13
-	VPDPBUSD_VEX(13, 10, 1)
-	VPDPBUSD_VEX(13, 12, 2)
-	VPBROADCASTD 16(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 3)
-	VPDPBUSD_VEX(13, 12, 4)
-	VPBROADCASTD 16(DX)(BX*2), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 16(SI), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSLLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 20(DX), Y13
-	VPDPBUSD_VEX(13, 10, 1)
-	VPDPBUSD_VEX(13, 12, 2)
-	VPBROADCASTD 20(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 3)
-	VPDPBUSD_VEX(13, 12, 4)
-	VPBROADCASTD 20(DX)(BX*2), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 20(SI), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPSRLW       $0x01, Y11, Y12
-	VPAND        Y0, Y12, Y12
-	VPBROADCASTD 24(DX), Y13
-	VPDPBUSD_VEX(13, 10, 1)
-	VPDPBUSD_VEX(13, 12, 2)
-	VPBROADCASTD 24(DX)(BX*1), Y13
-	VPDPBUSD_VEX(13, 10, 3)
-	VPDPBUSD_VEX(13, 12, 4)
-	VPBROADCASTD 24(DX)(BX*2), Y13
-	VPDPBUSD_VEX(13, 10, 5)
-	VPDPBUSD_VEX(13, 12, 6)
-	VPBROADCASTD 24(SI), Y13
-	VPDPBUSD_VEX(13, 10, 7)
-	VPDPBUSD_VEX(13, 12, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLW       $0x03, Y11, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 28(DX), Y11
-	VPDPBUSD_VEX(11, 9, 1)
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 28(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 9, 3)
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 28(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 9, 5)
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 28(SI), Y11
-	VPDPBUSD_VEX(11, 9, 7)
-	VPDPBUSD_VEX(11, 10, 8)
-	VBROADCASTSS 32(DX), Y9
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y9, Y1
-	VMOVUPS      Y1, (SP)
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  32(SP), Y9, Y2
-	VMOVUPS      Y2, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  64(SP), Y1, Y3
-	VMOVUPS      Y3, 64(SP)
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  96(SP), Y1, Y4
-	VMOVUPS      Y4, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  128(SP), Y1, Y5
-	VMOVUPS      Y5, 128(SP)
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  160(SP), Y1, Y6
-	VMOVUPS      Y6, 160(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  192(SP), Y1, Y7
-	VMOVUPS      Y7, 192(SP)
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  224(SP), Y1, Y8
-	VMOVUPS      Y8, 224(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	DECQ         R12
-	JNE          group
-	VCVTPH2PS    (CX), Y1
-	VCVTPH2PS    16(CX), Y2
-	VMULPS       eighth<>+0(SB), Y1, Y1
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (DI), Y1, Y3
-	VMOVUPS      Y3, (DI)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(DI), Y2, Y3
-	VMOVUPS      Y3, 32(DI)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (DI)(R8*1), Y1, Y3
-	VMOVUPS      Y3, (DI)(R8*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(DI)(R8*1), Y2, Y3
-	VMOVUPS      Y3, 32(DI)(R8*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (DI)(R8*2), Y1, Y3
-	VMOVUPS      Y3, (DI)(R8*2)
-	VMOVUPS      160(SP), Y3
-	VFMADD213PS  32(DI)(R8*2), Y2, Y3
-	VMOVUPS      Y3, 32(DI)(R8*2)
-	VMOVUPS      192(SP), Y3
-	VFMADD213PS  (R9), Y1, Y3
-	VMOVUPS      Y3, (R9)
-	VMOVUPS      224(SP), Y1
-	VFMADD213PS  32(R9), Y2, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x5(SB), NOSPLIT, $320-64
-	// groupedQ2G128AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	MOVQ y+0(FP), DI
-	MOVQ ld+8(FP), R8
-	SHLQ $0x02, R8
-	LEAQ (DI)(R8*2), R9
-	ADDQ R8, R9
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R10
-	ADDQ         AX, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R11
-
-loop:
-	MOVQ    $0x00000004, R12
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-	VMOVUPS Y1, 192(SP)
-	VMOVUPS Y1, 224(SP)
-	VMOVUPS Y1, 256(SP)
-	VMOVUPS Y1, 288(SP)
-
-group:
-	PREFETCHT1   (R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   128(R10)
-	ADDQ         $0x00000088, R10
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VMOVDQU      (AX), Y6
-	VPSLLW       $0x03, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD (DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD (DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD (SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD (SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSLLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 4(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 4(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 8(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 8(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x03, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPBROADCASTD 12(DX), Y7
-	VPDPBUSD_VEX(7, 6, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y7
-	VPDPBUSD_VEX(7, 6, 3)
-	VPBROADCASTD 12(SI), Y7
-	VPDPBUSD_VEX(7, 6, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 5)
-	VMOVDQU      64(AX), Y6
-	VPSLLW       $0x03, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 16(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 16(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSLLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 20(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 20(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 24(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 24(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x03, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPBROADCASTD 28(DX), Y7
-	VPDPBUSD_VEX(7, 6, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y7
-	VPDPBUSD_VEX(7, 6, 3)
-	VPBROADCASTD 28(SI), Y7
-	VPDPBUSD_VEX(7, 6, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 5)
-	VBROADCASTSS 32(DX), Y6
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y6, Y1
-	VMOVUPS      Y1, (SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(SP), Y1, Y2
-	VMOVUPS      Y2, 64(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  128(SP), Y1, Y3
-	VMOVUPS      Y3, 128(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  192(SP), Y1, Y4
-	VMOVUPS      Y4, 192(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  256(SP), Y1, Y5
-	VMOVUPS      Y5, 256(SP)
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VMOVDQU      32(AX), Y6
-	VPSLLW       $0x03, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD (DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD (DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD (SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD (SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSLLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 4(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 4(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 8(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 8(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x03, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPBROADCASTD 12(DX), Y7
-	VPDPBUSD_VEX(7, 6, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y7
-	VPDPBUSD_VEX(7, 6, 3)
-	VPBROADCASTD 12(SI), Y7
-	VPDPBUSD_VEX(7, 6, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 5)
-	VMOVDQU      96(AX), Y6
-	VPSLLW       $0x03, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 16(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 16(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSLLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 20(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 20(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x01, Y6, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 24(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 24(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPSRLW       $0x03, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VPBROADCASTD 28(DX), Y7
-	VPDPBUSD_VEX(7, 6, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y7
-	VPDPBUSD_VEX(7, 6, 3)
-	VPBROADCASTD 28(SI), Y7
-	VPDPBUSD_VEX(7, 6, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y7
-	VPDPBUSD_VEX(7, 6, 5)
-	VBROADCASTSS 32(DX), Y6
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(SP), Y6, Y1
-	VMOVUPS      Y1, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  96(SP), Y1, Y2
-	VMOVUPS      Y2, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  160(SP), Y1, Y3
-	VMOVUPS      Y3, 160(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  224(SP), Y1, Y4
-	VMOVUPS      Y4, 224(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  288(SP), Y1, Y5
-	VMOVUPS      Y5, 288(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	DECQ         R12
-	JNE          group
-	VCVTPH2PS    (CX), Y1
-	VCVTPH2PS    16(CX), Y2
-	VMULPS       eighth<>+0(SB), Y1, Y1
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (DI), Y1, Y3
-	VMOVUPS      Y3, (DI)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(DI), Y2, Y3
-	VMOVUPS      Y3, 32(DI)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (DI)(R8*1), Y1, Y3
-	VMOVUPS      Y3, (DI)(R8*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(DI)(R8*1), Y2, Y3
-	VMOVUPS      Y3, 32(DI)(R8*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (DI)(R8*2), Y1, Y3
-	VMOVUPS      Y3, (DI)(R8*2)
-	VMOVUPS      160(SP), Y3
-	VFMADD213PS  32(DI)(R8*2), Y2, Y3
-	VMOVUPS      Y3, 32(DI)(R8*2)
-	VMOVUPS      192(SP), Y3
-	VFMADD213PS  (R9), Y1, Y3
-	VMOVUPS      Y3, (R9)
-	VMOVUPS      224(SP), Y3
-	VFMADD213PS  32(R9), Y2, Y3
-	VMOVUPS      Y3, 32(R9)
-	VMOVUPS      256(SP), Y3
-	VFMADD213PS  (R9)(R8*1), Y1, Y3
-	VMOVUPS      Y3, (R9)(R8*1)
-	VMOVUPS      288(SP), Y1
-	VFMADD213PS  32(R9)(R8*1), Y2, Y1
-	VMOVUPS      Y1, 32(R9)(R8*1)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x6(SB), NOSPLIT, $384-64
-	// groupedQ2G128AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	MOVQ y+0(FP), DI
-	MOVQ ld+8(FP), R8
-	SHLQ $0x02, R8
-	LEAQ (DI)(R8*2), R9
-	ADDQ R8, R9
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R10
-	ADDQ         AX, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R11
-
-loop:
-	MOVQ    $0x00000004, R12
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-	VMOVUPS Y1, 192(SP)
-	VMOVUPS Y1, 224(SP)
-	VMOVUPS Y1, 256(SP)
-	VMOVUPS Y1, 288(SP)
-	VMOVUPS Y1, 320(SP)
-	VMOVUPS Y1, 352(SP)
-
-group:
-	PREFETCHT1   (R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   128(R10)
-	ADDQ         $0x00000088, R10
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VPBROADCASTD 44(SI)(BX*2), Y6
-	VMOVDQU      (AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD (DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD (DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD (SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD (SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD (SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 4(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 4(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 4(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 8(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 8(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 8(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 12(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 12(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPBROADCASTD 12(SI)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 6)
-	VMOVDQU      64(AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 16(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 16(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 16(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 20(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 20(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 20(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 24(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 24(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 24(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 28(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 28(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPBROADCASTD 28(SI)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 6)
-	VBROADCASTSS 32(DX), Y7
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y7, Y1
-	VMOVUPS      Y1, (SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(SP), Y1, Y2
-	VMOVUPS      Y2, 64(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  128(SP), Y1, Y3
-	VMOVUPS      Y3, 128(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  192(SP), Y1, Y4
-	VMOVUPS      Y4, 192(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  256(SP), Y1, Y5
-	VMOVUPS      Y5, 256(SP)
-	VBROADCASTSS 32(SI)(BX*2), Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  320(SP), Y1, Y6
-	VMOVUPS      Y6, 320(SP)
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VPBROADCASTD 44(SI)(BX*2), Y6
-	VMOVDQU      32(AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD (DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD (DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD (SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD (SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD (SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 4(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 4(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 4(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 8(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 8(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 8(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 12(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 12(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPBROADCASTD 12(SI)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 6)
-	VMOVDQU      96(AX), Y7
-	VPSLLW       $0x03, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 16(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 16(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 16(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSLLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 20(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 20(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 20(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x01, Y7, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 24(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 24(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 24(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPSRLW       $0x03, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD 28(DX), Y8
-	VPDPBUSD_VEX(8, 7, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 28(SI), Y8
-	VPDPBUSD_VEX(8, 7, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y8
-	VPDPBUSD_VEX(8, 7, 5)
-	VPBROADCASTD 28(SI)(BX*2), Y8
-	VPDPBUSD_VEX(8, 7, 6)
-	VBROADCASTSS 32(DX), Y7
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(SP), Y7, Y1
-	VMOVUPS      Y1, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  96(SP), Y1, Y2
-	VMOVUPS      Y2, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  160(SP), Y1, Y3
-	VMOVUPS      Y3, 160(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  224(SP), Y1, Y4
-	VMOVUPS      Y4, 224(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  288(SP), Y1, Y5
-	VMOVUPS      Y5, 288(SP)
-	VBROADCASTSS 32(SI)(BX*2), Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  352(SP), Y1, Y6
-	VMOVUPS      Y6, 352(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	DECQ         R12
-	JNE          group
-	VCVTPH2PS    (CX), Y1
-	VCVTPH2PS    16(CX), Y2
-	VMULPS       eighth<>+0(SB), Y1, Y1
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (DI), Y1, Y3
-	VMOVUPS      Y3, (DI)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(DI), Y2, Y3
-	VMOVUPS      Y3, 32(DI)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (DI)(R8*1), Y1, Y3
-	VMOVUPS      Y3, (DI)(R8*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(DI)(R8*1), Y2, Y3
-	VMOVUPS      Y3, 32(DI)(R8*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (DI)(R8*2), Y1, Y3
-	VMOVUPS      Y3, (DI)(R8*2)
-	VMOVUPS      160(SP), Y3
-	VFMADD213PS  32(DI)(R8*2), Y2, Y3
-	VMOVUPS      Y3, 32(DI)(R8*2)
-	VMOVUPS      192(SP), Y3
-	VFMADD213PS  (R9), Y1, Y3
-	VMOVUPS      Y3, (R9)
-	VMOVUPS      224(SP), Y3
-	VFMADD213PS  32(R9), Y2, Y3
-	VMOVUPS      Y3, 32(R9)
-	VMOVUPS      256(SP), Y3
-	VFMADD213PS  (R9)(R8*1), Y1, Y3
-	VMOVUPS      Y3, (R9)(R8*1)
-	VMOVUPS      288(SP), Y3
-	VFMADD213PS  32(R9)(R8*1), Y2, Y3
-	VMOVUPS      Y3, 32(R9)(R8*1)
-	VMOVUPS      320(SP), Y3
-	VFMADD213PS  (R9)(R8*2), Y1, Y3
-	VMOVUPS      Y3, (R9)(R8*2)
-	VMOVUPS      352(SP), Y1
-	VFMADD213PS  32(R9)(R8*2), Y2, Y1
-	VMOVUPS      Y1, 32(R9)(R8*2)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x7(SB), NOSPLIT, $448-64
-	// groupedQ2G128AVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	LEAQ (SI)(BX*2), DI
-	ADDQ BX, DI
-	MOVQ y+0(FP), R8
-	MOVQ ld+8(FP), R9
-	SHLQ $0x02, R9
-	LEAQ (R8)(R9*2), R10
-	ADDQ R9, R10
-	LEAQ (R10)(R9*2), R11
-	ADDQ R9, R11
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R12
-	ADDQ         AX, R12
-	MOVL         $0x18181818, R13
-	VMOVD        R13, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R13
-
-loop:
-	MOVQ    $0x00000004, R14
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-	VMOVUPS Y1, 192(SP)
-	VMOVUPS Y1, 224(SP)
-	VMOVUPS Y1, 256(SP)
-	VMOVUPS Y1, 288(SP)
-	VMOVUPS Y1, 320(SP)
-	VMOVUPS Y1, 352(SP)
-	VMOVUPS Y1, 384(SP)
-	VMOVUPS Y1, 416(SP)
-
-group:
-	PREFETCHT1   (R12)
-	PREFETCHT1   64(R12)
-	PREFETCHT1   128(R12)
-	ADDQ         $0x00000088, R12
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VPBROADCASTD 44(SI)(BX*2), Y6
-	VPBROADCASTD 44(DI), Y7
-	VMOVDQU      (AX), Y8
-	VPSLLW       $0x03, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD (DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD (DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD (DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD (SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD (SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD (SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD (DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSLLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 4(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 4(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 4(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 8(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 8(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 8(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 12(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 12(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 12(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPBROADCASTD 12(DI), Y9
-	VPDPBUSD_VEX(9, 8, 7)
-	VMOVDQU      64(AX), Y8
-	VPSLLW       $0x03, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 16(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 16(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 16(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSLLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 20(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 20(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 20(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 24(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 24(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 24(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 28(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 28(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 28(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPBROADCASTD 28(DI), Y9
-	VPDPBUSD_VEX(9, 8, 7)
-	VBROADCASTSS 32(DX), Y8
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y8, Y1
-	VMOVUPS      Y1, (SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(SP), Y1, Y2
-	VMOVUPS      Y2, 64(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  128(SP), Y1, Y3
-	VMOVUPS      Y3, 128(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  192(SP), Y1, Y4
-	VMOVUPS      Y4, 192(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  256(SP), Y1, Y5
-	VMOVUPS      Y5, 256(SP)
-	VBROADCASTSS 32(SI)(BX*2), Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  320(SP), Y1, Y6
-	VMOVUPS      Y6, 320(SP)
-	VBROADCASTSS 32(DI), Y1
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  384(SP), Y1, Y7
-	VMOVUPS      Y7, 384(SP)
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VPBROADCASTD 44(SI)(BX*2), Y6
-	VPBROADCASTD 44(DI), Y7
-	VMOVDQU      32(AX), Y8
-	VPSLLW       $0x03, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD (DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD (DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD (DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD (SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD (SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD (SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD (DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSLLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 4(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 4(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 4(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 8(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 8(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 8(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 12(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 12(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 12(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPBROADCASTD 12(DI), Y9
-	VPDPBUSD_VEX(9, 8, 7)
-	VMOVDQU      96(AX), Y8
-	VPSLLW       $0x03, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 16(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 16(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 16(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSLLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 20(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 20(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 20(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x01, Y8, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 24(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 24(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 24(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPSRLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPBROADCASTD 28(DX), Y9
-	VPDPBUSD_VEX(9, 8, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 3)
-	VPBROADCASTD 28(SI), Y9
-	VPDPBUSD_VEX(9, 8, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y9
-	VPDPBUSD_VEX(9, 8, 5)
-	VPBROADCASTD 28(SI)(BX*2), Y9
-	VPDPBUSD_VEX(9, 8, 6)
-	VPBROADCASTD 28(DI), Y9
-	VPDPBUSD_VEX(9, 8, 7)
-	VBROADCASTSS 32(DX), Y8
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(SP), Y8, Y1
-	VMOVUPS      Y1, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  96(SP), Y1, Y2
-	VMOVUPS      Y2, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  160(SP), Y1, Y3
-	VMOVUPS      Y3, 160(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  224(SP), Y1, Y4
-	VMOVUPS      Y4, 224(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  288(SP), Y1, Y5
-	VMOVUPS      Y5, 288(SP)
-	VBROADCASTSS 32(SI)(BX*2), Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  352(SP), Y1, Y6
-	VMOVUPS      Y6, 352(SP)
-	VBROADCASTSS 32(DI), Y1
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  416(SP), Y1, Y7
-	VMOVUPS      Y7, 416(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000040, DI
-	DECQ         R14
-	JNE          group
-	VCVTPH2PS    (CX), Y1
-	VCVTPH2PS    16(CX), Y2
-	VMULPS       eighth<>+0(SB), Y1, Y1
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (R8), Y1, Y3
-	VMOVUPS      Y3, (R8)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(R8), Y2, Y3
-	VMOVUPS      Y3, 32(R8)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (R8)(R9*1), Y1, Y3
-	VMOVUPS      Y3, (R8)(R9*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(R8)(R9*1), Y2, Y3
-	VMOVUPS      Y3, 32(R8)(R9*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (R8)(R9*2), Y1, Y3
-	VMOVUPS      Y3, (R8)(R9*2)
-	VMOVUPS      160(SP), Y3
-	VFMADD213PS  32(R8)(R9*2), Y2, Y3
-	VMOVUPS      Y3, 32(R8)(R9*2)
-	VMOVUPS      192(SP), Y3
-	VFMADD213PS  (R10), Y1, Y3
-	VMOVUPS      Y3, (R10)
-	VMOVUPS      224(SP), Y3
-	VFMADD213PS  32(R10), Y2, Y3
-	VMOVUPS      Y3, 32(R10)
-	VMOVUPS      256(SP), Y3
-	VFMADD213PS  (R10)(R9*1), Y1, Y3
-	VMOVUPS      Y3, (R10)(R9*1)
-	VMOVUPS      288(SP), Y3
-	VFMADD213PS  32(R10)(R9*1), Y2, Y3
-	VMOVUPS      Y3, 32(R10)(R9*1)
-	VMOVUPS      320(SP), Y3
-	VFMADD213PS  (R10)(R9*2), Y1, Y3
-	VMOVUPS      Y3, (R10)(R9*2)
-	VMOVUPS      352(SP), Y3
-	VFMADD213PS  32(R10)(R9*2), Y2, Y3
-	VMOVUPS      Y3, 32(R10)(R9*2)
-	VMOVUPS      384(SP), Y3
-	VFMADD213PS  (R11), Y1, Y3
-	VMOVUPS      Y3, (R11)
-	VMOVUPS      416(SP), Y1
-	VFMADD213PS  32(R11), Y2, Y1
-	VMOVUPS      Y1, 32(R11)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R13
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
-TEXT ·groupedQ2G128AVXVNNIx1x8(SB), NOSPLIT, $512-64
-	// groupedQ2G128AVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	LEAQ (SI)(BX*2), DI
-	ADDQ BX, DI
-	MOVQ y+0(FP), R8
-	MOVQ ld+8(FP), R9
-	SHLQ $0x02, R9
-	LEAQ (R8)(R9*2), R10
-	ADDQ R9, R10
-	LEAQ (R10)(R9*2), R11
-	ADDQ R9, R11
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R12
-	ADDQ         AX, R12
-	MOVL         $0x18181818, R13
-	VMOVD        R13, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R13
-
-loop:
-	MOVQ    $0x00000004, R14
-	VXORPS  Y1, Y1, Y1
-	VMOVUPS Y1, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y1, 64(SP)
-	VMOVUPS Y1, 96(SP)
-	VMOVUPS Y1, 128(SP)
-	VMOVUPS Y1, 160(SP)
-	VMOVUPS Y1, 192(SP)
-	VMOVUPS Y1, 224(SP)
-	VMOVUPS Y1, 256(SP)
-	VMOVUPS Y1, 288(SP)
-	VMOVUPS Y1, 320(SP)
-	VMOVUPS Y1, 352(SP)
-	VMOVUPS Y1, 384(SP)
-	VMOVUPS Y1, 416(SP)
-	VMOVUPS Y1, 448(SP)
-	VMOVUPS Y1, 480(SP)
-
-group:
-	PREFETCHT1   (R12)
-	PREFETCHT1   64(R12)
-	PREFETCHT1   128(R12)
-	ADDQ         $0x00000088, R12
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VPBROADCASTD 44(SI)(BX*2), Y6
-	VPBROADCASTD 44(DI), Y7
-	VPBROADCASTD 44(DI)(BX*1), Y8
-	VMOVDQU      (AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD (DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD (DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD (DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD (SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD (SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD (SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD (DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD (DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 4(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 4(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 4(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 4(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 4(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 8(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 8(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 8(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 8(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 8(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 12(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 12(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 12(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPBROADCASTD 12(DI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 8)
-	VMOVDQU      64(AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 16(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 16(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 16(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 16(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 16(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 20(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 20(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 20(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 20(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 20(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 24(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 24(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 24(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 24(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 24(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 28(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 28(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 28(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPBROADCASTD 28(DI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 8)
-	VBROADCASTSS 32(DX), Y9
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (SP), Y9, Y1
-	VMOVUPS      Y1, (SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(SP), Y1, Y2
-	VMOVUPS      Y2, 64(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  128(SP), Y1, Y3
-	VMOVUPS      Y3, 128(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  192(SP), Y1, Y4
-	VMOVUPS      Y4, 192(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  256(SP), Y1, Y5
-	VMOVUPS      Y5, 256(SP)
-	VBROADCASTSS 32(SI)(BX*2), Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  320(SP), Y1, Y6
-	VMOVUPS      Y6, 320(SP)
-	VBROADCASTSS 32(DI), Y1
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  384(SP), Y1, Y7
-	VMOVUPS      Y7, 384(SP)
-	VBROADCASTSS 32(DI)(BX*1), Y1
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  448(SP), Y1, Y8
-	VMOVUPS      Y8, 448(SP)
-	VPBROADCASTD 44(DX), Y1
-	VPBROADCASTD 44(DX)(BX*1), Y2
-	VPBROADCASTD 44(DX)(BX*2), Y3
-	VPBROADCASTD 44(SI), Y4
-	VPBROADCASTD 44(SI)(BX*1), Y5
-	VPBROADCASTD 44(SI)(BX*2), Y6
-	VPBROADCASTD 44(DI), Y7
-	VPBROADCASTD 44(DI)(BX*1), Y8
-	VMOVDQU      32(AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD (DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD (DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD (DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD (SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD (SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD (SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD (DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD (DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 4(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 4(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 4(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 4(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 4(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 4(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 4(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 4(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 8(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 8(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 8(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 8(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 8(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 8(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 8(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 8(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 12(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 12(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 12(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 12(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 12(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 12(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPBROADCASTD 12(DI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 8)
-	VMOVDQU      96(AX), Y9
-	VPSLLW       $0x03, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 16(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 16(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 16(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 16(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 16(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 16(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 16(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 16(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSLLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 20(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 20(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 20(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 20(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 20(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 20(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 20(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 20(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x01, Y9, Y10
-	VPAND        Y0, Y10, Y10
-	VPBROADCASTD 24(DX), Y11
-	VPDPBUSD_VEX(11, 10, 1)
-	VPBROADCASTD 24(DX)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 2)
-	VPBROADCASTD 24(DX)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 3)
-	VPBROADCASTD 24(SI), Y11
-	VPDPBUSD_VEX(11, 10, 4)
-	VPBROADCASTD 24(SI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 5)
-	VPBROADCASTD 24(SI)(BX*2), Y11
-	VPDPBUSD_VEX(11, 10, 6)
-	VPBROADCASTD 24(DI), Y11
-	VPDPBUSD_VEX(11, 10, 7)
-	VPBROADCASTD 24(DI)(BX*1), Y11
-	VPDPBUSD_VEX(11, 10, 8)
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(DX), Y10
-	VPDPBUSD_VEX(10, 9, 1)
-	VPBROADCASTD 28(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 2)
-	VPBROADCASTD 28(DX)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 28(SI), Y10
-	VPDPBUSD_VEX(10, 9, 4)
-	VPBROADCASTD 28(SI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 5)
-	VPBROADCASTD 28(SI)(BX*2), Y10
-	VPDPBUSD_VEX(10, 9, 6)
-	VPBROADCASTD 28(DI), Y10
-	VPDPBUSD_VEX(10, 9, 7)
-	VPBROADCASTD 28(DI)(BX*1), Y10
-	VPDPBUSD_VEX(10, 9, 8)
-	VBROADCASTSS 32(DX), Y9
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(SP), Y9, Y1
-	VMOVUPS      Y1, 32(SP)
-	VBROADCASTSS 32(DX)(BX*1), Y1
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  96(SP), Y1, Y2
-	VMOVUPS      Y2, 96(SP)
-	VBROADCASTSS 32(DX)(BX*2), Y1
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  160(SP), Y1, Y3
-	VMOVUPS      Y3, 160(SP)
-	VBROADCASTSS 32(SI), Y1
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  224(SP), Y1, Y4
-	VMOVUPS      Y4, 224(SP)
-	VBROADCASTSS 32(SI)(BX*1), Y1
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  288(SP), Y1, Y5
-	VMOVUPS      Y5, 288(SP)
-	VBROADCASTSS 32(SI)(BX*2), Y1
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  352(SP), Y1, Y6
-	VMOVUPS      Y6, 352(SP)
-	VBROADCASTSS 32(DI), Y1
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  416(SP), Y1, Y7
-	VMOVUPS      Y7, 416(SP)
-	VBROADCASTSS 32(DI)(BX*1), Y1
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  480(SP), Y1, Y8
-	VMOVUPS      Y8, 480(SP)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000040, DI
-	DECQ         R14
-	JNE          group
-	VCVTPH2PS    (CX), Y1
-	VCVTPH2PS    16(CX), Y2
-	VMULPS       eighth<>+0(SB), Y1, Y1
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMOVUPS      (SP), Y3
-	VFMADD213PS  (R8), Y1, Y3
-	VMOVUPS      Y3, (R8)
-	VMOVUPS      32(SP), Y3
-	VFMADD213PS  32(R8), Y2, Y3
-	VMOVUPS      Y3, 32(R8)
-	VMOVUPS      64(SP), Y3
-	VFMADD213PS  (R8)(R9*1), Y1, Y3
-	VMOVUPS      Y3, (R8)(R9*1)
-	VMOVUPS      96(SP), Y3
-	VFMADD213PS  32(R8)(R9*1), Y2, Y3
-	VMOVUPS      Y3, 32(R8)(R9*1)
-	VMOVUPS      128(SP), Y3
-	VFMADD213PS  (R8)(R9*2), Y1, Y3
-	VMOVUPS      Y3, (R8)(R9*2)
-	VMOVUPS      160(SP), Y3
-	VFMADD213PS  32(R8)(R9*2), Y2, Y3
-	VMOVUPS      Y3, 32(R8)(R9*2)
-	VMOVUPS      192(SP), Y3
-	VFMADD213PS  (R10), Y1, Y3
-	VMOVUPS      Y3, (R10)
-	VMOVUPS      224(SP), Y3
-	VFMADD213PS  32(R10), Y2, Y3
-	VMOVUPS      Y3, 32(R10)
-	VMOVUPS      256(SP), Y3
-	VFMADD213PS  (R10)(R9*1), Y1, Y3
-	VMOVUPS      Y3, (R10)(R9*1)
-	VMOVUPS      288(SP), Y3
-	VFMADD213PS  32(R10)(R9*1), Y2, Y3
-	VMOVUPS      Y3, 32(R10)(R9*1)
-	VMOVUPS      320(SP), Y3
-	VFMADD213PS  (R10)(R9*2), Y1, Y3
-	VMOVUPS      Y3, (R10)(R9*2)
-	VMOVUPS      352(SP), Y3
-	VFMADD213PS  32(R10)(R9*2), Y2, Y3
-	VMOVUPS      Y3, 32(R10)(R9*2)
-	VMOVUPS      384(SP), Y3
-	VFMADD213PS  (R11), Y1, Y3
-	VMOVUPS      Y3, (R11)
-	VMOVUPS      416(SP), Y3
-	VFMADD213PS  32(R11), Y2, Y3
-	VMOVUPS      Y3, 32(R11)
-	VMOVUPS      448(SP), Y3
-	VFMADD213PS  (R11)(R9*1), Y1, Y3
-	VMOVUPS      Y3, (R11)(R9*1)
-	VMOVUPS      480(SP), Y1
-	VFMADD213PS  32(R11)(R9*1), Y2, Y1
-	VMOVUPS      Y1, 32(R11)(R9*1)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R13
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G128AVX512x4x1(SB), NOSPLIT, $0-56
-	// groupedQ2G128AVX512x4x1 adds to y[64] the products of bands of Q2G128 that are stride bytes apart with a row of
-	// activation records. It prefetches as many bytes at next, which need not be memory at all.
-	MOVQ         next+48(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         stride+24(FP), BX
-	LEAQ         (BX)(BX*2), SI
-	MOVQ         acts+32(FP), DI
-	MOVQ         y+0(FP), R8
-	MOVL         $0x18181818, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+40(FP), R9
-
-loop:
-	MOVQ   $0x00000004, R10
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-group:
-	PREFETCHT0       (AX)
-	PREFETCHT0       64(AX)
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VMOVDQU64        64(CX), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z1
-	PREFETCHT0       128(AX)
-	PREFETCHT0       192(AX)
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX)(BX*1), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VMOVDQU64        64(CX)(BX*1), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z2
-	PREFETCHT0       256(AX)
-	PREFETCHT0       320(AX)
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX)(BX*2), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VMOVDQU64        64(CX)(BX*2), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z3
-	PREFETCHT0       384(AX)
-	PREFETCHT0       448(AX)
-	PREFETCHT0       512(AX)
-	ADDQ             $0x00000220, AX
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX)(SI*1), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VMOVDQU64        64(CX)(SI*1), Z6
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z4
-	ADDQ             $0x00000080, CX
-	ADDQ             $0x00000040, DI
-	DECQ             R10
-	JNE              group
-	VCVTPH2PS        (DX), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      (R8), Z5, Z1
-	VMOVUPS          Z1, (R8)
-	VCVTPH2PS        (DX)(BX*1), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      64(R8), Z5, Z2
-	VMOVUPS          Z2, 64(R8)
-	VCVTPH2PS        (DX)(BX*2), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      128(R8), Z5, Z3
-	VMOVUPS          Z3, 128(R8)
-	VCVTPH2PS        (DX)(SI*1), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      192(R8), Z5, Z4
-	VMOVUPS          Z4, 192(R8)
-	ADDQ             $0x00000020, DX
-	SUBQ             $0x00000004, R9
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVL         $0x18181818, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), SI
-
-loop:
-	MOVQ   $0x00000004, DI
-	VPXORD Z1, Z1, Z1
-
-group:
-	VPBROADCASTD     44(DX), Z2
-	VMOVDQU64        (AX), Z3
-	VPSLLW           $0x03, Z3, Z4
-	VPANDD           Z0, Z4, Z4
-	VPDPBUSD.BCST    (DX), Z4, Z2
-	VPSLLW           $0x01, Z3, Z4
-	VPANDD           Z0, Z4, Z4
-	VPDPBUSD.BCST    4(DX), Z4, Z2
-	VPSRLW           $0x01, Z3, Z4
-	VPANDD           Z0, Z4, Z4
-	VPDPBUSD.BCST    8(DX), Z4, Z2
-	VPSRLW           $0x03, Z3, Z3
-	VPANDD           Z0, Z3, Z3
-	VPDPBUSD.BCST    12(DX), Z3, Z2
-	VMOVDQU64        64(AX), Z3
-	VPSLLW           $0x03, Z3, Z4
-	VPANDD           Z0, Z4, Z4
-	VPDPBUSD.BCST    16(DX), Z4, Z2
-	VPSLLW           $0x01, Z3, Z4
-	VPANDD           Z0, Z4, Z4
-	VPDPBUSD.BCST    20(DX), Z4, Z2
-	VPSRLW           $0x01, Z3, Z4
-	VPANDD           Z0, Z4, Z4
-	VPDPBUSD.BCST    24(DX), Z4, Z2
-	VPSRLW           $0x03, Z3, Z3
-	VPANDD           Z0, Z3, Z3
-	VPDPBUSD.BCST    28(DX), Z3, Z2
-	VCVTDQ2PS        Z2, Z2
-	VFMADD231PS.BCST 32(DX), Z2, Z1
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000040, DX
-	DECQ             DI
-	JNE              group
-	VCVTPH2PS        (CX), Z2
-	VMULPS           eighth<>+0(SB), Z2, Z2
-	VFMADD213PS      (BX), Z2, Z1
-	VMOVUPS          Z1, (BX)
-	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000004, SI
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x18181818, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R8
-
-loop:
-	MOVQ   $0x00000004, R9
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-
-group:
-	VPBROADCASTD     44(DX), Z3
-	VPBROADCASTD     44(DX)(BX*1), Z4
-	VMOVDQU64        (AX), Z5
-	VPSLLW           $0x03, Z5, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    (DX), Z6, Z3
-	VPDPBUSD.BCST    (DX)(BX*1), Z6, Z4
-	VPSLLW           $0x01, Z5, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    4(DX), Z6, Z3
-	VPDPBUSD.BCST    4(DX)(BX*1), Z6, Z4
-	VPSRLW           $0x01, Z5, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    8(DX), Z6, Z3
-	VPDPBUSD.BCST    8(DX)(BX*1), Z6, Z4
-	VPSRLW           $0x03, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VPDPBUSD.BCST    12(DX), Z5, Z3
-	VPDPBUSD.BCST    12(DX)(BX*1), Z5, Z4
-	VMOVDQU64        64(AX), Z5
-	VPSLLW           $0x03, Z5, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    16(DX), Z6, Z3
-	VPDPBUSD.BCST    16(DX)(BX*1), Z6, Z4
-	VPSLLW           $0x01, Z5, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    20(DX), Z6, Z3
-	VPDPBUSD.BCST    20(DX)(BX*1), Z6, Z4
-	VPSRLW           $0x01, Z5, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    24(DX), Z6, Z3
-	VPDPBUSD.BCST    24(DX)(BX*1), Z6, Z4
-	VPSRLW           $0x03, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VPDPBUSD.BCST    28(DX), Z5, Z3
-	VPDPBUSD.BCST    28(DX)(BX*1), Z5, Z4
-	VCVTDQ2PS        Z3, Z3
-	VFMADD231PS.BCST 32(DX), Z3, Z1
-	VCVTDQ2PS        Z4, Z4
-	VFMADD231PS.BCST 32(DX)(BX*1), Z4, Z2
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000040, DX
-	DECQ             R9
-	JNE              group
-	VCVTPH2PS        (CX), Z3
-	VMULPS           eighth<>+0(SB), Z3, Z3
-	VFMADD213PS      (SI), Z3, Z1
-	VMOVUPS          Z1, (SI)
-	VFMADD213PS      (SI)(DI*1), Z3, Z2
-	VMOVUPS          Z2, (SI)(DI*1)
-	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000004, R8
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x18181818, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R8
-
-loop:
-	MOVQ   $0x00000004, R9
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-
-group:
-	VPBROADCASTD     44(DX), Z4
-	VPBROADCASTD     44(DX)(BX*1), Z5
-	VPBROADCASTD     44(DX)(BX*2), Z6
-	VMOVDQU64        (AX), Z7
-	VPSLLW           $0x03, Z7, Z8
-	VPANDD           Z0, Z8, Z8
-	VPDPBUSD.BCST    (DX), Z8, Z4
-	VPDPBUSD.BCST    (DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    (DX)(BX*2), Z8, Z6
-	VPSLLW           $0x01, Z7, Z8
-	VPANDD           Z0, Z8, Z8
-	VPDPBUSD.BCST    4(DX), Z8, Z4
-	VPDPBUSD.BCST    4(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    4(DX)(BX*2), Z8, Z6
-	VPSRLW           $0x01, Z7, Z8
-	VPANDD           Z0, Z8, Z8
-	VPDPBUSD.BCST    8(DX), Z8, Z4
-	VPDPBUSD.BCST    8(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    8(DX)(BX*2), Z8, Z6
-	VPSRLW           $0x03, Z7, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    12(DX), Z7, Z4
-	VPDPBUSD.BCST    12(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    12(DX)(BX*2), Z7, Z6
-	VMOVDQU64        64(AX), Z7
-	VPSLLW           $0x03, Z7, Z8
-	VPANDD           Z0, Z8, Z8
-	VPDPBUSD.BCST    16(DX), Z8, Z4
-	VPDPBUSD.BCST    16(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    16(DX)(BX*2), Z8, Z6
-	VPSLLW           $0x01, Z7, Z8
-	VPANDD           Z0, Z8, Z8
-	VPDPBUSD.BCST    20(DX), Z8, Z4
-	VPDPBUSD.BCST    20(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    20(DX)(BX*2), Z8, Z6
-	VPSRLW           $0x01, Z7, Z8
-	VPANDD           Z0, Z8, Z8
-	VPDPBUSD.BCST    24(DX), Z8, Z4
-	VPDPBUSD.BCST    24(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    24(DX)(BX*2), Z8, Z6
-	VPSRLW           $0x03, Z7, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    28(DX), Z7, Z4
-	VPDPBUSD.BCST    28(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    28(DX)(BX*2), Z7, Z6
-	VCVTDQ2PS        Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z1
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z2
-	VCVTDQ2PS        Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*2), Z6, Z3
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000040, DX
-	DECQ             R9
-	JNE              group
-	VCVTPH2PS        (CX), Z4
-	VMULPS           eighth<>+0(SB), Z4, Z4
-	VFMADD213PS      (SI), Z4, Z1
-	VMOVUPS          Z1, (SI)
-	VFMADD213PS      (SI)(DI*1), Z4, Z2
-	VMOVUPS          Z2, (SI)(DI*1)
-	VFMADD213PS      (SI)(DI*2), Z4, Z3
-	VMOVUPS          Z3, (SI)(DI*2)
-	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000004, R8
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x18181818, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R10
-
-loop:
-	MOVQ   $0x00000004, R11
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-group:
-	VPBROADCASTD     44(DX), Z5
-	VPBROADCASTD     44(DX)(BX*1), Z6
-	VPBROADCASTD     44(DX)(BX*2), Z7
-	VPBROADCASTD     44(SI), Z8
-	VMOVDQU64        (AX), Z9
-	VPSLLW           $0x03, Z9, Z10
-	VPANDD           Z0, Z10, Z10
-	VPDPBUSD.BCST    (DX), Z10, Z5
-	VPDPBUSD.BCST    (DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    (DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    (SI), Z10, Z8
-	VPSLLW           $0x01, Z9, Z10
-	VPANDD           Z0, Z10, Z10
-	VPDPBUSD.BCST    4(DX), Z10, Z5
-	VPDPBUSD.BCST    4(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    4(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    4(SI), Z10, Z8
-	VPSRLW           $0x01, Z9, Z10
-	VPANDD           Z0, Z10, Z10
-	VPDPBUSD.BCST    8(DX), Z10, Z5
-	VPDPBUSD.BCST    8(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    8(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    8(SI), Z10, Z8
-	VPSRLW           $0x03, Z9, Z9
-	VPANDD           Z0, Z9, Z9
-	VPDPBUSD.BCST    12(DX), Z9, Z5
-	VPDPBUSD.BCST    12(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    12(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    12(SI), Z9, Z8
-	VMOVDQU64        64(AX), Z9
-	VPSLLW           $0x03, Z9, Z10
-	VPANDD           Z0, Z10, Z10
-	VPDPBUSD.BCST    16(DX), Z10, Z5
-	VPDPBUSD.BCST    16(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    16(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    16(SI), Z10, Z8
-	VPSLLW           $0x01, Z9, Z10
-	VPANDD           Z0, Z10, Z10
-	VPDPBUSD.BCST    20(DX), Z10, Z5
-	VPDPBUSD.BCST    20(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    20(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    20(SI), Z10, Z8
-	VPSRLW           $0x01, Z9, Z10
-	VPANDD           Z0, Z10, Z10
-	VPDPBUSD.BCST    24(DX), Z10, Z5
-	VPDPBUSD.BCST    24(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    24(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    24(SI), Z10, Z8
-	VPSRLW           $0x03, Z9, Z9
-	VPANDD           Z0, Z9, Z9
-	VPDPBUSD.BCST    28(DX), Z9, Z5
-	VPDPBUSD.BCST    28(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    28(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    28(SI), Z9, Z8
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DX), Z5, Z1
-	VCVTDQ2PS        Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z2
-	VCVTDQ2PS        Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z3
-	VCVTDQ2PS        Z8, Z8
-	VFMADD231PS.BCST 32(SI), Z8, Z4
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000040, SI
-	DECQ             R11
-	JNE              group
-	VCVTPH2PS        (CX), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      (DI), Z5, Z1
-	VMOVUPS          Z1, (DI)
-	VFMADD213PS      (DI)(R8*1), Z5, Z2
-	VMOVUPS          Z2, (DI)(R8*1)
-	VFMADD213PS      (DI)(R8*2), Z5, Z3
-	VMOVUPS          Z3, (DI)(R8*2)
-	VFMADD213PS      (R9), Z5, Z4
-	VMOVUPS          Z4, (R9)
-	ADDQ             $0x00000020, CX
-	SUBQ             $0x00000004, R10
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G128AVX512x2x2(SB), NOSPLIT, $0-72
-	// groupedQ2G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	MOVQ         next+64(FP), R9
-	MOVL         $0x18181818, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R10
-
-loop:
-	MOVQ   $0x00000004, R11
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-group:
-	PREFETCHT1   (R9)
-	PREFETCHT1   64(R9)
-	PREFETCHT1   128(R9)
-	PREFETCHT1   192(R9)
-	PREFETCHT1   256(R9)
-	ADDQ         $0x00000110, R9
-	VPBROADCASTD 44(BX), Z5
-	VMOVDQA64    Z5, Z7
-	VPBROADCASTD 44(BX)(SI*1), Z6
-	VMOVDQA64    Z6, Z8
-	VMOVDQU64    (AX), Z9
-	VPSLLW       $0x03, Z9, Z10
-	VPANDD       Z0, Z10, Z10
-	VMOVDQU64    (AX)(DX*1), Z11
-	VPSLLW       $0x03, Z11, Z12
-	VPANDD       Z0, Z12, Z12
-	VPBROADCASTD (BX), Z13
-	VPDPBUSD     Z13, Z10, Z5
-	VPDPBUSD     Z13, Z12, Z7
-	VPBROADCASTD (BX)(SI*1), Z13
-	VPDPBUSD     Z13, Z10, Z6
-	VPDPBUSD     Z13, Z12, Z8
-	VPSLLW       $0x01, Z9, Z10
-	VPANDD       Z0, Z10, Z10
-	VPSLLW       $0x01, Z11, Z12
-	VPANDD       Z0, Z12, Z12
-	VPBROADCASTD 4(BX), Z13
-	VPDPBUSD     Z13, Z10, Z5
-	VPDPBUSD     Z13, Z12, Z7
-	VPBROADCASTD 4(BX)(SI*1), Z13
-	VPDPBUSD     Z13, Z10, Z6
-	VPDPBUSD     Z13, Z12, Z8
-	VPSRLW       $0x01, Z9, Z10
-	VPANDD       Z0, Z10, Z10
-	VPSRLW       $0x01, Z11, Z12
-	VPANDD       Z0, Z12, Z12
-	VPBROADCASTD 8(BX), Z13
-	VPDPBUSD     Z13, Z10, Z5
-	VPDPBUSD     Z13, Z12, Z7
-	VPBROADCASTD 8(BX)(SI*1), Z13
-	VPDPBUSD     Z13, Z10, Z6
-	VPDPBUSD     Z13, Z12, Z8
-	VPSRLW       $0x03, Z9, Z9
-	VPANDD       Z0, Z9, Z9
-	VPSRLW       $0x03, Z11, Z10
-	VPANDD       Z0, Z10, Z10
-	VPBROADCASTD 12(BX), Z11
-	VPDPBUSD     Z11, Z9, Z5
-	VPDPBUSD     Z11, Z10, Z7
-	VPBROADCASTD 12(BX)(SI*1), Z11
-	VPDPBUSD     Z11, Z9, Z6
-	VPDPBUSD     Z11, Z10, Z8
-	VMOVDQU64    64(AX), Z9
-	VPSLLW       $0x03, Z9, Z10
-	VPANDD       Z0, Z10, Z10
-	VMOVDQU64    64(AX)(DX*1), Z11
-	VPSLLW       $0x03, Z11, Z12
-	VPANDD       Z0, Z12, Z12
-	VPBROADCASTD 16(BX), Z13
-	VPDPBUSD     Z13, Z10, Z5
-	VPDPBUSD     Z13, Z12, Z7
-	VPBROADCASTD 16(BX)(SI*1), Z13
-	VPDPBUSD     Z13, Z10, Z6
-	VPDPBUSD     Z13, Z12, Z8
-	VPSLLW       $0x01, Z9, Z10
-	VPANDD       Z0, Z10, Z10
-	VPSLLW       $0x01, Z11, Z12
-	VPANDD       Z0, Z12, Z12
-	VPBROADCASTD 20(BX), Z13
-	VPDPBUSD     Z13, Z10, Z5
-	VPDPBUSD     Z13, Z12, Z7
-	VPBROADCASTD 20(BX)(SI*1), Z13
-	VPDPBUSD     Z13, Z10, Z6
-	VPDPBUSD     Z13, Z12, Z8
-	VPSRLW       $0x01, Z9, Z10
-	VPANDD       Z0, Z10, Z10
-	VPSRLW       $0x01, Z11, Z12
-	VPANDD       Z0, Z12, Z12
-	VPBROADCASTD 24(BX), Z13
-	VPDPBUSD     Z13, Z10, Z5
-	VPDPBUSD     Z13, Z12, Z7
-	VPBROADCASTD 24(BX)(SI*1), Z13
-	VPDPBUSD     Z13, Z10, Z6
-	VPDPBUSD     Z13, Z12, Z8
-	VPSRLW       $0x03, Z9, Z9
-	VPANDD       Z0, Z9, Z9
-	VPSRLW       $0x03, Z11, Z10
-	VPANDD       Z0, Z10, Z10
-	VPBROADCASTD 28(BX), Z11
-	VPDPBUSD     Z11, Z9, Z5
-	VPDPBUSD     Z11, Z10, Z7
-	VPBROADCASTD 28(BX)(SI*1), Z11
-	VPDPBUSD     Z11, Z9, Z6
-	VPDPBUSD     Z11, Z10, Z8
-	VBROADCASTSS 32(BX), Z9
-	VCVTDQ2PS    Z5, Z5
-	VFMADD231PS  Z9, Z5, Z1
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  Z9, Z7, Z3
-	VBROADCASTSS 32(BX)(SI*1), Z5
-	VCVTDQ2PS    Z6, Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z5, Z8, Z4
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, BX
-	DECQ         R11
-	JNE          group
-	VCVTPH2PS    (CX), Z5
-	VMULPS       eighth<>+0(SB), Z5, Z5
-	VFMADD213PS  (DI), Z5, Z1
-	VMOVUPS      Z1, (DI)
-	VFMADD213PS  (DI)(R8*1), Z5, Z2
-	VMOVUPS      Z2, (DI)(R8*1)
-	VCVTPH2PS    (CX)(DX*1), Z5
-	VMULPS       eighth<>+0(SB), Z5, Z5
-	VFMADD213PS  64(DI), Z5, Z3
-	VMOVUPS      Z3, 64(DI)
-	VFMADD213PS  64(DI)(R8*1), Z5, Z4
-	VMOVUPS      Z4, 64(DI)(R8*1)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R10
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G128AVX512x2x3(SB), NOSPLIT, $0-72
-	// groupedQ2G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	MOVQ         next+64(FP), R9
-	MOVL         $0x18181818, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R10
-
-loop:
-	MOVQ   $0x00000004, R11
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-
-group:
-	PREFETCHT1   (R9)
-	PREFETCHT1   64(R9)
-	PREFETCHT1   128(R9)
-	PREFETCHT1   192(R9)
-	PREFETCHT1   256(R9)
-	ADDQ         $0x00000110, R9
-	VPBROADCASTD 44(BX), Z7
-	VMOVDQA64    Z7, Z10
-	VPBROADCASTD 44(BX)(SI*1), Z8
-	VMOVDQA64    Z8, Z11
-	VPBROADCASTD 44(BX)(SI*2), Z9
-	VMOVDQA64    Z9, Z12
-	VMOVDQU64    (AX), Z13
-	VPSLLW       $0x03, Z13, Z14
-	VPANDD       Z0, Z14, Z14
-	VMOVDQU64    (AX)(DX*1), Z15
-	VPSLLW       $0x03, Z15, Z16
-	VPANDD       Z0, Z16, Z16
-	VPBROADCASTD (BX), Z17
-	VPDPBUSD     Z17, Z14, Z7
-	VPDPBUSD     Z17, Z16, Z10
-	VPBROADCASTD (BX)(SI*1), Z17
-	VPDPBUSD     Z17, Z14, Z8
-	VPDPBUSD     Z17, Z16, Z11
-	VPBROADCASTD (BX)(SI*2), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z16, Z12
-	VPSLLW       $0x01, Z13, Z14
-	VPANDD       Z0, Z14, Z14
-	VPSLLW       $0x01, Z15, Z16
-	VPANDD       Z0, Z16, Z16
-	VPBROADCASTD 4(BX), Z17
-	VPDPBUSD     Z17, Z14, Z7
-	VPDPBUSD     Z17, Z16, Z10
-	VPBROADCASTD 4(BX)(SI*1), Z17
-	VPDPBUSD     Z17, Z14, Z8
-	VPDPBUSD     Z17, Z16, Z11
-	VPBROADCASTD 4(BX)(SI*2), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z16, Z12
-	VPSRLW       $0x01, Z13, Z14
-	VPANDD       Z0, Z14, Z14
-	VPSRLW       $0x01, Z15, Z16
-	VPANDD       Z0, Z16, Z16
-	VPBROADCASTD 8(BX), Z17
-	VPDPBUSD     Z17, Z14, Z7
-	VPDPBUSD     Z17, Z16, Z10
-	VPBROADCASTD 8(BX)(SI*1), Z17
-	VPDPBUSD     Z17, Z14, Z8
-	VPDPBUSD     Z17, Z16, Z11
-	VPBROADCASTD 8(BX)(SI*2), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z16, Z12
-	VPSRLW       $0x03, Z13, Z13
-	VPANDD       Z0, Z13, Z13
-	VPSRLW       $0x03, Z15, Z14
-	VPANDD       Z0, Z14, Z14
-	VPBROADCASTD 12(BX), Z15
-	VPDPBUSD     Z15, Z13, Z7
-	VPDPBUSD     Z15, Z14, Z10
-	VPBROADCASTD 12(BX)(SI*1), Z15
-	VPDPBUSD     Z15, Z13, Z8
-	VPDPBUSD     Z15, Z14, Z11
-	VPBROADCASTD 12(BX)(SI*2), Z15
-	VPDPBUSD     Z15, Z13, Z9
-	VPDPBUSD     Z15, Z14, Z12
-	VMOVDQU64    64(AX), Z13
-	VPSLLW       $0x03, Z13, Z14
-	VPANDD       Z0, Z14, Z14
-	VMOVDQU64    64(AX)(DX*1), Z15
-	VPSLLW       $0x03, Z15, Z16
-	VPANDD       Z0, Z16, Z16
-	VPBROADCASTD 16(BX), Z17
-	VPDPBUSD     Z17, Z14, Z7
-	VPDPBUSD     Z17, Z16, Z10
-	VPBROADCASTD 16(BX)(SI*1), Z17
-	VPDPBUSD     Z17, Z14, Z8
-	VPDPBUSD     Z17, Z16, Z11
-	VPBROADCASTD 16(BX)(SI*2), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z16, Z12
-	VPSLLW       $0x01, Z13, Z14
-	VPANDD       Z0, Z14, Z14
-	VPSLLW       $0x01, Z15, Z16
-	VPANDD       Z0, Z16, Z16
-	VPBROADCASTD 20(BX), Z17
-	VPDPBUSD     Z17, Z14, Z7
-	VPDPBUSD     Z17, Z16, Z10
-	VPBROADCASTD 20(BX)(SI*1), Z17
-	VPDPBUSD     Z17, Z14, Z8
-	VPDPBUSD     Z17, Z16, Z11
-	VPBROADCASTD 20(BX)(SI*2), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z16, Z12
-	VPSRLW       $0x01, Z13, Z14
-	VPANDD       Z0, Z14, Z14
-	VPSRLW       $0x01, Z15, Z16
-	VPANDD       Z0, Z16, Z16
-	VPBROADCASTD 24(BX), Z17
-	VPDPBUSD     Z17, Z14, Z7
-	VPDPBUSD     Z17, Z16, Z10
-	VPBROADCASTD 24(BX)(SI*1), Z17
-	VPDPBUSD     Z17, Z14, Z8
-	VPDPBUSD     Z17, Z16, Z11
-	VPBROADCASTD 24(BX)(SI*2), Z17
-	VPDPBUSD     Z17, Z14, Z9
-	VPDPBUSD     Z17, Z16, Z12
-	VPSRLW       $0x03, Z13, Z13
-	VPANDD       Z0, Z13, Z13
-	VPSRLW       $0x03, Z15, Z14
-	VPANDD       Z0, Z14, Z14
-	VPBROADCASTD 28(BX), Z15
-	VPDPBUSD     Z15, Z13, Z7
-	VPDPBUSD     Z15, Z14, Z10
-	VPBROADCASTD 28(BX)(SI*1), Z15
-	VPDPBUSD     Z15, Z13, Z8
-	VPDPBUSD     Z15, Z14, Z11
-	VPBROADCASTD 28(BX)(SI*2), Z15
-	VPDPBUSD     Z15, Z13, Z9
-	VPDPBUSD     Z15, Z14, Z12
-	VBROADCASTSS 32(BX), Z13
-	VCVTDQ2PS    Z7, Z7
-	VFMADD231PS  Z13, Z7, Z1
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z13, Z10, Z4
-	VBROADCASTSS 32(BX)(SI*1), Z7
-	VCVTDQ2PS    Z8, Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z7, Z11, Z5
-	VBROADCASTSS 32(BX)(SI*2), Z7
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z7, Z9, Z3
-	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  Z7, Z12, Z6
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, BX
-	DECQ         R11
-	JNE          group
-	VCVTPH2PS    (CX), Z7
-	VMULPS       eighth<>+0(SB), Z7, Z7
-	VFMADD213PS  (DI), Z7, Z1
-	VMOVUPS      Z1, (DI)
-	VFMADD213PS  (DI)(R8*1), Z7, Z2
-	VMOVUPS      Z2, (DI)(R8*1)
-	VFMADD213PS  (DI)(R8*2), Z7, Z3
-	VMOVUPS      Z3, (DI)(R8*2)
-	VCVTPH2PS    (CX)(DX*1), Z7
-	VMULPS       eighth<>+0(SB), Z7, Z7
-	VFMADD213PS  64(DI), Z7, Z4
-	VMOVUPS      Z4, 64(DI)
-	VFMADD213PS  64(DI)(R8*1), Z7, Z5
-	VMOVUPS      Z5, 64(DI)(R8*1)
-	VFMADD213PS  64(DI)(R8*2), Z7, Z6
-	VMOVUPS      Z6, 64(DI)(R8*2)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R10
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G128AVX512x2x4(SB), NOSPLIT, $0-72
-	// groupedQ2G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x18181818, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R12
-
-loop:
-	MOVQ   $0x00000004, R13
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-
-group:
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   192(R11)
-	PREFETCHT1   256(R11)
-	ADDQ         $0x00000110, R11
-	VPBROADCASTD 44(BX), Z9
-	VMOVDQA64    Z9, Z13
-	VPBROADCASTD 44(BX)(SI*1), Z10
-	VMOVDQA64    Z10, Z14
-	VPBROADCASTD 44(BX)(SI*2), Z11
-	VMOVDQA64    Z11, Z15
-	VPBROADCASTD 44(DI), Z12
-	VMOVDQA64    Z12, Z16
-	VMOVDQU64    (AX), Z17
-	VPSLLW       $0x03, Z17, Z18
-	VPANDD       Z0, Z18, Z18
-	VMOVDQU64    (AX)(DX*1), Z19
-	VPSLLW       $0x03, Z19, Z20
-	VPANDD       Z0, Z20, Z20
-	VPBROADCASTD (BX), Z21
-	VPDPBUSD     Z21, Z18, Z9
-	VPDPBUSD     Z21, Z20, Z13
-	VPBROADCASTD (BX)(SI*1), Z21
-	VPDPBUSD     Z21, Z18, Z10
-	VPDPBUSD     Z21, Z20, Z14
-	VPBROADCASTD (BX)(SI*2), Z21
-	VPDPBUSD     Z21, Z18, Z11
-	VPDPBUSD     Z21, Z20, Z15
-	VPBROADCASTD (DI), Z21
-	VPDPBUSD     Z21, Z18, Z12
-	VPDPBUSD     Z21, Z20, Z16
-	VPSLLW       $0x01, Z17, Z18
-	VPANDD       Z0, Z18, Z18
-	VPSLLW       $0x01, Z19, Z20
-	VPANDD       Z0, Z20, Z20
-	VPBROADCASTD 4(BX), Z21
-	VPDPBUSD     Z21, Z18, Z9
-	VPDPBUSD     Z21, Z20, Z13
-	VPBROADCASTD 4(BX)(SI*1), Z21
-	VPDPBUSD     Z21, Z18, Z10
-	VPDPBUSD     Z21, Z20, Z14
-	VPBROADCASTD 4(BX)(SI*2), Z21
-	VPDPBUSD     Z21, Z18, Z11
-	VPDPBUSD     Z21, Z20, Z15
-	VPBROADCASTD 4(DI), Z21
-	VPDPBUSD     Z21, Z18, Z12
-	VPDPBUSD     Z21, Z20, Z16
-	VPSRLW       $0x01, Z17, Z18
-	VPANDD       Z0, Z18, Z18
-	VPSRLW       $0x01, Z19, Z20
-	VPANDD       Z0, Z20, Z20
-	VPBROADCASTD 8(BX), Z21
-	VPDPBUSD     Z21, Z18, Z9
-	VPDPBUSD     Z21, Z20, Z13
-	VPBROADCASTD 8(BX)(SI*1), Z21
-	VPDPBUSD     Z21, Z18, Z10
-	VPDPBUSD     Z21, Z20, Z14
-	VPBROADCASTD 8(BX)(SI*2), Z21
-	VPDPBUSD     Z21, Z18, Z11
-	VPDPBUSD     Z21, Z20, Z15
-	VPBROADCASTD 8(DI), Z21
-	VPDPBUSD     Z21, Z18, Z12
-	VPDPBUSD     Z21, Z20, Z16
-	VPSRLW       $0x03, Z17, Z17
-	VPANDD       Z0, Z17, Z17
-	VPSRLW       $0x03, Z19, Z18
-	VPANDD       Z0, Z18, Z18
-	VPBROADCASTD 12(BX), Z19
-	VPDPBUSD     Z19, Z17, Z9
-	VPDPBUSD     Z19, Z18, Z13
-	VPBROADCASTD 12(BX)(SI*1), Z19
-	VPDPBUSD     Z19, Z17, Z10
-	VPDPBUSD     Z19, Z18, Z14
-	VPBROADCASTD 12(BX)(SI*2), Z19
-	VPDPBUSD     Z19, Z17, Z11
-	VPDPBUSD     Z19, Z18, Z15
-	VPBROADCASTD 12(DI), Z19
-	VPDPBUSD     Z19, Z17, Z12
-	VPDPBUSD     Z19, Z18, Z16
-	VMOVDQU64    64(AX), Z17
-	VPSLLW       $0x03, Z17, Z18
-	VPANDD       Z0, Z18, Z18
-	VMOVDQU64    64(AX)(DX*1), Z19
-	VPSLLW       $0x03, Z19, Z20
-	VPANDD       Z0, Z20, Z20
-	VPBROADCASTD 16(BX), Z21
-	VPDPBUSD     Z21, Z18, Z9
-	VPDPBUSD     Z21, Z20, Z13
-	VPBROADCASTD 16(BX)(SI*1), Z21
-	VPDPBUSD     Z21, Z18, Z10
-	VPDPBUSD     Z21, Z20, Z14
-	VPBROADCASTD 16(BX)(SI*2), Z21
-	VPDPBUSD     Z21, Z18, Z11
-	VPDPBUSD     Z21, Z20, Z15
-	VPBROADCASTD 16(DI), Z21
-	VPDPBUSD     Z21, Z18, Z12
-	VPDPBUSD     Z21, Z20, Z16
-	VPSLLW       $0x01, Z17, Z18
-	VPANDD       Z0, Z18, Z18
-	VPSLLW       $0x01, Z19, Z20
-	VPANDD       Z0, Z20, Z20
-	VPBROADCASTD 20(BX), Z21
-	VPDPBUSD     Z21, Z18, Z9
-	VPDPBUSD     Z21, Z20, Z13
-	VPBROADCASTD 20(BX)(SI*1), Z21
-	VPDPBUSD     Z21, Z18, Z10
-	VPDPBUSD     Z21, Z20, Z14
-	VPBROADCASTD 20(BX)(SI*2), Z21
-	VPDPBUSD     Z21, Z18, Z11
-	VPDPBUSD     Z21, Z20, Z15
-	VPBROADCASTD 20(DI), Z21
-	VPDPBUSD     Z21, Z18, Z12
-	VPDPBUSD     Z21, Z20, Z16
-	VPSRLW       $0x01, Z17, Z18
-	VPANDD       Z0, Z18, Z18
-	VPSRLW       $0x01, Z19, Z20
-	VPANDD       Z0, Z20, Z20
-	VPBROADCASTD 24(BX), Z21
-	VPDPBUSD     Z21, Z18, Z9
-	VPDPBUSD     Z21, Z20, Z13
-	VPBROADCASTD 24(BX)(SI*1), Z21
-	VPDPBUSD     Z21, Z18, Z10
-	VPDPBUSD     Z21, Z20, Z14
-	VPBROADCASTD 24(BX)(SI*2), Z21
-	VPDPBUSD     Z21, Z18, Z11
-	VPDPBUSD     Z21, Z20, Z15
-	VPBROADCASTD 24(DI), Z21
-	VPDPBUSD     Z21, Z18, Z12
-	VPDPBUSD     Z21, Z20, Z16
-	VPSRLW       $0x03, Z17, Z17
-	VPANDD       Z0, Z17, Z17
-	VPSRLW       $0x03, Z19, Z18
-	VPANDD       Z0, Z18, Z18
-	VPBROADCASTD 28(BX), Z19
-	VPDPBUSD     Z19, Z17, Z9
-	VPDPBUSD     Z19, Z18, Z13
-	VPBROADCASTD 28(BX)(SI*1), Z19
-	VPDPBUSD     Z19, Z17, Z10
-	VPDPBUSD     Z19, Z18, Z14
-	VPBROADCASTD 28(BX)(SI*2), Z19
-	VPDPBUSD     Z19, Z17, Z11
-	VPDPBUSD     Z19, Z18, Z15
-	VPBROADCASTD 28(DI), Z19
-	VPDPBUSD     Z19, Z17, Z12
-	VPDPBUSD     Z19, Z18, Z16
-	VBROADCASTSS 32(BX), Z17
-	VCVTDQ2PS    Z9, Z9
-	VFMADD231PS  Z17, Z9, Z1
-	VCVTDQ2PS    Z13, Z13
-	VFMADD231PS  Z17, Z13, Z5
-	VBROADCASTSS 32(BX)(SI*1), Z9
-	VCVTDQ2PS    Z10, Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  Z9, Z14, Z6
-	VBROADCASTSS 32(BX)(SI*2), Z9
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z9, Z11, Z3
-	VCVTDQ2PS    Z15, Z15
-	VFMADD231PS  Z9, Z15, Z7
-	VBROADCASTSS 32(DI), Z9
-	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  Z9, Z12, Z4
-	VCVTDQ2PS    Z16, Z16
-	VFMADD231PS  Z9, Z16, Z8
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, DI
-	DECQ         R13
-	JNE          group
-	VCVTPH2PS    (CX), Z9
-	VMULPS       eighth<>+0(SB), Z9, Z9
-	VFMADD213PS  (R8), Z9, Z1
-	VMOVUPS      Z1, (R8)
-	VFMADD213PS  (R8)(R9*1), Z9, Z2
-	VMOVUPS      Z2, (R8)(R9*1)
-	VFMADD213PS  (R8)(R9*2), Z9, Z3
-	VMOVUPS      Z3, (R8)(R9*2)
-	VFMADD213PS  (R10), Z9, Z4
-	VMOVUPS      Z4, (R10)
-	VCVTPH2PS    (CX)(DX*1), Z9
-	VMULPS       eighth<>+0(SB), Z9, Z9
-	VFMADD213PS  64(R8), Z9, Z5
-	VMOVUPS      Z5, 64(R8)
-	VFMADD213PS  64(R8)(R9*1), Z9, Z6
-	VMOVUPS      Z6, 64(R8)(R9*1)
-	VFMADD213PS  64(R8)(R9*2), Z9, Z7
-	VMOVUPS      Z7, 64(R8)(R9*2)
-	VFMADD213PS  64(R10), Z9, Z8
-	VMOVUPS      Z8, 64(R10)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R12
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G128AVX512x2x5(SB), NOSPLIT, $0-72
-	// groupedQ2G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x18181818, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R12
-
-loop:
-	MOVQ   $0x00000004, R13
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-
-group:
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   192(R11)
-	PREFETCHT1   256(R11)
-	ADDQ         $0x00000110, R11
-	VPBROADCASTD 44(BX), Z11
-	VMOVDQA64    Z11, Z16
-	VPBROADCASTD 44(BX)(SI*1), Z12
-	VMOVDQA64    Z12, Z17
-	VPBROADCASTD 44(BX)(SI*2), Z13
-	VMOVDQA64    Z13, Z18
-	VPBROADCASTD 44(DI), Z14
-	VMOVDQA64    Z14, Z19
-	VPBROADCASTD 44(DI)(SI*1), Z15
-	VMOVDQA64    Z15, Z20
-	VMOVDQU64    (AX), Z21
-	VPSLLW       $0x03, Z21, Z22
-	VPANDD       Z0, Z22, Z22
-	VMOVDQU64    (AX)(DX*1), Z23
-	VPSLLW       $0x03, Z23, Z24
-	VPANDD       Z0, Z24, Z24
-	VPBROADCASTD (BX), Z25
-	VPDPBUSD     Z25, Z22, Z11
-	VPDPBUSD     Z25, Z24, Z16
-	VPBROADCASTD (BX)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z12
-	VPDPBUSD     Z25, Z24, Z17
-	VPBROADCASTD (BX)(SI*2), Z25
-	VPDPBUSD     Z25, Z22, Z13
-	VPDPBUSD     Z25, Z24, Z18
-	VPBROADCASTD (DI), Z25
-	VPDPBUSD     Z25, Z22, Z14
-	VPDPBUSD     Z25, Z24, Z19
-	VPBROADCASTD (DI)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z15
-	VPDPBUSD     Z25, Z24, Z20
-	VPSLLW       $0x01, Z21, Z22
-	VPANDD       Z0, Z22, Z22
-	VPSLLW       $0x01, Z23, Z24
-	VPANDD       Z0, Z24, Z24
-	VPBROADCASTD 4(BX), Z25
-	VPDPBUSD     Z25, Z22, Z11
-	VPDPBUSD     Z25, Z24, Z16
-	VPBROADCASTD 4(BX)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z12
-	VPDPBUSD     Z25, Z24, Z17
-	VPBROADCASTD 4(BX)(SI*2), Z25
-	VPDPBUSD     Z25, Z22, Z13
-	VPDPBUSD     Z25, Z24, Z18
-	VPBROADCASTD 4(DI), Z25
-	VPDPBUSD     Z25, Z22, Z14
-	VPDPBUSD     Z25, Z24, Z19
-	VPBROADCASTD 4(DI)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z15
-	VPDPBUSD     Z25, Z24, Z20
-	VPSRLW       $0x01, Z21, Z22
-	VPANDD       Z0, Z22, Z22
-	VPSRLW       $0x01, Z23, Z24
-	VPANDD       Z0, Z24, Z24
-	VPBROADCASTD 8(BX), Z25
-	VPDPBUSD     Z25, Z22, Z11
-	VPDPBUSD     Z25, Z24, Z16
-	VPBROADCASTD 8(BX)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z12
-	VPDPBUSD     Z25, Z24, Z17
-	VPBROADCASTD 8(BX)(SI*2), Z25
-	VPDPBUSD     Z25, Z22, Z13
-	VPDPBUSD     Z25, Z24, Z18
-	VPBROADCASTD 8(DI), Z25
-	VPDPBUSD     Z25, Z22, Z14
-	VPDPBUSD     Z25, Z24, Z19
-	VPBROADCASTD 8(DI)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z15
-	VPDPBUSD     Z25, Z24, Z20
-	VPSRLW       $0x03, Z21, Z21
-	VPANDD       Z0, Z21, Z21
-	VPSRLW       $0x03, Z23, Z22
-	VPANDD       Z0, Z22, Z22
-	VPBROADCASTD 12(BX), Z23
-	VPDPBUSD     Z23, Z21, Z11
-	VPDPBUSD     Z23, Z22, Z16
-	VPBROADCASTD 12(BX)(SI*1), Z23
-	VPDPBUSD     Z23, Z21, Z12
-	VPDPBUSD     Z23, Z22, Z17
-	VPBROADCASTD 12(BX)(SI*2), Z23
-	VPDPBUSD     Z23, Z21, Z13
-	VPDPBUSD     Z23, Z22, Z18
-	VPBROADCASTD 12(DI), Z23
-	VPDPBUSD     Z23, Z21, Z14
-	VPDPBUSD     Z23, Z22, Z19
-	VPBROADCASTD 12(DI)(SI*1), Z23
-	VPDPBUSD     Z23, Z21, Z15
-	VPDPBUSD     Z23, Z22, Z20
-	VMOVDQU64    64(AX), Z21
-	VPSLLW       $0x03, Z21, Z22
-	VPANDD       Z0, Z22, Z22
-	VMOVDQU64    64(AX)(DX*1), Z23
-	VPSLLW       $0x03, Z23, Z24
-	VPANDD       Z0, Z24, Z24
-	VPBROADCASTD 16(BX), Z25
-	VPDPBUSD     Z25, Z22, Z11
-	VPDPBUSD     Z25, Z24, Z16
-	VPBROADCASTD 16(BX)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z12
-	VPDPBUSD     Z25, Z24, Z17
-	VPBROADCASTD 16(BX)(SI*2), Z25
-	VPDPBUSD     Z25, Z22, Z13
-	VPDPBUSD     Z25, Z24, Z18
-	VPBROADCASTD 16(DI), Z25
-	VPDPBUSD     Z25, Z22, Z14
-	VPDPBUSD     Z25, Z24, Z19
-	VPBROADCASTD 16(DI)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z15
-	VPDPBUSD     Z25, Z24, Z20
-	VPSLLW       $0x01, Z21, Z22
-	VPANDD       Z0, Z22, Z22
-	VPSLLW       $0x01, Z23, Z24
-	VPANDD       Z0, Z24, Z24
-	VPBROADCASTD 20(BX), Z25
-	VPDPBUSD     Z25, Z22, Z11
-	VPDPBUSD     Z25, Z24, Z16
-	VPBROADCASTD 20(BX)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z12
-	VPDPBUSD     Z25, Z24, Z17
-	VPBROADCASTD 20(BX)(SI*2), Z25
-	VPDPBUSD     Z25, Z22, Z13
-	VPDPBUSD     Z25, Z24, Z18
-	VPBROADCASTD 20(DI), Z25
-	VPDPBUSD     Z25, Z22, Z14
-	VPDPBUSD     Z25, Z24, Z19
-	VPBROADCASTD 20(DI)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z15
-	VPDPBUSD     Z25, Z24, Z20
-	VPSRLW       $0x01, Z21, Z22
-	VPANDD       Z0, Z22, Z22
-	VPSRLW       $0x01, Z23, Z24
-	VPANDD       Z0, Z24, Z24
-	VPBROADCASTD 24(BX), Z25
-	VPDPBUSD     Z25, Z22, Z11
-	VPDPBUSD     Z25, Z24, Z16
-	VPBROADCASTD 24(BX)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z12
-	VPDPBUSD     Z25, Z24, Z17
-	VPBROADCASTD 24(BX)(SI*2), Z25
-	VPDPBUSD     Z25, Z22, Z13
-	VPDPBUSD     Z25, Z24, Z18
-	VPBROADCASTD 24(DI), Z25
-	VPDPBUSD     Z25, Z22, Z14
-	VPDPBUSD     Z25, Z24, Z19
-	VPBROADCASTD 24(DI)(SI*1), Z25
-	VPDPBUSD     Z25, Z22, Z15
-	VPDPBUSD     Z25, Z24, Z20
-	VPSRLW       $0x03, Z21, Z21
-	VPANDD       Z0, Z21, Z21
-	VPSRLW       $0x03, Z23, Z22
-	VPANDD       Z0, Z22, Z22
-	VPBROADCASTD 28(BX), Z23
-	VPDPBUSD     Z23, Z21, Z11
-	VPDPBUSD     Z23, Z22, Z16
-	VPBROADCASTD 28(BX)(SI*1), Z23
-	VPDPBUSD     Z23, Z21, Z12
-	VPDPBUSD     Z23, Z22, Z17
-	VPBROADCASTD 28(BX)(SI*2), Z23
-	VPDPBUSD     Z23, Z21, Z13
-	VPDPBUSD     Z23, Z22, Z18
-	VPBROADCASTD 28(DI), Z23
-	VPDPBUSD     Z23, Z21, Z14
-	VPDPBUSD     Z23, Z22, Z19
-	VPBROADCASTD 28(DI)(SI*1), Z23
-	VPDPBUSD     Z23, Z21, Z15
-	VPDPBUSD     Z23, Z22, Z20
-	VBROADCASTSS 32(BX), Z21
-	VCVTDQ2PS    Z11, Z11
-	VFMADD231PS  Z21, Z11, Z1
-	VCVTDQ2PS    Z16, Z16
-	VFMADD231PS  Z21, Z16, Z6
-	VBROADCASTSS 32(BX)(SI*1), Z11
-	VCVTDQ2PS    Z12, Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VCVTDQ2PS    Z17, Z17
-	VFMADD231PS  Z11, Z17, Z7
-	VBROADCASTSS 32(BX)(SI*2), Z11
-	VCVTDQ2PS    Z13, Z13
-	VFMADD231PS  Z11, Z13, Z3
-	VCVTDQ2PS    Z18, Z18
-	VFMADD231PS  Z11, Z18, Z8
-	VBROADCASTSS 32(DI), Z11
-	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  Z11, Z14, Z4
-	VCVTDQ2PS    Z19, Z19
-	VFMADD231PS  Z11, Z19, Z9
-	VBROADCASTSS 32(DI)(SI*1), Z11
-	VCVTDQ2PS    Z15, Z15
-	VFMADD231PS  Z11, Z15, Z5
-	VCVTDQ2PS    Z20, Z20
-	VFMADD231PS  Z11, Z20, Z10
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, DI
-	DECQ         R13
-	JNE          group
-	VCVTPH2PS    (CX), Z11
-	VMULPS       eighth<>+0(SB), Z11, Z11
-	VFMADD213PS  (R8), Z11, Z1
-	VMOVUPS      Z1, (R8)
-	VFMADD213PS  (R8)(R9*1), Z11, Z2
-	VMOVUPS      Z2, (R8)(R9*1)
-	VFMADD213PS  (R8)(R9*2), Z11, Z3
-	VMOVUPS      Z3, (R8)(R9*2)
-	VFMADD213PS  (R10), Z11, Z4
-	VMOVUPS      Z4, (R10)
-	VFMADD213PS  (R10)(R9*1), Z11, Z5
-	VMOVUPS      Z5, (R10)(R9*1)
-	VCVTPH2PS    (CX)(DX*1), Z11
-	VMULPS       eighth<>+0(SB), Z11, Z11
-	VFMADD213PS  64(R8), Z11, Z6
-	VMOVUPS      Z6, 64(R8)
-	VFMADD213PS  64(R8)(R9*1), Z11, Z7
-	VMOVUPS      Z7, 64(R8)(R9*1)
-	VFMADD213PS  64(R8)(R9*2), Z11, Z8
-	VMOVUPS      Z8, 64(R8)(R9*2)
-	VFMADD213PS  64(R10), Z11, Z9
-	VMOVUPS      Z9, 64(R10)
-	VFMADD213PS  64(R10)(R9*1), Z11, Z10
-	VMOVUPS      Z10, 64(R10)(R9*1)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R12
-	JNE          loop
-	VZEROUPPER
-	RET
-
-// func groupedQ2G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ2G128AVX512x2x6(SB), NOSPLIT, $0-72
-	// groupedQ2G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x18181818, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R12
-
-loop:
-	MOVQ   $0x00000004, R13
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-
-group:
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   192(R11)
-	PREFETCHT1   256(R11)
-	ADDQ         $0x00000110, R11
-	VPBROADCASTD 44(BX), Z13
-	VMOVDQA64    Z13, Z19
-	VPBROADCASTD 44(BX)(SI*1), Z14
-	VMOVDQA64    Z14, Z20
-	VPBROADCASTD 44(BX)(SI*2), Z15
-	VMOVDQA64    Z15, Z21
-	VPBROADCASTD 44(DI), Z16
-	VMOVDQA64    Z16, Z22
-	VPBROADCASTD 44(DI)(SI*1), Z17
-	VMOVDQA64    Z17, Z23
-	VPBROADCASTD 44(DI)(SI*2), Z18
-	VMOVDQA64    Z18, Z24
-	VMOVDQU64    (AX), Z25
-	VPSLLW       $0x03, Z25, Z26
-	VPANDD       Z0, Z26, Z26
-	VMOVDQU64    (AX)(DX*1), Z27
-	VPSLLW       $0x03, Z27, Z28
-	VPANDD       Z0, Z28, Z28
-	VPBROADCASTD (BX), Z29
-	VPDPBUSD     Z29, Z26, Z13
-	VPDPBUSD     Z29, Z28, Z19
-	VPBROADCASTD (BX)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z14
-	VPDPBUSD     Z29, Z28, Z20
-	VPBROADCASTD (BX)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z15
-	VPDPBUSD     Z29, Z28, Z21
-	VPBROADCASTD (DI), Z29
-	VPDPBUSD     Z29, Z26, Z16
-	VPDPBUSD     Z29, Z28, Z22
-	VPBROADCASTD (DI)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z17
-	VPDPBUSD     Z29, Z28, Z23
-	VPBROADCASTD (DI)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z18
-	VPDPBUSD     Z29, Z28, Z24
-	VPSLLW       $0x01, Z25, Z26
-	VPANDD       Z0, Z26, Z26
-	VPSLLW       $0x01, Z27, Z28
-	VPANDD       Z0, Z28, Z28
-	VPBROADCASTD 4(BX), Z29
-	VPDPBUSD     Z29, Z26, Z13
-	VPDPBUSD     Z29, Z28, Z19
-	VPBROADCASTD 4(BX)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z14
-	VPDPBUSD     Z29, Z28, Z20
-	VPBROADCASTD 4(BX)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z15
-	VPDPBUSD     Z29, Z28, Z21
-	VPBROADCASTD 4(DI), Z29
-	VPDPBUSD     Z29, Z26, Z16
-	VPDPBUSD     Z29, Z28, Z22
-	VPBROADCASTD 4(DI)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z17
-	VPDPBUSD     Z29, Z28, Z23
-	VPBROADCASTD 4(DI)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z18
-	VPDPBUSD     Z29, Z28, Z24
-	VPSRLW       $0x01, Z25, Z26
-	VPANDD       Z0, Z26, Z26
-	VPSRLW       $0x01, Z27, Z28
-	VPANDD       Z0, Z28, Z28
-	VPBROADCASTD 8(BX), Z29
-	VPDPBUSD     Z29, Z26, Z13
-	VPDPBUSD     Z29, Z28, Z19
-	VPBROADCASTD 8(BX)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z14
-	VPDPBUSD     Z29, Z28, Z20
-	VPBROADCASTD 8(BX)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z15
-	VPDPBUSD     Z29, Z28, Z21
-	VPBROADCASTD 8(DI), Z29
-	VPDPBUSD     Z29, Z26, Z16
-	VPDPBUSD     Z29, Z28, Z22
-	VPBROADCASTD 8(DI)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z17
-	VPDPBUSD     Z29, Z28, Z23
-	VPBROADCASTD 8(DI)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z18
-	VPDPBUSD     Z29, Z28, Z24
-	VPSRLW       $0x03, Z25, Z25
-	VPANDD       Z0, Z25, Z25
-	VPSRLW       $0x03, Z27, Z26
-	VPANDD       Z0, Z26, Z26
-	VPBROADCASTD 12(BX), Z27
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z19
-	VPBROADCASTD 12(BX)(SI*1), Z27
-	VPDPBUSD     Z27, Z25, Z14
-	VPDPBUSD     Z27, Z26, Z20
-	VPBROADCASTD 12(BX)(SI*2), Z27
-	VPDPBUSD     Z27, Z25, Z15
-	VPDPBUSD     Z27, Z26, Z21
-	VPBROADCASTD 12(DI), Z27
-	VPDPBUSD     Z27, Z25, Z16
-	VPDPBUSD     Z27, Z26, Z22
-	VPBROADCASTD 12(DI)(SI*1), Z27
-	VPDPBUSD     Z27, Z25, Z17
-	VPDPBUSD     Z27, Z26, Z23
-	VPBROADCASTD 12(DI)(SI*2), Z27
-	VPDPBUSD     Z27, Z25, Z18
-	VPDPBUSD     Z27, Z26, Z24
-	VMOVDQU64    64(AX), Z25
-	VPSLLW       $0x03, Z25, Z26
-	VPANDD       Z0, Z26, Z26
-	VMOVDQU64    64(AX)(DX*1), Z27
-	VPSLLW       $0x03, Z27, Z28
-	VPANDD       Z0, Z28, Z28
-	VPBROADCASTD 16(BX), Z29
-	VPDPBUSD     Z29, Z26, Z13
-	VPDPBUSD     Z29, Z28, Z19
-	VPBROADCASTD 16(BX)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z14
-	VPDPBUSD     Z29, Z28, Z20
-	VPBROADCASTD 16(BX)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z15
-	VPDPBUSD     Z29, Z28, Z21
-	VPBROADCASTD 16(DI), Z29
-	VPDPBUSD     Z29, Z26, Z16
-	VPDPBUSD     Z29, Z28, Z22
-	VPBROADCASTD 16(DI)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z17
-	VPDPBUSD     Z29, Z28, Z23
-	VPBROADCASTD 16(DI)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z18
-	VPDPBUSD     Z29, Z28, Z24
-	VPSLLW       $0x01, Z25, Z26
-	VPANDD       Z0, Z26, Z26
-	VPSLLW       $0x01, Z27, Z28
-	VPANDD       Z0, Z28, Z28
-	VPBROADCASTD 20(BX), Z29
-	VPDPBUSD     Z29, Z26, Z13
-	VPDPBUSD     Z29, Z28, Z19
-	VPBROADCASTD 20(BX)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z14
-	VPDPBUSD     Z29, Z28, Z20
-	VPBROADCASTD 20(BX)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z15
-	VPDPBUSD     Z29, Z28, Z21
-	VPBROADCASTD 20(DI), Z29
-	VPDPBUSD     Z29, Z26, Z16
-	VPDPBUSD     Z29, Z28, Z22
-	VPBROADCASTD 20(DI)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z17
-	VPDPBUSD     Z29, Z28, Z23
-	VPBROADCASTD 20(DI)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z18
-	VPDPBUSD     Z29, Z28, Z24
-	VPSRLW       $0x01, Z25, Z26
-	VPANDD       Z0, Z26, Z26
-	VPSRLW       $0x01, Z27, Z28
-	VPANDD       Z0, Z28, Z28
-	VPBROADCASTD 24(BX), Z29
-	VPDPBUSD     Z29, Z26, Z13
-	VPDPBUSD     Z29, Z28, Z19
-	VPBROADCASTD 24(BX)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z14
-	VPDPBUSD     Z29, Z28, Z20
-	VPBROADCASTD 24(BX)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z15
-	VPDPBUSD     Z29, Z28, Z21
-	VPBROADCASTD 24(DI), Z29
-	VPDPBUSD     Z29, Z26, Z16
-	VPDPBUSD     Z29, Z28, Z22
-	VPBROADCASTD 24(DI)(SI*1), Z29
-	VPDPBUSD     Z29, Z26, Z17
-	VPDPBUSD     Z29, Z28, Z23
-	VPBROADCASTD 24(DI)(SI*2), Z29
-	VPDPBUSD     Z29, Z26, Z18
-	VPDPBUSD     Z29, Z28, Z24
-	VPSRLW       $0x03, Z25, Z25
-	VPANDD       Z0, Z25, Z25
-	VPSRLW       $0x03, Z27, Z26
-	VPANDD       Z0, Z26, Z26
-	VPBROADCASTD 28(BX), Z27
-	VPDPBUSD     Z27, Z25, Z13
-	VPDPBUSD     Z27, Z26, Z19
-	VPBROADCASTD 28(BX)(SI*1), Z27
-	VPDPBUSD     Z27, Z25, Z14
-	VPDPBUSD     Z27, Z26, Z20
-	VPBROADCASTD 28(BX)(SI*2), Z27
-	VPDPBUSD     Z27, Z25, Z15
-	VPDPBUSD     Z27, Z26, Z21
-	VPBROADCASTD 28(DI), Z27
-	VPDPBUSD     Z27, Z25, Z16
-	VPDPBUSD     Z27, Z26, Z22
-	VPBROADCASTD 28(DI)(SI*1), Z27
-	VPDPBUSD     Z27, Z25, Z17
-	VPDPBUSD     Z27, Z26, Z23
-	VPBROADCASTD 28(DI)(SI*2), Z27
-	VPDPBUSD     Z27, Z25, Z18
-	VPDPBUSD     Z27, Z26, Z24
-	VBROADCASTSS 32(BX), Z25
-	VCVTDQ2PS    Z13, Z13
-	VFMADD231PS  Z25, Z13, Z1
-	VCVTDQ2PS    Z19, Z19
-	VFMADD231PS  Z25, Z19, Z7
-	VBROADCASTSS 32(BX)(SI*1), Z13
-	VCVTDQ2PS    Z14, Z14
-	VFMADD231PS  Z13, Z14, Z2
-	VCVTDQ2PS    Z20, Z20
-	VFMADD231PS  Z13, Z20, Z8
-	VBROADCASTSS 32(BX)(SI*2), Z13
-	VCVTDQ2PS    Z15, Z15
-	VFMADD231PS  Z13, Z15, Z3
-	VCVTDQ2PS    Z21, Z21
-	VFMADD231PS  Z13, Z21, Z9
-	VBROADCASTSS 32(DI), Z13
-	VCVTDQ2PS    Z16, Z16
-	VFMADD231PS  Z13, Z16, Z4
-	VCVTDQ2PS    Z22, Z22
-	VFMADD231PS  Z13, Z22, Z10
-	VBROADCASTSS 32(DI)(SI*1), Z13
-	VCVTDQ2PS    Z17, Z17
-	VFMADD231PS  Z13, Z17, Z5
-	VCVTDQ2PS    Z23, Z23
-	VFMADD231PS  Z13, Z23, Z11
-	VBROADCASTSS 32(DI)(SI*2), Z13
-	VCVTDQ2PS    Z18, Z18
-	VFMADD231PS  Z13, Z18, Z6
-	VCVTDQ2PS    Z24, Z24
-	VFMADD231PS  Z13, Z24, Z12
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, DI
-	DECQ         R13
-	JNE          group
-	VCVTPH2PS    (CX), Z13
-	VMULPS       eighth<>+0(SB), Z13, Z13
-	VFMADD213PS  (R8), Z13, Z1
-	VMOVUPS      Z1, (R8)
-	VFMADD213PS  (R8)(R9*1), Z13, Z2
-	VMOVUPS      Z2, (R8)(R9*1)
-	VFMADD213PS  (R8)(R9*2), Z13, Z3
-	VMOVUPS      Z3, (R8)(R9*2)
-	VFMADD213PS  (R10), Z13, Z4
-	VMOVUPS      Z4, (R10)
-	VFMADD213PS  (R10)(R9*1), Z13, Z5
-	VMOVUPS      Z5, (R10)(R9*1)
-	VFMADD213PS  (R10)(R9*2), Z13, Z6
-	VMOVUPS      Z6, (R10)(R9*2)
-	VCVTPH2PS    (CX)(DX*1), Z13
-	VMULPS       eighth<>+0(SB), Z13, Z13
-	VFMADD213PS  64(R8), Z13, Z7
-	VMOVUPS      Z7, 64(R8)
-	VFMADD213PS  64(R8)(R9*1), Z13, Z8
-	VMOVUPS      Z8, 64(R8)(R9*1)
-	VFMADD213PS  64(R8)(R9*2), Z13, Z9
-	VMOVUPS      Z9, 64(R8)(R9*2)
-	VFMADD213PS  64(R10), Z13, Z10
-	VMOVUPS      Z10, 64(R10)
-	VFMADD213PS  64(R10)(R9*1), Z13, Z11
-	VMOVUPS      Z11, 64(R10)(R9*1)
-	VFMADD213PS  64(R10)(R9*2), Z13, Z12
-	VMOVUPS      Z12, 64(R10)(R9*2)
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R12
+	SUBQ         unit+72(FP), R12
 	JNE          loop
 	VZEROUPPER
 	RET

@@ -102,7 +102,7 @@ func gfniTile(p packing, tokens int) {
 		n = 2
 	}
 	name := fmt.Sprintf("grouped%sGFNIAVX512x%d", p.name, tokens)
-	emit.Text(name, pairSignature)
+	emit.Text(name, p.signature(pairSignature))
 	bands := "a band"
 	if n == 2 {
 		bands = "two bands"

@@ -25,7 +25,7 @@ type packing struct {
 	name      string
 	codeBytes int
 	unitBytes int
-	unit      int // groups in a scale unit
+	unit      int // groups in a scale unit; 0: 2 or 4, as routines are told
 	widest    int // tokens of a tile over a panel: what the registers hold; 0: there are no panels
 	low       int // bits of a code of one or two bits
 }

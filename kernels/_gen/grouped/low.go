@@ -20,8 +20,7 @@ import (
 
 var lowPackings = []packing{
 	{name: "Q1G128", low: 1, codeBytes: planeBytes, unitBytes: 2 * dense.BandRows, unit: 4},
-	{name: "Q2G64", low: 2, codeBytes: 2 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 2, widest: 4},
-	{name: "Q2G128", low: 2, codeBytes: 2 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 4, widest: 4},
+	{name: "Q2", low: 2, codeBytes: 2 * planeBytes, unitBytes: 2 * dense.BandRows, widest: 4}, // Q2G64 and Q2G128
 }
 
 // The most tokens of AVX-VNNI tiles that take both vectors of a band, and of all of
@@ -292,7 +291,7 @@ const lowPanelBytes = panelSmall
 // lowPanelWriter generates the routine that unfolds groups.
 func lowPanelWriter(p packing) {
 	name := "panel" + p.name + "AVX2"
-	emit.Text(name, "func(dst *byte, codes *byte, scales *byte, ahead int, groups int)")
+	emit.Text(name, p.signature("func(dst *byte, codes *byte, scales *byte, ahead int, groups int)"))
 	emit.Contract(name+" unfolds groups ≥ 1 groups of "+p.name+", whole scale units, into a panel; it prefetches",
 		"the scales that lie ahead bytes further on.")
 	t := &tile{packing: p, bands: 1}

@@ -3,6 +3,7 @@ package grouped
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -19,6 +20,7 @@ type tile struct {
 	bands, tokens   int
 	next            reg.GPVirtual // what to prefetch, as many bytes as the bands have; nil: nothing
 	fetched         int           // bands that next is walked over for; 0: bands
+	group           reg.GPVirtual // bytes of a group of these, where routines are told the units
 	near            bool          // prefetch into L1, not L2
 	record          int           // bytes of a group's activations; 0: those of an activation record
 	band            int           // the one being emitted
@@ -32,12 +34,33 @@ type tile struct {
 // groupedSignature is the signature of every tile; groups ≥ 1, whole scale units.
 const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)"
 
+// signature returns that of a routine of p.
+func (p packing) signature(of string) string {
+	if p.unit == 0 {
+		return strings.TrimSuffix(of, ")") + ", unit int)"
+	}
+	return of
+}
+
+// groupsOfUnit returns how many groups a scale unit has: a number, or the routine's
+// parameter.
+func (p packing) groupsOfUnit() Op {
+	if p.unit > 0 {
+		return U32(uint32(p.unit))
+	}
+	unit, err := Param("unit").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return unit.Addr
+}
+
 func begin(p packing, isa string, bands, tokens int) *tile {
 	if bands > 1 && tokens == 1 {
 		return beginStream(p, isa, bands)
 	}
 	name := fmt.Sprintf("grouped%s%sx%dx%d", p.name, isa, bands, tokens)
-	emit.Text(name, groupedSignature)
+	emit.Text(name, p.signature(groupedSignature))
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*dense.BandRows, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart.")
 	t := &tile{packing: p, bands: bands, tokens: tokens}
@@ -86,6 +109,9 @@ func (t *tile) loop(first, group, last func()) {
 		ADDQ(U32(uint32(t.codeBytes)), t.codes)
 		t.acts.Advance(cmp.Or(t.record, acts.ActRecord))
 	}
+	if t.unit == 0 && t.next != nil {
+		t.groupBytes()
+	}
 	Label("loop")
 	if t.unit == 1 {
 		all()
@@ -100,7 +126,7 @@ func (t *tile) loop(first, group, last func()) {
 		MOVQ(t.scales, t.small)
 	}
 	inner := GP64()
-	MOVQ(U32(uint32(t.unit)), inner)
+	MOVQ(t.groupsOfUnit(), inner)
 	t.eachBand(first)
 	Label("group")
 	all()
@@ -111,7 +137,7 @@ func (t *tile) loop(first, group, last func()) {
 	JNE(LabelRef("group"))
 	t.eachBand(last)
 	ADDQ(U32(uint32(t.unitBytes)), t.scales)
-	SUBQ(U32(uint32(t.unit)), groups)
+	SUBQ(t.groupsOfUnit(), groups)
 	JNE(LabelRef("loop"))
 }
 

@@ -30,7 +30,7 @@ const (
 
 // panelBytes is the size of a group of a panel.
 var panelBytes = map[string]int{"Q4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast, "Q8": panelLast + 8*planeBytes,
-	"Q2G64": lowPanelBytes, "Q2G128": lowPanelBytes}
+	"Q2": lowPanelBytes}
 
 // panelWriter generates the routine that unfolds groups.
 func panelWriter(p packing) {

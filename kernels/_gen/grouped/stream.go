@@ -26,7 +26,7 @@ const streamSignature = "func(y *float32, codes *byte, scales *byte, stride int,
 // beginStream begins a tile of several bands and one token.
 func beginStream(p packing, isa string, bands int) *tile {
 	name := fmt.Sprintf("grouped%s%sx%dx1", p.name, isa, bands)
-	emit.Text(name, streamSignature)
+	emit.Text(name, p.signature(streamSignature))
 	emit.Contract(fmt.Sprintf("%s adds to y[%d] the products of bands of %s that are stride bytes apart with a row of", name, bands*dense.BandRows, p.name),
 		"activation records. It prefetches as many bytes at next, which need not be memory at all.")
 	t := &tile{packing: p, bands: bands, tokens: 1, near: isa == "AVX512"}
@@ -37,7 +37,11 @@ func beginStream(p packing, isa string, bands int) *tile {
 
 // fetch prefetches the current band's part of what a group has to.
 func (t *tile) fetch() {
-	group := max(t.bands, t.fetched) * (t.codeBytes + t.unitBytes/t.unit)
+	bands, unit := max(t.bands, t.fetched), t.unit
+	if unit == 0 {
+		unit = 2 // of which a group has most bytes
+	}
+	group := bands * (t.codeBytes + t.unitBytes/unit)
 	lines := (group + 63) / 64
 	for line := t.band * lines / t.bands; line < (t.band+1)*lines/t.bands; line++ {
 		if at := (Mem{Base: t.next, Disp: 64 * line}); t.near {
@@ -46,7 +50,22 @@ func (t *tile) fetch() {
 			PREFETCHT1(at)
 		}
 	}
-	if t.band == t.bands-1 {
-		ADDQ(U32(uint32(group)), t.next)
+	if t.band != t.bands-1 {
+		return
 	}
+	if t.unit > 0 {
+		ADDQ(U32(uint32(group)), t.next)
+		return
+	}
+	ADDQ(t.group, t.next)
+}
+
+// groupBytes sets the bytes that next moves on by in a group, where units are of 2 or 4.
+func (t *tile) groupBytes() {
+	bands := max(t.bands, t.fetched)
+	t.group = GP64()
+	MOVQ(t.groupsOfUnit(), t.group)
+	XORQ(Imm(6), t.group) // 4 of units of 2, and 2 of units of 4
+	IMUL3Q(U32(uint32(bands*t.unitBytes/8)), t.group, t.group)
+	ADDQ(U32(uint32(bands*t.codeBytes)), t.group)
 }
