@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/reward"
@@ -62,7 +63,7 @@ func bounds() []bound {
 		return head + strings.Repeat(" ", size-len(head)-len(tail)) + tail
 	}
 	search := func(value func(n int) string) func(int) string {
-		return field(openai.ScalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
+		return field(api.ScalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
 	}
 	return []bound{
 		{"levels", chat, jsonread.MaxDepth, "", field("chat_template_kwargs", func(n int) string { return `{"a":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}` })},
@@ -106,16 +107,16 @@ func bounds() []bound {
 		{"`metadata`", chat, openai.MaxMetadata, "metadata", field("metadata", func(n int) string { return `{` + numbered(`"a%d":"b"`, n) + `}` })},
 		{"`metadata`", chat, openai.MaxMetadataName, "metadata", field("metadata", func(n int) string { return `{` + letters(n) + `:"b"}` })},
 		{"`metadata`", chat, openai.MaxMetadataValue, "metadata", field("metadata", func(n int) string { return `{"a":` + letters(n) + `}` })},
-		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, openai.ScalingField, field(openai.ScalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
-		{"`test_time_scaling.step.stop`", chat, 8, openai.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
-		{"`test_time_scaling.step.stop`", chat, 64, openai.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
-		{"`test_time_scaling.answer.extract`", chat, 512, openai.ScalingField + ".answer", search(func(n int) string {
+		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, api.ScalingField, field(api.ScalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
+		{"`test_time_scaling.step.stop`", chat, 8, api.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
+		{"`test_time_scaling.step.stop`", chat, 64, api.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
+		{"`test_time_scaling.answer.extract`", chat, 512, api.ScalingField + ".answer", search(func(n int) string {
 			return `"answer":{"extract":"regex:` + strings.Repeat("a", n) + `"}`
 		})},
-		{"`test_time_scaling.answer.extract`", chat, 1000, openai.ScalingField + ".answer", search(func(n int) string {
+		{"`test_time_scaling.answer.extract`", chat, 1000, api.ScalingField + ".answer", search(func(n int) string {
 			return fmt.Sprintf(`"answer":{"extract":"regex:a{%d}"}`, n-2) // which begin and end a program
 		})},
-		{"`test_time_scaling.include`", chat, openai.MaxIncludes, openai.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
+		{"`test_time_scaling.include`", chat, openai.MaxIncludes, api.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
 		{"`tokens`", "/detokenize", openai.MaxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
 		{"`input` of texts", "/v1/embeddings", openai.MaxInputs, "input", func(n int) string {
 			return `{"model":"vectors","input":[` + listed(`"a"`, n) + `]}`
@@ -178,7 +179,7 @@ func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
 			if status == http.StatusOK {
 				return false, status, answer
 			}
-			e := strict[envelope](t, answer).Error
+			e := strict[openai.Envelope](t, answer).Error
 			param := ""
 			if e.Param != nil {
 				param = *e.Param

@@ -17,20 +17,16 @@ import (
 
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/web"
 )
 
-// record is what a request's log line and metrics report. Its handler fills it.
+// record is what a request's log line and metrics report.
 type record struct {
-	id       string
-	key      *admission.Key // that the client has shown
-	strategy string
-	metrics.Request
-	err   error
-	lease *admission.Lease // the memory that it holds; nil before its body is received
-
-	dialect // of its client
+	id      string
+	start   time.Time
+	key     *admission.Key // that the client has shown; nil: none was asked for
+	account *account       // of its answer; nil: no model took part
+	err     error
 }
 
 type recordKey struct{}
@@ -42,10 +38,10 @@ func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*rec
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestID(r)
-		rec := &record{id: id, Request: metrics.Request{Start: time.Now()}, dialect: dialectOf(r, id)}
+		rec := &record{id: id, start: time.Now()}
 		w.Header().Set("X-Request-Id", id)
-		if rec.header != "" {
-			w.Header().Set(rec.header, id)
+		if header := s.protocolOf(r).IDHeader; header != "" {
+			w.Header().Set(header, id)
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // CORS is apart from this
@@ -55,14 +51,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		defer func() {
 			status := ww.Status()
 			if rec.err != nil {
-				status = toAPI(rec.err).Status
+				status = toFault(rec.err).Status
 			}
 			s.metrics.Answered(routeOf(r), status)
-			if rec.Model != "" && rec.err == nil {
-				s.metrics.Completed(&rec.Request)
-			}
-			if rec.key != nil && rec.key.Name != "" {
-				s.metrics.AnsweredKey(rec.key.Name, rec.Usage.Prompt, rec.Usage.Completion)
+			if acc := rec.account; acc != nil {
+				if acc.Model != "" && rec.err == nil {
+					s.metrics.Completed(&acc.Request)
+				}
+				if rec.key != nil && rec.key.Name != "" {
+					s.metrics.AnsweredKey(rec.key.Name, acc.Usage.Prompt, acc.Usage.Completion)
+				}
 			}
 			s.logRequest(r, rec, status)
 		}()
@@ -95,36 +93,27 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 	switch {
 	case status == http.StatusInternalServerError:
 		e = s.log.Error()
-	case asset(r.URL.Path):
+	case s.quiet(r.URL.Path):
 		e = s.log.Debug()
 	default:
 		e = s.log.Info()
 	}
 	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief([]byte(r.URL.Path))).Int("status", status).
-		Dur("duration_ms", time.Since(rec.Start))
-	if rec.Model != "" {
-		e = e.Str("model", rec.Model).Str("strategy", rec.strategy).
-			Int("prompt_tokens", rec.Usage.Prompt).Int("cached_tokens", rec.Usage.Cached).Int("completion_tokens", rec.Usage.Completion)
+		Dur("duration_ms", time.Since(rec.start))
+	if rec.account != nil {
+		rec.account.log(e, rec.start)
 	}
 	if rec.key != nil && rec.key.Name != "" {
 		e = e.Str("key", rec.key.Name)
 	}
-	if !rec.First.IsZero() {
-		e = e.Dur("ttft_ms", rec.First.Sub(rec.Start))
-		if len(rec.Searches) == 0 { // whose tokens come side by side
-			e = e.Dur("tpot_ms", rec.TPOT())
-		}
-	}
-	if rec.Finish != "" {
-		e = e.Str("finish", string(rec.Finish))
-	}
 	e.AnErr("error", rec.err).Msg("request")
 }
 
-// asset tells whether requests for a path are logged at Debug alone: probes and
+// quiet tells whether requests for a path are logged at Debug alone: probes and
 // scrapes come every few seconds, the page's files by the dozen.
-func asset(path string) bool {
-	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics", "/api/hello"}, path) || strings.HasPrefix(path, web.Prefix)
+func (s *Server) quiet(path string) bool {
+	probes := s.offers()[place{http.MethodGet, path}]
+	return len(probes) > 0 && probes[0].Open || slices.Contains([]string{"/", "/favicon.ico", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
 }
 
 // recover answers a panic with 500. When the answer has begun, it cuts the
@@ -136,16 +125,13 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			if p == nil {
 				return
 			}
-			rec := recordOf(r.Context())
-			if p != http.ErrAbortHandler {
-				rec.err = errPanic
-				s.log.Error().Str("id", rec.id).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("handler panicked")
+			if p == http.ErrAbortHandler {
+				panic(p)
 			}
-			if ww, ok := w.(middleware.WrapResponseWriter); ok && ww.Status() == 0 && p != http.ErrAbortHandler {
-				writeError(w, errPanic, rec.failure)
-				return
+			s.log.Error().Str("id", recordOf(r.Context()).id).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("handler panicked")
+			if begun := s.fail(w, r, errPanic); begun {
+				panic(http.ErrAbortHandler)
 			}
-			panic(http.ErrAbortHandler)
 		}()
 		next.ServeHTTP(w, r)
 	})

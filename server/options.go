@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/server/admission"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -182,8 +183,7 @@ const (
 
 // leastMemory is what the largest body and the most choices need.
 func (o *Options) leastMemory() int64 {
-	const most = max(chatFactor, completionsFactor, rewardsFactor, embeddingsFactor, tokenizeFactor, detokenizeFactor, templateFactor)
-	return (most*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
+	return (api.MostFactor*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
 }
 
 // mostTimeout is longer than anybody waits.
@@ -198,7 +198,7 @@ func (o *Options) plans() (map[string]scaling.Plan, error) {
 		if err == nil {
 			err = p.Validate(o.Limits)
 		}
-		if err != nil && planCode(err) != scaling.CodeSearchLimit {
+		if err != nil && scaling.CodeOf(err) != scaling.CodeSearchLimit {
 			return nil, fmt.Errorf("server.presets.%s: %w", name, err)
 		}
 		plans[name] = p

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // A web page can make its visitor's browser send requests to any server, even one on
@@ -116,7 +116,7 @@ func (s *Server) site(next http.Handler) http.Handler {
 
 // crossSite is the answer to a page of another site, or to one that seems to be: where no
 // browser has said so, a proxy may have changed the Host header.
-func crossSite(r *http.Request) *apiError {
+func crossSite(r *http.Request) *api.Fault {
 	brief := func(s string) string { return jsonread.Brief([]byte(s)) }
 	origin := r.Header.Get("Origin")
 	message := fmt.Sprintf("Pages of '%s' may not use this server. To allow them, add it to server.cors_origins.", brief(origin))
@@ -129,8 +129,8 @@ func crossSite(r *http.Request) *apiError {
 	return forbidden("cross_site_request", message)
 }
 
-func forbidden(code, message string) *apiError {
-	return &apiError{Status: http.StatusForbidden, Type: typeInvalid, Code: code, Message: message}
+func forbidden(code, message string) *api.Fault {
+	return api.Invalids(http.StatusForbidden, code, "", message)
 }
 
 // crossOrigin checks where browsers' requests come from; nil: anywhere.
@@ -160,7 +160,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+openai.ScalingApplied+", "+openai.Warning)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+api.ScalingApplied+", "+api.Warning)
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)
 			return

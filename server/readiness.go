@@ -1,8 +1,10 @@
 package server
 
 import (
-	"net/http"
 	"sync"
+
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // loading is the progress of models that are not published yet.
@@ -46,29 +48,28 @@ func (l *loading) snapshot() []modelProgress {
 // notReady is the answer of /readyz while that is not 200: the error envelope, and
 // the models that it is about.
 type notReady struct {
-	envelope
+	openai.Envelope
 	Loading []modelProgress `json:"loading,omitempty"`
 	Failed  []string        `json:"failed,omitempty"` // models
 }
 
 // readyz tells load balancers whether to send requests here.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) readyz(c *api.Call) error {
 	err := s.ready()
 	failed := s.failedModels()
 	if err == nil && len(failed) > 0 {
 		err = modelFailed(failed...)
 	}
 	if err == nil {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-		return nil
+		return c.JSON(map[string]string{"status": "ready"})
 	}
-	answer := notReady{envelope: toAPI(err).envelope(), Failed: failed}
+	f := toFault(err)
+	answer := notReady{Envelope: openai.Failure(f), Failed: failed}
 	if err == errLoading {
 		answer.Loading = s.loading.snapshot()
 	}
-	recordOf(r.Context()).err = err
-	writeErrorBody(w, toAPI(err), answer)
-	return nil
+	writeFailure(c.W, f, answer)
+	return err
 }
 
 // ready returns why no request can be answered; nil: requests can be.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/admission"
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
-	"github.com/lutra-lm/lutra/server/responses"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Server answers HTTP requests with the models it has been given.
@@ -33,11 +33,11 @@ type Server struct {
 	places     *admission.Places // of requests under way
 	memory     *admission.Memory
 	keys       *admission.Keys
-	responses  *responses.Store
+	protocols  []api.Protocol
+	seen       api.Server // what they know of it
 	hosts      hosts
 	metrics    *metrics.Metrics
-	standard   *scaling.Plan // the search of requests that ask for none; nil: none
-	unknown    onceSet       // unknown request fields already logged
+	unknown    onceSet // unknown request fields already logged
 	handler    http.Handler
 }
 
@@ -50,11 +50,59 @@ func New(opt Options) *Server {
 	}
 	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
 		keys:   admission.NewKeys(opt.credentials, opt.RequestsPerMinute, opt.TokensPerMinute),
-		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses, responsesKept)}
-	s.standard, _ = opt.defaultPlan() // Validate has tried it
-	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.responses.Bytes, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, CountRequests: s.opt.CountRequests})
+		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
+	s.protocols = protocols()
+	standard, _ := opt.defaultPlan() // Validate has tried it
+	s.seen = api.Server{Models: s.registered, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits, Standard: standard,
+		Unknown: s.unknownField, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive}
+	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.stored, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, CountRequests: s.opt.CountRequests})
 	s.handler = s.routes()
 	return s
+}
+
+// stored is how many bytes are kept for later requests.
+func (s *Server) stored() (n int64) {
+	for _, p := range s.protocols {
+		if p.Stored != nil {
+			n += p.Stored()
+		}
+	}
+	return n
+}
+
+// unknownField refuses a request's field that nobody knows, or logs it once.
+func (s *Server) unknownField(name string) error {
+	if s.opt.Strict {
+		return api.Invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief([]byte(name)))
+	}
+	if s.unknown.first(name) {
+		s.log.Warn().Str("field", jsonread.Brief([]byte(name))).Msg("ignoring an unknown request field")
+	}
+	return nil
+}
+
+// Publish makes models available and the server ready (registry.New). Later calls
+// replace earlier ones; requests that run keep the model they have.
+func (s *Server) Publish(served ...registry.Served) error {
+	presets, err := s.opt.plans()
+	if err != nil {
+		return err
+	}
+	set := registry.Settings{Presets: presets, Limits: s.opt.Limits, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat}
+	r, err := registry.New(&set, served...)
+	if err != nil {
+		return err
+	}
+	s.models.Store(r)
+	return nil
+}
+
+// registered are the models, once there are any.
+func (s *Server) registered() (*registry.Registry, error) {
+	if r := s.models.Load(); r != nil {
+		return r, nil
+	}
+	return nil, errLoading
 }
 
 // engines yields the engines of all published models.

@@ -249,11 +249,11 @@ func (b *beam) take(r *searchRun, tok sampling.Token) {
 	b.certainty += float64(tok.Certainty)
 	c.Logprob = float32(b.logprobs / float64(len(c.IDs)))
 	c.Certainty = float32(b.certainty / float64(len(c.IDs)))
-	d := b.dec.push(tok)
-	b.text = append(b.text, d.Text...)
+	gained, end := b.dec.push(tok)
+	b.text = append(b.text, gained.Text...)
 	b.step = append(b.step, r.Model.Tokenizer.Piece(tok.ID)...)
-	c.Tokens = append(c.Tokens, d.Tokens...)
-	c.Finish = d.Finish
+	c.Tokens = append(c.Tokens, gained.Tokens...)
+	c.Finish = end.Finish
 	r.note(b)
 }
 

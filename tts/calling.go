@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -15,53 +14,55 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Calling is a strategy whose answers come with the model's calls of tools apart, in
-// Delta.Calls.
+// Calling sets the model's calls of tools apart from its text, as Calls.
 type Calling struct {
-	Strategy
 	Format *toolcall.Format
 	Tools  []toolcall.Tool
 	One    bool // further calls of a message are left out
 	Only   bool // the prompt tells of more tools than these, which alone may be called
 }
 
-var _ Strategy = Calling{}
-
-// Run implements Strategy.
-func (c Calling) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
-	return func(yield func(Delta, error) bool) {
-		parsers := make([]*toolcall.Parser, req.choices())
-		for i := range parsers {
-			parsers[i] = c.Format.NewParser(c.Tools)
-		}
-		first := true
-		for d, err := range c.Strategy.Run(ctx, req) {
-			if err == nil && !first {
-				c.divide(&d, parsers[d.Choice])
-			}
-			first = false
-			if !yield(d, err) {
-				return
+// Filter filters the events of a run of n choices.
+func (c *Calling) Filter(n int) Filter {
+	parsers := make([]*toolcall.Parser, n)
+	for i := range parsers {
+		parsers[i] = c.Format.NewParser(c.Tools)
+	}
+	return func(e Event, emit func(Event) bool) bool {
+		switch w := e.What.(type) {
+		case Text:
+			reasoning, text, calls := c.divide(w, parsers[e.Choice])
+			return e.divided(emit, reasoning, text, calls)
+		case End:
+			if w.Finish == FinishStop && parsers[e.Choice].Calls() > 0 {
+				w.Finish = FinishCalls
+				e.What = w
 			}
 		}
+		return emit(e)
 	}
 }
 
-// divide takes the calls out of a delta's text.
-func (c Calling) divide(d *Delta, p *toolcall.Parser) {
-	text := d.Text
-	d.Text = ""
-	for _, part := range p.Push(text, d.Finish != "") {
-		d.Reasoning += part.Reasoning
+// divide takes the calls out of a text.
+func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest Text, calls Calls) {
+	text := t.Text
+	t.Text = ""
+	for _, part := range p.Push(text, t.Last) {
+		reasoning += Reasoning(part.Reasoning)
 		if part.Call == nil {
-			d.Text += part.Text
+			t.Text += part.Text
 		} else if !c.One || part.Call.Index == 0 {
-			d.Calls = append(d.Calls, *part.Call)
+			calls = append(calls, *part.Call)
 		}
 	}
-	if d.Finish == FinishStop && p.Calls() > 0 {
-		d.Finish = FinishCalls
-	}
+	return reasoning, t, calls
+}
+
+// divided emits what a text, which is e, consists of.
+func (e Event) divided(emit func(Event) bool, r Reasoning, t Text, c Calls) bool {
+	return (r == "" || emit(Event{e.Choice, true, r})) &&
+		emit(Event{e.Choice, e.More || c != nil, t}) &&
+		(c == nil || emit(Event{e.Choice, e.More, c}))
 }
 
 // Hold prepares a request whose answers may be calls, or must be of any tool, or with
@@ -107,7 +108,7 @@ func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []tool
 
 // Read is the calls in a whole answer, by name and arguments: the order of members and
 // the white space between them do not matter. It is false for an answer without any.
-func (c Calling) Read(text string) (calls string, ok bool) {
+func (c *Calling) Read(text string) (calls string, ok bool) {
 	p := c.Format.NewParser(c.Tools)
 	var list []toolcall.Call
 	for _, part := range p.Push(text, true) {

@@ -22,7 +22,7 @@ func TestCallsThatMeanTheSameAreReadAlike(t *testing.T) {
 	if got, _ := c.Read(two); got != "f({})" {
 		t.Errorf("of which one counts: %q", got)
 	}
-	if got, ok := (Calling{Format: toolcall.Hermes}).Read("Answer: 12"); ok {
+	if got, ok := (&Calling{Format: toolcall.Hermes}).Read("Answer: 12"); ok {
 		t.Errorf("text is read as the calls %q", got)
 	}
 }

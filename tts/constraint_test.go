@@ -49,10 +49,11 @@ func candidates(t *testing.T, s Strategy, req *Request) (ids [][]int32, text []s
 	var out *Outcome
 	tokens := make([][]int32, max(req.N, 1))
 	r.text = make([]string, max(req.N, 1))
-	for d, err := range s.Run(t.Context(), req) {
+	for e, err := range s.Run(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := ttstest.Tell(e)
 		r.text[d.Choice] += d.Text
 		for _, tok := range d.Tokens {
 			tokens[d.Choice] = append(tokens[d.Choice], tok.ID)

@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
-// decoder turns one sequence's tokens into deltas.
+// decoder turns one sequence's tokens into text.
 type decoder struct {
 	*Request
 	model   *Model
@@ -39,11 +39,11 @@ func (d *decoder) clone() *decoder {
 	return &c
 }
 
-// push adds a sampled token. The delta's Finish is set when the choice ends
-// with it; a token that ends the model's turn is no part of the answer.
-func (d *decoder) push(tok sampling.Token) Delta {
-	var out Delta
+// push adds a sampled token. end has a Finish when the choice ends with it; a token that
+// ends the model's turn is no part of the answer.
+func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 	d.tokens++
+	out.Sampled = 1
 	ends := tok.Finish == sampling.FinishStop
 	if d.Sampling.Logprobs {
 		t := d.model.token(tok)
@@ -56,24 +56,25 @@ func (d *decoder) push(tok sampling.Token) Delta {
 	}
 	switch {
 	case d.text.stopped:
-		out.Finish, out.Stop = FinishStop, d.text.stop
+		end.Finish, end.Stop = FinishStop, d.text.stop
 	case ends:
 		out.Text += d.text.flush()
-		out.Finish = FinishStop
+		end.Finish = FinishStop
 	case tok.Finish == sampling.FinishLength:
 		out.Text += d.text.flush()
-		out.Finish = FinishLength
+		end.Finish = FinishLength
 	}
 	// Tokens go with the text they begin in, so that none of a stop string's do;
 	// the one that ends the model's turn comes last.
-	all := out.Finish != "" && !d.text.stopped
+	out.Last = end.Finish != ""
+	all := out.Last && !d.text.stopped
 	i := 0
 	for i < len(d.waiting) && (all || d.waiting[i].start < d.text.delivered) {
 		out.Tokens = append(out.Tokens, d.waiting[i].token)
 		i++
 	}
 	d.waiting = d.waiting[i:]
-	return out
+	return out, end
 }
 
 // piece is what a token adds to the text.

@@ -104,10 +104,11 @@ func solve(t *testing.T, s Strategy, set []problem) (sum tally) {
 			var text string
 			var used Usage
 			cands := []*Candidate{}
-			for d, err := range s.Run(t.Context(), &req) {
+			for e, err := range s.Run(t.Context(), &req) {
 				if err != nil {
 					return err
 				}
+				d := ttstest.Tell(e)
 				text += d.Text
 				used.Add(d.Usage)
 				if d.Outcome != nil {

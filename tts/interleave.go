@@ -5,75 +5,76 @@ import (
 	"iter"
 )
 
-// Interleave runs several sources at once and yields their deltas as they
+// Interleave runs several sources at once and yields their events as they
 // come. The first error ends all of them. It returns when all have ended.
-func Interleave(ctx context.Context, sources ...func(context.Context) iter.Seq2[Delta, error]) iter.Seq2[Delta, error] {
+func Interleave(ctx context.Context, sources ...func(context.Context) iter.Seq2[Event, error]) iter.Seq2[Event, error] {
 	if len(sources) == 1 {
 		return sources[0](ctx)
 	}
-	return func(yield func(Delta, error) bool) {
+	return func(yield func(Event, error) bool) {
 		inner, cancel := context.WithCancel(ctx)
-		events := make(chan event)
+		arrivals := make(chan arrival)
 		for _, source := range sources {
-			go pump(source(inner), events, inner.Done())
+			go pump(source(inner), arrivals, inner.Done())
 		}
 		open := len(sources)
 		defer func() {
 			cancel()
 			for open > 0 { // pumps give up sending, and say that they have ended
-				if (<-events).kind != delivered {
+				if (<-arrivals).kind != delivered {
 					open--
 				}
 			}
 		}()
 		for open > 0 {
-			e := <-events
-			switch e.kind {
+			a := <-arrivals
+			switch a.kind {
 			case ended:
 				open--
 			case panicked:
 				open--
-				panic(e.panic)
+				panic(a.panic)
 			case delivered:
-				if !yield(e.delta, e.err) || e.err != nil {
+				if !yield(a.event, a.err) || a.err != nil {
 					return
 				}
 			}
 		}
 		if err := ctx.Err(); err != nil { // a pump may have given up before it could say so
-			yield(Delta{}, err)
+			yield(Event{}, err)
 		}
 	}
 }
 
-type event struct {
-	kind  eventKind
-	delta Delta
+// arrival is an event of one source, or its end.
+type arrival struct {
+	kind  arrivalKind
+	event Event
 	err   error
 	panic any
 }
 
-type eventKind uint8
+type arrivalKind uint8
 
 const (
-	delivered eventKind = iota
+	delivered arrivalKind = iota
 	ended
 	panicked // carried to the reader's goroutine, where its caller can recover
 )
 
-// pump sends a source's deltas until it ends or done closes; its last event
+// pump sends a source's events until it ends or done closes; its last event
 // says that it has ended, and always finds a reader.
-func pump(source iter.Seq2[Delta, error], events chan<- event, done <-chan struct{}) {
-	last := event{kind: ended}
+func pump(source iter.Seq2[Event, error], arrivals chan<- arrival, done <-chan struct{}) {
+	last := arrival{kind: ended}
 	defer func() {
 		if p := recover(); p != nil {
-			last = event{kind: panicked, panic: p}
+			last = arrival{kind: panicked, panic: p}
 		}
-		events <- last
+		arrivals <- last
 	}()
-	for d, err := range source {
+	for e, err := range source {
 		select {
-		case events <- event{delta: d, err: err}:
+		case arrivals <- arrival{event: e, err: err}:
 		case <-done:
 			return
 		}

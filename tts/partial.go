@@ -128,7 +128,7 @@ func (p *reporter) await(live int, done, over <-chan struct{}) error {
 		if gained := p.partials.take(); gained != nil {
 			now := p.progress(live)
 			now.Partial = gained
-			if err := p.send(Delta{Progress: now, Usage: p.unreported()}); err != nil {
+			if err := p.spent(now); err != nil {
 				return err
 			}
 		}

@@ -63,9 +63,9 @@ type Prepared struct {
 	messages []template.Message // those that were not left out
 }
 
-// first is the delta that a run begins with.
-func (p *Prepared) first() Delta {
-	return Delta{Usage: Usage{Prompt: len(p.Tokens)}, Thinking: p.Thinking, Midway: p.Midway, Dropped: p.Dropped, Prompt: p.Tokens}
+// opening is the event that a run begins with.
+func (p *Prepared) opening() Event {
+	return Event{What: Opening{Prompt: p.Tokens, Dropped: p.Dropped, Thinking: p.Thinking, Midway: p.Midway}}
 }
 
 // part is where the prompt comes from.

@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // been streamed. It changes nothing in the run.
 type reporter struct {
 	run      *searchRun
-	yield    func(Delta, error) bool
+	yield    func(Event, error) bool
 	partials *partials // candidates in the making; nil: they are not reported
 
 	// What has been reported so far.
@@ -50,14 +51,22 @@ func (p *reporter) update(live int) error {
 		now.Ended = append(now.Ended, *c)
 	}
 	p.shownCandidates = len(tree.done)
-	return p.send(Delta{Progress: now, Usage: p.unreported()})
+	return p.spent(now)
 }
 
-func (p *reporter) send(d Delta) error {
-	if !p.yield(d, nil) {
+func (p *reporter) send(e Event) error {
+	if !p.yield(e, nil) {
 		return errLeft
 	}
 	return nil
+}
+
+// spent sends what has happened, behind what was spent until then.
+func (p *reporter) spent(w What) error {
+	if err := p.send(Event{More: true, What: p.unreported()}); err != nil {
+		return err
+	}
+	return p.send(Event{What: w})
 }
 
 // unreported is what was spent since it was last asked. Tokens under way count as
@@ -99,7 +108,7 @@ func (p *reporter) commit(live []*beam) error {
 	}
 	p.committed = shared
 	for i := range p.run.req.choices() {
-		if err := p.send(Delta{Choice: i, Text: more}); err != nil {
+		if err := p.send(Event{Choice: i, What: Text{Text: more}}); err != nil {
 			return err
 		}
 	}
@@ -131,17 +140,21 @@ func (p *reporter) finish(out *Outcome) error {
 		if !ok {
 			panic(fmt.Sprintf("tts: choice %d is %q, but %q was delivered", i, c.Text, p.committed))
 		}
+		if err := p.send(Event{Choice: i, What: Text{Text: rest, Tokens: c.Tokens, Last: true}}); err != nil {
+			return err
+		}
+	}
+	for _, w := range []What{usage, out} {
+		if err := p.send(Event{More: true, What: w}); err != nil {
+			return err
+		}
+	}
+	for i, c := range out.Choices {
 		b := p.run.tree.beams[c]
 		t := b.seq.Timing()
 		t.FirstToken = b.begun
-		d := Delta{Choice: i, Text: rest, Tokens: c.Tokens, Finish: c.Finish, Timing: timing(p.run.prompt.seq.Timing(), t)}
-		if d.Finish == "" {
-			d.Finish = FinishLength
-		}
-		if i == len(out.Choices)-1 {
-			d.Usage, d.Outcome = usage, out
-		}
-		if err := p.send(d); err != nil {
+		end := End{Finish: cmp.Or(c.Finish, FinishLength), Timing: timing(p.run.prompt.seq.Timing(), t)}
+		if err := p.send(Event{Choice: i, What: end}); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -106,15 +107,13 @@ func (s *Search) fillTile(p *scaling.Plan, l *scaling.Limits, req *Request) int 
 }
 
 // Run implements Strategy.
-func (s Search) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
+func (s Search) Run(ctx context.Context, req *Request) iter.Seq2[Event, error] {
 	if s.Plan.Method == scaling.None {
 		return Single{Model: s.Model}.Run(ctx, req)
 	}
-	return func(yield func(Delta, error) bool) {
-		var spent Usage
-		err := s.run(ctx, req, yield, &spent)
-		if err != nil && !errors.Is(err, errLeft) {
-			yield(Delta{Usage: spent}, err)
+	return func(yield func(Event, error) bool) {
+		if err := s.run(ctx, req, yield); err != nil && !errors.Is(err, errLeft) {
+			yield(Event{}, err)
 		}
 	}
 }
@@ -131,9 +130,8 @@ func (s Search) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
 	return req.prepare(ctx, s.Model, set.plan.N, set.plan.Budget.Tokens)
 }
 
-// run returns the error that is still to be yielded, with what was spent since
-// the last delta.
-func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) bool, spent *Usage) error {
+// run returns the error that is still to be yielded.
+func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx) // closes every sequence that is opened with it
 	defer cancel()
 	set, err := s.resolve(req)
@@ -163,7 +161,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	defer judge.Close()
-	if !yield(prepared.first(), nil) {
+	if !yield(prepared.opening(), nil) {
 		return errLeft
 	}
 
@@ -183,8 +181,10 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	r.share()
 	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, r.newBeam(seq, judge)
 	if err := r.carryOut(); err != nil {
-		*spent = r.reporter.unreported()
-		return err
+		if errors.Is(err, errLeft) {
+			return err
+		}
+		return cmp.Or(r.reporter.send(Event{What: r.reporter.unreported()}), err)
 	}
 	if context.Cause(r.work) == errTime {
 		r.reason = StopBudgetTime

@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // BenchmarkSearch answers one question after the other, each N at the same
@@ -26,10 +27,11 @@ func BenchmarkSearch(b *testing.B) {
 				for b.Loop() {
 					req := Request{Prompt: Prompt{Messages: []template.Message{{Role: "user", Content: set[i%len(set)].Question}}}}
 					req.Sampling = sampling.Params{Temperature: 0.8, Seed: uint64(i), MaxTokens: 256}
-					for d, err := range s.Run(b.Context(), &req) {
+					for e, err := range s.Run(b.Context(), &req) {
 						if err != nil {
 							b.Fatal(err)
 						}
+						d := ttstest.Tell(e)
 						tokens += d.Usage.Completion
 						judged += d.Usage.Verifier
 					}

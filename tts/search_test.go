@@ -1,6 +1,7 @@
 package tts_test
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -87,17 +88,18 @@ func carryOut(t *testing.T, s Strategy, req *Request) found {
 	t.Helper()
 	f := found{text: make([]string, max(req.N, 1))}
 	ended := make([]bool, max(req.N, 1))
-	for d, err := range s.Run(t.Context(), req) {
+	for e, err := range s.Run(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Outcome != nil {
-			t.Errorf("a delta after the outcome: %+v", d)
+		d := ttstest.Tell(e)
+		if f.Outcome != nil && d.Finish == "" {
+			t.Errorf("after the outcome comes %+v", d)
 		}
 		f.text[d.Choice] += d.Text
 		ended[d.Choice] = ended[d.Choice] || d.Finish != ""
 		f.usage.Add(d.Usage)
-		f.Outcome = d.Outcome
+		f.Outcome = cmp.Or(d.Outcome, f.Outcome)
 		if d.Progress != nil {
 			f.progress++
 			f.drawn = append(f.drawn, d.Progress.Added...)
@@ -229,15 +231,15 @@ func TestSharedTextIsDeliveredWhileASearchRuns(t *testing.T) {
 	for mode, early := range map[scaling.StreamMode]bool{scaling.StreamCommitted: true, scaling.StreamFinal: false} {
 		s := scriptedSearch(t, m, "beam4x2")
 		s.Plan.Stream = mode
-		before, steps := "", 0
-		for d, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+		before, gained, steps := "", "", 0
+		for e, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Outcome == nil {
-				before += d.Text
-			}
+			d := ttstest.Tell(e)
+			gained += d.Text
 			if d.Progress != nil {
+				before = gained
 				steps++
 			}
 		}

@@ -41,10 +41,11 @@ func (m *machine) Generate(ctx context.Context, w *Work, done func(int, []Run)) 
 		req.Continued = append(req.Continued, Continued{Candidate: j.Candidate, Begun: j.Begun})
 		req.Sampling.MaxTokens = max(req.Sampling.MaxTokens, j.MaxTokens)
 	}
-	for d, err := range (Single{Model: m.Model}).Run(ctx, req) {
+	for e, err := range (Single{Model: m.Model}).Run(ctx, req) {
 		if err != nil {
 			break
 		}
+		d := ttstest.Tell(e)
 		for _, t := range d.Tokens {
 			if n := len(got[d.Choice]); n == 0 || !w.Ends(&w.Jobs[d.Choice], got[d.Choice][n-1].ID, n) {
 				got[d.Choice] = append(got[d.Choice], sampling.Token{ID: t.ID, Logprob: t.Logprob, Certainty: t.Certainty})
@@ -180,10 +181,11 @@ func TestAChoiceGoesOnAsTheCandidateThatWasBegun(t *testing.T) {
 		out = make([][]Token, req.N)
 		req.Prompt = Prompt{Tokens: []int32{4, 5}}
 		req.Sampling = sampling.Params{Temperature: 1, Seed: 5, MaxTokens: 12, Logprobs: true, FrequencyPenalty: 1}
-		for d, err := range (Single{Model: m}).Run(t.Context(), req) {
+		for e, err := range (Single{Model: m}).Run(t.Context(), req) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			d := ttstest.Tell(e)
 			out[d.Choice] = append(out[d.Choice], d.Tokens...)
 		}
 		return out

@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/answer"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // stories are the questions that the project shows its users, each with the
@@ -70,10 +71,11 @@ func askSeeded(t *testing.T, s Strategy, temperature float32, seed uint64, messa
 	t.Helper()
 	req := Request{Prompt: Prompt{Messages: messages}, Sampling: sampling.Params{Temperature: temperature, Seed: seed, MaxTokens: 256}}
 	var text strings.Builder
-	for d, err := range s.Run(t.Context(), &req) {
+	for e, err := range s.Run(t.Context(), &req) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := ttstest.Tell(e)
 		text.WriteString(d.Text)
 	}
 	return text.String()

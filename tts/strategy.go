@@ -11,7 +11,7 @@ import (
 // The sequence ends after its first error. Breaking out of it, or ctx's end,
 // closes every sequence the run has opened.
 type Strategy interface {
-	Run(ctx context.Context, req *Request) iter.Seq2[Delta, error]
+	Run(ctx context.Context, req *Request) iter.Seq2[Event, error]
 	// Prepare makes the prompt of a request ready, and refuses what Run refuses before
 	// it computes anything.
 	Prepare(ctx context.Context, req *Request) (*Prepared, error)

@@ -1,8 +1,6 @@
 package tts
 
 import (
-	"context"
-	"iter"
 	"maps"
 	"strings"
 )
@@ -14,37 +12,28 @@ const (
 	thinkEnd   = "</think>"
 )
 
-// Thinking is a strategy whose answers come with the model's thoughts apart,
-// in Delta.Reasoning: what stands between the marks at an answer's beginning.
-// White space around thoughts belongs to neither. Text that begins otherwise
-// is left as it is.
-type Thinking struct {
-	Strategy
-}
-
-var _ Strategy = Thinking{}
-
-// Run implements Strategy.
-func (t Thinking) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
-	return func(yield func(Delta, error) bool) {
-		choices := make([]thinkingText, req.choices())
-		for d, err := range t.Strategy.Run(ctx, req) {
-			if err == nil {
-				if d.Thinking || d.Midway {
-					for i := range choices {
-						choices[i] = thinkingText{state: answering, begun: d.Midway}
-						if d.Thinking {
-							choices[i].state = thinking
-						}
-					}
+// Thoughts sets the thoughts of a run's n choices apart, as Reasoning: what stands between
+// the marks at an answer's beginning. White space around thoughts belongs to neither. Text
+// that begins otherwise is left as it is.
+func Thoughts(n int) Filter {
+	choices := make([]thinkingText, n)
+	return func(e Event, emit func(Event) bool) bool {
+		switch w := e.What.(type) {
+		case Opening:
+			for i := range choices {
+				choices[i] = thinkingText{begun: w.Midway}
+				if w.Thinking {
+					choices[i].state = thinking
+				} else if w.Midway {
+					choices[i].state = answering
 				}
-				reasoning, text := choices[d.Choice].push(d.Text, d.Finish != "")
-				d.Reasoning, d.Text = d.Reasoning+reasoning, text
 			}
-			if !yield(d, err) {
-				return
-			}
+		case Text:
+			var reasoning string
+			reasoning, w.Text = choices[e.Choice].push(w.Text, w.Last)
+			return e.divided(emit, Reasoning(reasoning), w, nil)
 		}
+		return emit(e)
 	}
 }
 
@@ -122,7 +111,7 @@ func (t *thinkingText) think(last bool) string {
 
 // AnswerText is what a model has written behind the thought that its text begins
 // with: all of it without one, nothing while the thought lasts. inThought tells that
-// the prompt has begun the thought (Delta.Thinking).
+// the prompt has begun the thought (Opening.Thinking).
 func AnswerText(text string, inThought bool) string {
 	if !inThought && !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), thinkBegin) {
 		return text

@@ -29,8 +29,11 @@ func TestThePathsInTheArchitectureLeadThroughFunctionsThatAreThere(t *testing.T)
 			t.Errorf("hop %s: %v", m[1], err)
 			continue
 		}
-		receiver, name, _ := strings.Cut(m[3], ".")
-		declared := regexp.MustCompile(`(?m)^func \(\w+ \*?` + receiver + `\) ` + name + `\(`)
+		name, receiver := m[3], ""
+		if typ, method, ok := strings.Cut(m[3], "."); ok {
+			name, receiver = method, `\(\w+ \*?`+typ+`\) `
+		}
+		declared := regexp.MustCompile(`(?m)^func ` + receiver + name + `\(`)
 		if !declared.Match(source) {
 			t.Errorf("hop %s: %s has no %s", m[1], m[2], m[3])
 		}

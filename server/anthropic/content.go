@@ -32,16 +32,16 @@ func withoutBilling(text string) string {
 }
 
 // system reads the system prompt.
-func (f Fields) system() string {
+func (f fields) system() string {
 	var texts []string
 	f.texts("system", func(kind string, o *jsonread.Fields) {
-		texts = append(texts, withoutBilling((Fields{o}).textOf(kind)))
+		texts = append(texts, withoutBilling((fields{o}).textOf(kind)))
 	})
 	return paragraphs(texts)
 }
 
 // texts reads a string, or a list of content blocks, a string as one block of text.
-func (f Fields) texts(field string, read func(kind string, o *jsonread.Fields)) {
+func (f fields) texts(field string, read func(kind string, o *jsonread.Fields)) {
 	raw, ok := f.Take(field)
 	if !ok {
 		return
@@ -56,7 +56,7 @@ func (f Fields) texts(field string, read func(kind string, o *jsonread.Fields)) 
 }
 
 // textOf reads a block of text.
-func (f Fields) textOf(kind string) (text string) {
+func (f fields) textOf(kind string) (text string) {
 	if kind != "text" {
 		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief([]byte(kind)))
 	}
@@ -65,7 +65,7 @@ func (f Fields) textOf(kind string) (text string) {
 }
 
 // blocks reads a list of content blocks.
-func (f Fields) blocks(field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
+func (f fields) blocks(field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
 	if jsonread.Kind(raw) != "a list" {
 		f.WrongType(field, "a string or a list of content blocks", raw)
 		return
@@ -138,7 +138,7 @@ func (c *conversation) say(role, text string) {
 }
 
 // message adds what a message makes.
-func (c *conversation) message(f Fields) {
+func (c *conversation) message(f fields) {
 	var role string
 	switch f.String("role", &role); {
 	case !f.Has("content"):
@@ -155,19 +155,19 @@ func (c *conversation) message(f Fields) {
 }
 
 // user adds the results of tools, and behind them what the user says besides.
-func (c *conversation) user(f Fields) {
+func (c *conversation) user(f fields) {
 	var text strings.Builder
 	results := 0
 	f.texts("content", func(kind string, o *jsonread.Fields) {
 		if kind == "tool_result" {
-			c.turns = append(c.turns, c.result(Fields{o}))
+			c.turns = append(c.turns, c.result(fields{o}))
 			results++
 			return
 		}
 		if kind != "text" {
 			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief([]byte(kind)))
 		}
-		text.WriteString(Fields{o}.textOf("text"))
+		text.WriteString(fields{o}.textOf("text"))
 	})
 	if text.Len() > 0 || results == 0 {
 		c.say(roleUser, text.String())
@@ -176,10 +176,10 @@ func (c *conversation) user(f Fields) {
 
 // system adds a system message among the others, as the user's where the template does
 // not show one there. It may tell of tools that come or go.
-func (c *conversation) system(f Fields) {
+func (c *conversation) system(f fields) {
 	var texts []string
 	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b := Fields{o}
+		b := fields{o}
 		switch kind {
 		case "tool_addition":
 			if t := c.change(b); t != nil {
@@ -204,7 +204,7 @@ func (c *conversation) system(f Fields) {
 }
 
 // change reads which tool comes or goes.
-func (c *conversation) change(f Fields) *tool {
+func (c *conversation) change(f fields) *tool {
 	o, ok := f.Object("tool")
 	if !ok {
 		f.Fail(jsonread.CodeMissing, "tool", "it is required.")
@@ -214,14 +214,14 @@ func (c *conversation) change(f Fields) *tool {
 	var kind string
 	switch o.String("type", &kind); kind {
 	case "tool_reference":
-		return c.named(Fields{o}, "name")
+		return c.named(fields{o}, "name")
 	case "tool_definition":
 		d, ok := o.Object("definition")
 		if !ok {
 			o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			return nil
 		}
-		t := Fields{d}.newTool()
+		t := fields{d}.newTool()
 		if o.Adopt(d); t == nil {
 			return nil
 		}
@@ -238,7 +238,7 @@ func (c *conversation) change(f Fields) *tool {
 }
 
 // named finds the tool that a field names.
-func (c *conversation) named(f Fields, field string) *tool {
+func (c *conversation) named(f fields, field string) *tool {
 	var name string
 	f.String(field, &name)
 	i := slices.IndexFunc(c.tools, func(t *tool) bool { return t.name == name })
@@ -250,7 +250,7 @@ func (c *conversation) named(f Fields, field string) *tool {
 }
 
 // result reads what came of a call. Tools that it refers to can be called from there on.
-func (c *conversation) result(f Fields) turn {
+func (c *conversation) result(f fields) turn {
 	t := turn{role: roleTool}
 	f.String("tool_use_id", &t.callID)
 	if t.callID == "" {
@@ -260,8 +260,8 @@ func (c *conversation) result(f Fields) turn {
 	var found []*tool
 	f.texts("content", func(kind string, o *jsonread.Fields) {
 		if kind != "tool_reference" {
-			texts = append(texts, Fields{o}.textOf(kind))
-		} else if t := c.named(Fields{o}, "tool_name"); t != nil {
+			texts = append(texts, fields{o}.textOf(kind))
+		} else if t := c.named(fields{o}, "tool_name"); t != nil {
 			t.callable = true
 			found = append(found, t)
 		}
@@ -278,11 +278,11 @@ func (c *conversation) result(f Fields) turn {
 }
 
 // assistant adds what the model said, thought and called.
-func (c *conversation) assistant(f Fields) {
+func (c *conversation) assistant(f fields) {
 	var text, thought strings.Builder
 	var calls []any
 	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b, s := Fields{o}, ""
+		b, s := fields{o}, ""
 		switch kind {
 		case "text":
 			b.Text("text", &s)
@@ -306,7 +306,7 @@ func (c *conversation) assistant(f Fields) {
 }
 
 // call reads a call as the template has them.
-func (f Fields) call() json.RawMessage {
+func (f fields) call() json.RawMessage {
 	var c call
 	c.Type = "function"
 	f.String("id", &c.ID)
@@ -350,7 +350,7 @@ func callsOf(m *template.Message) []call {
 }
 
 // follow checks that results follow their calls.
-func (f Fields) follow(messages []template.Message) {
+func (f fields) follow(messages []template.Message) {
 	var ids map[string]bool // of the calls of the last assistant
 	for i := range messages {
 		m := &messages[i]

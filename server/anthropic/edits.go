@@ -11,9 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Edits are what context_management asks for: old results of tools and old thoughts are
+// edits are what context_management asks for: old results of tools and old thoughts are
 // left out of what the model reads, while the client keeps them.
-type Edits struct{ list []edit }
+type edits struct{ list []edit }
 
 // An edit changes messages, which it copies, and says how much of what it has cleared:
 // tool uses, or turns with thoughts.
@@ -34,12 +34,12 @@ const (
 const maxEdits = 4
 
 // edits reads context_management; nil: it is absent.
-func (f Fields) edits() *Edits {
+func (f fields) edits() *edits {
 	o, ok := f.Object("context_management")
 	if !ok {
 		return nil
 	}
-	e := &Edits{}
+	e := &edits{}
 	items, _ := o.List("edits", maxEdits)
 	for i, raw := range items {
 		sub, ok := o.Sub(fmt.Sprintf("edits[%d]", i), raw)
@@ -49,9 +49,9 @@ func (f Fields) edits() *Edits {
 		var kind string
 		switch sub.String("type", &kind); kind {
 		case clearToolUses:
-			e.list = append(e.list, Fields{sub}.toolUses())
+			e.list = append(e.list, fields{sub}.toolUses())
 		case clearThinking:
-			e.list = append(e.list, Fields{sub}.oldThinking())
+			e.list = append(e.list, fields{sub}.oldThinking())
 		default:
 			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief([]byte(kind)))
 		}
@@ -62,7 +62,7 @@ func (f Fields) edits() *Edits {
 }
 
 // amount reads an object with a value and one of these types.
-func (f Fields) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
+func (f fields) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
 	o, ok := f.Object(field)
 	if !ok {
 		return "", false
@@ -86,7 +86,7 @@ const (
 )
 
 // names reads a list of tools' names.
-func (f Fields) names(field string, raw json.RawMessage) []string {
+func (f fields) names(field string, raw json.RawMessage) []string {
 	items, _ := f.Items(field, raw, maxTools)
 	names := make([]string, len(items))
 	for i, raw := range items {
@@ -111,7 +111,7 @@ type toolEdit struct {
 }
 
 // toolUses reads one, with Anthropic's defaults.
-func (f Fields) toolUses() *toolEdit {
+func (f fields) toolUses() *toolEdit {
 	e := &toolEdit{trigger: inputTokens, above: 100_000, keep: 3}
 	if kind, given := f.amount("trigger", &e.above, 0, inputTokens, toolUses); given {
 		e.trigger = kind
@@ -206,7 +206,7 @@ type appliedTools struct {
 type thinkingEdit struct{ keep int }
 
 // oldThinking reads one, with Anthropic's default.
-func (f Fields) oldThinking() *thinkingEdit {
+func (f fields) oldThinking() *thinkingEdit {
 	e := &thinkingEdit{keep: 1}
 	if word, ok := jsonread.Text(f.Raw("keep")); ok {
 		if f.Ignore("keep"); word != keepAll {
@@ -260,19 +260,19 @@ type appliedThinking struct {
 	Tokens int    `json:"cleared_input_tokens"`
 }
 
-// Applied are the edits that have changed a prompt.
-type Applied struct {
+// applied are the edits that have changed a prompt.
+type applied struct {
 	List     []any
 	Original int // tokens before them; 0: they were not counted
 }
 
-// Apply edits a prompt, whose tokens count counts: as often as it takes to say how many
+// apply edits a prompt, whose tokens count counts: as often as it takes to say how many
 // each edit has saved.
-func (e *Edits) Apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*Applied, error) {
+func (e *edits) apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*applied, error) {
 	if e == nil {
 		return nil, nil
 	}
-	a := &Applied{List: []any{}}
+	a := &applied{List: []any{}}
 	now := 0 // tokens of p; 0: not counted yet
 	tokens := func() (n int, err error) {
 		if now == 0 {
@@ -311,8 +311,8 @@ func (e *Edits) Apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*App
 	return a, nil
 }
 
-// Count is the answer of /v1/messages/count_tokens.
-type Count struct {
+// count is the answer of /v1/messages/count_tokens.
+type count struct {
 	Input   int       `json:"input_tokens"`
 	Context *original `json:"context_management,omitempty"`
 }
@@ -322,9 +322,9 @@ type original struct {
 	Input int `json:"original_input_tokens"`
 }
 
-// NewCount says that a prompt, to which edits were applied, has n tokens.
-func NewCount(n int, applied *Applied) Count {
-	c := Count{Input: n}
+// newCount says that a prompt, to which edits were applied, has n tokens.
+func newCount(n int, applied *applied) count {
+	c := count{Input: n}
 	if applied != nil {
 		c.Context = &original{n}
 		if len(applied.List) > 0 {

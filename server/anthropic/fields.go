@@ -19,13 +19,13 @@ const (
 	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
 )
 
-// Fields are a request's fields.
-type Fields struct{ *jsonread.Fields }
+// fields are a request's fields.
+type fields struct{ *jsonread.Fields }
 
-// Message reads POST /v1/messages for a model. The calling is nil where no tool may
+// message reads POST /v1/messages for a model. The calling is nil where no tool may
 // be called, the edits where the request asks for none.
-func (f Fields) Message(req *tts.Request, m *tts.Model) (*tts.Calling, *Edits) {
-	tools, edits := f.Prompt(req, m)
+func (f fields) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits) {
+	tools, edits := f.prompt(req, m)
 	if !f.Int("max_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) && f.Err == nil {
 		f.Fail(jsonread.CodeMissing, "max_tokens", "it is required.")
 	}
@@ -36,9 +36,9 @@ func (f Fields) Message(req *tts.Request, m *tts.Model) (*tts.Calling, *Edits) {
 	return c, edits
 }
 
-// Prompt reads what the model goes on from, the tools that it learns of, and how the
+// prompt reads what the model goes on from, the tools that it learns of, and how the
 // conversation is to be edited.
-func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
+func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	p := &req.Prompt
 	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
 	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
@@ -54,7 +54,7 @@ func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
 		if !ok {
 			return nil, nil
 		}
-		c.message(Fields{o})
+		c.message(fields{o})
 		if f.Adopt(o); f.Err != nil {
 			return nil, nil
 		}
@@ -76,7 +76,7 @@ func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
 }
 
 // thinking reads whether and how long the model thinks.
-func (f Fields) thinking(req *tts.Request) {
+func (f fields) thinking(req *tts.Request) {
 	o, ok := f.Object("thinking")
 	if !ok {
 		return
@@ -98,7 +98,7 @@ func (f Fields) thinking(req *tts.Request) {
 }
 
 // sampling reads how tokens are sampled and where the answer ends.
-func (f Fields) sampling(req *tts.Request) {
+func (f fields) sampling(req *tts.Request) {
 	p := &req.Sampling
 	p.Temperature, p.TopP, p.Seed = 1, 1, rand.Uint64()
 	f.Float32("temperature", &p.Temperature, 0, 1)
@@ -121,7 +121,7 @@ func (f Fields) sampling(req *tts.Request) {
 const fieldThread = "thread"
 
 // bookkeeping reads fields that change nothing, and refuses those that would.
-func (f Fields) bookkeeping() {
+func (f fields) bookkeeping() {
 	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "safeguards")
 	for _, name := range []string{"container", "mcp_servers", "compaction", fieldThread} {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {
@@ -131,7 +131,7 @@ func (f Fields) bookkeeping() {
 }
 
 // Streaming reads stream.
-func (f Fields) Streaming() (stream bool) {
+func (f fields) Streaming() (stream bool) {
 	f.Bool("stream", &stream)
 	return stream
 }

@@ -15,7 +15,7 @@ var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
 // output reads what an answer is held to and how much the model makes of it:
 // output_config, or output_format, as its format was called before.
-func (f Fields) output(req *tts.Request, m *tts.Model) {
+func (f fields) output(req *tts.Request, m *tts.Model) {
 	f.format("output_format", req, m)
 	o, ok := f.Object("output_config")
 	if !ok {
@@ -33,12 +33,12 @@ func (f Fields) output(req *tts.Request, m *tts.Model) {
 		vars["reasoning_effort"] = effort
 		req.Prompt.Extra = vars
 	}
-	Fields{o}.format("format", req, m)
+	fields{o}.format("format", req, m)
 	f.Adopt(o)
 }
 
 // format reads a schema that an answer is held to.
-func (f Fields) format(field string, req *tts.Request, m *tts.Model) {
+func (f fields) format(field string, req *tts.Request, m *tts.Model) {
 	o, ok := f.Object(field)
 	if !ok {
 		return

@@ -24,7 +24,7 @@ type tool struct {
 }
 
 // newTool reads a tool.
-func (f Fields) newTool() *tool {
+func (f fields) newTool() *tool {
 	var d struct {
 		Type     string `json:"type"`
 		Function struct {
@@ -66,7 +66,7 @@ func (f Fields) newTool() *tool {
 }
 
 // tools reads the tools.
-func (f Fields) tools() (list []*tool) {
+func (f fields) tools() (list []*tool) {
 	items, _ := f.List("tools", maxTools)
 	size := 0
 	for i, raw := range items {
@@ -74,7 +74,7 @@ func (f Fields) tools() (list []*tool) {
 		if !ok {
 			return list
 		}
-		t := Fields{o}.newTool()
+		t := fields{o}.newTool()
 		if f.Adopt(o); f.Err != nil {
 			return list
 		}
@@ -89,7 +89,7 @@ func (f Fields) tools() (list []*tool) {
 }
 
 // check reads definitions of tools once more as calls are checked by them.
-func (f Fields) check(field string, definitions []any) []toolcall.Tool {
+func (f fields) check(field string, definitions []any) []toolcall.Tool {
 	tools, fault := toolcall.Definitions(definitions)
 	if fault != nil {
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", field, fault.Index), "%s.", fault.Message)
@@ -125,7 +125,7 @@ func functions(tools []*tool) string {
 }
 
 // toolChoice reads which of the tools that the model knows may or must be called.
-func (f Fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
+func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
 	kind, name, one := "auto", "", false
 	if o, ok := f.Object("tool_choice"); ok {
 		o.String("type", &kind)

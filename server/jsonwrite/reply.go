@@ -91,6 +91,11 @@ func (p *Reply) Float(v float32) {
 	p.pass()
 }
 
+// Floats writes a list of finite numbers.
+func (p *Reply) Floats(list []float32) {
+	p.List(len(list), func(i int) { p.Float(list[i]) })
+}
+
 // Bytes writes bytes as a string; those that belong to no character are U+FFFD.
 func (p *Reply) Bytes(text []byte) {
 	if !utf8.Valid(text) || bytes.IndexFunc(text, special) >= 0 {

@@ -64,9 +64,9 @@ func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Durati
 	return e
 }
 
-// Event is an event with a name: OpenAI's have none.
+// Event is an event.
 type Event struct {
-	Name string
+	Name string // empty: it has none, as OpenAI's
 	Data any
 }
 
@@ -125,7 +125,9 @@ func (e *Events) write(v any) {
 		}
 		return
 	case Event:
-		e.buf.WriteString("event: " + named.Name + "\n")
+		if named.Name != "" {
+			e.buf.WriteString("event: " + named.Name + "\n")
+		}
 		v = named.Data
 	}
 	if e.lines {
@@ -159,14 +161,12 @@ func (e *Events) push() {
 	e.buf.Reset()
 }
 
-// End adds what chunks make and sends all that has gathered. No keep-alive chunk comes
+// End adds what last makes and sends all that has gathered. No keep-alive chunk comes
 // among the last ones or after them.
-func (e *Events) End(chunks ...func() any) {
+func (e *Events) End(last func() any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, chunk := range chunks {
-		e.write(chunk())
-	}
+	e.write(last())
 	e.push()
 	e.close()
 }

@@ -23,7 +23,7 @@ func TestNoKeepAliveComesAmongTheLastEventsOrAfterThem(t *testing.T) {
 		return strings.Repeat("x", maxPending)
 	}
 	var before int32
-	out.End(func() any { before = alive.Load(); return last() }, last)
+	out.End(func() any { before = alive.Load(); return List{{Data: last()}, {Data: last()}} })
 	time.Sleep(20 * time.Millisecond)
 	out.Close()
 	if got := alive.Load(); got != before {

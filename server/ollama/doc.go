@@ -1,3 +1,3 @@
-// Package ollama is the JSON of Ollama's API: fields to a tts.Request, deltas to lines
+// Package ollama is the JSON of Ollama's API: fields to a tts.Request, events to lines
 // of JSON.
 package ollama

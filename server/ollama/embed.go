@@ -7,12 +7,12 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/embed"
+	vectors "github.com/lutra-lm/lutra/tts/embed"
 )
 
-// Embed reads POST /api/embed for a model whose vectors have so many elements.
-func (f Fields) Embed(width int) *embed.Request {
-	r := &embed.Request{Truncate: true}
+// embed reads POST /api/embed for a model whose vectors have so many elements.
+func (f fields) embed(width int) *vectors.Request {
+	r := &vectors.Request{Truncate: true}
 	if raw, ok := f.Take("input"); !ok {
 		f.Fail(jsonread.CodeMissing, "input", "an input is required.")
 	} else if text, ok := jsonread.Text(raw); ok {
@@ -38,7 +38,7 @@ func (f Fields) Embed(width int) *embed.Request {
 }
 
 // embedOptions reads how much of a text is read; other options say how tokens are sampled.
-func (f Fields) embedOptions(r *embed.Request) {
+func (f fields) embedOptions(r *vectors.Request) {
 	if o, ok := f.Object("options"); ok {
 		o.Int("num_ctx", &r.Most, 0, math.MaxInt32)
 		if f.Err == nil {
@@ -48,9 +48,9 @@ func (f Fields) embedOptions(r *embed.Request) {
 	f.Ignore("keep_alive")
 }
 
-// EmbedPrompt reads POST /api/embeddings.
-func (f Fields) EmbedPrompt() *embed.Request {
-	r, text := &embed.Request{Truncate: true}, ""
+// embedPrompt reads POST /api/embeddings.
+func (f fields) embedPrompt() *vectors.Request {
+	r, text := &vectors.Request{Truncate: true}, ""
 	if f.Text("prompt", &text); text != "" { // models are loaded so
 		r.Texts = []tts.Prompt{{Text: text}}
 	}

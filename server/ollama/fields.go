@@ -24,12 +24,12 @@ const (
 // defaultTemperature is Ollama's.
 const defaultTemperature = 0.8
 
-// Fields are a request's fields.
-type Fields struct{ *jsonread.Fields }
+// fields are a request's fields.
+type fields struct{ *jsonread.Fields }
 
-// Chat reads POST /api/chat for a model. The calling is nil where no tool may be
+// chat reads POST /api/chat for a model. The calling is nil where no tool may be
 // called.
-func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
+func (f fields) chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	p := &req.Prompt
 	items, _ := f.List("messages", maxMessages)
 	ids, calls := []string(nil), 0 // ids of calls that have no result yet
@@ -38,7 +38,7 @@ func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
 		if !ok {
 			return nil
 		}
-		msg := Fields{o}.message(&ids, &calls)
+		msg := fields{o}.message(&ids, &calls)
 		if f.Adopt(o); f.Err != nil {
 			return nil
 		}
@@ -60,8 +60,8 @@ func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	return c
 }
 
-// Generate reads POST /api/generate for a model.
-func (f Fields) Generate(req *tts.Request, m *tts.Model) {
+// generate reads POST /api/generate for a model.
+func (f fields) generate(req *tts.Request, m *tts.Model) {
 	var text, system string
 	raw := false
 	f.Text("prompt", &text)
@@ -90,7 +90,7 @@ func (f Fields) Generate(req *tts.Request, m *tts.Model) {
 }
 
 // logprobs reads which log-probabilities the answer lists.
-func (f Fields) logprobs(req *tts.Request) {
+func (f fields) logprobs(req *tts.Request) {
 	p := &req.Sampling
 	f.Bool("logprobs", &p.Logprobs)
 	f.Int("top_logprobs", &p.TopLogprobs, 0, openai.MaxTopLogprobs)
@@ -101,7 +101,7 @@ func (f Fields) logprobs(req *tts.Request) {
 }
 
 // format reads what the answer is held to: "json", or a schema.
-func (f Fields) format(req *tts.Request, m *tts.Model) {
+func (f fields) format(req *tts.Request, m *tts.Model) {
 	raw, ok := f.Take("format")
 	if !ok || string(raw) == `""` {
 		return
@@ -117,13 +117,13 @@ func (f Fields) format(req *tts.Request, m *tts.Model) {
 }
 
 // bookkeeping refuses fields that would change the answer.
-func (f Fields) bookkeeping() {
+func (f fields) bookkeeping() {
 	f.Ignore("keep_alive", "truncate", "shift")
 	f.refuse("width", "height", "steps")
 }
 
 // refuse refuses fields that ask for what this server does not do.
-func (f Fields) refuse(names ...string) {
+func (f fields) refuse(names ...string) {
 	for _, name := range names {
 		raw, ok := f.Take(name)
 		if ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
@@ -132,15 +132,15 @@ func (f Fields) refuse(names ...string) {
 	}
 }
 
-// Streaming reads stream, which is the default.
-func (f Fields) Streaming() bool {
+// streaming reads stream, which is the default.
+func (f fields) streaming() bool {
 	stream := true
 	f.Bool("stream", &stream)
 	return stream
 }
 
 // think reads whether and how much the model thinks.
-func (f Fields) think(req *tts.Request) {
+func (f fields) think(req *tts.Request) {
 	raw, ok := f.Take("think")
 	if !ok {
 		return
@@ -157,7 +157,7 @@ func (f Fields) think(req *tts.Request) {
 }
 
 // options reads how tokens are sampled.
-func (f Fields) options(req *tts.Request, m *tts.Model) {
+func (f fields) options(req *tts.Request, m *tts.Model) {
 	o, ok := f.Object("options")
 	if !ok {
 		o, _ = jsonread.Parse([]byte("{}"))
@@ -194,7 +194,7 @@ const (
 
 // message reads a message. Calls have no ids here, but templates may want some: ids
 // are those of calls that have no result yet, in their order.
-func (f Fields) message(ids *[]string, calls *int) template.Message {
+func (f fields) message(ids *[]string, calls *int) template.Message {
 	var m template.Message
 	f.String("role", &m.Role)
 	if !slices.Contains([]string{roleSystem, roleUser, roleAssistant, roleTool}, m.Role) {

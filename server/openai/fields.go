@@ -1,6 +1,9 @@
 package openai
 
-import "github.com/lutra-lm/lutra/server/jsonread"
+import (
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
+)
 
 // Fields are a request's fields under the names that OpenAI and other servers use.
 type Fields struct{ *jsonread.Fields }
@@ -11,8 +14,8 @@ const (
 	ReasoningNone = "none" // it stays in the content, with its marks
 )
 
-// ReasoningFormat reads whether thinking is kept apart from the answer.
-func (f Fields) ReasoningFormat(format string) bool {
+// reasoningFormat reads whether thinking is kept apart from the answer.
+func (f Fields) reasoningFormat(format string) bool {
 	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
 		f.Fail(jsonread.CodeValue, "reasoning_format", "expected auto or none, but got '%s'.", jsonread.Brief([]byte(format)))
 	}
@@ -22,29 +25,36 @@ func (f Fields) ReasoningFormat(format string) bool {
 // receiptOfHashes asks for a receipt that holds no words of the request or the answer.
 const receiptOfHashes = "hash"
 
-// Receipt reads whether the answer is to have a receipt, and if so whether one of hashes
-// alone.
-func (f Fields) Receipt() (wanted, hashes bool) {
+// wish is what a request wants of a receipt.
+type wish struct {
+	wanted bool
+	hashes bool // and no words of the request or the answer
+}
+
+// receipt reads whether the answer is to have a receipt.
+func (f Fields) receipt() (w wish) {
 	if raw := f.Raw("receipt"); jsonread.Kind(raw) != "a string" {
-		f.Bool("receipt", &wanted)
-		return wanted, false
+		f.Bool("receipt", &w.wanted)
+		return w
 	}
 	var word string
 	if f.String("receipt", &word); f.Err == nil && word != receiptOfHashes {
 		f.Fail(jsonread.CodeValue, "receipt", "expected true, false or \"%s\", but got '%s'.", receiptOfHashes, jsonread.Brief([]byte(word)))
 	}
-	return true, true
+	return wish{true, true}
 }
 
-// Echoes reads vLLM's echo: whether the answer begins with the message that it
-// continues.
-func (f Fields) Echoes() (echo bool) {
-	f.Bool("echo", &echo)
-	return echo
+// echoed reads vLLM's echo: the message that the answer continues and is to begin with.
+func (f Fields) echoed(p *tts.Prompt) (text string) {
+	var echo bool
+	if f.Bool("echo", &echo); echo && p.Ending == tts.EndOpen && len(p.Messages) > 0 {
+		text, _ = p.Messages[len(p.Messages)-1].Content.(string)
+	}
+	return text
 }
 
-// Modalities accepts text.
-func (f Fields) Modalities() {
+// modalities accepts text.
+func (f Fields) modalities() {
 	raw, ok := f.Take("modalities")
 	if !ok {
 		return
@@ -67,8 +77,8 @@ func (f Fields) Bookkeeping() {
 	f.metadata()
 }
 
-// Streaming reads stream and stream_options.
-func (f Fields) Streaming() (stream, includeUsage bool) {
+// streaming reads stream and stream_options.
+func (f Fields) streaming() (stream, includeUsage bool) {
 	f.Bool("stream", &stream)
 	if !stream && f.Has("stream_options") {
 		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")

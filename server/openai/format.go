@@ -76,9 +76,6 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.For
 	}
 }
 
-// Warning is the answer's header that says what it is not held to.
-const Warning = "X-Lutra-Warning"
-
 // The bounds of what a warning quotes.
 const (
 	mostWarned    = 8
@@ -168,7 +165,7 @@ func (f Fields) structuredOutputs(ask func(name string, kind tts.FormatKind, tex
 	if inner.Bool("json_object", &object); object {
 		ask("structured_outputs.json_object", tts.FormatSchema, schema.Object)
 	}
-	inner.refuse("structural_tag", "whitespace_pattern", "disable_any_whitespace", "disable_additional_properties")
+	inner.Refuse("structural_tag", "whitespace_pattern", "disable_any_whitespace", "disable_additional_properties")
 	f.Adopt(o)
 }
 

@@ -173,7 +173,7 @@ func (f Fields) message() template.Message {
 			f.Fail(jsonread.CodeValue, "tool_calls", "messages of role assistant alone call tools.")
 		}
 	}
-	f.refuse("function_call", "audio")
+	f.Refuse("function_call", "audio")
 	f.Ignore("refusal", "annotations")
 	return m
 }

@@ -4,16 +4,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts/scaling"
-)
-
-// The ways to ask for test-time scaling, beside the name of the model.
-const (
-	ScalingField  = "test_time_scaling" // in the body, and within its metadata
-	ScalingHeader = "X-Lutra-Scaling"
-	// ScalingApplied is the answer's header that says what was done.
-	ScalingApplied = "X-Lutra-Scaling-Applied"
 )
 
 // ScalingRequest is a plan that a request asks for, and the field that it came in.
@@ -23,7 +16,7 @@ type ScalingRequest struct {
 }
 
 // Scaling finds the plan that a request asks for, the first of: the object in its
-// body, the value of ScalingHeader, the entry in its metadata, the preset behind its model's name. An
+// body, the value of api.ScalingHeader, the entry in its metadata, the preset behind its model's name. An
 // object without a method changes the next of these, or the server's standard. nil:
 // the request asks for none.
 func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *ScalingRequest {
@@ -53,9 +46,9 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 	}
 	switch {
 	case header != "":
-		return written(header, ScalingHeader)
+		return written(header, api.ScalingHeader)
 	case fromMetadata != "":
-		return written(fromMetadata, "metadata."+ScalingField)
+		return written(fromMetadata, "metadata."+api.ScalingField)
 	case preset != nil:
 		return &ScalingRequest{preset, "model"}
 	}
@@ -66,20 +59,20 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 // as a string. An object without a method changes the plan that the request asks for
 // elsewhere.
 func (f Fields) plan(elsewhere func() scaling.Plan) *ScalingRequest {
-	raw, ok := f.Take(ScalingField)
+	raw, ok := f.Take(api.ScalingField)
 	if !ok {
 		return nil
 	}
-	a := &ScalingRequest{Param: ScalingField, Plan: &scaling.Plan{}}
+	a := &ScalingRequest{Param: api.ScalingField, Plan: &scaling.Plan{}}
 	if text, ok := jsonread.Text(raw); ok {
 		plan, err := scaling.Parse(text)
 		if err != nil {
-			f.Err = PlanFault(err, ScalingField)
+			f.Err = PlanFault(err, api.ScalingField)
 		}
 		a.Plan = &plan
 		return a
 	}
-	o, ok := f.Sub(ScalingField, raw)
+	o, ok := f.Sub(api.ScalingField, raw)
 	if !ok {
 		return nil
 	}
@@ -100,7 +93,7 @@ func PlanFault(err error, param string) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
-	if param == ScalingField && fault.Field != "" {
+	if param == api.ScalingField && fault.Field != "" {
 		param += "." + fault.Field
 	}
 	text := fault.Message
@@ -137,7 +130,7 @@ func (f Fields) metadata() (scaling string) {
 		if f.Err != nil {
 			return ""
 		}
-		if name == ScalingField {
+		if name == api.ScalingField {
 			scaling = s
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// SearchReport is what an answer reports of the searches behind it, one a prompt. A
+// searchReport is what an answer reports of the searches behind it, one a prompt. A
 // nil one reports nothing: the answer looks as if there had been no search.
-type SearchReport struct {
+type searchReport struct {
 	include    scaling.Include
 	candidates bool // report each candidate once it is complete
 	n          int  // choices of a prompt
@@ -19,13 +19,13 @@ type SearchReport struct {
 	outcomes   []*tts.Outcome // of each prompt; nil until its search has ended
 }
 
-func NewSearchReport(p *scaling.Plan) *SearchReport {
-	return &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
+func newSearchReport(p *scaling.Plan) *searchReport {
+	return &searchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
 }
 
-// Expect prepares the report for so many prompts of n choices each. The report may be
+// expect prepares the report for so many prompts of n choices each. The report may be
 // nil.
-func (r *SearchReport) Expect(prompts, n int) {
+func (r *searchReport) expect(prompts, n int) {
 	if r != nil {
 		r.n, r.outcomes = n, make([]*tts.Outcome, prompts)
 	}
@@ -112,23 +112,28 @@ type scalingUsage struct {
 	Cancelled int `json:"cancelled_tokens"`
 }
 
-// Update takes in what a delta says of the search. It tells whether that deserves a
+// update takes in what an event says of the search. It tells whether that deserves a
 // chunk of its own.
-func (r *SearchReport) Update(d *tts.Delta) bool {
+func (r *searchReport) update(e tts.Event) bool {
 	if r == nil {
 		return false
 	}
-	if d.Outcome != nil {
-		r.outcomes[d.Choice/r.n] = d.Outcome
+	switch w := e.What.(type) {
+	case *tts.Outcome:
+		r.outcomes[e.Choice/r.n] = w
+	case *tts.Progress:
+		r.take(e.Choice/r.n, w)
+		return true
 	}
-	p := d.Progress
-	if p == nil {
-		return false
-	}
+	return false
+}
+
+// take takes in where the search of a prompt stands.
+func (r *searchReport) take(prompt int, p *tts.Progress) {
 	now := &searchProgress{Method: p.Method, Select: p.Select, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: jsonwrite.Number(p.Best), Leader: jsonwrite.Optional(p.Leader), Agreement: p.Agreement}
 	if len(r.outcomes) > 1 {
-		now.Prompt = new(d.Choice / r.n)
+		now.Prompt = &prompt
 	}
 	if r.include.Tree {
 		now.Added = nodes(p.Added)
@@ -142,12 +147,11 @@ func (r *SearchReport) Update(d *tts.Delta) bool {
 		now.Partial = append(now.Partial, newPartial(&p.Partial[i]))
 	}
 	r.latest.Store(now)
-	return true
 }
 
 // progress is the latest, for chunks without anything else. It may be called during
-// Update.
-func (r *SearchReport) progress() any {
+// update.
+func (r *searchReport) progress() any {
 	if r == nil {
 		return nil
 	}
@@ -164,7 +168,7 @@ func (r *SearchReport) progress() any {
 }
 
 // choice reports a choice's candidate.
-func (r *SearchReport) choice(i int) *candidate {
+func (r *searchReport) choice(i int) *candidate {
 	if r == nil || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -178,7 +182,7 @@ func (r *SearchReport) choice(i int) *candidate {
 }
 
 // summary reports the search as a whole, or all of them in a list.
-func (r *SearchReport) summary() any {
+func (r *searchReport) summary() any {
 	if r == nil {
 		return nil
 	}
@@ -194,7 +198,7 @@ func (r *SearchReport) summary() any {
 
 // search reports the search of a prompt with its first choice, i; nil for other
 // choices.
-func (r *SearchReport) search(i int) any {
+func (r *searchReport) search(i int) any {
 	if r == nil || i%r.n != 0 || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -220,7 +224,7 @@ func (r *SearchReport) search(i int) any {
 }
 
 // usage is a request's usage, divided once all searches have ended.
-func (r *SearchReport) usage(u tts.Usage) usage {
+func (r *searchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
 	if r == nil {
 		return out

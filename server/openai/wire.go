@@ -71,12 +71,20 @@ type truncation struct {
 	DroppedMessages int `json:"dropped_messages"`
 }
 
-// NewTruncation is nil where nothing was left out.
-func NewTruncation(dropped int) *truncation {
+// newTruncation is nil where nothing was left out.
+func newTruncation(dropped int) *truncation {
 	if dropped == 0 {
 		return nil
 	}
 	return &truncation{dropped}
+}
+
+// WriteTruncation adds the field that tells of messages that were left out.
+func WriteTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
+	if t := newTruncation(prepared.Dropped); t != nil {
+		p.Raw(`,"truncation":`)
+		p.Value(t)
+	}
 }
 
 type chatChoice struct {

@@ -46,22 +46,19 @@ func (b *Builder) Take(choice int, id int32) {
 	c.ids = append(c.ids, id)
 }
 
-// Update takes in what a delta adds to the answer; b may be nil.
-func (b *Builder) Update(d *tts.Delta) {
-	if b == nil {
-		return
+// Filter takes in the events of the answer as they pass.
+func (b *Builder) Filter(e tts.Event, emit func(tts.Event) bool) bool {
+	switch w := e.What.(type) {
+	case tts.Opening:
+		b.receipt.Prompts[e.Choice/b.n] = Prompt{len(w.Prompt), hashOf(w.Prompt)}
+	case tts.Text:
+		b.choices[e.Choice].text.Write([]byte(w.Text))
+	case tts.End:
+		b.choices[e.Choice].finish = w.Finish
+	case *tts.Outcome:
+		b.outcomes[e.Choice/b.n] = w
 	}
-	if d.Prompt != nil {
-		b.receipt.Prompts[d.Choice/b.n] = Prompt{len(d.Prompt), hashOf(d.Prompt)}
-	}
-	c := &b.choices[d.Choice]
-	c.text.Write([]byte(d.Text))
-	if d.Finish != "" {
-		c.finish = d.Finish
-	}
-	if d.Outcome != nil {
-		b.outcomes[d.Choice/b.n] = d.Outcome
-	}
+	return emit(e)
 }
 
 // Receipt is what has been built, once the answer is complete; nil for a nil builder.

@@ -123,8 +123,12 @@ func (r *Registry) rewards(yield func(string, *reward.Scorer) bool) {
 	}
 }
 
+// Tag is what clients of Ollama add to names that have none.
+const Tag = ":latest"
+
 // Find finds the model that a request asks for, or returns a *NotFoundError. A
-// preset may follow a generator's name and a "+", and a word that switches thinking.
+// preset may follow a generator's name and a "+", and a word that switches thinking. A
+// name that is not known counts without its Tag.
 func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error) {
 	if m, preset = r.withPreset(name); m != nil {
 		return m, preset, nil
@@ -133,6 +137,9 @@ func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error)
 		if m, preset = r.withPreset(base); m != nil && m.Thinking == nil && m.switched[word] != nil {
 			return m.switched[word], preset, nil
 		}
+	}
+	if short, tagged := strings.CutSuffix(name, Tag); tagged {
+		return r.Find(short)
 	}
 	return nil, nil, &NotFoundError{Name: name, Wanted: "model that writes text"}
 }

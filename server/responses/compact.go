@@ -13,10 +13,10 @@ const compactRequest = "Summarize our conversation so far for yourself: you will
 // mostSummary bounds the tokens of a summary, together with a quarter of the context.
 const mostSummary = 1024
 
-// Compaction writes the answer of a model that was asked for a summary: an item that
+// compaction writes the answer of a model that was asked for a summary: an item that
 // stands in the place of a conversation. It is not streamed.
-type Compaction struct {
-	*Shape
+type compaction struct {
+	*encoder
 	kept []*item // that the summary does not replace
 }
 
@@ -29,9 +29,9 @@ type compacted struct {
 	Usage     *usage  `json:"usage"`
 }
 
-// Compact reads POST /v1/responses/compact for a model: the request is for a summary of
+// compact reads POST /v1/responses/compact for a model: the request is for a summary of
 // the conversation, the oldest of which is left out if it does not fit.
-func (f Fields) Compact(req *tts.Request, m *tts.Model, stored Owned) (*Compaction, *Settings) {
+func (f fields) compact(req *tts.Request, m *tts.Model, stored Owned) (*compaction, *settings) {
 	s := newSettings()
 	s.Store = false
 	f.Text("instructions", &s.Instructions)
@@ -41,7 +41,7 @@ func (f Fields) Compact(req *tts.Request, m *tts.Model, stored Owned) (*Compacti
 	req.Prompt.Truncate = true
 	req.N, req.Sampling.TopP, req.Sampling.MaxTokens = 1, 1, min(mostSummary, max(m.Context/4, 1))
 	f.Ignore("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "service_tier")
-	w := &Compaction{Shape: NewShape(m.Name, req, s, stored)}
+	w := &compaction{encoder: newEncoder(m.Name, req, s, stored)}
 	for _, it := range s.items {
 		if it.Type == itemMessage && (it.Role == roleSystem || it.Role == roleDeveloper) {
 			w.kept = append(w.kept, it)
@@ -50,8 +50,8 @@ func (f Fields) Compact(req *tts.Request, m *tts.Model, stored Owned) (*Compacti
 	return w, s
 }
 
-// Whole writes the items that go on in the conversation's place.
-func (c *Compaction) Whole(p *jsonwrite.Reply, _ []tts.Delta, u tts.Usage) {
+// Full writes the items that go on in the conversation's place.
+func (c *compaction) Full(p *jsonwrite.Reply, u tts.Usage) {
 	summary := ""
 	for _, it := range c.response.Output {
 		if it.Type == itemMessage {

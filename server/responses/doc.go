@@ -1,3 +1,3 @@
 // Package responses is the JSON of OpenAI's Responses API: fields to a tts.Request,
-// deltas to responses and their events, and a bounded store of what was said.
+// events to responses and theirs, and a bounded store of what was said.
 package responses

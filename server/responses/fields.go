@@ -14,11 +14,11 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Fields are a request's fields.
-type Fields struct{ *jsonread.Fields }
+// fields are a request's fields.
+type fields struct{ *jsonread.Fields }
 
-// Settings are what a response repeats of its request, and what its shape needs.
-type Settings struct {
+// settings are what a response repeats of its request, and what its shape needs.
+type settings struct {
 	Instructions string
 	Previous     string // id of the response that it follows
 	Store        bool
@@ -39,14 +39,14 @@ type Settings struct {
 	encrypted bool     // thoughts are handed out for the client to keep
 }
 
-func newSettings() *Settings {
-	return &Settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},
+func newSettings() *settings {
+	return &settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},
 		Tools: []any{}, ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
 }
 
-// Create reads POST /v1/responses for a model. stored has what the request may follow
+// create reads POST /v1/responses for a model. stored has what the request may follow
 // and refer to. The calling is nil where no tool may be called.
-func (f Fields) Create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calling, *Settings) {
+func (f fields) create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calling, *settings) {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -66,8 +66,8 @@ func (f Fields) Create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calli
 	return c, s
 }
 
-// Count reads POST /v1/responses/input_tokens for a model.
-func (f Fields) Count(req *tts.Request, m *tts.Model, stored Owned) *Settings {
+// count reads POST /v1/responses/input_tokens for a model.
+func (f fields) count(req *tts.Request, m *tts.Model, stored Owned) *settings {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -80,7 +80,7 @@ func (f Fields) Count(req *tts.Request, m *tts.Model, stored Owned) *Settings {
 }
 
 // prompt reads what the model goes on from.
-func (f Fields) prompt(req *tts.Request, s *Settings, stored Owned) {
+func (f fields) prompt(req *tts.Request, s *settings, stored Owned) {
 	c := f.conversation(s, stored)
 	s.instruct(&req.Prompt, c.messages)
 	req.Prompt.Truncate = s.Truncation == "auto"
@@ -89,7 +89,7 @@ func (f Fields) prompt(req *tts.Request, s *Settings, stored Owned) {
 
 // conversation reads what has been said: in the responses that this one follows, and in
 // the request.
-func (f Fields) conversation(s *Settings, stored Owned) (c conversation) {
+func (f fields) conversation(s *settings, stored Owned) (c conversation) {
 	var before []*item
 	if f.String("previous_response_id", &s.Previous); s.Previous != "" {
 		if r := stored.find(s.Previous); r != nil {
@@ -106,14 +106,14 @@ func (f Fields) conversation(s *Settings, stored Owned) (c conversation) {
 }
 
 // instruct gives a prompt its messages, behind the instructions.
-func (s *Settings) instruct(p *tts.Prompt, messages []template.Message) {
+func (s *settings) instruct(p *tts.Prompt, messages []template.Message) {
 	if p.Messages = messages; s.Instructions != "" {
 		p.Messages = slices.Insert(messages, 0, template.Message{Role: roleSystem, Content: s.Instructions})
 	}
 }
 
 // repeated reads fields that the response repeats.
-func (f Fields) repeated(s *Settings) {
+func (f fields) repeated(s *settings) {
 	f.Text("instructions", &s.Instructions)
 	f.Bool("store", &s.Store)
 	f.String("user", &s.User)
@@ -141,7 +141,7 @@ var elsewhere = []string{
 }
 
 // include reads what the response is to have beside its text.
-func (f Fields) include(req *tts.Request, s *Settings) {
+func (f fields) include(req *tts.Request, s *settings) {
 	items, _ := f.List("include", openai.MaxIncludes)
 	for i, raw := range items {
 		switch name, _ := jsonread.Text(raw); {
@@ -161,7 +161,7 @@ func (f Fields) include(req *tts.Request, s *Settings) {
 }
 
 // refuse refuses fields that ask for what this server does not do.
-func (f Fields) refuse(names ...string) {
+func (f fields) refuse(names ...string) {
 	for _, name := range names {
 		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
@@ -170,7 +170,7 @@ func (f Fields) refuse(names ...string) {
 }
 
 // reasoning reads whether the model thinks.
-func (f Fields) reasoning(req *tts.Request, s *Settings) {
+func (f fields) reasoning(req *tts.Request, s *settings) {
 	o, ok := f.Object("reasoning")
 	if !ok {
 		return
@@ -202,7 +202,7 @@ type textFormat struct {
 }
 
 // format reads what the answer is held to.
-func (f Fields) format(req *tts.Request, m *tts.Model, s *Settings) {
+func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
 	o, ok := f.Object("text")
 	if !ok {
 		return
@@ -212,7 +212,7 @@ func (f Fields) format(req *tts.Request, m *tts.Model, s *Settings) {
 		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief([]byte(echo.Verbosity)))
 	}
 	if format, ok := o.Object("format"); ok {
-		Fields{format}.formatOf(echo.Format)
+		fields{format}.formatOf(echo.Format)
 		o.Adopt(format)
 	}
 	f.Adopt(o)
@@ -227,7 +227,7 @@ func (f Fields) format(req *tts.Request, m *tts.Model, s *Settings) {
 }
 
 // formatOf reads a format.
-func (f Fields) formatOf(t *textFormat) {
+func (f fields) formatOf(t *textFormat) {
 	f.String("type", &t.Type)
 	f.String("name", &t.Name)
 	f.Text("description", &t.Description)

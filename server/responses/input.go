@@ -26,7 +26,7 @@ const (
 
 // input reads what is added to a conversation: a text, or a list of items. Without any
 // before it is required.
-func (f Fields) input(before []*item, stored Owned) (items []*item, c conversation) {
+func (f fields) input(before []*item, stored Owned) (items []*item, c conversation) {
 	items = slices.Clip(before)
 	used := make(map[string]bool, len(before))
 	for _, it := range before {
@@ -65,14 +65,14 @@ func (f Fields) input(before []*item, stored Owned) (items []*item, c conversati
 }
 
 // items reads a list of items and adds them to a conversation, which is c.
-func (f Fields) items(raw []byte, stored Owned, c *conversation, add func(*item)) {
+func (f fields) items(raw []byte, stored Owned, c *conversation, add func(*item)) {
 	items, _ := f.Items("input", raw, maxItems)
 	for i, raw := range items {
 		o, ok := f.Sub(fmt.Sprintf("input[%d]", i), raw)
 		if !ok {
 			return
 		}
-		it := Fields{o}.item(stored)
+		it := fields{o}.item(stored)
 		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
 			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief([]byte(it.CallID)))
 		}
@@ -84,7 +84,7 @@ func (f Fields) items(raw []byte, stored Owned, c *conversation, add func(*item)
 }
 
 // item reads one item.
-func (f Fields) item(stored Owned) *item {
+func (f fields) item(stored Owned) *item {
 	it := &item{Type: itemMessage}
 	if f.Has("id") && !f.Has("role") {
 		it.Type = itemReference
@@ -131,7 +131,7 @@ func (f Fields) item(stored Owned) *item {
 	return it
 }
 
-func (f Fields) message(it *item) {
+func (f fields) message(it *item) {
 	f.String("role", &it.Role)
 	kind := partInput
 	switch it.Role {
@@ -150,7 +150,7 @@ func (f Fields) message(it *item) {
 
 // thought reads one. Clients that keep no text of it send what they were given
 // to keep.
-func (f Fields) thought(it *item) {
+func (f fields) thought(it *item) {
 	it.Content, it.Summary = f.parts("content", partReasoning, partReasoning), f.parts("summary", partSummary, partSummary)
 	if it.Summary == nil {
 		it.Summary = []part{}
@@ -165,7 +165,7 @@ func (f Fields) thought(it *item) {
 }
 
 // compaction reads what stands in the place of a conversation.
-func (f Fields) compaction(it *item) {
+func (f fields) compaction(it *item) {
 	it.Status = ""
 	f.Text("encrypted_content", &it.Encrypted)
 	if _, ok := readOpaque(it.Encrypted); !ok {
@@ -174,7 +174,7 @@ func (f Fields) compaction(it *item) {
 }
 
 // called reads what calls of functions and of custom tools have both.
-func (f Fields) called(it *item) {
+func (f fields) called(it *item) {
 	f.String("call_id", &it.CallID)
 	if f.String("name", &it.Name); it.CallID == "" {
 		f.Fail(jsonread.CodeMissing, "call_id", "it is required.")
@@ -185,7 +185,7 @@ func (f Fields) called(it *item) {
 
 // parts reads a text, or a list of parts of these types. Those of texts become parts of
 // the type own.
-func (f Fields) parts(field, own string, types ...string) []part {
+func (f fields) parts(field, own string, types ...string) []part {
 	raw, ok := f.Take(field)
 	if !ok {
 		return nil

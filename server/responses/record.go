@@ -2,15 +2,16 @@ package responses
 
 import (
 	"encoding/json"
-	"errors"
 	"iter"
+	"net/http"
 	"slices"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
 
 // ErrCancelled is the cause of the end of a response that its owner has cancelled.
-var ErrCancelled = errors.New("responses: the response was cancelled")
+var ErrCancelled = api.Invalids(http.StatusConflict, "response_cancelled", "", "The response was cancelled.")
 
 // record is a complete response with what led to it. It does not change.
 type record struct {
@@ -77,9 +78,9 @@ func (o Owned) Events(id string, after int) (events iter.Seq[jsonwrite.Event], o
 	}, true
 }
 
-// events yields all events: a shape makes them anew.
+// events yields all events: an encoder makes them anew.
 func (r *record) events(yield func(jsonwrite.Event) bool) {
-	s := &Shape{settings: &Settings{encrypted: r.encrypted}, response: r.response, replayed: r.response.Output}
+	s := &encoder{settings: &settings{encrypted: r.encrypted}, response: r.response, replayed: r.response.Output}
 	p := &s.response
 	p.Status, p.Output, p.Usage, p.CompletedAt, p.Incomplete, p.Error = inProgress, []*item{}, nil, nil, nil, nil
 	send := func(v any) bool {
@@ -95,7 +96,7 @@ func (r *record) events(yield func(jsonwrite.Event) bool) {
 		}
 		return true
 	}
-	if !send(s.Begin(0)) {
+	if !send(s.opening()) {
 		return
 	}
 	type position struct{ bytes, tokens int32 }

@@ -57,7 +57,7 @@ type chatTool struct {
 const inputArgument = "input"
 
 // tools reads this API's tools, which are flat, and puts those of chats in their place.
-func (f Fields) tools(m *tts.Model, s *Settings) {
+func (f fields) tools(m *tts.Model, s *settings) {
 	items, ok := f.List("tools", openai.MaxTools)
 	if !ok {
 		return
@@ -79,9 +79,9 @@ func (f Fields) tools(m *tts.Model, s *Settings) {
 		o.Text("description", &fn.Description)
 		switch kind {
 		case toolFunction:
-			s.Tools = append(s.Tools, Fields{o}.function(t))
+			s.Tools = append(s.Tools, fields{o}.function(t))
 		case toolCustom:
-			s.Tools = append(s.Tools, Fields{o}.custom(m, t))
+			s.Tools = append(s.Tools, fields{o}.custom(m, t))
 			s.custom = append(s.custom, fn.Name)
 		default:
 			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function or custom, but got '%s'.", jsonread.Brief([]byte(kind)))
@@ -93,11 +93,11 @@ func (f Fields) tools(m *tts.Model, s *Settings) {
 			o.Fail(jsonread.CodeValue, "name", "there are two tools of this name.")
 		}
 		names = append(names, fn.Name)
-		Fields{o}.refuse("defer_loading", "output_schema")
+		fields{o}.refuse("defer_loading", "output_schema")
 		if callers := string(o.Raw("allowed_callers")); callers == `["direct"]` {
 			o.Ignore("allowed_callers")
 		}
-		Fields{o}.refuse("allowed_callers")
+		fields{o}.refuse("allowed_callers")
 		if f.Adopt(o); f.Err != nil {
 			return
 		}
@@ -111,7 +111,7 @@ func (f Fields) tools(m *tts.Model, s *Settings) {
 }
 
 // function reads a function into t.
-func (f Fields) function(t *chatTool) functionTool {
+func (f fields) function(t *chatTool) functionTool {
 	fn := &t.Function
 	f.Bool("strict", &fn.Strict)
 	if raw, ok := f.Take("parameters"); ok {
@@ -128,7 +128,7 @@ func (f Fields) function(t *chatTool) functionTool {
 }
 
 // custom reads a tool whose input is a text into t.
-func (f Fields) custom(m *tts.Model, t *chatTool) customTool {
+func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 	echo := customTool{Type: toolCustom, Name: t.Function.Name, Description: t.Function.Description, Format: customFormat{Type: "text"}}
 	type argument struct {
 		Type    string `json:"type"`
@@ -173,7 +173,7 @@ func (f Fields) custom(m *tts.Model, t *chatTool) customTool {
 }
 
 // toolChoice turns the choice of a custom tool into that of the function that models see.
-func (f Fields) toolChoice(s *Settings) {
+func (f fields) toolChoice(s *settings) {
 	raw := f.Raw("tool_choice")
 	if raw == nil || string(raw) == "null" {
 		return

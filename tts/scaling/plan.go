@@ -108,7 +108,7 @@ const (
 	StreamCommitted  StreamMode = "committed"  // text that can no longer change, as soon as that is known
 	StreamFinal      StreamMode = "final"      // nothing before the end
 	StreamCandidates StreamMode = "candidates" // the same; Progress.Ended holds each candidate once it is complete
-	StreamReasoning  StreamMode = "reasoning"  // the same; Delta.Reasoning says in words how the search goes
+	StreamReasoning  StreamMode = "reasoning"  // the same; Reasoning says in words how the search goes
 )
 
 // AutoN as Plan.N takes the token lanes that the current kernel tile has to spare.
@@ -225,6 +225,15 @@ const (
 	CodeSearchLimit      = "search_limit_exceeded"
 	CodeValue            = "invalid_value"
 )
+
+// CodeOf returns the code of a plan's error; empty for others.
+func CodeOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
 
 // Errorf makes an error about a field of a plan.
 func Errorf(code, field, format string, args ...any) *Error {

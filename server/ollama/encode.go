@@ -5,30 +5,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Shape writes answers of /api/chat or /api/generate, which have one choice.
-type Shape struct {
-	model    string
-	chat     bool
-	logprobs bool
-	begun    time.Time
-	calls    []toolcall.Call // under way: they are sent whole
-	end      tts.Delta
+// encoder writes answers of /api/chat or /api/generate, which have one choice.
+type encoder struct {
+	api.Choices // of those that are streamed too, where conversation needs them
+	model       string
+	chat        bool
+	logprobs    bool
+	begun       time.Time
+	calls       []toolcall.Call // under way: they are sent whole
+	end         tts.End
 
-	// Conversation gives the tokens of a conversation with this answer, which a later
+	// conversation gives the tokens of a conversation with this answer, which a later
 	// request may go on from; nil: answers do not say them.
-	Conversation    func(text, reasoning string) []int32
-	said, reasoning strings.Builder // where it is needed
-}
-
-// NewShape writes the answer of a model, as a message for a chat, with log-probabilities
-// or not.
-func NewShape(model string, chat, logprobs bool) *Shape {
-	return &Shape{model: model, chat: chat, logprobs: logprobs, begun: time.Now()}
+	conversation func(text, reasoning string) []int32
 }
 
 // answer is a line, or a whole answer.
@@ -104,7 +99,7 @@ type spent struct {
 	Eval         int64 `json:"eval_duration"`
 }
 
-func (s *Shape) spent(d *tts.Delta, u tts.Usage) *spent {
+func (s *encoder) spent(d *tts.End, u tts.Usage) *spent {
 	return &spent{
 		Total: time.Since(s.begun).Nanoseconds(), Load: d.Timing.Queue.Nanoseconds(), PromptTokens: u.Prompt, Prompt: d.Timing.Prefill.Nanoseconds(),
 		Tokens: u.Completion, Eval: d.Timing.Decode.Nanoseconds(),
@@ -120,7 +115,7 @@ func reason(f tts.Finish) string {
 }
 
 // line is an answer with text.
-func (s *Shape) line(text, thinking string, calls []toolcall.Call) *answer {
+func (s *encoder) line(text, thinking string, calls []toolcall.Call) *answer {
 	a := &answer{Model: s.model, CreatedAt: time.Now().UTC().Format(time.RFC3339Nano)}
 	if !s.chat {
 		a.Response, a.Thinking = &text, thinking
@@ -138,101 +133,109 @@ func (s *Shape) line(text, thinking string, calls []toolcall.Call) *answer {
 	return a
 }
 
-// Open takes nothing from a run's first delta.
-func (s *Shape) Open(tts.Delta) {}
-
-// Lines says that answers are streamed as lines.
-func (s *Shape) Lines() bool { return true }
-
-// Whole writes an answer.
-func (s *Shape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
-	d := &choices[0]
-	a := s.line(d.Text, d.Reasoning, d.Calls)
-	a.Done, a.Reason, a.spent = true, reason(d.Finish), s.spent(d, u)
-	if s.Conversation != nil {
-		a.Context = s.Conversation(d.Text, d.Reasoning)
-	}
+// Full implements api.Encoder.
+func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
+	c := s.List[0]
+	a := s.last(s.line(c.Text(), c.Reasoning(), c.Calls), &c.End, u)
 	if !s.logprobs {
 		p.Value(a)
 		return
 	}
 	a.Logprobs = json.RawMessage("[]")
 	p.Around(a, `"logprobs":[]`, func() {
-		tokens := answerTokens(d.Tokens)
+		tokens := answerTokens(c.Tokens)
 		p.Raw(`"logprobs":`)
 		p.List(len(tokens), func(i int) { p.Value(newLogprob(&tokens[i])) })
 	})
 }
 
-// Begin writes nothing.
-func (s *Shape) Begin(int) any { return nil }
-
-// Chunk is the line for text; calls wait until they are whole.
-func (s *Shape) Chunk(d tts.Delta) any {
-	var calls []toolcall.Call
-	for i := range d.Calls {
-		if d.Calls[i].Index == len(s.calls) {
-			calls = s.complete()
-		}
-		s.calls = toolcall.Join(s.calls, &d.Calls[i])
-	}
-	if d.Finish != "" {
-		s.end, calls = d, s.complete()
-	}
-	if s.Conversation != nil {
-		s.said.WriteString(d.Text)
-		s.reasoning.WriteString(d.Reasoning)
-	}
-	var list []logprob
-	if s.logprobs {
-		for _, t := range answerTokens(d.Tokens) {
-			list = append(list, newLogprob(&t))
-		}
-	}
-	if d.Text == "" && d.Reasoning == "" && calls == nil && list == nil {
-		return nil
-	}
-	a := s.line(d.Text, d.Reasoning, calls)
-	if list != nil {
-		a.Logprobs = list
+// last completes the last line of an answer, or the only one.
+func (s *encoder) last(a *answer, end *tts.End, u tts.Usage) *answer {
+	a.Done, a.Reason, a.spent = true, reason(end.Finish), s.spent(end, u)
+	if s.conversation != nil {
+		a.Context = s.conversation(s.List[0].Text(), s.List[0].Reasoning())
 	}
 	return a
 }
 
+// Event implements api.Encoder. Calls wait until they are whole.
+func (s *encoder) Event(e tts.Event) any {
+	if s.conversation != nil {
+		s.Collect(e)
+	}
+	switch w := e.What.(type) {
+	case tts.Text:
+		var list []logprob
+		if s.logprobs {
+			for _, t := range answerTokens(w.Tokens) {
+				list = append(list, newLogprob(&t))
+			}
+		}
+		if w.Text == "" && list == nil {
+			return nil
+		}
+		a := s.line(w.Text, "", nil)
+		if list != nil {
+			a.Logprobs = list
+		}
+		return a
+	case tts.Reasoning:
+		return s.line("", string(w), nil)
+	case tts.Calls:
+		var whole []toolcall.Call
+		for i := range w {
+			if w[i].Index == len(s.calls) {
+				whole = s.complete()
+			}
+			s.calls = toolcall.Join(s.calls, &w[i])
+		}
+		return s.called(whole)
+	case tts.End:
+		s.end = w
+		return s.called(s.complete())
+	case *tts.Progress:
+		return s.KeepAlive()
+	}
+	return nil
+}
+
+// called returns a line with calls, if there are any.
+func (s *encoder) called(calls []toolcall.Call) any {
+	if calls == nil {
+		return nil
+	}
+	return s.line("", "", calls)
+}
+
 // complete is the call under way, which nothing more is added to.
-func (s *Shape) complete() []toolcall.Call {
+func (s *encoder) complete() []toolcall.Call {
 	if n := len(s.calls); n > 0 {
 		return s.calls[n-1:]
 	}
 	return nil
 }
 
-// KeepAlive is a line that adds nothing.
-func (s *Shape) KeepAlive() any { return s.line("", "", nil) }
+// KeepAlive implements api.Encoder.
+func (s *encoder) KeepAlive() any { return s.line("", "", nil) }
 
-// End is the last line.
-func (s *Shape) End(u tts.Usage) any {
-	a := s.line("", "", nil)
-	a.Done, a.Reason, a.spent = true, reason(s.end.Finish), s.spent(&s.end, u)
-	if s.Conversation != nil {
-		a.Context = s.Conversation(s.said.String(), s.reasoning.String())
+// End implements api.Encoder.
+func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
+	if fault != nil {
+		return failure(fault)
 	}
-	return a
+	return s.last(s.line("", "", nil), &s.end, u)
 }
 
-// Done is nothing: the last line says that it is.
-func (s *Shape) Done() any { return nil }
-
-// Loaded is the answer to a request without a prompt: clients load models so.
-func (s *Shape) Loaded() any {
+// loaded is the answer to a request without a prompt: clients load models so.
+func (s *encoder) loaded() any {
 	a := s.line("", "", nil)
 	a.Done, a.Reason = true, "load"
 	return a
 }
 
-// Failure is an error as Ollama's clients expect it, whole or as a line.
-func Failure(text string) any {
+// failure writes a fault as Ollama's clients expect it, whole or as a line.
+func failure(f *api.Fault) any {
 	return struct {
 		Error string `json:"error"`
-	}{text}
+	}{f.Message}
 }

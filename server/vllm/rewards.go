@@ -1,15 +1,14 @@
-package server
+package vllm
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -26,46 +25,40 @@ type judgement struct {
 	part      tts.Part // the field that it came in
 	responses []string
 	aggregate scaling.Aggregate
+	ratings   []reward.Rating // once they are there
 }
 
-// rewards is POST /v1/rewards: a reward model's scores of given responses to
-// one prompt.
-func (s *Server) rewards(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
-	j, err := s.rewardRequest(openai.Fields{Fields: body})
+// rewards reads POST /v1/rewards, of Lutra's own: a reward model's scores of given responses
+// to one prompt.
+func rewards(c *api.Call) (*api.Reading, error) {
+	var asked string
+	m, err := c.Reader(func(r *registry.Registry, name string) (*registry.Model, error) {
+		asked = name
+		return r.Judge(name)
+	})
 	if err != nil {
-		return err
-	}
-	rec := recordOf(r.Context())
-	defer func() { rec.key.Spend(time.Now(), rec.Usage.Prompt) }()
-	ctx := r.Context()
-	ratings, spent, err := j.model.Reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		var long *tts.ContextError
-		if errors.As(err, &long) && long.Part == tts.PartMessages {
-			err = &tts.ContextError{Limit: long.Limit, Prompt: long.Prompt, Part: j.part}
-		}
-		return err
-	}
-	rec.Usage.Prompt = spent
-	s.reply(ctx, w, func(p *jsonwrite.Reply) { writeRewards(p, j, ratings, spent) })
-	return nil
-}
-
-// rewardRequest checks a request for scores.
-func (s *Server) rewardRequest(f openai.Fields) (*judgement, error) {
-	j := &judgement{aggregate: scaling.AggregateLast, part: tts.PartMessages}
-	var name string
-	f.String("model", &name)
-	if f.Err != nil {
-		return nil, f.Err
-	}
-	var err error
-	if j.model, err = s.judge(name); err != nil {
 		return nil, err
 	}
+	j := &judgement{model: m, aggregate: scaling.AggregateLast, part: tts.PartMessages}
+	if m.Reward == nil {
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' is not a reward model.", jsonread.Brief([]byte(asked)))
+	}
+	fields{openai.Fields{Fields: c.Body}}.judgement(j, c.MaxChoices)
+	return &api.Reading{Read: j.rate, Write: j.write}, openai.Finish(c)
+}
+
+// rate returns the tokens that were read.
+func (j *judgement) rate(ctx context.Context) (spent int, err error) {
+	j.ratings, spent, err = j.model.Reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
+	var long *tts.ContextError
+	if errors.As(err, &long) && long.Part == tts.PartMessages {
+		err = &tts.ContextError{Limit: long.Limit, Prompt: long.Prompt, Part: j.part}
+	}
+	return spent, err
+}
+
+// judgement reads what to score, most responses at most.
+func (f fields) judgement(j *judgement, most int) {
 	switch {
 	case f.Has("messages") && f.Has("prompt"):
 		f.Fail(jsonread.CodeValue, "prompt", "it cannot be given together with 'messages'.")
@@ -81,7 +74,7 @@ func (s *Server) rewardRequest(f openai.Fields) (*judgement, error) {
 	default:
 		f.Fail(jsonread.CodeMissing, "messages", "either messages or a prompt are required.")
 	}
-	items, _ := f.List("responses", s.opt.MaxChoices)
+	items, _ := f.List("responses", most)
 	if len(items) == 0 {
 		f.Fail(jsonread.CodeMissing, "responses", "a list of at least one response is required.")
 	}
@@ -102,28 +95,14 @@ func (s *Server) rewardRequest(f openai.Fields) (*judgement, error) {
 		f.Fail(jsonread.CodeValue, "aggregate", "%v.", err)
 	}
 	f.Bookkeeping()
-	return j, s.finish(f.Fields)
-}
-
-// judge finds the reward model that a request asks for: by default, the first.
-func (s *Server) judge(name string) (*registry.Model, error) {
-	models, err := s.registered()
-	if err != nil {
-		return nil, err
-	}
-	m, err := models.Judge(name)
-	if err == nil && m.Reward == nil {
-		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' is not a reward model.", jsonread.Brief([]byte(name)))
-	}
-	return m, err
 }
 
 // rewardList is the answer to a request for scores.
 type rewardList struct {
-	Object string       `json:"object"`
-	Model  string       `json:"model"`
-	Data   []rewardItem `json:"data"`
-	Usage  rewardUsage  `json:"usage"`
+	Object string           `json:"object"`
+	Model  string           `json:"model"`
+	Data   []rewardItem     `json:"data"`
+	Usage  openai.ReadUsage `json:"usage"`
 }
 
 // rewardItem is the score of one response.
@@ -141,18 +120,12 @@ type extent struct {
 	End   int `json:"end"`
 }
 
-// rewardUsage has no completion: all tokens are read.
-type rewardUsage struct {
-	Prompt int `json:"prompt_tokens"`
-	Total  int `json:"total_tokens"`
-}
-
-// writeRewards writes the scores, one response after the other.
-func writeRewards(p *jsonwrite.Reply, j *judgement, ratings []reward.Rating, spent int) {
-	list := rewardList{Object: "list", Model: j.model.Name, Data: []rewardItem{}, Usage: rewardUsage{spent, spent}}
+// write writes the scores, one response after the other.
+func (j *judgement) write(p *jsonwrite.Reply, spent int) {
+	list := rewardList{Object: "list", Model: j.model.Name, Data: []rewardItem{}, Usage: openai.ReadUsage{Prompt: spent, Total: spent}}
 	p.Around(list, `"data":[]`, func() {
 		p.Raw(`"data":`)
-		p.List(len(ratings), func(i int) { p.Value(newRewardItem(i, j.responses[i], &ratings[i])) })
+		p.List(len(j.ratings), func(i int) { p.Value(newRewardItem(i, j.responses[i], &j.ratings[i])) })
 	})
 }
 

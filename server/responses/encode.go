@@ -8,15 +8,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Shape writes responses, which have one choice. It keeps the output as it comes.
-type Shape struct {
-	settings *Settings
+// encoder writes responses, which have one choice. It keeps the output as it comes.
+type encoder struct {
+	settings *settings
 	response response
 	number   int             // of the next event
 	open     bool            // the last item of the output goes on
@@ -30,10 +31,10 @@ type Shape struct {
 	replayed []*item // the output that is repeated; nil: it is new
 }
 
-// NewShape writes the answer of a model to a request. A response that is to be kept is
+// newEncoder writes the answer of a model to a request. A response that is to be kept is
 // kept in stored when it ends.
-func NewShape(model string, req *tts.Request, s *Settings, stored Owned) *Shape {
-	w := &Shape{settings: s, response: response{
+func newEncoder(model string, req *tts.Request, s *settings, stored Owned) *encoder {
+	w := &encoder{settings: s, response: response{
 		ID: "resp_" + uuid.NewString(), Object: "response", CreatedAt: now(), Status: inProgress, Model: model, Output: []*item{},
 		Parallel: s.Parallel, Store: s.Store, Temperature: req.Sampling.Temperature, TopP: req.Sampling.TopP, Text: s.Text,
 		ToolChoice: s.ToolChoice, Tools: s.Tools, TopLogprobs: req.Sampling.TopLogprobs, Truncation: s.Truncation, Metadata: s.Metadata, User: s.User,
@@ -52,23 +53,17 @@ func NewShape(model string, req *tts.Request, s *Settings, stored Owned) *Shape 
 	return w
 }
 
-// ID is that of the response.
-func (s *Shape) ID() string { return s.response.ID }
-
-// Open takes nothing from a run's first delta.
-func (s *Shape) Open(tts.Delta) {}
-
-// Whole writes the answer that Add has put together.
-func (s *Shape) Whole(p *jsonwrite.Reply, _ []tts.Delta, u tts.Usage) {
+// Full implements api.Encoder.
+func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	s.complete(u)
 	p.Value(&s.response)
 }
 
-// Add adds to the output of an answer that is not streamed.
-func (s *Shape) Add(d *tts.Delta) { s.add(nil, d) }
+// Collect implements api.Encoder.
+func (s *encoder) Collect(e tts.Event) { s.add(nil, e) }
 
 // complete ends the response, and keeps it.
-func (s *Shape) complete(u tts.Usage) {
+func (s *encoder) complete(u tts.Usage) {
 	r := &s.response
 	r.Status, r.Usage, r.CompletedAt = completed, newUsage(u), new(now())
 	if s.end == tts.FinishLength {
@@ -78,18 +73,18 @@ func (s *Shape) complete(u tts.Usage) {
 }
 
 // keep keeps the response where it finds room.
-func (s *Shape) keep() {
+func (s *encoder) keep() {
 	r := &s.response
 	r.Store = s.stored != nil && s.stored.put(&record{response: *r, input: s.settings.items, steps: slices.Clip(s.steps), encrypted: s.settings.encrypted})
 }
 
-// Begin is the events that open the response.
-func (s *Shape) Begin(int) any {
+// opening returns the events that open the response.
+func (s *encoder) opening() jsonwrite.List {
 	return jsonwrite.List{s.event(event{Type: eventCreated, Response: s.snapshot()}), s.event(event{Type: eventInProgress, Response: s.snapshot()})}
 }
 
 // snapshot is the response as it stands, for an event that is written at once.
-func (s *Shape) snapshot() *response {
+func (s *encoder) snapshot() *response {
 	if s.open {
 		s.last().write(s.text.String())
 	}
@@ -98,37 +93,42 @@ func (s *Shape) snapshot() *response {
 }
 
 // event numbers an event.
-func (s *Shape) event(e event) jsonwrite.Event {
+func (s *encoder) event(e event) jsonwrite.Event {
 	e.Number = s.number
 	s.number++
 	return jsonwrite.Event{Name: e.Type, Data: e}
 }
 
-// Chunk is the events for what an answer gains.
-func (s *Shape) Chunk(d tts.Delta) any {
-	list := s.add(jsonwrite.List{}, &d)
-	if len(list) == 0 {
-		return nil
+// Event implements api.Encoder.
+func (s *encoder) Event(e tts.Event) any {
+	switch e.What.(type) {
+	case tts.Opening:
+		return s.opening()
+	case *tts.Progress:
+		return s.KeepAlive()
 	}
-	return list
+	return s.add(jsonwrite.List{}, e)
 }
 
 // add adds to the output, and the events of that to list.
-func (s *Shape) add(list jsonwrite.List, d *tts.Delta) jsonwrite.List {
-	if d.Reasoning != "" {
-		list = s.write(list, itemReasoning, d.Reasoning, nil)
-	}
-	if tokens := s.logprobs(d); d.Text != "" {
-		list = s.write(list, itemMessage, d.Text, tokens)
-	}
-	for i := range d.Calls {
+func (s *encoder) add(list jsonwrite.List, e tts.Event) jsonwrite.List {
+	switch w := e.What.(type) {
+	case tts.Reasoning:
+		s.pending, s.thought = nil, true
+		list = s.write(list, itemReasoning, string(w), nil)
+	case tts.Text:
+		if tokens := s.logprobs(&w); w.Text != "" {
+			list = s.write(list, itemMessage, w.Text, tokens)
+		}
+	case tts.Calls:
 		s.pending = nil
-		list = s.call(list, &d.Calls[i])
-	}
-	if d.Finish != "" {
-		s.end = d.Finish
+		for i := range w {
+			list = s.call(list, &w[i])
+		}
+	case tts.End:
+		s.end = w.Finish
 		status := completed
-		if d.Finish == tts.FinishLength {
+		if w.Finish == tts.FinishLength {
 			status = cutOff
 		}
 		list = s.close(list, status)
@@ -138,10 +138,7 @@ func (s *Shape) add(list jsonwrite.List, d *tts.Delta) jsonwrite.List {
 
 // logprobs are the tokens of a message's text. Those of thoughts and calls are no part of
 // it, and tokens may come before it is known what their text is.
-func (s *Shape) logprobs(d *tts.Delta) []openai.TokenLogprob {
-	if d.Reasoning != "" {
-		s.pending, s.thought = nil, true
-	}
+func (s *encoder) logprobs(d *tts.Text) []openai.TokenLogprob {
 	for i := range d.Tokens {
 		if t := &d.Tokens[i]; !t.Hidden && !t.End {
 			s.pending = append(s.pending, *t)
@@ -176,13 +173,13 @@ func (s *Shape) logprobs(d *tts.Delta) []openai.TokenLogprob {
 }
 
 // last is the item under way.
-func (s *Shape) last() *item { return s.response.Output[len(s.response.Output)-1] }
+func (s *encoder) last() *item { return s.response.Output[len(s.response.Output)-1] }
 
 // place is where the item under way stands.
-func (s *Shape) place() *int { return new(len(s.response.Output) - 1) }
+func (s *encoder) place() *int { return new(len(s.response.Output) - 1) }
 
 // begin opens an item, after it has closed the one under way.
-func (s *Shape) begin(list jsonwrite.List, it *item) jsonwrite.List {
+func (s *encoder) begin(list jsonwrite.List, it *item) jsonwrite.List {
 	list = s.close(list, completed)
 	if s.replayed != nil {
 		it.ID = s.replayed[len(s.response.Output)].ID
@@ -195,7 +192,7 @@ func (s *Shape) begin(list jsonwrite.List, it *item) jsonwrite.List {
 }
 
 // write adds text to an item of that type.
-func (s *Shape) write(list jsonwrite.List, kind, text string, tokens []openai.TokenLogprob) jsonwrite.List {
+func (s *encoder) write(list jsonwrite.List, kind, text string, tokens []openai.TokenLogprob) jsonwrite.List {
 	if !s.open || s.last().Type != kind {
 		list = s.begin(list, newItem(kind))
 		p := newPart(kind)
@@ -217,7 +214,7 @@ func (s *Shape) write(list jsonwrite.List, kind, text string, tokens []openai.To
 }
 
 // call adds to a call.
-func (s *Shape) call(list jsonwrite.List, c *toolcall.Call) jsonwrite.List {
+func (s *encoder) call(list jsonwrite.List, c *toolcall.Call) jsonwrite.List {
 	kind := itemCall
 	if c.Name != "" && slices.Contains(s.settings.custom, c.Name) || c.Name == "" && s.open && s.last().Type == itemCustom {
 		kind = itemCustom
@@ -233,7 +230,7 @@ func (s *Shape) call(list jsonwrite.List, c *toolcall.Call) jsonwrite.List {
 }
 
 // beginCall opens a call.
-func (s *Shape) beginCall(list jsonwrite.List, kind, id, name string) jsonwrite.List {
+func (s *encoder) beginCall(list jsonwrite.List, kind, id, name string) jsonwrite.List {
 	it := newItem(kind)
 	it.CallID, it.Name = id, name
 	list = s.begin(list, it)
@@ -242,7 +239,7 @@ func (s *Shape) beginCall(list jsonwrite.List, kind, id, name string) jsonwrite.
 }
 
 // writeCall adds to the arguments of the call under way, or to its input.
-func (s *Shape) writeCall(list jsonwrite.List, kind, piece string) jsonwrite.List {
+func (s *encoder) writeCall(list jsonwrite.List, kind, piece string) jsonwrite.List {
 	if piece == "" || !s.open || s.last().Type != kind {
 		return list
 	}
@@ -256,7 +253,7 @@ func (s *Shape) writeCall(list jsonwrite.List, kind, piece string) jsonwrite.Lis
 }
 
 // close ends the item under way.
-func (s *Shape) close(list jsonwrite.List, status string) jsonwrite.List {
+func (s *encoder) close(list jsonwrite.List, status string) jsonwrite.List {
 	if !s.open {
 		return list
 	}
@@ -283,9 +280,9 @@ func (s *Shape) close(list jsonwrite.List, status string) jsonwrite.List {
 	return append(list, s.event(event{Type: "response.output_item.done", Index: at, Item: &done}))
 }
 
-// KeepAlive repeats that the response is in progress, until its last item is done: its end
+// KeepAlive implements api.Encoder: it repeats that the response is in progress, until its last item is done: its end
 // follows at once.
-func (s *Shape) KeepAlive() any {
+func (s *encoder) KeepAlive() any {
 	if s.end != "" {
 		return nil
 	}
@@ -293,34 +290,29 @@ func (s *Shape) KeepAlive() any {
 	return s.event(event{Type: eventInProgress, Response: s.snapshot()})
 }
 
-// End is the event with the whole response.
-func (s *Shape) End(u tts.Usage) any {
-	s.complete(u)
-	return s.ended()
-}
-
-// Fail is the event that ends the stream of a response that failed for a reason, whose
-// HTTP status and message are those of an error.
-func (s *Shape) Fail(status int, message string, u tts.Usage) any {
+// End implements api.Encoder. A response that its client has cancelled has not failed.
+func (s *encoder) End(u tts.Usage, f *api.Fault) any {
+	switch {
+	case f == nil:
+		s.complete(u)
+		return s.ended()
+	case f == ErrCancelled:
+		s.response.Status = cancelled
+		return s.abandoned(u)
+	}
 	code := faultServer
-	switch status {
+	switch f.Status {
 	case http.StatusTooManyRequests:
 		code = faultRate
 	case http.StatusBadRequest:
 		code = faultPrompt
 	}
-	s.response.Status, s.response.Error = failed, &fault{code, message}
-	return s.abandoned(u)
-}
-
-// Cancel is the event that ends the stream of a response that was cancelled.
-func (s *Shape) Cancel(u tts.Usage) any {
-	s.response.Status = cancelled
+	s.response.Status, s.response.Error = failed, &fault{code, f.Message}
 	return s.abandoned(u)
 }
 
 // abandoned is the event that ends a response in the midst of an item.
-func (s *Shape) abandoned(u tts.Usage) any {
+func (s *encoder) abandoned(u tts.Usage) any {
 	s.response.Usage = newUsage(u)
 	if s.open {
 		s.open = false
@@ -332,7 +324,7 @@ func (s *Shape) abandoned(u tts.Usage) any {
 }
 
 // ended is the last event of a response.
-func (s *Shape) ended() jsonwrite.Event {
+func (s *encoder) ended() jsonwrite.Event {
 	kind := eventIncomplete
 	switch s.response.Status {
 	case completed:
@@ -342,9 +334,3 @@ func (s *Shape) ended() jsonwrite.Event {
 	}
 	return s.event(event{Type: kind, Response: s.snapshot()})
 }
-
-// Done is nothing: the last event says that it is.
-func (s *Shape) Done() any { return nil }
-
-// Lines says that answers are streamed as events.
-func (s *Shape) Lines() bool { return false }

@@ -1,74 +1,52 @@
-package server
+package vllm
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// tokenize is POST /tokenize. It reads a prompt or messages as vLLM does, and a
+// tokenize answers POST /tokenize. It reads a prompt or messages as vLLM does, and a
 // content as llama.cpp does: without BOS, unless the request asks for it.
-func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
-	f := openai.Fields{Fields: body}
-	g, err := s.begin(body)
+func tokenize(c *api.Call) error {
+	a, err := c.Model()
 	if err != nil {
 		return err
 	}
 	var names, pieces bool
-	p := tokenized(f, &names, &pieces)
-	g.model.Switch(&p)
-	if err := s.finish(body); err != nil {
+	p := tokenized(openai.Fields{Fields: c.Body}, &names, &pieces)
+	a.Model.Switch(&p)
+	if err := openai.Finish(c); err != nil {
 		return err
 	}
-	prepared, err := prepareAside(r.Context(), g.model.Model, &p)
+	prepared, err := a.Prepare(c.Context(), &p)
 	if err != nil {
 		return err
 	}
 	ids := prepared.Tokens
-	s.reply(r.Context(), w, func(p *jsonwrite.Reply) {
-		p.Raw(fmt.Sprintf(`{"count":%d,"max_model_len":%d,"tokens":`, len(ids), g.model.Context))
+	return c.Reply(func(p *jsonwrite.Reply) {
+		p.Raw(fmt.Sprintf(`{"count":%d,"max_model_len":%d,"tokens":`, len(ids), a.Model.Context))
 		p.List(len(ids), func(i int) {
 			if pieces {
-				p.Value(newTokenPiece(ids[i], g.model.Bytes(ids[i])))
+				p.Value(newTokenPiece(ids[i], a.Model.Bytes(ids[i])))
 			} else {
 				p.Int(ids[i])
 			}
 		})
 		if p.Raw(`,"token_strs":`); names {
-			p.List(len(ids), func(i int) { p.Bytes(g.model.Bytes(ids[i])) })
+			p.List(len(ids), func(i int) { p.Bytes(a.Model.Bytes(ids[i])) })
 		} else {
 			p.Raw("null")
 		}
-		writeTruncation(p, prepared)
+		openai.WriteTruncation(p, prepared)
 		p.Raw("}")
 	})
-	return nil
-}
-
-// prepareAside prepares a prompt as work beside the engines, even a short one:
-// nothing else is done for these requests.
-func prepareAside(ctx context.Context, m *tts.Model, p *tts.Prompt) (*tts.Prepared, error) {
-	ctx, leave, err := cpulimit.Enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return m.Prepare(ctx, p, 0)
-}
-
-// writeTruncation adds the field that tells of messages that were left out.
-func writeTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
-	if t := openai.NewTruncation(prepared.Dropped); t != nil {
-		p.Raw(`,"truncation":`)
-		p.Value(t)
-	}
 }
 
 // tokenized reads what to tokenise, one of messages, prompt and content, and the
@@ -124,84 +102,56 @@ func newTokenPiece(id int32, piece []byte) tokenPiece {
 	return tokenPiece{id, jsonwrite.ByteList(piece)}
 }
 
-// detokenize is POST /detokenize: the answer has a prompt for vLLM's clients and a
-// content for llama.cpp's, both with special tokens written out.
-func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
-	f := openai.Fields{Fields: body}
-	g, err := s.begin(body)
+// detokenize answers POST /detokenize: there is a prompt for vLLM's clients and a content
+// for llama.cpp's, both with special tokens written out.
+func detokenize(c *api.Call) error {
+	f := openai.Fields{Fields: c.Body}
+	a, err := c.Model()
 	if err != nil {
 		return err
 	}
 	if !f.Has("tokens") {
 		f.Fail(jsonread.CodeMissing, "tokens", "a list of token ids is required.")
 	}
-	ids := f.IDs("tokens", openai.MaxDetokenize, g.model.Vocab)
-	if err := s.finish(body); err != nil {
+	ids := f.IDs("tokens", openai.MaxDetokenize, a.Model.Vocab)
+	if err := openai.Finish(c); err != nil {
 		return err
 	}
 	size := 0
 	for _, id := range ids {
-		size += len(g.model.Bytes(id))
+		size += len(a.Model.Bytes(id))
 	}
-	if err := recordOf(r.Context()).lease.Grow(decodedFactor * int64(size)); err != nil {
+	if err := c.Lease.Grow(decodedFactor * int64(size)); err != nil {
 		return err
 	}
-	_, leave, err := cpulimit.Enter(r.Context())
+	_, leave, err := cpulimit.Enter(c.Context())
 	if err != nil {
 		return err
 	}
-	text := g.model.Spell(ids)
+	text := a.Model.Spell(ids)
 	leave()
-	s.reply(r.Context(), w, func(p *jsonwrite.Reply) {
+	return c.Reply(func(p *jsonwrite.Reply) {
 		p.Raw(`{"prompt":`)
 		p.Text(text)
 		p.Raw(`,"content":`)
 		p.Text(text)
 		p.Raw("}")
 	})
-	return nil
 }
 
 // decodedFactor is how many bytes are held for one of a decoded text: a byte that
 // belongs to no character becomes three.
 const decodedFactor = 4
 
-// applyTemplate is llama.cpp's POST /apply-template: the text that a model
-// would read for messages.
-func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
-	f := openai.Fields{Fields: body}
-	g, err := s.begin(body)
-	if err != nil {
-		return err
-	}
-	p, _ := f.Conversation()
-	g.model.Switch(&p)
-	f.Tools(&p)
-	if err := s.finish(body); err != nil {
-		return err
-	}
-	prepared, err := prepareAside(r.Context(), g.model.Model, &p)
-	if err != nil {
-		return err
-	}
-	s.reply(r.Context(), w, func(p *jsonwrite.Reply) {
-		p.Raw(`{"prompt":`)
-		p.Text(prepared.Text)
-		writeTruncation(p, prepared)
-		p.Raw("}")
-	})
-	return nil
-}
-
-// tokenizerInfo is vLLM's GET /tokenizer_info, from which evaluation harnesses learn
+// tokenizerInfo answers GET /tokenizer_info, from which evaluation harnesses learn
 // that they need no tokenizer of their own. ?model= names another model than the
 // first.
-func (s *Server) tokenizerInfo(w http.ResponseWriter, r *http.Request) error {
-	models, err := s.registered()
+func tokenizerInfo(c *api.Call) error {
+	models, err := c.Models()
 	if err != nil {
 		return err
 	}
-	m, _, err := models.Find(r.URL.Query().Get("model"))
+	m, _, err := models.Find(c.URL.Query().Get("model"))
 	if err != nil {
 		return err
 	}
@@ -222,6 +172,5 @@ func (s *Server) tokenizerInfo(w http.ResponseWriter, r *http.Request) error {
 	if m.Template != nil {
 		out.Template = new(m.Template.Source())
 	}
-	writeJSON(w, http.StatusOK, out)
-	return nil
+	return c.JSON(out)
 }

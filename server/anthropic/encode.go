@@ -6,24 +6,25 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Shape writes messages. Its answers have one choice.
-type Shape struct {
+// encoder writes messages. Its answers have one choice.
+type encoder struct {
+	api.Choices
 	id, model string
-	prompt    int      // tokens
-	applied   *Applied // nil: the request asked for no edits
+	request   string   // the request's id
+	applied   *applied // nil: the request asked for no edits
 
 	index int    // of the block under way
 	kind  string // of it; empty: none is open
-	end   tts.Delta
+	end   tts.End
 }
 
-// NewShape writes the answer of a model to a prompt that edits were applied to.
-func NewShape(model string, applied *Applied) *Shape {
-	return &Shape{id: "msg_" + strings.ReplaceAll(uuid.NewString(), "-", ""), model: model, applied: applied}
+func newEncoder(c *api.Call, model string, applied *applied) *encoder {
+	return &encoder{id: "msg_" + strings.ReplaceAll(uuid.NewString(), "-", ""), model: model, request: c.ID, applied: applied}
 }
 
 // message is an answer, or what its stream begins with.
@@ -44,7 +45,7 @@ type edited struct {
 	Applied []any `json:"applied_edits"`
 }
 
-func (s *Shape) edited() *edited {
+func (s *encoder) edited() *edited {
 	if s.applied == nil {
 		return nil
 	}
@@ -74,7 +75,7 @@ func newUsage(u tts.Usage) usage {
 }
 
 // stopReason is why an answer ended.
-func stopReason(d *tts.Delta) (reason, sequence *string) {
+func stopReason(d *tts.End) (reason, sequence *string) {
 	switch {
 	case d.Finish == tts.FinishCalls:
 		return new("tool_use"), nil
@@ -86,32 +87,29 @@ func stopReason(d *tts.Delta) (reason, sequence *string) {
 	return new("end_turn"), nil
 }
 
-// Open notes the size of the prompt.
-func (s *Shape) Open(first tts.Delta) { s.prompt = first.Usage.Prompt }
-
-// Whole writes an answer.
-func (s *Shape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
-	d := &choices[0]
+// Full implements api.Encoder.
+func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
+	c := s.List[0]
 	m := s.message(newUsage(u))
-	if d.Reasoning != "" {
-		m.Content = append(m.Content, block{Type: "thinking", Thinking: &d.Reasoning, Signature: new("")})
+	if thought := c.Reasoning(); thought != "" {
+		m.Content = append(m.Content, block{Type: "thinking", Thinking: &thought, Signature: new("")})
 	}
-	if d.Text != "" {
-		m.Content = append(m.Content, block{Type: "text", Text: &d.Text})
+	if text := c.Text(); text != "" {
+		m.Content = append(m.Content, block{Type: "text", Text: &text})
 	}
-	for _, c := range d.Calls {
+	for _, c := range c.Calls {
 		input := json.RawMessage(c.Arguments)
 		if !json.Valid(input) { // it was cut off
 			input = json.RawMessage("{}")
 		}
 		m.Content = append(m.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: input})
 	}
-	m.StopReason, m.StopSequence = stopReason(d)
+	m.StopReason, m.StopSequence = stopReason(&c.End)
 	m.Context = s.edited()
 	p.Value(m)
 }
 
-func (s *Shape) message(u usage) *message {
+func (s *encoder) message(u usage) *message {
 	return &message{ID: s.id, Type: "message", Role: roleAssistant, Model: s.model, Content: []block{}, Usage: u}
 }
 
@@ -128,11 +126,6 @@ type event struct {
 
 func named(e event) jsonwrite.Event { return jsonwrite.Event{Name: e.Type, Data: e} }
 
-// Begin is the event that opens the message.
-func (s *Shape) Begin(int) any {
-	return named(event{Type: "message_start", Message: s.message(usage{Input: s.prompt})})
-}
-
 // delta is what a block gains.
 type delta struct {
 	Type     string  `json:"type"`
@@ -141,35 +134,38 @@ type delta struct {
 	JSON     *string `json:"partial_json,omitempty"`
 }
 
-// Chunk is the events for what an answer gains.
-func (s *Shape) Chunk(d tts.Delta) any {
+// Event implements api.Encoder.
+func (s *encoder) Event(e tts.Event) any {
 	var list jsonwrite.List
-	if d.Reasoning != "" {
-		list = s.add(list, block{Type: "thinking", Thinking: new(""), Signature: new("")}, delta{Type: "thinking_delta", Thinking: &d.Reasoning})
-	}
-	if d.Text != "" {
-		list = s.add(list, block{Type: "text", Text: new("")}, delta{Type: "text_delta", Text: &d.Text})
-	}
-	for i := range d.Calls {
-		c := &d.Calls[i]
-		if c.Name != "" {
-			list = s.close(list)
+	switch w := e.What.(type) {
+	case tts.Opening:
+		return named(event{Type: "message_start", Message: s.message(usage{Input: len(w.Prompt)})})
+	case tts.Reasoning:
+		list = s.add(list, block{Type: "thinking", Thinking: new(""), Signature: new("")}, delta{Type: "thinking_delta", Thinking: new(string(w))})
+	case tts.Text:
+		if w.Text != "" {
+			list = s.add(list, block{Type: "text", Text: new("")}, delta{Type: "text_delta", Text: &w.Text})
 		}
-		b := block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: json.RawMessage("{}")}
-		list = s.add(list, b, delta{Type: "input_json_delta", JSON: &c.Arguments})
-	}
-	if d.Finish != "" {
-		s.end = d
+	case tts.Calls:
+		for i := range w {
+			c := &w[i]
+			if c.Name != "" {
+				list = s.close(list)
+			}
+			b := block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: json.RawMessage("{}")}
+			list = s.add(list, b, delta{Type: "input_json_delta", JSON: &c.Arguments})
+		}
+	case *tts.Progress:
+		return s.KeepAlive()
+	case tts.End:
+		s.end = w
 		list = s.close(list)
-	}
-	if list == nil {
-		return nil
 	}
 	return list
 }
 
 // add adds to the block of this kind, which it opens if another is open or none.
-func (s *Shape) add(list jsonwrite.List, b block, d delta) jsonwrite.List {
+func (s *encoder) add(list jsonwrite.List, b block, d delta) jsonwrite.List {
 	if s.kind != b.Type {
 		list = s.close(list)
 		s.kind = b.Type
@@ -179,7 +175,7 @@ func (s *Shape) add(list jsonwrite.List, b block, d delta) jsonwrite.List {
 }
 
 // close closes the block under way.
-func (s *Shape) close(list jsonwrite.List) jsonwrite.List {
+func (s *encoder) close(list jsonwrite.List) jsonwrite.List {
 	if s.kind == "" {
 		return list
 	}
@@ -188,11 +184,14 @@ func (s *Shape) close(list jsonwrite.List) jsonwrite.List {
 	return list
 }
 
-// KeepAlive is a ping.
-func (s *Shape) KeepAlive() any { return named(event{Type: "ping"}) }
+// KeepAlive implements api.Encoder: it is a ping.
+func (s *encoder) KeepAlive() any { return named(event{Type: "ping"}) }
 
-// End is the events that end the message.
-func (s *Shape) End(u tts.Usage) any {
+// End implements api.Encoder.
+func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
+	if fault != nil {
+		return Failure(fault, s.request)
+	}
 	var end struct {
 		Reason   *string `json:"stop_reason"`
 		Sequence *string `json:"stop_sequence"`
@@ -204,57 +203,3 @@ func (s *Shape) End(u tts.Usage) any {
 		named(event{Type: "message_stop"}),
 	}
 }
-
-// Done is nothing: the last event says that it is.
-func (s *Shape) Done() any { return nil }
-
-// Failure is an error as the API's clients expect it, whole or as an event. id is that
-// of the request. Where param is a thread, which the client's runner of tools asks for by
-// itself, details tell it to go on without.
-func Failure(status int, text, param, id string) jsonwrite.Event {
-	type details struct {
-		Code        string   `json:"error_code"`
-		Unsupported []string `json:"unsupported"`
-	}
-	type fault struct {
-		Type    string   `json:"type"`
-		Message string   `json:"message"`
-		Param   string   `json:"param,omitempty"`
-		Details *details `json:"details,omitempty"`
-	}
-	failure := fault{Type: errorType(status), Message: text, Param: param}
-	if param == fieldThread {
-		failure.Details = &details{"thread_unsupported_request", []string{fieldThread}}
-	}
-	return jsonwrite.Event{Name: "error", Data: struct {
-		Type  string `json:"type"`
-		Error fault  `json:"error"`
-		ID    string `json:"request_id"`
-	}{"error", failure, id}}
-}
-
-// errorType is the API's word for a status.
-func errorType(status int) string {
-	switch status {
-	case 400, 408, 409, 415, 422:
-		return "invalid_request_error"
-	case 401:
-		return "authentication_error"
-	case 403:
-		return "permission_error"
-	case 404, 405:
-		return "not_found_error"
-	case 413:
-		return "request_too_large"
-	case 429:
-		return "rate_limit_error"
-	case 503:
-		return "overloaded_error"
-	case 504:
-		return "timeout_error"
-	}
-	return "api_error"
-}
-
-// Lines says that answers are streamed as events.
-func (s *Shape) Lines() bool { return false }

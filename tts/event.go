@@ -7,31 +7,55 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Delta is what a strategy adds to its answer. A run's first delta is empty
-// but for Usage.Prompt and comes as soon as the request has been accepted:
-// errors of the request itself come before it.
-type Delta struct {
-	Choice int    // the choice that Text and Tokens belong to
-	Text   string // new text; may be empty while bytes are held back
-	// Reasoning is new text that comes before the answer and is no part of it:
-	// what Thinking has set apart, or how a search goes, with StreamReasoning.
-	Reasoning string
-	// Thinking and Midway, on a run's first delta, are those of Prepared: how
-	// every choice's text goes on from the prompt.
-	Thinking, Midway bool
-	Dropped          int             // on a run's first delta: messages left out of the prompt
-	Prompt           []int32         // on a run's first delta: the prompt's tokens
-	Calls            []toolcall.Call // pieces of calls of tools, which Calling has set apart
-	Tokens           []Token         // tokens whose text begins in what was delivered, when log-probabilities are wanted
-	Stop             string          // with Finish: the stop string that ended the choice
-	Finish           Finish          // set on a choice's last delta
-	Usage            Usage           // tokens spent since the last delta; the sum over a run is its cost
-	Timing           Timing          // of the choice, set with Finish
-	More             bool            // the choice's next delta comes without waiting
-
-	Progress *Progress // where a search stands; nil: nothing new
-	Outcome  *Outcome  // of a search, on its last delta
+// Event is what happens to a choice of an answer. The first of a run is its Opening: errors
+// of the request itself come before it. The last of a choice is its End.
+type Event struct {
+	Choice int  // the first of the run's where it happens to all of them
+	More   bool // the choice's next event comes without waiting
+	What   What
 }
+
+// What is one of Opening, Text, Reasoning, Calls, Usage, *Progress, *Outcome and End.
+type What interface{ event() }
+
+// Opening says that a request has been accepted, and how its choices go on from the prompt.
+type Opening struct {
+	Prompt  []int32 // tokens
+	Dropped int     // messages that were left out of the prompt
+	// Thinking and Midway are those of Prepared.
+	Thinking, Midway bool
+}
+
+// Text is what a choice gains.
+type Text struct {
+	Text    string  // may be empty while bytes are held back
+	Tokens  []Token // whose text begins in Text, where log-probabilities are wanted
+	Sampled int     // tokens generated since the choice's last Text, where no Usage counts them
+	Last    bool    // it is the choice's last
+}
+
+// Reasoning is text that comes before the answer and is no part of it: what Thoughts has
+// set apart, or how a search goes, with StreamReasoning.
+type Reasoning string
+
+// Calls are pieces of calls of tools, which Calling has set apart.
+type Calls []toolcall.Call
+
+// End says why and where a choice ended.
+type End struct {
+	Finish Finish
+	Stop   string // the stop string that ended it
+	Timing Timing
+}
+
+func (Opening) event()   {}
+func (Text) event()      {}
+func (Reasoning) event() {}
+func (Calls) event()     {}
+func (End) event()       {}
+func (Usage) event()     {} // tokens spent since the last one
+func (*Progress) event() {} // where a search stands
+func (*Outcome) event()  {} // of a search, before its choices end
 
 // Finish says why a choice ended.
 type Finish string
@@ -61,6 +85,18 @@ func (u *Usage) Add(v Usage) {
 	u.Completion += v.Completion
 	u.Verifier += v.Verifier
 	u.Cancelled += v.Cancelled
+}
+
+// Count counts the tokens that an event tells of: the sum over a run is its cost.
+func (u *Usage) Count(e Event) {
+	switch w := e.What.(type) {
+	case Opening:
+		u.Prompt += len(w.Prompt)
+	case Text:
+		u.Completion += w.Sampled
+	case Usage:
+		u.Add(w)
+	}
 }
 
 // Token is a token of the answer (or of an echoed prompt) with its

@@ -1,0 +1,104 @@
+package anthropic
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// Protocol returns the API. Its clients are known by a path that is its own, or by a header
+// that all of them send.
+func Protocol() api.Protocol {
+	return api.Protocol{
+		Owns: func(r *http.Request) bool {
+			return r.URL.Path == "/v1/messages" || strings.HasPrefix(r.URL.Path, "/v1/messages/") || r.Header.Get("Anthropic-Version") != ""
+		},
+		Failure:  func(f *api.Fault, id string) any { return Failure(f, id) },
+		IDHeader: "Request-Id",
+		Routes: []api.Route{
+			{Method: http.MethodGet, Path: "/api/hello", Open: true, Answer: hello},
+			api.Post("/v1/messages", api.ChatFactor, messages),
+			api.PostAnswer("/v1/messages/count_tokens", api.TemplateFactor, countTokens),
+			api.Get("/v1/models", listModels),
+			api.Get("/v1/models/*", showModel),
+		},
+	}
+}
+
+// messages reads POST /v1/messages.
+func messages(c *api.Call) (*api.Ask, error) {
+	a, err := c.Generator()
+	if err != nil {
+		return nil, err
+	}
+	f, req := fields{c.Body}, &tts.Request{}
+	hasTemperature := f.Has("temperature")
+	calling, edits := f.message(req, a.Model.Model)
+	a.Model.Switch(&req.Prompt)
+	openai.Fields{Fields: c.Body}.Scale(c, a, req, hasTemperature)
+	f.Bool("stream", &a.Stream)
+	if err := openai.Finish(c); err != nil {
+		return nil, err
+	}
+	applied, err := edits.apply(&req.Prompt, a.Counter(c.Context()))
+	a.Requests, a.Filters, a.Encoder = []*tts.Request{req}, tts.Apart(calling, req.N), newEncoder(c, a.Name, applied)
+	return a, err
+}
+
+// countTokens answers POST /v1/messages/count_tokens.
+func countTokens(c *api.Call) error {
+	a, err := c.Model()
+	if err != nil {
+		return err
+	}
+	f := fields{c.Body}
+	var req tts.Request
+	_, edits := f.prompt(&req, a.Model.Model)
+	a.Model.Switch(&req.Prompt)
+	f.Ignore("tool_choice", "cache_control", "output_config", "speed")
+	if err := openai.Finish(c); err != nil {
+		return err
+	}
+	applied, err := edits.apply(&req.Prompt, a.Counter(c.Context()))
+	if err != nil {
+		return err
+	}
+	n, err := a.Counter(c.Context())(&req.Prompt)
+	if err != nil {
+		return err
+	}
+	return c.JSON(newCount(n, applied))
+}
+
+// hello answers what Claude Code asks for to learn whether a server is there.
+func hello(c *api.Call) error { return c.JSON(map[string]string{"message": "hello"}) }
+
+// listModels answers GET /v1/models.
+func listModels(c *api.Call) error {
+	models, err := c.Models()
+	if err != nil {
+		return err
+	}
+	cards := []card{}
+	for _, m := range models.Cards() {
+		if m.Writes() {
+			cards = append(cards, newCard(m.ID, time.Unix(m.Created, 0), m.MaxModelLen))
+		}
+	}
+	return c.JSON(newList(cards))
+}
+
+// showModel answers GET /v1/models/{name}; a model that writes nothing has no card of this API.
+func showModel(c *api.Call) error {
+	return openai.ShowModel(c, listModels, func(m registry.Card) any {
+		if m.Writes() {
+			return newCard(m.ID, time.Unix(m.Created, 0), m.MaxModelLen)
+		}
+		return m
+	})
+}

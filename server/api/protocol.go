@@ -1,0 +1,62 @@
+package api
+
+import "net/http"
+
+// Protocol is an API that the server speaks.
+type Protocol struct {
+	Routes []Route
+	// Owns reports whether a request, of whatever path, is one of its clients'; nil: it is
+	// where no other API says so.
+	Owns func(*http.Request) bool
+	// Failure writes a fault of the request with an id, as a jsonwrite.Event where a stream has
+	// it as one.
+	Failure func(f *Fault, id string) any
+	// IDHeader is the header that holds a request's id, besides X-Request-Id; empty: none.
+	IDHeader string
+	// Stored returns how many bytes are kept for later requests; nil: nothing is.
+	Stored func() int64
+}
+
+// Route is a path of an API, with one of Ask, Read and Answer.
+type Route struct {
+	Method, Path string
+	Factor       int64 // bytes that are made of a byte of the body, itself included; 0: no body is read
+	Open         bool  // it needs no key
+
+	Ask    func(*Call) (*Ask, error)     // reads a request for text
+	Read   func(*Call) (*Reading, error) // reads a request for what a model makes of texts
+	Answer func(*Call) error             // answers. After an error with nothing written, the fault is the answer
+}
+
+// The factors of bodies, which a test measures.
+const (
+	ChatFactor       = 12
+	CompletionFactor = 6
+	TemplateFactor   = 12
+	TokenizeFactor   = 12
+	DetokenizeFactor = 8
+	EmbeddingFactor  = 12
+	RewardFactor     = 8
+
+	MostFactor = max(ChatFactor, CompletionFactor, TemplateFactor, TokenizeFactor, DetokenizeFactor, EmbeddingFactor, RewardFactor)
+)
+
+// Post is a route of a body and a way to ask for text.
+func Post(path string, factor int64, ask func(*Call) (*Ask, error)) Route {
+	return Route{Method: http.MethodPost, Path: path, Factor: factor, Ask: ask}
+}
+
+// PostRead is a route of a body and a way to ask for what a model makes of texts.
+func PostRead(path string, factor int64, read func(*Call) (*Reading, error)) Route {
+	return Route{Method: http.MethodPost, Path: path, Factor: factor, Read: read}
+}
+
+// PostAnswer is a route of a body and its answer.
+func PostAnswer(path string, factor int64, answer func(*Call) error) Route {
+	return Route{Method: http.MethodPost, Path: path, Factor: factor, Answer: answer}
+}
+
+// Get is a route without a body.
+func Get(path string, answer func(*Call) error) Route {
+	return Route{Method: http.MethodGet, Path: path, Answer: answer}
+}
