@@ -214,7 +214,7 @@ func TestEveryFieldThatCanBeLongHasABound(t *testing.T) {
 	texts := []string{"content", "prompt", "text", "reasoning_content", "thinking", "system", "description", "instructions", "arguments", "input", "encrypted_content", "definition", "suffix", "input_prefix", "input_suffix"}
 	for _, call := range readsOfFields(t) {
 		switch {
-		case slices.Contains([]string{"List", "Items", "IDs", "Tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):
+		case slices.Contains([]string{"List", "Items", "Each", "EachOf", "IDs", "Tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):
 			t.Errorf("%s: the table of bounds in docs/api.md does not list %s", call.at, call.field)
 		case call.method == "Text" && !slices.Contains(texts, call.field):
 			t.Errorf("%s: %s is read as a text of any length; is it one for a model?", call.at, call.field)
@@ -238,7 +238,7 @@ func readsOfFields(t *testing.T) (reads []read) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := []string{"Float32", "Int", "Bool", "String", "Text", "IDs", "Tokens", "List", "Items", "Object", "functions", "Take"}
+	methods := []string{"Float32", "Int", "Bool", "String", "OneOf", "Text", "IDs", "Tokens", "List", "Items", "Each", "EachOf", "Object", "functions", "Take"}
 	set := token.NewFileSet()
 	for _, name := range append(files, rooms...) {
 		if strings.HasSuffix(name, "_test.go") || filepath.Dir(name) == "receipt" { // which reads users' files

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -70,19 +69,11 @@ func (f fields) blocks(field string, raw json.RawMessage, read func(kind string,
 		f.WrongType(field, "a string or a list of content blocks", raw)
 		return
 	}
-	items, _ := f.Items(field, raw, maxBlocks)
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("%s[%d]", field, i), raw)
-		if !ok {
-			return
-		}
+	for _, o := range f.EachOf(field, raw, maxBlocks) {
 		var kind string
 		o.String("type", &kind)
 		o.Ignore("cache_control", "citations")
 		read(kind, o)
-		if f.Adopt(o); f.Err != nil {
-			return
-		}
 	}
 }
 

@@ -40,12 +40,7 @@ func (f fields) edits() *edits {
 		return nil
 	}
 	e := &edits{}
-	items, _ := o.List("edits", maxEdits)
-	for i, raw := range items {
-		sub, ok := o.Sub(fmt.Sprintf("edits[%d]", i), raw)
-		if !ok {
-			break
-		}
+	for _, sub := range o.Each("edits", maxEdits) {
 		var kind string
 		switch sub.String("type", &kind); kind {
 		case clearToolUses:
@@ -55,7 +50,6 @@ func (f fields) edits() *edits {
 		default:
 			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief([]byte(kind)))
 		}
-		o.Adopt(sub)
 	}
 	f.Adopt(o)
 	return e

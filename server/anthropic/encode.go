@@ -87,7 +87,6 @@ func stopReason(d *tts.End) (reason, sequence *string) {
 	return new("end_turn"), nil
 }
 
-// Full implements api.Encoder.
 func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	c := s.List[0]
 	m := s.message(newUsage(u))
@@ -134,7 +133,6 @@ type delta struct {
 	JSON     *string `json:"partial_json,omitempty"`
 }
 
-// Event implements api.Encoder.
 func (s *encoder) Event(e tts.Event) any {
 	var list jsonwrite.List
 	switch w := e.What.(type) {
@@ -184,10 +182,8 @@ func (s *encoder) close(list jsonwrite.List) jsonwrite.List {
 	return list
 }
 
-// KeepAlive implements api.Encoder: it is a ping.
 func (s *encoder) KeepAlive() any { return named(event{Type: "ping"}) }
 
-// End implements api.Encoder.
 func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
 	if fault != nil {
 		return Failure(fault, s.request)

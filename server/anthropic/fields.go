@@ -45,19 +45,16 @@ func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	if text := f.system(); text != "" {
 		c.say(roleSystem, text)
 	}
-	items, _ := f.List("messages", maxMessages)
-	if len(items) == 0 {
+	n := 0
+	for _, o := range f.Each("messages", maxMessages) {
+		c.message(fields{o})
+		n++
+	}
+	if n == 0 {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
 	}
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw)
-		if !ok {
-			return nil, nil
-		}
-		c.message(fields{o})
-		if f.Adopt(o); f.Err != nil {
-			return nil, nil
-		}
+	if f.Err != nil {
+		return nil, nil
 	}
 	if c.bytes > maxCalls {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls and definitions have %d bytes, at most %d are allowed.", c.bytes, maxCalls)

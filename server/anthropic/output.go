@@ -44,9 +44,7 @@ func (f fields) format(field string, req *tts.Request, m *tts.Model) {
 		return
 	}
 	kind := ""
-	if o.String("type", &kind); kind != "json_schema" {
-		o.Fail(jsonread.CodeUnsupported, "type", "expected json_schema, but got '%s'.", jsonread.Brief([]byte(kind)))
-	}
+	o.OneOf("type", jsonread.CodeUnsupported, &kind, "json_schema")
 	schema, given := o.Take("schema")
 	if !given {
 		o.Fail(jsonread.CodeMissing, "schema", "a schema is required.")

@@ -67,16 +67,11 @@ func (f fields) newTool() *tool {
 
 // tools reads the tools.
 func (f fields) tools() (list []*tool) {
-	items, _ := f.List("tools", maxTools)
 	size := 0
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			return list
-		}
+	for _, o := range f.Each("tools", maxTools) {
 		t := fields{o}.newTool()
-		if f.Adopt(o); f.Err != nil {
-			return list
+		if o.Err != nil {
+			continue
 		}
 		if size += len(t.definition); size > maxCalls {
 			f.Fail(jsonread.CodeValue, "tools", "they have more than %d bytes.", maxCalls)
@@ -128,12 +123,9 @@ func functions(tools []*tool) string {
 func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
 	kind, name, one := "auto", "", false
 	if o, ok := f.Object("tool_choice"); ok {
-		o.String("type", &kind)
+		o.OneOf("type", jsonread.CodeValue, &kind, "auto", "any", "tool", "none")
 		o.String("name", &name)
 		o.Bool("disable_parallel_tool_use", &one)
-		if !slices.Contains([]string{"auto", "any", "tool", "none"}, kind) {
-			o.Fail(jsonread.CodeValue, "type", "expected auto, any, tool or none, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
 		f.Adopt(o)
 	}
 	tools := f.check("tools", definitions(known, func(t *tool) bool { return t.callable }))

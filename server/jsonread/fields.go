@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -221,6 +222,22 @@ func (f *Fields) String(name string, dst *string) {
 	*dst = s
 }
 
+// OneOf reads one of several words; any other is a fault with a code.
+func (f *Fields) OneOf(name, code string, dst *string, words ...string) {
+	if f.String(name, dst); !slices.Contains(words, *dst) {
+		f.Fail(code, name, "expected %s, but got '%s'.", Or(words), Brief([]byte(*dst)))
+	}
+}
+
+// Or lists words: a, b or c.
+func Or(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // Text reads a string that only the body's size bounds.
 func (f *Fields) Text(name string, dst *string) {
 	raw, ok := f.Take(name)
@@ -326,6 +343,32 @@ func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMe
 		return nil, false
 	}
 	return slices.AppendSeq(make([]json.RawMessage, 0, n), Elements(raw)), true
+}
+
+// Each reads a field that is a list of at most so many objects, one by one, until the first
+// fault. It adopts them.
+func (f *Fields) Each(name string, most int) iter.Seq2[int, *Fields] {
+	raw, ok := f.Take(name)
+	if !ok {
+		return func(func(int, *Fields) bool) {}
+	}
+	return f.EachOf(name, raw, most)
+}
+
+// EachOf is Each of raw, found at name.
+func (f *Fields) EachOf(name string, raw json.RawMessage, most int) iter.Seq2[int, *Fields] {
+	return func(yield func(int, *Fields) bool) {
+		items, _ := f.Items(name, raw, most)
+		for i, raw := range items {
+			o, ok := f.Sub(fmt.Sprintf("%s[%d]", name, i), raw)
+			if !ok || !yield(i, o) {
+				return
+			}
+			if f.Adopt(o); f.Err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Ignore reads fields that change nothing here.

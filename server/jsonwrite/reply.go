@@ -121,6 +121,14 @@ func (p *Reply) Around(v any, empty string, fill func()) {
 	p.Raw(string(tail))
 }
 
+// Filled writes v with n elements in its field of an empty list, as List does.
+func (p *Reply) Filled(v any, field string, n int, element func(i int)) {
+	p.Around(v, `"`+field+`":[]`, func() {
+		p.Raw(`"` + field + `":`)
+		p.List(n, element)
+	})
+}
+
 // pass writes what has gathered, once that is a piece.
 func (p *Reply) pass() {
 	if p.buf.Len() >= pieceLen {

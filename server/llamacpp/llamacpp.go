@@ -160,13 +160,11 @@ func (c *encoder) ended(d *tts.End, u tts.Usage) *ended {
 	return e
 }
 
-// Full implements api.Encoder.
 func (c *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	one := c.List[0]
 	p.Value(completion{Content: one.Text(), Stop: true, ended: c.ended(&one.End, u)})
 }
 
-// Event implements api.Encoder.
 func (c *encoder) Event(e tts.Event) any {
 	switch w := e.What.(type) {
 	case tts.Text:
@@ -177,10 +175,8 @@ func (c *encoder) Event(e tts.Event) any {
 	return nil
 }
 
-// KeepAlive implements api.Encoder.
 func (c *encoder) KeepAlive() any { return completion{} }
 
-// End implements api.Encoder.
 func (c *encoder) End(u tts.Usage, fault *api.Fault) any {
 	if fault != nil {
 		return openai.Failure(fault)

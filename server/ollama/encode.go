@@ -133,7 +133,6 @@ func (s *encoder) line(text, thinking string, calls []toolcall.Call) *answer {
 	return a
 }
 
-// Full implements api.Encoder.
 func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	c := s.List[0]
 	a := s.last(s.line(c.Text(), c.Reasoning(), c.Calls), &c.End, u)
@@ -142,11 +141,8 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 		return
 	}
 	a.Logprobs = json.RawMessage("[]")
-	p.Around(a, `"logprobs":[]`, func() {
-		tokens := answerTokens(c.Tokens)
-		p.Raw(`"logprobs":`)
-		p.List(len(tokens), func(i int) { p.Value(newLogprob(&tokens[i])) })
-	})
+	tokens := answerTokens(c.Tokens)
+	p.Filled(a, "logprobs", len(tokens), func(i int) { p.Value(newLogprob(&tokens[i])) })
 }
 
 // last completes the last line of an answer, or the only one.
@@ -158,7 +154,7 @@ func (s *encoder) last(a *answer, end *tts.End, u tts.Usage) *answer {
 	return a
 }
 
-// Event implements api.Encoder. Calls wait until they are whole.
+// Event has calls wait until they are whole.
 func (s *encoder) Event(e tts.Event) any {
 	if s.conversation != nil {
 		s.Collect(e)
@@ -215,10 +211,8 @@ func (s *encoder) complete() []toolcall.Call {
 	return nil
 }
 
-// KeepAlive implements api.Encoder.
 func (s *encoder) KeepAlive() any { return s.line("", "", nil) }
 
-// End implements api.Encoder.
 func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
 	if fault != nil {
 		return failure(fault)

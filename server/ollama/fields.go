@@ -31,18 +31,9 @@ type fields struct{ *jsonread.Fields }
 // called.
 func (f fields) chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	p := &req.Prompt
-	items, _ := f.List("messages", maxMessages)
 	ids, calls := []string(nil), 0 // ids of calls that have no result yet
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw)
-		if !ok {
-			return nil
-		}
-		msg := fields{o}.message(&ids, &calls)
-		if f.Adopt(o); f.Err != nil {
-			return nil
-		}
-		p.Messages = append(p.Messages, msg)
+	for _, o := range f.Each("messages", maxMessages) {
+		p.Messages = append(p.Messages, fields{o}.message(&ids, &calls))
 	}
 	if calls > maxCalls {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", calls, maxCalls)
@@ -196,10 +187,7 @@ const (
 // are those of calls that have no result yet, in their order.
 func (f fields) message(ids *[]string, calls *int) template.Message {
 	var m template.Message
-	f.String("role", &m.Role)
-	if !slices.Contains([]string{roleSystem, roleUser, roleAssistant, roleTool}, m.Role) {
-		f.Fail(jsonread.CodeValue, "role", "expected system, user, assistant or tool, but got '%s'.", jsonread.Brief([]byte(m.Role)))
-	}
+	f.OneOf("role", jsonread.CodeValue, &m.Role, roleSystem, roleUser, roleAssistant, roleTool)
 	var text string
 	f.Text("content", &text)
 	m.Content = text

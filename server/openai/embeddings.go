@@ -25,17 +25,14 @@ func embeddings(c *api.Call) (*api.Reading, error) {
 	r, vectors := Embed(m, req, "input")
 	r.Write = func(p *jsonwrite.Reply, read int) {
 		list := embeddingList{Object: "list", Data: []int{}, Model: m.Name, Usage: ReadUsage{read, read}}
-		p.Around(list, `"data":[]`, func() {
-			p.Raw(`"data":`)
-			p.List(len(*vectors), func(i int) {
-				p.Raw(fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":`, i))
-				if vector := (*vectors)[i]; coded {
-					p.Raw(`"` + littleEndian(vector) + `"`)
-				} else {
-					p.Floats(vector)
-				}
-				p.Raw("}")
-			})
+		p.Filled(list, "data", len(*vectors), func(i int) {
+			p.Raw(fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":`, i))
+			if vector := (*vectors)[i]; coded {
+				p.Raw(`"` + littleEndian(vector) + `"`)
+			} else {
+				p.Floats(vector)
+			}
+			p.Raw("}")
 		})
 	}
 	return r, Finish(c)
@@ -116,10 +113,7 @@ func (f Fields) embeddings(m *tts.Model, width int) (*embed.Request, bool) {
 	}
 	f.Int("dimensions", &r.Dimensions, 1, width)
 	format := "float"
-	f.String("encoding_format", &format)
-	if format != "float" && format != "base64" {
-		f.Fail(jsonread.CodeValue, "encoding_format", "expected float or base64, but got '%s'.", jsonread.Brief([]byte(format)))
-	}
+	f.OneOf("encoding_format", jsonread.CodeValue, &format, "float", "base64")
 	f.Bookkeeping()
 	return r, format == "base64"
 }

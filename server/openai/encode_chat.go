@@ -16,7 +16,6 @@ type encoder struct {
 	builder *receipt.Builder // of the receipt with which the answer ends; nil: it has none
 }
 
-// Collect implements api.Encoder.
 func (e *encoder) Collect(event tts.Event) {
 	e.report.update(event)
 	e.choices.Collect(event)
@@ -66,7 +65,6 @@ func (c *chatEncoder) chunk(ch chatChoice) *chatResponse {
 	return c.response("chat.completion.chunk", c.chunkUsage(), ch)
 }
 
-// Collect implements api.Encoder.
 func (c *chatEncoder) Collect(e tts.Event) {
 	if w, ok := e.What.(tts.Opening); ok {
 		c.dropped = w.Dropped
@@ -74,14 +72,10 @@ func (c *chatEncoder) Collect(e tts.Event) {
 	c.encoder.Collect(e)
 }
 
-// Full implements api.Encoder.
 func (c *chatEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	r := c.response("chat.completion", c.report.usage(u))
 	r.Choices, r.Scaling, r.Truncation, r.Receipt = []chatChoice{}, c.report.summary(), newTruncation(c.dropped), c.builder.Receipt()
-	p.Around(r, `"choices":[]`, func() {
-		p.Raw(`"choices":`)
-		p.List(len(c.choices.List), func(i int) { c.choice(p, i, c.choices.List[i]) })
-	})
+	p.Filled(r, "choices", len(c.choices.List), func(i int) { c.choice(p, i, c.choices.List[i]) })
 }
 
 // choice writes a whole choice.
@@ -103,7 +97,6 @@ func (c *chatEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
 	})
 }
 
-// Event implements api.Encoder.
 func (c *chatEncoder) Event(e tts.Event) any {
 	if c.report.update(e) {
 		return c.KeepAlive()
@@ -167,14 +160,12 @@ func (c *chatEncoder) text(choice int) jsonwrite.Template {
 	return f
 }
 
-// KeepAlive implements api.Encoder.
 func (c *chatEncoder) KeepAlive() any {
 	r := c.chunk(chatChoice{Delta: &chatDelta{Content: new("")}})
 	r.Scaling = c.report.progress()
 	return r
 }
 
-// End implements api.Encoder.
 func (c *chatEncoder) End(u tts.Usage, fault *api.Fault) any {
 	return c.ended(fault, func(u optionalUsage, receipt *receipt.Receipt) any {
 		r := c.response("chat.completion.chunk", u)

@@ -21,14 +21,10 @@ func (t *textEncoder) response(usage optionalUsage, choices ...textChoice) *text
 	return &textResponse{heading: t.heading, Choices: choices, Usage: usage}
 }
 
-// Full implements api.Encoder.
 func (t *textEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	r := t.response(t.report.usage(u))
 	r.Choices, r.Scaling, r.Receipt = []textChoice{}, t.report.summary(), t.builder.Receipt()
-	p.Around(r, `"choices":[]`, func() {
-		p.Raw(`"choices":`)
-		p.List(len(t.choices.List), func(i int) { t.choice(p, i, t.choices.List[i]) })
-	})
+	p.Filled(r, "choices", len(t.choices.List), func(i int) { t.choice(p, i, t.choices.List[i]) })
 }
 
 // choice writes a whole choice.
@@ -59,7 +55,6 @@ func (t *textEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
 	})
 }
 
-// Event implements api.Encoder.
 func (t *textEncoder) Event(e tts.Event) any {
 	if t.report.update(e) {
 		return t.KeepAlive()
@@ -102,14 +97,12 @@ func (t *textEncoder) part(index int, text string, tokens []tts.Token, finish tt
 	return c
 }
 
-// KeepAlive implements api.Encoder.
 func (t *textEncoder) KeepAlive() any {
 	r := t.response(t.chunkUsage(), textChoice{})
 	r.Scaling = t.report.progress()
 	return r
 }
 
-// End implements api.Encoder.
 func (t *textEncoder) End(u tts.Usage, fault *api.Fault) any {
 	return t.ended(fault, func(u optionalUsage, receipt *receipt.Receipt) any {
 		r := t.response(u)

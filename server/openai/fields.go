@@ -16,9 +16,7 @@ const (
 
 // reasoningFormat reads whether thinking is kept apart from the answer.
 func (f Fields) reasoningFormat(format string) bool {
-	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
-		f.Fail(jsonread.CodeValue, "reasoning_format", "expected auto or none, but got '%s'.", jsonread.Brief([]byte(format)))
-	}
+	f.OneOf("reasoning_format", jsonread.CodeValue, &format, ReasoningAuto, ReasoningNone)
 	return format == ReasoningAuto
 }
 

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -25,26 +24,23 @@ const (
 // Conversation reads messages and what else shapes the rendered prompt, and the most
 // tokens of a thought; 0: any number.
 func (f Fields) Conversation() (p tts.Prompt, maxThinking int) {
-	items, ok := f.List("messages", MaxMessages)
-	if len(items) == 0 && (ok || f.Err == nil) {
+	var calls map[string]bool // ids of those that results may follow
+	for i, o := range f.Each("messages", MaxMessages) {
+		m := Fields{o}.message()
+		p.Messages = append(p.Messages, m)
+		switch {
+		case o.Err != nil:
+		case m.Role == roleTool:
+			f.answersCall(i, &m, calls)
+		default:
+			calls = callIDs(&m)
+		}
+	}
+	if len(p.Messages) == 0 {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
 	}
-	var calls map[string]bool // ids of those that results may follow
-	for i, raw := range items {
-		if o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw); ok {
-			m := Fields{o}.message()
-			p.Messages = append(p.Messages, m)
-			switch f.Adopt(o); {
-			case f.Err != nil:
-			case m.Role == roleTool:
-				f.answersCall(i, &m, calls)
-			default:
-				calls = callIDs(&m)
-			}
-		}
-		if f.Err != nil {
-			return p, 0
-		}
+	if f.Err != nil {
+		return p, 0
 	}
 	if n := callBytes(p.Messages); n > MaxFunctions {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", n, MaxFunctions)
@@ -139,9 +135,7 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 func (f Fields) truncation() bool {
 	const auto, disabled = "auto", "disabled"
 	mode := disabled
-	if f.String("truncation", &mode); mode != auto && mode != disabled {
-		f.Fail(jsonread.CodeValue, "truncation", "expected auto or disabled, but got '%s'.", jsonread.Brief([]byte(mode)))
-	}
+	f.OneOf("truncation", jsonread.CodeValue, &mode, auto, disabled)
 	return mode == auto
 }
 
@@ -191,13 +185,8 @@ func (f Fields) content() (content string, given bool) {
 		f.WrongType("content", "a string or a list of content parts", raw)
 		return "", true
 	}
-	items, _ := f.Items("content", raw, MaxParts)
 	var b strings.Builder
-	for i, raw := range items {
-		part, ok := f.Sub(fmt.Sprintf("content[%d]", i), raw)
-		if !ok {
-			return "", true
-		}
+	for _, part := range f.EachOf("content", raw, MaxParts) {
 		var kind, text string
 		part.String("type", &kind)
 		switch kind {
@@ -207,7 +196,6 @@ func (f Fields) content() (content string, given bool) {
 			part.Fail(jsonread.CodeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", jsonread.Brief([]byte(kind)))
 		}
 		b.WriteString(text)
-		f.Adopt(part)
 	}
 	return b.String(), true
 }

@@ -116,8 +116,7 @@ func (p *planFields) Words(key string, known []string, add func(word string)) bo
 			case slices.Contains(known, word):
 				add(word)
 			default:
-				last := len(known) - 1
-				o.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", name, i), "expected %s or %s, but got '%s'.", strings.Join(known[:last], ", "), known[last], jsonread.Brief([]byte(word)))
+				o.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", name, i), "expected %s, but got '%s'.", jsonread.Or(known), jsonread.Brief([]byte(word)))
 			}
 		}
 	})

@@ -24,9 +24,7 @@ func (f Fields) functions(field, arguments string) []any {
 			return nil
 		}
 		what, name := "function", ""
-		if o.String("type", &what); what != "function" {
-			o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(what)))
-		}
+		o.OneOf("type", jsonread.CodeUnsupported, &what, "function")
 		if fn, ok := o.Object("function"); ok {
 			if fn.String("name", &name); name == "" {
 				fn.Fail(jsonread.CodeMissing, "name", "every function needs a name.")
@@ -216,22 +214,10 @@ func (f Fields) allowedTools() (mode string, names []string) {
 	if o, ok := f.Object("allowed_tools"); ok {
 		from = Fields{o}
 	}
-	if from.String("mode", &mode); mode != toolsAuto && mode != toolsRequired {
-		from.Fail(jsonread.CodeValue, "mode", "expected auto or required, but got '%s'.", jsonread.Brief([]byte(mode)))
-	}
-	items, _ := from.List("tools", MaxTools)
-	if len(items) == 0 {
-		from.Fail(jsonread.CodeMissing, "tools", "a list of at least one tool is required.")
-	}
-	for i, raw := range items {
-		o, ok := from.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			break
-		}
+	from.OneOf("mode", jsonread.CodeValue, &mode, toolsAuto, toolsRequired)
+	for _, o := range from.Each("tools", MaxTools) {
 		kind, name, named := "function", "", o
-		if o.String("type", &kind); kind != "function" {
-			o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
+		o.OneOf("type", jsonread.CodeUnsupported, &kind, "function")
 		if fn, ok := o.Object("function"); ok {
 			named = fn
 		}
@@ -241,8 +227,10 @@ func (f Fields) allowedTools() (mode string, names []string) {
 		if named != o {
 			o.Adopt(named)
 		}
-		from.Adopt(o)
 		names = append(names, name)
+	}
+	if len(names) == 0 {
+		from.Fail(jsonread.CodeMissing, "tools", "a list of at least one tool is required.")
 	}
 	if from != f {
 		f.Adopt(from.Fields)

@@ -53,13 +53,11 @@ func newEncoder(model string, req *tts.Request, s *settings, stored Owned) *enco
 	return w
 }
 
-// Full implements api.Encoder.
 func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	s.complete(u)
 	p.Value(&s.response)
 }
 
-// Collect implements api.Encoder.
 func (s *encoder) Collect(e tts.Event) { s.add(nil, e) }
 
 // complete ends the response, and keeps it.
@@ -99,7 +97,6 @@ func (s *encoder) event(e event) jsonwrite.Event {
 	return jsonwrite.Event{Name: e.Type, Data: e}
 }
 
-// Event implements api.Encoder.
 func (s *encoder) Event(e tts.Event) any {
 	switch e.What.(type) {
 	case tts.Opening:
@@ -280,7 +277,7 @@ func (s *encoder) close(list jsonwrite.List, status string) jsonwrite.List {
 	return append(list, s.event(event{Type: "response.output_item.done", Index: at, Item: &done}))
 }
 
-// KeepAlive implements api.Encoder: it repeats that the response is in progress, until its last item is done: its end
+// KeepAlive repeats that the response is in progress, until its last item is done: its end
 // follows at once.
 func (s *encoder) KeepAlive() any {
 	if s.end != "" {
@@ -290,7 +287,7 @@ func (s *encoder) KeepAlive() any {
 	return s.event(event{Type: eventInProgress, Response: s.snapshot()})
 }
 
-// End implements api.Encoder. A response that its client has cancelled has not failed.
+// End ends the response. One that its client has cancelled has not failed.
 func (s *encoder) End(u tts.Usage, f *api.Fault) any {
 	switch {
 	case f == nil:

@@ -123,9 +123,7 @@ func (f fields) repeated(s *settings) {
 	if raw := f.Raw("parallel_tool_calls"); string(raw) == "false" {
 		s.Parallel = false
 	}
-	if f.String("truncation", &s.Truncation); s.Truncation != "auto" && s.Truncation != "disabled" {
-		f.Fail(jsonread.CodeValue, "truncation", "expected auto or disabled, but got '%s'.", jsonread.Brief([]byte(s.Truncation)))
-	}
+	f.OneOf("truncation", jsonread.CodeValue, &s.Truncation, "auto", "disabled")
 }
 
 // What a response may include beside its text.

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -66,20 +65,14 @@ func (f fields) input(before []*item, stored Owned) (items []*item, c conversati
 
 // items reads a list of items and adds them to a conversation, which is c.
 func (f fields) items(raw []byte, stored Owned, c *conversation, add func(*item)) {
-	items, _ := f.Items("input", raw, maxItems)
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("input[%d]", i), raw)
-		if !ok {
-			return
-		}
+	for _, o := range f.EachOf("input", raw, maxItems) {
 		it := fields{o}.item(stored)
 		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
 			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief([]byte(it.CallID)))
 		}
-		if f.Adopt(o); f.Err != nil {
-			return
+		if o.Err == nil {
+			add(it)
 		}
-		add(it)
 	}
 }
 
@@ -197,13 +190,8 @@ func (f fields) parts(field, own string, types ...string) []part {
 		f.WrongType(field, "a string or a list of parts", raw)
 		return nil
 	}
-	items, _ := f.Items(field, raw, maxParts)
-	list := make([]part, 0, len(items))
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("%s[%d]", field, i), raw)
-		if !ok {
-			return nil
-		}
+	list := []part{}
+	for _, o := range f.EachOf(field, raw, maxParts) {
 		var kind, text string
 		if o.String("type", &kind); !slices.Contains(types, kind) {
 			o.Fail(jsonread.CodeUnsupported, "type", "expected %s, but got '%s'.", strings.Join(types, " or "), jsonread.Brief([]byte(kind)))
@@ -214,9 +202,6 @@ func (f fields) parts(field, own string, types ...string) []part {
 		}
 		o.Text(name, &text)
 		o.Ignore("annotations", "logprobs", "prompt_cache_breakpoint")
-		if f.Adopt(o); f.Err != nil {
-			return nil
-		}
 		if kind != partRefusal || own != partText {
 			kind = own
 		}

@@ -3,7 +3,6 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -58,20 +57,14 @@ const inputArgument = "input"
 
 // tools reads this API's tools, which are flat, and puts those of chats in their place.
 func (f fields) tools(m *tts.Model, s *settings) {
-	items, ok := f.List("tools", openai.MaxTools)
-	if !ok {
+	if !f.Has("tools") {
 		return
 	}
-	s.Tools = make([]any, 0, len(items))
-	nested := make([]chatTool, len(items))
+	nested := []*chatTool{}
 	var names []string
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			return
-		}
-		t := &nested[i]
-		t.Type = toolFunction
+	for _, o := range f.Each("tools", openai.MaxTools) {
+		t := &chatTool{Type: toolFunction}
+		nested = append(nested, t)
 		fn := &t.Function
 		var kind string
 		o.String("type", &kind)
@@ -98,9 +91,9 @@ func (f fields) tools(m *tts.Model, s *settings) {
 			o.Ignore("allowed_callers")
 		}
 		fields{o}.refuse("allowed_callers")
-		if f.Adopt(o); f.Err != nil {
-			return
-		}
+	}
+	if f.Err != nil {
+		return
 	}
 	raw, err := json.Marshal(nested)
 	if err != nil {

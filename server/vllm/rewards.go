@@ -123,10 +123,7 @@ type extent struct {
 // write writes the scores, one response after the other.
 func (j *judgement) write(p *jsonwrite.Reply, spent int) {
 	list := rewardList{Object: "list", Model: j.model.Name, Data: []rewardItem{}, Usage: openai.ReadUsage{Prompt: spent, Total: spent}}
-	p.Around(list, `"data":[]`, func() {
-		p.Raw(`"data":`)
-		p.List(len(j.ratings), func(i int) { p.Value(newRewardItem(i, j.responses[i], &j.ratings[i])) })
-	})
+	p.Filled(list, "data", len(j.ratings), func(i int) { p.Value(newRewardItem(i, j.responses[i], &j.ratings[i])) })
 }
 
 // newRewardItem is the score of one response.

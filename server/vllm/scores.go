@@ -39,15 +39,12 @@ func rerank(c *api.Call) (*api.Reading, error) {
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare((*scores)[b], (*scores)[a]) })
 		list := rankedList{ID: "rerank-" + c.ID, Object: "list", Model: m.Name, Results: []int{}, Usage: openai.ReadUsage{Prompt: read, Total: read}}
-		p.Around(list, `"results":[]`, func() {
-			p.Raw(`"results":`)
-			p.List(q.Top, func(i int) {
-				one := ranked{Index: order[i], Score: jsonwrite.Number((*scores)[order[i]])}
-				if q.Repeat {
-					one.Document = &passage{q.Documents[order[i]]}
-				}
-				p.Value(one)
-			})
+		p.Filled(list, "results", q.Top, func(i int) {
+			one := ranked{Index: order[i], Score: jsonwrite.Number((*scores)[order[i]])}
+			if q.Repeat {
+				one.Document = &passage{q.Documents[order[i]]}
+			}
+			p.Value(one)
 		})
 	}
 	return r, openai.Finish(c)
@@ -93,9 +90,8 @@ func score(c *api.Call) (*api.Reading, error) {
 	})
 	r.Write = func(p *jsonwrite.Reply, read int) {
 		list := scoreList{ID: "score-" + c.ID, Object: "list", Created: time.Now().Unix(), Model: m.Name, Data: []int{}, Usage: openai.ReadUsage{Prompt: read, Total: read}}
-		p.Around(list, `"data":[]`, func() {
-			p.Raw(`"data":`)
-			p.List(len(*scores), func(i int) { p.Value(scored{Index: i, Object: "score", Score: jsonwrite.Number((*scores)[i])}) })
+		p.Filled(list, "data", len(*scores), func(i int) {
+			p.Value(scored{Index: i, Object: "score", Score: jsonwrite.Number((*scores)[i])})
 		})
 	}
 	return r, openai.Finish(c)
