@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/tts"
@@ -15,6 +17,17 @@ type account struct {
 	metrics.Request
 	strategy string
 }
+
+// record is what a request's log line and metrics report.
+type record struct {
+	id      string
+	start   time.Time
+	key     *admission.Key // that the client has shown; nil: none was asked for
+	account *account       // of its answer; nil: no model took part
+	err     error
+}
+
+type recordKey struct{}
 
 // newAccount begins that of n choices, or texts, of a model.
 func newAccount(c *api.Call, model, strategy string, n int) *account {
@@ -74,3 +87,6 @@ func (a *account) log(e *zerolog.Event, start time.Time) {
 		e.Str("finish", string(a.Finish))
 	}
 }
+
+// recordOf is the record of the request that ctx belongs to.
+func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }

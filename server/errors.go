@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5/middleware"
+
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/errtext"
@@ -16,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
@@ -25,7 +28,6 @@ import (
 
 // Errors that the server itself finds.
 var (
-	errLoading  = errors.New("server: the model is being loaded")
 	errDraining = errors.New("server: shutting down")
 	errPanic    = errors.New("server: a handler panicked")
 	errSlowBody = errors.New("server: the request body did not arrive in time")
@@ -178,4 +180,31 @@ func writeFailure(w http.ResponseWriter, f *api.Fault, body any) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	api.WriteJSON(w, f.Status, body)
+}
+
+// fail notes an error for the log line, and answers with it unless an answer has begun.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) (begun bool) {
+	rec := recordOf(r.Context())
+	rec.err = err
+	if w.(middleware.WrapResponseWriter).Status() != 0 {
+		return true
+	}
+	f := toFault(err)
+	body := s.protocolOf(r).Failure(f, rec.id)
+	if event, ok := body.(jsonwrite.Event); ok { // as it stands in a stream
+		body = event.Data
+	}
+	writeFailure(w, f, body)
+	return false
+}
+
+// protocolOf returns the API that a request is of, as far as that shows outside of its
+// handler: errors may come before any is found.
+func (s *Server) protocolOf(r *http.Request) *api.Protocol {
+	for i := range s.protocols {
+		if p := &s.protocols[i]; p.Owns != nil && p.Owns(r) {
+			return p
+		}
+	}
+	return &s.protocols[len(s.protocols)-1]
 }

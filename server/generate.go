@@ -5,10 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
-	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -16,16 +13,6 @@ import (
 // interactiveChoices is how many choices an interactive request may have. One with
 // more is a search in all but name, and must not make others wait.
 const interactiveChoices = 8
-
-// generation is the answer to a request for text in the making.
-type generation struct {
-	*api.Ask
-	*api.Call
-	account  *account
-	growth   growth
-	searched bool
-	ended    bool // all of it has come
-}
 
 // generate answers a request for text, and returns what came of it beside an error.
 func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
@@ -69,21 +56,6 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 		return acc, g.stream(events, func() { cancel(nil) })
 	}
 	return acc, g.whole(events)
-}
-
-// whole writes an answer that is not streamed.
-func (g *generation) whole(events iter.Seq2[tts.Event, error]) error {
-	for e, err := range events {
-		if err == nil {
-			err = g.growth.add(e, true)
-		}
-		if err != nil {
-			return err
-		}
-		g.Encoder.Collect(e)
-	}
-	g.ended = true
-	return g.Reply(func(p *jsonwrite.Reply) { g.Encoder.Full(p, g.account.Usage) })
 }
 
 // candidatesAtOnce bounds the candidates that the searches of one request decode at
@@ -147,78 +119,4 @@ func (s *Server) trace(c *api.Call, a *api.Ask) {
 		prompts[i] = req.Prompt
 	}
 	e.Str("id", c.ID).Interface("prompts", prompts).Msg("prompt")
-}
-
-// countedAtOnce is about how many bytes of an answer are counted together.
-const countedAtOnce = 64 << 10
-
-// growth counts the bytes of an answer that gathers.
-type growth struct {
-	lease     *admission.Lease
-	token     int64 // bytes that are held for a token
-	uncounted int64
-}
-
-// add counts an event, and its text if that is kept. Errors: those of Lease.Grow.
-func (g *growth) add(e tts.Event, text bool) error {
-	if text {
-		g.uncounted += held(e)
-	}
-	switch w := e.What.(type) {
-	case tts.Text:
-		g.uncounted += g.token * int64(w.Sampled)
-	case tts.Usage:
-		g.uncounted += g.token * int64(w.Completion)
-	}
-	if g.uncounted <= countedAtOnce {
-		return nil
-	}
-	n := g.uncounted
-	g.uncounted = 0
-	return g.lease.Grow(n)
-}
-
-// held is about how many bytes an event holds in an answer that gathers.
-func held(e tts.Event) (n int64) {
-	switch w := e.What.(type) {
-	case tts.Text:
-		n = 2 * int64(len(w.Text))
-		for i := range w.Tokens {
-			n += tokenBytes(len(w.Tokens[i].Top))
-		}
-	case tts.Reasoning:
-		n = 2 * int64(len(w))
-	case tts.Calls:
-		for i := range w {
-			n += 128 + 4*int64(len(w[i].Arguments))
-		}
-	}
-	return n
-}
-
-// tokenBytes is about how many bytes a token holds whose log-probability is sent,
-// with top alternatives.
-func tokenBytes(top int) int64 { return 128 + 48*int64(top) }
-
-// upFront is about how many bytes an answer is known to hold from the beginning: its
-// choices, the log-probabilities of an echoed prompt, the candidates of searches.
-func upFront(a *api.Ask) int64 {
-	n := perChoice * int64(a.Choices())
-	for _, req := range a.Requests {
-		token := int64(16)
-		if req.Sampling.Logprobs {
-			token = tokenBytes(req.Sampling.TopLogprobs)
-		}
-		limit := int64(a.Model.Context)
-		if req.Echo {
-			n += token * int64(req.N) * min(limit, int64(len(req.Prompt.Text)+len(req.Prompt.Tokens)))
-		}
-		if a.Search != nil {
-			if m := int64(req.Sampling.MaxTokens); m > 0 {
-				limit = min(limit, m)
-			}
-			n += token * min(int64(a.Search.Plan.Budget.Tokens), limit*int64(max(a.Search.Plan.N, batcher.Tile)))
-		}
-	}
-	return n
 }

@@ -2,12 +2,9 @@ package server
 
 import (
 	"context"
-	"log"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -15,24 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/web"
 )
-
-// record is what a request's log line and metrics report.
-type record struct {
-	id      string
-	start   time.Time
-	key     *admission.Key // that the client has shown; nil: none was asked for
-	account *account       // of its answer; nil: no model took part
-	err     error
-}
-
-type recordKey struct{}
-
-// recordOf is the record of the request that ctx belongs to.
-func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }
 
 // observe gives every request an id and a log line, and counts it.
 func (s *Server) observe(next http.Handler) http.Handler {
@@ -93,7 +75,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 	switch {
 	case status == http.StatusInternalServerError:
 		e = s.log.Error()
-	case s.quiet(r.URL.Path):
+	case s.open[r.URL.Path] || strings.HasPrefix(r.URL.Path, web.Prefix): // probes and scrapes come every few seconds, the page's files by the dozen
 		e = s.log.Debug()
 	default:
 		e = s.log.Info()
@@ -107,13 +89,6 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 		e = e.Str("key", rec.key.Name)
 	}
 	e.AnErr("error", rec.err).Msg("request")
-}
-
-// quiet tells whether requests for a path are logged at Debug alone: probes and
-// scrapes come every few seconds, the page's files by the dozen.
-func (s *Server) quiet(path string) bool {
-	probes := s.offers()[place{http.MethodGet, path}]
-	return len(probes) > 0 && probes[0].Open || slices.Contains([]string{"/", "/favicon.ico", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
 }
 
 // recover answers a panic with 500. When the answer has begun, it cuts the
@@ -135,37 +110,4 @@ func (s *Server) recover(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
-}
-
-// onceSet remembers names, up to a number that a hostile client cannot exceed.
-type onceSet struct {
-	mu   sync.Mutex
-	seen map[string]bool
-}
-
-// first tells whether name is new.
-func (o *onceSet) first(name string) bool {
-	const most = 256
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.seen[name] || len(o.seen) >= most {
-		return false
-	}
-	if o.seen == nil {
-		o.seen = make(map[string]bool)
-	}
-	o.seen[name] = true
-	return true
-}
-
-// stdLog logs net/http's complaints, mostly of failed handshakes, at Debug.
-func stdLog(l zerolog.Logger) *log.Logger {
-	return log.New(debugWriter{l}, "", 0)
-}
-
-type debugWriter struct{ log zerolog.Logger }
-
-func (d debugWriter) Write(p []byte) (int, error) {
-	d.log.Debug().Str("source", "net/http").Msg(strings.TrimSpace(string(p)))
-	return len(p), nil
 }

@@ -220,3 +220,13 @@ func (o *Options) defaultPlan() (*scaling.Plan, error) {
 	}
 	return &p, nil
 }
+
+// How many bytes a request holds. A test measures what is made of bodies.
+const (
+	perRequest = 16 << 10 // whatever it asks
+	perChoice  = 16 << 10 // of the answer
+	longBody   = 64 << 10 // of a body: parsing longer ones takes a turn of cpulimit
+)
+
+// anyOrigin in Options.CORSOrigins, or AllowedHosts, stands for all.
+const anyOrigin = "*"

@@ -1,23 +1,9 @@
 package server
 
 import (
-	"sync"
-
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/openai"
 )
-
-// loading is the progress of models that are not published yet.
-type loading struct {
-	mu     sync.Mutex
-	models []modelProgress // in the order in which they were first heard of
-}
-
-// modelProgress is one model of /readyz while models load.
-type modelProgress struct {
-	Model    string  `json:"model"`
-	Progress float64 `json:"progress"` // 0 to 1
-}
 
 // Loading notes that so many bytes of a model have been read, for /readyz,
 // until Publish makes models available. Any goroutine may call it.
@@ -36,13 +22,6 @@ func (s *Server) Loading(model string, done, total int64) {
 		}
 	}
 	l.models = append(l.models, p)
-}
-
-// snapshot is a copy, never nil.
-func (l *loading) snapshot() []modelProgress {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]modelProgress{}, l.models...)
 }
 
 // notReady is the answer of /readyz while that is not 200: the error envelope, and

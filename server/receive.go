@@ -16,13 +16,6 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// How many bytes a request holds. A test measures what is made of bodies.
-const (
-	perRequest = 16 << 10 // whatever it asks
-	perChoice  = 16 << 10 // of the answer
-	longBody   = 64 << 10 // of a body: parsing longer ones takes a turn of cpulimit
-)
-
 // receive completes a call by its body, of which factor bytes are made of a byte, and then
 // answers it. A request is admitted before its body is received, and again before it costs more
 // than memory: a body may take a minute to arrive, and has no place until then.

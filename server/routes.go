@@ -10,7 +10,6 @@ import (
 	"github.com/lutra-lm/lutra/server/anthropic"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/llamacpp"
 	"github.com/lutra-lm/lutra/server/ollama"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -61,6 +60,7 @@ func (s *Server) routes() http.Handler {
 		s.fail(w, req, api.Invalids(http.StatusMethodNotAllowed, "method_not_allowed", "", "The method "+req.Method+" is not allowed here."))
 	})
 	r.Method(http.MethodGet, "/metrics", s.metrics.Handler()) // scrapers come without a key
+	s.open = map[string]bool{"/": true, "/favicon.ico": true, "/metrics": true}
 
 	// The page asks for a key itself, if the API needs one.
 	page := web.Handler()
@@ -69,6 +69,9 @@ func (s *Server) routes() http.Handler {
 
 	for at, routes := range s.offers() {
 		r.Method(at.method, at.path, s.handle(routes))
+		if routes[0].Open {
+			s.open[at.path] = true
+		}
 	}
 	return r
 }
@@ -140,33 +143,6 @@ func (s *Server) answer(rec *record, route *api.Route, w http.ResponseWriter, r 
 		return s.receive(c, route.Factor, carryOut)
 	}
 	return carryOut(c)
-}
-
-// fail notes an error for the log line, and answers with it unless an answer has begun.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) (begun bool) {
-	rec := recordOf(r.Context())
-	rec.err = err
-	if w.(middleware.WrapResponseWriter).Status() != 0 {
-		return true
-	}
-	f := toFault(err)
-	body := s.protocolOf(r).Failure(f, rec.id)
-	if event, ok := body.(jsonwrite.Event); ok { // as it stands in a stream
-		body = event.Data
-	}
-	writeFailure(w, f, body)
-	return false
-}
-
-// protocolOf returns the API that a request is of, as far as that shows outside of its
-// handler: errors may come before any is found.
-func (s *Server) protocolOf(r *http.Request) *api.Protocol {
-	for i := range s.protocols {
-		if p := &s.protocols[i]; p.Owns != nil && p.Owns(r) {
-			return p
-		}
-	}
-	return &s.protocols[len(s.protocols)-1]
 }
 
 func healthz(c *api.Call) error { return c.JSON(map[string]string{"status": "ok"}) }

@@ -9,6 +9,16 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
+// generation is the answer to a request for text in the making.
+type generation struct {
+	*api.Ask
+	*api.Call
+	account  *account
+	growth   growth
+	searched bool
+	ended    bool // all of it has come
+}
+
 // stream writes events as they come. The first says that the request has been accepted;
 // errors before it have a status of their own. gone is called when the client does not take
 // what is written.
@@ -52,4 +62,19 @@ func (g *generation) stream(events iter.Seq2[tts.Event, error], gone func()) err
 	}
 	out.End(func() any { return g.Encoder.End(g.account.Usage, fault) })
 	return failed
+}
+
+// whole writes an answer that is not streamed.
+func (g *generation) whole(events iter.Seq2[tts.Event, error]) error {
+	for e, err := range events {
+		if err == nil {
+			err = g.growth.add(e, true)
+		}
+		if err != nil {
+			return err
+		}
+		g.Encoder.Collect(e)
+	}
+	g.ended = true
+	return g.Reply(func(p *jsonwrite.Reply) { g.Encoder.Full(p, g.account.Usage) })
 }

@@ -9,19 +9,6 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Bounds on one request, beside those in jsonread.
-const (
-	maxMessages = 2048
-	maxBlocks   = 256 // of a message
-	maxTools    = 128
-	maxStops    = 16
-	maxStopLen  = 1024    // bytes
-	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
-)
-
-// fields are a request's fields.
-type fields struct{ *jsonread.Fields }
-
 // message reads POST /v1/messages for a model. The calling is nil where no tool may
 // be called, the edits where the request asks for none.
 func (f fields) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits) {
@@ -114,9 +101,6 @@ func (f fields) sampling(req *tts.Request) {
 	req.N = 1
 }
 
-// fieldThread asks that the server keep a conversation.
-const fieldThread = "thread"
-
 // bookkeeping reads fields that change nothing, and refuses those that would.
 func (f fields) bookkeeping() {
 	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "safeguards")
@@ -125,10 +109,4 @@ func (f fields) bookkeeping() {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}
 	}
-}
-
-// Streaming reads stream.
-func (f fields) Streaming() (stream bool) {
-	f.Bool("stream", &stream)
-	return stream
 }

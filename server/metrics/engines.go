@@ -157,3 +157,5 @@ func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 }
+
+const modelLabel = "model_name"

@@ -43,8 +43,6 @@ type Metrics struct {
 	searched   *prometheus.CounterVec // role, fate: tokens
 }
 
-const modelLabel = "model_name"
-
 // Sources are what metrics read when they are scraped.
 type Sources struct {
 	Requests func() int64 // under way

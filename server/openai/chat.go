@@ -6,13 +6,6 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// asked is a request for a chat or for completions.
-type asked struct {
-	*api.Ask
-	*encoder
-	receipt wish
-}
-
 // chat reads POST /v1/chat/completions.
 func chat(c *api.Call) (*api.Ask, error) {
 	a, err := readChat(c)

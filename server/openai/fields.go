@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -86,4 +87,38 @@ func (f Fields) streaming() (stream, includeUsage bool) {
 		f.Adopt(o)
 	}
 	return stream, includeUsage
+}
+
+// metadata checks the strings that clients store with a request, and returns the one
+// that asks for scaling.
+func (f Fields) metadata() (scaling string) {
+	raw, ok := f.Take("metadata")
+	if !ok {
+		return ""
+	}
+	if jsonread.Kind(raw) != "an object" {
+		f.WrongType("metadata", "an object of strings", raw)
+		return ""
+	}
+	n := 0
+	for written, value := range jsonread.Members(raw) {
+		name, _ := jsonread.Text(written)
+		s, ok := jsonread.Text(value)
+		n++
+		switch {
+		case !ok:
+			f.WrongType("metadata", "an object of strings", value)
+		case n > MaxMetadata:
+			f.Fail(jsonread.CodeValue, "metadata", "at most %d entries are allowed.", MaxMetadata)
+		case len(name) > MaxMetadataName || len(s) > MaxMetadataValue:
+			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", MaxMetadataName, MaxMetadataValue)
+		}
+		if f.Err != nil {
+			return ""
+		}
+		if name == api.ScalingField {
+			scaling = s
+		}
+	}
+	return scaling
 }

@@ -85,3 +85,10 @@ func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) 
 	out.Plan = receipt.NewPlan(&plan)
 	return out, nil
 }
+
+// asked is a request for a chat or for completions.
+type asked struct {
+	*api.Ask
+	*encoder
+	receipt wish
+}

@@ -297,3 +297,33 @@ func finishReason(f tts.Finish) *string {
 	s := string(f)
 	return &s
 }
+
+// candidate is one of a search's answers. Choices have their text in the choice.
+type candidate struct {
+	Candidate    int            `json:"candidate"`
+	Text         string         `json:"text,omitempty"`
+	FinishReason *string        `json:"finish_reason,omitempty"`
+	Tokens       int            `json:"tokens"`
+	Score        float64        `json:"score"`
+	Logprob      float64        `json:"logprob"` // mean over the tokens
+	Answer       *string        `json:"answer"`  // null: none was found
+	Votes        int            `json:"votes"`
+	StepScores   []float64      `json:"step_scores"`
+	Steps        []solutionStep `json:"steps,omitempty"`
+}
+
+// solutionStep is a part of a candidate that is scored and competes.
+type solutionStep struct {
+	Text   string  `json:"text"`
+	Tokens int     `json:"tokens"`
+	Score  float64 `json:"score"`
+}
+
+// scalingUsage divides the tokens of a search: the first two add up to the
+// completion's; nobody is charged for the last.
+type scalingUsage struct {
+	Chosen    int `json:"chosen_tokens"`
+	Discarded int `json:"discarded_tokens"`
+	Verifier  int `json:"verifier_tokens"`
+	Cancelled int `json:"cancelled_tokens"`
+}

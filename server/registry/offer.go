@@ -9,25 +9,6 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// offer is what a user interface may offer for a generator.
-type offer struct {
-	Demo      bool             `json:"demo"`      // it is built into the program and knows little
-	Methods   []scaling.Method `json:"methods"`   // of test-time scaling that work with it
-	Verifiers []string         `json:"verifiers"` // the default first; then its own scores
-	Presets   []string         `json:"presets"`   // that may follow its name
-	MaxTurns  int              `json:"max_turns,omitempty"`
-	Thinking  bool             `json:"thinking"` // its answers may begin with thinking
-	Defaults  defaults         `json:"defaults"`
-}
-
-// defaults hold for requests that say nothing else.
-type defaults struct {
-	Temperature     float32 `json:"temperature"`
-	MaxTokens       *int    `json:"max_tokens"` // null: up to the context's end
-	ReasoningFormat string  `json:"reasoning_format"`
-	Scaling         string  `json:"scaling"` // empty: none
-}
-
 // offer is what m can do with the reward models and presets of r.
 func (r *Registry) offer(m *Model, set *Settings) *offer {
 	o := &offer{

@@ -1,8 +1,5 @@
 package registry
 
-// Writes tells whether m is a generator.
-func (m *Model) Writes() bool { return m.Reward == nil && m.Rank == nil }
-
 // task is what m does, in vLLM's words where it has any.
 func (m *Model) task() string {
 	switch {
@@ -47,4 +44,10 @@ func (r *Registry) findFirst(name, wanted string, does func(*Model) bool) (*Mode
 		}
 	}
 	return nil, &NotFoundError{Wanted: wanted}
+}
+
+// Judge is the reward model that a request asks for, by default the first; the
+// *NotFoundError of a server without any has no name. The model may be none.
+func (r *Registry) Judge(name string) (*Model, error) {
+	return r.findFirst(name, "reward model", func(m *Model) bool { return m.Reward != nil })
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// compactRequest asks the model for what is to stand in the place of a conversation.
-const compactRequest = "Summarize our conversation so far for yourself: you will go on with the summary in its place. Keep what was asked and decided, facts, names, numbers, results of tools and what remains to be done. Write the summary and nothing else."
-
 // mostSummary bounds the tokens of a summary, together with a quarter of the context.
 const mostSummary = 1024
 

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -13,36 +12,6 @@ import (
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
-
-// fields are a request's fields.
-type fields struct{ *jsonread.Fields }
-
-// settings are what a response repeats of its request, and what its shape needs.
-type settings struct {
-	Instructions string
-	Previous     string // id of the response that it follows
-	Store        bool
-	Metadata     json.RawMessage
-	Tools        []any
-	ToolChoice   json.RawMessage
-	Parallel     bool
-	Effort       string
-	MaxTokens    int
-	MaxToolCalls int
-	Truncation   string
-	User         string
-	Text         any
-	Earlier      int // bytes of the items of the responses that it follows
-
-	items     []*item  // of the conversation
-	custom    []string // names of the custom tools
-	encrypted bool     // thoughts are handed out for the client to keep
-}
-
-func newSettings() *settings {
-	return &settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},
-		Tools: []any{}, ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
-}
 
 // create reads POST /v1/responses for a model. stored has what the request may follow
 // and refer to. The calling is nil where no tool may be called.
@@ -158,15 +127,6 @@ func (f fields) include(req *tts.Request, s *settings) {
 	req.MaxLogprobs = openai.MaxLogprobs
 }
 
-// refuse refuses fields that ask for what this server does not do.
-func (f fields) refuse(names ...string) {
-	for _, name := range names {
-		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
-		}
-	}
-}
-
 // reasoning reads whether the model thinks.
 func (f fields) reasoning(req *tts.Request, s *settings) {
 	o, ok := f.Object("reasoning")
@@ -183,20 +143,6 @@ func (f fields) reasoning(req *tts.Request, s *settings) {
 		f.Fail(jsonread.CodeValue, "reasoning.effort", "'%s' is none.", jsonread.Brief([]byte(s.Effort)))
 	}
 	req.Prompt.Extra = map[string]any{"reasoning_effort": s.Effort, "enable_thinking": s.Effort != "none"}
-}
-
-// textSettings is what a response repeats of its text's.
-type textSettings struct {
-	Format    *textFormat `json:"format"`
-	Verbosity string      `json:"verbosity,omitempty"`
-}
-
-type textFormat struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"`
-	Strict      *bool           `json:"strict,omitempty"`
 }
 
 // format reads what the answer is held to.

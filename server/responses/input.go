@@ -7,15 +7,6 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// The roles of messages.
-const (
-	roleSystem    = "system"
-	roleDeveloper = "developer"
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
-)
-
 // Bounds on one request, beside those in jsonread and openai.
 const (
 	maxItems = 2048

@@ -320,3 +320,15 @@ func escapeLen(s string) int {
 	}
 	return 2 * unit
 }
+
+// The roles of messages.
+const (
+	roleSystem    = "system"
+	roleDeveloper = "developer"
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+)
+
+// compactRequest asks the model for what is to stand in the place of a conversation.
+const compactRequest = "Summarize our conversation so far for yourself: you will go on with the summary in its place. Keep what was asked and decided, facts, names, numbers, results of tools and what remains to be done. Write the summary and nothing else."

@@ -3,8 +3,11 @@ package responses
 import (
 	"container/list"
 	"context"
+	"net/http"
 	"sync"
 	"time"
+
+	"github.com/lutra-lm/lutra/server/api"
 )
 
 // Store keeps responses with the items that led to them, for requests that follow or
@@ -189,3 +192,6 @@ func (o Owned) Cancel(ctx context.Context, id string) (bool, error) {
 		return true, context.Cause(ctx)
 	}
 }
+
+// ErrCancelled is the cause of the end of a response that its owner has cancelled.
+var ErrCancelled = api.Invalids(http.StatusConflict, "response_cancelled", "", "The response was cancelled.")
