@@ -49,6 +49,8 @@ var layers = map[string][]string{
 	"tts":                {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/structure":      {"grammar", "models/tokenizer"},
+	"tts/text":           {"models/tokenizer"},
+	"tts/constrain":      {"tts/structure", "tts/text", "grammar", "batcher/sampling", "models/tokenizer", "internal/cpulimit"},
 	"grammar":            {},
 	"grammar/regex":      {"grammar/budget"},
 	"grammar/budget":     {},

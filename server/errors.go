@@ -21,6 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/lutra-lm/lutra/tts/structure"
@@ -61,7 +62,7 @@ var faults = []func(error) *api.Fault{
 	is(batcher.ErrTooLong, api.Invalid(api.CodeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")),
 	is(sampling.ErrForbidden, api.Invalid(jsonread.CodeValue, "", "The request's response_format, allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")),
 	is(structure.ErrBusy, busy("The formats of the requests under way take all the memory for formats. Please try again shortly.")),
-	as(func(e *tts.FormatError) *api.Fault {
+	as(func(e *constrain.FormatError) *api.Fault {
 		return api.Invalid(jsonread.CodeValue, "", "%s.", errtext.Text(e))
 	}),
 	told(tts.ErrFormat, jsonread.CodeValue, "response_format", "Invalid 'response_format': %s."),

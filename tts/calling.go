@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar"
 	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -45,9 +46,9 @@ func (c *Calling) Filter(n int) Filter {
 
 // divide takes the calls out of a text.
 func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest Text, calls Calls) {
-	text := t.Text
+	said := t.Text
 	t.Text = ""
-	for _, part := range p.Push(text, t.Last) {
+	for _, part := range p.Push(said, t.Last) {
 		reasoning += Reasoning(part.Reasoning)
 		if part.Call == nil {
 			t.Text += part.Text
@@ -80,9 +81,9 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	if !must && !strict && !c.Only {
 		return nil
 	}
-	h := toolcall.Hold{Must: must, One: c.One || name != "", Special: func(mark string) bool { return m.formats.special()[mark] }}
+	h := toolcall.Hold{Must: must, One: c.One || name != "", Special: m.Formats.Special}
 	if m.Thinks() {
-		h.Thought = [2]string{thinkBegin, thinkEnd}
+		h.Thought = [2]string{text.ThinkBegin, text.ThinkEnd}
 	}
 	format, err := m.callFormat(ctx, c.Format, tools, h)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, structure.ErrBusy) && !strict { // all at once are too much: the model is trusted with the arguments
@@ -103,7 +104,7 @@ func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []tool
 	for _, t := range tools {
 		fmt.Fprintf(&key, "%s %v %s\n", t.Name, t.Strict, t.Schema)
 	}
-	return m.format(ctx, formatCalls, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return f.Grammar(b, tools, h) })
+	return m.Formats.Calls(ctx, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return f.Grammar(b, tools, h) })
 }
 
 // Read is the calls in a whole answer, by name and arguments: the order of members and

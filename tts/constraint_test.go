@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
@@ -103,7 +104,7 @@ func TestAStopStringEndsNoAnswerBeforeItsLeastTokens(t *testing.T) {
 		{n, "21", "121"}, // may begin before
 		{n, "121234", "12"},
 	} {
-		req := &Request{Prompt: Prompt{Tokens: prompt}, MinTokens: c.least, Stop: []string{c.stop}}
+		req := &Request{Prompt: Prompt{Tokens: prompt}, Rules: constrain.Rules{MinTokens: c.least}, Stop: []string{c.stop}}
 		if got := collect(t, 1, Single{m}.Run(t.Context(), req)).text[0]; got != c.want {
 			t.Errorf("%q after %d tokens: %q, want %q", c.stop, c.least, got, c.want)
 		}

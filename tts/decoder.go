@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // decoder turns one sequence's tokens into text.
 type decoder struct {
 	*Request
 	model   *Model
-	text    *text
+	text    *text.Stream
 	tokens  int       // so far
 	waiting []waiting // tokens whose text has not been delivered
 }
@@ -29,13 +30,13 @@ func newDecoder(m *Model, req *Request) *decoder {
 	if req.Prompt.Messages != nil {
 		cut = slices.Concat(cut, m.Stops)
 	}
-	return &decoder{Request: req, model: m, text: newText(cut, kept)}
+	return &decoder{Request: req, model: m, text: text.New(cut, kept)}
 }
 
 // clone is a decoder that goes on from here on its own.
 func (d *decoder) clone() *decoder {
 	c := *d
-	c.text, c.waiting = d.text.clone(), slices.Clone(d.waiting)
+	c.text, c.waiting = d.text.Clone(), slices.Clone(d.waiting)
 	return &c
 }
 
@@ -49,27 +50,27 @@ func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 		t := d.model.token(tok)
 		t.End = ends
 		t.Hidden = ends && !d.KeepStop || t.Hidden && !d.Special
-		d.waiting = append(d.waiting, waiting{t, d.text.seen()})
+		d.waiting = append(d.waiting, waiting{t, d.text.Seen()})
 	}
 	if !ends || d.KeepStop {
-		out.Text = d.text.push(d.piece(tok.ID), d.tokens > d.MinTokens)
+		out.Text = d.text.Push(d.piece(tok.ID), d.tokens > d.MinTokens)
 	}
 	switch {
-	case d.text.stopped:
-		end.Finish, end.Stop = FinishStop, d.text.stop
+	case d.text.Stopped:
+		end.Finish, end.Stop = FinishStop, d.text.Stop
 	case ends:
-		out.Text += d.text.flush()
+		out.Text += d.text.Flush()
 		end.Finish = FinishStop
 	case tok.Finish == sampling.FinishLength:
-		out.Text += d.text.flush()
+		out.Text += d.text.Flush()
 		end.Finish = FinishLength
 	}
 	// Tokens go with the text they begin in, so that none of a stop string's do;
 	// the one that ends the model's turn comes last.
 	out.Last = end.Finish != ""
-	all := out.Last && !d.text.stopped
+	all := out.Last && !d.text.Stopped
 	i := 0
-	for i < len(d.waiting) && (all || d.waiting[i].start < d.text.delivered) {
+	for i < len(d.waiting) && (all || d.waiting[i].start < d.text.Delivered) {
 		out.Tokens = append(out.Tokens, d.waiting[i].token)
 		i++
 	}

@@ -3,13 +3,15 @@ package tts
 import (
 	"bytes"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/constrain"
+	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -28,10 +30,10 @@ type Model struct {
 	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
 	Source    Source             // other machines that go on with a search's candidates, set before the model is used; nil: there are none
 	Context   int                // tokens that prompt and completion may have together
+	Formats   *constrain.Formats // what answers can be held to
 	Identity  *models.Identity   // what its answers depend on; nil: it has no file
 
-	longest int // bytes of the longest token
-	formats *formats
+	longest int     // bytes of the longest token
 	lines   []int32 // tokens that hold a line's end
 }
 
@@ -40,7 +42,7 @@ type Model struct {
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
-		Identity: b.Identity, Config: b.Model.Config(), Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
+		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
 	}
 	if e != nil {
 		m.Context = e.Limit()
@@ -48,7 +50,6 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	for id := range int32(m.Tokenizer.Size()) {
 		m.longest = max(m.longest, len(m.Bytes(id)))
 	}
-	m.formats = newFormats(m)
 	m.lines = m.holding([]string{"\n"})
 	return m
 }
@@ -66,34 +67,28 @@ func (m *Model) LeastTokens(text string) int { return len(text) / max(m.longest,
 
 // Decode is the text of tokens, without special ones, as valid UTF-8.
 func (m *Model) Decode(ids []int32) string {
-	return characters(m.Tokenizer.Decode(ids, false))
+	return text.Characters(m.Tokenizer.Decode(ids, false))
 }
 
 // Spell is the text of tokens with the names of special ones, as valid UTF-8.
 func (m *Model) Spell(ids []int32) string {
-	return characters(m.Tokenizer.Decode(ids, true))
-}
-
-// characters is text with U+FFFD for each byte that belongs to no character.
-func characters(text string) string {
-	if utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for _, r := range text {
-		b.WriteRune(r)
-	}
-	return b.String()
+	return text.Characters(m.Tokenizer.Decode(ids, true))
 }
 
 // Bytes are a token's text, for listing tokens one by one, or its name where a
 // special token has no text.
 func (m *Model) Bytes(id int32) []byte {
-	if piece := m.Tokenizer.Piece(id); len(piece) > 0 {
-		return piece
-	}
-	return []byte(m.Tokenizer.Token(id))
+	return text.Piece(m.Tokenizer, id)
+}
+
+// words is what constraints have to know of the model.
+func (m *Model) words() constrain.Words {
+	return constrain.Words{Tokenizer: m.Tokenizer, Vocab: m.Vocab, Thinks: m.Thinks()}
+}
+
+// HeldTo is a constraint that holds answers of the model to a format of it.
+func (m *Model) HeldTo(f *structure.Format) sampling.Constraint {
+	return (&constrain.Rules{Format: f}).New(m.words(), nil, false)
 }
 
 // hidden reports whether a token adds nothing to a text, so that Bytes is its name.

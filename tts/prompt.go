@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -137,11 +138,11 @@ func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*
 
 // rendered prepares messages, all of them.
 func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
-	text, err := m.Render(ctx, p)
+	rendered, err := m.Render(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := m.encode(ctx, text, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
+	ids, err := m.encode(ctx, rendered, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
 	if err != nil {
 		if long, ok := err.(*ContextError); ok {
 			long.Part = PartMessages
@@ -154,7 +155,7 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 		}
 		ids = slices.Concat(p.Before, ids)
 	}
-	out := &Prepared{Tokens: ids, Text: text, messages: p.Messages}
+	out := &Prepared{Tokens: ids, Text: rendered, messages: p.Messages}
 	if p.Ending != EndOpen {
 		out.Thinking = m.thinks(ids)
 		return out, nil
@@ -164,7 +165,7 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	switch {
 	case out.Begun != "":
 		out.Midway = true
-		out.Thinking = strings.LastIndex(out.Begun, thinkBegin) > strings.LastIndex(out.Begun, thinkEnd)
+		out.Thinking = strings.LastIndex(out.Begun, text.ThinkBegin) > strings.LastIndex(out.Begun, text.ThinkEnd)
 	case last.ReasoningContent != "":
 		out.Midway, out.Thinking = true, true
 	default:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
 // Errors of a request that cannot be answered as it stands.
@@ -25,17 +25,6 @@ var (
 	// ErrTemplate says that the chat template refused the messages, or that the model has none.
 	ErrTemplate = errors.New("tts: chat template")
 )
-
-// FormatError says why it cannot be found out what may come next by Request.Format: it
-// takes more work or memory than a format may have.
-type FormatError struct{ Err error }
-
-func (e *FormatError) Error() string {
-	return "tts: the grammar or schema that the answer is held to cannot be used: " + e.Err.Error()
-}
-
-// Unwrap is the cause.
-func (e *FormatError) Unwrap() error { return e.Err }
 
 // ContextError says that a prompt leaves no room in the context. It is a
 // batcher.ErrTooLong.
@@ -73,25 +62,9 @@ type Request struct {
 	Marks    []string        // special tokens that are written out by name all the same
 	Echo     bool            // begin every choice with the prompt
 	NoTokens bool            // generate nothing: with Echo, the prompt and its log-probabilities are the answer
-	// MinTokens is the number of tokens before which neither a token nor a stop
-	// string ends a choice.
-	MinTokens int
-	// MaxThinking is the number of tokens after which a thought is ended; 0: no bound.
-	MaxThinking int
-	// BadWords are never completed, spelt with the tokens that they have at a
-	// text's beginning, or behind a space.
-	BadWords []string
-	// Allowed are the only tokens that may be sampled; nil: all.
-	Allowed []int32
-	// Format is what answers are held to; nil: nothing. It excludes MinTokens, Allowed,
+	// Rules are what answers are held to. Their Format excludes MinTokens, Allowed,
 	// Sampling.IgnoreEOS and answers that continue a message.
-	Format *structure.Format
-	// Unheld are formats of strings that the schema of Format names and answers are not
-	// held to: annotations, since nobody knows them.
-	Unheld []string
-	// FormatThoughts says that Format describes the thought before an answer too, from
-	// the mark on that begins it; else Format is for what follows a thought.
-	FormatThoughts bool
+	constrain.Rules
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int
@@ -161,6 +134,37 @@ func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) err
 	if all := tokens * (1 + r.Sampling.TopLogprobs); all > r.MaxLogprobs {
 		return fmt.Errorf("%w: up to %d tokens with %d alternatives each are more than the %d allowed; ask for fewer tokens, choices or alternatives",
 			ErrLogprobs, tokens, r.Sampling.TopLogprobs, r.MaxLogprobs)
+	}
+	return nil
+}
+
+// sampling are the parameters of every choice, with the model's own ends and
+// what the request forbids. thinking: answers begin in a thought.
+func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
+	p := r.Sampling
+	p.Constraint = r.Rules.New(m.words(), r.Sampling.Stop, thinking)
+	if !p.IgnoreEOS {
+		p.Stop = sampling.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
+	}
+	p.IgnoreEOS = false // the request's own ends count all the same
+	return p
+}
+
+// checkFormat refuses what a format does not go with.
+func (r *Request) checkFormat() error {
+	if r.Format == nil {
+		return nil
+	}
+	for _, other := range []struct {
+		name string
+		bad  bool
+	}{
+		{"min_tokens", r.MinTokens > 0}, {"allowed_token_ids", r.Allowed != nil}, {"ignore_eos", r.Sampling.IgnoreEOS},
+		{"continue_final_message", r.Prompt.Ending == EndOpen && r.Prompt.Messages != nil},
+	} {
+		if other.bad {
+			return fmt.Errorf("%w: %s", ErrFormat, other.name)
+		}
 	}
 	return nil
 }

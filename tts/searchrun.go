@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // The reasons for which a search ends its own work.
@@ -100,8 +101,8 @@ func (r *searchRun) fits(n, shared, own int) int {
 }
 
 // read finds the answer in a candidate's text. What it thinks on the way is none.
-func (r *searchRun) read(text string) (answer.Answer, bool) {
-	return r.reader.Read(AnswerText(text, r.prompt.thinking))
+func (r *searchRun) read(said string) (answer.Answer, bool) {
+	return r.reader.Read(text.Answer(said, r.prompt.thinking))
 }
 
 // retire makes b a candidate, complete or not, and gives back what it holds.

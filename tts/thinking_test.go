@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
@@ -112,8 +113,8 @@ func TestAnAnswerIsWhatFollowsTheThought(t *testing.T) {
 		{"", false, ""},
 		{"Is <think> a mark?", false, "Is <think> a mark?"},
 	} {
-		if got := AnswerText(c.text, c.inThought); got != c.want {
-			t.Errorf("AnswerText(%q, %t) = %q, want %q", c.text, c.inThought, got, c.want)
+		if got := text.Answer(c.text, c.inThought); got != c.want {
+			t.Errorf("Answer(%q, %t) = %q, want %q", c.text, c.inThought, got, c.want)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	}
 	h.engine = batcher.New(model, cache, opt)
 	h.Model = tts.NewModel(h.Bundle, h.engine)
-	h.Model.ShareFormats(r.Formats)
+	h.Model.Formats.Share(r.Formats)
 	shape := h.Bundle.Model.Config()
 	if room := h.engine.Limit(); room < shape.Context {
 		if h.Config.Context > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // Asking is how models are asked, at all points alike.
@@ -85,12 +86,12 @@ func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error
 		case *tts.Outcome:
 			for _, c := range w.Candidates {
 				out.Candidates = append(out.Candidates, Candidate{
-					Text: tts.AnswerText(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(w.Choices, c),
+					Text: text.Answer(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(w.Choices, c),
 				})
 			}
 		}
 	}
-	out.Text, out.Tokens, out.Verifier = tts.AnswerText(out.Text, inThought), spent.Completion, spent.Verifier
+	out.Text, out.Tokens, out.Verifier = text.Answer(out.Text, inThought), spent.Completion, spent.Verifier
 	return out, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
 // efforts are the values of effort.
@@ -50,6 +51,6 @@ func (f fields) format(field string, req *tts.Request, m *tts.Model) {
 		o.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 	}
 	if f.Adopt(o); f.Err == nil {
-		openai.Fields{Fields: f.Fields}.HoldTo(req, m, field, tts.FormatSchema, string(schema))
+		openai.Fields{Fields: f.Fields}.HoldTo(req, m, field, constrain.Schema, string(schema))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -104,7 +105,7 @@ func (f fields) format(req *tts.Request, m *tts.Model) {
 		f.WrongType("format", `"json" or a schema`, raw)
 		return
 	}
-	openai.Fields{Fields: f.Fields}.HoldTo(req, m, "format", tts.FormatSchema, text)
+	openai.Fields{Fields: f.Fields}.HoldTo(req, m, "format", constrain.Schema, text)
 }
 
 // bookkeeping refuses fields that would change the answer.

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
 // create reads POST /v1/responses for a model. stored has what the request may follow
@@ -164,9 +165,9 @@ func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
 	hold := openai.Fields{Fields: f.Fields}
 	switch echo.Format.Type {
 	case "json_object":
-		hold.HoldTo(req, m, "text.format", tts.FormatSchema, schema.Object)
+		hold.HoldTo(req, m, "text.format", constrain.Schema, schema.Object)
 	case "json_schema":
-		hold.HoldTo(req, m, "text.format", tts.FormatSchema, string(echo.Format.Schema))
+		hold.HoldTo(req, m, "text.format", constrain.Schema, string(echo.Format.Schema))
 	}
 }
 

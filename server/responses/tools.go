@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -142,7 +143,7 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 			case format.Definition == "":
 				o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			default:
-				if _, err := m.Format(f.Context(), tts.FormatRegex, format.Definition); err != nil {
+				if _, err := m.Formats.Format(f.Context(), constrain.Regex, format.Definition); err != nil {
 					openai.FailFormat(o, jsonread.CodeValue, "definition", "", err)
 				}
 			}

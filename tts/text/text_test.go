@@ -1,4 +1,4 @@
-package tts
+package text
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ func naive(b []byte, stops []string) (string, bool) {
 // stream pushes b in pieces whose lengths cycle through sizes.
 func stream(t *testing.T, b []byte, sizes []byte, stops []string) (string, bool) {
 	t.Helper()
-	d := newText(stops, nil)
+	d := New(stops, nil)
 	var out strings.Builder
 	for i := 0; len(b) > 0; i++ {
 		n := 1
@@ -37,18 +37,18 @@ func stream(t *testing.T, b []byte, sizes []byte, stops []string) (string, bool)
 				n = 1
 			}
 		}
-		s := d.push(b[:n], true)
+		s := d.Push(b[:n], true)
 		if !utf8.ValidString(s) {
 			t.Fatalf("push(%q) = %q, not valid UTF-8", b[:n], s)
 		}
 		out.WriteString(s)
 		b = b[n:]
 	}
-	out.WriteString(d.flush())
-	if d.delivered != out.Len() {
-		t.Fatalf("delivered = %d, want %d", d.delivered, out.Len())
+	out.WriteString(d.Flush())
+	if d.Delivered != out.Len() {
+		t.Fatalf("delivered = %d, want %d", d.Delivered, out.Len())
 	}
-	return out.String(), d.stopped
+	return out.String(), d.Stopped
 }
 
 func TestTextAgreesWithTheNaiveReferenceForEverySplit(t *testing.T) {
@@ -89,18 +89,18 @@ func TestTextAgreesWithTheNaiveReferenceForEverySplit(t *testing.T) {
 }
 
 func TestTextDeliversAllThatCannotBelongToAStop(t *testing.T) {
-	d := newText([]string{"\nUser:"}, nil)
+	d := New([]string{"\nUser:"}, nil)
 	for _, c := range []struct{ in, want string }{
 		{"Hi", "Hi"}, {"\n", ""}, {"Us", ""}, {"e", ""}, {" it", "\nUse it"}, {"\n\n", "\n"}, {"User:", ""},
 	} {
-		if got := d.push([]byte(c.in), true); got != c.want {
+		if got := d.Push([]byte(c.in), true); got != c.want {
 			t.Fatalf("push(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
-	if !d.stopped {
+	if !d.Stopped {
 		t.Fatal("stopped = false after the stop string")
 	}
-	if got := d.push([]byte("more"), true) + d.flush(); got != "" {
+	if got := d.Push([]byte("more"), true) + d.Flush(); got != "" {
 		t.Fatalf("text after the stop = %q, want none", got)
 	}
 }
@@ -120,12 +120,12 @@ func FuzzText(f *testing.F) {
 }
 
 func TestClonesShareTheTablesOfStopStrings(t *testing.T) {
-	root := newText([]string{strings.Repeat("ab", 500)}, nil)
-	clone := root.clone()
+	root := New([]string{strings.Repeat("ab", 500)}, nil)
+	clone := root.Clone()
 	if &clone.stops[0].shorter[0] != &root.stops[0].shorter[0] {
 		t.Error("a clone has a table of its own: a hundred choices would have a hundred")
 	}
-	root.push([]byte("ababab"), true)
+	root.Push([]byte("ababab"), true)
 	if clone.stops[0].state != 0 {
 		t.Error("a clone shares its state, too")
 	}

@@ -1,4 +1,4 @@
-package tts
+package constrain
 
 import (
 	"context"
@@ -23,23 +23,26 @@ func listed(n int, item func(i int) string) string {
 }
 
 // largeFormats are formats of each kind that need more than a mebibyte.
-func largeFormats(m *Model) map[string]func(ctx context.Context) error {
+func largeFormats(f *Formats) map[string]func(ctx context.Context) error {
 	word := func(i int) string { return fmt.Sprintf(`"%016x"`, uint64(i)*0x9e3779b97f4a7c15) } // no two end alike
-	text := map[FormatKind]string{
-		FormatSchema:  `{"enum": [` + listed(20000, word) + `]}`,
-		FormatRegex:   strings.ReplaceAll(listed(1500, word), ",", "|"),
-		FormatChoice:  Choices(strings.Split(listed(5000, word), ",")),
-		FormatGrammar: "root ::= " + strings.ReplaceAll(listed(5000, word), ",", "|"),
+	text := map[Kind]string{
+		Schema:  `{"enum": [` + listed(20000, word) + `]}`,
+		Regex:   strings.ReplaceAll(listed(1500, word), ",", "|"),
+		Choice:  Choices(strings.Split(listed(5000, word), ",")),
+		Grammar: "root ::= " + strings.ReplaceAll(listed(5000, word), ",", "|"),
 	}
 	all := map[string]func(ctx context.Context) error{
 		"calls": func(ctx context.Context) error {
-			c := Calling{Format: toolcall.Hermes, Tools: []toolcall.Tool{{Name: "a", Strict: true, Schema: []byte(`{"type": "object", "properties": {"x": ` + text[FormatSchema] + `}}`)}}}
-			return c.Hold(ctx, &Request{}, m, true, "")
+			tools := []toolcall.Tool{{Name: "a", Strict: true, Schema: []byte(`{"type": "object", "properties": {"x": ` + text[Schema] + `}}`)}}
+			_, err := f.Calls(ctx, "a", func(b *grammarbudget.Budget) (*grammar.Grammar, error) {
+				return toolcall.Hermes.Grammar(b, tools, toolcall.Hold{Must: true, Special: f.Special})
+			})
+			return err
 		},
 	}
 	for kind, text := range text {
 		all[string(kind)] = func(ctx context.Context) error {
-			_, err := m.Format(ctx, kind, text)
+			_, err := f.Format(ctx, kind, text)
 			return err
 		}
 	}
@@ -47,30 +50,30 @@ func largeFormats(m *Model) map[string]func(ctx context.Context) error {
 }
 
 func TestFormatsOfAllKindsAreBounded(t *testing.T) {
-	m := speller(t)
-	m.ShareFormats(structure.NewCache(structure.CacheOptions{Memory: 4 << 20, Largest: 1 << 20}))
-	for kind, ask := range largeFormats(m) {
+	f := NewFormats(speller(t).Tokenizer)
+	f.Share(structure.NewCache(structure.CacheOptions{Memory: 4 << 20, Largest: 1 << 20}))
+	for kind, ask := range largeFormats(f) {
 		var bound *grammarbudget.Error
 		if err := ask(t.Context()); !errors.As(err, &bound) || !strings.Contains(err.Error(), "more than 1 MiB of memory") {
 			t.Errorf("%s: %.100v, want its bound", kind, err)
 		}
 	}
-	if st := m.formats.cache.Stats(); st.Bytes != 0 || st.Refused != 5 {
+	if st := f.cache.Stats(); st.Bytes != 0 || st.Refused != 5 {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestCompilingFormatsOfAllKindsEndsWithTheRequest(t *testing.T) {
-	m := speller(t)
-	for kind, ask := range largeFormats(m) {
-		m.ShareFormats(structure.NewCache(structure.DefaultCacheOptions()))
+	f := NewFormats(speller(t).Tokenizer)
+	for kind, ask := range largeFormats(f) {
+		f.Share(structure.NewCache(structure.DefaultCacheOptions()))
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := ask(gone); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want that the client has gone", kind, err)
 		}
 	}
-	for kind, text := range map[FormatKind]string{FormatSchema: `{"enum": [` + listed(20000, func(i int) string { return fmt.Sprint(i * i) }) + `]}`, FormatRegex: strings.Repeat("(a|b)?c", 4000)} {
+	for kind, text := range map[Kind]string{Schema: `{"enum": [` + listed(20000, func(i int) string { return fmt.Sprint(i * i) }) + `]}`, Regex: strings.Repeat("(a|b)?c", 4000)} {
 		whole := grammarbudget.Default()
 		if _, err := compile(kind, text, whole); err != nil {
 			t.Fatal(err)
@@ -102,12 +105,12 @@ func TestABudgetMayEndAnywhere(t *testing.T) {
 			return toolcall.Hermes.Grammar(b, tools, toolcall.Hold{Must: true})
 		},
 	}
-	for kind, text := range map[FormatKind]string{
-		FormatSchema: `{"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0.3, "minimum": 2}, "b": {"type": "array", "items": {"enum": [1, "x"]}},
+	for kind, text := range map[Kind]string{
+		Schema: `{"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0.3, "minimum": 2}, "b": {"type": "array", "items": {"enum": [1, "x"]}},
 			"c": {"type": "string", "format": "date"}, "d": {"not": {"type": "string", "pattern": "^x"}}}, "required": ["a"], "patternProperties": {"^z": {"oneOf": [{"type": "null"}, {"const": true}]}}}`,
-		FormatRegex:   `^(a|b)*c{2,5}(?=d)[^x]*$`,
-		FormatChoice:  Choices([]string{"one", "two", "three"}),
-		FormatGrammar: "root ::= x* (y \"b\"){2,3} .\nx ::= \"a\" | \"\"\ny ::= \"c\" root | [^d]",
+		Regex:   `^(a|b)*c{2,5}(?=d)[^x]*$`,
+		Choice:  Choices([]string{"one", "two", "three"}),
+		Grammar: "root ::= x* (y \"b\"){2,3} .\nx ::= \"a\" | \"\"\ny ::= \"c\" root | [^d]",
 	} {
 		makers[string(kind)] = func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return compile(kind, text, b) }
 	}
@@ -145,14 +148,5 @@ func TestABudgetMayEndAnywhere(t *testing.T) {
 				t.Errorf("%s: an account of %d bytes of %d: %v", kind, n, whole.Held(), err)
 			}
 		}
-	}
-}
-
-func TestAToolIsNotLeftUnheldBecauseOthersTakeTheMemory(t *testing.T) {
-	m := speller(t)
-	m.ShareFormats(structure.NewCache(structure.CacheOptions{Memory: 1 << 10, Largest: 1 << 20}))
-	c := Calling{Format: toolcall.Hermes, Tools: []toolcall.Tool{{Name: "a", Schema: []byte(`{"type": "object", "properties": {"x": {"enum": [1]}}}`)}}}
-	if err := c.Hold(t.Context(), &Request{}, m, true, ""); !errors.Is(err, structure.ErrBusy) {
-		t.Errorf("%v, want ErrBusy", err)
 	}
 }

@@ -1,4 +1,4 @@
-package tts
+package constrain
 
 import (
 	"fmt"
@@ -11,10 +11,11 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // speller is a model without weights, as far as constraints need one.
-func speller(t testing.TB) *Model {
+func speller(t testing.TB) Words {
 	t.Helper()
 	f, err := embedded.Open(embedded.Models()[0].Name)
 	if err != nil {
@@ -24,9 +25,7 @@ func speller(t testing.TB) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Model{Tokenizer: tok, Vocab: tok.Size()}
-	m.formats = newFormats(m)
-	return m
+	return Words{Tokenizer: tok, Vocab: tok.Size()}
 }
 
 // endingAtOnce is the only token that may come next, where a thought has to end, found
@@ -53,7 +52,7 @@ func TestAThoughtsEndIsFoundTokenByToken(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, end := range [][]int32{{7}, {1, 2, 1, 1}, {1, 1, 2}} {
 		for _, begin := range [][]int32{nil, {3, 1}} {
-			l := &thoughtLimit{most: 4, begin: begin, end: newMatcher(end)}
+			l := &thoughtLimit{most: 4, begin: begin, end: text.NewMatcher(end)}
 			found := 0
 			for range 2000 {
 				completion := slices.Clone(begin[:min(len(begin), r.IntN(4))])
@@ -86,14 +85,14 @@ func TestAThoughtsEndIsFoundTokenByToken(t *testing.T) {
 
 // held is where completions begin that are held to a list of numbers, behind a thought, with
 // a word that is forbidden.
-func held(t testing.TB, m *Model, thinking bool) sampling.Constraint {
+func held(t testing.TB, m Words, thinking bool) sampling.Constraint {
 	t.Helper()
-	f, err := compile(FormatSchema, `{"type": "array", "items": {"type": "integer"}}`, grammarbudget.Default())
+	f, err := compile(Schema, `{"type": "array", "items": {"type": "integer"}}`, grammarbudget.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Request{Format: structure.New(f, m.formats.vocabulary(), structure.TokensOf(m.Tokenizer)), BadWords: []string{"12"}}
-	return r.constraint(m, thinking)
+	r := &Rules{Format: structure.New(f, structure.Vocabulary(m.Tokenizer), structure.TokensOf(m.Tokenizer)), BadWords: []string{"12"}}
+	return r.New(m, nil, thinking)
 }
 
 func TestACompletionMayBeReadLateAndInAnyOrder(t *testing.T) {
@@ -121,7 +120,7 @@ func TestACompletionMayBeReadLateAndInAnyOrder(t *testing.T) {
 			again := make([]uint64, vocab)
 			late.Allow(again)
 			if !slices.Equal(mask, again) {
-				t.Fatalf("behind %q: read at once, the mask is another", m.Decode(completion))
+				t.Fatalf("behind %q: read at once, the mask is another", m.Tokenizer.Decode(completion, false))
 			}
 			var may []int32
 			for id := range int32(m.Vocab) {
@@ -165,25 +164,25 @@ func TestWhatHasLeftItsFormatAllowsNothing(t *testing.T) {
 
 func TestAWordThatIsForbiddenIsNotForced(t *testing.T) {
 	m := speller(t)
-	f, err := m.Format(t.Context(), FormatChoice, Choices([]string{"day 12 each"}))
+	f, err := NewFormats(m.Tokenizer).Format(t.Context(), Choice, Choices([]string{"day 12 each"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	spelled := ""
 	for _, bad := range [][]string{nil, {"12"}} {
-		at := (&Request{Format: f, BadWords: bad}).constraint(m, false)
-		var text []byte
+		at := (&Rules{Format: f, BadWords: bad}).New(m, nil, false)
+		var forced []byte
 		for {
 			id, ok := at.(sampling.Preparer).Forced()
 			if !ok {
 				break
 			}
-			text, at = append(text, m.Tokenizer.Piece(id)...), at.Next(id)
+			forced, at = append(forced, m.Tokenizer.Piece(id)...), at.Next(id)
 		}
 		if bad == nil {
-			spelled = string(text)
-		} else if len(text) >= len(spelled) {
-			t.Errorf("%q is forced in spite of the word %q", text, bad)
+			spelled = string(forced)
+		} else if len(forced) >= len(spelled) {
+			t.Errorf("%q is forced in spite of the word %q", forced, bad)
 		}
 	}
 	if spelled != "day 12 each" {

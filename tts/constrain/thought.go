@@ -1,13 +1,16 @@
-package tts
+package constrain
 
-import "github.com/lutra-lm/lutra/models/tokenizer"
+import (
+	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/text"
+)
 
 // thoughtLimit ends thoughts that are too long, as their model would end them. nil is no
 // limit.
 type thoughtLimit struct {
-	most  int            // tokens of a thought
-	begin []int32        // how answers begin that begin with a thought; empty: all do
-	end   matcher[int32] // what ends a thought
+	most  int                 // tokens of a thought
+	begin []int32             // how answers begin that begin with a thought; empty: all do
+	end   text.Matcher[int32] // what ends a thought
 }
 
 // thoughtState is how far a completion has come with its thought.
@@ -18,16 +21,16 @@ type thoughtState struct {
 	matched int  // of its end
 }
 
-// thoughtLimit is a limit for answers to a prompt; within says that it ends in a
-// thought.
-func (m *Model) thoughtLimit(most int, within bool) *thoughtLimit {
-	if most == 0 || !m.Thinks() {
+// newThoughtLimit limits thoughts to most tokens, 0 for no limit, in answers to a prompt;
+// within says that it ends in a thought.
+func newThoughtLimit(m Words, most int, within bool) *thoughtLimit {
+	if most == 0 || !m.Thinks {
 		return nil
 	}
 	marks := tokenizer.Options{ParseSpecial: true}
-	l := &thoughtLimit{most: most, end: newMatcher(m.Tokenizer.Encode(nil, thinkEnd, marks))}
+	l := &thoughtLimit{most: most, end: text.NewMatcher(m.Tokenizer.Encode(nil, text.ThinkEnd, marks))}
 	if !within {
-		l.begin = m.Tokenizer.Encode(nil, thinkBegin, marks)
+		l.begin = m.Tokenizer.Encode(nil, text.ThinkBegin, marks)
 	}
 	return l
 }
@@ -44,8 +47,8 @@ func (l *thoughtLimit) next(t thoughtState, id int32) thoughtState {
 		t.begun++
 	default:
 		t.tokens++
-		t.matched = l.end.next(t.matched, id)
-		t.over = t.matched == len(l.end.pattern)
+		t.matched = l.end.Next(t.matched, id)
+		t.over = t.matched == len(l.end.Pattern)
 	}
 	return t
 }
@@ -55,5 +58,5 @@ func (l *thoughtLimit) ending(t thoughtState) (id int32, ends bool) {
 	if t.over || t.begun < len(l.begin) || t.tokens < l.most {
 		return 0, false
 	}
-	return l.end.pattern[l.end.within(t.matched, t.tokens-l.most)], true
+	return l.end.Pattern[l.end.Within(t.matched, t.tokens-l.most)], true
 }
