@@ -4,52 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
-// beam is a candidate in the making: a sequence of the generator, the judge
-// that follows it, and its text so far.
-type beam struct {
-	cand      *Candidate
-	seq       *batcher.Sequence
-	judge     Judge
-	dec       *decoder
-	text      []byte
-	step      []byte // bytes of the solution step that is being written
-	logprobs  float64
-	certainty float64
-	begun     time.Time // first token
-
-	run    iter.Seq2[sampling.Token, error] // under way
-	params sampling.Params                  // of it
-	limit  int                              // tokens at most, with those before the run
-	grant  int                              // of them, those that the budget has granted so far
-	paused bool                             // it has used up its grant without coming to an end
-	whole  bool                             // it ends with the answer, else with the solution step
-
-	partial *partial // what reports say of it; nil: they are not wanted
-
-	node   int // its last in the tree
-	shown  int // length of text up to there
-	tokens int // generated up to there
-}
-
 // newBeam makes an empty beam.
 func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
 	return &beam{cand: &Candidate{}, seq: seq, judge: judge, dec: newDecoder(r.Model, r.req), node: -1}
-}
-
-// close gives back what a beam holds.
-func (b *beam) close() {
-	b.seq.Close()
-	b.judge.Close()
 }
 
 // copyTo copies b for forks of its sequence and its judge.

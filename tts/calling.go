@@ -59,13 +59,6 @@ func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest 
 	return reasoning, t, calls
 }
 
-// divided emits what a text, which is e, consists of.
-func (e Event) divided(emit func(Event) bool, r Reasoning, t Text, c Calls) bool {
-	return (r == "" || emit(Event{e.Choice, true, r})) &&
-		emit(Event{e.Choice, e.More || c != nil, t}) &&
-		(c == nil || emit(Event{e.Choice, e.More, c}))
-}
-
 // Hold prepares a request whose answers may be calls, or must be of any tool, or with
 // a name of that one. Where one must be made, may be of a strict tool, or may not be of
 // all that the prompt tells of, an answer's calls are held to the names and schemas of the
@@ -139,4 +132,13 @@ func canonical(arguments string) string {
 		return arguments
 	}
 	return string(out)
+}
+
+// Apart returns the filters that set the thoughts of n choices apart, and the calls of tools
+// unless calling is nil.
+func Apart(calling *Calling, n int) []Filter {
+	if calling == nil {
+		return []Filter{Thoughts(n)}
+	}
+	return []Filter{Thoughts(n), calling.Filter(n)}
 }

@@ -143,3 +143,25 @@ func majority(a, b int) float64 {
 	}
 	return p
 }
+
+// outcome chooses among the candidates, and marks the choices in the tree.
+func (r *searchRun) outcome() *Outcome {
+	rk := rank(r.tree.done, r.plan.Select)
+	nodes := r.tree.nodes
+	out := &Outcome{
+		Plan: r.plan, Method: r.method, N: r.plan.N, Steps: r.steps, Reason: r.reason, Select: rk.sel, Agreement: rk.agreement,
+		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes,
+	}
+	for _, c := range rk.order {
+		nodes[c.Node].Fate = FatePruned
+	}
+	for i := range r.req.choices() { // a search that had to shrink may repeat its last
+		c := rk.order[min(i, len(rk.order)-1)]
+		out.Choices = append(out.Choices, c)
+		for at := c.Node; at >= 0 && nodes[at].Fate != FateChosen; at = nodes[at].Parent {
+			nodes[at].Fate = FateChosen
+			out.Usage.Chosen += nodes[at].Tokens
+		}
+	}
+	return out
+}

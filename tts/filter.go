@@ -1,6 +1,8 @@
 package tts
 
-import "iter"
+import (
+	"iter"
+)
 
 // Filter maps an event of a run to those that stand in its place, which it passes to emit.
 // It returns false when the reader has left: when emit does.
@@ -24,15 +26,6 @@ func Filtered(events iter.Seq2[Event, error], filters ...Filter) iter.Seq2[Event
 		}
 	}
 	return events
-}
-
-// Apart returns the filters that set the thoughts of n choices apart, and the calls of tools
-// unless calling is nil.
-func Apart(calling *Calling, n int) []Filter {
-	if calling == nil {
-		return []Filter{Thoughts(n)}
-	}
-	return []Filter{Thoughts(n), calling.Filter(n)}
 }
 
 // Echo puts a text before every one of n choices.
@@ -59,4 +52,11 @@ func Echo(text string, n int) Filter {
 func WithoutReasoning(e Event, emit func(Event) bool) bool {
 	_, reasoning := e.What.(Reasoning)
 	return reasoning || emit(e)
+}
+
+// divided emits what a text, which is e, consists of.
+func (e Event) divided(emit func(Event) bool, r Reasoning, t Text, c Calls) bool {
+	return (r == "" || emit(Event{e.Choice, true, r})) &&
+		emit(Event{e.Choice, e.More || c != nil, t}) &&
+		(c == nil || emit(Event{e.Choice, e.More, c}))
 }

@@ -3,6 +3,7 @@ package tts
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
@@ -123,4 +124,29 @@ func (m *Model) special(id int32, ok bool) string {
 		return ""
 	}
 	return m.Tokenizer.Token(id)
+}
+
+// mark is the text of a token that some vocabularies hide though it divides
+// the thoughts from the answer; empty for all others.
+func (m *Model) mark(id int32) []byte {
+	if name := m.Tokenizer.Token(id); name == text.ThinkBegin || name == text.ThinkEnd {
+		return []byte(name)
+	}
+	return nil
+}
+
+// Thinks reports whether answers may begin with thoughts: the chat template knows
+// the mark that ends one.
+func (m *Model) Thinks() bool {
+	return m.Template != nil && strings.Contains(m.Template.Source(), text.ThinkEnd)
+}
+
+// ThinkingSwitches reports whether the chat template can switch thinking on and off.
+func (m *Model) ThinkingSwitches() bool {
+	return m.Template != nil && strings.Contains(m.Template.Source(), thinkingVariable)
+}
+
+// thinks reports whether a prompt ends with the mark that begins a thought.
+func (m *Model) thinks(prompt []int32) bool {
+	return text.EndsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(text.ThinkBegin)):], true))
 }

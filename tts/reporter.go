@@ -10,22 +10,6 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// reporter streams how a search goes to its reader, and knows what of that has
-// been streamed. It changes nothing in the run.
-type reporter struct {
-	run      *searchRun
-	yield    func(Event, error) bool
-	partials *partials // candidates in the making; nil: they are not reported
-
-	// What has been reported so far.
-	reported        Usage
-	committed       string     // text of every choice
-	shownNodes      int        // of the tree
-	shownCandidates int        // complete ones
-	shownNode       int        // of the tree, that reasoning has come to; -1: none
-	shownCandidate  *Candidate // the last one in reasoning
-}
-
 // progress says where the search stands; live candidates are still in the making.
 func (p *reporter) progress(live int) *Progress {
 	tree := &p.run.tree
@@ -130,9 +114,6 @@ func commonText(a, b string) int {
 
 // finish delivers the choices of an outcome, and completes its usage.
 func (p *reporter) finish(out *Outcome) error {
-	if err := p.choiceReasoning(out); err != nil {
-		return err
-	}
 	usage := p.unreported()
 	out.Usage.Discarded, out.Usage.Verifier, out.Usage.Cancelled = p.reported.Completion-out.Usage.Chosen, p.reported.Verifier, p.reported.Cancelled
 	for i, c := range out.Choices {

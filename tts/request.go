@@ -2,54 +2,12 @@ package tts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/constrain"
 )
-
-// Errors of a request that cannot be answered as it stands.
-var (
-	// ErrEmpty says that a prompt encodes to no tokens.
-	ErrEmpty = errors.New("tts: the prompt is empty")
-	// ErrToken says that a token id is outside the vocabulary.
-	ErrToken = errors.New("tts: token id outside the vocabulary")
-	// ErrLogprobs says that an answer would list more log-probabilities than Request.MaxLogprobs.
-	ErrLogprobs = errors.New("tts: too many log-probabilities")
-	// ErrInfill says that the model cannot fill in the middle of a text.
-	ErrInfill = errors.New("tts: the vocabulary has no tokens to fill in the middle of a text")
-	// ErrFormat says that a request has something that Request.Format excludes.
-	ErrFormat = errors.New("tts: it does not go with a format")
-	// ErrTemplate says that the chat template refused the messages, or that the model has none.
-	ErrTemplate = errors.New("tts: chat template")
-)
-
-// ContextError says that a prompt leaves no room in the context. It is a
-// batcher.ErrTooLong.
-type ContextError struct {
-	Limit  int  // tokens that prompt and completion may have together
-	Prompt int  // tokens of the prompt; of a text far too long, the fewest it can have
-	Part   Part // what is too long
-}
-
-// Part is the part of a request that is at fault.
-type Part string
-
-// The parts.
-const (
-	PartMessages  Part = "messages"
-	PartPrompt    Part = "prompt"
-	PartResponses Part = "responses" // to be rated
-)
-
-func (e *ContextError) Error() string {
-	return fmt.Sprintf("tts: the prompt has at least %d tokens, the context %d", e.Prompt, e.Limit)
-}
-
-// Unwrap makes errors.Is(err, batcher.ErrTooLong) hold.
-func (e *ContextError) Unwrap() error { return batcher.ErrTooLong }
 
 // Request asks for N continuations of a prompt.
 type Request struct {
@@ -167,4 +125,56 @@ func (r *Request) checkFormat() error {
 		}
 	}
 	return nil
+}
+
+// chatStops are the texts that end an answer to req, besides its own.
+func (m *Model) chatStops(req *Request) []string {
+	if req.Prompt.Messages == nil {
+		return nil
+	}
+	return m.Stops
+}
+
+// Continued is a candidate of another machine's search, which a choice goes on with.
+type Continued struct {
+	Candidate int     // its number in the randomness
+	Begun     []int32 // its tokens so far
+}
+
+// continued opens the choices of req as candidates that have been begun.
+func (req *Request) continued(seqs []*batcher.Sequence, params []sampling.Params) {
+	for i := range req.Continued {
+		params[i].Candidate = req.Continued[i].Candidate
+		seqs[i].Adopt(req.Continued[i].Begun...)
+	}
+}
+
+// checkContinued checks that prompts with their candidates' tokens fit.
+func (req *Request) checkContinued(m *Model, prompt int) error {
+	for i := range req.Continued {
+		if n := prompt + len(req.Continued[i].Begun); n >= m.Context {
+			return &ContextError{Limit: m.Context, Prompt: n, Part: PartPrompt}
+		}
+	}
+	return nil
+}
+
+// PrepareRequest makes a request's prompt ready and checks that it fits the
+// context. Errors: ErrEmpty, ErrToken, ErrTemplate, *ContextError, ctx's own.
+func (m *Model) PrepareRequest(ctx context.Context, req *Request) (*Prepared, error) {
+	out, err := m.prepare(ctx, &req.Prompt, req.Sampling.MaxTokens, m.Context)
+	if err != nil {
+		return nil, err
+	}
+	room := m.Context
+	if !req.NoTokens {
+		room--
+	}
+	switch n := len(out.Tokens); {
+	case n == 0:
+		return nil, ErrEmpty
+	case n > room:
+		return nil, &ContextError{Limit: m.Context, Prompt: n, Part: req.Prompt.part()}
+	}
+	return out, nil
 }

@@ -1,9 +1,6 @@
 package tts
 
 import (
-	"maps"
-	"strings"
-
 	"github.com/lutra-lm/lutra/tts/text"
 )
 
@@ -25,43 +22,4 @@ func Thoughts(n int) Filter {
 		}
 		return emit(e)
 	}
-}
-
-// mark is the text of a token that some vocabularies hide though it divides
-// the thoughts from the answer; empty for all others.
-func (m *Model) mark(id int32) []byte {
-	if name := m.Tokenizer.Token(id); name == text.ThinkBegin || name == text.ThinkEnd {
-		return []byte(name)
-	}
-	return nil
-}
-
-// Thinks reports whether answers may begin with thoughts: the chat template knows
-// the mark that ends one.
-func (m *Model) Thinks() bool {
-	return m.Template != nil && strings.Contains(m.Template.Source(), text.ThinkEnd)
-}
-
-// thinkingVariable is the variable of chat templates that switches thinking, as
-// those of Qwen3 and SmolLM3 have it.
-const thinkingVariable = "enable_thinking"
-
-// ThinkingSwitches reports whether the chat template can switch thinking on and off.
-func (m *Model) ThinkingSwitches() bool {
-	return m.Template != nil && strings.Contains(m.Template.Source(), thinkingVariable)
-}
-
-// SwitchThinking switches thinking on or off where the prompt does not say itself.
-func (p *Prompt) SwitchThinking(on bool) {
-	if _, said := p.Extra[thinkingVariable]; said {
-		return
-	}
-	vars := map[string]any{thinkingVariable: on}
-	maps.Copy(vars, p.Extra)
-	p.Extra = vars
-}
-
-// thinks reports whether a prompt ends with the mark that begins a thought.
-func (m *Model) thinks(prompt []int32) bool {
-	return text.EndsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(text.ThinkBegin)):], true))
 }

@@ -115,14 +115,3 @@ func compile(kind Kind, text string, b *grammarbudget.Budget) (*grammar.Grammar,
 	}
 	return nil, fmt.Errorf("%q is no kind of format", kind)
 }
-
-// FormatError says why it cannot be found out what may come next by Rules.Format: it
-// takes more work or memory than a format may have.
-type FormatError struct{ Err error }
-
-func (e *FormatError) Error() string {
-	return "tts: the grammar or schema that the answer is held to cannot be used: " + e.Err.Error()
-}
-
-// Unwrap is the cause.
-func (e *FormatError) Unwrap() error { return e.Err }

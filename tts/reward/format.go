@@ -176,3 +176,6 @@ func conversation(m *tts.Model, req *tts.Request, prompt []int32) (asked []templ
 	}
 	return []template.Message{{Role: "user", Content: text}}, ""
 }
+
+// Extent is a half-open range of bytes.
+type Extent struct{ Start, End int }

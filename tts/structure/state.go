@@ -3,32 +3,11 @@ package structure
 import (
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
-
-// State is where an answer stands in a format, with what has been found out about it.
-// Any number of goroutines may use it.
-type State struct {
-	format *Format
-	read   *grammar.State
-
-	forcing sync.Once
-	id      int32 // that is forced, or none
-	forced  atomic.Bool
-
-	masking sync.Once
-	mask    grammar.Mask
-	masked  atomic.Bool
-	err     error // of the mask
-}
-
-// none says that no token is forced.
-const none int32 = -1
 
 // Accepts reports whether the answer may end here.
 func (s *State) Accepts() bool { return s.read.Accepts() }

@@ -5,6 +5,7 @@ package structure
 import (
 	"bytes"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/budget"
@@ -113,3 +114,22 @@ func (f *Format) forget() {
 	f.Budget().Release(f.held)
 	f.held = 0
 }
+
+// State is where an answer stands in a format, with what has been found out about it.
+// Any number of goroutines may use it.
+type State struct {
+	format *Format
+	read   *grammar.State
+
+	forcing sync.Once
+	id      int32 // that is forced, or none
+	forced  atomic.Bool
+
+	masking sync.Once
+	mask    grammar.Mask
+	masked  atomic.Bool
+	err     error // of the mask
+}
+
+// none says that no token is forced.
+const none int32 = -1
