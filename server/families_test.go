@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -158,7 +159,7 @@ func spelling(t *testing.T, source string, marks, texts []string) (s *scripted, 
 			row[id["<|im_end|>"]] = 50
 		}
 	}}, nil)
-	s.model.Tokenizer = tok
+	s.model.Tokenizer, s.model.Formats = tok, constrain.NewFormats(tok)
 	s.withTemplate(source)
 	return s, id
 }

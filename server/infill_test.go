@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
 // infilling is a server over a model whose vocabulary has tokens to fill in; prompts
@@ -32,7 +33,7 @@ func infilling(t *testing.T, text string) (f *fixture, prompts *[][]int32) {
 			row[reply[said]] = 50
 		}
 	}}, nil)
-	f.model.Tokenizer = tok
+	f.model.Tokenizer, f.model.Formats = tok, constrain.NewFormats(tok)
 	return f, prompts
 }
 

@@ -54,7 +54,7 @@ func candidates(t *testing.T, s Strategy, req *Request) (ids [][]int32, text []s
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ttstest.Tell(e)
+		d := flatten(e)
 		r.text[d.Choice] += d.Text
 		for _, tok := range d.Tokens {
 			tokens[d.Choice] = append(tokens[d.Choice], tok.ID)

@@ -108,7 +108,7 @@ func solve(t *testing.T, s Strategy, set []problem) (sum tally) {
 				if err != nil {
 					return err
 				}
-				d := ttstest.Tell(e)
+				d := flatten(e)
 				text += d.Text
 				used.Add(d.Usage)
 				if d.Outcome != nil {

@@ -148,7 +148,7 @@ func TestJudgesReadNoMoreOfAConversationThanTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ttstest.Tell(e)
+		d := flatten(e)
 		dropped += d.Opening.Dropped
 	}
 	texts := read.Load().([]string)

@@ -21,23 +21,21 @@ func Interleave(ctx context.Context, sources ...func(context.Context) iter.Seq2[
 		defer func() {
 			cancel()
 			for open > 0 { // pumps give up sending, and say that they have ended
-				if (<-arrivals).kind != delivered {
+				if a := <-arrivals; a.ended {
 					open--
 				}
 			}
 		}()
 		for open > 0 {
 			a := <-arrivals
-			switch a.kind {
-			case ended:
-				open--
-			case panicked:
+			switch {
+			case a.panic != nil:
 				open--
 				panic(a.panic)
-			case delivered:
-				if !yield(a.event, a.err) || a.err != nil {
-					return
-				}
+			case a.ended:
+				open--
+			case !yield(a.event, a.err) || a.err != nil:
+				return
 			}
 		}
 		if err := ctx.Err(); err != nil { // a pump may have given up before it could say so
@@ -48,30 +46,16 @@ func Interleave(ctx context.Context, sources ...func(context.Context) iter.Seq2[
 
 // arrival is an event of one source, or its end.
 type arrival struct {
-	kind  arrivalKind
 	event Event
 	err   error
-	panic any
+	ended bool
+	panic any // that ended it: carried to the reader's goroutine, where its caller can recover
 }
-
-type arrivalKind uint8
-
-const (
-	delivered arrivalKind = iota
-	ended
-	panicked // carried to the reader's goroutine, where its caller can recover
-)
 
 // pump sends a source's events until it ends or done closes; its last event
 // says that it has ended, and always finds a reader.
 func pump(source iter.Seq2[Event, error], arrivals chan<- arrival, done <-chan struct{}) {
-	last := arrival{kind: ended}
-	defer func() {
-		if p := recover(); p != nil {
-			last = arrival{kind: panicked, panic: p}
-		}
-		arrivals <- last
-	}()
+	defer func() { arrivals <- arrival{ended: true, panic: recover()} }()
 	for e, err := range source {
 		select {
 		case arrivals <- arrival{event: e, err: err}:

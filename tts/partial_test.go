@@ -45,7 +45,7 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d := ttstest.Tell(e)
+				d := flatten(e)
 				if d.Progress == nil || len(d.Progress.Partial) == 0 {
 					continue
 				}
@@ -113,7 +113,7 @@ func TestAReaderThatLagsIsNotSentMoreThanItsShare(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := ttstest.Tell(e)
+			d := flatten(e)
 			if d.Progress == nil || d.Progress.Partial == nil {
 				continue
 			}
@@ -148,7 +148,7 @@ func TestAReaderThatLeavesInTheMidstOfACandidateFreesBothEngines(t *testing.T) {
 			for stay := range 12 {
 				n := 0
 				for e := range s.Run(t.Context(), ttstest.Request(1, 1)) {
-					d := ttstest.Tell(e)
+					d := flatten(e)
 					if d.Progress != nil && d.Progress.Partial != nil {
 						n++
 					}
@@ -172,7 +172,7 @@ func TestAReaderThatLeavesEndsTheStepUnderWay(t *testing.T) {
 		s := scriptedSearch(t, ttstest.RunOn(t, model, 256, batcher.DefaultOptions()), "beam4x2;include=partial")
 		seen := 0
 		for e := range s.Run(t.Context(), ttstest.Request(1, 1)) {
-			d := ttstest.Tell(e)
+			d := flatten(e)
 			if d.Progress != nil {
 				seen = model.Steps()
 				break

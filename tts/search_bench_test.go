@@ -8,7 +8,6 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
-	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // BenchmarkSearch answers one question after the other, each N at the same
@@ -31,7 +30,7 @@ func BenchmarkSearch(b *testing.B) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						d := ttstest.Tell(e)
+						d := flatten(e)
 						tokens += d.Usage.Completion
 						judged += d.Usage.Verifier
 					}

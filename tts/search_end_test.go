@@ -58,7 +58,7 @@ func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
 				var last error
 				whole := false
 				for e, err := range s.Run(ctx, ttstest.Request(1, 1)) {
-					d := ttstest.Tell(e)
+					d := flatten(e)
 					last, whole = err, whole || d.Outcome != nil
 				}
 				synctest.Wait()
@@ -106,7 +106,7 @@ func TestLosersGiveTheirMemoryBackAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := ttstest.Tell(e)
+			d := flatten(e)
 			if d.Progress == nil {
 				continue
 			}
@@ -214,7 +214,7 @@ func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := ttstest.Tell(e)
+			d := flatten(e)
 			text[d.Choice] += d.Text
 			for _, tok := range d.Tokens {
 				if !tok.End {
@@ -248,7 +248,7 @@ func TestASearchThatIsGivenUpReportsItsCost(t *testing.T) {
 			req.Stop = []string{"never said"} // so that rows take in each token
 			var u Usage
 			for e := range scriptedSearch(t, m, written).Run(ctx, req) {
-				d := ttstest.Tell(e)
+				d := flatten(e)
 				u.Add(d.Usage)
 			}
 			if u.Completion+u.Cancelled < 8 {

@@ -92,7 +92,7 @@ func carryOut(t *testing.T, s Strategy, req *Request) found {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ttstest.Tell(e)
+		d := flatten(e)
 		if f.Outcome != nil && d.Finish == "" {
 			t.Errorf("after the outcome comes %+v", d)
 		}
@@ -236,7 +236,7 @@ func TestSharedTextIsDeliveredWhileASearchRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := ttstest.Tell(e)
+			d := flatten(e)
 			gained += d.Text
 			if d.Progress != nil {
 				before = gained

@@ -48,7 +48,7 @@ func collect(t *testing.T, n int, events iter.Seq2[Event, error]) (r result) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ttstest.Tell(e)
+		d := flatten(e)
 		if first != (len(d.Opening.Prompt) > 0) {
 			t.Errorf("event %+v, want an opening at the beginning and no other", e)
 		}

@@ -45,7 +45,7 @@ func (m *machine) Generate(ctx context.Context, w *Work, done func(int, []Run)) 
 		if err != nil {
 			break
 		}
-		d := ttstest.Tell(e)
+		d := flatten(e)
 		for _, t := range d.Tokens {
 			if n := len(got[d.Choice]); n == 0 || !w.Ends(&w.Jobs[d.Choice], got[d.Choice][n-1].ID, n) {
 				got[d.Choice] = append(got[d.Choice], sampling.Token{ID: t.ID, Logprob: t.Logprob, Certainty: t.Certainty})
@@ -185,7 +185,7 @@ func TestAChoiceGoesOnAsTheCandidateThatWasBegun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := ttstest.Tell(e)
+			d := flatten(e)
 			out[d.Choice] = append(out[d.Choice], d.Tokens...)
 		}
 		return out

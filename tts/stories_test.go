@@ -12,7 +12,6 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/answer"
-	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // stories are the questions that the project shows its users, each with the
@@ -75,7 +74,7 @@ func askSeeded(t *testing.T, s Strategy, temperature float32, seed uint64, messa
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ttstest.Tell(e)
+		d := flatten(e)
 		text.WriteString(d.Text)
 	}
 	return text.String()

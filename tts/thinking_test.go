@@ -38,7 +38,7 @@ func divided(t *testing.T, s saying) (reasoning, text string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ttstest.Tell(e)
+		d := flatten(e)
 		if d.Reasoning != "" && text != "" {
 			t.Errorf("%q: reasoning %q after the answer has begun", s.parts, d.Reasoning)
 		}

@@ -30,6 +30,14 @@ type Token struct {
 	Top       []Alternative
 }
 
+// Said returns tokens without the one that ended the choice.
+func Said(tokens []Token) []Token {
+	if n := len(tokens); n > 0 && tokens[n-1].End {
+		return tokens[:n-1]
+	}
+	return tokens
+}
+
 // Alternative is a token that could have stood in a Token's place.
 type Alternative struct {
 	ID      int32

@@ -3,7 +3,6 @@ package workers
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -124,8 +123,12 @@ func find(t *testing.T, m *tts.Model, written string, seed uint64) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ttstest.Tell(e)
-		text, out = text+d.Text, cmp.Or(d.Outcome, out)
+		switch w := e.What.(type) {
+		case tts.Text:
+			text += w.Text
+		case *tts.Outcome:
+			out = w
+		}
 	}
 	found := fmt.Sprintf("%q %s %v %d %v %+v\n", text, out.Reason, out.Agreement, out.Steps, out.Usage.Chosen+out.Usage.Discarded, out.Tree)
 	for _, c := range out.Candidates {

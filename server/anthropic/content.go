@@ -7,14 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
-)
-
-// The roles of messages, and those of the template.
-const (
-	roleSystem    = "system"
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // billingHeader begins the line that Claude Code puts before everything else. It differs
@@ -134,11 +127,11 @@ func (c *conversation) message(f fields) {
 	switch f.String("role", &role); {
 	case !f.Has("content"):
 		f.Fail(jsonread.CodeMissing, "content", "a message needs a content.")
-	case role == roleUser:
+	case role == openai.RoleUser:
 		c.user(f)
-	case role == roleAssistant:
+	case role == openai.RoleAssistant:
 		c.assistant(f)
-	case role == roleSystem:
+	case role == openai.RoleSystem:
 		c.system(f)
 	default:
 		f.Fail(jsonread.CodeValue, "role", "expected user, assistant or system, but got '%s'.", jsonread.Brief([]byte(role)))
@@ -161,7 +154,7 @@ func (c *conversation) user(f fields) {
 		text.WriteString(fields{o}.textOf("text"))
 	})
 	if text.Len() > 0 || results == 0 {
-		c.say(roleUser, text.String())
+		c.say(openai.RoleUser, text.String())
 	}
 }
 
@@ -188,9 +181,9 @@ func (c *conversation) system(f fields) {
 	})
 	switch text := paragraphs(texts); {
 	case c.laterSystem || len(c.turns) == 0:
-		c.say(roleSystem, text)
+		c.say(openai.RoleSystem, text)
 	default:
-		c.say(roleUser, "<system>\n"+text+"\n</system>")
+		c.say(openai.RoleUser, "<system>\n"+text+"\n</system>")
 	}
 }
 
@@ -242,7 +235,7 @@ func (c *conversation) named(f fields, field string) *tool {
 
 // result reads what came of a call. Tools that it refers to can be called from there on.
 func (c *conversation) result(f fields) turn {
-	t := turn{role: roleTool}
+	t := turn{role: openai.RoleTool}
 	f.String("tool_use_id", &t.callID)
 	if t.callID == "" {
 		f.Fail(jsonread.CodeMissing, "tool_use_id", "it is required.")
@@ -292,22 +285,21 @@ func (c *conversation) assistant(f fields) {
 			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief([]byte(kind)))
 		}
 	})
-	t := c.last(roleAssistant)
+	t := c.last(openai.RoleAssistant)
 	t.texts, t.thoughts, t.calls = append(t.texts, text.String()), append(t.thoughts, thought.String()), append(t.calls, calls...)
 }
 
 // call reads a call as the template has them.
 func (f fields) call() json.RawMessage {
-	var c call
-	c.Type = "function"
-	f.String("id", &c.ID)
-	f.String("name", &c.Function.Name)
+	var id, name string
+	f.String("id", &id)
+	f.String("name", &name)
 	input, _ := f.Take("input")
 	f.Ignore("caller", "toolset_name")
 	switch {
-	case c.ID == "":
+	case id == "":
 		f.Fail(jsonread.CodeMissing, "id", "it is required.")
-	case c.Function.Name == "":
+	case name == "":
 		f.Fail(jsonread.CodeMissing, "name", "it is required.")
 	case jsonread.Kind(input) != "an object":
 		f.Fail(jsonread.CodeType, "input", "expected an object.")
@@ -315,25 +307,13 @@ func (f fields) call() json.RawMessage {
 	if f.Err != nil {
 		return nil
 	}
-	c.Function.Arguments = string(input) // as OpenAI's: what the template wants is made of it
-	raw, _ := json.Marshal(c)
-	return raw
-}
-
-// call is a call as templates have it.
-type call struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
+	return openai.Written(id, name, string(input))
 }
 
 // callsOf are the calls of a message.
-func callsOf(m *template.Message) []call {
+func callsOf(m *template.Message) []openai.Call {
 	list, _ := m.ToolCalls.([]any)
-	calls := make([]call, len(list))
+	calls := make([]openai.Call, len(list))
 	for i, raw := range list {
 		_ = json.Unmarshal(raw.(json.RawMessage), &calls[i]) // as it was written here
 	}
@@ -346,12 +326,12 @@ func (f fields) follow(messages []template.Message) {
 	for i := range messages {
 		m := &messages[i]
 		switch m.Role {
-		case roleAssistant:
+		case openai.RoleAssistant:
 			ids = map[string]bool{}
 			for _, c := range callsOf(m) {
 				ids[c.ID] = true
 			}
-		case roleTool:
+		case openai.RoleTool:
 			if !ids[m.ToolCallID] {
 				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief([]byte(m.ToolCallID)))
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -15,13 +16,15 @@ import (
 // left out of what the model reads, while the client keeps them.
 type edits struct{ list []edit }
 
-// An edit changes messages, which it copies, and says how much of what it has cleared:
-// tool uses, or turns with thoughts.
-type edit interface {
-	clear(messages []template.Message) ([]template.Message, int)
-	wanted(messages []template.Message, tokens func() (int, error)) (bool, error)
-	leastTokens() int // that must be saved; else nothing is cleared
-	applied(cleared, tokens int) any
+// edit changes messages.
+type edit struct {
+	kind string
+	// clear changes a copy, and says how much of what it has cleared: tool uses, or turns with
+	// thoughts.
+	clear func(messages []template.Message) ([]template.Message, int)
+	// wanted reports whether the edit is to be made at all; nil: it is.
+	wanted func(messages []template.Message, tokens func() (int, error)) (bool, error)
+	least  int // tokens that must be saved; else nothing is cleared
 }
 
 // The kinds of edits.
@@ -105,7 +108,7 @@ type toolEdit struct {
 }
 
 // toolUses reads one, with Anthropic's defaults.
-func (f fields) toolUses() *toolEdit {
+func (f fields) toolUses() edit {
 	e := &toolEdit{trigger: inputTokens, above: 100_000, keep: 3}
 	if kind, given := f.amount("trigger", &e.above, 0, inputTokens, toolUses); given {
 		e.trigger = kind
@@ -120,13 +123,11 @@ func (f fields) toolUses() *toolEdit {
 	} else if ok && json.Unmarshal(raw, &e.inputs) != nil {
 		f.WrongType("clear_tool_inputs", "true, false or a list of tools' names", raw)
 	}
-	return e
+	return edit{clearToolUses, e.clear, e.wanted, e.atLeast}
 }
 
 // cleared stands in place of a result.
 const cleared = "[This result was cleared to save context.]"
-
-func (e *toolEdit) leastTokens() int { return e.atLeast }
 
 func (e *toolEdit) wanted(messages []template.Message, tokens func() (int, error)) (bool, error) {
 	n := 0
@@ -155,10 +156,10 @@ func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n
 	for i := range out {
 		m := &out[i]
 		switch {
-		case m.Role == roleTool && old[m.ToolCallID] && m.Content != cleared:
+		case m.Role == openai.RoleTool && old[m.ToolCallID] && m.Content != cleared:
 			m.Content = cleared
 			n++
-		case m.Role == roleAssistant:
+		case m.Role == openai.RoleAssistant:
 			old = map[string]bool{}
 			calls := callsOf(m)
 			changed := false
@@ -185,22 +186,11 @@ func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n
 	return out, n
 }
 
-func (e *toolEdit) applied(n, tokens int) any {
-	return appliedTools{clearToolUses, n, tokens}
-}
-
-// appliedTools is what a toolEdit has done.
-type appliedTools struct {
-	Type   string `json:"type"`
-	Uses   int    `json:"cleared_tool_uses"`
-	Tokens int    `json:"cleared_input_tokens"`
-}
-
 // thinkingEdit clears the thoughts of all turns but the latest with any.
 type thinkingEdit struct{ keep int }
 
 // oldThinking reads one, with Anthropic's default.
-func (f fields) oldThinking() *thinkingEdit {
+func (f fields) oldThinking() edit {
 	e := &thinkingEdit{keep: 1}
 	if word, ok := jsonread.Text(f.Raw("keep")); ok {
 		if f.Ignore("keep"); word != keepAll {
@@ -210,13 +200,7 @@ func (f fields) oldThinking() *thinkingEdit {
 	} else if kind, _ := f.amount("keep", &e.keep, 1, thinkingTurns, keepAll); kind == keepAll {
 		e.keep = math.MaxInt
 	}
-	return e
-}
-
-func (e *thinkingEdit) leastTokens() int { return 0 }
-
-func (e *thinkingEdit) wanted([]template.Message, func() (int, error)) (bool, error) {
-	return true, nil
+	return edit{clearThinking, e.clear, nil, 0}
 }
 
 // clear counts turns from the end. One begins where the user speaks, but not by results of
@@ -227,7 +211,7 @@ func (e *thinkingEdit) clear(messages []template.Message) (out []template.Messag
 	for i := len(out) - 1; i >= 0; i-- {
 		m := &out[i]
 		switch {
-		case m.Role == roleUser && (i == 0 || out[i-1].Role != roleTool):
+		case m.Role == openai.RoleUser && (i == 0 || out[i-1].Role != openai.RoleTool):
 			thought = false
 		case m.ReasoningContent != "":
 			if !thought {
@@ -243,14 +227,11 @@ func (e *thinkingEdit) clear(messages []template.Message) (out []template.Messag
 	return out, n
 }
 
-func (e *thinkingEdit) applied(n, tokens int) any {
-	return appliedThinking{clearThinking, n, tokens}
-}
-
-// appliedThinking is what a thinkingEdit has done.
-type appliedThinking struct {
+// made is what an edit has done: one of the two numbers is 0.
+type made struct {
 	Type   string `json:"type"`
-	Turns  int    `json:"cleared_thinking_turns"`
+	Uses   int    `json:"cleared_tool_uses,omitempty"`
+	Turns  int    `json:"cleared_thinking_turns,omitempty"`
 	Tokens int    `json:"cleared_input_tokens"`
 }
 
@@ -281,10 +262,12 @@ func (e *edits) apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*app
 		if n == 0 {
 			continue
 		}
-		if ok, err := edit.wanted(p.Messages, tokens); err != nil {
-			return nil, err
-		} else if !ok {
-			continue
+		if edit.wanted != nil {
+			if ok, err := edit.wanted(p.Messages, tokens); err != nil {
+				return nil, err
+			} else if !ok {
+				continue
+			}
 		}
 		before, err := tokens()
 		if err != nil {
@@ -296,11 +279,17 @@ func (e *edits) apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*app
 		if err != nil {
 			return nil, err
 		}
-		if before-after < edit.leastTokens() {
+		if before-after < edit.least {
 			continue
 		}
 		p.Messages, now = messages, after
-		a.List = append(a.List, edit.applied(n, max(0, before-after)))
+		done := made{Type: edit.kind, Tokens: max(0, before-after)}
+		if edit.kind == clearToolUses {
+			done.Uses = n
+		} else {
+			done.Turns = n
+		}
+		a.List = append(a.List, done)
 	}
 	return a, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -109,7 +110,7 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 }
 
 func (s *encoder) message(u usage) *message {
-	return &message{ID: s.id, Type: "message", Role: roleAssistant, Model: s.model, Content: []block{}, Usage: u}
+	return &message{ID: s.id, Type: "message", Role: openai.RoleAssistant, Model: s.model, Content: []block{}, Usage: u}
 }
 
 // event is an event's data, whose type is its name too.
@@ -186,7 +187,7 @@ func (s *encoder) KeepAlive() any { return named(event{Type: "ping"}) }
 
 func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
 	if fault != nil {
-		return Failure(fault, s.request)
+		return failure(fault, s.request)
 	}
 	var end struct {
 		Reason   *string `json:"stop_reason"`

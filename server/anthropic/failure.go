@@ -5,10 +5,10 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
 
-// Failure writes a fault as the API's clients expect it, as an event. id is that of the
+// failure writes a fault as the API's clients expect it, as an event. id is that of the
 // request. Where param is a thread, which the client's runner of tools asks for by
 // itself, details tell it to go on without.
-func Failure(f *api.Fault, id string) jsonwrite.Event {
+func failure(f *api.Fault, id string) any {
 	type details struct {
 		Code        string   `json:"error_code"`
 		Unsupported []string `json:"unsupported"`
@@ -19,15 +19,15 @@ func Failure(f *api.Fault, id string) jsonwrite.Event {
 		Param   string   `json:"param,omitempty"`
 		Details *details `json:"details,omitempty"`
 	}
-	failure := fault{Type: errorType(f.Status), Message: f.Message, Param: f.Param}
+	body := fault{Type: errorType(f.Status), Message: f.Message, Param: f.Param}
 	if f.Param == fieldThread {
-		failure.Details = &details{"thread_unsupported_request", []string{fieldThread}}
+		body.Details = &details{"thread_unsupported_request", []string{fieldThread}}
 	}
 	return jsonwrite.Event{Name: "error", Data: struct {
 		Type  string `json:"type"`
 		Error fault  `json:"error"`
 		ID    string `json:"request_id"`
-	}{"error", failure, id}}
+	}{"error", body, id}}
 }
 
 // errorType is the API's word for a status.

@@ -2,11 +2,16 @@ package anthropic
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
 // message reads POST /v1/messages for a model. The calling is nil where no tool may
@@ -30,7 +35,7 @@ func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
 	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
 	if text := f.system(); text != "" {
-		c.say(roleSystem, text)
+		c.say(openai.RoleSystem, text)
 	}
 	n := 0
 	for _, o := range f.Each("messages", maxMessages) {
@@ -48,7 +53,7 @@ func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	}
 	p.Messages = c.messages()
 	f.follow(p.Messages)
-	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == roleAssistant {
+	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == openai.RoleAssistant {
 		if p.Messages[n-1].ToolCalls != nil {
 			f.Fail(jsonread.CodeValue, "messages", "the last one uses tools, so their results are missing.")
 			return nil, nil
@@ -108,5 +113,49 @@ func (f fields) bookkeeping() {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}
+	}
+}
+
+// efforts are the values of effort.
+var efforts = []string{"low", "medium", "high", "xhigh", "max"}
+
+// output reads what an answer is held to and how much the model makes of it:
+// output_config, or output_format, as its format was called before.
+func (f fields) output(req *tts.Request, m *tts.Model) {
+	f.format("output_format", req, m)
+	o, ok := f.Object("output_config")
+	if !ok {
+		return
+	}
+	effort := ""
+	if o.String("effort", &effort); effort != "" {
+		if !slices.Contains(efforts, effort) {
+			o.Fail(jsonread.CodeValue, "effort", "expected one of %s, but got '%s'.", strings.Join(efforts, ", "), jsonread.Brief([]byte(effort)))
+		}
+		vars := maps.Clone(req.Prompt.Extra)
+		if vars == nil {
+			vars = map[string]any{}
+		}
+		vars["reasoning_effort"] = effort
+		req.Prompt.Extra = vars
+	}
+	fields{o}.format("format", req, m)
+	f.Adopt(o)
+}
+
+// format reads a schema that an answer is held to.
+func (f fields) format(field string, req *tts.Request, m *tts.Model) {
+	o, ok := f.Object(field)
+	if !ok {
+		return
+	}
+	kind := ""
+	o.OneOf("type", jsonread.CodeUnsupported, &kind, "json_schema")
+	schema, given := o.Take("schema")
+	if !given {
+		o.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
+	}
+	if f.Adopt(o); f.Err == nil {
+		openai.Fields{Fields: f.Fields}.HoldTo(req, m, field, constrain.Schema, string(schema))
 	}
 }

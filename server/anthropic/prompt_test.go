@@ -189,11 +189,12 @@ func TestContextIsEditedAsTheRequestAsks(t *testing.T) {
 		var kinds []string
 		saved := 0
 		for _, a := range applied.List {
-			switch a := a.(type) {
-			case appliedTools:
-				kinds, saved = append(kinds, "tools", string(rune('0'+a.Uses))), saved+a.Tokens
-			case appliedThinking:
-				kinds, saved = append(kinds, "thinking", string(rune('0'+a.Turns))), saved+a.Tokens
+			done := a.(made)
+			saved += done.Tokens
+			if done.Type == clearToolUses {
+				kinds = append(kinds, "tools", string(rune('0'+done.Uses)))
+			} else {
+				kinds = append(kinds, "thinking", string(rune('0'+done.Turns)))
 			}
 		}
 		if got := strings.Join(kinds, " "); got != c.applied {

@@ -371,6 +371,15 @@ func (f *Fields) EachOf(name string, raw json.RawMessage, most int) iter.Seq2[in
 	}
 }
 
+// Refuse refuses fields that ask for what the server does not do; empty values do not.
+func (f *Fields) Refuse(names ...string) {
+	for _, name := range names {
+		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"false", "[]", "{}", `""`, "0"}, string(raw)) {
+			f.Fail(CodeUnsupported, name, "this server does not support it.")
+		}
+	}
+}
+
 // Ignore reads fields that change nothing here.
 func (f *Fields) Ignore(names ...string) {
 	for _, name := range names {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -64,14 +65,6 @@ func newLogprob(t *tts.Token) logprob {
 	return l
 }
 
-// answerTokens are tokens without the one that ended the answer.
-func answerTokens(tokens []tts.Token) []tts.Token {
-	if n := len(tokens); n > 0 && tokens[n-1].End {
-		return tokens[:n-1]
-	}
-	return tokens
-}
-
 type message struct {
 	Role     string `json:"role"`
 	Content  string `json:"content"`
@@ -121,7 +114,7 @@ func (s *encoder) line(text, thinking string, calls []toolcall.Call) *answer {
 		a.Response, a.Thinking = &text, thinking
 		return a
 	}
-	a.Message = &message{Role: roleAssistant, Content: text, Thinking: thinking}
+	a.Message = &message{Role: openai.RoleAssistant, Content: text, Thinking: thinking}
 	for _, c := range calls {
 		w := call{ID: c.ID}
 		w.Function.Index, w.Function.Name, w.Function.Arguments = c.Index, c.Name, json.RawMessage(c.Arguments)
@@ -141,7 +134,7 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 		return
 	}
 	a.Logprobs = json.RawMessage("[]")
-	tokens := answerTokens(c.Tokens)
+	tokens := tts.Said(c.Tokens)
 	p.Filled(a, "logprobs", len(tokens), func(i int) { p.Value(newLogprob(&tokens[i])) })
 }
 
@@ -163,7 +156,7 @@ func (s *encoder) Event(e tts.Event) any {
 	case tts.Text:
 		var list []logprob
 		if s.logprobs {
-			for _, t := range answerTokens(w.Tokens) {
+			for _, t := range tts.Said(w.Tokens) {
 				list = append(list, newLogprob(&t))
 			}
 		}
@@ -215,7 +208,7 @@ func (s *encoder) KeepAlive() any { return s.line("", "", nil) }
 
 func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
 	if fault != nil {
-		return failure(fault)
+		return failure(fault, "")
 	}
 	return s.last(s.line("", "", nil), &s.end, u)
 }
@@ -228,7 +221,7 @@ func (s *encoder) loaded() any {
 }
 
 // failure writes a fault as Ollama's clients expect it, whole or as a line.
-func failure(f *api.Fault) any {
+func failure(f *api.Fault, _ string) any {
 	return struct {
 		Error string `json:"error"`
 	}{f.Message}

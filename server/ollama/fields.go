@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
+	vectors "github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -39,7 +40,7 @@ func (f fields) chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	if calls > maxCalls {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", calls, maxCalls)
 	}
-	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == roleAssistant && p.Messages[n-1].ToolCalls == nil {
+	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == openai.RoleAssistant && p.Messages[n-1].ToolCalls == nil {
 		p.Ending = tts.EndOpen
 	}
 	f.think(req)
@@ -67,17 +68,17 @@ func (f fields) generate(req *tts.Request, m *tts.Model) {
 		}
 	} else {
 		if system != "" {
-			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: roleSystem, Content: system})
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: openai.RoleSystem, Content: system})
 		}
 		if text != "" {
-			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: roleUser, Content: text})
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: openai.RoleUser, Content: text})
 		}
 	}
 	f.think(req)
 	f.options(req, m)
 	f.logprobs(req)
 	f.format(req, m)
-	f.refuse("suffix", "template", "images")
+	f.Refuse("suffix", "template", "images")
 	f.bookkeeping()
 }
 
@@ -111,17 +112,7 @@ func (f fields) format(req *tts.Request, m *tts.Model) {
 // bookkeeping refuses fields that would change the answer.
 func (f fields) bookkeeping() {
 	f.Ignore("keep_alive", "truncate", "shift")
-	f.refuse("width", "height", "steps")
-}
-
-// refuse refuses fields that ask for what this server does not do.
-func (f fields) refuse(names ...string) {
-	for _, name := range names {
-		raw, ok := f.Take(name)
-		if ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
-		}
-	}
+	f.Refuse("width", "height", "steps")
 }
 
 // streaming reads stream, which is the default.
@@ -176,61 +167,98 @@ func (f fields) options(req *tts.Request, m *tts.Model) {
 	}
 }
 
-// The roles of messages.
-const (
-	roleSystem    = "system"
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
-)
-
 // message reads a message. Calls have no ids here, but templates may want some: ids
 // are those of calls that have no result yet, in their order.
 func (f fields) message(ids *[]string, calls *int) template.Message {
 	var m template.Message
-	f.OneOf("role", jsonread.CodeValue, &m.Role, roleSystem, roleUser, roleAssistant, roleTool)
+	f.OneOf("role", jsonread.CodeValue, &m.Role, openai.RoleSystem, openai.RoleUser, openai.RoleAssistant, openai.RoleTool)
 	var text string
 	f.Text("content", &text)
 	m.Content = text
 	f.Text("thinking", &m.ReasoningContent)
-	f.refuse("images")
+	f.Refuse("images")
 	f.String("tool_name", &m.Name)
 	f.String("tool_call_id", &m.ToolCallID)
 	list, _ := f.List("tool_calls", openai.MaxTools)
-	if m.Role == roleTool && m.ToolCallID == "" && len(*ids) > 0 {
+	if m.Role == openai.RoleTool && m.ToolCallID == "" && len(*ids) > 0 {
 		m.ToolCallID, *ids = (*ids)[0], (*ids)[1:]
 	}
-	if len(list) == 0 || m.Role != roleAssistant {
+	if len(list) == 0 || m.Role != openai.RoleAssistant {
 		return m
 	}
 	*ids = nil
 	var written []any
 	for i, raw := range list {
 		var c struct {
-			ID       string `json:"id"`
-			Type     string `json:"type"`
+			ID       string
 			Function struct {
-				Name      string          `json:"name"`
-				Arguments json.RawMessage `json:"arguments"`
-			} `json:"function"`
+				Name      string
+				Arguments json.RawMessage
+			}
 		}
 		at := fmt.Sprintf("tool_calls[%d].function", i)
 		if json.Unmarshal(raw, &c) != nil || !toolcall.ValidName(c.Function.Name) || jsonread.Kind(c.Function.Arguments) != "an object" {
 			f.Fail(jsonread.CodeValue, at, "expected a name and an object of arguments.")
 			return m
 		}
-		if c.Type = "function"; c.ID == "" {
+		if c.ID == "" {
 			c.ID = fmt.Sprintf("call%05d", *calls%100000)
 		}
 		*ids = append(*ids, c.ID)
-		text, _ := json.Marshal(string(c.Function.Arguments))
-		c.Function.Arguments = text
-		entry, _ := json.Marshal(c)
+		entry := openai.Written(c.ID, c.Function.Name, string(c.Function.Arguments))
 		*calls += len(entry)
-		written = append(written, json.RawMessage(entry))
+		written = append(written, entry)
 	}
 	if m.ToolCalls = written; text == "" {
 		m.Content = nil
 	}
 	return m
+}
+
+// embed reads POST /api/embed for a model whose vectors have so many elements.
+func (f fields) embed(width int) *vectors.Request {
+	r := &vectors.Request{Truncate: true}
+	if raw, ok := f.Take("input"); !ok {
+		f.Fail(jsonread.CodeMissing, "input", "an input is required.")
+	} else if text, ok := jsonread.Text(raw); ok {
+		if text != "" { // models are loaded so
+			r.Texts = []tts.Prompt{{Text: text}}
+		}
+	} else if jsonread.Kind(raw) != "a list" {
+		f.WrongType("input", "a string or a list of strings", raw)
+	} else {
+		items, _ := f.Items("input", raw, openai.MaxInputs)
+		for i, raw := range items {
+			text, ok := jsonread.Text(raw)
+			if !ok {
+				f.WrongType(fmt.Sprintf("input[%d]", i), "a string", raw)
+			}
+			r.Texts = append(r.Texts, tts.Prompt{Text: text})
+		}
+	}
+	f.Bool("truncate", &r.Truncate)
+	f.Int("dimensions", &r.Dimensions, 0, width)
+	f.embedOptions(r)
+	return r
+}
+
+// embedOptions reads how much of a text is read; other options say how tokens are sampled.
+func (f fields) embedOptions(r *vectors.Request) {
+	if o, ok := f.Object("options"); ok {
+		o.Int("num_ctx", &r.Most, 0, math.MaxInt32)
+		if f.Err == nil {
+			f.Err = o.Err
+		}
+	}
+	f.Ignore("keep_alive")
+}
+
+// embedPrompt reads POST /api/embeddings.
+func (f fields) embedPrompt() *vectors.Request {
+	r, text := &vectors.Request{Truncate: true}, ""
+	if f.Text("prompt", &text); text != "" { // models are loaded so
+		r.Texts = []tts.Prompt{{Text: text}}
+	}
+	f.embedOptions(r)
+	return r
 }

@@ -20,7 +20,7 @@ import (
 func Protocol() api.Protocol {
 	p := api.Protocol{
 		Owns:    func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") },
-		Failure: func(f *api.Fault, _ string) any { return failure(f) },
+		Failure: failure,
 		Routes: []api.Route{
 			api.Get("/api/version", func(c *api.Call) error { return c.JSON(map[string]string{"version": version}) }),
 			api.Get("/api/tags", func(c *api.Call) error { return list(c, false) }),
@@ -72,7 +72,7 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 func conversation(c *api.Call, a *api.Ask, req *tts.Request) func(text, reasoning string) []int32 {
 	p := req.Prompt
 	return func(text, reasoning string) []int32 {
-		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: roleAssistant, Content: text, ReasoningContent: reasoning})
+		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: openai.RoleAssistant, Content: text, ReasoningContent: reasoning})
 		p.Ending = tts.EndClosed
 		prepared, err := a.Prepare(c.Context(), &p)
 		if err != nil || c.Lease.Grow(perID*int64(len(prepared.Tokens))) != nil {

@@ -80,7 +80,7 @@ func (c *chatEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 
 // choice writes a whole choice.
 func (c *chatEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
-	m := &chatMessage{Role: roleAssistant, Content: new(ch.Text()), Reasoning: ch.Reasoning(), Calls: newToolCalls(ch.Calls, false)}
+	m := &chatMessage{Role: RoleAssistant, Content: new(ch.Text()), Reasoning: ch.Reasoning(), Calls: newToolCalls(ch.Calls, false)}
 	if len(m.Calls) > 0 && *m.Content == "" {
 		m.Content = nil
 	}
@@ -91,7 +91,7 @@ func (c *chatEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
 	}
 	p.Around(whole, `"logprobs":null`, func() {
 		p.Raw(`"logprobs":{"content":`)
-		tokens := messageTokens(ch.Tokens)
+		tokens := tts.Said(ch.Tokens)
 		p.List(len(tokens), func(i int) { p.Value(NewTokenLogprob(&tokens[i])) })
 		p.Raw(`,"refusal":null}`)
 	})
@@ -132,7 +132,7 @@ func (c *chatEncoder) Event(e tts.Event) any {
 func (c *chatEncoder) open() any {
 	list := make(jsonwrite.List, c.n)
 	for i := range list {
-		opening := &chatDelta{Role: roleAssistant, Content: new("")}
+		opening := &chatDelta{Role: RoleAssistant, Content: new("")}
 		if c.calls {
 			opening.Content = noText
 		}

@@ -14,11 +14,11 @@ import (
 
 // The roles of messages.
 const (
-	roleSystem    = "system"
-	roleDeveloper = "developer" // its new name
+	RoleSystem    = "system"
+	RoleDeveloper = "developer" // its new name
 	RoleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
 )
 
 // Conversation reads messages and what else shapes the rendered prompt, and the most
@@ -30,7 +30,7 @@ func (f Fields) Conversation() (p tts.Prompt, maxThinking int) {
 		p.Messages = append(p.Messages, m)
 		switch {
 		case o.Err != nil:
-		case m.Role == roleTool:
+		case m.Role == RoleTool:
 			f.answersCall(i, &m, calls)
 		default:
 			calls = callIDs(&m)
@@ -123,7 +123,7 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 		f.Fail(jsonread.CodeValue, "continue_final_message", "it cannot be true when 'add_generation_prompt' is.")
 	case open && last.ToolCalls != nil:
 		f.Fail(jsonread.CodeValue, "continue_final_message", "the last message calls tools, so there is no text to continue.")
-	case open, !headerGiven && !openGiven && last.Role == roleAssistant && last.ToolCalls == nil:
+	case open, !headerGiven && !openGiven && last.Role == RoleAssistant && last.ToolCalls == nil:
 		return tts.EndOpen
 	case headerGiven && !header:
 		return tts.EndClosed
@@ -144,9 +144,9 @@ func (f Fields) message() template.Message {
 	var m template.Message
 	f.String("role", &m.Role)
 	switch m.Role {
-	case roleDeveloper:
-		m.Role = roleSystem // templates do not know the new name
-	case roleSystem, RoleUser, roleAssistant, roleTool:
+	case RoleDeveloper:
+		m.Role = RoleSystem // templates do not know the new name
+	case RoleSystem, RoleUser, RoleAssistant, RoleTool:
 	case "":
 		f.Fail(jsonread.CodeMissing, "role", "every message needs a role.")
 	case "function":
@@ -156,14 +156,14 @@ func (f Fields) message() template.Message {
 	}
 	if text, given := f.content(); given {
 		m.Content = text
-	} else if m.Role != roleAssistant {
+	} else if m.Role != RoleAssistant {
 		f.Fail(jsonread.CodeMissing, "content", "a message of role %s needs a content.", m.Role)
 	}
 	f.String("name", &m.Name)
 	f.Text("reasoning_content", &m.ReasoningContent)
 	f.String("tool_call_id", &m.ToolCallID)
 	if calls := f.functions("tool_calls", "arguments"); calls != nil {
-		if m.ToolCalls = calls; m.Role != roleAssistant {
+		if m.ToolCalls = calls; m.Role != RoleAssistant {
 			f.Fail(jsonread.CodeValue, "tool_calls", "messages of role assistant alone call tools.")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -101,4 +102,75 @@ func PlanFault(err error, param string) error {
 		text = fault.Field + ": " + text
 	}
 	return jsonread.Errorf(fault.Code, param, "Invalid '%s': %s.", param, strings.TrimSuffix(text, "."))
+}
+
+// newSearch checks a plan for a request, and sets the temperature if neither names one.
+func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, hasTemperature bool) (*tts.Search, error) {
+	if plan.Temperature == nil && !hasTemperature {
+		plan.Temperature = new(float32(scaling.DefaultTemperature))
+	}
+	search := &tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: a.Model.Verifiers}
+	var err error
+	search.Plan, err = search.Check(req)
+	return search, err
+}
+
+// Scale decides whether a request is answered by a search, and by which. hasTemperature
+// tells whether it names a temperature. The report is nil without a search, or for one that
+// the answer does not tell of.
+func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature bool) *searchReport {
+	asked := f.Scaling(c.Header.Get(api.ScalingHeader), a.Preset, c.Standard)
+	if f.Err != nil || asked != nil && asked.Plan.Method == scaling.None {
+		return nil
+	}
+	if req.Continued != nil {
+		if asked != nil {
+			f.Fail(jsonread.CodeValue, "candidates", "they belong to another server's search; ask for none here.")
+		}
+		return nil
+	}
+	var search *tts.Search
+	var err error
+	switch {
+	case asked == nil && (c.Standard == nil || c.Standard.Method == scaling.None || a.Search != nil):
+		return nil
+	case asked == nil:
+		// A default is not a demand: a request that it does not suit gets a plain answer.
+		if search, err = newSearch(c, a, req, *c.Standard, hasTemperature); err != nil {
+			return nil
+		}
+	case a.Search != nil:
+		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it out.")
+		return nil
+	default:
+		if search, err = newSearch(c, a, req, *asked.Plan, hasTemperature); err != nil {
+			if asked.Plan.Temperature == nil && scaling.CodeOf(err) == scaling.CodeTemperatureZero {
+				asked.Param = "temperature" // the request's own
+			}
+			f.Err = PlanFault(err, asked.Param)
+			return nil
+		}
+	}
+	a.Search, a.Applied = search, true
+	return newSearchReport(&search.Plan)
+}
+
+// bestOf reads best_of, the search of the completions API: the likeliest choices of
+// so many. At temperature 0 all are the same. The answer does not report it.
+func (f Fields) bestOf(c *api.Call, a *api.Ask, req *tts.Request) {
+	n := req.N
+	given := f.Int("best_of", &n, req.N, c.MaxChoices) && n > req.N
+	if given && req.Continued != nil {
+		f.Fail(jsonread.CodeValue, "best_of", "it cannot be given together with 'candidates'.")
+		return
+	}
+	if given && req.Sampling.Temperature > 0 {
+		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
+		search, err := newSearch(c, a, req, plan, true)
+		if err != nil {
+			f.Err = PlanFault(err, "best_of")
+			return
+		}
+		a.Search = search
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/tts"
@@ -133,6 +134,24 @@ func newToolCalls(calls []toolcall.Call, chunk bool) []toolCall {
 	return list
 }
 
+// Call is a call of a tool as templates have it.
+type Call struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"` // an object: what the template wants is made of it
+	} `json:"function"`
+}
+
+// Written writes a call for a message of a prompt.
+func Written(id, name, arguments string) json.RawMessage {
+	c := Call{ID: id, Type: "function"}
+	c.Function.Name, c.Function.Arguments = name, arguments
+	raw, _ := json.Marshal(c) // strings
+	return raw
+}
+
 type chatDelta struct {
 	Role      string     `json:"role,omitempty"`
 	Content   any        `json:"content,omitempty"` // a *string; nil is left out, noText is null
@@ -160,20 +179,12 @@ type alternative struct {
 // newChatLogprobs lists the tokens of a message: the one that ended the turn is
 // none of them.
 func newChatLogprobs(tokens []tts.Token) *chatLogprobs {
-	tokens = messageTokens(tokens)
+	tokens = tts.Said(tokens)
 	l := &chatLogprobs{Content: make([]TokenLogprob, len(tokens))}
 	for i := range tokens {
 		l.Content[i] = NewTokenLogprob(&tokens[i])
 	}
 	return l
-}
-
-// messageTokens are tokens without the one that ended the turn.
-func messageTokens(tokens []tts.Token) []tts.Token {
-	if n := len(tokens); n > 0 && tokens[n-1].End {
-		return tokens[:n-1]
-	}
-	return tokens
 }
 
 // NewTokenLogprob lists a token.
@@ -326,4 +337,21 @@ type scalingUsage struct {
 	Discarded int `json:"discarded_tokens"`
 	Verifier  int `json:"verifier_tokens"`
 	Cancelled int `json:"cancelled_tokens"`
+}
+
+// Envelope is the body of every error.
+type Envelope struct {
+	Error failure `json:"error"`
+}
+
+type failure struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// Failure writes a fault as OpenAI's clients expect it.
+func Failure(f *api.Fault) Envelope {
+	return Envelope{failure{Message: f.Message, Type: f.Type, Param: jsonwrite.Optional(f.Param), Code: jsonwrite.Optional(f.Code)}}
 }

@@ -16,7 +16,7 @@ import (
 
 // create reads POST /v1/responses for a model. stored has what the request may follow
 // and refer to. The calling is nil where no tool may be called.
-func (f fields) create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calling, *settings) {
+func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings) {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -31,13 +31,13 @@ func (f fields) create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calli
 	f.toolChoice(s)
 	c := o.ToolChoice(req, m)
 	f.format(req, m, s)
-	f.refuse("background", "conversation", "prompt", "context_management", "moderation")
+	f.Refuse("background", "conversation", "prompt", "context_management", "moderation")
 	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "stream_options")
 	return c, s
 }
 
 // count reads POST /v1/responses/input_tokens for a model.
-func (f fields) count(req *tts.Request, m *tts.Model, stored Owned) *settings {
+func (f fields) count(req *tts.Request, m *tts.Model, stored owned) *settings {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -45,12 +45,12 @@ func (f fields) count(req *tts.Request, m *tts.Model, stored Owned) *settings {
 	f.toolChoice(s)
 	openai.Fields{Fields: f.Fields}.ToolChoice(req, m)
 	f.format(&tts.Request{}, m, s) // the prompt does not show it
-	f.refuse("conversation", "personality")
+	f.Refuse("conversation", "personality")
 	return s
 }
 
 // prompt reads what the model goes on from.
-func (f fields) prompt(req *tts.Request, s *settings, stored Owned) {
+func (f fields) prompt(req *tts.Request, s *settings, stored owned) {
 	c := f.conversation(s, stored)
 	s.instruct(&req.Prompt, c.messages)
 	req.Prompt.Truncate = s.Truncation == "auto"
@@ -59,7 +59,7 @@ func (f fields) prompt(req *tts.Request, s *settings, stored Owned) {
 
 // conversation reads what has been said: in the responses that this one follows, and in
 // the request.
-func (f fields) conversation(s *settings, stored Owned) (c conversation) {
+func (f fields) conversation(s *settings, stored owned) (c conversation) {
 	var before []*item
 	if f.String("previous_response_id", &s.Previous); s.Previous != "" {
 		if r := stored.find(s.Previous); r != nil {
@@ -78,7 +78,7 @@ func (f fields) conversation(s *settings, stored Owned) (c conversation) {
 // instruct gives a prompt its messages, behind the instructions.
 func (s *settings) instruct(p *tts.Prompt, messages []template.Message) {
 	if p.Messages = messages; s.Instructions != "" {
-		p.Messages = slices.Insert(messages, 0, template.Message{Role: roleSystem, Content: s.Instructions})
+		p.Messages = slices.Insert(messages, 0, template.Message{Role: openai.RoleSystem, Content: s.Instructions})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // Bounds on one request, beside those in jsonread and openai.
@@ -16,7 +17,7 @@ const (
 
 // input reads what is added to a conversation: a text, or a list of items. Without any
 // before it is required.
-func (f fields) input(before []*item, stored Owned) (items []*item, c conversation) {
+func (f fields) input(before []*item, stored owned) (items []*item, c conversation) {
 	items = slices.Clip(before)
 	used := make(map[string]bool, len(before))
 	for _, it := range before {
@@ -39,7 +40,7 @@ func (f fields) input(before []*item, stored Owned) (items []*item, c conversati
 	case !ok:
 	case jsonread.Kind(raw) == "a string":
 		s, _ := jsonread.Text(raw)
-		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: roleUser, Content: []part{{Type: partInput, Text: &s}}})
+		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: openai.RoleUser, Content: []part{{Type: partInput, Text: &s}}})
 	case jsonread.Kind(raw) == "a list":
 		f.items(raw, stored, &c, add)
 	default:
@@ -55,7 +56,7 @@ func (f fields) input(before []*item, stored Owned) (items []*item, c conversati
 }
 
 // items reads a list of items and adds them to a conversation, which is c.
-func (f fields) items(raw []byte, stored Owned, c *conversation, add func(*item)) {
+func (f fields) items(raw []byte, stored owned, c *conversation, add func(*item)) {
 	for _, o := range f.EachOf("input", raw, maxItems) {
 		it := fields{o}.item(stored)
 		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
@@ -68,7 +69,7 @@ func (f fields) items(raw []byte, stored Owned, c *conversation, add func(*item)
 }
 
 // item reads one item.
-func (f fields) item(stored Owned) *item {
+func (f fields) item(stored owned) *item {
 	it := &item{Type: itemMessage}
 	if f.Has("id") && !f.Has("role") {
 		it.Type = itemReference
@@ -108,7 +109,7 @@ func (f fields) item(stored Owned) *item {
 		f.Fail(jsonread.CodeUnsupported, "type", "this server does not read items of type '%s'.", jsonread.Brief([]byte(it.Type)))
 	}
 	f.Ignore("created_by")
-	f.refuse("caller", "namespace")
+	f.Refuse("caller", "namespace")
 	if it.ID == "" {
 		it.ID = newID(it.Type)
 	}
@@ -119,9 +120,9 @@ func (f fields) message(it *item) {
 	f.String("role", &it.Role)
 	kind := partInput
 	switch it.Role {
-	case roleAssistant:
+	case openai.RoleAssistant:
 		kind = partText
-	case roleUser, roleSystem, roleDeveloper:
+	case openai.RoleUser, openai.RoleSystem, openai.RoleDeveloper:
 	default:
 		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief([]byte(it.Role)))
 		return

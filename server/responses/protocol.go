@@ -25,7 +25,7 @@ const (
 
 // Protocol returns the API, with a store of its own.
 func Protocol() api.Protocol {
-	s := NewStore(storedBytes, storedTime)
+	s := newStore(storedBytes, storedTime)
 	return api.Protocol{
 		Stored: s.Bytes,
 		Routes: []api.Route{
@@ -40,16 +40,13 @@ func Protocol() api.Protocol {
 	}
 }
 
-// of returns what a request's client may see of the responses that are kept.
-func (s *Store) of(c *api.Call) Owned { return s.Of(c.Key.Owner()) }
-
 // create reads POST /v1/responses.
 func (s *Store) create(c *api.Call) (*api.Ask, error) {
 	a, err := c.Generator()
 	if err != nil {
 		return nil, err
 	}
-	f, stored, req := fields{c.Body}, s.of(c), &tts.Request{}
+	f, stored, req := fields{c.Body}, s.of(c.Key.Owner()), &tts.Request{}
 	hasTemperature := f.Has("temperature")
 	calling, settings := f.create(req, a.Model.Model, stored)
 	a.Model.Switch(&req.Prompt)
@@ -81,7 +78,7 @@ func (s *Store) countInput(c *api.Call) error {
 		return err
 	}
 	var req tts.Request
-	settings := fields{c.Body}.count(&req, a.Model.Model, s.of(c))
+	settings := fields{c.Body}.count(&req, a.Model.Model, s.of(c.Key.Owner()))
 	a.Model.Switch(&req.Prompt)
 	if err := finish(c, settings); err != nil {
 		return err
@@ -103,7 +100,7 @@ func (s *Store) compact(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	req := &tts.Request{}
-	e, settings := fields{c.Body}.compact(req, a.Model.Model, s.of(c))
+	e, settings := fields{c.Body}.compact(req, a.Model.Model, s.of(c.Key.Owner()))
 	a.Model.Switch(&req.Prompt)
 	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, tts.Apart(nil, req.N), e, true
 	return a, finish(c, settings)
@@ -123,31 +120,25 @@ func (s *Store) response(c *api.Call) error {
 	if !stream && after >= 0 {
 		return api.Invalid(jsonread.CodeValue, "starting_after", "Invalid 'starting_after': it is only allowed when 'stream' is true.")
 	}
-	if !stream {
-		return s.reply(c)
-	}
-	events, ok := s.of(c).Events(id(c), after)
-	if !ok {
+	r := s.of(c.Key.Owner()).find(id(c))
+	switch {
+	case r == nil:
 		return missing(c)
+	case !stream:
+		return c.Reply(func(p *jsonwrite.Reply) { p.Value(&r.response) })
 	}
 	out := jsonwrite.OpenEvents(c.W, false, c.WriteTimeout, c.KeepAlive, func() any { return nil }, func() {})
 	defer out.Close()
-	for e := range events {
+	for e := range r.events {
+		if e.Data.(event).Number <= after {
+			continue
+		}
 		if out.Add(e); out.Failed() {
 			return context.Canceled
 		}
 	}
 	out.End(func() any { return nil })
 	return nil
-}
-
-// reply answers with a response as it is kept.
-func (s *Store) reply(c *api.Call) error {
-	found := s.of(c).Response(id(c))
-	if found == nil {
-		return missing(c)
-	}
-	return c.Reply(func(p *jsonwrite.Reply) { p.Value(found) })
 }
 
 // inputItems answers GET /v1/responses/{id}/input_items.
@@ -161,32 +152,36 @@ func (s *Store) inputItems(c *api.Call) error {
 	if order != "" && order != "asc" && order != "desc" {
 		return api.Invalid(jsonread.CodeValue, "order", "Invalid 'order': expected asc or desc, but got '%s'.", jsonread.Brief([]byte(order)))
 	}
-	page := Page{After: q.Get("after"), Limit: limit, Descending: order != "asc"}
-	list, known, ok := s.of(c).InputItems(id(c), page)
-	switch {
-	case !known:
+	r := s.of(c.Key.Owner()).find(id(c))
+	if r == nil {
 		return missing(c)
-	case !ok:
-		return api.Invalid(jsonread.CodeValue, "after", "Invalid 'after': the response has no input item '%s'.", jsonread.Brief([]byte(page.After)))
+	}
+	list, ok := page(r.input, q.Get("after"), limit, order != "asc")
+	if !ok {
+		return api.Invalid(jsonread.CodeValue, "after", "Invalid 'after': the response has no input item '%s'.", jsonread.Brief([]byte(q.Get("after"))))
 	}
 	return c.Reply(func(p *jsonwrite.Reply) { p.Value(list) })
 }
 
 // cancel answers POST /v1/responses/{id}/cancel.
 func (s *Store) cancel(c *api.Call) error {
-	ended, err := s.of(c).Cancel(c.Context(), id(c))
+	ended, err := s.of(c.Key.Owner()).Cancel(c.Context(), id(c))
 	if err != nil {
 		return err
 	}
-	if s.of(c).Response(id(c)) != nil && !ended {
+	r := s.of(c.Key.Owner()).find(id(c))
+	switch {
+	case r == nil:
+		return missing(c)
+	case !ended:
 		return api.Invalid(jsonread.CodeValue, "response_id", "The response has ended, and cannot be cancelled any more.")
 	}
-	return s.reply(c)
+	return c.Reply(func(p *jsonwrite.Reply) { p.Value(&r.response) })
 }
 
 // delete answers DELETE /v1/responses/{id}.
 func (s *Store) delete(c *api.Call) error {
-	if !s.of(c).Delete(id(c)) {
+	if !s.of(c.Key.Owner()).Delete(id(c)) {
 		return missing(c)
 	}
 	return c.JSON(struct {

@@ -1,35 +1,10 @@
 package responses
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
-
-// Response is a response as it was sent; nil: there is none.
-func (o Owned) Response(id string) any {
-	if r := o.find(id); r != nil {
-		return &r.response
-	}
-	return nil
-}
-
-// Events yields the events of a response, those behind the number after, as they were
-// sent when it was streamed; ok is false where there is no response.
-func (o Owned) Events(id string, after int) (events iter.Seq[jsonwrite.Event], ok bool) {
-	r := o.find(id)
-	if r == nil {
-		return nil, false
-	}
-	return func(yield func(jsonwrite.Event) bool) {
-		for e := range r.events {
-			if e.Data.(event).Number > after && !yield(e) {
-				return
-			}
-		}
-	}, true
-}
 
 // events yields all events: an encoder makes them anew.
 func (r *record) events(yield func(jsonwrite.Event) bool) {
@@ -90,13 +65,6 @@ func (r *record) events(yield func(jsonwrite.Event) bool) {
 	send(append(list, s.ended()))
 }
 
-// Page is a part of a list of items, as it is asked for.
-type Page struct {
-	After      string // the id of the item before it; empty: from the beginning
-	Limit      int
-	Descending bool // the latest item comes first
-}
-
 // itemList is a page of items as clients read it.
 type itemList struct {
 	Object string  `json:"object"`
@@ -106,31 +74,25 @@ type itemList struct {
 	More   bool    `json:"has_more"`
 }
 
-// InputItems is a page of the items that a response answers, those of the responses that
-// it follows among them. known is false if there is no such response, ok if there is
-// no item After in it.
-func (o Owned) InputItems(id string, page Page) (list any, known, ok bool) {
-	r := o.find(id)
-	if r == nil {
-		return nil, false, false
-	}
-	items := r.input
-	if page.Descending {
+// page returns at most limit items, those that come after the item of an id, or the first;
+// ok is false if there is no such item.
+func page(items []*item, after string, limit int, descending bool) (out itemList, ok bool) {
+	if descending { // the latest comes first
 		items = slices.Clone(items)
 		slices.Reverse(items)
 	}
-	if page.After != "" {
-		at := slices.IndexFunc(items, func(it *item) bool { return it.ID == page.After })
+	if after != "" {
+		at := slices.IndexFunc(items, func(it *item) bool { return it.ID == after })
 		if at < 0 {
-			return nil, true, false
+			return out, false
 		}
 		items = items[at+1:]
 	}
-	out := itemList{Object: "list", Data: items[:min(page.Limit, len(items))], More: len(items) > page.Limit}
+	out = itemList{Object: "list", Data: items[:min(limit, len(items))], More: len(items) > limit}
 	if n := len(out.Data); n > 0 {
 		out.First, out.Last = out.Data[0].ID, out.Data[n-1].ID
 	} else {
 		out.Data = []*item{}
 	}
-	return out, true, true
+	return out, true
 }

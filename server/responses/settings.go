@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
@@ -35,15 +34,6 @@ type settings struct {
 func newSettings() *settings {
 	return &settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},
 		Tools: []any{}, ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
-}
-
-// refuse refuses fields that ask for what this server does not do.
-func (f fields) refuse(names ...string) {
-	for _, name := range names {
-		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
-		}
-	}
 }
 
 // textSettings is what a response repeats of its text's.

@@ -44,9 +44,9 @@ type run struct {
 	ended  chan struct{}
 }
 
-// NewStore makes a store that keeps at most most bytes, each response for keep after it
+// newStore makes a store that keeps at most most bytes, each response for keep after it
 // was last used.
-func NewStore(most int, keep time.Duration) *Store {
+func newStore(most int, keep time.Duration) *Store {
 	return &Store{most: most, time: keep, byID: map[string]*list.Element{}, refs: map[*item]int{}, items: map[itemKey]*item{}, running: map[string]*run{}}
 }
 
@@ -58,18 +58,18 @@ func (s *Store) Bytes() int64 {
 	return int64(s.bytes)
 }
 
-// Of is what an owner may see of the store.
-func (s *Store) Of(owner string) Owned { return Owned{s, owner} }
+// of returns what an owner may see of the store.
+func (s *Store) of(owner string) owned { return owned{s, owner} }
 
-// Owned is a store as an owner sees it.
-type Owned struct {
+// owned is a store as an owner sees it.
+type owned struct {
 	s     *Store
 	owner string
 }
 
 // put keeps a response. One that is larger than a quarter of the store, with all that
 // led to it, is not kept.
-func (o Owned) put(r *record) bool {
+func (o owned) put(r *record) bool {
 	e := &stored{record: r, owner: o.owner, size: r.size()}
 	total := e.size
 	for it := range r.all {
@@ -123,7 +123,7 @@ func (s *Store) expire() {
 }
 
 // find returns a response that the owner may see, nil if there is none.
-func (o Owned) find(id string) *record {
+func (o owned) find(id string) *record {
 	s := o.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (o Owned) find(id string) *record {
 }
 
 // item is an item of any response that is kept.
-func (o Owned) item(id string) (*item, bool) {
+func (o owned) item(id string) (*item, bool) {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	o.s.expire()
@@ -148,7 +148,7 @@ func (o Owned) item(id string) (*item, bool) {
 }
 
 // Delete forgets a response, and tells whether it was there.
-func (o Owned) Delete(id string) bool {
+func (o owned) Delete(id string) bool {
 	s := o.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (o Owned) Delete(id string) bool {
 
 // Begin says that a response is being made, which Cancel ends by calling cancel. The
 // caller calls end when it has been kept, or will not be.
-func (o Owned) Begin(id string, cancel context.CancelCauseFunc) (end func()) {
+func (o owned) Begin(id string, cancel context.CancelCauseFunc) (end func()) {
 	r := &run{o.owner, cancel, make(chan struct{})}
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -177,7 +177,7 @@ func (o Owned) Begin(id string, cancel context.CancelCauseFunc) (end func()) {
 
 // Cancel ends the making of a response and waits until it has ended. It is false for one
 // that is not being made.
-func (o Owned) Cancel(ctx context.Context, id string) (bool, error) {
+func (o owned) Cancel(ctx context.Context, id string) (bool, error) {
 	o.s.mu.Lock()
 	r := o.s.running[id]
 	o.s.mu.Unlock()

@@ -87,11 +87,11 @@ func (f fields) tools(m *tts.Model, s *settings) {
 			o.Fail(jsonread.CodeValue, "name", "there are two tools of this name.")
 		}
 		names = append(names, fn.Name)
-		fields{o}.refuse("defer_loading", "output_schema")
+		o.Refuse("defer_loading", "output_schema")
 		if callers := string(o.Raw("allowed_callers")); callers == `["direct"]` {
 			o.Ignore("allowed_callers")
 		}
-		fields{o}.refuse("allowed_callers")
+		o.Refuse("allowed_callers")
 	}
 	if f.Err != nil {
 		return

@@ -160,37 +160,3 @@ func ServeBundle(t testing.TB, b *models.Bundle, kind kv.Type, pool *pool.Pool) 
 	})
 	return tts.NewModel(b, e)
 }
-
-// Told is what an event tells, field by field.
-type Told struct {
-	Choice    int
-	Opening   tts.Opening
-	Text      string
-	Reasoning string
-	Tokens    []tts.Token
-	Finish    tts.Finish
-	Usage     tts.Usage
-	Progress  *tts.Progress
-	Outcome   *tts.Outcome
-}
-
-// Tell reads an event.
-func Tell(e tts.Event) Told {
-	t := Told{Choice: e.Choice}
-	t.Usage.Count(e)
-	switch w := e.What.(type) {
-	case tts.Opening:
-		t.Opening = w
-	case tts.Text:
-		t.Text, t.Tokens = w.Text, w.Tokens
-	case tts.Reasoning:
-		t.Reasoning = string(w)
-	case tts.End:
-		t.Finish = w.Finish
-	case *tts.Progress:
-		t.Progress = w
-	case *tts.Outcome:
-		t.Outcome = w
-	}
-	return t
-}
