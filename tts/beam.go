@@ -29,11 +29,11 @@ func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 // more room for sequences.
 func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
 	beams := []*beam{b}
-	seqs, err := upTo(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
+	seqs, err := halveWhileBusy(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
 	if err != nil {
 		return nil, err
 	}
-	judges, err := upTo(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
+	judges, err := halveWhileBusy(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
 	for i, seq := range seqs {
 		if i < len(judges) {
 			beams = append(beams, b.copyTo(seq, judges[i]))
@@ -47,8 +47,8 @@ func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
 	return beams, err
 }
 
-// upTo asks for n, then for half as many while the engine is too busy for that.
-func upTo[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
+// halveWhileBusy asks for n, then for half as many while the engine is too busy for that.
+func halveWhileBusy[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	for ; n > 0; n /= 2 {
 		got, err := ask(n)
 		if !errors.Is(err, batcher.ErrBusy) {
@@ -58,9 +58,9 @@ func upTo[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	return nil, nil
 }
 
-// gather is how many tokens a beam takes in at once: few enough for a budget of
+// tokensPerWake is how many tokens a beam takes in at once: few enough for a budget of
 // time to end the work in time.
-const gather = 16
+const tokensPerWake = 16
 
 // begin makes beams ready to be extended, each to the end of its solution step
 // or, with whole set, to its own end. Their places among the search's beams begin
@@ -74,7 +74,7 @@ func (r *searchRun) begin(beams []*beam, first int, whole bool) {
 			b.limit, p.Stop = math.MaxInt, r.decoding.ends
 		}
 		if len(r.req.Stop) == 0 && r.reporter.partials == nil { // else each token may be the last, or is to be shown
-			p.Gather = gather
+			p.Gather = tokensPerWake
 		}
 		if m := r.req.Sampling.MaxTokens; m > 0 {
 			b.limit = min(b.limit, m)
@@ -100,7 +100,7 @@ func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam
 	}
 	for len(beams) > 0 && r.budget.left > 0 && ctx.Err() == nil {
 		granted := r.budget.share(beams)
-		leave := r.launch(ctx, granted)
+		leave := r.startAll(ctx, granted)
 		before := 0
 		for _, b := range granted {
 			before += len(b.cand.IDs)
@@ -145,9 +145,9 @@ func (g *budget) share(beams []*beam) []*beam {
 	return beams
 }
 
-// launch starts the generation of beams: here in one step of the engine, and on other
+// startAll starts the generation of beams: here in one step of the engine, and on other
 // machines, which leave ends.
-func (r *searchRun) launch(ctx context.Context, beams []*beam) (leave func()) {
+func (r *searchRun) startAll(ctx context.Context, beams []*beam) (leave func()) {
 	for _, b := range beams {
 		b.params.MaxTokens = b.grant - len(b.cand.IDs)
 	}
@@ -163,7 +163,7 @@ func (r *searchRun) launch(ctx context.Context, beams []*beam) (leave func()) {
 	return leave
 }
 
-// generate reads what launch has started. When ctx ends because the search
+// generate reads what startAll has started. When ctx ends because the search
 // does, b stays as it is.
 func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	defer func() { b.cand.Text = string(b.text) }()
@@ -171,7 +171,7 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	for run := b.run; ; run = b.seq.Generate(ctx, b.params) {
 		for tok, err := range run {
 			if err != nil {
-				return r.excuse(ctx, err)
+				return r.dropIfEnded(ctx, err)
 			}
 			b.take(r, tok)
 			if b.cand.Finish != "" || !b.whole && r.breaksAfter(b.step, tok.ID) {
@@ -186,8 +186,8 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	}
 }
 
-// excuse drops an error that the end of the search has caused.
-func (r *searchRun) excuse(ctx context.Context, err error) error {
+// dropIfEnded drops an error that the end of the search has caused.
+func (r *searchRun) dropIfEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil && r.ctx.Err() == nil {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (r *searchRun) score(ctx context.Context, b *beam) error {
 		r.note(b)
 	}
 	if err != nil {
-		return r.excuse(ctx, err)
+		return r.dropIfEnded(ctx, err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 type Calling struct {
 	Format *toolcall.Format
 	Tools  []toolcall.Tool
-	One    bool // further calls of a message are left out
+	Single bool // further calls of a message are left out
 	Only   bool // the prompt tells of more tools than these, which alone may be called
 }
 
@@ -52,7 +52,7 @@ func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest 
 		reasoning += Reasoning(part.Reasoning)
 		if part.Call == nil {
 			t.Text += part.Text
-		} else if !c.One || part.Call.Index == 0 {
+		} else if !c.Single || part.Call.Index == 0 {
 			calls = append(calls, *part.Call)
 		}
 	}
@@ -74,7 +74,7 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	if !must && !strict && !c.Only {
 		return nil
 	}
-	h := toolcall.Hold{Must: must, One: c.One || name != "", Special: m.Formats.Special}
+	h := toolcall.CallConstraint{Required: must, Single: c.Single || name != "", Special: m.Formats.Special}
 	if m.Thinks() {
 		h.Thought = [2]string{text.ThinkBegin, text.ThinkEnd}
 	}
@@ -91,9 +91,9 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 }
 
 // callFormat is what answers with calls are held to.
-func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []toolcall.Tool, h toolcall.Hold) (*structure.Format, error) {
+func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []toolcall.Tool, h toolcall.CallConstraint) (*structure.Format, error) {
 	var key strings.Builder
-	fmt.Fprintf(&key, "%s %v %v %v\n", f.Name, h.Must, h.One, h.Thought)
+	fmt.Fprintf(&key, "%s %v %v %v\n", f.Name, h.Required, h.Single, h.Thought)
 	for _, t := range tools {
 		fmt.Fprintf(&key, "%s %v %s\n", t.Name, t.Strict, t.Schema)
 	}
@@ -110,7 +110,7 @@ func (c *Calling) Read(text string) (calls string, ok bool) {
 	}
 	var b strings.Builder
 	for i := range list {
-		if c.One && i > 0 {
+		if c.Single && i > 0 {
 			break
 		}
 		b.WriteString(list[i].Name + "(" + canonical(list[i].Arguments) + ")\n")

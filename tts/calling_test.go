@@ -22,7 +22,7 @@ func TestCallsThatMeanTheSameAreReadAlike(t *testing.T) {
 	if got, _ := c.Read(two); got != "f({})\nf({\"a\":2})" {
 		t.Errorf("two calls are read as %q", got)
 	}
-	c.One = true
+	c.Single = true
 	if got, _ := c.Read(two); got != "f({})" {
 		t.Errorf("of which one counts: %q", got)
 	}

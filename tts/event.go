@@ -19,8 +19,8 @@ type What interface{ event() }
 type Opening struct {
 	Prompt  []int32 // tokens
 	Dropped int     // messages that were left out of the prompt
-	// Thinking and Midway are those of Prepared.
-	Thinking, Midway bool
+	// Thinking and ContinuesText are those of Prepared.
+	Thinking, ContinuesText bool
 }
 
 // Text is what a choice gains.

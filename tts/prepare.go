@@ -41,7 +41,7 @@ func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*
 	if p.Infill != nil {
 		return m.around(ctx, p, limit)
 	}
-	ids, err := m.encode(ctx, p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: !p.Literal}, limit)
+	ids, err := m.encode(ctx, p.Text, tokenizer.Options{AddSpecial: !p.NoBOS, ParseSpecial: !p.NoSpecialTokens}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (m *Model) around(ctx context.Context, p *Prompt, limit int) (*Prepared, er
 		return err
 	}
 	var err error
-	if !p.Bare {
+	if !p.NoBOS {
 		ids = m.Tokenizer.Encode(ids, "", tokenizer.Options{AddSpecial: true})
 		if end, ok := m.Tokenizer.EOS(); ok && len(ids) > 1 && ids[len(ids)-1] == end {
 			ids = ids[:len(ids)-1]

@@ -9,17 +9,17 @@ import (
 // Prompt is what a model goes on from: the first of Messages, Tokens and Text
 // that is set.
 type Prompt struct {
-	Messages []template.Message // a conversation, rendered with the model's template
-	Before   []int32            // token ids that stand before a conversation
-	Tools    []any              // tool definitions as their JSON decodes; the template gets them as toolcall.Normalize writes them
-	Extra    map[string]any     // further variables of the template
-	Ending   Ending             // of the conversation
-	Truncate bool               // leave out the oldest exchanges of a conversation that does not fit
-	Tokens   []int32            // token ids, taken as they are
-	Text     string             // plain text
-	Infill   *Infill            // what Text stands before: the answer goes between; nil: nothing
-	Bare     bool               // begin Text without the BOS that the model may want
-	Literal  bool               // take the names of special tokens in Text for plain text
+	Messages        []template.Message // a conversation, rendered with the model's template
+	Before          []int32            // token ids that stand before a conversation
+	Tools           []any              // tool definitions as their JSON decodes; the template gets them as toolcall.Normalize writes them
+	Extra           map[string]any     // further variables of the template
+	Ending          Ending             // of the conversation
+	Truncate        bool               // leave out the oldest exchanges of a conversation that does not fit
+	Tokens          []int32            // token ids, taken as they are
+	Text            string             // plain text
+	Infill          *Infill            // what Text stands before: the answer goes between; nil: nothing
+	NoBOS           bool               // begin Text without the BOS that the model may want
+	NoSpecialTokens bool               // take the names of special tokens in Text for plain text
 }
 
 // Infill is what stands around a gap that the answer fills, besides the text before it.
@@ -36,9 +36,9 @@ type Ending uint8
 
 // The endings.
 const (
-	EndHeader Ending = iota // with the header of an answer
-	EndClosed               // with the last message
-	EndOpen                 // within the last message, which the answer continues
+	AddGenerationPrompt  Ending = iota // with the header of an answer
+	NoGenerationPrompt                 // with the last message
+	ContinueFinalMessage               // within the last message, which the answer continues
 )
 
 // Prepared is a prompt as the model reads it.
@@ -46,18 +46,18 @@ type Prepared struct {
 	Tokens  []int32
 	Text    string // what Tokens encode; empty where token ids were given
 	Dropped int    // messages that were left out
-	// Begun is the text of the message that the answer continues.
-	Begun string
-	// Thinking says that the model goes on in a thought, Midway that it goes on
+	// Prefix is the text of the message that the answer continues.
+	Prefix string
+	// Thinking says that the model goes on in a thought, ContinuesText that it goes on
 	// in the midst of its thought or answer, whose white space then counts.
-	Thinking, Midway bool
+	Thinking, ContinuesText bool
 
 	messages []template.Message // those that were not left out
 }
 
 // opening is the event that a run begins with.
 func (p *Prepared) opening() Event {
-	return Event{What: Opening{Prompt: p.Tokens, Dropped: p.Dropped, Thinking: p.Thinking, Midway: p.Midway}}
+	return Event{What: Opening{Prompt: p.Tokens, Dropped: p.Dropped, Thinking: p.Thinking, ContinuesText: p.ContinuesText}}
 }
 
 // part is where the prompt comes from.

@@ -34,18 +34,18 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 		ids = slices.Concat(p.Before, ids)
 	}
 	out := &Prepared{Tokens: ids, Text: rendered, messages: p.Messages}
-	if p.Ending != EndOpen {
+	if p.Ending != ContinueFinalMessage {
 		out.Thinking = m.thinks(ids)
 		return out, nil
 	}
 	last := &p.Messages[len(p.Messages)-1]
-	out.Begun, _ = last.Content.(string)
+	out.Prefix, _ = last.Content.(string)
 	switch {
-	case out.Begun != "":
-		out.Midway = true
-		out.Thinking = strings.LastIndex(out.Begun, text.ThinkBegin) > strings.LastIndex(out.Begun, text.ThinkEnd)
+	case out.Prefix != "":
+		out.ContinuesText = true
+		out.Thinking = strings.LastIndex(out.Prefix, text.ThinkBegin) > strings.LastIndex(out.Prefix, text.ThinkEnd)
 	case last.ReasoningContent != "":
-		out.Midway, out.Thinking = true, true
+		out.ContinuesText, out.Thinking = true, true
 	default:
 		out.Thinking = m.thinks(ids)
 	}
@@ -89,7 +89,7 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 			messages[i].Content = "" // templates would write None
 		}
 	}
-	if p.Ending == EndOpen {
+	if p.Ending == ContinueFinalMessage {
 		if err := leaveOpen(&messages[len(messages)-1]); err != nil {
 			return "", err
 		}
@@ -98,7 +98,7 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 	if raised := (*template.RaisedError)(nil); errors.As(err, &raised) && len(p.Tools) > 0 && !m.Template.ReadsTools() {
 		text, err = m.writeFor(ctx, p, messages, true)
 	}
-	if err != nil || p.Ending != EndOpen {
+	if err != nil || p.Ending != ContinueFinalMessage {
 		return text, err
 	}
 	at := strings.LastIndex(text, cut)
@@ -158,7 +158,7 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 	text, err := m.Template.Render(ctx, template.Input{
 		Messages:            messages,
 		Tools:               tools,
-		AddGenerationPrompt: p.Ending == EndHeader,
+		AddGenerationPrompt: p.Ending == AddGenerationPrompt,
 		BOS:                 m.special(m.Tokenizer.BOS()),
 		EOS:                 m.special(m.Tokenizer.EOS()),
 		Extra:               p.Extra,

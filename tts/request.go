@@ -118,7 +118,7 @@ func (r *Request) checkFormat() error {
 		bad  bool
 	}{
 		{"min_tokens", r.MinTokens > 0}, {"allowed_token_ids", r.Allowed != nil}, {"ignore_eos", r.Sampling.IgnoreEOS},
-		{"continue_final_message", r.Prompt.Ending == EndOpen && r.Prompt.Messages != nil},
+		{"continue_final_message", r.Prompt.Ending == ContinueFinalMessage && r.Prompt.Messages != nil},
 	} {
 		if other.bad {
 			return fmt.Errorf("%w: %s", ErrFormat, other.name)

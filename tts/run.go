@@ -55,7 +55,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 		rest.Prompt.Messages = prepared.messages
 		r.req, req = &rest, &rest
 	}
-	r.prompt.begun, r.prompt.thinking = prepared.Begun, prepared.Thinking
+	r.prompt.begun, r.prompt.thinking = prepared.Prefix, prepared.Thinking
 	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func Echo(text string, n int) Filter {
 		if !opens {
 			return emit(e)
 		}
-		w.Thinking, w.Midway = false, false // its text begins with the prompt
+		w.Thinking, w.ContinuesText = false, false // its text begins with the prompt
 		if !emit(Event{More: true, What: w}) {
 			return false
 		}
@@ -85,7 +85,7 @@ func Thoughts(n int) Filter {
 		switch w := e.What.(type) {
 		case Opening:
 			for i := range choices {
-				choices[i] = text.NewThought(w.Thinking, w.Midway)
+				choices[i] = text.NewThought(w.Thinking, w.ContinuesText)
 			}
 		case Text:
 			var reasoning string

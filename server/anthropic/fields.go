@@ -58,7 +58,7 @@ func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 			f.Fail(jsonread.CodeValue, "messages", "the last one uses tools, so their results are missing.")
 			return nil, nil
 		}
-		p.Ending = tts.EndOpen
+		p.Ending = tts.ContinueFinalMessage
 	}
 	f.thinking(req)
 	return c.tools, f.edits()

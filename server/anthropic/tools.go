@@ -132,12 +132,12 @@ func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.C
 	if f.Err != nil || kind == "none" || len(tools) == 0 && kind == "auto" {
 		return nil
 	}
-	c := &tts.Calling{Format: m.ToolFormat(), Tools: tools, One: one,
+	c := &tts.Calling{Format: m.ToolFormat(), Tools: tools, Single: one,
 		Only: slices.ContainsFunc(known, func(t *tool) bool { return !t.callable && !t.deferred })}
 	switch {
 	case len(tools) == 0:
 		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
-	case kind != "auto" && req.Prompt.Ending != tts.EndHeader:
+	case kind != "auto" && req.Prompt.Ending != tts.AddGenerationPrompt:
 		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
 	case kind == "tool" && !slices.ContainsFunc(tools, func(t toolcall.Tool) bool { return t.Name == name }):
 		f.Fail(jsonread.CodeValue, "tool_choice.name", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))

@@ -41,7 +41,7 @@ func (f fields) chat(req *tts.Request, m *tts.Model) *tts.Calling {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", calls, maxCalls)
 	}
 	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == openai.RoleAssistant && p.Messages[n-1].ToolCalls == nil {
-		p.Ending = tts.EndOpen
+		p.Ending = tts.ContinueFinalMessage
 	}
 	f.think(req)
 	f.options(req, m)
@@ -62,7 +62,7 @@ func (f fields) generate(req *tts.Request, m *tts.Model) {
 	f.Bool("raw", &raw)
 	req.Prompt.Before = f.IDs("context", m.Context, m.Vocab)
 	if raw {
-		req.Prompt.Text, req.Prompt.Bare = text, true
+		req.Prompt.Text, req.Prompt.NoBOS = text, true
 		if system != "" || len(req.Prompt.Before) > 0 {
 			f.Fail(jsonread.CodeValue, "raw", "a raw prompt goes with neither 'system' nor 'context'.")
 		}

@@ -73,7 +73,7 @@ func conversation(c *api.Call, a *api.Ask, req *tts.Request) func(text, reasonin
 	p := req.Prompt
 	return func(text, reasoning string) []int32 {
 		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: openai.RoleAssistant, Content: text, ReasoningContent: reasoning})
-		p.Ending = tts.EndClosed
+		p.Ending = tts.NoGenerationPrompt
 		prepared, err := a.Prepare(c.Context(), &p)
 		if err != nil || c.Lease.Grow(perID*int64(len(prepared.Tokens))) != nil {
 			return nil // the answer stands without

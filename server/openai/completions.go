@@ -60,7 +60,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 	for _, p := range prompts {
 		r := req
 		r.Prompt = p
-		r.Prompt.Bare = !special
+		r.Prompt.NoBOS = !special
 		if infill != nil && r.Prompt.Tokens == nil {
 			r.Prompt.Infill = infill
 		}

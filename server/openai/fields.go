@@ -46,7 +46,7 @@ func (f Fields) receipt() (w wish) {
 // echoed reads vLLM's echo: the message that the answer continues and is to begin with.
 func (f Fields) echoed(p *tts.Prompt) (text string) {
 	var echo bool
-	if f.Bool("echo", &echo); echo && p.Ending == tts.EndOpen && len(p.Messages) > 0 {
+	if f.Bool("echo", &echo); echo && p.Ending == tts.ContinueFinalMessage && len(p.Messages) > 0 {
 		text, _ = p.Messages[len(p.Messages)-1].Content.(string)
 	}
 	return text

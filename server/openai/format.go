@@ -58,7 +58,7 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind constra
 		bad  bool
 	}{
 		{"min_tokens", req.MinTokens > 0}, {"allowed_token_ids", req.Allowed != nil}, {"ignore_eos", req.Sampling.IgnoreEOS},
-		{"continue_final_message", req.Prompt.Messages != nil && req.Prompt.Ending == tts.EndOpen},
+		{"continue_final_message", req.Prompt.Messages != nil && req.Prompt.Ending == tts.ContinueFinalMessage},
 		{"tools", req.Format != nil},
 	} {
 		if other.bad {

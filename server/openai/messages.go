@@ -115,7 +115,7 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 	f.Bool("add_generation_prompt", &header)
 	f.Bool("continue_final_message", &open)
 	if f.Err != nil {
-		return tts.EndHeader
+		return tts.AddGenerationPrompt
 	}
 	last := messages[len(messages)-1]
 	switch {
@@ -124,11 +124,11 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 	case open && last.ToolCalls != nil:
 		f.Fail(jsonread.CodeValue, "continue_final_message", "the last message calls tools, so there is no text to continue.")
 	case open, !headerGiven && !openGiven && last.Role == RoleAssistant && last.ToolCalls == nil:
-		return tts.EndOpen
+		return tts.ContinueFinalMessage
 	case headerGiven && !header:
-		return tts.EndClosed
+		return tts.NoGenerationPrompt
 	}
-	return tts.EndHeader
+	return tts.AddGenerationPrompt
 }
 
 // truncation reads whether the oldest exchanges may be left out.

@@ -119,7 +119,7 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	parallel := true
 	f.Bool("parallel_tool_calls", &parallel)
 	choice, name, allowed := f.toolChoice()
-	c := &tts.Calling{Format: m.ToolFormat(), Tools: f.definitions(req.Prompt.Tools), One: !parallel}
+	c := &tts.Calling{Format: m.ToolFormat(), Tools: f.definitions(req.Prompt.Tools), Single: !parallel}
 	f.allow(c, allowed)
 	if f.Err != nil || choice == toolsNone || choice == "" && len(c.Tools) == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
 	case name != "" && !known:
 		f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
-	case choice == toolsRequired && req.Prompt.Ending != tts.EndHeader:
+	case choice == toolsRequired && req.Prompt.Ending != tts.AddGenerationPrompt:
 		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
 	case choice == toolsRequired && len(c.Tools) == 1:
 		name = c.Tools[0].Name

@@ -68,7 +68,7 @@ func (f fields) judgement(j *judgement, most int) {
 		j.part = tts.PartPrompt
 		j.prompt.Messages = []template.Message{{Role: openai.RoleUser, Content: text}}
 	case f.Has("messages"):
-		if j.prompt, _ = f.Conversation(); j.prompt.Ending == tts.EndOpen {
+		if j.prompt, _ = f.Conversation(); j.prompt.Ending == tts.ContinueFinalMessage {
 			f.Fail(jsonread.CodeValue, "messages", "the last one is the assistant's; give it as a response.")
 		}
 	default:

@@ -81,10 +81,10 @@ func tokenized(f openai.Fields, names, pieces *bool) (p tts.Prompt) {
 		f.Bool("add_special", &special)
 		f.Bool("parse_special", &parse)
 		f.Bool("with_pieces", pieces)
-		p.Literal = !parse
+		p.NoSpecialTokens = !parse
 	}
 	f.Bool("return_token_strs", names)
-	p.Bare = !special
+	p.NoBOS = !special
 	return p
 }
 

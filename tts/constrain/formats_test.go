@@ -35,7 +35,7 @@ func largeFormats(f *Formats) map[string]func(ctx context.Context) error {
 		"calls": func(ctx context.Context) error {
 			tools := []toolcall.Tool{{Name: "a", Strict: true, Schema: []byte(`{"type": "object", "properties": {"x": ` + text[Schema] + `}}`)}}
 			_, err := f.Calls(ctx, "a", func(b *grammarbudget.Budget) (*grammar.Grammar, error) {
-				return toolcall.Hermes.Grammar(b, tools, toolcall.Hold{Must: true, Special: f.Special})
+				return toolcall.Hermes.Grammar(b, tools, toolcall.CallConstraint{Required: true, Special: f.Special})
 			})
 			return err
 		},
@@ -102,7 +102,7 @@ func TestABudgetMayEndAnywhere(t *testing.T) {
 	tools := []toolcall.Tool{{Name: "a", Strict: true, Schema: []byte(`{"type": "object", "properties": {"x": {"type": "string", "pattern": "^[a-c]+$", "maxLength": 5}}}`)}}
 	makers := map[string]func(b *grammarbudget.Budget) (*grammar.Grammar, error){
 		"calls": func(b *grammarbudget.Budget) (*grammar.Grammar, error) {
-			return toolcall.Hermes.Grammar(b, tools, toolcall.Hold{Must: true})
+			return toolcall.Hermes.Grammar(b, tools, toolcall.CallConstraint{Required: true})
 		},
 	}
 	for kind, text := range map[Kind]string{

@@ -153,7 +153,7 @@ func (v *Ranker) tokens(ctx context.Context, p Pair) ([]int32, error) {
 			continue
 		}
 		prepared, err := v.model.PrepareRequest(ctx, &tts.Request{
-			Prompt: tts.Prompt{Text: fill.Replace(part.text), Bare: true, Literal: true}, NoTokens: true,
+			Prompt: tts.Prompt{Text: fill.Replace(part.text), NoBOS: true, NoSpecialTokens: true}, NoTokens: true,
 		})
 		if err != nil {
 			return nil, err

@@ -101,7 +101,7 @@ func endLines(_ context.Context, r *reading) ([]int32, error) {
 const qwenSystem = `Please reason step by step, and put your final answer within \boxed{}.`
 
 func tagQwen(ctx context.Context, r *reading) ([]int32, error) {
-	text, err := r.Render(ctx, &tts.Prompt{Ending: tts.EndClosed, Messages: []template.Message{
+	text, err := r.Render(ctx, &tts.Prompt{Ending: tts.NoGenerationPrompt, Messages: []template.Message{
 		{Role: "system", Content: qwenSystem},
 		{Role: "user", Content: r.question()},
 		{Role: "assistant", Content: strings.Join(r.steps, r.tag) + r.tag},
@@ -138,7 +138,7 @@ func conversed(ctx context.Context, r *reading) ([]int32, error) {
 
 func wholeChat(ctx context.Context, r *reading) ([]int32, error) {
 	answered := append(slices.Clip(r.asked), template.Message{Role: "assistant", Content: r.text})
-	return r.chatTokens(ctx, &tts.Prompt{Ending: tts.EndClosed, Messages: answered})
+	return r.chatTokens(ctx, &tts.Prompt{Ending: tts.NoGenerationPrompt, Messages: answered})
 }
 
 func (r *reading) chatTokens(ctx context.Context, p *tts.Prompt) ([]int32, error) {
@@ -163,7 +163,7 @@ func (r *reading) question() string {
 // as the user's only one. begun is what the answer has before its first token.
 func conversation(m *tts.Model, req *tts.Request, prompt []int32) (asked []template.Message, begun string) {
 	if asked = req.Prompt.Messages; asked != nil {
-		if req.Prompt.Ending != tts.EndOpen {
+		if req.Prompt.Ending != tts.ContinueFinalMessage {
 			return asked, ""
 		}
 		last := len(asked) - 1

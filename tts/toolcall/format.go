@@ -89,7 +89,7 @@ var (
 		begin: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>%s\n```json\n",
 		end:   "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		frames: []frame{{
-			lead: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", more: `\n?<｜tool▁call▁begin｜>`, end: "<｜tool▁calls▁end｜>",
+			preamble: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", more: `\n?<｜tool▁call▁begin｜>`, end: "<｜tool▁calls▁end｜>",
 			calls: []string{"function<｜tool▁sep｜>%n\n```json\n%a\n```<｜tool▁call▁end｜>", "%n<｜tool▁sep｜>%a<｜tool▁call▁end｜>"},
 		}},
 		bars: []string{"<｜tool▁call▁begin｜>"},
@@ -103,7 +103,7 @@ var (
 		end:   "<|tool_call_end|><|tool_calls_section_end|>",
 		newID: func(index int, name string) string { return fmt.Sprintf("functions.%s:%d", name, index) },
 		frames: []frame{{
-			lead: "<|tool_calls_section_begin|>", open: "<|tool_call_begin|>", more: "<|tool_call_begin|>", end: "<|tool_calls_section_end|>",
+			preamble: "<|tool_calls_section_begin|>", open: "<|tool_call_begin|>", more: "<|tool_call_begin|>", end: "<|tool_calls_section_end|>",
 			calls: []string{`functions\.%n:\d{1,4}<|tool_call_argument_begin|>%a<|tool_call_end|>`},
 		}},
 		bars: []string{"<|tool_call_begin|>"},
@@ -140,9 +140,9 @@ var (
 		},
 		begin: "<|channel|>commentary to=functions.%s <|constrain|>json<|message|>", end: "<|call|>",
 		frames: []frame{
-			{open: "<|channel|>(commentary|analysis) to=functions\\.", calls: harmonyCalls(""), end: "<|call|>", tacit: true},
-			{open: "<|start|>assistant to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", tacit: true},
-			{open: "^ to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", tacit: true},
+			{open: "<|channel|>(commentary|analysis) to=functions\\.", calls: harmonyCalls(""), end: "<|call|>", endOptional: true},
+			{open: "<|start|>assistant to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", endOptional: true},
+			{open: "^ to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", endOptional: true},
 		},
 		thought: [2]string{"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"},
 		bars:    []string{"<|channel|>%hto=", "<|start|>%hto=", "^[ \t\r\n]*to="},

@@ -15,12 +15,12 @@ import (
 
 // frame is how the calls of a message stand in it, as patterns.
 type frame struct {
-	lead  string   // what stands before open if a call is asked for
-	open  string   // what the first one begins with; with ^: at the message's beginning alone
-	calls []string // the ways to write one behind that, each with a name and arguments
-	more  string   // what begins the next one; empty: there is none
-	end   string   // what stands behind the last one
-	tacit bool     // end may be missing, since vocabularies have it as the token that ends an answer
+	preamble    string   // what stands before open if a call is asked for
+	open        string   // what the first one begins with; with ^: at the message's beginning alone
+	calls       []string // the ways to write one behind that, each with a name and arguments
+	more        string   // what begins the next one; empty: there is none
+	end         string   // what stands behind the last one
+	endOptional bool     // end may be missing, since vocabularies have it as the token that ends an answer
 }
 
 // A pattern says how models of the family were taught to write, to the letter: what has
@@ -33,11 +33,11 @@ type frame struct {
 //	%h  a header of Harmony, up to where it ends
 var holes = []string{"%n", "%a", "%e", "%h"}
 
-// Hold says how an answer is held to calls.
-type Hold struct {
-	Must    bool                   // it is a call; else it may be text, or text before calls
-	One     bool                   // it has one call at most
-	Special func(mark string) bool // the mark is a special token; nil: none is
+// CallConstraint says how an answer is held to calls.
+type CallConstraint struct {
+	Required bool                   // it is a call; else it may be text, or text before calls
+	Single   bool                   // it has one call at most
+	Special  func(mark string) bool // the mark is a special token; nil: none is
 	// Thought is what a thought begins and ends with that may stand before the
 	// answer; empty: none. Harmony has its own.
 	Thought [2]string
@@ -63,7 +63,7 @@ const anyObject = schema.Object
 // Where the schema of a tool that is not strict cannot be held to, its arguments are
 // any object. The grammar is charged to a budget. An error is a *SchemaError, budget.ErrBusy, or one of
 // package schema.
-func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h Hold) (*grammar.Grammar, error) {
+func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h CallConstraint) (*grammar.Grammar, error) {
 	if f.thought[0] != "" {
 		h.Thought = f.thought
 	}
@@ -84,7 +84,7 @@ func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h Hold) (*grammar
 // holder makes the grammar of a format's answers.
 type holder struct {
 	format *Format
-	hold   Hold
+	hold   CallConstraint
 	frame  *schema.Frame
 	arena  *regex.Arena
 	names  []string
@@ -145,15 +145,15 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !b.hold.Must {
+	if !b.hold.Required {
 		all = append(all, []grammar.Symbol{b.frame.Match(free)})
 	}
 	for _, fr := range b.format.frames {
 		open, first := strings.CutPrefix(fr.open, "^")
 		var one []grammar.Symbol
 		switch {
-		case b.hold.Must:
-			open = fr.lead + open
+		case b.hold.Required:
+			open = fr.preamble + open
 		case !first:
 			one = append(one, b.frame.Match(free))
 		}
@@ -169,7 +169,7 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	}
 	if thought != regex.None {
 		cut := all[:0:0]
-		if !b.hold.Must { // an answer may end in its thought
+		if !b.hold.Required { // an answer may end in its thought
 			cut = append(cut, []grammar.Symbol{b.frame.Match(begun)})
 		}
 		maybe := b.frame.Match(b.arena.Optional(thought))
@@ -185,7 +185,7 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 // its arguments: what would follow says nothing.
 func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 	var one [][]grammar.Symbol
-	single := b.hold.Must && b.hold.One && !b.format.elements()
+	single := b.hold.Required && b.hold.Single && !b.format.elements()
 	for tool := range b.names {
 		for _, pattern := range fr.calls {
 			if single {
@@ -207,11 +207,11 @@ func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 		return 0, err
 	}
 	last := [][]grammar.Symbol{append([]grammar.Symbol{call}, end...)}
-	if fr.tacit {
+	if fr.endOptional {
 		last = append(last, []grammar.Symbol{call})
 	}
 	calls := b.frame.Rule(last...)
-	if fr.more == "" || b.hold.One {
+	if fr.more == "" || b.hold.Single {
 		return calls, nil
 	}
 	more, err := b.sequence(fr.more, -1)

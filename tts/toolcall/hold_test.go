@@ -125,7 +125,7 @@ func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testi
 	tools := strictTools(t)
 	for _, f := range formats {
 		for _, one := range []bool{false, true} {
-			g, err := f.Grammar(budget.Default(), tools, Hold{Must: true, One: one})
+			g, err := f.Grammar(budget.Default(), tools, CallConstraint{Required: true, Single: one})
 			if err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
@@ -175,7 +175,7 @@ func wellMade(f *Format, name, arguments string) string {
 func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
 	tools := strictTools(t)
 	for _, f := range formats {
-		g, err := f.Grammar(budget.Default(), tools, Hold{})
+		g, err := f.Grammar(budget.Default(), tools, CallConstraint{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestSeveralCallsFollowOneAnotherAndOneAloneWhereThatIsAskedFor(t *testing.T
 			if f == Mistral {
 				messages = append(messages, newer)
 			}
-			g, err := f.Grammar(budget.Default(), tools, Hold{One: one})
+			g, err := f.Grammar(budget.Default(), tools, CallConstraint{Single: one})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,7 +248,7 @@ func TestSeveralCallsFollowOneAnotherAndOneAloneWhereThatIsAskedFor(t *testing.T
 
 func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 	tools := strictTools(t)
-	g, err := Hermes.Grammar(budget.Default(), tools, Hold{Special: func(string) bool { return true }, Thought: [2]string{"<think>", "</think>"}})
+	g, err := Hermes.Grammar(budget.Default(), tools, CallConstraint{Special: func(string) bool { return true }, Thought: [2]string{"<think>", "</think>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 
 func TestArgumentsHaveThePropertiesThatTheSchemaListsAlone(t *testing.T) {
 	tools := []Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}}}`)}}
-	g, err := Hermes.Grammar(budget.Default(), tools, Hold{Must: true})
+	g, err := Hermes.Grammar(budget.Default(), tools, CallConstraint{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestArgumentsHaveThePropertiesThatTheSchemaListsAlone(t *testing.T) {
 
 func TestGptOssMayThinkBeforeACallThatMustBe(t *testing.T) {
 	tools := strictTools(t)
-	g, err := Harmony.Grammar(budget.Default(), tools, Hold{Must: true})
+	g, err := Harmony.Grammar(budget.Default(), tools, CallConstraint{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,11 +307,11 @@ func TestASchemaThatCannotBeHeldToIsNamedOrForAToolThatIsNotStrictAnyObject(t *t
 	const bad = `{"type":"object","$dynamicRef":"#x"}`
 	for _, f := range formats {
 		tools := []Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "g", Schema: json.RawMessage(bad), Strict: true}}
-		if _, err := f.Grammar(budget.Default(), tools, Hold{}); err == nil || !strings.Contains(err.Error(), "the tool g") {
+		if _, err := f.Grammar(budget.Default(), tools, CallConstraint{}); err == nil || !strings.Contains(err.Error(), "the tool g") {
 			t.Errorf("%s: %v, want the tool's name", f.Name, err)
 		}
 		tools[1].Strict = false
-		g, err := f.Grammar(budget.Default(), tools, Hold{Must: true})
+		g, err := f.Grammar(budget.Default(), tools, CallConstraint{Required: true})
 		if err != nil {
 			t.Fatal(err)
 		}

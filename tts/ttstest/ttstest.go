@@ -81,7 +81,7 @@ const Asked = "Q: "
 
 // Request asks the toy models' question.
 func Request(seed uint64, n int) *tts.Request {
-	return &tts.Request{Prompt: tts.Prompt{Text: Asked, Bare: true}, N: n, Sampling: sampling.Params{Temperature: 0.8, Seed: seed}}
+	return &tts.Request{Prompt: tts.Prompt{Text: Asked, NoBOS: true}, N: n, Sampling: sampling.Params{Temperature: 0.8, Seed: seed}}
 }
 
 // Thinks makes a toy model that answers the prompt Asked with one to three
