@@ -88,5 +88,5 @@ func (a *account) log(e *zerolog.Event, start time.Time) {
 	}
 }
 
-// recordOf is the record of the request that ctx belongs to.
+// recordOf returns the record of the request that ctx belongs to.
 func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }

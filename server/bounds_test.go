@@ -20,12 +20,12 @@ import (
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-// listed is unit so many times, with commas between.
+// listed returns unit so many times, with commas between.
 func listed(unit string, n int) string {
 	return strings.TrimSuffix(strings.Repeat(unit+",", n), ",")
 }
 
-// numbered is what format makes of 0 to n-1, with commas between.
+// numbered returns what format makes of 0 to n-1, with commas between.
 func numbered(format string, n int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -34,7 +34,7 @@ func numbered(format string, n int) string {
 	return strings.Join(parts, ",")
 }
 
-// letters is a JSON string of so many bytes.
+// letters returns a JSON string of so many bytes.
 func letters(n int) string { return `"` + strings.Repeat("a", n) + `"` }
 
 // bound is a row of the table in docs/api.md, and how to be at it: body makes a
@@ -46,7 +46,7 @@ type bound struct {
 	body      func(n int) string
 }
 
-// bounds are all of them but those of headers and bodies.
+// bounds returns all of them but those of headers and bodies.
 func bounds() []bound {
 	const chat, text = "/v1/chat/completions", "/v1/completions"
 	field := func(name string, value func(n int) string) func(int) string {
@@ -136,7 +136,7 @@ func bounds() []bound {
 	}
 }
 
-// documented are the rows of the table of bounds in docs/api.md: what the first
+// documented returns the rows of the table of bounds in docs/api.md: what the first
 // column says, and the last.
 func documented(t *testing.T) map[string]string {
 	t.Helper()

@@ -88,7 +88,7 @@ var (
 	ofChoice  = regexp.MustCompile(`"index":([0-9]+)`)
 )
 
-// normal is an answer without what differs from one to an equal one: ids, times, the last
+// normal returns an answer without what differs from one to an equal one: ids, times, the last
 // digits of numbers, and in which order a stream's choices take turns.
 func normal(answer string) string {
 	for _, p := range passing {
@@ -113,7 +113,7 @@ func normal(answer string) string {
 	return strings.Join(events, "\n\n")
 }
 
-// streamed is a body as it is, streamed, and streamed with its usage.
+// streamed returns a body as it is, streamed, and streamed with its usage.
 func streamed(path, body string) []exchange {
 	list := []exchange{{"", path, body}}
 	for _, more := range []string{`,"stream":true`, `,"stream":true,"stream_options":{"include_usage":true}`} {
@@ -168,7 +168,7 @@ var features = map[string][]string{
 	"/api/generate": {ollamaOptions, ollamaOptions + `,"raw":true`, ollamaOptions + `,"suffix":"x"`, ollamaOptions + `,"format":` + citySchema, ollamaOptions + `,"system":"Be brief.","think":true`},
 }
 
-// wrong are fields with what no request may have, and with what some may.
+// wrong returns fields with what no request may have, and with what some may.
 func wrong(path, begin string) (list []exchange) {
 	names := strings.Fields(`model messages prompt input stream stream_options n seed temperature top_p top_k min_p max_tokens max_completion_tokens max_output_tokens n_predict num_predict stop stop_sequences
 		logprobs top_logprobs logit_bias presence_penalty frequency_penalty repetition_penalty tools tool_choice parallel_tool_calls functions response_format guided_json guided_regex guided_choice grammar json_schema

@@ -28,7 +28,7 @@ import (
 // rerankTemplate is like that of Qwen3-Reranker.
 const rerankTemplate = "<|im_start|>user\nQuery: {query}\nDocument: {document}<|im_end|>\n<|im_start|>assistant\n"
 
-// reading is a server of a generator, "toy", of a model whose vectors count a text's
+// reading returns a server of a generator, "toy", of a model whose vectors count a text's
 // tokens, "vectors", and of one that scores by a document's length, "ranker".
 func reading(t *testing.T) *fixture {
 	t.Helper()
@@ -81,7 +81,7 @@ type readTokens struct {
 	Total  int `json:"total_tokens"`
 }
 
-// counted is the vector of "vectors" for these tokens.
+// counted returns the vector of "vectors" for these tokens.
 func counted(ids []int32, dimensions int) []float32 {
 	v := make([]float32, 4)
 	for _, id := range ids {

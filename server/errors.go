@@ -38,7 +38,7 @@ var (
 // code); nobody receives it.
 const statusClientGone = 499
 
-// toFault is the only map from errors to HTTP: the first of faults that knows err. What none
+// toFault maps errors to HTTP, and nothing else does: by the first of faults that knows err. What none
 // knows is a 500, whose cause is logged and not sent.
 func toFault(err error) *api.Fault {
 	for _, fault := range faults {
@@ -103,7 +103,7 @@ var faults = []func(error) *api.Fault{
 	is(context.Canceled, &api.Fault{Status: statusClientGone, Type: api.TypeServer, Code: "client_closed_request", Message: "The client closed the request."}),
 }
 
-// is is the fault of one error.
+// is returns the fault of one error.
 func is(target error, f *api.Fault) func(error) *api.Fault {
 	return func(err error) *api.Fault {
 		if errors.Is(err, target) {
@@ -113,7 +113,7 @@ func is(target error, f *api.Fault) func(error) *api.Fault {
 	}
 }
 
-// told is the fault of one error, whose message has the error's own text.
+// told returns the fault of one error, whose message has the error's own text.
 func told(target error, code, param, format string) func(error) *api.Fault {
 	return func(err error) *api.Fault {
 		if errors.Is(err, target) {
@@ -123,7 +123,7 @@ func told(target error, code, param, format string) func(error) *api.Fault {
 	}
 }
 
-// as is the fault of errors of one type.
+// as returns the fault of errors of one type.
 func as[E error](fault func(E) *api.Fault) func(error) *api.Fault {
 	return func(err error) *api.Fault {
 		var e E
@@ -134,7 +134,7 @@ func as[E error](fault func(E) *api.Fault) func(error) *api.Fault {
 	}
 }
 
-// tooLong is a 400 about a prompt, or about responses that are to be rated.
+// tooLong returns a 400 about a prompt, or about responses that are to be rated.
 func tooLong(e *tts.ContextError) *api.Fault {
 	what, verb := "prompt", "has"
 	if e.Part != tts.PartPrompt {
@@ -144,22 +144,22 @@ func tooLong(e *tts.ContextError) *api.Fault {
 		e.Limit, what, verb, e.Prompt, what)
 }
 
-// tooLarge is a 413.
+// tooLarge returns a 413.
 func tooLarge(format string, args ...any) *api.Fault {
 	return api.Invalids(http.StatusRequestEntityTooLarge, "request_too_large", "", fmt.Sprintf(format, args...))
 }
 
-// busy is a 429.
+// busy returns a 429.
 func busy(message string) *api.Fault {
 	return &api.Fault{Status: http.StatusTooManyRequests, Type: api.TypeRateLimit, Code: "server_busy", Message: message, RetryAfter: time.Second}
 }
 
-// broken is a 500.
+// broken returns a 500.
 func broken(code, message string) *api.Fault {
 	return &api.Fault{Status: http.StatusInternalServerError, Type: api.TypeServer, Code: code, Message: message}
 }
 
-// unavailable is a 503.
+// unavailable returns a 503.
 func unavailable(code, message string, again time.Duration) *api.Fault {
 	return &api.Fault{Status: http.StatusServiceUnavailable, Type: api.TypeServer, Code: code, Message: message, RetryAfter: again}
 }

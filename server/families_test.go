@@ -21,7 +21,7 @@ import (
 // called is a call in a test: arguments as a model writes them.
 type called struct{ name, arguments string }
 
-// written is a message of text and calls as a family's models write it; ok: they can.
+// written returns a message of text and calls as a family's models write it; ok: they can.
 func written(family, text string, calls ...called) (message string, ok bool) {
 	format := toolcall.Of(callFormats[family])
 	list := func(prefix, between, suffix string, one func(i int, c called) string) string {
@@ -205,7 +205,7 @@ func (s *scripted) streamed(t *testing.T, req goopenai.ChatCompletionRequest) (a
 	return a
 }
 
-// toolsOfFamilies are those of the tests of families: arguments are texts.
+// toolsOfFamilies returns those of the tests of families: arguments are texts.
 func toolsOfFamilies() []goopenai.Tool {
 	var list []goopenai.Tool
 	for _, name := range []string{"get_weather", "now"} {

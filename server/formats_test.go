@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/structure"
 )
 
-// withGrammar is the field of a grammar, in JSON.
+// withGrammar returns the field of a grammar, in JSON.
 func withGrammar(text string) string {
 	quoted, _ := json.Marshal(text)
 	return `,"max_tokens":20,"grammar":` + string(quoted)

@@ -14,7 +14,7 @@ import (
 // more is a search in all but name, and must not make others wait.
 const interactiveChoices = 8
 
-// generate answers a request for text, and returns what came of it beside an error.
+// generate answers a request for text, and returns what came of it with an error.
 func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 	if a.Instead != nil {
 		return nil, c.JSON(a.Instead)

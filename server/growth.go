@@ -36,7 +36,7 @@ func (g *growth) add(e tts.Event, text bool) error {
 	return g.lease.Grow(n)
 }
 
-// held is about how many bytes an event holds in an answer that gathers.
+// held returns about how many bytes an event holds in an answer that gathers.
 func held(e tts.Event) (n int64) {
 	switch w := e.What.(type) {
 	case tts.Text:
@@ -54,11 +54,11 @@ func held(e tts.Event) (n int64) {
 	return n
 }
 
-// tokenBytes is about how many bytes a token holds whose log-probability is sent,
+// tokenBytes returns about how many bytes a token holds whose log-probability is sent,
 // with top alternatives.
 func tokenBytes(top int) int64 { return 128 + 48*int64(top) }
 
-// upFront is about how many bytes an answer is known to hold from the beginning: its
+// upFront returns about how many bytes an answer is known to hold from the beginning: its
 // choices, the log-probabilities of an echoed prompt, the candidates of searches.
 func upFront(a *api.Ask) int64 {
 	n := perChoice * int64(a.Choices())

@@ -52,7 +52,7 @@ func (h *hosts) allow(header string) bool {
 	return name == "" || loopback(name) || slices.Contains(h.names, name)
 }
 
-// splitHost is the name of a Host header in small letters, and its port, if it has one.
+// splitHost returns the name of a Host header in small letters, and its port, if it has one.
 func splitHost(header string) (name, port string) {
 	name = header
 	if n, p, err := net.SplitHostPort(header); err == nil {
@@ -86,7 +86,7 @@ func (h *hosts) ownPage(r *http.Request) bool {
 	return port == "" || port == cmp.Or(origin.Port(), standard)
 }
 
-// Warnings are what an operator should hear of at the start, a line each: who can reach
+// Warnings returns what an operator should hear of at the start, a line each: who can reach
 // the server, and who can read its keys.
 func (o *Options) Warnings() (list []string) {
 	if !listensLocally(o.Addr) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
-// infilling is a server over a model whose vocabulary has tokens to fill in; prompts
+// infilling returns a server over a model whose vocabulary has tokens to fill in; prompts
 // are what it was asked.
 func infilling(t *testing.T, text string) (f *fixture, prompts *[][]int32) {
 	t.Helper()
@@ -37,7 +37,7 @@ func infilling(t *testing.T, text string) (f *fixture, prompts *[][]int32) {
 	return f, prompts
 }
 
-// infillWords is a tokenizer with tokens to fill in.
+// infillWords returns a tokenizer with tokens to fill in.
 func infillWords(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
 	file, err := embedded.Open(embedded.Default)

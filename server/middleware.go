@@ -50,7 +50,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// routeOf is the pattern that r was routed by, never its path: clients could make up
+// routeOf returns the pattern that r was routed by, never its path: clients could make up
 // any number of those.
 func routeOf(r *http.Request) string {
 	if route := chi.RouteContext(r.Context()).RoutePattern(); route != "" {
@@ -59,7 +59,7 @@ func routeOf(r *http.Request) string {
 	return "other"
 }
 
-// requestID is the client's, where it is fit to be printed, or a new one.
+// requestID returns the client's, where it is fit to be printed, or a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	fit := func(c rune) bool { return c > ' ' && c < 0x7f }

@@ -34,7 +34,7 @@ func (s *Server) site(next http.Handler) http.Handler {
 	})
 }
 
-// crossSite is the answer to a page of another site, or to one that seems to be: where no
+// crossSite returns the answer to a page of another site, or to one that seems to be: where no
 // browser has said so, a proxy may have changed the Host header.
 func crossSite(r *http.Request) *api.Fault {
 	brief := func(s string) string { return jsonread.Brief([]byte(s)) }

@@ -12,10 +12,10 @@ import (
 	"github.com/lutra-lm/lutra/tts/embed"
 )
 
-// perText is how many bytes a text holds beside itself, its tokens and its numbers.
+// perText is how many bytes a text holds besides itself, its tokens and its numbers.
 const perText = 1 << 10
 
-// read answers a request for what a model makes of texts, and returns what came of it beside
+// read answers a request for what a model makes of texts, and returns what came of it with
 // an error.
 func (s *Server) read(c *api.Call, r *api.Reading) (*account, error) {
 	acc := newAccount(c, "", r.Task, r.Texts)

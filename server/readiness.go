@@ -5,7 +5,7 @@ import (
 	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// Loading notes that so many bytes of a model have been read, for /readyz,
+// Loading notes that done of total bytes of a model have been read, for /readyz,
 // until Publish makes models available. Any goroutine may call it.
 func (s *Server) Loading(model string, done, total int64) {
 	p := modelProgress{Model: model}
@@ -62,7 +62,7 @@ func (s *Server) ready() error {
 	return nil
 }
 
-// failedModels are the names of the models whose engines have failed.
+// failedModels returns the names of the models whose engines have failed.
 func (s *Server) failedModels() (names []string) {
 	if r := s.models.Load(); r != nil {
 		for _, m := range r.Models {

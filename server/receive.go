@@ -52,7 +52,7 @@ func (s *Server) receive(c *api.Call, factor int64, answer func(*api.Call) (*acc
 	return answer(c)
 }
 
-// answerTime is a context that ends when a whole answer has taken too long.
+// answerTime returns a context that ends when a whole answer has taken too long.
 func (s *Server) answerTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.opt.RequestTimeout > 0 {
 		return context.WithTimeout(ctx, s.opt.RequestTimeout)
@@ -60,7 +60,7 @@ func (s *Server) answerTime(ctx context.Context) (context.Context, context.Cance
 	return context.WithCancel(ctx)
 }
 
-// parseAside parses a body, a long one as work beside the engines.
+// parseAside parses a body, a long one as work alongside the engines.
 func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 	if len(body) > longBody {
 		_, leave, err := cpulimit.Enter(ctx)
@@ -140,7 +140,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *admission.L
 // firstRead is the room that a body gets to begin with.
 const firstRead = 4 << 10
 
-// readAll reads all of r, at most so many bytes. It takes memory as they arrive,
+// readAll reads all of r, at most most bytes. It takes memory as they arrive,
 // whatever number was announced.
 func readAll(r io.Reader, most int64, l *admission.Lease) ([]byte, error) {
 	var body []byte

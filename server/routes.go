@@ -18,7 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/web"
 )
 
-// protocols are the APIs that the server speaks. Of those that have a route, or of whose
+// protocols returns the APIs that the server speaks. Of those that have a route, or of whose
 // clients a request may be, the first counts: OpenAI's, which asks for no more, is the last.
 func protocols() []api.Protocol {
 	return []api.Protocol{
@@ -85,7 +85,7 @@ type offer struct {
 	owns func(*http.Request) bool // nil: it does not matter
 }
 
-// offers are the routes of all APIs, and the server's own.
+// offers returns the routes of all APIs, and the server's own.
 func (s *Server) offers() map[place][]offer {
 	all := map[place][]offer{}
 	for _, p := range append(s.protocols, api.Protocol{Routes: s.ownRoutes()}) {
@@ -112,7 +112,7 @@ func (s *Server) handle(offers []offer) http.HandlerFunc {
 	}
 }
 
-// answer carries out a route, and returns what came of it beside an error.
+// answer carries out a route, and returns what came of it with an error.
 func (s *Server) answer(rec *record, route *api.Route, w http.ResponseWriter, r *http.Request) (*account, error) {
 	c := &api.Call{Request: r, Server: &s.seen, W: w, ID: rec.id, Start: rec.start}
 	if !route.Open {

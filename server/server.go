@@ -37,7 +37,7 @@ type Server struct {
 	open       map[string]bool // paths that need no key
 }
 
-// stored is how many bytes are kept for later requests.
+// stored returns how many bytes are kept for later requests.
 func (s *Server) stored() (n int64) {
 	for _, p := range s.protocols {
 		if p.Stored != nil {
@@ -77,7 +77,7 @@ func (s *Server) Publish(served ...registry.Served) error {
 // errLoading says that there are no models yet.
 var errLoading = errors.New("server: the model is being loaded")
 
-// registered are the models, once there are any.
+// registered returns the models, once there are any.
 func (s *Server) registered() (*registry.Registry, error) {
 	if r := s.models.Load(); r != nil {
 		return r, nil
@@ -102,13 +102,13 @@ func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
 // /metrics. It panics for names that are taken.
 func (s *Server) Register(c prometheus.Collector) { s.metrics.Register(c) }
 
-// StepObserver is what the engine of the model of this name should call after
+// StepObserver returns what the engine of the model of this name should call after
 // each step (batcher.Options.OnStep), for the metrics of batches.
 func (s *Server) StepObserver(model string) func(batcher.StepStats) {
 	return s.metrics.StepObserver(model)
 }
 
-// Handler is the whole API, for tests and for servers that embed it.
+// Handler returns the whole API, for tests and for servers that embed it.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // loading is the progress of models that are not published yet.
@@ -123,7 +123,7 @@ type modelProgress struct {
 	Progress float64 `json:"progress"` // 0 to 1
 }
 
-// snapshot is a copy, never nil.
+// snapshot returns a copy, never nil.
 func (l *loading) snapshot() []modelProgress {
 	l.mu.Lock()
 	defer l.mu.Unlock()

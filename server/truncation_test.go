@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/server/api"
 )
 
-// history is a conversation of so many questions, answered but for the last.
+// history returns a conversation of so many questions, answered but for the last.
 func history(questions int) string {
 	var list []string
 	for i := range questions {

@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
-// search is step-level beam search in independent groups of beams: one for
+// search carries out step-level beam search in independent groups of beams: one for
 // BeamSearch, n/width for DVTS. In each group the best steps survive, and each
 // of them is continued width times.
 func (r *searchRun) search(groups int) error {

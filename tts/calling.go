@@ -90,7 +90,7 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	return err
 }
 
-// callFormat is what answers with calls are held to.
+// callFormat returns what answers with calls are held to.
 func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []toolcall.Tool, h toolcall.CallConstraint) (*structure.Format, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%s %v %v %v\n", f.Name, h.Required, h.Single, h.Thought)
@@ -100,7 +100,7 @@ func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []tool
 	return m.Formats.Calls(ctx, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return f.Grammar(b, tools, h) })
 }
 
-// Read is the calls in a whole answer, by name and arguments: the order of members and
+// Read returns the calls in a whole answer, by name and arguments: the order of members and
 // the white space between them do not matter. It is false for an answer without any.
 func (c *Calling) Read(text string) (calls string, ok bool) {
 	p := c.Format.NewParser(c.Tools)

@@ -131,7 +131,7 @@ func (r *searchRun) decided(n int) (StopReason, bool) {
 	return "", false
 }
 
-// majority is the probability that the first of two answers is the more
+// majority returns the probability that the first of two answers is the more
 // frequent one, after a and b votes and from a uniform prior: P(p > 1/2) for
 // p ~ Beta(a+1, b+1), which is P(k ≤ a) for k of a+b+1 fair coins.
 func majority(a, b int) float64 {

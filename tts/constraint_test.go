@@ -17,7 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// strategies are one of every kind over m.
+// strategies returns one of every kind over m.
 func strategies(t *testing.T, m *Model) map[string]Strategy {
 	all := map[string]Strategy{"single": Single{Model: m}}
 	for _, written := range []string{"sc4;early_stop=false", "bon4", "beam8x2", "dvts4x2", "auto;n=8"} {
@@ -42,7 +42,7 @@ func eager(t *testing.T) *toy.Model {
 	}}
 }
 
-// candidates are the token lists of all answers of a run, kept or not.
+// candidates returns the token lists of all answers of a run, kept or not.
 func candidates(t *testing.T, s Strategy, req *Request) (ids [][]int32, text []string) {
 	t.Helper()
 	req.Sampling.Logprobs = true // lists the tokens

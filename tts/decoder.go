@@ -33,7 +33,7 @@ func newDecoder(m *Model, req *Request) *decoder {
 	return &decoder{Request: req, model: m, text: text.New(cut, kept)}
 }
 
-// clone is a decoder that goes on from here on its own.
+// clone returns a decoder that goes on from here on its own.
 func (d *decoder) clone() *decoder {
 	c := *d
 	c.text, c.waiting = d.text.Clone(), slices.Clone(d.waiting)
@@ -78,7 +78,7 @@ func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 	return out, end
 }
 
-// piece is what a token adds to the text.
+// piece returns what a token adds to the text.
 func (d *decoder) piece(id int32) []byte {
 	piece := d.model.Tokenizer.Piece(id)
 	switch {
@@ -93,7 +93,7 @@ func (d *decoder) piece(id int32) []byte {
 	return d.model.mark(id)
 }
 
-// token is a sampled token in bytes.
+// token returns a sampled token in bytes.
 func (m *Model) token(t sampling.Token) Token {
 	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.hidden(t.ID)}
 	for _, a := range t.Top {

@@ -40,7 +40,7 @@ func serve(t testing.TB, name string, pool *pool.Pool) *Model {
 	return ttstest.ServeBundle(t, b, kv.F16, pool)
 }
 
-// tiny is the embedded generator and its reward model, on one pool.
+// tiny returns the embedded generator and its reward model, on one pool.
 func tiny(t testing.TB, generator string) (*Model, Verifiers) {
 	t.Helper()
 	pool := pool.New(0)

@@ -27,7 +27,7 @@ func talk(roles string) []template.Message {
 	return list
 }
 
-// places are what messages of talk say.
+// places returns what messages of talk say.
 func places(messages []template.Message) string {
 	var list []string
 	for _, m := range messages {

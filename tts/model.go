@@ -55,7 +55,7 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	return m
 }
 
-// ToolFormat is how the model calls tools.
+// ToolFormat returns how the model calls tools.
 func (m *Model) ToolFormat() *toolcall.Format {
 	if m.Template == nil {
 		return toolcall.Hermes
@@ -63,31 +63,31 @@ func (m *Model) ToolFormat() *toolcall.Format {
 	return toolcall.Of(m.Template.Source())
 }
 
-// LeastTokens is the fewest tokens that a text can have.
+// LeastTokens returns the fewest tokens that a text can have.
 func (m *Model) LeastTokens(text string) int { return len(text) / max(m.longest, 1) }
 
-// Decode is the text of tokens, without special ones, as valid UTF-8.
+// Decode returns the text of tokens, without special ones, as valid UTF-8.
 func (m *Model) Decode(ids []int32) string {
 	return text.Characters(m.Tokenizer.Decode(ids, false))
 }
 
-// Spell is the text of tokens with the names of special ones, as valid UTF-8.
+// Spell returns the text of tokens with the names of special ones, as valid UTF-8.
 func (m *Model) Spell(ids []int32) string {
 	return text.Characters(m.Tokenizer.Decode(ids, true))
 }
 
-// Bytes are a token's text, for listing tokens one by one, or its name where a
+// Bytes returns a token's text, for listing tokens one by one, or its name where a
 // special token has no text.
 func (m *Model) Bytes(id int32) []byte {
 	return text.Piece(m.Tokenizer, id)
 }
 
-// words is what constraints have to know of the model.
+// words returns what constraints have to know of the model.
 func (m *Model) words() constrain.Words {
 	return constrain.Words{Tokenizer: m.Tokenizer, Vocab: m.Vocab, Thinks: m.Thinks()}
 }
 
-// HeldTo is a constraint that holds answers of the model to a format of it.
+// HeldTo returns a constraint that holds answers of the model to a format of it.
 func (m *Model) HeldTo(f *structure.Format) sampling.Constraint {
 	return (&constrain.Rules{Format: f}).New(m.words(), nil, false)
 }
@@ -97,7 +97,7 @@ func (m *Model) hidden(id int32) bool {
 	return len(m.Tokenizer.Piece(id)) == 0 && len(m.mark(id)) == 0
 }
 
-// delimiters are the tokens that hold one of stops: engines stop at them, so
+// delimiters returns the tokens that hold one of stops: engines stop at them, so
 // that nothing beyond a solution step is computed in vain.
 func (m *Model) delimiters(stops []string) []int32 {
 	if len(stops) == 1 && stops[0] == "\n" {
@@ -118,7 +118,7 @@ func (m *Model) holding(stops []string) []int32 {
 	return ids
 }
 
-// special is a special token's name, empty when the vocabulary has no such token.
+// special returns a special token's name, empty when the vocabulary has no such token.
 func (m *Model) special(id int32, ok bool) string {
 	if !ok {
 		return ""
@@ -126,7 +126,7 @@ func (m *Model) special(id int32, ok bool) string {
 	return m.Tokenizer.Token(id)
 }
 
-// mark is the text of a token that some vocabularies hide though it divides
+// mark returns the text of a token that some vocabularies hide though it divides
 // the thoughts from the answer; empty for all others.
 func (m *Model) mark(id int32) []byte {
 	if name := m.Tokenizer.Token(id); name == text.ThinkBegin || name == text.ThinkEnd {

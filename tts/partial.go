@@ -101,7 +101,7 @@ func (p *reporter) await(live int, done, over <-chan struct{}) error {
 	}
 }
 
-// meanwhile does work for so many live candidates and reports as await does. It
+// meanwhile does work for live candidates under way and reports as await does. It
 // ends when the reader leaves.
 func (p *reporter) meanwhile(live int, work func() error) error {
 	if p.partials == nil {

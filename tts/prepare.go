@@ -10,7 +10,7 @@ import (
 )
 
 // Prepare makes a prompt ready, as it would be for a request that bounds its
-// answer to so many tokens; 0: to what is left of the context.
+// answer to maxTokens tokens; 0: to what is left of the context.
 func (m *Model) Prepare(ctx context.Context, p *Prompt, maxTokens int) (*Prepared, error) {
 	return m.prepare(ctx, p, maxTokens, math.MaxInt)
 }

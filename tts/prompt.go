@@ -24,7 +24,7 @@ type Prompt struct {
 
 // Infill is what stands around a gap that the answer fills, besides the text before it.
 type Infill struct {
-	Suffix string // the text behind the gap
+	Suffix string // the text after the gap
 	Files  []File // others of the same project
 }
 
@@ -55,12 +55,12 @@ type Prepared struct {
 	messages []template.Message // those that were not left out
 }
 
-// opening is the event that a run begins with.
+// opening returns the event that a run begins with.
 func (p *Prepared) opening() Event {
 	return Event{What: Opening{Prompt: p.Tokens, Dropped: p.Dropped, Thinking: p.Thinking, ContinuesText: p.ContinuesText}}
 }
 
-// part is where the prompt comes from.
+// part returns where the prompt comes from.
 func (p *Prompt) part() Part {
 	if p.Messages != nil {
 		return PartMessages

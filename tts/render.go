@@ -74,13 +74,13 @@ func (m *Model) encode(ctx context.Context, text string, opt tokenizer.Options, 
 }
 
 // cut marks where an open message ends. Templates may take off the space
-// behind it.
+// after it.
 const (
 	cut      = "{lutra: goes on here}"
 	cutSpace = cut + " "
 )
 
-// Render is the text that the model reads for a conversation, with all of its
+// Render returns the text that the model reads for a conversation, with all of its
 // messages.
 func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 	messages := slices.Clone(p.Messages)
@@ -131,7 +131,7 @@ func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Messag
 	return m.writeFor(ctx, p, messages, false)
 }
 
-// writeFor is write; toolsInUser as in explainTools.
+// writeFor does what write does; toolsInUser as in explainTools.
 func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)

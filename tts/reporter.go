@@ -45,7 +45,7 @@ func (p *reporter) send(e Event) error {
 	return nil
 }
 
-// spent sends what has happened, behind what was spent until then.
+// spent sends what has happened, after what was spent until then.
 func (p *reporter) spent(w What) error {
 	if err := p.send(Event{More: true, What: p.unreported()}); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *reporter) spent(w What) error {
 	return p.send(Event{What: w})
 }
 
-// unreported is what was spent since it was last asked. Tokens under way count as
+// unreported returns what was spent since it was last asked. Tokens under way count as
 // cancelled until their candidates are taken in.
 func (p *reporter) unreported() Usage {
 	now := Usage{Cached: p.run.prompt.seq.CachedPrompt(), Completion: p.run.tree.charged, Verifier: p.run.prompt.judge.Spent()}
@@ -99,7 +99,7 @@ func (p *reporter) commit(live []*beam) error {
 	return nil
 }
 
-// commonText is the length of the longest common prefix in whole runes.
+// commonText returns the length of the longest common prefix in whole runes.
 func commonText(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0

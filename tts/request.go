@@ -42,7 +42,7 @@ type Request struct {
 	Background bool
 }
 
-// calls are those in a whole answer.
+// calls returns those in a whole answer.
 func (r *Request) calls(text string) (string, bool) {
 	if r.Calls == nil {
 		return "", false
@@ -50,11 +50,11 @@ func (r *Request) calls(text string) (string, bool) {
 	return r.Calls(text)
 }
 
-// choices is N with its default.
+// choices returns N with its default.
 func (r *Request) choices() int { return max(r.N, 1) }
 
-// prepare makes the prompt ready for m and checks what depends on it: of so many
-// candidates that share it and generate so many tokens together at most.
+// prepare makes the prompt ready for m and checks what depends on it, for
+// candidates candidates that share it and generate at most generated tokens together.
 func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated int) (*Prepared, error) {
 	if err := r.checkFormat(); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated i
 	return p, nil
 }
 
-// checkLogprobs checks how many log-probabilities the answer may list: of so many
-// candidates that share a prompt and generate so many tokens together at most.
+// checkLogprobs checks how many log-probabilities the answer may list, for
+// candidates candidates that share a prompt and generate at most generated tokens together.
 func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) error {
 	if r.MaxLogprobs == 0 || !r.Sampling.Logprobs {
 		return nil
@@ -96,7 +96,7 @@ func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) err
 	return nil
 }
 
-// sampling are the parameters of every choice, with the model's own ends and
+// sampling returns the parameters of every choice, with the model's own ends and
 // what the request forbids. thinking: answers begin in a thought.
 func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
 	p := r.Sampling
@@ -127,7 +127,7 @@ func (r *Request) checkFormat() error {
 	return nil
 }
 
-// chatStops are the texts that end an answer to req, besides its own.
+// chatStops returns the texts that end an answer to req, besides its own.
 func (m *Model) chatStops(req *Request) []string {
 	if req.Prompt.Messages == nil {
 		return nil

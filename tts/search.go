@@ -89,7 +89,7 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 // autoTokens is what one candidate may cost when AutoN divides a budget.
 const autoTokens = 128
 
-// fillTile is the number of candidates that fill the idle lanes of the current
+// fillTile returns the number of candidates that fill the idle lanes of the current
 // tile, in whole widths.
 func (s *Search) fillTile(p *scaling.Plan, l *scaling.Limits, req *Request) int {
 	lanes := batcher.Tile - s.Model.Engine.Stats().Running%batcher.Tile

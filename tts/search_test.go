@@ -21,7 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// thinks is ttstest's model of that kind.
+// thinks returns ttstest's model of that kind.
 func thinks(t *testing.T) *toy.Model { return ttstest.Thinks(t) }
 
 // scripted scores by opine, one score a call, and counts its judges.

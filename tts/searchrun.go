@@ -69,8 +69,8 @@ type searchTree struct {
 	longest int                  // tokens of the longest one
 }
 
-// fits is how many of n beams the whole KV pool can hold at once, when they
-// share so many tokens behind the prompt and each adds own ones. It depends on
+// fits returns how many of n beams the whole KV pool can hold at once, when they
+// share shared tokens after the prompt and each adds own ones. It depends on
 // the search alone, not on what else is running: between requests the engine
 // divides the pool.
 func (r *searchRun) fits(n, shared, own int) int {

@@ -149,7 +149,7 @@ func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root,
 	}
 }
 
-// echo is the prompt as every choice begins with it.
+// echo returns the prompt as every choice begins with it.
 func (s Single) echo(ctx context.Context, seq *batcher.Sequence, prepared *Prepared, req *Request) (Text, error) {
 	prompt := prepared.Tokens
 	out := Text{Text: prepared.Text, Last: req.NoTokens}

@@ -15,7 +15,7 @@ type Source interface {
 	Share(w *Work) int
 	// Generate goes on with the jobs of w and calls done once for each, from any
 	// goroutine, with what machines have generated of it: all there is, or less where
-	// they fail. It returns soon after ctx has ended, behind the last call.
+	// they fail. It returns soon after ctx has ended, after the last call.
 	Generate(ctx context.Context, w *Work, done func(job int, runs []Run))
 	// Checks reports whether a run of a machine is to be computed again.
 	Checks(from string) bool
@@ -38,7 +38,7 @@ type Work struct {
 // Job is one candidate of a Work.
 type Job struct {
 	Candidate int     // as in sampling.Params
-	Begun     []int32 // its tokens so far, behind the prompt
+	Begun     []int32 // its tokens so far, after the prompt
 	MaxTokens int     // to generate at most, at least 1
 }
 
@@ -54,7 +54,7 @@ func (w *Work) Ends(job *Job, id int32, n int) bool {
 	return w.finish(job, id, n) != sampling.Unfinished
 }
 
-// finish is how the engine would mark a token, the n-th of a job.
+// finish returns how the engine would mark a token, the n-th of a job.
 func (w *Work) finish(job *Job, id int32, n int) sampling.Finish {
 	switch {
 	case w.Until.Has(id):

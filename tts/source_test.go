@@ -72,7 +72,7 @@ func (m *machine) Checked(from string, wrong error) {
 // whole hands on what there is, as one run.
 func whole(_ int, tokens []sampling.Token) []Run { return []Run{{"one", tokens}} }
 
-// told is what must be the same of a search, wherever it was computed.
+// told returns what must be the same of a search, wherever it was computed.
 func told(f found) string {
 	for _, c := range f.Candidates {
 		c.Index = 0 // they are named by their tokens
@@ -80,7 +80,7 @@ func told(f found) string {
 	return fmt.Sprintf("%q %+v %v %v %d %v %s", f.text, f.Tree, f.Reason, f.Agreement, f.Steps, f.Usage.Verifier, ids(f))
 }
 
-// ids are the candidates, with all that is known of them.
+// ids returns the candidates, with all that is known of them.
 func ids(f found) (out string) {
 	for _, c := range f.Candidates {
 		out += fmt.Sprintf("%v %q %v %v %v %v %q %d; ", c.IDs, c.Text, c.Finish, c.StepScores, c.Logprob, c.Certainty, c.Answer, c.Votes)

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// saysAfter is a model that answers one prompt with one text.
+// saysAfter returns a model that answers one prompt with one text.
 func saysAfter(t *testing.T, prompt, text string) *toy.Model {
 	t.Helper()
 	tok := ttstest.Words(t)

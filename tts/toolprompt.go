@@ -52,7 +52,7 @@ func (m *Model) explainTools(tools []any, messages []template.Message, inUser bo
 }
 
 // spellCalls writes calls and what came of them as text. Results, and what the user says
-// behind them, are one message: many templates want users and assistants in turns.
+// after them, are one message: many templates want users and assistants in turns.
 func (m *Model) spellCalls(messages []template.Message) ([]template.Message, error) {
 	out := make([]template.Message, 0, len(messages))
 	results := false // the last of out has some
@@ -92,7 +92,7 @@ type writtenCall struct {
 	} `json:"function"`
 }
 
-// arguments are the call's as an object: messages may hold it in a string.
+// arguments returns the call's as an object: messages may hold it in a string.
 func (c *writtenCall) arguments() string {
 	var s string
 	if json.Unmarshal(c.Function.Arguments, &s) == nil {

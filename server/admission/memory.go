@@ -12,7 +12,7 @@ type Memory struct {
 	used int64
 }
 
-// NewMemory is of so many bytes.
+// NewMemory returns a memory of size bytes.
 func NewMemory(size int64) *Memory { return &Memory{size: size} }
 
 // smallRequest is how much a request may hold of the last quarter of the
@@ -20,7 +20,7 @@ func NewMemory(size int64) *Memory { return &Memory{size: size} }
 // of those there are.
 const smallRequest = 256 << 10
 
-// most is what one request can hold at all.
+// most returns what one request can hold at all.
 func (m *Memory) most() int64 { return max(m.size-m.size/4, min(m.size, smallRequest)) }
 
 // Lease is what one request holds. It is the handler's alone.
@@ -65,7 +65,7 @@ func (l *Lease) Free(n int64) {
 // End gives everything back.
 func (l *Lease) End() { l.Free(l.held) }
 
-// Bytes is what all requests hold now.
+// Bytes returns what all requests hold now.
 func (m *Memory) Bytes() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,7 @@ type Places struct {
 	taken atomic.Int64
 }
 
-// NewPlaces are so many.
+// NewPlaces returns n places.
 func NewPlaces(most int) *Places { return &Places{most: int64(most)} }
 
 // Enter takes a place until leave is called, or returns ErrBusy.
@@ -23,5 +23,5 @@ func (p *Places) Enter() (leave func(), err error) {
 // Full tells whether Enter would fail.
 func (p *Places) Full() bool { return p.taken.Load() >= p.most }
 
-// Taken is the number of requests under way.
+// Taken returns the number of requests under way.
 func (p *Places) Taken() int64 { return p.taken.Load() }

@@ -4,7 +4,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// Bounds on one request, beside those in jsonread.
+// Bounds on one request, besides those in jsonread.
 const (
 	maxMessages = 2048
 	maxBlocks   = 256 // of a message

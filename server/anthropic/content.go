@@ -15,7 +15,7 @@ import (
 // never be found in the prefix cache; it means nothing to a model.
 const billingHeader = "x-anthropic-billing-header:"
 
-// withoutBilling is a text without that line.
+// withoutBilling returns a text without that line.
 func withoutBilling(text string) string {
 	if strings.HasPrefix(text, billingHeader) {
 		_, text, _ = strings.Cut(text, "\n")
@@ -86,7 +86,7 @@ type turn struct {
 	calls           []any
 }
 
-// messages are those of the template.
+// messages returns those of the template.
 func (c *conversation) messages() []template.Message {
 	list := make([]template.Message, len(c.turns))
 	for i := range c.turns {
@@ -107,7 +107,7 @@ func paragraphs(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
 
-// last is the turn at the end, if it is of the role, or a new one.
+// last returns the turn at the end, if it is of the role, or a new one.
 func (c *conversation) last(role string) *turn {
 	if n := len(c.turns); n == 0 || c.turns[n-1].role != role {
 		c.turns = append(c.turns, turn{role: role})
@@ -138,7 +138,7 @@ func (c *conversation) message(f fields) {
 	}
 }
 
-// user adds the results of tools, and behind them what the user says besides.
+// user adds the results of tools, and after them what the user says besides.
 func (c *conversation) user(f fields) {
 	var text strings.Builder
 	results := 0
@@ -310,7 +310,7 @@ func (f fields) call() json.RawMessage {
 	return openai.Written(id, name, string(input))
 }
 
-// callsOf are the calls of a message.
+// callsOf returns the calls of a message.
 func callsOf(m *template.Message) []openai.Call {
 	list, _ := m.ToolCalls.([]any)
 	calls := make([]openai.Call, len(list))

@@ -204,7 +204,7 @@ func (f fields) oldThinking() edit {
 }
 
 // clear counts turns from the end. One begins where the user speaks, but not by results of
-// tools or behind them.
+// tools or after them.
 func (e *thinkingEdit) clear(messages []template.Message) (out []template.Message, n int) {
 	out = slices.Clone(messages)
 	turns, thought := 0, false // with thoughts; the one at hand has some

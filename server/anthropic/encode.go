@@ -75,7 +75,7 @@ func newUsage(u tts.Usage) usage {
 	return usage{Input: u.Prompt - u.Cached, CacheRead: u.Cached, Output: u.Completion}
 }
 
-// stopReason is why an answer ended.
+// stopReason returns why an answer ended.
 func stopReason(d *tts.End) (reason, sequence *string) {
 	switch {
 	case d.Finish == tts.FinishCalls:

@@ -30,7 +30,7 @@ func failure(f *api.Fault, id string) any {
 	}{"error", body, id}}
 }
 
-// errorType is the API's word for a status.
+// errorType returns the API's word for a status.
 func errorType(status int) string {
 	switch status {
 	case 400, 408, 409, 415, 422:

@@ -92,7 +92,7 @@ func (f fields) check(field string, definitions []any) []toolcall.Tool {
 	return tools
 }
 
-// definitions are those of the tools that want it.
+// definitions returns those of the tools that want it.
 func definitions(tools []*tool, want func(*tool) bool) (list []any) {
 	for _, t := range tools {
 		if want(t) {

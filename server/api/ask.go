@@ -44,7 +44,7 @@ func (a *Ask) Strategy() tts.Strategy {
 // Choices returns the number of choices in the answer.
 func (a *Ask) Choices() int { return len(a.Requests) * a.Requests[0].N }
 
-// Prepare prepares a prompt for the model as work beside the engines, even a short one.
+// Prepare prepares a prompt for the model as work alongside the engines, even a short one.
 func (a *Ask) Prepare(ctx context.Context, p *tts.Prompt) (*tts.Prepared, error) {
 	ctx, leave, err := cpulimit.Enter(ctx)
 	if err != nil {

@@ -41,22 +41,22 @@ const (
 	MostFactor = max(ChatFactor, CompletionFactor, TemplateFactor, TokenizeFactor, DetokenizeFactor, EmbeddingFactor, RewardFactor)
 )
 
-// Post is a route of a body and a way to ask for text.
+// Post returns a route of a body and a way to ask for text.
 func Post(path string, factor int64, ask func(*Call) (*Ask, error)) Route {
 	return Route{Method: http.MethodPost, Path: path, Factor: factor, Ask: ask}
 }
 
-// PostRead is a route of a body and a way to ask for what a model makes of texts.
+// PostRead returns a route of a body and a way to ask for what a model makes of texts.
 func PostRead(path string, factor int64, read func(*Call) (*Reading, error)) Route {
 	return Route{Method: http.MethodPost, Path: path, Factor: factor, Read: read}
 }
 
-// PostAnswer is a route of a body and its answer.
+// PostAnswer returns a route of a body and its answer.
 func PostAnswer(path string, factor int64, answer func(*Call) error) Route {
 	return Route{Method: http.MethodPost, Path: path, Factor: factor, Answer: answer}
 }
 
-// Get is a route without a body.
+// Get returns a route without a body.
 func Get(path string, answer func(*Call) error) Route {
 	return Route{Method: http.MethodGet, Path: path, Answer: answer}
 }

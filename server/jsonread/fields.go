@@ -25,7 +25,7 @@ type Fields struct {
 	Err  error           // the first fault
 }
 
-// Context is that of the request that the object belongs to: what is made of its fields
+// Context returns that of the request that the object belongs to: what is made of its fields
 // lasts no longer.
 func (f *Fields) Context() context.Context {
 	if f.ctx == nil {
@@ -34,7 +34,7 @@ func (f *Fields) Context() context.Context {
 	return f.ctx
 }
 
-// Source is the text that Parse has read; nil for an object within.
+// Source returns the text that Parse has read; nil for an object within.
 func (f *Fields) Source() []byte { return f.text }
 
 // Within gives f the context of its request.
@@ -116,7 +116,7 @@ func (f *Fields) read(object json.RawMessage) {
 	}
 }
 
-// Text is the text of raw, if that is a JSON string.
+// Text returns the text of raw, if that is a JSON string.
 func Text(raw json.RawMessage) (s string, ok bool) {
 	if Kind(raw) != "a string" {
 		return "", false
@@ -137,7 +137,7 @@ func (f *Fields) Take(name string) (raw json.RawMessage, ok bool) {
 	return raw, true
 }
 
-// Raw is a field as it is written, nil when it is absent, and leaves it unread.
+// Raw returns a field as it is written, nil when it is absent, and leaves it unread.
 func (f *Fields) Raw(name string) json.RawMessage { return f.raw[name] }
 
 // Put gives the object a field in place of one that was read.
@@ -252,7 +252,7 @@ func (f *Fields) Text(name string, dst *string) {
 	*dst = s
 }
 
-// IDs reads a list of at most so many token ids, of a vocabulary of vocab tokens.
+// IDs reads a list of at most most token ids, of a vocabulary of vocab tokens.
 func (f *Fields) IDs(name string, most, vocab int) []int32 {
 	raw, ok := f.Take(name)
 	if !ok {
@@ -322,7 +322,7 @@ func (f *Fields) Adopt(sub *Fields) {
 	}
 }
 
-// List reads a field that is a list of at most so many elements.
+// List reads a field that is a list of at most most elements.
 func (f *Fields) List(name string, most int) ([]json.RawMessage, bool) {
 	raw, ok := f.Take(name)
 	if !ok {
@@ -331,7 +331,7 @@ func (f *Fields) List(name string, most int) ([]json.RawMessage, bool) {
 	return f.Items(name, raw, most)
 }
 
-// Items reads raw, found at name, as a list of at most so many elements.
+// Items reads raw, found at name, as a list of at most most elements.
 func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMessage, bool) {
 	if Kind(raw) != "a list" {
 		f.WrongType(name, "a list", raw)
@@ -345,7 +345,7 @@ func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMe
 	return slices.AppendSeq(make([]json.RawMessage, 0, n), Elements(raw)), true
 }
 
-// Each reads a field that is a list of at most so many objects, one by one, until the first
+// Each reads a field that is a list of at most most objects, one by one, until the first
 // fault. It adopts them.
 func (f *Fields) Each(name string, most int) iter.Seq2[int, *Fields] {
 	raw, ok := f.Take(name)
@@ -418,7 +418,7 @@ func Kind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// Brief is raw, cut to fit into a message.
+// Brief returns raw, cut to fit into a message.
 func Brief(raw []byte) string {
 	const most = 40
 	if len(raw) <= most {

@@ -129,7 +129,7 @@ type Request struct {
 	Last      time.Time // token
 }
 
-// TPOT is the time per output token after the first.
+// TPOT returns the time per output token after the first.
 func (r *Request) TPOT() time.Duration {
 	if r.Usage.Completion < 2 {
 		return 0
@@ -207,7 +207,7 @@ func (m *Metrics) search(o *tts.Outcome) {
 	m.searched.WithLabelValues("verifier", "computed").Add(float64(o.Usage.Verifier))
 }
 
-// StepObserver is what the engine of the model of this name should call after
+// StepObserver returns what the engine of the model of this name should call after
 // each step (batcher.Options.OnStep), for the metrics of batches.
 func (m *Metrics) StepObserver(model string) func(batcher.StepStats) {
 	batch, fill := m.batch.WithLabelValues(model), m.fill.WithLabelValues(model)

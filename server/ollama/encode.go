@@ -99,7 +99,7 @@ func (s *encoder) spent(d *tts.End, u tts.Usage) *spent {
 	}
 }
 
-// reason is why an answer ended.
+// reason returns why an answer ended.
 func reason(f tts.Finish) string {
 	if f == tts.FinishLength {
 		return "length"
@@ -107,7 +107,7 @@ func reason(f tts.Finish) string {
 	return "stop"
 }
 
-// line is an answer with text.
+// line returns an answer with text.
 func (s *encoder) line(text, thinking string, calls []toolcall.Call) *answer {
 	a := &answer{Model: s.model, CreatedAt: time.Now().UTC().Format(time.RFC3339Nano)}
 	if !s.chat {
@@ -196,7 +196,7 @@ func (s *encoder) called(calls []toolcall.Call) any {
 	return s.line("", "", calls)
 }
 
-// complete is the call under way, which nothing more is added to.
+// complete returns the call under way, which nothing more is added to.
 func (s *encoder) complete() []toolcall.Call {
 	if n := len(s.calls); n > 0 {
 		return s.calls[n-1:]
@@ -213,7 +213,7 @@ func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
 	return s.last(s.line("", "", nil), &s.end, u)
 }
 
-// loaded is the answer to a request without a prompt: clients load models so.
+// loaded returns the answer to a request without a prompt: clients load models so.
 func (s *encoder) loaded() any {
 	a := s.line("", "", nil)
 	a.Done, a.Reason = true, "load"

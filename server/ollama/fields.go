@@ -17,7 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Bounds on one request, beside those in jsonread and openai.
+// Bounds on one request, besides those in jsonread and openai.
 const (
 	maxMessages = 2048
 	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
@@ -215,7 +215,7 @@ func (f fields) message(ids *[]string, calls *int) template.Message {
 	return m
 }
 
-// embed reads POST /api/embed for a model whose vectors have so many elements.
+// embed reads POST /api/embed for a model whose vectors have width elements.
 func (f fields) embed(width int) *vectors.Request {
 	r := &vectors.Request{Truncate: true}
 	if raw, ok := f.Take("input"); !ok {

@@ -48,12 +48,12 @@ func newCard(name string, m *tts.Model, since time.Time, loaded bool) card {
 	return c
 }
 
-// newDetails are those of a model.
+// newDetails returns those of a model.
 func newDetails(m *tts.Model) details {
 	return details{Format: "gguf", Family: m.Config.Arch, Families: []string{m.Config.Arch}, Parameters: size(m.Config.Params), Quantization: m.Config.Packings}
 }
 
-// size is a number of weights in words.
+// size returns a number of weights in words.
 func size(n int64) string {
 	switch {
 	case n >= 1e9:

@@ -52,7 +52,7 @@ type ReadUsage struct {
 	Total  int `json:"total_tokens"`
 }
 
-// littleEndian is a vector's float32s in base64.
+// littleEndian returns a vector's float32s in base64.
 func littleEndian(vector []float32) string {
 	raw := make([]byte, 0, 4*len(vector))
 	for _, x := range vector {
@@ -91,7 +91,7 @@ func Embed(m *registry.Model, req *embed.Request, field string) (*api.Reading, *
 	}, vectors
 }
 
-// embeddings reads a request for vectors of a model whose own have so many elements.
+// embeddings reads a request for vectors of a model whose own have width elements.
 // The second result tells whether they are written in base64.
 func (f Fields) embeddings(m *tts.Model, width int) (*embed.Request, bool) {
 	r := &embed.Request{}

@@ -145,7 +145,7 @@ func (c *chatEncoder) open() any {
 	return list
 }
 
-// text is a choice's chunk with text alone.
+// text returns a choice's chunk with text alone.
 func (c *chatEncoder) text(choice int) jsonwrite.Template {
 	f, ok := c.plain[choice]
 	if !ok {

@@ -13,7 +13,7 @@ import (
 type textEncoder struct {
 	encoder
 	logprobs bool  // list the tokens with their log-probabilities
-	tokens   bool  // list the tokens' ids, and beside log-probabilities how certain the model was
+	tokens   bool  // list the tokens' ids, and besides log-probabilities how certain the model was
 	offsets  []int // of each choice's next token in its text
 }
 

@@ -62,7 +62,7 @@ var Unsupported = map[string]Neutral{
 }
 
 // Harmless are fields of these servers that leave an answer as it is, or matter only
-// beside one that is refused.
+// besides one that is refused.
 var Harmless = map[string]bool{
 	// OpenAI
 	"prediction": true, "prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true,

@@ -110,7 +110,7 @@ func FailFormat(f *jsonread.Fields, code, name, before string, err error) {
 }
 
 // responseFormat reads OpenAI's field, in which llama.cpp's clients put a schema
-// beside the type.
+// besides the type.
 func (f Fields) responseFormat(ask func(name string, kind constrain.Kind, text string)) {
 	o, ok := f.Object("response_format")
 	if !ok {
@@ -178,7 +178,7 @@ func (f Fields) formatFields(prefix string, ask func(name string, kind constrain
 	f.formatField(prefix+"choice", constrain.Choice, ask)
 }
 
-// orNull is raw, null where there is nothing.
+// orNull returns raw, null where there is nothing.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("null")

@@ -36,7 +36,7 @@ func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *ScalingR
 	return planElsewhere(f, header, fromMetadata, preset)
 }
 
-// planElsewhere is what a request asks for outside its body's object.
+// planElsewhere returns what a request asks for outside its body's object.
 func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) *ScalingRequest {
 	written := func(text, param string) *ScalingRequest {
 		plan, err := scaling.Parse(text)
@@ -87,7 +87,7 @@ func (f Fields) plan(elsewhere func() scaling.Plan) *ScalingRequest {
 	return a
 }
 
-// PlanFault is a plan's fault as the client sees it: it names the field that the plan
+// PlanFault returns a plan's fault as the client sees it: it names the field that the plan
 // came in.
 func PlanFault(err error, param string) error {
 	var fault *scaling.Error

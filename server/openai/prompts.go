@@ -69,7 +69,7 @@ func (f Fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []i
 	return f.Tokens(name, raw, m.Context, m.Vocab)
 }
 
-// Suffix reads the text behind the one to write; nil: there is none.
+// Suffix reads the text after the one to write; nil: there is none.
 func (f Fields) Suffix(m *tts.Model) *tts.Infill {
 	var text string
 	f.Text("suffix", &text)
@@ -83,7 +83,7 @@ func (f Fields) Suffix(m *tts.Model) *tts.Infill {
 }
 
 // Candidates reads of whose search the choices are candidates: their numbers, the tokens
-// that each has already, and what ends them beside the end of an answer.
+// that each has already, and what ends them besides the end of an answer.
 func (f Fields) Candidates(req *tts.Request, m *tts.Model, most int) {
 	items, given := f.List("candidates", most)
 	if !given {

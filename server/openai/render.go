@@ -71,7 +71,7 @@ func renderCompletions(c *api.Call) error {
 	})
 }
 
-// render prepares the prompts as work beside the engines. seeded tells that the request
+// render prepares the prompts as work alongside the engines. seeded tells that the request
 // names its seed.
 func (a *asked) render(ctx context.Context, seeded bool) ([]rendered, error) {
 	ctx, leave, err := cpulimit.Enter(ctx)

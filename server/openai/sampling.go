@@ -97,7 +97,7 @@ func (f Fields) allowed(vocab int) []int32 {
 	return ids
 }
 
-// seed is the request's, of any sign that fits into 64 bits, or a random one.
+// seed returns the request's, of any sign that fits into 64 bits, or a random one.
 func (f Fields) seed() uint64 {
 	raw, ok := f.Take("seed")
 	if !ok {
@@ -174,7 +174,7 @@ func (f Fields) logitBias(m *tts.Model) map[int32]float32 {
 	return bias
 }
 
-// pairs are the elements of raw, found at name, a list of lists of two.
+// pairs returns the elements of raw, found at name, a list of lists of two.
 func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(a, b json.RawMessage) bool) {
 		for pair := range jsonread.Elements(raw) {
@@ -189,7 +189,7 @@ func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessag
 	}
 }
 
-// biased are the tokens that an entry of logit_bias is about. As an object's key a
+// biased returns the tokens that an entry of logit_bias is about. As an object's key a
 // string is an id; in a list it is a text.
 func (f Fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
 	id := string(token)

@@ -23,7 +23,7 @@ func newSearchReport(p *scaling.Plan) *searchReport {
 	return &searchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
 }
 
-// expect prepares the report for so many prompts of n choices each. The report may be
+// expect prepares the report for prompts prompts of n choices each. The report may be
 // nil.
 func (r *searchReport) expect(prompts, n int) {
 	if r != nil {
@@ -119,7 +119,7 @@ func (r *searchReport) take(prompt int, p *tts.Progress) {
 	r.latest.Store(now)
 }
 
-// progress is the latest, for chunks without anything else. It may be called during
+// progress returns the latest, for chunks without anything else. It may be called during
 // update.
 func (r *searchReport) progress() any {
 	if r == nil {
@@ -193,7 +193,7 @@ func (r *searchReport) search(i int) any {
 	return out
 }
 
-// usage is a request's usage, divided once all searches have ended.
+// usage returns a request's usage, divided once all searches have ended.
 func (r *searchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
 	if r == nil {

@@ -67,7 +67,7 @@ func (f Fields) answersCall(at int, m *template.Message, ids map[string]bool) {
 	}
 }
 
-// callIDs are the ids of a message's calls.
+// callIDs returns the ids of a message's calls.
 func callIDs(m *template.Message) map[string]bool {
 	calls, _ := m.ToolCalls.([]any)
 	ids := make(map[string]bool, len(calls))
@@ -79,7 +79,7 @@ func callIDs(m *template.Message) map[string]bool {
 	return ids
 }
 
-// callBytes is the size of all tool calls of a conversation.
+// callBytes returns the size of all tool calls of a conversation.
 func callBytes(messages []template.Message) (n int) {
 	for i := range messages {
 		if calls, ok := messages[i].ToolCalls.([]any); ok {
@@ -89,7 +89,7 @@ func callBytes(messages []template.Message) (n int) {
 	return n
 }
 
-// written is the size of what functions has read.
+// written returns the size of what functions has read.
 func written(list []any) (n int) {
 	for _, v := range list {
 		n += len(v.(json.RawMessage))
@@ -208,7 +208,7 @@ func (f Fields) toolChoice() (choice, name string, allowed []string) {
 }
 
 // allowedTools reads a mode and tools: in an object of their own, as chats have them, or
-// beside the type, as responses do.
+// besides the type, as responses do.
 func (f Fields) allowedTools() (mode string, names []string) {
 	from := f
 	if o, ok := f.Object("allowed_tools"); ok {
@@ -238,7 +238,7 @@ func (f Fields) allowedTools() (mode string, names []string) {
 	return mode, names
 }
 
-// definitions are tools as the reader of calls knows them.
+// definitions returns tools as the reader of calls knows them.
 func (f Fields) definitions(tools []any) []toolcall.Tool {
 	list, fault := toolcall.Definitions(tools)
 	if fault != nil {

@@ -72,7 +72,7 @@ type truncation struct {
 	DroppedMessages int `json:"dropped_messages"`
 }
 
-// newTruncation is nil where nothing was left out.
+// newTruncation returns nil where nothing was left out.
 func newTruncation(dropped int) *truncation {
 	if dropped == 0 {
 		return nil
@@ -118,7 +118,7 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// newToolCalls are calls, or in a chunk pieces of them.
+// newToolCalls returns calls, or in a chunk pieces of them.
 func newToolCalls(calls []toolcall.Call, chunk bool) []toolCall {
 	var list []toolCall
 	for _, c := range calls {
@@ -218,7 +218,7 @@ type textChoice struct {
 	Scaling      *candidate    `json:"test_time_scaling,omitempty"`
 }
 
-// tokenIDs are the ids of tokens.
+// tokenIDs returns the ids of tokens.
 func tokenIDs(tokens []tts.Token) []int32 {
 	ids := make([]int32, len(tokens))
 	for i := range tokens {
@@ -227,7 +227,7 @@ func tokenIDs(tokens []tts.Token) []int32 {
 	return ids
 }
 
-// certainty is a token's, null where nothing predicts it.
+// certainty returns a token's, null where nothing predicts it.
 func certainty(t *tts.Token) *float64 {
 	if !t.Known {
 		return nil
@@ -247,7 +247,7 @@ type textLogprobs struct {
 }
 
 // newTextLogprobs lists tokens whose text begins at offset, and returns the
-// offset behind them.
+// offset after them.
 func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 	l := &textLogprobs{
 		Tokens:        make([]string, len(tokens)),
@@ -266,7 +266,7 @@ func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 	return l, offset
 }
 
-// textLogprob is a token's log-probability and those of its alternatives; nil for a
+// textLogprob returns a token's log-probability and those of its alternatives; nil for a
 // token that nothing predicts.
 func textLogprob(t *tts.Token) (*float64, map[string]float64) {
 	if !t.Known {
@@ -282,7 +282,7 @@ func textLogprob(t *tts.Token) (*float64, map[string]float64) {
 	return &v, top
 }
 
-// tokenName is a token as text; bytes that are no whole characters are spelled
+// tokenName returns a token as text; bytes that are no whole characters are spelled
 // as OpenAI does: bytes:\xe2\x82.
 func tokenName(piece []byte) string {
 	if utf8.Valid(piece) {
@@ -300,7 +300,7 @@ func tokenName(piece []byte) string {
 	return b.String()
 }
 
-// finishReason is null until there is one.
+// finishReason returns null until there is one.
 func finishReason(f tts.Finish) *string {
 	if f == "" {
 		return nil

@@ -25,8 +25,8 @@ type choice struct {
 	finish tts.Finish
 }
 
-// NewBuilder begins a receipt that has all that r says, of n choices for each of so many
-// prompts. Of its request and the answer, hashes makes it hold hashes alone.
+// NewBuilder begins a receipt that has all that r says, of n choices for each of
+// prompts prompts. Of its request and the answer, hashes makes it hold hashes alone.
 func NewBuilder(r Receipt, body []byte, hashes bool, prompts, n int) *Builder {
 	b := &Builder{receipt: r, hashes: hashes, n: n, choices: make([]choice, prompts*n), outcomes: make([]*tts.Outcome, prompts)}
 	b.receipt.Version, b.receipt.Hash, b.receipt.Prompts = Version, sum(body), make([]Prompt, prompts)
@@ -61,7 +61,7 @@ func (b *Builder) Filter(e tts.Event, emit func(tts.Event) bool) bool {
 	return emit(e)
 }
 
-// Receipt is what has been built, once the answer is complete; nil for a nil builder.
+// Receipt returns what has been built, once the answer is complete; nil for a nil builder.
 func (b *Builder) Receipt() *Receipt {
 	if b == nil {
 		return nil
@@ -109,7 +109,7 @@ func (b *Builder) tokens(c *Choice, ids []int32) {
 	}
 }
 
-// finite is v, or the number next to it that JSON has.
+// finite returns v, or the number next to it that JSON has.
 func finite(v float32) float32 {
 	const most = 3e38
 	if v != v {
@@ -118,7 +118,7 @@ func finite(v float32) float32 {
 	return max(-most, min(v, most))
 }
 
-// hashOf is the SHA-256 of token ids.
+// hashOf returns the SHA-256 of token ids.
 func hashOf(ids []int32) string {
 	raw := make([]byte, 0, 4*len(ids))
 	for _, id := range ids {
@@ -132,7 +132,7 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// NewChoice is a choice of these tokens, without a text.
+// NewChoice returns a choice of these tokens, without a text.
 func NewChoice(index int, ids []int32, finish string) Choice {
 	return Choice{Index: index, Tokens: len(ids), Hash: hashOf(ids), IDs: ids, Finish: finish}
 }

@@ -32,7 +32,7 @@ type Saved struct {
 
 // Read reads what somebody has kept: an answer with a receipt, the events of a stream
 // with one, or a receipt alone. It checks that hashes are those of what they stand
-// beside; errors name the key at fault.
+// besides; errors name the key at fault.
 func Read(data []byte) (*Saved, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if bytes.HasPrefix(data, []byte("data:")) || bytes.HasPrefix(data, []byte(":")) || bytes.HasPrefix(data, []byte("event:")) {

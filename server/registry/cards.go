@@ -15,7 +15,7 @@ type Card struct {
 // Writes tells whether the model is a generator.
 func (c *Card) Writes() bool { return c.Task == taskGenerate }
 
-// Cards are of all names, in the order in which they were registered.
+// Cards returns those of all names, in the order in which they were registered.
 func (r *Registry) Cards() []Card {
 	cards := make([]Card, len(r.names))
 	for i, name := range r.names {
@@ -24,7 +24,7 @@ func (r *Registry) Cards() []Card {
 	return cards
 }
 
-// Card is that of a model under one of its names.
+// Card returns that of a model under one of its names.
 func (r *Registry) Card(id string, m *Model) Card {
 	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.task(), Offer: m.offer}
 }

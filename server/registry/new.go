@@ -19,7 +19,7 @@ type Served struct {
 	Reward  *reward.Scorer  // of a model that scores answers; nil: the model writes them
 	Embed   *embed.Embedder // of a model that makes vectors of texts
 	Rank    embed.Scorer    // of a model that scores documents; embedders do too
-	Aliases []string        // beside Model.Name
+	Aliases []string        // besides Model.Name
 	Demo    bool            // it is one of those built into the program
 }
 
@@ -66,7 +66,7 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 	return r, nil
 }
 
-// offer is what m can do with the reward models and presets of r.
+// offer returns what m can do with the reward models and presets of r.
 func (r *Registry) offer(m *Model, set *Settings) *offer {
 	o := &offer{
 		Demo: m.demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),

@@ -47,7 +47,7 @@ const Tag = ":latest"
 type NotFoundError struct{ Name, Wanted string }
 
 // The words that may follow the name of a model whose chat template switches
-// thinking, beside that of a preset: bonsai-1.7b+nothink+sc8.
+// thinking, besides that of a preset: bonsai-1.7b+nothink+sc8.
 var thinkingWords = map[string]bool{"think": true, "nothink": false}
 
 // Settings are what holds for all models.
@@ -104,7 +104,7 @@ func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error)
 	return nil, nil, &NotFoundError{Name: name, Wanted: "model that writes text"}
 }
 
-// withPreset is the model of a name that a preset may follow, nil if there is none.
+// withPreset returns the model of a name that a preset may follow, nil if there is none.
 func (r *Registry) withPreset(name string) (*Model, *scaling.Plan) {
 	base, suffix := lastWord(name)
 	if m := r.find(base); m != nil && suffix != "" && m.Writes() {
@@ -128,7 +128,7 @@ func lastWord(name string) (base, word string) {
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("server: there is no model %q", e.Name) }
 
-// find is the model of a name without a preset, nil if there is none.
+// find returns the model of a name without a preset, nil if there is none.
 func (r *Registry) find(name string) *Model {
 	if m := r.plain(name); m != nil {
 		return m
@@ -141,7 +141,7 @@ func (r *Registry) find(name string) *Model {
 	return nil
 }
 
-// plain is the model of a name without words behind it.
+// plain returns the model of a name without words after it.
 func (r *Registry) plain(name string) *Model {
 	switch {
 	case name == "", name == defaultName:
@@ -167,7 +167,7 @@ func (r *Registry) add(name string, m *Model) error {
 // Writes tells whether m is a generator.
 func (m *Model) Writes() bool { return m.Reward == nil && m.Rank == nil }
 
-// task is what m does, in vLLM's words where it has any.
+// task returns what m does, in vLLM's words where it has any.
 func (m *Model) task() string {
 	switch {
 	case m.Reward != nil:
@@ -182,14 +182,14 @@ func (m *Model) task() string {
 
 const taskGenerate = "generate"
 
-// Embedder is the model that a request for vectors asks for, by default the first that
+// Embedder returns the model that a request for vectors asks for, by default the first that
 // makes any; the *NotFoundError of a server without any has no name. The model may be
 // none.
 func (r *Registry) Embedder(name string) (*Model, error) {
 	return r.findFirst(name, "embedding model", func(m *Model) bool { return m.Embed != nil })
 }
 
-// Ranker is the model that a request for scores of documents asks for, by default the
+// Ranker returns the model that a request for scores of documents asks for, by default the
 // first that is made for it, or else the first that embeds texts. As Embedder.
 func (r *Registry) Ranker(name string) (*Model, error) {
 	m, err := r.findFirst(name, "", func(m *Model) bool { return m.Rank != nil && m.Embed == nil })
@@ -213,7 +213,7 @@ func (r *Registry) findFirst(name, wanted string, does func(*Model) bool) (*Mode
 	return nil, &NotFoundError{Wanted: wanted}
 }
 
-// Judge is the reward model that a request asks for, by default the first; the
+// Judge returns the reward model that a request asks for, by default the first; the
 // *NotFoundError of a server without any has no name. The model may be none.
 func (r *Registry) Judge(name string) (*Model, error) {
 	return r.findFirst(name, "reward model", func(m *Model) bool { return m.Reward != nil })

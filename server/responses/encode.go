@@ -81,7 +81,7 @@ func (s *encoder) opening() jsonwrite.List {
 	return jsonwrite.List{s.event(event{Type: eventCreated, Response: s.snapshot()}), s.event(event{Type: eventInProgress, Response: s.snapshot()})}
 }
 
-// snapshot is the response as it stands, for an event that is written at once.
+// snapshot returns the response as it stands, for an event that is written at once.
 func (s *encoder) snapshot() *response {
 	if s.open {
 		s.last().write(s.text.String())
@@ -133,7 +133,7 @@ func (s *encoder) add(list jsonwrite.List, e tts.Event) jsonwrite.List {
 	return list
 }
 
-// logprobs are the tokens of a message's text. Those of thoughts and calls are no part of
+// logprobs returns the tokens of a message's text. Those of thoughts and calls are no part of
 // it, and tokens may come before it is known what their text is.
 func (s *encoder) logprobs(d *tts.Text) []openai.TokenLogprob {
 	for i := range d.Tokens {
@@ -169,10 +169,10 @@ func (s *encoder) logprobs(d *tts.Text) []openai.TokenLogprob {
 	return list
 }
 
-// last is the item under way.
+// last returns the item under way.
 func (s *encoder) last() *item { return s.response.Output[len(s.response.Output)-1] }
 
-// place is where the item under way stands.
+// place returns where the item under way stands.
 func (s *encoder) place() *int { return new(len(s.response.Output) - 1) }
 
 // begin opens an item, after it has closed the one under way.
@@ -308,7 +308,7 @@ func (s *encoder) End(u tts.Usage, f *api.Fault) any {
 	return s.abandoned(u)
 }
 
-// abandoned is the event that ends a response in the midst of an item.
+// abandoned returns the event that ends a response in the midst of an item.
 func (s *encoder) abandoned(u tts.Usage) any {
 	s.response.Usage = newUsage(u)
 	if s.open {
@@ -320,7 +320,7 @@ func (s *encoder) abandoned(u tts.Usage) any {
 	return s.ended()
 }
 
-// ended is the last event of a response.
+// ended returns the last event of a response.
 func (s *encoder) ended() jsonwrite.Event {
 	kind := eventIncomplete
 	switch s.response.Status {

@@ -75,7 +75,7 @@ func (f fields) conversation(s *settings, stored owned) (c conversation) {
 	return c
 }
 
-// instruct gives a prompt its messages, behind the instructions.
+// instruct gives a prompt its messages, after the instructions.
 func (s *settings) instruct(p *tts.Prompt, messages []template.Message) {
 	if p.Messages = messages; s.Instructions != "" {
 		p.Messages = slices.Insert(messages, 0, template.Message{Role: openai.RoleSystem, Content: s.Instructions})
@@ -96,7 +96,7 @@ func (f fields) repeated(s *settings) {
 	f.OneOf("truncation", jsonread.CodeValue, &s.Truncation, "auto", "disabled")
 }
 
-// What a response may include beside its text.
+// What a response may include besides its text.
 const (
 	includeEncrypted = "reasoning.encrypted_content"
 	includeLogprobs  = "message.output_text.logprobs"
@@ -108,7 +108,7 @@ var elsewhere = []string{
 	"message.input_image.image_url", "web_search_call.action.sources", "web_search_call.results",
 }
 
-// include reads what the response is to have beside its text.
+// include reads what the response is to have besides its text.
 func (f fields) include(req *tts.Request, s *settings) {
 	items, _ := f.List("include", openai.MaxIncludes)
 	for i, raw := range items {

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// Bounds on one request, beside those in jsonread and openai.
+// Bounds on one request, besides those in jsonread and openai.
 const (
 	maxItems = 2048
 	maxParts = 256     // of an item
@@ -202,7 +202,7 @@ func (f fields) parts(field, own string, types ...string) []part {
 	return list
 }
 
-// readPart is a part of a type that a request brings.
+// readPart returns a part of a type that a request brings.
 func readPart(kind, text string) part {
 	p := newPart(itemMessage)
 	switch p.Type = kind; kind {

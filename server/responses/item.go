@@ -97,7 +97,7 @@ func newPart(kind string) part {
 	return part{Type: partText, Text: new(""), Annotations: []any{}, Logprobs: []openai.TokenLogprob{}}
 }
 
-// text is the text of a part, whatever its type.
+// text returns the text of a part, whatever its type.
 func (p *part) text() string {
 	switch {
 	case p.Text != nil:
@@ -108,7 +108,7 @@ func (p *part) text() string {
 	return ""
 }
 
-// text is all that parts say.
+// text returns all that parts say.
 func text(parts []part) string {
 	if len(parts) == 1 {
 		return parts[0].text()
@@ -120,7 +120,7 @@ func text(parts []part) string {
 	return b.String()
 }
 
-// writes is where an item of the output has its text.
+// writes returns where an item of the output has its text.
 func (i *item) writes() **string {
 	switch i.Type {
 	case itemCall:
@@ -134,10 +134,10 @@ func (i *item) writes() **string {
 // write gives an item of the output its text.
 func (i *item) write(text string) { *i.writes() = &text }
 
-// written is the text of an item of the output.
+// written returns the text of an item of the output.
 func (i *item) written() string { return **i.writes() }
 
-// size is about how many bytes an item holds.
+// size returns about how many bytes an item holds.
 func (i *item) size() int {
 	n := 384 + len(i.ID) + len(i.Encrypted) + len(i.CallID) + len(i.Name)
 	for _, s := range []*string{i.Arguments, i.Input, i.Output} {
@@ -158,7 +158,7 @@ func (i *item) size() int {
 }
 
 // conversation is what templates read, made of items: thoughts and calls become part of
-// the message of the assistant that they stand beside.
+// the message of the assistant that they stand next to.
 type conversation struct {
 	messages []template.Message
 	bytes    int             // of calls
@@ -209,7 +209,7 @@ func (c *conversation) say(role, text string) {
 	c.messages = append(c.messages, template.Message{Role: role, Content: text})
 }
 
-// assistant is the message of the assistant at the end, a new one if there is none.
+// assistant returns the message of the assistant at the end, a new one if there is none.
 func (c *conversation) assistant() *template.Message {
 	if n := len(c.messages); n == 0 || c.messages[n-1].Role != openai.RoleAssistant {
 		c.ids = nil
@@ -231,7 +231,7 @@ func (c *conversation) call(id, name, arguments string) {
 	c.ids[id] = true
 }
 
-// customArguments are the arguments of the function that models see in place of a custom
+// customArguments returns the arguments of the function that models see in place of a custom
 // tool.
 func customArguments(input string) string {
 	var b bytes.Buffer
@@ -285,7 +285,7 @@ func (c *customInput) push(arguments string) string {
 	return text
 }
 
-// escapeLen is the length of the escape that s begins with, with the other half of a
+// escapeLen returns the length of the escape that s begins with, with the other half of a
 // character that two make; 0: it is not all there.
 func escapeLen(s string) int {
 	const unit = len(`\u0000`)
@@ -316,14 +316,14 @@ const compactRequest = "Summarize our conversation so far for yourself: you will
 // opaquePrefix marks texts that this server has handed out for clients to keep.
 const opaquePrefix = "lutra1."
 
-// opaque is a text as clients keep it without reading it: the thought of a reasoning
+// opaque returns a text as clients keep it without reading it: the thought of a reasoning
 // item, or the summary of a compaction, which they send back. Any server of this
 // version reads it. It is no secret: the client gets the same text in the open.
 func opaque(text string) string {
 	return opaquePrefix + base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// readOpaque is the text that opaque was given; ok is false for texts of other servers.
+// readOpaque returns the text that opaque was given; ok is false for texts of other servers.
 func readOpaque(kept string) (text string, ok bool) {
 	encoded, ok := strings.CutPrefix(kept, opaquePrefix)
 	if !ok {

@@ -198,7 +198,7 @@ func missing(c *api.Call) error {
 	return api.Invalids(http.StatusNotFound, "not_found", "response_id", "There is no response '"+jsonread.Brief([]byte(id(c)))+"': it was not stored, or is no longer kept.")
 }
 
-// query is what stands behind the path of a request.
+// query is what stands after the path of a request.
 type query struct{ url.Values }
 
 // number reads an integer in [lo, hi]; standard where there is none.

@@ -31,7 +31,7 @@ func (r *record) all(yield func(*item) bool) {
 	}
 }
 
-// size is about how many bytes a record holds beside its items.
+// size returns about how many bytes a record holds besides its items.
 func (r *record) size() int {
 	p := &r.response
 	n := 2048 + 12*len(r.steps) + 16*(len(r.input)+len(p.Output)) + len(p.Model) + len(p.Metadata) + len(p.ToolChoice) + len(p.User)

@@ -50,7 +50,7 @@ func newStore(most int, keep time.Duration) *Store {
 	return &Store{most: most, time: keep, byID: map[string]*list.Element{}, refs: map[*item]int{}, items: map[itemKey]*item{}, running: map[string]*run{}}
 }
 
-// Bytes is the size of all that is kept.
+// Bytes returns the size of all that is kept.
 func (s *Store) Bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (o owned) find(id string) *record {
 	return e.record
 }
 
-// item is an item of any response that is kept.
+// item returns an item of any response that is kept.
 func (o owned) item(id string) (*item, bool) {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()

@@ -46,7 +46,7 @@ func (f fields) ranking() (r ranking) {
 	return r
 }
 
-// passage is a text, or an object that holds one.
+// passage returns a text, or an object that holds one.
 func (f fields) passage(name string, raw json.RawMessage) (text string) {
 	if jsonread.Kind(raw) != "an object" {
 		text, ok := jsonread.Text(raw)

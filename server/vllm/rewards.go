@@ -126,7 +126,7 @@ func (j *judgement) write(p *jsonwrite.Reply, spent int) {
 	p.Filled(list, "data", len(j.ratings), func(i int) { p.Value(newRewardItem(i, j.responses[i], &j.ratings[i])) })
 }
 
-// newRewardItem is the score of one response.
+// newRewardItem returns the score of one response.
 func newRewardItem(i int, text string, r *reward.Rating) rewardItem {
 	one := rewardItem{Object: "reward", Index: i, Score: jsonwrite.Number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
 	bytes, runes := 0, 0

@@ -50,7 +50,7 @@ func tokenize(c *api.Call) error {
 }
 
 // tokenized reads what to tokenise, one of messages, prompt and content, and the
-// fields that belong to it: whether the answer has the tokens' names beside their
+// fields that belong to it: whether the answer has the tokens' names besides their
 // ids, or ids and pieces in one list.
 func tokenized(f openai.Fields, names, pieces *bool) (p tts.Prompt) {
 	var forms []string

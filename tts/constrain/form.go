@@ -29,7 +29,7 @@ const mostSpace = 4 // bytes
 type form struct {
 	*structure.Format
 	words Words
-	after text.Matcher[byte] // text behind which it holds, such as the end of a thought; empty: from the beginning
+	after text.Matcher[byte] // text after which it holds, such as the end of a thought; empty: from the beginning
 	space []spacing          // what may come between
 	begin *formState
 }
@@ -40,7 +40,7 @@ type spacing struct {
 	bytes int
 }
 
-// newForm holds answers to a format, behind a text if that is not empty. The
+// newForm holds answers to a format, after a text if that is not empty. The
 // prompt ends with what has begun of the answer.
 func newForm(f *structure.Format, m Words, after string, begun []int32) *form {
 	s := &form{Format: f, words: m, after: text.NewMatcher([]byte(after))}
@@ -73,7 +73,7 @@ type formState struct {
 	err     error // why it could not be found out
 }
 
-// start is the state of an empty completion.
+// start returns the state of an empty completion.
 func (s *form) start() *formState {
 	if s == nil {
 		return nil
@@ -81,7 +81,7 @@ func (s *form) start() *formState {
 	return s.begin
 }
 
-// next is the state after one more token.
+// next returns the state after one more token.
 func (s *form) next(f *formState, id int32) *formState {
 	if s == nil {
 		return nil
@@ -126,7 +126,7 @@ func (f *formState) advanceWith(step func(*structure.State, int32) (next *struct
 	return true
 }
 
-// tryAdvance is advanceWith as far as that takes no work.
+// tryAdvance does what advanceWith does as far as that takes no work.
 func (f *formState) tryAdvance() bool {
 	return f.advanceWith(func(s *structure.State, id int32) (*structure.State, bool, error) {
 		next, known := s.Peek(id)
@@ -167,7 +167,7 @@ func (s *form) known(f *formState) bool {
 	return state.MaskKnown()
 }
 
-// ready finds out what forced and allow will be asked, beside whatever goes on.
+// ready finds out what forced and allow will be asked, alongside whatever goes on.
 func (s *form) ready(f *formState) sampling.Prepared {
 	forced, allowed := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -207,7 +207,7 @@ func withPauses(ctx context.Context, work func(rest func())) {
 	})
 }
 
-// forced is the token that a format leaves no choice but to come next.
+// forced returns the token that a format leaves no choice but to come next.
 func (s *form) forced(f *formState) (id int32, ok bool) { return s.forcedAt(f, nil) }
 
 func (s *form) forcedAt(f *formState, rests structure.Rests) (id int32, ok bool) {

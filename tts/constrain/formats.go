@@ -24,7 +24,7 @@ type Kind string
 const (
 	Schema  Kind = "schema"  // JSON Schema
 	Regex   Kind = "regex"   // a pattern that the whole answer matches
-	Choice  Kind = "choice"  // texts, each behind a zero byte
+	Choice  Kind = "choice"  // texts, each after a zero byte
 	Grammar Kind = "grammar" // llama.cpp's GBNF
 
 	calls Kind = "calls" // of tools
@@ -77,7 +77,7 @@ func (f *Formats) Calls(ctx context.Context, key string, compile func(*grammarbu
 	return f.format(ctx, calls, key, compile)
 }
 
-// format is the format of a text, by the cache.
+// format returns the format of a text, by the cache.
 func (f *Formats) format(ctx context.Context, kind Kind, text string, compile func(*grammarbudget.Budget) (*grammar.Grammar, error)) (*structure.Format, error) {
 	key := structure.Key{Owner: f, Sum: sha256.Sum256([]byte(string(kind) + "\x00" + text))}
 	return f.cache.Format(ctx, key, func(ctx context.Context, b *grammarbudget.Budget) (format *structure.Format, err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// listed is n of what item makes, with commas between.
+// listed returns n of what item makes, with commas between.
 func listed(n int, item func(i int) string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -22,7 +22,7 @@ func listed(n int, item func(i int) string) string {
 	return strings.Join(parts, ",")
 }
 
-// largeFormats are formats of each kind that need more than a mebibyte.
+// largeFormats returns formats of each kind that need more than a mebibyte.
 func largeFormats(f *Formats) map[string]func(ctx context.Context) error {
 	word := func(i int) string { return fmt.Sprintf(`"%016x"`, uint64(i)*0x9e3779b97f4a7c15) } // no two end alike
 	text := map[Kind]string{

@@ -62,7 +62,7 @@ type constraint struct {
 }
 
 // New returns what holds answers to the rules, nil where there are none. ends are tokens that
-// end an answer beside the model's own. thinking says that the prompt ends within a thought.
+// end an answer besides the model's own. thinking says that the prompt ends within a thought.
 func (r *Rules) New(m Words, ends []int32, thinking bool) sampling.Constraint {
 	if r.MinTokens == 0 && len(r.BadWords) == 0 && r.Allowed == nil && r.MaxThinking == 0 && r.Format == nil {
 		return nil

@@ -42,5 +42,5 @@ func (e *FormatError) Error() string {
 	return "tts: the grammar or schema that the answer is held to cannot be used: " + e.Err.Error()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }

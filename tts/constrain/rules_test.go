@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/text"
 )
 
-// speller is a model without weights, as far as constraints need one.
+// speller returns a model without weights, as far as constraints need one.
 func speller(t testing.TB) Words {
 	t.Helper()
 	f, err := embedded.Open(embedded.Models()[0].Name)
@@ -28,7 +28,7 @@ func speller(t testing.TB) Words {
 	return Words{Tokenizer: tok, Vocab: tok.Size()}
 }
 
-// endingAtOnce is the only token that may come next, where a thought has to end, found
+// endingAtOnce returns the only token that may come next, where a thought has to end, found
 // in the whole completion.
 func endingAtOnce(most int, begin, end, completion []int32) (id int32, ends bool) {
 	if len(completion) < most+len(begin) || !slices.Equal(completion[:len(begin)], begin) {
@@ -83,7 +83,7 @@ func TestAThoughtsEndIsFoundTokenByToken(t *testing.T) {
 	}
 }
 
-// held is where completions begin that are held to a list of numbers, behind a thought, with
+// held returns where completions begin that are held to a list of numbers, behind a thought, with
 // a word that is forbidden.
 func held(t testing.TB, m Words, thinking bool) sampling.Constraint {
 	t.Helper()

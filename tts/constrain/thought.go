@@ -35,10 +35,10 @@ func newThoughtLimit(m Words, most int, within bool) *thoughtLimit {
 	return l
 }
 
-// start is the state of an empty completion.
+// start returns the state of an empty completion.
 func (l *thoughtLimit) start() thoughtState { return thoughtState{over: l == nil} }
 
-// next is the state behind one more token.
+// next returns the state after one more token.
 func (l *thoughtLimit) next(t thoughtState, id int32) thoughtState {
 	switch {
 	case t.over:
@@ -53,7 +53,7 @@ func (l *thoughtLimit) next(t thoughtState, id int32) thoughtState {
 	return t
 }
 
-// ending is the only token that may come next, where a thought has to end.
+// ending returns the only token that may come next, where a thought has to end.
 func (l *thoughtLimit) ending(t thoughtState) (id int32, ends bool) {
 	if t.over || t.begun < len(l.begin) || t.tokens < l.most {
 		return 0, false

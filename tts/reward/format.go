@@ -44,7 +44,7 @@ type reading struct {
 	steps      []string           // the same divided, without separators
 }
 
-// Formats are the known ones, the default first.
+// Formats returns the known ones, the default first.
 func Formats() []Format {
 	return []Format{
 		{Name: "lutra", Separator: "\n", outputs: 1},
@@ -149,7 +149,7 @@ func (r *reading) chatTokens(ctx context.Context, p *tts.Prompt) ([]int32, error
 	return r.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), nil
 }
 
-// question is the last thing that the user wrote.
+// question returns the last thing that the user wrote.
 func (r *reading) question() string {
 	for _, m := range slices.Backward(r.asked) {
 		if text, ok := m.Content.(string); ok && m.Role == "user" {
@@ -159,7 +159,7 @@ func (r *reading) question() string {
 	return ""
 }
 
-// conversation is what an answer answers: the messages, or the prompt's text
+// conversation returns what an answer answers: the messages, or the prompt's text
 // as the user's only one. begun is what the answer has before its first token.
 func conversation(m *tts.Model, req *tts.Request, prompt []int32) (asked []template.Message, begun string) {
 	if asked = req.Prompt.Messages; asked != nil {

@@ -94,7 +94,7 @@ func (v *Scorer) Open(ctx context.Context, m *tts.Model, req *tts.Request, promp
 	return j, nil
 }
 
-// reader makes the first reader of a request. It stands behind ids, with which all
+// reader makes the first reader of a request. It stands after ids, with which all
 // that will be read begins and which seq holds; both are nil if there is no such
 // beginning.
 func (v *Scorer) reader(ids []int32, seq *batcher.Sequence) reader {
@@ -109,7 +109,7 @@ type tokenJudge struct {
 	fed int // tokens of the candidate
 }
 
-// Score implements tts.Judge: one score a line. What is left behind the last
+// Score implements tts.Judge: one score a line. What is left after the last
 // line's end is read at its last token.
 func (j *tokenJudge) Score(ctx context.Context, c *tts.Candidate) error {
 	tok, blank := j.v.model.Tokenizer, true
@@ -140,7 +140,7 @@ func (j *tokenJudge) Fork(_ context.Context, n int) ([]tts.Judge, error) {
 	return judges, nil
 }
 
-// Model is the reward model itself.
+// Model returns the reward model itself.
 func (v *Scorer) Model() *tts.Model { return v.model }
 
 // Reads reports whether v can judge what m writes: reward models that take the
@@ -160,7 +160,7 @@ func (v *Scorer) Reads(m *tts.Model) bool {
 	return true
 }
 
-// VerifiersFor are those of the named scorers that can judge what m writes. The
+// VerifiersFor returns those of the named scorers that can judge what m writes. The
 // first one is the default.
 func VerifiersFor(m *tts.Model, scorers iter.Seq2[string, *Scorer]) tts.Verifiers {
 	v := tts.Verifiers{ByName: map[string]tts.Scorer{}}

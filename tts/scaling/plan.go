@@ -23,12 +23,12 @@ const (
 	None            Method = "none"             // no search: the plain answer
 )
 
-// Methods are all of them, None first.
+// Methods returns all of them, None first.
 func Methods() []Method {
 	return []Method{None, SelfConsistency, BestOfN, BeamSearch, DVTS, Auto}
 }
 
-// Names are those of all methods, None last.
+// Names returns those of all methods, None last.
 func Names() []string {
 	var names []string
 	for _, m := range append(Methods()[1:], None) {
@@ -68,7 +68,7 @@ func (a Aggregate) Validate() error {
 	return fmt.Errorf("expected last, min, prod, mean or max, but got %.40q", string(a))
 }
 
-// Of is the aggregate of step scores, of which there is at least one.
+// Of returns the aggregate of step scores, of which there is at least one.
 func (a Aggregate) Of(scores []float32) float32 {
 	switch a {
 	case AggregateMin:
@@ -175,7 +175,7 @@ type Limits struct {
 	Time     time.Duration `yaml:"time"`      // budget of time
 }
 
-// DefaultLimits are right for a server of a few cores.
+// DefaultLimits returns limits that are right for a server of a few cores.
 func DefaultLimits() Limits {
 	return Limits{N: 64, MaxSteps: 256, Tokens: 65536, Time: 5 * time.Minute}
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// Vocabulary is the texts of a tokenizer's tokens.
+// Vocabulary returns the texts of a tokenizer's tokens.
 func Vocabulary(t *tokenizer.Tokenizer) *grammar.Vocabulary {
 	return grammar.NewVocabulary(t.Size(), TokensOf(t).Text)
 }
 
-// TokensOf is what formats have to know of a tokenizer.
+// TokensOf returns what formats have to know of a tokenizer.
 func TokensOf(t *tokenizer.Tokenizer) Tokens { return tokens{t} }
 
 type tokens struct{ *tokenizer.Tokenizer }
 
-// Text is the text of an ordinary token, or grammar.Special and the name of another
+// Text returns the text of an ordinary token, or grammar.Special and the name of another
 // one. It is nothing for a token that no text has.
 func (t tokens) Text(id int32) []byte {
 	if !t.Plain(id) {
@@ -69,13 +69,13 @@ func New(g *grammar.Grammar, v *grammar.Vocabulary, t Tokens) *Format {
 // Worn reports whether the format should be made anew for further requests.
 func (f *Format) Worn() bool { return f.grammar.Worn() }
 
-// Start is where answers begin.
+// Start returns where answers begin.
 func (f *Format) Start() *State { return f.at(f.grammar.Start()) }
 
-// Budget is what the format takes.
+// Budget returns what the format takes.
 func (f *Format) Budget() *budget.Budget { return f.grammar.Budget() }
 
-// at is what is known of a state of the grammar.
+// at returns what is known of a state of the grammar.
 func (f *Format) at(s *grammar.State) *State {
 	if !s.Shared() {
 		return &State{format: f, read: s}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// naive is what text must agree with: decode everything, then cut at the stop
+// naive returns what text must agree with: decode everything, then cut at the stop
 // that ends first, the longest of them.
 func naive(b []byte, stops []string) (string, bool) {
 	s := string([]rune(string(b)))

@@ -95,7 +95,7 @@ func (t *Thought) think(last bool) string {
 	return out
 }
 
-// Answer is what a model has written behind the thought that its text begins
+// Answer returns what a model has written after the thought that its text begins
 // with: all of it without one, nothing while the thought lasts. inThought tells that
 // the prompt has begun the thought (Opening.Thinking).
 func Answer(text string, inThought bool) string {

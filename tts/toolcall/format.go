@@ -18,7 +18,7 @@ type Format struct {
 	// unmarked says that nothing but a tool's name tells a call from text.
 	unmarked bool
 	first    state                               // of a message
-	enter    func(p *Parser, mark string) state  // behind an opening; nil: it is none
+	enter    func(p *Parser, mark string) state  // after an opening; nil: it is none
 	begin    string                              // what a call begins with, %s is the name; the arguments follow
 	end      string                              // what follows the arguments
 	newID    func(index int, name string) string // of a call; nil: any
@@ -155,7 +155,7 @@ const (
 	recipientLine = `[ \t\r]*%n[ \t\r]*\n[ \t\r\n]*\{`
 )
 
-// harmonyCalls are the ways to write a call behind its name, whose channel stands
+// harmonyCalls returns the ways to write a call after its name, whose channel stands
 // there if it is given.
 func harmonyCalls(channel string) []string {
 	return []string{"%n" + channel + "( json)?<|message|>%a", "%n" + channel + " ?<|constrain|>json<|message|>%a"}
@@ -178,7 +178,7 @@ var known = []struct {
 	{[]string{"<|python_tag|>"}, Llama},
 }
 
-// Of is the format of a model with this chat template: Hermes where it shows none.
+// Of returns the format of a model with this chat template: Hermes where it shows none.
 func Of(template string) *Format {
 next:
 	for _, k := range known {
@@ -192,15 +192,15 @@ next:
 	return Hermes
 }
 
-// Begin is what a call of a tool begins with, up to its arguments.
+// Begin returns what a call of a tool begins with, up to its arguments.
 func (f *Format) Begin(name string) string { return fmt.Sprintf(f.begin, name) }
 
-// Write is a whole call. arguments are a JSON object.
+// Write returns a whole call. arguments are a JSON object.
 func (f *Format) Write(name, arguments string) string {
 	return f.Begin(name) + arguments + f.end
 }
 
-// id is that of a new call.
+// id returns that of a new call.
 func (f *Format) id(index int, name string) string {
 	if f.newID != nil {
 		return f.newID(index, name)

@@ -18,7 +18,7 @@ import (
 // formats are all families.
 var formats = []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Harmony}
 
-// strictTools are two with schemas that random arguments do not meet.
+// strictTools returns two with schemas that random arguments do not meet.
 func strictTools(t testing.TB) []Tool {
 	t.Helper()
 	var raw []any
@@ -68,7 +68,7 @@ func validate(tools []Tool, calls []Call) error {
 	return nil
 }
 
-// calls are those of a whole message, and its text.
+// calls returns those of a whole message, and its text.
 func calls(f *Format, tools []Tool, message string) (list []Call, text string) {
 	p := f.NewParser(tools)
 	for _, part := range p.Push(message, true) {
@@ -156,7 +156,7 @@ func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testi
 
 const good = `{"city": "Bonn", "days": 3}`
 
-// wellMade is a call as f writes it, of the tool get_weather or now.
+// wellMade returns a call as f writes it, of the tool get_weather or now.
 func wellMade(f *Format, name, arguments string) string {
 	if f != QwenCoder {
 		return f.Write(name, arguments)
