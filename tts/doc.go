@@ -7,7 +7,7 @@
 // them with a Scorer (package reward makes them of reward models) and answers with
 // the best (parallel test-time scaling):
 //
-//	prompt ─fork─▶ beams ─extend─▶ solution steps ─Judge─▶ scores ─compete─▶ survivors ─┐
+//	prompt ─fork─▶ beams ─extend─▶ solution steps ─Judge─▶ scores ─survive─▶ survivors ─┐
 //	                 ▲                                                    │ close losers
 //	                 └────────────────────────── fork ────────────────────┴────────────┘
 //

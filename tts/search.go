@@ -21,6 +21,8 @@ type Search struct {
 	Plan      scaling.Plan
 	Limits    scaling.Limits // zero: DefaultLimits
 	Verifiers Verifiers
+
+	checked *resolvedPlan // for the request at hand; nil: it has not been
 }
 
 var _ Strategy = Search{}
@@ -34,14 +36,18 @@ type resolvedPlan struct {
 	reader      *answer.Reader
 }
 
-// Check returns the plan as it would be applied to this request, with all its
-// defaults, or what is wrong with it as a *scaling.Error.
-func (s Search) Check(req *Request) (scaling.Plan, error) {
+// Check returns the search of this request, and of others that differ in their prompts alone,
+// with all defaults of its plan, or what is wrong with that as a *scaling.Error.
+func (s Search) Check(req *Request) (Search, error) {
 	out, err := s.resolve(req)
-	return out.plan, err
+	s.Plan, s.checked = out.plan, &out
+	return s, err
 }
 
 func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
+	if s.checked != nil {
+		return *s.checked, nil
+	}
 	limits := s.Limits
 	if limits == (scaling.Limits{}) {
 		limits = scaling.DefaultLimits()

@@ -109,10 +109,8 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, has
 	if plan.Temperature == nil && !hasTemperature {
 		plan.Temperature = new(float32(scaling.DefaultTemperature))
 	}
-	search := &tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: a.Model.Verifiers}
-	var err error
-	search.Plan, err = search.Check(req)
-	return search, err
+	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: a.Model.Verifiers}.Check(req)
+	return &search, err
 }
 
 // Scale decides whether a request is answered by a search, and by which. hasTemperature

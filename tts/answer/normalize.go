@@ -67,7 +67,7 @@ func clean(s string) string {
 	return strings.TrimRight(s, ".,;: ")
 }
 
-// partKey returns the key of an answer, or of a part of one with depth depth within.
+// partKey returns the key of an answer, or of a part of one with depth levels within.
 func partKey(s string, depth int) string {
 	s = equation.ReplaceAllString(clean(s), "")
 	if v, ok := quantity(s); ok {
