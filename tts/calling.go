@@ -78,26 +78,26 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	if m.Thinks() {
 		h.Thought = [2]string{text.ThinkBegin, text.ThinkEnd}
 	}
-	format, err := m.callFormat(ctx, c.Format, tools, h)
+	format, err := c.format(ctx, m, tools, h)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, structure.ErrBusy) && !strict { // all at once are too much: the model is trusted with the arguments
 		tools = slices.Clone(tools)
 		for i := range tools {
 			tools[i].Schema = nil
 		}
-		format, err = m.callFormat(ctx, c.Format, tools, h)
+		format, err = c.format(ctx, m, tools, h)
 	}
 	req.Format, req.FormatThoughts = format, h.Thought[0] != ""
 	return err
 }
 
-// callFormat returns what answers with calls are held to.
-func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []toolcall.Tool, h toolcall.CallConstraint) (*structure.Format, error) {
+// format returns what answers with calls are held to.
+func (c *Calling) format(ctx context.Context, m *Model, tools []toolcall.Tool, h toolcall.CallConstraint) (*structure.Format, error) {
 	var key strings.Builder
-	fmt.Fprintf(&key, "%s %v %v %v\n", f.Name, h.Required, h.Single, h.Thought)
+	fmt.Fprintf(&key, "%s %v %v %v\n", c.Format.Name, h.Required, h.Single, h.Thought)
 	for _, t := range tools {
 		fmt.Fprintf(&key, "%s %v %s\n", t.Name, t.Strict, t.Schema)
 	}
-	return m.Formats.Calls(ctx, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return f.Grammar(b, tools, h) })
+	return m.Formats.Calls(ctx, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return c.Format.Grammar(b, tools, h) })
 }
 
 // Read returns the calls in a whole answer, by name and arguments: the order of members and

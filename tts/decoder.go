@@ -27,10 +27,7 @@ func newDecoder(m *Model, req *Request) *decoder {
 	if req.KeepStop {
 		cut, kept = nil, req.Stop
 	}
-	if req.Prompt.Messages != nil {
-		cut = slices.Concat(cut, m.Stops)
-	}
-	return &decoder{Request: req, model: m, text: text.New(cut, kept)}
+	return &decoder{Request: req, model: m, text: text.New(slices.Concat(cut, req.chatStops(m)), kept)}
 }
 
 // clone returns a decoder that goes on from here on its own.
@@ -90,12 +87,12 @@ func (d *decoder) piece(id int32) []byte {
 	if name := d.model.Tokenizer.Token(id); slices.Contains(d.Marks, name) {
 		return []byte(name)
 	}
-	return d.model.mark(id)
+	return d.model.Mark(id)
 }
 
 // token returns a sampled token in bytes.
 func (m *Model) token(t sampling.Token) Token {
-	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.hidden(t.ID)}
+	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.Hidden(t.ID)}
 	for _, a := range t.Top {
 		out.Top = append(out.Top, Alternative{ID: a.ID, Bytes: m.Bytes(a.ID), Logprob: a.Logprob})
 	}

@@ -53,7 +53,7 @@ func (r *searchRun) send(ctx context.Context, beams []*beam) (here []*beam, wait
 // offer returns beams as a Work.
 func (r *searchRun) offer(beams []*beam) *Work {
 	b := beams[0]
-	w := &Work{Prompt: r.prompt.ids, Params: b.params, Until: b.params.Stop, Stops: slices.Concat(r.req.Stop, r.Model.chatStops(r.req)), Limit: r.Model.Engine.Limit()}
+	w := &Work{Prompt: r.prompt.ids, Params: b.params, Until: b.params.Stop, Stops: slices.Concat(r.req.Stop, r.req.chatStops(r.Model)), Limit: r.Model.Engine.Limit()}
 	if w.Params.Stop = r.decoding.ends; !b.whole {
 		w.Delimiters = r.plan.Step.Stop
 	}

@@ -94,9 +94,9 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 			return "", err
 		}
 	}
-	text, err := m.write(ctx, p, messages)
+	text, err := m.write(ctx, p, messages, false)
 	if raised := (*template.RaisedError)(nil); errors.As(err, &raised) && len(p.Tools) > 0 && !m.Template.ReadsTools() {
-		text, err = m.writeFor(ctx, p, messages, true)
+		text, err = m.write(ctx, p, messages, true)
 	}
 	if err != nil || p.Ending != ContinueFinalMessage {
 		return text, err
@@ -126,13 +126,8 @@ func leaveOpen(last *template.Message) error {
 	return nil
 }
 
-// write renders messages with the template.
-func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Message) (string, error) {
-	return m.writeFor(ctx, p, messages, false)
-}
-
-// writeFor does what write does; toolsInUser as in explainTools.
-func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
+// write renders messages with the template; toolsInUser as in explainTools.
+func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
 	}
@@ -140,7 +135,7 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
-	messages, err = m.explainTools(tools, messages, toolsInUser)
+	messages, err = explainTools(m, tools, messages, toolsInUser)
 	if err != nil {
 		return "", err
 	}
@@ -159,8 +154,8 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 		Messages:            messages,
 		Tools:               tools,
 		AddGenerationPrompt: p.Ending == AddGenerationPrompt,
-		BOS:                 m.special(m.Tokenizer.BOS()),
-		EOS:                 m.special(m.Tokenizer.EOS()),
+		BOS:                 m.Special(m.Tokenizer.BOS()),
+		EOS:                 m.Special(m.Tokenizer.EOS()),
 		Extra:               p.Extra,
 		Adapt:               true,
 	})

@@ -127,9 +127,9 @@ func (r *Request) checkFormat() error {
 	return nil
 }
 
-// chatStops returns the texts that end an answer to req, besides its own.
-func (m *Model) chatStops(req *Request) []string {
-	if req.Prompt.Messages == nil {
+// chatStops returns the model's texts that end an answer.
+func (r *Request) chatStops(m *Model) []string {
+	if r.Prompt.Messages == nil {
 		return nil
 	}
 	return m.Stops

@@ -164,7 +164,7 @@ func (s Single) echo(ctx context.Context, seq *batcher.Sequence, prepared *Prepa
 		return out, err
 	}
 	first := Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0])}
-	first.Hidden = !strings.HasPrefix(out.Text, string(first.Bytes)) && s.Model.hidden(prompt[0]) // a BOS that was added
+	first.Hidden = !strings.HasPrefix(out.Text, string(first.Bytes)) && s.Model.Hidden(prompt[0]) // a BOS that was added
 	out.Tokens = append(out.Tokens, first)
 	for _, t := range scored {
 		token := s.Model.token(t)

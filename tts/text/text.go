@@ -2,10 +2,7 @@ package text
 
 import (
 	"slices"
-	"strings"
 	"unicode/utf8"
-
-	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
 // Stream turns the bytes of tokens into deliverable text: always valid UTF-8,
@@ -124,25 +121,4 @@ type stopString struct {
 	Matcher[byte]      // shared by clones
 	keep          bool // it stays in the text
 	state         int  // the match
-}
-
-// Characters returns text with U+FFFD for each byte that belongs to no character.
-func Characters(text string) string {
-	if utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for _, r := range text {
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// Piece returns a token's text, or its name where a special token has no text.
-func Piece(t *tokenizer.Tokenizer, id int32) []byte {
-	if piece := t.Piece(id); len(piece) > 0 {
-		return piece
-	}
-	return []byte(t.Token(id))
 }
