@@ -238,7 +238,7 @@ func readsOfFields(t *testing.T) (reads []read) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := []string{"Float32", "Int", "Bool", "String", "OneOf", "Text", "IDs", "Tokens", "List", "Items", "Each", "EachOf", "Object", "functions", "Take"}
+	methods := []string{"Float32", "Int", "Bool", "String", "OneOf", "Text", "IDs", "Tokens", "List", "Items", "Each", "EachOf", "In", "Object", "functions", "Take"}
 	set := token.NewFileSet()
 	for _, name := range append(files, rooms...) {
 		if strings.HasSuffix(name, "_test.go") || filepath.Dir(name) == "receipt" { // which reads users' files

@@ -122,12 +122,11 @@ func functions(tools []*tool) string {
 // toolChoice reads which of the tools that the model knows may or must be called.
 func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
 	kind, name, one := "auto", "", false
-	if o, ok := f.Object("tool_choice"); ok {
+	f.In("tool_choice", func(o *jsonread.Fields) {
 		o.OneOf("type", jsonread.CodeValue, &kind, "auto", "any", "tool", "none")
 		o.String("name", &name)
 		o.Bool("disable_parallel_tool_use", &one)
-		f.Adopt(o)
-	}
+	})
 	tools := f.check("tools", definitions(known, func(t *tool) bool { return t.callable }))
 	if f.Err != nil || kind == "none" || len(tools) == 0 && kind == "auto" {
 		return nil

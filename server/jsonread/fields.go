@@ -22,6 +22,7 @@ type Fields struct {
 	raw  map[string]json.RawMessage
 	text []byte          // that Parse has read
 	ctx  context.Context // of the request; nil: none
+	all  bool            // fields that nobody reads are faults, as those of objects within
 	Err  error           // the first fault
 }
 
@@ -303,14 +304,36 @@ func (f *Fields) Sub(name string, raw json.RawMessage) (*Fields, bool) {
 		f.WrongType(name, "an object", raw)
 		return nil, false
 	}
-	sub := &Fields{path: f.path + name + ".", ctx: f.ctx}
+	sub := &Fields{path: f.path + name + ".", ctx: f.ctx, all: f.all}
 	sub.read(raw)
 	return sub, true
+}
+
+// In has an object within f read, and adopts it. It tells whether there is one.
+func (f *Fields) In(name string, read func(o *Fields)) bool {
+	o, ok := f.Object(name)
+	if ok {
+		read(o)
+		f.Adopt(o)
+	}
+	return ok
+}
+
+// All makes faults of fields that nobody reads, in f and what is within.
+func (f *Fields) All() *Fields {
+	f.all = true
+	return f
 }
 
 // Adopt takes over the fault and the unknown fields of an object inside f, as
 // far as o has room for them.
 func (f *Fields) Adopt(sub *Fields) {
+	if sub.all && sub.Err == nil {
+		for _, name := range sub.Unread() {
+			sub.Err = Errorf(CodeUnknown, name, "Invalid '%s': it is unknown.", name)
+			break
+		}
+	}
 	if f.Err == nil {
 		f.Err = sub.Err
 	}

@@ -82,10 +82,9 @@ func (f Fields) streaming() (stream, includeUsage bool) {
 	if !stream && f.Has("stream_options") {
 		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")
 	}
-	if o, ok := f.Object("stream_options"); ok {
+	f.In("stream_options", func(o *jsonread.Fields) {
 		o.Bool("include_usage", &includeUsage)
-		f.Adopt(o)
-	}
+	})
 	return stream, includeUsage
 }
 

@@ -61,11 +61,10 @@ func (f Fields) templateVariables() (vars map[string]any, maxThinking int) {
 	vars = map[string]any{}
 	effort := ""
 	most := -1
-	if o, ok := f.Object("reasoning"); ok {
+	f.In("reasoning", func(o *jsonread.Fields) {
 		o.String("effort", &effort)
 		o.Int("max_tokens", &most, -1, math.MaxInt32)
-		f.Adopt(o)
-	}
+	})
 	for _, name := range thinkingBounds {
 		f.Int(name, &most, -1, math.MaxInt32)
 	}

@@ -26,18 +26,17 @@ func (p *planFields) at(key string) (o *jsonread.Fields, name string) {
 	if !nested {
 		return p.o, key
 	}
-	if o := p.sections[section]; o != nil {
-		return o, name
+	if p.sections[section] == nil {
+		o, ok := p.o.Object(section)
+		if !ok {
+			return nil, ""
+		}
+		if p.sections == nil {
+			p.sections = map[string]*jsonread.Fields{}
+		}
+		p.sections[section] = o
 	}
-	o, ok := p.o.Object(section)
-	if !ok {
-		return nil, ""
-	}
-	if p.sections == nil {
-		p.sections = map[string]*jsonread.Fields{}
-	}
-	p.sections[section] = o
-	return o, name
+	return p.sections[section], name
 }
 
 // read calls f with the object that holds a field, if there is one, and keeps the

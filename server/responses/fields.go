@@ -156,10 +156,9 @@ func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
 	if o.String("verbosity", &echo.Verbosity); !slices.Contains([]string{"", "low", "medium", "high"}, echo.Verbosity) {
 		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief([]byte(echo.Verbosity)))
 	}
-	if format, ok := o.Object("format"); ok {
+	o.In("format", func(format *jsonread.Fields) {
 		fields{format}.formatOf(echo.Format)
-		o.Adopt(format)
-	}
+	})
 	f.Adopt(o)
 	s.Text = echo
 	hold := openai.Fields{Fields: f.Fields}

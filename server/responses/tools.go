@@ -129,7 +129,7 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 		Pattern string `json:"pattern,omitempty"`
 	}
 	input := argument{Type: "string"}
-	if o, ok := f.Object("format"); ok {
+	f.In("format", func(o *jsonread.Fields) {
 		format := &echo.Format
 		o.String("type", &format.Type)
 		switch format.Type {
@@ -151,8 +151,7 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 		default:
 			o.Fail(jsonread.CodeUnsupported, "type", "expected text or grammar, but got '%s'.", jsonread.Brief([]byte(format.Type)))
 		}
-		f.Adopt(o)
-	}
+	})
 	schema, err := json.Marshal(struct {
 		Type       string              `json:"type"`
 		Properties map[string]argument `json:"properties"`
