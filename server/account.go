@@ -16,6 +16,8 @@ import (
 type account struct {
 	metrics.Request
 	strategy string
+	searched bool
+	tokens   []int // of each choice so far
 }
 
 // record is what a request's log line and metrics report.
@@ -31,24 +33,24 @@ type recordKey struct{}
 
 // newAccount begins that of n choices, or texts, of a model.
 func newAccount(c *api.Call, model, strategy string, n int) *account {
-	return &account{metrics.Request{Start: c.Start, Model: model, N: n}, strategy}
+	return &account{Request: metrics.Request{Start: c.Start, Model: model, N: n}, strategy: strategy}
 }
 
-// note takes in an event of an answer. tokens are those of each choice so far.
-func (a *account) note(e tts.Event, searched bool, tokens []int) {
+// note takes in an event of an answer.
+func (a *account) note(e tts.Event) {
 	a.Usage.Count(e)
 	switch w := e.What.(type) {
 	case tts.Text:
 		// A search spends tokens long before its reader gets any.
-		if !searched && w.Sampled > 0 || searched && w.Text != "" {
+		if !a.searched && w.Sampled > 0 || a.searched && w.Text != "" {
 			a.gained()
 		}
-		if !searched {
-			tokens[e.Choice] += w.Sampled
-			a.Longest = max(a.Longest, tokens[e.Choice])
+		if !a.searched {
+			a.tokens[e.Choice] += w.Sampled
+			a.Longest = max(a.Longest, a.tokens[e.Choice])
 		}
 	case tts.Reasoning:
-		if searched {
+		if a.searched {
 			a.gained()
 		}
 	case *tts.Outcome:

@@ -21,8 +21,9 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 	}
 	first := a.Requests[0] // which has what all of them share
 	acc := newAccount(c, a.Model.Name, "single", first.N)
+	acc.tokens = make([]int, a.Choices())
 	acc.MaxTokens = first.Sampling.MaxTokens
-	if a.Search != nil {
+	if acc.searched = a.Search != nil; acc.searched {
 		acc.strategy = a.Search.Plan.String()
 	}
 	if a.Applied {
@@ -43,7 +44,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 	if a.Begin != nil {
 		defer a.Begin(cancel)()
 	}
-	g := &generation{Ask: a, Call: c, account: acc, growth: growth{lease: c.Lease, token: a.PerToken}, searched: a.Search != nil}
+	g := &generation{Ask: a, Call: c, ctx: ctx, account: acc, growth: growth{lease: c.Lease, token: a.PerToken}}
 	defer func() {
 		tokens := acc.Usage.Prompt + acc.Usage.Completion
 		if !g.ended { // whoever leaves a search early pays for what was under way
@@ -51,7 +52,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 		}
 		c.Key.Spend(time.Now(), tokens)
 	}()
-	events := g.observed(ctx, tts.Filtered(run(ctx, a), a.Filters...))
+	events := tts.Filtered(run(ctx, a), a.Filters...)
 	if a.Stream {
 		return acc, g.stream(events, func() { cancel(nil) })
 	}
@@ -76,6 +77,7 @@ func run(ctx context.Context, a *api.Ask) iter.Seq2[tts.Event, error] {
 				select {
 				case running <- struct{}{}:
 				case <-ctx.Done():
+					yield(tts.Event{}, ctx.Err())
 					return
 				}
 				defer func() { <-running }()
@@ -89,23 +91,6 @@ func run(ctx context.Context, a *api.Ask) iter.Seq2[tts.Event, error] {
 		}
 	}
 	return tts.Interleave(ctx, sources...)
-}
-
-// observed notes in the account what passes. An error that follows from the context's end
-// becomes the cause of that end.
-func (g *generation) observed(ctx context.Context, events iter.Seq2[tts.Event, error]) iter.Seq2[tts.Event, error] {
-	return func(yield func(tts.Event, error) bool) {
-		tokens := make([]int, g.Choices())
-		for e, err := range events {
-			if err != nil && ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			g.account.note(e, g.searched, tokens)
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
 }
 
 // trace logs what the client sent, at the only level where prompts are shown.

@@ -13,10 +13,23 @@ import (
 type generation struct {
 	*api.Ask
 	*api.Call
-	account  *account
-	growth   growth
-	searched bool
-	ended    bool // all of it has come
+	ctx     context.Context
+	account *account
+	growth  growth
+	ended   bool // all of it has come
+}
+
+// take notes an event in the account of the answer, and counts what is held of it, with its
+// text if that is kept. An error that follows from the context's end becomes the cause of
+// that end.
+func (g *generation) take(e tts.Event, err error, kept bool) error {
+	if g.account.note(e); err == nil {
+		return g.growth.add(e, kept)
+	}
+	if g.ctx.Err() != nil {
+		return context.Cause(g.ctx)
+	}
+	return err
 }
 
 // stream writes events as they come. The first says that the request has been accepted;
@@ -27,21 +40,13 @@ func (g *generation) stream(events iter.Seq2[tts.Event, error], gone func()) err
 	var failed error
 	open := g.Choices()
 	for e, err := range events {
-		if out == nil {
-			if err != nil {
-				return err
-			}
+		if failed = g.take(e, err, g.Kept); failed != nil {
+			break
+		}
+		begins := out == nil
+		if begins {
 			out = jsonwrite.OpenEvents(g.W, g.Lines, g.WriteTimeout, g.KeepAlive, g.Encoder.KeepAlive, gone)
 			defer out.Close()
-			out.Make(func() any { return g.Encoder.Event(e) })
-			out.Later()
-			continue
-		}
-		if err == nil {
-			err = g.growth.add(e, g.Kept)
-		}
-		if failed = err; failed != nil {
-			break
 		}
 		if w, ok := e.What.(tts.Text); !ok || w.Text != "" || len(w.Tokens) > 0 {
 			out.Make(func() any { return g.Encoder.Event(e) })
@@ -49,12 +54,17 @@ func (g *generation) stream(events iter.Seq2[tts.Event, error], gone func()) err
 		if _, ended := e.What.(tts.End); ended {
 			open--
 		}
-		if !e.More && open > 0 { // else more follows at once
+		if begins {
+			out.Later()
+		} else if !e.More && open > 0 { // else more follows at once
 			out.Flush()
 		}
 		if out.Failed() {
 			return context.Canceled
 		}
+	}
+	if out == nil {
+		return failed
 	}
 	var fault *api.Fault
 	if g.ended = failed == nil; !g.ended {
@@ -67,10 +77,7 @@ func (g *generation) stream(events iter.Seq2[tts.Event, error], gone func()) err
 // whole writes an answer that is not streamed.
 func (g *generation) whole(events iter.Seq2[tts.Event, error]) error {
 	for e, err := range events {
-		if err == nil {
-			err = g.growth.add(e, true)
-		}
-		if err != nil {
+		if err := g.take(e, err, true); err != nil {
 			return err
 		}
 		g.Encoder.Collect(e)

@@ -62,8 +62,7 @@ func (f Fields) repetition(p *sampling.Params) {
 		return
 	}
 	f.Float32("repeat_penalty", &p.RepetitionPenalty, 0.01, 10)
-	switch p.RepetitionWindow = max(last, 0); last {
-	case 0:
+	if p.RepetitionWindow = max(last, 0); last == 0 {
 		p.RepetitionPenalty = 1
 	}
 }

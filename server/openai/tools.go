@@ -193,18 +193,23 @@ func (f Fields) toolChoice() (choice, name string, allowed []string) {
 	if kind != "function" {
 		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief([]byte(kind)))
 	}
-	from := o
-	if fn, ok := o.Object("function"); ok {
-		from = fn
-	}
-	if from.String("name", &name); name == "" {
-		from.Fail(jsonread.CodeMissing, "name", "the tool to call needs a name.")
-	}
-	if from != o {
-		o.Adopt(from)
-	}
+	name = Fields{o}.named("the tool to call needs a name.")
 	f.Adopt(o)
 	return toolsRequired, name, nil
+}
+
+// named reads the name of a function: in an object of its own, as chats have it, or besides
+// the type, as responses do.
+func (f Fields) named(missing string) (name string) {
+	from := f.Fields
+	if o, ok := f.Object("function"); ok {
+		from = o
+		defer f.Adopt(o)
+	}
+	if from.String("name", &name); name == "" {
+		from.Fail(jsonread.CodeMissing, "name", "%s", missing)
+	}
+	return name
 }
 
 // allowedTools reads a mode and tools: in an object of their own, as chats have them, or
@@ -213,27 +218,16 @@ func (f Fields) allowedTools() (mode string, names []string) {
 	from := f
 	if o, ok := f.Object("allowed_tools"); ok {
 		from = Fields{o}
+		defer f.Adopt(o)
 	}
 	from.OneOf("mode", jsonread.CodeValue, &mode, toolsAuto, toolsRequired)
 	for _, o := range from.Each("tools", MaxTools) {
-		kind, name, named := "function", "", o
+		kind := "function"
 		o.OneOf("type", jsonread.CodeUnsupported, &kind, "function")
-		if fn, ok := o.Object("function"); ok {
-			named = fn
-		}
-		if named.String("name", &name); name == "" {
-			named.Fail(jsonread.CodeMissing, "name", "an allowed tool needs a name.")
-		}
-		if named != o {
-			o.Adopt(named)
-		}
-		names = append(names, name)
+		names = append(names, Fields{o}.named("an allowed tool needs a name."))
 	}
 	if len(names) == 0 {
 		from.Fail(jsonread.CodeMissing, "tools", "a list of at least one tool is required.")
-	}
-	if from != f {
-		f.Adopt(from.Fields)
 	}
 	return mode, names
 }
