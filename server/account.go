@@ -7,7 +7,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/server/admission"
-	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -30,11 +29,6 @@ type record struct {
 }
 
 type recordKey struct{}
-
-// newAccount begins that of n choices, or texts, of a model.
-func newAccount(c *api.Call, model, strategy string, n int) *account {
-	return &account{Request: metrics.Request{Start: c.Start, Model: model, N: n}, strategy: strategy}
-}
 
 // note takes in an event of an answer.
 func (a *account) note(e tts.Event) {

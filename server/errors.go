@@ -81,7 +81,7 @@ var faults = []func(error) *api.Fault{
 	as(func(e *registry.NotFoundError) *api.Fault {
 		message := "This server has no " + e.Wanted + "."
 		if e.Name != "" {
-			message = "The model '" + jsonread.Brief([]byte(e.Name)) + "' does not exist."
+			message = "The model '" + jsonread.Brief(e.Name) + "' does not exist."
 		}
 		return api.Invalids(http.StatusNotFound, "model_not_found", "model", message)
 	}),

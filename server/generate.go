@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -20,10 +21,9 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 		return nil, c.JSON(a.Instead)
 	}
 	first := a.Requests[0] // which has what all of them share
-	acc := newAccount(c, a.Model.Name, "single", first.N)
-	acc.tokens = make([]int, a.Choices())
-	acc.MaxTokens = first.Sampling.MaxTokens
-	if acc.searched = a.Search != nil; acc.searched {
+	acc := &account{strategy: "single", searched: a.Search != nil, tokens: make([]int, a.Choices()),
+		Request: metrics.Request{Start: c.Start, Model: a.Model.Name, N: first.N, MaxTokens: first.Sampling.MaxTokens}}
+	if acc.searched {
 		acc.strategy = a.Search.Plan.String()
 	}
 	if a.Applied {

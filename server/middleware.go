@@ -62,8 +62,7 @@ func routeOf(r *http.Request) string {
 // requestID returns the client's, where it is fit to be printed, or a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
-	fit := func(c rune) bool { return c > ' ' && c < 0x7f }
-	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return !fit(c) }) {
+	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
 		return uuid.NewString()
 	}
 	return id
@@ -80,7 +79,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 	default:
 		e = s.log.Info()
 	}
-	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief([]byte(r.URL.Path))).Int("status", status).
+	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief(r.URL.Path)).Int("status", status).
 		Dur("duration_ms", time.Since(rec.start))
 	if rec.account != nil {
 		rec.account.log(e, rec.start)

@@ -25,7 +25,7 @@ func (s *Server) site(next http.Handler) http.Handler {
 		switch {
 		case !s.hosts.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
 			s.fail(w, r, forbidden("host_not_allowed", fmt.Sprintf(
-				"This server does not answer to the name '%s'. If it should, add the name to server.allowed_hosts.", jsonread.Brief([]byte(r.Host)))))
+				"This server does not answer to the name '%s'. If it should, add the name to server.allowed_hosts.", jsonread.Brief(r.Host))))
 		case cross != nil && cross.Check(r) != nil && !s.hosts.ownPage(r):
 			s.fail(w, r, crossSite(r))
 		default:
@@ -37,14 +37,13 @@ func (s *Server) site(next http.Handler) http.Handler {
 // crossSite returns the answer to a page of another site, or to one that seems to be: where no
 // browser has said so, a proxy may have changed the Host header.
 func crossSite(r *http.Request) *api.Fault {
-	brief := func(s string) string { return jsonread.Brief([]byte(s)) }
 	origin := r.Header.Get("Origin")
-	message := fmt.Sprintf("Pages of '%s' may not use this server. To allow them, add it to server.cors_origins.", brief(origin))
+	message := fmt.Sprintf("Pages of '%s' may not use this server. To allow them, add it to server.cors_origins.", jsonread.Brief(origin))
 	if page, err := url.Parse(origin); err == nil && page.Host != "" && r.Header.Get("Sec-Fetch-Site") == "" {
 		message = fmt.Sprintf("A page of '%s' has sent this to '%s', as the Host header says, which is another site."+
 			" If it is this server's own page behind a proxy, let the proxy pass the Host header on (nginx: proxy_set_header Host $http_host)"+
 			" or add '%s' to server.allowed_hosts. If pages of another site may use this server, add their origin to server.cors_origins.",
-			brief(origin), brief(r.Host), brief(page.Hostname()))
+			jsonread.Brief(origin), jsonread.Brief(r.Host), jsonread.Brief(page.Hostname()))
 	}
 	return forbidden("cross_site_request", message)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
 )
@@ -18,7 +19,7 @@ const perText = 1 << 10
 // read answers a request for what a model makes of texts, and returns what came of it with
 // an error.
 func (s *Server) read(c *api.Call, r *api.Reading) (*account, error) {
-	acc := newAccount(c, "", r.Task, r.Texts)
+	acc := &account{strategy: r.Task, Request: metrics.Request{Start: c.Start, N: r.Texts}}
 	if r.Model != nil {
 		acc.Model = r.Model.Name
 	}

@@ -84,7 +84,7 @@ func wantJSON(r *http.Request) error {
 		return api.Invalids(http.StatusUnsupportedMediaType, "unsupported_media_type", "", message)
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return unsupported("The Content-Encoding '" + jsonread.Brief([]byte(e)) + "' is not supported; send the body as it is.")
+		return unsupported("The Content-Encoding '" + jsonread.Brief(e) + "' is not supported; send the body as it is.")
 	}
 	if r.Header.Get("Origin") == "" {
 		return nil

@@ -139,7 +139,7 @@ func TestEveryBadRewardRequestIsRefusedWithItsReason(t *testing.T) {
 		{rewardBody(problem{Question: strings.Repeat("word ", 4000)}, "", "a"), 400, api.CodeContext, "messages"},
 	} {
 		status, _, answer := f.post("/v1/rewards", c.body)
-		wantError(t, jsonread.Brief([]byte(c.body)), status, answer, c.status, c.code, c.param)
+		wantError(t, jsonread.Brief(c.body), status, answer, c.status, c.code, c.param)
 	}
 	none := start(t, &toy.Model{}, nil)
 	status, _, answer := none.post("/v1/rewards", `{"prompt":"a","responses":["b"]}`)

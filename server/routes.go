@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -35,12 +36,12 @@ func protocols() []api.Protocol {
 func (s *Server) ownRoutes() []api.Route {
 	list := []api.Route{
 		// Probes come without a key.
-		{Method: http.MethodGet, Path: "/healthz", Open: true, Answer: healthz},
-		{Method: http.MethodGet, Path: "/readyz", Open: true, Answer: s.readyz},
-		{Method: http.MethodGet, Path: "/health", Open: true, Answer: s.readyz}, // what scripts for llama.cpp and vLLM wait for
+		{Path: "/healthz", Open: true, Answer: healthz},
+		{Path: "/readyz", Open: true, Answer: s.readyz},
+		{Path: "/health", Open: true, Answer: s.readyz}, // what scripts for llama.cpp and vLLM wait for
 	}
 	if s.opt.Debug {
-		list = append(list, api.Get("/debug/state", s.debugState))
+		list = append(list, api.Route{Path: "/debug/state", Answer: s.debugState})
 	}
 	return list
 }
@@ -49,7 +50,7 @@ func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.observe, s.recover, s.cors, s.site, middleware.GetHead)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, api.Invalids(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief([]byte(r.URL.Path))+"."))
+		s.fail(w, r, api.Invalids(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief(r.URL.Path)+"."))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
@@ -90,7 +91,10 @@ func (s *Server) offers() map[place][]offer {
 	all := map[place][]offer{}
 	for _, p := range append(s.protocols, api.Protocol{Routes: s.ownRoutes()}) {
 		for _, route := range p.Routes {
-			at := place{route.Method, route.Path}
+			at := place{cmp.Or(route.Method, http.MethodGet), route.Path}
+			if route.Method == "" && route.Factor > 0 {
+				at.method = http.MethodPost
+			}
 			all[at] = append(all[at], offer{route, p.Owns})
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// Server answers HTTP requests with the models it has been given.
+// Server answers HTTP requests with the models it has been given. Its methods are many: middleware,
+// handlers and life cycle share what it holds.
 type Server struct {
 	opt        Options
 	log        zerolog.Logger
@@ -50,10 +51,10 @@ func (s *Server) stored() (n int64) {
 // unknownField refuses a request's field that nobody knows, or logs it once.
 func (s *Server) unknownField(name string) error {
 	if s.opt.Strict {
-		return api.Invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief([]byte(name)))
+		return api.Invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief(name))
 	}
 	if s.unknown.first(name) {
-		s.log.Warn().Str("field", jsonread.Brief([]byte(name))).Msg("ignoring an unknown request field")
+		s.log.Warn().Str("field", jsonread.Brief(name)).Msg("ignoring an unknown request field")
 	}
 	return nil
 }

@@ -124,14 +124,12 @@ func canonical(arguments string) string {
 	d := json.NewDecoder(strings.NewReader(arguments))
 	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
-		return arguments
+	if d.Decode(&v) == nil {
+		if out, err := json.Marshal(v); err == nil {
+			return string(out)
+		}
 	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return arguments
-	}
-	return string(out)
+	return arguments
 }
 
 // Apart returns the filters that set the thoughts of n choices apart, and the calls of tools

@@ -42,14 +42,6 @@ type Request struct {
 	Background bool
 }
 
-// calls returns those in a whole answer.
-func (r *Request) calls(text string) (string, bool) {
-	if r.Calls == nil {
-		return "", false
-	}
-	return r.Calls(text)
-}
-
 // choices returns N with its default.
 func (r *Request) choices() int { return max(r.N, 1) }
 

@@ -25,8 +25,6 @@ type Search struct {
 	checked *resolvedPlan // for the request at hand; nil: it has not been
 }
 
-var _ Strategy = Search{}
-
 // resolvedPlan is a checked plan with what it names.
 type resolvedPlan struct {
 	plan        scaling.Plan

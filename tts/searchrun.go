@@ -16,7 +16,7 @@ import (
 )
 
 // searchRun is one execution of a search: its beams, its budget and the tree
-// that they have grown.
+// that they have grown. Methods of all kinds of search share it.
 type searchRun struct {
 	Search
 	resolvedPlan
@@ -94,10 +94,13 @@ func (r *searchRun) retire(b *beam) {
 	c, tree := b.cand, &r.tree
 	c.Index, c.Node = len(tree.done), b.node
 	whole := r.prompt.begun + c.Text
-	if calls, ok := r.req.calls(whole); ok {
-		c.Answer, c.key = calls, calls
-	} else if a, ok := r.read(whole); ok {
+	if a, ok := r.read(whole); ok {
 		c.Answer, c.key = a.Text, a.Key
+	}
+	if r.req.Calls != nil {
+		if calls, ok := r.req.Calls(whole); ok {
+			c.Answer, c.key = calls, calls
+		}
 	}
 	tree.done = append(tree.done, c)
 	tree.beams[c] = b

@@ -18,8 +18,6 @@ type Single struct {
 	Model *Model
 }
 
-var _ Strategy = Single{}
-
 // Run implements Strategy.
 func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

@@ -1,6 +1,9 @@
 package admission
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Memory bounds the bytes that all requests hold together: their bodies, what
 // is made of them, and the answers that gather. Nothing is allocated here; the
@@ -71,3 +74,27 @@ func (m *Memory) Bytes() int64 {
 	defer m.mu.Unlock()
 	return m.used
 }
+
+// Places bounds the number of requests under way.
+type Places struct {
+	most  int64
+	taken atomic.Int64
+}
+
+// NewPlaces returns n places.
+func NewPlaces(most int) *Places { return &Places{most: int64(most)} }
+
+// Enter takes a place until leave is called, or returns ErrBusy.
+func (p *Places) Enter() (leave func(), err error) {
+	if p.taken.Add(1) > p.most {
+		p.taken.Add(-1)
+		return nil, ErrBusy
+	}
+	return func() { p.taken.Add(-1) }, nil
+}
+
+// Full tells whether Enter would fail.
+func (p *Places) Full() bool { return p.taken.Load() >= p.most }
+
+// Taken returns the number of requests under way.
+func (p *Places) Taken() int64 { return p.taken.Load() }

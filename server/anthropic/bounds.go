@@ -14,7 +14,7 @@ const (
 	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
 )
 
-// fields are a request's fields.
+// fields are a request's fields, with a method for each or for a few that belong together.
 type fields struct{ *jsonread.Fields }
 
 // fieldThread asks that the server keep a conversation.

@@ -50,7 +50,7 @@ func (f fields) texts(field string, read func(kind string, o *jsonread.Fields)) 
 // textOf reads a block of text.
 func (f fields) textOf(kind string) (text string) {
 	if kind != "text" {
-		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief([]byte(kind)))
+		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief(kind))
 	}
 	f.Text("text", &text)
 	return text
@@ -134,7 +134,7 @@ func (c *conversation) message(f fields) {
 	case role == openai.RoleSystem:
 		c.system(f)
 	default:
-		f.Fail(jsonread.CodeValue, "role", "expected user, assistant or system, but got '%s'.", jsonread.Brief([]byte(role)))
+		f.Fail(jsonread.CodeValue, "role", "expected user, assistant or system, but got '%s'.", jsonread.Brief(role))
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *conversation) user(f fields) {
 			return
 		}
 		if kind != "text" {
-			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief([]byte(kind)))
+			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief(kind))
 		}
 		text.WriteString(fields{o}.textOf("text"))
 	})
@@ -217,7 +217,7 @@ func (c *conversation) change(f fields) *tool {
 		c.tools, c.bytes = append(c.tools, t), c.bytes+len(t.definition)
 		return t
 	}
-	o.Fail(jsonread.CodeUnsupported, "type", "expected tool_reference or tool_definition, but got '%s'.", jsonread.Brief([]byte(kind)))
+	o.Fail(jsonread.CodeUnsupported, "type", "expected tool_reference or tool_definition, but got '%s'.", jsonread.Brief(kind))
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (c *conversation) named(f fields, field string) *tool {
 	f.String(field, &name)
 	i := slices.IndexFunc(c.tools, func(t *tool) bool { return t.name == name })
 	if i < 0 {
-		f.Fail(jsonread.CodeValue, field, "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+		f.Fail(jsonread.CodeValue, field, "there is no tool of the name '%s'.", jsonread.Brief(name))
 		return nil
 	}
 	return c.tools[i]
@@ -282,7 +282,7 @@ func (c *conversation) assistant(f fields) {
 		case "redacted_thinking": // nobody here can read it
 			b.Ignore("data")
 		default:
-			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief([]byte(kind)))
+			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief(kind))
 		}
 	})
 	t := c.last(openai.RoleAssistant)
@@ -333,7 +333,7 @@ func (f fields) follow(messages []template.Message) {
 			}
 		case openai.RoleTool:
 			if !ids[m.ToolCallID] {
-				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief([]byte(m.ToolCallID)))
+				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief(m.ToolCallID))
 			}
 		}
 	}

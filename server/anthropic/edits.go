@@ -51,7 +51,7 @@ func (f fields) edits() *edits {
 		case clearThinking:
 			e.list = append(e.list, fields{sub}.oldThinking())
 		default:
-			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief([]byte(kind)))
+			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief(kind))
 		}
 	}
 	f.Adopt(o)
@@ -65,7 +65,7 @@ func (f fields) amount(field string, value *int, least int, types ...string) (ki
 		return "", false
 	}
 	if o.String("type", &kind); !slices.Contains(types, kind) {
-		o.Fail(jsonread.CodeValue, "type", "expected one of %v, but got '%s'.", types, jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeValue, "type", "expected one of %v, but got '%s'.", types, jsonread.Brief(kind))
 	}
 	if kind != keepAll && !o.Int("value", value, least, math.MaxInt32) {
 		o.Fail(jsonread.CodeMissing, "value", "it is required.")
@@ -194,7 +194,7 @@ func (f fields) oldThinking() edit {
 	e := &thinkingEdit{keep: 1}
 	if word, ok := jsonread.Text(f.Raw("keep")); ok {
 		if f.Ignore("keep"); word != keepAll {
-			f.Fail(jsonread.CodeValue, "keep", "expected all or an object, but got '%s'.", jsonread.Brief([]byte(word)))
+			f.Fail(jsonread.CodeValue, "keep", "expected all or an object, but got '%s'.", jsonread.Brief(word))
 		}
 		e.keep = math.MaxInt
 	} else if kind, _ := f.amount("keep", &e.keep, 1, thinkingTurns, keepAll); kind == keepAll {

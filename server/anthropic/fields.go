@@ -79,7 +79,7 @@ func (f fields) thinking(req *tts.Request) {
 		}
 	case "adaptive", "disabled":
 	default:
-		o.Fail(jsonread.CodeValue, "type", "expected enabled, adaptive or disabled, but got '%s'.", jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeValue, "type", "expected enabled, adaptive or disabled, but got '%s'.", jsonread.Brief(kind))
 	}
 	o.Ignore("display", "block_binding")
 	req.Prompt.Extra = map[string]any{"enable_thinking": kind != "disabled"}
@@ -130,7 +130,7 @@ func (f fields) output(req *tts.Request, m *tts.Model) {
 	effort := ""
 	if o.String("effort", &effort); effort != "" {
 		if !slices.Contains(efforts, effort) {
-			o.Fail(jsonread.CodeValue, "effort", "expected one of %s, but got '%s'.", strings.Join(efforts, ", "), jsonread.Brief([]byte(effort)))
+			o.Fail(jsonread.CodeValue, "effort", "expected one of %s, but got '%s'.", strings.Join(efforts, ", "), jsonread.Brief(effort))
 		}
 		vars := maps.Clone(req.Prompt.Extra)
 		if vars == nil {

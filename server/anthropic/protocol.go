@@ -23,11 +23,11 @@ func Protocol() api.Protocol {
 		Failure:  failure,
 		IDHeader: "Request-Id",
 		Routes: []api.Route{
-			{Method: http.MethodGet, Path: "/api/hello", Open: true, Answer: hello},
-			api.Post("/v1/messages", api.ChatFactor, messages),
-			api.PostAnswer("/v1/messages/count_tokens", api.TemplateFactor, countTokens),
-			api.Get("/v1/models", listModels),
-			api.Get("/v1/models/*", showModel),
+			{Path: "/api/hello", Open: true, Answer: hello},
+			{Path: "/v1/messages", Factor: api.ChatFactor, Ask: messages},
+			{Path: "/v1/messages/count_tokens", Factor: api.TemplateFactor, Answer: countTokens},
+			{Path: "/v1/models", Answer: listModels},
+			{Path: "/v1/models/*", Answer: showModel},
 		},
 	}
 }

@@ -37,7 +37,7 @@ func (f fields) newTool() *tool {
 	d.Type = "function"
 	fn, kind, deferred := &d.Function, "custom", false
 	if f.String("type", &kind); kind != "custom" && kind != "" {
-		f.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected custom, but got '%s'.", jsonread.Brief([]byte(kind)))
+		f.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected custom, but got '%s'.", jsonread.Brief(kind))
 	}
 	f.String("name", &fn.Name)
 	f.Text("description", &fn.Description)
@@ -139,7 +139,7 @@ func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.C
 	case kind != "auto" && req.Prompt.Ending != tts.AddGenerationPrompt:
 		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
 	case kind == "tool" && !slices.ContainsFunc(tools, func(t toolcall.Tool) bool { return t.Name == name }):
-		f.Fail(jsonread.CodeValue, "tool_choice.name", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+		f.Fail(jsonread.CodeValue, "tool_choice.name", "there is no tool of the name '%s'.", jsonread.Brief(name))
 	case kind == "any" && len(tools) == 1:
 		name = tools[0].Name
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
+// PerID is about how many bytes are held for a token's id: itself, and as text.
+const PerID = 16
+
 // Ask is a checked request for text.
 type Ask struct {
 	Model    *registry.Model

@@ -61,10 +61,10 @@ func (c *Call) Model() (*Ask, error) {
 func (c *Call) Generator() (*Ask, error) {
 	a, err := c.Model()
 	if err == nil && a.Model.Rank != nil {
-		return nil, Invalid(jsonread.CodeValue, "model", "The model '%s' writes no text. Send what it is to read to /v1/embeddings, /v1/rerank or /v1/score.", jsonread.Brief([]byte(a.Name)))
+		return nil, Invalid(jsonread.CodeValue, "model", "The model '%s' writes no text. Send what it is to read to /v1/embeddings, /v1/rerank or /v1/score.", jsonread.Brief(a.Name))
 	}
 	if err == nil && a.Model.Reward != nil {
-		return nil, Invalid(jsonread.CodeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", jsonread.Brief([]byte(a.Name)))
+		return nil, Invalid(jsonread.CodeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", jsonread.Brief(a.Name))
 	}
 	return a, err
 }

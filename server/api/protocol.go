@@ -2,7 +2,9 @@
 // them: a request that has been let in, what it asks for, and how the answer is written.
 package api
 
-import "net/http"
+import (
+	"net/http"
+)
 
 // Protocol is an API that the server speaks.
 type Protocol struct {
@@ -21,9 +23,10 @@ type Protocol struct {
 
 // Route is a path of an API, with one of Ask, Read and Answer.
 type Route struct {
-	Method, Path string
-	Factor       int64 // bytes that are made of a byte of the body, itself included; 0: no body is read
-	Open         bool  // it needs no key
+	Path   string
+	Method string // empty: POST where a body is read, else GET
+	Factor int64  // bytes that are made of a byte of the body, itself included; 0: no body is read
+	Open   bool   // it needs no key
 
 	Ask    func(*Call) (*Ask, error)     // reads a request for text
 	Read   func(*Call) (*Reading, error) // reads a request for what a model makes of texts
@@ -42,23 +45,3 @@ const (
 
 	MostFactor = max(ChatFactor, CompletionFactor, TemplateFactor, TokenizeFactor, DetokenizeFactor, EmbeddingFactor, RewardFactor)
 )
-
-// Post returns a route of a body and a way to ask for text.
-func Post(path string, factor int64, ask func(*Call) (*Ask, error)) Route {
-	return Route{Method: http.MethodPost, Path: path, Factor: factor, Ask: ask}
-}
-
-// PostRead returns a route of a body and a way to ask for what a model makes of texts.
-func PostRead(path string, factor int64, read func(*Call) (*Reading, error)) Route {
-	return Route{Method: http.MethodPost, Path: path, Factor: factor, Read: read}
-}
-
-// PostAnswer returns a route of a body and its answer.
-func PostAnswer(path string, factor int64, answer func(*Call) error) Route {
-	return Route{Method: http.MethodPost, Path: path, Factor: factor, Answer: answer}
-}
-
-// Get returns a route without a body.
-func Get(path string, answer func(*Call) error) Route {
-	return Route{Method: http.MethodGet, Path: path, Answer: answer}
-}

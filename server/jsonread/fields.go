@@ -1,3 +1,7 @@
+// Package jsonread reads the JSON of requests: field by field, each with its bounds,
+// and with messages that name the field at fault.
+//
+// A body lies in memory once: values are parts of its text until they are read.
 package jsonread
 
 import (
@@ -16,7 +20,7 @@ import (
 
 // Fields reads a JSON object field by field, checking types and ranges on the
 // way. It keeps the first fault; reads after one do nothing. null counts as absent.
-// What nobody has read at the end is unknown.
+// What nobody has read at the end is unknown. There is a method for each kind of value.
 type Fields struct {
 	path string // of the object, for messages: "messages[2]."
 	raw  map[string]json.RawMessage
@@ -226,7 +230,7 @@ func (f *Fields) String(name string, dst *string) {
 // OneOf reads one of several words; any other is a fault with a code.
 func (f *Fields) OneOf(name, code string, dst *string, words ...string) {
 	if f.String(name, dst); !slices.Contains(words, *dst) {
-		f.Fail(code, name, "expected %s, but got '%s'.", Or(words), Brief([]byte(*dst)))
+		f.Fail(code, name, "expected %s, but got '%s'.", Or(words), Brief(*dst))
 	}
 }
 
@@ -371,11 +375,10 @@ func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMe
 // Each reads a field that is a list of at most most objects, one by one, until the first
 // fault. It adopts them.
 func (f *Fields) Each(name string, most int) iter.Seq2[int, *Fields] {
-	raw, ok := f.Take(name)
-	if !ok {
-		return func(func(int, *Fields) bool) {}
+	if raw, ok := f.Take(name); ok {
+		return f.EachOf(name, raw, most)
 	}
-	return f.EachOf(name, raw, most)
+	return func(func(int, *Fields) bool) {}
 }
 
 // EachOf is Each of raw, found at name.
@@ -442,7 +445,7 @@ func Kind(raw json.RawMessage) string {
 }
 
 // Brief returns raw, cut to fit into a message.
-func Brief(raw []byte) string {
+func Brief[T ~string | ~[]byte](raw T) string {
 	const most = 40
 	if len(raw) <= most {
 		return string(raw)

@@ -15,8 +15,8 @@ import (
 // Protocol returns the API.
 func Protocol() api.Protocol {
 	return api.Protocol{Routes: []api.Route{
-		api.Post("/infill", api.CompletionFactor, infill),
-		api.PostAnswer("/apply-template", api.TemplateFactor, applyTemplate),
+		{Path: "/infill", Factor: api.CompletionFactor, Ask: infill},
+		{Path: "/apply-template", Factor: api.TemplateFactor, Answer: applyTemplate},
 	}}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // Metrics is what /metrics shows: histograms that finished requests and engine
 // steps feed, and the engines' own counters, read when they are scraped.
-// Meanings and buckets are vLLM's.
+// Meanings and buckets are vLLM's. It has a field for each.
 type Metrics struct {
 	registry *prometheus.Registry
 

@@ -174,14 +174,14 @@ func (s *encoder) Event(e tts.Event) any {
 		var whole []toolcall.Call
 		for i := range w {
 			if w[i].Index == len(s.calls) {
-				whole = s.complete()
+				whole = s.calls[max(0, len(s.calls)-1):]
 			}
 			s.calls = toolcall.Join(s.calls, &w[i])
 		}
 		return s.called(whole)
 	case tts.End:
 		s.end = w
-		return s.called(s.complete())
+		return s.called(s.calls[max(0, len(s.calls)-1):])
 	case *tts.Progress:
 		return s.KeepAlive()
 	}
@@ -190,18 +190,10 @@ func (s *encoder) Event(e tts.Event) any {
 
 // called returns a line with calls, if there are any.
 func (s *encoder) called(calls []toolcall.Call) any {
-	if calls == nil {
+	if len(calls) == 0 {
 		return nil
 	}
 	return s.line("", "", calls)
-}
-
-// complete returns the call under way, which nothing more is added to.
-func (s *encoder) complete() []toolcall.Call {
-	if n := len(s.calls); n > 0 {
-		return s.calls[n-1:]
-	}
-	return nil
 }
 
 func (s *encoder) KeepAlive() any { return s.line("", "", nil) }

@@ -24,14 +24,14 @@ func Protocol() api.Protocol {
 		Owns:    func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") },
 		Failure: failure,
 		Routes: []api.Route{
-			api.Get("/api/version", func(c *api.Call) error { return c.JSON(map[string]string{"version": version}) }),
-			api.Get("/api/tags", func(c *api.Call) error { return list(c, false) }),
-			api.Get("/api/ps", func(c *api.Call) error { return list(c, true) }), // all models are loaded
-			api.PostAnswer("/api/show", api.TemplateFactor, show),
-			api.Post("/api/chat", api.ChatFactor, func(c *api.Call) (*api.Ask, error) { return ask(c, true) }),
-			api.Post("/api/generate", api.CompletionFactor, func(c *api.Call) (*api.Ask, error) { return ask(c, false) }),
-			api.PostRead("/api/embed", api.EmbeddingFactor, embed),
-			api.PostRead("/api/embeddings", api.EmbeddingFactor, embeddings),
+			{Path: "/api/version", Answer: func(c *api.Call) error { return c.JSON(map[string]string{"version": version}) }},
+			{Path: "/api/tags", Answer: func(c *api.Call) error { return list(c, false) }},
+			{Path: "/api/ps", Answer: func(c *api.Call) error { return list(c, true) }}, // all models are loaded
+			{Path: "/api/show", Factor: api.TemplateFactor, Answer: show},
+			{Path: "/api/chat", Factor: api.ChatFactor, Ask: func(c *api.Call) (*api.Ask, error) { return ask(c, true) }},
+			{Path: "/api/generate", Factor: api.CompletionFactor, Ask: func(c *api.Call) (*api.Ask, error) { return ask(c, false) }},
+			{Path: "/api/embed", Factor: api.EmbeddingFactor, Read: embed},
+			{Path: "/api/embeddings", Factor: api.EmbeddingFactor, Read: embeddings},
 			{Method: http.MethodDelete, Path: "/api/delete", Answer: refused},
 		},
 	}
@@ -77,15 +77,12 @@ func conversation(c *api.Call, a *api.Ask, req *tts.Request) func(text, reasonin
 		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: openai.RoleAssistant, Content: text, ReasoningContent: reasoning})
 		p.Ending = tts.NoGenerationPrompt
 		prepared, err := a.Prepare(c.Context(), &p)
-		if err != nil || c.Lease.Grow(perID*int64(len(prepared.Tokens))) != nil {
+		if err != nil || c.Lease.Grow(api.PerID*int64(len(prepared.Tokens))) != nil {
 			return nil // the answer stands without
 		}
 		return prepared.Tokens
 	}
 }
-
-// perID is how many bytes are held for a token id of an answer: itself, and as text.
-const perID = 16
 
 // list answers with the models, or those that are loaded.
 func list(c *api.Call, loaded bool) error {

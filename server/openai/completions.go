@@ -21,7 +21,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 		return nil, err
 	}
 	if a.Model.Thinking != nil {
-		return nil, api.Invalid(jsonread.CodeValue, "model", "The name '%s' switches thinking, which belongs to conversations. Send them to /v1/chat/completions.", jsonread.Brief([]byte(a.Name)))
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The name '%s' switches thinking, which belongs to conversations. Send them to /v1/chat/completions.", jsonread.Brief(a.Name))
 	}
 	f, req := Fields{c.Body}, tts.Request{}
 	prompts := f.Prompts(c.MaxChoices, a.Model.Model)

@@ -65,10 +65,10 @@ func littleEndian(vector []float32) string {
 func Embedder(c *api.Call) (*registry.Model, error) {
 	m, err := c.Reader((*registry.Registry).Embedder)
 	if err == nil && m.Embed == nil && m.Rank != nil {
-		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: it ranks documents, at /v1/rerank and /v1/score.", jsonread.Brief([]byte(m.Name)))
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: it ranks documents, at /v1/rerank and /v1/score.", jsonread.Brief(m.Name))
 	}
 	if err == nil && m.Embed == nil {
-		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: its file names no pooling of the tokens.", jsonread.Brief([]byte(m.Name)))
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: its file names no pooling of the tokens.", jsonread.Brief(m.Name))
 	}
 	return m, err
 }

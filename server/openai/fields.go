@@ -6,7 +6,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Fields are a request's fields under the names that OpenAI and other servers use.
+// Fields are a request's fields under the names that OpenAI and other servers use, with a method
+// for each or for a few that belong together.
 type Fields struct{ *jsonread.Fields }
 
 // Where the thinking of models goes.
@@ -38,7 +39,7 @@ func (f Fields) receipt() (w wish) {
 	}
 	var word string
 	if f.String("receipt", &word); f.Err == nil && word != receiptOfHashes {
-		f.Fail(jsonread.CodeValue, "receipt", "expected true, false or \"%s\", but got '%s'.", receiptOfHashes, jsonread.Brief([]byte(word)))
+		f.Fail(jsonread.CodeValue, "receipt", "expected true, false or \"%s\", but got '%s'.", receiptOfHashes, jsonread.Brief(word))
 	}
 	return wish{true, true}
 }

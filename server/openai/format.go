@@ -145,7 +145,7 @@ func (f Fields) responseFormat(ask func(name string, kind constrain.Kind, text s
 			Fields{o}.Adopt(inner)
 		}
 	default:
-		o.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief(kind))
 	}
 	f.Adopt(o)
 }

@@ -70,7 +70,7 @@ func (f Fields) templateVariables() (vars map[string]any, maxThinking int) {
 	}
 	if f.String("reasoning_effort", &effort); effort != "" {
 		if !slices.Contains(Efforts, effort) {
-			f.Fail(jsonread.CodeValue, "reasoning_effort", "expected one of %s, but got '%s'.", strings.Join(Efforts, ", "), jsonread.Brief([]byte(effort)))
+			f.Fail(jsonread.CodeValue, "reasoning_effort", "expected one of %s, but got '%s'.", strings.Join(Efforts, ", "), jsonread.Brief(effort))
 		}
 		vars["reasoning_effort"], vars["enable_thinking"] = effort, effort != "none"
 	}
@@ -151,7 +151,7 @@ func (f Fields) message() template.Message {
 	case "function":
 		f.Fail(jsonread.CodeUnsupported, "role", "this server does not support it; send a message of role tool with its 'tool_call_id'.")
 	default:
-		f.Fail(jsonread.CodeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", jsonread.Brief([]byte(m.Role)))
+		f.Fail(jsonread.CodeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", jsonread.Brief(m.Role))
 	}
 	if text, given := f.content(); given {
 		m.Content = text
@@ -192,7 +192,7 @@ func (f Fields) content() (content string, given bool) {
 		case "text", "refusal": // an assistant's, in place of a text
 			part.Text(kind, &text)
 		default:
-			part.Fail(jsonread.CodeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", jsonread.Brief([]byte(kind)))
+			part.Fail(jsonread.CodeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", jsonread.Brief(kind))
 		}
 		b.WriteString(text)
 	}

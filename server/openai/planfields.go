@@ -17,8 +17,6 @@ type planFields struct {
 	sections map[string]*jsonread.Fields // objects in o; close puts back what is unread
 }
 
-var _ scaling.Source = (*planFields)(nil)
-
 // at finds the object that holds the field of a path, and the field's name; nil: there
 // is none.
 func (p *planFields) at(key string) (o *jsonread.Fields, name string) {
@@ -115,7 +113,7 @@ func (p *planFields) Words(key string, known []string, add func(word string)) bo
 			case slices.Contains(known, word):
 				add(word)
 			default:
-				o.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", name, i), "expected %s, but got '%s'.", jsonread.Or(known), jsonread.Brief([]byte(word)))
+				o.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", name, i), "expected %s, but got '%s'.", jsonread.Or(known), jsonread.Brief(word))
 			}
 		}
 	})

@@ -1,3 +1,10 @@
+// Package openai reads and writes the JSON of OpenAI's API, with what vLLM,
+// llama.cpp and Lutra add to it.
+//
+//	jsonread.Fields ──Fields──▶ tts.Request       tts.Event ──chatEncoder, textEncoder──▶ JSON
+//
+// Other APIs read with Fields what they have in common with it. bounds.go lists what a
+// request may hold.
 package openai
 
 import (
@@ -14,13 +21,13 @@ func Protocol() api.Protocol {
 	return api.Protocol{
 		Failure: func(f *api.Fault, _ string) any { return Failure(f) },
 		Routes: []api.Route{
-			api.Get("/v1/models", listModels),
-			api.Get("/v1/models/*", showModel),
-			api.Post("/v1/chat/completions", api.ChatFactor, chat),
-			api.PostAnswer("/v1/chat/completions/render", api.ChatFactor, renderChat),
-			api.Post("/v1/completions", api.CompletionFactor, completions),
-			api.PostAnswer("/v1/completions/render", api.CompletionFactor, renderCompletions),
-			api.PostRead("/v1/embeddings", api.EmbeddingFactor, embeddings),
+			{Path: "/v1/models", Answer: listModels},
+			{Path: "/v1/models/*", Answer: showModel},
+			{Path: "/v1/chat/completions", Factor: api.ChatFactor, Ask: chat},
+			{Path: "/v1/chat/completions/render", Factor: api.ChatFactor, Answer: renderChat},
+			{Path: "/v1/completions", Factor: api.CompletionFactor, Ask: completions},
+			{Path: "/v1/completions/render", Factor: api.CompletionFactor, Answer: renderCompletions},
+			{Path: "/v1/embeddings", Factor: api.EmbeddingFactor, Read: embeddings},
 		},
 	}
 }

@@ -16,10 +16,6 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// perToken is about how many bytes a receipt holds of a token: its id, which is written
-// in digits.
-const perToken = 16
-
 // beginReceipt begins the receipt that a request wants, if it wants one. The first of a model
 // waits until its file has been read.
 func (a *asked) beginReceipt(c *api.Call) error {
@@ -48,7 +44,7 @@ func (a *asked) beginReceipt(c *api.Call) error {
 	for p, req := range a.Requests {
 		req.Sampled = func(choice int, id int32) { a.builder.Take(p*n+choice, id) }
 	}
-	a.Filters, a.PerToken = append(a.Filters, a.builder.Filter), perToken
+	a.Filters, a.PerToken = append(a.Filters, a.builder.Filter), api.PerID
 	return nil
 }
 

@@ -63,7 +63,7 @@ func (f Fields) answersCall(at int, m *template.Message, ids map[string]bool) {
 	case len(ids) == 0:
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].role", at), "a message of role tool follows one with 'tool_calls'.")
 	case !ids[m.ToolCallID] && !ids[""] && m.ToolCallID != "":
-		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].tool_call_id", at), "no call of the message before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
+		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].tool_call_id", at), "no call of the message before has the id '%s'.", jsonread.Brief(m.ToolCallID))
 	}
 }
 
@@ -131,7 +131,7 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	case len(c.Tools) == 0:
 		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
 	case name != "" && !known:
-		f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+		f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief(name))
 	case choice == toolsRequired && req.Prompt.Ending != tts.AddGenerationPrompt:
 		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
 	case choice == toolsRequired && len(c.Tools) == 1:
@@ -162,7 +162,7 @@ func (f Fields) allow(c *tts.Calling, names []string) {
 	c.Only = len(c.Tools) < len(all)
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(t toolcall.Tool) bool { return t.Name == name }) {
-			f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+			f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief(name))
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (f Fields) toolChoice() (choice, name string, allowed []string) {
 	}
 	if word, ok := jsonread.Text(raw); ok {
 		if word != toolsNone && word != toolsAuto && word != toolsRequired {
-			f.Fail(jsonread.CodeValue, "tool_choice", "expected none, auto, required, a function or allowed_tools, but got '%s'.", jsonread.Brief([]byte(word)))
+			f.Fail(jsonread.CodeValue, "tool_choice", "expected none, auto, required, a function or allowed_tools, but got '%s'.", jsonread.Brief(word))
 		}
 		return word, "", nil
 	}
@@ -191,7 +191,7 @@ func (f Fields) toolChoice() (choice, name string, allowed []string) {
 		return choice, "", allowed
 	}
 	if kind != "function" {
-		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief(kind))
 	}
 	name = Fields{o}.named("the tool to call needs a name.")
 	f.Adopt(o)

@@ -148,7 +148,7 @@ func read(f *jsonread.Fields) (r Receipt) {
 		}
 	}
 	if !slices.Contains(Endpoints, r.Endpoint) {
-		f.Fail(jsonread.CodeValue, "endpoint", "expected %s, but got '%s'.", strings.Join(Endpoints, " or "), jsonread.Brief([]byte(r.Endpoint)))
+		f.Fail(jsonread.CodeValue, "endpoint", "expected %s, but got '%s'.", strings.Join(Endpoints, " or "), jsonread.Brief(r.Endpoint))
 	}
 	return r
 }
@@ -159,7 +159,7 @@ func text(f *jsonread.Fields, name string, dst *string) {
 		return
 	}
 	if len(*dst) != 64 || strings.Trim(*dst, "0123456789abcdef") != "" {
-		f.Fail(jsonread.CodeValue, name, "expected 64 hexadecimal digits, but got '%s'.", jsonread.Brief([]byte(*dst)))
+		f.Fail(jsonread.CodeValue, name, "expected 64 hexadecimal digits, but got '%s'.", jsonread.Brief(*dst))
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *Sampling) read(f *jsonread.Fields) {
 	f.String("seed", &seed)
 	v, err := strconv.ParseUint(seed, 10, 64)
 	if err != nil {
-		f.Fail(jsonread.CodeValue, "seed", "expected a string of digits that is a number of 64 bits, but got '%s'.", jsonread.Brief([]byte(seed)))
+		f.Fail(jsonread.CodeValue, "seed", "expected a string of digits that is a number of 64 bits, but got '%s'.", jsonread.Brief(seed))
 	}
 	s.Seed = Seed(v)
 	f.Int("n", &s.N, 1, maxChoices)

@@ -79,6 +79,20 @@ type defaults struct {
 	Scaling         string  `json:"scaling"` // empty: none
 }
 
+const taskGenerate = "generate"
+
+// Card is OpenAI's model object, with vLLM's max_model_len and root.
+type Card struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	OwnedBy     string `json:"owned_by"`
+	Root        string `json:"root"` // the model behind an alias
+	MaxModelLen int    `json:"max_model_len"`
+	Task        string `json:"task"` // generate; reward: scores answers; embed: makes vectors; score: scores documents
+	Offer       *offer `json:"lutra,omitempty"`
+}
+
 // rewards yields the reward models by all of their names.
 func (r *Registry) rewards(yield func(string, *reward.Scorer) bool) {
 	for _, name := range r.names {
@@ -182,8 +196,6 @@ func (m *Model) task() string {
 	return taskGenerate
 }
 
-const taskGenerate = "generate"
-
 // Embedder returns the model that a request for vectors asks for, by default the first that
 // makes any; the *NotFoundError of a server without any has no name. The model may be
 // none.
@@ -219,4 +231,50 @@ func (r *Registry) findFirst(name, wanted string, does func(*Model) bool) (*Mode
 // *NotFoundError of a server without any has no name. The model may be none.
 func (r *Registry) Judge(name string) (*Model, error) {
 	return r.findFirst(name, "reward model", func(m *Model) bool { return m.Reward != nil })
+}
+
+// Writes tells whether the model is a generator.
+func (c *Card) Writes() bool { return c.Task == taskGenerate }
+
+// Cards returns those of all names, in the order in which they were registered.
+func (r *Registry) Cards() []Card {
+	cards := make([]Card, len(r.names))
+	for i, name := range r.names {
+		cards[i] = r.Card(name, r.byName[name])
+	}
+	return cards
+}
+
+// Card returns that of a model under one of its names.
+func (r *Registry) Card(id string, m *Model) Card {
+	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.task(), Offer: m.offer}
+}
+
+// addThinking registers m with thinking switched on and off. A preset of such a name
+// goes first.
+func (r *Registry) addThinking(m *Model) error {
+	if !m.ThinkingSwitches() {
+		return nil
+	}
+	m.switched = map[string]*Model{}
+	for _, word := range []string{"think", "nothink"} {
+		v := *m
+		v.Thinking = new(thinkingWords[word])
+		m.switched[word] = &v
+		if _, preset := r.presets[word]; preset {
+			continue
+		}
+		if err := r.add(m.Name+"+"+word, &v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Switch switches thinking in a prompt as the model's name says, if the prompt does
+// not say itself.
+func (m *Model) Switch(p *tts.Prompt) {
+	if m.Thinking != nil {
+		p.SwitchThinking(*m.Thinking)
+	}
 }

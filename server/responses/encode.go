@@ -15,7 +15,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// encoder writes responses, which have one choice. It keeps the output as it comes.
+// encoder writes responses, which have one choice. It keeps the output as it comes,
+// and has a method for each thing that can happen to it.
 type encoder struct {
 	settings *settings
 	response response

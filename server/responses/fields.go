@@ -65,7 +65,7 @@ func (f fields) conversation(s *settings, stored owned) (c conversation) {
 		if r := stored.find(s.Previous); r != nil {
 			before = slices.Collect(r.all)
 		} else {
-			f.Fail(jsonread.CodeValue, "previous_response_id", "there is no response '%s': it was not stored, or is no longer kept.", jsonread.Brief([]byte(s.Previous)))
+			f.Fail(jsonread.CodeValue, "previous_response_id", "there is no response '%s': it was not stored, or is no longer kept.", jsonread.Brief(s.Previous))
 		}
 	}
 	for _, it := range before {
@@ -141,7 +141,7 @@ func (f fields) reasoning(req *tts.Request, s *settings) {
 		return
 	}
 	if !slices.Contains(openai.Efforts, s.Effort) {
-		f.Fail(jsonread.CodeValue, "reasoning.effort", "'%s' is none.", jsonread.Brief([]byte(s.Effort)))
+		f.Fail(jsonread.CodeValue, "reasoning.effort", "'%s' is none.", jsonread.Brief(s.Effort))
 	}
 	req.Prompt.Extra = map[string]any{"reasoning_effort": s.Effort, "enable_thinking": s.Effort != "none"}
 }
@@ -154,7 +154,7 @@ func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
 	}
 	echo := textSettings{Format: &textFormat{Type: "text"}}
 	if o.String("verbosity", &echo.Verbosity); !slices.Contains([]string{"", "low", "medium", "high"}, echo.Verbosity) {
-		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief([]byte(echo.Verbosity)))
+		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief(echo.Verbosity))
 	}
 	o.In("format", func(format *jsonread.Fields) {
 		fields{format}.formatOf(echo.Format)
@@ -185,7 +185,7 @@ func (f fields) formatOf(t *textFormat) {
 	case t.Type == "text", t.Type == "json_object":
 		*t = textFormat{Type: t.Type}
 	case t.Type != "json_schema":
-		f.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(t.Type)))
+		f.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief(t.Type))
 	case !given:
 		f.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 	}

@@ -60,7 +60,7 @@ func (f fields) items(raw []byte, stored owned, c *conversation, add func(*item)
 	for _, o := range f.EachOf("input", raw, maxItems) {
 		it := fields{o}.item(stored)
 		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
-			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief([]byte(it.CallID)))
+			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief(it.CallID))
 		}
 		if o.Err == nil {
 			add(it)
@@ -101,12 +101,12 @@ func (f fields) item(stored owned) *item {
 	case itemReference:
 		found, ok := stored.item(it.ID)
 		if !ok {
-			f.Fail(jsonread.CodeValue, "id", "there is no item '%s': it was not stored, or is no longer kept.", jsonread.Brief([]byte(it.ID)))
+			f.Fail(jsonread.CodeValue, "id", "there is no item '%s': it was not stored, or is no longer kept.", jsonread.Brief(it.ID))
 			return it
 		}
 		return found
 	default:
-		f.Fail(jsonread.CodeUnsupported, "type", "this server does not read items of type '%s'.", jsonread.Brief([]byte(it.Type)))
+		f.Fail(jsonread.CodeUnsupported, "type", "this server does not read items of type '%s'.", jsonread.Brief(it.Type))
 	}
 	f.Ignore("created_by")
 	f.Refuse("caller", "namespace")
@@ -124,7 +124,7 @@ func (f fields) message(it *item) {
 		kind = partText
 	case openai.RoleUser, openai.RoleSystem, openai.RoleDeveloper:
 	default:
-		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief([]byte(it.Role)))
+		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief(it.Role))
 		return
 	}
 	if it.Content = f.parts("content", kind, partInput, partText, "text", partRefusal); it.Content == nil {
@@ -186,7 +186,7 @@ func (f fields) parts(field, own string, types ...string) []part {
 	for _, o := range f.EachOf(field, raw, maxParts) {
 		var kind, text string
 		if o.String("type", &kind); !slices.Contains(types, kind) {
-			o.Fail(jsonread.CodeUnsupported, "type", "expected %s, but got '%s'.", strings.Join(types, " or "), jsonread.Brief([]byte(kind)))
+			o.Fail(jsonread.CodeUnsupported, "type", "expected %s, but got '%s'.", strings.Join(types, " or "), jsonread.Brief(kind))
 		}
 		name := "text"
 		if kind == partRefusal {

@@ -31,13 +31,13 @@ func Protocol() api.Protocol {
 	return api.Protocol{
 		Stored: s.Bytes,
 		Routes: []api.Route{
-			api.Post("/v1/responses", api.ChatFactor, s.create),
-			api.PostAnswer("/v1/responses/input_tokens", api.TemplateFactor, s.countInput),
-			api.Post("/v1/responses/compact", api.ChatFactor, s.compact),
-			api.Get("/v1/responses/{id}", s.response),
+			{Path: "/v1/responses", Factor: api.ChatFactor, Ask: s.create},
+			{Path: "/v1/responses/input_tokens", Factor: api.TemplateFactor, Answer: s.countInput},
+			{Path: "/v1/responses/compact", Factor: api.ChatFactor, Ask: s.compact},
+			{Path: "/v1/responses/{id}", Answer: s.response},
 			{Method: http.MethodDelete, Path: "/v1/responses/{id}", Answer: s.delete},
 			{Method: http.MethodPost, Path: "/v1/responses/{id}/cancel", Answer: s.cancel},
-			api.Get("/v1/responses/{id}/input_items", s.inputItems),
+			{Path: "/v1/responses/{id}/input_items", Answer: s.inputItems},
 		},
 	}
 }
@@ -152,7 +152,7 @@ func (s *Store) inputItems(c *api.Call) error {
 	}
 	order := q.Get("order")
 	if order != "" && order != "asc" && order != "desc" {
-		return api.Invalid(jsonread.CodeValue, "order", "Invalid 'order': expected asc or desc, but got '%s'.", jsonread.Brief([]byte(order)))
+		return api.Invalid(jsonread.CodeValue, "order", "Invalid 'order': expected asc or desc, but got '%s'.", jsonread.Brief(order))
 	}
 	r := s.of(c.Key.Owner()).find(id(c))
 	if r == nil {
@@ -160,7 +160,7 @@ func (s *Store) inputItems(c *api.Call) error {
 	}
 	list, ok := page(r.input, q.Get("after"), limit, order != "asc")
 	if !ok {
-		return api.Invalid(jsonread.CodeValue, "after", "Invalid 'after': the response has no input item '%s'.", jsonread.Brief([]byte(q.Get("after"))))
+		return api.Invalid(jsonread.CodeValue, "after", "Invalid 'after': the response has no input item '%s'.", jsonread.Brief(q.Get("after")))
 	}
 	return c.Reply(func(p *jsonwrite.Reply) { p.Value(list) })
 }
@@ -197,7 +197,7 @@ func (s *Store) delete(c *api.Call) error {
 func id(c *api.Call) string { return chi.URLParamFromCtx(c.Context(), "id") }
 
 func missing(c *api.Call) error {
-	return api.Invalids(http.StatusNotFound, "not_found", "response_id", "There is no response '"+jsonread.Brief([]byte(id(c)))+"': it was not stored, or is no longer kept.")
+	return api.Invalids(http.StatusNotFound, "not_found", "response_id", "There is no response '"+jsonread.Brief(id(c))+"': it was not stored, or is no longer kept.")
 }
 
 // query is what stands after the path of a request.
@@ -211,7 +211,7 @@ func (q query) number(name string, standard, lo, hi int) (int, error) {
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil || v < lo || v > hi {
-		return 0, api.Invalid(jsonread.CodeValue, name, "Invalid '%s': expected an integer between %d and %d, but got '%s'.", name, lo, hi, jsonread.Brief([]byte(text)))
+		return 0, api.Invalid(jsonread.CodeValue, name, "Invalid '%s': expected an integer between %d and %d, but got '%s'.", name, lo, hi, jsonread.Brief(text))
 	}
 	return v, nil
 }
@@ -224,6 +224,6 @@ func (q query) truth(name string) (bool, error) {
 	case "true":
 		return true, nil
 	default:
-		return false, api.Invalid(jsonread.CodeValue, name, "Invalid '%s': expected true or false, but got '%s'.", name, jsonread.Brief([]byte(text)))
+		return false, api.Invalid(jsonread.CodeValue, name, "Invalid '%s': expected true or false, but got '%s'.", name, jsonread.Brief(text))
 	}
 }

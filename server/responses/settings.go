@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// fields are a request's fields.
+// fields are a request's fields, with a method for each or for a few that belong together.
 type fields struct{ *jsonread.Fields }
 
 // settings are what a response repeats of its request, and what its shape needs.

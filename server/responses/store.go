@@ -3,6 +3,7 @@ package responses
 import (
 	"container/list"
 	"context"
+	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -44,6 +45,31 @@ type run struct {
 	ended  chan struct{}
 }
 
+// owned is a store as an owner sees it.
+type owned struct {
+	s     *Store
+	owner string
+}
+
+// ErrCancelled is the cause of the end of a response that its owner has cancelled.
+var ErrCancelled = api.Invalids(http.StatusConflict, "response_cancelled", "", "The response was cancelled.")
+
+// record is a complete response with what led to it. It does not change.
+type record struct {
+	response response
+	input    []*item // all that the model has read, the oldest first
+	steps    []step
+
+	encrypted bool // its thoughts have encrypted contents
+}
+
+// step is what an event added to the output: so many bytes of the text of an item, and
+// so many tokens with their log-probabilities. All other events follow from these.
+type step struct{ item, bytes, tokens int32 }
+
+// keptAlive is the item of a step that added nothing.
+const keptAlive = -1
+
 // newStore makes a store that keeps at most most bytes, each response for keep after it
 // was last used.
 func newStore(most int, keep time.Duration) *Store {
@@ -60,12 +86,6 @@ func (s *Store) Bytes() int64 {
 
 // of returns what an owner may see of the store.
 func (s *Store) of(owner string) owned { return owned{s, owner} }
-
-// owned is a store as an owner sees it.
-type owned struct {
-	s     *Store
-	owner string
-}
 
 // put keeps a response. One that is larger than a quarter of the store, with all that
 // led to it, is not kept.
@@ -193,5 +213,27 @@ func (o owned) Cancel(ctx context.Context, id string) (bool, error) {
 	}
 }
 
-// ErrCancelled is the cause of the end of a response that its owner has cancelled.
-var ErrCancelled = api.Invalids(http.StatusConflict, "response_cancelled", "", "The response was cancelled.")
+// all yields the items that a record holds.
+func (r *record) all(yield func(*item) bool) {
+	for _, list := range [][]*item{r.input, r.response.Output} {
+		for _, it := range list {
+			if !yield(it) {
+				return
+			}
+		}
+	}
+}
+
+// size returns about how many bytes a record holds besides its items.
+func (r *record) size() int {
+	p := &r.response
+	n := 2048 + 12*len(r.steps) + 16*(len(r.input)+len(p.Output)) + len(p.Model) + len(p.Metadata) + len(p.ToolChoice) + len(p.User)
+	if p.Instructions != nil {
+		n += len(*p.Instructions)
+	}
+	for _, v := range []any{p.Tools, p.Text} { // parts of a request
+		raw, _ := json.Marshal(v)
+		n += 2 * len(raw)
+	}
+	return n
+}

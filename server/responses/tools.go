@@ -78,7 +78,7 @@ func (f fields) tools(m *tts.Model, s *settings) {
 			s.Tools = append(s.Tools, fields{o}.custom(m, t))
 			s.custom = append(s.custom, fn.Name)
 		default:
-			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function or custom, but got '%s'.", jsonread.Brief([]byte(kind)))
+			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function or custom, but got '%s'.", jsonread.Brief(kind))
 		}
 		switch {
 		case !toolcall.ValidName(fn.Name):
@@ -139,7 +139,7 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 			o.Text("definition", &format.Definition)
 			switch {
 			case format.Syntax != "regex":
-				o.Fail(jsonread.CodeUnsupported, "syntax", "this server reads grammars of the syntax regex, but got '%s'.", jsonread.Brief([]byte(format.Syntax)))
+				o.Fail(jsonread.CodeUnsupported, "syntax", "this server reads grammars of the syntax regex, but got '%s'.", jsonread.Brief(format.Syntax))
 			case format.Definition == "":
 				o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			default:
@@ -149,7 +149,7 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 			}
 			input.Pattern = "^(?:" + format.Definition + ")$"
 		default:
-			o.Fail(jsonread.CodeUnsupported, "type", "expected text or grammar, but got '%s'.", jsonread.Brief([]byte(format.Type)))
+			o.Fail(jsonread.CodeUnsupported, "type", "expected text or grammar, but got '%s'.", jsonread.Brief(format.Type))
 		}
 	})
 	schema, err := json.Marshal(struct {

@@ -41,7 +41,7 @@ func rewards(c *api.Call) (*api.Reading, error) {
 	}
 	j := &judgement{model: m, aggregate: scaling.AggregateLast, part: tts.PartMessages}
 	if m.Reward == nil {
-		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' is not a reward model.", jsonread.Brief([]byte(asked)))
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' is not a reward model.", jsonread.Brief(asked))
 	}
 	fields{openai.Fields{Fields: c.Body}}.judgement(j, c.MaxChoices)
 	return &api.Reading{Read: j.rate, Write: j.write}, openai.Finish(c)

@@ -131,7 +131,7 @@ func reading(m *registry.Model, pairs []embed.Pair, field func(*embed.TextError)
 func ranker(c *api.Call) (*registry.Model, error) {
 	m, err := c.Reader((*registry.Registry).Ranker)
 	if err == nil && m.Rank == nil {
-		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' scores no documents: it is no reranker and embeds no texts.", jsonread.Brief([]byte(m.Name)))
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' scores no documents: it is no reranker and embeds no texts.", jsonread.Brief(m.Name))
 	}
 	return m, err
 }

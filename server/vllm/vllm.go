@@ -2,21 +2,23 @@
 // the names that vLLM gave it: tokens, rankings and scores.
 package vllm
 
-import "github.com/lutra-lm/lutra/server/api"
+import (
+	"github.com/lutra-lm/lutra/server/api"
+)
 
 // Protocol returns the API.
 func Protocol() api.Protocol {
 	p := api.Protocol{Routes: []api.Route{
-		api.PostAnswer("/tokenize", api.TokenizeFactor, tokenize),
-		api.PostAnswer("/detokenize", api.DetokenizeFactor, detokenize),
-		api.Get("/tokenizer_info", tokenizerInfo),
-		api.PostRead("/v1/rewards", api.RewardFactor, rewards),
+		{Path: "/tokenize", Factor: api.TokenizeFactor, Answer: tokenize},
+		{Path: "/detokenize", Factor: api.DetokenizeFactor, Answer: detokenize},
+		{Path: "/tokenizer_info", Answer: tokenizerInfo},
+		{Path: "/v1/rewards", Factor: api.RewardFactor, Read: rewards},
 	}}
 	for _, path := range []string{"/v1/rerank", "/v2/rerank", "/rerank"} {
-		p.Routes = append(p.Routes, api.PostRead(path, api.EmbeddingFactor, rerank))
+		p.Routes = append(p.Routes, api.Route{Path: path, Factor: api.EmbeddingFactor, Read: rerank})
 	}
 	for _, path := range []string{"/v1/score", "/score"} {
-		p.Routes = append(p.Routes, api.PostRead(path, api.EmbeddingFactor, score))
+		p.Routes = append(p.Routes, api.Route{Path: path, Factor: api.EmbeddingFactor, Read: score})
 	}
 	return p
 }

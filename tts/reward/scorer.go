@@ -1,3 +1,11 @@
+// Package reward scores answers with reward models. A model of a known Format
+// becomes a Scorer, by which searches judge candidates and Rate judges given
+// responses.
+//
+//	candidates ──tokenJudge, textJudge──▶ scoreTree ──batcher──▶ scores
+//
+// Judges feed the model with the generator's tokens or with text of the model's own
+// format. The scoreTree of a request reads what they have in common once.
 package reward
 
 import (
@@ -21,8 +29,6 @@ type Scorer struct {
 	format Format
 	ids    []int32 // of the words good and bad, or of a head's two outputs; nil: the one output
 }
-
-var _ tts.Scorer = (*Scorer)(nil)
 
 // New makes a scorer of m, which must be a model of that format.
 func New(m *tts.Model, f Format) (*Scorer, error) {
