@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -109,21 +110,29 @@ var listBuilt = sync.OnceValues(func() (packages []builtPackage, err error) {
 	return packages, nil
 })
 
-// TestEveryStepOfTheGateIsATargetOfMake runs no step. The folder hexagon is no reason to
-// leave out the step of its name.
+// TestEveryStepOfTheGateIsATargetOfMake runs no step, and reads the table of CONTRIBUTING.md.
+// The folder hexagon is no reason to leave out the step of its name.
 func TestEveryStepOfTheGateIsATargetOfMake(t *testing.T) {
 	clienttest.Programs(t, "make")
 	gate, err := os.ReadFile(".ci/run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(gate), "\nSTEPS=(")
-	steps, _, _ := strings.Cut(rest, ")\n")
-	list := strings.Fields(steps)
+	var list []string
+	for _, m := range regexp.MustCompile(`(?m)^step_(\w+)\(\)`).FindAllStringSubmatch(string(gate), -1) {
+		list = append(list, m[1])
+	}
 	if len(list) < 10 {
 		t.Fatalf(".ci/run has the steps %q: the test has lost sight of them", list)
 	}
+	contributing, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, step := range list {
+		if !strings.Contains(string(contributing), "\n| `"+step+"` |") {
+			t.Errorf("CONTRIBUTING.md does not say what %s checks", step)
+		}
 		if out, err := exec.Command("make", "-n", step).CombinedOutput(); strings.TrimSpace(string(out)) != ".ci/run "+step {
 			t.Errorf("make %s does %s %v", step, out, err)
 		}

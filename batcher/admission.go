@@ -1,8 +1,10 @@
 package batcher
 
 import (
+	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -11,21 +13,25 @@ import (
 // from idle ones, then from young ones, when there are none left.
 type admission struct {
 	kv      *kv.Cache
-	box     *mailbox
-	counts  *Stats
-	waiting []*Sequence // have work and no blocks; oldest first
-	active  []*Sequence // have work and blocks; oldest first
-	idle    []*Sequence // have blocks and no work; longest idle first
-	freed   int         // counts events that may have freed blocks
-	lent    int         // tokens of interactive prompts begun since the last plan, as far as they are lent
+	leave   func(s *Sequence) // tells the mailbox of one that is retired
+	begun   func()            // likewise of one that has left the queue
+	waiting []*Sequence       // have work and no blocks; oldest first
+	active  []*Sequence       // have work and blocks; oldest first
+	idle    []*Sequence       // have blocks and no work; longest idle first
+	freed   int               // counts events that may have freed blocks
+	granted int               // tokens of interactive prompts begun since the last plan, as far as they have credit
+	counts  admissionCounts
 }
 
+// admissionCounts holds the part of Stats that admission counts.
+type admissionCounts struct{ prefixQueries, prefixHits, preemptions, evictions int64 }
+
 // interactive counts the interactive sequences to compute.
-func (a *admission) interactive() (d demands) {
+func (a *admission) interactive() (d workload) {
 	for _, s := range a.active {
 		switch {
-		case s.want.Background:
-		case s.want.Left() > 1:
+		case s.task.demand.Background:
+		case s.task.demand.Left() > 1:
 			d.prompts++
 		default:
 			d.streams++
@@ -55,10 +61,10 @@ func (a *admission) requests() (running, waiting int) {
 	return running, waiting
 }
 
-// takeLent is how many tokens have been lent to new prompts since the last call.
-func (a *admission) takeLent() int {
-	n := a.lent
-	a.lent = 0
+// takeGranted returns how many tokens of new prompts have got credit since the last call.
+func (a *admission) takeGranted() int {
+	n := a.granted
+	a.granted = 0
 	return n
 }
 
@@ -67,84 +73,66 @@ func (a *admission) takeLent() int {
 func (a *admission) admit() {
 	for i := 0; i < len(a.waiting); {
 		s := a.waiting[i]
-		if len(a.active) > 0 && s.tried == a.freed {
+		if len(a.active) > 0 && s.task.tried == a.freed {
 			return // nothing has changed for the first in line
 		}
 		s.mu.Lock()
 		switch {
-		case s.epoch != s.seen, a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
+		case s.changed(), a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
 			i++
 		case !a.enter(s):
-			s.tried = a.freed
+			s.task.tried = a.freed
 			s.mu.Unlock()
 			return
 		}
 		s.mu.Unlock()
-		if s.want.Left() == 0 { // the prefix cache had it all
+		if s.task.demand.Left() == 0 { // the prefix cache had it all
 			a.settle(s)
 		}
 	}
 }
 
-// prefix are the tokens of s that the prefix cache may supply. Locked.
-func (s *Sequence) prefix() []int32 {
-	if s.want.Whole || s.want.Chunk > 0 {
-		return nil
-	}
-	return s.tokens[:min(s.want.Target, s.want.OutFrom)]
-}
-
 // cachedSoon reports whether an active prompt is about to compute blocks that s
 // could then take from the prefix cache. Locked.
 func (a *admission) cachedSoon(s *Sequence) bool {
-	own, l := s.prefix(), a.kv.BlockLen()
+	own, l := s.task.prefix(s.content.tokens), a.kv.BlockLen()
 	for _, o := range a.active {
-		if o.want.Left() < l || o.want.Background && !s.want.Background { // which may take its time
+		if o.task.demand.Left() < l || o.task.demand.Background && !s.task.demand.Background { // which may take its time
 			continue
 		}
 		o.mu.Lock()
-		n := common(own, o.tokens[:min(o.want.Target, len(o.tokens))])
+		n := common(own, o.content.tokens[:min(o.task.demand.Target, len(o.content.tokens))])
 		o.mu.Unlock()
-		if n/l*l > o.want.Have {
+		if n/l*l > o.task.demand.Computed {
 			return true
 		}
 	}
 	return false
 }
 
-// common is the length of the longest common prefix.
-func common(a, b []int32) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}
-
 // displace preempts the youngest sequence for s, if that is a background one and s
 // is interactive and older.
 func (a *admission) displace(s *Sequence) bool {
-	if len(a.active) == 0 || s.want.Background {
+	if len(a.active) == 0 || s.task.demand.Background {
 		return false
 	}
 	victim := a.active[len(a.active)-1]
-	if !victim.want.Background || older(s, victim) > 0 {
+	if !victim.task.demand.Background || older(s, victim) > 0 {
 		return false
 	}
 	a.preempt(victim)
 	return true
 }
 
-// lentTokens is how much of a new prompt may be computed at once, whatever it delays.
-const lentTokens = 2 * Tile
+// grantedTokens is how much of a new prompt may be computed at once, whatever it delays.
+const grantedTokens = 2 * Tile
 
 // enter makes s active if its blocks can be had without taking them from
 // active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
-	found := a.kv.Open(s.prefix())
-	own := needs(found, s.want.Target-found.Len())
+	t := &s.task
+	found := a.kv.Open(t.prefix(s.content.tokens))
+	own := needs(found, t.demand.Target-found.Len())
 	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}
 	need, alone := own.plus(a.promised()), len(a.active) == 0
@@ -158,26 +146,26 @@ func (a *admission) enter(s *Sequence) bool {
 		found.Release()
 		return false
 	}
-	s.kv, s.want.Have = found, found.Len()
-	if !s.begun {
-		s.begun = true
-		a.box.begun()
-		a.counts.PrefixQueries += int64(len(s.prefix()))
-		a.counts.PrefixHits += int64(s.want.Have)
-		s.timing.CachedPrompt = s.want.Have
-		if !s.want.Background {
-			a.lent += min(s.want.Left(), lentTokens)
+	t.kv, t.demand.Computed = found, found.Len()
+	if !t.begun {
+		t.begun = true
+		a.begun()
+		a.counts.prefixQueries += int64(len(t.prefix(s.content.tokens)))
+		a.counts.prefixHits += int64(t.demand.Computed)
+		s.timing.CachedPrompt = t.demand.Computed
+		if !t.demand.Background {
+			a.granted += min(t.demand.Left(), grantedTokens)
 		}
 	}
 	a.move(s, active)
 	return true
 }
 
-// promised is the room that active sequences will take soon: all
+// promised returns the room that active sequences will take soon: all
 // of a prompt, one more for what comes after.
 func (a *admission) promised() (n room) {
 	for _, s := range a.active {
-		n = n.plus(needs(s.kv, s.want.Left())).plus(room{blocks: 1})
+		n = n.plus(needs(s.task.kv, s.task.demand.Left())).plus(room{blocks: 1})
 	}
 	return n
 }
@@ -186,7 +174,7 @@ func (a *admission) promised() (n room) {
 func (a *admission) evictable() (n room) {
 	l := a.kv.BlockLen()
 	for _, s := range a.idle {
-		n = n.plus(room{blocks: (s.want.Have + l - 1) / l, states: 1})
+		n = n.plus(room{blocks: (s.task.demand.Computed + l - 1) / l, states: 1})
 	}
 	return n
 }
@@ -199,7 +187,7 @@ func (a *admission) evict() bool {
 	s := a.idle[0]
 	a.release(s)
 	a.move(s, parked)
-	a.counts.Evictions++
+	a.counts.evictions++
 	return true
 }
 
@@ -207,16 +195,16 @@ func (a *admission) evict() bool {
 func (a *admission) preempt(s *Sequence) {
 	a.release(s)
 	a.move(s, waiting)
-	a.counts.Preemptions++
+	a.counts.preemptions++
 }
 
 // release gives the blocks of s back. What was sealed stays in the prefix
 // cache until others need it.
 func (a *admission) release(s *Sequence) {
-	s.forgetGuesses()
-	if s.kv != nil {
-		s.kv.Release()
-		s.kv, s.want.Have = nil, 0
+	s.task.drafts.close()
+	if s.task.kv != nil {
+		s.task.kv.Release()
+		s.task.kv, s.task.demand.Computed = nil, 0
 		a.freed++
 	}
 }
@@ -225,7 +213,7 @@ func (a *admission) release(s *Sequence) {
 func (a *admission) retire(s *Sequence) {
 	a.release(s)
 	a.move(s, retired)
-	a.box.leave(s, s.begun)
+	a.leave(s)
 }
 
 // reserve grows the caches of the planned sequences, oldest first, and takes
@@ -234,7 +222,7 @@ func (a *admission) retire(s *Sequence) {
 func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 	for i := 0; i < len(spans); i++ {
 		s := spans[i].s
-		for s.kv.Grow(spans[i].n+len(spans[i].draft)) != nil {
+		for s.task.kv.Grow(spans[i].n+len(spans[i].draft)) != nil {
 			if len(spans[i].draft) > 0 { // nobody loses blocks to a guess
 				spans[i].draft, spans[i].forced, spans[i].unsampled = nil, 0, 0
 				continue
@@ -257,4 +245,92 @@ func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 		}
 	}
 	return spans, preempted
+}
+
+// move puts s into another list.
+func (a *admission) move(s *Sequence, to list) {
+	lists := [...]*[]*Sequence{waiting: &a.waiting, active: &a.active, idle: &a.idle, retired: nil}
+	if s.task.list == to {
+		return
+	}
+	if l := lists[s.task.list]; l != nil {
+		i := slices.Index(*l, s)
+		*l = slices.Delete(*l, i, i+1)
+	}
+	s.task.list = to
+	switch to {
+	case waiting, active:
+		i, _ := slices.BinarySearchFunc(*lists[to], s, older)
+		*lists[to] = slices.Insert(*lists[to], i, s)
+	case idle:
+		a.idle = append(a.idle, s)
+		a.freed++
+	}
+}
+
+// settle updates the demand of s to what its caller asks, and moves s to the right list.
+func (a *admission) settle(s *Sequence) {
+	t := &s.task
+	if t.list == retired {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		a.retire(s)
+		return
+	}
+	if s.changed() {
+		t.constraint.maskReady = nil // it was for another request
+	}
+	t.seen = s.epoch
+	if s.content.cutAt < t.demand.Computed {
+		t.cut(s.content.cutAt)
+	}
+	t.hash.reset(s.content.cutAt)
+	t.constraint.cutTo(s.content.cutAt)
+	s.content.cutAt = math.MaxInt
+	t.seal(s.content.tokens)
+	if f := s.fork; f != nil && t.demand.Computed >= f.at-1 {
+		a.branch(s, f)
+		s.fork = nil
+		s.cond.Broadcast()
+	}
+	t.demand = s.nextDemand()
+	t.hash.extend(s.content.tokens, t.demand.Target)
+	if t.demand.LogitsFrom < t.demand.Computed { // a row is wanted of a position computed before
+		t.cut(t.demand.LogitsFrom)
+	}
+	if t.demand.Whole && t.demand.Computed > 0 && t.demand.Left() > 0 { // what is computed has seen less
+		t.cut(0)
+	}
+	switch busy := t.demand.Left() > 0; {
+	case busy && t.kv != nil:
+		a.move(s, active)
+	case busy:
+		a.move(s, waiting)
+	case t.kv != nil:
+		a.move(s, idle)
+	default:
+		a.move(s, parked)
+	}
+}
+
+// branch gives f's forks their share of the computed blocks.
+func (a *admission) branch(s *Sequence, f *fork) {
+	for _, k := range f.children {
+		k.task.constraint = s.task.constraint.fork(f.at)
+	}
+	if s.task.kv == nil {
+		return
+	}
+	n := min(s.task.demand.Computed, f.at)
+	for _, k := range f.children {
+		t := &k.task
+		t.kv = s.task.kv.Fork()
+		t.demand.Computed = s.task.demand.Computed
+		t.cut(n)
+		t.demand.Target, t.demand.LogitsFrom, t.reached = t.demand.Computed, schedule.NoRows, n
+		a.move(k, idle)
+	}
 }

@@ -13,7 +13,7 @@ func TestASequenceGoesOnBehindAdoptedTokensAsBehindItsOwn(t *testing.T) {
 	p := sampling.Params{
 		Temperature: 1, Seed: 3, Candidate: 5, MaxTokens: 20, IgnoreEOS: true, Logprobs: true,
 		FrequencyPenalty: 1.5, PresencePenalty: 0.5, RepetitionPenalty: 1.3, // which tell prompt and completion apart
-		Constraint: constraint(func(mask []uint64, completion []int32) { // and so does this one
+		Constraint: allowing(func(mask []uint64, completion []int32) { // and so does this one
 			for id := range int32(64) {
 				if len(completion) == 0 || id != completion[0] {
 					mask[id/64] |= 1 << (id % 64)

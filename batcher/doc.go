@@ -1,17 +1,33 @@
 // Package batcher decodes many sequences in one ragged batch a step.
 //
-//	callers ──mailbox──▶ Engine.Step ──buffers──▶ callers
+//	callers ──mailbox──▶ loop ──buffers──▶ callers
 //
 //	drain → admit → plan → forward → sample → deliver → account
 //
 // Each part of a step has an owner with scratch memory of its own: admission
-// (who holds KV blocks), planner (asks the scheduler), draftSelector (tokens
-// computed before they are known), duplicates (equal sequences are computed
-// once), tenant (of the StepArbiter that several engines share) and delivery.
+// (who holds KV blocks), planner (asks the scheduler), constraints (tokens that
+// have to come), draftSelector (tokens computed before they are known),
+// duplicates (equal sequences are computed once), tenant (of the StepArbiter that
+// several engines share) and delivery.
 //
 // One goroutine runs the steps and owns all of these, the KV cache and the
 // model's state. Callers talk to it through a bounded mailbox and read tokens
 // from a buffer a sequence, so a slow reader never stalls a step.
+//
+// Files call only those below them:
+//
+//	engine      the package's face: open, run, drain
+//	loop        a step, from one owner to the next
+//	delivery    draws tokens and hands them to readers
+//	draftselector, draftoptions, drafterstate       which guesses a step computes
+//	draftmodel, lookup                              who guesses
+//	constraints, maskwait, planner, duplicates, admission, room
+//	step        what is planned, and what becomes of it
+//	generate, logits, fork                          what a caller asks of a sequence
+//	sequence    its two sides: task is the loop's, shared is the caller's too
+//	shared, request, setup, bounds
+//	task, constraint, drafts, tokenhash
+//	mailbox, options, speculation, arbiter, stats, drafter, errors
 //
 // Invariants: a plan never exceeds its budget and always makes progress;
 // randomness depends on (seed, candidate, position) alone; what a sequence

@@ -26,10 +26,10 @@ const (
 	DraftKinds
 )
 
-// String is the kind's name in metrics.
+// String returns the kind's name in metrics.
 func (k DraftKind) String() string { return [DraftKinds]string{"lookup", "model"}[k] }
 
-// Guess is what a Drafter is asked of one sequence, the same one at each call.
+// Guess asks a Drafter about one sequence; it is the same one at each call.
 type Guess struct {
 	Text   []int32         // the sequence's tokens, mostly those of the last call and some more
 	Prompt int             // of them come before the first generated one

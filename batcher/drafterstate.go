@@ -1,13 +1,8 @@
 package batcher
 
-import (
-	"math"
-	"slices"
+import "github.com/lutra-lm/lutra/batcher/schedule"
 
-	"github.com/lutra-lm/lutra/batcher/schedule"
-)
-
-// drafterState is a drafter as an engine knows it.
+// drafterState tracks whether a drafter is worth its time.
 type drafterState struct {
 	Drafter
 	rate   float64 // how often its guesses have been right of late; the rate of new sequences
@@ -20,9 +15,6 @@ type drafterState struct {
 	costFactor float64
 	failed     bool // it is not asked any more
 }
-
-// cost is how many seconds guesses are expected to take.
-func (dr *drafterState) cost(guesses []*Guess) float64 { return dr.costFactor * dr.Price(guesses) }
 
 // How often guesses are assumed right before any has been judged. A model that
 // somebody has chosen for drafting gets a chance.
@@ -37,81 +29,20 @@ const (
 	balanceShift  = 1.0 / 512
 )
 
-// draft asks a drafter for guesses about the streams for which its guesses have
-// been right more often than those of the drafters before it.
-func (d *draftSelector) draft(spans []span, by, n, room int) {
-	dr, base := &d.drafters[by], d.cost.Time(n)
-	if dr.failed {
-		return
-	}
-	dr.balance *= 1 - balanceShift
-	d.asked, d.options = d.asked[:0], d.options[:0]
-	for i := range spans {
-		p := &spans[i]
-		if !p.asked {
-			continue
-		}
-		g := &p.s.by[by]
-		switch rate := p.rate(); {
-		case g.rate > rate && (g.begun || !d.mustPay || dr.balance >= -base):
-			d.asked = append(d.asked, &g.Guess)
-			d.options = append(d.options, draftOption{span: i, rate: g.rate, most: g.Most, guess: g})
-		case p.offered > 0:
-			d.options = append(d.options, draftOption{span: i, rate: rate, most: p.offered})
-		}
-	}
-	trial, priced := false, dr.Price(d.asked) > 0
-	if priced {
-		if d.mustPay && d.counts.Steps%probeInterval == 0 {
-			return // so that it stays known what steps take without
-		}
-		dr.credit = min(dr.credit+trials*base, base)
-		trial = !d.limitToProfitable(dr, n, room)
-	}
-	if len(d.asked) == 0 {
-		return
-	}
-	extra := math.Inf(1)
-	if d.opt.PrefillSlowdown > 0 {
-		extra = base * (d.opt.PrefillSlowdown - 1)
-	}
-	begin := d.opt.Now()
-	if err := dr.Draft(d.asked, extra); err != nil {
-		d.drop(dr, err)
-		return
-	}
-	took := d.opt.Now().Sub(begin)
-	d.spent += took
-	for i := range spans {
-		if p := &spans[i]; p.asked {
-			d.choose(p, by)
-		}
-	}
-	switch {
-	case trial:
-		dr.credit -= took.Seconds()
-	case priced:
-		d.charge(dr, took.Seconds(), extra)
-	}
+func newDrafterState(d Drafter) drafterState {
+	return drafterState{Drafter: d, rate: rateAtFirst[d.Kind()], costFactor: 1}
 }
 
-// charge accounts for the time that drafting took. It may have taken longer than
-// expected because texts had to be read, for which there were extra seconds, or
-// because the expectation was wrong.
-func (d *draftSelector) charge(dr *drafterState, took, extra float64) {
-	reading := false
-	for i := range d.options {
-		if g := d.options[i].guess; g != nil && g.Most > 0 {
-			reading = reading || !g.begun || len(g.Tokens) == 0
-			g.begun = true
-		}
-	}
-	d.asked = slices.DeleteFunc(d.asked, func(g *Guess) bool { return len(g.Tokens) == 0 })
-	if dr.price = dr.cost(d.asked); len(d.asked) == 0 {
-		reading = true
-	}
+// cost returns how many seconds guesses are expected to take.
+func (dr *drafterState) cost(guesses []*Guess) float64 { return dr.costFactor * dr.Price(guesses) }
+
+// charge accounts for the seconds that drafting took, of which extra were for reading texts:
+// reading says whether there were any to read, or nothing else came of it. They may differ
+// from what was expected of the guesses made because that was wrong.
+func (dr *drafterState) charge(made []*Guess, took, extra float64, reading bool) {
+	dr.price = dr.cost(made)
 	switch over := took - dr.price; {
-	case reading:
+	case reading || len(made) == 0:
 		dr.balance -= min(max(0, over), extra)
 	case over > 0: // as in schedule.CostModel, slow ones count for less
 		dr.costFactor *= 1 + schedule.Forget*schedule.SlowWeight*min(over/dr.price, schedule.Outlier)
@@ -120,94 +51,23 @@ func (d *draftSelector) charge(dr *drafterState, took, extra float64) {
 	}
 }
 
-// settle notes what the guesses of a step have saved.
-func (d *draftSelector) settle(st *step) {
-	for i := range d.drafters {
-		dr := &d.drafters[i]
-		streams := st.shares.streams
-		if dr.price == 0 || streams == 0 {
-			continue
-		}
-		k := dr.Kind()
-		each := d.cost.Time(streams) / float64(streams)
-		dr.balance += float64(st.Accepted[k])*each - (d.cost.Time(streams+st.Drafted[k]) - d.cost.Time(streams)) - dr.price
+// settle notes what the guesses of a step with streams have saved, of which drafted were
+// computed and accepted were right.
+func (dr *drafterState) settle(streams, drafted, accepted int, cost *schedule.CostModel) {
+	if dr.price == 0 || streams == 0 {
+		return
 	}
+	each := cost.Time(streams) / float64(streams)
+	dr.balance += float64(accepted)*each - (cost.Time(streams+drafted) - cost.Time(streams)) - dr.price
 }
 
-// limitToProfitable reduces what is asked of a drafter that takes time to what is
-// worth that time, or to one token if there is credit to try the drafter. It
-// reports whether anything is worth it.
-func (d *draftSelector) limitToProfitable(dr *drafterState, n, room int) bool {
-	all := d.asked
-	d.selectDrafts(n, room, worthDrafting, func() float64 {
-		for i := range d.options {
-			if o := &d.options[i]; o.guess != nil {
-				o.guess.Most = o.taken
-			}
-		}
-		return dr.cost(all)
-	})
-	kept := all[:0]
-	for i := range d.options {
-		o := &d.options[i]
-		if o.guess == nil {
-			continue
-		}
-		if o.guess.Most = o.taken; o.taken > 0 {
-			kept = append(kept, &o.guess.Guess)
-		}
-	}
-	switch {
-	case len(kept) > 0:
-		d.asked = kept
-		return true
-	case dr.credit > 0:
-		all[0].Most = 1
-		d.asked = all[:1]
-	default:
-		d.asked = nil
-	}
-	return false
-}
-
-// choose takes the guesses of a drafter for a span if they are better than what
-// it has.
-func (d *draftSelector) choose(p *span, by int) {
-	g := &p.s.by[by]
-	g.Tokens = g.Tokens[:min(len(g.Tokens), max(0, g.Most))]
-	for i, id := range g.Tokens {
-		if id < 0 || int(id) >= d.vocab {
-			g.Tokens = g.Tokens[:i]
-			break
-		}
-	}
-	if len(g.Tokens) > 0 && g.rate > p.rate() {
-		p.drafter, p.offered = by, len(g.Tokens)
-	}
-}
-
-// rate is how often the guesses that p has are right; -1: it has none.
-func (p *span) rate() float64 {
-	if p.offered == 0 {
-		return -1
-	}
-	return p.s.by[p.drafter].rate
-}
-
-// judge notes whether the guesses about the token behind i others, which were
-// all right, are right too.
-func (d *draftSelector) judge(p *span, i int, id int32) {
-	for by := range p.s.by {
-		g, dr := &p.s.by[by], &d.drafters[by]
-		if i < len(g.Tokens) && (i == 0 || by == p.drafter && i <= len(p.draft)) {
-			right := g.Tokens[i] == id
-			g.judged++
-			learn(&g.rate, max(rateForget, 1/float64(g.judged+2)), right)
-			if dr.Kind() != DraftLookup { // texts differ more in that than models
-				dr.judged++
-				learn(&dr.rate, max(drafterForget, 1/float64(dr.judged+2)), right)
-			}
-		}
+// judge notes whether a guess of it was right.
+func (dr *drafterState) judge(g *guess, right bool) {
+	g.judged++
+	learn(&g.rate, max(rateForget, 1/float64(g.judged+2)), right)
+	if dr.Kind() != DraftLookup { // texts differ more in that than models
+		dr.judged++
+		learn(&dr.rate, max(drafterForget, 1/float64(dr.judged+2)), right)
 	}
 }
 
@@ -216,13 +76,5 @@ func learn(rate *float64, weight float64, right bool) {
 	*rate -= weight * *rate
 	if right {
 		*rate += weight
-	}
-}
-
-// drop gives up a drafter that has failed. The streams go on without its guesses.
-func (d *draftSelector) drop(dr *drafterState, err error) {
-	dr.failed = true
-	if d.opt.OnDraftError != nil {
-		d.opt.OnDraftError(err)
 	}
 }

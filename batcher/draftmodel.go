@@ -48,7 +48,7 @@ func newModelDrafter(m models.Model, cache *kv.Cache, pool *pool.Pool) *modelDra
 	return d
 }
 
-// reading is how far the model has come with a text.
+// reading tracks how far the model has come with a text.
 type reading struct {
 	d      *modelDrafter
 	kv     *kv.Sequence // nil: nothing is kept
@@ -108,7 +108,7 @@ func (d *modelDrafter) Draft(guesses []*Guess, extra float64) error {
 // mostRead bounds the tokens of texts that are read in one go.
 const mostRead = 16 * Tile
 
-// affordable is how many tokens of unread texts can be read in so many seconds; a
+// affordable returns how many tokens of unread texts can be read in that many seconds; a
 // tile in any case.
 func (d *modelDrafter) affordable(seconds float64) int {
 	n := Tile
@@ -144,7 +144,7 @@ func (d *modelDrafter) read(g *Guess, room int) int {
 	return took
 }
 
-// recall is the reading of a guess's text as far as it is right, the last token
+// recall returns the reading of a guess's text as far as it is right, the last token
 // excepted, for that one's logits are wanted.
 func (d *modelDrafter) recall(g *Guess) *reading {
 	r, ok := g.Notes.(*reading)
@@ -191,7 +191,7 @@ func (d *modelDrafter) forward() error {
 		w := d.draws.Add(i, d.batch.Logits[i*width:(i+1)*width])
 		w.Params, w.ID, w.Position, w.Prompt, w.Tokens = g.Params, sampling.Sampled, len(g.Text)+len(g.Tokens), g.Prompt, w.Tokens[:0]
 		w.Params.Logprobs, w.Params.TopLogprobs = false, 0
-		w.Params.Constraint = standBehind(g.Params.Constraint, g.Tokens)
+		w.Params.Constraint = stateAfter(g.Params.Constraint, g.Tokens)
 		if id, ok := w.Params.Forced(d.model.Config().Vocab); ok {
 			w.ID = id
 		}
@@ -204,9 +204,9 @@ func (d *modelDrafter) forward() error {
 	return nil
 }
 
-// standBehind is where a completion stands behind further tokens, if it is known what may
+// stateAfter returns where a completion stands after further tokens, if it is known what may
 // come there: else nothing may, since nobody waits for a guess.
-func standBehind(at sampling.Constraint, tokens []int32) sampling.Constraint {
+func stateAfter(at sampling.Constraint, tokens []int32) sampling.Constraint {
 	if at == nil {
 		return nil
 	}

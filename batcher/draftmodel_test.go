@@ -23,13 +23,13 @@ func checkReadings(t *testing.T, e *Engine, d *modelDrafter) {
 	t.Helper()
 	var held []*kv.Sequence
 	for s := range e.box.open {
-		for i := range s.by {
-			r, ok := s.by[i].Notes.(*reading)
+		for i := range s.task.drafts.by {
+			r, ok := s.task.drafts.by[i].Notes.(*reading)
 			if !ok || r.kv == nil {
 				continue
 			}
-			if s.kv == nil || len(r.tokens) != r.kv.Len() || !slices.Contains(d.open, r) {
-				t.Fatalf("a draft of %d positions and %d tokens, whose sequence has blocks: %t", r.kv.Len(), len(r.tokens), s.kv != nil)
+			if s.task.kv == nil || len(r.tokens) != r.kv.Len() || !slices.Contains(d.open, r) {
+				t.Fatalf("a draft of %d positions and %d tokens, whose sequence has blocks: %t", r.kv.Len(), len(r.tokens), s.task.kv != nil)
 			}
 			held = append(held, r.kv)
 		}

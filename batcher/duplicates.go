@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
@@ -24,33 +23,10 @@ type duplicates struct {
 
 func newDuplicates() duplicates { return duplicates{leaders: map[dedupKey]*Sequence{}} }
 
-// dedupState is what duplicates know of a sequence.
-type dedupState struct {
-	sum    uint64    // hash of the first summed tokens
-	summed int       // Target, between steps
-	leader *Sequence // in the step under way: who is computed in its place
-	span   int       // in the step under way: a leader's span, or -1
-}
-
 // dedupKey is equal for duplicates, and seldom for others.
 type dedupKey struct {
 	sum  uint64
-	want schedule.Want
-}
-
-// digest makes the hash cover what the caller wants computed. Locked.
-func (s *Sequence) digest() {
-	s.forget(s.want.Target)
-	for ; s.summed < s.want.Target; s.summed++ {
-		s.sum = sampling.Mix(s.sum + uint64(s.tokens[s.summed]))
-	}
-}
-
-// forget begins the hash anew when tokens from n on are others by now.
-func (s *Sequence) forget(n int) {
-	if n < s.summed {
-		s.sum, s.summed = 0, 0
-	}
+	want schedule.Demand
 }
 
 // pair gives each active sequence its leader: the oldest one that is equal to
@@ -59,42 +35,42 @@ func (d *duplicates) pair(active []*Sequence, withheld bool) {
 	clear(d.leaders)
 	d.followers = d.followers[:0]
 	for _, s := range active {
-		if s.want.Background && withheld || s.delayed() {
+		if s.task.demand.Background && withheld || s.task.constraint.held() {
 			continue
 		}
-		s.leader, s.span = nil, -1
-		key := dedupKey{s.sum, s.want}
+		s.task.leader, s.task.span = nil, -1
+		key := dedupKey{s.task.hash.sum, s.task.demand}
 		leader := d.leaders[key]
 		switch {
 		case leader == nil:
 			d.leaders[key] = s
-		case s.equals(leader):
-			s.leader = leader
+		case equal(s, leader):
+			s.task.leader = &leader.task
 			d.followers = append(d.followers, s)
 		}
 	}
 }
 
-// equals reports whether both want the same tokens computed.
-func (s *Sequence) equals(leader *Sequence) bool {
+// equal reports whether both want the same tokens computed.
+func equal(s, leader *Sequence) bool {
 	leader.mu.Lock()
 	defer leader.mu.Unlock()
 	s.mu.Lock() // the step loop alone holds two of these
 	defer s.mu.Unlock()
-	return s.epoch == s.seen && leader.epoch == leader.seen && slices.Equal(s.tokens[:s.want.Target], leader.tokens[:s.want.Target])
+	return !s.changed() && !leader.changed() && slices.Equal(s.content.tokens[:s.task.demand.Target], leader.content.tokens[:s.task.demand.Target])
 }
 
-// trim takes from the followers of planned leaders their share of the block
+// cutToBlock takes from the followers of planned leaders their share of the block
 // that is about to be written: it would have to be copied. Should their leader
 // drop out of the step, they compute that little again.
-func (d *duplicates) trim(spans []span, blockLen int) {
+func (d *duplicates) cutToBlock(spans []span, blockLen int) {
 	for i := range spans {
-		spans[i].s.span = i
+		spans[i].s.task.span = i
 	}
 	for _, s := range d.followers {
-		if s.leader.span >= 0 {
-			spans[s.leader.span].followed = true
-			s.cut(s.want.Have / blockLen * blockLen)
+		if s.task.leader.span >= 0 {
+			spans[s.task.leader.span].followed = true
+			s.task.cut(s.task.demand.Computed / blockLen * blockLen)
 		}
 	}
 }
@@ -102,32 +78,26 @@ func (d *duplicates) trim(spans []span, blockLen int) {
 // follow appends the spans of followers to those of their leaders.
 func (d *duplicates) follow(spans []span, st *step, now func() time.Time) []span {
 	for _, s := range d.followers {
-		s.leader.span = -1 // it may have dropped out since the plan
+		s.task.leader.span = -1 // it may have dropped out since the plan
 	}
 	for i, p := range spans {
-		p.s.span = i
+		p.s.task.span = i
 	}
 	for _, s := range d.followers {
-		leader := s.leader
-		if s.leader = nil; leader.span < 0 || s.list != active {
+		leader := s.task.leader
+		if s.task.leader = nil; leader.span < 0 || s.task.list != active {
 			continue
 		}
 		p := spans[leader.span]
 		s.mu.Lock()
-		if s.epoch == s.seen {
+		if !s.changed() {
 			if s.timing.Started.IsZero() {
 				s.timing.Started = now()
 			}
-			spans = append(spans, span{s: s, out: p.out, row: p.row, leader: leader})
+			spans = append(spans, span{s: s, rows: p.rows, leader: leader})
 			st.Saved += p.n
 		}
 		s.mu.Unlock()
 	}
 	return spans
-}
-
-// adopt takes over what leader has computed.
-func (s *Sequence) adopt(leader *Sequence) {
-	s.kv.Become(leader.kv)
-	s.want.Have = leader.want.Have
 }

@@ -61,7 +61,7 @@ func TestAModelWithoutPoolingEmbedsNothingAndOneWithItWritesNothing(t *testing.T
 			t.Fatal(err)
 		}
 		_, err = s.Embed(ctx)
-		speaks := e.speaks()
+		speaks := e.setup.bounds.checkGenerates()
 		if none := m.Pooling == models.PoolingNone; errors.Is(err, ErrNoEmbedding) != none || (speaks == nil) != none {
 			t.Errorf("pooling %d: Embed() fails with %v, writing with %v", m.Pooling, err, speaks)
 		}

@@ -4,54 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// Errors a caller can meet.
-var (
-	// ErrBusy says that the waiting queue is full; try again later.
-	ErrBusy = errors.New("batcher: queue full")
-	// ErrClosed says that the sequence was closed, or that the engine is draining or has stopped.
-	ErrClosed = errors.New("batcher: closed")
-	// ErrTooLong says that a prompt does not fit the context or the KV pool.
-	ErrTooLong = errors.New("batcher: prompt longer than the context")
-	// ErrToken says that a token id is outside the model's vocabulary, or that there is no token at all.
-	ErrToken = errors.New("batcher: bad token")
-)
-
 // Engine runs sequences over one model.
 type Engine struct {
-	model models.Model
-	kv    *kv.Cache
-	opt   Options
-	bounds
-	box   mailbox
-	stats statistics
-
-	// Owned by the step loop.
-	admission  admission
-	planner    planner
-	tenant     *tenant // its part of opt.Arbiter
-	duplicates duplicates
-	drafts     draftSelector
-	batch      stepBatch
-	delivery   delivery
-	step       step
-}
-
-// bounds are what a model and its cache can take.
-type bounds struct {
-	limit     int // longest sequence in tokens
-	vocab     int
-	outputs   int // numbers a row of logits
-	pooling   models.Pooling
-	whole     bool // a sequence is computed in one step
-	chunk     int  // or in pieces that end where positions are divisible by it; 0: in any pieces
-	generates bool // rows of logits are the vocabulary's
-	forgetful bool // what has been computed cannot be taken back
+	setup     *setup
+	box       *mailbox[*Sequence]
+	published published
+	loop      loop
 }
 
 // New makes an engine; it does nothing until Run or Step is called. Options
@@ -69,35 +34,52 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 	if opt.Arbiter == nil {
 		opt.Arbiter = NewStepArbiter()
 	}
-	if cache.Shape().State > 0 {
+	b := newBounds(m, cache, opt.Context)
+	if b.recurrent {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
-	cfg := m.Config()
-	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates(), whole: cfg.Whole, chunk: cfg.Chunk, forgetful: cache.Shape().State > 0}}
-	for _, n := range []int{opt.Context, cfg.Context} {
-		if n > 0 {
-			e.limit = min(e.limit, n)
-		}
-	}
-	e.box.open = map[*Sequence]struct{}{}
-	e.box.wake = make(chan struct{}, 1)
-	e.batch.outputs = e.outputs
-	e.admission = admission{kv: cache, box: &e.box, counts: &e.stats.counts, freed: 1}
-	e.planner.init(&e.opt)
-	e.duplicates = newDuplicates()
-	e.drafts = newDraftSelector(e)
-	e.delivery = newDelivery(e)
-	e.tenant = opt.Arbiter.join(&e.box, &e.opt)
-	e.step.Budget = opt.StepTokens
-	e.publish()
+	e := &Engine{setup: &setup{opt, b}, box: newMailbox[*Sequence](opt.Sequences, opt.Queue)}
+	e.loop.init(m, cache, e.setup, e.box, &e.published)
 	return e
 }
 
-// Limit is the longest sequence in tokens: the context, or what the KV pool holds.
-func (e *Engine) Limit() int { return e.limit }
+// Limit returns the longest sequence in tokens: the context, or what the KV pool holds.
+func (e *Engine) Limit() int { return e.setup.bounds.limit }
 
-// KVType is the format of the keys and values that the engine keeps.
-func (e *Engine) KVType() kv.Type { return e.kv.Type() }
+// KVType returns the format of the keys and values that the engine keeps.
+func (e *Engine) KVType() kv.Type { return e.loop.kv.Type() }
+
+// Stats returns a snapshot for metrics, as of the last step.
+func (e *Engine) Stats() Stats { return e.published.get() }
+
+// Open queues a sequence whose prompt is computed when it is first needed.
+// The sequence is closed when ctx ends. Errors: ErrTooLong, ErrToken, ErrBusy,
+// ErrClosed, ctx's own.
+func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
+	return e.open(ctx, prompt, false)
+}
+
+// OpenBackground opens a sequence for work that may slow others' streams down, such as
+// the candidates of a search: the sequence and its forks give way to those
+// that Open makes as far as Options.BackgroundSlowdown demands, though never for good.
+func (e *Engine) OpenBackground(ctx context.Context, prompt []int32) (*Sequence, error) {
+	return e.open(ctx, prompt, true)
+}
+
+func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Sequence, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := e.setup.bounds.checkTokens(0, prompt); err != nil {
+		return nil, err
+	}
+	s := newSequence(e.setup, e.box, slices.Clone(prompt), background)
+	if err := e.box.enter(1, s); err != nil {
+		return nil, err
+	}
+	s.closeWith(ctx)
+	return s, nil
+}
 
 // Run steps until ctx ends, then stops all sequences with ErrClosed and
 // returns nil. It parks when there is no work. A step that fails or panics
@@ -105,7 +87,7 @@ func (e *Engine) KVType() kv.Type { return e.kv.Type() }
 func (e *Engine) Run(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
-			e.stop(ErrClosed)
+			e.loop.stop(ErrClosed)
 			return nil
 		}
 		st, err := e.Step()
@@ -128,29 +110,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // Step runs one step. It is for tests and for callers with a loop of their
 // own; like Run it must be called from one goroutine at a time. An error has
 // stopped the engine.
-func (e *Engine) Step() (st StepStats, err error) {
-	if err := e.box.stopped(); err != nil {
-		return st, err
-	}
-	defer func() { err = e.failure(err, recover()) }()
-	e.tenant.take()
-	defer e.tenant.give()
-	e.step = step{began: e.opt.Now(), spans: e.step.spans}
-	e.drain()
-	e.admission.admit()
-	if pool := e.opt.Pool; pool != nil && len(e.admission.active) > 0 {
-		pool.Begin() // workers wake up while the step is planned
-		defer pool.End()
-	}
-	e.plan()
-	if err := e.forward(); err != nil {
-		return e.step.StepStats, err
-	}
-	e.sample()
-	e.deliver()
-	e.account()
-	return e.step.StepStats, nil
-}
+func (e *Engine) Step() (StepStats, error) { return e.loop.run() }
 
 // Drain refuses new sequences and returns when the open ones have been closed or ctx ends.
 func (e *Engine) Drain(ctx context.Context) error {
@@ -162,19 +122,10 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-// stop ends all sequences with err and gives their blocks back.
-func (e *Engine) stop(err error) {
-	e.tenant.declare(demands{})
-	seqs := e.box.stop(err)
-	for _, s := range seqs {
-		s.end(err)
-	}
-	// After a panic the cache may be in a state that Release cannot handle;
-	// nobody computes on it any more.
-	defer func() { _ = recover() }()
-	for _, s := range seqs {
-		e.admission.retire(s)
-	}
-	e.step = step{}
-	e.publish()
+// Failed returns the failure that has stopped the engine; nil: none has. It may be
+// called by any goroutine.
+func (e *Engine) Failed() *FailedError {
+	var failed *FailedError
+	_ = errors.As(e.box.stopped(), &failed)
+	return failed
 }

@@ -44,16 +44,16 @@ func start(t *testing.T, m *toy.Model, blocks, blockLen int, opt Options, f func
 // checkEmpty verifies that a stopped engine without open sequences holds no blocks.
 func checkEmpty(t *testing.T, e *Engine) {
 	t.Helper()
-	if err := e.kv.Check(); err != nil {
+	if err := e.loop.kv.Check(); err != nil {
 		t.Error(err)
 	}
-	if e.kv.FreeStates() != e.kv.States() {
-		t.Errorf("%d of %d recurrent states free after everything was closed", e.kv.FreeStates(), e.kv.States())
+	if e.loop.kv.FreeStates() != e.loop.kv.States() {
+		t.Errorf("%d of %d recurrent states free after everything was closed", e.loop.kv.FreeStates(), e.loop.kv.States())
 	}
-	if e.kv.Free() != e.kv.Blocks() {
-		t.Errorf("%d of %d KV blocks free after everything was closed", e.kv.Free(), e.kv.Blocks())
+	if e.loop.kv.Free() != e.loop.kv.Blocks() {
+		t.Errorf("%d of %d KV blocks free after everything was closed", e.loop.kv.Free(), e.loop.kv.Blocks())
 	}
-	if n := len(e.admission.active) + len(e.admission.waiting) + len(e.admission.idle) + len(e.box.open) + e.box.queued; n != 0 {
+	if n := len(e.loop.admission.active) + len(e.loop.admission.waiting) + len(e.loop.admission.idle) + len(e.box.open) + e.box.queued; n != 0 {
 		t.Errorf("%d sequences left after everything was closed", n)
 	}
 }
@@ -224,7 +224,7 @@ func TestAReaderThatGathersIsWokenForTheLastTokensToo(t *testing.T) {
 	m := &toy.Model{}
 	prompt := []int32{3, 1, 4}
 	for _, gather := range []int{1, 7, 40, 1000} { // more than may be unread, too
-		p := sampling.Params{MaxTokens: 100, Gather: gather}
+		p := sampling.Params{MaxTokens: 100, FlushEvery: gather}
 		start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
 			s := r.open(prompt...)
 			defer s.Close()

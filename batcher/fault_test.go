@@ -45,7 +45,7 @@ func TestAfterABackendsFaultOpenSequencesEndAndNewOnesAreComputedAnew(t *testing
 					t.Errorf("a sequence that has ended answers %v", err)
 				}
 				synctest.Wait()
-				if n := r.kv.Stats().Cached; n != 0 {
+				if n := r.loop.kv.Stats().Cached; n != 0 {
 					t.Errorf("a fault in step %d: %d blocks of what is not to be trusted are still found", step, n)
 				}
 				next := r.open(prompt...)

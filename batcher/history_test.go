@@ -110,24 +110,24 @@ func (h *history) step() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if slices.ContainsFunc(h.e.admission.active, (*Sequence).delayed) {
+	if slices.ContainsFunc(h.e.loop.admission.active, func(s *Sequence) bool { return s.task.constraint.held() }) {
 		time.Sleep(20 * time.Millisecond) // of the bubble's clock
-	} else if st.Tokens == 0 && st.Preempted == 0 && len(h.e.admission.active)+len(h.e.admission.waiting) > 0 {
-		h.t.Fatalf("no progress with %d active and %d waiting: %+v", len(h.e.admission.active), len(h.e.admission.waiting), st)
+	} else if st.Tokens == 0 && st.Preempted == 0 && len(h.e.loop.admission.active)+len(h.e.loop.admission.waiting) > 0 {
+		h.t.Fatalf("no progress with %d active and %d waiting: %+v", len(h.e.loop.admission.active), len(h.e.loop.admission.waiting), st)
 	}
-	if st.Tokens > h.e.opt.StepTokens || st.Rows > h.e.opt.StepRows {
-		h.t.Fatalf("step of %d tokens, %d rows; limits %d, %d", st.Tokens, st.Rows, h.e.opt.StepTokens, h.e.opt.StepRows)
+	if st.Tokens > h.e.setup.opt.StepTokens || st.Rows > h.e.setup.opt.StepRows {
+		h.t.Fatalf("step of %d tokens, %d rows; limits %d, %d", st.Tokens, st.Rows, h.e.setup.opt.StepTokens, h.e.setup.opt.StepRows)
 	}
 	var held []*kv.Sequence
 	for s := range h.e.box.open {
-		if (s.kv != nil) != (s.list == active || s.list == idle) || s.kv != nil && s.kv.Len() != s.want.Have {
-			h.t.Fatalf("sequence in list %d with blocks %t, %d positions", s.list, s.kv != nil, s.want.Have)
+		if (s.task.kv != nil) != (s.task.list == active || s.task.list == idle) || s.task.kv != nil && s.task.kv.Len() != s.task.demand.Computed {
+			h.t.Fatalf("sequence in list %d with blocks %t, %d positions", s.task.list, s.task.kv != nil, s.task.demand.Computed)
 		}
-		if s.kv != nil {
-			held = append(held, s.kv)
+		if s.task.kv != nil {
+			held = append(held, s.task.kv)
 		}
 	}
-	if err := h.e.kv.Check(held...); err != nil {
+	if err := h.e.loop.kv.Check(held...); err != nil {
 		h.t.Fatal(err)
 	}
 	if h.drafter != nil {
@@ -186,7 +186,7 @@ func (h *history) operate() {
 
 // open starts a sequence with a prompt that others may share.
 func (h *history) open() {
-	prompt := make([]int32, 1+h.next(min(40, h.e.limit)))
+	prompt := make([]int32, 1+h.next(min(40, h.e.setup.bounds.limit)))
 	stem := h.next(3)
 	for i := range prompt {
 		prompt[i] = int32((i*7 + stem) % 40)
@@ -227,7 +227,7 @@ func (h *history) params() sampling.Params {
 // tolerable reports whether an error is one that the client brought about.
 func (h *history) tolerable(c *client, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrClosed) ||
-		errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLong) && len(c.tokens) == h.e.limit
+		errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLong) && len(c.tokens) == h.e.setup.bounds.limit
 }
 
 func (h *history) add(c *client, n, seed int) {
@@ -235,7 +235,7 @@ func (h *history) add(c *client, n, seed int) {
 	for i := range extra {
 		extra[i] = int32((seed + i*i) % 40)
 	}
-	if len(c.tokens)+n > h.e.limit {
+	if len(c.tokens)+n > h.e.setup.bounds.limit {
 		return
 	}
 	c.s.Append(extra...)

@@ -127,7 +127,7 @@ func TestASequenceThatCannotBeSampledEndsAlone(t *testing.T) {
 		defer good.Close()
 		done := make(chan []int32)
 		go func() { done <- collect(t, good, sampling.Params{MaxTokens: 9}) }()
-		refuse := constraint(func(mask []uint64, completion []int32) {
+		refuse := allowing(func(mask []uint64, completion []int32) {
 			if len(completion) < 3 {
 				mask[0] = 1
 			}

@@ -13,7 +13,7 @@ type lookup struct {
 	tables [longContext - shortContext + 1][]int32
 }
 
-// Contexts are so many tokens; longer ones are preferred.
+// The tokens of contexts; longer ones are preferred.
 const (
 	shortContext = 2
 	longContext  = 4
@@ -95,7 +95,7 @@ func (l *lookup) learn(tokens []int32) {
 	l.seen = n
 }
 
-// slot is the place of a context in a table, whose size is a power of two.
+// slot returns the place of a context in a table, whose size is a power of two.
 func slot(context []int32, size int) int {
 	h := uint64(0)
 	for _, t := range context {

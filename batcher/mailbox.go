@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 )
@@ -9,13 +10,15 @@ import (
 // sequence under the sequence's lock and then posts it; once a step the loop
 // looks at what was posted. Each sequence is in the box at most once, so the
 // number of open sequences bounds it.
-type mailbox struct {
+type mailbox[S letter] struct {
 	mu          sync.Mutex
-	news        []*Sequence
-	interactive bool                   // some of them are interactive
-	taken       []*Sequence            // the loop's last take, for its memory
-	open        map[*Sequence]struct{} // entered, not left
-	queued      int                    // of them, not begun
+	mostOpen    int
+	mostQueued  int
+	news        []S
+	interactive bool           // some of them are interactive
+	taken       []S            // the loop's last take, for its memory
+	open        map[S]struct{} // entered, not left
+	queued      int            // of them, not begun
 	serial      uint64
 	draining    bool
 	err         error         // set once the engine has stopped
@@ -23,31 +26,60 @@ type mailbox struct {
 	empty       chan struct{} // closed when nothing is open any more, made by the first waiter
 }
 
+// letter stands for sequences, which mailboxes hold.
+type letter interface {
+	comparable
+	own() *ticket
+}
+
+// ticket registers a sequence with a mailbox.
+type ticket struct {
+	id         uint64 // order of entry
+	age        uint64 // rank of the sequence that was opened, whose forks this one descends from
+	posted     bool   // guarded by the mailbox
+	background bool   // opened by OpenBackground, or a fork of one that was
+}
+
+func (t *ticket) own() *ticket { return t }
+
+// older orders sequences by age: forks stand after their parent and before
+// whatever was opened later; background ones count as younger than they are.
+func older[S letter](a, b S) int {
+	x, y := a.own(), b.own()
+	return cmp.Or(cmp.Compare(x.age, y.age), cmp.Compare(x.id, y.id))
+}
+
+// newMailbox makes one in which at most mostOpen sequences are open, and mostQueued not begun.
+func newMailbox[S letter](mostOpen, mostQueued int) *mailbox[S] {
+	return &mailbox[S]{mostOpen: mostOpen, mostQueued: mostQueued, open: map[S]struct{}{}, wake: make(chan struct{}, 1)}
+}
+
 // enter registers new sequences of one class; queue of them wait to begin. A
-// quarter of the places is reserved for interactive ones.
-func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
+// quarter of the room is reserved for interactive ones.
+func (b *mailbox[S]) enter(queue int, seqs ...S) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	room, places := opt.Sequences, opt.Queue
-	if len(seqs) > 0 && seqs[0].background {
-		room, places = room-room/4, places-places/4
+	open, queued := b.mostOpen, b.mostQueued
+	if len(seqs) > 0 && seqs[0].own().background {
+		open, queued = open-open/4, queued-queued/4
 	}
 	switch {
 	case b.err != nil:
 		return b.err
 	case b.draining && queue > 0:
 		return ErrClosed
-	case len(b.open)+len(seqs) > room || queue > 0 && b.queued+queue > places:
+	case len(b.open)+len(seqs) > open || queue > 0 && b.queued+queue > queued:
 		return ErrBusy
 	}
 	b.queued += queue
 	for _, s := range seqs {
 		b.serial++
-		s.id = b.serial
-		if s.age == 0 {
-			s.age = s.id
-			if s.background {
-				s.age += patience
+		t := s.own()
+		t.id = b.serial
+		if t.age == 0 {
+			t.age = t.id
+			if t.background {
+				t.age += overtakable
 			}
 		}
 		b.open[s] = struct{}{}
@@ -55,19 +87,19 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 	return nil
 }
 
-// patience is how many later sequences may overtake a background one: blocks go
+// overtakable bounds how many later sequences may overtake a background one: blocks go
 // to interactive ones first, but no search waits forever.
-const patience = 1 << 14
+const overtakable = 1 << 14
 
 // begun takes one sequence out of the queue.
-func (b *mailbox) begun() {
+func (b *mailbox[S]) begun() {
 	b.mu.Lock()
 	b.queued--
 	b.mu.Unlock()
 }
 
 // leave forgets a sequence.
-func (b *mailbox) leave(s *Sequence, begun bool) {
+func (b *mailbox[S]) leave(s S, begun bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.open[s]; !ok {
@@ -84,13 +116,13 @@ func (b *mailbox) leave(s *Sequence, begun bool) {
 }
 
 // post asks the loop to look at seqs, all of them before its next step.
-func (b *mailbox) post(seqs ...*Sequence) {
+func (b *mailbox[S]) post(seqs ...S) {
 	b.mu.Lock()
 	for _, s := range seqs {
-		if b.err == nil && !s.posted {
-			s.posted = true
+		if t := s.own(); b.err == nil && !t.posted {
+			t.posted = true
 			b.news = append(b.news, s)
-			b.interactive = b.interactive || !s.background
+			b.interactive = b.interactive || !t.background
 		}
 	}
 	b.mu.Unlock()
@@ -98,14 +130,14 @@ func (b *mailbox) post(seqs ...*Sequence) {
 }
 
 // urgent reports whether interactive sequences have been posted.
-func (b *mailbox) urgent() bool {
+func (b *mailbox[S]) urgent() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.interactive
 }
 
 // poke wakes the loop.
-func (b *mailbox) poke() {
+func (b *mailbox[S]) poke() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -114,21 +146,21 @@ func (b *mailbox) poke() {
 
 // take empties the box and reports whether interactive sequences were in it. The
 // list is valid until the next call.
-func (b *mailbox) take() (news []*Sequence, interactive bool) {
+func (b *mailbox[S]) take() (news []S, interactive bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.taken)
 	interactive, b.interactive = b.interactive, false
 	b.news, b.taken = b.taken[:0], b.news
 	for _, s := range b.taken {
-		s.posted = false
+		s.own().posted = false
 	}
 	return b.taken, interactive
 }
 
 // drain refuses new sequences and returns a channel that is closed when none
 // is open.
-func (b *mailbox) drain() <-chan struct{} {
+func (b *mailbox[S]) drain() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.draining = true
@@ -144,7 +176,7 @@ func (b *mailbox) drain() <-chan struct{} {
 }
 
 // stop refuses everything with err and returns the open sequences, oldest first.
-func (b *mailbox) stop(err error) []*Sequence {
+func (b *mailbox[S]) stop(err error) []S {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err == nil {
@@ -154,25 +186,25 @@ func (b *mailbox) stop(err error) []*Sequence {
 	return b.sequences()
 }
 
-// all are the open sequences, oldest first.
-func (b *mailbox) all() []*Sequence {
+// all lists the open sequences, oldest first.
+func (b *mailbox[S]) all() []S {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sequences()
 }
 
-// sequences is all. Locked.
-func (b *mailbox) sequences() []*Sequence {
-	seqs := make([]*Sequence, 0, len(b.open))
+// sequences lists the open sequences, oldest first. Locked.
+func (b *mailbox[S]) sequences() []S {
+	seqs := make([]S, 0, len(b.open))
 	for s := range b.open {
 		seqs = append(seqs, s)
 	}
-	slices.SortFunc(seqs, older)
+	slices.SortFunc(seqs, older[S])
 	return seqs
 }
 
-// stopped is the reason why the engine has stopped, if it has.
-func (b *mailbox) stopped() error {
+// stopped returns the reason why the engine has stopped, if it has.
+func (b *mailbox[S]) stopped() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err

@@ -107,7 +107,7 @@ func BenchmarkStep(b *testing.B) {
 						b.Fatal(err)
 					}
 					s.mu.Lock()
-					s.ask(order{kind: wantTokens, params: sampling.Params{Temperature: 0.8, TopP: 0.95, Seed: uint64(i)}, left: 200})
+					s.submit(request{kind: wantTokens, params: sampling.Params{Temperature: 0.8, TopP: 0.95, Seed: uint64(i)}, left: 200})
 					s.mu.Unlock()
 				}
 			}
@@ -132,20 +132,20 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// constraint is a sampling.Constraint from a function of the completion.
-type constraint func(mask []uint64, completion []int32)
+// allowing is a sampling.Constraint from a function of the completion.
+type allowing func(mask []uint64, completion []int32)
 
 // after is where a completion stands in a constraint.
 type after struct {
-	constraint
+	allowing
 	completion []int32
 }
 
 // begin is where completions begin in c.
-func (c constraint) begin() sampling.Constraint { return &after{constraint: c} }
+func (c allowing) begin() sampling.Constraint { return &after{allowing: c} }
 
 func (a *after) Next(id int32) sampling.Constraint {
-	return &after{a.constraint, append(slices.Clip(a.completion), id)}
+	return &after{a.allowing, append(slices.Clip(a.completion), id)}
 }
 
-func (a *after) Allow(mask []uint64) { a.constraint(mask, a.completion) }
+func (a *after) Allow(mask []uint64) { a.allowing(mask, a.completion) }

@@ -19,7 +19,7 @@ type Options struct {
 	Sequences     int           `yaml:"sequences"`      // open sequences, forks and idle ones included; more are ErrBusy
 	StepTokens    int           `yaml:"step_tokens"`    // most tokens in a step, in whole tiles
 	StepRows      int           `yaml:"step_rows"`      // most rows of logits in a step: bounds memory and the streams that advance at once
-	StepTime      time.Duration `yaml:"step_time"`      // longest step beside running streams, if it is more than a tile; 0: no limit
+	StepTime      time.Duration `yaml:"step_time"`      // longest step alongside running streams, if it is more than a tile; 0: no limit
 	Context       int           `yaml:"-"`              // longest sequence in tokens; 0: the model's
 	Unread        int           `yaml:"unread"`         // tokens a sequence may be ahead of its reader before it is suspended
 	FlushInterval time.Duration `yaml:"flush_interval"` // how long a stream's tokens gather, the first and the last excepted; 0: not at all
@@ -49,7 +49,7 @@ type Options struct {
 	OnStep  func(StepStats)  `json:"-" yaml:"-"` // called after each step on the engine's goroutine; must be quick
 }
 
-// DefaultOptions are right for a server of a few cores.
+// DefaultOptions returns options that suit a server of a few cores.
 func DefaultOptions() Options {
 	return Options{
 		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64, FlushInterval: 4 * time.Millisecond,

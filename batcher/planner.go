@@ -6,9 +6,9 @@ import "github.com/lutra-lm/lutra/batcher/schedule"
 type planner struct {
 	scheduler schedule.Scheduler
 	cost      schedule.CostModel
-	wants     []schedule.Want
+	demands   []schedule.Demand
 	seqs      []*Sequence     // whose wants they are
-	limits    schedule.Limits // of every step, but for the terms
+	limits    schedule.Limits // of every step, but for the policy
 }
 
 // init must be called once, before anything else. p must not be copied after.
@@ -19,30 +19,30 @@ func (p *planner) init(opt *Options) {
 	}
 }
 
-// gather notes what active sequences want and counts them by kind, except followers and
+// gather notes what active sequences demand and counts them by kind, except followers and
 // those that wait for what may come next. Background ones that are withheld count, but
 // want nothing.
-func (p *planner) gather(active []*Sequence, withheld bool) (d demands) {
-	p.wants, p.seqs = p.wants[:0], p.seqs[:0]
+func (p *planner) gather(active []*Sequence, withheld bool) (d workload) {
+	p.demands, p.seqs = p.demands[:0], p.seqs[:0]
 	for _, s := range active {
-		if s.delayed() {
+		if s.task.constraint.held() {
 			continue
 		}
 		switch {
-		case s.want.Background:
+		case s.task.demand.Background:
 			d.background++
 			if withheld {
 				continue
 			}
-		case s.leader != nil:
-		case s.want.Left() > 1:
+		case s.task.leader != nil:
+		case s.task.demand.Left() > 1:
 			d.prompts++
 		default:
 			d.streams++
 		}
-		if s.leader == nil {
+		if s.task.leader == nil {
 			p.seqs = append(p.seqs, s)
-			p.wants = append(p.wants, s.want)
+			p.demands = append(p.demands, s.task.demand)
 		}
 	}
 	return d
@@ -50,7 +50,7 @@ func (p *planner) gather(active []*Sequence, withheld bool) (d demands) {
 
 // plan appends the spans of the next step to spans.
 func (p *planner) plan(spans []span, l schedule.Limits) []span {
-	for i, n := range p.scheduler.Plan(p.wants, l) {
+	for i, n := range p.scheduler.Plan(p.demands, l) {
 		if n > 0 {
 			spans = append(spans, span{s: p.seqs[i], n: n})
 		}

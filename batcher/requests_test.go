@@ -16,8 +16,8 @@ func TestRequestsAreCountedOnceWhateverTheyFork(t *testing.T) {
 	var e *Engine
 	opt := DefaultOptions()
 	opt.OnStep = func(StepStats) {
-		if e != nil && e.stats.shown.Running > most.Running {
-			most = e.stats.shown
+		if e != nil && e.published.stats.Running > most.Running {
+			most = e.published.stats
 		}
 	}
 	start(t, &toy.Model{}, 64, 4, opt, func(t *testing.T, r rig) {
@@ -43,8 +43,11 @@ func TestRequestsAreCountedOnceWhateverTheyFork(t *testing.T) {
 		t.Errorf("%d sequences of %d requests ran at most, %d waited; want 4 of 2, and none", most.Running, most.RunningRequests, most.WaitingRequests)
 	}
 	// The lists are sorted by age: two families run, of which one waits too, and two wait.
-	a := admission{active: []*Sequence{{id: 1, age: 1}, {id: 5, age: 1}, {id: 3, age: 3}}, waiting: []*Sequence{{id: 6, age: 1}, {id: 2, age: 2}, {id: 7, age: 2}, {id: 8, age: 3}, {id: 9, age: 9}}}
+	a := admission{active: []*Sequence{aged(1, 1), aged(5, 1), aged(3, 3)}, waiting: []*Sequence{aged(6, 1), aged(2, 2), aged(7, 2), aged(8, 3), aged(9, 9)}}
 	if running, waiting := a.requests(); running != 2 || waiting != 2 {
 		t.Errorf("%d requests run and %d wait, want 2 and 2", running, waiting)
 	}
 }
+
+// aged is a sequence of that rank.
+func aged(id, age uint64) *Sequence { return &Sequence{ticket: ticket{id: id, age: age}} }

@@ -2,16 +2,16 @@ package batcher
 
 import "github.com/lutra-lm/lutra/models/kv"
 
-// room is what sequences take of a cache.
+// room measures what sequences take of a cache.
 type room struct {
 	blocks int
 	states int // recurrent states, of models that have them
 }
 
-// freeRoom is what Grow can still obtain.
+// freeRoom returns what Grow can still obtain.
 func freeRoom(c *kv.Cache) room { return room{c.Free(), c.FreeStates()} }
 
-// needs is what s takes when it grows by n tokens.
+// needs returns what s takes when it grows by n tokens.
 func needs(s *kv.Sequence, n int) room { return room{s.Need(n), s.NeedState()} }
 
 func (r room) plus(o room) room { return room{r.blocks + o.blocks, r.states + o.states} }

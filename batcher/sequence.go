@@ -2,14 +2,10 @@ package batcher
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
-	"slices"
-	"sync"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
 // Sequence is a caller's handle on tokens in the engine. Its methods are for
@@ -17,71 +13,14 @@ import (
 // Generate they act on the tokens read so far, and generation goes on from
 // what they leave.
 //
-// It has two sides: task is the step loop's alone, content and orders are shared
-// with its caller.
+// It has two sides: task is the step loop's alone, shared is its caller's too.
 type Sequence struct {
-	e          *Engine
-	id         uint64 // order of entry
-	age        uint64 // rank of the sequence that was opened, whose forks this one descends from
-	posted     bool   // guarded by the mailbox
-	unhook     func() bool
-	background bool // opened by OpenBackground, or a fork of one that was
-
-	task // owned by the step loop
-
-	// mu guards what follows, shared by the caller and the step loop. Nobody
-	// holds two of these locks while waiting, and none while a step computes.
-	mu   sync.Mutex
-	cond sync.Cond
-	content
-	orders
-	err    error // closed, or failed
-	timing Timing
-}
-
-// content is the tokens that a sequence holds.
-type content struct {
-	tokens    []int32          // all, unread ones included
-	prompt    int              // tokens before the first generated one
-	known     int              // tokens that the caller appended or read
-	unread    []sampling.Token // tokens[known:], as sampled
-	generated bool             // the caller has read a generated token
-	stale     int              // the least length that tokens were cut to since the loop last looked
-}
-
-// orders is what a caller wants of its sequence.
-type orders struct {
-	epoch   uint64 // changes whenever the caller changes tokens or order
-	order   order
-	fork    *fork
-	stalled bool  // order is suspended until the reader catches up
-	bad     error // Append was given something unusable
-}
-
-// kind is what a caller waits for.
-type kind uint8
-
-const (
-	nothing    kind = iota
-	wantTokens      // Generate
-	wantLogits      // Logits
-	wantScores      // PromptLogprobs
-	wantMean        // Embed
-	wantFirst       // Embed
-)
-
-// order is a caller's wish. The loop resets kind to nothing when it is fulfilled.
-type order struct {
-	kind   kind
-	run    *generation      // wantTokens: whose
-	params sampling.Params  // wantTokens
-	left   int              // wantTokens: how many may still be sampled
-	ids    []int32          // wantLogits: which; none for all
-	row    []float32        // wantLogits: the result
-	top    int              // wantScores: alternatives
-	scored []sampling.Token // wantScores: the result; its length is how far it has come
-	sum    []float64        // wantMean: of the rows so far
-	summed int              // wantMean: how many these are
+	ticket
+	shared
+	box    *mailbox[*Sequence]
+	unhook func() bool
+	task   task
+	fork   *fork // guarded by mu
 }
 
 // fork asks for copies of the first at tokens.
@@ -90,55 +29,15 @@ type fork struct {
 	children []*Sequence
 }
 
-func (e *Engine) newSequence(tokens []int32, background bool) *Sequence {
-	s := &Sequence{e: e, background: background}
-	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
+// newSequence makes one of tokens, whose engine has to enter it into its mailbox.
+func newSequence(c *setup, box *mailbox[*Sequence], tokens []int32, background bool) *Sequence {
+	s := &Sequence{box: box, ticket: ticket{background: background}}
+	s.setup, s.post = c, func() { box.post(s) }
+	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), cutAt: math.MaxInt}
 	s.cond.L = &s.mu
-	s.want.Background = background
-	s.timing.Opened = e.opt.Now()
+	s.task.demand.Background = background
+	s.timing.Opened = c.opt.Now()
 	return s
-}
-
-// Open queues a sequence whose prompt is computed when it is first needed.
-// The sequence is closed when ctx ends. Errors: ErrTooLong, ErrToken, ErrBusy,
-// ErrClosed, ctx's own.
-func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
-	return e.open(ctx, prompt, false)
-}
-
-// OpenBackground is Open for work that is done beside others' streams, such as
-// the candidates of a search: the sequence and its forks give way to those
-// that Open makes as far as Options.BackgroundSlowdown demands, though never for good.
-func (e *Engine) OpenBackground(ctx context.Context, prompt []int32) (*Sequence, error) {
-	return e.open(ctx, prompt, true)
-}
-
-func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Sequence, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := e.checkTokens(0, prompt); err != nil {
-		return nil, err
-	}
-	s := e.newSequence(slices.Clone(prompt), background)
-	if err := e.box.enter(&e.opt, 1, s); err != nil {
-		return nil, err
-	}
-	s.closeWith(ctx)
-	return s, nil
-}
-
-// checkTokens verifies that tokens may follow have others.
-func (e *Engine) checkTokens(have int, tokens []int32) error {
-	if have+len(tokens) > e.limit {
-		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, have+len(tokens), e.limit)
-	}
-	for i, id := range tokens {
-		if id < 0 || int(id) >= e.vocab {
-			return fmt.Errorf("%w: id %d at position %d, vocabulary of %d", ErrToken, id, have+i, e.vocab)
-		}
-	}
-	return nil
 }
 
 // closeWith closes s when ctx ends.
@@ -152,39 +51,24 @@ func (s *Sequence) Close() {
 	s.end(ErrClosed)
 }
 
-// end closes s with the error that its caller will get.
-func (s *Sequence) end(err error) {
-	s.mu.Lock()
-	done := s.err != nil
-	if !done {
-		s.err, s.unread = err, nil
-		s.epoch++
-		s.cond.Broadcast()
-	}
-	s.mu.Unlock()
-	if !done {
-		s.e.box.post(s)
-	}
-}
-
-// Len is the number of tokens that the caller has appended or read.
+// Len returns the number of tokens that the caller has appended or read.
 func (s *Sequence) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known
+	return s.content.known
 }
 
-// Unread is the number of generated tokens that the caller can read without waiting.
+// Unread returns the number of generated tokens that the caller can read without waiting.
 func (s *Sequence) Unread() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.unread)
+	return len(s.content.unread)
 }
 
-// CachedPrompt is how many prompt tokens the prefix cache saved; a fork has its parent's.
+// CachedPrompt returns how many prompt tokens the prefix cache saved; a fork has its parent's.
 func (s *Sequence) CachedPrompt() int { return s.Timing().CachedPrompt }
 
-// Timing is the times of the stages that the sequence has reached.
+// Timing returns the times of the stages that the sequence has reached.
 func (s *Sequence) Timing() Timing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,216 +83,39 @@ func (s *Sequence) Append(tokens ...int32) { s.add(tokens, false) }
 // them here: what follows is sampled alike. Faults are reported as Append's are.
 func (s *Sequence) Adopt(tokens ...int32) { s.add(tokens, true) }
 
-// add is Append, or with generated set Adopt.
-func (s *Sequence) add(tokens []int32, generated bool) {
-	s.mu.Lock()
-	if s.bad == nil {
-		s.bad = s.e.checkTokens(s.known, tokens)
-	}
-	news := false
-	if s.bad == nil && len(tokens) > 0 {
-		news = s.halt()
-		s.tokens = append(s.tokens, tokens...)
-		s.known = len(s.tokens)
-		switch {
-		case generated:
-			s.generated = true
-			s.timing.LastToken = s.e.opt.Now()
-			if s.timing.FirstToken.IsZero() {
-				s.timing.FirstToken = s.timing.LastToken
-			}
-		case !s.generated:
-			s.prompt = s.known
-		}
-	}
-	s.mu.Unlock()
-	if news {
-		s.e.box.post(s)
-	}
+// changed reports whether the caller has changed tokens or request since the loop last
+// looked. Locked.
+func (s *Sequence) changed() bool { return s.epoch != s.task.seen }
+
+// generates reports whether the loop is to generate tokens, as it last saw. Locked.
+func (s *Sequence) generates() bool { return !s.changed() && s.request.kind == wantTokens }
+
+// ahead returns how many tokens after the next one the sequence has room for. Locked.
+func (s *Sequence) ahead() int {
+	return min(s.request.left, s.setup.bounds.limit-len(s.content.tokens), s.setup.opt.Unread-len(s.content.unread)) - 1
 }
 
-// halt withdraws the order and forgets what was sampled beyond the reader. It
-// reports whether the caller must post. Locked.
-func (s *Sequence) halt() bool {
-	news := s.order.kind != nothing
-	if len(s.tokens) > s.known {
-		s.tokens = s.tokens[:s.known]
-		s.stale = min(s.stale, s.known)
-		s.unread = s.unread[:0]
-		news = true
-	}
-	s.order.kind, s.stalled = nothing, false
-	if news {
-		s.epoch++
-	}
-	return news
+// advance returns where the completion of a sequence that generates stands in its constraint, nil
+// if it has none. Locked.
+func (s *Sequence) advance() sampling.Constraint {
+	return s.task.constraint.advance(s.request.params.Constraint, s.content.tokens, s.content.prompt)
 }
 
-// ask gives the loop a new order. Locked.
-func (s *Sequence) ask(o order) {
-	s.putOrder(o)
-	s.e.box.post(s)
-}
-
-// putOrder changes the order; the caller must post. Locked.
-func (s *Sequence) putOrder(o order) {
-	s.halt()
-	s.order = o
-	s.epoch++
-}
-
-// ready tells why an order that needs room for more tokens cannot be placed. Locked.
-func (s *Sequence) ready(room int) error {
+// nextDemand translates the caller's request. Locked.
+func (s *Sequence) nextDemand() schedule.Demand {
+	n := len(s.content.tokens)
+	w := schedule.Demand{Computed: s.task.demand.Computed, Target: s.task.demand.Computed, LogitsFrom: schedule.NoRows, Background: s.background, Whole: s.setup.bounds.whole}
 	switch {
-	case s.err != nil:
-		return s.err
-	case s.bad != nil:
-		return s.bad
-	case s.known == 0:
-		return fmt.Errorf("%w: the sequence is empty", ErrToken)
-	case s.known+room > s.e.limit:
-		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, s.known+room, s.e.limit)
+	case s.fork != nil:
+		w.Target = s.fork.at - 1
+	case s.request.kind == wantTokens && !s.stalled, s.request.kind == wantLogits:
+		w.Target, w.LogitsFrom = n, n-1
+	case s.request.kind == wantScores:
+		w.Target, w.LogitsFrom = n-1, len(s.request.scored)
+	case s.request.kind == wantMean:
+		w.Target, w.LogitsFrom = n, s.request.summed
+	case s.request.kind == wantFirst:
+		w.Target, w.LogitsFrom = n, 0
 	}
-	return nil
-}
-
-// wait returns when done does, or with an error.
-func (s *Sequence) wait(ctx context.Context, done func() bool) error {
-	defer s.watch(ctx)()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !done() {
-		if s.err != nil {
-			return s.err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s.cond.Wait()
-	}
-	return nil
-}
-
-// fulfil places an order and waits for it.
-func (s *Sequence) fulfil(ctx context.Context, o order) (order, error) {
-	s.mu.Lock()
-	err := s.ready(0)
-	if err == nil {
-		s.ask(o)
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return o, err
-	}
-	err = s.wait(ctx, func() bool { return s.order.kind == nothing })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil && s.halt() {
-		s.e.box.post(s)
-	}
-	return s.order, err
-}
-
-// Logits computes what is pending and returns the last position's logits, of
-// ids only when given: [Config.Outputs] or [len(ids)], or models.ErrNotFinite.
-func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) {
-	width := s.e.outputs
-	for _, id := range ids {
-		if id < 0 || int(id) >= width {
-			return nil, fmt.Errorf("%w: no logit %d among %d", ErrToken, id, width)
-		}
-	}
-	if len(ids) > 0 {
-		width = len(ids)
-	}
-	o, err := s.fulfil(ctx, order{kind: wantLogits, ids: ids, row: make([]float32, width)})
-	if err == nil {
-		err = models.CheckFinite(o.row)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return o.row, nil
-}
-
-// PromptLogprobs returns for every position ≥ 1 so far the log-probability of
-// the token there, and the top alternatives (echo + logprobs of the
-// completions API, perplexity): element i tells of position i+1. Every
-// position is computed anew; the prefix cache cannot help.
-func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Token, error) {
-	p := sampling.Params{TopLogprobs: top}
-	if err := errors.Join(p.Validate(), s.e.speaks()); err != nil {
-		return nil, err
-	}
-	n := s.Len()
-	if n == 1 {
-		return nil, nil
-	}
-	o, err := s.fulfil(ctx, order{kind: wantScores, top: top, scored: make([]sampling.Token, 0, max(0, n-1))})
-	if err != nil {
-		return nil, err
-	}
-	return o.scored, nil
-}
-
-// errWhole says that a model reads whole texts, so that none goes on from another.
-var errWhole = errors.New("batcher: sequences of this model cannot be forked")
-
-// errForks says that Fork was asked for a negative number.
-var errForks = errors.New("batcher: negative number of forks")
-
-// Fork returns n sequences that share this one's computed blocks; what is
-// pending but for the last token is computed first, once. The forks hold the
-// tokens read so far and are closed when ctx ends; ErrBusy when they are too many.
-func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
-	if n < 0 {
-		return nil, errForks
-	}
-	if s.e.whole {
-		return nil, errWhole
-	}
-	if n > s.e.opt.Sequences {
-		return nil, ErrBusy
-	}
-	s.mu.Lock()
-	err := errors.Join(s.err, s.bad)
-	f := &fork{at: s.known, children: make([]*Sequence, n)}
-	for i := range f.children {
-		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]), s.background)
-		k.age, k.prompt, k.generated = s.age, s.prompt, s.generated
-		k.begun = true
-		f.children[i] = k
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.e.box.enter(&s.e.opt, 0, f.children...); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	s.fork = f
-	s.mu.Unlock()
-	s.e.box.post(s)
-	err = s.wait(ctx, func() bool { return s.fork == nil })
-	for _, k := range f.children {
-		k.closeWith(ctx)
-	}
-	if err != nil {
-		s.mu.Lock()
-		s.fork = nil
-		s.mu.Unlock()
-		s.e.box.post(s)
-		for _, k := range f.children {
-			k.Close()
-		}
-		return nil, err
-	}
-	cached := s.CachedPrompt() // known now that the prompt has been begun
-	for _, k := range f.children {
-		k.mu.Lock()
-		k.timing.CachedPrompt = cached
-		k.mu.Unlock()
-	}
-	return f.children, nil
+	return w
 }

@@ -37,7 +37,7 @@ var everyOption = []sampling.Params{
 	{Temperature: 1, PresencePenalty: 1, FrequencyPenalty: 0.5},
 	{Temperature: 1, LogitBias: map[int32]float32{3: 4, 9: -100}},
 	{Temperature: 1, Logprobs: true, TopLogprobs: 3},
-	{Temperature: 1, Constraint: constraint(func(mask []uint64, completion []int32) { mask[0] = 0x5555 << (len(completion) % 32) }).begin()},
+	{Temperature: 1, Constraint: allowing(func(mask []uint64, completion []int32) { mask[0] = 0x5555 << (len(completion) % 32) }).begin()},
 	{Temperature: 1, TopK: 9, Constraint: newRails(func(at int) (int32, bool) { return int32(at % 40), at%3 == 0 })},
 	{Temperature: 0.7, TopK: 20, TopP: 0.95, MinP: 0.01, RepetitionPenalty: 1.1, PresencePenalty: 0.2, Seed: 99, Candidate: 5},
 }
@@ -124,7 +124,7 @@ func TestACancelledSequenceFreesItsBlocksAtTheNextStep(t *testing.T) {
 					}
 					synctest.Wait()
 				}
-				if c.steps > 0 && e.kv.Free() == e.kv.Blocks() {
+				if c.steps > 0 && e.loop.kv.Free() == e.loop.kv.Blocks() {
 					t.Fatal("the sequence holds no blocks")
 				}
 				cancel()
@@ -182,7 +182,7 @@ func TestASlowReaderIsSuspendedAndStallsNobody(t *testing.T) {
 				}
 				synctest.Wait()
 				slow.mu.Lock()
-				if n := len(slow.unread); n > 8 {
+				if n := len(slow.content.unread); n > 8 {
 					t.Errorf("%d tokens wait for the reader, want 8 at most", n)
 				}
 				slow.mu.Unlock()
@@ -346,10 +346,10 @@ func TestADecodeStepAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.tokens = slices.Grow(s.tokens, 1<<12)
-		s.unread = make([]sampling.Token, 0, 1<<12)
+		s.content.tokens = slices.Grow(s.content.tokens, 1<<12)
+		s.content.unread = make([]sampling.Token, 0, 1<<12)
 		s.mu.Lock()
-		s.ask(order{kind: wantTokens, params: sampling.Params{Temperature: 1, TopK: 8}, left: 1 << 12})
+		s.submit(request{kind: wantTokens, params: sampling.Params{Temperature: 1, TopK: 8}, left: 1 << 12})
 		s.mu.Unlock()
 	}
 	step := func() {
@@ -380,16 +380,16 @@ func TestACallerWhoLeavesBetweenPlanAndBatchIsLeftOut(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		e.drain()
-		e.admission.admit()
-		e.plan()
-		if len(e.step.spans) != 1 || s.kv.Len() != 3 {
-			t.Fatalf("%d spans, %d positions; want 1, 3", len(e.step.spans), s.kv.Len())
+		e.loop.drain()
+		e.loop.admission.admit()
+		e.loop.plan()
+		if len(e.loop.step.spans) != 1 || s.task.kv.Len() != 3 {
+			t.Fatalf("%d spans, %d positions; want 1, 3", len(e.loop.step.spans), s.task.kv.Len())
 		}
 		cancel()
 		synctest.Wait()
-		if e.assemble(); e.step.Tokens != 0 || s.kv.Len() != 0 {
-			t.Errorf("%d tokens, %d positions; want none", e.step.Tokens, s.kv.Len())
+		if e.loop.assemble(); e.loop.step.Tokens != 0 || s.task.kv.Len() != 0 {
+			t.Errorf("%d tokens, %d positions; want none", e.loop.step.Tokens, s.task.kv.Len())
 		}
 		s.Close()
 		if _, err := e.Step(); err != nil {

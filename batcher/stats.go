@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Stats is a snapshot of an engine, a field a metric. Counters only grow.
+// Stats is a snapshot of an engine: many fields, since each is a metric of its own. Counters
+// only grow.
 type Stats struct {
 	// Now.
 	Running int // sequences that have work and KV blocks
@@ -22,7 +23,7 @@ type Stats struct {
 	States   int // recurrent states in the pool; 0: the model has none
 	Held     int // recurrent states held by sequences
 	Kept     int // recurrent states kept as checkpoints of prefixes
-	Budget   int // token lanes that the next step may fill beside running streams
+	Budget   int // token lanes that the next step may fill alongside running streams
 
 	// Since the engine was made.
 	Steps           int64
@@ -43,7 +44,7 @@ type Stats struct {
 	Gaps            Gaps
 }
 
-// Gaps are the times between the tokens of interactive streams, as one step
+// Gaps counts the times between the tokens of interactive streams, as one step
 // after another delivers them.
 type Gaps struct {
 	Counts [len(gapBounds) + 1]int64 // by GapBounds; the last holds longer ones
@@ -57,7 +58,7 @@ var gapBounds = [...]time.Duration{
 	10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second,
 }
 
-// GapBounds are the longest gaps that each of Gaps.Counts but the last counts.
+// GapBounds returns the longest gaps that each of Gaps.Counts but the last counts.
 func GapBounds() []time.Duration { return gapBounds[:] }
 
 // add counts a gap.
@@ -87,10 +88,10 @@ type StepStats struct {
 	Drafting  time.Duration // part of Duration spent on making guesses
 }
 
-// computing is the seconds that the step's tokens took.
+// computing returns the seconds that the step's tokens took.
 func (st *StepStats) computing() float64 { return (st.Duration - st.Drafting).Seconds() }
 
-// Timing is the times of a sequence's stages. Those that have not come yet are zero.
+// Timing holds the times of a sequence's stages. Those that have not come yet are zero.
 type Timing struct {
 	Opened       time.Time
 	Started      time.Time // its first tokens entered a batch
@@ -99,45 +100,22 @@ type Timing struct {
 	CachedPrompt int       // prompt tokens that the prefix cache or a fork saved
 }
 
-// statistics count what an engine does, and show it to other goroutines.
-type statistics struct {
-	counts Stats // owned by the step loop
-
+// published shows the counts of the step loop to other goroutines.
+type published struct {
 	mu    sync.Mutex
-	shown Stats // counts as of the last step
+	stats Stats
 }
 
-// Stats is a snapshot for metrics, as of the last step.
-func (e *Engine) Stats() Stats {
-	e.stats.mu.Lock()
-	defer e.stats.mu.Unlock()
-	return e.stats.shown
+// get returns a snapshot.
+func (p *published) get() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stats
 }
 
-// publish counts the step under way and shows the result to other goroutines.
-func (e *Engine) publish() {
-	st, c := &e.step.StepStats, &e.stats.counts
-	c.RunningRequests, c.WaitingRequests = e.admission.requests()
-	c.Running, c.Waiting, c.Idle = len(e.admission.active), len(e.admission.waiting), len(e.admission.idle)
-	c.Blocks, c.Used, c.BlockLen = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free(), e.kv.BlockLen()
-	c.States, c.Held, c.Kept = e.kv.States(), e.kv.States()-e.kv.FreeStates(), e.kv.Checkpoints()
-	c.Budget = st.Budget
-	if st.Tokens > 0 {
-		c.Steps++
-		c.BatchTokens += int64(st.Tokens)
-		c.SavedTokens += int64(st.Saved)
-		for k := range DraftKinds {
-			c.DraftTokens[k] += int64(st.Drafted[k])
-			c.DraftAccepted[k] += int64(st.Accepted[k])
-		}
-		c.DraftTime += st.Drafting
-		c.BatchLanes += int64(st.Lanes)
-		c.StepTime += st.Duration
-	}
-	e.stats.mu.Lock()
-	e.stats.shown = *c
-	e.stats.mu.Unlock()
-	if st.Tokens > 0 && e.opt.OnStep != nil {
-		e.opt.OnStep(*st)
-	}
+// set replaces the snapshot.
+func (p *published) set(s Stats) {
+	p.mu.Lock()
+	p.stats = s
+	p.mu.Unlock()
 }

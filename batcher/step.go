@@ -1,15 +1,12 @@
 package batcher
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
-	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models"
 )
 
-// step is the step under way: what was planned, and what becomes of it.
+// step holds the step under way: what was planned, and what becomes of it.
 type step struct {
 	StepStats
 	began    time.Time
@@ -19,212 +16,81 @@ type step struct {
 	shares   shares
 }
 
-// span is one sequence's part of a step.
+// usage returns what the step has used.
+func (st *step) usage() stepUsage {
+	begun := 0
+	for i := range st.spans {
+		if p := &st.spans[i]; p.n > 1 && !p.s.task.demand.Background && p.s.task.demand.Left() == 1 {
+			begun++
+		}
+	}
+	return stepUsage{
+		shares: st.shares, tokens: st.Tokens, begun: begun,
+		computing: st.computing(), drafting: st.Drafting.Seconds(), withheld: st.withheld,
+	}
+}
+
+// span holds one sequence's part of a step.
 type span struct {
 	s        *Sequence
-	n        int       // tokens
-	out      int       // rows of logits
-	row      int       // the first of them
-	draw     int       // index of its first draw, or -1
-	leader   *Sequence // the equal sequence that is computed in its place; nil: none
-	followed bool      // others take over what it computes
+	n        int // tokens
+	rows     rows
+	leader   *task // the equal sequence that is computed in its place; nil: none
+	followed bool  // others take over what it computes
 
-	asked   bool    // s.by holds guesses for this step
+	asked   bool    // its drafts hold guesses for this step
 	drafter int     // who made the best ones
 	offered int     // how many these are
-	draft   []int32 // those that are computed, behind the n tokens
+	draft   []int32 // those that are computed, after the n tokens
 
-	forced    int  // draft is so many tokens that have to come, instead of guesses
+	forced    int  // draft is this many tokens that have to come, instead of guesses
 	unsampled int  // rows that these do without
 	late      bool // no row could be sampled in time
 }
 
-// shares are the tokens of a step by what they are for.
-type shares struct {
-	streams  int
-	guesses  int // of streams
-	accounts [schedule.Accounts]int
+// rows locates the rows of a step's logits that a span computes.
+type rows struct {
+	first int // of the step's
+	n     int
+	draw  int // the first draw from them, or -1
 }
 
-// probeInterval: of so many steps with streams one has nothing else, to measure how
-// long streams take alone.
-const probeInterval = 64
-
-// drain takes in what callers have posted.
-func (e *Engine) drain() {
-	news, interactive := e.box.take()
-	e.tenant.hear(interactive)
-	for _, s := range news {
-		e.admission.settle(s)
-	}
-}
-
-// plan decides what the step computes, and makes room for it in the KV cache.
-func (e *Engine) plan() {
-	st := &e.step
-	st.withheld = e.tenant.withholds(e.admission.interactive())
-	if e.forgetful {
-		for _, s := range e.admission.active {
-			if !s.delayed() {
-				e.prepareFirst(s)
-			}
-		}
-	}
-	e.duplicates.pair(e.admission.active, st.withheld)
-	d := e.planner.gather(e.admission.active, st.withheld)
-	l := e.planner.limits
-	l.Terms = e.terms(d)
-	st.spans = e.planner.plan(st.spans[:0], l)
-	e.duplicates.trim(st.spans, e.kv.BlockLen())
-	e.extendForced(st.spans, &l)
-	e.drafts.extend(st.spans, &l)
-	if st.Budget = l.Tokens; d.streams > 0 {
-		room, _ := l.Room(d.streams, l.Credit[schedule.Prefill], l.Tokens)
-		st.Budget = d.streams + room
-	}
-	st.spans, st.Preempted = e.admission.reserve(st.spans)
-}
-
-// terms are what the step may do beside others, of an engine with so much to do.
-func (e *Engine) terms(d demands) schedule.Terms {
-	if n := e.admission.takeLent(); n > 0 {
-		e.tenant.lend(e.planner.cost.Time(d.streams+n) - e.planner.cost.Time(d.streams))
-	}
-	t := e.tenant.declare(d)
-	if d.streams > 0 && e.stats.counts.Steps%probeInterval == 0 {
-		t.Credit = [schedule.Accounts]float64{}
-	}
-	return t
-}
-
-// stepBatch is what the model computes in one step.
+// stepBatch holds what the model computes in one step.
 type stepBatch struct {
 	models.Batch
 	outputs int     // numbers a row of logits
 	tokens  []int32 // scratch
 }
 
-// row is a row of the step's logits.
+// row returns a row of the step's logits.
 func (b *stepBatch) row(i int) []float32 { return b.Logits[i*b.outputs : (i+1)*b.outputs] }
 
-// add adds a span behind the others.
+// add adds a span after the others.
 func (b *stepBatch) add(p *span) {
 	s := p.s
-	b.tokens = append(append(b.tokens[:0], s.tokens[s.want.Have:s.want.Have+p.n]...), p.draft...)
-	b.Add(s.kv, s.want.Have, p.out, b.tokens...)
+	b.tokens = append(append(b.tokens[:0], s.content.tokens[s.task.demand.Computed:s.task.demand.Computed+p.n]...), p.draft...)
+	b.Add(s.task.kv, s.task.demand.Computed, p.rows.n, b.tokens...)
 }
 
-// forward computes the planned spans.
-func (e *Engine) forward() error {
-	st := &e.step
-	e.assemble()
-	e.delivery.flush(st.Tokens, e.planner.cost.Time(st.Tokens))
-	if len(st.spans) == 0 {
-		return nil
+// rate returns how often the guesses that p has are right; -1: it has none.
+func (p *span) rate() float64 {
+	if p.offered == 0 {
+		return -1
 	}
-	began := e.opt.Now()
-	if err := e.model.Forward(&e.batch.Batch, e.kv); err != nil {
-		return fmt.Errorf("batcher: step of %d tokens: %w", len(e.batch.Tokens), err)
-	}
-	st.Forward = e.opt.Now().Sub(began)
-	return nil
+	return p.s.task.drafts.by[p.drafter].rate
 }
 
-// assemble fills the batch from the spans. It drops spans whose caller has changed
-// tokens or order since the plan.
-func (e *Engine) assemble() {
-	st := &e.step
-	e.batch.Reset()
-	kept := st.spans[:0]
-	for _, p := range st.spans {
-		s := p.s
-		s.mu.Lock()
-		if s.epoch != s.seen {
-			s.mu.Unlock()
-			s.cut(s.want.Have)
-			continue
-		}
-		if s.timing.Started.IsZero() {
-			s.timing.Started = e.opt.Now()
-		}
-		p.out, p.row = s.want.Rows(p.n)+len(p.draft)-p.unsampled, st.Rows
-		e.batch.add(&p)
-		prompt := s.prompt
-		s.mu.Unlock()
-		if n := len(p.draft) - p.forced; n > 0 {
-			st.Drafted[e.drafts.kind(&p)] += n
-		}
-		e.count(&p, prompt)
-		kept = append(kept, p)
-	}
-	st.Tokens = len(e.batch.Tokens)
-	st.spans = e.duplicates.follow(kept, st, e.opt.Now)
-	e.foresee(st.spans)
-	st.Lanes = schedule.WholeTiles(st.Tokens)
-	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.batch.outputs)
-}
-
-// count notes what the tokens of a span are for. prompt is the length of its
-// sequence's prompt.
-func (e *Engine) count(p *span, prompt int) {
-	st, w := &e.step, &p.s.want
-	switch {
-	case w.Background:
-		st.shares.accounts[e.tenant.backgroundPays] += p.n + len(p.draft)
-	case w.Left() > 1:
-		st.shares.accounts[schedule.Prefill] += p.n
-	default:
-		st.shares.streams++
-		st.shares.guesses += len(p.draft)
-	}
-	e.stats.counts.PromptTokens += int64(max(0, min(w.Have+p.n, prompt)-max(w.Have, p.s.reached)))
-	st.Rows += p.out
-}
-
-// sample draws tokens from the logits.
-func (e *Engine) sample() {
-	if len(e.step.spans) > 0 {
-		began := e.opt.Now()
-		e.await(e.step.spans, e.step.Forward)
-		e.step.waited = e.opt.Now().Sub(began)
-		e.delivery.sample(&e.step, &e.batch)
-	}
-}
-
-// deliver gives the step's results to their callers.
-func (e *Engine) deliver() {
-	st := &e.step
-	if len(st.spans) == 0 {
-		return
-	}
-	now := e.opt.Now()
-	for i := range st.spans {
-		p := &st.spans[i]
-		if p.draw >= 0 {
-			n, forced := e.delivery.commit(p, now)
-			st.Sampled += n
-			st.Forced += forced
-			if len(p.draft) > p.forced {
-				st.Accepted[e.drafts.kind(p)] += min(max(0, n-1), len(p.draft))
-			}
-		}
-		if p.s.want.Left() == 0 {
-			e.admission.settle(p.s)
+// choose takes the guesses of a drafter, number by, if they are better than what p has.
+func (p *span) choose(by, vocab int) {
+	g := &p.s.task.drafts.by[by]
+	g.Tokens = g.Tokens[:min(len(g.Tokens), max(0, g.Most))]
+	for i, id := range g.Tokens {
+		if id < 0 || int(id) >= vocab {
+			g.Tokens = g.Tokens[:i]
+			break
 		}
 	}
-	e.stats.counts.GeneratedTokens += int64(st.Sampled)
-	e.stats.counts.ForcedTokens += int64(st.Forced)
-}
-
-// account learns from what the step took, and settles what it has earned and
-// spent. Steps without tokens count too, for what they lacked.
-func (e *Engine) account() {
-	st := &e.step
-	if len(st.spans) > 0 {
-		st.Duration, st.Drafting = e.opt.Now().Sub(st.began), e.drafts.spent
-		e.planner.cost.Observe(st.Tokens, st.computing()-st.waited.Seconds())
-		e.drafts.settle(st)
+	if len(g.Tokens) > 0 && g.rate > p.rate() {
+		p.drafter, p.offered = by, len(g.Tokens)
 	}
-	e.tenant.account(st, &e.planner.cost, e.planner.scheduler.Need)
-	e.publish()
 }

@@ -2,18 +2,7 @@ package grammar
 
 import (
 	"container/heap"
-
-	"github.com/lutra-lm/lutra/grammar/regex"
 )
-
-// rule is what is known of a symbol.
-type rule struct {
-	expr         regex.Expr
-	terminal     bool
-	nullable     bool       // it may stand for the empty text
-	alternatives [][]Symbol // of what is no terminal
-	height       int        // above all symbols that it may begin with; terminals have 0
-}
 
 // working is the height of a symbol that is being worked out.
 const working = -1
@@ -28,14 +17,14 @@ const (
 // about finds out about a symbol. One that begins with itself is an error, but where
 // nothing follows it: there it says nothing new, as in x* where x may be empty.
 func (g *Grammar) about(s Symbol) *rule {
-	if r, ok := g.rules[s]; ok {
+	if r, ok := g.memo.rules[s]; ok {
 		if r.height == working && g.err == nil {
 			g.err = ErrLeft
 		}
 		return r
 	}
 	r := &rule{height: working}
-	g.rules[s] = r
+	g.memo.rules[s] = r
 	g.keep(ruleBytes)
 	if r.expr, r.terminal = g.source.Terminal(s); r.terminal {
 		r.nullable, r.height = g.arena.Nullable(r.expr), 0
@@ -66,23 +55,11 @@ func (g *Grammar) about(s Symbol) *rule {
 	return r
 }
 
-// closure is the terminals that may come next above a set of stacks.
-type closure struct {
-	accepts bool
-	configs []config
-}
-
-// config is a terminal as far as it has been read, with what follows it.
-type config struct {
-	expr regex.Expr
-	rest *stack
-}
-
 // configBytes is kept for each config.
 const configBytes = 24
 
-// pending is the symbols that may come next, each with the stacks that may follow it, the
-// highest first: when one's turn comes, all that begin with it have had theirs.
+// pending queues the symbols that may come next, each with the stacks that may follow it, the
+// highest first: when one is taken, all that begin with it have been.
 type pending struct {
 	at   map[Symbol]*expected
 	heap []*expected
@@ -129,7 +106,7 @@ func (g *Grammar) closure(s *stack) *closure {
 		x := heap.Pop(p).(*expected)
 		rest := g.join(x.rests)
 		if x.terminal {
-			if x.expr != regex.Empty && g.arena.Alive(x.expr) {
+			if g.arena.Alive(x.expr) && !g.arena.Ends(x.expr) {
 				found = append(found, config{x.expr, rest})
 			}
 			continue

@@ -7,25 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// Lists is what Rules implement that know of lists whose items differ. Items are strings,
-// numbers and names, as JSON writes them, in one way each; what has been written of them
-// no grammar can remember.
-type Lists interface {
-	// Differ reports of a symbol whether it follows an item of such a list; nil: there
-	// are none.
-	Differ() func(Symbol) bool
-}
-
-// items is what has been written of a list whose items differ. It does not change.
-type items struct {
-	told            []string // those that are whole, in order
-	text            string   // of the one that is being written
-	whole           bool     // it has ended
-	quoted, escaped bool     // it is within a string, behind a backslash
-	from, to        int      // of told, those that begin with text
-}
-
-// readItems is Read where the grammar has such lists. Locked.
+// readItems reads text as Read does where the grammar has lists whose items differ. Locked.
 func (s *State) readItems(text []byte) (next *State, n int, err error) {
 	next = s
 	c := cursorOf(s.items)
@@ -46,7 +28,7 @@ func (s *State) readItems(text []byte) (next *State, n int, err error) {
 // differ is that of one text alone.
 func (s *State) Shared() bool { return s.items == nil }
 
-// within is s behind what has been written of a list whose items differ.
+// within returns s after what has been written of a list whose items differ.
 func (s *State) within(i *items) *State {
 	if i == nil {
 		return s
@@ -54,7 +36,7 @@ func (s *State) within(i *items) *State {
 	return &State{g: s.g, accepts: s.accepts, configs: s.configs, next: s.next, room: s.room, differ: s.differ, rules: s, items: i}
 }
 
-// Rules is s as far as rules know, without what has been written of a list whose items
+// Rules returns s as far as rules know, without what has been written of a list whose items
 // differ.
 func (s *State) Rules() *State {
 	if s.rules != nil {
@@ -90,12 +72,12 @@ func (g *Grammar) withholdOf(s *State, c cursor, part *slice, mask Mask) {
 	if c.apart(s, part) {
 		return
 	}
-	type place struct {
+	type point struct {
 		state  *State
 		cursor cursor
 	}
-	path := make([]place, part.depth+1)
-	path[0] = place{s, c}
+	path := make([]point, part.depth+1)
+	path[0] = point{s, c}
 	text := make([]byte, part.depth)
 	for i := 0; i < len(part.nodes); {
 		n := &part.nodes[i]
@@ -116,7 +98,7 @@ func (g *Grammar) withholdOf(s *State, c cursor, part *slice, mask Mask) {
 			i += int(n.size)
 			continue
 		}
-		path[n.depth+1] = place{next, at.cursor}
+		path[n.depth+1] = point{next, at.cursor}
 		i++
 	}
 }
@@ -143,7 +125,7 @@ func cursorOf(i *items) cursor {
 	return cursor{in: true, items: *i, length: len(i.text)}
 }
 
-// behind is what c has become at the end of the text at hand.
+// behind returns what c has become at the end of the text at hand.
 func (c *cursor) behind(text []byte) *items {
 	if !c.in {
 		return nil
@@ -162,7 +144,7 @@ func (c *cursor) apart(s *State, part *slice) bool {
 	return part.room > 0 && (c.in && c.quoted && c.from == c.to || !c.in && s.room >= part.room)
 }
 
-// read is what c becomes behind a byte, where the state is next. before is the text at
+// read returns what c becomes after a byte, where the state is next. before is the text at
 // hand up to it.
 func (c *cursor) read(next *State, before []byte, b byte) (ok bool) {
 	switch {
@@ -226,10 +208,13 @@ func (c *cursor) add(next *State, b byte, ends bool) bool {
 	c.from = from + sort.Search(to-from, func(i int) bool { return at(from+i) >= int(b) })
 	c.to = from + sort.Search(to-from, func(i int) bool { return at(from+i) > int(b) })
 	c.length++
-	if same := c.to - c.from; same > 0 && !ends && next.differ {
+	switch same := c.to - c.from; {
+	case same == 0 || ends:
+		return true
+	case next.differ:
 		return next.more(same)
 	}
-	return true
+	return len(c.told[c.from]) != c.length // it cannot go on
 }
 
 // end ends the item, whose bytes of the text at hand are those up to the end of before.

@@ -3,7 +3,7 @@ package grammar
 // mostForced bounds the text that is found to be forced at once.
 const mostForced = 256
 
-// Forced is the text that must follow: the only bytes that may stand there, one
+// Forced returns the text that must follow: the only bytes that may stand there, one
 // after another, up to where there is a choice or the text may end.
 func (s *State) Forced() []byte {
 	s.g.lock(nil)
@@ -12,7 +12,7 @@ func (s *State) Forced() []byte {
 	return text
 }
 
-// forced is Forced, with the state behind it. Locked.
+// forced finds the text of Forced and the state after it. Locked.
 func (s *State) forced() (text []byte, end *State) {
 	for len(text) < mostForced && !s.accepts && !s.Ended() {
 		b, ok := s.only()
@@ -25,7 +25,7 @@ func (s *State) forced() (text []byte, end *State) {
 	return text, s
 }
 
-// only is the one byte that may follow, if there is just one. Locked.
+// only returns the one byte that may follow, if there is just one. Locked.
 func (s *State) only() (found byte, ok bool) {
 	for class, b := range s.g.single {
 		next := s.next[class].Load()
@@ -43,23 +43,9 @@ func (s *State) only() (found byte, ok bool) {
 	return found, ok
 }
 
-// singles is the byte of each class that has just one, -1 for others.
-func singles(class *[256]uint8, classes int) []int16 {
-	of := make([]int16, classes)
-	seen := make([]bool, classes)
-	for b, c := range class {
-		of[c] = int16(b)
-		if seen[c] {
-			of[c] = -1
-		}
-		seen[c] = true
-	}
-	return of
-}
-
-// ForcedWithin is Forced if every token of v that may follow s lies within that text,
+// ForcedWithin returns Forced if every token of v that may follow s lies within that text,
 // so that nothing but the spelling is left to choose. Otherwise it is empty: some token
-// goes on behind the text in one of several ways. pause and errors are those of Allow.
+// goes on after the text in one of several ways. pause and errors are those of Allow.
 func (s *State) ForcedWithin(v *Vocabulary, pause func()) ([]byte, error) {
 	g := s.g
 	g.lock(pause)
@@ -76,7 +62,7 @@ func (s *State) ForcedWithin(v *Vocabulary, pause func()) ([]byte, error) {
 	return text, g.fault()
 }
 
-// below is the nodes of a trie under the one that a text leads to, none if it leads to
+// below lists the nodes of a trie under the one that text leads to, none if it leads to
 // none.
 func (part *slice) below(text []byte) []node {
 	nodes := part.nodes

@@ -1,64 +1,9 @@
 package grammar
 
 import (
-	"errors"
-	"sync"
-	"sync/atomic"
-
 	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
-
-// ErrLeft says that a rule begins with itself.
-var ErrLeft = errors.New("grammar: a rule begins with itself")
-
-// Symbol is a terminal or a rule, numbered by its Rules.
-type Symbol int32
-
-// Rules describes a grammar. It may be asked for symbols that it has not named
-// before, so that rules which count need not all exist.
-type Rules interface {
-	// Terminal is the expression of a terminal; false: s is a rule.
-	Terminal(s Symbol) (regex.Expr, bool)
-	// Alternatives are the sequences that a rule stands for.
-	Alternatives(s Symbol) [][]Symbol
-}
-
-// mostInterned bounds the states that are remembered, and the stacks: with more, all are
-// forgotten.
-const mostInterned = 1 << 15
-
-// mostSteps bounds the work of one answer, such as that of a mask.
-const mostSteps = 1 << 23
-
-// Grammar is rules in use. It may be used by several goroutines; they take turns.
-type Grammar struct {
-	mu      sync.Mutex
-	budget  *budget.Budget
-	arena   *regex.Arena
-	source  Rules
-	differ  func(Symbol) bool // that of Lists, or nil
-	class   *[256]uint8
-	single  []int16 // by class: its one byte, or -1
-	start   *State
-	refused *State // where no text may go on
-	bottom  *stack
-	nothing *stack
-	rules   map[Symbol]*rule
-	stacks  map[string]*stack
-	states  map[string]*State
-	kept    int // bytes of the budget that the four maps, and closures, hold
-	cleared atomic.Uint64
-	ids     uint64
-	key     []byte
-	path    []*State
-	err     error
-	wears   int64 // bytes beyond which it is worn, those that can be forgotten apart
-	worn    atomic.Bool
-
-	found  []config // scratch of step
-	popped []*stack // likewise
-}
 
 // New makes a grammar of rules over an arena, which it freezes and owns from then on; so
 // it does the arena's budget. Errors: ErrLeft, and those of the budget.
@@ -86,80 +31,27 @@ func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 // made anew rather than used for further texts.
 func (g *Grammar) Worn() bool { return g.worn.Load() }
 
-// Budget is what the grammar is charged to. Whoever keeps what it has said of the
+// Budget returns what the grammar is charged to. Whoever keeps what it has said of the
 // grammar's texts may charge that too.
 func (g *Grammar) Budget() *budget.Budget { return g.budget }
 
 // Cleared counts how often the grammar has forgotten its states: whoever keeps some of
 // them should do likewise.
-func (g *Grammar) Cleared() uint64 { return g.cleared.Load() }
+func (g *Grammar) Cleared() uint64 { return g.memo.cleared.Load() }
 
-// lock begins an answer, which takes so much work at most. pause, if it is not nil, is
-// called now and then.
-func (g *Grammar) lock(pause func()) {
-	g.mu.Lock()
-	g.budget.Begin("find what may follow", mostSteps, pause)
-}
-
-// unlock ends what has found out more about the grammar.
-func (g *Grammar) unlock() {
-	g.budget.OnRest(nil)
-	g.worn.Store(g.fault() != nil || g.lasting() > g.wears)
-	g.mu.Unlock()
-}
-
-// lasting is the bytes that cannot be given back by forgetting.
-func (g *Grammar) lasting() int64 { return g.budget.Held() - int64(g.kept) }
-
-// fault is why g is of no use any more.
-func (g *Grammar) fault() error {
-	if g.err == nil {
-		g.err = g.arena.Err()
-	}
-	return g.err
-}
-
-// work charges steps, and reports whether they may be done.
-func (g *Grammar) work(steps int) bool {
-	if err := g.budget.Work(steps); err != nil && g.err == nil {
-		g.err = err
-	}
-	return g.err == nil
-}
-
-// keep charges bytes that are given back when they are forgotten.
-func (g *Grammar) keep(bytes int) {
-	g.kept += bytes
-	if err := g.budget.Hold(bytes); err != nil && g.err == nil {
-		g.err = err
-	}
-}
-
-// crowded reports whether it is time to forget.
-func (g *Grammar) crowded() bool {
-	most := g.budget.Bytes()
-	return len(g.states) > mostInterned || len(g.stacks) > mostInterned ||
-		int64(g.kept) > most/16 && g.budget.Held() > most/4*3
-}
-
-// forget drops what is interned, so that memory is bounded: states that are in use
-// stay what they are.
-func (g *Grammar) forget() {
-	for _, s := range g.states {
-		if !s.Ended() {
-			for i := range s.next {
-				s.next[i].Store(nil)
-			}
-		}
-	}
-	for _, s := range g.stacks {
-		s.closed = nil
-	}
-	g.rules, g.stacks, g.states = map[Symbol]*rule{}, map[string]*stack{}, map[string]*State{}
-	g.budget.Release(g.kept)
-	g.kept = 0
-	g.cleared.Add(1)
-}
-
-// Start is where a text begins.
+// Start returns where a text begins.
 func (g *Grammar) Start() *State { return g.start }
+
+// singles returns the byte of each class that has just one, -1 for others.
+func singles(class *[256]uint8, classes int) []int16 {
+	of := make([]int16, classes)
+	seen := make([]bool, classes)
+	for b, c := range class {
+		of[c] = int16(b)
+		if seen[c] {
+			of[c] = -1
+		}
+		seen[c] = true
+	}
+	return of
+}

@@ -97,6 +97,25 @@ func TestAMaskHoldsTheTokensThatMayFollowAndNoOthers(t *testing.T) {
 	}
 }
 
+// What matches nothing has no room.
+func TestAMaskHasNoTokensForAWayThatLeadsNowhere(t *testing.T) {
+	texts := [][]byte{[]byte("a"), []byte("b"), []byte("xyz")}
+	v := NewVocabulary(len(texts), func(id int32) []byte { return texts[id] })
+	a := regex.New()
+	e, err := a.Search("^(.*(?=a)b|ab)$", regex.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Single(a, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask := make(Mask, v.Words())
+	if err := g.Start().Allow(v, mask, nil); err != nil || mask.Count() != 1 || !mask.Has(0) {
+		t.Errorf("the mask has %d tokens, %v", mask.Count(), err)
+	}
+}
+
 func TestLongWorkPausesNowAndThen(t *testing.T) {
 	a := regex.New()
 	e, err := a.Match(`[a-z]{1,200}x[a-z]{40}`, regex.Raw)
@@ -147,6 +166,23 @@ func TestWhatIsForcedIsFound(t *testing.T) {
 	}
 }
 
+func TestATextHasEndedWhereNothingMayFollow(t *testing.T) {
+	a := regex.New()
+	short, err := a.Match("(ab?){2}", regex.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Single(a, a.And(short, a.Texts(0, 3, regex.Raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"": false, "ab": false, "aa": false, "aba": true, "aab": true} {
+		if s, n, err := g.Start().Read([]byte(text)); n != len(text) || s.Ended() != want || err != nil {
+			t.Errorf("behind %d bytes of %q, nothing may follow: %v, want %v (%v)", n, text, s.Ended(), want, err)
+		}
+	}
+}
+
 func TestMemoryIsForgottenAndAnswersStayRight(t *testing.T) {
 	g := newBrackets(t)
 	held := g.Start()
@@ -155,8 +191,8 @@ func TestMemoryIsForgottenAndAnswersStayRight(t *testing.T) {
 		if _, n, err := g.Start().Read([]byte(text)); n != len(text) || err != nil {
 			t.Fatalf("%d of %q: %v", n, text, err)
 		}
-		if i%1000 == 0 && len(g.states) > mostInterned+100 {
-			t.Fatalf("%d states", len(g.states))
+		if i%1000 == 0 && len(g.memo.states) > mostInterned+100 {
+			t.Fatalf("%d states", len(g.memo.states))
 		}
 	}
 	if s, n, _ := held.Read([]byte(`["a", ["b"], []]`)); n != 16 || !s.Accepts() {

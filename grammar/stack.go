@@ -6,23 +6,6 @@ import (
 	"slices"
 )
 
-// stack is a set of stacks: whether the empty one is among them, and the others by the
-// symbol on top. It is never changed.
-type stack struct {
-	id     uint64
-	empty  bool
-	frames []frame // in order, each once
-	closed *closure
-}
-
-// frame is a symbol with the stacks below it. Several of a set may have one symbol: they
-// are joined when it comes to be read. That keeps sets as small as the grammar is, times
-// the bytes read, where joining all below would make a set of each subset of them.
-type frame struct {
-	symbol Symbol
-	rest   *stack
-}
-
 // The bytes that are kept for a stack and each of its frames, its key included.
 const (
 	stackBytes = 160
@@ -30,21 +13,21 @@ const (
 )
 
 func (g *Grammar) intern(empty bool, frames []frame) *stack {
-	g.key = append(g.key[:0], 0)
+	g.scratch.key = append(g.scratch.key[:0], 0)
 	if empty {
-		g.key[0] = 1
+		g.scratch.key[0] = 1
 	}
 	for _, f := range frames {
-		g.key = binary.LittleEndian.AppendUint32(g.key, uint32(f.symbol))
-		g.key = binary.LittleEndian.AppendUint64(g.key, f.rest.id)
+		g.scratch.key = binary.LittleEndian.AppendUint32(g.scratch.key, uint32(f.symbol))
+		g.scratch.key = binary.LittleEndian.AppendUint64(g.scratch.key, f.rest.id)
 	}
-	if s, ok := g.stacks[string(g.key)]; ok {
+	if s, ok := g.memo.stacks[string(g.scratch.key)]; ok {
 		return s
 	}
 	g.keep(stackBytes + frameBytes*len(frames))
-	g.ids++
-	s := &stack{id: g.ids, empty: empty, frames: slices.Clone(frames)}
-	g.stacks[string(g.key)] = s
+	g.memo.ids++
+	s := &stack{id: g.memo.ids, empty: empty, frames: slices.Clone(frames)}
+	g.memo.stacks[string(g.scratch.key)] = s
 	return s
 }
 
@@ -53,7 +36,7 @@ func (g *Grammar) push(symbol Symbol, s *stack) *stack {
 	return g.intern(false, []frame{{symbol, s}})
 }
 
-// join is the stacks of all of sets, whose order it changes.
+// join returns the stacks of all of sets, whose order it changes.
 func (g *Grammar) join(sets []*stack) *stack {
 	if len(sets) == 1 {
 		return sets[0]

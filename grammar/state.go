@@ -1,30 +1,6 @@
 package grammar
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
-
-// State is what has been read of a text. It does not change.
-type State struct {
-	g       *Grammar
-	accepts bool
-	configs []config
-	next    []atomic.Pointer[State] // by class of bytes; nil: not known
-	room    int                     // characters of regex.Plain that may follow, whichever they are
-	differ  bool                    // an item of a list whose items differ may begin or go on
-	many    int                     // it can become so many such items at least; locked
-	rules   *State                  // without items, nil where s is that
-	items   *items                  // of that list, nil where the text is in none
-}
-
-// Accepts reports whether the text may end here.
-func (s *State) Accepts() bool { return s.accepts }
-
-// Ended reports whether nothing may follow.
-func (s *State) Ended() bool { return len(s.configs) == 0 }
-
-// after is the state behind a byte. Locked.
+// after returns the state after a byte. Locked.
 func (s *State) after(b byte) *State {
 	class := s.g.class[b]
 	if n := s.next[class].Load(); n != nil {
@@ -33,7 +9,7 @@ func (s *State) after(b byte) *State {
 	return s.g.step(s, class)
 }
 
-// Read is the state behind text, and how many of its bytes may stand there. An
+// Read returns the state after text, and how many of its bytes may stand there. An
 // error is one of the grammar's budget.
 func (s *State) Read(text []byte) (next *State, n int, err error) {
 	s.g.lock(nil)
@@ -53,7 +29,7 @@ func (s *State) Read(text []byte) (next *State, n int, err error) {
 	return next, n, s.g.fault()
 }
 
-// Peek is Read as far as it has been found out before: it waits for nobody. known is
+// Peek reads text as far as it has been found out before: it waits for nobody. known is
 // false where it has not.
 func (s *State) Peek(text []byte) (next *State, n int, known bool) {
 	next = s
@@ -72,21 +48,6 @@ func (s *State) Peek(text []byte) (next *State, n int, known bool) {
 		n++
 	}
 	return next, n, true
-}
-
-// Mask is a set of tokens, a bit each.
-type Mask []uint64
-
-// Has reports whether token id is in the set.
-func (m Mask) Has(id int32) bool { return m[id/64]>>(id%64)&1 != 0 }
-
-// Count is the number of tokens in the set.
-func (m Mask) Count() int {
-	n := 0
-	for _, w := range m {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }
 
 // Allow adds to mask, which holds v's tokens, those whose texts may follow s: whole
@@ -121,10 +82,10 @@ func (s *State) Allow(v *Vocabulary, mask Mask, pause func()) error {
 
 // walk adds the tokens of a trie that may follow s.
 func (g *Grammar) walk(s *State, part *slice, mask Mask) {
-	if len(g.path) <= part.depth {
-		g.path = make([]*State, part.depth+1)
+	if len(g.scratch.path) <= part.depth {
+		g.scratch.path = make([]*State, part.depth+1)
 	}
-	path := g.path
+	path := g.scratch.path
 	path[0] = s
 	refused, nodes := g.refused, part.nodes
 	for i := 0; i < len(nodes); {

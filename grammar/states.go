@@ -27,15 +27,15 @@ func (g *Grammar) state(accepts bool, pairs []config) *State {
 	if len(pairs) == 0 && !accepts {
 		return g.refused
 	}
-	g.key = append(g.key[:0], 0)
+	g.scratch.key = append(g.scratch.key[:0], 0)
 	if accepts {
-		g.key[0] = 1
+		g.scratch.key[0] = 1
 	}
 	for _, p := range pairs {
-		g.key = binary.LittleEndian.AppendUint32(g.key, uint32(p.expr))
-		g.key = binary.LittleEndian.AppendUint64(g.key, p.rest.id)
+		g.scratch.key = binary.LittleEndian.AppendUint32(g.scratch.key, uint32(p.expr))
+		g.scratch.key = binary.LittleEndian.AppendUint64(g.scratch.key, p.rest.id)
 	}
-	if s, ok := g.states[string(g.key)]; ok {
+	if s, ok := g.memo.states[string(g.scratch.key)]; ok {
 		return s
 	}
 	g.keep(stateBytes + pairBytes*len(pairs) + classBytes*g.arena.Classes())
@@ -49,11 +49,11 @@ func (g *Grammar) state(accepts bool, pairs []config) *State {
 		s.room = max(s.room, g.arena.Room(p.expr))
 		s.differ = s.differ || g.behindItem(p.rest)
 	}
-	g.states[string(g.key)] = s
+	g.memo.states[string(g.scratch.key)] = s
 	return s
 }
 
-// step is the state behind a byte of a class.
+// step returns the state after a byte of a class.
 func (g *Grammar) step(s *State, class uint8) *State {
 	if g.fault() != nil || !g.work(1+len(s.configs)) {
 		return g.refused
@@ -61,13 +61,13 @@ func (g *Grammar) step(s *State, class uint8) *State {
 	if g.crowded() {
 		g.forget()
 	}
-	found, popped, accepts := g.found[:0], g.popped[:0], false
+	found, popped, accepts := g.scratch.found[:0], g.scratch.popped[:0], false
 	for _, p := range s.configs {
 		e := g.arena.Next(p.expr, int(class))
 		if e == regex.None {
 			continue
 		}
-		if e != regex.Empty {
+		if !g.arena.Ends(e) {
 			found = append(found, config{e, p.rest})
 		}
 		if g.arena.Nullable(e) {
@@ -79,7 +79,7 @@ func (g *Grammar) step(s *State, class uint8) *State {
 		accepts = c.accepts
 		found = append(found, c.configs...)
 	}
-	g.found, g.popped = found, popped
+	g.scratch.found, g.scratch.popped = found, popped
 	next := g.refused
 	if pairs := g.merge(found); g.fault() == nil {
 		next = g.state(accepts, pairs)

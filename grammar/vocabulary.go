@@ -9,14 +9,14 @@ import (
 // has this byte, so that a grammar has such tokens only where it names them.
 const Special = "\xff"
 
-// Vocabulary is the texts of a tokenizer's tokens as tries. It is immutable.
+// Vocabulary holds the texts of a tokenizer's tokens as tries. It is immutable.
 type Vocabulary struct {
 	size   int
 	depth  int // bytes of the longest token
 	slices []slice
 }
 
-// slice is some of the tokens: those of up to room characters of regex.Plain, which
+// slice holds some of the tokens: those of up to room characters of regex.Plain, which
 // need not be looked at where that many may follow; and, with room 0, all others.
 type slice struct {
 	room  int
@@ -37,7 +37,7 @@ type node struct {
 // mostToken bounds the bytes of a token that may be generated.
 const mostToken = 1 << 11
 
-// rooms are the slices of tokens that hold plain characters alone.
+// rooms lists the slices of tokens that hold plain characters alone.
 var rooms = []int{10, 30, mostToken}
 
 // NewVocabulary makes the tries of a vocabulary of size tokens. Tokens without text
@@ -69,7 +69,7 @@ func NewVocabulary(size int, text func(id int32) []byte) *Vocabulary {
 	return v
 }
 
-// Words is the length of a Mask of v.
+// Words returns the length of a Mask of v.
 func (v *Vocabulary) Words() int { return (v.size + 63) / 64 }
 
 // Has reports whether a token may ever be allowed.
@@ -85,10 +85,10 @@ func (v *Vocabulary) Has(id int32) bool {
 	return false
 }
 
-// Size is the number of tokens.
+// Size returns the number of tokens.
 func (v *Vocabulary) Size() int { return v.size }
 
-// plainChars is the number of characters of a text of regex.Plain alone, else 0.
+// plainChars returns the number of characters of a text of regex.Plain alone, else 0.
 func plainChars(b []byte) int {
 	n := 0
 	for len(b) > 0 {

@@ -150,7 +150,7 @@ func (b *Backend) attendRows(lo, hi int) bool {
 // lowest is the least fp16: the maximum of no scores.
 const lowest = 0xfbff
 
-// room is the staging memory that is left.
+// room returns the staging memory that is left.
 func (b *Backend) room() int { return int(b.y.at + b.y.size - b.att.staged) }
 
 // tileBytes and keyBytes are what a row tile and n keys take of it.
@@ -186,7 +186,7 @@ func (b *Backend) stageKeys(t *rowTile, first, n int) {
 	b.add(device.OpCopy, a.tcm.v, v, uint32(size))
 }
 
-// number is an fp16 as the device knows them: without infinities and NaN.
+// number reads an fp16 as the device knows them: without infinities and NaN.
 func number(h uint16) uint16 {
 	switch {
 	case h&0x7fff < 0x7c00:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -18,14 +19,15 @@ import (
 
 // Options say how a device is used.
 type Options struct {
-	Path    Path          // how matrices are multiplied; "": PathAuto
+	Path Path // how matrices are multiplied; "": PathAuto
+	// Lookups says up to how many rows PathAuto multiplies a matrix by lookups; nil: few.
+	Lookups func(w *layout.Weights) int
 	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
 	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
 
 	// Of models with experts.
 	Placement Placement     // "": PlacementAll
-	Overflow  Overflow      // "": OverflowHost
 	Plan      *experts.Plan // which experts it has and how many rows of each; nil: all, as many as if they were chosen evenly
 }
 
@@ -35,15 +37,15 @@ const DefaultTimeout = time.Minute
 // Opener makes a device with so much memory.
 type Opener func(bytes int) (device.Device, error)
 
-// Backend is a kernels.Backend, a models.AttentionBackend and a models.ExpertBackend.
-// Load all matrices, then Start it. Products, attention and launches are computed one
-// after the other.
+// Backend is a models.Accelerator. Load all matrices, then Start it. Products, attention
+// and launches are computed one after the other. It is one thing with a lock: what is loaded,
+// where it lies in the device's memory and what is queued change together, in a file for each
+// kind of work.
 type Backend struct {
 	opt  Options
 	open Opener
 	name string
 
-	bound    bounds
 	matrices []*linear
 	end      uint64 // of what is laid out so far
 	mostK    int
@@ -94,10 +96,10 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), levels: opt.Path.levels(), att: attention{longest: longestChunk}}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}}
 }
 
-// Name is how the backend was asked for, such as "hexagon-go".
+// Name returns how the backend was asked for, such as "hexagon-go".
 func (b *Backend) Name() string { return b.name }
 
 // Load lays w out for the device. It reports ErrUnsupported for packings that the
@@ -121,7 +123,7 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.size(&b.bound)
+	l.size()
 	b.matrices, b.mostK = append(b.matrices, l), max(b.mostK, l.K)
 	if b.end > math.MaxUint32 {
 		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, a plan with fewer experts on the device, or the backend cpu will do", (math.MaxUint32+1)>>30)
@@ -194,17 +196,17 @@ func (b *Backend) Start() error {
 	return nil
 }
 
-// Memory is the bytes that host and device share.
+// Memory returns the bytes that host and device share.
 func (b *Backend) Memory() int64 { return int64(b.end) }
 
-// Work is what the device has done so far.
+// Work returns what the device has done so far.
 func (b *Backend) Work() Work {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.work
 }
 
-// Err is the first fault of the device.
+// Err returns the first fault of the device.
 func (b *Backend) Err() error {
 	if err := b.fault.Load(); err != nil {
 		return *err

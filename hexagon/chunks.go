@@ -1,7 +1,6 @@
 package hexagon
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
@@ -12,10 +11,10 @@ import (
 // chunkWork takes the rows of a step through the experts of a layer:
 //
 //	rows of chunks ──by expert, up to its capacity──▶ group by group: launch gate and up, GLU, launch down
-//	               ──beyond it──────────────────────▶ the host, or nothing
+//	               ──beyond it──────────────────────▶ the host
 //	other rows ─────────────────────────────────────▶ the host
 //
-// All but what is pruned gets the device's bits.
+// All rows get the device's bits.
 type chunkWork struct {
 	of       []int32 // [rows] the chunk of each, from 1 on; none: no chunk
 	chunks   int32
@@ -34,7 +33,7 @@ type share struct {
 
 const none = 0
 
-// Begin implements models.ExpertBackend: the host computes steps without chunks.
+// Begin implements models.Accelerator: the host computes steps without chunks.
 func (b *Backend) Begin(rows []models.RowPos) {
 	if b.mix.plan == nil || b.dev == nil {
 		return
@@ -42,7 +41,7 @@ func (b *Backend) Begin(rows []models.RowPos) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := &b.mix.work
-	n := w.divide(rows, b.mix.plan.Chunk, b.Chunk() > 0)
+	n := w.divide(rows, b.mix.plan.Chunk)
 	b.mix.counts.Chunks += int64(w.chunks)
 	b.mix.counts.Tokens += int64(n)
 	b.on(n == 0)
@@ -53,19 +52,14 @@ func (b *Backend) on(host bool) {
 	b.hosted, b.resident = host, resident{}
 }
 
-// divide puts rows into chunks of at most so many, and returns how many it put there.
-// Rows that compete for room are in chunks of one sequence, which begin at positions
-// divisible by most: then what becomes of them depends on no other sequence.
-func (w *chunkWork) divide(rows []models.RowPos, most int, compete bool) (n int) {
+// divide puts rows into chunks of at most most, and returns how many it put there.
+func (w *chunkWork) divide(rows []models.RowPos, most int) (n int) {
 	w.of, w.chunks = w.of[:0], 0
 	filled := most
 	for lo, hi := 0, 0; lo < len(rows); lo = hi {
 		hi = lo + 1
-		for hi < len(rows) && rows[hi].Seq == rows[lo].Seq && !(compete && rows[hi].Pos%most == 0) {
+		for hi < len(rows) && rows[hi].Seq == rows[lo].Seq {
 			hi++
-		}
-		if compete {
-			filled = most
 		}
 		for range hi - lo {
 			chunk := int32(none)
@@ -81,13 +75,13 @@ func (w *chunkWork) divide(rows []models.RowPos, most int, compete bool) (n int)
 	return n
 }
 
-// RunExperts implements models.ExpertBackend.
+// RunExperts implements models.Accelerator.
 func (b *Backend) RunExperts(x *models.Experts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w, c := &b.mix.work, &b.mix.counts
 	w.ints = w.ints[:0]
-	routed := int64(w.divide(x.Rows, b.mix.plan.Chunk, b.Chunk() > 0)) * int64(len(x.RowAt)/max(1, len(x.Rows)))
+	routed := int64(w.divide(x.Rows, b.mix.plan.Chunk)) * int64(len(x.RowAt)/max(1, len(x.Rows)))
 	before := *c
 	groups := b.mix.plan.Layers[x.Layer].Groups
 	for i := range groups {
@@ -102,7 +96,7 @@ func (b *Backend) RunExperts(x *models.Experts) {
 		}
 	}
 	c.Routed += routed
-	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow) - (c.Pruned - before.Pruned)
+	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow)
 	if b.Err() != nil {
 		clear(x.Out) // the step fails for it
 	}
@@ -120,7 +114,7 @@ func (w *chunkWork) placesOf(x *models.Experts, e, chunk int32) []int32 {
 }
 
 // runGroup launches a group's experts for the rows of a chunk that chose them. The host
-// computes what they have no room for, unless that is pruned.
+// computes what they have no room for.
 func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 	if g.Placement != experts.NPU || b.Err() != nil {
 		return
@@ -135,17 +129,9 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 		}
 		places := w.placesOf(x, int32(e), chunk)
 		rows += len(places)
-		kept, beyond := b.fit(x, places, g.Capacity)
-		w.parts = append(w.parts, share{int32(e), kept})
-		switch {
-		case len(beyond) == 0:
-		case b.Chunk() > 0:
-			c.Pruned += int64(len(beyond))
-			for _, p := range beyond {
-				x.Pruned[p] = true
-				clear(x.Out[int(p)*x.Hidden:][:x.Hidden])
-			}
-		default:
+		room := min(g.Capacity, len(places))
+		w.parts = append(w.parts, share{int32(e), places[:room]})
+		if beyond := places[room:]; len(beyond) > 0 {
 			c.Overflow += int64(len(beyond))
 			b.runHere(x, int32(e), beyond, g.Capacity)
 		}
@@ -164,21 +150,6 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 	b.launchPart(x, g, down)
 }
 
-// fit divides places into those that a capacity has room for and the others. Where
-// they compete for it the most salient ones get it, of equal ones the first.
-func (b *Backend) fit(x *models.Experts, places []int32, capacity int) (kept, beyond []int32) {
-	if len(places) <= capacity {
-		return places, nil
-	}
-	if b.Chunk() > 0 {
-		slices.SortStableFunc(places, func(p, q int32) int {
-			return cmp.Compare(x.Saliency[x.RowAt[q]], x.Saliency[x.RowAt[p]])
-		})
-		slices.Sort(places[:capacity])
-	}
-	return places[:capacity], places[capacity:]
-}
-
 // matrixOf is one of the two matrices of an expert.
 type matrixOf uint8
 
@@ -187,7 +158,7 @@ const (
 	down
 )
 
-// product is the product of an expert's matrix and the rows at places.
+// product lists the product of an expert's matrix and the rows at places.
 func (w *chunkWork) product(x *models.Experts, e int32, which matrixOf, places []int32) (p product, lin kernels.Linear) {
 	g, d := x.Matrices(e)
 	if p = (product{n: len(places), to: places}); which == down {
@@ -272,7 +243,7 @@ func (w *chunkWork) multiply(x *models.Experts, p *product, lin kernels.Linear, 
 	}
 }
 
-// Counts is what prefills have asked for so far.
+// Counts returns what prefills have asked for so far.
 func (b *Backend) Counts() experts.Counts {
 	b.mu.Lock()
 	defer b.mu.Unlock()

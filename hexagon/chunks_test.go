@@ -77,7 +77,7 @@ func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
 				if got := newFeeder(t, bundle.Model).feed(n, someTokens(n)...); !slices.Equal(got, want) {
 					t.Errorf("%v, %d tokens, placement %s: NMSE %.3g against the CPU, want the same bits", blocks, n, placement, nmse(got, want))
 				}
-				if c := b.Counts(); placement == PlacementNaive && n >= leastChunk && (c.Computed != before.Computed+int64(n*3*2) || c.Overflow+c.Pruned+c.Cold != 0) {
+				if c := b.Counts(); placement == PlacementNaive && n >= leastChunk && (c.Computed != before.Computed+int64(n*3*2) || c.Overflow+c.Cold != 0) {
 					t.Errorf("%d tokens: %+v after %+v, want all rows on the device", n, c, before)
 				}
 			}
@@ -171,7 +171,7 @@ func TestEveryPlacementAgreesWithTheCPU(t *testing.T) {
 func TestANeighbourChangesNoAnswerOfAMixture(t *testing.T) {
 	p := newPool(t)
 	prompts := [][]int32{someTokens(70), someTokens(1), someTokens(33), someTokens(31), someTokens(130)}[:sweep.Of(3, 5)]
-	for _, opt := range []Options{{Path: PathLookup}, {Path: PathTiles, Plan: capacityPlan(64, 4, 16, 8)}, {Path: PathInt8, Overflow: OverflowPrune, Plan: capacityPlan(64, 4, 16, 8)}} {
+	for _, opt := range []Options{{Path: PathLookup}, {Path: PathTiles, Plan: capacityPlan(64, 4, 16, 8)}, {Path: PathInt8, Plan: capacityPlan(64, 4, 16, 8)}} {
 		b, _ := mixtureOn(t, p, opt, fileOf(tinyExperts, gguf.TQ2_0))
 		var alone [][]float32
 		for _, prompt := range prompts {
@@ -190,47 +190,28 @@ func TestANeighbourChangesNoAnswerOfAMixture(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(f.batch.Logits, slices.Concat(alone...)) {
-			t.Errorf("%s, %s: logits are others in a crowd", opt.Path, opt.Overflow)
+			t.Errorf("%s: logits are others in a crowd", opt.Path)
 		}
 	}
 }
 
-func TestAPrunedPromptIsTheSameHoweverManyOfItsChunksAStepHas(t *testing.T) {
-	b, backend := mixtureOn(t, newPool(t), Options{Path: PathLookup, Overflow: OverflowPrune, Plan: capacityPlan(64, 4, 16, allHot)}, fileOf(tinyExperts, gguf.TQ2_0))
+func TestAPromptThatOverflowsIsTheSameHoweverManyOfItsChunksAStepHas(t *testing.T) {
+	b, backend := mixtureOn(t, newPool(t), Options{Path: PathLookup, Plan: capacityPlan(64, 4, 16, allHot)}, fileOf(tinyExperts, gguf.TQ2_0))
 	tokens := someTokens(230)
-	if got := b.Model.Config().Chunk; got != 64 {
-		t.Fatalf("the model has chunks of %d", got)
-	}
 	at, want := newFeeder(t, b.Model), newFeeder(t, b.Model).feed(1, tokens...)
 	at.feed(0, tokens[:128]...)
 	at.feed(0, tokens[128:192]...)
 	if got := at.feed(1, tokens[192:]...); !slices.Equal(got, want) {
 		t.Errorf("NMSE %.3g between two ways of cutting a prompt", nmse(got, want))
 	}
-	if c := backend.Counts(); c.Pruned == 0 {
-		t.Errorf("nothing was pruned: %+v", c)
-	}
-}
-
-func TestTheLeastSalientRowsArePrunedAndNoOther(t *testing.T) {
-	b := &Backend{opt: Options{Overflow: OverflowPrune}, mix: mixtures{plan: uniform(tinyShape, 64, 4, 1)}}
-	x := &models.Experts{RowAt: []int32{0, 1, 2, 3, 4, 5, 6}, Saliency: []float32{3, 1, float32(math.NaN()), 4, 1, 5, 3}}
-	for capacity, want := range map[int][]int32{1: {5}, 3: {0, 3, 5}, 4: {0, 3, 5, 6}, 5: {0, 1, 3, 5, 6}, 6: {0, 1, 3, 4, 5, 6}, 7: {0, 1, 2, 3, 4, 5, 6}, 9: {0, 1, 2, 3, 4, 5, 6}} {
-		kept, beyond := b.fit(x, slices.Clone(x.RowAt), capacity)
-		if !slices.Equal(kept, want) || len(kept)+len(beyond) != 7 {
-			t.Errorf("capacity %d: %v are kept and %v are not, want %v", capacity, kept, beyond, want)
-		}
-		for _, p := range beyond {
-			if slices.Contains(kept, p) {
-				t.Errorf("capacity %d: %d is kept and pruned", capacity, p)
-			}
-		}
+	if c := backend.Counts(); c.Overflow == 0 {
+		t.Errorf("nothing overflows: %+v", c)
 	}
 }
 
 var sequences = [4]*kv.Sequence{new(kv.Sequence), new(kv.Sequence), new(kv.Sequence), new(kv.Sequence)}
 
-func TestChunksAreOfOnePromptWhereRowsCompete(t *testing.T) {
+func TestChunksHaveRowsOfSeveralPromptsAndNoShortRuns(t *testing.T) {
 	rows := func(spans ...[3]int) (list []models.RowPos) { // sequence, first position, tokens
 		for _, s := range spans {
 			for i := range s[2] {
@@ -249,25 +230,20 @@ func TestChunksAreOfOnePromptWhereRowsCompete(t *testing.T) {
 		return strings.Join(s, " ")
 	}
 	for _, c := range []struct {
-		rows    []models.RowPos
-		compete bool
-		want    string
-		n       int
+		rows []models.RowPos
+		want string
+		n    int
 	}{
-		{rows([3]int{0, 0, 100}), false, "1×64 2×36", 100},
-		{rows([3]int{0, 0, 100}), true, "1×64 2×36", 100},
-		{rows([3]int{0, 40, 100}), false, "1×64 2×36", 100},
-		{rows([3]int{0, 40, 120}), true, "0×24 1×64 2×32", 96}, // they would have been computed with those before them
-		{rows([3]int{0, 0, 40}, [3]int{1, 0, 40}), false, "1×64 2×16", 80},
-		{rows([3]int{0, 0, 40}, [3]int{1, 0, 40}), true, "1×40 2×40", 80},
-		{rows([3]int{0, 9, 1}, [3]int{1, 0, 31}, [3]int{2, 7, 15}), false, "0×47", 0},
-		{rows([3]int{0, 9, 1}, [3]int{1, 0, 32}, [3]int{2, 7, 2}, [3]int{3, 0, 32}), false, "0×1 1×32 0×2 1×32", 64},
-		{rows([3]int{0, 0, 70}), true, "1×64 0×6", 64},
-		{nil, true, "", 0},
+		{rows([3]int{0, 0, 100}), "1×64 2×36", 100},
+		{rows([3]int{0, 40, 100}), "1×64 2×36", 100},
+		{rows([3]int{0, 0, 40}, [3]int{1, 0, 40}), "1×64 2×16", 80},
+		{rows([3]int{0, 9, 1}, [3]int{1, 0, 31}, [3]int{2, 7, 15}), "0×47", 0},
+		{rows([3]int{0, 9, 1}, [3]int{1, 0, 32}, [3]int{2, 7, 2}, [3]int{3, 0, 32}), "0×1 1×32 0×2 1×32", 64},
+		{nil, "", 0},
 	} {
 		var w chunkWork
-		if n := w.divide(c.rows, 64, c.compete); n != c.n || describe(w.of) != c.want {
-			t.Errorf("%d rows, competing %t: %d in chunks %s, want %d in %s", len(c.rows), c.compete, n, describe(w.of), c.n, c.want)
+		if n := w.divide(c.rows, 64); n != c.n || describe(w.of) != c.want {
+			t.Errorf("%d rows: %d in chunks %s, want %d in %s", len(c.rows), n, describe(w.of), c.n, c.want)
 		}
 	}
 }

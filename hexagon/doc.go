@@ -6,7 +6,7 @@
 //	queries, KV cache ──Attend──▶ OpTileMul, OpSoftmax, OpTileMul ──▶ attended values
 //	rows by expert ──RunExperts──▶ launches of groups of experts, the host for the rest ──▶ y
 //
-// A Backend is a kernels.Backend, a models.AttentionBackend and a models.ExpertBackend.
+// A Backend is a models.Accelerator.
 // Norms, rotations, routing and sampling stay on the host, and so do matrices of
 // packings that the device does not hold exactly. All devices give the same bits.
 package hexagon

@@ -23,7 +23,7 @@ var kinds = []struct {
 	}},
 }
 
-// Kinds are the names that Open takes.
+// Kinds returns the names that Open takes.
 func Kinds() []string {
 	var names []string
 	for _, k := range kinds {

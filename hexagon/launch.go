@@ -64,7 +64,7 @@ func (p *product) outBytes() int {
 func rowBytes(capacity, k int) int        { return 2 * k * roundUp(capacity, layout.Tile) }
 func outBytes(capacity, m, parts int) int { return 2 * m * parts * roundUp(capacity, layout.Tile) }
 
-// parts is in how many a product's k columns are multiplied.
+// parts returns in how many a product's k columns are multiplied.
 func (t tiling) parts(k int) int { return (k + t.k - 1) / t.k }
 
 // eachTables calls do with the rows whose tables are in TCM at once: n from row lo on,
@@ -94,7 +94,7 @@ func (p *product) eachTiles(do func(p *product, lo, n int, t *tiling)) {
 	}
 }
 
-// part is where the results of the part that begins at column c lie.
+// part returns where the results of the part that begins at column c lie.
 func (t tiling) part(p *product, c int) tiling {
 	t.y += uint32(outBytes(t.cols*layout.Tile, p.M, c/t.k))
 	return t

@@ -21,7 +21,7 @@ type linear struct {
 }
 
 // size reserves what the matrix takes on the device, and chooses its path.
-func (l *linear) size(b *bounds) {
+func (l *linear) size() {
 	if l.table = l.b.reserve(2 << l.Bits); l.groups != nil {
 		l.codes, l.most = l.b.reserve(len(l.groups.Data)), mostRounded
 		return
@@ -34,7 +34,7 @@ func (l *linear) size(b *bounds) {
 	if l.Offsets != nil {
 		l.most += mostOffset
 	}
-	l.lookups = b.lookups(l.Weights)
+	l.lookups = l.b.opt.lookups(l.Weights)
 }
 
 // mostOffset bounds a group's offset: 2¹⁵ times 2⁻¹².
@@ -89,14 +89,14 @@ func (l *linear) Mul(y []float32, x *kernels.Acts) {
 	l.b.multiply(&product{linear: l, n: x.N(), acts: x, y: y}, x.N() <= l.lookups)
 }
 
-// strips is how many strips from strip first on have results, of n rows of size
+// strips returns how many strips from strip first on have results, of n rows of size
 // bytes, that fit a run.
 func (l *linear) strips(first, n, size int) int {
 	most := int(l.b.y.size) / (n * size * layout.Strip)
 	return min(l.M/layout.Strip-first, max(1, most), device.MaxDim/layout.Strip)
 }
 
-// at is where a strip of the matrix begins.
+// at returns where a strip of the matrix begins.
 func (l *linear) at(strip int) (codes, scales, offsets uint32) {
 	codes = l.codes + uint32(strip*l.K/layout.Block*layout.BlockBytes(l.Bits))
 	if l.Group < l.K {
@@ -111,7 +111,7 @@ func (l *linear) at(strip int) (codes, scales, offsets uint32) {
 // lookupRows is the most rows whose tables are in TCM at once.
 const lookupRows = 32
 
-// tableBytes is what the tables and sums of a row take, and tableRows how many rows'
+// tableBytes returns what the tables and sums of a row take, and tableRows how many rows'
 // are in TCM at once.
 func (l *linear) tableBytes() int { return 8*l.K + roundUp(l.K/8, device.Align) }
 func (l *linear) tableRows() int  { return min(lookupRows, (tcmEnd-scratch)/l.tableBytes()) }
@@ -138,7 +138,7 @@ func (b *Backend) mulLookup(p *product) error {
 	return nil
 }
 
-// lookUp queues the products of n rows, whose tables are in TCM, with so many strips
+// lookUp queues the products of n rows, whose tables are in TCM, with strips
 // from strip first on. Results lie at y: [n][strips·128]int32.
 func (l *linear) lookUp(first, strips, n int, y uint32) {
 	codes, scales, offsets := l.at(first)
@@ -183,7 +183,7 @@ func (b *Backend) precompute(p *product, lo, n int, x uint32) {
 	}
 }
 
-// activations is what makes a row's numbers integers of at most levels, and what these
+// activations returns what makes a row's numbers integers of at most levels, and what these
 // are multiples of.
 func (b *Backend) activations(row []float32) (inverse, scale float32) {
 	most := largest(row)
@@ -202,7 +202,7 @@ func (b *Backend) activations(row []float32) (inverse, scale float32) {
 // leastMost is the magnitude of which acts.Codes can make 127; rows of less are zeros.
 const leastMost = 0x1p-120
 
-// largest is the largest finite magnitude in a row.
+// largest returns the largest finite magnitude in a row.
 func largest(row []float32) (most float32) {
 	for _, f := range row {
 		if f < 0 {

@@ -29,7 +29,7 @@ const (
 	defaultGroup = 4
 )
 
-// Mixtures implements models.ExpertBackend. It reports a plan for other mixtures.
+// Mixtures implements models.Accelerator. It reports a plan for other mixtures.
 func (b *Backend) Mixtures(s models.MixtureShape) error {
 	shape := experts.Shape{Model: s.Model, Layers: s.Layers, Experts: s.Experts, Chosen: s.Chosen, Hidden: s.Hidden, Width: s.Width}
 	given := b.opt.Plan
@@ -53,7 +53,7 @@ func (b *Backend) Mixtures(s models.MixtureShape) error {
 	return nil
 }
 
-// uniform is a plan of equal groups with room for so many rows of each expert.
+// uniform returns a plan of equal groups with room for rows of each expert.
 func uniform(s experts.Shape, chunk, group, rows int) *experts.Plan {
 	capacity := roundUp(rows, layout.Tile)
 	p := &experts.Plan{Kind: experts.PlanKind, Shape: s, Chunk: chunk, GroupSize: min(group, s.Experts), Layers: make([]experts.Layer, s.Layers)}
@@ -69,15 +69,7 @@ func uniform(s experts.Shape, chunk, group, rows int) *experts.Plan {
 	return p
 }
 
-// Chunk implements models.ExpertBackend.
-func (b *Backend) Chunk() int {
-	if b.mix.plan == nil || b.opt.Overflow != OverflowPrune || !b.opt.Placement.experts() {
-		return 0
-	}
-	return b.mix.plan.Chunk
-}
-
-// Expert implements models.ExpertBackend.
+// Expert implements models.Accelerator.
 func (b *Backend) Expert(layer, expert int) kernels.Backend {
 	if g := b.mix.group(layer, expert); !b.opt.Placement.experts() || g.Placement != experts.NPU {
 		return nil
@@ -85,7 +77,7 @@ func (b *Backend) Expert(layer, expert int) kernels.Backend {
 	return expertLoader{b}
 }
 
-// group is the group of an expert.
+// group returns the group of an expert.
 func (m *mixtures) group(layer, expert int) *experts.Group {
 	groups := m.plan.Layers[layer].Groups
 	for i := range groups {

@@ -61,7 +61,7 @@ func TestReferenceMixturesWriteTheirTextInEveryPlacement(t *testing.T) {
 					}
 					row = f.feed(1, token)
 				}
-				if c := b.Counts(); c.Tokens != int64(len(g.Tokens)) || c.Routed != c.Computed+c.Overflow+c.Cold || c.Pruned != 0 {
+				if c := b.Counts(); c.Tokens != int64(len(g.Tokens)) || c.Routed != c.Computed+c.Overflow+c.Cold {
 					t.Errorf("%+v", c)
 				}
 			})
@@ -99,12 +99,12 @@ func TestAModelWithoutExpertsTakesNoNoticeOfPlacements(t *testing.T) {
 	p := newPool(t)
 	var first []float32
 	for _, placement := range Placements() {
-		b, backend := mixtureOn(t, p, Options{Placement: Placement(placement), Overflow: OverflowPrune, Plan: capacityPlan(64, 4, 16, allHot)}, embeddedFile("lutra-tiny-s"))
+		b, backend := mixtureOn(t, p, Options{Placement: Placement(placement), Plan: capacityPlan(64, 4, 16, allHot)}, embeddedFile("lutra-tiny-s"))
 		got := newFeeder(t, b.Model).feed(1, someTokens(50)...)
 		if first == nil {
 			first = got
 		}
-		if !slices.Equal(got, first) || b.Model.Config().Chunk != 0 || backend.Counts() != (experts.Counts{}) {
+		if !slices.Equal(got, first) || backend.Counts() != (experts.Counts{}) {
 			t.Errorf("placement %s changes a model without experts", placement)
 		}
 	}
@@ -283,44 +283,42 @@ func next(ctx context.Context, e *batcher.Engine, prompt []int32) ([]float32, er
 
 func TestAPromptThatIsCancelledAmidItsChunksLeavesOthersTheirAnswers(t *testing.T) {
 	p := newPool(t)
-	for _, overflow := range []Overflow{OverflowHost, OverflowPrune} {
-		bundle, _ := mixtureOn(t, p, Options{Path: PathLookup, Overflow: overflow, Plan: capacityPlan(64, 4, 16, 8)}, fileOf(tinyExperts, gguf.TQ2_0))
-		other := someTokens(150)
-		want := slices.Clone(newFeeder(t, bundle.Model).feed(1, other...))
-		ctx, cancel := context.WithCancel(t.Context())
-		steps := 0
-		e := engineOf(t, &watched{bundle.Model, func(*models.Batch) {
-			if steps++; steps == 2 {
-				cancel()
-			}
-		}}, p)
-		answered := make(chan error, 1)
-		go func() {
-			row, err := next(t.Context(), e, other)
-			if err == nil && !slices.Equal(row, want) {
-				err = fmt.Errorf("its logits are others: NMSE %.3g", nmse(row, want))
-			}
-			answered <- err
-		}()
-		if _, err := next(ctx, e, someTokens(900)); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: the cancelled prompt ends with %v", overflow, err)
+	bundle, _ := mixtureOn(t, p, Options{Path: PathLookup, Plan: capacityPlan(64, 4, 16, 8)}, fileOf(tinyExperts, gguf.TQ2_0))
+	other := someTokens(150)
+	want := slices.Clone(newFeeder(t, bundle.Model).feed(1, other...))
+	ctx, cancel := context.WithCancel(t.Context())
+	steps := 0
+	e := engineOf(t, &watched{bundle.Model, func(*models.Batch) {
+		if steps++; steps == 2 {
+			cancel()
 		}
-		if err := <-answered; err != nil {
-			t.Errorf("%s: the other prompt: %v", overflow, err)
+	}}, p)
+	answered := make(chan error, 1)
+	go func() {
+		row, err := next(t.Context(), e, other)
+		if err == nil && !slices.Equal(row, want) {
+			err = fmt.Errorf("its logits are others: NMSE %.3g", nmse(row, want))
 		}
+		answered <- err
+	}()
+	if _, err := next(ctx, e, someTokens(900)); !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled prompt ends with %v", err)
+	}
+	if err := <-answered; err != nil {
+		t.Errorf("the other prompt: %v", err)
 	}
 }
 
-func TestAPrunedPromptGetsTheSameLogitsBesideAnyOthers(t *testing.T) {
+func TestAPromptThatOverflowsGetsTheSameLogitsBesideAnyOthers(t *testing.T) {
 	p := newPool(t)
-	bundle, b := mixtureOn(t, p, Options{Path: PathLookup, Overflow: OverflowPrune, Plan: capacityPlan(64, 4, 16, allHot)}, fileOf(tinyExperts, gguf.TQ2_0))
+	bundle, b := mixtureOn(t, p, Options{Path: PathLookup, Plan: capacityPlan(64, 4, 16, allHot)}, fileOf(tinyExperts, gguf.TQ2_0))
 	prompts := [][]int32{someTokens(150), someTokens(151), someTokens(130), someTokens(64), someTokens(20), slices.Concat(someTokens(150), someTokens(40))}
 	var want [][]float32
 	for _, prompt := range prompts {
 		want = append(want, slices.Clone(newFeeder(t, bundle.Model).feed(1, prompt...)))
 	}
 	e := engineOf(t, bundle.Model, p)
-	for range 2 { // the second time a prefix cache would help
+	for range 2 { // the second time the prefix cache helps
 		errs := make(chan error, len(prompts))
 		for i, prompt := range prompts {
 			go func() {
@@ -337,8 +335,8 @@ func TestAPrunedPromptGetsTheSameLogitsBesideAnyOthers(t *testing.T) {
 			}
 		}
 	}
-	if c := b.Counts(); c.Pruned == 0 {
-		t.Errorf("nothing was pruned: %+v", c)
+	if c := b.Counts(); c.Overflow == 0 {
+		t.Errorf("nothing overflows: %+v", c)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
-	"github.com/lutra-lm/lutra/hexagon/soc"
 )
 
 // Path is how matrices are multiplied. Lookups and tiles round differently: only with
@@ -27,7 +26,7 @@ func Paths() []string {
 	return []string{string(PathAuto), string(PathLookup), string(PathTiles), string(PathInt8)}
 }
 
-// levels is the largest integer that activations of lookups become.
+// levels returns the largest integer that activations of lookups become.
 func (p Path) levels() float32 {
 	if p == PathInt8 {
 		return math.MaxInt8
@@ -35,38 +34,19 @@ func (p Path) levels() float32 {
 	return device.MaxActivation
 }
 
-// bounds chooses between lookups and tiles.
-type bounds struct {
-	path    Path
-	machine *soc.Machine
-	known   map[soc.Matrix]int
-}
+// fewRows is how many rows PathAuto multiplies by lookups where Options do not say it.
+const fewRows = 4
 
-func newBounds(p Path) bounds {
-	chip, _ := soc.Named(modelledChip)
-	return bounds{path: p, machine: soc.NewMachine(chip), known: map[soc.Matrix]int{}}
-}
-
-// modelledChip is the one that both papers measure.
-const modelledChip = "8gen3"
-
-// lookups is up to how many rows a matrix is multiplied by lookups: with PathAuto as
-// many as are bound to take less time so on an NPU, by hexagon/soc. All devices take
-// the same path.
-func (b *bounds) lookups(w *layout.Weights) int {
+// lookups returns up to how many rows a matrix is multiplied by lookups. All devices take the
+// same path.
+func (o *Options) lookups(w *layout.Weights) int {
 	switch {
-	case !w.Affine() || b.path == PathTiles:
+	case !w.Affine() || o.Path == PathTiles:
 		return 0
-	case b.path == PathLookup || b.path == PathInt8:
+	case o.Path == PathLookup || o.Path == PathInt8:
 		return math.MaxInt
+	case o.Lookups == nil:
+		return fewRows
 	}
-	m := soc.Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil}
-	n, ok := b.known[m]
-	for ; !ok && n < layout.Tile; n++ {
-		if _, p, err := b.machine.Product(m, n+1); err != nil || p != soc.ByLookup {
-			break
-		}
-	}
-	b.known[m] = n
-	return n
+	return o.Lookups(w)
 }

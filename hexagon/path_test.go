@@ -6,29 +6,22 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-func TestFewRowsGoByLookupsAndMoreByTiles(t *testing.T) {
-	for _, f := range []layout.Format{layout.Ternary, layout.Binary, layout.Q4_0, {Bits: 2, A: 1, B: 1, Group: 64}} {
-		w, err := layout.New(2048, 2048, f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := newBounds(PathAuto)
-		n := b.lookups(w)
-		if n < 1 || n >= layout.Tile {
-			t.Errorf("%d bits: lookups up to %d rows", f.Bits, n)
-		}
-		t.Logf("%d bits in groups of %d: lookups up to %d rows", f.Bits, f.Group, n)
-		b.path = PathTiles
-		if n := b.lookups(w); n != 0 {
-			t.Errorf("lookups of %d rows where tiles are asked for", n)
-		}
-	}
-	w, err := layout.New(128, 256, layout.IQ4_NL)
+func TestValuesThatAreNoLineAreNeverLookedUp(t *testing.T) {
+	line, err := layout.New(128, 256, layout.Q4_0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBounds(PathLookup)
-	if n := b.lookups(w); n != 0 {
-		t.Errorf("lookups of %d rows for values that are no line", n)
+	other, err := layout.New(128, 256, layout.IQ4_NL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, looks := range map[Path]bool{"": true, PathAuto: true, PathLookup: true, PathInt8: true, PathTiles: false} {
+		o := Options{Path: path, Lookups: func(*layout.Weights) int { return 7 }}
+		if n := o.lookups(line); n > 0 != looks || path == PathAuto && n != 7 {
+			t.Errorf("%s: lookups of %d rows", path, n)
+		}
+		if n := o.lookups(other); n != 0 {
+			t.Errorf("%s: lookups of %d rows for values that are no line", path, n)
+		}
 	}
 }

@@ -1,40 +1,23 @@
 package hexagon
 
-import "github.com/lutra-lm/lutra/hexagon/queue"
-
 // Placement says what of a model with experts is computed where (NPUMoE, Table 2).
 // Routing, norms and tokens that are generated are the host's in all of them.
 type Placement string
 
-// The placements, by the names under which package queue models their time.
+// The placements, in the paper's order.
 const (
-	PlacementCPU       = Placement(queue.AllCPU)    // nothing on the NPU
-	PlacementNaive     = Placement(queue.Naive)     // experts, each a graph of its own with room for a whole chunk
-	PlacementAttention = Placement(queue.Attention) // attention and all matrices but the experts'
-	PlacementAll       = Placement(queue.All)       // both, experts by a plan
+	PlacementCPU       Placement = "cpu"       // nothing on the NPU
+	PlacementNaive     Placement = "naive"     // experts, each a graph of its own with room for a whole chunk
+	PlacementAttention Placement = "attention" // attention and all matrices but the experts'
+	PlacementAll       Placement = "all"       // both, experts by a plan
 )
 
 // Placements lists all placements.
-func Placements() (names []string) {
-	for _, p := range queue.Placements() {
-		names = append(names, string(p))
-	}
-	return names
+func Placements() []string {
+	return []string{string(PlacementCPU), string(PlacementNaive), string(PlacementAttention), string(PlacementAll)}
 }
 
 // dense tells whether the NPU has attention and the matrices of all rows, and experts
 // whether it has experts.
 func (p Placement) dense() bool   { return p == PlacementAttention || p == PlacementAll || p == "" }
 func (p Placement) experts() bool { return p == PlacementNaive || p == PlacementAll || p == "" }
-
-// Overflow says what becomes of the rows that chose an expert beyond its capacity.
-type Overflow string
-
-// The policies.
-const (
-	OverflowHost  Overflow = "host"  // the host computes them, to the bits of the NPU
-	OverflowPrune Overflow = "prune" // the least salient ones go without that expert
-)
-
-// Overflows lists all policies.
-func Overflows() []string { return []string{string(OverflowHost), string(OverflowPrune)} }

@@ -25,7 +25,7 @@ type product struct {
 	rows, outs uint32
 }
 
-// row is row i of what is multiplied.
+// row returns row i of what is multiplied.
 func (p *product) row(i int) []float32 {
 	if p.acts != nil {
 		return p.acts.Row(i)
@@ -33,7 +33,7 @@ func (p *product) row(i int) []float32 {
 	return p.x[int(p.from[i])*p.Cols:][:p.Cols]
 }
 
-// out is row i of the results.
+// out returns row i of the results.
 func (p *product) out(i int) []float32 {
 	if p.to != nil {
 		i = int(p.to[i])

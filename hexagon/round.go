@@ -31,7 +31,7 @@ func Roundings() []string {
 	return []string{string(RoundNone), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
 }
 
-// values are those of the codes, nil for none.
+// values returns those of the codes, nil for none.
 func (r Rounding) values() []float32 {
 	switch r {
 	case RoundQ4_0:

@@ -50,7 +50,7 @@ func (l *linear) tile(n int, y uint32) (t tiling) {
 // tileRowsOfStrip is how many rows of tiles a strip is.
 const tileRowsOfStrip = layout.Strip / layout.Tile
 
-// codeBytes is the size of a strip's codes of one column, scales of super-groups
+// codeBytes returns the size of a strip's codes of one column, scales of super-groups
 // included.
 func (l *linear) codeBytes() int {
 	if l.groups != nil {
@@ -112,7 +112,7 @@ func (b *Backend) layTiles(p *product, lo, n int, x uint32) {
 	}
 }
 
-// tileScale is the power of two that makes a row's largest number at most 1.
+// tileScale returns the power of two that makes a row's largest number at most 1.
 func tileScale(row []float32) float32 {
 	most := largest(row)
 	if most == 0 {
@@ -122,14 +122,14 @@ func tileScale(row []float32) float32 {
 	return float32(math.Ldexp(1, max(-126, min(e, 127))))
 }
 
-// outScale is the power of two by which results are multiplied so that none is too
+// outScale returns the power of two by which results are multiplied so that none is too
 // large, activations being at most 1.
 func (l *linear) outScale(part int) float32 {
 	_, e := math.Frexp(l.most * float64(part) / 65504)
 	return float32(math.Ldexp(1, -max(0, e)))
 }
 
-// pipeline queues columns [c, c+part) of so many strips from strip first on.
+// pipeline queues columns [c, c+part) of strips from strip first on.
 func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
 	_ = pipeline.Order(strips, func(j pipeline.Job) error { // no job fails
 		switch w := &t.weights[j.Buffer]; j.Stage {

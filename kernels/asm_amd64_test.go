@@ -19,7 +19,8 @@ var beyondVEX = regexp.MustCompile(`\b([XY](1[6-9]|2[0-9]|3[01])|Z[0-9]+|K[0-7])
 // has to: a kernel that says AVX2 or AVXVNNI must not need one.
 func TestAVX2KernelsNeedNoAVX512(t *testing.T) {
 	files, err := filepath.Glob("*/asm*_amd64.s")
-	if err != nil || len(files) == 0 {
+	tiles, _ := filepath.Glob("../hexagon/hmx/tiles/asm*_amd64.s")
+	if files = append(files, tiles...); err != nil || len(tiles) == 0 {
 		t.Fatalf("no generated assembly: %v", err)
 	}
 	for _, name := range files {

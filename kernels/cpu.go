@@ -33,10 +33,10 @@ func NewCPU(pool *pool.Pool) *CPU {
 // all ternary matrices. It must be called before the first Load.
 func (c *CPU) UseTernary(name string) error { return c.ternary.Use(name) }
 
-// Name is "cpu/" and the instruction set in use, e.g. "cpu/avx2".
+// Name returns "cpu/" and the instruction set in use, e.g. "cpu/avx2".
 func (c *CPU) Name() string { return "cpu/" + cpu.Active().String() }
 
-// Pool is the pool the backend's products run on.
+// Pool returns the pool the backend's products run on.
 func (c *CPU) Pool() *pool.Pool { return c.pool }
 
 // Load prepares w; it keeps w.Data and copies only small parts. It reports
@@ -67,7 +67,7 @@ func (c *CPU) Load(w *matrix.Matrix) (Linear, error) {
 	return bandProduct{l}, nil
 }
 
-// Err is nil: a processor that computes wrongly cannot say so.
+// Err returns nil: a processor that computes wrongly cannot say so.
 func (c *CPU) Err() error { return nil }
 
 // Close does nothing; the pool belongs to the caller.

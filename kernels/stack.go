@@ -13,12 +13,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// PieceRows is what the rows of the pieces that a Builder takes are multiples
-// of, those of the last one excepted.
+// PieceRows divides the rows of every piece that a Builder takes but the last.
 const PieceRows = ternary.StripRows
 
-// unit is how many rows of a packing are stored together, and their size with
-// so many columns.
+// unit returns how many rows of a packing are stored together, and their size with cols
+// columns.
 func unit(p matrix.Packing, cols int) (rows, bytes int) {
 	switch p.Kind() {
 	case meter.Ternary:
@@ -29,7 +28,7 @@ func unit(p matrix.Packing, cols int) (rows, bytes int) {
 	return bands.Rows, dense.BandBytes(p, cols)
 }
 
-// DataSize is the length of the Data of a matrix, in bytes.
+// DataSize returns the length of the Data of a matrix, in bytes.
 func DataSize(rows, cols int, p matrix.Packing) int {
 	n, size := unit(p, cols)
 	return (rows + n - 1) / n * size
@@ -43,7 +42,7 @@ type Builder struct {
 	at    int            // rows so far
 }
 
-// NewBuilder begins a matrix of so many rows in a. A nil arena means the heap.
+// NewBuilder begins a matrix of rows in a. A nil arena means the heap.
 func NewBuilder(a *cpu.Arena, rows int) *Builder {
 	return &Builder{arena: a, m: &matrix.Matrix{Rows: rows}}
 }
@@ -85,7 +84,7 @@ func copyParallel(dst, src []byte) {
 	})
 }
 
-// Matrix is the whole matrix. It reports ErrShape when rows are missing.
+// Matrix returns the whole matrix. It reports ErrShape when rows are missing.
 func (b *Builder) Matrix() (*matrix.Matrix, error) {
 	if b.at != b.m.Rows {
 		return nil, fmt.Errorf("%w: %d rows of %d", matrix.ErrShape, b.at, b.m.Rows)

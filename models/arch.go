@@ -7,111 +7,272 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// variant is what an architecture changes of the decoder. The zero value,
-// with an activation, is Llama. A further architecture of the kind is a further
-// row of architectures.
-type variant struct {
-	rope           ropeOrder
-	noRopeInterval int  // every so many layers one does not rotate; 0: all do
-	headNorm       bool // queries and keys: RMSNorm of each head ahead of the rotation
-	subNorm        bool // RMSNorm of what attn_output and ffn_down read
-	scales         bool // matrices may have a factor of their own, *.scale
-	fused          bool // q, k and v are stored as one matrix, gate and up as another
-	ownFreqs       bool // rope_freqs.weight, if any, repeats the frequencies and divides nothing
-	glu            gatedUnit
+// architecture is what a row of architectures changes of the decoder. The zero value,
+// with an activation, is Llama.
+type architecture struct {
+	bidirectional bool // tokens attend to later ones too: the graph is that of encoder.go
+	yesNo         bool // its rerankers answer yes or no
+	matrixFactors bool // matrices may have a factor of their own, *.scale
+	multipliers   bool // of embeddings, scores, what layers add, and logits
+	rootEmbedding bool // embeddings are multiplied by √Hidden
 
-	postNorm       bool // RMSNorm of what attention and feed-forward add
-	embedScale     bool // embeddings are multiplied by √Hidden
-	capped         bool // scores and logits may be soft-capped
-	globalInterval int  // every so many layers one sees all keys, the others a window; 0: all do
-	delta          bool // layers are gated delta nets, but for every so many, full_attention_interval
-	outputGate     bool // attn_q holds [query, gate] a head; what attn_output reads is gated
-	lateNorm       bool // the feed-forward's norm is called post_attention_norm
-	encoder        bool // the graph is that of encoder.go
-	modern         bool // of an encoder: norms ahead of each half layer, and windows of keys in most layers
-	fusedQKV       bool // q, k and v are stored as one matrix
-	positions      bool // of an encoder: positions have embeddings of their own
-	alibi          bool // of an encoder: positions lower the scores of far keys
-	downBias       bool // ffn_down has one
-	sinks          bool // attention has a score a head that no key has
-	smoothRamp     bool // YaRN's ramp begins and ends between pairs of elements
-	mlp            bool // of an encoder: the feed-forward has no gate, but biases
-	wideNorm       bool // queries and keys: RMSNorm of all heads together ahead of the rotation
-	mayFuse        bool // q, k and v may be stored as one matrix, and their biases as one
-	normBias       bool // norms of the residual stream add a bias, and so does the head
-	multipliers    bool // of embeddings, scores, what layers add, and logits
-	yesNo          bool // a reranker of this architecture answers yes or no
-	// mixture is what mixtures of experts in place of the feed-forward are like; nil:
-	// there are none.
-	mixture *mixtureVariant
+	positions positionTraits
+	attention attentionTraits
+	norms     normTraits
+	ffn       ffnTraits
+}
+
+// positionTraits say how a model knows the positions of tokens.
+type positionTraits struct {
+	order        ropeOrder
+	skipEvery    int     // every so many layers one does not rotate; 0: all do
+	ownFreqs     bool    // rope_freqs.weight, if any, repeats the frequencies and divides nothing
+	smoothRamp   bool    // YaRN's ramp begins and ends between pairs of elements
+	windowedRope bool    // layers with windows rotate by rope.freq_base_swa, and by positions that are not scaled
+	windowedBase float64 // which that is unless the file says; 0: rope.freq_base
+	windowedOnly bool    // where some layers have windows, the others do not rotate
+	embedded     bool    // positions have embeddings
+	alibi        bool    // positions lower the scores of far keys
+}
+
+// attentionTraits say what attention reads, and which keys a query sees.
+type attentionTraits struct {
+	qkv         storage // of the matrices of queries, keys and values, and of their biases
+	qkNorm      qkNorm
+	gated       bool // attn_q holds [query, gate] a head; what attn_output reads is gated
+	sinks       bool // each head has a score that no key has
+	softCap     bool // scores and logits may be soft-capped
+	globalEvery int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
+	bothSides   bool // windows reach to both sides, and the file says which layers have them
+	deltaNets   bool // layers are gated delta nets, but for every so many, full_attention_interval
+	groupedNets bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
+	shortConvs  bool // layers without KV heads are short convolutions
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
 
+// normTraits say which norms there are, and where.
+type normTraits struct {
+	kind          normKind
+	after         bool   // norms stand behind attention and feed-forward, whose sums they read
+	sub           bool   // RMSNorm of what attn_output and ffn_down read
+	post          bool   // RMSNorm of what attention and feed-forward add
+	bare          bool   // attention and feed-forward read the stream as it is
+	last          string // the name of the last norm; empty: output_norm
+	postAttention bool   // the feed-forward's norm is called post_attention_norm
+}
+
+// ffnTraits say what a feed-forward is, or the mixture of experts in its place.
+type ffnTraits struct {
+	activation gatedUnit // nil: hidden_activation says
+	ungated    bool      // there is no gate, but biases and GELU
+	gateUp     storage   // of the matrices of gate and up
+	downBias   bool      // ffn_down has one
+	mixture    *mixtureTraits
+}
+
+// mixtureTraits say what the mixtures of an architecture are like.
+type mixtureTraits struct {
+	optional bool // a file without expert_count has feed-forwards
+	shared   sharedExpert
+	unnormed bool    // unless the file says so, the weights of chosen experts do not sum to 1
+	biases   bool    // the router and all matrices of experts have biases
+	prefers  bool    // probabilities are of sigmoids, and experts are chosen by these plus exp_probs_b
+	dense    bool    // leading_dense_block_count layers have feed-forwards
+	mixes    bool    // the file may ask for sparsemixer, see authorsKey
+	clamp    float32 // what the activation clamps by, which swiglu_clamp_exp must not deny
+	// perChosen: in files without expert_feed_forward_length, feed_forward_length is that of
+	// all experts that a row takes, not of one.
+	perChosen bool
+}
+
+// sharedExpert says whether a mixture has an expert that all rows take.
+type sharedExpert uint8
+
+const (
+	sharedNone    sharedExpert = iota
+	sharedIfSaid               // where expert_shared_feed_forward_length says so
+	sharedGated                // always, behind a gate
+	sharedCounted              // as wide as expert_shared_count others
+)
+
+// storage says how a file stores matrices that read the same.
+type storage uint8
+
+const (
+	apart  storage = iota
+	fused          // as one matrix
+	either         // as the file has them
+)
+
+// qkNorm says how queries and keys are normed, ahead of the rotation unless it says after.
+type qkNorm uint8
+
+const (
+	qkUnnormed    qkNorm = iota
+	qkNormHeads          // RMSNorm of each head
+	qkNormAll            // RMSNorm of all heads together
+	qkNormRotated        // RMSNorm of each head, after the rotation
+	qkNormStored         // RMSNorm of each head where the file has one
+)
+
+// normKind says what the norms of the residual stream are.
+type normKind uint8
+
+const (
+	rmsNorm       normKind = iota
+	rmsNormBias            // RMSNorm, to which a bias may be added, and to the logits
+	layerNorm              // with a bias
+	layerNormBare          // LayerNorm without one
+)
+
 // gatedUnit sets dst to act(gate) · up (Shazeer, "GLU Variants Improve Transformer", §2).
 type gatedUnit func(dst, gate, up []float32)
 
+// halves is what most architectures after Llama have.
+var halves = positionTraits{order: ropeHalves}
+
 // architectures is what is known of each supported general.architecture.
-var architectures = map[string]variant{
+var architectures = map[string]architecture{
 	// With experts Mixtral (Jiang et al. 2024, "Mixtral of Experts", §2).
-	"llama": {glu: vector.SwiGLU, mixture: &mixtureVariant{optional: true}},
+	"llama": {ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{optional: true}}},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
-	"qwen2": {glu: vector.SwiGLU, rope: ropeHalves},
-	"qwen3": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, yesNo: true},
+	"qwen2": {positions: halves, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, ffn: ffnTraits{activation: vector.SwiGLU}},
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
-	"qwen35": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, delta: true, outputGate: true, lateNorm: true},
+	"qwen35": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true}, norms: normTraits{postAttention: true},
+		ffn: ffnTraits{activation: vector.SwiGLU},
+	},
 	// The same with mixtures and an expert that all rows take, behind a gate.
 	"qwen35moe": {
-		glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, delta: true, outputGate: true, lateNorm: true,
-		mixture: &mixtureVariant{shared: sharedGated},
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true}, norms: normTraits{postAttention: true},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedGated}},
+	},
+	// Qwen Team 2025, "Qwen3-Next".
+	"qwen3next": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true, groupedNets: true}, norms: normTraits{postAttention: true},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedGated, perChosen: true}},
 	},
 	// Qwen Team 2024, "Qwen1.5-MoE": an expert that all rows take, behind a gate.
-	"qwen2moe": {glu: vector.SwiGLU, rope: ropeHalves, mixture: &mixtureVariant{unnormed: true, shared: sharedGated, perChosen: true}},
+	"qwen2moe": {
+		positions: halves,
+		ffn:       ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{unnormed: true, shared: sharedGated, perChosen: true}},
+	},
 	// Qwen Team 2025, "Qwen3 Technical Report", §2.
-	"qwen3moe": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, mixture: &mixtureVariant{perChosen: true}},
+	"qwen3moe": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{perChosen: true}},
+	},
+	// Deep Grove 2026, "Maple": layers that see all keys do not rotate; gates and ups are clamped.
+	"maple": {
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		ffn: ffnTraits{activation: vector.ClampedSwiGLU, mixture: &mixtureTraits{clamp: 7}},
+	},
 	// Muennighoff et al. 2024, "OLMoE", §2.
-	"olmoe": {glu: vector.SwiGLU, rope: ropeHalves, wideNorm: true, mixture: &mixtureVariant{unnormed: true}},
+	"olmoe": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormAll},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{unnormed: true}},
+	},
 	// Granite Team 2024, "Granite 3.0 Language Models": every part has a multiplier.
-	"granitemoe": {glu: vector.SwiGLU, multipliers: true, mixture: &mixtureVariant{shared: sharedIfSaid}},
+	"granitemoe": {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
 	// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", §2.
 	"gpt-oss": {
-		glu: vector.ClampedGLU, rope: ropeHalves, lateNorm: true, globalInterval: 2, sinks: true, smoothRamp: true,
-		mixture: &mixtureVariant{biases: true},
+		positions: positionTraits{order: ropeHalves, smoothRamp: true}, attention: attentionTraits{sinks: true, globalEvery: 2},
+		norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.ClampedGLU, mixture: &mixtureTraits{biases: true}},
 	},
 	// Abdin et al. 2024, "Phi-3", §2.
-	"phi3": {glu: vector.SwiGLU, rope: ropeHalves, fused: true},
+	"phi3": {positions: halves, attention: attentionTraits{qkv: fused}, ffn: ffnTraits{activation: vector.SwiGLU, gateUp: fused}},
 	// Abdin et al. 2024, "Phi-3", §5: Phi-3.5-MoE, as llama.cpp runs it or as its authors
 	// do, see authorsKey.
-	"phimoe": {glu: vector.SwiGLU, rope: ropeHalves, mayFuse: true, normBias: true, mixture: &mixtureVariant{mixes: true}},
+	"phimoe": {
+		positions: halves, attention: attentionTraits{qkv: either}, norms: normTraits{kind: rmsNormBias},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{mixes: true}},
+	},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
-		glu: vector.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, globalInterval: 2,
-		queryWidth: gemmaQueryWidth,
+		rootEmbedding: true, positions: halves, attention: attentionTraits{softCap: true, globalEvery: 2, queryWidth: gemmaQueryWidth},
+		norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
+	},
+	// Gemma Team 2025, "Gemma 3", §2: no caps, norms of queries and keys, and two bases.
+	"gemma3": {
+		rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
+		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
+		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
+	},
+	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
+	"olmo2": {
+		positions: positionTraits{order: ropeHalves, windowedRope: true}, attention: attentionTraits{qkNorm: qkNormAll, globalEvery: 4},
+		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+	},
+	// LG AI Research 2025, "EXAONE 4.0", §2.
+	"exaone4": {
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+	},
+	// Tencent 2025, "Hunyuan": queries and keys are normed after they have rotated.
+	"hunyuan-dense": {positions: halves, attention: attentionTraits{qkNorm: qkNormRotated}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	// GLM Team 2025, "GLM-4-0414": the first half of each head rotates.
+	"glm4":     {norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.SwiGLU, gateUp: fused}},
+	"ernie4_5": {ffn: ffnTraits{activation: vector.SwiGLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
+	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.SwiGLU}}, // ByteDance 2025
+	"granite":  {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU}},                                         // as granitemoe, dense
+	// Liquid AI 2025, "LFM2 Technical Report", §2: most layers are short convolutions.
+	"lfm2": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
+		ffn: ffnTraits{activation: vector.SwiGLU},
+	},
+	"lfm2moe": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true}},
+	},
+	// GLM Team 2025, "GLM-4.5", §2.1.
+	"glm4moe": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormStored}, norms: normTraits{postAttention: true},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true, shared: sharedCounted}},
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
-	"smollm3": {glu: vector.SwiGLU, noRopeInterval: 4},
+	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: vector.SwiGLU}},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
-	"bitnet": {glu: vector.SwiGLU, rope: ropeHalves, subNorm: true, scales: true},
+	"bitnet": {matrixFactors: true, positions: halves, norms: normTraits{sub: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
 	// Ma et al. 2025, "BitNet b1.58 2B4T", §2: squared ReLU. Microsoft's converter
 	// writes both names, and with the second the inverse frequencies.
-	"bitnet-b1.58": {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
-	"bitnet-25":    {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
+	"bitnet-b1.58": bitnetReLU2,
+	"bitnet-25":    bitnetReLU2,
 	// Devlin et al. 2019, "BERT", §3.
-	"bert": {encoder: true, rope: ropeNone, positions: true, mlp: true, mayFuse: true},
+	"bert": {
+		bidirectional: true, positions: positionTraits{order: ropeNone, embedded: true}, attention: attentionTraits{qkv: either},
+		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{ungated: true},
+	},
 	// Günther et al. 2023, "Jina Embeddings 2", §4: ALiBi and GELU-gated units.
-	"jina-bert-v2": {encoder: true, rope: ropeNone, alibi: true, glu: vector.ErfGLU, downBias: true, mayFuse: true},
+	"jina-bert-v2": {
+		bidirectional: true, positions: positionTraits{order: ropeNone, alibi: true}, attention: attentionTraits{qkv: either},
+		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: vector.ErfGLU, gateUp: either, downBias: true},
+	},
 	// Nussbaum et al. 2024, "Nomic Embed", §4.1: rotary positions and SwiGLU in place of BERT's.
-	"nomic-bert": {encoder: true, rope: ropeHalves, fusedQKV: true, glu: vector.SwiGLU},
-	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, GeGLU, and two
-	// bases of rotation, for layers that see all keys and for those that see a window.
-	"modern-bert": {encoder: true, modern: true, rope: ropeHalves, fused: true},
+	"nomic-bert": {
+		bidirectional: true, positions: halves, attention: attentionTraits{qkv: fused},
+		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+	},
+	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, norms ahead of
+	// each half layer, and two bases of rotation, for layers that see all keys and for those
+	// that see a window. hidden_activation names its gated unit.
+	"modern-bert": {
+		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused, bothSides: true, globalEvery: 3},
+		norms: normTraits{kind: layerNormBare}, ffn: ffnTraits{gateUp: fused},
+	},
 }
 
-// gemmaQueryWidth is the width of a head, but for the largest model, which is
+var bitnetReLU2 = architecture{
+	matrixFactors: true, positions: positionTraits{order: ropeHalves, ownFreqs: true}, norms: normTraits{sub: true},
+	ffn: ffnTraits{activation: vector.ReLU2GLU},
+}
+
+// gemmaQueryWidth returns the width of a head, but for the largest model, which is
 // known by its layers and whose heads are narrower than its share of them.
 func gemmaQueryWidth(c *Config) int {
-	if c.Layers == 46 {
+	if c.Layers == 46 || c.Layers == 62 { // of 27B, the second and the third generation
 		return c.Hidden / c.Heads
 	}
 	return c.HeadDim
@@ -120,10 +281,26 @@ func gemmaQueryWidth(c *Config) int {
 // architectureNames lists the supported values of general.architecture.
 func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }
 
-// ffnNorm is what the feed-forward's norm is called.
-func (v *variant) ffnNorm() string {
-	if v.lateNorm {
+// preNormEncoder tells whether a is an encoder whose norms stand where a decoder's do:
+// ModernBERT.
+func (a *architecture) preNormEncoder() bool { return a.bidirectional && !a.norms.after }
+
+// ffnNorm names the norm of the feed-forward.
+func (n *normTraits) ffnNorm() string {
+	if n.postAttention {
 		return "post_attention_norm"
 	}
 	return "ffn_norm"
 }
+
+// layerNorms tells whether the norms are LayerNorm.
+func (n *normTraits) layerNorms() bool { return n.kind == layerNorm || n.kind == layerNormBare }
+
+// ropeOrder says which elements of a head are pair i of n.
+type ropeOrder uint8
+
+const (
+	ropePairs  ropeOrder = iota // 2i and 2i+1
+	ropeHalves                  // i and i+n
+	ropeNone                    // the head does not rotate
+)

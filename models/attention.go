@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -33,25 +34,30 @@ type selfAttention struct {
 
 // heads is what becomes of a layer's queries or keys after their product.
 type heads struct {
-	bias []float32 // nil: none
-	norm []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
-	rope ropeOrder
-	turn int // which of the model's ropes
+	bias      []float32 // nil: none
+	norm      []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
+	normLast  bool      // the norm follows the rotation
+	rope      ropeOrder
+	ropeIndex int // which of the model's ropes
 }
 
 // attention loads that of layer i, which is layer number layer of the KV cache.
 func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
-	c, v, name := &l.cfg, &l.variant, layerNames(i)
+	c, v, name := &l.cfg, &l.arch.attention, layerNames(i)
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := &selfAttention{layer: layer, gated: v.outputGate}
+	a := &selfAttention{layer: layer, gated: v.gated}
+	anyWindow := mask.Window > 0
 	if !l.windowed(i) {
 		mask.Window, mask.Both = 0, false
 	}
-	order, turn := v.rope, 0
-	if v.modern && mask.Window > 0 {
-		turn = 1
+	order, ropeIndex := l.arch.positions.order, 0
+	if l.arch.positions.windowedRope && mask.Window > 0 {
+		ropeIndex = 1
 	}
-	if v.noRopeInterval > 0 && (i+1)%v.noRopeInterval == 0 {
+	if l.arch.positions.windowedOnly && anyWindow && mask.Window == 0 {
+		order = ropeNone
+	}
+	if n := l.arch.positions.skipEvery; n > 0 && (i+1)%n == 0 {
 		order = ropeNone
 	}
 	if v.sinks {
@@ -61,12 +67,12 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	wq, wk, wv, out := name("attn_q.weight"), name("attn_k.weight"), name("attn_v.weight"), name("attn_output.weight")
 	a.last = l.rotation(q, out)
 	qkv := name("attn_qkv.weight")
-	fused := v.fused || v.fusedQKV || v.mayFuse && l.file.Tensor(qkv) != nil
+	together := v.qkv == fused || v.qkv == either && l.file.Tensor(qkv) != nil
 	switch {
-	case fused:
+	case together:
 		a.rotate = l.rotation(c.Hidden, qkv)
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
-	case v.outputGate:
+	case v.gated:
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		queries, gates := l.queriesAndGates(wq)
 		a.qkv = l.Stack(slices.Concat(queries, []*matrix.Matrix{l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden)}, gates)...)
@@ -74,34 +80,38 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden))
 	}
-	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, turn: turn}
-	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, turn: turn}
+	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, ropeIndex: ropeIndex}
+	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, ropeIndex: ropeIndex}
 	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
-	if fused && v.mayFuse {
+	if together && v.qkv == either {
 		if b := l.OptionalVector(name("attn_qkv.bias"), q+2*kv); b != nil {
 			a.qHeads.bias, a.kHeads.bias, a.vBias = b[:q], b[q:q+kv], b[q+kv:]
 		}
 	}
-	if v.headNorm {
+	switch v.qkNorm {
+	case qkNormHeads, qkNormRotated:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), c.HeadDim)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), c.HeadDim)
-	}
-	if v.wideNorm {
+	case qkNormStored:
+		a.qHeads.norm = l.OptionalVector(name("attn_q_norm.weight"), c.HeadDim)
+		a.kHeads.norm = l.OptionalVector(name("attn_k_norm.weight"), c.HeadDim)
+	case qkNormAll:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), q)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), kv)
 	}
-	if v.subNorm {
+	a.qHeads.normLast, a.kHeads.normLast = v.qkNorm == qkNormRotated, v.qkNorm == qkNormRotated
+	if l.arch.norms.sub {
 		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)
 	}
 	a.o = l.Matrix(out, c.Hidden, q)
 	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
-	if v.postNorm {
+	if l.arch.norms.post {
 		a.postNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
 	}
 	return a
 }
 
-// queriesAndGates are the rows of a matrix that holds both a head, taken apart.
+// queriesAndGates returns the rows of a matrix that holds both a head, taken apart.
 func (l *loader) queriesAndGates(name string) (queries, gates []*matrix.Matrix) {
 	c, rows := &l.cfg, 2*l.cfg.Heads*l.cfg.HeadDim
 	for at := 0; at < rows && l.Err() == nil; at += 2 * c.HeadDim {
@@ -111,7 +121,7 @@ func (l *loader) queriesAndGates(name string) (queries, gates []*matrix.Matrix) 
 	return queries, gates
 }
 
-// rowWidth is that of [q, k, v, gates].
+// rowWidth returns the width of [q, k, v, gates].
 func (a *selfAttention) rowWidth() int { return a.qkv.Sum }
 
 // project makes the queries, keys and values of h, and stores the keys and values.
@@ -124,7 +134,7 @@ func (a *selfAttention) project(s *rowShard) {
 
 // attend turns the queries into y.
 func (a *selfAttention) attend(s *rowShard) {
-	if !s.device.attend(s, a) {
+	if !a.onDevice(s) {
 		s.att.Run(s.a, s.qkv[:s.rows*a.qkv.Sum], &s.plan, s.rowPos, s.kv, a.layer, &a.mask)
 	}
 	if a.gated {
@@ -136,4 +146,65 @@ func (a *selfAttention) attend(s *rowShard) {
 	a.o.Mul(s.y, &s.acts)
 	s.ops.addBias(s.y, s.rows, a.oBias)
 	s.ops.normInto(s.y, s.rows, a.postNorm, s.cfg.NormEps)
+}
+
+// storeKV finishes the queries, keys and values of a shard and writes the keys
+// and values into their layer of the cache.
+func (o *rowOps) storeKV(s *rowShard, a *selfAttention) {
+	o.shard, o.layer = s, a
+	o.each(s.rows, a.qkv.Sum, func(o *rowOps, i int) {
+		s, a, p := o.shard, o.layer.(*selfAttention), &o.shard.rowPos[i]
+		row, q, kv := rowOf(s.qkv, i, a.qkv.Sum), s.cfg.Heads*s.cfg.HeadDim, s.cfg.KVHeads*s.cfg.HeadDim
+		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:q+2*kv]
+		a.qHeads.finish(s, i, queries)
+		a.kHeads.finish(s, i, keys)
+		if a.vBias != nil {
+			vector.AddInto(values, a.vBias)
+		}
+		s.kv.Store(a.layer, p.Seq, p.Pos, keys, values)
+	})
+}
+
+// finish does to heads x of row i what follows their product.
+func (h *heads) finish(s *rowShard, i int, x []float32) {
+	dim, at := s.cfg.HeadDim, &s.angles[h.ropeIndex]
+	cos, sin := rowOf(at.cos, i, s.pairs), rowOf(at.sin, i, s.pairs)
+	if h.bias != nil {
+		vector.AddInto(x, h.bias)
+	}
+	if !h.normLast {
+		h.normAll(x, s.cfg.NormEps)
+	}
+	switch h.rope {
+	case ropePairs:
+		vector.RopePairs(x, dim, cos, sin)
+	case ropeHalves:
+		vector.RopeHalves(x, dim, cos, sin)
+	}
+	if h.normLast {
+		h.normAll(x, s.cfg.NormEps)
+	}
+}
+
+// normAll applies the norm, if there is one, to heads x.
+func (h *heads) normAll(x []float32, eps float32) {
+	for from := 0; h.norm != nil && from < len(x); from += len(h.norm) {
+		head := x[from : from+len(h.norm)]
+		vector.RMSNorm(head, head, h.norm, eps)
+	}
+}
+
+// onDevice has the backend compute the attention of the rows of s into s.a, and tells
+// whether it has.
+func (a *selfAttention) onDevice(s *rowShard) bool {
+	c, d := s.cfg, s.device
+	// It knows causal attention alone, without sinks.
+	if d.accelerator == nil || d.backend.Err() != nil || c.Bidirectional || a.mask.Sinks != nil {
+		return false
+	}
+	d.request = Attention{
+		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.layer,
+		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window,
+	}
+	return d.accelerator.Attend(&d.request)
 }

@@ -2,15 +2,29 @@ package models
 
 import (
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// AttentionBackend is a kernels.Backend that computes attention too.
-type AttentionBackend interface {
+// Accelerator is a kernels.Backend that computes attention too, and the experts of
+// mixtures by a plan of its own: which of them it takes, how many rows of each at once, and
+// what computes those for which there is no room. hexagon.Backend is one; it imports this
+// package, which knows it by this interface alone.
+type Accelerator interface {
+	kernels.Backend
 	// Attend sets a.Out. It returns false, and has done nothing, where it leaves
 	// that to the CPU.
 	Attend(a *Attention) bool
+	// Mixtures tells what mixtures the model has, before anything is loaded. An error
+	// refuses the model.
+	Mixtures(s MixtureShape) error
+	// Expert loads the matrices of an expert. Nil: the CPU computes it.
+	Expert(layer, expert int) kernels.Backend
+	// Begin tells of the rows of the step that begins.
+	Begin(rows []RowPos)
+	// RunExperts computes the experts that x names, in every step; they may be none.
+	RunExperts(x *Experts)
 }
 
 // Attention is causal grouped-query attention of rows over one layer of a cache,
@@ -38,7 +52,7 @@ type FaultError struct {
 	Spare bool // the CPU computes all steps from now on
 }
 
-// Error is that of the backend.
+// Error returns the backend's words.
 func (e *FaultError) Error() string { return "models: " + e.Err.Error() }
 
 // Unwrap gives the backend's error.
@@ -46,43 +60,27 @@ func (e *FaultError) Unwrap() error { return e.Err }
 
 // device is where an executor's matrices are, if that is not the CPU.
 type device struct {
-	backend  kernels.Backend // nil: the CPU
-	attends  AttentionBackend
-	experts  ExpertBackend
-	spare    bool // the CPU has all matrices too
-	reported bool // the fault has been
-	request  Attention
+	backend     kernels.Backend // nil: the CPU
+	accelerator Accelerator     // backend, if it is one
+	spare       bool            // the CPU has all matrices too
+	reported    bool            // the fault has been
+	request     Attention
 }
 
 func newDevice(opt *LoadOptions) *device {
 	d := &device{backend: opt.Backend, spare: opt.Spare}
-	d.attends, _ = opt.Backend.(AttentionBackend)
-	d.experts, _ = opt.Backend.(ExpertBackend)
+	d.accelerator, _ = opt.Backend.(Accelerator)
 	return d
 }
 
 // begin tells the backend of a step of rows.
 func (d *device) begin(rows []RowPos) {
-	if d.experts != nil {
-		d.experts.Begin(rows)
+	if d.accelerator != nil {
+		d.accelerator.Begin(rows)
 	}
 }
 
-// attend has the backend compute the attention of a shard's rows into s.a.
-func (d *device) attend(s *rowShard, a *selfAttention) bool {
-	c := s.cfg
-	// It knows causal attention alone, without sinks.
-	if d.attends == nil || d.backend.Err() != nil || c.Whole || a.mask.Sinks != nil {
-		return false
-	}
-	d.request = Attention{
-		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.layer,
-		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window,
-	}
-	return d.attends.Attend(&d.request)
-}
-
-// err is the backend's fault: once where the CPU goes on, else from every step.
+// err returns the backend's fault: once where the CPU goes on, else from every step.
 func (d *device) err() error {
 	if d.backend == nil {
 		return nil
@@ -93,4 +91,45 @@ func (d *device) err() error {
 	}
 	d.reported = true
 	return &FaultError{Err: err, Spare: d.spare}
+}
+
+// MixtureShape is what the mixtures of a model have in common.
+type MixtureShape struct {
+	Model           string // general.name
+	Layers          int    // all of which are mixtures
+	Experts, Chosen int    // of a layer, and how many of them a row takes
+	Hidden, Width   int    // what an expert reads and makes, and what its gate and up make
+}
+
+// Experts are the rows of a step that chose experts which a backend has, grouped by
+// expert: those of expert e stand at places [First[e], First[e+1]).
+type Experts struct {
+	Layer  int
+	Rows   []RowPos  // of the step
+	H      []float32 // [rows][Hidden] what experts read
+	List   []int32   // experts that rows chose and the backend has
+	First  []int32   // [experts+1]
+	RowAt  []int32   // [places]
+	GateUp []float32 // [places][2·Width] memory for what gate and up make
+	Gate   []float32 // [places][Width] for what GLU makes of that
+	Out    []float32 // [places][Hidden] to be set
+	Hidden int
+	Width  int
+
+	set *expertSet
+}
+
+// Matrices returns the products of expert e.
+func (x *Experts) Matrices(e int32) (gateUp, down kernels.Linear) {
+	w := x.set.expert(e)
+	return w.gateUp.Device(), w.down.Device()
+}
+
+// GLU sets Gate of a place of expert e from GateUp.
+func (x *Experts) GLU(e int32, place int) {
+	both, m := rowOf(x.GateUp, place, 2*x.Width), x.set
+	if m.downBias != nil {
+		vector.AddInto(both, rowOf(m.gateUpBias, int(e), 2*x.Width))
+	}
+	m.activation(rowOf(x.Gate, place, x.Width), both[:x.Width], both[x.Width:])
 }

@@ -74,7 +74,7 @@ func togetherWith(t *testing.T, path string, kind kv.Type, convs []*conversation
 	defer pool.Close()
 	opt.Pool = pool
 	m := openModel(t, path, opt)
-	m.(*decoder).exec.alone = alone && m.Config().Experts == 0
+	m.(*executor).alone = alone && m.Config().Experts == 0
 	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400, States: 100})
 	if err != nil {
 		t.Fatal(err)

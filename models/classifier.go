@@ -24,7 +24,7 @@ type Classifier struct {
 	out, outBias     []float32 // [1][Hidden] and [1], or nil; or [2][Hidden], yes and no
 }
 
-// Scores are one score, or those of yes and no, of a pooled hidden state, which it does
+// Scores returns one score, or those of yes and no, of a pooled hidden state, which it does
 // not change.
 func (c *Classifier) Scores(state []float32) []float32 {
 	if c.dense != nil {
@@ -38,7 +38,7 @@ func (c *Classifier) Scores(state []float32) []float32 {
 	return multiply(c.out, c.outBias, state)
 }
 
-// multiply is matrix·x + bias, in the order of columns.
+// multiply computes matrix·x + bias, in the order of columns.
 func multiply(matrix, bias, x []float32) []float32 {
 	y := make([]float32, len(matrix)/len(x))
 	for i := range y {
@@ -85,7 +85,7 @@ func (l *loader) classifier() *Classifier {
 	} else {
 		l.warn("the file has no %s: the converter has left out a layer of most models of this kind, without which their scores mean little", dense)
 	}
-	if l.variant.modern {
+	if l.arch.preNormEncoder() {
 		c.activate, c.norm = vector.GELU, l.OptionalVector(norm, h)
 	}
 	return c
@@ -94,7 +94,7 @@ func (l *loader) classifier() *Classifier {
 // yesNo makes a ranker of a plain conversion of Qwen3-Reranker, which is a generator that
 // answers with yes or no and is known by its name alone; nil: the model is none.
 func (l *loader) yesNo() *Classifier {
-	if !l.variant.yesNo || l.hadamard.block > 0 {
+	if !l.arch.yesNo || l.hadamard.block > 0 {
 		return nil
 	}
 	name, _ := l.file.Metadata.String("general.name")

@@ -1,8 +1,11 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/delta"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/recurrent"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -30,20 +33,26 @@ type gatedDelta struct {
 	group  bool     // out reads value heads grouped by their key heads
 }
 
-// recurrentShape reads the hyper-parameters of recurrent layers: zero without any.
-func (l *loader) recurrentShape() (s recurrent.Shape) {
+// deltaShape reads the hyper-parameters of gated delta nets.
+func (l *loader) deltaShape() (s recurrent.Shape) {
 	c := &l.cfg
-	if !l.variant.delta || l.Err() != nil {
+	interval := l.count("full_attention_interval", 1, maxLayers, 4)
+	if interval > c.Layers {
+		l.Fail("%s is %d: none of %d layers has attention", l.key("full_attention_interval"), interval, c.Layers)
 		return s
 	}
-	l.interval = l.count("full_attention_interval", 1, maxLayers, 4)
-	if c.RecurrentLayers = c.Layers - c.Layers/l.interval; c.RecurrentLayers == c.Layers {
-		l.Fail("%s is %d: none of %d layers has attention", l.key("full_attention_interval"), l.interval, c.Layers)
-		return s
+	l.recurs = make([]bool, c.Layers)
+	for i := range l.recurs {
+		l.recurs[i] = (i+1)%interval != 0
+	}
+	const said = "attention.recurrent_layers" // of newer files
+	if list, ok := l.file.Metadata.Bools(l.key(said)); ok && !slices.Equal(list[:min(len(list), c.Layers)], l.recurs) {
+		l.Fail("%s is %v, which is not what %s says", l.key(said), list, l.key("full_attention_interval"))
 	}
 	s = recurrent.Shape{
 		KeyHeads: l.count("ssm.group_count", 1, maxDim, required), ValueHeads: l.count("ssm.time_step_rank", 1, maxDim, required),
 		Width: l.count("ssm.state_size", delta.Tile, 1<<10, required), Taps: l.count("ssm.conv_kernel", 2, delta.MostTaps, required),
+		Grouped: l.arch.attention.groupedNets,
 	}
 	inner := l.count("ssm.inner_size", 1, maxDim, required)
 	switch {
@@ -54,19 +63,9 @@ func (l *loader) recurrentShape() (s recurrent.Shape) {
 		l.Fail("%s is %d: %d value heads of %d are %d", l.key("ssm.inner_size"), inner, s.ValueHeads, s.Width, s.Values())
 	case s.ValueHeads%s.KeyHeads != 0:
 		l.Fail("%s: %d value heads do not share %d key heads evenly", l.key("ssm.group_count"), s.ValueHeads, s.KeyHeads)
-	case s.Channels() > maxDim || int64(s.Size())*int64(c.RecurrentLayers) > maxState:
-		l.Fail("%s: a recurrent state of %d layers of %d numbers is too large", l.key("ssm.state_size"), c.RecurrentLayers, s.Size())
-	default:
-		c.State = s.Size() * c.RecurrentLayers
-	}
-	if l.Err() != nil {
-		return recurrent.Shape{}
 	}
 	return s
 }
-
-// maxState bounds the numbers of a sequence's recurrent state: 4 GiB.
-const maxState = 1 << 30
 
 // gatedDelta loads that of layer i, number layer among the recurrent ones.
 func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
@@ -79,7 +78,11 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 		d.group = false // the matrix is as it ever was
 	}
 	d.qkvz = l.Stack(l.Packed(qkv, channels, c.Hidden), l.Packed(z, values, c.Hidden))
-	d.gates = l.Stack(l.Packed(name("ssm_beta.weight"), heads, c.Hidden), l.Packed(name("ssm_alpha.weight"), heads, c.Hidden))
+	if shape.Grouped {
+		d.gates = l.Stack(l.betasAndAlphas(name("ssm_ba.weight"), shape)...)
+	} else {
+		d.gates = l.Stack(l.Packed(name("ssm_beta.weight"), heads, c.Hidden), l.Packed(name("ssm_alpha.weight"), heads, c.Hidden))
+	}
 	taps := l.Array(name("ssm_conv1d.weight"), shape.Taps, channels)
 	d.Conv = make([]float32, len(taps))
 	for i, x := range taps {
@@ -97,7 +100,19 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 	return d
 }
 
-// rowWidth is that of [q, k, v, z].
+// betasAndAlphas takes the rows of a matrix apart that has, for each key head, beta and
+// alpha of its value heads.
+func (l *loader) betasAndAlphas(name string, shape recurrent.Shape) []*matrix.Matrix {
+	n := shape.ValueHeads / shape.KeyHeads
+	var betas, alphas []*matrix.Matrix
+	for at := 0; at < 2*shape.ValueHeads && l.Err() == nil; at += 2 * n {
+		betas = append(betas, l.Part(name, 2*shape.ValueHeads, at, at+n, l.cfg.Hidden))
+		alphas = append(alphas, l.Part(name, 2*shape.ValueHeads, at+n, at+2*n, l.cfg.Hidden))
+	}
+	return append(betas, alphas...)
+}
+
+// rowWidth returns the width of [q, k, v, z].
 func (d *gatedDelta) rowWidth() int { return d.shape.Channels() + d.shape.Values() }
 
 // project takes the rows through the recurrent states: their outputs stand where
@@ -123,17 +138,18 @@ func (d *gatedDelta) attend(s *rowShard) {
 
 // normGate sets dst[n][Values] to norm(outputs)·silu(z), a head at a time.
 func (o *rowOps) normGate(dst, rows []float32, n int, d *gatedDelta, eps float32) {
-	o.dst, o.a, o.delta, o.eps = dst, rows, d, eps
+	o.dst, o.a, o.layer, o.eps = dst, rows, d, eps
 	o.each(n, d.shape.Values(), func(o *rowOps, i int) {
-		s := &o.delta.shape
-		row, dst := rowOf(o.a, i, o.delta.rowWidth())[2*s.KeyHeads*s.Width:], rowOf(o.dst, i, s.Values())
+		d := o.layer.(*gatedDelta)
+		s := &d.shape
+		row, dst := rowOf(o.a, i, d.rowWidth())[2*s.KeyHeads*s.Width:], rowOf(o.dst, i, s.Values())
 		for h := range s.ValueHeads {
 			to := h
-			if o.delta.group {
+			if d.group {
 				to = h%s.KeyHeads*(s.ValueHeads/s.KeyHeads) + h/s.KeyHeads
 			}
 			head := rowOf(dst, to, s.Width)
-			vector.RMSNorm(head, rowOf(row, h, s.Width), o.delta.norm, o.eps)
+			vector.RMSNorm(head, rowOf(row, h, s.Width), d.norm, o.eps)
 			vector.SwiGLU(head, rowOf(row[s.Values():], h, s.Width), head)
 		}
 	})

@@ -7,10 +7,16 @@
 // padding. Forward of many spans gives each span the same bits as Forward of that
 // span alone.
 //
-// An architecture is a row of arch.go. A layer is self-attention (attention.go) or a
-// gated delta net (delta.go), and a feed-forward (ffn.go); decoder.go is the graph of
-// them, and an executor (executor.go, shard.go) runs it. Loading is load.go and the
-// weights of package weights; keys, values and recurrent states are package kv, what
-// reads them is packages attention and recurrent. The package knows nothing of
-// requests, scheduling or CPU features.
+// Each file calls only those below it:
+//
+//	load                                      a file becomes a Bundle
+//	executor                                  a batch becomes shards of rows, run by workers
+//	decoder                                   the graph: layers and what they add up to
+//	attention, delta, ffn, mixture, head ...  what a layer is, and how it is loaded
+//	ops, shard                                operations on rows, and their memory
+//	loader, arch, model                       hyper-parameters, architectures, shapes
+//
+// An architecture is a row of arch.go. Tensors are package weights; keys, values and
+// recurrent states are package kv, what reads them is packages attention and recurrent.
+// The package knows nothing of requests, scheduling or CPU features.
 package models

@@ -15,7 +15,7 @@ import (
 )
 
 // trained is what an independent float64 forward pass with int8 activations
-// made of the embedded models (models/embedded/train/golden.py).
+// made of the embedded models (tools/train/golden.py).
 type trained struct {
 	Prompt    []int32          `json:"prompt"`
 	S, L, MoE trainedGenerator // as named in the training recipe

@@ -1,9 +1,6 @@
 package models
 
 import (
-	"math"
-	"math/bits"
-
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -33,23 +30,23 @@ type encoderNorms struct{ attention, ffn rowNorm }
 // encoder loads an encoder's embeddings and norms.
 func (l *loader) encoder() *encoder {
 	c := &l.cfg
-	if c.Whole = true; l.Err() != nil {
+	if c.Bidirectional = true; l.Err() != nil {
 		return nil
 	}
 	e := &encoder{norm: l.layerNorm("token_embd_norm"), kinds: l.kinds()}
-	if l.variant.positions {
+	if l.arch.positions.embedded {
 		if e.positions = l.Tensor("position_embd.weight", c.Hidden, l.count("context_length", 1, 1<<30, required)); l.Err() != nil {
 			return e
 		}
 	}
-	for i := 0; i < c.Layers && !l.variant.modern; i++ {
+	for i := 0; i < c.Layers && l.arch.norms.after; i++ {
 		name := layerNames(i)
 		e.layers = append(e.layers, encoderNorms{l.layerNorm(name("attn_output_norm")), l.layerNorm(name("layer_output_norm"))})
 	}
 	return e
 }
 
-// kinds are the embeddings of the types that texts have: only ranking takes the second.
+// kinds loads the embeddings of the types that texts have: only ranking takes the second.
 func (l *loader) kinds() (kinds [][]float32) {
 	t := l.file.Tensor("token_types.weight")
 	if t == nil {
@@ -68,17 +65,6 @@ func (l *loader) kinds() (kinds [][]float32) {
 		kinds = append(kinds, kind)
 	}
 	return kinds
-}
-
-// layerNorm loads a LayerNorm. ModernBERT's have no bias.
-func (l *loader) layerNorm(name string) rowNorm {
-	n := rowNorm{weight: l.Vector(name+".weight", l.cfg.Hidden), centred: true}
-	if l.variant.modern {
-		n.bias = make([]float32, l.cfg.Hidden)
-	} else {
-		n.bias = l.Vector(name+".bias", l.cfg.Hidden)
-	}
-	return n
 }
 
 // normsBehind tells whether norms stand behind the halves of layers.
@@ -110,18 +96,18 @@ func (e *encoder) begin(s *rowShard) {
 	if e.positions != nil {
 		s.ops.addPositions(s, e.positions)
 	}
-	s.ops.layerNorm(s.x, s.rows, &e.norm, s.cfg.NormEps)
+	s.ops.layerNorm(s.x, s.rows, e.norm.weight, e.norm.bias, s.cfg.NormEps)
 }
 
 // feedForward ends a layer with norms behind its halves, whose attention is in y.
 func (e *encoder) feedForward(s *rowShard, layer int, f rowFunction) {
 	n := &e.layers[layer]
 	s.ops.add(s.x, s.y, s.rows, s.cfg.Hidden)
-	s.ops.layerNorm(s.x, s.rows, &n.attention, s.cfg.NormEps)
+	s.ops.layerNorm(s.x, s.rows, n.attention.weight, n.attention.bias, s.cfg.NormEps)
 	copy(s.h, s.x[:s.rows*s.cfg.Hidden])
 	f.run(s)
 	s.ops.add(s.x, s.y, s.rows, s.cfg.Hidden)
-	s.ops.layerNorm(s.x, s.rows, &n.ffn, s.cfg.NormEps)
+	s.ops.layerNorm(s.x, s.rows, n.ffn.weight, n.ffn.bias, s.cfg.NormEps)
 }
 
 // addKinds adds the embeddings of the rows' types to x.
@@ -149,36 +135,4 @@ func (o *rowOps) addPositions(s *rowShard, table *gguf.Tensor) {
 		}
 		vector.AddInto(rowOf(o.shard.x, i, width), row)
 	})
-}
-
-// layerNorm is n of the rows of x, in place.
-func (o *rowOps) layerNorm(x []float32, rows int, n *rowNorm, eps float32) {
-	if n.weight == nil {
-		return
-	}
-	o.dst, o.w, o.b, o.eps = x, n.weight, n.bias, eps
-	o.each(rows, len(n.weight), func(o *rowOps, i int) {
-		vector.LayerNorm(rowOf(o.dst, i, len(o.w)), o.w, o.b, o.eps)
-	})
-}
-
-// gelu sets x[n][width] to gelu(x).
-func (o *rowOps) gelu(x []float32, n, width int) {
-	o.dst, o.width = x, width
-	o.each(n, width, func(o *rowOps, i int) { vector.GELU(rowOf(o.dst, i, o.width)) })
-}
-
-// alibiSlopes are those of so many heads: powers of 2^(-8/n) for the largest power of two
-// n, and for further heads every other one of 2^(-4/n) (Press et al. 2022, §3).
-func alibiSlopes(heads int) []float32 {
-	n := 1 << (bits.Len(uint(heads)) - 1)
-	slopes := make([]float32, heads)
-	for i := range slopes {
-		exponent := -8 * float64(i+1) / float64(n)
-		if i >= n {
-			exponent = -4 * float64(2*(i-n)+1) / float64(n)
-		}
-		slopes[i] = float32(math.Exp2(exponent))
-	}
-	return slopes
 }

@@ -120,7 +120,8 @@ func TestAReaderThatCannotRunIsRefusedByName(t *testing.T) {
 	}{
 		{"modern-bert", func(f *gguf.File) { f.Metadata["modern-bert.rope.freq_base_swa"] = float32(0) }, "modern-bert.rope.freq_base_swa is 0, want more than 1"},
 		{"modern-bert", func(f *gguf.File) { f.Metadata["modern-bert.attention.sliding_window_pattern"] = uint32(0) }, "sliding_window_pattern is 0, want 1 to"},
-		{"modern-bert", func(f *gguf.File) { f.Metadata["modern-bert.attention.sliding_window_pattern"] = []bool{true} }, "sliding_window_pattern is [true], want one integer"},
+		{"modern-bert", func(f *gguf.File) { f.Metadata["modern-bert.attention.sliding_window_pattern"] = []bool{true} }, "sliding_window_pattern has 1 values for "},
+		{"modern-bert", func(f *gguf.File) { f.Metadata["modern-bert.attention.sliding_window_pattern"] = []int32{1} }, "sliding_window_pattern is [1], want one integer"},
 		{"modern-bert", func(f *gguf.File) { f.Metadata["modern-bert.attention.sliding_window"] = int32(-8) }, "modern-bert.attention.sliding_window is -8"},
 		{"modern-bert", func(f *gguf.File) { dropTensors(f, "blk.1.attn_norm.weight") }, "tensor blk.1.attn_norm.weight is missing"},
 		{"modern-bert", func(f *gguf.File) { dropTensors(f, "output_norm.weight") }, "tensor output_norm.weight is missing"},

@@ -2,7 +2,6 @@ package models
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -10,10 +9,6 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/recurrent"
 )
-
-// ErrBatch says that a batch cannot be computed as it stands. Nothing has been
-// written when Forward returns it.
-var ErrBatch = errors.New("models: invalid batch")
 
 // executor runs a decoder over batches on the CPU: it divides the rows into
 // shards and has the workers take them through the graph.
@@ -26,6 +21,7 @@ var ErrBatch = errors.New("models: invalid batch")
 // meet, and a single row, are one shard: the whole pool divides each of its operations.
 type executor struct {
 	cfg    Config
+	graph  *decoder
 	pool   *pool.Pool
 	device *device
 	alone  bool // each worker runs shards of its own
@@ -33,8 +29,7 @@ type executor struct {
 	shards []rowShard
 	whole  workspace   // the pool's
 	own    []workspace // one a worker
-	model  *decoder
-	lo, hi int // stages under way
+	lo, hi int         // stages under way
 
 	rowPos   []attention.RowPos
 	wanted   []bool           // [T] the row wants logits
@@ -67,47 +62,60 @@ func divide(n, workers int) (count, rows int) {
 	return pool.Parts(n, tileRows), tileRows
 }
 
-// newExecutor makes room for the steps of a model, whose rows are so wide and which
-// may have recurrent layers. local: its matrices are the CPU's.
-func newExecutor(opt *LoadOptions, cfg Config, local bool, rowWidth int, shape recurrent.Shape) *executor {
-	p := opt.Pool
+// newExecutor makes room for the steps of a graph. local: its matrices are the CPU's.
+func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
+	p, cfg := opt.Pool, graph.cfg
 	e := &executor{
-		cfg: cfg, pool: p, device: newDevice(opt), rowWidth: rowWidth, alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0 && cfg.Experts == 0,
-		whole: newWorkspace(pool.Workers{Pool: p}, cfg, shape),
-	}
-	if cfg.Experts > 0 {
-		e.whole.experts = newExpertPass(p, local)
+		cfg: cfg, graph: graph, pool: p, device: newDevice(opt), rowWidth: graph.rowWidth(),
+		alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0 && cfg.Experts == 0,
+		whole: newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
 	}
 	for range p.Threads() {
-		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg, shape))
+		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg, graph.recurrent))
 	}
 	return e
 }
 
-// forward runs m over b; see Model.
-func (e *executor) forward(m *decoder, b *Batch, cache *kv.Cache) error {
-	if err := e.check(b, cache); err != nil {
+// Config returns the model's shape.
+func (e *executor) Config() Config { return e.cfg }
+
+// Forward runs one step; see Model. It fails from when the file, which the
+// embedding is read from, was changed: gguf.ErrChanged.
+func (e *executor) Forward(b *Batch, cache *kv.Cache) error {
+	if err := e.cfg.check(b, cache); err != nil {
 		return err
 	}
-	e.begin(b, cache, m)
-	e.model, e.lo, e.hi = m, 0, stages(m)
-	switch {
-	case len(e.shards) == 1:
-		e.shards[0].workspace = &e.whole
-		e.shards[0].run(m, e.lo, e.hi)
-	case !e.joined():
-		e.pool.Run(e, len(e.shards))
-	default:
-		for i := range stages(m) {
-			e.lo, e.hi = i, i+1
-			e.pool.Run(e, len(e.shards))
-		}
-	}
+	e.begin(b, cache)
+	e.run()
 	err := e.whole.ops.err()
 	for i := range e.own {
 		err = errors.Join(err, e.own[i].ops.err())
 	}
-	return errors.Join(err, e.device.err())
+	if err = errors.Join(err, e.device.err()); err != nil {
+		return err
+	}
+	return e.graph.err()
+}
+
+// close gives back the weights.
+func (e *executor) close() error { return e.graph.memory.Free() }
+
+// run takes the shards through all stages.
+func (e *executor) run() {
+	n := e.graph.stages()
+	e.lo, e.hi = 0, n
+	switch {
+	case len(e.shards) == 1:
+		e.shards[0].workspace = &e.whole
+		e.through(&e.shards[0])
+	case !e.joined():
+		e.pool.Run(e, len(e.shards))
+	default:
+		for i := range n {
+			e.lo, e.hi = i, i+1
+			e.pool.Run(e, len(e.shards))
+		}
+	}
 }
 
 // Do takes a shard through the stages under way.
@@ -115,7 +123,15 @@ func (e *executor) Do(worker, i int) {
 	sh := &e.shards[i]
 	sh.workspace = &e.own[worker]
 	sh.acts.Pin(worker)
-	sh.run(e.model, e.lo, e.hi)
+	e.through(sh)
+}
+
+// through takes a shard through the stages under way, until it has no rows left.
+func (e *executor) through(sh *rowShard) {
+	sh.reserve(sh.rows, &e.cfg)
+	for i := e.lo; i < e.hi && sh.rows > 0; i++ {
+		e.graph.stage(sh, i)
+	}
 }
 
 // joined tells whether shards need one another's keys and values.
@@ -131,43 +147,60 @@ func (e *executor) joined() bool {
 }
 
 // begin lists the rows of a checked batch and divides them.
-func (e *executor) begin(b *Batch, cache *kv.Cache, m *decoder) {
-	n, c := len(b.Tokens), &e.cfg
-	pairs, width := len(m.ropes[0].freq), e.rowWidth
-	if n > e.size {
-		e.size = n
-		e.x, e.qkv = make([]float32, n*c.Hidden), make([]float32, n*width)
-		for i := range m.ropes {
-			e.angles[i] = angles{make([]float32, n*pairs), make([]float32, n*pairs)}
-		}
+func (e *executor) begin(b *Batch, cache *kv.Cache) {
+	n := len(b.Tokens)
+	e.reserve(n)
+	e.listRows(b)
+	e.device.begin(e.rowPos)
+	for i := range e.graph.ropes {
+		r := &e.graph.ropes[i]
+		r.angles(e.angles[i].cos[:n*r.pairs()], e.angles[i].sin[:n*r.pairs()], b.Positions)
 	}
+	e.second = e.graph.enc.secondTexts(e.second[:0], b)
+	outputs := b.Outputs() * e.cfg.Outputs
+	if cap(b.Logits) < outputs {
+		b.Logits = make([]float32, outputs)
+	}
+	b.Logits = b.Logits[:outputs]
+	e.divideRows(b, cache)
+}
+
+// reserve makes room for n rows.
+func (e *executor) reserve(n int) {
+	if n <= e.size {
+		return
+	}
+	e.size = n
+	e.x, e.qkv = make([]float32, n*e.cfg.Hidden), make([]float32, n*e.rowWidth)
+	for i := range e.graph.ropes {
+		pairs := e.graph.ropes[i].pairs()
+		e.angles[i] = angles{make([]float32, n*pairs), make([]float32, n*pairs)}
+	}
+}
+
+// listRows lists where the rows of b stand and which want logits, and moves recurrent
+// states on.
+func (e *executor) listRows(b *Batch) {
 	e.rowPos, e.wanted, e.spans = e.rowPos[:0], e.wanted[:0], e.spans[:0]
 	for i := range b.Spans {
 		sp := &b.Spans[i]
-		if c.State > 0 {
+		if e.cfg.State > 0 {
 			e.spans = append(e.spans, recurrentSpan(sp, int(b.Positions[sp.Start])))
 		}
 		for row := sp.Start; row < sp.End; row++ {
 			at := attention.RowPos{Seq: sp.KV, Pos: int(b.Positions[row])}
-			if c.Whole {
+			if e.cfg.Bidirectional {
 				at.All = sp.End - sp.Start
 			}
 			e.rowPos = append(e.rowPos, at)
 			e.wanted = append(e.wanted, row >= sp.End-sp.Out)
 		}
 	}
-	e.device.begin(e.rowPos)
-	for i := range m.ropes {
-		m.ropes[i].angles(e.angles[i].cos[:n*pairs], e.angles[i].sin[:n*pairs], b.Positions)
-	}
-	e.second = m.enc.secondTexts(e.second[:0], b)
-	outputs := b.Outputs() * c.Outputs
-	if cap(b.Logits) < outputs {
-		b.Logits = make([]float32, outputs)
-	}
-	b.Logits = b.Logits[:outputs]
+}
 
-	count, rows, att := 1, 0, e.whole.att
+// divideRows makes the shards of b's rows.
+func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
+	n, count, rows, att := len(b.Tokens), 1, 0, e.whole.att
 	if e.alone {
 		count, rows = divide(n, e.pool.Threads())
 	}
@@ -182,12 +215,13 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, m *decoder) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plan: sh.plan, cfg: c, device: e.device, kv: cache, spans: e.spans, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
-			x: rowsOf(e.x, lo, hi, c.Hidden), qkv: rowsOf(e.qkv, lo, hi, width),
-			pairs: pairs, logits: b.Logits[out*c.Outputs:],
+			plan: sh.plan, cfg: &e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
+			tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
+			x: rowsOf(e.x, lo, hi, e.cfg.Hidden), qkv: rowsOf(e.qkv, lo, hi, e.rowWidth), logits: b.Logits[out*e.cfg.Outputs:],
 		}
-		for k := range m.ropes {
-			sh.angles[k] = angles{rowsOf(e.angles[k].cos, lo, hi, pairs), rowsOf(e.angles[k].sin, lo, hi, pairs)}
+		for k := range e.graph.ropes {
+			sh.pairs = e.graph.ropes[k].pairs()
+			sh.angles[k] = angles{rowsOf(e.angles[k].cos, lo, hi, sh.pairs), rowsOf(e.angles[k].sin, lo, hi, sh.pairs)}
 		}
 		if len(e.second) > 0 {
 			sh.second = e.second[lo:hi]
@@ -207,68 +241,4 @@ func recurrentSpan(sp *Span, pos int) recurrent.Span {
 	n := sp.End - sp.Start
 	state, mark, at := sp.KV.Advance(pos + n)
 	return recurrent.Span{First: sp.Start, N: n, Position: pos, State: state, Copy: mark, CopyAt: at - pos}
-}
-
-// rowsOf is rows [lo, hi) of x, which has rows of width elements.
-func rowsOf(x []float32, lo, hi, width int) []float32 { return x[lo*width : hi*width] }
-
-// check verifies that b can be computed.
-func (e *executor) check(b *Batch, cache *kv.Cache) error {
-	if len(b.Positions) != len(b.Tokens) {
-		return fmt.Errorf("%w: %d positions for %d tokens", ErrBatch, len(b.Positions), len(b.Tokens))
-	}
-	if have, want := cache.Shape(), e.cfg.KV(); have != want {
-		return fmt.Errorf("%w: KV cache of %d layers of %d heads of %d and states of %d for a model of %d layers of %d of %d and states of %d", ErrBatch,
-			have.Layers, have.Heads, have.HeadDim, have.State, want.Layers, want.Heads, want.HeadDim, want.State)
-	}
-	for i, t := range b.Tokens {
-		if t < 0 || int(t) >= e.cfg.Vocab {
-			return fmt.Errorf("%w: token %d at %d is outside the vocabulary of %d", ErrBatch, t, i, e.cfg.Vocab)
-		}
-	}
-	end := 0
-	for i := range b.Spans {
-		sp := &b.Spans[i]
-		if sp.Start != end || sp.End <= sp.Start || sp.End > len(b.Tokens) || sp.Out < 0 || sp.Out > sp.End-sp.Start {
-			return fmt.Errorf("%w: span %d is [%d, %d) with %d outputs, after %d of %d tokens", ErrBatch, i, sp.Start, sp.End, sp.Out, end, len(b.Tokens))
-		}
-		end = sp.End
-		if err := e.checkPositions(sp, b.Positions[sp.Start:sp.End], cache); err != nil {
-			return fmt.Errorf("%w: span %d %w", ErrBatch, i, err)
-		}
-	}
-	if end != len(b.Tokens) {
-		return fmt.Errorf("%w: spans cover %d of %d tokens", ErrBatch, end, len(b.Tokens))
-	}
-	return nil
-}
-
-// checkPositions verifies that a span's keys and values have positions of their own.
-func (e *executor) checkPositions(sp *Span, pos []int32, cache *kv.Cache) error {
-	if sp.KV == nil || !sp.KV.In(cache) {
-		return errors.New("is of another KV cache")
-	}
-	first := int(pos[0])
-	for i, p := range pos {
-		if p < 0 || int(p) != first+i {
-			return fmt.Errorf("has position %d at %d", p, i)
-		}
-	}
-	last := first + len(pos) - 1
-	if last >= e.cfg.Context {
-		return fmt.Errorf("reaches position %d, beyond the context of %d", last, e.cfg.Context)
-	}
-	if e.cfg.Whole && (first != 0 || last+1 != sp.KV.Len()) {
-		return fmt.Errorf("is [%d, %d] of a sequence of %d, which must be whole", first, last, sp.KV.Len())
-	}
-	if last >= sp.KV.Len() {
-		return fmt.Errorf("reaches position %d of a KV sequence of %d", last, sp.KV.Len())
-	}
-	if at, shared := sp.KV.FirstShared(first, last); shared {
-		return fmt.Errorf("writes to position %d on, in a block that is shared", at)
-	}
-	if at, own := sp.KV.StateAt(); e.cfg.State > 0 && (at != first || !own) {
-		return fmt.Errorf("begins at position %d, where the recurrent state is that of %d tokens, shared: %t", first, at, !own)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // expertPart is where a matrix of an expert stands in the file: rows [lo, lo+rows) of
@@ -15,9 +16,9 @@ type expertPart struct {
 	lo, rows, cols int
 }
 
-// expertParts are gate, up and down of expert e of a layer.
+// expertParts finds gate, up and down of expert e of a layer.
 func (l *loader) expertParts(name func(string) string, e int) [3]expertPart {
-	width, hidden := l.expertFFN, l.cfg.Hidden
+	width, hidden := l.cfg.ExpertFFN, l.cfg.Hidden
 	return [3]expertPart{l.expertPart(name, "gate", e, width, hidden), l.expertPart(name, "up", e, width, hidden), l.expertPart(name, "down", e, hidden, width)}
 }
 
@@ -41,6 +42,9 @@ func (l *loader) expertPart(name func(string) string, part string, e, rows, cols
 	return expertPart{stack, []int{cols, rows, experts}, e * rows, rows, cols}
 }
 
+// expert is one gated feed-forward.
+type expert struct{ gateUp, down weights.Stacked }
+
 // packExpert reads and packs expert e of a layer.
 func (l *loader) packExpert(name func(string) string, e int) expert {
 	var packed [3]*matrix.Matrix
@@ -51,17 +55,17 @@ func (l *loader) packExpert(name func(string) string, e int) expert {
 }
 
 // expertBiases loads the biases of a layer's experts.
-func (l *loader) expertBiases(m *mixture, name func(string) string) {
-	n, width := m.routing.experts, m.width
-	m.downBias = l.Array(name("ffn_down_exps.bias"), l.cfg.Hidden, n)
+func (l *loader) expertBiases(name func(string) string) (gateUp, down []float32) {
+	n, width := l.cfg.Experts, l.cfg.ExpertFFN
+	down = l.Array(name("ffn_down_exps.bias"), l.cfg.Hidden, n)
 	if both := name("ffn_gate_up_exps.bias"); l.file.Tensor(both) != nil {
-		m.gateUpBias = l.Array(both, 2*width, n)
-		return
+		return l.Array(both, 2*width, n), down
 	}
 	gate, up := l.Array(name("ffn_gate_exps.bias"), width, n), l.Array(name("ffn_up_exps.bias"), width, n)
 	for e := 0; e < n && l.Err() == nil; e++ {
-		m.gateUpBias = append(append(m.gateUpBias, rowOf(gate, e, width)...), rowOf(up, e, width)...)
+		gateUp = append(append(gateUp, rowOf(gate, e, width)...), rowOf(up, e, width)...)
 	}
+	return gateUp, down
 }
 
 // HoldsExperts tells by a tensor's name whether it holds matrices of experts.

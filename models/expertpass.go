@@ -21,7 +21,8 @@ import (
 //	                                 places    0  1 2   3 4   5
 //
 // A large group is a product of the whole pool. Small ones share a launch: each
-// worker takes one at a time, the largest first, and computes all of it.
+// worker takes one at a time, the largest first, and computes all of it. Each buffer that
+// is kept from step to step is a field, hence their number.
 type expertPass struct {
 	pool  *pool.Pool
 	local bool // the experts are the CPU's, so that workers may multiply by themselves
@@ -33,19 +34,17 @@ type expertPass struct {
 	first   []int32   // [experts+1] each expert's first place
 	rowAt   []int32   // [places] the row that stands there
 	groups  []int32   // experts that rows chose
-	turn    []int32   // of groups, those being multiplied, the one of most rows first
-	large   int       // of turn: the whole pool multiplies each
+	active  []int32   // of groups, those being multiplied, the one of most rows first
+	large   int       // of active: the whole pool multiplies each
 
 	gateUp, gate, out []float32    // [places] × [2·width], [width], [Hidden]
 	group             kernels.Acts // of a large group
 	part              []float32    // outputs of one of several stacked matrices
 	own               []expertWorker
 
-	request  Experts   // of an ExpertBackend
-	saliency []float32 // [rows]
-	pruned   []bool    // [places] left out of the sum; none where nothing is pruned
+	request Experts // of the Accelerator
 
-	m    *mixture
+	m    *expertSet
 	s    *rowShard
 	what expertWork
 }
@@ -80,9 +79,8 @@ func newExpertPass(p *pool.Pool, local bool) *expertPass {
 	return x
 }
 
-// run sets y.
-func (m *mixture) run(s *rowShard) {
-	x := s.experts
+// run sets y of the rows of s.
+func (x *expertPass) run(m *expertSet, s *rowShard) {
 	x.m, x.s = m, s
 	x.reserve()
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
@@ -92,7 +90,6 @@ func (m *mixture) run(s *rowShard) {
 		m.routed(x.experts, x.weights)
 	}
 	x.groupRows()
-	x.measure()
 	x.multiplyShared()
 	x.onBackend()
 	for _, packing := range m.packings {
@@ -104,14 +101,14 @@ func (m *mixture) run(s *rowShard) {
 			clear(x.out)
 			break
 		}
-		x.multiplyTurn(rest[:n])
+		x.multiplyActive(rest[:n])
 		rest = rest[n:]
 	}
 	x.rows(combineRows)
-	x.m, x.s, x.turn = nil, nil, nil
+	x.m, x.s, x.active = nil, nil, nil
 }
 
-// begin has the first n of the experts in memory: more take further turns.
+// begin has the first n of the experts in memory: the others wait for them to be multiplied.
 func (x *expertPass) begin(experts []int32) (n int) {
 	m := x.m
 	if m.store == nil {
@@ -126,14 +123,14 @@ func (x *expertPass) begin(experts []int32) (n int) {
 	return n
 }
 
-// multiplyTurn multiplies the rows of experts that are in memory.
-func (x *expertPass) multiplyTurn(experts []int32) {
+// multiplyActive multiplies the rows of experts that are in memory.
+func (x *expertPass) multiplyActive(experts []int32) {
 	x.divide(experts)
-	for _, e := range x.turn[:x.large] {
+	for _, e := range x.active[:x.large] {
 		x.multiply(e, &x.group, &x.part)
 	}
 	x.what = multiplyOne
-	x.pool.Run(x, len(x.turn)-x.large)
+	x.pool.Run(x, len(x.active)-x.large)
 }
 
 // reserve makes room for the rows.
@@ -179,7 +176,7 @@ func (x *expertPass) groupRows() {
 	x.first[0] = 0
 }
 
-// divide says which groups of a turn the whole pool multiplies: what is left is for a
+// divide says which groups of experts the whole pool multiplies: what is left is for a
 // worker each.
 func (x *expertPass) divide(experts []int32) {
 	slices.SortFunc(experts, func(a, b int32) int {
@@ -193,7 +190,7 @@ func (x *expertPass) divide(experts []int32) {
 		places += x.size(e)
 	}
 	threads := x.pool.Threads()
-	x.turn, x.large = experts, 0
+	x.active, x.large = experts, 0
 	for x.large < len(experts) && (!x.local || x.size(experts[x.large])*smallShare*threads > places) {
 		x.large++
 	}
@@ -202,14 +199,14 @@ func (x *expertPass) divide(experts []int32) {
 	}
 }
 
-// size is the rows of an expert.
+// size returns the rows of an expert.
 func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
 
 // Do runs a part of the work under way.
 func (x *expertPass) Do(worker, part int) {
 	if x.what == multiplyOne {
 		w := &x.own[worker]
-		x.multiply(x.turn[x.large+part], &w.acts, &w.part)
+		x.multiply(x.active[x.large+part], &w.acts, &w.part)
 		return
 	}
 	for i := part * expertRows; i < min(x.s.rows, (part+1)*expertRows); i++ {
@@ -229,15 +226,7 @@ func (x *expertPass) route(i int) {
 	if x.m.bias != nil {
 		vector.AddInto(logits, x.m.bias)
 	}
-	r.route(x.experts[lo:hi], x.weights[lo:hi], logits)
-}
-
-// expert is one of those in memory.
-func (m *mixture) expert(e int32) *expert {
-	if m.store != nil {
-		return m.store.at(m.layer, e)
-	}
-	return &m.experts[e]
+	r.route(x.experts[lo:hi], x.weights[lo:hi], logits, x.m.prefer)
 }
 
 // multiply sets out of the places of expert e.
@@ -261,12 +250,12 @@ func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
 			if gateUpBias != nil {
 				vector.AddInto(both, gateUpBias)
 			}
-			m.glu(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
+			m.activation(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
 		}
 		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
 	} else {
 		x.s.ops.addBias(gateUp, n, gateUpBias)
-		x.s.ops.gate(m.glu, gate, gateUp, n, m.width)
+		x.s.ops.gate(m.activation, gate, gateUp, n, m.width)
 	}
 	a.Set(gate, n, m.width)
 	out := rowsOf(x.out, lo, lo+n, hidden)
@@ -283,7 +272,7 @@ func (x *expertPass) multiplyShared() {
 		return
 	}
 	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.part)
-	s.ops.gate(m.glu, x.gate, x.gateUp, s.rows, width)
+	s.ops.gate(m.activation, x.gate, x.gateUp, s.rows, width)
 	x.group.Set(x.gate, s.rows, width)
 	m.shared.down.Mul(s.y, &x.group, &x.part)
 }
@@ -301,8 +290,35 @@ func (x *expertPass) combine(i int) {
 		vector.ScaleInto(y, float32(1/(1+math.Exp(-float64(g)))))
 	}
 	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
-		if at := int(x.places[j]); len(x.pruned) == 0 || !x.pruned[at] {
-			vector.Axpy(y, x.weights[j], rowOf(x.out, at, hidden))
+		vector.Axpy(y, x.weights[j], rowOf(x.out, int(x.places[j]), hidden))
+	}
+}
+
+// onBackend has the backend compute the experts that it has, and leaves the others in
+// x.groups.
+func (x *expertPass) onBackend() {
+	m, s := x.m, x.s
+	x.request.List = x.request.List[:0]
+	if m.taken == nil || s.device.backend.Err() != nil {
+		return
+	}
+	left := x.groups[:0]
+	for _, e := range x.groups {
+		if m.taken[e] {
+			x.request.List = append(x.request.List, e)
+		} else {
+			left = append(left, e)
+		}
+	}
+	x.groups = left
+	x.request = Experts{
+		Layer: m.layer, Rows: s.rowPos, H: s.h, List: x.request.List, First: x.first, RowAt: x.rowAt,
+		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Hidden: s.cfg.Hidden, Width: m.width, set: m,
+	}
+	s.device.accelerator.RunExperts(&x.request)
+	for _, e := range x.request.List {
+		for at := x.first[e]; at < x.first[e+1] && m.downBias != nil; at++ {
+			vector.AddInto(rowOf(x.out, int(at), s.cfg.Hidden), rowOf(m.downBias, int(e), s.cfg.Hidden))
 		}
 	}
 }

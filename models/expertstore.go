@@ -5,50 +5,27 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/models/resident"
+	"github.com/lutra-lm/lutra/models/expertcache"
 )
 
 // expertStore has the experts of mixtures that are larger than the memory they may
 // take. They stay in the file. Each is read and packed when a row wants it, into one
-// of the slots, which all have the size of the largest expert; what resident.Set
+// of the slots, which all have the size of the largest expert; what expertcache.LFU
 // says goes out for it. An expert's packing depends on its weights alone, so that
 // answers have the same bits whatever is in memory.
 type expertStore struct {
 	loader  *loader
 	slots   [][]byte
 	packed  []expert // [slots]
-	set     *resident.Set
-	ids     []int32 // scratch: experts of a turn, numbered through all layers
+	cache   *expertcache.LFU
+	ids     []int32 // scratch: experts of a step, numbered through all layers
 	experts int     // a layer
 	err     error   // sticks: which weights are the old ones is not known any more
 
 	hits, misses, read, held atomic.Int64
 }
 
-// ExpertStats is what became of the experts that steps wanted, of a model whose experts
-// are not all in memory.
-type ExpertStats struct {
-	Hits, Misses int64 // experts that a layer of a step found in memory, or had read
-	Read         int64 // bytes of the file
-	Held, Room   int64 // experts in memory, and how many fit
-	Experts      int64 // of all layers
-	Bytes        int64 // of the memory they fit into
-}
-
-// Experts is what has become of a model's experts; ok is false where they are all in
-// memory. Any goroutine may call it.
-func (b *Bundle) Experts() (st ExpertStats, ok bool) {
-	if b.decoder == nil || b.decoder.store == nil {
-		return st, false
-	}
-	s := b.decoder.store
-	return ExpertStats{
-		Hits: s.hits.Load(), Misses: s.misses.Load(), Read: s.read.Load(), Held: s.held.Load(), Room: int64(len(s.slots)),
-		Experts: int64(s.experts * s.loader.cfg.Layers), Bytes: int64(len(s.slots) * len(s.slots[0])),
-	}, true
-}
-
-// expertStore is where the experts of all layers are packed on demand: nil where all
+// expertStore makes a place where the experts of all layers are packed on demand: nil where all
 // of them fit into the memory that they may take.
 func (l *loader) expertStore() *expertStore {
 	layers, experts := l.cfg.Layers, l.cfg.Experts
@@ -59,7 +36,7 @@ func (l *loader) expertStore() *expertStore {
 	for i := range l.file.Tensors {
 		others += int64(l.file.Tensors[i].Bytes())
 	}
-	for i := range layers {
+	for i := l.cfg.DenseLayers; i < layers; i++ {
 		for e := range experts {
 			size := 0
 			for _, part := range l.expertParts(layerNames(i), e) {
@@ -84,12 +61,12 @@ func (l *loader) expertStore() *expertStore {
 		l.Fail("experts that are not all in memory are multiplied by the CPU alone: the backend needs %d bytes for them, of %d", all, room)
 		return nil
 	}
-	n := int(min(room/int64(slot), int64(layers*experts)))
+	n := int(min(room/int64(slot), int64((layers-l.cfg.DenseLayers)*experts)))
 	if n < 1 {
 		l.Fail("the memory for experts, %d bytes, does not hold one of %d bytes", room, slot)
 		return nil
 	}
-	s := &expertStore{loader: l, experts: experts, set: resident.New(layers*experts, n), packed: make([]expert, n)}
+	s := &expertStore{loader: l, experts: experts, cache: expertcache.New(layers*experts, n), packed: make([]expert, n)}
 	memory, err := l.Memory().Bytes(n * slot)
 	if err != nil {
 		l.Fail("%w", err)
@@ -98,13 +75,13 @@ func (l *loader) expertStore() *expertStore {
 	for i := range n {
 		s.slots = append(s.slots, memory[i*slot:(i+1)*slot:(i+1)*slot])
 	}
-	l.Params += int64(layers) * int64(experts) * 3 * int64(l.expertFFN) * int64(l.cfg.Hidden)
+	l.Params += int64(layers-l.cfg.DenseLayers) * int64(experts) * 3 * int64(l.cfg.ExpertFFN) * int64(l.cfg.Hidden)
 	l.Bytes += int64(n * slot)
 	return s
 }
 
-// begin begins a turn for the experts of a layer that rows chose. It puts those first
-// that the turn is for, n of them, and has them in memory.
+// begin begins a step of a layer whose rows chose experts. It puts those first that
+// are multiplied now, n of them, and has them in memory.
 func (s *expertStore) begin(layer int, chosen []int32) (n int) {
 	if s.err != nil {
 		return 0
@@ -114,17 +91,17 @@ func (s *expertStore) begin(layer int, chosen []int32) (n int) {
 	for _, e := range chosen {
 		s.ids = append(s.ids, first+e)
 	}
-	n = s.set.Begin(s.ids)
+	n = s.cache.BeginStep(s.ids)
 	for i, id := range s.ids {
 		chosen[i] = id - first
 	}
 	for _, id := range s.ids[:n] { // reads of all are under way while the first is packed
-		if _, ok := s.set.Slot(id); !ok {
+		if _, ok := s.cache.Slot(id); !ok {
 			s.expect(id)
 		}
 	}
 	for _, id := range s.ids[:n] {
-		if _, ok := s.set.Slot(id); ok {
+		if _, ok := s.cache.Slot(id); ok {
 			s.hits.Add(1)
 			continue
 		}
@@ -145,7 +122,7 @@ func (s *expertStore) expect(id int32) {
 
 // load reads an expert into the slot of another.
 func (s *expertStore) load(id int32) error {
-	slot, l := s.set.Place(id), s.loader
+	slot, l := s.cache.Assign(id), s.loader
 	layer, e := int(id)/s.experts, int(id)%s.experts
 	before := l.Read()
 	l.Into(cpu.Within(s.slots[slot]))
@@ -158,8 +135,8 @@ func (s *expertStore) load(id int32) error {
 	return nil
 }
 
-// at is an expert of the turn.
+// at returns an expert of the step.
 func (s *expertStore) at(layer int, e int32) *expert {
-	slot, _ := s.set.Slot(int32(layer*s.experts) + e)
+	slot, _ := s.cache.Slot(int32(layer*s.experts) + e)
 	return &s.packed[slot]
 }

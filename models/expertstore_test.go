@@ -56,7 +56,7 @@ func TestExpertsOfEveryFormComeFromTheFile(t *testing.T) {
 		path := "testdata/transformers/" + name + ".gguf"
 		want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(len(tokens), tokens...)
 		m := openModel(t, path, LoadOptions{ExpertMemory: 8 << 10})
-		if m.(*decoder).store == nil {
+		if m.(*executor).graph.store == nil {
 			t.Fatalf("%s: all experts are in memory", name)
 		}
 		compareBits(t, name, newRunner(t, m, kv.F16).feed(len(tokens), tokens...), want)
@@ -75,7 +75,7 @@ func TestExpertsWithTensorsOfTheirOwnComeFromTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer m.close()
-		if stored := m.store != nil; stored != (memory > 0) {
+		if stored := m.graph.store != nil; stored != (memory > 0) {
 			t.Fatalf("memory of %d: experts stay in the file: %t", memory, stored)
 		}
 		logits[i] = slices.Clone(newRunner(t, m, kv.F16).feed(20, transformersTokens()[:20]...))

@@ -14,51 +14,51 @@ import (
 // or, where there is no gate, y = gelu(h·Wup + b)·Wdown + b.
 // Norms may be nil.
 type feedForward struct {
-	gateUp   weights.Stacked
-	glu      gatedUnit
-	subNorm  []float32      // of what down reads
-	up       kernels.Linear // in place of gateUp, where there is no gate
-	upBias   []float32
-	down     kernels.Linear
-	downBias []float32
-	postNorm []float32 // of y
+	gateUp     weights.Stacked
+	activation gatedUnit      // of gateUp
+	subNorm    []float32      // of what down reads
+	up         kernels.Linear // in place of gateUp, where there is no gate
+	upBias     []float32
+	down       kernels.Linear
+	downBias   []float32
+	postNorm   []float32 // of y
 
 	rotate, last rotation // of what gateUp and down read
 }
 
 // feedForward loads that of layer i.
 func (l *loader) feedForward(i int) *feedForward {
-	c, v, name := &l.cfg, &l.variant, layerNames(i)
-	f := &feedForward{glu: v.glu}
-	if v.modern {
-		f.glu = l.activation()
+	c, v, name := &l.cfg, &l.arch.ffn, layerNames(i)
+	f := &feedForward{activation: v.activation}
+	if v.activation == nil && !v.ungated {
+		f.activation = l.activation()
 	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
 	f.last = l.rotation(c.FFN, down)
-	if v.mlp {
+	if v.ungated {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.up, f.upBias = l.Matrix(up, c.FFN, c.Hidden), l.Vector(name("ffn_up.bias"), c.FFN)
-	} else if v.fused || v.mayFuse && l.file.Tensor(gate) == nil {
+	} else if v.gateUp == fused || v.gateUp == either && l.file.Tensor(gate) == nil {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 	} else {
 		f.rotate = l.rotation(c.Hidden, gate, up)
 		f.gateUp = l.Stack(l.Packed(gate, c.FFN, c.Hidden), l.Packed(up, c.FFN, c.Hidden))
 	}
-	if v.subNorm {
+	if l.arch.norms.sub {
 		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), c.FFN)
 	}
 	f.down = l.Matrix(down, c.Hidden, c.FFN)
-	if v.mlp || v.downBias {
+	if v.ungated || v.downBias {
 		f.downBias = l.Vector(name("ffn_down.bias"), c.Hidden)
 	}
-	if v.postNorm {
+	if l.arch.norms.post {
 		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
 	}
 	return f
 }
 
-// activation is the unit of ModernBERT's feed-forward, GEGLU unless the file says otherwise.
+// activation reads which gated unit a feed-forward has: GEGLU unless the file says otherwise.
 func (l *loader) activation() gatedUnit {
 	switch name := l.text("hidden_activation", "gelu"); name {
 	case "gelu":
@@ -81,7 +81,7 @@ func (f *feedForward) run(s *rowShard) {
 		s.ops.gelu(s.gate, s.rows, s.cfg.FFN)
 	} else {
 		f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
-		s.ops.gate(f.glu, s.gate, s.gateUp, s.rows, s.cfg.FFN)
+		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, s.cfg.FFN)
 	}
 	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)
 	s.ops.rotate(s.gate, s.rows, s.cfg.FFN, &f.last)

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // Files of matrices that were rotated ahead of their quantisation say so in
@@ -15,21 +13,6 @@ import (
 // inverse_weight_names are turned back: x = s·H(x'). With gdn_v_grouped ssm_out reads
 // value heads grouped by key head. Version 2 is of files whose embedding is the output
 // matrix too. Whatever else a file says is refused.
-
-// rotation is the transform of what a matrix reads.
-type rotation struct {
-	block int       // of the transform; 0: there is none
-	signs []float32 // [width], or nil: all are one
-}
-
-// hadamard is what a file says of rotations.
-type hadamard struct {
-	block   int // 0: nothing
-	signs   map[int][]float32
-	forward map[string]bool // matrices; false: not asked for yet
-	inverse map[string]bool // embeddings
-	grouped bool
-}
 
 const hadamardKey = "prism.hadamard."
 
@@ -83,7 +66,7 @@ func (l *loader) readHadamard() (h hadamard) {
 	return h
 }
 
-// hadamardFlag is a key that may be missing.
+// hadamardFlag reads a key that may be missing.
 func (l *loader) hadamardFlag(name string) bool {
 	v, there := l.file.Metadata[hadamardKey+name]
 	flag, ok := v.(bool)
@@ -93,7 +76,7 @@ func (l *loader) hadamardFlag(name string) bool {
 	return flag
 }
 
-// hadamardNames is a list of tensors.
+// hadamardNames reads a list of tensors.
 func (l *loader) hadamardNames(key string) map[string]bool {
 	names := map[string]bool{}
 	list, _ := l.file.Metadata.Strings(hadamardKey + key)
@@ -109,7 +92,7 @@ func (l *loader) hadamardNames(key string) map[string]bool {
 	return names
 }
 
-// hadamardSigns is the signs of each width.
+// hadamardSigns reads the signs of each width.
 func (l *loader) hadamardSigns() map[int][]float32 {
 	m, signs := l.file.Metadata, map[int][]float32{}
 	widths, _ := m.Ints(hadamardKey + "sign_widths")
@@ -133,7 +116,7 @@ func (l *loader) hadamardSigns() map[int][]float32 {
 	return signs
 }
 
-// rotation is what matrices that read the same rows of that width are rotated by:
+// rotation returns the rotation of what matrices names read, rows of the same width:
 // all of them or none.
 func (l *loader) rotation(width int, names ...string) (r rotation) {
 	h, rotated := &l.hadamard, 0
@@ -150,11 +133,11 @@ func (l *loader) rotation(width int, names ...string) (r rotation) {
 		l.Fail("%sweight_names has some of %v and not others, which read the same", hadamardKey, names)
 		return r
 	}
-	return l.turn(width, names[0])
+	return l.rotationOf(width, names[0])
 }
 
-// turn is the rotation of rows of a width.
-func (l *loader) turn(width int, name string) (r rotation) {
+// rotationOf makes the rotation of rows of a width, which tensor name reads.
+func (l *loader) rotationOf(width int, name string) (r rotation) {
 	h := &l.hadamard
 	if width%h.block != 0 {
 		l.Fail("tensor %s: %d columns are no whole blocks of %s %d", name, width, hadamardKey+"block_size", h.block)
@@ -168,14 +151,14 @@ func (l *loader) turn(width int, name string) (r rotation) {
 	return r
 }
 
-// embeddingRotation is what turns back the rows of the embedding.
+// embeddingRotation returns what turns back the rows of the embedding.
 func (l *loader) embeddingRotation() (r rotation) {
 	const name = "token_embd.weight"
 	if _, ok := l.hadamard.inverse[name]; !ok {
 		return r
 	}
 	l.hadamard.inverse[name] = true
-	return l.turn(l.cfg.Hidden, name)
+	return l.rotationOf(l.cfg.Hidden, name)
 }
 
 // checkHadamard fails on a rotated tensor that the graph does not rotate for.
@@ -191,36 +174,4 @@ func (l *loader) checkRotated(key string, names map[string]bool) {
 			l.Fail("%s names %s, which is not supported there", hadamardKey+key, name)
 		}
 	}
-}
-
-// rotate replaces the rows x[n][width] by what rotated matrices read, and tells
-// whether that is anything else.
-func (o *rowOps) rotate(x []float32, n, width int, r *rotation) bool {
-	if r.block == 0 {
-		return false
-	}
-	o.dst, o.width, o.turn = x, width, r
-	o.each(n, width, func(o *rowOps, i int) {
-		row := rowOf(o.dst, i, o.width)
-		if o.turn.signs != nil {
-			vector.Mul(row, row, o.turn.signs)
-		}
-		vector.Hadamard(row, o.turn.block)
-	})
-	return true
-}
-
-// turnBack undoes rotate.
-func (o *rowOps) turnBack(x []float32, n, width int, r *rotation) {
-	if r.block == 0 {
-		return
-	}
-	o.dst, o.width, o.turn = x, width, r
-	o.each(n, width, func(o *rowOps, i int) {
-		row := rowOf(o.dst, i, o.width)
-		vector.Hadamard(row, o.turn.block)
-		if o.turn.signs != nil {
-			vector.Mul(row, row, o.turn.signs)
-		}
-	})
 }

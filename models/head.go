@@ -41,10 +41,10 @@ func (h *head) run(s *rowShard) {
 	}
 }
 
-// head is the reward head of a rank model or an output matrix; none of a model that
+// head loads the reward head of a rank model or an output matrix; none of a model that
 // embeds texts, or that ranks by the hidden states as ranks says.
 func (l *loader) head() (h head, ranks *Classifier) {
-	p, encoder := Pooling(l.count("pooling_type", 0, int(poolingRank), 0)), l.variant.encoder
+	p, encoder := Pooling(l.count("pooling_type", 0, int(poolingRank), 0)), l.arch.bidirectional
 	switch {
 	case l.Err() != nil:
 		return h, nil
@@ -53,7 +53,7 @@ func (l *loader) head() (h head, ranks *Classifier) {
 		return h, nil
 	case encoder && p == poolingRank:
 		ranks = l.classifier()
-		if p = PoolingFirst; l.variant.modern { // as llama.cpp has it
+		if p = PoolingFirst; l.arch.preNormEncoder() { // as llama.cpp has it
 			p = PoolingMean
 		}
 	case p == poolingRank:
@@ -68,19 +68,19 @@ func (l *loader) head() (h head, ranks *Classifier) {
 	return h, ranks
 }
 
-// outputHead is the output matrix, or the embedding once more.
+// outputHead loads the output matrix, or the embedding once more.
 func (l *loader) outputHead() (h head) {
 	if l.file.Tensor("output.weight") != nil {
 		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
 		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
-		if l.variant.normBias {
+		if l.arch.norms.kind == rmsNormBias {
 			h.bias = l.OptionalVector("output.bias", l.cfg.Vocab)
 		}
 	} else {
 		h.rotate = l.embeddingRotation() // logits are the same for x·e and H(s·x)·H(s·e)
 		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)
 	}
-	if l.variant.capped && l.cfg.Generates() {
+	if l.arch.attention.softCap && l.cfg.Generates() {
 		h.cap = float32(l.positive("final_logit_softcapping"))
 	}
 	return h
@@ -127,4 +127,13 @@ func readVerifier(m gguf.Metadata) (v Verifier) {
 	v.Format, _ = m.String(keyFormat)
 	v.Separator, _ = m.String(keySeparator)
 	return v
+}
+
+// embeds makes the model give hidden states.
+func (l *loader) embeds(p Pooling) {
+	if p == PoolingFirst && !l.arch.bidirectional {
+		l.Fail("%s is %d: the first token of this architecture sees no other", l.key("pooling_type"), p)
+	}
+	l.cfg.Pooling, l.cfg.Outputs = p, l.cfg.Hidden
+	l.Ignore("output.weight")
 }

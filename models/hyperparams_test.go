@@ -34,7 +34,7 @@ func tinyFiles(t *testing.T) map[string]*gguf.File {
 		files[name] = f
 		return f
 	}
-	for _, name := range transformersMixtures {
+	for _, name := range slices.Concat(transformersMixtures, transformersDense) {
 		add(name, "testdata/transformers/"+name+".gguf")
 	}
 	for _, name := range []string{"gemma2", "bitnet-b1.58-f16", "llama3-rope-tied", "qwen3"} {
@@ -128,14 +128,14 @@ func fusedPhi(t *testing.T, f *gguf.File) *gguf.File {
 
 // unsaid are hyper-parameters that loaders read and the tiny files may lack.
 var unsaid = []string{
-	"attention.causal", "attention.clamp_kqv", "attention.head_count_kv", "attention.key_length", "attention.scale", "attention.sliding_window",
-	"attention.sliding_window_pattern", "attention.value_length", "attn_logit_softcapping", "embedding_scale", "expert_count",
+	"attention.causal", "attention.clamp_kqv", "attention.recurrent_layers", "attention.head_count_kv", "attention.key_length", "attention.scale", "attention.sliding_window",
+	"attention.sliding_window_pattern", "attention.value_length", "swiglu_clamp_exp", "attn_logit_softcapping", "embedding_scale", "expert_count",
 	"expert_feed_forward_length", "expert_gating_func", "expert_shared_feed_forward_length", "expert_weights_norm", "expert_weights_scale",
 	"feed_forward_length", "final_logit_softcapping", "full_attention_interval", "hidden_activation", "interleave_moe_layer_step",
 	"leading_dense_block_count", "logit_scale", "moe_every_n_layers", "nextn_predict_layers", "pooling_type", "residual_scale",
 	"rope.dimension_count", "rope.freq_base", "rope.freq_base_swa", "rope.scale_linear", "rope.scaling.attn_factor", "rope.scaling.factor",
 	"rope.scaling.original_context_length", "rope.scaling.type", "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
-	"rope.scaling.yarn_ext_factor", "ssm.group_count",
+	"rope.scaling.yarn_ext_factor", "shortconv.l_cache", "ssm.group_count",
 }
 
 // oddValues are what a hostile file may say in place of any value; nil: nothing.
@@ -198,7 +198,7 @@ func tryModel(t *testing.T, pool *pool.Pool, f *gguf.File, what string) (allocat
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if b, err := LoadFile(f, LoadOptions{Pool: pool}); err == nil {
-		defer b.decoder.close()
+		defer b.exec.close()
 		cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kv.F16, BlockLen: 16, Blocks: 4, States: 2})
 		if err == nil {
 			defer cache.Close()

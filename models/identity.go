@@ -31,11 +31,11 @@ type Identity struct {
 // ErrNoIdentity says that a model was made without a file.
 var ErrNoIdentity = errors.New("models: the model has no file")
 
-func newIdentity(b *Bundle, given gguf.Metadata) *Identity {
-	return &Identity{file: b.file, device: b.Backend, metadata: given, packings: b.Model.Config().Packings, one: semaphore.NewWeighted(1)}
+func newIdentity(file *gguf.File, device func() kernels.Backend, given gguf.Metadata, packings string) *Identity {
+	return &Identity{file: file, device: device, metadata: given, packings: packings, one: semaphore.NewWeighted(1)}
 }
 
-// Digest is gguf.File.Digest, computed when it is first asked for: reading a file takes
+// Digest returns the gguf.File.Digest, computed when it is first asked for: reading a file takes
 // seconds for gigabytes. Others wait for the one that computes; if ctx ends its work, the
 // next begins again. pause is called now and then, and gets the turn of others.
 func (id *Identity) Digest(ctx context.Context, pause func(context.Context) error) (string, error) {
@@ -54,7 +54,7 @@ func (id *Identity) Digest(ctx context.Context, pause func(context.Context) erro
 	return id.digest, err
 }
 
-// Sketch is a short hash of the file, by gguf.File.Sketch, and of Metadata; empty without
+// Sketch returns a short hash of the file, by gguf.File.Sketch, and of Metadata; empty without
 // a file.
 func (id *Identity) Sketch() (string, error) {
 	if id == nil {
@@ -68,7 +68,7 @@ func (id *Identity) Sketch() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// Metadata is a hash of what the configuration gives in place of the file's metadata;
+// Metadata returns a hash of what the configuration gives in place of the file's metadata;
 // empty: nothing.
 func (id *Identity) Metadata() string {
 	if id == nil || len(id.metadata) == 0 {
@@ -82,7 +82,7 @@ func (id *Identity) Metadata() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Packings is what the layers' matrices run as, such as "I2". I1 and I2 have the same
+// Packings returns what the layers' matrices run as, such as "I2". I1 and I2 have the same
 // bits, and one name.
 func (id *Identity) Packings() string {
 	if id == nil {

@@ -8,48 +8,11 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/weights"
 )
-
-// ErrModel says that a file is a well-formed GGUF but no model this package
-// can run. What is wrapped around it names the key or tensor.
-var ErrModel = errors.New("models: cannot run this model")
-
-// LoadOptions says what a model runs on, and how.
-type LoadOptions struct {
-	Pool    *pool.Pool      // threads of the model graph; required
-	Backend kernels.Backend // where matrices and, if it is an AttentionBackend, attention go first; nil: the CPU
-	Spare   bool            // the CPU takes over from a backend that has failed
-	Packing string          // run-time packing of ternary matrices: one of weights.Packings; "": PackingAuto
-	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
-	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
-
-	// ExpertMemory is how many bytes the experts of mixtures may take. If they need more,
-	// they stay in the file, each is packed when it is first wanted, and the least used
-	// ones give way: answers are the same, bit for bit. 0: what the other weights leave of
-	// WeightMemory, or if that is 0 too, all are in memory.
-	ExpertMemory, WeightMemory int64
-
-	// Metadata replaces, key by key, what the file says of itself.
-	Metadata gguf.Metadata
-
-	// Progress, if any, is told how many bytes of the tensors have been read, of
-	// how many, now and then while the file loads, by the loading goroutine.
-	Progress func(done, total int64)
-
-	// Interrupt, if any, is asked now and then while the file loads, by the same
-	// goroutine. Its error ends the loading and is wrapped in that of Load.
-	Interrupt func() error
-
-	// Routed, if any, sees in each step and layer which experts the rows of the batch
-	// chose, [rows][Config.ExpertsUsed], the best first, and with what weights. It must
-	// not change or keep them.
-	Routed func(layer int, experts []int32, weights []float32)
-}
 
 // Bundle is a model with its tokenizer and template: all that it takes to turn
 // text into tokens, tokens into logits and tokens into text.
@@ -73,8 +36,8 @@ type Bundle struct {
 
 	Identity *Identity // nil: the model was not loaded from a file
 
-	file    *gguf.File
-	decoder *decoder
+	file *gguf.File
+	exec *executor
 }
 
 // Load reads the GGUF file at path.
@@ -110,46 +73,72 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), m.close())
 	}
-	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f, decoder: m}
-	b.Warnings = append(m.warnings, t.Warnings()...)
+	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f, exec: m}
+	b.Warnings = append(m.graph.warnings, t.Warnings()...)
 	if c := m.Config(); c.Generates() && len(t.EOGs()) == 0 {
 		b.Warnings = append(b.Warnings, "no token ends an answer: each goes on to max_tokens or the end of the context")
 	}
 	arch := m.Config().Arch
-	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].globalInterval == 0 {
+	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].attention.globalEvery == 0 {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
 	}
 	b.converse(f.Metadata)
 	b.Rerank, _ = f.Metadata.String("tokenizer.chat_template.rerank") // as llama.cpp's converter writes it
-	if b.Classifier = m.ranks; b.Classifier != nil && b.Rerank == "" && m.enc == nil {
+	if b.Classifier = m.graph.ranks; b.Classifier != nil && b.Rerank == "" && m.graph.enc == nil {
 		b.Rerank = qwenRerank
 	}
-	if m.enc != nil {
-		m.enc.separator, _ = t.Separator()
+	if m.graph.enc != nil {
+		m.graph.enc.separator, _ = t.Separator()
 	}
 	if n, ok := f.Metadata.Uint("lutra.chat.max_turns"); ok {
 		b.MaxTurns = int(min(n, math.MaxInt32))
 	}
-	b.Identity = newIdentity(b, opt.Metadata)
+	b.Identity = newIdentity(f, b.Backend, opt.Metadata, m.Config().Packings)
 	return b, nil
+}
+
+// Task is what a model is made for.
+type Task uint8
+
+// The tasks.
+const (
+	TaskGenerate Task = iota // text
+	TaskEmbed                // vectors of texts, which rank documents too
+	TaskRank                 // scores of documents
+	TaskReward               // scores of answers, by a format that the file need not name
+)
+
+// Task tells what b is made for.
+func (b *Bundle) Task() Task {
+	switch c := b.Model.Config(); {
+	case b.Classifier != nil:
+		return TaskRank
+	case c.Pooling != PoolingNone:
+		return TaskEmbed
+	case c.Generates():
+		return TaskGenerate
+	case b.Rerank != "":
+		return TaskRank
+	}
+	return TaskReward
 }
 
 // Close gives back the weights, the file and the backend. The model must not be used
 // afterwards.
 func (b *Bundle) Close() error {
-	err := errors.Join(b.decoder.close(), b.file.Close())
+	err := errors.Join(b.exec.close(), b.file.Close())
 	if d := b.Backend(); d != nil {
 		err = errors.Join(err, d.Close())
 	}
 	return err
 }
 
-// Backend is where the matrices are, nil for the CPU.
+// Backend returns where the matrices are, nil for the CPU.
 func (b *Bundle) Backend() kernels.Backend {
-	if b.decoder == nil {
+	if b.exec == nil {
 		return nil
 	}
-	return b.decoder.exec.device.backend
+	return b.exec.device.backend
 }
 
 // converse chooses how the model's conversations are written.
@@ -180,27 +169,50 @@ func (b *Bundle) addsBOS() bool {
 }
 
 // loadModel builds the model alone. The file must stay open while it is used.
-func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
-	arch, ok := file.Metadata.String("general.architecture")
+func loadModel(file *gguf.File, opt LoadOptions) (*executor, error) {
+	name, ok := file.Metadata.String("general.architecture")
 	if !ok {
 		return nil, fmt.Errorf("%w: general.architecture is missing", ErrModel)
 	}
-	v, ok := architectures[arch]
+	arch, ok := architectures[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, arch, strings.Join(architectureNames(), ", "))
+		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, name, strings.Join(architectureNames(), ", "))
 	}
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{file: file, opt: opt, arch: arch, variant: v, Loader: weights.NewLoader(file, weights.Options{
-		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: v.scales, Progress: opt.Progress, Interrupt: opt.Interrupt,
+	l := &loader{file: file, opt: opt, archName: name, arch: arch, Loader: weights.NewLoader(file, weights.Options{
+		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt,
 	})}
-	m := newDecoder(l)
+	graph := newDecoder(l)
 	l.finish()
 	if err := l.Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), l.Memory().Free())
 	}
 	l.warnOfZeros()
-	m.warnings = l.warnings
-	return m, nil
+	graph.warnings = l.warnings
+	return newExecutor(&opt, graph, l.Local()), nil
+}
+
+// ExpertStats is what became of the experts that steps wanted, of a model whose experts
+// are not all in memory.
+type ExpertStats struct {
+	Hits, Misses int64 // experts that a layer of a step found in memory, or had read
+	Read         int64 // bytes of the file
+	Held, Room   int64 // experts in memory, and how many fit
+	Experts      int64 // of all layers
+	Bytes        int64 // of the memory they fit into
+}
+
+// Experts returns what has become of a model's experts; ok is false where they are all in
+// memory. Any goroutine may call it.
+func (b *Bundle) Experts() (st ExpertStats, ok bool) {
+	if b.exec == nil || b.exec.graph.store == nil {
+		return st, false
+	}
+	s := b.exec.graph.store
+	return ExpertStats{
+		Hits: s.hits.Load(), Misses: s.misses.Load(), Read: s.read.Load(), Held: s.held.Load(), Room: int64(len(s.slots)),
+		Experts: int64(s.experts * s.loader.cfg.Layers), Bytes: int64(len(s.slots) * len(s.slots[0])),
+	}, true
 }

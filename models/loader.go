@@ -9,30 +9,28 @@ import (
 )
 
 // loader collects a model's hyper-parameters and weights. As with weights, the
-// first failure sticks.
+// first failure sticks. Each part of a layer has its loader beside it, in its own file: that
+// is why there are many methods.
 type loader struct {
 	*weights.Loader
 	file     *gguf.File
 	opt      LoadOptions
-	arch     string
-	variant  variant  // what the architecture changes
+	archName string
+	arch     architecture
 	skipped  []string // beginnings of the names of tensors that are not read
-	interval int      // with recurrent layers: every so many layers one has attention
+	recurs   []bool   // which layers have a recurrent state in place of attention; nil: none
 	hadamard hadamard
-	// globalInterval is ModernBERT's: every so many layers, from the first on, one sees all keys.
-	globalInterval int
-	// The widths of experts, and of the one that all rows take; 0: there is none.
-	expertFFN, sharedFFN int
-	cfg                  Config
-	warnings             []string
+	windows  []bool // which layers see a window of keys alone; nil: none
+	cfg      Config
+	warnings []string
 }
 
 func (l *loader) warn(format string, args ...any) {
 	l.warnings = append(l.warnings, fmt.Sprintf(format, args...))
 }
 
-// key is a hyper-parameter's full name.
-func (l *loader) key(name string) string { return l.arch + "." + name }
+// key returns the full name of hyper-parameter name.
+func (l *loader) key(name string) string { return l.archName + "." + name }
 
 // The bounds of hyper-parameters: far beyond any real model, and small enough
 // that products of three do not overflow.
@@ -41,7 +39,7 @@ const (
 	maxDim    = 1 << 20
 )
 
-// count is an integer hyper-parameter in [lo, hi], or otherwise when the key is missing:
+// count reads an integer hyper-parameter in [lo, hi], or otherwise when the key is missing:
 // a value of that range, or required. It is lo after a failure, so never negative.
 func (l *loader) count(name string, lo, hi, otherwise int) int {
 	key := l.key(name)
@@ -67,7 +65,7 @@ func (l *loader) count(name string, lo, hi, otherwise int) int {
 // required makes count fail on a missing key.
 const required = -1
 
-// number is a finite hyper-parameter, or otherwise when the key is missing.
+// number reads a finite hyper-parameter, or otherwise when the key is missing.
 func (l *loader) number(name string, otherwise float64) float64 {
 	key := l.key(name)
 	if _, ok := l.file.Metadata[key]; !ok {
@@ -81,7 +79,7 @@ func (l *loader) number(name string, otherwise float64) float64 {
 	return x
 }
 
-// text is a string hyper-parameter, or otherwise when the key is missing.
+// text reads a string hyper-parameter, or otherwise when the key is missing.
 func (l *loader) text(name, otherwise string) string {
 	key := l.key(name)
 	if _, ok := l.file.Metadata[key]; !ok {
@@ -104,7 +102,7 @@ func layerNames(i int) func(string) string {
 // silence would change every answer.
 func (l *loader) finish() {
 	for _, name := range l.Finish() {
-		l.Fail("tensor %s has no meaning for architecture %s", name, l.arch)
+		l.Fail("tensor %s has no meaning for architecture %s", name, l.archName)
 	}
 }
 
@@ -119,13 +117,13 @@ func (l *loader) warnOfZeros() {
 	}
 }
 
-// config is the finished description of the model.
+// config returns the finished description of the model.
 func (l *loader) config() Config {
 	l.cfg.Params, l.cfg.Bytes, l.cfg.Packings, l.cfg.Sent = l.Params, l.Bytes, l.Packings(), l.Sent()
 	return l.cfg
 }
 
-// embedding is the table that tokens are looked up in. It stays in the file,
+// embedding finds the table that tokens are looked up in. It stays in the file,
 // where its rows are read when they are wanted.
 func (l *loader) embedding() *gguf.Tensor {
 	return l.Tensor("token_embd.weight", l.cfg.Hidden, l.cfg.Vocab)

@@ -31,40 +31,38 @@ type Model interface {
 	Forward(b *Batch, cache *kv.Cache) error
 }
 
-// Config describes a loaded model's shape.
+// Config describes a loaded model's shape: a field for each hyper-parameter that somebody
+// outside the package asks for, hence their number.
 type Config struct {
-	Arch    string // general.architecture: "llama", ...
-	Name    string // general.name
-	Layers  int
-	Hidden  int
-	FFN     int
-	Heads   int
-	KVHeads int
-	HeadDim int
-	Vocab   int
-	Context int     // longest sequence the model was made for, in tokens
-	Outputs int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
-	Pooling Pooling // of a model that embeds texts
-	NormEps float32
-	Whole   bool  // tokens attend to those behind them: a sequence is computed in one step
-	Params  int64 // number of weights
-	Bytes   int64 // bytes of packed weights in memory
+	Arch          string // general.architecture: "llama", ...
+	Name          string // general.name
+	Layers        int
+	Hidden        int
+	FFN           int
+	Heads         int
+	KVHeads       int
+	HeadDim       int
+	Vocab         int
+	Context       int     // longest sequence the model was made for, in tokens
+	Outputs       int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
+	Pooling       Pooling // of a model that embeds texts
+	NormEps       float32
+	Bidirectional bool  // tokens attend to later ones too: a sequence is computed in one step
+	Params        int64 // number of weights
+	Bytes         int64 // bytes of packed weights in memory
 	// Experts is how many a layer's mixture has, of which a row takes ExpertsUsed; 0:
 	// layers have one feed-forward. Each expert is ExpertFFN wide.
 	Experts, ExpertsUsed, ExpertFFN int
-	// Chunk is within how many tokens of a prompt, from a position divisible by it on,
-	// one changes what becomes of another, before it or behind; 0: within none. Those
-	// tokens are computed in one step.
-	Chunk int
 
 	Packings string // what the layers' matrices run as, e.g. "I2"
 	Sent     int64  // of Params: what a backend other than the CPU multiplies
 
+	DenseLayers     int // of Layers, the first: they have feed-forwards where the others have mixtures
 	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
 	State           int // numbers of a sequence's recurrent state, all of these layers together
 }
 
-// KV is what a KV cache for the model must have room for.
+// KV returns what a KV cache for the model must have room for.
 func (c Config) KV() kv.Shape {
 	return kv.Shape{Layers: c.Layers - c.RecurrentLayers, Heads: c.KVHeads, HeadDim: c.HeadDim, State: c.State}
 }
@@ -99,7 +97,7 @@ func (b *Batch) Add(seq *kv.Sequence, pos int, out int, tokens ...int32) {
 	b.Spans = append(b.Spans, Span{Start: start, End: len(b.Tokens), KV: seq, Out: out})
 }
 
-// Outputs is the number of logit rows the batch asks for.
+// Outputs returns the number of logit rows the batch asks for.
 func (b *Batch) Outputs() int {
 	n := 0
 	for i := range b.Spans {
@@ -107,3 +105,20 @@ func (b *Batch) Outputs() int {
 	}
 	return n
 }
+
+// Pooling is how the hidden states of a text's tokens become its one vector, with
+// the numbers that files use. A model that has any embeds texts: its rows of logits
+// are hidden states, behind the last norm.
+type Pooling uint8
+
+// The poolings.
+const (
+	PoolingNone  Pooling = iota // the model gives logits or scores
+	PoolingMean                 // of all tokens
+	PoolingFirst                // the first token's, which files call cls
+	PoolingLast                 // the last token's
+	poolingRank                 // scores by a head of their own
+)
+
+// Generates tells whether rows of logits are those of the vocabulary.
+func (c *Config) Generates() bool { return c.Pooling == PoolingNone && c.Outputs == c.Vocab }

@@ -1,6 +1,9 @@
 package models
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // rope is rotary position embedding (RoFormer §3.2): pair i of a head rotates by
 // position × freq[i]. Every way of extending the context becomes, at load,
@@ -18,15 +21,6 @@ type rope struct {
 const (
 	ropeCached = 4096
 	ropePage   = 64
-)
-
-// ropeOrder says which elements of a head are pair i of n.
-type ropeOrder uint8
-
-const (
-	ropePairs  ropeOrder = iota // 2i and 2i+1
-	ropeHalves                  // i and i+n
-	ropeNone                    // the head does not rotate
 )
 
 // The ways of extending the context (rope.scaling.type).
@@ -74,7 +68,10 @@ func newRope(p ropeParams) rope {
 	return r
 }
 
-// unscaled is how much of pair i's frequency stays under YaRN ("NTK-by-parts",
+// pairs returns how many pairs of elements rotate.
+func (r *rope) pairs() int { return len(r.freq) }
+
+// unscaled returns how much of pair i's frequency stays under YaRN ("NTK-by-parts",
 // YaRN §3.2): 1 for pairs that rotate often within the original context, 0 for
 // those that rotate less than once.
 func (p *ropeParams) unscaled(i int) float64 {
@@ -108,7 +105,7 @@ func (r *rope) angles(cos, sin []float32, pos []int32) {
 	}
 }
 
-// page is the angles of ropePage positions.
+// page returns the angles of ropePage positions.
 func (r *rope) page(i int) []float32 {
 	if r.cached[i] == nil {
 		n := len(r.freq)
@@ -127,4 +124,82 @@ func (r *rope) compute(cos, sin []float32, pos int32) {
 		s, c := math.Sincos(float64(pos) * f)
 		cos[i], sin[i] = float32(c*r.gain), float32(s*r.gain)
 	}
+}
+
+// ropes reads the rope.* hyper-parameters. The context it is for is l.cfg's.
+func (l *loader) ropes() []rope {
+	if l.Err() != nil {
+		return nil
+	}
+	p := ropeParams{
+		dims:    l.count("rope.dimension_count", 2, l.cfg.HeadDim, l.cfg.HeadDim),
+		base:    l.number("rope.freq_base", 10000),
+		scaling: l.text("rope.scaling.type", ""),
+		factor:  l.number("rope.scaling.factor", 0),
+		attn:    l.number("rope.scaling.attn_factor", 1),
+	}
+	if p.factor == 0 { // the key of older files
+		p.factor = l.number("rope.scale_linear", 1)
+	}
+	if p.scaling == "" { // files from before the key existed scale linearly
+		p.scaling = scalingLinear
+	}
+	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.count("context_length", 1, 1<<30, required))
+	p.betaFast = l.number("rope.scaling.yarn_beta_fast", 32)
+	p.betaSlow = l.number("rope.scaling.yarn_beta_slow", 1)
+	p.ext, p.smooth = l.number("rope.scaling.yarn_ext_factor", 1), l.arch.positions.smoothRamp
+	if p.dims%2 != 0 {
+		l.Fail("%s is %d, want an even number", l.key("rope.dimension_count"), p.dims)
+	}
+	if p.base <= 1 || p.factor <= 0 || p.attn <= 0 || p.betaFast <= 0 || p.betaSlow <= 0 {
+		l.Fail("%s, factor %v, base %v: out of range", l.key("rope.scaling"), p.factor, p.base)
+	}
+	switch p.scaling {
+	case scalingNone, scalingLinear, scalingYarn, scalingLong:
+	default:
+		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
+	}
+	p.factors = l.ropeFactors(p)
+	v, local := &l.arch.positions, ropeParams{dims: p.dims, attn: 1}
+	if v.windowedRope {
+		if local.base = l.number("rope.freq_base_swa", cmp.Or(v.windowedBase, p.base)); local.base <= 1 {
+			l.Fail("%s is %v, want more than 1", l.key("rope.freq_base_swa"), local.base)
+		}
+	}
+	if l.Err() != nil {
+		return nil
+	}
+	ropes := []rope{newRope(p)}
+	if v.windowedRope {
+		ropes = append(ropes, newRope(local))
+	}
+	return ropes
+}
+
+// ropeFactors returns what each pair's frequency is divided by, or nil. LongRoPE has
+// two sets, the second for contexts beyond the one it was trained with at first.
+func (l *loader) ropeFactors(p ropeParams) []float32 {
+	name := "rope_freqs.weight"
+	if l.arch.positions.ownFreqs {
+		l.Ignore(name)
+		return nil
+	}
+	if p.scaling == scalingLong {
+		short, long := "rope_factors_short.weight", "rope_factors_long.weight"
+		l.Ignore(short)
+		l.Ignore(long)
+		if name = short; l.cfg.Context > p.original {
+			name = long
+		}
+		if l.file.Tensor(name) == nil {
+			l.Fail("tensor %s is missing", name)
+		}
+	}
+	factors := l.OptionalVector(name, p.dims/2)
+	for i, f := range factors {
+		if f <= 0 {
+			l.Fail("tensor %s: element %d is %v", name, i, f)
+		}
+	}
+	return factors
 }

@@ -27,21 +27,25 @@ const (
 
 // route sets the experts of a row, the best first, and their weights, from the
 // router's numbers. Of experts with equal numbers the first is the better one. If
-// one is no number, none of the weights is.
-func (r *routing) route(experts []int32, weights, logits []float32) {
+// one is no number, none of the weights is. With prefer, [experts], experts are chosen by
+// their probabilities plus that, which changes no weight.
+func (r *routing) route(experts []int32, weights, logits, prefer []float32) {
 	n, finite := 0, true
 	for e, x := range logits {
 		finite = finite && x-x == 0
+		if prefer != nil {
+			x = sigmoid(x) + prefer[e]
+		}
 		i := n
 		if n < r.chosen {
 			n++
-		} else if i--; !(x > logits[experts[i]]) {
+		} else if i--; !(x > weights[i]) {
 			continue
 		}
-		for ; i > 0 && x > logits[experts[i-1]]; i-- {
-			experts[i] = experts[i-1]
+		for ; i > 0 && x > weights[i-1]; i-- {
+			experts[i], weights[i] = experts[i-1], weights[i-1]
 		}
-		experts[i] = int32(e)
+		experts[i], weights[i] = int32(e), x // by which they are chosen, so far
 	}
 	if r.gating == sparsemixerGating {
 		r.sparsemix(experts, weights, logits, finite)
@@ -74,6 +78,8 @@ func (r *routing) route(experts []int32, weights, logits []float32) {
 		weights[i] = float32(float64(w)/sum) * r.scale
 	}
 }
+
+func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
 
 // sparsemixerJitter is router_jitter_noise of Phi's models.
 const sparsemixerJitter = 0.01

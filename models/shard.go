@@ -36,9 +36,7 @@ type workspace struct {
 	ops  rowOps
 	att  *attention.Pass
 	rec  *recurrent.Pass // nil without recurrent layers
-	// experts is the pool's alone, and nil without mixtures.
-	experts *expertPass
-	size    int // rows the buffers have room for
+	size int             // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [mixed] attended values
 	gates        []float32 // [rows][gateWidth] of recurrent layers
@@ -50,12 +48,12 @@ type workspace struct {
 
 func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
 	var rec *recurrent.Pass
-	if shape.ValueHeads > 0 {
+	if shape.Taps > 0 {
 		rec = recurrent.New(w, shape, cfg.NormEps)
 	}
 	return workspace{
 		ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV()), rec: rec,
-		mixed: max(cfg.Heads*cfg.HeadDim, shape.Values()), gateWidth: 2 * shape.ValueHeads,
+		mixed: max(cfg.Heads*cfg.HeadDim, shape.Values(), shape.Inputs), gateWidth: 2 * shape.ValueHeads,
 	}
 }
 
@@ -66,7 +64,7 @@ func (w *workspace) reserve(n int, c *Config) {
 	}
 	w.size = n
 	ffn := c.FFN
-	if c.Experts > 0 {
+	if c.Experts > 0 && c.DenseLayers == 0 {
 		ffn = 0 // experts have memory of their own
 	}
 	for _, buf := range []struct {
@@ -77,36 +75,6 @@ func (w *workspace) reserve(n int, c *Config) {
 		{&w.gateUp, 2 * ffn}, {&w.gate, ffn},
 	} {
 		*buf.at = make([]float32, n*buf.width)
-	}
-}
-
-// run takes the rows through stages [lo, hi) of m, until none is left.
-func (s *rowShard) run(m *decoder, lo, hi int) {
-	s.reserve(s.rows, s.cfg)
-	for i := lo; i < hi && s.rows > 0; i++ {
-		s.stage(m, i)
-	}
-}
-
-// stages is one for the keys and values of each layer, and the end.
-func stages(m *decoder) int { return len(m.layers) + 1 }
-
-// stage takes the rows from the keys and values of layer i-1 to those of layer
-// i. A stage may read the keys and values that stages before it wrote, of any row.
-func (s *rowShard) stage(m *decoder, i int) {
-	if i == 0 {
-		m.embedTokens(s)
-	} else {
-		m.attend(s, i-1)
-		m.feedForward(s, i-1)
-	}
-	if i == len(m.layers) {
-		m.output(s)
-		return
-	}
-	m.project(s, i)
-	if i+1 == len(m.layers) {
-		s.trim(m.layers[i].mixer.rowWidth()) // of the other rows only keys and values are wanted
 	}
 }
 
@@ -130,5 +98,3 @@ func (s *rowShard) trim(width int) {
 		s.att.MakePlan(&s.plan, s.rowPos, s.kv)
 	}
 }
-
-func moveRow(x []float32, to, from, width int) { copy(rowOf(x, to, width), rowOf(x, from, width)) }

@@ -24,10 +24,13 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next"}
 
-func TestMixturesGiveTheLogitsOfTransformers(t *testing.T) {
-	for _, name := range transformersMixtures {
+// transformersDense are the others.
+var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2"}
+
+func TestModelsGiveTheLogitsOfTransformers(t *testing.T) {
+	for _, name := range slices.Concat(transformersMixtures, transformersDense) {
 		t.Run(name, func(t *testing.T) {
 			raw, err := os.ReadFile("testdata/transformers/" + name + ".npy")
 			if err != nil {
@@ -54,8 +57,66 @@ func TestMixturesGiveTheLogitsOfTransformers(t *testing.T) {
 	}
 }
 
-func TestMixturesOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe"} {
+// Every sixth layer of Gemma 3 sees all keys, where the file does not say otherwise.
+func TestLayersWithWindowsAreThoseThatTheArchitectureOrTheFileNames(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for _, c := range []struct {
+		name    string
+		pattern any // nil: none
+		windows []bool
+		err     string
+	}{
+		{"gemma3", nil, []bool{true, true}, ""},
+		{"gemma3", uint32(2), []bool{true, false}, ""},
+		{"gemma3", []bool{false, true}, []bool{false, true}, ""},
+		{"gemma3", []bool{false}, nil, "sliding_window_pattern has 1 values for 2 layers"},
+		{"gemma3", "2", nil, "sliding_window_pattern is 2, want one integer"},
+		{"maple", []bool{false, false}, []bool{false, false}, ""},
+	} {
+		raw, err := os.ReadFile("testdata/transformers/" + c.name + ".gguf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := c.name + ".attention.sliding_window_pattern"
+		if delete(f.Metadata, key); c.pattern != nil {
+			f.Metadata[key] = c.pattern
+		}
+		m, err := loadModel(f, LoadOptions{Pool: p})
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s with %v: loading gave %v, want an error that says %q", c.name, c.pattern, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, y := range m.graph.layers {
+			if got := y.mixer.(*selfAttention).mask.Window > 0; got != c.windows[i] {
+				t.Errorf("%s with %v: layer %d has a window: %t", c.name, c.pattern, i, got)
+			}
+		}
+	}
+}
+
+func TestClampsThatAreNotThoseOfTheArchitectureAreRefused(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for name, limit := range map[string]any{"maple": []float32{7, 6}, "qwen3moe": float32(7)} {
+		_, err := Load("testdata/transformers/"+name+".gguf", LoadOptions{Pool: p, Metadata: gguf.Metadata{name + ".swiglu_clamp_exp": limit}})
+		if err == nil || !strings.Contains(err.Error(), name+".swiglu_clamp_exp is ") {
+			t.Errorf("%s clamped by %v: loading gave %v", name, limit, err)
+		}
+	}
+}
+
+func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next"} {
 		t.Run(name, func(t *testing.T) {
 			path := "testdata/transformers/" + name + ".gguf"
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)

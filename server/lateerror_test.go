@@ -86,7 +86,7 @@ func TestAStreamThatFailsEndsInTheFormOfItsAPI(t *testing.T) {
 				}
 			})
 			at := len(lines) - 1 - len(c.after)
-			if at < 2 || !strings.HasPrefix(lines[at], c.error) {
+			if at < 1 || !strings.HasPrefix(lines[at], c.error) {
 				t.Fatalf("it ends with %q", lines[max(0, len(lines)-4):])
 			}
 			for i, want := range c.after {

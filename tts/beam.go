@@ -74,7 +74,7 @@ func (r *searchRun) begin(beams []*beam, first int, whole bool) {
 			b.limit, p.Stop = math.MaxInt, r.decoding.ends
 		}
 		if len(r.req.Stop) == 0 && r.reporter.partials == nil { // else each token may be the last, or is to be shown
-			p.Gather = tokensPerWake
+			p.FlushEvery = tokensPerWake
 		}
 		if m := r.req.Sampling.MaxTokens; m > 0 {
 			b.limit = min(b.limit, m)

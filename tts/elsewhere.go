@@ -135,7 +135,7 @@ func (r *searchRun) recompute(ctx context.Context, b *beam, tokens []sampling.To
 		seq.Adopt(t.ID)
 	}
 	p := b.params
-	p.MaxTokens, p.Gather = min(checkedTokens, len(tokens)-at), 0
+	p.MaxTokens, p.FlushEvery = min(checkedTokens, len(tokens)-at), 0
 	for tok, err := range seq.Generate(ctx, p) {
 		if err != nil {
 			return errUnchecked

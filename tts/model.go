@@ -41,11 +41,14 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Outputs: b.Model.Config().Outputs,
 	}
 	if e != nil {
-		m.Context = e.Limit()
+		m.Run(e)
 	}
 	m.lines = m.Holding([]string{"\n"})
 	return m
 }
+
+// Run has e run the model, before anybody asks it.
+func (m *Model) Run(e *batcher.Engine) { m.Engine, m.Context = e, e.Limit() }
 
 // ToolFormat returns how the model calls tools.
 func (m *Model) ToolFormat() *toolcall.Format {

@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// Batch is the draws of one step. Rows of logits are sampled in parallel; draws
+// Batch holds the draws of one step. Rows of logits are sampled in parallel; draws
 // from one row are sampled one after the other, so that what they share is
 // computed once. It keeps its memory between steps.
 type Batch struct {
@@ -26,21 +26,21 @@ func NewBatch(pool *pool.Pool) *Batch {
 	return b
 }
 
-// Reset removes all draws; those to come are from so many rows.
+// Reset removes all draws; those to come are from that many rows.
 func (b *Batch) Reset(rows int) {
 	b.draws, b.firsts = b.draws[:0], b.firsts[:0]
 	b.lasts = slices.Grow(b.lasts[:0], rows)[:rows]
 	clear(b.lasts)
 }
 
-// Len is the number of draws.
+// Len returns the number of draws.
 func (b *Batch) Len() int { return len(b.draws) }
 
-// At is draw i, in the order in which they were added. It is valid until the next Add.
+// At returns draw i, in the order in which they were added. It is valid until the next Add.
 func (b *Batch) At(i int) *Draw { return &b.draws[i] }
 
-// Add adds a draw from a row, behind the others from that row. The caller fills
-// it; what it holds beside the row is left from an earlier step.
+// Add adds a draw from a row, after the others from that row. The caller fills
+// it; what it holds alongside the row is left from an earlier step.
 func (b *Batch) Add(row int, logits []float32) *Draw {
 	n := len(b.draws)
 	b.draws = slices.Grow(b.draws, 1)[:n+1]

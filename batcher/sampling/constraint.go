@@ -1,16 +1,14 @@
 package sampling
 
-import "math"
-
 // Constraint narrows what may be sampled, for example to a grammar. A value is where one
 // completion stands, and never changes: the one of Params is that of an empty completion,
-// and behind each token there is a further one. So sequences that are forked, paused or
+// and after each token there is a further one. So sequences that are forked, paused or
 // guessed for need no copies and take nothing back. A completion is all tokens after the
 // prompt, appended ones included.
 //
 // Constraints are compared, and so are pointers or other comparable values.
 type Constraint interface {
-	// Next is where the completion stands behind one more token, which may be one that is
+	// Next is where the completion stands after one more token, which may be one that is
 	// not allowed. The step loop calls it, so it returns at once and does not panic.
 	Next(id int32) Constraint
 	// Allow sets bit id%64 of mask[id/64] for every token that may come next. mask
@@ -20,7 +18,7 @@ type Constraint interface {
 }
 
 // Preparer is a Constraint that takes time to find out what it is asked, and can do so
-// beside the model's step.
+// alongside the model's step.
 type Preparer interface {
 	Constraint
 	// Prepare begins to find out, if nobody has, and returns at once. The step loop
@@ -39,7 +37,7 @@ type Fallible interface {
 	Err() error
 }
 
-// Prepared is closed channels where a Preparer answers at once.
+// Prepared holds closed channels where a Preparer answers at once.
 type Prepared struct {
 	Forced  <-chan struct{} // Forced does
 	Allowed <-chan struct{} // Allow does too
@@ -53,18 +51,4 @@ func Ready(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// Forced is the token of a vocabulary that comes next whatever the model says, false if
-// there is none such: it is sampled.
-func (p *Params) Forced(vocab int) (id int32, ok bool) {
-	c, ok := p.Constraint.(Preparer)
-	if !ok {
-		return 0, false
-	}
-	id, ok = c.Forced()
-	if !ok || id < 0 || int(id) >= vocab || math.IsInf(float64(p.LogitBias[id]), -1) {
-		return 0, false
-	}
-	return id, true
 }

@@ -1,7 +1,6 @@
 package sampling
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -14,7 +13,7 @@ import (
 // doubt at a window's edge, so that a flat distribution costs hardly more than
 // a peaked one.
 
-// cuts are the parameters that weights and their window come from.
+// cuts holds the parameters that weights and their window come from.
 type cuts struct {
 	inv, minP, typicalP, topP float32
 	topK                      int
@@ -28,12 +27,20 @@ type held struct {
 	total float64 // of the weights in it
 }
 
-// weigh fills s.weights and s.sums from row, whose largest number is best.
-func (s *Sampler) weigh(row []float32, best, inv float32) (total float64) {
-	s.held.own = false
-	r := &s.weights
+// distribution is a row's, as weights. It keeps its memory between rows.
+type distribution struct {
+	weights ranks
+	sums    []float64 // of each run of weights
+	held    held
+	selector
+}
+
+// weigh fills d.weights and d.sums from row, whose largest number is best.
+func (d *distribution) weigh(row []float32, best, inv float32) (total float64) {
+	d.held.own = false
+	r := &d.weights
 	r.x = slices.Grow(r.x[:0], len(row))[:len(row)]
-	r.tops, s.sums = r.tops[:0], s.sums[:0]
+	r.tops, d.sums = r.tops[:0], d.sums[:0]
 	for lo := 0; lo < len(row); lo += runLen {
 		w := r.x[lo:min(lo+runLen, len(row))]
 		vector.Scale(w, row[lo:lo+len(w)], inv)
@@ -48,43 +55,43 @@ func (s *Sampler) weigh(row []float32, best, inv float32) (total float64) {
 			}
 		}
 		r.tops = append(r.tops, vector.Max(w))
-		s.sums = append(s.sums, float64(sum))
+		d.sums = append(d.sums, float64(sum))
 		total += float64(sum)
 	}
 	return total
 }
 
-// truncate is the window of what min-p, top-k, typical-p and top-p allow.
+// truncate returns the window of what min-p, top-k, typical-p and top-p allow.
 // best is the largest logit's token.
-func (s *Sampler) truncate(row []float32, best int32, p *Params) window {
-	w := window{0, s.weights.x[best]}
+func (d *distribution) truncate(row []float32, best int32, p *Params) window {
+	w := window{0, d.weights.x[best]}
 	if p.MinP > 0 {
 		w.lo = math.Nextafter32(p.MinP*w.hi, 0)
 	}
 	if p.TopK > 0 {
-		w = s.heaviest(s.bestOf(&s.weights, w, p.TopK), p.TopK, 1)
+		w = d.heaviest(d.bestOf(&d.weights, w, p.TopK), p.TopK, 1)
 	}
 	if on(p.TypicalP) {
-		w = s.typical(w, float64(p.TypicalP), s.expectation(w, row, best, 1/p.Temperature))
+		w = d.typical(w, float64(p.TypicalP), d.expectation(w, row, best, 1/p.Temperature))
 	}
 	if on(p.TopP) {
-		w = s.heaviest(w, math.MaxInt, float64(p.TopP))
+		w = d.heaviest(w, math.MaxInt, float64(p.TopP))
 	}
 	return w
 }
 
 // heaviest keeps the heaviest tokens that reach count or a share of the weight.
-func (s *Sampler) heaviest(w window, count int, share float64) window {
+func (d *distribution) heaviest(w window, count int, share float64) window {
 	in, widest := w.best()
-	return s.exclude(s.fewest(&s.weights, in, widest, count, share, descending))
+	return d.exclude(d.fewest(&d.weights, in, widest, count, share, descending))
 }
 
 func descending(x float32) float64 { return -float64(x) }
 
 // exclude takes the weight of tokens that lie in w by accident.
-func (s *Sampler) exclude(w window, others []found) window {
+func (d *distribution) exclude(w window, others []found) window {
 	for _, f := range others {
-		s.weights.x[f.id] = 0
+		d.weights.x[f.id] = 0
 	}
 	return w
 }
@@ -92,28 +99,28 @@ func (s *Sampler) exclude(w window, others []found) window {
 // typical keeps the tokens whose surprise is nearest to its expectation until
 // they weigh a share of all (Meister et al. 2023, "Locally typical sampling").
 // Surprises are -ln weight but for a constant; mean is the expected ln weight.
-func (s *Sampler) typical(w window, share, mean float64) window {
+func (d *distribution) typical(w window, share, mean float64) window {
 	in, widest := w.around(mean)
-	return s.exclude(s.fewest(&s.weights, in, widest, math.MaxInt, share, func(x float32) float64 {
+	return d.exclude(d.fewest(&d.weights, in, widest, math.MaxInt, share, func(x float32) float64 {
 		return math.Abs(math.Log(float64(x)) - mean)
 	}))
 }
 
-// expectation is the mean of ln weight in w, where weights come from row.
-func (s *Sampler) expectation(w window, row []float32, best int32, inv float32) float64 {
+// expectation returns the mean of ln weight in w, where weights come from row.
+func (d *distribution) expectation(w window, row []float32, best int32, inv float32) float64 {
 	mass, sum := 0.0, 0.0
-	for i := range s.weights.tops {
-		part, n := s.weights.sumRun(i, w)
+	for i := range d.weights.tops {
+		part, n := d.weights.sumRun(i, w)
 		if n == 0 {
 			continue
 		}
 		mass += float64(part)
-		lo, hi := s.weights.run(i)
+		lo, hi := d.weights.run(i)
 		if n == hi-lo {
-			sum += float64(vector.Dot(s.weights.x[lo:hi], row[lo:hi])) - float64(part)*float64(row[best])
+			sum += float64(vector.Dot(d.weights.x[lo:hi], row[lo:hi])) - float64(part)*float64(row[best])
 			continue
 		}
-		for j, x := range s.weights.x[lo:hi] {
+		for j, x := range d.weights.x[lo:hi] {
 			if w.has(x) {
 				sum += float64(x) * (float64(row[lo+j]) - float64(row[best]))
 			}
@@ -122,37 +129,37 @@ func (s *Sampler) expectation(w window, row []float32, best int32, inv float32) 
 	return sum / mass * float64(inv)
 }
 
-// hold makes s.weights, s.sums and s.held those of row and p, unless they are
+// hold makes d.weights, d.sums and d.held those of row and p, unless they are
 // of the row that draws share, own, and p's already.
-func (s *Sampler) hold(row []float32, own bool, best int32, p *Params) {
+func (d *distribution) hold(row []float32, own bool, best int32, p *Params) {
 	c := cuts{1 / p.Temperature, p.MinP, p.TypicalP, p.TopP, p.TopK}
-	h := &s.held
+	h := &d.held
 	if own && h.own && h.cuts == c {
 		return
 	}
-	total := s.weigh(row, row[best], c.inv)
+	total := d.weigh(row, row[best], c.inv)
 	*h = held{own, c, window{0, float32(math.Inf(1))}, total}
 	if !p.truncates() {
 		return
 	}
-	h.window, h.total = s.truncate(row, best, p), 0
-	for i := range s.sums {
-		part, _ := s.weights.sumRun(i, h.window)
-		s.sums[i] = float64(part)
-		h.total += s.sums[i]
+	h.window, h.total = d.truncate(row, best, p), 0
+	for i := range d.sums {
+		part, _ := d.weights.sumRun(i, h.window)
+		d.sums[i] = float64(part)
+		h.total += d.sums[i]
 	}
 }
 
-// pick is the token at which the cumulative sum of what w allows passes at.
-func (s *Sampler) pick(w window, at float64, best int32) int32 {
+// pick returns the token at which the cumulative sum of what w allows passes at.
+func (d *distribution) pick(w window, at float64, best int32) int32 {
 	i := 0
-	for i < len(s.sums)-1 && at >= s.sums[i] {
-		at -= s.sums[i]
+	for i < len(d.sums)-1 && at >= d.sums[i] {
+		at -= d.sums[i]
 		i++
 	}
-	lo, hi := s.weights.run(i)
+	lo, hi := d.weights.run(i)
 	last := best // rounding may carry the sum past the end
-	for j, v := range s.weights.x[lo:hi] {
+	for j, v := range d.weights.x[lo:hi] {
 		if w.has(v) {
 			last = int32(lo + j)
 			if at -= float64(v); at < 0 {
@@ -163,45 +170,9 @@ func (s *Sampler) pick(w window, at float64, best int32) int32 {
 	return last
 }
 
-// certainty is KL(U‖P) of the finite logits, whose log-sum-exp is norm: the
+// certainty returns KL(U‖P) of the finite logits, whose log-sum-exp is norm: the
 // mean of ln(1/n) - (logit - norm).
 func certainty(r *ranks, norm float32) float32 {
 	sum, n := r.sum(window{negInf, math.MaxFloat32})
 	return float32(float64(norm) - sum/float64(n) - math.Log(float64(n)))
-}
-
-// report fills the log-probability of tok, and its best alternatives, from
-// unmodified logits.
-func (s *Sampler) report(tok *Token, row []float32, top int) {
-	best := s.best(row, true)
-	if best < 0 || math.IsInf(float64(row[best]), 1) {
-		tok.Logprob = negInf
-		return
-	}
-	k := &s.known
-	if !k.normed {
-		k.norm = row[best] + float32(math.Log(s.weigh(row, row[best], 1)))
-		k.tops = k.tops[:0]
-		for lo := 0; lo < len(row); lo += runLen {
-			k.tops = append(k.tops, vector.Max(row[lo:min(lo+runLen, len(row))]))
-		}
-		k.certainty = certainty(&ranks{row, k.tops}, k.norm)
-		k.normed = true
-	}
-	norm := k.norm
-	if tok.Logprob = row[tok.ID] - norm; tok.Logprob != tok.Logprob {
-		tok.Logprob = negInf
-	}
-	tok.Certainty = k.certainty
-	if top == 0 {
-		return
-	}
-	r := &ranks{row, k.tops}
-	s.found = r.appendTo(s.found[:0], s.bestOf(r, window{negInf, row[best]}, top))
-	slices.SortFunc(s.found, func(a, b found) int { return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.id, b.id)) })
-	tok.Top = make([]TokenLogprob, min(top, len(s.found)))
-	for i := range tok.Top {
-		f := s.found[i]
-		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: f.x - norm}
-	}
 }

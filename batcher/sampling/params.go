@@ -33,11 +33,55 @@ type Params struct {
 	IgnoreEOS         bool     // generate to MaxTokens whatever is sampled (benchmarks)
 	Logprobs          bool     // fill Token.Logprob and Token.Certainty
 	TopLogprobs       int      // alternatives in Token.Top, most likely first; implies Logprobs
-	Gather            int      // wake the reader for so many tokens at once, or the last ones: waking takes time from the steps; 0: for each
+	FlushEvery        int      // wake the reader for this many tokens at once, or the last ones: waking takes time from the steps; 0: for each
 }
 
 // Reports reports whether tokens come with log-probabilities.
 func (p *Params) Reports() bool { return p.Logprobs || p.TopLogprobs > 0 }
+
+// LooksBack reports whether sampling depends on the tokens so far.
+func (p *Params) LooksBack() bool { return p.penalises() }
+
+// forbids reports whether some tokens may not be sampled at all.
+func (p *Params) forbids() bool {
+	if p.Constraint != nil {
+		return true
+	}
+	for _, bias := range p.LogitBias {
+		if bias == negInf {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Params) penalises() bool {
+	return p.repeats() || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
+}
+
+func (p *Params) repeats() bool { return p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 }
+
+// truncates reports whether some tokens are left out for being too unlikely.
+func (p *Params) truncates() bool {
+	return p.MinP > 0 || p.TopK > 0 || on(p.TypicalP) || on(p.TopP)
+}
+
+// on reports whether a probability mass is one to cut at.
+func on(p float32) bool { return p > 0 && p < 1 }
+
+// Forced returns the token of a vocabulary that comes next whatever the model says, false if
+// there is none such: it is sampled.
+func (p *Params) Forced(vocab int) (id int32, ok bool) {
+	c, ok := p.Constraint.(Preparer)
+	if !ok {
+		return 0, false
+	}
+	id, ok = c.Forced()
+	if !ok || id < 0 || int(id) >= vocab || math.IsInf(float64(p.LogitBias[id]), -1) {
+		return 0, false
+	}
+	return id, true
+}
 
 // ErrSample says that no token can be sampled: the logits are not numbers, or a Constraint allows none.
 var ErrSample = errors.New("batcher: nothing to sample")
@@ -61,7 +105,7 @@ func (p *Params) Validate() error {
 	}
 	in := func(v, lo, hi float32) bool { return v >= lo && v <= hi } // false for NaN
 	fault(p.MaxTokens < 0, "MaxTokens %d is negative", p.MaxTokens)
-	fault(p.Gather < 0, "Gather %d is negative", p.Gather)
+	fault(p.FlushEvery < 0, "FlushEvery %d is negative", p.FlushEvery)
 	fault(!in(p.Temperature, 0, 100), "Temperature %v is not in [0, 100]", p.Temperature)
 	fault(p.TopK < 0, "TopK %d is negative", p.TopK)
 	fault(!in(p.TopP, 0, 1), "TopP %v is not in [0, 1]", p.TopP)

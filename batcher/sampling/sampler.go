@@ -1,6 +1,7 @@
 package sampling
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -9,39 +10,17 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Sampled as Draw.ID asks for a token instead of naming one.
-const Sampled int32 = -1
-
-// Draw is one row of logits to turn into a token.
-type Draw struct {
-	Row      []float32 // [vocabulary]; the stages change it in place, unless shared
-	shared   bool      // other draws read row too
-	Params   Params
-	ID       int32   // the token to report on, or Sampled
-	Position int     // of the token in its sequence
-	Tokens   []int32 // all tokens before it, when Params.LooksBack
-	Prompt   int     // of them belong to the prompt
-	next     int     // index of the next draw from row; 0: none
-
-	Token Token // the result
-	Err   error // or why there is none
-}
-
 // Sampler holds the scratch memory of one worker. What it draws depends on
 // the draw alone.
 type Sampler struct {
-	changed []float32 // a copy of the row when both it and its original matter
-	weights ranks
-	sums    []float64 // of each run of weights
-	held    held
-	found   []found   // tokens in doubt
-	order   []float32 // the largest of each run, sorted
-	counts  []int32   // [vocabulary], zero between uses
-	mask    []uint64  // one bit a token
+	changed []float32    // a copy of the row when both it and its original matter
+	dist    distribution // of the last row that was weighed
+	counts  []int32      // [vocabulary], zero between uses
+	mask    []uint64     // one bit a token
 	known   known
 }
 
-// known is what has been found out about the row that draws share, so that it
+// known keeps what has been found out about the row that draws share, so that it
 // is found out once.
 type known struct {
 	searched  bool
@@ -52,43 +31,13 @@ type known struct {
 	certainty float32
 }
 
-// LooksBack reports whether sampling depends on the tokens so far.
-func (p *Params) LooksBack() bool { return p.penalises() }
-
-// forbids reports whether some tokens may not be sampled at all.
-func (p *Params) forbids() bool {
-	if p.Constraint != nil {
-		return true
-	}
-	for _, bias := range p.LogitBias {
-		if bias == negInf {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *Params) penalises() bool {
-	return p.repeats() || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
-}
-
-func (p *Params) repeats() bool { return p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 }
-
-// truncates reports whether some tokens are left out for being too unlikely.
-func (p *Params) truncates() bool {
-	return p.MinP > 0 || p.TopK > 0 || on(p.TypicalP) || on(p.TopP)
-}
-
-// on reports whether a probability mass is one to cut at.
-func on(p float32) bool { return p > 0 && p < 1 }
-
 // Run fills d.Token or d.Err.
 func (s *Sampler) Run(d *Draw) {
-	s.known.searched, s.known.normed, s.held.own = false, false, false
+	s.known.searched, s.known.normed, s.dist.held.own = false, false, false
 	s.again(d)
 }
 
-// again is Run for a further draw from the row of the one before.
+// again draws once more from the row of the draw before.
 func (s *Sampler) again(d *Draw) {
 	p := &d.Params
 	report := p.Reports()
@@ -185,8 +134,6 @@ func forbid(row []float32, mask []uint64) {
 	}
 }
 
-var negInf = float32(math.Inf(-1))
-
 // never is logits of tokens that are not allowed, as many as a word of a mask has bits.
 var never = func() (row [64]float32) {
 	for i := range row {
@@ -230,7 +177,7 @@ func (s *Sampler) frequency(row []float32, tokens []int32, each, once float32) {
 	}
 }
 
-// choose is the token that row and the parameters lead to, or -1.
+// choose returns the token that row and the parameters lead to, or -1.
 func (s *Sampler) choose(row []float32, d *Draw) int32 {
 	p := &d.Params
 	own := &row[0] == &d.Row[0]
@@ -238,11 +185,11 @@ func (s *Sampler) choose(row []float32, d *Draw) int32 {
 	if best < 0 || p.Temperature == 0 || math.IsInf(float64(row[best]), 1) {
 		return best
 	}
-	s.hold(row, own, best, p)
-	return s.pick(s.held.window, uniform(p.Seed, p.Candidate, d.Position)*s.held.total, best)
+	s.dist.hold(row, own, best, p)
+	return s.dist.pick(s.dist.held.window, uniform(p.Seed, p.Candidate, d.Position)*s.dist.held.total, best)
 }
 
-// best is argmax, of the row that draws share if own.
+// best returns argmax, of the row that draws share if own.
 func (s *Sampler) best(row []float32, own bool) int32 {
 	if !own {
 		return argmax(row)
@@ -253,7 +200,7 @@ func (s *Sampler) best(row []float32, own bool) int32 {
 	return s.known.best
 }
 
-// argmax is the lowest index of the largest number, or -1 when there is none
+// argmax returns the lowest index of the largest number, or -1 when there is none
 // above -Inf. NaN is no number.
 func argmax(row []float32) int32 {
 	i := vector.Argmax(row)
@@ -263,14 +210,50 @@ func argmax(row []float32) int32 {
 	return int32(i)
 }
 
-// uniform is a number in [0, 1) that depends on its arguments alone: a
+// report fills the log-probability of tok, and its best alternatives, from
+// unmodified logits.
+func (s *Sampler) report(tok *Token, row []float32, top int) {
+	best := s.best(row, true)
+	if best < 0 || math.IsInf(float64(row[best]), 1) {
+		tok.Logprob = negInf
+		return
+	}
+	k := &s.known
+	if !k.normed {
+		k.norm = row[best] + float32(math.Log(s.dist.weigh(row, row[best], 1)))
+		k.tops = k.tops[:0]
+		for lo := 0; lo < len(row); lo += runLen {
+			k.tops = append(k.tops, vector.Max(row[lo:min(lo+runLen, len(row))]))
+		}
+		k.certainty = certainty(&ranks{row, k.tops}, k.norm)
+		k.normed = true
+	}
+	norm := k.norm
+	if tok.Logprob = row[tok.ID] - norm; tok.Logprob != tok.Logprob {
+		tok.Logprob = negInf
+	}
+	tok.Certainty = k.certainty
+	if top == 0 {
+		return
+	}
+	r := &ranks{row, k.tops}
+	s.dist.found = r.appendTo(s.dist.found[:0], s.dist.bestOf(r, window{negInf, row[best]}, top))
+	slices.SortFunc(s.dist.found, func(a, b found) int { return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.id, b.id)) })
+	tok.Top = make([]TokenLogprob, min(top, len(s.dist.found)))
+	for i := range tok.Top {
+		f := s.dist.found[i]
+		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: f.x - norm}
+	}
+}
+
+// uniform returns a number in [0, 1) that depends on its arguments alone: a
 // counter-based generator needs no state that preemption could lose.
 func uniform(seed uint64, candidate, position int) float64 {
 	h := Mix(Mix(Mix(seed)+uint64(candidate)) + uint64(position))
 	return float64(h>>11) / (1 << 53)
 }
 
-// Mix is the finaliser of splitmix64 (Steele et al. 2014) behind its increment.
+// Mix returns the finaliser of splitmix64 (Steele et al. 2014) after its increment.
 func Mix(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

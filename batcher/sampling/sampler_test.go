@@ -141,7 +141,7 @@ func TestSelectionAgreesWithSorting(t *testing.T) {
 		}
 		mean := math.Log(r.Float64())
 		nearest := func(x float32) float64 { return math.Abs(math.Log(float64(x)) - mean) }
-		var s Sampler
+		var s selector
 		all := window{0, 1}
 		for name, c := range map[string]struct {
 			distance func(float32) float64

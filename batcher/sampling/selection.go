@@ -23,10 +23,10 @@ type window struct{ lo, hi float32 }
 
 func (w window) has(v float32) bool { return v > w.lo && v <= w.hi }
 
-// run is run i, its bounds in x.
+// run returns run i, its bounds in x.
 func (r *ranks) run(i int) (lo, hi int) { return i * runLen, min((i+1)*runLen, len(r.x)) }
 
-// sumRun is the sum and the number of those in w of run i.
+// sumRun returns the sum and the number of those in w of run i.
 func (r *ranks) sumRun(i int, w window) (float32, int) {
 	if !(r.tops[i] > w.lo) {
 		return 0, 0
@@ -35,7 +35,7 @@ func (r *ranks) sumRun(i int, w window) (float32, int) {
 	return vector.SumWithin(r.x[lo:hi], w.lo, w.hi)
 }
 
-// sum is the sum and the number of those in w.
+// sum returns the sum and the number of those in w.
 func (r *ranks) sum(w window) (sum float64, n int) {
 	for i := range r.tops {
 		part, k := r.sumRun(i, w)
@@ -47,13 +47,13 @@ func (r *ranks) sum(w window) (sum float64, n int) {
 // nested are windows by width: each lies within those after it.
 type nested func(width uint32) window
 
-// best are the windows from the upper end of w down, the widest being w.
+// best returns the windows from the upper end of w down, the widest being w.
 func (w window) best() (in nested, widest uint32) {
 	top := ordered(w.hi)
 	return func(width uint32) window { return window{unordered(top - width), w.hi} }, top - ordered(w.lo)
 }
 
-// around are the windows in w around e to the power of mean, by their distance
+// around returns the windows in w around e to the power of mean, by their distance
 // from it in logarithms.
 func (w window) around(mean float64) (in nested, widest uint32) {
 	const resolution = 1 << 20 // widths a unit; nothing is e^128 times more than another
@@ -83,12 +83,33 @@ type found struct {
 // tokens.
 const few = 128
 
+// appendTo lists the tokens of w in order.
+func (r *ranks) appendTo(list []found, w window) []found {
+	for i := range r.tops {
+		_, n := r.sumRun(i, w)
+		lo, _ := r.run(i)
+		for id := lo; n > 0; id++ {
+			if x := r.x[id]; w.has(x) {
+				list = append(list, found{int32(id), x})
+				n--
+			}
+		}
+	}
+	return list
+}
+
+// selector narrows windows to the best tokens. It keeps its memory between uses.
+type selector struct {
+	found []found   // tokens in doubt
+	order []float32 // the largest of each run, sorted
+}
+
 // fewest narrows the widest of the windows to the best tokens that reach count
 // or a share of the sum, best being the smallest distance, then the lowest id;
 // narrower windows hold smaller distances. It returns a window that holds them,
 // and what else lies in it: tokens as far off as the last one. It halves the
 // width until few tokens are in doubt, and sorts these.
-func (s *Sampler) fewest(r *ranks, in nested, widest uint32, count int, share float64, distance func(x float32) float64) (window, []found) {
+func (s *selector) fewest(r *ranks, in nested, widest uint32, count int, share float64, distance func(x float32) float64) (window, []found) {
 	all, total := r.sum(in(widest))
 	if total <= count && !(share < 1) {
 		return in(widest), nil
@@ -122,24 +143,9 @@ func (s *Sampler) fewest(r *ranks, in nested, widest uint32, count int, share fl
 	return kept, slices.DeleteFunc(s.found[taken:], func(f found) bool { return !kept.has(f.x) })
 }
 
-// appendTo lists the tokens of w in order.
-func (r *ranks) appendTo(list []found, w window) []found {
-	for i := range r.tops {
-		_, n := r.sumRun(i, w)
-		lo, _ := r.run(i)
-		for id := lo; n > 0; id++ {
-			if x := r.x[id]; w.has(x) {
-				list = append(list, found{int32(id), x})
-				n--
-			}
-		}
-	}
-	return list
-}
-
 // bestOf narrows w, which ends at the largest number, to a window that still
 // holds the best count: that many runs have one each.
-func (s *Sampler) bestOf(r *ranks, w window, count int) window {
+func (s *selector) bestOf(r *ranks, w window, count int) window {
 	if count <= len(r.tops) {
 		s.order = append(s.order[:0], r.tops...)
 		slices.Sort(s.order)
@@ -147,3 +153,5 @@ func (s *Sampler) bestOf(r *ranks, w window, count int) window {
 	}
 	return w
 }
+
+var negInf = float32(math.Inf(-1))

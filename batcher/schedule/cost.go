@@ -2,7 +2,7 @@ package schedule
 
 import "math/bits"
 
-// CostModel learns how long a step of so many tokens takes. A step's time is
+// CostModel learns how long a step takes by the number of its tokens. A step's time is
 // neither proportional to its tokens nor linear in them: one row is bound by
 // reading the weights, a few by unpacking them, whole tiles by arithmetic. So
 // it keeps the times of 1, 2, 4, 8, ... tokens, which are exponentially
@@ -27,20 +27,20 @@ const (
 	Forget     = 0.15 // least weight of a new measurement
 	drift      = 0.03 // its weight for steps of other sizes
 	SlowWeight = 0.2  // of these weights, for a step that took longer than expected
-	Outlier    = 4.0  // a measurement so many times off is taken for one less far off
+	Outlier    = 4.0  // a measurement further off than this factor is taken for one less far off
 )
 
 // Known reports whether there has been a measurement.
 func (m *CostModel) Known() bool { return m.known }
 
-// below is the knot below n tokens, and how far n is on the way to the next.
+// below returns the knot below n tokens, and how far n is on the way to the next.
 func below(n int) (i int, far float64) {
 	n = max(n, 1)
 	i = min(bits.Len(uint(n))-1, len(CostModel{}.knots)-2)
 	return i, float64(n-1<<i) / float64(int(1)<<i)
 }
 
-// Observe takes in a step of n tokens that took so many seconds.
+// Observe takes in a step of n tokens that took the given seconds.
 func (m *CostModel) Observe(n int, took float64) {
 	if n < 1 || took <= 0 {
 		return
@@ -78,7 +78,7 @@ func (m *CostModel) Observe(n int, took float64) {
 	}
 }
 
-// Time is what a step of n tokens is expected to take in seconds. Beyond the
+// Time returns what a step of n tokens is expected to take in seconds. Beyond the
 // sizes seen it is proportional to n, which errs on the side of those who wait.
 func (m *CostModel) Time(n int) float64 {
 	if n < 1 || !m.known {
@@ -103,7 +103,7 @@ func (m *CostModel) Time(n int) float64 {
 	return a.time + (b.time-a.time)*(float64(n)-at(lo))/(at(hi)-at(lo))
 }
 
-// Optimistic is Time, except for a size of which too little is known. For that it
+// Optimistic returns Time, except for a size of which too little is known. For that it
 // is the time of the size before, as if further tokens were free: so that size
 // is tried, and then the next.
 func (m *CostModel) Optimistic(n int) float64 {

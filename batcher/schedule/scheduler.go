@@ -10,74 +10,52 @@ import (
 // that carry no token cost nearly as much as those that do.
 const Tile = 32
 
-// Want is what one admitted sequence asks of the coming steps.
-type Want struct {
-	Have       int  // positions computed
-	Target     int  // positions wanted; Have < Target
-	OutFrom    int  // logits are wanted of positions from here on
+// Demand says what one admitted sequence asks of the coming steps.
+type Demand struct {
+	Computed   int  // positions computed
+	Target     int  // positions wanted; Computed < Target
+	LogitsFrom int  // logits are wanted of positions from here on
 	Background bool // gives way to the others
 	Whole      bool // all is computed in one step, however long it is; its rows do not count
-	Chunk      int  // steps end at positions divisible by it, or at Target; 0: anywhere
 }
 
-// NoRows as Want.OutFrom asks for no logits; sums with it do not overflow.
+// NoRows as Demand.LogitsFrom asks for no logits; sums with it do not overflow.
 const NoRows = math.MaxInt32
 
-// Left is the number of tokens still to compute.
-func (w Want) Left() int { return w.Target - w.Have }
+// Left returns the number of tokens still to compute.
+func (w Demand) Left() int { return w.Target - w.Computed }
 
-// Rows is the number of rows of logits that a chunk of n tokens yields.
-func (w Want) Rows(n int) int { return max(0, w.Have+n-max(w.Have, w.OutFrom)) }
+// Rows returns the number of rows of logits that a chunk of n tokens yields.
+func (w Demand) Rows(n int) int { return max(0, w.Computed+n-max(w.Computed, w.LogitsFrom)) }
 
-// least is the tokens of the smallest piece of a want that can be computed, however
-// many they are; 0: any number.
-func (w Want) least() int {
-	switch {
-	case w.Whole:
-		return w.Left()
-	case w.Chunk > 0:
-		return min(w.Left(), w.Chunk-w.Have%w.Chunk)
-	}
-	return 0
-}
-
-// chunk is the largest number of tokens within both bounds.
-func (w Want) chunk(tokens, rows int) int {
+// chunk returns the largest number of tokens within both bounds.
+func (w Demand) chunk(tokens, rows int) int {
 	if w.Whole {
 		if w.Left() > tokens {
 			return 0
 		}
 		return w.Left()
 	}
-	if n := w.Left(); w.Chunk > 0 {
-		if n > tokens {
-			n = (w.Have+max(0, tokens))/w.Chunk*w.Chunk - w.Have
-		}
-		if n < 0 || w.Rows(n) > rows {
-			return 0
-		}
-		return n
-	}
-	return min(w.Left(), tokens, max(0, w.OutFrom-w.Have)+rows)
+	return min(w.Left(), tokens, max(0, w.LogitsFrom-w.Computed)+rows)
 }
 
 // Limits bound one step. Times are in seconds.
 type Limits struct {
 	Tokens     int                 // whole tiles
 	Rows       int                 // at least 4
-	Longest    float64             // a step with streams, unless it has no more than a tile beside them; 0: any
+	Longest    float64             // a step with streams, unless it has no more than a tile alongside them; 0: any
 	Time       func(n int) float64 // expected of a step of n tokens; nil: none
 	Optimistic func(n int) float64 // Time, or less where that is not known yet
-	Terms
+	Policy
 }
 
-// Terms limit what may delay streams and prompts, in this engine and in others.
-type Terms struct {
+// Policy limits what may delay streams and prompts, in this engine and in others.
+type Policy struct {
 	Credit          [Accounts]float64 // seconds by which each kind of work may delay this step
 	BackgroundPays  Account           // whose credit background work takes
 	OtherDecoding   bool              // streams of other engines wait for this step
 	OtherPrefilling bool              // or their prompts do, which background work delays too
-	Brief           bool              // a step of background work alone is no longer than needed to be efficient
+	ShortSteps      bool              // a step of background work alone is no longer than needed to be efficient
 }
 
 // Account holds the credit of one kind of work that delays other work.
@@ -95,7 +73,7 @@ const (
 //
 // Interactive streams (one token left) come first; when there are too many
 // they alternate. Then interactive prompts, then background work, each as far
-// as its credit goes beside what is planned already. Prompts share the lanes
+// as its credit goes alongside what is planned already. Prompts share the lanes
 // they get: at least half go to the oldest, so none starves, and the rest to
 // the shortest, so that a short prompt need not wait for a long one. Of
 // background streams half the lanes go to the oldest, so that some search
@@ -118,7 +96,7 @@ const (
 // Plan gives every want a number of tokens for the next step; wants are
 // oldest first. The result is valid until the next call. Some want always
 // gets a token, unless other engines have interactive work.
-func (s *Scheduler) Plan(wants []Want, l Limits) []int {
+func (s *Scheduler) Plan(wants []Demand, l Limits) []int {
 	s.grants = slices.Grow(s.grants[:0], len(wants))[:len(wants)]
 	clear(s.grants)
 	s.Need = [Accounts]float64{}
@@ -144,7 +122,7 @@ func (s *Scheduler) Plan(wants []Want, l Limits) []int {
 }
 
 // planFront plans interactive sequences and returns the tokens and rows it gave.
-func (s *Scheduler) planFront(wants []Want, l Limits, leave bool) (n, r int) {
+func (s *Scheduler) planFront(wants []Demand, l Limits, leave bool) (n, r int) {
 	tokens, rows := l.Tokens, l.Rows
 	if leave { // something to the others
 		tokens, rows = tokens-Tile/4, rows-2
@@ -169,14 +147,14 @@ func (s *Scheduler) planFront(wants []Want, l Limits, leave bool) (n, r int) {
 	return n, r
 }
 
-// planBack plans background sequences beside n tokens and r rows.
-func (s *Scheduler) planBack(wants []Want, l Limits, n, r int) {
+// planBack plans background sequences alongside n tokens and r rows.
+func (s *Scheduler) planBack(wants []Demand, l Limits, n, r int) {
 	streams, later := s.lists[backStreams], s.lists[backPrompts]
 	room := l.Tokens - n
 	if n > 0 || l.OtherDecoding || l.OtherPrefilling {
 		room, s.Need[l.BackgroundPays] = l.Room(n, l.Credit[l.BackgroundPays], len(streams)+demand(wants, later))
 	}
-	if n == 0 && l.Brief {
+	if n == 0 && l.ShortSteps {
 		room = min(room, l.efficient())
 	}
 	tokens, rows := room, l.Rows-r
@@ -190,8 +168,8 @@ func (s *Scheduler) planBack(wants []Want, l Limits, n, r int) {
 	s.planPrompts(wants, later, min(room, l.Tokens-n)-sn, l.Rows-r-sr)
 }
 
-// demand is the number of tokens that wants of a list have left.
-func demand(wants []Want, list []int) int {
+// demand returns the number of tokens that wants of a list have left.
+func demand(wants []Demand, list []int) int {
 	n := 0
 	for _, i := range list {
 		n += wants[i].Left()
@@ -199,7 +177,7 @@ func demand(wants []Want, list []int) int {
 	return n
 }
 
-// Room is the number of lanes that demand may fill beside n tokens, as far as
+// Room returns the number of lanes that demand may fill alongside n tokens, as far as
 // credit allows; if that is none, need is the credit that the smallest useful
 // piece costs. That piece fills the last tile, and is half a tile at least: its
 // lanes cost less together than one by one, so credit is saved for it.
@@ -220,7 +198,7 @@ func (l *Limits) Room(n int, credit float64, demand int) (lanes int, need float6
 	return l.within(n, least, most, limit), 0
 }
 
-// lanes is the room beside n background streams that keeps a step's length in bounds.
+// lanes returns the room alongside n background streams that keeps a step's length in bounds.
 func (l *Limits) lanes(n int) int {
 	most := l.Tokens - n
 	least := min(most, WholeTiles(n+Tile/2)-n)
@@ -233,7 +211,7 @@ func (l *Limits) lanes(n int) int {
 	return l.within(n, least, most, l.Longest)
 }
 
-// efficient is the least number of tiles, in tokens, whose tokens take nearly
+// efficient returns the least number of tiles, in tokens, whose tokens take nearly
 // as little time each as those of any larger step.
 func (l *Limits) efficient() int {
 	each := func(n int) float64 { return l.Optimistic(n) / float64(n) }
@@ -248,8 +226,8 @@ func (l *Limits) efficient() int {
 	return min(n, l.Tokens)
 }
 
-// within is the largest number of lanes in [lo, hi], or lo, with which a step
-// beside n tokens is expected to end within limit.
+// within returns the largest number of lanes in [lo, hi], or lo, with which a step
+// alongside n tokens is expected to end within limit.
 func (l *Limits) within(n, lo, hi int, limit float64) int {
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
@@ -268,7 +246,7 @@ func WholeTiles(n int) int { return (n + Tile - 1) / Tile * Tile }
 // planStreams gives one token each to the streams of a list. When they are too
 // many, one in share of the tokens goes to the first in the list (share 0:
 // none) and the others alternate, from next on. It returns the tokens and rows it gave.
-func (s *Scheduler) planStreams(wants []Want, list []int, share int, next *int, tokens, rows int) (n, r int) {
+func (s *Scheduler) planStreams(wants []Demand, list []int, share int, next *int, tokens, rows int) (n, r int) {
 	give := func(i int) bool {
 		need := wants[i].Rows(1)
 		if n >= tokens || r+need > rows {
@@ -302,10 +280,10 @@ func (s *Scheduler) planStreams(wants []Want, list []int, share int, next *int, 
 
 // planPrompts shares tokens among the prompts of a list, which it reorders,
 // and returns the tokens and rows it gave.
-func (s *Scheduler) planPrompts(wants []Want, list []int, tokens, rows int) (n, r int) {
+func (s *Scheduler) planPrompts(wants []Demand, list []int, tokens, rows int) (n, r int) {
 	give := func(i, most int) {
 		w := wants[i]
-		w.Have += s.grants[i]
+		w.Computed += s.grants[i]
 		got := w.chunk(min(most, tokens-n), rows-r)
 		s.grants[i] += got
 		if n += got; !w.Whole {
@@ -317,11 +295,8 @@ func (s *Scheduler) planPrompts(wants []Want, list []int, tokens, rows int) (n, 
 	}
 	oldest := list[0]
 	give(oldest, (tokens+1)/2)
-	if w := wants[oldest]; s.grants[oldest] == 0 && w.least() > 0 { // it may be longer than any step is meant to be
-		s.grants[oldest], n = w.least(), w.least()
-		if !w.Whole {
-			r = w.Rows(n)
-		}
+	if w := wants[oldest]; s.grants[oldest] == 0 && w.Whole { // it may be longer than any step is meant to be
+		s.grants[oldest], n = w.Left(), w.Left()
 	}
 	rest := list[1:]
 	slices.SortFunc(rest, func(a, b int) int {

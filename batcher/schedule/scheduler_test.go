@@ -8,8 +8,8 @@ import (
 )
 
 // stream and prompt are the two kinds of wants.
-func stream(have int) Want       { return Want{Have: have, Target: have + 1, OutFrom: have} }
-func prompt(have, upTo int) Want { return Want{Have: have, Target: upTo, OutFrom: upTo - 1} }
+func stream(have int) Demand       { return Demand{Computed: have, Target: have + 1, LogitsFrom: have} }
+func prompt(have, upTo int) Demand { return Demand{Computed: have, Target: upTo, LogitsFrom: upTo - 1} }
 
 // linear is a machine whose steps take fixed + slope·tokens milliseconds.
 func linear(fixed, slope float64) func(int) float64 {
@@ -22,7 +22,7 @@ func linear(fixed, slope float64) func(int) float64 {
 }
 
 // back makes wants background ones.
-func back(wants ...Want) []Want {
+func back(wants ...Demand) []Demand {
 	wants = slices.Clone(wants)
 	for i := range wants {
 		wants[i].Background = true
@@ -36,19 +36,19 @@ func some[T any](n int, v T) []T { return slices.Repeat([]T{v}, n) }
 func TestPlanFillsWholeTilesStreamsFirst(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		wants []Want
+		wants []Demand
 		l     Limits
 		want  []int
 	}{
-		{"a lone prompt takes the whole step", []Want{prompt(0, 1000)}, Limits{Tokens: 256, Rows: 8}, []int{256}},
-		{"a short prompt is computed at once", []Want{prompt(10, 30)}, Limits{Tokens: 256, Rows: 8}, []int{20}},
-		{"streams leave the rest of their tile", []Want{stream(5), prompt(0, 100), stream(9)}, Limits{Tokens: 256, Rows: 8}, []int{1, 30, 1}},
-		{"a full tile of streams still admits half a tile", slices.Concat(some(20, stream(1)), []Want{prompt(0, 99)}),
+		{"a lone prompt takes the whole step", []Demand{prompt(0, 1000)}, Limits{Tokens: 256, Rows: 8}, []int{256}},
+		{"a short prompt is computed at once", []Demand{prompt(10, 30)}, Limits{Tokens: 256, Rows: 8}, []int{20}},
+		{"streams leave the rest of their tile", []Demand{stream(5), prompt(0, 100), stream(9)}, Limits{Tokens: 256, Rows: 8}, []int{1, 30, 1}},
+		{"a full tile of streams still admits half a tile", slices.Concat(some(20, stream(1)), []Demand{prompt(0, 99)}),
 			Limits{Tokens: 256, Rows: 64}, append(some(20, 1), 44)},
-		{"the oldest prompt gets half, the shortest the rest", []Want{prompt(0, 900), prompt(0, 400), prompt(0, 10)}, Limits{Tokens: 64, Rows: 8}, []int{32, 22, 10}},
-		{"what the others leave goes back to the oldest", []Want{prompt(0, 900), prompt(0, 10)}, Limits{Tokens: 64, Rows: 8}, []int{54, 10}},
-		{"rows of logits bound scoring", []Want{{Have: 0, Target: 100, OutFrom: 0}}, Limits{Tokens: 64, Rows: 8}, []int{8}},
-		{"tokens before the first wanted row are not bound", []Want{{Have: 0, Target: 100, OutFrom: 20}}, Limits{Tokens: 64, Rows: 8}, []int{28}},
+		{"the oldest prompt gets half, the shortest the rest", []Demand{prompt(0, 900), prompt(0, 400), prompt(0, 10)}, Limits{Tokens: 64, Rows: 8}, []int{32, 22, 10}},
+		{"what the others leave goes back to the oldest", []Demand{prompt(0, 900), prompt(0, 10)}, Limits{Tokens: 64, Rows: 8}, []int{54, 10}},
+		{"rows of logits bound scoring", []Demand{{Computed: 0, Target: 100, LogitsFrom: 0}}, Limits{Tokens: 64, Rows: 8}, []int{8}},
+		{"tokens before the first wanted row are not bound", []Demand{{Computed: 0, Target: 100, LogitsFrom: 20}}, Limits{Tokens: 64, Rows: 8}, []int{28}},
 		{"streams leave a row to prompts", append(some(4, stream(1)), prompt(0, 3)), Limits{Tokens: 64, Rows: 4}, []int{1, 1, 1, 0, 3}},
 	} {
 		var s Scheduler
@@ -59,14 +59,14 @@ func TestPlanFillsWholeTilesStreamsFirst(t *testing.T) {
 }
 
 func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
-	two := []Want{stream(1), stream(1)} // alone 12 ms; a tile 42 ms; two 74 ms
-	with := func(more ...Want) []Want { return slices.Concat(two, more) }
+	two := []Demand{stream(1), stream(1)} // alone 12 ms; a tile 42 ms; two 74 ms
+	with := func(more ...Demand) []Demand { return slices.Concat(two, more) }
 	ms := func(prompts, background float64) [Accounts]float64 {
 		return [Accounts]float64{prompts / 1e3, background / 1e3}
 	}
 	for _, c := range []struct {
 		name   string
-		wants  []Want
+		wants  []Demand
 		credit [Accounts]float64
 		others bool
 		long   float64 // longest step, ms
@@ -86,10 +86,10 @@ func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
 		{"without streams there is nobody to delay", back(some(40, stream(1))...), ms(0, 0), false, 100, some(40, 1), 0},
 		{"but for other engines'", back(some(40, stream(1))...), ms(0, 41), true, 100, make([]int, 40), 42},
 		{"which may have been waited for enough", back(some(40, stream(1))...), ms(0, 43), true, 100, append(some(33, 1), make([]int, 7)...), 0},
-		{"prompts leave a share of a step without streams to searches", append([]Want{prompt(0, 900)}, back(stream(1))...), ms(0, 5), false, 0, []int{192, 1}, 0},
+		{"prompts leave a share of a step without streams to searches", append([]Demand{prompt(0, 900)}, back(stream(1))...), ms(0, 5), false, 0, []int{192, 1}, 0},
 	} {
 		var s Scheduler
-		l := Limits{Tokens: 256, Rows: 64, Longest: c.long / 1e3, Time: linear(10, 1), Terms: Terms{Credit: c.credit, OtherDecoding: c.others, BackgroundPays: Background}}
+		l := Limits{Tokens: 256, Rows: 64, Longest: c.long / 1e3, Time: linear(10, 1), Policy: Policy{Credit: c.credit, OtherDecoding: c.others, BackgroundPays: Background}}
 		if got := s.Plan(c.wants, l); !slices.Equal(got, c.want) {
 			t.Errorf("%s: plan = %v, want %v", c.name, got, c.want)
 		}
@@ -109,12 +109,12 @@ func TestBriefStepsAreAsLongAsEfficiencyDemands(t *testing.T) {
 		{"weights dominate", linear(100, 1), 512},
 		{"something between", linear(10, 1), 128},
 	} {
-		l := Limits{Tokens: 512, Rows: 128, Time: c.time, Optimistic: c.time, Terms: Terms{Brief: true}}
+		l := Limits{Tokens: 512, Rows: 128, Time: c.time, Optimistic: c.time, Policy: Policy{ShortSteps: true}}
 		var s Scheduler
 		if got := s.Plan(back(prompt(0, 900)), l)[0]; got != c.want {
 			t.Errorf("%s: %d tokens of a background prompt, want %d", c.name, got, c.want)
 		}
-		if got := s.Plan([]Want{prompt(0, 900)}, l)[0]; got != 512 {
+		if got := s.Plan([]Demand{prompt(0, 900)}, l)[0]; got != 512 {
 			t.Errorf("%s: %d tokens of an interactive prompt, want 512", c.name, got)
 		}
 	}
@@ -151,16 +151,16 @@ func TestPlanKeepsItsLimitsAndEveryWantIsServedInTheEnd(t *testing.T) {
 	for range 300 {
 		var s Scheduler
 		l := Limits{Tokens: Tile * (1 + r.IntN(6)), Rows: 4 + r.IntN(40), Longest: r.Float64() / 10, Time: linear(r.Float64()*50, r.Float64()*3)}
-		wants := make([]Want, 1+r.IntN(80))
+		wants := make([]Demand, 1+r.IntN(80))
 		total := 0
 		for i := range wants {
 			w := &wants[i]
 			w.Background = r.IntN(2) == 0
-			w.Have = r.IntN(50)
-			w.Target = w.Have + 1 + r.IntN(2)*r.IntN(300)
-			w.OutFrom = w.Have + r.IntN(w.Target-w.Have)
+			w.Computed = r.IntN(50)
+			w.Target = w.Computed + 1 + r.IntN(2)*r.IntN(300)
+			w.LogitsFrom = w.Computed + r.IntN(w.Target-w.Computed)
 			if r.IntN(4) == 0 {
-				w.OutFrom = NoRows
+				w.LogitsFrom = NoRows
 			}
 			total += w.Left()
 		}
@@ -178,58 +178,32 @@ func TestPlanKeepsItsLimitsAndEveryWantIsServedInTheEnd(t *testing.T) {
 				}
 				tokens += n
 				rows += wants[i].Rows(n)
-				wants[i].Have += n
+				wants[i].Computed += n
 			}
 			if tokens == 0 || tokens > l.Tokens || rows > l.Rows {
 				t.Fatalf("a step of %d tokens and %d rows, limits %+v", tokens, rows, l)
 			}
-			wants = slices.DeleteFunc(wants, func(w Want) bool { return w.Left() == 0 })
+			wants = slices.DeleteFunc(wants, func(w Demand) bool { return w.Left() == 0 })
 		}
 	}
 }
 
 func TestAWholeTextIsPlannedInOnePieceHoweverLong(t *testing.T) {
-	whole := func(n int) Want { return Want{Target: n, Whole: true} }
+	whole := func(n int) Demand { return Demand{Target: n, Whole: true} }
 	for _, c := range []struct {
 		name  string
-		wants []Want
+		wants []Demand
 		l     Limits
 		want  []int
 	}{
-		{"one that is longer than a step", []Want{whole(600), whole(2), whole(100)}, Limits{Tokens: 512, Rows: 4}, []int{600, 0, 0}},
-		{"those that fit beside the oldest", []Want{whole(300), whole(300), whole(200)}, Limits{Tokens: 512, Rows: 4}, []int{300, 0, 200}},
-		{"background ones wait for the next step", append([]Want{whole(600)}, back(whole(1), whole(5))...), Limits{Tokens: 512, Rows: 4}, []int{600, 0, 0}},
-		{"one token is a stream", []Want{whole(1), whole(9)}, Limits{Tokens: 512, Rows: 4}, []int{1, 9}},
-		{"credit for a piece is enough for all", []Want{whole(100)},
-			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Terms: Terms{OtherDecoding: true, Credit: [Accounts]float64{Prefill: 33}}}, []int{100}},
-		{"without credit it waits", []Want{whole(100)},
-			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Terms: Terms{OtherDecoding: true}}, []int{0}},
-	} {
-		var s Scheduler
-		if got := s.Plan(c.wants, c.l); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-}
-
-func TestChunksEndWherePositionsAreDivisibleOrAtTheEnd(t *testing.T) {
-	chunked := func(have, target int) Want { return Want{Have: have, Target: target, OutFrom: target - 1, Chunk: 256} }
-	for _, c := range []struct {
-		name  string
-		wants []Want
-		l     Limits
-		want  []int
-	}{
-		{"as many as fit", []Want{chunked(0, 700)}, Limits{Tokens: 512, Rows: 8}, []int{512}},
-		{"the end", []Want{chunked(512, 700)}, Limits{Tokens: 512, Rows: 8}, []int{188}},
-		{"one that is longer than a step", []Want{chunked(0, 700)}, Limits{Tokens: 128, Rows: 8}, []int{256}},
-		{"from within one to its end", []Want{chunked(100, 700)}, Limits{Tokens: 256, Rows: 8}, []int{156}},
-		{"a neighbour does not cut them", []Want{chunked(0, 700), prompt(0, 300)}, Limits{Tokens: 512, Rows: 8}, []int{256, 256}},
-		{"what does not fit waits", []Want{chunked(0, 700), chunked(0, 400)}, Limits{Tokens: 500, Rows: 8}, []int{256, 0}},
-		{"streams go on", []Want{stream(1), chunked(0, 700), chunked(256, 257)}, Limits{Tokens: 32, Rows: 8}, []int{1, 256, 1}},
-		{"rows that do not fit wait", []Want{{Target: 256, Chunk: 256}, {Target: 256, Chunk: 256}}, Limits{Tokens: 512, Rows: 8}, []int{256, 0}},
-		{"without credit they wait", []Want{chunked(0, 700)},
-			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Terms: Terms{OtherDecoding: true}}, []int{0}},
+		{"one that is longer than a step", []Demand{whole(600), whole(2), whole(100)}, Limits{Tokens: 512, Rows: 4}, []int{600, 0, 0}},
+		{"those that fit beside the oldest", []Demand{whole(300), whole(300), whole(200)}, Limits{Tokens: 512, Rows: 4}, []int{300, 0, 200}},
+		{"background ones wait for the next step", append([]Demand{whole(600)}, back(whole(1), whole(5))...), Limits{Tokens: 512, Rows: 4}, []int{600, 0, 0}},
+		{"one token is a stream", []Demand{whole(1), whole(9)}, Limits{Tokens: 512, Rows: 4}, []int{1, 9}},
+		{"credit for a piece is enough for all", []Demand{whole(100)},
+			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Policy: Policy{OtherDecoding: true, Credit: [Accounts]float64{Prefill: 33}}}, []int{100}},
+		{"without credit it waits", []Demand{whole(100)},
+			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Policy: Policy{OtherDecoding: true}}, []int{0}},
 	} {
 		var s Scheduler
 		if got := s.Plan(c.wants, c.l); !slices.Equal(got, c.want) {

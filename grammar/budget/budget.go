@@ -41,20 +41,20 @@ func (e *Error) Error() string {
 // ErrBusy says that other grammars have the bytes: nothing is wrong with this one.
 var ErrBusy = errors.New("grammar: the grammars in use take all the memory for grammars")
 
-// Account is what several budgets draw their bytes from. Take is told of bytes before
+// Account gives several budgets their bytes. Take is told of bytes before
 // they are used and of ones that are not used any more, n < 0, and may refuse the
 // former, such as with ErrBusy. It is called by any number of goroutines.
 type Account interface{ Take(n int64) error }
 
-// chunk is how many bytes a budget draws from its account at once.
-const chunk = 64 << 10
+// portion is how many bytes a budget draws from its account at once.
+const portion = 64 << 10
 
 // Budget is that of one grammar. Steps are for one goroutine at a time, bytes for any
 // number.
 type Budget struct {
 	bytes   int64 // that it may hold
 	held    atomic.Int64
-	drawn   atomic.Int64 // from the account: held in whole chunks
+	drawn   atomic.Int64 // from the account: held in whole portions
 	account Account
 
 	ctx   context.Context
@@ -66,18 +66,18 @@ type Budget struct {
 	err   error  // of the task
 }
 
-// New makes a budget of at most so many bytes, drawn from an account unless that is nil,
-// whose first task is to compile in at most so many steps, until ctx ends.
+// New makes a budget of bytes at most, drawn from account unless that is nil, whose first
+// task is to compile in at most steps, until ctx ends.
 func New(ctx context.Context, steps, bytes int64, account Account) *Budget {
 	b := &Budget{bytes: bytes, account: account}
 	b.begin(ctx, "compile it", steps, nil)
 	return b
 }
 
-// Default is a budget of Steps and Bytes.
+// Default returns a budget of Steps and Bytes.
 func Default() *Budget { return New(context.Background(), Steps, Bytes, nil) }
 
-// Begin begins another task, named by a verb, which may take so many steps. rest, if it
+// Begin begins another task, named by a verb, which may take steps at most. rest, if it
 // is not nil, is called now and then.
 func (b *Budget) Begin(task string, steps int64, rest func()) {
 	b.begin(context.Background(), task, steps, rest)
@@ -132,10 +132,10 @@ func (b *Budget) Apart() (part *Budget, end func()) {
 	}
 }
 
-// Spent is how many steps the task at hand has taken.
+// Spent returns how many steps the task at hand has taken.
 func (b *Budget) Spent() int64 { return b.steps - b.left }
 
-// Err is why the task at hand has ended too early, if it has.
+// Err returns why the task at hand has ended too early, if it has.
 func (b *Budget) Err() error { return b.err }
 
 // Hold charges bytes before they are kept. An error is an *Error or that of the account;
@@ -152,17 +152,17 @@ func (b *Budget) Hold(bytes int) error {
 // Release gives back bytes.
 func (b *Budget) Release(bytes int) { _ = b.draw(b.held.Add(-int64(bytes))) }
 
-// draw takes from the account what is held, in whole chunks.
+// draw takes from the account what is held, in whole portions.
 func (b *Budget) draw(held int64) error {
-	want := (held + chunk - 1) / chunk * chunk
+	want := (held + portion - 1) / portion * portion
 	if b.account == nil || want == b.drawn.Load() {
 		return nil
 	}
 	return b.account.Take(want - b.drawn.Swap(want))
 }
 
-// Held is how many bytes are held.
+// Held returns how many bytes are held.
 func (b *Budget) Held() int64 { return b.held.Load() }
 
-// Bytes is how many bytes may be held.
+// Bytes returns how many bytes may be held.
 func (b *Budget) Bytes() int64 { return b.bytes }

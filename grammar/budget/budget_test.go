@@ -62,25 +62,25 @@ func TestATaskEndsWithItsContextAndRestsNowAndThen(t *testing.T) {
 	}
 }
 
-func TestBytesAreBoundedAndDrawnInChunks(t *testing.T) {
+func TestBytesAreBoundedAndDrawnInPortions(t *testing.T) {
 	a := &account{most: 1 << 20}
-	b := New(context.Background(), Steps, 3*chunk, a)
-	if err := b.Hold(1); err != nil || a.drawn != chunk {
+	b := New(context.Background(), Steps, 3*portion, a)
+	if err := b.Hold(1); err != nil || a.drawn != portion {
 		t.Errorf("one byte: %v, %d drawn", err, a.drawn)
 	}
-	if err := b.Hold(3*chunk - 1); err != nil || a.drawn != 3*chunk || b.Held() != 3*chunk {
+	if err := b.Hold(3*portion - 1); err != nil || a.drawn != 3*portion || b.Held() != 3*portion {
 		t.Errorf("up to the bound: %v, %d drawn", err, a.drawn)
 	}
 	var e *Error
 	if err := b.Hold(1); !errors.As(err, &e) || err.Error() != "it is too large: it needs more than 192 KiB of memory" {
 		t.Errorf("one byte more: %v", err)
 	}
-	b.Release(3*chunk + 1)
+	b.Release(3*portion + 1)
 	if a.drawn != 0 || b.Held() != 0 {
 		t.Errorf("%d drawn and %d held after all has been given back", a.drawn, b.Held())
 	}
-	a.most = chunk
-	if err := b.Hold(chunk + 1); !errors.Is(err, errFull) {
+	a.most = portion
+	if err := b.Hold(portion + 1); !errors.Is(err, errFull) {
 		t.Errorf("more than the account has: %v", err)
 	}
 }
@@ -90,7 +90,7 @@ func TestAPartMayFailAlone(t *testing.T) {
 	b := New(context.Background(), 10000, 1<<20, a)
 	_ = b.Work(1000)
 	part, end := b.Apart()
-	_ = part.Hold(5 * chunk)
+	_ = part.Hold(5 * portion)
 	_ = part.Work(2000)
 	end()
 	if b.Spent() != 3000 || a.drawn != 0 || b.Err() != nil {

@@ -69,7 +69,7 @@ func (c *compiler) prune(alive []bool) {
 	}
 }
 
-// firsts are the symbols that a rule may begin with. The rule itself at the end of a
+// firsts returns the symbols that a rule may begin with. The rule itself at the end of a
 // sequence is none: where all before it is empty, it says nothing new.
 func (c *compiler) firsts(s grammar.Symbol, empty []bool) (out []grammar.Symbol) {
 	for _, sequence := range c.symbols[s].alternatives {
@@ -85,7 +85,7 @@ func (c *compiler) firsts(s grammar.Symbol, empty []bool) (out []grammar.Symbol)
 	return out
 }
 
-// leftRecursive is an error that names a rule which begins with itself, if there is one.
+// leftRecursive returns an error that names a rule which begins with itself, if there is one.
 func (c *compiler) leftRecursive() error {
 	empty := c.settle(c.arena.Nullable)
 	const begun, done = 1, 2

@@ -21,7 +21,7 @@ type parser struct {
 	c     *compiler
 }
 
-// line is the number of the line that is being read.
+// line returns the number of the line that is being read.
 func (p *parser) line() int { return 1 + strings.Count(p.src[:min(p.at, len(p.src))], "\n") }
 
 // space skips white space and comments; across lines only where a rule cannot end.

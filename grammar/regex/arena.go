@@ -90,6 +90,9 @@ const (
 
 // Arena holds expressions. It is for one goroutine at a time. Expressions are made
 // first; after Freeze they have derivatives.
+//
+// It has many methods, since all that is made or asked of expressions needs it: making them,
+// patterns (search), numbers, derivatives, and what is known of them (few, more, room).
 type Arena struct {
 	budget     *budget.Budget
 	terms      []term
@@ -102,7 +105,7 @@ type Arena struct {
 	numbers    []numbers
 	readings   []reading
 	readingIDs map[reading]Expr
-	anyRune    map[Spelling]Expr
+	anyRune    map[Quoting]Expr
 	classOf    [256]uint8
 	examples   []byte // a byte of each class
 	frozen     bool
@@ -131,17 +134,17 @@ func New() *Arena { return Within(budget.Default()) }
 
 // Within makes an arena whose expressions, and the work on them, are charged to b.
 func Within(b *budget.Budget) *Arena {
-	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}, anyRune: map[Spelling]Expr{}}
+	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}, anyRune: map[Quoting]Expr{}}
 	a.append(term{kind: kNone}, simple)
 	a.append(term{kind: kEmpty}, nullable|simple|content)
 	a.append(term{kind: kNot, a: None}, nullable|simple)
 	return a
 }
 
-// Budget is what a's expressions are charged to.
+// Budget returns what a's expressions are charged to.
 func (a *Arena) Budget() *budget.Budget { return a.budget }
 
-// Err is an error of the budget once that has been spent. What was made or asked since
+// Err returns an error of the budget once that has been spent. What was made or asked since
 // is of no use.
 func (a *Arena) Err() error { return a.err }
 
@@ -165,7 +168,7 @@ func (a *Arena) work(steps int) bool {
 // matches anything. It counts as matching nothing.
 func (a *Arena) Undecided() bool { return a.undecided }
 
-// Work is how many steps have been taken: expressions made, and derivatives taken in
+// Work returns how many steps have been taken: expressions made, and derivatives taken in
 // search of what they match.
 func (a *Arena) Work() int { return len(a.terms) + a.searched }
 
@@ -179,7 +182,7 @@ func (a *Arena) add(t term, f flags) Expr {
 	return a.append(t, f)
 }
 
-// append is add for a term that there must be.
+// append adds a term that there must be, whatever the budget says.
 func (a *Arena) append(t term, f flags) Expr {
 	e := Expr(len(a.terms))
 	a.ids[t] = e

@@ -39,7 +39,7 @@ func (r Runes) Normal() Runes {
 	return out
 }
 
-// Except is all characters but r.
+// Except returns all characters but r.
 func (r Runes) Except() Runes {
 	var out Runes
 	lo := rune(0)
@@ -56,7 +56,7 @@ func (r Runes) hasAll(of Runes) bool {
 	})
 }
 
-// folded is r with the letters of the other case. Some engines take ſ for an s and the
+// folded returns r with the letters of the other case. Some engines take ſ for an s and the
 // sign of kelvin for a k: only wide does too.
 func (r Runes) folded(wide bool) Runes {
 	r = r.Normal()
@@ -93,23 +93,14 @@ var cased = sync.OnceValue(func() []rune {
 	return out
 })
 
-// Spelling is how characters are written.
-type Spelling bool
-
-// The spellings.
-const (
-	Raw  Spelling = false // UTF-8
-	JSON Spelling = true  // within a JSON string: in one way each, only those escaped that must be
-)
-
 // Char matches one character of r.
-func (a *Arena) Char(r Runes, spelt Spelling) Expr {
+func (a *Arena) Char(r Runes, quoting Quoting) Expr {
 	r = r.Normal()
 	var alts []Expr
 	var ascii Bytes
 	for _, p := range r {
 		for c := p[0]; c <= min(p[1], 0x7f); c++ {
-			if text := escape(c); spelt == JSON && text != "" {
+			if text := escapeOf(c); quoting == JSON && text != "" {
 				alts = append(alts, a.escaped(text))
 			} else {
 				ascii.Add(byte(c), byte(c))
@@ -141,7 +132,7 @@ func (a *Arena) Char(r Runes, spelt Spelling) Expr {
 }
 
 // escape is the short or long escape of a character that needs one.
-func escape(c rune) string {
+func escapeOf(c rune) string {
 	const hex = "0123456789abcdef"
 	switch c {
 	case '"', '\\':
@@ -177,12 +168,12 @@ func (a *Arena) escaped(text string) Expr {
 	return e
 }
 
-// Text matches a text, spelt.
-func (a *Arena) Text(text string, spelt Spelling) Expr {
-	if spelt == Raw {
+// Text matches a text in that quoting.
+func (a *Arena) Text(text string, quoting Quoting) Expr {
+	if quoting == Raw {
 		return a.Literal(text)
 	}
-	return a.Literal(Spell(text))
+	return a.Literal(Escape(text))
 }
 
 // utf8 appends what matches the characters from lo to hi, which are not ASCII.
@@ -216,11 +207,11 @@ func (a *Arena) utf8(alts []Expr, lo, hi rune) []Expr {
 	return append(alts, e)
 }
 
-// Spell is a text as JSON writes it within a string.
-func Spell(text string) string {
+// Escape returns a text as JSON writes it within a string.
+func Escape(text string) string {
 	var b []byte
 	for _, c := range text {
-		if s := escape(c); s != "" {
+		if s := escapeOf(c); s != "" {
 			b = append(b, s...)
 		} else {
 			b = utf8.AppendRune(b, c)

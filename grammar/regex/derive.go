@@ -42,13 +42,13 @@ func (a *Arena) Freeze() {
 	a.frozen = true
 }
 
-// Classes is the number of classes of bytes.
+// Classes returns the number of classes of bytes.
 func (a *Arena) Classes() int { return len(a.examples) }
 
-// Class is the class of each byte.
+// Class returns the class of each byte.
 func (a *Arena) Class() *[256]uint8 { return &a.classOf }
 
-// Example is a byte of a class.
+// Example returns a byte of a class.
 func (a *Arena) Example(class int) byte { return a.examples[class] }
 
 // Next matches what may follow a byte of the class in what e matches. The
@@ -62,9 +62,23 @@ func (a *Arena) Next(e Expr, class int) Expr {
 	return d
 }
 
+// Ends reports whether e matches the empty text and no other. The arena is frozen.
+func (a *Arena) Ends(e Expr) bool {
+	if e == Empty || !a.is(e, nullable) {
+		return e == Empty
+	}
+	for class := range a.examples {
+		if a.Next(e, class) != None {
+			return false
+		}
+	}
+	return true
+}
+
 const notDerived Expr = -1
 
-// derive is Next but that the result may match nothing.
+// derive takes the derivative by a byte of the class, as Next does, but the result may match
+// nothing.
 func (a *Arena) derive(e Expr, class int) Expr {
 	switch e {
 	case None, Empty:
@@ -100,7 +114,7 @@ func (a *Arena) Matches(e Expr, text string) bool {
 	return a.is(e, nullable)
 }
 
-// after is the derivative by a byte, which is not kept.
+// after returns the derivative by a byte, which is not kept.
 func (a *Arena) after(e Expr, b byte) Expr {
 	return a.derivative(e, b, func(k Expr) Expr { return a.after(k, b) })
 }
@@ -213,8 +227,8 @@ func (a *Arena) plainlyAlive(e Expr) bool {
 	return a.shortest(y) <= most && (k.min == 0 || a.open(y, most))
 }
 
-// open reports whether any text may follow what e matches, of which the shortest has
-// at most so many bytes.
+// open reports whether any text may follow what e matches, whose shortest text has
+// most bytes at most.
 func (a *Arena) open(e Expr, most int) bool {
 	switch t := a.terms[e]; t.kind {
 	case kSeq:
@@ -225,7 +239,7 @@ func (a *Arena) open(e Expr, most int) bool {
 	return a.isAnyText(e)
 }
 
-// shortest is the fewest bytes that an expression matches, if it matches any; fewer
+// shortest returns the fewest bytes that an expression matches, if it matches any; fewer
 // where it holds an intersection.
 func (a *Arena) shortest(e Expr) int {
 	if n := a.infos[e].shortest; n > 0 {
@@ -333,7 +347,7 @@ func (f *frontier) add(e Expr, distance int) {
 	f.min = min(f.min, distance)
 }
 
-// take is the expression that seems nearest, of several the earliest.
+// take returns the expression that seems nearest, of several the earliest.
 func (f *frontier) take() (Expr, bool) {
 	for ; f.min < len(f.near); f.min++ {
 		if list := f.near[f.min]; len(list) > 0 {
@@ -353,7 +367,7 @@ func (a *Arena) intersects(e Expr) bool {
 // endless is a room or a length without a bound.
 const endless = 1 << 30
 
-// Room is how many characters of Plain may follow wherever e stands, whichever they
+// Room returns how many characters of Plain may follow wherever e stands, whichever they
 // are; 0 if that is not known.
 func (a *Arena) Room(e Expr) int {
 	if r := a.infos[e].room; r > 0 {
@@ -367,6 +381,9 @@ func (a *Arena) Room(e Expr) int {
 func (a *Arena) roomOf(e Expr) int {
 	switch t := a.terms[e]; t.kind {
 	case kSeq:
+		if !a.Alive(t.b) {
+			return 0
+		}
 		if a.is(t.a, covers) {
 			return min(endless, 1+a.Room(t.b))
 		}
@@ -409,7 +426,7 @@ func (a *Arena) roomOf(e Expr) int {
 	return 0
 }
 
-// longest is the most bytes that e matches, endless for no bound.
+// longest returns the most bytes that e matches, endless for no bound.
 func (a *Arena) longest(e Expr) int {
 	if n := a.infos[e].longest; n > 1 {
 		return int(n - 2)

@@ -112,7 +112,7 @@ func (p *parser) unicode() (Runes, bool, error) {
 	return Runes{{hi, hi}}, true, nil
 }
 
-// property reads {L} or {Script=Greek} behind \p.
+// property reads {L} or {Script=Greek} after \p.
 func (p *parser) property(negative bool) (Runes, bool, error) {
 	text, _, ok := strings.Cut(p.src[p.at:], "}")
 	if !ok || !strings.HasPrefix(text, "{") {

@@ -22,82 +22,42 @@ var ErrDigits = errors.New("it has too many digits")
 // The digits that are written. Any decimal number of 15 is another float64, so that
 // where multiples count nobody who reads one takes it for its neighbour.
 const (
-	mostDigits  = 24 // before the point, and behind it
+	mostDigits  = 24 // before the point, and after it
 	exactDigits = 15
 	someDigits  = 6 // behind the point, where a number is not to be a multiple
 	mostModulus = 1 << 53
 	mostTries   = 1 << 12 // multiples that are looked at for one that is no other's
 )
 
-// numbers is Numbers in units of the last digit that may be other than zero.
-type numbers struct {
-	places   int           // of that digit behind the point
-	digits   int           // before the point
-	pointed  bool          // a point may be there
-	modulus  int64         // of which the units are a multiple
-	others   []int64       // of which they are none
-	all      int64         // the least common multiple of these
-	interval [2]magnitudes // of numbers without and with a sign
-}
-
-// magnitudes are bounds without a sign, in digits: those before the point, then those
-// behind it.
-type magnitudes struct {
-	none            bool
-	least, most     string // empty: no such bound
-	leastAt, mostAt int    // digits before the point
-}
-
-// reading is how far a number has been read.
-type reading struct {
-	of          int32
-	phase       numberPhase
-	signed      bool
-	whole       int8  // digits before the point, while there is none
-	fraction    int8  // digits behind it
-	least, most int8  // how it compares with the bounds, digit by digit
-	rest        int64 // of all digits, divided by numbers.all
-}
-
-type numberPhase uint8
-
-const (
-	numberBegins numberPhase = iota
-	numberSigned
-	numberZero // its only digit before the point
-	numberWhole
-	numberPoint // and the digits behind it
-)
-
 // Number matches the texts of numbers. An error is ErrDigits.
 func (a *Arena) Number(n Numbers) (Expr, error) {
-	d := numbers{places: mostDigits, digits: mostDigits, pointed: !n.Integer, modulus: 1, all: 1}
+	d := numbers{decimals: mostDigits, digits: mostDigits, pointed: !n.Integer, modulus: 1, all: 1}
 	multiple := n.Multiple
 	if n.Integer {
-		d.places = 0
+		d.decimals = 0
 		if multiple != nil { // an integer that is a multiple of p/q is one of p
 			if multiple = new(big.Rat).SetInt(multiple.Num()); multiple.Num().IsInt64() && multiple.Num().Int64() == 1 {
 				multiple = nil
 			}
 		}
 	} else if len(n.Others) > 0 {
-		d.places = someDigits
+		d.decimals = someDigits
 	}
 	if multiple != nil && !n.Integer {
 		var exact bool
-		if d.places, exact = multiple.FloatPrec(); !exact {
+		if d.decimals, exact = multiple.FloatPrec(); !exact {
 			return None, ErrDigits
 		}
 	}
 	if multiple != nil || len(n.Others) > 0 {
-		d.digits = exactDigits - d.places
+		d.digits = exactDigits - d.decimals
 	}
 	if d.digits < 1 {
 		return None, ErrDigits
 	}
 	ok := true
 	units := func(of *big.Rat) int64 { // of which a number's units are a multiple if it is one of this
-		num := new(big.Int).Mul(of.Num(), power10(d.places))
+		num := new(big.Int).Mul(of.Num(), power10(d.decimals))
 		num.Quo(num, new(big.Int).GCD(nil, nil, num, of.Denom()))
 		if !num.IsInt64() || num.Int64() > mostModulus {
 			ok = false
@@ -140,14 +100,14 @@ func gcd(x, y int64) int64 {
 
 func power10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
-// within is the bounds of numbers from 0 up, in units.
+// within returns the bounds of numbers from 0 up, in units.
 func (d *numbers) within(least, most *big.Rat) magnitudes {
 	var m magnitudes
-	scale := new(big.Rat).SetInt(power10(d.places))
+	scale := new(big.Rat).SetInt(power10(d.decimals))
 	if least != nil && least.Sign() > 0 {
 		up := new(big.Rat).Mul(least, scale)
 		n := new(big.Int).Add(up.Num(), new(big.Int).Sub(up.Denom(), big.NewInt(1)))
-		m.least, m.leastAt = d.spelt(n.Quo(n, up.Denom()))
+		m.least, m.leastAt = d.digitsOf(n.Quo(n, up.Denom()))
 		m.none = m.leastAt > d.digits
 	}
 	if most != nil {
@@ -155,7 +115,7 @@ func (d *numbers) within(least, most *big.Rat) magnitudes {
 			return magnitudes{none: true}
 		}
 		down := new(big.Rat).Mul(most, scale)
-		m.most, m.mostAt = d.spelt(new(big.Int).Quo(down.Num(), down.Denom()))
+		m.most, m.mostAt = d.digitsOf(new(big.Int).Quo(down.Num(), down.Denom()))
 		if m.mostAt > d.digits {
 			m.most, m.mostAt = "", 0
 		}
@@ -163,13 +123,13 @@ func (d *numbers) within(least, most *big.Rat) magnitudes {
 	return m
 }
 
-// spelt is the digits of so many units, and how many stand before the point.
-func (d *numbers) spelt(units *big.Int) (string, int) {
+// digitsOf returns the digits of a number of units, and how many stand before the point.
+func (d *numbers) digitsOf(units *big.Int) (string, int) {
 	text := units.String()
-	if len(text) <= d.places {
-		text = strings.Repeat("0", d.places+1-len(text)) + text
+	if len(text) <= d.decimals {
+		text = strings.Repeat("0", d.decimals+1-len(text)) + text
 	}
-	return text, len(text) - d.places
+	return text, len(text) - d.decimals
 }
 
 // number interns what has been read of a number. It is None if no number goes on so,
@@ -193,7 +153,7 @@ func (a *Arena) number(r reading) Expr {
 	return id
 }
 
-// digit is what follows a byte in a number.
+// digit returns what follows a byte in a number.
 func (a *Arena) digit(t term, b byte) Expr {
 	r, ok := a.read(a.readings[t.a], b)
 	if !ok {
@@ -202,7 +162,7 @@ func (a *Arena) digit(t term, b byte) Expr {
 	return a.number(r)
 }
 
-// read is r with one more byte.
+// read returns r with one more byte.
 func (a *Arena) read(r reading, b byte) (reading, bool) {
 	d := &a.numbers[r.of]
 	m := &d.interval[0]
@@ -241,10 +201,10 @@ func (a *Arena) read(r reading, b byte) (reading, bool) {
 			return r, false
 		}
 	case numberPoint:
-		if r.fraction >= mostDigits || int(r.fraction) >= d.places && b != '0' {
+		if r.fraction >= mostDigits || int(r.fraction) >= d.decimals && b != '0' {
 			return r, false
 		}
-		if r.fraction++; int(r.fraction) > d.places {
+		if r.fraction++; int(r.fraction) > d.decimals {
 			return r, true
 		}
 		least, most = least[m.leastAt:], most[m.mostAt:]
@@ -274,7 +234,7 @@ func order(before int8, digits string, at int, b byte) int8 {
 	return 0
 }
 
-// compared is how a number of so many digits before the point compares with the bounds:
+// compared returns how a number, with digits before the point, compares with the bounds:
 // 0 is not decided yet. What has no bound lies within it.
 func (m *magnitudes) compared(r reading, digits int) (least, most int8) {
 	by := func(order int8, at int) int8 {
@@ -341,12 +301,12 @@ func (a *Arena) among(r reading, digits int, ended bool) bool {
 	if m.none || least < 0 || most > 0 {
 		return false
 	}
-	fraction := min(int(r.fraction), d.places)
-	left := digits - int(r.whole) + d.places - fraction // digits to come
+	fraction := min(int(r.fraction), d.decimals)
+	left := digits - int(r.whole) + d.decimals - fraction // digits to come
 	if r.phase == numberPoint {
-		left = d.places - fraction
+		left = d.decimals - fraction
 	}
-	// What is to come, as a number of so many digits, lies from lo to hi.
+	// What is to come, as a number of left digits, lies from lo to hi.
 	var lo, hi *big.Int
 	if least == 0 {
 		lo, _ = new(big.Int).SetString("0"+m.least[len(m.least)-left:], 10)

@@ -38,13 +38,6 @@ type node struct {
 	fixed    bool // holds an anchor, an edge of a word or a look ahead
 }
 
-type parser struct {
-	src   string
-	at    int
-	depth int
-	fold  bool // letters stand for those of either case
-}
-
 // parse reads a pattern of ECMA-262, read with its flag u.
 func parse(pattern string) (*node, error) {
 	if len(pattern) > mostPattern {
@@ -59,21 +52,6 @@ func parse(pattern string) (*node, error) {
 		return nil, fmt.Errorf("pattern %q at %d: %w", pattern, p.at, err)
 	}
 	return n, nil
-}
-
-func (p *parser) peek() byte {
-	if p.at < len(p.src) {
-		return p.src[p.at]
-	}
-	return 0
-}
-
-func (p *parser) eat(text string) bool {
-	if strings.HasPrefix(p.src[p.at:], text) {
-		p.at += len(text)
-		return true
-	}
-	return false
 }
 
 func join(o op, kids []*node) *node {

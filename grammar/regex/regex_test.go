@@ -59,6 +59,7 @@ func TestEdgesOfWordsAndEitherCaseAreMatched(t *testing.T) {
 	texts := []string{"", "foo", "Foo", "FOO", "a foo", "afoo", "foo b", "foob", "foo_", "-foo-", "foofoo", "é foo", "éfoo", "foo foo", "s", "S", "k", "x", "mode", "a mode b", "amod", "Mode"}
 	for _, pattern := range []string{
 		`\bfoo\b`, `^\bfoo`, `foo\b`, `\Bfoo`, `foo\B`, `\b`, `^\B$`, `(\bfoo|b)$`, `\bfoo\b.*\bfoo\b`,
+		`\b\b`, `\B\b`, `^\b\w*\b$`, `\b\w?\b\w?\B`, `$^`, `$^f`,
 		"(?i)foo", "(?i)^foo$", "^(?i:f)oo$", "(?i)^[^f]", "^((?i)f)oo", "(?i)^s$", "(?i)^[j-l]$", "(?i)^[^k]$",
 	} {
 		a := New()
@@ -126,7 +127,7 @@ func TestMultiplesOfDecimals(t *testing.T) {
 
 func TestHostilePatternsAreRefusedInBoundedTime(t *testing.T) {
 	for _, pattern := range []string{
-		"(((((a{1000}){1000}){1000}){1000}){1000}){100000}", "(a*)*b(?=", `(?<=a)b`, `\b*`, `a(?=b)\bc`, `(a)\1`, "[z-a]", "(", ")", "a**", "[", `\`, `\u{110000}`, "(^a){2}", "(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))",
+		"(((((a{1000}){1000}){1000}){1000}){1000}){100000}", "(a*)*b(?=", `(?<=a)b`, `\b*`, `a(?=b)\bc`, `a(?!\b)`, `((?!\b).)*`, `((?!a).)*\b`, `(a)\1`, "[z-a]", "(", ")", "a**", "[", `\`, `\u{110000}`, "(^a){2}", "(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))",
 	} {
 		if _, err := New().Search(pattern, JSON); err == nil {
 			t.Errorf("%q is accepted", pattern)

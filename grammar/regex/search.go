@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -11,12 +12,12 @@ const mostAlternatives = 256
 // Search matches the texts in which pattern, of ECMA-262, matches somewhere: what
 // the keyword pattern of JSON Schema asks for. Anchors and looking ahead are
 // possible where the rest of the text follows them.
-func (a *Arena) Search(pattern string, spelt Spelling) (Expr, error) {
+func (a *Arena) Search(pattern string, quoting Quoting) (Expr, error) {
 	n, err := parse(pattern)
 	if err != nil {
 		return None, err
 	}
-	e, err := a.whole(n, true, true, spelt)
+	e, err := a.whole(n, true, true, quoting)
 	if err == nil {
 		err = a.err
 	}
@@ -27,12 +28,12 @@ func (a *Arena) Search(pattern string, spelt Spelling) (Expr, error) {
 }
 
 // Match matches the texts that pattern matches as a whole.
-func (a *Arena) Match(pattern string, spelt Spelling) (Expr, error) {
+func (a *Arena) Match(pattern string, quoting Quoting) (Expr, error) {
 	n, err := parse(pattern)
 	if err != nil {
 		return None, err
 	}
-	e, err := a.whole(n, false, false, spelt)
+	e, err := a.whole(n, false, false, quoting)
 	if err == nil {
 		err = a.err
 	}
@@ -43,30 +44,30 @@ func (a *Arena) Match(pattern string, spelt Spelling) (Expr, error) {
 }
 
 // AnyText matches every text.
-func (a *Arena) AnyText(spelt Spelling) Expr {
-	return a.Texts(0, Infinite, spelt)
+func (a *Arena) AnyText(quoting Quoting) Expr {
+	return a.Texts(0, Infinite, quoting)
 }
 
-// Texts matches every text of so many characters.
-func (a *Arena) Texts(least, most int, spelt Spelling) Expr {
-	c, ok := a.anyRune[spelt]
+// Texts matches every text of least to most characters; most may be Infinite.
+func (a *Arena) Texts(least, most int, quoting Quoting) Expr {
+	c, ok := a.anyRune[quoting]
 	if !ok {
-		c = a.Char(AnyRune, spelt)
-		a.anyRune[spelt] = c
+		c = a.Char(AnyRune, quoting)
+		a.anyRune[quoting] = c
 	}
 	return a.Repeat(c, least, most)
 }
 
 // whole matches whole texts. before and after: something may stand there, unless
 // an anchor says no.
-func (a *Arena) whole(n *node, before, after bool, spelt Spelling) (Expr, error) {
+func (a *Arena) whole(n *node, before, after bool, quoting Quoting) (Expr, error) {
 	alts, err := split(n)
 	if err != nil {
 		return None, err
 	}
 	out := make([]Expr, 0, len(alts))
 	for _, items := range alts {
-		e, err := a.line(items, before, after, spelt)
+		e, err := a.line(items, before, after, quoting)
 		if err != nil {
 			return None, err
 		}
@@ -130,8 +131,8 @@ func split(n *node) ([][]*node, error) {
 }
 
 // line matches texts in which the items match one after another.
-func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, error) {
-	any := a.AnyText(spelt)
+func (a *Arena) line(items []*node, before, after bool, quoting Quoting) (Expr, error) {
+	any := a.AnyText(quoting)
 	e := Empty
 	if after {
 		e = any
@@ -145,10 +146,13 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 		case opBegin: // what stands before may only be empty
 			for _, k := range items[:i] {
-				if k.op == opAhead || k.op == opNotAhead || k.op == opEdge || k.op == opNoEdge {
+				switch k.op {
+				case opAhead, opNotAhead, opEdge, opNoEdge:
 					return None, fmt.Errorf("looking ahead of ^ is not supported")
+				case opEnd:
+					e = a.emptied(e)
 				}
-				x, err := a.plain(k, spelt)
+				x, err := a.plain(k, quoting)
 				if err != nil {
 					return None, err
 				}
@@ -158,20 +162,20 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 			return e, nil
 		case opEdge, opNoEdge:
-			return a.edge(items[:i], e, n.op == opEdge, before, spelt)
+			return a.edges(items[:i+1], e, before, quoting)
 		case opRepeat:
 			if n.fixed {
 				if e != Empty {
 					return None, fmt.Errorf("looking ahead within a repetition is supported before the end alone")
 				}
-				x, err := a.temper(n, spelt)
+				x, err := a.temper(n, quoting)
 				if err != nil {
 					return None, err
 				}
 				e = x
 				continue
 			}
-			x, err := a.plain(n, spelt)
+			x, err := a.plain(n, quoting)
 			if err != nil {
 				return None, err
 			}
@@ -180,7 +184,10 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			if n.kids[0].begins() {
 				return None, fmt.Errorf("^ within looking ahead is not supported")
 			}
-			x, err := a.whole(n.kids[0], false, true, spelt)
+			if edge, _ := n.opens(); edge && !first(items[:i], before) {
+				return None, errEdgeAhead
+			}
+			x, err := a.whole(n.kids[0], false, true, quoting)
 			if err != nil {
 				return None, err
 			}
@@ -189,7 +196,7 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 			}
 			e = a.And(e, x)
 		default:
-			x, err := a.plain(n, spelt)
+			x, err := a.plain(n, quoting)
 			if err != nil {
 				return None, err
 			}
@@ -202,32 +209,86 @@ func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, e
 	return e, nil
 }
 
-// edge matches what items match, then rest, where a word begins or ends between them; or
-// where none does.
-func (a *Arena) edge(items []*node, rest Expr, edge, before bool, spelt Spelling) (Expr, error) {
-	for _, k := range items {
-		if k.op == opAhead || k.op == opNotAhead || k.op == opEnd {
-			return None, fmt.Errorf(`an anchor before \b is not supported`)
+// errEdgeAhead says that what stands before is not known where something is looked for.
+var errEdgeAhead = errors.New(`\b where looking ahead begins is supported at the beginning alone`)
+
+// first reports whether what follows items stands at the beginning of the text. before:
+// something may stand before them.
+func first(items []*node, before bool) bool {
+	for _, n := range items {
+		switch n.op {
+		case opBegin:
+			before = false
+		case opEnd, opAhead, opNotAhead, opEdge, opNoEdge:
+		default:
+			before = true
 		}
 	}
-	first, err := a.line(items, before, false, spelt)
-	if err != nil {
-		return None, err
-	}
-	word, any := a.Char(words, spelt), a.AnyText(spelt)
+	return !before
+}
+
+// edges matches what items match, the last of which is an edge of a word, or none, and then
+// rest.
+func (a *Arena) edges(items []*node, rest Expr, before bool, quoting Quoting) (Expr, error) {
+	word, any := a.Char(words, quoting), a.AnyText(quoting)
 	begins, ends := a.seq(word, any), a.seq(any, word)
-	var es []Expr
-	for _, inside := range []bool{false, true} { // the first part ends with a word
-		x, y := ends, begins
-		if !inside {
-			x = a.Not(x)
+	var until [2]Expr // all up to an edge: [1] if a word's character follows
+	from := 0         // where what follows the last edge begins
+	for i, n := range items {
+		switch {
+		case n.op == opAhead || n.op == opNotAhead || n.op == opEnd || n.op == opRepeat && n.fixed:
+			return None, fmt.Errorf(`an anchor before \b is not supported`)
+		case n.op == opBegin && from > 0:
+			return None, fmt.Errorf("looking ahead of ^ is not supported")
+		case n.op != opEdge && n.op != opNoEdge:
+			continue
 		}
-		if inside == edge {
-			y = a.Not(y)
+		part, err := a.line(items[from:i], before && from == 0, false, quoting)
+		if err != nil {
+			return None, err
 		}
-		es = append(es, a.seq(a.And(first, x), a.And(rest, y)))
+		if from == 0 {
+			until = [2]Expr{part, part}
+		} else {
+			until = [2]Expr{a.apart(until, items[from-1].op, part, begins, ends), a.apart(until, items[from-1].op, part, a.Optional(begins), ends)}
+		}
+		from = i + 1
 	}
-	return a.Or(es...), nil
+	return a.apart(until, items[from-1].op, rest, begins, ends), nil
+}
+
+// apart matches the texts of until, then those of rest, with an edge of a word between them
+// or, of opNoEdge, none. What begins matches begins with a word's character, and what ends
+// matches ends with one.
+func (a *Arena) apart(until [2]Expr, edge op, rest, begins, ends Expr) Expr {
+	if edge == opNoEdge {
+		ends = a.Not(ends)
+	}
+	return a.Or(a.seq(a.And(until[0], ends), a.And(rest, a.Not(begins))), a.seq(a.And(until[1], a.Not(ends)), a.And(rest, begins)))
+}
+
+// opens reports whether an edge of a word may stand where n begins, and whether n may be
+// empty.
+func (n *node) opens() (edge, empty bool) {
+	switch n.op {
+	case opClass:
+		return false, false
+	case opEdge, opNoEdge:
+		return true, true
+	case opCat:
+		for _, k := range n.kids {
+			e, goesOn := k.opens()
+			if edge = edge || e; !goesOn {
+				return edge, false
+			}
+		}
+		return edge, true
+	}
+	for _, k := range n.kids {
+		e, goesOn := k.opens()
+		edge, empty = edge || e, empty || goesOn
+	}
+	return edge, empty || n.op != opAlt && (n.op != opRepeat || n.min == 0)
 }
 
 // tempered reports whether n repeats a character before which something is looked for,
@@ -245,24 +306,27 @@ func (n *node) tempered() bool {
 
 // temper matches texts of which no part from some character on to the end fails what is
 // looked for.
-func (a *Arena) temper(n *node, spelt Spelling) (Expr, error) {
+func (a *Arena) temper(n *node, quoting Quoting) (Expr, error) {
 	k := n.kids[0]
 	last := len(k.kids) - 1
-	all := []Expr{a.Repeat(a.Char(k.kids[last].runes, spelt), n.min, Infinite)}
+	all := []Expr{a.Repeat(a.Char(k.kids[last].runes, quoting), n.min, Infinite)}
 	for _, ahead := range k.kids[:last] {
-		x, err := a.whole(ahead.kids[0], false, true, spelt)
+		if edge, _ := ahead.opens(); edge {
+			return None, errEdgeAhead
+		}
+		x, err := a.whole(ahead.kids[0], false, true, quoting)
 		if err != nil {
 			return None, err
 		}
 		if ahead.op == opAhead {
 			x = a.Not(x)
 		}
-		all = append(all, a.Not(a.seq(a.AnyText(spelt), a.And(x, a.Texts(1, Infinite, spelt)))))
+		all = append(all, a.Not(a.seq(a.AnyText(quoting), a.And(x, a.Texts(1, Infinite, quoting)))))
 	}
 	return a.And(all...), nil
 }
 
-// emptied is Empty if e may be empty, else None.
+// emptied returns Empty if e may be empty, else None.
 func (a *Arena) emptied(e Expr) Expr {
 	if a.Nullable(e) {
 		return Empty
@@ -270,18 +334,18 @@ func (a *Arena) emptied(e Expr) Expr {
 	return None
 }
 
-// plain is a pattern without anchors.
-func (a *Arena) plain(n *node, spelt Spelling) (Expr, error) {
+// plain returns a pattern without anchors.
+func (a *Arena) plain(n *node, quoting Quoting) (Expr, error) {
 	switch n.op {
 	case opClass:
-		return a.Char(n.runes, spelt), nil
+		return a.Char(n.runes, quoting), nil
 	case opBegin, opEnd, opAhead, opNotAhead, opEdge, opNoEdge:
 		return Empty, nil
 	}
 	kids := make([]Expr, len(n.kids))
 	for i, k := range n.kids {
 		var err error
-		if kids[i], err = a.plain(k, spelt); err != nil {
+		if kids[i], err = a.plain(k, quoting); err != nil {
 			return None, err
 		}
 	}

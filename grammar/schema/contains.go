@@ -15,13 +15,6 @@ const (
 	countBits   = 15
 )
 
-// counting is what contains asks for.
-type counting struct {
-	all   []contained
-	nodes [][]int // by place, and by the set of demands that an item is counted for; -1: it cannot be
-	done  map[[2]int]bool
-}
-
 // count works out the items of a branch that contains counts.
 func (c *compiler) count(b *branch) error {
 	s := b.shape
@@ -29,26 +22,26 @@ func (c *compiler) count(b *branch) error {
 	if len(k.all) > mostCounted {
 		return fmt.Errorf("contains: more than %d at once are not supported", mostCounted)
 	}
-	places := b.longest
-	if places == regex.Infinite {
-		places = max(len(b.prefix), b.fewest)
+	lengths := b.longest
+	if lengths == regex.Infinite {
+		lengths = max(len(b.prefix), b.fewest)
 	}
-	combinations := places + 1
+	combinations := lengths + 1
 	for _, d := range k.all {
 		if combinations *= d.cap() + 1; combinations > mostCounts {
 			return fmt.Errorf("contains: so many items are not counted")
 		}
 	}
-	for place := range len(b.prefix) + 1 {
+	for index := range len(b.prefix) + 1 {
 		nodes := make([]int, 1<<len(k.all))
 		for set := range nodes {
-			all, possible := slices.Clone(s.item(place)), true
+			all, possible := slices.Clone(s.item(index)), true
 			for i, d := range k.all {
 				switch {
 				case set>>i&1 != 0:
-					all, possible = append(all, d.sub), possible && place >= d.from
-				case d.most != regex.Infinite && place >= d.from:
-					all = append(all, sub{d.schema, !d.not})
+					all, possible = append(all, d.sub), possible && index >= d.from
+				case d.most != regex.Infinite && index >= d.from:
+					all = append(all, sub{d.schema, !d.negated})
 				}
 			}
 			nodes[set] = -1
@@ -65,14 +58,6 @@ func (c *compiler) count(b *branch) error {
 	return nil
 }
 
-// cap is the number from which on d does not count.
-func (d *contained) cap() int {
-	if d.most != regex.Infinite {
-		return d.most
-	}
-	return d.least
-}
-
 // enough reports whether the list may end with such counts.
 func (k *counting) enough(counts int) bool {
 	for i, d := range k.all {
@@ -86,14 +71,14 @@ func (k *counting) enough(counts int) bool {
 // pick is an item: its node, and the counts with it.
 type pick struct{ node, counts int }
 
-// picks are the items that may come next, so that the list can be completed.
-func (c *compiler) picks(b *branch, place, counts int) []pick {
+// picks returns the items that may come next, so that the list can be completed.
+func (c *compiler) picks(b *branch, index, counts int) []pick {
 	k := b.counting
-	if most := c.longestPossible(b); most != regex.Infinite && place >= most {
+	if most := c.longestPossible(b); most != regex.Infinite && index >= most {
 		return nil
 	}
 	var out []pick
-	for set, node := range k.nodes[min(place, len(b.prefix))] {
+	for set, node := range k.nodes[min(index, len(b.prefix))] {
 		if node < 0 || !c.nodes[node].possible {
 			continue
 		}
@@ -109,24 +94,24 @@ func (c *compiler) picks(b *branch, place, counts int) []pick {
 				ok = false
 			}
 		}
-		if ok && c.completes(b, c.place(b, place+1), next) {
+		if ok && c.completes(b, c.counted(b, index+1), next) {
 			out = append(out, pick{node, next})
 		}
 	}
 	return out
 }
 
-// completes reports whether a list with so many items can be completed.
-func (c *compiler) completes(b *branch, place, counts int) bool {
+// completes reports whether a list of that many items, with these counts, can be completed.
+func (c *compiler) completes(b *branch, index, counts int) bool {
 	k := b.counting
-	if place >= b.fewest && k.enough(counts) {
+	if index >= b.fewest && k.enough(counts) {
 		return true
 	}
-	at := [2]int{place, counts}
+	at := [2]int{index, counts}
 	done, known := k.done[at]
 	if !known {
 		k.done[at] = false // one that changes nothing does not help
-		done = len(c.picks(b, place, counts)) > 0
+		done = len(c.picks(b, index, counts)) > 0
 		k.done[at] = done
 	}
 	return done

@@ -4,6 +4,6 @@
 // annotations.
 //
 // Of the texts of an instance the grammar accepts some: properties stand in the
-// order of the schema, those that it does not name behind the others; characters are
+// order of the schema, those that it does not name after the others; characters are
 // escaped only where they must be; white space has bounds.
 package schema

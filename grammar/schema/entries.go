@@ -28,7 +28,7 @@ func (b *branch) bit(j int) int {
 	return 1 << (looseAt + j)
 }
 
-// needed is the number of required properties from entry i on.
+// needed returns the number of required properties from entry i on.
 func (b *branch) needed(i int) int {
 	last := 0
 	if len(b.last) > 0 && i&finished == 0 {
@@ -46,7 +46,7 @@ func (b *branch) needed(i int) int {
 	return n
 }
 
-// room is how many properties that count may stand from entry i on.
+// room returns how many properties that count may stand from entry i on.
 func (c *compiler) room(b *branch, i int) int {
 	room := 0
 	if i&finished != 0 {
@@ -67,9 +67,6 @@ func (c *compiler) room(b *branch, i int) int {
 	}
 	return room
 }
-
-// behind counts entries from one on.
-type behind struct{ needed, possible int }
 
 // lookBehind finds out what is behind each entry, once it is known what is possible.
 func (c *compiler) lookBehind(b *branch) {
@@ -115,13 +112,13 @@ func (c *compiler) fits(b *branch, i, written int) bool {
 	return b.minimum == 1 && len(b.last) > 0 && i&finished == 0
 }
 
-// counts are how many properties have been written, and how many of them have names of
+// counts returns how many properties have been written, and how many of them have names of
 // their own for certain, as far as it matters.
 func (b *branch) counts(written int) (all, different int) {
 	return written >> 32, written & (1<<32 - 1)
 }
 
-// counted is one property more.
+// counted returns one property more.
 func (b *branch) counted(written int, again bool) int {
 	all, different := b.counts(written)
 	if b.maximum != regex.Infinite {
@@ -212,7 +209,7 @@ func (c *compiler) another(s symbol, b *branch) bool {
 	return false
 }
 
-// moreEntries goes on behind a property.
+// moreEntries goes on after a property.
 func (c *compiler) moreEntries(s symbol, b *branch) [][]grammar.Symbol {
 	a := c.arena
 	var out [][]grammar.Symbol

@@ -10,32 +10,32 @@ import (
 
 // format holds strings to a format. One that nobody knows is an annotation, as the
 // standard says.
-func (c *compiler) format(name string) (ways, error) {
+func (c *compiler) format(name string) (alternatives, error) {
 	text, ok := formats[name]
 	if !ok {
-		return ways{anything()}, nil
+		return alternatives{anything()}, nil
 	}
 	e, ok := c.formats[name]
 	if !ok {
 		var err error
-		if e, err = c.arena.Match(text, c.spelt); err != nil {
+		if e, err = c.arena.Match(text, c.quoting); err != nil {
 			return nil, err
 		}
 		switch name {
 		case "date", "date-time":
-			leap, err := c.arena.Match(leapDay+".*", c.spelt)
+			leap, err := c.arena.Match(leapDay+".*", c.quoting)
 			if err != nil {
 				return nil, err
 			}
-			not, err := c.arena.Match(`\d{4}-02-29.*`, c.spelt)
+			not, err := c.arena.Match(`\d{4}-02-29.*`, c.quoting)
 			if err != nil {
 				return nil, err
 			}
-			e = c.arena.And(e, c.arena.Or(leap, c.arena.And(c.arena.AnyText(c.spelt), c.arena.Not(not))))
+			e = c.arena.And(e, c.arena.Or(leap, c.arena.And(c.arena.AnyText(c.quoting), c.arena.Not(not))))
 		case "email":
-			e = c.arena.And(e, c.arena.Texts(3, 254, c.spelt))
+			e = c.arena.And(e, c.arena.Texts(3, 254, c.quoting))
 		case "hostname":
-			e = c.arena.And(e, c.arena.Texts(1, 253, c.spelt))
+			e = c.arena.And(e, c.arena.Texts(1, 253, c.quoting))
 		}
 		c.formats[name] = e
 	}
@@ -67,10 +67,10 @@ const (
 	amounts    = `(T(\d+H(\d+M(\d+S)?)?|\d+M(\d+S)?|\d+S))`
 )
 
-// unformatted are the strings that certainly do not have a format. Formats are held to
+// unformatted returns the strings that certainly do not have a format. Formats are held to
 // more narrowly than they are defined, so that the complement of what is written would
 // hold some that have it.
-func (c *compiler) unformatted(name string) (ways, error) {
+func (c *compiler) unformatted(name string) (alternatives, error) {
 	if _, ok := formats[name]; !ok {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (c *compiler) unformatted(name string) (ways, error) {
 	if !ok {
 		return nil, fmt.Errorf("the complement of format %q is not supported", name)
 	}
-	e, err := c.arena.Match(text, c.spelt)
+	e, err := c.arena.Match(text, c.quoting)
 	return only(strs, func(s *shape) { s.texts = []regex.Expr{c.arena.Not(e)} }), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/grammartest"
 	"github.com/lutra-lm/lutra/grammar/regex"
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
@@ -65,7 +66,7 @@ func TestHostileSchemasAreRefusedOrUsableInBoundedTime(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := g.Start().Allow(single, make(grammar.Mask, single.Words()), nil); err != nil {
+		if err := g.Start().Allow(bytewise, make(grammar.Mask, bytewise.Words()), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -117,14 +118,14 @@ func TestSchemasMayBeNested64Deep(t *testing.T) {
 		"values":  {`{"const": ` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}`, strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64)},
 	} {
 		g, err := Compile([]byte(c.schema), Options{})
-		if err != nil || !accepts(t, g, c.instance) {
+		if err != nil || !grammartest.Reads(t, g, c.instance) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// single is a vocabulary of bytes.
-var single = grammar.NewVocabulary(256, func(id int32) []byte { return []byte{byte(id)} })
+// bytewise is a vocabulary of bytes.
+var bytewise = grammartest.Bytes().Vocabulary
 
 func FuzzSchemasNeverPanic(f *testing.F) {
 	for _, text := range schemas {
@@ -140,7 +141,7 @@ func FuzzSchemasNeverPanic(f *testing.F) {
 		}
 		s, _, err := g.Start().Read([]byte(instance[:min(len(instance), 100)]))
 		if err == nil {
-			_ = s.Allow(single, make(grammar.Mask, single.Words()), nil)
+			_ = s.Allow(bytewise, make(grammar.Mask, bytewise.Words()), nil)
 		}
 	})
 }

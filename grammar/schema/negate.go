@@ -3,205 +3,24 @@ package schema
 import (
 	"fmt"
 	"math/big"
-	"slices"
 
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// negated are the ways not to meet a schema: to fail one of its keywords.
-func (c *compiler) negated(v *value) (ways, error) {
-	out := ways{}
-	for i := range v.members {
-		key, x := v.members[i].name, v.members[i].value
-		if annotations[key] {
-			continue
-		}
-		w, err := c.failing(v, key, x)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, w...)
+func negateType(c *compiler, k keyword) (alternatives, error) {
+	w, err := assertType(c, k)
+	if err != nil {
+		return nil, err
 	}
-	if len(out) > mostWays {
-		return nil, fmt.Errorf("there are more than %d alternatives", mostWays)
+	out := one(func(s *shape) { s.types &^= w[0].types })
+	if w[0].integer {
+		out = append(out, only(numbers, func(s *shape) { s.others = []*big.Rat{big.NewRat(1, 1)} })...)
 	}
 	return out, nil
 }
 
-// only makes a way of one type.
-func only(t types, change func(s *shape)) ways {
-	return one(func(s *shape) { s.types = t; change(s) })
-}
-
-// failing are the ways not to meet one keyword.
-func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
-	if _, err := c.assertion(v, key, x); err != nil {
-		return nil, err
-	}
-	n, _ := x.whole()
-	switch key {
-	case "type":
-		w, err := typed(x)
-		if err != nil {
-			return nil, err
-		}
-		out := one(func(s *shape) { s.types &^= w[0].types })
-		if w[0].integer {
-			out = append(out, only(numbers, func(s *shape) { s.others = []*big.Rat{big.NewRat(1, 1)} })...)
-		}
-		return out, nil
-	case "const":
-		return c.otherThan([]*value{x})
-	case "enum":
-		return c.otherThan(x.items)
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		w, err := compared(v, key, x)
-		if err != nil || len(w[0].bounds) == 0 {
-			return nil, err
-		}
-		b := w[0].bounds[0]
-		b.relation = b.relation.opposite()
-		return only(numbers, func(s *shape) { s.bounds = []comparison{b} }), nil
-	case "pattern":
-		e, err := c.arena.Search(x.text, c.spelt)
-		return only(strs, func(s *shape) { s.texts = []regex.Expr{c.arena.Not(e)} }), err
-	case "minLength":
-		if n == 0 {
-			return nil, nil
-		}
-		return only(strs, func(s *shape) { s.most = n - 1 }), nil
-	case "maxLength":
-		return only(strs, func(s *shape) { s.least = n + 1 }), nil
-	case "minItems":
-		if n == 0 {
-			return nil, nil
-		}
-		return only(arrays, func(s *shape) { s.longest = n - 1 }), nil
-	case "maxItems":
-		return only(arrays, func(s *shape) { s.fewest = n + 1 }), nil
-	case "minProperties":
-		if n == 0 {
-			return nil, nil
-		}
-		return only(objects, func(s *shape) { s.maximum = n - 1 }), nil
-	case "maxProperties":
-		return only(objects, func(s *shape) { s.minimum = n + 1 }), nil
-	case "required":
-		names, err := texts(key, x)
-		var out ways
-		for _, name := range names {
-			out = append(out, only(objects, func(s *shape) { s.forbidden = []string{name} })...)
-		}
-		return out, err
-	case "properties":
-		var out ways
-		for _, m := range x.members {
-			if _, err := c.ways(sub{m.value, true}); err != nil {
-				return nil, err
-			}
-			out = append(out, only(objects, func(s *shape) {
-				s.required = []string{m.name}
-				s.parts = []part{{named: []property{{m.name, sub{m.value, true}}}}}
-			})...)
-		}
-		return out, nil
-	case "additionalProperties":
-		return c.failingOthers(v, x)
-	case "patternProperties":
-		var out ways
-		for _, m := range x.members {
-			e, err := c.arena.Search(m.name, regex.JSON)
-			if err != nil {
-				return nil, err
-			}
-			w, err := c.somewhere(e, sub{m.value, true})
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, w...)
-		}
-		return out, nil
-	case "propertyNames":
-		w, err := c.ways(sub{x, true})
-		var names []regex.Expr
-		for _, s := range w {
-			if s.types&strs != 0 {
-				names = append(names, c.content(s))
-			}
-		}
-		if err != nil || len(names) == 0 {
-			return nil, err
-		}
-		return c.somewhere(c.arena.Or(names...), sub{schema: trueSchema})
-	case "prefixItems":
-		return c.failingItems(x.items)
-	case "items", "additionalItems":
-		from, first := 0, v.get("prefixItems")
-		switch {
-		case key == "items" && x.kind == arrays:
-			return c.failingItems(x.items)
-		case key == "additionalItems":
-			if first = v.get("items"); first == nil || first.kind != arrays {
-				return nil, nil
-			}
-		}
-		if first != nil {
-			from = len(first.items)
-		}
-		return c.containing(contained{sub{x, true}, from, 1, regex.Infinite})
-	case "contains":
-		return c.failingCount(v, x)
-	case "minContains", "maxContains":
-		return nil, nil // belong to contains
-	case "format":
-		return c.unformatted(x.text)
-	case "multipleOf":
-		return only(numbers, func(s *shape) { s.others = []*big.Rat{x.number} }), nil
-	case "oneOf":
-		return c.failingOne(x.items)
-	case "if":
-		return c.failingConditional(v, x)
-	case "dependencies", "dependentRequired", "dependentSchemas":
-		return c.failingDependencies(x)
-	case "uniqueItems":
-		if !x.truth {
-			return nil, nil
-		}
-	case "not":
-		return c.ways(sub{schema: x})
-	case "$ref":
-		target, err := c.refs.find(v, x.text)
-		if err != nil {
-			return nil, err
-		}
-		return c.ways(sub{target, true})
-	case "allOf":
-		var out ways
-		for _, item := range x.items {
-			w, err := c.ways(sub{item, true})
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, w...)
-		}
-		return out, nil
-	case "anyOf":
-		var s subs
-		for _, item := range x.items {
-			s = append(s, sub{item, true})
-		}
-		return c.all(s)
-	case "then", "else":
-		return nil, nil // belong to if
-	case "unevaluatedProperties", "unevaluatedItems":
-	default:
-		return nil, nil // an annotation
-	}
-	return nil, fmt.Errorf("the complement of %s is not supported", key)
-}
-
-// otherThan are the ways to be none of the values.
-func (c *compiler) otherThan(values []*value) (ways, error) {
+// otherThan lists the ways to be none of the values.
+func (c *compiler) otherThan(values []*value) (alternatives, error) {
 	rest := anything()
 	var literals []regex.Expr
 	truths := map[bool]bool{true: true, false: true}
@@ -214,13 +33,13 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 		case numbers:
 			rest.bounds = append(rest.bounds, comparison{unequal, v.number})
 		case strs:
-			literals = append(literals, c.arena.Text(v.text, c.spelt))
+			literals = append(literals, c.arena.Text(v.text, c.quoting))
 		}
 	}
 	if len(literals) > 0 {
 		rest.texts = []regex.Expr{c.arena.Not(c.arena.Or(literals...))}
 	}
-	out := ways{rest}
+	out := alternatives{rest}
 	if len(truths) < 2 {
 		rest.types &^= booleans
 		for _, truth := range []bool{false, true} {
@@ -241,20 +60,335 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 	return out, nil
 }
 
-// silent are ways from which unevaluated keywords learn nothing: what fails a schema
-// has not been evaluated by it.
-func (w ways) silent() ways {
-	out := make(ways, len(w))
-	for i, s := range w {
-		k := *s
-		k.parts, k.lists = slices.Clone(s.parts), slices.Clone(s.lists)
-		for j := range k.parts {
-			k.parts[j].silent = true
+func negateBound(c *compiler, k keyword) (alternatives, error) {
+	w, err := assertBound(c, k)
+	if err != nil || len(w[0].bounds) == 0 {
+		return nil, err
+	}
+	b := w[0].bounds[0]
+	b.relation = b.relation.opposite()
+	return only(numbers, func(s *shape) { s.bounds = []comparison{b} }), nil
+}
+
+func negateMultiple(_ *compiler, k keyword) (alternatives, error) {
+	return only(numbers, func(s *shape) { s.others = []*big.Rat{k.value.number} }), nil
+}
+
+func negatePattern(c *compiler, k keyword) (alternatives, error) {
+	e, err := c.arena.Search(k.value.text, c.quoting)
+	return only(strs, func(s *shape) { s.texts = []regex.Expr{c.arena.Not(e)} }), err
+}
+
+func negateFormat(c *compiler, k keyword) (alternatives, error) { return c.unformatted(k.value.text) }
+
+func negateUnique(_ *compiler, k keyword) (alternatives, error) {
+	if !k.value.truth {
+		return nil, nil
+	}
+	return nil, k.noComplement()
+}
+
+func negatePrefix(c *compiler, k keyword) (alternatives, error) { return c.failingItem(k.value.items) }
+
+func negateItems(c *compiler, k keyword) (alternatives, error) {
+	if k.value.kind == arrays { // as before draft 2020-12
+		return c.failingItem(k.value.items)
+	}
+	return c.failingBehind(k.of.get("prefixItems"), k.value)
+}
+
+func negateAdditionalItems(c *compiler, k keyword) (alternatives, error) {
+	first := k.of.get("items")
+	if first == nil || first.kind != arrays {
+		return nil, nil
+	}
+	return c.failingBehind(first, k.value)
+}
+
+// failingBehind allows lists of which an item after those that have schemas of their own, if
+// there are such, fails the schema x.
+func (c *compiler) failingBehind(first, x *value) (alternatives, error) {
+	from := 0
+	if first != nil {
+		from = len(first.items)
+	}
+	return c.containing(contained{sub{x, true}, from, 1, regex.Infinite})
+}
+
+// failingItem allows lists of which an item fails the schema of its place.
+func (c *compiler) failingItem(schemas []*value) (alternatives, error) {
+	var out alternatives
+	var before []sub
+	for i, x := range schemas {
+		if _, err := c.meetable(sub{x, true}); err != nil {
+			return nil, err
 		}
-		for j := range k.lists {
-			k.lists[j].silent = true
+		l := list{prefix: append(before[:i:i], sub{x, true})}
+		out = append(out, only(arrays, func(s *shape) { s.lists, s.fewest = []list{l}, i+1 })...)
+		before = append(before, sub{schema: trueSchema})
+	}
+	return out, nil
+}
+
+// containing allows lists that contain as many items as k says.
+func (c *compiler) containing(k contained) (alternatives, error) {
+	if may, err := c.meetable(k.sub); err != nil || !may && k.least > 0 {
+		return nil, err
+	}
+	return only(arrays, func(s *shape) { s.contained, s.fewest = []contained{k}, k.from+k.least }), nil
+}
+
+// negateContains allows lists that contain too few or too many items.
+func negateContains(c *compiler, k keyword) (alternatives, error) {
+	v, x := k.of, k.value
+	least, most := 1, regex.Infinite
+	if n := v.get("minContains"); n != nil {
+		least, _ = n.whole()
+	}
+	if n := v.get("maxContains"); n != nil {
+		most, _ = n.whole()
+	}
+	var out alternatives
+	switch {
+	case least == 1:
+		out = only(arrays, func(s *shape) { s.lists = []list{{rest: &sub{x, true}}} })
+	case least > 1:
+		out = only(arrays, func(s *shape) { s.contained = []contained{{sub{schema: x}, 0, 0, least - 1}} })
+	}
+	if most != regex.Infinite {
+		w, err := c.containing(contained{sub{schema: x}, 0, most + 1, regex.Infinite})
+		if err != nil {
+			return nil, err
 		}
-		out[i] = &k
+		out = append(out, w...)
+	}
+	return out, nil
+}
+
+func negateRequired(_ *compiler, k keyword) (alternatives, error) {
+	names, err := texts(k.name, k.value)
+	var out alternatives
+	for _, name := range names {
+		out = append(out, only(objects, func(s *shape) { s.forbidden = []string{name} })...)
+	}
+	return out, err
+}
+
+func negateProperties(c *compiler, k keyword) (alternatives, error) {
+	var out alternatives
+	for _, m := range k.value.members {
+		if _, err := c.meetable(sub{m.value, true}); err != nil {
+			return nil, err
+		}
+		out = append(out, only(objects, func(s *shape) {
+			s.required = []string{m.name}
+			s.parts = []part{{named: []property{{m.name, sub{m.value, true}}}}}
+		})...)
+	}
+	return out, nil
+}
+
+func negatePatterns(c *compiler, k keyword) (alternatives, error) {
+	var out alternatives
+	for _, m := range k.value.members {
+		e, err := c.arena.Search(m.name, regex.JSON)
+		if err != nil {
+			return nil, err
+		}
+		w, err := c.somewhere(e, sub{m.value, true})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w...)
+	}
+	return out, nil
+}
+
+// negateAdditional lists objects with a property that additionalProperties rules out.
+func negateAdditional(c *compiler, k keyword) (alternatives, error) {
+	v := k.of
+	var named []string
+	if p := v.get("properties"); p != nil {
+		for _, m := range p.members {
+			named = append(named, regex.Escape(m.name))
+		}
+	}
+	known := []regex.Expr{c.arena.Literals(named)}
+	if p := v.get("patternProperties"); p != nil {
+		for _, m := range p.members {
+			e, err := c.arena.Search(m.name, regex.JSON)
+			if err != nil {
+				return nil, err
+			}
+			known = append(known, e)
+		}
+	}
+	return c.somewhere(c.arena.Not(c.arena.Or(known...)), sub{k.value, true})
+}
+
+func negateNames(c *compiler, k keyword) (alternatives, error) {
+	w, err := c.alternatives(sub{k.value, true})
+	var names []regex.Expr
+	for _, s := range w {
+		if s.types&strs != 0 {
+			names = append(names, c.content(s))
+		}
+	}
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return c.somewhere(c.arena.Or(names...), sub{schema: trueSchema})
+}
+
+// somewhere lists objects with a property whose name matches and whose value meets a
+// schema.
+func (c *compiler) somewhere(names regex.Expr, s sub) (alternatives, error) {
+	if may, err := c.meetable(s); err != nil || !may {
+		return nil, err
+	}
+	return only(objects, func(o *shape) { o.some = []some{{names, subs{s}}} }), nil
+}
+
+// negateDependencies lists objects with a property and without what it needs.
+func negateDependencies(c *compiler, k keyword) (alternatives, error) {
+	var out alternatives
+	for _, m := range k.value.members {
+		has := only(objects, func(s *shape) { s.required = []string{m.name} })
+		var lacks alternatives
+		if m.value.kind == arrays {
+			for _, name := range m.value.items {
+				lacks = append(lacks, only(objects, func(s *shape) { s.forbidden = []string{name.text} })...)
+			}
+		} else {
+			var err error
+			if lacks, err = c.alternatives(sub{m.value, true}); err != nil {
+				return nil, err
+			}
+		}
+		w, err := c.times(has, lacks)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w...)
+	}
+	return out, nil
+}
+
+func negateRef(c *compiler, k keyword) (alternatives, error) {
+	target, err := c.refs.find(k.of, k.value.text)
+	if err != nil {
+		return nil, err
+	}
+	return c.alternatives(sub{target, true})
+}
+
+func negateAll(c *compiler, k keyword) (alternatives, error) {
+	items, err := k.schemas()
+	var out alternatives
+	for _, item := range items {
+		w, err := c.alternatives(sub{item, true})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w...)
+	}
+	return out, err
+}
+
+func negateAny(c *compiler, k keyword) (alternatives, error) {
+	items, err := k.schemas()
+	if err != nil {
+		return nil, err
+	}
+	var s subs
+	for _, item := range items {
+		s = append(s, sub{item, true})
+	}
+	return c.all(s)
+}
+
+// negateOne lists the ways to meet none of several schemas, or two of them.
+func negateOne(c *compiler, k keyword) (alternatives, error) {
+	items, err := k.schemas()
+	if err != nil {
+		return nil, err
+	}
+	var none subs
+	for _, item := range items {
+		none = append(none, sub{item, true})
+	}
+	out, err := c.all(none)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range items {
+		for _, y := range items[:i] {
+			w, err := c.all(subs{{schema: x}, {schema: y}})
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range w {
+				if !c.impossible(s, 3) {
+					out = append(out, s)
+				}
+			}
+			if len(out) > mostWays {
+				return nil, fmt.Errorf("oneOf: there are more than %d alternatives", mostWays)
+			}
+			if err := c.spend(0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func negateNot(c *compiler, k keyword) (alternatives, error) {
+	return c.alternatives(sub{schema: k.value})
+}
+
+// negateIf lists the ways to meet if and not then, or neither if nor else.
+func negateIf(c *compiler, at keyword) (alternatives, error) {
+	v, x := at.of, at.value
+	var out alternatives
+	for _, k := range []struct {
+		name      string
+		condition sub
+	}{{"then", sub{schema: x}}, {"else", sub{x, true}}} {
+		if t := v.get(k.name); t != nil {
+			w, err := c.all(subs{k.condition, {t, true}})
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, w...)
+		}
+	}
+	return out, nil
+}
+
+// unlike lists the ways to be another value than v, which is a list or an object.
+func (c *compiler) unlike(v *value) alternatives {
+	out := one(func(s *shape) { s.types &^= v.kind })
+	same := func(v *value) sub { return sub{&value{kind: objects, members: []member{{"const", v}}}, true} }
+	n := len(v.items)
+	if v.kind == arrays {
+		if n > 0 {
+			out = append(out, only(arrays, func(s *shape) { s.longest = n - 1 })...)
+		}
+		out = append(out, only(arrays, func(s *shape) { s.fewest = n + 1 })...)
+		var before []sub
+		for i, item := range v.items {
+			l := list{prefix: append(before[:i:i], same(item))}
+			out = append(out, only(arrays, func(s *shape) { s.lists, s.fewest = []list{l}, i+1 })...)
+			before = append(before, sub{schema: trueSchema})
+		}
+		return out
+	}
+	out = append(out, only(objects, func(s *shape) { s.minimum = len(v.members) + 1 })...)
+	for _, m := range v.members {
+		out = append(out, only(objects, func(s *shape) { s.forbidden = []string{m.name} })...)
+		other := property{m.name, same(m.value)}
+		out = append(out, only(objects, func(s *shape) { s.required, s.parts = []string{m.name}, []part{{named: []property{other}}} })...)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ type comparison struct {
 	to       *big.Rat
 }
 
-// relation is how a number stands to another.
+// relation says how a number stands to another.
 type relation uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	greater
 )
 
-// opposite is the relation of all other numbers.
+// opposite returns the relation of all other numbers.
 func (r relation) opposite() relation {
 	return [...]relation{less: atLeast, atMost: greater, atLeast: less, greater: atMost}[r]
 }
@@ -73,7 +73,7 @@ func (s *shape) numbersMeet() bool {
 	return order < 0 || order == 0 && lo.relation == atLeast && hi.relation == atMost
 }
 
-// limits are the narrowest bounds from below and above, nil where there are none.
+// limits returns the narrowest bounds from below and above, nil where there are none.
 func (s *shape) limits() (lo, hi *comparison) {
 	for i := range s.bounds {
 		b := &s.bounds[i]
@@ -93,7 +93,7 @@ type interval struct{ least, most *big.Rat }
 // mostHoles bounds the numbers that are ruled out one by one.
 const mostHoles = 256
 
-// intervals are those in which numbers meet the bounds of s. Those that they exclude are
+// intervals returns those in which numbers meet the bounds of s. Those that they exclude are
 // left out with what readers take for the same: numbers are read as float64s.
 func (s *shape) intervals() ([]interval, error) {
 	all := interval{}
@@ -140,7 +140,7 @@ func (s *shape) intervals() ([]interval, error) {
 	return out, nil
 }
 
-// neighbour is the next float64 above, or with -1 below a number that is read as one;
+// neighbour returns the next float64 above, or with -1 below a number that is read as one;
 // nil: there is none.
 func neighbour(n *big.Rat, direction int) *big.Rat {
 	f, _ := n.Float64()
@@ -181,7 +181,7 @@ func (c *compiler) number(s *shape) (regex.Expr, error) {
 	return c.arena.Or(es...), nil
 }
 
-// common is the least common multiple of two numbers, of which a may be nil.
+// common returns the least common multiple of two numbers, of which a may be nil.
 func common(a, b *big.Rat) *big.Rat {
 	if a == nil {
 		return b

@@ -37,7 +37,7 @@ func (c *compiler) objects(b *branch) error {
 		required[name] = true
 	}
 	for _, name := range names {
-		taken = append(taken, regex.Spell(name))
+		taken = append(taken, regex.Escape(name))
 		if err := c.spend(1 + len(s.parts) + s.patterns()*len(name) + len(s.forbidden)/16); err != nil {
 			return err
 		}
@@ -52,10 +52,10 @@ func (c *compiler) objects(b *branch) error {
 		if err != nil {
 			return err
 		}
-		b.entries = append(b.entries, entry{key: a.Literal(`"` + regex.Spell(name) + `"`), name: name, node: n, required: required[name]})
+		b.entries = append(b.entries, entry{key: a.Literal(`"` + regex.Escape(name) + `"`), name: name, node: n, required: required[name]})
 	}
 	for _, name := range s.forbidden {
-		taken = append(taken, regex.Spell(name))
+		taken = append(taken, regex.Escape(name))
 	}
 	if !c.options.Listed || !s.listsProperties() || b.minimum > b.needed(0) || s.last != nil {
 		if err := c.otherEntries(b, a.Not(a.Literals(taken))); err != nil {
@@ -67,18 +67,6 @@ func (c *compiler) objects(b *branch) error {
 	}
 	return c.arrange(b)
 }
-
-// The others that are told apart, by bits of a symbol behind those that number the
-// next entry.
-const (
-	looseAt   = 20
-	mostLoose = 62 - looseAt
-	nextEntry = 1<<looseAt - 1
-)
-
-// finished is the bit that says that an entry of branch.last has been written. It has to
-// be the last of its name, so that only others follow.
-const finished = 1 << 62
 
 // mostOptional bounds the properties of which any may come next.
 const mostOptional = 1 << 13
@@ -133,7 +121,7 @@ func (c *compiler) arrange(b *branch) error {
 		singles = nil
 	}
 	if b.others = append(singles, sets...); counting > mostLoose {
-		return fmt.Errorf("patternProperties: they overlap in more than %d ways", mostLoose)
+		return fmt.Errorf("patternProperties: they overlap in more than %d alternatives", mostLoose)
 	}
 	return nil
 }
@@ -151,7 +139,7 @@ func (s *shape) listsProperties() bool {
 	return listed && len(s.names) == 0
 }
 
-// patterns is how many patterns of names there are.
+// patterns returns how many patterns of names there are.
 func (s *shape) patterns() int {
 	n := len(s.names)
 	for i := range s.parts {
@@ -162,7 +150,7 @@ func (s *shape) patterns() int {
 
 // named reports whether a property may have that name.
 func (c *compiler) named(s *shape, name string) bool {
-	return !slices.ContainsFunc(s.names, func(e regex.Expr) bool { return !c.arena.Matches(e, regex.Spell(name)) })
+	return !slices.ContainsFunc(s.names, func(e regex.Expr) bool { return !c.arena.Matches(e, regex.Escape(name)) })
 }
 
 // otherEntries works out the properties that are not named: by the patterns that
@@ -200,7 +188,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 				all = append(all, *p.others)
 			}
 		}
-		if slices.ContainsFunc(all, func(s sub) bool { return s.schema.kind == booleans && s.schema.truth == s.not }) {
+		if slices.ContainsFunc(all, func(s sub) bool { return s.schema.kind == booleans && s.schema.truth == s.negated }) {
 			continue
 		}
 		key := a.And(names...)
@@ -227,7 +215,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 		}
 		if few, ok := a.Few(names, mostListed); ok {
 			for _, text := range few {
-				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unspelt(text), names: a.Literal(text), node: n, single: true})
+				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unescaped(text), names: a.Literal(text), node: n, single: true})
 			}
 			continue
 		}
@@ -239,8 +227,8 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 // mostListed bounds the names that are written out where a pattern has no more.
 const mostListed = 256
 
-// unspelt is a text that JSON writes so within a string.
-func unspelt(text string) string {
+// unescaped returns a text that JSON writes so within a string.
+func unescaped(text string) string {
 	var out string
 	if json.Unmarshal([]byte(`"`+text+`"`), &out) != nil {
 		return text

@@ -38,7 +38,7 @@ var holds = map[string]holding{
 	"properties": schemaMap, "patternProperties": schemaMap, "$defs": schemaMap, "definitions": schemaMap, "dependentSchemas": schemaMap, "dependencies": schemaMap,
 }
 
-// holding is how a keyword has schemas.
+// holding says how a keyword has schemas.
 type holding uint8
 
 const (
@@ -47,7 +47,7 @@ const (
 	schemaMap
 )
 
-// within are the schemas that a keyword of this value has.
+// within returns the schemas that a keyword of this value has.
 func (h holding) within(x *value) []*value {
 	switch {
 	case h&schemaList != 0 && x.kind == arrays:
@@ -97,14 +97,14 @@ func (r *references) walk(v *value, base *url.URL) {
 	}
 }
 
-// bare is u without its fragment.
+// bare returns u without its fragment.
 func bare(u *url.URL) string {
 	b := *u
 	b.Fragment, b.RawFragment = "", ""
 	return b.String()
 }
 
-// find is the schema that ref names within from.
+// find returns the schema that ref names within from.
 func (r *references) find(from *value, ref string) (*value, error) {
 	base := r.bases[from]
 	u, err := base.Parse(ref)

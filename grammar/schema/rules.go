@@ -7,78 +7,6 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// branch is one way to meet a node by lists and objects.
-type branch struct {
-	shape *shape
-
-	list     bool
-	prefix   []int // nodes of the first items
-	rest     int   // node of the others
-	fewest   int
-	longest  int
-	counting *counting    // what contains asks for, nil if nothing
-	choices  []regex.Expr // of uniqueItems: all that items may be
-	differ   regex.Expr   // of uniqueItems: what items may be, if those are many
-
-	object  bool
-	free    bool    // they may stand in any order
-	entries []entry // in order
-	others  []entry // of names that the entries do not have
-	last    []entry // of which one comes behind these; none: none has to
-	after   []entry // what may follow it
-	minimum int
-	maximum int
-	behind  []behind // each entry, once it is known
-}
-
-// entry is a property, or all those whose names match.
-type entry struct {
-	key      regex.Expr // with its quotes
-	name     string     // of a property
-	names    regex.Expr // of all those, without quotes
-	node     int
-	required bool
-	single   bool // of others: one name, which may be there once
-}
-
-// symbol names a terminal or a rule. Its numbers count what has been written.
-type symbol struct {
-	kind   symbolKind
-	node   int
-	branch int
-	i, n   int
-	expr   regex.Expr
-}
-
-type symbolKind uint8
-
-const (
-	symTerminal symbolKind = iota
-	symValue
-	symItem // one more item, i of them written; n: how many are what contains asks for, or which have been used
-	symItems
-	symEntry // one more property, from entry i on; n of them written
-	symEntries
-)
-
-// symbolBytes is what a symbol takes.
-const symbolBytes = 192
-
-func (c *compiler) symbol(s symbol) grammar.Symbol {
-	id, ok := c.ids[s]
-	if !ok {
-		_ = c.arena.Budget().Hold(symbolBytes) // the grammar, which goes on, meets the error
-		id = grammar.Symbol(len(c.symbols))
-		c.symbols = append(c.symbols, s)
-		c.ids[s] = id
-	}
-	return id
-}
-
-func (c *compiler) terminal(es ...regex.Expr) grammar.Symbol {
-	return c.symbol(symbol{expr: c.arena.Seq(es...)})
-}
-
 // Terminal implements grammar.Rules.
 func (c *compiler) Terminal(id grammar.Symbol) (regex.Expr, bool) {
 	s := c.symbols[id]
@@ -104,7 +32,7 @@ func (c *compiler) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
 	return c.moreEntries(s, b)
 }
 
-// values are the ways to write a value of a node.
+// values lists the ways to write a value of a node.
 func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
 	a := c.arena
 	var out [][]grammar.Symbol
@@ -172,7 +100,7 @@ func (c *compiler) lists(b *branch) error {
 	return nil
 }
 
-// at is the node of item i.
+// at returns the node of item i.
 func (b *branch) at(i int) int {
 	if i < len(b.prefix) {
 		return b.prefix[i]
@@ -180,7 +108,7 @@ func (b *branch) at(i int) int {
 	return b.rest
 }
 
-// longestPossible is how many items there can be.
+// longestPossible returns how many items there can be.
 func (c *compiler) longestPossible(b *branch) int {
 	for i := range b.prefix {
 		if !c.nodes[b.prefix[i]].possible {
@@ -212,7 +140,7 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 		return nil
 	}
 	next := s
-	next.kind, next.i = symItems, c.place(b, s.i+1)
+	next.kind, next.i = symItems, c.counted(b, s.i+1)
 	if b.choices != nil {
 		var out [][]grammar.Symbol
 		for i, e := range b.choices {
@@ -241,15 +169,15 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 	return out
 }
 
-// place is a number of items as far as it matters.
-func (c *compiler) place(b *branch, i int) int {
+// counted returns a number of items, i, as far as it matters.
+func (c *compiler) counted(b *branch, i int) int {
 	if c.longestPossible(b) == regex.Infinite { // counting on would change nothing
 		return min(i, max(len(b.prefix), b.fewest))
 	}
 	return i
 }
 
-// moreItems goes on behind an item.
+// moreItems goes on after an item.
 func (c *compiler) moreItems(s symbol, b *branch) [][]grammar.Symbol {
 	a := c.arena
 	var out [][]grammar.Symbol

@@ -9,7 +9,7 @@ import (
 // content matches what stands between the quotes of a string.
 func (c *compiler) content(s *shape) regex.Expr {
 	a := c.arena
-	all := append([]regex.Expr{a.Texts(s.least, s.most, c.spelt)}, s.texts...)
+	all := append([]regex.Expr{a.Texts(s.least, s.most, c.quoting)}, s.texts...)
 	if c.never != regex.None {
 		all = append(all, a.Not(c.never))
 	}
@@ -17,7 +17,7 @@ func (c *compiler) content(s *shape) regex.Expr {
 		var literals []string
 		for _, v := range s.enum {
 			if v.kind == strs {
-				literals = append(literals, c.spell(v.text))
+				literals = append(literals, c.escaped(v.text))
 			}
 		}
 		all = append(all, a.Literals(literals))
@@ -25,17 +25,17 @@ func (c *compiler) content(s *shape) regex.Expr {
 	return a.And(all...)
 }
 
-// spell is a text as strings have it.
-func (c *compiler) spell(text string) string {
-	if c.spelt == regex.Raw {
+// escaped returns a text as strings have it.
+func (c *compiler) escaped(text string) string {
+	if c.quoting == regex.Raw {
 		return text
 	}
-	return regex.Spell(text)
+	return regex.Escape(text)
 }
 
-// quoted is a string with that content.
+// quoted returns a string with that content.
 func (c *compiler) quoted(content regex.Expr) regex.Expr {
-	if c.spelt == regex.Raw {
+	if c.quoting == regex.Raw {
 		return content
 	}
 	quote := c.arena.Byte('"')
@@ -75,13 +75,13 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 	var es []regex.Expr
 	texts := c.content(&shape{least: s.least, most: s.most, texts: s.texts})
 	quote := `"`
-	if c.spelt == regex.Raw {
+	if c.quoting == regex.Raw {
 		quote = ""
 	}
 	for _, v := range s.enum {
 		switch {
 		case v.kind == strs:
-			if text := c.spell(v.text); c.never == regex.None && len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
+			if text := c.escaped(v.text); c.never == regex.None && len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
 				literals = append(literals, quote+text+quote)
 			}
 		case v.kind == nulls:
@@ -110,7 +110,7 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 	return c.arena.Or(append(es, c.arena.Literals(literals))...), nil
 }
 
-// numerals are the texts of a number: as the schema writes it, and without a fraction
+// numerals returns the texts of a number: as the schema writes it, and without a fraction
 // or an exponent if it is an integer that is written with one.
 func numerals(v *value) []string {
 	if plain := v.number.RatString(); v.number.IsInt() && plain != v.text {
@@ -130,7 +130,7 @@ func (c *compiler) literal(v *value) regex.Expr {
 	case numbers:
 		return a.Literals(numerals(v))
 	case strs:
-		return a.Literal(`"` + regex.Spell(v.text) + `"`)
+		return a.Literal(`"` + regex.Escape(v.text) + `"`)
 	case arrays:
 		es := []regex.Expr{a.Byte('['), c.indent}
 		for i, item := range v.items {
@@ -149,7 +149,7 @@ func (c *compiler) literal(v *value) regex.Expr {
 		if i > 0 {
 			es = append(es, a.Byte(','), c.either)
 		}
-		es = append(es, a.Literal(`"`+regex.Spell(m.name)+`"`), a.Byte(':'), c.blank, c.literal(m.value))
+		es = append(es, a.Literal(`"`+regex.Escape(m.name)+`"`), a.Byte(':'), c.blank, c.literal(m.value))
 	}
 	if len(v.members) == 0 {
 		return a.Literal("{}")
@@ -171,15 +171,6 @@ func (c *compiler) meets(s *shape, v *value) (bool, error) {
 		return c.meetsObject(s, v)
 	}
 	return true, nil
-}
-
-func inList(list []*value, v *value) bool {
-	for _, w := range list {
-		if equal(v, w) {
-			return true
-		}
-	}
-	return false
 }
 
 // meetsAll reports whether a value meets all schemas.
@@ -242,7 +233,7 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 	}
 	for _, m := range v.members {
 		for _, e := range s.names {
-			if !c.arena.Matches(e, regex.Spell(m.name)) {
+			if !c.arena.Matches(e, regex.Escape(m.name)) {
 				return false, nil
 			}
 		}
@@ -253,7 +244,7 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 	for _, k := range s.some {
 		found := false
 		for _, m := range v.members {
-			if c.arena.Matches(k.names, regex.Spell(m.name)) {
+			if c.arena.Matches(k.names, regex.Escape(m.name)) {
 				ok, err := c.meetsAll(k.all, m.value)
 				if err != nil {
 					return false, err
@@ -266,4 +257,9 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// allows reports whether a text meets what s demands of strings.
+func (c *compiler) allows(s *shape, text string) bool {
+	return c.arena.Matches(c.content(s), c.escaped(text))
 }

@@ -9,14 +9,15 @@ import (
 
 // sub is a schema within the schema, or its complement.
 type sub struct {
-	schema *value
-	not    bool
+	schema  *value
+	negated bool
 }
 
 // subs are schemas that all hold.
 type subs []sub
 
-// shape is what one way to meet a schema demands of values, by their type.
+// shape holds what one way to meet a schema demands of values, by their type: many fields, since
+// each is what some keyword demands.
 type shape struct {
 	types types
 	enum  []*value // the only values; nil: no such list
@@ -49,7 +50,7 @@ type shape struct {
 	last      *some // that choose has left to be met by a property without a name of its own
 }
 
-// contained is how many items from one on meet a schema.
+// contained says how many items from one on meet a schema.
 type contained struct {
 	sub
 	from        int
@@ -93,7 +94,7 @@ func anything() *shape {
 	return &shape{types: everyType, most: regex.Infinite, longest: regex.Infinite, maximum: regex.Infinite}
 }
 
-// and is what both demand, nil if they contradict each other.
+// and returns what both demand, nil if they contradict each other.
 func (s *shape) and(o *shape) *shape {
 	n := &shape{
 		types: s.types & o.types, enum: s.enum,
@@ -114,12 +115,12 @@ func (s *shape) and(o *shape) *shape {
 	return n.tidy()
 }
 
-// size is about how much work it is to combine s with another shape.
+// size returns about how much work it is to combine s with another shape.
 func (s *shape) size() int {
 	return len(s.enum) + len(s.bounds) + len(s.texts) + len(s.lists) + len(s.parts) + len(s.required)*(1+len(s.forbidden)) + len(s.names)
 }
 
-// both are the values of two lists.
+// both returns the values of two lists.
 func both(a, b []*value) []*value {
 	simple := map[string]bool{} // of strings
 	for _, w := range b {
@@ -186,7 +187,7 @@ func join[T any](a, b []T) []T {
 	return slices.Concat(a, b)
 }
 
-// fewer is the smaller of two upper bounds.
+// fewer returns the smaller of two upper bounds.
 func fewer(a, b int) int {
 	if a == regex.Infinite || b != regex.Infinite && b < a {
 		return b
@@ -206,7 +207,7 @@ func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
 			}
 		}
 	}
-	text := regex.Spell(name)
+	text := regex.Escape(name)
 	for _, n := range p.patterns {
 		if a.Matches(n.expr, text) {
 			all, knows = append(all, n.sub), true
@@ -216,4 +217,17 @@ func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
 		all = append(all, *p.others)
 	}
 	return all, knows
+}
+
+// item lists what s demands of item i.
+func (s *shape) item(i int) subs {
+	var out subs
+	for _, l := range s.lists {
+		if i < len(l.prefix) {
+			out = append(out, l.prefix[i])
+		} else if l.rest != nil {
+			out = append(out, *l.rest)
+		}
+	}
+	return out
 }

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/grammar/grammartest"
 )
 
 func TestWhatIsNotValidIsNotAccepted(t *testing.T) {
@@ -35,10 +37,10 @@ func TestWhatIsNotValidIsNotAccepted(t *testing.T) {
 			t.Errorf("%s: %v", c.schema, err)
 			continue
 		}
-		if !accepts(t, g, c.valid) {
+		if !grammartest.Reads(t, g, c.valid) {
 			t.Errorf("%s refuses %s", c.schema, c.valid)
 		}
-		if accepts(t, g, c.invalid) {
+		if grammartest.Reads(t, g, c.invalid) {
 			t.Errorf("%s accepts %s", c.schema, c.invalid)
 		}
 	}
@@ -57,7 +59,7 @@ func TestWhatOnlyLooksLikeASchemaHasNoName(t *testing.T) {
 
 func TestAReferenceMayLeadToWhereOtherwiseNoSchemaStands(t *testing.T) {
 	g, err := Compile([]byte(`{"$ref": "#/x-own/a", "x-own": {"a": {"type": "array", "items": {"$ref": "#/x-own/b"}}, "b": {"type": "null"}}}`), Options{})
-	if err != nil || !accepts(t, g, "[null]") || accepts(t, g, "[1]") {
+	if err != nil || !grammartest.Reads(t, g, "[null]") || grammartest.Reads(t, g, "[1]") {
 		t.Errorf("%v", err)
 	}
 }

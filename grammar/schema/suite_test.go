@@ -1,14 +1,11 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
 // TestTheOfficialSuite runs JSON-Schema-Test-Suite where LUTRA_SCHEMA_SUITE names a
@@ -82,39 +79,5 @@ func written(t *testing.T, raw []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	v.write(&b)
-	return b.Bytes()
-}
-
-func (v *value) write(b *bytes.Buffer) {
-	switch v.kind {
-	case nulls:
-		b.WriteString("null")
-	case booleans:
-		b.WriteString(map[bool]string{true: "true", false: "false"}[v.truth])
-	case numbers:
-		b.WriteString(v.text)
-	case strs:
-		b.WriteString(`"` + regex.Spell(v.text) + `"`)
-	case arrays:
-		b.WriteByte('[')
-		for i, x := range v.items {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			x.write(b)
-		}
-		b.WriteByte(']')
-	case objects:
-		b.WriteByte('{')
-		for i, m := range v.members {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(`"` + regex.Spell(m.name) + `": `)
-			m.value.write(b)
-		}
-		b.WriteByte('}')
-	}
+	return []byte(v.write(style{comma: " ", colon: " "}))
 }

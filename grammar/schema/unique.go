@@ -18,11 +18,11 @@ func (c *compiler) uniqueItems(b *branch) error {
 	if len(b.prefix) > 0 || b.counting != nil {
 		return fault
 	}
-	ways, err := c.all(b.shape.item(0))
+	alternatives, err := c.all(b.shape.item(0))
 	if err != nil {
 		return err
 	}
-	values, few, err := c.few(ways)
+	values, few, err := c.few(alternatives)
 	if err != nil {
 		return err
 	}
@@ -34,11 +34,11 @@ func (c *compiler) uniqueItems(b *branch) error {
 		}
 		return nil
 	}
-	if c.spelt == regex.Raw {
+	if c.quoting == regex.Raw {
 		return fault
 	}
 	var all []regex.Expr
-	for _, s := range ways {
+	for _, s := range alternatives {
 		if s.enum != nil || s.types&^(nulls|booleans|strs|numbers) != 0 {
 			return fault
 		}
@@ -60,21 +60,21 @@ func (c *compiler) uniqueItems(b *branch) error {
 	return nil
 }
 
-// few is the values of items, where those are few.
-func (c *compiler) few(ways ways) (values []*value, few bool, err error) {
-	for _, s := range ways {
+// few returns the values of items, where those are few.
+func (c *compiler) few(alternatives alternatives) (values []*value, few bool, err error) {
+	for _, s := range alternatives {
 		list := s.enum
 		if list == nil {
 			if s.types&^(nulls|booleans|strs) != 0 {
 				return nil, false, nil
 			}
 			if s.types&strs != 0 {
-				texts, ok := c.arena.Few(append([]regex.Expr{c.arena.Texts(s.least, s.most, c.spelt)}, s.texts...), mostChoices)
-				if !ok || c.spelt == regex.Raw {
+				texts, ok := c.arena.Few(append([]regex.Expr{c.arena.Texts(s.least, s.most, c.quoting)}, s.texts...), mostChoices)
+				if !ok || c.quoting == regex.Raw {
 					return nil, false, nil
 				}
 				for _, text := range texts {
-					list = append(list, &value{kind: strs, text: unspelt(text)})
+					list = append(list, &value{kind: strs, text: unescaped(text)})
 				}
 			}
 			if s.types&nulls != 0 {

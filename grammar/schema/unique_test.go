@@ -75,6 +75,19 @@ func TestReadingLeavesTheTextAlone(t *testing.T) {
 	wg.Wait()
 }
 
+// One that can only end would be a dead end.
+func TestARepeatedItemIsRefusedWithItsLastByte(t *testing.T) {
+	for text, want := range map[string]int{"[0,0": 3, "[10,10": 6, "[null,n": 6, "[1,-0": 4, "[10,0": 5} {
+		g, err := Compile([]byte(`{"type": "array", "uniqueItems": true, "items": {"type": ["integer", "null"]}}`), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, n, err := g.Start().Read([]byte(text)); n != want || err != nil {
+			t.Errorf("%d bytes of %s are read, want %d: %v", n, text, want, err)
+		}
+	}
+}
+
 // Tokens may hold an item's end, or several items.
 func TestNoTokenRepeatsAnItem(t *testing.T) {
 	words := []string{`"a`, `"a"`, `","`, `"a"]`, `"a","a"`, `["a","a"`, `["a","b"`, `b"`, `","a"`, `,1`, `1,1`, `12,1`, `[1,1`, `[1`, `11`, `1]`, `"]`, `a","a"`}

@@ -31,7 +31,7 @@ type member struct {
 	value *value
 }
 
-// get is a member of an object, nil if there is none.
+// get returns a member of an object, nil if there is none.
 func (v *value) get(name string) *value {
 	if v == nil || v.kind != objects {
 		return nil
@@ -173,7 +173,7 @@ func equal(a, b *value) bool {
 	return true
 }
 
-// whole is the number that v holds, if it is one from 0 up.
+// whole returns the number that v holds, if it is one from 0 up.
 func (v *value) whole() (int, bool) {
 	if v.kind != numbers || !v.number.IsInt() || v.number.Sign() < 0 {
 		return 0, false
@@ -198,3 +198,14 @@ const (
 )
 
 var typeNames = map[string]types{"null": nulls, "boolean": booleans, "number": numbers, "integer": numbers, "string": strs, "array": arrays, "object": objects}
+
+var trueSchema = &value{kind: booleans, truth: true}
+
+func inList(list []*value, v *value) bool {
+	for _, w := range list {
+		if equal(v, w) {
+			return true
+		}
+	}
+	return false
+}

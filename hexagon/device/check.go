@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-// Check says whether a device with so many bytes of memory takes the packet. Every
+// Check says whether a device with memory bytes takes the packet. Every
 // device has this rule. It looks at bits, group, A, B and scale first, then at counts,
 // and at operands last.
 func (p Packet) Check(memory int) Status {
@@ -98,7 +98,7 @@ func (c *checker) count(n, least, most uint32) {
 	c.sizes(n >= least && n <= most)
 }
 
-// dim is a count of rows or columns; products of those that pass fit uint64.
+// dim checks a count of rows or columns; products of those that pass fit uint64.
 func (c *checker) dim(n, multiple uint32) uint64 {
 	c.sizes(n > 0 && n <= MaxDim && n%multiple == 0)
 	return uint64(n)
@@ -114,7 +114,7 @@ func (c *checker) format(bits, group, k uint32) {
 	c.number(group == 32 || group == 64 || group == 128 || group == k)
 }
 
-// weights are the first m rows of a matrix.
+// weights checks the first m rows of a matrix.
 func (c *checker) weights(codes, scales, offsets uint32, m, k uint64, bits, group uint32) {
 	c.memory(codes, m*k/8*uint64(bits))
 	if uint64(group) != k {
@@ -130,7 +130,7 @@ func (c *checker) table(offset uint32) { c.operand(offset, ExpTableBytes, ExpTab
 func (c *checker) tcm(offset uint32, n uint64)    { c.operand(offset, n, Align, TCMBytes) }
 func (c *checker) memory(offset uint32, n uint64) { c.operand(offset, n, Align, c.size) }
 
-// operand is n bytes that end below limit, in TCM or behind it. Where n is a product
+// operand checks n bytes that end below limit, in TCM or behind it. Where n is a product
 // that has wrapped, its factors have been refused before.
 func (c *checker) operand(offset uint32, n, align, limit uint64) {
 	end := uint64(offset) + n

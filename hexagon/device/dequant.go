@@ -1,9 +1,9 @@
 package device
 
 import (
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 // dequant is an OpDequant.
@@ -55,7 +55,7 @@ func (d *dequant) values(values *[layout.Strip][tiles.Codes]uint16, group int) {
 	tiles.ScaleValues(values[:], &v, scales[:], offsets[:])
 }
 
-// halves are a group's scales or offsets, rounded to fp16, by row.
+// halves reads a group's scales or offsets, rounded to fp16, by row.
 func halves(dst *[layout.Strip]float32, src []int16, unit float32) {
 	var f [layout.Strip]float32
 	for i, n := range src[:layout.Strip] {

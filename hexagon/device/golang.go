@@ -6,10 +6,10 @@ import (
 	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/hmx"
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/kernels/pool"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 // Go is a device in Go: it needs no tools, and computes the bits that an NPU does.
@@ -21,7 +21,7 @@ type Go struct {
 	pairs  [][4]tiles.Pair
 }
 
-// NewGo returns a device with so many bytes of memory that computes on the threads of
+// NewGo makes a device with memory bytes that computes on the threads of
 // a pool; without one, on the caller's.
 func NewGo(p *pool.Pool, memory int) (*Go, error) {
 	if memory <= TCMBytes || uint64(memory) > 1<<32 {
@@ -43,10 +43,10 @@ func over(memory []byte, p *pool.Pool) *Go {
 	return &Go{memory: memory, tcm: memory[:TCMBytes], unit: NewTileUnit(p), pool: p}
 }
 
-// Name is "go".
+// Name returns "go".
 func (g *Go) Name() string { return "go" }
 
-// Memory is the device's.
+// Memory returns the memory that the device computes in.
 func (g *Go) Memory() []byte { return g.memory }
 
 // Close gives the memory back.
@@ -144,7 +144,7 @@ func (g *Go) parallel(parts int, part func(i int)) {
 // task is a part for the pool.
 type task func(i int)
 
-// Do is the part.
+// Do computes the part.
 func (t task) Do(_, i int) { t(i) }
 
 const tile = layout.TileBytes / 2 // numbers
@@ -156,7 +156,7 @@ func view[T uint16 | int16 | uint32 | int32](g *Go, offset uint32, n int) []T {
 	return View[T](g.memory, offset, n)
 }
 
-// bytes is n bytes at offset.
+// bytes returns n bytes at offset.
 func (g *Go) bytes(offset uint32, n int) []byte {
 	if offset < TCMBytes {
 		return g.tcm[offset:][:n]
@@ -164,7 +164,7 @@ func (g *Go) bytes(offset uint32, n int) []byte {
 	return g.memory[offset:][:n]
 }
 
-// matrix is the first m rows of a packet's matrix.
+// matrix returns the first m rows of a packet's matrix.
 func (g *Go) matrix(codes, scales, offsets uint32, m, k int, bits, group uint32) ref.Matrix {
 	w := ref.Matrix{Codes: g.bytes(codes, m*k/8*int(bits)), K: k, Bits: int(bits), Group: int(group)}
 	if w.Group != k {

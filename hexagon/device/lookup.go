@@ -1,12 +1,12 @@
 package device
 
 import (
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
-// precompute is ref.Precompute, with a sum for each entry.
+// precompute computes ref.Precompute, with a sum for each entry.
 func precompute(tables []int16, sums []int32, x []int16) {
 	for half := range len(x) / layout.Tile {
 		x := (*[layout.Tile]int16)(x[half*layout.Tile:])
@@ -36,7 +36,7 @@ type gemv struct {
 	a, b   int32
 }
 
-// of is the tables of a half.
+// of returns the tables of a half.
 func (g *gemv) of(half int) []int16 {
 	return g.tables[half/8*1024+layout.TableIndex(half%8, 0, 0):]
 }

@@ -3,9 +3,9 @@ package device
 import (
 	"sync"
 
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 // powers is the table of OpExpTable, made once.
@@ -87,7 +87,7 @@ func (x *softmax) pair(i int) {
 	}
 }
 
-// units is an fp16 of 0 to 1 in units of 2⁻²⁴.
+// units returns an fp16 of 0 to 1 in units of 2⁻²⁴.
 func units(h uint16) uint64 {
 	e, m := h>>10&31, uint64(h&0x3ff)
 	if e == 0 {

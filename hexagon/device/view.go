@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// View is n numbers of the memory at offset. Numbers are little-endian, as they are
+// View returns n numbers of the memory at offset. Numbers are little-endian, as they are
 // on every machine that this runs on. It panics if they lie outside.
 func View[T uint16 | int16 | uint32 | int32 | float32](memory []byte, offset uint32, n int) []T {
 	size := int(unsafe.Sizeof(*new(T)))
@@ -21,5 +21,5 @@ func View[T uint16 | int16 | uint32 | int32 | float32](memory []byte, offset uin
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
 
-// newMemory is memory that starts on a multiple of a word, of whatever size.
+// newMemory returns memory that starts on a multiple of a word, of whatever size.
 func newMemory(n int) []byte { return cpu.Aligned[uint8](n) }

@@ -33,7 +33,7 @@ type Answer struct {
 	Counts Counts
 }
 
-// ParseAnswer reads the answer to a request of so many packets. One that cannot be
+// ParseAnswer reads the answer to request number, of packets packets. One that cannot be
 // true is an error.
 func ParseAnswer(b []byte, number uint32, packets int) (Answer, error) {
 	if len(b) != AnswerBytes {

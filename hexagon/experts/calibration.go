@@ -49,13 +49,13 @@ type Tallies []Tally
 // Tally is rows and the number of chunks that had so many.
 type Tally [2]int64
 
-// Rows is how many rows a chunk gave the expert.
+// Rows returns how many rows a chunk gave the expert.
 func (t Tally) Rows() int { return int(t[0]) }
 
-// Chunks is how many chunks did.
+// Chunks returns how many chunks did.
 func (t Tally) Chunks() int64 { return t[1] }
 
-// Beyond is the rows of all chunks that an expert of that capacity has no room for.
+// Beyond returns the rows of all chunks that an expert of that capacity has no room for.
 func (t Tallies) Beyond(capacity int) int64 {
 	n := int64(0)
 	for _, x := range t {
@@ -221,4 +221,12 @@ func (t Tallies) check(x *Split, tokens int64) error {
 		return fmt.Errorf("%d of %d chunks have %d rows, want %d", chunks, x.Count, rows, tokens)
 	}
 	return nil
+}
+
+// Sizes lists the sizes of the chunks that the set's tokens were counted in.
+func (s *Set) Sizes() (list []int) {
+	for i := range s.Chunks {
+		list = append(list, s.Chunks[i].Size)
+	}
+	return list
 }

@@ -103,7 +103,7 @@ func (c *Counter) End() error {
 	return nil
 }
 
-// Set is what was counted.
+// Set returns what was counted.
 func (c *Counter) Set(name string) Set {
 	set := Set{Name: name[:min(len(name), mostName)], Prompts: c.prompts, Tokens: c.tokens}
 	for i := range c.layers {
@@ -127,7 +127,7 @@ func (c *Counter) Set(name string) Set {
 	return set
 }
 
-// NewCalibration is what was counted on data sets, with their overlaps.
+// NewCalibration returns what was counted on data sets, with their overlaps.
 func NewCalibration(shape Shape, sets []Set) (*Calibration, error) {
 	c := &Calibration{Kind: CalibrationKind, Shape: shape, Sets: sets}
 	c.Overlaps = c.overlaps()

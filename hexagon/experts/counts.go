@@ -8,10 +8,9 @@ type Counts struct {
 	Tokens   int64 `json:"tokens"`    // of prompts: rows of chunks, all experts of a layer together
 	Launches int64 `json:"launches"`  // of expert graphs: one of gate and up, and one of down, each group and chunk
 	Synced   int64 `json:"synced"`    // other runs of the device, for which the host waits too: attention, dense matrices
-	Routed   int64 `json:"routed"`    // rows of chunks, by all experts; the next four are parts of them
+	Routed   int64 `json:"routed"`    // rows of chunks, by all experts; the next three are parts of them
 	Computed int64 `json:"computed"`  // on the device
 	Overflow int64 `json:"overflow"`  // on the host, beyond a capacity
-	Pruned   int64 `json:"pruned"`    // by nothing, beyond a capacity
 	Cold     int64 `json:"cold"`      // by the CPU, where the plan places their experts
 	Padded   int64 `json:"padded"`    // rows of capacities that nothing filled, which the device computed all the same
 	Decoded  int64 `json:"decoded"`   // rows of no chunk, which the host computed
@@ -22,7 +21,7 @@ type Counts struct {
 // Add adds d to c.
 func (c *Counts) Add(d Counts) {
 	c.Chunks, c.Tokens, c.Launches, c.Synced = c.Chunks+d.Chunks, c.Tokens+d.Tokens, c.Launches+d.Launches, c.Synced+d.Synced
-	c.Routed, c.Computed, c.Overflow, c.Pruned = c.Routed+d.Routed, c.Computed+d.Computed, c.Overflow+d.Overflow, c.Pruned+d.Pruned
+	c.Routed, c.Computed, c.Overflow = c.Routed+d.Routed, c.Computed+d.Computed, c.Overflow+d.Overflow
 	c.Cold, c.Padded, c.Decoded = c.Cold+d.Cold, c.Padded+d.Padded, c.Decoded+d.Decoded
 	c.BytesIn, c.BytesOut = c.BytesIn+d.BytesIn, c.BytesOut+d.BytesOut
 }

@@ -1,7 +1,7 @@
-// Package experts plans how mixtures of experts run on an NPU, whose graphs have static
-// shapes (the paper NPUMoE, §4):
+// Package experts says how mixtures of experts run on an NPU, whose graphs have static
+// shapes (the paper NPUMoE, §4). Plans are made by others:
 //
-//	Counter (what the router chose) ──▶ Calibration ──NewPlan──▶ Plan
+//	Counter (what the router chose) ──▶ Calibration ──▶ Plan
 //
 //	a layer of a plan   group 0: experts 5 2 9 4, 64 rows each, NPU    one launch
 //	                    group 1: experts 0 7 1 3, 32 rows each, NPU    one launch

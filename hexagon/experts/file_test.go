@@ -11,7 +11,8 @@ import (
 // smallPlan is a plan of 2 layers of 4 experts, of which a token takes 2.
 func smallPlan() *Plan {
 	p := &Plan{Kind: PlanKind, Shape: Shape{Model: "small", Layers: 2, Experts: 4, Chosen: 2, Hidden: 64, Width: 32},
-		Chunk: 64, GroupSize: 2, Sizing: "tiers", Device: devices()[1]}
+		Chunk: 64, GroupSize: 2, Sizing: "tiers",
+		Device: Device{Name: "small", Rows: 32, Costs: Costs{Launch: 0.2, Read: 60, Device: 6e3, Host: 100}}}
 	for range 2 {
 		p.Layers = append(p.Layers, Layer{Imbalance: 2, Base: 32, Busiest: 64, Tiers: []int{64, 32}, Groups: []Group{
 			{Experts: []int{2, 0}, Capacity: 64, Placement: NPU, Bytes: 100, Expected: Expected{Rows: 100, Padding: 30, Overflow: 2}, Why: "hot"},

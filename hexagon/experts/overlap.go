@@ -59,7 +59,7 @@ func (o *Overlap) check(shape Shape) error {
 	return nil
 }
 
-// Covered is the share of a layer's choices that fall on its k most popular experts.
+// Covered returns the share of a layer's choices that fall on its k most popular experts.
 func (l *Loads) Covered(k int) float64 {
 	covered, all := int64(0), int64(0)
 	for i, e := range l.Order {

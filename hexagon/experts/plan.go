@@ -84,14 +84,13 @@ const (
 	CPU Placement = "cpu"
 )
 
-// Rows is the rows of a launch of g.
+// Rows returns the rows of a launch of g.
 func (g *Group) Rows() int { return len(g.Experts) * g.Capacity }
 
-// Bounds of what a file may say.
-const (
-	mostWhy     = 1 << 10 // bytes of a reason
-	mostChoices = 1 << 10
-)
+// MostChoices bounds the ways to plan that a file lists.
+const MostChoices = 1 << 10
+
+const mostWhy = 1 << 10 // bytes of a reason
 
 // Check reports what no plan says, and what the device cannot have.
 func (p *Plan) Check() error {
@@ -113,7 +112,7 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("a sizing of %d bytes", len(p.Sizing))
 	case p.Bytes < 0 || p.Device.Bytes > 0 && p.Bytes > p.Device.Bytes:
 		return fmt.Errorf("%d bytes of weights are more than the device's %d", p.Bytes, p.Device.Bytes)
-	case len(p.Why) > mostWhy || len(p.Others) > mostChoices || len(p.Checks) > mostSets:
+	case len(p.Why) > mostWhy || len(p.Others) > MostChoices || len(p.Checks) > mostSets:
 		return fmt.Errorf("a reason of %d bytes, %d other choices and %d checks", len(p.Why), len(p.Others), len(p.Checks))
 	case len(p.Layers) != p.Shape.Layers:
 		return fmt.Errorf("it has %d layers, want %d", len(p.Layers), p.Shape.Layers)

@@ -1,6 +1,9 @@
 package experts
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Shape is what of a model's mixtures a calibration or a plan is of.
 type Shape struct {
@@ -36,9 +39,6 @@ func (s Shape) Check() error {
 	return nil
 }
 
-// rowMACs is the multiply-adds of one row of an expert.
-func (s Shape) rowMACs() float64 { return 3 * float64(s.Hidden) * float64(s.Width) }
-
 // Fits reports how a model differs from the one that s is of. Its name may.
 func (s Shape) Fits(model Shape) error {
 	for _, x := range []struct {
@@ -54,3 +54,6 @@ func (s Shape) Fits(model Shape) error {
 	}
 	return nil
 }
+
+// ErrOptions says that nothing can be counted or planned as it was asked for.
+var ErrOptions = errors.New("experts: bad options")

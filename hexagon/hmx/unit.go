@@ -5,8 +5,8 @@ package hmx
 import (
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/kernels/pool"
-	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 const tile = tiles.Size // numbers
@@ -93,7 +93,7 @@ func (u *Unit) run(p phase, parts int) {
 	}
 }
 
-// Do is a part of a product, for the pool.
+// Do computes a part of a product, for the pool.
 func (u *Unit) Do(worker, i int) {
 	if u.phase == widening {
 		u.widen(i*widenPart, (i+1)*widenPart)

@@ -14,7 +14,7 @@ func F16(f float32) uint16 {
 	return vector.ToF16(max(-65504, min(f, 65504)))
 }
 
-// F32 is the value of an fp16, exactly.
+// F32 returns the value of an fp16, exactly.
 func F32(h uint16) float32 { return vector.FromF16(h) }
 
 // FromF32 rounds src to dst as F16 does. src is clamped in place.

@@ -9,27 +9,27 @@ const (
 	TileBytes = 2048 // of a tile's 1024 fp16
 )
 
-// TileIndex is the place of element (r, c) among the numbers of a tile.
+// TileIndex returns the place of element (r, c) among the numbers of a tile.
 func TileIndex(r, c int) int { return r>>1<<6 | c<<1 | r&1 }
 
-// RowOfByte is the row of a strip whose codes byte b of a line holds. In this order
+// RowOfByte returns the row of a strip whose codes byte b of a line holds. In this order
 // the second lookup of prefill yields pairs of rows as tiles have them.
 func RowOfByte(b int) int { return b&^3 | b&1<<1 | b>>1&1 }
 
-// ByteOfRow is the inverse of RowOfByte, which is its own.
+// ByteOfRow returns the inverse of RowOfByte, which is its own.
 func ByteOfRow(row int) int { return RowOfByte(row) }
 
-// QuadColumn is the column, of 32, that bit i of quad q's nibble stands for. In this
+// QuadColumn returns the column, of 32, that bit i of quad q's nibble stands for. In this
 // order the nibbles of a byte that prefill repacks are 16 columns apart.
 func QuadColumn(q, i int) int { return i&1<<4 | q<<1 | i>>1 }
 
-// ScaleIndex is the place of a strip's row among the 128 scales of one group.
+// ScaleIndex returns the place of a strip's row among the 128 scales of one group.
 func ScaleIndex(row int) int { return row>>1&1<<6 | row>>2<<1 | row&1 }
 
 // LineBytes is a line of bit-serial codes: one plane of a strip's 128 rows by 8 columns.
 const LineBytes = 128
 
-// BlockBytes is the size of a block of 128×64 codes. Its lines stand in the order
+// BlockBytes returns the size of a block of 128×64 codes. Its lines stand in the order
 //
 //	plane, highest first · half (32 columns) · pair of quads
 //
@@ -67,7 +67,7 @@ var spread = func() (t [16]uint32) {
 	return t
 }()
 
-// unpackRow is the inverse of packRow.
+// unpackRow undoes packRow.
 func unpackRow(codes []uint8, strip []byte, row, bits int) {
 	b := ByteOfRow(row)
 	for k := range codes {
@@ -83,7 +83,7 @@ func unpackRow(codes []uint8, strip []byte, row, bits int) {
 	}
 }
 
-// TableIndex is the place of entry n of a quad's table among the 1024 numbers of the
+// TableIndex returns the place of entry n of a quad's table among the 1024 numbers of the
 // 256 columns that half, 0..7, is of. A vector of 64 has four tables, in the order
 // that vlut16 selects them.
 func TableIndex(half, quad, n int) int {
@@ -91,7 +91,7 @@ func TableIndex(half, quad, n int) int {
 	return vector<<6 | half>>1&1<<5 | n<<1 | quad&1
 }
 
-// Nibble is the codes' bit of one plane in the four columns of a quad, 0..7 of the
+// Nibble returns the codes' bit of one plane in the four columns of a quad, 0..7 of the
 // half, 0 or 1, of a strip's block.
 func Nibble(block []byte, row, plane, half, quad, bits int) int {
 	line := (bits-1-plane)*8 + half*4 + quad/2

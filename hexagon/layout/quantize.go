@@ -80,7 +80,7 @@ func QuantizeTiles(r Rows, values []float32) *SuperGroups {
 // Dequantizer is a matrix that has been quantised.
 type Dequantizer interface{ Dequantize(dst []float32, m int) }
 
-// RelativeError is the root of the squared error's share of the squared weights.
+// RelativeError returns the root of the squared error's share of the squared weights.
 func RelativeError(r Rows, d Dequantizer) float64 {
 	want, got := make([]float32, r.Cols), make([]float32, r.Cols)
 	var wrong, all float64
@@ -129,7 +129,7 @@ func newValueSet(w *Weights) *valueSet {
 	return s
 }
 
-// nearest is the index of the value nearest to f, of two as near the lower one. It looks
+// nearest returns the index of the value nearest to f, of two as near the lower one. It looks
 // from the value that is nearest to most of the numbers in f's cell.
 func (s *valueSet) nearest(f float32) int {
 	best, values := 0, s.values

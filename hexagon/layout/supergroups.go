@@ -29,7 +29,7 @@ func NewSuperGroups(rows, cols int, values []float32) *SuperGroups {
 	return g
 }
 
-// tile is the bytes of one tile.
+// tile returns the bytes of one tile.
 func (g *SuperGroups) tile(row, col int) []byte {
 	return g.Data[(row*(g.K/Tile)+col)*4*SuperGroupBytes:][:4*SuperGroupBytes]
 }
@@ -55,19 +55,19 @@ func packSuperGroup(dst []byte, scales []uint16, codes []uint8) {
 	}
 }
 
-// SuperGroupCode is the code of element e of a super-group.
+// SuperGroupCode returns the code of element e of a super-group.
 func SuperGroupCode(group []byte, e int) uint8 {
 	return group[16+2*(e%64)+e/64&1] >> (e / 128 * 4) & 15
 }
 
-// SuperGroupValue is element e of a super-group as the device computes it:
+// SuperGroupValue returns element e of a super-group as the device computes it:
 // fp16(value·scale).
 func SuperGroupValue(group []byte, e int, values *[16]uint16) uint16 {
 	scale := binary.LittleEndian.Uint16(group[e/superGroupScale*2:])
 	return F16(F32(values[SuperGroupCode(group, e)]) * F32(scale))
 }
 
-// Dequantize is the weights of row m; dst is Cols long.
+// Dequantize sets dst, Cols long, to the weights of row m.
 func (g *SuperGroups) Dequantize(dst []float32, m int) {
 	for k := range dst {
 		i := TileIndex(m%Tile, k%Tile)

@@ -153,7 +153,7 @@ func toInt16(f float64) int16 {
 	return int16(max(-math.MaxInt16, min(math.Round(f), math.MaxInt16)))
 }
 
-// Table is v(q) for each code, in fp16: what OpDequant looks up.
+// Table returns v(q) for each code, in fp16: what OpDequant looks up.
 func (w *Weights) Table() []uint16 {
 	t := make([]uint16, 1<<w.Bits)
 	for q := range t {
@@ -162,7 +162,7 @@ func (w *Weights) Table() []uint16 {
 	return t
 }
 
-// value is v(q).
+// value returns v(q).
 func (w *Weights) value(q int) float32 {
 	if w.Values != nil {
 		return F32(F16(w.Values[q]))
@@ -177,7 +177,7 @@ func (w *Weights) RowCodes(dst []uint8, m int) {
 	unpackRow(dst, w.Codes[m/Strip*size:], m%Strip, w.Bits)
 }
 
-// Dequantize is the inverse of SetRow: the weights of row m that the device
+// Dequantize undoes SetRow: it gives the weights of row m that the device
 // multiplies by, but for the rounding of its arithmetic. dst is Cols long.
 func (w *Weights) Dequantize(dst []float32, m int) {
 	codes := make([]uint8, len(dst))

@@ -7,8 +7,8 @@
 //	HVX            unpack 0  unpack 1    unpack 2
 //	HMX                      multiply 0  multiply 1
 //
-// Order is that schedule for a device that runs packets, Simulate the modelled time
-// of the same schedule. Neither knows what a tile holds.
+// Order is that schedule for a device that runs packets. It knows nothing of what a tile
+// holds.
 package pipeline
 
 // Stage is a unit's part of the work on a tile.

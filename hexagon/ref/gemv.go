@@ -2,7 +2,7 @@ package ref
 
 import "github.com/lutra-lm/lutra/hexagon/layout"
 
-// Precompute is OpPrecompute: tables has 4·len(x) numbers, sums len(x)/32.
+// Precompute computes OpPrecompute: tables has 4·len(x) numbers, sums len(x)/32.
 func Precompute(tables []int16, sums []int32, x []int16) {
 	for k := 0; k < len(x); k += layout.Tile {
 		half := x[k:][:layout.Tile]
@@ -32,18 +32,18 @@ type Matrix struct {
 	K, Bits, Group  int
 }
 
-// strip is the codes of a strip.
+// strip returns the codes of a strip.
 func (w *Matrix) strip(strip int) []byte {
 	size := w.K / layout.Block * layout.BlockBytes(w.Bits)
 	return w.Codes[strip*size:][:size]
 }
 
-// scale is the index of a row's scale.
+// scale returns the index of a row's scale.
 func (w *Matrix) scale(m, group int) int {
 	return (m/layout.Strip*(w.K/w.Group)+group)*layout.Strip + layout.ScaleIndex(m%layout.Strip)
 }
 
-// GEMV is OpGEMV.
+// GEMV computes OpGEMV.
 func GEMV(y []int32, w *Matrix, tables []int16, sums []int32, a, b int32) {
 	for m := range y {
 		strip := w.strip(m / layout.Strip)

@@ -8,14 +8,14 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-// Mul is the fp16 product. Two fp16 have an exact product in float32.
+// Mul multiplies fp16 numbers. Two fp16 have an exact product in float32.
 func Mul(a, b uint16) uint16 { return layout.F16(layout.F32(a) * layout.F32(b)) }
 
-// Add is the fp16 sum. Float32 has twice the digits of fp16 and two more, so that
+// Add adds fp16 numbers. Float32 has twice the digits of fp16 and two more, so that
 // rounding to it first does not change what fp16 the sum becomes.
 func Add(a, b uint16) uint16 { return layout.F16(layout.F32(a) + layout.F32(b)) }
 
-// Sub is the fp16 difference.
+// Sub subtracts fp16 numbers.
 func Sub(a, b uint16) uint16 { return Add(a, b^0x8000) }
 
 // fromF64 rounds d ≥ 0 to fp16, once: what float32 cannot hold of d decides ties, so

@@ -9,7 +9,7 @@ import (
 
 const tile = 1024 // numbers
 
-// Dequant is OpDequant: blocks [first, first+n) of a strip to tiles [4][2n].
+// Dequant computes OpDequant: blocks [first, first+n) of a strip to tiles [4][2n].
 func Dequant(tiles []uint16, w *Matrix, v []uint16, strip, first, n int) {
 	codes := w.strip(strip)
 	for row := range layout.Strip {
@@ -34,7 +34,7 @@ func Dequant(tiles []uint16, w *Matrix, v []uint16, strip, first, n int) {
 	}
 }
 
-// VLUT16 is OpVLUT16.
+// VLUT16 computes OpVLUT16.
 func VLUT16(dst []uint16, groups []byte, v []uint16) {
 	for i := range dst {
 		group := groups[i/layout.SuperGroup*layout.SuperGroupBytes:]
@@ -45,7 +45,7 @@ func VLUT16(dst []uint16, groups []byte, v []uint16) {
 // Run is tiles to multiply: Act [rows][K] by Wgt [cols][K] of them.
 type Run = hmx.Run
 
-// TileMul is OpTileMul.
+// TileMul computes OpTileMul.
 func TileMul(out []uint16, runs []Run, rows, cols int, scale float32) {
 	for r := range rows * layout.Tile {
 		for c := range cols * layout.Tile {
@@ -62,7 +62,7 @@ func TileMul(out []uint16, runs []Run, rows, cols int, scale float32) {
 	}
 }
 
-// ExpTable is OpExpTable.
+// ExpTable computes OpExpTable.
 func ExpTable(table []uint16) {
 	for b := range uint16(1 << 15) {
 		table[b] = 0
@@ -83,7 +83,7 @@ const (
 	StateWords
 )
 
-// Softmax is OpSoftmax.
+// Softmax computes OpSoftmax.
 func Softmax(s, table []uint16, states []uint32, diag []uint16, rows, keys int) {
 	for r := range rows * layout.Tile {
 		state := states[r*StateWords:][:StateWords]

@@ -37,14 +37,14 @@ type Report struct {
 	Requests map[string]map[string]int // kind → status, "left" or "cut" → number
 	Stuck    []string                  // kinds of requests that did not end within the limit
 	Failed   []string                  // what must not happen: internal errors, wrong answers
-	Asked    int                       // questions beside the others
+	Asked    int                       // questions asked during the attack
 	Refused  int                       // of them, with 429 or 503
 	Alone    []time.Duration           // what questions took alone, sorted
-	Beside   []time.Duration           // what they took beside the others, sorted
+	Beside   []time.Duration           // what they took during the attack, sorted
 }
 
-// Worst is the time of the slowest question beside the others over that of the slowest
-// one alone.
+// Worst returns the time of the slowest question during the attack over that of the
+// slowest one alone.
 func (r *Report) Worst() float64 {
 	if len(r.Alone) == 0 || len(r.Beside) == 0 {
 		return 0
@@ -69,9 +69,8 @@ type run struct {
 // questionsAlone are asked by each plain client before the others come.
 const questionsAlone = 20
 
-// Run asks questions alone, and then beside hostile clients until those have
-// done their rounds or ctx has ended. It returns when all requests have ended
-// or are stuck.
+// Run asks questions alone, then while hostile clients attack, until those have done
+// their rounds or ctx has ended. It returns when all requests have ended or are stuck.
 func Run(ctx context.Context, opt Options) (*Report, error) {
 	at, err := url.Parse(opt.URL)
 	if err != nil {
@@ -246,7 +245,7 @@ func (r *run) askBeside(ctx context.Context) {
 	}
 }
 
-// String is the report for people.
+// String returns the report for people.
 func (r *Report) String() string {
 	var b strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(r.Requests)) {

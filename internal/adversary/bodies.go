@@ -19,7 +19,7 @@ func most(n int) func(*Body) {
 	return func(b *Body) { b.Size = min(b.Size, len(b.head)+n*len(b.unit)+len(b.tail)) }
 }
 
-// Bodies are requests of about size bytes, of every kind and to every endpoint. Some
+// Bodies returns requests of about size bytes, of every kind and to every endpoint. Some
 // are valid; others must be refused.
 func Bodies(size int) []Body {
 	const message = `{"messages":[{"role":"user","content":"`

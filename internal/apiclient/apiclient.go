@@ -69,7 +69,7 @@ type Listing struct {
 	Lutra bool // it is a lutra server, which can search
 }
 
-// Named is the model that a name means: DefaultModel is the first, unless the server has
+// Named returns the model that a name means: DefaultModel is the first, unless the server has
 // one of that name or lists none.
 func (l Listing) Named(name string) string {
 	if name == DefaultModel && len(l.Names) > 0 && !slices.Contains(l.Names, name) {
@@ -126,7 +126,7 @@ func Explain(base string, err error) error {
 	return words(": ", output.Shortened(output.WithoutControls(err.Error()), mostSaid))
 }
 
-// Status is the HTTP status that a server answered with, if it did.
+// Status returns the HTTP status that a server answered with, if it did.
 func Status(err error) (status int, ok bool) {
 	var answer *openai.APIError
 	var request *openai.RequestError

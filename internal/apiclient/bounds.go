@@ -119,7 +119,7 @@ func (x Extra) addTo(r *http.Request) error {
 	return nil
 }
 
-// with is a context whose requests ask for x too.
+// with returns a context whose requests ask for x too.
 func (x Extra) with(ctx context.Context) context.Context {
 	return context.WithValue(ctx, extraKey{}, x)
 }

@@ -166,12 +166,12 @@ type alternation struct {
 // settle waits for a change to take effect; this time belongs to no phase.
 func (m *alternation) settle(ctx context.Context) bool { return sleep(ctx, m.phase/4) }
 
-// alone is a phase without the load. Like beside, it reports whether ctx lasted.
+// alone runs a phase without the load. Like beside, it reports whether ctx lasted.
 func (m *alternation) alone(ctx context.Context) bool {
 	return m.settle(ctx) && m.hold("alone", func() bool { return sleep(ctx, m.phase) })
 }
 
-// beside is a phase with the load.
+// beside runs a phase with the load.
 func (m *alternation) beside(ctx context.Context) (ok bool) {
 	loaded, unload := context.WithCancel(ctx)
 	other := startClients(loaded, m.load, m.client)
@@ -195,7 +195,7 @@ func (m *alternation) hold(name string, wait func() bool) bool {
 	return ok
 }
 
-// leastPieces is how many pieces of an answer must come in a phase to count there.
+// leastPieces is the number of pieces of an answer that must come in a phase to count there.
 const leastPieces = 5
 
 // reportBeside assigns the clients' requests to the phases: alone, beside, alone,
@@ -262,8 +262,8 @@ func appendRatio(ratios []float64, v, a, b Percentiles) []float64 {
 	return append(ratios, 2*v.P50/(a.P50+b.P50))
 }
 
-// tokensPerPiece is how many tokens a piece of text holds, by the complete answers; 1
-// if there is none.
+// tokensPerPiece returns the tokens that a piece of text holds, by the complete answers;
+// 1 if there is none.
 func tokensPerPiece(samples []sample) float64 {
 	tokens, pieces := 0, 0
 	for _, s := range samples {

@@ -105,7 +105,7 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLines is the end of a program's output, for an error message.
+// lastLines returns the end of a program's output, for an error message.
 func lastLines(out []byte) string {
 	text := strings.TrimSpace(string(out))
 	if text == "" {

@@ -57,7 +57,7 @@ type engineTest struct {
 // say otherwise.
 const parallelDecode = 64
 
-// counted is the number of tokens that a run counts.
+// counted returns the number of tokens that a run counts.
 func (t engineTest) counted() int {
 	if t.decode == 0 {
 		return t.width * t.prompt
@@ -65,7 +65,7 @@ func (t engineTest) counted() int {
 	return t.width * t.decode
 }
 
-// speed is tokens a second, given the times of the runs.
+// speed returns tokens a second, given the times of the runs.
 func (t engineTest) speed(times []engineTimes) Spread {
 	v := make([]float64, len(times))
 	for i := range times {

@@ -105,7 +105,7 @@ func (points GrowthReport) Print(w io.Writer) error {
 	return output.Table(w, rows)
 }
 
-// upTo is 1, 2, 4 ... and n.
+// upTo returns 1, 2, 4 ... and n.
 func upTo(n int) []int {
 	var list []int
 	for i := 1; i < n; i *= 2 {

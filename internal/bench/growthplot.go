@@ -1,16 +1,9 @@
 package bench
 
 import (
-	"fmt"
-	"image/color"
 	"io"
-	"strconv"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"github.com/lutra-lm/lutra/internal/chart"
 )
 
 // growthPanels are the drawing's charts, left to right.
@@ -26,14 +19,9 @@ var growthPanels = []struct {
 // drawGrowth draws the charts side by side as SVG. Sizes are logarithmic; points with
 // a remark have a ring.
 func drawGrowth(w io.Writer, points []GrowthPoint) error {
-	const width, height = 10 * vg.Centimeter, 8 * vg.Centimeter
-	whole := width * vg.Length(len(growthPanels))
-	c := vgsvg.New(whole, height)
+	const width, height = 283, 227 // points
+	s := chart.NewSheet(width*float64(len(growthPanels)), height)
 	for i, panel := range growthPanels {
-		p := plot.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.axis, panel.label, panel.unit
-		p.Y.Min = 0
-		p.Legend.Top, p.Legend.Left = true, true
 		var curves [][]GrowthPoint
 		for _, point := range points {
 			if point.Axis != panel.axis {
@@ -47,58 +35,36 @@ func drawGrowth(w io.Writer, points []GrowthPoint) error {
 		if len(curves) == 0 {
 			continue
 		}
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powersOfTwo{}
+		first := float64(curves[0][0].X)
+		c := &chart.Chart{Title: panel.axis, X: chart.Axis{Label: panel.label, Log: true, Min: first, Max: first}, Y: chart.Axis{Label: panel.unit}}
 		for k, curve := range curves {
-			if err := addGrowth(p, curve, k, panel.value); err != nil {
-				return fmt.Errorf("drawing %s: %w", panel.axis, err)
-			}
+			addGrowth(c, curve, k, panel.value)
 		}
-		if p.X.Min == p.X.Max {
-			p.X.Max *= 2
+		if c.X.Min == c.X.Max {
+			c.X.Max *= 2
 		}
-		left := width * vg.Length(i)
-		p.Draw(draw.Crop(draw.New(c), left+vg.Points(4), left+width-whole-vg.Points(10), vg.Points(4), -vg.Points(4)))
+		c.X.Ticks, c.Y.Ticks = chart.Doubling(c.X.Min, c.X.Max), chart.Round(0, c.Y.Max)
+		s.Draw(c, width*float64(i), 0, width, height)
 	}
-	_, err := c.WriteTo(w)
+	_, err := s.WriteTo(w)
 	return err
 }
 
-func addGrowth(p *plot.Plot, curve []GrowthPoint, k int, value func(GrowthPoint) float64) error {
-	line, rings := make(plotter.XYs, len(curve)), plotter.XYs{}
-	for i, point := range curve {
-		line[i] = plotter.XY{X: float64(point.X), Y: value(point)}
+// addGrowth draws curve number k and widens the axes to hold it.
+func addGrowth(c *chart.Chart, curve []GrowthPoint, k int, value func(GrowthPoint) float64) {
+	var line, rings []chart.Point
+	for _, point := range curve {
+		p := chart.Point{X: float64(point.X), Y: value(point)}
+		line = append(line, p)
 		if point.Remark != "" {
-			rings = append(rings, line[i])
+			rings = append(rings, p)
 		}
+		c.X.Min, c.X.Max, c.Y.Max = min(c.X.Min, p.X), max(c.X.Max, p.X), max(c.Y.Max, 1.2*p.Y) // room for the legend
 	}
-	l, dots, err := plotter.NewLinePoints(line)
-	if err != nil {
-		return err
-	}
-	hue := []color.Color{color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}}[k%3]
-	l.Color, dots.Color, dots.Shape = hue, hue, draw.CircleGlyph{}
-	p.Add(l, dots)
-	p.Legend.Add(curve[0].Series, l, dots)
-	if len(rings) > 0 {
-		ring, err := plotter.NewScatter(rings)
-		if err != nil {
-			return err
-		}
-		ring.Shape, ring.Radius = draw.RingGlyph{}, vg.Points(6)
-		p.Add(ring)
-	}
-	return nil
-}
-
-// powersOfTwo are the ticks of an axis of sizes.
-type powersOfTwo struct{}
-
-func (powersOfTwo) Ticks(lo, hi float64) []plot.Tick {
-	var ticks []plot.Tick
-	for v := 1; float64(v) <= hi; v *= 2 {
-		if float64(v) >= lo {
-			ticks = append(ticks, plot.Tick{Value: float64(v), Label: strconv.Itoa(v)})
-		}
-	}
-	return ticks
+	hue := chart.Hues[k%3]
+	stroke, dot := chart.Stroke{Color: hue, Width: 1}, chart.Mark{Color: hue, Radius: 2.5}
+	c.Line(line, stroke)
+	c.Marks(line, dot)
+	c.Marks(rings, chart.Mark{Shape: chart.Ring, Color: chart.Ink, Radius: 6})
+	c.Name(curve[0].Series, stroke, &dot)
 }

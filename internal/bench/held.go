@@ -16,8 +16,8 @@ import (
 // maxSchema bounds the bytes of a schema's file.
 const maxSchema = 1 << 20
 
-// heldTo is what tests with answers held to a JSON Schema decode with: nil without a
-// schema. The tokens are those of another model's vocabulary if one is named.
+// heldTo returns the constraint of tests whose answers are held to a JSON Schema, nil
+// without a schema. Its tokens are another model's if the options name a vocabulary.
 func (o *EngineOptions) heldTo(ctx context.Context, bundle *models.Bundle) (sampling.Constraint, error) {
 	if o.Schema == "" {
 		return nil, nil
@@ -74,8 +74,8 @@ type answers struct {
 	ends  sampling.TokenSet
 }
 
-// oneAfterAnother is a constraint of answers behind each other, so that a test decodes
-// as many tokens as it is meant to.
+// oneAfterAnother is a constraint of answers in a row, so that a test decodes as many
+// tokens as it is meant to.
 type oneAfterAnother struct {
 	sampling.Preparer
 	*answers

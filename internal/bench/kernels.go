@@ -22,7 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// packingList is the names of all packings, for errors.
+// packingList returns the names of all packings, for errors.
 func packingList() string {
 	var names []string
 	for _, p := range matrix.Packings() {
@@ -62,7 +62,7 @@ func DefaultKernelOptions() KernelOptions {
 	return KernelOptions{Tokens: usual.Tokens, Threads: usual.Threads, Budget: usual.Budget, Rounds: 5, machine: kernelbench.Measure}
 }
 
-// products are the products to measure.
+// products returns the products to measure.
 func (o *KernelOptions) products() (kernelbench.Options, error) {
 	p := kernelbench.DefaultOptions()
 	if o.Full {

@@ -39,7 +39,7 @@ type LoadOptions struct {
 	first int // number of the first prompt
 }
 
-// DefaultLoadOptions are a moderate load on a server of this machine.
+// DefaultLoadOptions returns a moderate load on a server of this machine.
 func DefaultLoadOptions() LoadOptions {
 	return LoadOptions{URL: "http://127.0.0.1:8080/v1", Model: apiclient.DefaultModel, Concurrency: 8, Requests: 64, PromptWords: 64, MaxTokens: 64,
 		Rounds: 3, Phase: 3 * time.Second, Timeout: 10 * time.Minute}
@@ -228,7 +228,7 @@ func oneRequest(ctx context.Context, client *apiclient.Client, o LoadOptions, i 
 	return s
 }
 
-// messages are the conversation of request i.
+// messages returns the conversation of request i.
 func (o *LoadOptions) messages(i int) []openai.ChatCompletionMessage {
 	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.Seed<<32+o.first+i, o.PromptWords)}
 	if o.SystemWords == 0 {
@@ -237,7 +237,7 @@ func (o *LoadOptions) messages(i int) []openai.ChatCompletionMessage {
 	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: loadPrompt(0, o.SystemWords)}, question}
 }
 
-// loadPrompt is a text of n words that differs between values of i from the first word.
+// loadPrompt returns a text of n words that differs between values of i from the first word.
 func loadPrompt(i, n int) string {
 	words := strings.Fields("the box holds red apples and green pears while seven birds watch over a quiet river where boats carry salt to towns")
 	var b strings.Builder

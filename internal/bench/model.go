@@ -23,14 +23,14 @@ type ModelOptions struct {
 	Seed         uint64 // of the weights
 }
 
-// DefaultModelOptions are a model of a billion weights, ternary in its layers.
+// DefaultModelOptions returns a model of a billion weights, ternary in its layers.
 func DefaultModelOptions() ModelOptions {
 	o := synthetic.DefaultOptions()
 	return ModelOptions{Shape: "falcon3-1b", Blocks: o.Blocks.String(), Head: o.Head.String(), Seed: o.Seed}
 }
 
 // WriteModel writes a GGUF file of random weights until ctx ends, and leaves no
-// half-written one behind. It returns the file's size; progress goes to errOut.
+// half-written one. It returns the file's size; progress goes to errOut.
 func WriteModel(ctx context.Context, path string, o ModelOptions, errOut io.Writer) (size int64, err error) {
 	if path == "" {
 		return 0, usage.Errorf("--out is required")

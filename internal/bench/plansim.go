@@ -10,13 +10,13 @@ import (
 // stepCosts is what a step of the engine takes on a machine, in milliseconds.
 type stepCosts struct {
 	lanes  []int     // streams, ascending
-	ms     []float64 // of a step that decodes so many, never falling
+	ms     []float64 // of a step that decodes as many streams, never falling
 	prompt float64   // that each token of a prompt adds
 }
 
-// step is the time of a step that decodes streams and computes so many tokens of
-// prompts. Between measured numbers of streams it goes straight, beyond the last in
-// proportion.
+// step returns the time of a step that decodes streams and computes prompt tokens of
+// prompts. It interpolates between measured numbers of streams; beyond the last it grows
+// in proportion.
 func (c *stepCosts) step(streams, prompt int) float64 {
 	t := c.prompt * float64(prompt)
 	if streams == 0 {
@@ -35,7 +35,7 @@ func (c *stepCosts) step(streams, prompt int) float64 {
 	return t + c.ms[i-1] + part*(c.ms[i]-c.ms[i-1])
 }
 
-// shared is a search of n candidates of so many tokens, behind a prompt that takes
+// shared models a search of n candidates of the given tokens, after a prompt that takes
 // promptMS, on machines that share them in equal parts. It knows nothing of the network,
 // nor of a reward model, and all candidates are of one length.
 func (c *stepCosts) shared(n int, promptMS float64, tokens int) (list []SharedSearch) {
@@ -55,7 +55,7 @@ func (c *stepCosts) shared(n int, promptMS float64, tokens int) (list []SharedSe
 	return list
 }
 
-// limit is the rate, in requests a second, at which a server is never idle:
+// limit returns the rate, in requests a second, at which a server is never idle:
 //
 //	1 / (prompt·t_prompt + n·(output−1)·t(streams)/streams)
 func (c *stepCosts) limit(l plannedLoad) float64 {
@@ -93,7 +93,7 @@ const (
 )
 
 // simulate runs a server's steps one after the other on a clock of its own. Each step
-// decodes a token of every stream; prompts are computed beside them in the order in
+// decodes a token of every stream; prompts are computed with them in the order in
 // which they came, as far as the engine's shares for prompts allow
 // (batcher.Options.PrefillSlowdown, StepTokens and StepTime). Arrivals are the same for
 // the same load.
@@ -172,13 +172,13 @@ func simulate(c stepCosts, l plannedLoad) Loaded {
 	return Loaded{TTFT: middleAndHigh(ttft), Latency: middleAndHigh(whole), Streams: middleAndHigh(streams[plannedWarmUp:]), Busy: busy / now}
 }
 
-// middleAndHigh are the median and the 95th percentile of v, which it sorts.
+// middleAndHigh returns the median and the 95th percentile of v, which it sorts.
 func middleAndHigh(v []float64) [2]float64 {
 	slices.Sort(v)
 	return [2]float64{v[len(v)/2], v[len(v)*95/100]}
 }
 
-// sustained is the highest rate at which 95 of 100 requests take no more than p95
+// sustained returns the highest rate at which 95 of 100 requests take no more than p95
 // seconds, 0 if there is none.
 func sustained(c stepCosts, l plannedLoad, p95 float64) float64 {
 	lo, hi := 0.0, c.limit(l)

@@ -54,7 +54,7 @@ func (s *stepTimes) add(st batcher.StepStats) {
 	s.forward += st.Forward + st.Drafting
 }
 
-// fill is the share of the lanes that carried a token.
+// fill returns the share of the lanes that carried a token.
 func (s *stepTimes) fill() float64 { return float64(s.tokens) / float64(max(1, s.lanes)) }
 
 // runProfile measures each test with the pool's meter on.

@@ -76,7 +76,7 @@ func (s speeds) match(out []byte, pattern *regexp.Regexp, only string) error {
 	return nil
 }
 
-// productName is the test of a product of an MxK matrix with N tokens.
+// productName returns the test of a product of an MxK matrix with N tokens.
 func productName(m, k, n string) string { return m + "x" + k + "/" + n }
 
 // peerResult holds the fields of llama-bench and llama-batched-bench that say
@@ -119,7 +119,7 @@ func (s speeds) add(r peerResult) bool {
 	return len(s) > before
 }
 
-// name is the test's name as llama-bench writes it.
+// name returns the test's name as llama-bench writes it.
 func (r *peerResult) name() string {
 	var parts []string
 	if r.Prompt > 0 {

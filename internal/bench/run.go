@@ -52,12 +52,12 @@ func (b *Source) load(ctx context.Context, pool *pool.Pool) (*models.Bundle, err
 	return engines.LoadBundle(mc, config.DefaultHexagon(), opt)
 }
 
-// name is the model's name in reports.
+// name returns the model's name in reports.
 func (b *Source) name(bundle *models.Bundle) string {
 	return cmp.Or(b.Shape, b.Model, bundle.Name)
 }
 
-// Shapes are the names of the known shapes.
+// Shapes returns the names of the known shapes.
 func Shapes() []string {
 	var names []string
 	for _, s := range synthetic.Shapes() {
@@ -79,7 +79,7 @@ func loadSynthetic(shape, backend string, opt models.LoadOptions) (*models.Bundl
 	return engines.LoadOn(backend, config.DefaultHexagon(), opt, func(opt models.LoadOptions) (*models.Bundle, error) { return models.LoadFile(f, opt) })
 }
 
-// committedKV is a cache whose memory is already committed.
+// committedKV returns a cache whose memory is already committed.
 func committedKV(cfg models.Config, opt kv.Options) (*kv.Cache, error) {
 	cache, err := kv.New(cfg.KV(), opt)
 	if err == nil {

@@ -211,7 +211,7 @@ func (r *schemaRun) accepts(g *grammar.Grammar, text []byte) (bool, error) {
 	return s.Accepts(), nil
 }
 
-// reasonOf is an error without what is particular to a schema.
+// reasonOf returns an error without what is particular to a schema.
 func reasonOf(err error) string {
 	text := err.Error()
 	var e *schema.Error
@@ -224,7 +224,7 @@ func reasonOf(err error) string {
 	return text
 }
 
-// spaced writes JSON as Python does, and with it MaskBench: a space behind each comma
+// spaced writes JSON as Python does, and with it MaskBench: a space after each comma
 // and colon, characters as they are.
 func spaced(raw []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -255,7 +255,7 @@ func spaced(raw []byte) []byte {
 			out, open = append(out, byte(t)), append(open, byte(t))
 			after = 0
 		case string:
-			out = append(append(append(out, '"'), regex.Spell(t)...), '"')
+			out = append(append(append(out, '"'), regex.Escape(t)...), '"')
 			if name {
 				open[len(open)-1], after = ':', ':'
 			}

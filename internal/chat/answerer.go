@@ -40,7 +40,7 @@ func CheckTemperature(t float32) error {
 	return nil
 }
 
-// samplingTemperature is not 0 for a search unless somebody chose that: greedy
+// samplingTemperature returns no 0 for a search unless somebody chose that: greedy
 // candidates would all be equal.
 func (o *Options) samplingTemperature() float32 {
 	if o.Scaling != "" && !o.TemperatureSet {

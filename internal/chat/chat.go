@@ -100,7 +100,7 @@ func (c *session) end() error {
 	return fmt.Errorf("failed: %d of the lines", c.failed)
 }
 
-// notices is where everything but answers goes.
+// notices returns the writer of everything but answers.
 func (c *session) notices() io.Writer {
 	if c.interactive {
 		return c.out
@@ -108,7 +108,7 @@ func (c *session) notices() io.Writer {
 	return c.errOut
 }
 
-// next is the next question: a line, or several between marks.
+// next returns the next question: a line, or several between marks.
 func (c *session) next(signals <-chan os.Signal) (question string, several bool, err error) {
 	line, err := c.line("> ", signals)
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *session) do(ctx context.Context, name, arg string, signals <-chan os.Si
 	return err
 }
 
-// interruptible is ctx until a signal comes, which is its cause then, or stop is
+// interruptible returns ctx until a signal comes, which is its cause then, or stop is
 // called.
 func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)

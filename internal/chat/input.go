@@ -126,7 +126,7 @@ func (t *terminal) openHistory() {
 	t.history = f
 }
 
-// historyFile is in the system's folder for the state of programs.
+// historyFile returns the file of earlier lines, in the system's folder for states.
 func historyFile() (path string, ok bool) {
 	var dir string
 	var err error

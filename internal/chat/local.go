@@ -82,7 +82,7 @@ func (l *local) Close() error {
 	return stop()
 }
 
-// Models are the configured models, then the embedded ones.
+// Models returns the configured models, then the embedded ones.
 func (l *local) Models(context.Context) ([]string, error) {
 	var names []string
 	for _, m := range l.cfg.Models {
@@ -167,7 +167,7 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 	return done, nil
 }
 
-// outcome is what a search here came to, with its candidates if they are wanted.
+// outcome describes what a search here came to, with its candidates if they are wanted.
 func outcome(o *tts.Outcome, candidates bool) *Search {
 	s := &Search{Method: string(o.Method), N: o.N, StopReason: string(o.Reason), Agreement: o.Agreement}
 	if o.Method.Beams() {
@@ -188,7 +188,7 @@ func outcome(o *tts.Outcome, candidates bool) *Search {
 	return s
 }
 
-// finite is x as JSON can have it.
+// finite returns x as JSON can have it.
 func finite(x float32) float64 {
 	if x-x != 0 {
 		return 0

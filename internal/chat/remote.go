@@ -128,7 +128,7 @@ func (r *remote) request(o *Options, conversation []Message) openai.ChatCompleti
 	return req
 }
 
-// searchOf is what a server says of a search, and of the candidate that it chose.
+// searchOf describes what a server says of a search, and of the candidate that it chose.
 func searchOf(s *apiclient.Search, chosen *apiclient.Candidate) *Search {
 	if s == nil {
 		return nil

@@ -24,7 +24,7 @@ func checkPlan(written string, limits scaling.Limits) error {
 	return usage.PlanError(err)
 }
 
-// strategy is how the model of r answers: plainly or by a search.
+// strategy returns how the model of r answers: plainly or by a search within limits.
 func (o *Options) strategy(r *engines.Runtime, limits scaling.Limits) (tts.Strategy, error) {
 	model := r.Hosts[0].Model
 	if o.Scaling == "" {

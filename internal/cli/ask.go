@@ -108,7 +108,7 @@ func (a *askFlags) check(f *pflag.FlagSet) error {
 	return err
 }
 
-// questionOf is the argument, what is piped in, or both.
+// questionOf returns the argument, what is piped in, or both.
 func questionOf(ctx context.Context, args []string, in io.Reader) (string, error) {
 	var parts []string
 	alone := len(args) == 0 || args[0] == "-"

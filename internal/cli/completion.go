@@ -25,7 +25,7 @@ type choices struct {
 	list  bool // several, separated by commas
 }
 
-// flagChoices are those of flags that do not list their words themselves.
+// flagChoices completes flags that do not list their words themselves.
 var flagChoices = map[string]choices{
 	"model":       {words: modelNames, files: true},
 	"draft-model": {words: modelNames, files: true},
@@ -38,7 +38,6 @@ var flagChoices = map[string]choices{
 	"log":         {words: config.LogLevels},
 	"speculation": {words: func() []string { return []string{"auto", "off"} }},
 	"placement":   {words: hexagon.Placements},
-	"overflow":    {words: hexagon.Overflows},
 }
 
 // serverChoices offers no model of this machine where a server's is meant.
@@ -48,7 +47,7 @@ func serverChoices(cmd *cobra.Command) {
 	}
 }
 
-// argumentChoices are those of commands' arguments; other arguments are no files.
+// argumentChoices completes commands' arguments; other arguments are no files.
 var argumentChoices = map[string]choices{
 	"lutra info":         {words: modelNames, files: true},
 	"lutra pull":         {words: hub.Names},
@@ -101,7 +100,7 @@ func (c choices) complete(_ *cobra.Command, _ []string, begun string) ([]string,
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// modelNames are embedded models, those of the catalogue, and those of the cache.
+// modelNames returns embedded models, those of the catalogue, and those of the cache.
 func modelNames() []string {
 	var names []string
 	for _, e := range embedded.Models() {
@@ -110,7 +109,7 @@ func modelNames() []string {
 	return appendNew(append(names, hub.Names()...), storedNames())
 }
 
-// verifierNames are reward models among them.
+// verifierNames returns reward models among them.
 func verifierNames() []string {
 	var names []string
 	for _, e := range embedded.Models() {
@@ -126,7 +125,7 @@ func verifierNames() []string {
 	return names
 }
 
-// storedNames are the models of the hub's cache. Who completes a line does not want to
+// storedNames returns the models of the hub's cache. A user who completes a line does not want to
 // hear why there are none.
 func storedNames() []string {
 	h, err := (&getter{offline: true}).open()
@@ -144,7 +143,7 @@ func storedNames() []string {
 	return names
 }
 
-// plans are search plans in short, and names of methods.
+// plans returns search plans in short, and names of methods.
 func plans() []string {
 	return appendNew(slices.Sorted(maps.Keys(server.DefaultOptions().Presets)), scaling.Names())
 }

@@ -2,68 +2,27 @@ package cli
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 )
 
-// How documents look: width of prose, shape and length of decisions.
+// The form of decisions, and the tables of libraries.
 
-const (
-	proseColumns = 100
-	mostADRWords = 400
+var (
+	adrFile = regexp.MustCompile(`^docs/adr/\d{4}-`)
+	adrLine = regexp.MustCompile(`^# (\d+)\. .+\n\nDate: \d{4}-\d{2}-\d{2}\. State: (accepted|superseded)\b.*\.\n`)
 )
 
-// wrapped are the lines of a document that have a width, and their numbers: not those
-// of blocks and tables, nor single words that are too long for any line.
-func wrapped(text string) map[int]string {
-	lines, fenced := map[int]string{}, false
-	for i, line := range strings.Split(text, "\n") {
-		if strings.HasPrefix(line, "```") {
-			fenced = !fenced
-			continue
-		}
-		words := strings.Fields(strings.TrimLeft(line, "-* "))
-		if !fenced && !strings.HasPrefix(line, "|") && len(words) > 1 {
-			lines[i+1] = line
-		}
-	}
-	return lines
-}
-
-func TestProseIsWrapped(t *testing.T) {
+func TestDecisionsHaveTheSamePartsAndARowOfTheIndex(t *testing.T) {
 	docs := documents(t)
-	for _, name := range sortedNames(docs) {
-		if name == "CONTRIBUTING.md" { // its trips are lists of files, a line each
-			continue
-		}
-		for number, line := range wrapped(docs[name]) {
-			if n := utf8.RuneCountInString(line); n > proseColumns {
-				t.Errorf("%s:%d has %d columns, more than %d", name, number, n, proseColumns)
-			}
-		}
-	}
-}
-
-// words counts what has a letter or a digit.
-func words(text string) (n int) {
-	for _, w := range strings.Fields(text) {
-		if strings.ContainsFunc(w, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
-			n++
-		}
-	}
-	return n
-}
-
-func TestDecisionsAreShortAndHaveTheSameParts(t *testing.T) {
-	docs := documents(t)
+	index := docs["docs/adr/README.md"]
 	number := 0
 	for _, name := range sortedNames(docs) {
-		if !strings.HasPrefix(name, "docs/adr/") {
+		if !adrFile.MatchString(name) {
 			continue
 		}
 		number++
@@ -75,16 +34,36 @@ func TestDecisionsAreShortAndHaveTheSameParts(t *testing.T) {
 		if want := []string{"Context", "Decision", "Consequences"}; !slices.Equal(parts, want) {
 			t.Errorf("%s has the parts %q, want %q", name, parts, want)
 		}
-		if n := words(text); n > mostADRWords {
-			t.Errorf("%s has %d words, more than %d", name, n, mostADRWords)
-		}
 		digits := strings.TrimLeft(filepath.Base(name)[:4], "0")
-		if !strings.HasPrefix(text, "# "+digits+". ") {
-			t.Errorf("%s does not begin with its number", name)
+		if m := adrLine.FindStringSubmatch(text); m == nil || m[1] != digits {
+			t.Errorf("%s does not begin with its number, title, date and state", name)
+		}
+		if !strings.Contains(index, "\n| "+digits+" | [") || !strings.Contains(index, "]("+filepath.Base(name)+")") {
+			t.Errorf("docs/adr/README.md has no row for %s", name)
 		}
 	}
 	if number < 20 {
 		t.Errorf("%d decisions: the test has lost sight of them", number)
+	}
+}
+
+// TestEveryDocumentIsReachedFromTheREADME follows links, as a reader does.
+func TestEveryDocumentIsReachedFromTheREADME(t *testing.T) {
+	docs := documents(t)
+	seen := map[string]bool{"README.md": true}
+	for queue := []string{"README.md"}; len(queue) > 0; queue = queue[1:] {
+		for _, m := range links.FindAllStringSubmatch(docs[queue[0]], -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if name := path.Join(path.Dir(queue[0]), target); docs[name] != "" && !seen[name] {
+				seen[name] = true
+				queue = append(queue, name)
+			}
+		}
+	}
+	for name := range docs {
+		if !seen[name] {
+			t.Errorf("no link leads to %s", name)
+		}
 	}
 }
 

@@ -173,7 +173,7 @@ func (n *naming) check(doc, span string) error {
 			return fmt.Errorf("there is no file %s", span)
 		}
 	case folder.MatchString(span):
-		if top, _, _ := strings.Cut(span, "/"); slices.Contains(n.paths, top+"/") && !n.exists(strings.TrimSuffix(span, "/")) {
+		if top, _, _ := strings.Cut(span, "/"); slices.Contains(n.paths, top+"/") && !n.exists(strings.TrimSuffix(strings.TrimSuffix(span, "/..."), "/")) {
 			return fmt.Errorf("there is no %s", span)
 		}
 	case testName.MatchString(span):

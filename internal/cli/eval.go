@@ -19,11 +19,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/eval"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -64,10 +64,9 @@ semicolons: best_of_n;select=max, single;temperature=0. One candidate is a singl
 whatever the method. Latencies are meaningful at --concurrency 1 on an idle machine; each
 answer computes its prompt anew, without a prefix cache.
 
---out gets results.json (with what it takes to repeat the run), results.md, pareto.svg,
-pareto.png and journal.jsonl: a line for each answer, with the question, the right
-answer, and every candidate's text, score and votes. The same command continues an
-interrupted run from there. Ctrl-C prints the results so far.
+--out gets results.json (with what it takes to repeat the run), results.md, pareto.svg
+and journal.jsonl: a line for each answer, with the question, the right answer, and every
+candidate's text, score and votes. The same command continues an interrupted run from there. Ctrl-C prints the results so far.
 
 --soc also models the time and energy that an NPU would have needed for every step, and
 draws them into npu.svg and npu-energy.svg; with a Hexagon backend that is so anyway, but
@@ -148,7 +147,7 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	return e.local(cmd, m)
 }
 
-// problems are all problems of the data set, with its name.
+// problems returns all problems of the data set, with its name.
 func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 	if o.data == "" {
 		p, err := eval.Load(strings.NewReader(embedded.TestSet()))
@@ -241,14 +240,14 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 		}
 		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH), r.Pool.Threads(), cpu.Active())
 		if h := cfg.Hexagon; cfg.Backend != config.CPU { // a journal is of one of them
-			e.setup.Where += fmt.Sprintf(", %s: path %s, placement %s, overflow %s, plan %q", cfg.Backend, h.Path, h.Placement, h.Overflow, h.Plan)
+			e.setup.Where += fmt.Sprintf(", %s: path %s, placement %s, plan %q", cfg.Backend, h.Path, h.Placement, h.Plan)
 		}
 		return e.measure(ctx, cmd, names)
 	})
 }
 
-// digests are those of all models whose answers or scores are in the report, if it goes
-// to others than a terminal.
+// digests hashes the files of all models whose answers or scores are in the report, if it
+// goes to others than a terminal.
 func (e *evaluation) digests(ctx context.Context, cfg config.Config) (map[string]string, error) {
 	if e.out == "" && !e.asJSON {
 		return nil, nil
@@ -331,7 +330,7 @@ func progress(meter *output.Meter, left, all int) func() {
 	}
 }
 
-// commandLine is the command with its flags, but for keys.
+// commandLine returns the command with its flags, but for keys.
 func commandLine(cmd *cobra.Command) []string {
 	line := strings.Fields(cmd.CommandPath())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -363,7 +362,6 @@ func (e *evaluation) write(report eval.Report) error {
 		{"results.json", func(w io.Writer) error { return output.JSON(w, report) }},
 		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
 		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Latency) }},
-		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results, eval.Latency) }},
 		{"npu.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.OnNPU) }},
 		{"npu-energy.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Energy) }},
 	} {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models"
 )
 

@@ -44,7 +44,7 @@ func TestEvalReportsAndContinues(t *testing.T) {
 	if len(results) != 3 || results[0].Problems != 2 || results[1].Tokens <= results[0].Tokens || results[2].Verifier == 0 || results[2].Width != 4 || results[1].LatencyMS <= 0 {
 		t.Errorf("results = %+v", results)
 	}
-	for _, name := range []string{"results.md", "pareto.svg", "pareto.png"} {
+	for _, name := range []string{"results.md", "pareto.svg"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v, error %v", name, info, err)
 		}

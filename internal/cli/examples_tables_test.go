@@ -64,8 +64,7 @@ var long = map[string]string{
 	"lutra bench kernels --":                                                           "TestBenchKernelsComparesWithACommand",
 	"lutra ask --backend hexagon-go":                                                   "TestDevicesGiveTheSameAnswersAndTheSameLogits",
 	"lutra eval --model lutra-tiny-s --model lutra-tiny-moe":                           "TestAnEvaluationIsOfOneWayToRunExperts",
-	"lutra npu calibrate --model lutra-tiny-moe":                                       "TestAMixtureIsCalibratedAndPlanned",
-	"lutra perplexity --model mixture.gguf --backend hexagon-go":                       "TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogitsUnlessRowsArePruned",
+	"lutra perplexity --model mixture.gguf --backend hexagon-go":                       "TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogits",
 	"lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods": "TestAnEvaluationWithoutThinkingContinues",
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/server"
 )
 
-// newHealth is the health check of containers, whose image has no shell and no curl.
+// newHealth makes the health check of containers, whose image has no shell and no curl.
 func newHealth() *cobra.Command {
 	var url, file string
 	cmd := &cobra.Command{
@@ -72,7 +72,7 @@ downloading its model is not ready.`,
 	return cmd
 }
 
-// ownURL is where this machine reaches a server with these options.
+// ownURL returns the address at which this machine reaches a server with opt.
 func ownURL(opt server.Options) (string, error) {
 	host, service, err := net.SplitHostPort(opt.Addr)
 	if err != nil {

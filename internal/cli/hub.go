@@ -61,7 +61,7 @@ func (g *getter) retrying(err error, pause time.Duration) {
 	fmt.Fprintf(g.errOut, "%v; trying again in %v\n", err, pause)
 }
 
-// get is the file in the cache, or one that it downloads.
+// get returns the file in the cache, or one that it downloads.
 func (g *getter) get(ctx context.Context, ref hub.Ref) (string, error) {
 	h, err := g.open()
 	if err != nil {
@@ -93,7 +93,7 @@ func (g *getter) pull(ctx context.Context, h *hub.Hub, ref hub.Ref) (string, err
 	return path, err
 }
 
-// shortName is what people call a file of the hub.
+// shortName returns what people call a file of the hub.
 func shortName(ref hub.Ref) string {
 	if e, ok := hub.Named(ref); ok {
 		return e.Name

@@ -15,7 +15,7 @@ type loading struct {
 	meter *output.Meter
 }
 
-// Show is an engines.Watcher.Loading.
+// Show shows progress as engines.Watcher.Loading hears of it.
 func (l *loading) Show(model string, done, total int64) {
 	if total == 0 { // it has not begun
 		if l.model == model {

@@ -61,7 +61,7 @@ func readable(fields map[string]any) error {
 // endpoints are the short names of paths.
 var endpoints = map[string]string{"/v1/chat/completions": "chat", "/v1/completions": "completion", "/v1/rewards": "rewards"}
 
-// requestLine is "chat lutra-tiny-l 200 59+80 tokens ttft 9ms 3.1ms/token stop 210ms".
+// requestLine returns "chat lutra-tiny-l 200 59+80 tokens ttft 9ms 3.1ms/token stop 210ms".
 func requestLine(e event) string {
 	what := endpoints[e.text("path")]
 	if what == "" {
@@ -101,7 +101,7 @@ func requestLine(e event) string {
 	return line
 }
 
-// loadingLine is "big: loading big.gguf (1.2 GiB)", then "big: 42 % loaded".
+// loadingLine returns "big: loading big.gguf (1.2 GiB)", then "big: 42 % loaded".
 func loadingLine(e event) string {
 	if percent := e.text("percent"); percent != "" {
 		return e.text("model") + ": " + percent + " % loaded"
@@ -117,7 +117,7 @@ func loadedLine(e event) string {
 
 func servingLine(e event) string { return "listening on " + e.text("addr") }
 
-// text is a field as text; empty: there is none.
+// text returns a field as text; empty: there is none.
 func (e event) text(field string) string {
 	switch v := e[field].(type) {
 	case nil:
@@ -131,7 +131,7 @@ func (e event) text(field string) string {
 	}
 }
 
-// milliseconds is a duration with two or three significant digits.
+// milliseconds returns a duration with two or three significant digits.
 func (e event) milliseconds(field string) (string, bool) {
 	n, ok := e[field].(json.Number)
 	if !ok {

@@ -63,7 +63,7 @@ func mixtureFiles(t *testing.T, capacities ...int) (model string, plans []string
 	return model, plans
 }
 
-func TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogitsUnlessRowsArePruned(t *testing.T) {
+func TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogits(t *testing.T) {
 	model, plans := mixtureFiles(t, 256, 64)
 	dir := t.TempDir()
 	ids, out := filepath.Join(dir, "ids"), filepath.Join(dir, "logits.f32")
@@ -82,12 +82,6 @@ func TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogitsUnlessRowsArePruned(t *
 	if logits("--npu-plan", plans[2]) != unbound {
 		t.Error("rows beyond a capacity get other bits on the host")
 	}
-	if logits("--npu-plan", plans[2], "--overflow", "prune") == unbound {
-		t.Error("nothing is pruned")
-	}
-	if logits("--npu-plan", plans[1], "--overflow", "prune") != unbound {
-		t.Error("something is pruned where there is room for all")
-	}
 	if mustLutra(t, "logits", "--model", model, "--tokens", ids, "--out", out); logits("--placement", "cpu") != string(must(os.ReadFile(out))) {
 		t.Error("with nothing on the NPU the logits are not the CPU's")
 	}
@@ -101,7 +95,6 @@ func TestPlansAndPlacementsThatCannotBeAreErrorsThatNameThem(t *testing.T) {
 		want string
 	}{
 		{[]string{"ask", "--backend", "hexagon-go", "--placement", "gpu", "hi"}, `--placement: "gpu" is none of cpu, naive, attention, all`},
-		{[]string{"ask", "--backend", "hexagon-go", "--overflow", "drop", "hi"}, `--overflow: "drop" is none of host, prune`},
 		{[]string{"ask", "--npu-plan", plans[0], "hi"}, "--npu-plan: no model has a Hexagon backend"},
 		{[]string{"ask", "--backend", "hexagon-go", "--npu-plan", model + ".no", "--model", model, "hi"}, "hexagon.plan: open "},
 		{[]string{"ask", "--backend", "hexagon-go", "--npu-plan", model, "--model", model, "hi"}, "hexagon.plan: " + model},
@@ -116,7 +109,7 @@ func TestPlansAndPlacementsThatCannotBeAreErrorsThatNameThem(t *testing.T) {
 
 func TestAServerCountsWhatBecomesOfRowsAtExperts(t *testing.T) {
 	model, plans := mixtureFiles(t, 32)
-	s := serving(t, "--addr", "127.0.0.1:0", "--model", model, "--backend", "hexagon-go", "--npu-plan", plans[1], "--overflow", "prune")
+	s := serving(t, "--addr", "127.0.0.1:0", "--model", model, "--backend", "hexagon-go", "--npu-plan", plans[1])
 	var answers [2]string
 	for i := range answers {
 		body := `{"model": "default", "temperature": 0, "max_tokens": 8, "prompt": "` + strings.Repeat("The otter swims in the river. ", 10) + `"}`
@@ -136,13 +129,10 @@ func TestAServerCountsWhatBecomesOfRowsAtExperts(t *testing.T) {
 		t.Errorf("the same prompt is answered %q, then %q", answers[0], answers[1])
 	}
 	for _, series := range []string{`launches_total{model_name="mixture"}`, `expert_rows_total{fate="device",model_name="mixture"}`,
-		`expert_rows_total{fate="pruned",model_name="mixture"}`, `expert_rows_total{fate="decode",model_name="mixture"}`} {
+		`expert_rows_total{fate="overflow",model_name="mixture"}`, `expert_rows_total{fate="decode",model_name="mixture"}`} {
 		if n := scrape(t, s.base+"/metrics", "lutra_device_"+series); n <= 0 {
 			t.Errorf("%s is %v", series, n)
 		}
-	}
-	if n := scrape(t, s.base+"/metrics", `lutra_device_expert_rows_total{fate="overflow",model_name="mixture"}`); n != 0 {
-		t.Errorf("%v rows overflow to the host where they are pruned", n)
 	}
 	if err := s.stop(); err != nil {
 		t.Error(err)
@@ -157,11 +147,11 @@ func TestAnEvaluationIsOfOneWayToRunExperts(t *testing.T) {
 			"--max-tokens", "4", "--out", out}, args...)...)
 		return err
 	}
-	if err := eval("--npu-plan", plans[1], "--overflow", "prune"); err != nil { // its time is not modelled, which nobody asked for
+	if err := eval("--npu-plan", plans[1]); err != nil { // its time is not modelled, which nobody asked for
 		t.Fatal(err)
 	}
-	if err := eval("--npu-plan", plans[1]); err == nil || !strings.Contains(err.Error(), "journal") {
-		t.Errorf("with another policy the journal is taken up: %v", err)
+	if err := eval("--npu-plan", plans[1], "--placement", "attention"); err == nil || !strings.Contains(err.Error(), "journal") {
+		t.Errorf("with another placement the journal is taken up: %v", err)
 	}
 	if err := eval("--fresh", "--soc", "8gen3"); err == nil || !strings.Contains(err.Error(), "mixtures of experts") {
 		t.Errorf("the time of a mixture is modelled: %v", err)

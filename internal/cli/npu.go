@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -114,7 +114,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 	return cmd
 }
 
-// plannedModel is a shape by its name, or a model that is on this machine.
+// plannedModel returns a shape by its name, or a model that is on this machine.
 func plannedModel(ctx context.Context, name string) (soc.Model, error) {
 	if x, ok := npu.Shape(name); ok {
 		return x, nil

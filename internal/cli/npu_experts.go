@@ -18,13 +18,14 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/npu"
 	"github.com/lutra-lm/lutra/internal/npu/mixtures"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func newNPUCalibrate() *cobra.Command {
 	c := mixtures.Calibrating{Chunks: mixtures.Chunks()}
-	out, svg, png, asJSON := "", "", "", false
+	out, svg, asJSON := "", "", false
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Count which experts a mixture's routers choose",
@@ -55,7 +56,6 @@ With several data sets, the first is compared with each other one.`,
 			}{
 				{out, func(w io.Writer) error { return output.Line(w, cal) }},
 				{svg, func(w io.Writer) error { return mixtures.SVG(w, cal) }},
-				{png, func(w io.Writer) error { return mixtures.PNG(w, cal) }},
 			} {
 				if err := writeFile(f.path, f.write); err != nil {
 					return err
@@ -76,7 +76,6 @@ With several data sets, the first is compared with each other one.`,
 	f.IntVar(&c.Threads, "threads", 0, "compute threads (default: one a physical core)")
 	f.StringVar(&out, "out", "", "`FILE` for the calibration, which lutra npu plan reads")
 	f.StringVar(&svg, "svg", "", "`FILE` for a drawing of loads and imbalance")
-	f.StringVar(&png, "png", "", "`FILE` for the same as an image")
 	f.BoolVar(&asJSON, "json", false, "print the calibration as JSON")
 	return cmd
 }
@@ -114,10 +113,10 @@ type expertPlanning struct {
 	mixtures.Planning
 }
 
-// expertFlags are those that mean nothing without --moe.
+// expertFlags mean nothing without --moe.
 var expertFlags = []string{"calibration", "chunk", "group", "capacity", "headroom", "ratio", "launch", "most-overflow"}
 
-// denseFlags are those that mean nothing with it.
+// denseFlags mean nothing with it.
 var denseFlags = []string{"route", "head", "clock", "cycles-per-packet", "prompt", "svg"}
 
 func (e *expertPlanning) flags(f *pflag.FlagSet) {
@@ -179,7 +178,7 @@ func (e *expertPlanning) run(ctx context.Context, w io.Writer, model string, bit
 	return mixtures.PrintPlan(w, p)
 }
 
-// plannedMixture is that of a shape by its name, or of a model on this machine.
+// plannedMixture returns the mixture of a shape by its name, or of a model on this machine.
 func plannedMixture(ctx context.Context, name string) (*npu.Mixture, error) {
 	if m, ok := npu.ShapeMixture(name); ok {
 		return m, nil
@@ -195,10 +194,10 @@ func plannedMixture(ctx context.Context, name string) (*npu.Mixture, error) {
 	return npu.FileMixture(cmp.Or(config.ModelNamed(name).APIName(), name), f)
 }
 
-// planDevices are what --soc takes: chips, and with --moe the Neural Engines too.
+// planDevices lists what --soc takes: chips, and with --moe the Neural Engines too.
 func planDevices(chips []string) []string {
 	list := slices.Clone(chips)
-	for _, d := range experts.Devices() {
+	for _, d := range planning.Devices() {
 		if !slices.Contains(list, d) {
 			list = append(list, d)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/npu/mixtures"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -58,7 +59,7 @@ the popularity of experts falls evenly from --ratio times the mean.`,
 		},
 	}
 	f := cmd.Flags()
-	wordVar(f, &o.Machine, "soc", o.Machine, experts.Devices(), "`MACHINE` that is modelled")
+	wordVar(f, &o.Machine, "soc", o.Machine, planning.Devices(), "`MACHINE` that is modelled")
 	f.IntSliceVar(&o.Prompts, "prompt", o.Prompts, "`TOKENS` of the prompt, as a list")
 	f.IntSliceVar(&o.Chunks, "chunk", o.Chunks, "`TOKENS` that a step computes, as a list")
 	f.Float64Var(&o.Ratio, "ratio", o.Ratio, "imbalance `R` of the assumed routing: the most popular expert's tokens by the mean")

@@ -93,7 +93,7 @@ func hubName(arg string) (hub.Ref, error) {
 // onTheHub is a repository of the hub as people copy it: OWNER/REPO, or its page's address.
 var onTheHub = regexp.MustCompile(`^(?:https?://(?:huggingface\.co|hf\.co)/)?([\w.-]+/[\w.-]+)(?:/(?:blob|resolve|tree)/[^/]+(?:/(.+?\.gguf))?)?/?(?:\?.*)?$`)
 
-// looksRemote is the name of what arg means on the hub; empty: it looks like nothing
+// looksRemote returns the name of what arg means on the hub; empty: it looks like nothing
 // there.
 func looksRemote(arg string) string {
 	m := onTheHub.FindStringSubmatch(arg)

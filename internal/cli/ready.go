@@ -25,7 +25,7 @@ func listen(addr string) (net.Listener, error) {
 	return l, err
 }
 
-// baseURL is the server's URL for clients on this machine. If the server listens on
+// baseURL returns the server's URL for clients on this machine. If the server listens on
 // all addresses it names one that they can connect to.
 func baseURL(opt server.Options, addr net.Addr) string {
 	u := url.URL{Scheme: "http", Host: addr.String()}
@@ -38,7 +38,7 @@ func baseURL(opt server.Options, addr net.Addr) string {
 	return u.String()
 }
 
-// tryCommand is a command for the shell of goos that asks the server at base a
+// tryCommand returns a command for the shell of goos that asks the server at base a
 // question. It has a placeholder for the key: keys do not belong in logs.
 func tryCommand(opt server.Options, base, goos string) string {
 	args := []string{"curl"}
@@ -77,7 +77,7 @@ func trusted(opt server.Options, base string) bool {
 	return err == nil
 }
 
-// lanIP is this machine's address in its network: the one that a packet to elsewhere
+// lanIP returns this machine's address in its network: the one that a packet to elsewhere
 // would bear, though none is sent. nil: it has none.
 func lanIP() net.IP {
 	conn, err := net.Dial("udp4", "192.0.2.1:9") // RFC 5737: nobody has this address
@@ -91,7 +91,7 @@ func lanIP() net.IP {
 	return nil
 }
 
-// lanURL is the server's URL for other machines in the network of lan; empty: they do
+// lanURL returns the server's URL for other machines in the network of lan; empty: they do
 // not reach it, or it does not answer to that address.
 func lanURL(opt server.Options, addr net.Addr, lan net.IP) string {
 	tcp, ok := addr.(*net.TCPAddr)

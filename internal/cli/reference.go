@@ -20,7 +20,6 @@ func referenceFlags(f *pflag.FlagSet, r *reference.Options, context int) {
 	r.Hexagon = d
 	f.StringVar(&r.Hexagon.Plan, "npu-plan", "", "with a Hexagon backend, the plan of a model's experts: `FILE` of lutra npu plan --moe --json (default: equal groups)")
 	wordVar(f, &r.Hexagon.Placement, "placement", d.Placement, hexagon.Placements(), "with a Hexagon backend, what of a model with experts the NPU computes")
-	wordVar(f, &r.Hexagon.Overflow, "overflow", d.Overflow, hexagon.Overflows(), "what becomes of rows beyond an expert's capacity on the NPU")
 	wordVar(f, &r.KVType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.Exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.Threads, "threads", 0, "compute threads (default: one a physical core)")

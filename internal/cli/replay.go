@@ -46,7 +46,7 @@ const (
 	statusTrouble = 2
 )
 
-// replayFlags are those of replay.
+// replayFlags are the flags of replay.
 type replayFlags struct {
 	model   modelFlags
 	server  serverFlags
@@ -220,8 +220,8 @@ func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte
 	})
 }
 
-// configuration is that of the model that computes the answer again: the one of the
-// receipt if it is embedded and no other is named, with keys and values in its format.
+// configuration configures the model that computes the answer again: the receipt's if it
+// is embedded and no other is named, with keys and values in its format.
 func (a *replayFlags) configuration(cmd *cobra.Command, was *receipt.Receipt) (cfg config.Config, log zerolog.Logger, err error) {
 	f := cmd.Flags()
 	if !f.Changed("model") && a.model.config == "" {

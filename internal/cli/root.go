@@ -97,7 +97,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// helped is the command that args name, or the last of them that is one.
+// helped returns the command that args name, or the last of them that is one.
 func helped(cmd *cobra.Command, args []string) *cobra.Command {
 	c := cmd.Root()
 	for _, name := range args {
@@ -110,7 +110,7 @@ func helped(cmd *cobra.Command, args []string) *cobra.Command {
 	return c
 }
 
-// commandNames are those of the subcommands that help lists.
+// commandNames lists the subcommands of cmd that help lists.
 func commandNames(cmd *cobra.Command) (names []string) {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {

@@ -26,7 +26,7 @@ func newSchema() *cobra.Command {
 	return cmd
 }
 
-// vocabularyOf is the tokenizer of a model on this machine.
+// vocabularyOf returns the tokenizer of a model on this machine.
 func vocabularyOf(cmd *cobra.Command, model string) (*tokenizer.Tokenizer, error) {
 	if model == "" {
 		model = embedded.Models()[0].Name

@@ -57,7 +57,6 @@ func npuFlags(f *pflag.FlagSet) {
 	d := config.DefaultHexagon()
 	f.String("npu-plan", "", "with a Hexagon backend, the plan of a model's experts: `FILE` of lutra npu plan --moe --json (default: equal groups)")
 	f.String("placement", d.Placement, "with a Hexagon backend, what of a model with experts the NPU computes: "+strings.Join(hexagon.Placements(), ", "))
-	f.String("overflow", d.Overflow, "what becomes of rows beyond an expert's capacity on the NPU: "+strings.Join(hexagon.Overflows(), ", "))
 }
 
 // load reads the configuration and the flags.
@@ -69,7 +68,7 @@ func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	return cfg, err
 }
 
-// prepare is load, and then downloads those models that are not on this machine.
+// prepare loads the configuration, then downloads the models that are not on this machine.
 func (m *modelFlags) prepare(cmd *cobra.Command) (config.Config, error) {
 	cfg, err := m.load(cmd.Flags())
 	if err != nil {
@@ -179,10 +178,9 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 			return err
 		}
 		defer r.Close()
-		srv.Register(kernelCollector{r.Pool.Meter()})
-		srv.Register(deviceCollector{r.All()})
-		srv.Register(expertCollector{r.All()})
-		srv.Register(formatCollector{r.Formats})
+		for _, c := range r.Collectors() {
+			srv.Register(c)
+		}
 		leaveWorkers, err := shareSearches(&cfg, srv, r, listener.Addr(), log)
 		if err != nil {
 			return err
@@ -226,11 +224,11 @@ func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*e
 	}
 }
 
-// servedModels are the models of r as the server publishes them.
+// servedModels returns the models of r as the server publishes them.
 func servedModels(r *engines.Runtime) []registry.Served {
 	var list []registry.Served
 	for _, h := range r.All() {
-		list = append(list, registry.Served{Model: h.Model, Reward: h.Reward, Embed: h.Embed, Rank: h.Rank, Aliases: h.Config.Aliases, Demo: h.Config.Embedded != ""})
+		list = append(list, h.Served)
 	}
 	return list
 }

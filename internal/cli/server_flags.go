@@ -56,7 +56,7 @@ func (s *serverFlags) complete(f *pflag.FlagSet) error {
 	return nil
 }
 
-// names are the server's models that --model asks for.
+// names returns the server's models that --model asks for.
 func (s *serverFlags) names(f *pflag.FlagSet) ([]string, error) {
 	names, err := f.GetStringArray("model")
 	if len(names) == 0 {
@@ -65,7 +65,7 @@ func (s *serverFlags) names(f *pflag.FlagSet) ([]string, error) {
 	return names, err
 }
 
-// formerModel is the name that --model had beside --url. It stays for a version.
+// formerModel is the name that --model had together with --url. It stays for a version.
 const formerModel = "model-name"
 
 // registerFormer defines that name.

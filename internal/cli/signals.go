@@ -23,7 +23,7 @@ func (s stopSignal) Is(target error) bool {
 	return target == context.Canceled || target == server.ErrAtOnce && s.Signal == os.Interrupt
 }
 
-// status is the exit status of a process that the signal has ended: 130 for SIGINT,
+// status returns the exit status of a process that the signal has ended: 130 for SIGINT,
 // 143 for SIGTERM, 129 for SIGHUP.
 func (s stopSignal) status() int {
 	if n, ok := s.Signal.(syscall.Signal); ok {
@@ -45,7 +45,7 @@ type stopper struct {
 	stop  func()    // leaves signals to others
 }
 
-// echoTime is how soon after a signal its echo comes: timeout(1) signals its child, and
+// echoTime is the time within which a signal's echo comes: timeout(1) signals its child, and
 // then the group that the child is in; systemd may add a SIGHUP.
 const echoTime = time.Second
 
@@ -75,7 +75,7 @@ func (p *stopper) atSecond(do func(stopSignal)) {
 // stopperKey finds the stopper of a context.
 type stopperKey struct{}
 
-// stopperOf is the stopper that ends ctx, or one that does nothing.
+// stopperOf returns the stopper that ends ctx, or one that does nothing.
 func stopperOf(ctx context.Context) *stopper {
 	if p, ok := ctx.Value(stopperKey{}).(*stopper); ok {
 		return p
@@ -83,7 +83,7 @@ func stopperOf(ctx context.Context) *stopper {
 	return &stopper{stop: func() {}}
 }
 
-// untilSignal is a context that ends at the first SIGINT, SIGTERM or SIGHUP, its cause.
+// untilSignal returns a context that ends at the first SIGINT, SIGTERM or SIGHUP, its cause.
 // A second signal ends the process, until stop is called.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)

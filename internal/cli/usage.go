@@ -145,7 +145,7 @@ var elsewhere = map[string]string{
 	"delete":   "lutra rm NAME deletes a model",
 }
 
-// subcommand is the Args of a command that only has subcommands.
+// subcommand checks the arguments of a command that only has subcommands.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 //	go build -ldflags "-X github.com/lutra-lm/lutra/internal/cli.release=v1.2.0"
 var release string
 
-// version is one word: a release, a module's version or a revision.
+// version returns one word: a release, a module's version or a revision.
 func version() string {
 	short, _ := describeBuild(debug.ReadBuildInfo())
 	return short
@@ -68,7 +68,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionLine is what lutra version and --version print.
+// versionLine returns what lutra version and --version print.
 func versionLine() string {
 	_, long := describeBuild(debug.ReadBuildInfo())
 	return "lutra " + strings.TrimSpace(long) + "\n"

@@ -38,7 +38,7 @@ func Programs(t testing.TB, names ...string) {
 // takes a tenth of a second.
 var packagesOf sync.Map
 
-// Python is LUTRA_PYTHON or python3, which has the packages. Without them the test is
+// Python returns LUTRA_PYTHON or python3, which has the packages. Without them the test is
 // skipped, or fails as Missing says.
 func Python(t testing.TB, packages ...string) string {
 	t.Helper()

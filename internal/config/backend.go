@@ -19,20 +19,19 @@ type Hexagon struct {
 
 	// Of models with experts.
 	Placement string `yaml:"placement"` // one of hexagon.Placements
-	Overflow  string `yaml:"overflow"`  // one of hexagon.Overflows
 	Plan      string `yaml:"plan"`      // a file of lutra npu plan --moe --json; empty: a plan without calibration
 }
 
 // CPU is the backend that every machine has.
 const CPU = "cpu"
 
-// Backends are the values of Config.Backend.
+// Backends returns the values of Config.Backend.
 func Backends() []string { return append([]string{CPU}, hexagon.Kinds()...) }
 
 // DefaultHexagon takes what is fastest, and no fallback.
 func DefaultHexagon() Hexagon {
 	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Fallback: noFallback,
-		Placement: string(hexagon.PlacementAll), Overflow: string(hexagon.OverflowHost)}
+		Placement: string(hexagon.PlacementAll)}
 }
 
 const noFallback = "none"
@@ -40,10 +39,10 @@ const noFallback = "none"
 // Spare tells whether the CPU takes over from a device that has failed.
 func (h Hexagon) Spare() bool { return h.Fallback == CPU }
 
-// Options are those of the backend. It reads the plan.
+// Options returns the backend's options. It reads the plan.
 func (h Hexagon) Options() (hexagon.Options, error) {
 	o := hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout,
-		Placement: hexagon.Placement(h.Placement), Overflow: hexagon.Overflow(h.Overflow)}
+		Placement: hexagon.Placement(h.Placement)}
 	if h.Plan == "" {
 		return o, nil
 	}
@@ -54,7 +53,7 @@ func (h Hexagon) Options() (hexagon.Options, error) {
 	return o, err
 }
 
-// BackendOf is what computes a model.
+// BackendOf returns the name of the backend that computes m.
 func (c *Config) BackendOf(m Model) string { return cmp.Or(m.Backend, c.Backend, CPU) }
 
 // longestTimeout bounds Hexagon.Timeout.
@@ -77,7 +76,6 @@ func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault
 	oneOf("hexagon.round", c.Hexagon.Round, hexagon.Roundings()...)
 	oneOf("hexagon.fallback", c.Hexagon.Fallback, noFallback, CPU)
 	oneOf("hexagon.placement", c.Hexagon.Placement, hexagon.Placements()...)
-	oneOf("hexagon.overflow", c.Hexagon.Overflow, hexagon.Overflows()...)
 	if c.Hexagon.Plan != "" && !slices.ContainsFunc(c.Models, func(m Model) bool { return c.BackendOf(m) != CPU }) {
 		fault("hexagon.plan: no model has a Hexagon backend, which the plan is for")
 	}

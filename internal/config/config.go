@@ -94,10 +94,10 @@ var (
 	logLevels = []string{"trace", "debug", "info", "warn", "error"}
 )
 
-// KVTypes are the formats of KV caches, by their names in the configuration.
+// KVTypes returns the formats of KV caches, by their names in the configuration.
 func KVTypes() []string { return slices.Clone(kvTypes) }
 
-// LogLevels are the levels of logs, from the most to the least that is logged.
+// LogLevels returns the levels of logs, from the most to the least that is logged.
 func LogLevels() []string { return slices.Clone(logLevels) }
 
 // Default serves the embedded models.
@@ -208,7 +208,7 @@ func checkPacking(name string) error {
 // mostContext is the longest sequence that a model can have.
 const mostContext = 1 << 30
 
-// mostThreads is the largest number of compute threads that can be asked for. More
+// mostThreads returns the largest number of compute threads that can be asked for. More
 // threads than processors never help, but a configuration may come from a larger
 // machine.
 func mostThreads() int { return max(64, 4*runtime.NumCPU()) }

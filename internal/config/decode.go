@@ -120,6 +120,10 @@ func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 				return
 			}
 			i := slices.IndexFunc(fields, func(f namedField) bool { return f.name == name })
+			if why, gone := goneKeys[written]; gone {
+				s.config.warnings = append(s.config.warnings, fmt.Sprintf("%s:%d: %s has no effect: %s", s.file, k.Line, written, why))
+				return
+			}
 			if i < 0 {
 				var names []string
 				for _, f := range fields {
@@ -181,7 +185,7 @@ func scalar(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(textUnmarshal) || !slices.Contains([]reflect.Kind{reflect.Struct, reflect.Slice, reflect.Map}, t.Kind())
 }
 
-// tagsFor are the kinds of YAML values that a type accepts. A type that reads text
+// tagsFor returns the kinds of YAML values that a type accepts. A type that reads text
 // itself accepts any.
 func tagsFor(t reflect.Type) []string {
 	switch {
@@ -309,7 +313,7 @@ type namedField struct {
 	value reflect.Value
 }
 
-// fieldsOf are the settings of a section, including those of embedded structs.
+// fieldsOf returns the settings of a section, including those of embedded structs.
 func fieldsOf(v reflect.Value) (list []namedField) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -324,7 +328,7 @@ func fieldsOf(v reflect.Value) (list []namedField) {
 	return list
 }
 
-// leaves are the settings below v, without the sections themselves, by their keys.
+// leaves returns the settings below v, without the sections themselves, by their keys.
 func leaves(v reflect.Value, section string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for _, f := range fieldsOf(v) {

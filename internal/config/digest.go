@@ -13,10 +13,10 @@ import (
 	splits "github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
-// blobName is how the hub's cache calls a file: by its SHA-256.
+// blobName matches the names of files in the hub's cache: their SHA-256.
 var blobName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Digest is the SHA-256 of the model's file, all its parts one after the other, in
+// Digest returns the SHA-256 of the model's file, all its parts one after the other, in
 // hexadecimal.
 func (m Model) Digest(ctx context.Context) (string, error) {
 	h := sha256.New()

@@ -14,7 +14,13 @@ var formerKeys = map[string]string{
 	"engine.search_stretch": "engine.background_slowdown",
 }
 
-// current is the present name of a key. from is the place where it is set.
+// goneKeys says why keys of former versions have no meaning any more. A file may have
+// them for one more version, with a warning.
+var goneKeys = map[string]string{
+	"hexagon.overflow": "the host computes all rows beyond an expert's capacity",
+}
+
+// current returns the present name of a key. from is the place where it is set.
 func (s *settings) current(key, from string) string {
 	now, former := formerKeys[key]
 	if !former {

@@ -31,6 +31,19 @@ func TestKeysMayStillBeSetByTheirFormerNames(t *testing.T) {
 	}
 }
 
+func TestAKeyThatIsGoneIsNoFault(t *testing.T) {
+	path := writeConfig(t, "hexagon:\n  overflow: host\n")
+	c, err := Load(path, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	c.Warn(zerolog.New(&out))
+	if want := path + ":2: hexagon.overflow has no effect: the host computes"; !strings.Contains(out.String(), want) {
+		t.Errorf("the log says %s, want %q in it", out.String(), want)
+	}
+}
+
 func TestAKeyIsSetByOneOfItsNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"engine: {hand_over: 1ms, flush_interval: 1ms}":   "engine.flush_interval: is set in ",

@@ -62,7 +62,7 @@ func readConfigFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// environmentName is LUTRA_SERVER_ADDR for server.addr. Names are made from keys and
+// environmentName returns LUTRA_SERVER_ADDR for server.addr. Names are made from keys and
 // never parsed, so underscores inside keys are unambiguous.
 func environmentName(key string) string {
 	return "LUTRA_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
@@ -143,7 +143,6 @@ var configKeys = map[string]string{
 	"kv-mem":        "kv.memory",
 	"log":           "log.level",
 	"npu-plan":      "hexagon.plan",
-	"overflow":      "hexagon.overflow",
 	"placement":     "hexagon.placement",
 	"speculation":   "engine.speculation",
 	"strict":        "server.strict",
@@ -254,7 +253,7 @@ func parentKey(key string) string {
 	return key[:max(0, strings.LastIndexAny(key, ".["))]
 }
 
-// parts are the errors that were joined.
+// parts returns the errors that were joined.
 func parts(err error) []error {
 	if err == nil {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"github.com/lutra-lm/lutra/tts/structure"
 )
 
-// Bytes is the configured KV budget of one model, 0 for "auto".
+// Bytes returns the configured KV budget of one model, 0 for "auto".
 func (c KV) Bytes() (int64, error) { return size(c.Memory) }
 
-// Bytes is the configured memory for the experts of a mixture, 0 for "auto".
+// Bytes returns the configured memory for the experts of a mixture, 0 for "auto".
 func (c Experts) Bytes() (int64, error) { return size(c.Memory) }
 
-// Options are the bounds in bytes; what is empty is the default.
+// Options returns the bounds in bytes; what is empty is the default.
 func (c Formats) Options() (structure.CacheOptions, error) {
 	o := structure.DefaultCacheOptions()
 	for _, key := range []struct {
@@ -55,7 +55,7 @@ func size(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// checkMemory checks that a machine of so many bytes of memory (0: unknown) can hold
+// checkMemory checks that a machine with physical bytes of memory (0: unknown) can hold
 // all caches.
 func (c *Config) checkMemory(physical int64) error {
 	each, err := c.KV.Bytes()
@@ -68,7 +68,7 @@ func (c *Config) checkMemory(physical int64) error {
 	return nil
 }
 
-// caches is the number of KV caches of all models, verifiers and drafts.
+// caches returns the number of KV caches of all models, verifiers and drafts.
 func (c *Config) caches() int {
 	n := len(c.Models) + len(c.Verifiers)
 	for _, m := range c.Models {

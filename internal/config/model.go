@@ -29,7 +29,7 @@ type Model struct {
 	Metadata map[string]string `yaml:"metadata"`
 }
 
-// Overrides is Metadata as a file has it.
+// Overrides returns Metadata as a file has it.
 func (m Model) Overrides() gguf.Metadata {
 	md := gguf.Metadata{}
 	for key, text := range m.Metadata {
@@ -49,7 +49,7 @@ func (m Model) Overrides() gguf.Metadata {
 // noDraft is the value of a model's draft if none drafts for it.
 const noDraft = "none"
 
-// DraftOf is the model that drafts for m, if there is one.
+// DraftOf returns the model that drafts for m, if there is one.
 func (c *Config) DraftOf(m Model) (d Model, ok bool) {
 	name := cmp.Or(m.Draft, c.Engine.DraftModel)
 	if name == "" || name == noDraft || c.Engine.Speculation == batcher.SpeculateOff {
@@ -60,7 +60,7 @@ func (c *Config) DraftOf(m Model) (d Model, ok bool) {
 	return d, m.Draft != "" || !itself
 }
 
-// ModelNamed is an embedded model by its name, or a file by its path.
+// ModelNamed returns an embedded model by its name, or a file by its path.
 func ModelNamed(name string) Model {
 	if IsEmbedded(name) {
 		return Model{Embedded: name}
@@ -68,7 +68,7 @@ func ModelNamed(name string) Model {
 	return Model{Path: name}
 }
 
-// DefaultModels are the embedded generators that are loaded unasked, the default first.
+// DefaultModels returns the embedded generators that are loaded unasked, the default first.
 func DefaultModels() []Model {
 	var list []Model
 	for _, e := range embedded.Models() {
@@ -90,7 +90,7 @@ func embeddedNames() []string {
 // IsEmbedded reports whether an embedded model has the name.
 func IsEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
 
-// Names are the names of all models to load, in the order of loading. A model that
+// Names returns the names of all models to load, in the order of loading. A model that
 // drafts for several is loaded once for each.
 func (c *Config) Names() (names []string) {
 	for _, m := range c.Models {
@@ -108,7 +108,7 @@ func (c *Config) Names() (names []string) {
 // ModelFlag reads --model [NAME=]FILE, or the name of an embedded model or of one on the hub.
 func ModelFlag(arg string) (Model, error) { return modelArgument("--model", arg) }
 
-// modelArgument is ModelFlag for any flag, which errors name.
+// modelArgument does as ModelFlag for any flag, which errors name.
 func modelArgument(flag, arg string) (Model, error) {
 	name, path, ok := strings.Cut(arg, "=")
 	if _, err := os.Stat(arg); err == nil || !ok || strings.HasPrefix(arg, hub.Scheme) {
@@ -140,7 +140,7 @@ func (m Model) Open() (*gguf.File, error) {
 	return gguf.Open(m.Path)
 }
 
-// APIName is the name clients ask for.
+// APIName returns the name clients ask for.
 func (m Model) APIName() string {
 	switch {
 	case m.Name != "":

@@ -14,7 +14,7 @@ import (
 // Getter brings a file of the hub, and says where it is on this machine.
 type Getter func(ctx context.Context, ref hub.Ref) (path string, err error)
 
-// Remote is the file of the hub that the model's path names, if it does: as
+// Remote returns the file of the hub that the model's path names, if it does: as
 // hf:OWNER/REPO or by a name of the catalogue. Files of this machine go first.
 func (m Model) Remote() (ref hub.Ref, ok bool, err error) {
 	if _, err := os.Stat(m.Path); err == nil && !strings.HasPrefix(m.Path, hub.Scheme) {

@@ -25,7 +25,7 @@ type Verifier struct {
 	Backend   string `yaml:"backend"` // as Model's
 }
 
-// defaultVerifiers are the embedded reward models.
+// defaultVerifiers returns the embedded reward models.
 func defaultVerifiers() []Verifier {
 	var list []Verifier
 	for _, e := range embedded.Models() {
@@ -54,12 +54,12 @@ func (v Verifier) validate() error {
 	return err
 }
 
-// Model is the verifier as a model to load.
+// Model returns the verifier as a model to load.
 func (v Verifier) Model() Model {
 	return Model{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Backend: v.Backend, Draft: noDraft}
 }
 
-// FormatFor is the format of the model: as configured, else as its file says.
+// FormatFor returns the format of the model: as configured, else as its file says.
 func (v Verifier) FormatFor(file models.Verifier) (reward.Format, error) {
 	formats := reward.Formats()
 	name := cmp.Or(v.Format, file.Format, formats[0].Name)

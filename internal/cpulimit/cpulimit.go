@@ -1,5 +1,5 @@
-// Package cpulimit bounds how many goroutines do heavy work beside the engines, which
-// need the cores: reading long requests, rendering and encoding long prompts.
+// Package cpulimit bounds how many goroutines do heavy work while the engines need the
+// cores: reading long requests, rendering and encoding long prompts.
 //
 //	Enter ──▶ work ──Pause──▶ work ──▶ leave
 //
@@ -26,9 +26,9 @@ type Limiter struct {
 	owed   time.Duration // of rest; with rest, there is one place, and its holder's this is
 }
 
-// New makes a limiter for so many cores.
+// New makes a limiter for a number of cores.
 func New(cores int) *Limiter {
-	const share = 4 // one in so many cores
+	const share = 4 // one core in four
 	l := &Limiter{places: semaphore.NewWeighted(int64(max(1, cores/share)))}
 	l.rest = max(0, share/float64(cores)-1)
 	return l
@@ -49,8 +49,8 @@ func Enter(ctx context.Context) (inside context.Context, leave func(), err error
 // longText is as much, in bytes, as is read, rendered or encoded in a moment.
 const longText = 16 << 10
 
-// EnterForText is Enter for work on a text of so many bytes, if it is long. Short
-// texts need no place.
+// EnterForText calls Enter for work on a text of size bytes, if it is long. Short texts need
+// no place.
 func EnterForText(ctx context.Context, size int) (inside context.Context, leave func(), err error) {
 	if size <= longText {
 		return ctx, func() {}, nil
@@ -58,7 +58,7 @@ func EnterForText(ctx context.Context, size int) (inside context.Context, leave 
 	return Enter(ctx)
 }
 
-// Enter is the package's Enter for a limiter of one's own.
+// Enter does as the package's Enter, for this limiter.
 func (l *Limiter) Enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	if ctx.Value(placeKey{}) != nil {
 		return ctx, func() {}, nil

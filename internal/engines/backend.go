@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -20,7 +21,7 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if err != nil {
 		return nil, err
 	}
-	use.Pool = opt.Pool
+	use.Pool, use.Lookups = opt.Pool, soc.Lookups()
 	b, err := hexagon.Open(name, use)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (r *Runtime) logBackend(h *Host) {
 	event := r.log.Info().Str("model", h.Bundle.Name).Str("backend", b.Name()).Str("memory", output.Bytes(b.Memory())).
 		Str("weights", fmt.Sprintf("%.0f %%", 100*float64(cfg.Sent)/float64(max(1, cfg.Params)))).Str("path", r.hexagon.Path).Str("fallback", r.hexagon.Fallback)
 	if cfg.Experts > 0 {
-		event = event.Str("placement", r.hexagon.Placement).Str("overflow", r.hexagon.Overflow).Str("plan", r.hexagon.Plan)
+		event = event.Str("placement", r.hexagon.Placement).Str("plan", r.hexagon.Plan)
 	}
 	event.Msg("the device computes attention and products of this share of the weights; the CPU does the rest")
 }

@@ -25,7 +25,7 @@ func LoadDraft(d config.Model, h config.Hexagon, pool *pool.Pool, target *models
 
 // drafts says why a model cannot draft for target; nil: it can.
 func drafts(draft, target *models.Bundle) error {
-	if cfg := draft.Model.Config(); !cfg.Generates() {
+	if draft.Task() != models.TaskGenerate {
 		return errors.New("a reward model cannot draft tokens")
 	}
 	for _, b := range []*models.Bundle{draft, target} {
@@ -49,7 +49,7 @@ func draftError(d config.Model, target *models.Bundle, err error) error {
 	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
 }
 
-// Drafters are the drafters of an engine. draft, which may be nil, has the cache kv of
+// Drafters returns the drafters of an engine. draft, which may be nil, has the cache kv of
 // its own.
 func Drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}

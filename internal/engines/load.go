@@ -15,7 +15,9 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf/parts"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -30,9 +32,7 @@ func (r *Runtime) load(ctx context.Context, cfg config.Config) error {
 		h, err := r.loadHost(ctx, cfg, m)
 		if err == nil {
 			r.Hosts = append(r.Hosts, h)
-			if !serves(h.Bundle) {
-				err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
-			}
+			err = h.giveTask()
 		}
 		if err != nil {
 			return fmt.Errorf("model %s: %w", m.APIName(), err)
@@ -46,11 +46,18 @@ func (r *Runtime) load(ctx context.Context, cfg config.Config) error {
 	return nil
 }
 
-// serves tells whether a model answers requests of its own: it writes, makes vectors or
-// scores documents.
-func serves(b *models.Bundle) bool {
-	c := b.Model.Config()
-	return c.Generates() || c.Pooling != models.PoolingNone || b.Rerank != ""
+// giveTask makes what a model does that answers requests of its own.
+func (h *Host) giveTask() (err error) {
+	switch h.Bundle.Task() {
+	case models.TaskEmbed:
+		h.Embed, err = embed.NewEmbedder(h.Model)
+		h.Rank = h.Embed
+	case models.TaskRank:
+		h.Rank, err = embed.NewRanker(h.Model, h.Bundle.Rerank, h.Bundle.Classifier)
+	case models.TaskReward:
+		err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
+	}
+	return err
 }
 
 // loadHost loads a model and its draft model. The caller closes the host.
@@ -61,8 +68,9 @@ func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Mode
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{Config: m, Bundle: bundle, took: time.Since(start)}
 	bundle.Name = m.APIName()
+	h := &Host{Config: m, Bundle: bundle, took: time.Since(start), Served: registry.Served{Model: tts.NewModel(bundle, nil), Aliases: m.Aliases, Demo: m.Embedded != ""}}
+	h.Model.Formats.Share(r.Formats)
 	for _, w := range bundle.Warnings {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
@@ -88,29 +96,18 @@ func (r *Runtime) loadVerifier(ctx context.Context, cfg config.Config, v config.
 		return err
 	}
 	format, err := v.FormatFor(h.Bundle.Verifier)
-	reads := false
 	if err == nil {
-		h.format = format
-		reads, err = r.readByOne(h)
+		h.Reward, err = reward.New(h.Model, format)
 	}
-	if err != nil || !reads {
-		if err == nil {
-			r.log.Info().Str("verifier", h.Bundle.Name).Msg("not used: the models have other vocabularies")
-		}
+	if err != nil {
 		return errors.Join(err, h.close())
+	}
+	if !slices.ContainsFunc(r.Hosts, func(g *Host) bool { return h.Reward.Reads(g.Model) }) {
+		r.log.Info().Str("verifier", h.Bundle.Name).Msg("not used: the models have other vocabularies")
+		return h.close()
 	}
 	r.verifiers = append(r.verifiers, h)
 	return nil
-}
-
-// readByOne reports whether a verifier can read what some model writes. There are
-// no engines yet.
-func (r *Runtime) readByOne(h *Host) (bool, error) {
-	scorer, err := reward.New(tts.NewModel(h.Bundle, nil), h.format)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(r.Hosts, func(g *Host) bool { return scorer.Reads(tts.NewModel(g.Bundle, nil)) }), nil
 }
 
 // loadBundle reads a file or an embedded model, and reports progress.
@@ -123,8 +120,10 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	if m.Path != "" {
 		p.begin(m.Path, sizeOf(m.Path))
 	}
+	var before int64
 	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Interrupt: Until(ctx), Progress: func(done, total int64) {
 		p.update(done, total)
+		r.read, before = r.read+done-before, done
 		if r.watch.Loading != nil {
 			r.watch.Loading(m.APIName(), done, total)
 		}
@@ -135,12 +134,12 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	return LoadBundle(m, r.hexagon, opt)
 }
 
-// Until is a models.LoadOptions.Interrupt that ends the loading with ctx.
+// Until returns a models.LoadOptions.Interrupt that ends the loading with ctx.
 func Until(ctx context.Context) func() error {
 	return func() error { return context.Cause(ctx) }
 }
 
-// sizeOf is how many bytes a model's files have, all its parts.
+// sizeOf returns how many bytes a model's files have, all its parts.
 func sizeOf(path string) (size int64) {
 	files := []string{path}
 	if n, split := parts.Parse(path); split {

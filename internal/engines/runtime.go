@@ -24,26 +24,21 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/structure"
 )
 
-// Host is one loaded model with the engine that runs it.
+// Host is one loaded model, as it is served, with the engine that runs it.
 type Host struct {
+	registry.Served
 	Config config.Model
 	Bundle *models.Bundle
-	Model  *tts.Model
-	Reward *reward.Scorer  // of a verifier
-	Embed  *embed.Embedder // of a model that makes vectors of texts
-	Rank   embed.Scorer    // of a model that scores documents
 
 	draft  *models.Bundle // that drafts for it; nil: none
 	caches []*kv.Cache
-	engine *batcher.Engine
 	took   time.Duration // to load Bundle
-	format reward.Format // of a verifier
 }
 
 // Runtime is everything that computes: models and engines over one worker pool.
@@ -56,6 +51,7 @@ type Runtime struct {
 	hexagon   config.Hexagon
 	log       zerolog.Logger
 	watch     Watcher
+	read      int64                      // bytes of models that were read, into memory that has served
 	free      func() int64               // bytes of memory that are free
 	room      func(promised int64) int64 // memory.ForWeights
 }
@@ -76,6 +72,10 @@ type Watcher struct {
 // needed.
 const committedAhead = 4096
 
+// muchRead is so many bytes of models that what they were read into goes back to the
+// system at once: that takes a collection of the whole heap.
+const muchRead = 128 << 20
+
 // New loads the configured models, divides the memory that is left among their caches
 // and makes the engines. The end of ctx ends the loading, and frees what was loaded:
 // the error is its cause. The caller closes the runtime.
@@ -93,7 +93,9 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 		r.Pool.Meter().Enable()
 	}
 	if err = r.load(ctx, cfg); err == nil {
-		debug.FreeOSMemory() // what the files were read into
+		if r.read > muchRead {
+			debug.FreeOSMemory() // what the files were read into
+		}
 		err = r.makeEngines(cfg)
 	}
 	if err != nil {
@@ -121,7 +123,7 @@ func (r *Runtime) makeEngines(cfg config.Config) error {
 	return nil
 }
 
-// promised is memory that experts will have taken once they have been wanted.
+// promised returns memory that experts will have taken once they have been wanted.
 func (r *Runtime) promised() (bytes int64) {
 	for _, h := range r.All() {
 		if st, ok := h.Bundle.Experts(); ok {
@@ -153,7 +155,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 		h.caches = append(h.caches, cache)
 	}
 	cache := h.caches[0]
-	if r.watch.Cache != nil && h.format.Name == "" {
+	if r.watch.Cache != nil && h.Reward == nil {
 		cache.Observe(r.watch.Cache(opt.Name))
 	}
 	if h.draft != nil {
@@ -166,11 +168,9 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	if r.watch.Model != nil {
 		model = r.watch.Model(opt.Name, model)
 	}
-	h.engine = batcher.New(model, cache, opt)
-	h.Model = tts.NewModel(h.Bundle, h.engine)
-	h.Model.Formats.Share(r.Formats)
+	h.Model.Run(batcher.New(model, cache, opt))
 	shape := h.Bundle.Model.Config()
-	if room := h.engine.Limit(); room < shape.Context {
+	if room := h.Model.Context; room < shape.Context {
 		if h.Config.Context > 0 {
 			return fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the configured context of %d", room, h.Config.Context)
 		}
@@ -178,7 +178,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
 	}
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
-		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
+		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.Model.Context).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
 		Stringer("kernels", cpu.Active()).Int("threads", r.Pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
 	if st, ok := h.Bundle.Experts(); ok {
 		r.log.Info().Str("model", opt.Name).Int64("experts", st.Experts).Int64("in_memory", st.Room).Str("memory", output.Bytes(st.Bytes)).
@@ -189,23 +189,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
 	}
-	return h.giveTask()
-}
-
-// giveTask makes what a model that writes no text does.
-func (h *Host) giveTask() (err error) {
-	switch c := h.Model.Config; {
-	case h.format.Name != "":
-		h.Reward, err = reward.New(h.Model, h.format)
-	case h.Bundle.Classifier != nil:
-		h.Rank, err = embed.NewRanker(h.Model, h.Bundle.Rerank, h.Bundle.Classifier)
-	case c.Pooling != models.PoolingNone:
-		h.Embed, err = embed.NewEmbedder(h.Model)
-		h.Rank = h.Embed
-	case !c.Generates():
-		h.Rank, err = embed.NewRanker(h.Model, h.Bundle.Rerank, nil)
-	}
-	return err
+	return nil
 }
 
 // Run steps all engines until ctx ends. A model whose engine fails answers no more;
@@ -214,7 +198,7 @@ func (r *Runtime) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, h := range r.All() {
 		g.Go(func() error {
-			err := h.engine.Run(ctx)
+			err := h.Engine.Run(ctx)
 			if err == nil {
 				return nil
 			}
@@ -235,20 +219,20 @@ func (r *Runtime) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// All are the generators, then the verifiers.
+// All returns the generators, then the verifiers.
 func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.verifiers) }
 
 // Writes fails if a model that is no verifier writes no text.
 func (r *Runtime) Writes() error {
 	for _, h := range r.Hosts {
-		if c := h.Bundle.Model.Config(); !c.Generates() {
+		if h.Bundle.Task() != models.TaskGenerate {
 			return fmt.Errorf("model %s: it writes no text; lutra serve answers with what it does", h.Bundle.Name)
 		}
 	}
 	return nil
 }
 
-// bundles are the model and its draft.
+// bundles returns the model and its draft.
 func (h *Host) bundles() []*models.Bundle {
 	if h.draft == nil {
 		return []*models.Bundle{h.Bundle}
@@ -278,7 +262,7 @@ func (r *Runtime) Close() {
 	r.Pool.Close()
 }
 
-// Verifiers are the verifiers that can score a model's text, the default first.
+// Verifiers returns the verifiers that can score a model's text, the default first.
 func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
 		for _, h := range r.verifiers {
@@ -294,7 +278,7 @@ func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(con
 	return WithWatcher(ctx, cfg, log, Watcher{}, f)
 }
 
-// WithWatcher is With for one who watches.
+// WithWatcher does what With does, and calls w.
 func WithWatcher(ctx context.Context, cfg config.Config, log zerolog.Logger, w Watcher, f func(context.Context, *Runtime) error) error {
 	cfg.Warn(log)
 	r, err := New(ctx, cfg, log, w)

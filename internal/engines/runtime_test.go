@@ -82,7 +82,7 @@ func run(t *testing.T, cfg config.Config) *running {
 
 // answer has a model compute three tokens.
 func (r *running) answer(h *Host) error {
-	s, err := h.engine.Open(r.ctx, []int32{1, 2, 3})
+	s, err := h.Engine.Open(r.ctx, []int32{1, 2, 3})
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- r.Run(ctx) }()
-	s, err := r.Hosts[0].engine.Open(ctx, []int32{1, 2, 3})
+	s, err := r.Hosts[0].Engine.Open(ctx, []int32{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 // with the source.
 var packages = []string{
 	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "jinja", "kernels",
-	"kv", "kvevents", "matrices", "models", "npu", "queue", "regex", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic",
+	"kv", "kvevents", "matrices", "models", "moecost", "npu", "regex", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic",
 	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights", "workers", "zmtp",
 }
 
-// Text is what an error says, without names of packages before it or before the errors
+// Text returns what err says, without names of packages before it or before the errors
 // that it wraps.
 func Text(err error) string {
 	text := err.Error()

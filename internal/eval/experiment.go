@@ -93,7 +93,7 @@ func (e *Experiment) left() []task {
 	return tasks
 }
 
-// Left is the number of records that the journal lacks.
+// Left returns the number of records that the journal lacks.
 func (e *Experiment) Left() int { return len(e.left()) }
 
 // Run makes all records that the journal lacks. It ends at ctx's end or the

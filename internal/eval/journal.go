@@ -163,7 +163,7 @@ func (j *Journal) keep(r Record) {
 	j.records = append(j.records, r)
 }
 
-// readLine reads a line of at most so many bytes, with its end. A line without one is
+// readLine reads a line of at most most bytes, with its end. A line without one is
 // io.EOF.
 func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
@@ -208,7 +208,7 @@ func (j *Journal) Has(p Point, problem int) bool {
 	return j.have[key{p, problem}]
 }
 
-// Records are all records so far. The caller must not change them.
+// Records returns all records so far. The caller must not change them.
 func (j *Journal) Records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -95,7 +95,7 @@ func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error
 	return out, nil
 }
 
-// finite is x as JSON can have it.
+// finite returns x as JSON can have it.
 func finite(x float32) float64 {
 	if x-x != 0 {
 		return 0

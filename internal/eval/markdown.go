@@ -10,7 +10,7 @@ import (
 // heads are the columns of a report.
 var heads = []string{"model", "method", "n", "width", "right %", "95 % interval", "any right %", "tokens", "verifier tokens", "latency ms", "× single", "tokens/s", "front"}
 
-// Rows are a table's cells, the heads first.
+// Rows returns a table's cells, the heads first.
 func Rows(results []Result) [][]string {
 	modelled := slices.ContainsFunc(results, func(r Result) bool { return r.ModelledMS > 0 })
 	rows := [][]string{heads}

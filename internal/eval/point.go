@@ -13,7 +13,7 @@ import (
 // Single is the method of one plain sample.
 const Single = "single"
 
-// Methods are the names of all methods, Single first.
+// Methods returns the names of all methods, Single first.
 func Methods() []string {
 	names := scaling.Names()
 	return append([]string{Single}, names[:len(names)-1]...)
@@ -30,7 +30,7 @@ type Point struct {
 // Plain reports whether the point is a single sample, without a search.
 func (p Point) Plain() bool { return p.Method == Single || strings.HasPrefix(p.Method, Single+";") }
 
-// String is the point's method with its size, as scaling.Parse reads it.
+// String returns the point's method with its size, as scaling.Parse reads it.
 func (p Point) String() string {
 	switch {
 	case p.Plain():
@@ -41,7 +41,7 @@ func (p Point) String() string {
 	return fmt.Sprintf("%s;n=%d", p.Method, p.N)
 }
 
-// Plan is what the point asks of a search; ok is false for a single sample.
+// Plan returns what the point asks of a search; ok is false for a single sample.
 func (p Point) Plan() (plan scaling.Plan, ok bool, err error) {
 	if p.Plain() {
 		return plan, false, nil
@@ -53,7 +53,7 @@ func (p Point) Plan() (plan scaling.Plan, ok bool, err error) {
 // maxTemperature bounds the temperature of single samples.
 const maxTemperature = 2
 
-// Temperature is that of a single sample: its own, or otherwise.
+// Temperature returns a single sample's temperature: its own, or otherwise.
 func (p Point) Temperature(otherwise float32) (float32, error) {
 	_, settings, some := strings.Cut(p.Method, ";")
 	if !p.Plain() || !some {
@@ -75,7 +75,7 @@ func (p Point) Temperature(otherwise float32) (float32, error) {
 	return *plan.Temperature, nil
 }
 
-// Points are all combinations, in the order given. One candidate is a single
+// Points returns all combinations, in the order given. One candidate is a single
 // sample whatever the method, and appears once a model. Widths above n count
 // as n.
 func Points(models, methods []string, ns []int, width int) ([]Point, error) {

@@ -100,7 +100,7 @@ func parseProblem(line []byte) (Problem, error) {
 	return p, err
 }
 
-// boxedIn is the answer that a solution boxes.
+// boxedIn returns the answer that a solution boxes.
 func boxedIn(raw json.RawMessage) (string, error) {
 	var solution string
 	if err := json.Unmarshal(raw, &solution); err != nil {

@@ -115,7 +115,7 @@ const (
 	Energy              // modelled energy there
 )
 
-// by are the results with another cost in the place of latency, and the front that it
+// by returns the results with another cost in the place of latency, and the front that it
 // makes.
 func by(results []Result, c Cost) []Result {
 	if c == Latency {
@@ -141,7 +141,7 @@ func (r *Result) dominates(s *Result) bool {
 	return r.Accuracy >= s.Accuracy && r.LatencyMS <= s.LatencyMS && (r.Accuracy > s.Accuracy || r.LatencyMS < s.LatencyMS)
 }
 
-// Wilson is the 95 % score interval of a share, given right of n (Wilson 1927). Unlike
+// Wilson returns the 95 % score interval of a share, given right of n (Wilson 1927). Unlike
 // the normal interval it stays in [0, 1] and is not empty at 0 and 1.
 func Wilson(right, n int) (low, high float64) {
 	if n == 0 {

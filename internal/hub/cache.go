@@ -39,7 +39,7 @@ func (d repoFolder) blob(etag string) string { return filepath.Join(d.path, "blo
 func (d repoFolder) lock(etag string) string { return filepath.Join(d.locks, etag+".lock") }
 func (d repoFolder) ref() string             { return filepath.Join(d.path, "refs", mainRevision) }
 
-// pointer is a file of a snapshot.
+// pointer returns a file of a snapshot.
 func (d repoFolder) pointer(commit, file string) string {
 	return filepath.Join(d.path, "snapshots", commit, filepath.FromSlash(file))
 }
@@ -47,7 +47,7 @@ func (d repoFolder) pointer(commit, file string) string {
 // maxRef bounds the file of a branch; a commit has 40 bytes.
 const maxRef = 1024
 
-// main is the newest commit that was seen; empty: none.
+// main returns the newest commit that was seen; empty: none.
 func (d repoFolder) main() (commit string, err error) {
 	text, err := readPlain(d.ref(), maxRef)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,7 @@ func (d repoFolder) setMain(commit string) error {
 	return replaceFile(d.ref(), []byte(commit))
 }
 
-// snapshots are the commits that the cache has files of: the newest that was
+// snapshots returns the commits that the cache has files of: the newest that was
 // seen first, then by age.
 func (d repoFolder) snapshots() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, "snapshots"))
@@ -102,7 +102,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// models are the GGUF files of a snapshot whose blobs are there.
+// models returns the GGUF files of a snapshot whose blobs are there.
 func (d repoFolder) models(commit string) (files []string, err error) {
 	root := filepath.Join(d.path, "snapshots", commit)
 	err = filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
@@ -152,7 +152,7 @@ func (h *Hub) link(d repoFolder, blob, pointer string, isNew bool) error {
 	return copyFile(blob, pointer)
 }
 
-// copyFile leaves no half a file behind.
+// copyFile copies a file whole, or leaves none.
 func copyFile(from, to string) (err error) {
 	in, err := openPlain(from, os.O_RDONLY)
 	if err != nil {

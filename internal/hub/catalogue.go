@@ -26,7 +26,7 @@ const (
 	falcon = "Falcon LLM"
 )
 
-// Catalogue are good models of few bits, by families and sizes. Names and sizes
+// Catalogue returns good models of few bits, by families and sizes. Names and sizes
 // are those that the files had in 2026; a file that its owner has renamed since
 // is an error that lists what there is.
 func Catalogue() []Entry {
@@ -91,7 +91,7 @@ func Lookup(name string) (Entry, bool) {
 	return list[i], true
 }
 
-// Named is the entry of a file, if it has one.
+// Named returns the entry of a file, if it has one.
 func Named(ref Ref) (Entry, bool) {
 	list := Catalogue()
 	i := slices.IndexFunc(list, func(e Entry) bool { return e.Ref == ref })
@@ -101,7 +101,7 @@ func Named(ref Ref) (Entry, bool) {
 	return list[i], true
 }
 
-// Names are those of the catalogue.
+// Names lists the catalogue's names.
 func Names() []string {
 	list := Catalogue()
 	names := make([]string, len(list))

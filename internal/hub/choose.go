@@ -40,7 +40,7 @@ func choose(ref Ref, files []string) (string, error) {
 	return parts.First(found[0]), nil
 }
 
-// candidates are the files that ref can mean, one at least.
+// candidates returns the files that ref can mean, one at least.
 func candidates(ref Ref, files, models []string) ([]string, error) {
 	switch {
 	case ref.File != "":
@@ -81,14 +81,14 @@ func isModel(file string) bool {
 	return isGGUF(file) && !slices.ContainsFunc(companions, func(part string) bool { return strings.Contains(base, part) })
 }
 
-// quantised are the files with a quantisation in their path, as a word of its
+// quantised returns the files with a quantisation in their path, as a word of its
 // own: Q2_0 is not in PQ2_0.
 func quantised(files []string, quant string) []string {
 	word := regexp.MustCompile(`(?i)(^|[^a-z0-9])` + regexp.QuoteMeta(quant) + `[./-]`)
 	return firstParts(filter(files, word.MatchString))
 }
 
-// together are the files that make the model which a file is, or begins. Files
+// together returns the files that make the model which a file is, or begins. Files
 // that are not there are an error.
 func together(ref Ref, file string, files []string) ([]string, error) {
 	n, split := parts.Parse(file)

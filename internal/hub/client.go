@@ -106,7 +106,7 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// at is a URL of the endpoint; parts are escaped.
+// at returns a URL of the endpoint; parts are escaped.
 func (c *client) at(parts ...string) *url.URL { return c.endpoint.JoinPath(escaped(parts)...) }
 
 func escaped(parts []string) []string {
@@ -146,7 +146,7 @@ func (c *client) send(ctx context.Context, method string, u *url.URL, header htt
 	return a, nil
 }
 
-// follow is send without the watch.
+// follow sends as send does, without the watch.
 func (c *client) follow(ctx context.Context, method string, u *url.URL, header http.Header, stay bool) (*answer, error) {
 	a := &answer{size: -1}
 	for hops := 0; ; hops++ {
@@ -194,7 +194,7 @@ func (c *client) follow(ctx context.Context, method string, u *url.URL, header h
 	}
 }
 
-// redirect is where a response leads; never from https to anything else.
+// redirect returns where resp leads; never from https to anything else.
 func (c *client) redirect(from *url.URL, resp *http.Response) (*url.URL, error) {
 	to, err := resp.Location()
 	switch {
@@ -225,7 +225,7 @@ func (a *answer) note(h http.Header) error {
 	return nil
 }
 
-// unquoted is an ETag as the cache's file names have it.
+// unquoted returns an ETag as the cache's file names have it.
 func unquoted(etag string) string {
 	return strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 }

@@ -10,8 +10,8 @@
 // So what `hf download` has brought is found here, and the other way round.
 //
 // A pull asks for the list of files, chooses one, asks for its commit, size and
-// ETag, and fetches its parts over a few connections. What has come is noted
-// beside it, so that whatever interrupts a pull, the next one goes on. A file is
+// ETag, and fetches its parts over a few connections. A journal next to it notes
+// what has come, so that the next pull goes on after any interruption. A file is
 // moved to its place once size and hash are right.
 //
 // Nothing that the hub says is trusted: answers and headers are bounded, names

@@ -62,7 +62,7 @@ func FromEnvironment(getenv func(string) string, home string) (Options, error) {
 	return o, o.validate()
 }
 
-// within is a path in a folder; without a folder there is none.
+// within returns a path in a folder; without a folder there is none.
 func within(dir, name string) string {
 	if dir == "" {
 		return ""

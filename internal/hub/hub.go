@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The kinds of errors of Find and Pull, beside ErrChoice, ErrCorrupt and
+// The kinds of errors of Find and Pull, besides ErrChoice, ErrCorrupt and
 // ErrUnreachable.
 var (
 	ErrAbsent  = errors.New("is not on this machine")
@@ -46,10 +46,10 @@ func New(o Options) (*Hub, error) {
 // Offline tells whether Pull is refused.
 func (h *Hub) Offline() bool { return h.o.Offline }
 
-// Cache is the folder of the cache.
+// Cache returns the folder of the cache.
 func (h *Hub) Cache() string { return h.o.Cache }
 
-// Find is the path of a model that is in the cache, or ErrAbsent: of its first
+// Find returns the path of a model that is in the cache, or ErrAbsent: of its first
 // file, if it lies in several parts, which are all there. The hub is not asked, so
 // newer versions are not seen.
 func (h *Hub) Find(ref Ref) (string, error) {
@@ -126,7 +126,7 @@ func (h *Hub) bring(ctx context.Context, d repoFolder, r *remote, tell Progress)
 	return h.link(d, blob, pointer, isNew)
 }
 
-// isFile tells whether there is a file, or a link to one, of so many bytes.
+// isFile tells whether path is a file, or a link to one, of size bytes.
 func isFile(path string, size int64) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() == size
@@ -234,7 +234,7 @@ func (h *Hub) checkRoom(d repoFolder, r *remote, missing int64) error {
 	return nil
 }
 
-// checkRoomForAll is checkRoom for what is missing of all parts of a model, before
+// checkRoomForAll does as checkRoom for what is missing of all parts of a model, before
 // the first of them fills the disk.
 func (h *Hub) checkRoomForAll(d repoFolder, model []remote) error {
 	if len(model) == 1 {
@@ -251,8 +251,8 @@ func (h *Hub) checkRoomForAll(d repoFolder, model []remote) error {
 	return h.checkRoom(d, &model[0], missing)
 }
 
-// there is how many bytes of a file want no more room: those that its journal names, or
-// what the system has allocated, which is more where a disk filled up before the journal
+// there returns how many bytes of a file need no more room: those that its journal names,
+// or what the system has allocated, which is more where a disk filled up before the journal
 // was written.
 func (h *Hub) there(part string, r *remote) int64 {
 	n := readJournal(part+".json", r.ref.File, r.size, h.part).done()

@@ -6,7 +6,7 @@ import (
 )
 
 // journal notes which bytes of a file have come, so that the next pull goes on
-// from there. It lies beside them as JSON and is replaced whole.
+// from there. It lies next to them as JSON and is replaced whole.
 type journal struct {
 	File      string  `json:"file"` // its name in the repository, for lists
 	Size      int64   `json:"size"`
@@ -19,7 +19,7 @@ type journal struct {
 	dirty int64 // bytes that came since it was written
 }
 
-// saveEvery is how many bytes may come until the journal is written again.
+// saveEvery is the number of bytes that may come until the journal is written again.
 const saveEvery = 16 << 20
 
 // maxJournal bounds the journal's file: what no file of ours is larger than.
@@ -37,7 +37,7 @@ func readJournal(path, file string, size, part int64) *journal {
 	return old
 }
 
-// readAnyJournal is nil where there is none that makes sense.
+// readAnyJournal reads a journal, nil where there is none that makes sense.
 func readAnyJournal(path string) *journal {
 	text, err := readPlain(path, maxJournal)
 	j := new(journal)
@@ -61,13 +61,13 @@ func (j *journal) sound() bool {
 	return true
 }
 
-// bounds are the first byte of a part and the one after its last.
+// bounds returns the first byte of a part and the one after its last.
 func (j *journal) bounds(part int) (lo, hi int64) {
 	lo = int64(part) * j.Part
 	return lo, min(lo+j.Part, j.Size)
 }
 
-// done is how many bytes have come.
+// done counts the bytes that have come.
 func (j *journal) done() (n int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -98,14 +98,14 @@ func (j *journal) came(part int, n int64) error {
 	return j.write()
 }
 
-// have is how many bytes of a part have come.
+// have counts the bytes of a part that have come.
 func (j *journal) have(part int) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.Have[part]
 }
 
-// valid is the validator of the server that sends the parts. The first that is
+// valid returns the validator of the server that sends the parts. The first that is
 // offered stays.
 func (j *journal) valid(offer string) string {
 	j.mu.Lock()

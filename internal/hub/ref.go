@@ -76,10 +76,10 @@ func validFile(name string) error {
 
 func isGGUF(name string) bool { return strings.EqualFold(path.Ext(name), ".gguf") }
 
-// ID is the repository as the hub writes it.
+// ID returns the repository as the hub writes it.
 func (r Ref) ID() string { return r.Owner + "/" + r.Repo }
 
-// String is what Parse reads.
+// String writes r as Parse reads it.
 func (r Ref) String() string {
 	s := Scheme + r.ID()
 	if which := cmp.Or(r.File, r.Quant); which != "" {
@@ -88,7 +88,7 @@ func (r Ref) String() string {
 	return s
 }
 
-// Name is a short name for the model: the repository's, without what only says
+// Name returns a short name for the model: the repository's, without what only says
 // that it has GGUF files.
 func (r Ref) Name() string {
 	name := r.Repo

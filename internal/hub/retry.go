@@ -65,7 +65,7 @@ func (c *client) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// refusal is the error that a status other than success means; temporary where
+// refusal returns the error that a status other than success means; temporary where
 // it may pass.
 func (c *client) refusal(ref Ref, a *answer) error {
 	if !c.ours(a.Request.URL) {

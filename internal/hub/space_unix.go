@@ -16,8 +16,8 @@ func freeSpace(dir string) (int64, error) {
 	return int64(s.Bavail) * int64(s.Bsize), nil
 }
 
-// allocated is how many bytes of the disk a file has, which is less than its length if
-// it has holes. 0: unknown.
+// allocated returns the bytes of the disk that f takes, fewer than its length if it has
+// holes. 0: unknown.
 func allocated(f *os.File) int64 {
 	const sector = 512 // of st_blocks, whatever the file system's blocks
 	var s unix.Stat_t

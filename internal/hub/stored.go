@@ -94,7 +94,7 @@ func refOf(folder string) (Ref, bool) {
 	return Ref{Owner: owner, Repo: repo}, ok && strings.HasPrefix(folder, "models--") && validRepoWord(owner) && validRepoWord(repo)
 }
 
-// stored are the files of all snapshots; of several versions the newest.
+// stored returns the files of all snapshots; of several versions the newest.
 func (d repoFolder) stored(ref Ref) (list []Stored, err error) {
 	commits, err := d.snapshots()
 	if err != nil {
@@ -117,7 +117,7 @@ func (d repoFolder) stored(ref Ref) (list []Stored, err error) {
 	return list, nil
 }
 
-// partial are the files of which a part has come.
+// partial returns the files of which a part has come.
 func (d repoFolder) partial(ref Ref) (list []Stored) {
 	for _, path := range ending(filepath.Join(d.path, "blobs"), incomplete) {
 		info, err := os.Stat(path)
@@ -130,7 +130,7 @@ func (d repoFolder) partial(ref Ref) (list []Stored) {
 	return list
 }
 
-// ending are the files of a folder whose names end so; none where there is no
+// ending returns the files of a folder whose names end in suffix; none where there is no
 // such folder.
 func ending(dir, suffix string) (paths []string) {
 	entries, _ := os.ReadDir(dir) // what can be read
@@ -226,7 +226,7 @@ func (d repoFolder) remove(ref Ref) error {
 	return d.removeUnlinked(blobs)
 }
 
-// linked is the blob that a snapshot's file links to.
+// linked returns the blob that a snapshot's file links to.
 func (d repoFolder) linked(pointer string) (blob string, ok bool) {
 	target, err := os.Readlink(pointer)
 	if err != nil {
@@ -285,7 +285,7 @@ func (d repoFolder) removeEmpty() error {
 	return os.RemoveAll(d.path)
 }
 
-// diskUse is how many bytes the plain files of a folder have; links are not followed.
+// diskUse adds up the bytes of a folder's plain files; it follows no links.
 func diskUse(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

@@ -11,8 +11,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// medium is where blocks are, in vLLM's words: where attention reads them, whatever that
-// is. vLLM says so of its CPU backend too; to llm-d's picker "CPU" is a slower tier.
+// medium says where blocks are, in vLLM's words: where attention reads them. vLLM says so
+// of its CPU backend too; to llm-d's picker "CPU" is a slower tier.
 const medium = "GPU"
 
 // event is an entry of a batch.
@@ -27,7 +27,7 @@ type event struct {
 // block, or by the hashes of a whole cache.
 const mostBatch = 1 << 14
 
-// size is what an event counts for mostBatch.
+// size returns what an event counts for mostBatch.
 func (e *event) size() int { return len(e.tokens) + len(e.hashes) }
 
 // batches divides events into batches.
@@ -42,14 +42,14 @@ func batches(list []event) (all [][]event) {
 	return all
 }
 
-// rootHash is what the hashes of a model's first blocks begin with.
+// rootHash returns the parent of a model's first blocks.
 func rootHash(model string) uint64 {
 	h := sha256.Sum256([]byte("lutra kv\x00" + model))
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// blockHash is the hash of a block with these tokens behind a prefix of hash parent. It is
-// not 0, which means no block to routers.
+// blockHash hashes a block of tokens after a prefix of hash parent. It is never 0, which
+// means no block to routers.
 func blockHash(parent uint64, tokens []int32) uint64 {
 	data := binary.BigEndian.AppendUint64(make([]byte, 0, 8+4*len(tokens)), parent)
 	for _, t := range tokens {
@@ -105,7 +105,7 @@ func (f *feed) events(changes []change, alone bool) (list []event) {
 	return list
 }
 
-// encode is a batch as vLLM's KVEventBatch: [time, events, rank].
+// encode returns a batch as vLLM's KVEventBatch: [time, events, rank].
 func encode(at time.Time, list []event) []byte {
 	var out bytes.Buffer
 	e := msgpack.NewEncoder(&out)

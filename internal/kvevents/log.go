@@ -35,7 +35,7 @@ func (l *log) add(topic, payload []byte) entry {
 	return e
 }
 
-// since are the batches from number seq on that are still there.
+// since returns the batches from number seq on that are still there.
 func (l *log) since(seq uint64) []entry {
 	for i, e := range l.entries {
 		if e.seq >= seq {

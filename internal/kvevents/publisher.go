@@ -87,7 +87,7 @@ func (p *Publisher) publish() {
 	}
 }
 
-// sequence is a number as the second frame has it.
+// sequence returns a number as the second frame has it.
 func sequence(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // replay sends the batches again that are still there, from the requested sequence number
@@ -126,7 +126,7 @@ func (p *Publisher) Stats() Stats {
 	return Stats{Batches: int64(n), Dropped: p.pub.Dropped(), Replays: p.replays.Load(), Subscribers: p.pub.Subscribers()}
 }
 
-// closing is how long subscribers have to take what is left when the process ends.
+// closing is the time that subscribers have to take what is left when the process ends.
 const closing = time.Second
 
 // Close tells subscribers that the caches are gone, and closes the sockets. Nothing may

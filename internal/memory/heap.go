@@ -19,7 +19,7 @@ func BoundHeap(requests int64) (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// heapLimit is the limit of the process's memory in bytes. Requests may leave half of
+// heapLimit returns the limit of the process's memory in bytes. Requests may leave half of
 // what they may hold as garbage between collections.
 func heapLimit(requests int64) int64 {
 	runtime.GC()

@@ -16,7 +16,7 @@ import (
 // fallbackMemory is assumed free if the system says nothing at all.
 const fallbackMemory = 2 << 30
 
-// Physical is the machine's memory or the container's limit in bytes; 0 if the
+// Physical returns the machine's memory or the container's limit in bytes; 0 if the
 // system does not say.
 func Physical() int64 {
 	total := int64(min(memory.TotalMemory(), math.MaxInt64))
@@ -26,7 +26,7 @@ func Physical() int64 {
 	return total
 }
 
-// Free is how many bytes can still be allocated without swapping and within a
+// Free returns the bytes that can still be allocated without swapping and within a
 // container's limit; half of the memory if the system does not say.
 func Free() int64 {
 	free, measured := measure()
@@ -36,9 +36,9 @@ func Free() int64 {
 	return free
 }
 
-// ForWeights is how many bytes a model's weights may take without doing harm: four
-// fifths of what is free once so many bytes that are promised to others have been
-// taken. Where the system does not say what is free it is three quarters of the memory.
+// ForWeights returns the bytes that a model's weights may take without doing harm: four
+// fifths of what is free once the promised bytes have been taken, or three quarters of
+// the memory where the system does not say what is free.
 func ForWeights(promised int64) int64 {
 	free, measured := measure()
 	if total := Physical(); !measured && total > 0 {
@@ -47,7 +47,7 @@ func ForWeights(promised int64) int64 {
 	return max(0, free-promised) / 5 * 4
 }
 
-// measure is what is free, and whether the system says so.
+// measure returns what is free, and whether the system says so.
 func measure() (free int64, ok bool) {
 	free = fallbackMemory
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
@@ -39,7 +39,7 @@ var studies = []study{
 	{"lookups", "VLUT16 and VLUT32: weights of one bit for each packet (T-MAN, Table 1)", counted, lookups},
 }
 
-// Ablations are the names that Ablate knows.
+// Ablations returns the names that Ablate knows.
 func Ablations() []string {
 	var names []string
 	for _, s := range studies {
@@ -48,7 +48,7 @@ func Ablations() []string {
 	return names
 }
 
-// AblationTitle is what a comparison is about.
+// AblationTitle returns what a comparison is about.
 func AblationTitle(name string) string {
 	for _, s := range studies {
 		if s.name == name {
@@ -99,7 +99,7 @@ func (a *Ablation) row(cells ...any) {
 	a.Rows = append(a.Rows, row)
 }
 
-// digits are three of a number, and all of a large one before the point.
+// digits returns three of a number, and all of a large one before the point.
 func digits(x float64) string {
 	if x >= 100 {
 		return fmt.Sprintf("%.0f", x)
@@ -116,7 +116,7 @@ func seconds(m *soc.Machine, packets float64) float64 {
 	return packets * m.CyclesPerPacket.Value / (m.Clock.Value * 1e9) / m.Threads.Value
 }
 
-// ratio is how many times as long as ours something takes.
+// ratio returns how many times as long as ours something takes.
 func ratio(x float64) string { return fmt.Sprintf("%.2f×", x) }
 
 func dequantisation(c ablation.Counts, m *soc.Machine, a *Ablation) error {

@@ -55,7 +55,7 @@ func Accuracy(ctx context.Context, model string, limit int, done func()) (*Ablat
 	return accuracy(ctx, model, limit, schemes, done)
 }
 
-// accuracy is Accuracy of some schemes.
+// accuracy computes Accuracy of some schemes.
 func accuracy(ctx context.Context, model string, limit int, schemes []scheme, done func()) (*Ablation, error) {
 	problems, err := solved(limit)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *Ablation) examined(ctx context.Context, name string, bits, wrong float6
 	return nil
 }
 
-// Storages is how often Accuracy calls done.
+// Storages returns how often Accuracy calls done.
 func Storages() int { return len(schemes) + len(backends) }
 
 // solvedProblem is a problem with its solution as the models were taught to write it.
@@ -202,7 +202,7 @@ func (s scheme) write(path string, f *gguf.File) (wrong float64, err error) {
 // hadamardBlock is the size of the transforms, a divisor of all widths.
 const hadamardBlock = 256
 
-// rotation is what a file says of its rotated matrices.
+// rotation returns what a file says of its rotated matrices.
 func rotation(names []string, signs map[int][]float32) gguf.Metadata {
 	var widths []int64
 	var values []int8
@@ -220,7 +220,7 @@ func rotation(names []string, signs map[int][]float32) gguf.Metadata {
 	}
 }
 
-// someSigns are signs that are the same each time.
+// someSigns makes signs that are the same each time.
 func someSigns(n int) []float32 {
 	s := make([]float32, n)
 	x := uint32(n)

@@ -72,7 +72,7 @@ func absent(err error) string {
 	return output.OneLine(errtext.Text(err))
 }
 
-// firstLine is the first line that a tool prints.
+// firstLine returns the first line that a tool prints.
 func firstLine(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -23,7 +23,7 @@ type subject struct {
 	backend string
 }
 
-// examine is the perplexity of solutions and the number of right greedy answers.
+// examine returns the perplexity of solutions and the number of right greedy answers.
 func (s subject) examine(ctx context.Context, problems []solvedProblem) (perplexity float64, right int, err error) {
 	if perplexity, err = s.perplexity(ctx, problems); err != nil {
 		return 0, 0, err
@@ -32,7 +32,7 @@ func (s subject) examine(ctx context.Context, problems []solvedProblem) (perplex
 	return perplexity, right, err
 }
 
-// perplexity is exp of the mean negative log-likelihood of the solutions'
+// perplexity returns exp of the mean negative log-likelihood of the solutions'
 // tokens, each after its question.
 func (s subject) perplexity(ctx context.Context, problems []solvedProblem) (float64, error) {
 	sum, count := 0.0, 0

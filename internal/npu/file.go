@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -16,7 +16,7 @@ var ofLayer = regexp.MustCompile(`^blk\.\d+\.(\w+)\.weight$`)
 // (gates of recurrent layers, convolutions) stay on the CPU and cost nothing here.
 const narrow = 32
 
-// FromFile is the model of a GGUF file, without the experts of its mixtures.
+// FromFile returns the model of a GGUF file, without the experts of its mixtures.
 func FromFile(name string, f *gguf.File) (soc.Model, error) {
 	m := soc.Model{Name: name}
 	arch, _ := f.Metadata.String("general.architecture")
@@ -74,7 +74,7 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 	return m, nil
 }
 
-// stored is how the device stores what a file stores as t. What it does not hold
+// stored tells how the device stores what a file stores as t. What it does not hold
 // exactly stays on the CPU.
 func stored(t gguf.Type) (s storage, held bool) {
 	switch t {
@@ -94,7 +94,7 @@ func stored(t gguf.Type) (s storage, held bool) {
 	return storage{bits: t.BlockBytes() * 8 / max(1, t.BlockLen())}, false
 }
 
-// matrixOf is the matrix of a tensor.
+// matrixOf returns the matrix of a tensor.
 func matrixOf(name string, t *gguf.Tensor) soc.Matrix {
 	s, held := stored(t.Type)
 	x := s.matrix(name, t.Rows(), t.Cols(), 1)

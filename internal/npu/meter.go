@@ -3,7 +3,7 @@ package npu
 import (
 	"sync"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -17,7 +17,7 @@ type Meter struct {
 	err     error
 }
 
-// NewMeter is a meter of that chip's time.
+// NewMeter returns a meter of that chip's time.
 func NewMeter(chip string) (*Meter, error) {
 	c, err := soc.Named(chip)
 	if err != nil {
@@ -26,10 +26,10 @@ func NewMeter(chip string) (*Meter, error) {
 	return &Meter{machine: soc.NewMachine(c)}, nil
 }
 
-// Watch is m, whose batches are metered as those of x.
+// Watch returns m, whose batches are metered as those of x.
 func (t *Meter) Watch(m models.Model, x soc.Model) models.Model { return &metered{m, t, x} }
 
-// Take is the modelled cost of all batches since the last Take.
+// Take returns the modelled cost of all batches since the last Take.
 func (t *Meter) Take() (soc.Cost, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

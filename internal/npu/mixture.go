@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -17,7 +17,7 @@ type Mixture struct {
 	Parts [][]soc.Matrix // [layers] gate, up and down of one expert
 }
 
-// ShapeMixture is the mixture of the shape of that name; false: its layers are none, or
+// ShapeMixture returns the mixture of the shape of that name; false: its layers are none, or
 // there is no such shape.
 func ShapeMixture(name string) (*Mixture, bool) {
 	list := shapes()
@@ -35,7 +35,7 @@ func ShapeMixture(name string) (*Mixture, bool) {
 	return m, true
 }
 
-// FileMixture is the mixture of a GGUF file. It fails on a model without experts.
+// FileMixture returns the mixture of a GGUF file. It fails on a model without experts.
 func FileMixture(name string, f *gguf.File) (*Mixture, error) {
 	dense, err := FromFile(name, f)
 	if err != nil {
@@ -69,7 +69,7 @@ func FileMixture(name string, f *gguf.File) (*Mixture, error) {
 	return m, nil
 }
 
-// Store has all weights of the layers stored in so many bits, as Change does.
+// Store has all weights of the layers stored in bits bits, as Change does.
 func (m *Mixture) Store(bits int) error {
 	if bits == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (m *Mixture) Store(bits int) error {
 	return (Change{Bits: bits}).Apply(&m.Dense)
 }
 
-// ExpertBytes is what one expert of each layer takes on a device; 0: it does not hold it
+// ExpertBytes returns what one expert of each layer takes on a device; 0: it does not hold it
 // as it is stored.
 func (m *Mixture) ExpertBytes(d experts.Device) (list []int64) {
 	for _, parts := range m.Parts {
@@ -105,8 +105,8 @@ func (m *Mixture) ExpertBytes(d experts.Device) (list []int64) {
 	return list
 }
 
-// DenseBytes is what the rest of the model takes there, with keys and values of so many
-// tokens.
+// DenseBytes returns what the rest of the model takes there, with keys and values of
+// context tokens.
 func (m *Mixture) DenseBytes(context int) int64 {
 	return int64(m.Dense.Bytes()) + int64(m.Dense.KVBytes())*int64(context)
 }

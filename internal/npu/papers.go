@@ -3,7 +3,7 @@ package npu
 import (
 	"strings"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 )
 
 // Comparison is a measured figure of the papers beside the modelled one.
@@ -59,7 +59,7 @@ func (o Options) compare(x soc.Model) ([]Comparison, error) {
 	return list, nil
 }
 
-// scaling is what the other paper's text says of energies and of the head on the CPU.
+// scaling returns what the other paper's text says of energies and of the head on the CPU.
 func (o Options) scaling(m *soc.Machine, x soc.Model) (list []Comparison) {
 	large, _ := Shape("qwen2.5-3b")
 	for _, y := range []*soc.Model{&x, &large} {

@@ -3,9 +3,9 @@ package npu
 import (
 	"fmt"
 
-	"github.com/lutra-lm/lutra/hexagon/pipeline"
-	"github.com/lutra-lm/lutra/hexagon/soc"
-	"github.com/lutra-lm/lutra/hexagon/tiling"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/internal/npu/tiling"
+	"github.com/lutra-lm/lutra/internal/npu/timeline"
 )
 
 // Options say what is planned.
@@ -18,7 +18,7 @@ type Options struct {
 	Context         int       `json:"context"` // tokens before those that are decoded
 }
 
-// DefaultOptions are the papers': a prompt of 1024 tokens on Snapdragon 8 Gen 3.
+// DefaultOptions returns the papers' options: a prompt of 1024 tokens on Snapdragon 8 Gen 3.
 func DefaultOptions() Options {
 	return Options{Chip: "8gen3", Route: soc.ByDMA, Prompt: 1024, Context: 1024}
 }
@@ -82,11 +82,11 @@ type Timeline struct {
 	Matrix     string          `json:"matrix"`
 	Tokens     int             `json:"tokens"`
 	Tiles      int             `json:"tiles"`
-	Tile       pipeline.Costs  `json:"tile_seconds"` // DMA, HVX, HMX
+	Tile       timeline.Costs  `json:"tile_seconds"` // DMA, HVX, HMX
 	Sequential float64         `json:"sequential_seconds"`
 	Pipelined  float64         `json:"pipelined_seconds"`
-	First      []pipeline.Span `json:"first_jobs"`
-	apart      []pipeline.Span // the same jobs one after the other, for the drawing
+	First      []timeline.Span `json:"first_jobs"`
+	apart      []timeline.Span // the same jobs one after the other, for the drawing
 }
 
 // Bounds are what a chip needs at least.
@@ -114,7 +114,7 @@ func bound(tokens int, c soc.Cost) Bound {
 	return Bound{tokens, c, float64(tokens) / c.Seconds, c.Joules / float64(tokens), c.Joules / c.Seconds, c.Bound()}
 }
 
-// machine is a chip with the options' changes.
+// machine returns a chip with the options' changes.
 func (o Options) machine(c soc.Chip) *soc.Machine {
 	given := func(n *soc.Number, v float64) {
 		if v > 0 {
@@ -183,17 +183,17 @@ func (p *Plan) tile(m *soc.Machine) error {
 	}
 	p.TCM.Search.Legal = nil // thousands
 	x := p.Model.Matrices[largest]
-	p.Timeline = timeline(m, x, p.TCM.Search.Choice)
+	p.Timeline = timelineOf(m, x, p.TCM.Search.Choice)
 	return nil
 }
 
-func timeline(m *soc.Machine, x soc.Matrix, t tiling.Tiling) Timeline {
+func timelineOf(m *soc.Machine, x soc.Matrix, t tiling.Tiling) Timeline {
 	costs, tiles := m.Stages(x, soc.Chunk, t)
 	l := Timeline{Matrix: x.Name, Tokens: soc.Chunk, Tiles: tiles, Tile: costs}
-	l.Sequential, l.Pipelined = pipeline.Total(tiles, costs, false), pipeline.Total(tiles, costs, true)
+	l.Sequential, l.Pipelined = timeline.Total(tiles, costs, false), timeline.Total(tiles, costs, true)
 	shown := min(tiles, timelineTiles)
-	l.First, _ = pipeline.Simulate(shown, costs, true)
-	l.apart, _ = pipeline.Simulate(shown, costs, false)
+	l.First, _ = timeline.Simulate(shown, costs, true)
+	l.apart, _ = timeline.Simulate(shown, costs, false)
 	return l
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
@@ -48,7 +48,7 @@ var papers = []shape{
 	{"phi-tiny-moe", 4096, 0, 32, 16, 4, 128, 32064, gptq, synthetic.Experts{Count: 16, Used: 2, FFN: 448}},
 }
 
-// shapes are all shapes with a name: those of random models, and the papers'.
+// shapes returns all shapes with a name: those of random models, and the papers'.
 func shapes() []shape {
 	var list []shape
 	for _, s := range synthetic.Shapes() {
@@ -64,7 +64,7 @@ func shapes() []shape {
 	return append(list, papers...)
 }
 
-// Shapes are the names that Shape knows.
+// Shapes returns the names that Shape knows.
 func Shapes() []string {
 	var names []string
 	for _, s := range shapes() {
@@ -73,7 +73,7 @@ func Shapes() []string {
 	return names
 }
 
-// Shape is the model of that name.
+// Shape returns the model of that name.
 func Shape(name string) (soc.Model, bool) {
 	list := shapes()
 	i := slices.IndexFunc(list, func(s shape) bool { return s.name == name })
@@ -102,7 +102,7 @@ func (s shape) model() soc.Model {
 	return m
 }
 
-// matrix is a weight matrix of that storage.
+// matrix returns a weight matrix of that storage.
 func (s storage) matrix(name string, rows, cols, count int) soc.Matrix {
 	x := soc.Matrix{Name: name, M: rows, K: cols, Bits: s.bits, Group: s.group, Offsets: s.offsets, Count: count, Input: name}
 	if x.Group == 0 {

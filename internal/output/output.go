@@ -34,10 +34,10 @@ func Table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// Progress is a bar on a terminal. If w is not a terminal, or too narrow, it prints
+// Progress returns a bar on a terminal. If w is not a terminal, or too narrow, it prints
 // nothing.
 func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
-	const around = 50 // columns for the words beside the bar
+	const around = 50 // columns for the words next to the bar
 	columns := columns(w)
 	return progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),
@@ -50,9 +50,9 @@ func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	)
 }
 
-// ByteProgress is a bar of bytes.
+// ByteProgress returns a bar of bytes.
 func ByteProgress(w io.Writer, n int64, what string) *progressbar.ProgressBar {
-	const around = 80 // columns for the words, amounts and times beside the bar
+	const around = 80 // columns for the words, amounts and times next to the bar
 	columns := columns(w)
 	return progressbar.NewOptions64(n,
 		progressbar.OptionSetWriter(w),
@@ -73,7 +73,7 @@ func IsTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns is the width of a terminal, 0 if w is not one.
+// columns returns the width of a terminal, 0 if w is not one.
 func columns(w any) int {
 	if !IsTerminal(w) {
 		return 0

@@ -35,7 +35,7 @@ func OneLine(text string) string {
 	}, WithoutControls(text))
 }
 
-// Printable is v as one short line without control characters: metadata comes from
+// Printable returns v as one short line without control characters: metadata comes from
 // outside and goes to a terminal.
 func Printable(v any) string {
 	return strings.Map(func(r rune) rune {
@@ -46,7 +46,7 @@ func Printable(v any) string {
 	}, Shortened(fmt.Sprintf("%v", v), 100))
 }
 
-// Shortened is text of at most n runes, and a mark where more was left out.
+// Shortened returns text of at most n runes, and a mark where more was left out.
 func Shortened(text string, n int) string {
 	if r := []rune(text); len(r) > n {
 		return string(r[:n]) + " ..."

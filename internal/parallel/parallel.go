@@ -9,7 +9,7 @@ func Each[T any](items []T, f func(i int, item T) error) error {
 	return Start(items, f)()
 }
 
-// Start is Each with the waiting left to the caller, who must call wait and may do
+// Start runs Each with the waiting left to the caller, who must call wait and may do
 // so more than once. A panic of f comes out of wait.
 func Start[T any](items []T, f func(i int, item T) error) (wait func() error) {
 	errs := make([]error, len(items))

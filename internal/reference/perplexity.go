@@ -15,7 +15,7 @@ type Report struct {
 	Context    int     `json:"context"`
 }
 
-// Perplexity is exp of the mean negative log-likelihood over the second halves
+// Perplexity returns exp of the mean negative log-likelihood over the second halves
 // of the pieces of n tokens. Each piece begins with a BOS if the model
 // uses one.
 func Perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score Scorer, done func()) (Report, error) {
@@ -52,7 +52,7 @@ func Perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score Scorer, d
 	return Report{Perplexity: ppl, Error: ppl * deviation, Tokens: count, Context: n}, nil
 }
 
-// LogProbability is the natural logarithm of softmax(logits)[id], in double
+// LogProbability returns the natural logarithm of softmax(logits)[id], in double
 // precision.
 func LogProbability(logits []float32, id int32) float64 {
 	top := logits[0]

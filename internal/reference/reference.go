@@ -91,7 +91,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 	})
 }
 
-// contextFor is the context to load the model with; 0: its own.
+// contextFor returns the context to load the model with; 0: its own.
 func (r *Options) contextFor(m config.Model) (int, error) {
 	if r.Context < 0 {
 		return 0, usage.Errorf("--context: %d is negative", r.Context)
@@ -118,10 +118,8 @@ type Scorer func(tokens []int32, row func(t int, logits []float32) error) error
 
 func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
 	width, most := m.Config().Outputs, chunk
-	if m.Config().Whole {
+	if m.Config().Bidirectional {
 		most = len(tokens)
-	} else if n := m.Config().Chunk; n > 0 {
-		most = n
 	}
 	seq := cache.Open(nil)
 	defer seq.Release()

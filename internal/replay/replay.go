@@ -29,7 +29,7 @@ type Replica struct {
 	Model  string // the name to ask for; empty: the request's
 }
 
-// NewReplica is the server at an address, as apiclient.Address reads it.
+// NewReplica returns the server at an address, as apiclient.Address reads it.
 func NewReplica(address, key, model string) (*Replica, error) {
 	base, err := apiclient.Address(address)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *Replica) post(ctx context.Context, path string, body []byte) ([]byte, e
 	return answer, nil
 }
 
-// said is what a server says of an error.
+// said returns what a server says of an error.
 func said(answer []byte) string {
 	var e struct{ Error struct{ Message string } }
 	if json.Unmarshal(answer, &e) != nil || e.Error.Message == "" {
@@ -99,7 +99,7 @@ func said(answer []byte) string {
 	return ": " + output.Shortened(output.WithoutControls(e.Error.Message), 1000)
 }
 
-// spell are the texts of token ids in the replica's model, nil if it does not tell.
+// spell returns the texts of token ids in the replica's model, nil if it does not tell.
 func (r *Replica) spell(ctx context.Context, model string, ids ...int32) *string {
 	body, err := json.Marshal(map[string]any{"model": model, "tokens": ids})
 	if err != nil {

@@ -44,7 +44,7 @@ func Report(ctx context.Context, w io.Writer, was *receipt.Receipt, v *receipt.V
 	}
 }
 
-// counted is a number of things.
+// counted returns a number of things.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -8,7 +8,7 @@ import "os"
 // All tells whether LUTRA_SWEEPS=all.
 func All() bool { return os.Getenv("LUTRA_SWEEPS") == "all" }
 
-// Of is all where All, and some elsewhere.
+// Of returns all where All, and some elsewhere.
 func Of(some, all int) int {
 	if All() {
 		return all

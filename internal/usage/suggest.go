@@ -6,7 +6,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest is the candidate that is closest to word, at most two edits away; empty:
+// Nearest returns the candidate that is closest to word, at most two edits away; empty:
 // there is none.
 func Nearest(word string, candidates []string) string {
 	const edits = 2

@@ -31,7 +31,7 @@ func Brief(text string) string {
 // Duration describes the values of a duration.
 const Duration = "a duration such as 30s, 5m or 100ms"
 
-// NoUnit is the error for a duration that is a number alone.
+// NoUnit returns the error for a duration that is a number alone.
 func NoUnit(number string) error {
 	return fmt.Errorf("%s has no unit; write %[1]ss for seconds", Brief(number))
 }

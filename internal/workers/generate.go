@@ -23,13 +23,13 @@ type round struct {
 	jobs []progress
 }
 
-// progress is how far a job has come.
+// progress is the state of a job.
 type progress struct {
 	runs  []tts.Run // the most that workers have got of it
 	ended bool
 }
 
-// count is the number of tokens in runs.
+// count returns the number of tokens in runs.
 func count(runs []tts.Run) (n int) {
 	for i := range runs {
 		n += len(runs[i].Tokens)
@@ -114,7 +114,7 @@ func (r *round) part(ctx context.Context, first *worker, jobs []int, tried []*wo
 	}
 }
 
-// unfinished are the jobs that have not ended.
+// unfinished returns the jobs that have not ended.
 func (r *round) unfinished(jobs []int) (left []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +218,7 @@ func (a *attempt) run(ctx context.Context) {
 	a.settle(ctx, err)
 }
 
-// request is what the worker is asked, for at most so many tokens in all.
+// request makes the worker's request, and returns the most tokens of its answer.
 func (a *attempt) request() (r *request, tokens int) {
 	numbers, begun, most := make([]int, len(a.jobs)), make([][]int32, len(a.jobs)), 0
 	for i := range a.jobs {
@@ -237,8 +237,8 @@ func (a *attempt) request() (r *request, tokens int) {
 	return newRequest(a.model, a.work, numbers, begun, most), most * len(a.jobs)
 }
 
-// take takes in an event of an answer that has at most so many tokens a choice, and
-// reports whether it had any.
+// take takes in an event of an answer that has at most most tokens a choice, and reports
+// whether it had any.
 func (a *attempt) take(e *event, most int) (news bool, err error) {
 	for i := range e.Choices {
 		c := &e.Choices[i]
@@ -270,7 +270,7 @@ func (a *attempt) take(e *event, most int) (news bool, err error) {
 	return news, nil
 }
 
-// left is how many jobs have not ended.
+// left counts the jobs that have not ended.
 func (a *attempt) left() (n int) {
 	for i := range a.jobs {
 		if !a.jobs[i].ended {
@@ -328,7 +328,7 @@ func (a *attempt) deliver(t *try, tokens []sampling.Token) {
 	}
 }
 
-// runs are those of a job with the tokens that have come.
+// runs returns the job's earlier runs, and this worker's of tokens.
 func (a *attempt) runs(t *try, tokens []sampling.Token) []tts.Run {
 	return append(slices.Clone(t.runs), tts.Run{From: a.worker.name, Tokens: tokens})
 }

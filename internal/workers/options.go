@@ -16,7 +16,7 @@ type Options struct {
 	Check   float64       `yaml:"worker_check"`   // share of the candidates of which some tokens are generated again here
 }
 
-// DefaultOptions has no workers.
+// DefaultOptions returns options without workers.
 func DefaultOptions() Options {
 	return Options{Timeout: time.Minute, Check: 0.05}
 }

@@ -48,10 +48,10 @@ func parsePlace(text string) (place, error) {
 	return p, nil
 }
 
-// address is host and port of a worker there.
+// address returns host and port of a worker there.
 func (p *place) address(host string) string { return net.JoinHostPort(host, p.port) }
 
-// url is what requests are sent to.
+// url returns the address that requests are sent to.
 func (p *place) url() string { return p.scheme + "://" + p.address(p.host) + "/v1/completions" }
 
 // self knows by which addresses this server is reached.
@@ -60,7 +60,7 @@ type self struct {
 	port  string
 }
 
-// newSelf is of a server that listens at an address.
+// newSelf describes a server that listens at an address.
 func newSelf(listening net.Addr) self {
 	host, port, err := net.SplitHostPort(listening.String())
 	if err != nil {
@@ -103,7 +103,8 @@ type members struct {
 	list   []*worker
 }
 
-// workers are those there now. An address that is gone takes its worker with it.
+// workers returns the workers of the place now. An address that is gone takes its worker
+// with it.
 func (m *members) workers(now time.Time, lookup func(ctx context.Context, host string) ([]netip.Addr, error)) ([]*worker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

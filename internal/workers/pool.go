@@ -51,7 +51,7 @@ func (p *Pool) Close() {
 	}
 }
 
-// workers are all that are known now.
+// workers returns all that are known now.
 func (p *Pool) workers() (list []*worker) {
 	for _, m := range p.places {
 		there, err := m.workers(time.Now(), p.lookup)
@@ -67,7 +67,8 @@ func (p *Pool) workers() (list []*worker) {
 	return list
 }
 
-// ready are those that can be asked, but for some, those with the least to do first.
+// ready returns the workers that can be asked, without but, those with the least to do
+// first.
 func (p *Pool) ready(but []*worker) []*worker {
 	type load struct {
 		*worker
@@ -97,8 +98,8 @@ func (p *Pool) Stats() map[string]Counts {
 	return all
 }
 
-// Source is the pool for a model of that name, whose answers from the same build carry a
-// fingerprint, with so many words.
+// Source returns the pool for a model of that name and vocabulary size, whose answers from
+// the same build carry fingerprint.
 func (p *Pool) Source(model, fingerprint string, vocab int) tts.Source {
 	return &source{pool: p, model: model, print: fingerprint, vocab: vocab}
 }
@@ -141,7 +142,7 @@ func (s *source) Checked(from string, err error) {
 	}
 }
 
-// named is the worker of that name, nil if there is none by now.
+// named returns the worker of that name, nil if there is none by now.
 func (p *Pool) named(name string) *worker {
 	for _, w := range p.workers() {
 		if w.name == name {

@@ -76,7 +76,7 @@ func fits(w *tts.Work) bool {
 		len(p.LogitBias) <= mostBias && len(p.Stop) <= mostStopTokens && p.Constraint == nil && p.TopLogprobs == 0 && !p.IgnoreEOS
 }
 
-// newRequest asks for the jobs of w behind what each has; most is the largest number
+// newRequest asks for the jobs of w after what each has; most is the largest number
 // of tokens that one wants.
 func newRequest(model string, w *tts.Work, numbers []int, begun [][]int32, most int) *request {
 	p := &w.Params
@@ -127,7 +127,7 @@ type piece struct {
 // impossible stands on the wire for what JSON cannot write.
 const impossible = -9999
 
-// tokens are those of a piece.
+// tokens returns the tokens of a piece.
 func (p *piece) tokens(vocab int) ([]sampling.Token, error) {
 	if len(p.Tokens) == 0 {
 		return nil, nil
@@ -158,7 +158,7 @@ const (
 // errCut says that a stream broke off.
 var errCut = errors.New("the answer breaks off")
 
-// readEvents reads a stream of at most so many bytes to its end.
+// readEvents reads a stream of at most most bytes to its end.
 func readEvents(body io.Reader, most int64, each func(*event) error) error {
 	limited := &io.LimitedReader{R: body, N: most}
 	lines := bufio.NewScanner(limited)
@@ -193,7 +193,7 @@ func readEvents(body io.Reader, most int64, each func(*event) error) error {
 	return errCut
 }
 
-// said is the message of an error's body.
+// said returns the message of an error's body.
 func said(body io.Reader) string {
 	data, _ := io.ReadAll(io.LimitReader(body, 4<<10)) // what there is
 	var e struct {

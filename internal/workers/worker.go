@@ -30,7 +30,7 @@ type worker struct {
 	counts   Counts
 }
 
-// Counts are what became of the requests to a worker.
+// Counts counts what became of the requests to a worker.
 type Counts struct {
 	Requests   map[Outcome]int64
 	Jobs       int64 // candidates that it has gone on with until they ended
@@ -41,7 +41,7 @@ type Counts struct {
 	Resting    bool
 }
 
-// Outcome is how a request to a worker ended.
+// Outcome names the end of a request to a worker.
 type Outcome string
 
 // The outcomes.
@@ -55,7 +55,7 @@ const (
 	Left    Outcome = "left"    // the search has ended before, or others were faster
 )
 
-// Outcomes are all of them.
+// Outcomes returns all outcomes.
 func Outcomes() []Outcome { return []Outcome{Done, Failed, Slow, Busy, Refused, Wrong, Left} }
 
 // How long workers rest.
@@ -65,7 +65,7 @@ const (
 	wrongRest = time.Hour
 )
 
-// proving is how many candidates of a worker are all checked before it is believed.
+// proving is the number of a worker's first candidates that are all checked.
 const proving = 16
 
 // fault is why a request to a worker has failed.
@@ -78,12 +78,12 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-// wrong is the fault of an answer that no server of this build gives.
+// wrong returns the fault of an answer that no server of this build gives.
 func wrong(format string, args ...any) error {
 	return &fault{Wrong, wrongRest, fmt.Errorf(format, args...)}
 }
 
-// newWorker is at an address, for the requests that url names, and reaches no other.
+// newWorker makes a worker at an address, for the requests that url names, and reaches no other.
 func newWorker(name, url, address, key string) *worker {
 	var d net.Dialer
 	transport := &http.Transport{ // no proxy
@@ -130,7 +130,7 @@ func (w *worker) post(ctx context.Context, r *request, tokens int, each func(*ev
 	return readEvents(resp.Body, moreBytes+int64(tokens)*eventBytes, each)
 }
 
-// refusal is the fault of an answer of another status than 200.
+// refusal returns the fault of an answer of another status than 200.
 func refusal(resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code >= 300 && code < 400:
@@ -240,7 +240,7 @@ func (w *worker) checked(now time.Time, err error) {
 	}
 }
 
-// stats are the counts so far.
+// stats returns the counts so far.
 func (w *worker) stats(now time.Time) Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()

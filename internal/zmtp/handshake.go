@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// handshakeTime is how long a peer may take to say what it is.
+// handshakeTime is the time that a peer may take to say what it is.
 const handshakeTime = 10 * time.Second
 
 // greeting is what either side of a connection begins with: the signature, version 3.0
@@ -57,7 +57,7 @@ func property(dst []byte, name, value string) []byte {
 	return append(dst, value...)
 }
 
-// propertyOf is the value of a name in a list of properties; empty: it is not there.
+// propertyOf returns the value of a name in a list of properties; empty: it is not there.
 func propertyOf(list []byte, name string) string {
 	for len(list) > 0 {
 		n := 1 + int(list[0])

@@ -11,10 +11,10 @@ import (
 // mostPeers bounds the connections of a socket; further ones are closed.
 const mostPeers = 64
 
-// sendTime is how long a peer may take nothing of what is sent.
+// sendTime is the time that a peer may take nothing of what is sent.
 const sendTime = 30 * time.Second
 
-// redial is how long it takes until a connection is tried again.
+// redial is the time until a connection is tried again.
 const redial = time.Second
 
 // peers are the connections of a socket, each with a goroutine.

@@ -54,7 +54,7 @@ func NewPublisher(e Endpoint) (*Publisher, error) {
 	return p, nil
 }
 
-// Addr is where the socket listens; nil: it connects.
+// Addr returns the address where the socket listens; nil: it connects.
 func (p *Publisher) Addr() net.Addr {
 	if p.listener == nil {
 		return nil
@@ -94,7 +94,7 @@ func (s *subscriber) put(data []byte) bool {
 // Dropped counts the messages that subscribers were too slow for.
 func (p *Publisher) Dropped() int64 { return p.dropped.Load() }
 
-// Subscribers are how many have subscribed to anything.
+// Subscribers counts the peers that have subscribed to anything.
 func (p *Publisher) Subscribers() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *Publisher) Subscribers() (n int) {
 	return n
 }
 
-// serve is one subscriber's connection: this goroutine writes, another one reads.
+// serve runs one subscriber's connection: this goroutine writes, another one reads.
 func (p *Publisher) serve(c net.Conn, r *bufio.Reader) {
 	if greet(c, r, "PUB", "SUB", "XSUB") != nil {
 		return

@@ -11,7 +11,7 @@ import (
 type Answerer func(request []byte, send func(frames ...[]byte) error) error
 
 // Router is a ROUTER socket that answers the requests of REQ and DEALER sockets: a frame
-// behind an empty one. The answers to it begin with an empty frame too.
+// after an empty one. The answers to it begin with an empty frame too.
 type Router struct {
 	peers    peers
 	listener net.Listener
@@ -31,7 +31,7 @@ func NewRouter(e Endpoint, answer Answerer) (*Router, error) {
 	return r, nil
 }
 
-// Addr is where the socket listens.
+// Addr returns the address where the socket listens.
 func (r *Router) Addr() net.Addr { return r.listener.Addr() }
 
 // serve answers one peer.

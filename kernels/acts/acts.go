@@ -43,7 +43,7 @@ func (a *Rows) Run(p *pool.Pool, t pool.Task, parts int) {
 	}
 }
 
-// Threads is the number of workers that Run's parts are divided among.
+// Threads returns the number of workers that Run's parts are divided among.
 func (a *Rows) Threads(p *pool.Pool) int {
 	if a.pinned {
 		return 1
@@ -71,14 +71,14 @@ func (a *Rows) reset() {
 	}
 }
 
-// Sets is the number of calls of Set and Gather: while it stays the same, so do the rows.
+// Sets returns the number of calls of Set and Gather: while it stays the same, so do the rows.
 func (a *Rows) Sets() uint64 { return a.sets }
 
-// N is the number of rows (tokens).
+// N returns the number of rows (tokens).
 func (a *Rows) N() int { return a.n }
 
-// K is the length of a row.
+// K returns the length of a row.
 func (a *Rows) K() int { return a.k }
 
-// Row is row i as set. Of rows that were gathered MakeRows comes first.
+// Row returns row i as set. Of rows that were gathered MakeRows comes first.
 func (a *Rows) Row(i int) []float32 { return a.x[i*a.k : (i+1)*a.k] }

@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// vectorFloats is how many floats the AVX2 row kernels take at a time.
+// vectorFloats is the number of floats that the AVX2 row kernels take at a time.
 const vectorFloats = 32
 
 func quantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
@@ -42,7 +42,7 @@ func arrangeQuads(dst, q []int8, stride, g, width int) {
 	}
 }
 
-// arrangeLanes may transpose rows behind the n wanted: memory for a whole tile
+// arrangeLanes may transpose rows after the n wanted: memory for a whole tile
 // of them is there, and what stands in a lane without a token is never read.
 func arrangeLanes(dst, q []int8, stride, lanes, n int) {
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// vectorFloats is how many floats the NEON row kernels take at a time.
+// vectorFloats is the number of floats that the NEON row kernels take at a time.
 const vectorFloats = 16
 
 // NEONLanes is the number of tokens of a register of int16.
@@ -29,7 +29,7 @@ func quantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
 
 func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
 
-// arrangeLanes may transpose rows behind the n wanted: memory for a whole tile
+// arrangeLanes may transpose rows after the n wanted: memory for a whole tile
 // of them is there, and what stands in a lane without a token is never read.
 func arrangeLanes(dst, q []int8, stride, lanes, n int) {
 	if cpu.Active() == cpu.Generic || lanes != NEONLanes {

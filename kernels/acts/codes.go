@@ -14,7 +14,7 @@ import (
 // counts as zero. A row that holds NaN or an infinity has scale NaN and codes
 // zero: its products are NaN, those of other rows are not.
 //
-// Beside the plain rows it keeps the arrangements that kernels ask for, each built
+// Besides the plain rows it keeps the arrangements that kernels ask for, each built
 // for the tokens [lo, hi) that are to be read in it:
 //
 //	Q       [N][Stride]                     plain rows, zero beyond k
@@ -55,7 +55,7 @@ type laneForm struct {
 const (
 	LaneTokens = 16 // of a row of a lookup table
 	WideLanes  = 32 // of one in AVX-512
-	QuadTokens = 4  // of a multiply-add tile beside lookups
+	QuadTokens = 4  // of a multiply-add tile with lookups
 )
 
 // BlockBytes is the number of weight bytes of a row that stand together: columns
@@ -108,7 +108,7 @@ func (t *Codes) Quads(pool *pool.Pool, g, lo, hi, width int, anyWidth bool) []in
 	return f.data
 }
 
-// Lanes returns the lanes of tokens [lo, hi), in tiles of so many, the last one
+// Lanes returns tokens [lo, hi) in tiles of the given number of lanes, the last one
 // filled up.
 func (t *Codes) Lanes(pool *pool.Pool, lo, hi, lanes int) []int8 {
 	f := &t.lanes
@@ -126,7 +126,7 @@ func (t *Codes) Lanes(pool *pool.Pool, lo, hi, lanes int) []int8 {
 // PairedTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
 const PairedTokens = 2 * WideLanes
 
-// PairedSize is the size of a paired tile of rows of stride bytes in lanes and kp
+// PairedSize returns the size of a paired tile of rows of stride bytes in lanes and kp
 // in quads.
 func PairedSize(stride, kp int) int { return WideLanes * (stride + kp) }
 

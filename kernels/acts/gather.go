@@ -47,7 +47,7 @@ func (a *Rows) MakeRows(p *pool.Pool) {
 	g.made = true
 }
 
-// gatheredRows is how many rows a part copies.
+// gatheredRows is the number of rows that a part copies.
 const gatheredRows = 16
 
 // run copies the rows' form.

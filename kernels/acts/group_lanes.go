@@ -21,11 +21,11 @@ type groupLanes struct {
 	src    *Rows
 }
 
-// GroupLaneBytes is the size of a group of a tile.
+// GroupLaneBytes returns the size of a group of a tile.
 func GroupLaneBytes(tokens int) int { return (GroupCols + 4) * tokens }
 
-// MakeGroupLanes arranges the groups, which are Unlimited, in tiles of so many tokens, 16
-// or 32, unless that was done since Set. MakeGroups comes first.
+// MakeGroupLanes arranges the groups, which are Unlimited, in tiles of 16 or 32
+// tokens, unless that was done since Set. MakeGroups comes first.
 func (a *Rows) MakeGroupLanes(p *pool.Pool, tokens int) {
 	l := &a.groups[Unlimited].lanes
 	if l.tokens == tokens {
@@ -37,7 +37,7 @@ func (a *Rows) MakeGroupLanes(p *pool.Pool, tokens int) {
 	a.Run(p, l, tiles)
 }
 
-// GroupLanes is tile i of what MakeGroupLanes made.
+// GroupLanes returns tile i of what MakeGroupLanes made.
 func (a *Rows) GroupLanes(i int) []byte {
 	l := &a.groups[Unlimited].lanes
 	return l.data[i*l.tileBytes() : (i+1)*l.tileBytes()]

@@ -41,7 +41,7 @@ const (
 	limits
 )
 
-// most is the largest Σ|q| of half a group.
+// most returns the largest Σ|q| of half a group.
 func (l Limit) most() int32 { return [limits]int32{16 * 127, mostHalf}[l] }
 
 // mostHalf bounds Σ|q| of half a group where it is Limited. Where d = absmax/127
@@ -72,7 +72,7 @@ func (g *groups) reset() {
 	g.ready, g.mixedReady, g.nibblesReady, g.lanes.tokens = false, false, false, 0
 }
 
-// GroupStride is the distance of rows in bytes: their records, and as many
+// GroupStride returns the distance of rows in bytes: their records, and as many
 // more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a
 // tile of four tokens lie in different sets of L1 and not all in the same.
 func (a *Rows) GroupStride() int {
@@ -96,7 +96,7 @@ func (a *Rows) MakeGroups(p *pool.Pool, limit Limit) {
 	g.ready = true
 }
 
-// Groups are the records [n][GroupStride] that MakeGroups made with that limit.
+// Groups returns the records [n][GroupStride] that MakeGroups made with that limit.
 func (a *Rows) Groups(limit Limit) []byte { return a.groups[limit].rec }
 
 // Do quantises row i.

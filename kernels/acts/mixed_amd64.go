@@ -31,7 +31,7 @@ func (a *Rows) MakeMixed(p *pool.Pool, limit Limit) {
 	g.mixedReady = true
 }
 
-// Mixed are the records [n][GroupStride] that MakeMixed made with that limit.
+// Mixed returns the records [n][GroupStride] that MakeMixed made with that limit.
 func (a *Rows) Mixed(limit Limit) []byte { return a.groups[limit].mixed }
 
 // Do mixes row i.

@@ -28,5 +28,5 @@ func (a *Rows) MakeNibbles() {
 	g.nibblesReady = true
 }
 
-// Nibbles are the records [K/32] that MakeNibbles made.
+// Nibbles returns the records [K/32] that MakeNibbles made.
 func (a *Rows) Nibbles() []byte { return a.groups[Unlimited].nibbles }

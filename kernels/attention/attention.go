@@ -20,7 +20,7 @@ import (
 // KeyGroup is the number of keys whose elements are interleaved.
 const KeyGroup = 8
 
-// Ahead is what will be read next and is prefetched: as many groups of vectors as the
+// Ahead names what will be read next and is prefetched: as many groups of vectors as the
 // call itself reads, group j from vector At[j] of Data on. With fewer groups, like the
 // zero value, nothing is prefetched. Results do not depend on it, and the memory need
 // not exist.
@@ -54,7 +54,7 @@ func ScoresF16(dst []float32, ld int, q []float32, k []uint16, at []int32, g, t,
 	}
 }
 
-// checkKeys is the number of groups that t keys take. It wants room for a
+// checkKeys returns the number of groups that t keys take. It wants room for a
 // whole number of them.
 func checkKeys(dst, keys, ld int, at []int32, g, t, d int) (groups int) {
 	groups = (t + KeyGroup - 1) / KeyGroup
@@ -130,7 +130,7 @@ func checkValues(elements int, at []int32, t, d int) []int32 {
 	return at
 }
 
-// ScoresQ8 is ScoresF16 for int8 keys with one scale a key: key j is
+// ScoresQ8 does as ScoresF16 for int8 keys with one scale a key: key j is
 // scale[j] · k[j].
 func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, t, d int, next Ahead[int8]) {
 	if g == 0 || t == 0 {
@@ -158,7 +158,7 @@ func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, at 
 	}
 }
 
-// AccumQ8 is AccumF16 for int8 values with one scale a value: value j is
+// AccumQ8 does as AccumF16 for int8 values with one scale a value: value j is
 // scale[j] · v[j].
 func AccumQ8(acc []float32, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int, next Ahead[int8]) {
 	if g == 0 || t == 0 {
@@ -202,7 +202,7 @@ func quantizeQ8(dst []int8, x []float32, top float32) (scale float32) {
 // largest score seen, Sum the sum of exp(score - Max).
 type Softmax struct{ Max, Sum float32 }
 
-// NewSoftmax is the state before any score.
+// NewSoftmax returns the state before any score.
 func NewSoftmax() Softmax { return Softmax{Max: float32(math.Inf(-1))} }
 
 // SoftmaxBlock adds a block of scores of each row to its softmax: the first n[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// attendGroups is how many groups of keys the kernel of n query rows takes at once.
+// attendGroups holds how many groups of keys the kernel of n query rows takes at once.
 var attendGroups = [attendRows + 1]int{0, 4, 4, 2, 2}
 
 // attendRows is the number of query rows of the widest kernel.
@@ -17,7 +17,7 @@ const attendRows = 4
 // attendFast reports whether the assembly takes heads of d.
 func attendFast(d int) bool { return cpu.UseAVX2() && d%8 == 0 && d > 0 }
 
-// find is where so many groups are, nil when there are fewer.
+// find returns where the given number of groups are, nil when there are fewer.
 func (a Ahead[T]) find(groups int) (*byte, *int32) {
 	if len(a.Data) == 0 || len(a.At) < groups {
 		return nil, nil
@@ -25,7 +25,8 @@ func (a Ahead[T]) find(groups int) (*byte, *int32) {
 	return (*byte)(unsafe.Pointer(&a.Data[0])), &a.At[0]
 }
 
-// haveGroups is how many groups there are, and room for their scores.
+// haveGroups returns how many of the groups there is room for in dst, whose g rows of
+// scores are ld apart.
 func haveGroups(dst, ld, groups, g int) int {
 	have := min(groups, (dst-(g-1)*ld)/KeyGroup)
 	if g > 1 {

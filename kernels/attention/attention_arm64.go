@@ -11,7 +11,7 @@ import (
 // attendFast reports whether the assembly takes heads of d.
 func attendFast(d int) bool { return cpu.Active() == cpu.NEON && d%8 == 0 && d > 0 }
 
-// contiguous is how many of the groups, from the first on, stand one after another.
+// contiguous counts the groups, from the first on, that stand one after another.
 func contiguous(at []int32) int {
 	n := 1
 	for n < len(at) && at[n] == at[n-1]+KeyGroup {
@@ -100,7 +100,7 @@ func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32
 	return true
 }
 
-// softmaxRowsFast is false: block does a row with the NEON primitives.
+// softmaxRowsFast returns false: block does a row with the NEON primitives.
 func softmaxRowsFast(_ []Softmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {
 	return false
 }

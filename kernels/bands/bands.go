@@ -35,7 +35,7 @@ const (
 	partsPerWorker = 8
 )
 
-// Count is the number of bands of so many rows.
+// Count returns the number of bands that rows take.
 func Count(rows int) int { return (rows + Rows - 1) / Rows }
 
 // Kernel multiplies bands of one matrix.
@@ -70,8 +70,8 @@ type TableKernel interface {
 type Scratch struct {
 	tile  []float32 // sums [MostTileTokens][writeBands·16]
 	Panel []byte    // PanelGroups groups unfolded for many tokens
-	// Tables are those of a unit of columns and a tile of tokens, Sums as many
-	// tokens' of a part.
+	// Tables holds the lookup tables of a unit of columns and a tile of tokens, Sums the
+	// sums of as many tokens of a part.
 	Tables []byte
 	Sums   []float32
 }

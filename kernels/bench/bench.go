@@ -1,4 +1,4 @@
-// Package bench measures products beside what the machine could do at most. Nothing
+// Package bench measures products against what the machine could do at most. Nothing
 // that serves imports it.
 package bench
 
@@ -60,7 +60,7 @@ func FullOptions() Options {
 	return o
 }
 
-// Rows is how many rows Products yields.
+// Rows counts the rows that Products yields.
 func (o *Options) Rows() int {
 	kernels := 0
 	for _, p := range o.Packings {
@@ -152,7 +152,7 @@ func Kernels() []string {
 	return slices.Compact(names)
 }
 
-// kernels are those of a packing to measure.
+// kernels lists the kernels of a packing to measure.
 func (o *Options) kernels(p matrix.Packing) []string {
 	return slices.DeleteFunc(benchedKernels(p), func(name string) bool {
 		return len(o.Kernels) > 0 && !slices.Contains(o.Kernels, name)
@@ -177,7 +177,7 @@ func benchedKernels(p matrix.Packing) []string {
 	return names
 }
 
-// routine is the method that multiplies w with n tokens where method does with few:
+// routine returns the method that multiplies w with n tokens where method does with few:
 // the products of whole tiles of tokens may be looked up in tables.
 func routine(w *matrix.Matrix, method string, n int) string {
 	if w.Packing.Kind() != meter.Grouped {
@@ -311,7 +311,7 @@ func besideReading(budget time.Duration, p *pool.Pool, stack []*matrix.Matrix, m
 // readParts is the number of parts of a matrix that a worker reads.
 const readParts = 8
 
-// bestOfEach is the sum of the shortest runs of f(0) to f(n-1).
+// bestOfEach returns the sum of the shortest runs of f(0) to f(n-1).
 func bestOfEach(threads int, budget time.Duration, n int, f func(i int)) time.Duration {
 	return sum(bestTimes(threads, budget, n, f))
 }
@@ -323,7 +323,7 @@ func sum(times []time.Duration) (total time.Duration) {
 	return max(total, 1)
 }
 
-// bestTimes are the shortest runs of f(0) to f(n-1) on so many threads, run in rotation: other
+// bestTimes returns the shortest runs of f(0) to f(n-1) on threads, run in rotation: other
 // work on the machine only adds time, and a short run is likely to escape it. One thread is
 // timed by what it computes, which leaves out most of that. Of such times the tenth part is
 // taken, for a system takes off what its hypervisor took, and at times too much.

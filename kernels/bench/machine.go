@@ -38,7 +38,7 @@ func Measure(budget time.Duration) Machine {
 	return m
 }
 
-// MACs is what threads could multiply-accumulate together in kernels of kind k,
+// MACs returns what threads could multiply-accumulate together in kernels of kind k,
 // in 10^9 a second; infinite where that is not known.
 func (m *Machine) MACs(k meter.Kind, threads int) float64 {
 	peak := m.Peak
@@ -51,7 +51,7 @@ func (m *Machine) MACs(k meter.Kind, threads int) float64 {
 	return peak * float64(min(threads, m.Threads))
 }
 
-// Read is what threads could read from memory together, in 10^9 bytes a second.
+// Read returns what threads could read from memory together, in 10^9 bytes a second.
 func (m *Machine) Read(threads int) float64 {
 	if threads > 1 {
 		return m.ReadAll
@@ -66,7 +66,7 @@ type loop struct {
 	of   string
 }
 
-// rate is the loop's, in 10^9 a second; zero if there is none.
+// rate returns the loop's rate, in 10^9 a second; zero if there is none.
 func (l loop) rate(budget time.Duration) float64 {
 	const rounds = 10000
 	if l.run == nil {
@@ -75,7 +75,7 @@ func (l loop) rate(budget time.Duration) float64 {
 	return rounds * float64(l.macs) / bestOfEach(1, budget, 1, func(int) { l.run(rounds) }).Seconds() / 1e9
 }
 
-// peak is the bound of several tokens times w: the multiply units.
+// peak returns the bound of several tokens times w: the multiply units.
 func (m *Machine) peak(w *matrix.Matrix, threads int) float64 {
 	peak := m.Peak
 	if w.Packing.Kind() == meter.Dense {
@@ -95,7 +95,7 @@ const readPart = 1 << 20
 
 func (r *readTask) Do(_, i int) { r.read(r.data[i*r.part : min((i+1)*r.part, len(r.data))]) }
 
-// readRate is how fast threads read data together, in GB/s.
+// readRate measures how fast threads read data together, in GB/s.
 func readRate(data []byte, threads int, budget time.Duration) float64 {
 	pool := pool.New(threads)
 	defer pool.Close()

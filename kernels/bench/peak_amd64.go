@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// peakOf is what one core's units could do at most of a kind of product: float32
-// multiply-accumulates, or int8 ones.
+// peakOf returns a loop of the most that one core's units can do of a kind of product:
+// float32 multiply-accumulates, or int8 ones.
 func peakOf(k meter.Kind) loop {
 	floats, active := k == meter.Dense, cpu.Active()
 	switch {
@@ -26,7 +26,7 @@ func peakOf(k meter.Kind) loop {
 	return loop{peakMaddAVX2, 14 * 32, "VPMADDUBSW+VPADDW"}
 }
 
-// readers are the ways to read memory; the fastest one counts.
+// readers returns the ways to read memory; the fastest one counts.
 func readers() []func(b []byte) {
 	if cpu.Active() == cpu.Generic {
 		return []func([]byte){readBytesGeneric}

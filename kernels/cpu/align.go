@@ -48,10 +48,10 @@ func Grow[T int8 | uint8 | int16 | int32 | float32](s []T, n int) []T {
 	return Aligned[T](n)
 }
 
-// RoundUp is the least multiple of m that is not below x.
+// RoundUp returns the least multiple of m that is not below x.
 func RoundUp(x, m int) int { return (x + m - 1) / m * m }
 
-// TileWidth is the next tile of the n tokens left: as few tiles as the widest
+// TileWidth returns the next tile of the n tokens left: as few tiles as the widest
 // allows, of nearly equal width.
 func TileWidth(n, widest int) int {
 	tiles := (n + widest - 1) / widest

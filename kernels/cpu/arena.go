@@ -70,7 +70,7 @@ func (a *Arena) Bytes(n int) ([]byte, error) {
 	return b, nil
 }
 
-// Reserve has the next arrays of so many bytes lie together. It reports ErrMemory.
+// Reserve has the next arrays, of bytes in all, lie together. It reports ErrMemory.
 func (a *Arena) Reserve(bytes int) error {
 	bytes = RoundUp(max(bytes, 1), hugePage)
 	region, err := mapRegion(bytes + hugePage)

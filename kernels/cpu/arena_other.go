@@ -2,7 +2,7 @@
 
 package cpu
 
-// mapRegion is memory of the heap, where the system has no other.
+// mapRegion returns memory of the heap, where the system has no other.
 func mapRegion(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
 
 func unmapRegion([]byte) error { return nil }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mapRegion is fresh memory of the system, zeroed when it is first touched.
+// mapRegion returns fresh memory of the system, zeroed when it is first touched.
 func mapRegion(bytes int) ([]byte, error) {
 	at, err := windows.VirtualAlloc(0, uintptr(bytes), windows.MEM_RESERVE|windows.MEM_COMMIT, windows.PAGE_READWRITE)
 	if err != nil {

@@ -4,5 +4,5 @@ package cpu
 
 import "time"
 
-// threadTime is the time that has passed: what other systems count of a thread is too coarse.
+// threadTime returns the time that has passed: what other systems count of a thread is too coarse.
 func threadTime() time.Duration { return time.Since(epoch) }

@@ -2,7 +2,7 @@ package cpu
 
 import "runtime"
 
-// Cores is the number of threads that a pool has unless told otherwise: one for each
+// Cores returns the number of threads that a pool has unless told otherwise: one for each
 // physical core that this process may run on, and no more than the quota of its
 // container. Two hyper-threads of a core share execution ports, which one kernel
 // keeps busy: a second worker would only compete for cache. HTTP and text handling

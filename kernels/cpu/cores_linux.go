@@ -26,7 +26,7 @@ func affinity() (iter.Seq[int], error) {
 	}, nil
 }
 
-// physicalCores counts the cores behind this process's affinity mask, zero if
+// physicalCores counts the cores of this process's affinity mask, zero if
 // the kernel does not say.
 func physicalCores() int {
 	cpus, err := affinity()
@@ -54,7 +54,7 @@ func countCores(sysfs fs.FS, cpus iter.Seq[int]) int {
 	return len(cores)
 }
 
-// quotaCores is the whole processors of this process's quota, at least one;
+// quotaCores returns the whole processors of this process's quota, at least one;
 // zero if it has none.
 func quotaCores() int { return countQuota(os.DirFS("/")) }
 

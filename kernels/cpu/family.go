@@ -9,7 +9,7 @@ import "runtime"
 // x·y+z once on some of them and twice on others, and for amd64 by GOAMD64.
 func Family() string { return family(active, fuses(), hasFMA()) }
 
-// family is Family with an instruction set, whether Go fuses x·y+z, and whether the
+// family does as Family, given an instruction set, whether Go fuses x·y+z, and whether the
 // processor can, of which Go's math.Exp makes use on amd64.
 func family(isa ISA, fused, fma bool) string {
 	arch := runtime.GOARCH

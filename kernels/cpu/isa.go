@@ -15,7 +15,7 @@ const (
 	AVX2               // AVX2 + FMA + F16C
 	AVXVNNI            // AVX2 with VPDPBUSD of 256 bits, as processors without AVX-512 have it
 	AVX512             // AVX-512 F/BW/VL/DQ + VNNI + VBMI
-	NEON               // arm64 ASIMD; SDOT and SMMLA are detected beside it
+	NEON               // arm64 ASIMD; SDOT and SMMLA are detected apart
 )
 
 var isaNames = [...]string{"generic", "avx2", "avxvnni", "avx512", "neon"}
@@ -26,7 +26,7 @@ func (i ISA) String() string { return isaNames[i] }
 // active is the instruction set kernels dispatch on, fixed at start-up.
 var active = choose(os.Getenv("LUTRA_KERNEL"))
 
-// Active is the instruction set in use: the best one this machine has,
+// Active returns the instruction set in use: the best one this machine has,
 // unless LUTRA_KERNEL names a lesser one.
 func Active() ISA { return active }
 

@@ -55,7 +55,7 @@ var ownNodes = sync.OnceValue(func() []int {
 	return nodesOf(os.DirFS("/sys/devices/system/node"), cpus)
 })
 
-// nodesOf are the nodes that have memory and some of cpus, as sysfs (a folder
+// nodesOf returns the nodes that have memory and some of cpus, as sysfs (a folder
 // nodeN for each) tells them.
 func nodesOf(sysfs fs.FS, cpus iter.Seq[int]) []int {
 	own := slices.Collect(cpus)

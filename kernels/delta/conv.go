@@ -6,17 +6,17 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Channels is how many channels Conv takes at most.
+// Channels is the most channels that Conv takes.
 const Channels = 256
 
 // MostTaps bounds the taps of a convolution.
 const MostTaps = 8
 
-// Conv replaces x, [n] rows stride elements apart of channels, by the SiLU of their
-// causal convolution with w, [taps] rows of ld: the last tap is a row's own. tail
+// Conv replaces x, [n] rows stride elements apart of channels, by their causal
+// convolution, or with silu by the SiLU of it, with w, [taps] rows of ld: the last tap is a row's own. tail
 // has the taps-1 rows of ld that stand before x, and gets those that stand before
 // what follows x; mark, if not nil, gets those before row markAt of x, 1 to n.
-func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int, mark []float32, markAt int) {
+func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int, silu bool, mark []float32, markAt int) {
 	if n < 1 || channels < 1 || channels > Channels || taps < 2 || taps > MostTaps || len(x) < (n-1)*stride+channels {
 		panic(fmt.Sprintf("kernels: convolution of %d rows of %d channels with %d taps", n, channels, taps))
 	}
@@ -41,7 +41,11 @@ func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int,
 		for i := 1; i < taps; i++ {
 			vector.MulAdd(sum, w[i*ld:][:channels], row(t-taps+1+i))
 		}
-		vector.SwiGLU(row(t), sum, ones[:channels])
+		if silu {
+			vector.SwiGLU(row(t), sum, ones[:channels])
+		} else {
+			copy(row(t), sum)
+		}
 	}
 	for i := range taps - 1 {
 		copy(tail[i*ld:][:channels], next[i][:])

@@ -25,11 +25,11 @@ const panel = 2 * Tile
 //	decays   [Chunk]: by how much each of them has decayed since
 //	before   [Tile]: the first one is by how much the state has, the others are unused
 
-// Size is the numbers of the state of a head, whose keys and values are width long, a
+// Size returns the numbers of the state of a head, whose keys and values are width long, a
 // multiple of Tile. A new sequence has zeros.
 func Size(width int) int { return (width+2*Chunk)*width + Chunk + Tile }
 
-// Scratch is the numbers that Update needs besides.
+// Scratch returns the numbers that Update needs besides.
 func Scratch(width int) int { return Chunk * 2 * width }
 
 // Tokens are the numbers of consecutive tokens, of one value head. Each slice
@@ -87,8 +87,8 @@ type head struct {
 	products []float32 // [n][2][width] of each token's key, and of its query, with the state
 }
 
-// mix is what a token's correction and output take of the chunk's corrections, of
-// the state before it, and of itself.
+// mix holds the factors with which a token's correction and output take the chunk's
+// corrections, the state before it, and itself.
 type mix struct {
 	key, query   [Chunk]float32
 	before, beta float32
@@ -129,8 +129,8 @@ func (h *head) chunk(at, begun, n int) {
 	fold(h.state, h.keys, h.correct, h.decays[Chunk], width)
 }
 
-// products are those of n keys and queries, stride apart, with the columns of a
-// state: to out[n][2][width], of the key first.
+// products multiplies n keys and queries, stride apart, with the columns of a state: to
+// out[n][2][width], of the key first.
 func products(state []float32, width int, q, k []float32, stride, n int, out []float32) {
 	if productsFast(state, width, q, k, stride, n, out) {
 		return

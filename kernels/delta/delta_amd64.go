@@ -6,7 +6,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 
 // Routines are called by name: through variables, their arguments would escape.
 
-// productsFast is products where the machine has more than portable code.
+// productsFast does as products, where the machine has more than portable code.
 func productsFast(state []float32, width int, q, k []float32, stride, n int, out []float32) bool {
 	if !cpu.UseAVX2() {
 		return false
@@ -35,7 +35,7 @@ func productsFast(state []float32, width int, q, k []float32, stride, n int, out
 	return true
 }
 
-// dotsFast is dots.
+// dotsFast does as dots.
 func dotsFast(keys, q, k []float32, m *mix) bool {
 	if !cpu.UseAVX2() {
 		return false
@@ -51,7 +51,7 @@ func dotsFast(keys, q, k []float32, m *mix) bool {
 	return true
 }
 
-// correctFast is correct.
+// correctFast does as correct.
 func correctFast(all []float32, token int, m *mix, products, v []float32) bool {
 	if !cpu.UseAVX2() {
 		return false
@@ -78,7 +78,7 @@ func correctFast(all []float32, token int, m *mix, products, v []float32) bool {
 	return true
 }
 
-// foldFast is fold.
+// foldFast does as fold.
 func foldFast(state, keys, d []float32, before float32, width int) bool {
 	if !cpu.UseAVX2() {
 		return false

@@ -4,7 +4,7 @@ package delta
 
 import "github.com/lutra-lm/lutra/kernels/cpu"
 
-// productsFast is products where the machine has more than portable code.
+// productsFast does as products, where the machine has more than portable code.
 func productsFast(state []float32, width int, q, k []float32, stride, n int, out []float32) bool {
 	if cpu.Active() != cpu.NEON {
 		return false
@@ -21,10 +21,10 @@ func productsFast(state []float32, width int, q, k []float32, stride, n int, out
 	return true
 }
 
-// dotsFast is dots, which vector.Dot makes fast.
+// dotsFast leaves dots to vector.Dot.
 func dotsFast(_, _, _ []float32, _ *mix) bool { return false }
 
-// correctFast is correct.
+// correctFast does as correct.
 func correctFast(all []float32, token int, m *mix, products, v []float32) bool {
 	if cpu.Active() != cpu.NEON {
 		return false
@@ -35,7 +35,7 @@ func correctFast(all []float32, token int, m *mix, products, v []float32) bool {
 	return true
 }
 
-// foldFast is fold.
+// foldFast does as fold.
 func foldFast(state, keys, d []float32, before float32, width int) bool {
 	if cpu.Active() != cpu.NEON {
 		return false

@@ -12,7 +12,7 @@ func Gates(decay, beta, a, dt []float32) {
 	}
 }
 
-// softplus is ln(1 + exp(x)).
+// softplus returns ln(1 + exp(x)).
 func softplus(x float64) float64 {
 	if x > 0 {
 		return x + math.Log1p(math.Exp(-x))

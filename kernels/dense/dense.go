@@ -73,10 +73,10 @@ func newMatrix(p matrix.Packing, rows, cols int) *matrix.Matrix {
 	return &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](bands.Count(rows) * BandBytes(p, cols))}
 }
 
-// BandBytes is the size of a band of cols columns.
+// BandBytes returns the size of a band of cols columns.
 func BandBytes(p matrix.Packing, cols int) int { return bands.Rows * cols * weightBytes(p) }
 
-// weightBytes is the size of a weight.
+// weightBytes returns the size of a weight.
 func weightBytes(p matrix.Packing) int {
 	if p == matrix.F32 {
 		return 4
@@ -114,22 +114,22 @@ type kernel struct {
 	tile tileSet
 }
 
-// NewKernel is what multiplies w, with the kernels of the instruction set in use.
+// NewKernel returns the kernel that multiplies w on the instruction set in use.
 func NewKernel(w *matrix.Matrix) bands.Kernel {
 	return &kernel{w: w, tile: tilesFor(cpu.Active(), w.Packing)}
 }
 
-// BandBytes is the size of a band.
+// BandBytes returns the size of a band.
 func (d *kernel) BandBytes() int { return BandBytes(d.w.Packing, d.w.Cols) }
 
 // Prepare has nothing to do but for rows that were gathered: activations are read
 // as they are.
 func (d *kernel) Prepare(p *pool.Pool, x *acts.Rows) { x.MakeRows(p) }
 
-// KBlock is the number of columns summed in one chain.
+// KBlock returns the number of columns summed in one chain.
 func (d *kernel) KBlock() int { return kBlock }
 
-// TileTokens is the number of tokens that stay in L2.
+// TileTokens returns the number of tokens that stay in L2.
 func (d *kernel) TileTokens() int { return bands.MostTileTokens }
 
 // addGeneric is Add in portable Go. The weights of a few columns are widened

@@ -2,14 +2,14 @@ package grouped
 
 import "github.com/lutra-lm/lutra/kernels/matrix"
 
-// Methods of multiplying several tokens, as LUTRA_KERNEL names them behind the instruction
+// Methods of multiplying several tokens, as LUTRA_KERNEL names them after the instruction
 // set. They give the same bits.
 const (
 	MAD  = "mad"  // the tiles of the instruction set
 	GFNI = "gfni" // those for two ports of 512 bits
 )
 
-// Choice is the method that multiplies matrices of a packing with several tokens, of those
+// Choice returns the method that multiplies matrices of a packing with several tokens, of those
 // that Methods lists, and why.
 func Choice(p matrix.Packing) (method, why string) {
 	if len(Methods(p)) < 2 {

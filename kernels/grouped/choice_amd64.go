@@ -30,7 +30,7 @@ func Methods(p matrix.Packing) []string {
 // has four.
 var usual = map[bool]string{false: MAD, true: GFNI}[cpuid.CPU.VendorID == cpuid.Intel]
 
-// chosen is the choice between two methods: the usual one, unless another was measured to
+// chosen returns the choice between two methods: the usual one, unless another was measured to
 // be faster at the first load of a matrix of the packing.
 func chosen(p matrix.Packing) (method, why string) {
 	if forced != "" {
@@ -49,7 +49,7 @@ func chosen(p matrix.Packing) (method, why string) {
 	return c.method, c.why
 }
 
-// choices are what was chosen for each packing.
+// choices holds what was chosen for each packing.
 var choices [len(formats)]struct {
 	once        sync.Once
 	method, why string

@@ -27,8 +27,8 @@ var gfniAVX512 = map[matrix.Packing]*gfniTiles{
 	matrix.Q2G128: {6, []pairTile{groupedQ2G128GFNIAVX512x2, groupedQ2G128GFNIAVX512x3, groupedQ2G128GFNIAVX512x4, groupedQ2G128GFNIAVX512x5, groupedQ2G128GFNIAVX512x6, groupedQ2G128GFNIAVX512x7, groupedQ2G128GFNIAVX512x8, groupedQ2G128GFNIAVX512x9, groupedQ2G128GFNIAVX512x10, groupedQ2G128GFNIAVX512x11, groupedQ2G128GFNIAVX512x12, groupedQ2G128GFNIAVX512x13, groupedQ2G128GFNIAVX512x14}},
 }
 
-// width is the number of tokens of the next tile of n tokens, two or more: as many as
-// there can be, but two are left at least. Wide tiles beside a narrow one do more
+// width returns the tokens of the next tile of n tokens, two or more: as many as
+// there can be, but two are left at least. Wide tiles and a narrow one do more
 // products a load than tiles of equal width.
 func (g *gfniTiles) width(n int) int {
 	widest := len(g.tiles) + 1

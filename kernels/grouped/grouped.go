@@ -86,16 +86,16 @@ var formats = [...]format{
 	matrix.Q2G128: {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 4, offset: 1, scales: scalesOfUnit, super: true},
 }
 
-// Limit is that of the activations that a packing is multiplied with.
+// Limit returns the limit of the activations that p is multiplied with.
 func Limit(p matrix.Packing) acts.Limit { return formats[p].limit }
 
-// UnitCols is the number of columns that a packing's rows are multiples of.
+// UnitCols returns the number of columns that a packing's rows are multiples of.
 func UnitCols(p matrix.Packing) int { return formats[p].unit * acts.GroupCols }
 
-// BandBytes is the size of a band of cols columns.
+// BandBytes returns the size of a band of cols columns.
 func BandBytes(p matrix.Packing, cols int) int { return formats[p].bandBytes(cols) }
 
-// bandBytes is the size of a band of cols columns, a multiple of 64.
+// bandBytes returns the size of a band of cols columns, a multiple of 64.
 func (f *format) bandBytes(cols int) int {
 	groups := cols / acts.GroupCols
 	return (groups*f.codeBytes + groups/f.unit*f.unitBytes + 63) &^ 63
@@ -128,7 +128,7 @@ type row struct {
 	codes, scales []byte
 }
 
-// rowOf is row r of m.
+// rowOf returns row r of m.
 func rowOf(m *matrix.Matrix, r int) row {
 	codes, scales := bandOf(m, r/bands.Rows)
 	return row{&formats[m.Packing], r % bands.Rows, codes, scales}

@@ -82,7 +82,7 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 		pair: []pairTile{groupedFP4AVX512x2x2, groupedFP4AVX512x2x3, groupedFP4AVX512x2x4, groupedFP4AVX512x2x5, groupedFP4AVX512x2x6}},
 }
 
-// tilesFor are the kernels that this machine multiplies with in an instruction set.
+// tilesFor returns the kernels that this machine multiplies with in an instruction set.
 func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
 	if i != cpu.AVX512 {
 		return tilesOf(i, p)
@@ -91,7 +91,7 @@ func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
 	return tilesBy(method, p)
 }
 
-// tilesBy are those of AVX512 and a method.
+// tilesBy returns the tiles of AVX512 and a method.
 func tilesBy(method string, p matrix.Packing) tileSet {
 	t := tilesOf(cpu.AVX512, p)
 	if method == GFNI {
@@ -100,7 +100,7 @@ func tilesBy(method string, p matrix.Packing) tileSet {
 	return t
 }
 
-// tilesOf are those that every processor with the instruction set can run.
+// tilesOf returns the tiles that every processor with the instruction set can run.
 func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 	if t, ok := lowTiles[i][p]; ok {
 		return t
@@ -171,7 +171,7 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 	}
 }
 
-// StreamBands is the number of bands of a tile for one token.
+// StreamBands returns the number of bands of a tile for one token.
 func (q *kernel) StreamBands() int { return q.tiles.bands }
 
 // Stream multiplies such a tile.

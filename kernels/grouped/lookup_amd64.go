@@ -20,7 +20,7 @@ type lookupTile struct {
 	store func(y *float32, ld int, sums *float32, bands int)
 }
 
-// TableTokens is the number of tokens of a tile of tables.
+// TableTokens returns the number of tokens of a tile of tables.
 func (q *kernel) TableTokens() int {
 	if q.tiles.lookup == nil {
 		return 0

@@ -31,18 +31,18 @@ type kernel struct {
 	tiles tileSet
 }
 
-// NewKernel is what multiplies w, with the kernels of the instruction set in use.
+// NewKernel returns the kernel that multiplies w on the instruction set in use.
 func NewKernel(w *matrix.Matrix) bands.Kernel {
 	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w.Packing)}
 }
 
-// BandBytes is the size of a band.
+// BandBytes returns the size of a band.
 func (q *kernel) BandBytes() int { return q.f.bandBytes(q.w.Cols) }
 
-// KBlock is the number of columns after which sums are added to y.
+// KBlock returns the number of columns after which sums are added to y.
 func (q *kernel) KBlock() int { return kBlock }
 
-// TileTokens is the number of tokens that stay in L2.
+// TileTokens returns the number of tokens that stay in L2.
 func (q *kernel) TileTokens() int { return tileTokens }
 
 // addGeneric adds groups [gLo, gHi) of band s.
@@ -97,7 +97,7 @@ func (g *genericGroup) read(w *matrix.Matrix, s, group int) {
 	}
 }
 
-// dotHalves is the integer products of the two halves of a group.
+// dotHalves returns the integer products of the two halves of a group.
 func dotHalves(w *[acts.GroupCols]int8, rec *[acts.RecordBytes]byte) (lo, hi int32) {
 	for k := 0; k < acts.GroupCols/2; k += 2 {
 		lo += int32(w[k])*int32(int8(rec[k])) + int32(w[k+1])*int32(int8(rec[k+1]))

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// e2m1 is what the codes of FP4 stand for: twice the numbers of two bits of exponent
+// e2m1 holds what the codes of FP4 stand for: twice the numbers of two bits of exponent
 // and one of mantissa, so that they are integers.
 var e2m1 = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 
@@ -47,7 +47,7 @@ func PackMXFP4(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	}), nil
 }
 
-// halfScale is the scale of a block in binary16. A block of zeros may have any.
+// halfScale returns the scale of a block in binary16. A block of zeros may have any.
 func halfScale(block []byte) (scale uint16, ok bool) {
 	const least, most = 128 - 24, 128 + 15
 	if e := block[0]; e >= least && e <= most {

@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// Canary is what stands around memory that a kernel may write.
+// Canary stands around memory that a kernel may write.
 const Canary = 12345.5
 
 // OnEachISA runs f once for every instruction set this machine has.
@@ -24,7 +24,7 @@ func OnEachISA(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// RandomVector is n normally distributed values.
+// RandomVector returns n normally distributed values.
 func RandomVector(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -64,7 +64,7 @@ func SameBits(a, b []float32) bool {
 	return len(a) == len(b)
 }
 
-// RandomTrits is n values of {-1, 0, +1}.
+// RandomTrits returns n values of {-1, 0, +1}.
 func RandomTrits(rng *rand.Rand, n int) []int8 {
 	t := make([]int8, n)
 	for i := range t {
@@ -73,7 +73,7 @@ func RandomTrits(rng *rand.Rand, n int) []int8 {
 	return t
 }
 
-// Fastest measures f, which does so much of unit. On a shared machine the mean
+// Fastest measures f, a call of which does much units. On a shared machine the mean
 // says more of the neighbours than of f: it reports the fastest tenth.
 func Fastest(b *testing.B, f func(), much float64, unit string) {
 	f()

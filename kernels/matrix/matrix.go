@@ -75,7 +75,7 @@ func Parse(name string) (Packing, error) {
 	return 0, fmt.Errorf("kernels: unknown packing %q (have %s)", name, strings.Join(have, ", "))
 }
 
-// Kind is the kind of product that multiplies a valid packing: Ternary for
+// Kind returns the kind of product that multiplies a valid packing: Ternary for
 // weights of {-1, 0, +1} × scale, Grouped for integer codes with scales along K,
 // Dense for floating-point weights.
 func (p Packing) Kind() meter.Kind { return packings[p].kind }
@@ -92,7 +92,7 @@ type Matrix struct {
 	Data       []byte    // layout defined by the packing; 64-byte aligned
 }
 
-// Weights is the number of weights.
+// Weights returns the number of weights.
 func (m *Matrix) Weights() int64 { return int64(m.Rows) * int64(m.Cols) }
 
 // Errors of this package.

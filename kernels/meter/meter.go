@@ -22,10 +22,10 @@ const (
 
 var names = [kinds]string{"ternary", "grouped", "dense", "attention", "rows", "sampling"}
 
-// String is the kernel's name in reports and metrics.
+// String returns the kernel's name in reports and metrics.
 func (k Kind) String() string { return names[k] }
 
-// Cost is what one kind of kernel has taken. Time is the callers', who may also
+// Cost adds up what one kind of kernel has taken. Time is the callers', who may also
 // wait for each other: a kernel that one of n workers runs alone takes 1/n.
 type Cost struct {
 	Kind  Kind
@@ -48,7 +48,7 @@ type Meter struct {
 
 type counts struct{ calls, ns, macs, idle, bytes atomic.Int64 } // ns: times the workers that took part
 
-// New makes a meter of a pool of so many workers.
+// New makes a meter of a pool with a number of workers.
 func New(workers int) *Meter { return &Meter{workers: workers} }
 
 // Enable begins to measure.
@@ -60,10 +60,10 @@ func (m *Meter) Enabled() bool { return m.on.Load() }
 // epoch is where the clock starts: reading the time since is cheaper than the time.
 var epoch = time.Now()
 
-// Clock is the time since epoch.
+// Clock returns the time since epoch.
 func Clock() time.Duration { return time.Since(epoch) }
 
-// Start is the begin of a kernel, for Stop; zero when m is off.
+// Start begins a kernel and returns the time for Stop; zero when m is off.
 func (m *Meter) Start() time.Duration {
 	if !m.on.Load() {
 		return 0
@@ -71,8 +71,8 @@ func (m *Meter) Start() time.Duration {
 	return Clock()
 }
 
-// Stop counts a kernel that began at start, kept so many of the pool's workers busy
-// and did macs multiply-accumulates with weights, keys and values of so many bytes.
+// Stop counts a kernel that began at start, kept workers of the pool busy and did macs
+// multiply-accumulates with bytes of weights, keys and values.
 func (m *Meter) Stop(k Kind, start time.Duration, workers int, macs, bytes int64) {
 	if start == 0 {
 		return
@@ -84,8 +84,8 @@ func (m *Meter) Stop(k Kind, start time.Duration, workers int, macs, bytes int64
 	c.bytes.Add(bytes)
 }
 
-// StopProduct is Stop after a product of n rows with a matrix of so many weights
-// and bytes, by tiles that had so many idle lanes.
+// StopProduct does as Stop after a product of n rows with a matrix of weights and bytes, by
+// tiles that had idle lanes.
 func (m *Meter) StopProduct(k Kind, start time.Duration, workers, n, idle int, weights, bytes int64) {
 	m.Stop(k, start, workers, int64(n)*weights, bytes)
 	if start != 0 && idle > 0 {
@@ -93,7 +93,7 @@ func (m *Meter) StopProduct(k Kind, start time.Duration, workers, n, idle int, w
 	}
 }
 
-// Costs is a snapshot of every kind of kernel, in the order of the constants.
+// Costs returns a snapshot of every kind of kernel, in the order of the constants.
 func (m *Meter) Costs() []Cost {
 	costs := make([]Cost, kinds)
 	for k := range costs {
@@ -103,7 +103,7 @@ func (m *Meter) Costs() []Cost {
 	return costs
 }
 
-// Busy is the time that workers have spent on parts of tasks, summed over
+// Busy returns the time that workers have spent on parts of tasks, summed over
 // workers. What is missing to the time of all kernels times the workers is
 // waiting: for the last part of a task, or for one that cannot be divided.
 func (m *Meter) Busy() time.Duration { return time.Duration(m.busy.Load()) }

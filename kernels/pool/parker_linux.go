@@ -68,7 +68,7 @@ func (t *thread) wake(state *atomic.Uint32) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(state)), futexWake, math.MaxInt32, 0, 0, 0)
 }
 
-// currentCPU is the processor that runs the caller.
+// currentCPU returns the processor that runs the caller.
 func currentCPU() int {
 	var cpu uint32
 	_, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)

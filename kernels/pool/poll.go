@@ -25,7 +25,7 @@ const (
 	crowdLooks = 64 // until other goroutines run
 )
 
-// yieldsFrom is how long a poll keeps its processor from other threads.
+// yieldsFrom is the time that a poll keeps its processor from other threads.
 const yieldsFrom = 50 * time.Microsecond
 
 // again passes the time until the next look and gives how long the poll has

@@ -40,7 +40,7 @@ type Pool struct {
 	closed  atomic.Bool
 
 	parkers  []parker      // where workers park
-	caller   atomic.Int32  // the processor of whoever announced last; below zero: unknown
+	caller   atomic.Int32  // the processor of the last to announce; below zero: unknown
 	finished chan struct{} // the last part's finisher wakes a parked Run
 	waiting  atomic.Bool   // Run is parked on finished
 	done     sync.WaitGroup
@@ -76,10 +76,10 @@ func New(threads int) *Pool {
 	return p
 }
 
-// Threads is the number of workers, the caller included.
+// Threads returns the number of workers, the caller included.
 func (p *Pool) Threads() int { return p.threads }
 
-// Meter is where the time of the pool's callers is counted, once enabled.
+// Meter returns what counts the time of the pool's callers, once enabled.
 func (p *Pool) Meter() *meter.Meter { return p.meter }
 
 // Begin announces a step, many tasks with little between them: workers wake up
@@ -91,7 +91,7 @@ func (p *Pool) Begin() {
 	}
 }
 
-// End is the end of a step that Begin announced.
+// End ends a step that Begin announced.
 func (p *Pool) End() { p.steps.Add(-1) }
 
 // Run executes parts [0, parts) of t and returns when all are done.
@@ -177,7 +177,7 @@ func (p *Pool) await() {
 		}
 	}
 	// A late finisher of an earlier Run may wake this one too soon: hence the loop.
-	// Whoever clears waiting sends one token, so each that is sent is received.
+	// The one that clears waiting sends one token, so each that is sent is received.
 	for p.pending.Load() != 0 {
 		p.waiting.Store(true)
 		if p.pending.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
@@ -222,7 +222,7 @@ func (p *Pool) next(w int, seen uint32) uint32 {
 	}
 }
 
-// limit is how long a worker polls now.
+// limit returns how long a worker polls now.
 func (p *Pool) limit() time.Duration {
 	switch {
 	case p.crowded:

@@ -1,13 +1,13 @@
 package pool
 
-// Workers is who runs a task: a whole pool, or one of its workers alone, which
+// Workers runs a task: a whole pool, or one of its workers alone, which
 // computes every part while the other workers do something else.
 type Workers struct {
 	Pool  *Pool
 	Alone bool
 }
 
-// N is the number of workers.
+// N returns the number of workers.
 func (w Workers) N() int {
 	if w.Alone {
 		return 1
@@ -26,5 +26,5 @@ func (w Workers) Run(t Task, parts int) {
 	}
 }
 
-// Parts is how many parts n things make, size things each, the last perhaps fewer.
+// Parts counts the parts of n things, size things each, the last perhaps fewer.
 func Parts(n, size int) int { return (n + size - 1) / size }

@@ -29,15 +29,15 @@ type Units struct {
 	after atomic.Pointer[Units] // what was read next the last time, as it will be again
 }
 
-// Init makes u the n units of so many bytes that data consists of.
+// Init makes u the n units of size bytes that data consists of.
 func (u *Units) Init(data []byte, size, n int) {
 	u.base, u.size, u.n = uintptr(unsafe.Pointer(unsafe.SliceData(data))), size, n
 }
 
-// At is the address of a unit.
+// At returns the address of a unit.
 func (u *Units) At(unit int) uintptr { return u.base + uintptr(unit*u.size) }
 
-// shardOf is the units [lo, hi) of one of so many workers.
+// shardOf returns the units [lo, hi) of one of the workers.
 func (u *Units) shardOf(worker, workers int) (lo, hi int) {
 	return worker * u.n / workers, (worker + 1) * u.n / workers
 }
@@ -59,7 +59,7 @@ type Task struct {
 	shards  []shard
 }
 
-// Run multiplies x with u on so many workers, which are x's.
+// Run multiplies x with u on the workers, which are x's.
 func (t *Task) Run(p *pool.Pool, order *Order, x *acts.Rows, u *Units, workers int, product Product) {
 	t.units, t.product, t.after = u, product, nil
 	if !x.Pinned() {

@@ -52,7 +52,7 @@ type rule struct {
 	kernel  *kernel
 }
 
-// maxSegments is how many kernels one product may be divided among.
+// maxSegments is the most kernels that one product is divided among.
 const maxSegments = 2
 
 // overridden is the kernel LUTRA_KERNEL names, if it names one.
@@ -84,7 +84,7 @@ func findKernel(override string) *kernel {
 	return kernelNamed(override)
 }
 
-// kernelNamed is the kernel of that name, which there is.
+// kernelNamed returns the kernel of that name, which there is.
 func kernelNamed(name string) *kernel {
 	return kernels[slices.IndexFunc(kernels, func(k *kernel) bool { return k.name == name })]
 }

@@ -29,7 +29,7 @@ var dotAVXVNNI = madKernels{
 	},
 }
 
-// dotWidth is the width of tiles for n tokens. Eight of I2 are five and three,
+// dotWidth returns the width of tiles for n tokens. Eight of I2 are five and three,
 // for two tiles of four wait longer (_gen/ternary/dot.go counts the cycles).
 func dotWidth(p matrix.Packing, n int) int {
 	if p == matrix.I2 && n == 8 {

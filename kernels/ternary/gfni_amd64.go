@@ -81,8 +81,8 @@ func mulGFNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	}
 }
 
-// gfniTile multiplies so many rows, from row on, with a tile of tokens; by way of a panel,
-// which the first tile writes.
+// gfniTile multiplies rows, from row on, with a tile of tokens; by way of a panel, which
+// the first tile writes.
 func (m *Task) gfniTile(r *segmentRun, s *scratch, row int, tokens extent, rows int, keep, first bool) {
 	l, n, width := m.l, tokens.lo, tokens.hi-tokens.lo
 	w := &l.stripData(row / StripRows)[row%StripRows*acts.BlockBytes]

@@ -32,17 +32,17 @@ var hybridKernel = &kernel{
 	mul:       mulHybrid,
 }
 
-// hybridRows is how many rows are looked up, in so many blocks, beside one block of
+// hybridRows returns how many rows are looked up, in blocks, with one block of
 // multiply-adds: 32 lookups, 4 a row and block.
 func hybridRows(blocks int) int { return 8 / blocks }
 
-// hybridBlocks is how many blocks of I2 a pass takes: two where their tables
+// hybridBlocks is the number of blocks of I2 that a pass takes: two where their tables
 // (41 KB of rows) fit L1.
 var hybridBlocks = 1 + min(1, cpuid.CPU.Cache.L1D/(48<<10))
 
 type hybridFunc func(acc *int32, w *byte, act *int8, madBlocks int, wide *int32, sums, tables *int16, index *byte, left, strip int)
 
-// hybridKernels are those of passes of one and two blocks of I2 and of one of
+// hybridKernels holds the kernels of passes of one and two blocks of I2 and of one of
 // I1; the second three end the int16 sums.
 var hybridKernels = [2][3]hybridFunc{
 	{hybrid4x1AVX512, hybrid4x2AVX512, hybrid5x1AVX512},
@@ -118,7 +118,7 @@ func (m *Task) wideFinish(s *scratch, i int, acc []int32, token int) {
 	}
 }
 
-// madCursor is where the multiply-adds of a part have got to. They go through
+// madCursor says how far the multiply-adds of a part have come. They go through
 // the blocks of one strip and 4 tokens, then the strip's next tokens, then the
 // next strip; the sums of the tile under way are in the scratch memory.
 type madCursor struct {
@@ -130,7 +130,7 @@ type madCursor struct {
 	strip, quad, block int // the tile and the next block of it
 }
 
-// run does n blocks of the tile beside the lookups of a pass, from row on.
+// run does n blocks of the tile with the lookups of a pass, from row on.
 func (c *madCursor) run(n int, p *hybridPass, row int) {
 	l, s := c.m.l, c.s
 	act := &c.quads[(c.quad*l.blocks+c.block)*acts.BlockBytes*l.g*acts.QuadTokens]

@@ -11,7 +11,7 @@ import (
 
 var kernels = kernelsOf(cpu.HasGFNI)
 
-// kernelsOf are the kernels of a processor that has GFNI, or not.
+// kernelsOf returns the kernels of a processor that has GFNI, or not.
 func kernelsOf(gfni bool) []*kernel {
 	list := []*kernel{genericKernel, madKernel, lutKernel, dotKernel, vnniKernel, hybridKernel}
 	if gfni {
@@ -22,7 +22,7 @@ func kernelsOf(gfni bool) []*kernel {
 
 var rules = rulesOf(cpu.HasGFNI && cpuid.CPU.VendorID == cpuid.Intel)
 
-// rulesOf are the first tokens at which each kernel was measured to lead. For AVX512 that
+// rulesOf returns the first tokens at which each kernel was measured to lead. For AVX512 that
 // was on a Zen 5 (docs/adr/0008-hybrid.md), and on a Xeon, whose two ports of 512 bits
 // multiply and unpack, as those of all of Intel's do (docs/adr/0057-ports.md).
 func rulesOf(twoPorts bool) []rule {

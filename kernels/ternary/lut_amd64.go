@@ -9,8 +9,8 @@ import (
 )
 
 // lutKernel adds rows of lookup tables, 16 tokens wide (Vec-LUT §3). A part builds
-// the tables of a K tile once and takes all its strips through them, so many strips
-// are better. Sums are int16 and widened every lutFlush columns.
+// the tables of a K tile once and takes all its strips through them: the more strips,
+// the better. Sums are int16 and widened every lutFlush columns.
 var lutKernel = &kernel{
 	name:      "avx2:lut",
 	isa:       cpu.AVX2,
@@ -24,7 +24,7 @@ var lutKernel = &kernel{
 	shared:    &sharedKernel{chunk: func(p matrix.Packing) int { return lutFlush / (acts.BlockBytes * tritsPerByte(p)) / chunksAtOnce }, add: addLUT, merge: mergeLUT},
 }
 
-// lutBuildRows is about 1.4 times the rows of a table: one is stored in a cycle,
+// lutBuildRows returns about 1.4 times the rows of a table: one is stored in a cycle,
 // a row of weights takes 0.7 for each table.
 func lutBuildRows(p matrix.Packing) int {
 	if p == matrix.I1 {
@@ -99,7 +99,7 @@ func mergeLUT(m *Task, s, other *scratch, strips, tokens extent) {
 	}
 }
 
-// lutStage is where a pass leaves its sums: over those in acc16, added to them,
+// lutStage says where a pass leaves its sums: over those in acc16, added to them,
 // or together with them over those in acc32 or added to them.
 type lutStage uint8
 
@@ -115,7 +115,7 @@ type (
 	lutPassFunc  func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)
 )
 
-// lutKernels are those that build the tables of one or two blocks and take
+// lutKernels returns the kernels that build the tables of one or two blocks and take
 // strips through them.
 func lutKernels(g, blocks int, stage lutStage) (lutBuildFunc, lutPassFunc) {
 	switch {

@@ -34,7 +34,7 @@ type (
 	madStream func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32, next uintptr)
 )
 
-// madKernels are those of I2 and of I1: for one token, and the i-th tile for i
+// madKernels holds the kernels of I2 or of I1: for one token, and the i-th tile for i
 // tokens, two at least.
 type madKernels struct {
 	one   [2]madStream

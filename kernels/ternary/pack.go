@@ -31,7 +31,7 @@ const StripRows = 64
 // MaxCols keeps every int32 sum exact: 2^24 · 127 < 2^31.
 const MaxCols = 1 << 24
 
-// tritsPerByte is g of a ternary packing.
+// tritsPerByte returns g of a ternary packing.
 func tritsPerByte(p matrix.Packing) int {
 	if p == matrix.I1 {
 		return 5
@@ -39,7 +39,7 @@ func tritsPerByte(p matrix.Packing) int {
 	return 4
 }
 
-// radix is what the place of a trit in its byte counts.
+// radix returns the base in which a byte of p counts its trits.
 func radix(p matrix.Packing) int {
 	if p == matrix.I1 {
 		return 3
@@ -47,13 +47,13 @@ func radix(p matrix.Packing) int {
 	return 4
 }
 
-// blocksOf is the number of blocks a row of cols trits takes.
+// blocksOf returns the number of blocks a row of cols trits takes.
 func blocksOf(cols int, p matrix.Packing) int {
 	each := acts.BlockBytes * tritsPerByte(p)
 	return (cols + each - 1) / each
 }
 
-// Size is the length of Data that Pack makes, in bytes.
+// Size returns the length of Data that Pack makes, in bytes.
 func Size(rows, cols int, p matrix.Packing) int {
 	return cpu.RoundUp(rows, StripRows) * acts.BlockBytes * blocksOf(cols, p)
 }
@@ -74,7 +74,7 @@ func Pack(rows, cols int, trits []int8, scale []float32, p matrix.Packing) (*mat
 	return PackPairs(rows, cols, pairs, scale, p)
 }
 
-// PairBytes is the size of a row of cols trits as PackPairs takes it, in bytes.
+// PairBytes returns the size of a row of cols trits as PackPairs takes it, in bytes.
 func PairBytes(cols int) int { return (cols + 3) / 4 }
 
 // PackPairs packs rows of trits as I1 or I2. Of each row pairs has PairBytes(cols)
@@ -102,7 +102,7 @@ func PackPairs(rows, cols int, pairs []byte, scale []float32, p matrix.Packing) 
 	return m, nil
 }
 
-// checkSource reports why no ternary matrix can be made of a source with so many rows.
+// checkSource reports why no ternary matrix can be made of a source that has have rows.
 func checkSource(rows, cols, have int, scale []float32, p matrix.Packing) error {
 	if !p.Ternary() {
 		return fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, p)
@@ -175,7 +175,7 @@ func packRow5(dst, pairs []byte, blocks int) {
 	}
 }
 
-// fiveDigits is the byte of five codes, the lowest ten bits of q.
+// fiveDigits returns the byte of five codes, the lowest ten bits of q.
 func fiveDigits(q uint64) uint32 {
 	return uint32(q&3 + 3*(q>>2&3) + 9*(q>>4&3) + 27*(q>>6&3) + 81*(q>>8&3))
 }

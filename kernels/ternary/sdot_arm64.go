@@ -31,7 +31,7 @@ var sdotKernels = map[int][5]sdotFunc{
 	4: {1: sdotI2x1, 2: sdotI2x2, 4: sdotI2x4},
 }
 
-// quadFunc sums all blocks of a tile of 4 tokens and of so many rows.
+// quadFunc sums all blocks of a tile of 4 tokens and a number of rows.
 type quadFunc struct {
 	sum  sdotFunc
 	rows int

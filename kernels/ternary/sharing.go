@@ -17,7 +17,7 @@ import (
 //	worker 0   |→→→→→→→→→→→→→→ part 0 →→→→→→→→→→→→→→| then helps:
 //	worker 1   |→→→→→→→→→→→→→→→→→ part 1 →→→→→ ←←←←←←| columns
 
-// sharedKernel is how a kernel's part is done by two workers.
+// sharedKernel says how two workers do a kernel's part.
 type sharedKernel struct {
 	chunk func(p matrix.Packing) int // blocks of a chunk
 	// add adds the products of chunksAtOnce chunks at most to the worker's sums, or
@@ -61,7 +61,7 @@ func (c claim) hi() int   { return int(c >> claimBits & (1<<claimBits - 1)) }
 func (c claim) lo() int   { return int(c & (1<<claimBits - 1)) }
 func (c claim) left() int { return c.hi() - c.lo() }
 
-// atOnce is how many of n chunks left to take.
+// atOnce returns how many of the n chunks that are left to take.
 func atOnce(n int) int {
 	if n > fewChunks {
 		return chunksAtOnce
@@ -104,7 +104,7 @@ type sharing struct {
 	slots []partSlot   // by worker
 }
 
-// run does all parts on so many workers.
+// run does all parts on the workers.
 func (t *sharing) run(m *Task, parts, workers int) {
 	t.begin(m, parts)
 	m.x.Run(m.l.run.pool, t, workers)
@@ -184,7 +184,7 @@ func (t *sharing) end(worker int, slot *partSlot, part, chunks int) {
 	r.kernel.shared.merge(m, own, other, strips, tokens)
 }
 
-// chunks is the number of chunks of a part.
+// chunks returns the number of chunks of a part.
 func (t *sharing) chunks(k *sharedKernel) int {
 	n := k.chunk(t.m.l.w.Packing)
 	return (t.m.l.blocks + n - 1) / n

@@ -230,7 +230,7 @@ func (r *segmentRun) prepare(m *Task) {
 	r.parts = tiles * r.across
 }
 
-// idle is the number of lanes that carry no token: lookups, unlike
+// idle returns the number of lanes that carry no token: lookups, unlike
 // multiply-adds, know tiles of one width only.
 func (r *segmentRun) idle() int {
 	if r.form != formLanes {
@@ -276,8 +276,8 @@ func (m *Task) Multiply(worker, strip int, next uintptr) {
 // extent is the half-open range [lo, hi).
 type extent struct{ lo, hi int }
 
-// stripData is the packed weights of strip s.
+// stripData returns the packed weights of strip s.
 func (l *Linear) stripData(s int) []byte { return l.w.Data[s*l.strip : (s+1)*l.strip] }
 
-// rows is the number of rows of strip s that y has room for.
+// rows returns the number of rows of strip s that y has room for.
 func (l *Linear) rows(s int) int { return min(StripRows, l.w.Rows-s*StripRows) }

@@ -15,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
-// tunedRules are the rules of this machine, and why. The constant ones were measured on few
+// tunedRules returns the rules of this machine, and why. The constant ones were measured on few
 // machines and reasoned for the rest, so at the first Load of a ternary matrix every
 // kernel multiplies a small one, for some milliseconds once a process. All kernels
 // give the same bits, so no answer depends on it. The constant rules stay where
@@ -69,8 +69,8 @@ func tune(rules []rule, limit time.Duration) (_ []rule, why string) {
 	return choose(rules, timings), fmt.Sprintf("measured in %v", took.Round(time.Millisecond))
 }
 
-// margin is by how much a kernel must be faster than the one of the rules to
-// take its place: a measurement this short, beside others that share caches and units,
+// margin is the factor by which a kernel must be faster than the one of the rules to
+// take its place: a measurement this short, with others that share caches and units,
 // can err by as much, and what it is for differs by more.
 const margin = 1.2
 
@@ -101,7 +101,7 @@ func choose(rules []rule, timings []timing) []rule {
 	return chosen
 }
 
-// measurable are the kernels that this machine has instructions for.
+// measurable returns the kernels that this machine has instructions for.
 func measurable() []*kernel {
 	var list []*kernel
 	for _, k := range kernels {
@@ -216,7 +216,7 @@ type Choice struct {
 	Kernel  string // as LUTRA_KERNEL names it
 }
 
-// Choices are the kernels this machine's products go to, by packing and
+// Choices returns the kernels this machine's products go to, by packing and
 // number of tokens: measured at the first call, or as LUTRA_KERNEL says. It says why.
 func Choices() (list []Choice, why string) {
 	if overridden != nil {

@@ -91,7 +91,7 @@ func SoftCap(x []float32, limit float32) {
 // minExp is the smallest argument whose exponential is a normal float32.
 const minExp = -87.33654
 
-// Exp is exp(x), 0 where that is below the smallest normal float32.
+// Exp returns exp(x), 0 where that is below the smallest normal float32.
 func Exp(x float32) float32 {
 	if x < minExp {
 		return 0
@@ -99,5 +99,5 @@ func Exp(x float32) float32 {
 	return float32(math.Exp(float64(x)))
 }
 
-// silu is g · sigmoid(x).
+// silu returns g · sigmoid(x).
 func silu(g, x float32) float32 { return float32(float64(g) / (1 + math.Exp(-float64(x)))) }

@@ -52,7 +52,7 @@ func MulAdd(dst, a, b []float32) {
 	}
 }
 
-// Dot is Σ a[i]·b[i], in float32 over 4 to 32 interleaved partial sums.
+// Dot returns Σ a[i]·b[i], in float32 over 4 to 32 interleaved partial sums.
 func Dot(a, b []float32) float32 {
 	b = b[:len(a)]
 	i, sum := dotFast(a, b)
@@ -72,7 +72,7 @@ func Dot(a, b []float32) float32 {
 // negInf starts every search for a maximum.
 var negInf = float32(math.Inf(-1))
 
-// Max is the largest element of x, -Inf when x is empty. NaNs are passed over.
+// Max returns the largest element of x, -Inf when x is empty. NaNs are passed over.
 func Max(x []float32) float32 {
 	i, m := maxFast(x)
 	for ; i < len(x); i++ {
@@ -83,7 +83,7 @@ func Max(x []float32) float32 {
 	return m
 }
 
-// AbsMax is the largest |x[i]|, 0 when x is empty. NaNs are passed over.
+// AbsMax returns the largest |x[i]|, 0 when x is empty. NaNs are passed over.
 func AbsMax(x []float32) float32 {
 	i, m := absMaxFast(x)
 	for ; i < len(x); i++ {
@@ -96,7 +96,7 @@ func AbsMax(x []float32) float32 {
 	return m
 }
 
-// Argmax is the index of the largest element of x, the lowest one on ties, and
+// Argmax returns the index of the largest element of x, the lowest one on ties, and
 // -1 when x holds nothing but NaNs. It goes by blocks, so that the search for
 // the place of the maximum is over a short one.
 func Argmax(x []float32) int {
@@ -134,7 +134,7 @@ func L2Norm(x []float32, scale, eps float32) {
 	ScaleInto(x, float32(float64(scale)/max(math.Sqrt(sumSquares(x)), float64(eps))))
 }
 
-// sumSquares is Σ x² in float64.
+// sumSquares returns Σ x² in float64.
 func sumSquares(x []float32) float64 {
 	i, sum := sumSquaresFast(x)
 	var a, b float64

@@ -8,7 +8,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // that was; the portable loops do the rest. AVX-512 would gain nothing: these
 // run at the speed of the caches.
 
-// whole is how many of n elements fill whole vectors of so many, 0 without AVX2.
+// whole returns how many of n elements fill vectors of size, 0 without AVX2.
 func whole(n, size int) int {
 	if !cpu.UseAVX2() {
 		return 0

@@ -7,7 +7,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // The Fast functions do what they can of a slice with NEON and return how much
 // that was; the portable loops do the rest.
 
-// whole is how many of n elements fill whole vectors of so many, 0 without NEON.
+// whole returns how many of n elements fill vectors of size, 0 without NEON.
 func whole(n, size int) int {
 	if cpu.Active() != cpu.NEON {
 		return 0

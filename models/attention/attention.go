@@ -61,12 +61,12 @@ const (
 	partsPerThread = 4
 )
 
-// chunkOf is chunkKeys in whole blocks.
+// chunkOf returns chunkKeys in whole blocks.
 func chunkOf(cache *kv.Cache) int {
 	return max(1, chunkKeys/cache.BlockLen()) * cache.BlockLen()
 }
 
-// splitOf is splitKeys in whole chunks.
+// splitOf returns splitKeys in whole chunks.
 func splitOf(cache *kv.Cache) int { return max(1, splitKeys/chunkOf(cache)) * chunkOf(cache) }
 
 // RowPos is where a row's token stands.
@@ -76,10 +76,10 @@ type RowPos struct {
 	All int // the sequence's length, if the row attends to all of it; 0: not to what is behind it
 }
 
-// keys is the number of positions that the row attends to.
+// keys returns the number of positions that the row attends to.
 func (r *RowPos) keys() int { return max(r.Pos+1, r.All) }
 
-// New makes a pass over models of so many query heads and that shape.
+// New makes a pass over models of heads query heads whose keys and values have shape.
 func New(w pool.Workers, heads int, shape kv.Shape) *Pass {
 	a := &Pass{workers: w, heads: shape.Heads, group: heads / shape.Heads, dim: shape.HeadDim, scratch: make([]scratch, w.N())}
 	n := a.maxTile() * a.group
@@ -133,7 +133,7 @@ func (a *Pass) Run(out, qkv []float32, plan *Plan, rows []RowPos, cache *kv.Cach
 	a.plan, a.rowPos, a.cache, a.out, a.qkv = nil, nil, nil, nil, nil
 }
 
-// work is what the run computes and reads: multiply-accumulates, and bytes of keys
+// work returns what the run computes and reads: multiply-accumulates, and bytes of keys
 // and values as if each sequence's were read once.
 func (a *Pass) work() (macs, bytes int64) {
 	width := int64(a.heads * a.dim)

@@ -55,7 +55,7 @@ func (a *Pass) begin(lo int) {
 	}
 }
 
-// of is the room for the work item of that rank.
+// of returns the room for the work item of that rank.
 func (p *partials) of(a *Pass, rank, head int) (acc []float32, soft []kernel.Softmax) {
 	n := a.plan.tile * a.group
 	at := ((rank-a.wave.first)*a.heads + head) * n
@@ -67,7 +67,7 @@ func (a *Pass) fold() {
 	a.workers.Run((*folding)(a), pool.Parts(len(a.rowPos)*a.heads*a.group, a.foldPart()))
 }
 
-// foldPart is the number of queries whose partials one part folds.
+// foldPart returns the number of queries whose partials one part folds.
 func (a *Pass) foldPart() int {
 	return max(1, len(a.rowPos)*a.heads*a.group/(partsPerThread*a.workers.N()))
 }

@@ -89,7 +89,7 @@ func (m *Mask) apply(scores []float32, ld, head, group int, rows []RowPos, n []i
 	}
 }
 
-// end is how many of n keys, from position lo on, do not lie behind a row's window.
+// end returns how many of n keys, from position lo on, do not lie behind a row's window.
 func (m *Mask) end(row *RowPos, lo, n int) int {
 	if !m.Both {
 		return n

@@ -82,7 +82,7 @@ func (p *Plan) build(rows []RowPos, cache *kv.Cache, tile, group int) {
 	p.arrange(most)
 }
 
-// arrange puts the items of so many splits in order. The last tiles of a prompt
+// arrange puts the items of all splits in order. The last tiles of a prompt
 // see the most keys and go first.
 func (p *Plan) arrange(splits int) {
 	p.order, p.splits = p.order[:0], p.splits[:0]
@@ -98,12 +98,12 @@ func (p *Plan) arrange(splits int) {
 	}
 }
 
-// scoreRow is the room for a query's scores of a chunk, the last group of keys rounded up.
+// scoreRow returns the room for a query's scores of a chunk, the last group of keys rounded up.
 func (p *Plan) scoreRow() int {
 	return cpu.RoundUp(p.chunk, kernel.KeyGroup) + kernel.KeyGroup
 }
 
-// itemsOf is the range of a tile's items.
+// itemsOf returns the range of a tile's items.
 func (p *Plan) itemsOf(tile int) (first, end int) {
 	if tile > 0 {
 		first = int(p.tiles[tile-1])
@@ -111,7 +111,7 @@ func (p *Plan) itemsOf(tile int) (first, end int) {
 	return first, int(p.tiles[tile])
 }
 
-// chunksOf is the range of a work item's chunks.
+// chunksOf returns the range of a work item's chunks.
 func (p *Plan) chunksOf(item int) (first, end int) {
 	if item > 0 {
 		first = int(p.items[item-1].chunks)
@@ -119,7 +119,7 @@ func (p *Plan) chunksOf(item int) (first, end int) {
 	return first, int(p.items[item].chunks)
 }
 
-// runsOf is the range of a chunk's runs.
+// runsOf returns the range of a chunk's runs.
 func (p *Plan) runsOf(chunk int) (first, end int) {
 	if chunk > 0 {
 		first = p.chunks[chunk-1].runs
@@ -127,7 +127,7 @@ func (p *Plan) runsOf(chunk int) (first, end int) {
 	return first, p.chunks[chunk].runs
 }
 
-// groupsOf is a run's groups.
+// groupsOf returns a run's groups.
 func (p *Plan) groupsOf(run int) []int32 {
 	first := 0
 	if run > 0 {
@@ -136,7 +136,7 @@ func (p *Plan) groupsOf(run int) []int32 {
 	return p.groups[first:p.runs[run].groups]
 }
 
-// ranks is the range in order of the items of splits [lo, hi).
+// ranks returns the range in order of the items of splits [lo, hi).
 func (p *Plan) ranks(lo, hi int) (first, end int) {
 	if lo > 0 {
 		first = p.splits[lo-1]
@@ -230,5 +230,5 @@ func (p *Plan) addTouches(rs []RowPos, lo, at, l int) {
 	}
 }
 
-// sees is how many of the n keys from position lo on the row attends to.
+// sees returns how many of the n keys from position lo on the row attends to.
 func (r *RowPos) sees(lo, n int) int { return min(n, max(0, r.keys()-lo)) }

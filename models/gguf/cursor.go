@@ -31,10 +31,10 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
-// left is the number of bytes that follow.
+// left returns the number of bytes that follow.
 func (c *cursor) left() int64 { return c.size - c.pos }
 
-// take is the next n bytes, valid until the next call.
+// take returns the next n bytes, valid until the next call.
 func (c *cursor) take(n int) []byte {
 	if c.err != nil {
 		return nil

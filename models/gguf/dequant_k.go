@@ -22,34 +22,18 @@ func dequantizeQ2_K(dst []float32, src []byte) {
 
 // Q3_K: 32 bytes of third bits, 64 bytes of 2-bit codes, 12 bytes of 6-bit
 // scales (32 above their value), f16 scale. Codes are 4 above their value.
-func dequantizeQ3_K(dst []float32, src []byte) {
-	var codes [256]int8
-	var scales [16]int8
-	for len(dst) > 0 {
-		codesQ3K(&codes, &scales, src)
-		d := half(src[108:])
-		for g, s := range scales {
-			dl := d * float32(s)
-			for i, c := range codes[16*g : 16*g+16] {
-				dst[16*g+i] = dl * float32(c)
-			}
-		}
-		dst, src = dst[256:], src[110:]
-	}
-}
-
-// codesQ3K unpacks a block into codes (−4 to 3) and group scales (−32 to 31).
-func codesQ3K(codes *[256]int8, scales *[16]int8, block []byte) {
+func readQ3_K(s *superblock, block []byte) {
 	third, pairs, packed := block[:32], block[32:96], block[96:108]
-	for g := range scales {
+	s.d = half(block[108:])
+	for g := range s.scales {
 		low := packed[g%8] >> (g / 8 * 4) & 15
 		high := packed[8+g%4] >> (g / 4 * 2) & 3
-		scales[g] = int8(low|high<<4) - 32
+		s.scales[g] = int8(low|high<<4) - 32
 	}
-	for i := range codes {
+	for i := range s.codes {
 		h, j, l := i/128, i%128/32, i%32 // half; bit pair and third bit; byte
 		q := pairs[32*h+l]>>(2*j)&3 | third[l]>>(4*h+j)&1<<2
-		codes[i] = int8(q) - 4
+		s.codes[i] = int8(q) - 4
 	}
 }
 

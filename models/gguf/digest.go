@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// digestPiece is how many bytes Digest reads between two calls of pause: about a
+// digestPiece is the number of bytes that Digest reads between two calls of pause: about a
 // millisecond's work.
 const digestPiece = 1 << 20
 
-// Digest is the SHA-256 of the file's bytes in hexadecimal, as sha256sum prints it; of a
+// Digest returns the SHA-256 of the file's bytes in hexadecimal, as sha256sum prints it; of a
 // model in parts, that of all of them one after the other. It reads the file that was
 // opened, whatever has its name by now, and fails if that was written to since. pause is
 // called now and then; its error ends the reading.
@@ -69,6 +69,3 @@ func (f *File) Sketch() (string, error) {
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
-
-// sources are where the bytes of all parts are.
-func (f *File) sources() []*source { return append([]*source{f.source}, f.rest...) }

@@ -125,7 +125,7 @@ func encode[T any](e *encoder, t valueType, v []T, depth int) error {
 	return nil
 }
 
-// kindOf is the value type that a Go value is stored as.
+// kindOf returns the value type that a Go value is stored as.
 func kindOf(v any) (valueType, bool) {
 	switch v.(type) {
 	case uint8:

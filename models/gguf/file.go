@@ -1,30 +1,5 @@
 package gguf
 
-import (
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-
-	"github.com/lutra-lm/lutra/models/gguf/parts"
-)
-
-// Errors of this package. What is wrapped around them names the key or tensor
-// and the offset.
-var (
-	// ErrFormat says that the bytes are not a well-formed GGUF file.
-	ErrFormat = errors.New("malformed GGUF")
-	// ErrUnsupported says that the file is or may be well-formed, but of a kind
-	// this package does not read: big-endian, a part of several, another version, or a
-	// storage type without a decoder.
-	ErrUnsupported = errors.New("unsupported GGUF")
-	// ErrChanged says that a file was written to or truncated while it was open,
-	// so that what is read of it is no longer what was parsed. Who replaces a
-	// file has to write another one and rename it into its place.
-	ErrChanged = errors.New("the file was changed while it was open")
-)
-
 // File is a parsed GGUF file.
 type File struct {
 	Version  int // 2 or 3
@@ -38,7 +13,7 @@ type File struct {
 	types  map[Type]Type // what each number of several meanings stands for here
 }
 
-// Tensor is the tensor of that name, or nil.
+// Tensor finds the tensor of that name, or nil.
 func (f *File) Tensor(name string) *Tensor {
 	i, ok := f.byName[name]
 	if !ok {
@@ -47,60 +22,24 @@ func (f *File) Tensor(name string) *Tensor {
 	return &f.Tensors[i]
 }
 
-// Open opens and parses the file at path. It reads the header and the tensor
-// directory; the tensors stay in the file, which is kept open until Close. Of a
-// model in several parts path is the first, and the others lie beside it.
-func Open(path string) (*File, error) {
-	s, err := openSource(path)
-	if err != nil {
-		return nil, fmt.Errorf("gguf: %w", err)
-	}
-	f, err := parse(s, nil)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.close())
-	}
-	if f.parts() > 1 {
-		if err := f.openRest(path); err != nil {
-			return nil, errors.Join(fmt.Errorf("gguf: %w", err), f.Close())
-		}
-	}
-	return f, nil
-}
-
-// Parts is the number of files that f was read from.
+// Parts returns the number of files that f was read from.
 func (f *File) Parts() int { return 1 + len(f.rest) }
 
-// ModelName is what a model is called by its path: the file's name without
-// extension, and without what numbers its parts.
-func ModelName(path string) string {
-	name := filepath.Base(path)
-	if part, ok := parts.Parse(name); ok {
-		return part.Stem
-	}
-	return strings.TrimSuffix(name, filepath.Ext(name))
-}
+// sources lists where the bytes of all parts are.
+func (f *File) sources() []*source { return append([]*source{f.source}, f.rest...) }
 
-// Unchanged reports ErrChanged when the file at Open's path, or another part of
-// the model, has been written to or truncated since. Renaming another file into
-// its place changes nothing: the one that was opened lives on until Close. It may
-// be called by any goroutine, until Close.
-func (f *File) Unchanged() error {
-	for _, s := range f.sources() {
-		if err := s.unchanged(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// The keys that make several files one model. The first file has the metadata of
+// all, the others these alone.
+const (
+	keySplit        = "split."                   // begins them
+	keySplitNo      = keySplit + "no"            // of this part, the first being 0
+	keySplitCount   = keySplit + "count"         // of parts
+	keySplitTensors = keySplit + "tensors.count" // in all parts
+	keyAlignment    = "general.alignment"
+)
 
-// Close closes the file, all its parts. Tensors that are still in it cannot be
-// read afterwards. It may be called more than once.
-func (f *File) Close() error {
-	var failed error
-	for _, s := range f.sources() {
-		if err := s.close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			failed = errors.Join(failed, fmt.Errorf("gguf: %w", err))
-		}
-	}
-	return failed
+// parts returns how many files the model has according to this one.
+func (f *File) parts() uint64 {
+	n, _ := f.Metadata.Uint(keySplitCount)
+	return n
 }

@@ -1,6 +1,6 @@
 package gguf
 
-// fileType is what a number of general.file_type says of a file: its name, and
+// fileType holds what a number of general.file_type says of a file: its name, and
 // the storage types of most weights where the number has stood for several.
 type fileType struct {
 	name  string
@@ -32,7 +32,7 @@ func (f *File) fileType() fileType {
 	return fileTypes[n]
 }
 
-// FileType is the name of what most weights are stored as according to
+// FileType returns the name of what most weights are stored as according to
 // general.file_type, "" if that is missing or unknown. A number that has stood
 // for several types has the name of the one that most weights here are of.
 func (f *File) FileType() string {

@@ -5,11 +5,12 @@ import (
 	"math"
 )
 
-// scaleHalves are where in a block the binary16 numbers stand that the codes are
+// scaleHalves holds where in a block the binary16 numbers stand that the codes are
 // multiplied by, or added to.
 var scaleHalves = map[Type][]int{
 	Q4_0: {0}, Q4_1: {0, 2}, Q5_0: {0}, Q5_1: {0, 2}, Q8_0: {0}, IQ4_NL: {0}, TQ1_0: {52}, TQ2_0: {64},
 	Q1_0: {0}, Q1_0_G32: {0}, Q2_0: {0}, PQ2_0: {0}, PTQ1_0: {26},
+	IQ1_S: {0}, IQ2_XXS: {0}, IQ2_XS: {0}, IQ2_S: {0}, IQ3_XXS: {0}, IQ3_S: {0}, IQ4_XS: {0},
 	Q2_K: {80, 82}, Q3_K: {108}, Q4_K: {0, 2}, Q5_K: {0, 2}, Q6_K: {208},
 }
 
@@ -43,6 +44,13 @@ func (t Type) finiteRow(raw []byte, block int) bool {
 		return finite16(raw, 0x7c00)
 	case BF16:
 		return finite16(raw, 0x7f80)
+	case IQ1_M:
+		for ; len(raw) > 0; raw = raw[block:] {
+			if scaleBitsIQ1M(raw)&0x7c00 == 0x7c00 {
+				return false
+			}
+		}
+		return true
 	case MXFP4:
 		for ; len(raw) > 0; raw = raw[block:] {
 			if raw[0] > mostMXFP4 {

@@ -49,8 +49,8 @@ func (f *File) settle(c *cursor, extents []extent, align uint64) {
 	}
 }
 
-// meaning is which of types the tensors of their number have, all of them. What is last
-// in the file may be cut off or have something behind it, and is asked last. What
+// meaning returns the one of types that all tensors of their number have. What is last
+// in the file may be cut off or have something after it, and is asked last. What
 // is cut off or has no whole blocks is left to place, which names the fault.
 func (f *File) meaning(c *cursor, types []Type, of []int, extents []extent, align uint64) Type {
 	left := types

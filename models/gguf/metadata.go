@@ -8,31 +8,31 @@ import "math"
 // value of another kind.
 type Metadata map[string]any
 
-// String is a string value.
+// String returns a string value.
 func (m Metadata) String(key string) (string, bool) {
 	s, ok := m[key].(string)
 	return s, ok
 }
 
-// Bool is a boolean value.
+// Bool returns a boolean value.
 func (m Metadata) Bool(key string) (value, ok bool) {
 	value, ok = m[key].(bool)
 	return value, ok
 }
 
-// Uint is an integer value of any width that is not negative.
+// Uint returns an integer value of any width that is not negative.
 func (m Metadata) Uint(key string) (uint64, bool) {
 	i, u, ok := integer(m[key])
 	return u, ok && i >= 0
 }
 
-// Int is an integer value of any width that fits an int.
+// Int returns an integer value of any width that fits an int.
 func (m Metadata) Int(key string) (int, bool) {
 	i, _, ok := integer(m[key])
 	return int(i), ok && i != tooBig && int64(int(i)) == i
 }
 
-// Float is a number: a float of either width or an integer.
+// Float returns a number: a float of either width or an integer.
 func (m Metadata) Float(key string) (float64, bool) {
 	switch v := m[key].(type) {
 	case float32:
@@ -47,13 +47,19 @@ func (m Metadata) Float(key string) (float64, bool) {
 	return float64(u), ok
 }
 
-// Strings is an array of strings. The slice belongs to m.
+// Bools returns an array of booleans. The slice belongs to m.
+func (m Metadata) Bools(key string) ([]bool, bool) {
+	b, ok := m[key].([]bool)
+	return b, ok
+}
+
+// Strings returns an array of strings. The slice belongs to m.
 func (m Metadata) Strings(key string) ([]string, bool) {
 	s, ok := m[key].([]string)
 	return s, ok
 }
 
-// Floats is an array of numbers, narrowed to float32.
+// Floats returns an array of numbers, narrowed to float32.
 func (m Metadata) Floats(key string) ([]float32, bool) {
 	switch v := m[key].(type) {
 	case []float32:
@@ -76,7 +82,7 @@ func (m Metadata) Floats(key string) ([]float32, bool) {
 	return out, true
 }
 
-// Ints is an array of integers of any width, each of which fits an int.
+// Ints returns an array of integers of any width, each of which fits an int.
 func (m Metadata) Ints(key string) ([]int, bool) {
 	switch v := m[key].(type) {
 	case []uint8:
@@ -99,7 +105,7 @@ func (m Metadata) Ints(key string) ([]int, bool) {
 	return nil, false
 }
 
-// Len is the number of elements of an array value, 0 for any other.
+// Len returns the number of elements of an array value, 0 for any other.
 func (m Metadata) Len(key string) int {
 	switch v := m[key].(type) {
 	case []string:

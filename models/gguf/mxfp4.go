@@ -13,7 +13,7 @@ import "math"
 // levelsMXFP4 are the values of the codes (kvalues_mxfp4).
 var levelsMXFP4 = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 
-// scaleMXFP4 is 2^(e-128).
+// scaleMXFP4 returns 2^(e-128).
 func scaleMXFP4(e byte) float32 {
 	if e < 2 { // below the smallest normal number
 		return math.Float32frombits(0x00200000 << e)

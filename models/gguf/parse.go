@@ -116,7 +116,7 @@ func (f *File) directory(c *cursor, n int) {
 }
 
 // place gives every tensor its part of the data section. Tensors lie there in the order
-// of the directory, each behind the one before and its padding, as llama.cpp demands: a
+// of the directory, each after the one before and its padding, as llama.cpp demands: a
 // place of another size belongs to another type or shape than the entry says.
 func (f *File) place(c *cursor, offsets []uint64) {
 	c.what = "tensor data"
@@ -155,7 +155,7 @@ func (f *File) place(c *cursor, offsets []uint64) {
 	}
 }
 
-// checkBehind fails where something lies behind the last tensor, which c names: its place
+// checkBehind fails where something lies after the last tensor, which c names: its place
 // is larger than its type and shape, or the data of another one follows. Zeros may follow,
 // as some programs allocate files ahead.
 func (f *File) checkBehind(c *cursor, lo, hi uint64) {
@@ -192,7 +192,7 @@ func extents(offsets []uint64, end uint64) []extent {
 	return all
 }
 
-// alignment is what general.alignment says of the data section.
+// alignment returns what general.alignment says of the data section.
 func (m Metadata) alignment() (int, error) {
 	const key = keyAlignment
 	v, set := m[key]

@@ -30,7 +30,7 @@ func quantizeBF16(dst []byte, src []float32) {
 
 func putHalf(dst []byte, v float32) { binary.LittleEndian.PutUint16(dst, vector.ToF16(v)) }
 
-// largest is the value of largest magnitude, with its sign; the first of
+// largest returns the value of largest magnitude, with its sign; the first of
 // equals.
 func largest(v []float32) float32 {
 	var m float32
@@ -44,7 +44,7 @@ func largest(v []float32) float32 {
 
 func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
-// inverse is 1/d, and 0 for a block of zeros or of values so small that the
+// inverse returns 1/d, and 0 for a block of zeros or of values so small that the
 // quotient overflows: their f16 scale is 0 too.
 func inverse(d float32) float32 {
 	if abs(d) < 0x1p-126 {
@@ -106,7 +106,7 @@ func quantizeTQ1_0(dst []byte, src []float32) {
 	}
 }
 
-// packDigits is the reverse of tritsOf: each byte of dst gets n trits of v,
+// packDigits reverses tritsOf: each byte of dst gets n trits of v,
 // len(dst) apart.
 func packDigits(dst []byte, v []float32, n int, id float32) {
 	for i := range dst {

@@ -7,10 +7,29 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
+// recoding says how blocks of a type can be rewritten: f turns one into the blocks of type
+// to that hold the same elements.
+type recoding struct {
+	to   Type
+	f    func(dst, src []byte)
+	most float32 // of blocks' scales, whose products would be beyond binary16; 0: all are within it
+}
+
+// recodings are those that depend on the type alone.
+var recodings = map[Type]recoding{
+	Q1_0_G32: {Q4_0, recodeSigns, 0},
+	Q5_0:     {Q8_0, recodeQ5_0, 0}, IQ4_NL: {Q8_0, recodeIQ4_NL, 0},
+	IQ2_XXS: {Q8_0, recodeQ8(readIQ2_XXS), 65504 * 8 / 31}, IQ4_XS: {Q8_0, recodeQ8(readIQ4_XS), 65504 / 32},
+	Q3_K:  {Q6_K, recodeQ6(readQ3_K), 0},
+	IQ1_S: {Q6_K, recodeQ6(readIQ1_S), 0}, IQ1_M: {Q6_K, recodeQ6(readIQ1_M), 0},
+	IQ3_XXS: {Q6_K, recodeQ6(readIQ3_XXS), 0}, IQ3_S: {Q6_K, recodeQ6(readIQ3_S), 0},
+}
+
 // Recoding tells how a tensor in memory can be rewritten in a more common type
 // with every value kept exactly: f turns one block into the blocks of type to
 // that hold the same elements. f is nil where there is no such type. The
-// scale of I2_S is rounded to binary16, a relative error below 2⁻¹¹.
+// scales of I2_S, IQ2_XXS and IQ4_XS, and those of blocks whose scale is no normal
+// number, are rounded to binary16, a relative error below 2⁻¹¹ of normal ones.
 func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	switch t.Type {
 	case I2_S:
@@ -18,16 +37,22 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	case TQ1_0, TQ2_0, PTQ1_0:
 		p := pairsOf[t.Type]
 		return PQ2_0, func(dst, src []byte) { p.recode(dst, src, src[p.scale:]) }
-	case Q1_0_G32:
-		return Q4_0, recodeSigns
-	case Q5_0:
-		return Q8_0, recodeQ5_0
-	case IQ4_NL:
-		return Q8_0, recodeIQ4_NL
-	case Q3_K:
-		return Q6_K, recodeQ3_K
 	}
-	return 0, nil
+	r := recodings[t.Type]
+	if r.most > 0 && t.scaleAbove(r.most) {
+		return 0, nil
+	}
+	return r.to, r.f
+}
+
+// scaleAbove tells whether the f16 scale that a block begins with exceeds most somewhere.
+func (t *Tensor) scaleAbove(most float32) bool {
+	for b := t.Data; len(b) > 0; b = b[t.Type.BlockBytes():] {
+		if abs(half(b)) > most {
+			return true
+		}
+	}
+	return false
 }
 
 // recodingI2S gives each 128 weights the tensor's scale. Scales that binary16 has
@@ -67,23 +92,4 @@ func recodeIQ4_NL(dst, src []byte) {
 		dst[2+i] = byte(levelsIQ4NL[q&15])
 		dst[18+i] = byte(levelsIQ4NL[q>>4])
 	}
-}
-
-// recodeQ3_K writes codes of −4 to 3 as those of Q6_K, 32 above their value;
-// both types have 16 groups of 16 under one f16 scale.
-func recodeQ3_K(dst, src []byte) {
-	var codes [256]int8
-	var scales [16]int8
-	codesQ3K(&codes, &scales, src)
-	clear(dst[:192])
-	for i, c := range codes {
-		h, j, l := i/128, i%128/32, i%32 // half; nibble and bit pair; byte
-		q := byte(c + 32)
-		dst[64*h+j%2*32+l] |= q & 15 << (j / 2 * 4)
-		dst[128+32*h+l] |= q >> 4 << (2 * j)
-	}
-	for g, s := range scales {
-		dst[192+g] = byte(s)
-	}
-	copy(dst[208:], src[108:])
 }

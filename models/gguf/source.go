@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// source is where the bytes of a File are: in memory, or in a file on disk.
+// source holds the bytes of a File: in memory, or in a file on disk.
 type source struct {
 	io.ReaderAt
 	size   int64

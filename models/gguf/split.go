@@ -13,22 +13,6 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
-// The keys that make several files one model. The first file has the metadata of
-// all, the others these alone.
-const (
-	keySplit        = "split."                   // begins them
-	keySplitNo      = keySplit + "no"            // of this part, the first being 0
-	keySplitCount   = keySplit + "count"         // of parts
-	keySplitTensors = keySplit + "tensors.count" // in all parts
-	keyAlignment    = "general.alignment"
-)
-
-// parts is how many files the model has according to this one.
-func (f *File) parts() uint64 {
-	n, _ := f.Metadata.Uint(keySplitCount)
-	return n
-}
-
 // openRest opens the other parts of the model whose first lies at path, and adds
 // their tensors. What it has opened is f's to close, also after an error.
 func (f *File) openRest(path string) error {
@@ -121,5 +105,5 @@ func (f *File) belongs(part *File, no int) error {
 	return nil
 }
 
-// brief is a value for a message.
+// brief returns a value for a message.
 func brief(v any) string { return clip(fmt.Sprint(v)) }

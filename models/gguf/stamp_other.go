@@ -4,7 +4,7 @@ package gguf
 
 import "os"
 
-// stampOf is what the system says of an open file.
+// stampOf returns what the system says of an open file.
 func stampOf(file *os.File) (stamp, error) {
 	info, err := file.Stat()
 	if err != nil {

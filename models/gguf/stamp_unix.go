@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampOf is what the system says of an open file. It allocates nothing, for a
+// stampOf returns what the system says of an open file. It allocates nothing, for a
 // model asks at every step.
 func stampOf(file *os.File) (stamp, error) {
 	var st unix.Stat_t

@@ -32,10 +32,10 @@ func (t *Tensor) put(s *source, offset int64) {
 	}
 }
 
-// Cols is the length of a row.
+// Cols returns the length of a row.
 func (t *Tensor) Cols() int { return t.Dims[0] }
 
-// Rows is the number of rows, those of all higher dimensions together.
+// Rows returns the number of rows, those of all higher dimensions together.
 func (t *Tensor) Rows() int {
 	n := 1
 	for _, d := range t.Dims[1:] {
@@ -44,10 +44,10 @@ func (t *Tensor) Rows() int {
 	return n
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (t *Tensor) Len() int { return t.Cols() * t.Rows() }
 
-// Bytes is the size of the raw blocks, 0 where Type.Size has an error.
+// Bytes returns the size of the raw blocks, 0 where Type.Size has an error.
 func (t *Tensor) Bytes() int {
 	n, err := t.Type.Size(t.Dims)
 	if err != nil {
@@ -56,7 +56,7 @@ func (t *Tensor) Bytes() int {
 	return n
 }
 
-// Load is rows [lo, hi) as a tensor in memory. It shares t's data where that is
+// Load returns rows [lo, hi) as a tensor in memory. It shares t's data where that is
 // in memory itself, but for types whose tensors end in a scale of the whole;
 // else it reads the file, into buf if there is room. Errors are those of
 // reading, and ErrChanged for a file that has been truncated.

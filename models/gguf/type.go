@@ -23,9 +23,18 @@ const (
 	Q4_K Type = 12
 	Q5_K Type = 13
 	Q6_K Type = 14
-	// IQ4_NL has 16 unevenly spaced levels.
-	IQ4_NL Type = 20
-	BF16   Type = 30
+	// IQ types of one to three bits hold indices of codebooks, IQ4_NL and IQ4_XS 16
+	// unevenly spaced levels.
+	IQ2_XXS Type = 16
+	IQ2_XS  Type = 17
+	IQ3_XXS Type = 18
+	IQ1_S   Type = 19
+	IQ4_NL  Type = 20
+	IQ3_S   Type = 21
+	IQ2_S   Type = 22
+	IQ4_XS  Type = 23
+	IQ1_M   Type = 29
+	BF16    Type = 30
 	// TQ1_0 and TQ2_0 hold ternary weights with one scale each 256.
 	TQ1_0 Type = 34
 	TQ2_0 Type = 35
@@ -48,7 +57,7 @@ const (
 	Q1_0_G32 Type = 255
 )
 
-// traits is what is known of a storage type.
+// traits holds what is known of a storage type.
 type traits struct {
 	name       string
 	blockLen   int // elements a block, along a row
@@ -64,49 +73,49 @@ type traits struct {
 // are listed so that a file's contents can be shown and sized; numbers that are
 // free or retired have no name.
 var types = [...]traits{
-	F32:    {"F32", 1, 4, dequantizeF32, quantizeF32, 0},
-	F16:    {"F16", 1, 2, dequantizeF16, quantizeF16, 0},
-	Q4_0:   {"Q4_0", 32, 18, dequantizeQ4_0, quantizeQ4_0, 0},
-	Q4_1:   {"Q4_1", 32, 20, dequantizeQ4_1, nil, 0},
-	Q5_0:   {"Q5_0", 32, 22, dequantizeQ5_0, nil, 0},
-	Q5_1:   {"Q5_1", 32, 24, dequantizeQ5_1, nil, 0},
-	Q8_0:   {"Q8_0", 32, 34, dequantizeQ8_0, quantizeQ8_0, 0},
-	9:      {"Q8_1", 32, 36, nil, nil, 0},
-	Q2_K:   {"Q2_K", 256, 84, dequantizeQ2_K, nil, 0},
-	Q3_K:   {"Q3_K", 256, 110, dequantizeQ3_K, nil, 0},
-	Q4_K:   {"Q4_K", 256, 144, dequantizeQ4_K, nil, 0},
-	Q5_K:   {"Q5_K", 256, 176, dequantizeQ5_K, nil, 0},
-	Q6_K:   {"Q6_K", 256, 210, dequantizeQ6_K, nil, 0},
-	15:     {"Q8_K", 256, 292, nil, nil, 0},
-	16:     {"IQ2_XXS", 256, 66, nil, nil, 0},
-	17:     {"IQ2_XS", 256, 74, nil, nil, 0},
-	18:     {"IQ3_XXS", 256, 98, nil, nil, 0},
-	19:     {"IQ1_S", 256, 50, nil, nil, 0},
-	IQ4_NL: {"IQ4_NL", 32, 18, dequantizeIQ4_NL, nil, 0},
-	21:     {"IQ3_S", 256, 110, nil, nil, 0},
-	22:     {"IQ2_S", 256, 82, nil, nil, 0},
-	23:     {"IQ4_XS", 256, 136, nil, nil, 0},
-	24:     {"I8", 1, 1, nil, nil, 0},
-	25:     {"I16", 1, 2, nil, nil, 0},
-	26:     {"I32", 1, 4, nil, nil, 0},
-	27:     {"I64", 1, 8, nil, nil, 0},
-	28:     {"F64", 1, 8, nil, nil, 0},
-	29:     {"IQ1_M", 256, 56, nil, nil, 0},
-	BF16:   {"BF16", 1, 2, dequantizeBF16, quantizeBF16, 0},
-	TQ1_0:  {"TQ1_0", 256, 54, dequantizeTQ1_0, quantizeTQ1_0, 0},
-	TQ2_0:  {"TQ2_0", 256, 66, dequantizeTQ2_0, quantizeTQ2_0, 0},
-	I2_S:   {"I2_S", 128, 32, dequantizeI2_S, nil, 32},
-	MXFP4:  {"MXFP4", 32, 17, dequantizeMXFP4, quantizeMXFP4, 0},
-	NVFP4:  {"NVFP4", 64, 36, nil, nil, 0},
-	Q1_0:   {"Q1_0", 128, 18, dequantizeQ1_0, quantizeQ1_0, 0},
-	Q2_0:   {"Q2_0", 64, 18, dequantizeQ2_0, quantizeQ2_0, 0},
-	PQ2_0:  {"PQ2_0", 128, 34, dequantizePQ2_0, quantizePQ2_0, 0},
-	PTQ1_0: {"PTQ1_0", 128, 28, dequantizePTQ1_0, quantizePTQ1_0, 0},
+	F32:     {"F32", 1, 4, dequantizeF32, quantizeF32, 0},
+	F16:     {"F16", 1, 2, dequantizeF16, quantizeF16, 0},
+	Q4_0:    {"Q4_0", 32, 18, dequantizeQ4_0, quantizeQ4_0, 0},
+	Q4_1:    {"Q4_1", 32, 20, dequantizeQ4_1, nil, 0},
+	Q5_0:    {"Q5_0", 32, 22, dequantizeQ5_0, nil, 0},
+	Q5_1:    {"Q5_1", 32, 24, dequantizeQ5_1, nil, 0},
+	Q8_0:    {"Q8_0", 32, 34, dequantizeQ8_0, quantizeQ8_0, 0},
+	9:       {"Q8_1", 32, 36, nil, nil, 0},
+	Q2_K:    {"Q2_K", 256, 84, dequantizeQ2_K, nil, 0},
+	Q3_K:    {"Q3_K", 256, 110, dequantizeSuper(110, readQ3_K), nil, 0},
+	Q4_K:    {"Q4_K", 256, 144, dequantizeQ4_K, nil, 0},
+	Q5_K:    {"Q5_K", 256, 176, dequantizeQ5_K, nil, 0},
+	Q6_K:    {"Q6_K", 256, 210, dequantizeQ6_K, nil, 0},
+	15:      {"Q8_K", 256, 292, nil, nil, 0},
+	IQ2_XXS: {"IQ2_XXS", 256, 66, dequantizeSuper(66, readIQ2_XXS), nil, 0},
+	IQ2_XS:  {"IQ2_XS", 256, 74, dequantizeSuper(74, readIQ2_XS), nil, 0},
+	IQ3_XXS: {"IQ3_XXS", 256, 98, dequantizeSuper(98, readIQ3_XXS), nil, 0},
+	IQ1_S:   {"IQ1_S", 256, 50, dequantizeSuper(50, readIQ1_S), nil, 0},
+	IQ4_NL:  {"IQ4_NL", 32, 18, dequantizeIQ4_NL, nil, 0},
+	IQ3_S:   {"IQ3_S", 256, 110, dequantizeSuper(110, readIQ3_S), nil, 0},
+	IQ2_S:   {"IQ2_S", 256, 82, dequantizeSuper(82, readIQ2_S), nil, 0},
+	IQ4_XS:  {"IQ4_XS", 256, 136, dequantizeSuper(136, readIQ4_XS), nil, 0},
+	24:      {"I8", 1, 1, nil, nil, 0},
+	25:      {"I16", 1, 2, nil, nil, 0},
+	26:      {"I32", 1, 4, nil, nil, 0},
+	27:      {"I64", 1, 8, nil, nil, 0},
+	28:      {"F64", 1, 8, nil, nil, 0},
+	IQ1_M:   {"IQ1_M", 256, 56, dequantizeSuper(56, readIQ1_M), nil, 0},
+	BF16:    {"BF16", 1, 2, dequantizeBF16, quantizeBF16, 0},
+	TQ1_0:   {"TQ1_0", 256, 54, dequantizeTQ1_0, quantizeTQ1_0, 0},
+	TQ2_0:   {"TQ2_0", 256, 66, dequantizeTQ2_0, quantizeTQ2_0, 0},
+	I2_S:    {"I2_S", 128, 32, dequantizeI2_S, nil, 32},
+	MXFP4:   {"MXFP4", 32, 17, dequantizeMXFP4, quantizeMXFP4, 0},
+	NVFP4:   {"NVFP4", 64, 36, nil, nil, 0},
+	Q1_0:    {"Q1_0", 128, 18, dequantizeQ1_0, quantizeQ1_0, 0},
+	Q2_0:    {"Q2_0", 64, 18, dequantizeQ2_0, quantizeQ2_0, 0},
+	PQ2_0:   {"PQ2_0", 128, 34, dequantizePQ2_0, quantizePQ2_0, 0},
+	PTQ1_0:  {"PTQ1_0", 128, 28, dequantizePTQ1_0, quantizePTQ1_0, 0},
 
 	Q1_0_G32: {"Q1_0_G32", 32, 6, dequantizeQ1_0_G32, nil, 0},
 }
 
-// traits is the type's row of the table; one without a name for an unknown
+// traits returns the type's row of the table; one without a name for an unknown
 // type.
 func (t Type) traits() *traits {
 	if int64(t) < int64(len(types)) {
@@ -117,7 +126,7 @@ func (t Type) traits() *traits {
 
 var unknown traits
 
-// String is the type's name in upper case, as file names and reports use it.
+// String returns the type's name in upper case, as file names and reports use it.
 func (t Type) String() string {
 	if tr := t.traits(); tr.name != "" {
 		return tr.name
@@ -125,7 +134,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// TypeNamed is the type with that name.
+// TypeNamed returns the type with that name.
 func TypeNamed(name string) (Type, bool) {
 	for t := range types {
 		if name != "" && types[t].name == name {
@@ -135,17 +144,17 @@ func TypeNamed(name string) (Type, bool) {
 	return 0, false
 }
 
-// BlockLen is the number of elements that are stored together; rows are whole
+// BlockLen returns the number of elements that are stored together; rows are whole
 // numbers of blocks. 0 for an unknown type.
 func (t Type) BlockLen() int { return t.traits().blockLen }
 
-// BlockBytes is the stored size of a block.
+// BlockBytes returns the stored size of a block.
 func (t Type) BlockBytes() int { return t.traits().blockBytes }
 
 // Supported reports whether Dequantize reads the type.
 func (t Type) Supported() bool { return t.traits().dequantize != nil }
 
-// Size is the stored size in bytes of a tensor of that shape. It fails on an
+// Size returns the stored size in bytes of a tensor of that shape. It fails on an
 // unknown type, on rows that are not whole blocks, and on overflow.
 func (t Type) Size(dims []int) (int, error) {
 	tr := t.traits()

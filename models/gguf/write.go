@@ -31,7 +31,7 @@ func Write(w io.Writer, meta Metadata, tensors []Tensor) error {
 	return WriteFrom(w, meta, sources)
 }
 
-// WriteFrom is Write for tensors that are produced as they are written.
+// WriteFrom does as Write for tensors that are produced as they are written.
 func WriteFrom(w io.Writer, meta Metadata, sources []Source) error {
 	align, err := meta.alignment()
 	if err != nil {
@@ -95,7 +95,7 @@ func (m Metadata) order() []string {
 	return keys
 }
 
-// padding is how many bytes after size reach the next multiple of align.
+// padding counts the bytes after size to the next multiple of align.
 func padding(size, align int) int { return -size & (align - 1) }
 
 // counter counts what passes through it.

@@ -13,62 +13,6 @@ import (
 // state, left.
 var ErrNoBlocks = errors.New("kv: out of blocks")
 
-// Stats counts what a cache holds now and what it did since it was made.
-type Stats struct {
-	Blocks, Free, Cached   int   // pool size; blocks Grow can obtain; those of them that are indexed
-	Queries                int64 // calls of Open
-	QueryTokens, HitTokens int64 // tokens asked for by Open, and found
-	Evictions, Copies      int64 // indexed blocks given to others; copies on write
-	States, FreeStates     int   // recurrent states in the pool; those of them that Grow can obtain
-	Checkpoints            int   // recurrent states that blocks hold
-}
-
-// Cache is a paged pool of keys and values, shared by all sequences. Full
-// blocks are indexed by their token prefix, so a new sequence starts with the
-// longest prefix any earlier one left behind. Owned by one goroutine.
-//
-//	free ──Grow──▶ referenced ──Seal──▶ referenced + indexed
-//	 ▲               │ Release              │ Release
-//	 └───────────────┘                      ▼
-//	 └──────────── evicted, oldest first ── cached (indexed, no reference)
-//
-// Invariants (see Check): a block that is referenced twice or indexed is never
-// written; who references an indexed block references its whole prefix, hence
-// prefixes are younger than their continuations in the eviction order and no
-// indexed block ever loses its parent.
-type Cache struct {
-	opt    Options
-	shape  Shape
-	layers []Layer
-
-	blocks    []block
-	tokens    []int32 // [Blocks][BlockLen], what indexed blocks hold
-	free      []int32 // stack of blocks that hold nothing
-	index     index
-	states    states
-	stats     Stats
-	observer  Observer // nil: nobody
-	highWater highWater
-	memory    *cpu.Arena // of the layers, tokens and states; nil: the heap
-}
-
-// block is the bookkeeping of one block.
-type block struct {
-	refs     int32
-	indexed  bool
-	parent   int32  // indexed: the block of the tokens before, or none
-	children int32  // indexed: blocks whose parent this is
-	hash     uint64 // indexed: key in the index
-	sameHash int32  // indexed: next block with the same hash, or none
-	older    int32  // cached: neighbours in eviction order, or none
-	younger  int32
-
-	checkpoint int32 // indexed: the recurrent state at its end, or none
-}
-
-// none stands for "no block".
-const none = int32(-1)
-
 // New makes a cache for models of that shape. It reserves address space outside
 // the heap at once; the system finds the memory when blocks are committed or
 // first written. The error is cpu.ErrMemory if there is no room. The caller
@@ -110,7 +54,7 @@ func New(shape Shape, opt Options) (*Cache, error) {
 // smallCache is the size below which a cache is not worth memory of its own.
 const smallCache = 1 << 20
 
-// reserve makes the arrays, which are about so many bytes.
+// reserve makes the arrays, of about that many bytes together.
 func (c *Cache) reserve(bytes int64) error {
 	if bytes >= smallCache {
 		c.memory = new(cpu.Arena)
@@ -137,20 +81,20 @@ func (c *Cache) Close() error {
 	return c.memory.Free()
 }
 
-// Free is the number of blocks that Grow can still obtain: free ones and
+// Free returns the number of blocks that Grow can still obtain: free ones and
 // indexed ones that no sequence holds.
 func (c *Cache) Free() int { return len(c.free) + c.index.cached }
 
-// Blocks is the size of the pool.
+// Blocks returns the size of the pool.
 func (c *Cache) Blocks() int { return c.opt.Blocks }
 
-// BlockLen is the number of tokens a block holds.
+// BlockLen returns the number of tokens a block holds.
 func (c *Cache) BlockLen() int { return c.opt.BlockLen }
 
-// Type is the format of its keys and values.
+// Type returns the format of its keys and values.
 func (c *Cache) Type() Type { return c.opt.Type }
 
-// Shape is that of the models whose keys and values the cache holds.
+// Shape returns the shape of the models whose keys and values the cache holds.
 func (c *Cache) Shape() Shape { return c.shape }
 
 // Stats counts how full the cache is and what the prefix index has found.
@@ -221,5 +165,5 @@ func (c *Cache) Forget() {
 	}
 }
 
-// blocksFor is the number of blocks that n tokens take.
+// blocksFor returns the number of blocks that n tokens take.
 func (c *Cache) blocksFor(n int) int { return (n + c.opt.BlockLen - 1) / c.opt.BlockLen }

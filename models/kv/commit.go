@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
@@ -10,13 +9,6 @@ import (
 // commitPiece is about how many bytes of each array are committed at once: the
 // pages that large arrays lie on.
 const commitPiece = 2 << 20
-
-// highWater is how many blocks have ever been handed out. Another goroutine may
-// follow it.
-type highWater struct {
-	blocks atomic.Int32 // those handed out have lower numbers
-	moved  chan struct{}
-}
 
 // raise notes that block b is handed out.
 func (f *highWater) raise(b int32) {
@@ -56,13 +48,13 @@ func (l *Layer) commit(first, n, dim int) bool {
 		commitVectors(l.kScale, first, n, 1) && commitVectors(l.vScale, first, n, 1)
 }
 
-// commitVectors is commit for s, which is nil when the format does not use it.
+// commitVectors commits the memory of s, which is nil when the format does not use it.
 func commitVectors[T int8 | uint16 | float32](s []T, first, n, dim int) bool {
 	return s == nil || cpu.Commit(s[first*dim:(first+n)*dim])
 }
 
 // CommitAhead commits blocks in the order in which they are first handed out,
-// so many tokens of them in advance, until ctx ends, all are committed or the
+// tokens of them in advance, until ctx ends, all are committed or the
 // system refuses. It may run beside the cache's owner, once at a time.
 func (c *Cache) CommitAhead(ctx context.Context, tokens int) {
 	ahead := max(1, tokens/c.opt.BlockLen)

@@ -7,23 +7,7 @@ import (
 	"slices"
 )
 
-// index finds full blocks by their tokens and all tokens before them. It is
-// a tree: the key of a block is its parent block and its own tokens, so equal
-// keys mean equal prefixes by induction. The hash only narrows the search;
-// parent and tokens are compared in full.
-//
-// Indexed blocks that no sequence references form a list in eviction order.
-type index struct {
-	seed     maphash.Seed     // random: nobody can prepare colliding prompts
-	mask     uint64           // bits of the hash in use; tests narrow it to force collisions
-	first    map[uint64]int32 // hash → first block with it; others follow by block.sameHash
-	key      []byte           // scratch of hash
-	oldest   int32
-	youngest int32
-	cached   int // length of the list
-}
-
-// hash is the index key of a block with these tokens behind parent.
+// hash returns the index key of a block with these tokens behind parent.
 func (x *index) hash(parent int32, tokens []int32) uint64 {
 	x.key = binary.LittleEndian.AppendUint32(x.key[:0], uint32(parent))
 	for _, t := range tokens {
@@ -32,13 +16,13 @@ func (x *index) hash(parent int32, tokens []int32) uint64 {
 	return maphash.Bytes(x.seed, x.key) & x.mask
 }
 
-// tokensOf are the tokens of indexed block b.
+// tokensOf returns the tokens of indexed block b.
 func (c *Cache) tokensOf(b int32) []int32 {
 	l := c.opt.BlockLen
 	return c.tokens[int(b)*l : int(b)*l+l]
 }
 
-// find is the indexed block with these tokens behind parent, or none.
+// find returns the indexed block with these tokens behind parent, or none.
 func (c *Cache) find(hash uint64, parent int32, tokens []int32) int32 {
 	b, ok := c.index.first[hash]
 	if !ok {

@@ -8,21 +8,6 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Layer holds the keys and values of one layer, of one number format. A
-// vector is the key or value of one token and head. In the formats that
-// kernels read, keys of one head and block are interleaved in groups of eight:
-//
-//	keys    [Blocks][KVHeads][⌈BlockLen/8⌉][HeadDim][8]
-//	values  [Blocks][KVHeads][8·⌈BlockLen/8⌉][HeadDim]
-//
-// Without groups keys stand like values.
-type Layer struct {
-	k16, v16       []uint16  // F16
-	k32, v32       []float32 // F32, without groups
-	k8, v8         []int8    // Int8
-	kScale, vScale []float32 // Int8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
-}
-
 // newLayer makes room in a for a number of heads of blocks of l tokens.
 func newLayer(a *cpu.Arena, t Type, heads, l, dim int) (y Layer, err error) {
 	n := heads * wholeGroups(l)
@@ -43,19 +28,16 @@ func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err e
 	return err
 }
 
-// wholeGroups rounds n keys up to groups.
-func wholeGroups(n int) int { return cpu.RoundUp(n, attention.KeyGroup) }
-
-// FirstVector is the number of the first key and value of a head in block b.
+// FirstVector returns the number of the first key and value of a head in block b.
 func (c *Cache) FirstVector(b int32, head int) int { return (int(b)*c.shape.Heads + head) * c.Stride() }
 
-// Stride is the distance between the vectors of one head and block and of the next.
+// Stride returns the distance between the vectors of one head and block and of the next.
 func (c *Cache) Stride() int { return wholeGroups(c.opt.BlockLen) }
 
-// Layer is one layer's keys and values.
+// Layer returns one layer's keys and values.
 func (c *Cache) Layer(i int) *Layer { return &c.layers[i] }
 
-// TokenBytes is the memory of the keys and values of one token in one layer.
+// TokenBytes returns the memory of the keys and values of one token in one layer.
 func (c *Cache) TokenBytes() int64 { return 2 * arrayBytes(c.shape, c.opt) / int64(c.opt.BlockLen) }
 
 // Store writes the keys and values k, v [KVHeads][HeadDim] of one position.
@@ -116,7 +98,7 @@ func (l *Layer) Accumulate(acc, p []float32, ld, first int, at, next []int32, g,
 	}
 }
 
-// vectorAt is number j of groups at.
+// vectorAt returns number j of groups at.
 func vectorAt(x []float32, first int, at []int32, j, d int) []float32 {
 	n := first + int(at[j/attention.KeyGroup]) + j%attention.KeyGroup
 	return x[n*d : (n+1)*d]

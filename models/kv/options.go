@@ -3,6 +3,9 @@ package kv
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // Type is the number format of cached keys and values.
@@ -55,7 +58,7 @@ const maxBytes = 1 << 46
 // maxState bounds the numbers of a recurrent state.
 const maxState = 1 << 30
 
-// BytesPerBlock is the memory that one block takes: keys and values of all
+// BytesPerBlock returns the memory that one block takes: keys and values of all
 // layers with their scales, and what the cache and a sequence note of it.
 func BytesPerBlock(shape Shape, opt Options) int64 {
 	return 2*int64(shape.Layers)*arrayBytes(shape, opt) + noteBytes + 4*int64(opt.BlockLen)
@@ -66,7 +69,7 @@ func BytesPerBlock(shape Shape, opt Options) int64 {
 // the sequence that holds it.
 const noteBytes = int64(unsafe.Sizeof(block{})) + 4 + 40 + 4
 
-// arrayBytes is the memory of the keys, or the values, of a block in one layer.
+// arrayBytes returns the memory of the keys, or the values, of a block in one layer.
 func arrayBytes(shape Shape, opt Options) int64 {
 	vec := int64(shape.HeadDim)
 	switch opt.Type {
@@ -79,3 +82,6 @@ func arrayBytes(shape Shape, opt Options) int64 {
 	}
 	return vec * int64(wholeGroups(opt.BlockLen)) * int64(shape.Heads)
 }
+
+// wholeGroups rounds n keys up to groups.
+func wholeGroups(n int) int { return cpu.RoundUp(n, attention.KeyGroup) }

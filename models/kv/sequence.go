@@ -5,18 +5,6 @@ import (
 	"slices"
 )
 
-// Sequence is one sequence's view of the cache: a list of blocks.
-type Sequence struct {
-	c      *Cache
-	blocks []int32
-	n      int // positions held
-	sealed int // leading blocks that are in the index
-	// swapped tells that the last sealed block took the place of an own copy.
-	// Forks that share the blocks behind it may still hold the copy.
-	swapped bool
-	recurrent
-}
-
 // Open starts a sequence with the longest cached prefix of tokens, or with none
 // if the cache is cold; its Len is how many of them need not be computed. Pass
 // all but the last token when the last one's logits are wanted. Of a model with
@@ -47,17 +35,17 @@ func (c *Cache) Open(tokens []int32) *Sequence {
 	return s
 }
 
-// Len is the number of positions the sequence holds.
+// Len returns the number of positions the sequence holds.
 func (s *Sequence) Len() int { return s.n }
 
-// Blocks are the numbers of the blocks that hold the positions, in their order,
+// Blocks returns the numbers of the blocks that hold the positions, in their order,
 // to read until the sequence changes.
 func (s *Sequence) Blocks() []int32 { return s.blocks }
 
 // In tells whether the sequence lies in cache c.
 func (s *Sequence) In(c *Cache) bool { return s.c == c }
 
-// FirstShared is where the first block of the positions lo to hi begins that
+// FirstShared returns where the first block of the positions lo to hi begins that
 // another sequence or the index holds too, so that it must not be written.
 func (s *Sequence) FirstShared(lo, hi int) (pos int, shared bool) {
 	for i := lo / s.c.opt.BlockLen; i <= hi/s.c.opt.BlockLen; i++ {
@@ -68,7 +56,7 @@ func (s *Sequence) FirstShared(lo, hi int) (pos int, shared bool) {
 	return 0, false
 }
 
-// Need is the number of blocks that Grow(n) would take from the pool, the
+// Need returns the number of blocks that Grow(n) would take from the pool, the
 // copy of a shared last block included.
 func (s *Sequence) Need(n int) int {
 	if n <= 0 {
@@ -151,7 +139,7 @@ func (s *Sequence) Seal(tokens []int32) {
 	}
 }
 
-// Fork is a second sequence that shares every block.
+// Fork returns a second sequence that shares every block.
 func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
 		s.c.hold(b)

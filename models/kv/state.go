@@ -3,45 +3,18 @@ package kv
 import "unsafe"
 
 // Models with recurrent layers keep, beside keys and values, a recurrent state: for
-// each sequence so many numbers that all its tokens have changed, and that cannot
+// each sequence some numbers that all its tokens have changed, and that cannot
 // be taken back. It lies in a slot of a pool. A sequence has one from its first Grow
 // on. Forks share it, and it is copied when one of them grows. A checkpoint is a
 // slot that an indexed block holds: the state at the end of its tokens, from which
 // Open and Truncate can go on. Checkpoints are made where a slot is free, and give
 // theirs when a sequence needs one.
 
-// states is the pool.
-type states struct {
-	size  int       // numbers of a state; 0: the models have none
-	data  []float32 // [slots][size]
-	slots []slot
-	free  []int32
-	kept  int    // checkpoints
-	spare int    // of them, those that no sequence shares
-	clock uint64 // counts uses of checkpoints
-}
-
-// slot is the bookkeeping of one state.
-type slot struct {
-	users int32  // sequences that hold it
-	block int32  // the block whose checkpoint it is, or none
-	used  uint64 // when the checkpoint was last of use
-}
-
-// recurrent is what a Sequence knows of its state.
-type recurrent struct {
-	state int32 // its slot, or none
-	at    int   // tokens that have changed it
-	mark  int32 // the slot of a checkpoint that Seal may keep: none, or state
-	ends  int   // tokens before mark
-	made  int32 // the block that got the last checkpoint that the sequence made, or none
-}
-
 // checkpointTokens is how far the checkpoints are apart that a stream leaves behind.
 // Each piece of a prompt leaves one.
 const checkpointTokens = 64
 
-// BytesPerState is the memory of one recurrent state, 0 for models without.
+// BytesPerState returns the memory of one recurrent state, 0 for models without.
 func BytesPerState(shape Shape) int64 {
 	if shape.State == 0 {
 		return 0
@@ -61,17 +34,17 @@ func newStates(size, slots int) states {
 	return p
 }
 
-// States is the number of recurrent states in the pool.
+// States returns the number of recurrent states in the pool.
 func (c *Cache) States() int { return len(c.states.slots) }
 
-// FreeStates is the number of recurrent states that Grow can still obtain: free
+// FreeStates returns the number of recurrent states that Grow can still obtain: free
 // ones, and checkpoints that no sequence shares.
 func (c *Cache) FreeStates() int { return len(c.states.free) + c.states.spare }
 
-// Checkpoints is the number of recurrent states that blocks hold.
+// Checkpoints returns the number of recurrent states that blocks hold.
 func (c *Cache) Checkpoints() int { return c.states.kept }
 
-// of is the numbers of a slot.
+// of returns the numbers of a slot.
 func (p *states) of(i int32) []float32 { return p.data[int(i)*p.size : (int(i)+1)*p.size] }
 
 // take hands out a slot that nobody holds, the least recently used checkpoint's when
@@ -152,7 +125,7 @@ func (c *Cache) dropCheckpoint(b int32) {
 	}
 }
 
-// NeedState is the number of recurrent states, 0 or 1, that Grow would take.
+// NeedState returns the number of recurrent states, 0 or 1, that Grow would take.
 func (s *Sequence) NeedState() int {
 	if s.c.states.size == 0 {
 		return 0
@@ -187,7 +160,7 @@ func (s *Sequence) ownState() {
 	}
 }
 
-// StateAt is how many tokens the recurrent state has seen, and whether nobody shares
+// StateAt returns how many tokens the recurrent state has seen, and whether nobody shares
 // it, so that it may change.
 func (s *Sequence) StateAt() (n int, own bool) {
 	if s.state == none {
@@ -197,7 +170,7 @@ func (s *Sequence) StateAt() (n int, own bool) {
 	return s.at, sl.users == 1 && sl.block == none
 }
 
-// Advance is called by what computes the positions up to n: it gives the numbers of
+// Advance moves the sequence on by what computes the positions up to n: it gives the numbers of
 // the recurrent state, [Shape.State], which that changes. If mark is not nil, it is
 // where the state belongs as it stands after the first at tokens: a checkpoint.
 func (s *Sequence) Advance(n int) (state, mark []float32, at int) {

@@ -10,23 +10,34 @@ import (
 )
 
 // Shape is the size of a recurrent layer. Value head h reads with the queries and
-// keys of head h mod KeyHeads.
+// keys of head h mod KeyHeads. Without heads the layer convolves its inputs, and that is all.
 type Shape struct {
 	KeyHeads, ValueHeads int
 	Width                int // of a query, key or value: a multiple of delta.Tile
+	Inputs               int // of a token, without heads
 	Taps                 int // of the convolution: 2 to delta.MostTaps
+	// Grouped: value head h reads with head h·KeyHeads/ValueHeads instead.
+	Grouped bool
 }
 
-// Values is the numbers of all value heads of a token.
+// keyHead returns the head with whose queries and keys value head h reads.
+func (s *Shape) keyHead(h int) int {
+	if s.Grouped {
+		return h * s.KeyHeads / s.ValueHeads
+	}
+	return h % s.KeyHeads
+}
+
+// Values returns the numbers of all value heads of a token.
 func (s Shape) Values() int { return s.ValueHeads * s.Width }
 
-// Channels is the numbers of queries, keys and values of a token.
-func (s Shape) Channels() int { return 2*s.KeyHeads*s.Width + s.Values() }
+// Channels returns the numbers of a token that are convolved: queries, keys and values, or inputs.
+func (s Shape) Channels() int { return 2*s.KeyHeads*s.Width + s.Values() + s.Inputs }
 
-// tail is the numbers of the rows that the convolution looks back to.
+// tail returns the numbers of the rows that the convolution looks back to.
 func (s Shape) tail() int { return (s.Taps - 1) * s.Channels() }
 
-// Size is the numbers of a sequence's state in one layer: the last inputs of the
+// Size returns the numbers of a sequence's state in one layer: the last inputs of the
 // convolution, [Taps-1][Channels], then the state of each value head, as package
 // delta has it.
 func (s Shape) Size() int { return s.tail() + s.ValueHeads*delta.Size(s.Width) }
@@ -34,7 +45,7 @@ func (s Shape) Size() int { return s.tail() + s.ValueHeads*delta.Size(s.Width) }
 // Weights are those of one layer, besides its matrices.
 type Weights struct {
 	Conv  []float32 // [Taps][Channels]
-	A, DT []float32 // [ValueHeads]
+	A, DT []float32 // [ValueHeads], or nil
 }
 
 // Span is a run of consecutive rows of one sequence.
@@ -67,7 +78,9 @@ type Pass struct {
 func New(w pool.Workers, shape Shape, eps float32) *Pass {
 	p := &Pass{workers: w, shape: shape, eps: eps, scratch: make([][]float32, w.N())}
 	for i := range p.scratch {
-		p.scratch[i] = make([]float32, delta.Scratch(shape.Width))
+		if shape.ValueHeads > 0 {
+			p.scratch[i] = make([]float32, delta.Scratch(shape.Width))
+		}
 	}
 	return p
 }
@@ -75,14 +88,17 @@ func New(w pool.Workers, shape Shape, eps float32) *Pass {
 // Run takes rows, which begin with queries, keys and values [Channels] and stand
 // stride apart, through recurrent layer number layer. Gates are the products for
 // beta and decay, [2·ValueHeads] a row. Of each row the outputs take the place of
-// the values.
+// the values. Without heads rows begin with inputs, which their convolution replaces, and
+// gates are nil.
 func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, layer int, w *Weights) {
 	m := p.workers.Pool.Meter()
 	start := m.Start()
 	p.rows, p.stride, p.gates, p.spans, p.at, p.w = rows, stride, gates, spans, layer*p.shape.Size(), w
 	p.each((*Pass).convolve, len(spans)*p.tiles())
-	p.each((*Pass).prepare, len(rows)/stride)
-	p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
+	if p.shape.ValueHeads > 0 {
+		p.each((*Pass).prepare, len(rows)/stride)
+		p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
+	}
 	if m.Enabled() {
 		state, n := int64(p.shape.Values()*p.shape.Width), int64(len(rows)/stride)
 		m.Stop(meter.Attention, start, p.workers.N(), 3*state*n, 4*state*(int64(len(spans))+n/delta.Chunk))
@@ -98,7 +114,7 @@ func (p *Pass) each(do func(p *Pass, worker, part int), parts int) {
 // Do computes one part.
 func (p *Pass) Do(worker, part int) { p.do(p, worker, part) }
 
-// tiles is the number of parts that the channels make.
+// tiles returns the number of parts that the channels make.
 func (p *Pass) tiles() int { return pool.Parts(p.shape.Channels(), delta.Channels) }
 
 // convolve computes some channels of a span.
@@ -111,7 +127,7 @@ func (p *Pass) convolve(_, part int) {
 	if sp.Copy != nil {
 		mark = sp.Copy[p.at:][lo:s.tail()]
 	}
-	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], sp.State[p.at:][lo:s.tail()], all, s.Taps, mark, sp.CopyAt)
+	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], sp.State[p.at:][lo:s.tail()], all, s.Taps, s.ValueHeads > 0, mark, sp.CopyAt)
 }
 
 // prepare makes the queries, keys and gates of one row what the states take.
@@ -130,7 +146,8 @@ func (p *Pass) prepare(_, row int) {
 // update takes a span through the state of one value head.
 func (p *Pass) update(worker, part int) {
 	s, sp, head := &p.shape, &p.spans[part/p.shape.ValueHeads], part%p.shape.ValueHeads
-	q, k, v := head%s.KeyHeads*s.Width, (s.KeyHeads+head%s.KeyHeads)*s.Width, (2*s.KeyHeads+head)*s.Width
+	key := s.keyHead(head)
+	q, k, v := key*s.Width, (s.KeyHeads+key)*s.Width, (2*s.KeyHeads+head)*s.Width
 	size := delta.Size(s.Width)
 	lo := p.at + s.tail() + head*size
 	state := sp.State[lo : lo+size]

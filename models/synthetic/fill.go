@@ -95,7 +95,7 @@ func twoScales(fill func([]byte, *rand.PCG), at int, d float64) func([]byte, *ra
 	}
 }
 
-// half is the binary16 of x.
+// half returns the binary16 of x.
 func half(x float64) uint16 {
 	var b [2]byte
 	if err := gguf.Quantize(gguf.F16, b[:], []float32{float32(x)}); err != nil {

@@ -91,7 +91,7 @@ func Shapes() []Shape {
 	}
 }
 
-// Named is the shape of that name.
+// Named returns the shape of that name.
 func Named(name string) (Shape, error) {
 	known := ""
 	for _, s := range Shapes() {
@@ -110,7 +110,7 @@ type Options struct {
 	Seed   uint64
 }
 
-// DefaultOptions are those of a ternary model as published: TQ2_0 layers and a
+// DefaultOptions returns the options of a ternary model as published: TQ2_0 layers and a
 // head of 6 bits.
 func DefaultOptions() Options { return Options{Blocks: gguf.TQ2_0, Head: gguf.Q6_K, Seed: 1} }
 
@@ -125,7 +125,7 @@ func Write(w io.Writer, s Shape, opt Options) error {
 	return gguf.WriteFrom(w, s.metadata(), sources)
 }
 
-// Size is how many bytes the tensors of such a file take.
+// Size returns how many bytes the tensors of such a file take.
 func Size(s Shape, opt Options) (bytes int64, err error) {
 	sources, err := s.sources(opt)
 	for _, t := range sources {

@@ -78,7 +78,7 @@ func (s *Shape) metadata() map[string]any {
 	return md
 }
 
-// byteLetter is the letter that stands for byte b in GPT-2's vocabulary: the
+// byteLetter returns the letter that stands for byte b in GPT-2's vocabulary: the
 // byte itself where that prints, else the next free code point from 256 on.
 func byteLetter(b byte) rune {
 	prints := func(b int) bool { return b > ' ' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae }

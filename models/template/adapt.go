@@ -53,7 +53,7 @@ type call struct {
 	raw json.RawMessage
 }
 
-// callsOf are the calls of a message.
+// callsOf returns the calls of a message.
 func callsOf(m *Message) ([]call, error) {
 	data, err := json.Marshal(m.ToolCalls)
 	if err != nil {
@@ -115,7 +115,7 @@ func (t *Template) interleaved(messages []Message, results int) []Message {
 	return append(out, rest...)
 }
 
-// shortID is nine letters and digits for an id: the only ones that some templates take.
+// shortID returns nine letters and digits for an id: the only ones that some templates take.
 func shortID(id string) string {
 	const length = 9
 	alien := func(r rune) bool {
@@ -128,7 +128,7 @@ func shortID(id string) string {
 	return base32.StdEncoding.EncodeToString(sum[:])[:length]
 }
 
-// silence is the content of a message that calls tools and says nothing: some templates
+// silence returns the content of a message that calls tools and says nothing: some templates
 // know calls by the null, others would write None.
 func (t *Template) silence() any {
 	if t.null() {

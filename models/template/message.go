@@ -52,7 +52,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// value is the message as t sees it; adapt as in Input.
+// value returns the message as t sees it; adapt as in Input.
 func (m *Message) value(adapt bool, t *Template) (any, error) {
 	d := jinja.NewDict()
 	content, err := value(m.Content)
@@ -148,7 +148,7 @@ func adaptCalls(calls any, t *Template) {
 	}
 }
 
-// value is v as a template's value, by way of its JSON.
+// value returns v as a template's value, by way of its JSON.
 func value(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:

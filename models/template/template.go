@@ -70,7 +70,7 @@ func Parse(src string) (*Template, error) {
 	return t, nil
 }
 
-// Source is what Parse was given.
+// Source returns what Parse was given.
 func (t *Template) Source() string { return t.source }
 
 // Render writes the conversation. Its error is a *RaisedError when the

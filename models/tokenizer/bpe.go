@@ -76,7 +76,7 @@ func newBPE(v *vocab, pre preTokenizer, merges []string) (e *bpe, odd int) {
 	return e, odd
 }
 
-// missing is the number of bytes that no token can express.
+// missing returns the number of bytes that no token can express.
 func (e *bpe) missing() (n int) {
 	for _, id := range e.bytes {
 		if !e.vocab.valid(id) {
@@ -135,7 +135,7 @@ func (e *bpe) find(a, b *symbol) (key, id int32, ok bool) {
 // longestWhole bounds, in bytes, the words that are looked up unmerged.
 const longestWhole = 256
 
-// whole is the token that is exactly word.
+// whole returns the token that is exactly word.
 func (e *bpe) whole(word string) (int32, bool) {
 	if len(word) > longestWhole {
 		return 0, false

@@ -59,7 +59,7 @@ func readCharsmap(md gguf.Metadata) (c charsmap, err error) {
 	return c, nil
 }
 
-// bytesOf is an array of bytes, signed or not.
+// bytesOf reads an array of bytes, signed or not.
 func bytesOf(md gguf.Metadata, key string) ([]byte, error) {
 	var raw []byte
 	switch v := md[key].(type) {
@@ -100,7 +100,7 @@ func (c *charsmap) normalise(text string) string {
 	return b.String()
 }
 
-// longest is what the longest beginning of text that has a rule becomes, and how long that
+// longest returns what becomes of the longest beginning of text that has a rule, and how long that
 // is; 0: none has. A unit of the array has in its bits, from the lowest: the byte that leads
 // to it (8), whether a beginning ends there (1), whether the offset of its children is
 // multiplied by 256 (1), the offset (22, the highest of which marks a value in place of all).

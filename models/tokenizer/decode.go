@@ -27,7 +27,7 @@ func (v *vocab) fillPieces(text func(dst []byte, token string) []byte) {
 	}
 }
 
-// Piece is the bytes that a token adds to a text; nothing for a control or
+// Piece returns the bytes that a token adds to a text; nothing for a control or
 // unknown token and for an id out of range. They may end within a UTF-8
 // character. The slice belongs to the tokenizer.
 func (v *vocab) Piece(id int32) []byte {
@@ -42,7 +42,7 @@ func (v *vocab) Piece(id int32) []byte {
 	return v.pieces[lo:hi:hi]
 }
 
-// Decode is the text of a sequence. With special, control and unknown tokens
+// Decode returns the text of a sequence. With special, control and unknown tokens
 // are written out as the file names them, else they give nothing. Where the
 // encoder puts a space before a text, one is taken off a sequence that begins
 // with text. The result is not valid UTF-8 when ids stop within a character.

@@ -43,7 +43,7 @@ func (v *vocab) findInfill(id func(name string, def int32) int32) {
 	v.infill = f
 }
 
-// idOr is the id of a token that is no ordinary text, or -1.
+// idOr returns the id of a token that is no ordinary text, or -1.
 func (v *vocab) idOr(text string) int32 {
 	if i, ok := v.ids[text]; ok && v.kinds[i]&(control|userDefined) != 0 {
 		return i
@@ -51,5 +51,5 @@ func (v *vocab) idOr(text string) int32 {
 	return -1
 }
 
-// Infill is the tokens of a model that fills in the middle of a text.
+// Infill returns the tokens of a model that fills in the middle of a text.
 func (v *vocab) Infill() Infill { return v.infill }

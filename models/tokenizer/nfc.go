@@ -15,7 +15,7 @@ const keyNFC = "lutra.tokenizer.nfc"
 // (UAX #15, "Stream-Safe Text Format"), and form C itself does not.
 const joiner = "\u034f"
 
-// compose is form C of text, in time and memory linear in its length. Runs of more than 30
+// compose returns form C of text, in time and memory linear in its length. Runs of more than 30
 // marks are ordered and composed 30 at a time, which form C does not bound.
 func compose(text string) string {
 	if norm.NFC.IsNormalString(text) {

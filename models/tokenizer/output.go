@@ -34,11 +34,11 @@ func (o *output) flush() {
 // Llama 3 cuts words of 25,000 characters for the same reason.)
 const longestWord = 256 << 10
 
-// cut is the first piece of a word, at most longestWord bytes that end with a
+// cut returns the first piece of a word, at most longestWord bytes that end with a
 // whole character.
 func cut(word string) string { return cutAt(word, longestWord) }
 
-// cutAt is as much of text as most bytes hold of whole characters.
+// cutAt returns as much of text as most bytes hold of whole characters.
 func cutAt(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -41,7 +41,7 @@ func classOf(r rune) class {
 	return other
 }
 
-// peek is the class and the size in bytes of the character at i.
+// peek returns the class and the size in bytes of the character at i.
 func peek(text string, i int) (class, int) {
 	if i >= len(text) {
 		return end, 0
@@ -53,7 +53,7 @@ func peek(text string, i int) (class, int) {
 	return classOf(r), n
 }
 
-// run is the end of the characters from i on whose class is a or b.
+// run returns the end of the characters from i on whose class is a or b.
 func run(text string, i int, a, b class) int {
 	for {
 		c, n := peek(text, i)
@@ -64,7 +64,7 @@ func run(text string, i int, a, b class) int {
 	}
 }
 
-// contraction is the size of an English ending ('s 't 're 've 'm 'll 'd) at
+// contraction returns the size of an English ending ('s 't 're 've 'm 'll 'd) at
 // the start of text, 0 for none.
 func contraction(text string, anyCase bool) int {
 	if len(text) < 2 || text[0] != '\'' {
@@ -89,7 +89,7 @@ func contraction(text string, anyCase bool) int {
 	return 0
 }
 
-// spaces is the size of the word that a run of white space makes: all of it at
+// spaces returns the size of the word that a run of white space makes: all of it at
 // the end of the text, else all but the last character, which belongs to the
 // next word, unless it is the only one. [\s+(?!\S)|\s+]
 func spaces(text string) int {
@@ -166,7 +166,7 @@ func nextModern(text string, digits int) int {
 	return spaces(text)
 }
 
-// lastNewline is the end of the last line break in the white space that text
+// lastNewline returns the end of the last line break in the white space that text
 // begins with, 0 for none. [\s*[\r\n]+]
 func lastNewline(text string) (at int) {
 	for i := 0; ; {

@@ -47,7 +47,7 @@ func (t *trie) add() int32 {
 	return int32(len(t.nodes) - 1)
 }
 
-// next is where the first special token at or after from begins, and its id;
+// next returns where the first special token at or after from begins, and its id;
 // len(text) and -1 when there is none.
 func (t *trie) next(text string, from int, parse bool) (at int, id int32) {
 	for at = from; at < len(text); at++ {
@@ -61,7 +61,7 @@ func (t *trie) next(text string, from int, parse bool) (at int, id int32) {
 	return len(text), -1
 }
 
-// longest is the longest special token that text begins with, -1 for none.
+// longest returns the longest special token that text begins with, -1 for none.
 func (t *trie) longest(text string, parse bool) int32 {
 	id := int32(-1)
 	node := t.root[text[0]]

@@ -75,7 +75,7 @@ func (e *spm) encode(out *output, text string, first bool) {
 	}
 }
 
-// wordEnd is the end of what text begins with and never merges with what
+// wordEnd returns the end of what text begins with and never merges with what
 // follows: spaces and then anything else, where tokens allow.
 func (e *spm) wordEnd(text string) int {
 	if !e.divides {

@@ -124,7 +124,7 @@ func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 	return nil
 }
 
-// likelyPre is the pre-tokenizer of a vocabulary whose file names none, as
+// likelyPre returns the pre-tokenizer of a vocabulary whose file names none, as
 // Microsoft's BitNet b1.58 2B4T does: Llama 3's is known by its tokens.
 func (t *Tokenizer) likelyPre() string {
 	for _, text := range []string{"<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"} {
@@ -148,7 +148,7 @@ func (t *Tokenizer) newSPM(md gguf.Metadata) {
 	t.fillPieces(decodeSpaces)
 }
 
-// flag is a boolean of the file or its default.
+// flag reads a boolean of the file, or returns its default.
 func flag(md gguf.Metadata, key string, def bool) bool {
 	if v, ok := md.Bool(key); ok {
 		return v
@@ -172,7 +172,7 @@ func (t *Tokenizer) Encode(dst []int32, text string, opt Options) []int32 {
 	return out.ids
 }
 
-// Runs is Encode for texts of any length: it yields the ids in runs of a few
+// Runs encodes texts of any length: it yields the ids in runs of a few
 // thousand, each valid until the next, and holds no more than one of them.
 func (t *Tokenizer) Runs(text string, opt Options) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
@@ -212,7 +212,7 @@ func (t *Tokenizer) encode(out *output, text string, opt Options) {
 	}
 }
 
-// skipSpace is the first index from i on that holds no ASCII white space.
+// skipSpace returns the first index from i on that holds no ASCII white space.
 func skipSpace(text string, i int) int {
 	for i < len(text) && (text[i] == ' ' || '\t' <= text[i] && text[i] <= '\r') {
 		i++

@@ -72,7 +72,7 @@ func (t *Tokenizer) newUnigram(md gguf.Metadata) error {
 	return nil
 }
 
-// score is a token's; one that is none counts as the worst there could be.
+// score returns the score of a token; one that is none counts as the worst there could be.
 func (e *unigram) score(id int32) float64 {
 	if e.vocab.kinds[id]&userDefined != 0 {
 		return 0 // the best: scores are logarithms
@@ -105,7 +105,7 @@ func (e *unigram) encode(out *output, text string, first bool) {
 	}
 }
 
-// wordEnd is where the word from begin on ends: marks, and then anything else.
+// wordEnd returns where the word from begin on ends: marks, and then anything else.
 func wordEnd(text string, begin int) int {
 	inside := false
 	for i, r := range text[begin:] {
@@ -173,7 +173,7 @@ func (e *unigram) word(out *output, word string) {
 	slices.Reverse(out.ids[begun:])
 }
 
-// runeSize is the bytes of a text's first character.
+// runeSize returns the bytes of a text's first character.
 func runeSize(text string) int {
 	_, n := utf8.DecodeRuneInString(text)
 	return n

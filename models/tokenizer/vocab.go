@@ -180,7 +180,7 @@ func (t *Tokenizer) findSpecials(md gguf.Metadata) {
 	}
 }
 
-// byteOf is the byte that a token such as <0x0A> stands for.
+// byteOf returns the byte that a token such as <0x0A> stands for.
 func byteOf(token string) (byte, bool) {
 	if len(token) != 6 || !strings.HasPrefix(token, "<0x") || token[5] != '>' {
 		return 0, false
@@ -189,10 +189,10 @@ func byteOf(token string) (byte, bool) {
 	return byte(b), err == nil
 }
 
-// Size is the number of tokens; ids are 0 to Size()-1.
+// Size returns the number of tokens; ids are 0 to Size()-1.
 func (v *vocab) Size() int { return len(v.tokens) }
 
-// Token is the token's text as the file writes it, "" for an id out of range.
+// Token returns the token's text as the file writes it, "" for an id out of range.
 // In byte-level BPE the bytes of ordinary tokens are written in a private
 // alphabet: use Piece for text.
 func (v *vocab) Token(id int32) string {
@@ -202,19 +202,19 @@ func (v *vocab) Token(id int32) string {
 	return v.tokens[id]
 }
 
-// BOS is the token that begins a text, if the file names one.
+// BOS returns the token that begins a text, if the file names one.
 func (v *vocab) BOS() (int32, bool) { return v.bos, v.bos >= 0 }
 
-// EOS is the token that ends a text, if the file names one.
+// EOS returns the token that ends a text, if the file names one.
 func (v *vocab) EOS() (int32, bool) { return v.eos, v.eos >= 0 }
 
-// Separator is the token that ends the first text of a pair, if the file names one.
+// Separator returns the token that ends the first text of a pair, if the file names one.
 func (v *vocab) Separator() (int32, bool) { return v.sep, v.sep >= 0 }
 
 // EOG reports whether the token ends a generation.
 func (v *vocab) EOG(id int32) bool { return v.valid(id) && v.kinds[id]&endsTurn != 0 }
 
-// EOGs are all tokens that end a generation, in ascending order.
+// EOGs returns all tokens that end a generation, in ascending order.
 func (v *vocab) EOGs() []int32 { return slices.Clone(v.eogs) }
 
 func (v *vocab) valid(id int32) bool { return id >= 0 && int(id) < len(v.tokens) }

@@ -96,7 +96,7 @@ func (w *wordPiece) encode(out *output, text string, _ bool) {
 	end()
 }
 
-// characters are those of a text; where accents are dropped, in normal form D, which
+// characters returns the characters of a text; where accents are dropped, in normal form D, which
 // takes them off their letters.
 func (w *wordPiece) characters(text string) iter.Seq[rune] {
 	return func(yield func(rune) bool) {

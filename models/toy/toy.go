@@ -33,7 +33,7 @@ type Model struct {
 	tokens          []int32 // scratch
 }
 
-// Steps is the number of Forward calls so far, Computed the number of tokens in them.
+// Steps returns the number of Forward calls so far, Computed the number of tokens in them.
 func (m *Model) Steps() int    { return int(m.steps.Load()) }
 func (m *Model) Computed() int { return int(m.computed.Load()) }
 
@@ -163,7 +163,7 @@ func (m *Model) read(s *kv.Sequence, n int) (uint64, error) {
 	return hash, nil
 }
 
-// Row is what Forward gives for the last of tokens, computed without a cache.
+// Row returns what Forward gives for the last of tokens, computed without a cache.
 func (m *Model) Row(tokens []int32) []float32 {
 	row, hash := make([]float32, m.Config().Outputs), uint64(0)
 	for _, id := range tokens {

@@ -31,7 +31,8 @@ type Options struct {
 }
 
 // Loader reads the tensors of a model file. The first failure sticks and later
-// calls return zero values, so that builders of models read as lists.
+// calls return zero values, so that builders of models read as lists. Each form in which a
+// builder may want a tensor is a method, hence their number.
 type Loader struct {
 	Params int64 // weights so far
 	Bytes  int64 // of them in memory
@@ -72,7 +73,7 @@ func (l *Loader) Fail(format string, args ...any) {
 	}
 }
 
-// Err is the first failure.
+// Err returns the first failure.
 func (l *Loader) Err() error { return l.err }
 
 // Local tells whether the matrices are the CPU's.
@@ -85,20 +86,20 @@ func (l *Loader) Place(b kernels.Backend) {
 	}
 }
 
-// Sent is how many of the weights a backend other than the CPU multiplies.
+// Sent returns how many of the weights a backend other than the CPU multiplies.
 func (l *Loader) Sent() int64 { return l.sent }
 
-// Memory is where the matrices lie. Whoever has it frees it.
+// Memory returns where the matrices lie. Whoever has it frees it.
 func (l *Loader) Memory() *cpu.Arena { return l.memory }
 
 // Into has the matrices that follow lie in a, which is not the loader's to free: those
 // of a model that runs already. Progress and Interrupt are not called any more.
 func (l *Loader) Into(a *cpu.Arena) { l.memory, l.opt.Progress, l.opt.Interrupt = a, nil, nil }
 
-// Read is how many bytes of tensors have been read.
+// Read returns how many bytes of tensors have been read.
 func (l *Loader) Read() int64 { return l.read }
 
-// Packings is what the matrices of the layers run as, such as "I2".
+// Packings returns what the matrices of the layers run as, such as "I2".
 func (l *Loader) Packings() string {
 	return strings.Join(slices.Sorted(maps.Keys(l.packings)), "+")
 }
@@ -131,7 +132,7 @@ func (l *Loader) Zeros() []string {
 	return names
 }
 
-// interrupted is why the loading should end; nil: it should not.
+// interrupted says why the loading should end; nil: it should not.
 func (l *Loader) interrupted() error {
 	if l.opt.Interrupt == nil {
 		return nil
@@ -139,7 +140,7 @@ func (l *Loader) interrupted() error {
 	return l.opt.Interrupt()
 }
 
-// progress tells that so many more bytes of tensors have been read.
+// progress tells that bytes more of tensors have been read.
 func (l *Loader) progress(bytes int) {
 	l.read += int64(bytes)
 	if l.opt.Progress != nil {

@@ -25,7 +25,7 @@ import (
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
-//   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error
+//   - Q4_1, Q5_1, Q2_K, Q5_K, IQ2_XS and IQ2_S are rounded to binary16, a relative error
 //     below 2⁻¹¹.
 //   - opt.Exact widens everything to float32.
 //
@@ -50,70 +50,57 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 	if to, f := t.Recoding(); f != nil {
 		t = recode(t, to, f)
 	}
-	rows, cols := t.Rows(), t.Cols()
-	switch t.Type {
-	case gguf.F16:
-		return dense.PackF16(rows, cols, t.Data)
-	case gguf.BF16:
-		return dense.PackBF16(rows, cols, t.Data)
-	case gguf.Q1_0:
-		return grouped.PackQ1_0(rows, cols, t.Data)
-	case gguf.Q2_0:
-		return grouped.PackQ2_0(rows, cols, t.Data)
-	case gguf.PQ2_0:
-		return grouped.PackPQ2_0(rows, cols, t.Data)
-	case gguf.Q8_0:
-		return grouped.PackQ8_0(rows, cols, t.Data)
-	case gguf.Q4_0:
-		return grouped.PackQ4_0(rows, cols, t.Data)
-	case gguf.Q4_K:
-		return grouped.PackQ4_K(rows, cols, t.Data)
-	case gguf.Q6_K:
-		return grouped.PackQ6_K(rows, cols, t.Data)
-	case gguf.MXFP4:
-		if m, err := grouped.PackMXFP4(rows, cols, t.Data); !errors.Is(err, matrix.ErrUnsupported) {
-			return m, err
-		}
-	case gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
-		return packHalves(t)
+	if pack := storages[t.Type].pack; pack != nil {
+		return pack(t)
 	}
 	return packFloats(t, 1)
 }
 
-// MostBytes is the size in memory that a stored matrix of so many rows and columns has
-// at most, whatever its weights are.
+// storage says what becomes of weights of a type that are not ternary.
+type storage struct {
+	packing matrix.Packing
+	pack    func(t *gguf.Tensor) (*matrix.Matrix, error) // nil: there is none for what was not recoded
+}
+
+// storages are of all types but those that are widened to float32.
+var storages = map[gguf.Type]storage{
+	gguf.F16:   {matrix.F16, whole(dense.PackF16)},
+	gguf.BF16:  {matrix.BF16, whole(dense.PackBF16)},
+	gguf.Q1_0:  {matrix.Q1G128, whole(grouped.PackQ1_0)},
+	gguf.Q2_0:  {matrix.Q2G64, whole(grouped.PackQ2_0)},
+	gguf.PQ2_0: {matrix.Q2G128, whole(grouped.PackPQ2_0)},
+	gguf.Q8_0:  {matrix.Q8, whole(grouped.PackQ8_0)},
+	gguf.Q4_0:  {matrix.Q4, whole(grouped.PackQ4_0)},
+	gguf.Q4_K:  {matrix.Q4M, whole(grouped.PackQ4_K)},
+	gguf.Q6_K:  {matrix.Q6, whole(grouped.PackQ6_K)},
+	gguf.MXFP4: {matrix.FP4, packMXFP4}, // with the scales that there are in practice
+	gguf.Q4_1:  {matrix.F16, packHalves}, gguf.Q5_1: {matrix.F16, packHalves}, gguf.Q2_K: {matrix.F16, packHalves}, gguf.Q5_K: {matrix.F16, packHalves},
+	gguf.IQ2_XS: {matrix.F16, packHalves}, gguf.IQ2_S: {matrix.F16, packHalves},
+
+	// As gguf.Tensor.Recoding has them.
+	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
+	gguf.Q5_0: {matrix.Q8, nil}, gguf.IQ4_NL: {matrix.Q8, nil},
+	gguf.Q1_0_G32: {matrix.Q4, nil},
+	gguf.Q3_K:     {matrix.Q6, nil}, gguf.IQ1_S: {matrix.Q6, nil}, gguf.IQ1_M: {matrix.Q6, nil}, gguf.IQ3_XXS: {matrix.Q6, nil}, gguf.IQ3_S: {matrix.Q6, nil},
+	gguf.IQ2_XXS: {matrix.Q8, nil}, gguf.IQ4_XS: {matrix.Q8, nil},
+}
+
+// whole has pack read the bytes of a tensor as they are.
+func whole(pack func(rows, cols int, data []byte) (*matrix.Matrix, error)) func(*gguf.Tensor) (*matrix.Matrix, error) {
+	return func(t *gguf.Tensor) (*matrix.Matrix, error) { return pack(t.Rows(), t.Cols(), t.Data) }
+}
+
+// MostBytes returns the size in memory that a stored matrix of rows × cols has at
+// most, whatever its weights are.
 func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
 	if l.opt.Exact {
 		return kernels.DataSize(rows, cols, matrix.F32)
 	}
-	return max(kernels.DataSize(rows, cols, storedPacking(t.Type)), kernels.DataSize(rows, cols, matrix.I2))
-}
-
-// storedPacking is what pack makes of weights of a type that are not ternary.
-func storedPacking(t gguf.Type) matrix.Packing {
-	switch t {
-	case gguf.F16, gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
-		return matrix.F16
-	case gguf.BF16:
-		return matrix.BF16
-	case gguf.Q1_0:
-		return matrix.Q1G128
-	case gguf.Q2_0:
-		return matrix.Q2G64
-	case gguf.PQ2_0, gguf.PTQ1_0, gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S:
-		return matrix.Q2G128
-	case gguf.Q8_0, gguf.Q5_0, gguf.IQ4_NL:
-		return matrix.Q8
-	case gguf.MXFP4: // with the scales that there are in practice
-		return matrix.FP4
-	case gguf.Q4_0, gguf.Q1_0_G32:
-		return matrix.Q4
-	case gguf.Q4_K:
-		return matrix.Q4M
-	case gguf.Q6_K, gguf.Q3_K:
-		return matrix.Q6
+	packing := matrix.F32
+	if s, ok := storages[t.Type]; ok {
+		packing = s.packing
 	}
-	return matrix.F32
+	return max(kernels.DataSize(rows, cols, packing), kernels.DataSize(rows, cols, matrix.I2))
 }
 
 // The run-time packings of ternary matrices, as Options.Packing names them.
@@ -154,6 +141,15 @@ func packFloats(t *gguf.Tensor, factor float32) (*matrix.Matrix, error) {
 		return nil, err
 	}
 	return dense.PackF32(t.Rows(), t.Cols(), w)
+}
+
+// packMXFP4 packs t, or widens it where its scales are beyond what that packing has.
+func packMXFP4(t *gguf.Tensor) (*matrix.Matrix, error) {
+	m, err := grouped.PackMXFP4(t.Rows(), t.Cols(), t.Data)
+	if errors.Is(err, matrix.ErrUnsupported) {
+		return packFloats(t, 1)
+	}
+	return m, err
 }
 
 // packHalves rounds t to binary16.

@@ -53,7 +53,7 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 	return s
 }
 
-// Device is the product of all matrices on the backend that they were loaded for, or
+// Device returns the product of all matrices on the backend that they were loaded for, or
 // on the CPU where that has not taken it; nil if they are several products.
 func (m *Stacked) Device() kernels.Linear {
 	if s, ok := m.whole.(spare); ok {
@@ -68,7 +68,7 @@ type spare struct {
 	device, cpu kernels.Linear
 }
 
-// Mul is the backend's while it has no fault.
+// Mul multiplies on the backend while it has no fault.
 func (s spare) Mul(y []float32, x *kernels.Acts) {
 	if s.backend.Err() == nil {
 		s.device.Mul(y, x)

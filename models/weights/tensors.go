@@ -13,11 +13,11 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Tensor is the tensor of that name and shape (fastest dimension first), as
+// Tensor finds the tensor of that name and shape (fastest dimension first), as
 // it stands in the file.
 func (l *Loader) Tensor(name string, dims ...int) *gguf.Tensor { return l.tensor(name, false, dims...) }
 
-// tensor is Tensor, nil when it is optional and missing.
+// tensor finds the Tensor, nil when it is optional and missing.
 func (l *Loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
 	if l.err != nil {
 		return nil
@@ -49,13 +49,13 @@ func trimOnes(dims []int) []int {
 	return dims
 }
 
-// Vector is a one-dimensional tensor of n numbers.
+// Vector reads a one-dimensional tensor of n numbers.
 func (l *Loader) Vector(name string, n int) []float32 { return l.floats(name, false, n) }
 
-// OptionalVector is nil when the tensor is missing.
+// OptionalVector reads what Vector does, or returns nil when the tensor is missing.
 func (l *Loader) OptionalVector(name string, n int) []float32 { return l.floats(name, true, n) }
 
-// Array is a tensor of numbers that are used as they are, the first dimension the
+// Array reads a tensor of numbers that are used as they are, the first dimension the
 // innermost.
 func (l *Loader) Array(name string, dims ...int) []float32 { return l.floats(name, false, dims...) }
 
@@ -88,7 +88,7 @@ func (l *Loader) floats(name string, optional bool, dims ...int) []float32 {
 	return v
 }
 
-// Matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
+// Matrix reads W[rows][cols], packed and loaded onto the backend, or the CPU
 // where the backend does not run its packing.
 func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
 	w := l.whole(name, rows, cols, l.opt)
@@ -98,7 +98,7 @@ func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
 	return l.load(w)
 }
 
-// Wide is W[rows][cols] in float32 on the CPU, whatever its storage type and the
+// Wide reads W[rows][cols] in float32 on the CPU, whatever its storage type and the
 // backend: its products have activations of float32. It is not among Packings.
 func (l *Loader) Wide(name string, rows, cols int) kernels.Linear {
 	opt := l.opt
@@ -116,7 +116,7 @@ func (l *Loader) Wide(name string, rows, cols int) kernels.Linear {
 	return lin
 }
 
-// whole is a stored matrix in its packing, or nil after a failure.
+// whole reads a stored matrix in its packing, or nil after a failure.
 func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
@@ -210,24 +210,24 @@ func holdsZeros(t *gguf.Tensor) (bool, error) {
 	return true, nil
 }
 
-// Packed is a stored matrix in its run-time packing, in the heap, or nil after a
+// Packed reads a stored matrix in its run-time packing, in the heap, or nil after a
 // failure.
 func (l *Loader) Packed(name string, rows, cols int) *matrix.Matrix {
 	return l.Part(name, rows, 0, rows, cols)
 }
 
-// Part is Packed for rows [lo, hi) of a stored matrix of rows.
+// Part reads what Packed does, of rows [lo, hi) of a stored matrix of rows.
 func (l *Loader) Part(name string, rows, lo, hi, cols int) *matrix.Matrix {
 	return l.part(l.tensor(name, false, cols, rows), lo, hi)
 }
 
-// Rows is Packed for rows [lo, hi) of a stored tensor of those dimensions, the first
+// Rows reads what Packed does, of rows [lo, hi) of a stored tensor of those dimensions, the first
 // the innermost, of which all but that one count as rows.
 func (l *Loader) Rows(name string, lo, hi int, dims ...int) *matrix.Matrix {
 	return l.part(l.tensor(name, false, dims...), lo, hi)
 }
 
-// part is rows [lo, hi) of t, which is nil after a failure.
+// part reads rows [lo, hi) of t, which is nil after a failure.
 func (l *Loader) part(t *gguf.Tensor, lo, hi int) *matrix.Matrix {
 	if t == nil {
 		return nil
@@ -256,7 +256,7 @@ func (l *Loader) count(w *matrix.Matrix) {
 	l.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
 }
 
-// arena is where matrices are built: that of the loader, or the heap where a backend
+// arena returns where matrices are built: that of the loader, or the heap where a backend
 // will have its own copy.
 func (l *Loader) arena() *cpu.Arena {
 	if l.Local() {
@@ -301,7 +301,7 @@ func (l *Loader) loadHere(w *matrix.Matrix) (kernels.Linear, error) {
 	return l.cpu.Load(w)
 }
 
-// factor is what all weights of a matrix are multiplied by: the tensor beside
+// factor returns what all weights of a matrix are multiplied by: the tensor beside
 // it where the architecture has such, or 1.
 func (l *Loader) factor(name string) float32 {
 	if l.opt.Scales {

@@ -99,7 +99,7 @@ func rowPairs(pairs []byte, values []float32) (scale float32, ok bool) {
 	return math.Float32frombits(magnitude), other == 0 && magnitude < inf
 }
 
-// sharedScale is a single scale where all rows have the same one (rows of
+// sharedScale returns a single scale where all rows have the same one (rows of
 // zeros take any).
 func sharedScale(scale []float32) []float32 {
 	shared := float32(0)

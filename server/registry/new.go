@@ -8,20 +8,9 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
-
-// Served is a model under the names that requests may use for it.
-type Served struct {
-	Model   *tts.Model
-	Reward  *reward.Scorer  // of a model that scores answers; nil: the model writes them
-	Embed   *embed.Embedder // of a model that makes vectors of texts
-	Rank    embed.Scorer    // of a model that scores documents; embedders do too
-	Aliases []string        // besides Model.Name
-	Demo    bool            // it is one of those built into the program
-}
 
 // New registers models. The first generator answers for "default" and for
 // requests that name none. Reward models score answers of all generators whose tokens
@@ -29,7 +18,7 @@ type Served struct {
 func New(set *Settings, served ...Served) (*Registry, error) {
 	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
 	for _, v := range served {
-		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo}
+		m := &Model{Served: v}
 		var err error
 		if m.Fingerprint, err = Fingerprint(v.Model); err != nil {
 			return nil, fmt.Errorf("server: model %q: %w", v.Model.Name, err)
@@ -69,7 +58,7 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 // offer returns what m can do with the reward models and presets of r.
 func (r *Registry) offer(m *Model, set *Settings) *offer {
 	o := &offer{
-		Demo: m.demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
+		Demo: m.Demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
 		Methods: []scaling.Method{}, Verifiers: []string{}, Presets: []string{},
 		Defaults: defaults{Temperature: 1, ReasoningFormat: set.ReasoningFormat, Scaling: set.Scaling},
 	}

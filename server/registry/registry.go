@@ -15,17 +15,23 @@ import (
 // defaultName asks for the first model, whatever its name.
 const defaultName = "default"
 
+// Served is a model under the names that requests may use for it.
+type Served struct {
+	*tts.Model
+	Reward  *reward.Scorer  // of a model that scores answers; nil: the model writes them
+	Embed   *embed.Embedder // of a model that makes vectors of texts
+	Rank    embed.Scorer    // of a model that scores documents; embedders do too
+	Aliases []string        // besides Model.Name
+	Demo    bool            // it is one of those built into the program
+}
+
 // Model is a served model with what belongs to it.
 type Model struct {
-	*tts.Model
-	Reward    *reward.Scorer  // of a model that judges answers
-	Embed     *embed.Embedder // of a model that makes vectors of texts
-	Rank      embed.Scorer    // of a model that scores documents
-	Verifiers tts.Verifiers   // that can score a generator's answers
+	Served
+	Verifiers tts.Verifiers // that can score a generator's answers
 	// Fingerprint changes where answers to the same seed may.
 	Fingerprint string
-	Thinking    *bool // whether it thinks, by the name that it was asked for under; nil: the name says nothing
-	demo        bool
+	Thinking    *bool             // whether it thinks, by the name that it was asked for under; nil: the name says nothing
 	offer       *offer            // of a generator
 	switched    map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
 }
@@ -236,7 +242,7 @@ func (r *Registry) Judge(name string) (*Model, error) {
 // Writes tells whether the model is a generator.
 func (c *Card) Writes() bool { return c.Task == taskGenerate }
 
-// Cards returns those of all names, in the order in which they were registered.
+// Cards returns the cards of all names, in the order in which they were registered.
 func (r *Registry) Cards() []Card {
 	cards := make([]Card, len(r.names))
 	for i, name := range r.names {
@@ -245,7 +251,7 @@ func (r *Registry) Cards() []Card {
 	return cards
 }
 
-// Card returns that of a model under one of its names.
+// Card returns the card of a model under one of its names.
 func (r *Registry) Card(id string, m *Model) Card {
 	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.task(), Offer: m.offer}
 }

@@ -67,7 +67,7 @@ func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h CallConstraint)
 	if f.thought[0] != "" {
 		h.Thought = f.thought
 	}
-	b := &holder{format: f, hold: h, frame: schema.NewFrameWithin(charged)}
+	b := &holder{format: f, hold: h, frame: schema.NewCombinedWithin(charged)}
 	b.arena = b.frame.Arena()
 	for i := range tools {
 		if err := b.add(&tools[i]); err != nil {
@@ -85,7 +85,7 @@ func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h CallConstraint)
 type holder struct {
 	format *Format
 	hold   CallConstraint
-	frame  *schema.Frame
+	frame  *schema.Combined
 	arena  *regex.Arena
 	names  []string
 	args   []grammar.Symbol // by tool
@@ -101,7 +101,7 @@ func (b *holder) add(t *Tool) error {
 		text = anyObject
 	}
 	part, end := b.arena.Budget().Apart() // whatever is wrong with one schema is not to spoil the others
-	alone := schema.NewFrameWithin(part)
+	alone := schema.NewCombinedWithin(part)
 	s, err := b.arguments(alone, t, text)
 	if err == nil {
 		_, err = alone.Grammar(alone.Rule([]grammar.Symbol{s}))
@@ -124,7 +124,7 @@ func (b *holder) add(t *Tool) error {
 }
 
 // arguments returns those of a tool in the way that the format writes them.
-func (b *holder) arguments(f *schema.Frame, t *Tool, text string) (grammar.Symbol, error) {
+func (b *holder) arguments(f *schema.Combined, t *Tool, text string) (grammar.Symbol, error) {
 	if !b.format.elements() {
 		return f.Object([]byte(text), schema.Options{Listed: true})
 	}

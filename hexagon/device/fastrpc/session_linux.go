@@ -122,10 +122,10 @@ func (d *Device) invoke(method uint32, p unsafe.Pointer, n uintptr) int32 {
 	return d.lib.handleInvoke(d.handle, method<<24|1<<16, unsafe.Pointer(&arg))
 }
 
-// Name is "fastrpc".
+// Name returns "fastrpc".
 func (d *Device) Name() string { return "fastrpc" }
 
-// Memory is what the DSP shares, uncached. Its first device.TCMBytes are not the DSP's TCM.
+// Memory returns what the DSP shares, uncached. Its first device.TCMBytes are not the DSP's TCM.
 func (d *Device) Memory() []byte { return d.memory }
 
 // Run computes packets, up to 64 a message.

@@ -103,7 +103,7 @@ func share(size int) (*os.File, []byte, error) {
 	return f, memory, nil
 }
 
-// file is the program as a file that has no place in a file system.
+// file returns the program as a file that has no place in a file system.
 func file(name string, program []byte) (*os.File, error) {
 	if program == nil {
 		program = dsp.Emulator
@@ -145,10 +145,10 @@ func (d *Device) start() error {
 	return nil
 }
 
-// Name is "qemu".
+// Name returns "qemu".
 func (d *Device) Name() string { return "qemu" }
 
-// Memory is what the child shares.
+// Memory returns what the child shares.
 func (d *Device) Memory() []byte { return d.memory }
 
 // Run computes packets: the child those of the vector unit, this process those of the

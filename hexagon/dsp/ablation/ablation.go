@@ -36,13 +36,13 @@ type Count struct {
 	Vector       float64 `json:"vector"` // instructions of HVX
 }
 
-// Each is the packets for a unit.
+// Each returns the packets for a unit.
 func (c Count) Each() float64 { return c.Packets / c.Units }
 
 // Counts are kernels by name.
 type Counts map[string]Count
 
-// Each is the packets of a kernel for a unit. A name that is not there panics: names
+// Each returns the packets of a kernel for a unit. A name that is not there panics: names
 // are written in code.
 func (c Counts) Each(name string) float64 {
 	k, ok := c[name]
@@ -52,7 +52,7 @@ func (c Counts) Each(name string) float64 {
 	return k.Each()
 }
 
-// Recorded are the counts of the last run that was kept.
+// Recorded returns the counts of the last run that was kept.
 func Recorded() Counts {
 	c, err := parse([]byte(recorded))
 	if err != nil {
@@ -61,7 +61,7 @@ func Recorded() Counts {
 	return c
 }
 
-// emulator is the command that runs the program, with its flags, from the environment's
+// emulator returns the command that runs the program, with its flags, from the environment's
 // LUTRA_QEMU_HEXAGON.
 func emulator() []string {
 	if words := strings.Fields(os.Getenv("LUTRA_QEMU_HEXAGON")); len(words) > 0 {

@@ -73,20 +73,20 @@ func (h *Hub) Put(repo, name string, contents []byte) {
 	h.repos[repo][name] = file{contents, SHA256(contents)}
 }
 
-// Requests are those so far.
+// Requests returns the requests so far.
 func (h *Hub) Requests() []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.seen)
 }
 
-// SHA256 is the name of contents in the cache.
+// SHA256 returns the name of contents in the cache.
 func SHA256(contents []byte) string {
 	sum := sha256.Sum256(contents)
 	return hex.EncodeToString(sum[:])
 }
 
-// Commit is the newest of a repository.
+// Commit returns the newest commit of a repository.
 func (h *Hub) Commit(repo string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

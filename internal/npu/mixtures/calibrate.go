@@ -20,7 +20,7 @@ type Calibrating struct {
 	Limit  int      // prompts of each file; 0: all
 }
 
-// Chunks are the sizes that the paper measures (NPUMoE §5.1).
+// Chunks returns the sizes that the paper measures (NPUMoE §5.1).
 func Chunks() []int { return []int{256, 512, 1024} }
 
 // Check reports what cannot be counted.
@@ -81,11 +81,11 @@ func Calibrate(ctx context.Context, c Calibrating, progress func(set string, don
 	return cal, err
 }
 
-// nothing is done with logits. They are computed because rows without any skip the last
+// nothing does nothing with logits. They are computed because rows without any skip the last
 // layer's mixture.
 func nothing(int, []float32) error { return nil }
 
-// ShapeOf is the shape of a loaded model's mixtures.
+// ShapeOf returns the shape of a loaded model's mixtures.
 func ShapeOf(b *models.Bundle) (experts.Shape, error) {
 	c := b.Model.Config()
 	if c.Experts == 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of docs/mixtures.md")
@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the table of docs/mixtures.md")
 // tiersTable is the tiers of the paper's models, as the Neural Engine has them.
 func tiersTable(t *testing.T) string {
 	t.Helper()
-	ultra, err := experts.NamedDevice("m2-ultra")
+	ultra, err := planning.NamedDevice("m2-ultra")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func tiersTable(t *testing.T) string {
 			base := 0
 			for _, r := range []float64{1, 2, 4} {
 				var tiers []int
-				base, _, tiers = experts.Tiers(chunk, m.Shape.Chosen, m.Shape.Experts, r, ultra.Rows)
+				base, _, tiers = planning.Tiers(chunk, m.Shape.Chosen, m.Shape.Experts, r, ultra.Rows)
 				cells = append(cells, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(tiers)), ", "), "[]"))
 			}
 			fmt.Fprintf(&b, "| %s | %d, %d | %d | %d | %s |\n", name, m.Shape.Experts, m.Shape.Chosen, chunk, base, strings.Join(cells, " | "))

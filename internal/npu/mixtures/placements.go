@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/hexagon/queue"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/moecost"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
 )
 
 // figure is by how much a placement needs more than "all", as NPUMoE measured.
 type figure struct {
 	model, machine string
 	prompt, chunk  int // chunk 0: the paper does not say
-	placement      queue.Placement
+	placement      hexagon.Placement
 	seconds        float64 // time to the first token; 0: not in the text
 	joules         float64
 	cycles         float64
@@ -23,20 +25,20 @@ type figure struct {
 
 // measured are the figures of the paper's text; those in drawings alone are not here.
 var measured = []figure{
-	{"phi-3.5-moe", "m2-ultra", 1024, 256, queue.AllCPU, 2.07, 2.01, 3.78, "§5.3, §5.8, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 256, queue.Naive, 5.55, 6.30, 3.61, "§5.3, §5.8, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 256, queue.Attention, 1.95, 0, 2.98, "§5.3, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 512, queue.AllCPU, 1.32, 3.19, 2.45, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 512, queue.Naive, 3.44, 7.37, 3.20, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 512, queue.Attention, 1.33, 3.43, 1.78, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 512, queue.AllCPU, 1.58, 1.81, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 512, queue.Naive, 3.85, 4.71, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 512, queue.Attention, 1.50, 1.86, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 1024, queue.AllCPU, 1.72, 2.30, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 1024, queue.Naive, 3.70, 5.23, 5.54, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 1024, queue.Attention, 1.56, 2.49, 2.21, "§5.3, §5.4, §5.5"},
-	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, queue.AllCPU, 1.99, 3.33, 0, "Tables 6, 7"},
-	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, queue.Attention, 2.00, 3.19, 0, "Tables 6, 7"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 256, hexagon.PlacementCPU, 2.07, 2.01, 3.78, "§5.3, §5.8, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 256, hexagon.PlacementNaive, 5.55, 6.30, 3.61, "§5.3, §5.8, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 256, hexagon.PlacementAttention, 1.95, 0, 2.98, "§5.3, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 512, hexagon.PlacementCPU, 1.32, 3.19, 2.45, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 512, hexagon.PlacementNaive, 3.44, 7.37, 3.20, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 1024, 512, hexagon.PlacementAttention, 1.33, 3.43, 1.78, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 512, hexagon.PlacementCPU, 1.58, 1.81, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 512, hexagon.PlacementNaive, 3.85, 4.71, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 512, hexagon.PlacementAttention, 1.50, 1.86, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 1024, hexagon.PlacementCPU, 1.72, 2.30, 0, "§5.3, §5.4"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 1024, hexagon.PlacementNaive, 3.70, 5.23, 5.54, "§5.3, §5.4, §5.5"},
+	{"phi-3.5-moe", "m2-ultra", 4096, 1024, hexagon.PlacementAttention, 1.56, 2.49, 2.21, "§5.3, §5.4, §5.5"},
+	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, hexagon.PlacementCPU, 1.99, 3.33, 0, "Tables 6, 7"},
+	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, hexagon.PlacementAttention, 2.00, 3.19, 0, "Tables 6, 7"},
 }
 
 // PlacementOptions say what is modelled.
@@ -48,7 +50,7 @@ type PlacementOptions struct {
 	MostOverflow float64 `json:"most_overflow"`
 }
 
-// DefaultPlacementOptions are those of the paper's Figures 13 and 14.
+// DefaultPlacementOptions returns the options of the paper's Figures 13 and 14.
 func DefaultPlacementOptions() PlacementOptions {
 	return PlacementOptions{Machine: "m2-ultra", Prompts: []int{1024, 4096}, Chunks: []int{256, 512, 1024}, Ratio: 2, MostOverflow: 0.22}
 }
@@ -80,8 +82,8 @@ func (o PlacementOptions) Check() error {
 // PlacementReport is what `lutra npu placements --json` prints: all of it modelled.
 type PlacementReport struct {
 	Kind    string           `json:"kind"` // "modelled"
-	Model   queue.Model      `json:"model"`
-	Machine *queue.Machine   `json:"machine"`
+	Model   moecost.Model    `json:"model"`
+	Machine *moecost.Machine `json:"machine"`
 	Options PlacementOptions `json:"options"`
 	Routing string           `json:"routing"` // where it is from
 	// Imbalance is the routing's r, a mean over layers.
@@ -94,18 +96,18 @@ type Setting struct {
 	Prompt int              `json:"prompt"`
 	Chunk  int              `json:"chunk"`
 	Plan   experts.Choice   `json:"plan"` // of the placement "all"
-	Costs  []queue.Cost     `json:"costs"`
+	Costs  []moecost.Cost   `json:"costs"`
 	Papers []npu.Comparison `json:"papers"` // how much more than "all" other placements need
 }
 
 // Place models a mixture under all placements, with the routing of a calibration, or
 // an assumed one where c is nil.
 func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*PlacementReport, error) {
-	m, err := queue.Named(o.Machine)
+	m, err := moecost.Named(o.Machine)
 	if err != nil {
 		return nil, err
 	}
-	x := queue.Model{Shape: mixture.Shape, Heads: mixture.Dense.Heads, KVHeads: mixture.Dense.KVHeads, HeadDim: mixture.Dense.HeadDim, Bits: m.Device.WeightBits}
+	x := moecost.Model{Shape: mixture.Shape, Heads: mixture.Dense.Heads, KVHeads: mixture.Dense.KVHeads, HeadDim: mixture.Dense.HeadDim, Bits: m.Device.WeightBits}
 	if x.Bits == 0 {
 		x.Bits = max(2, mixture.Parts[0][0].Bits)
 	}
@@ -113,7 +115,7 @@ func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*P
 	if c == nil {
 		shape := x.Shape
 		shape.Layers = 1 // all layers are alike but for which experts are popular
-		if c, err = queue.Assumed(shape, o.Ratio, 4, slices.Max(o.Prompts), o.Chunks); err != nil {
+		if c, err = moecost.Assumed(shape, o.Ratio, 4, slices.Max(o.Prompts), o.Chunks); err != nil {
 			return nil, err
 		}
 		c = repeat(c, x.Layers)
@@ -144,16 +146,17 @@ func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*P
 // setting models a prompt in chunks of one size.
 func (r *PlacementReport) setting(c *experts.Calibration, bytes []int64, prompt, chunk int) (Setting, error) {
 	s := Setting{Prompt: prompt, Chunk: chunk}
-	options := experts.Options{Shape: r.Model.Shape, Device: r.Machine.Device, ExpertBytes: bytes}
-	plan, err := experts.Weigh(c, options, experts.Space{Chunks: []int{chunk}, MostOverflow: r.Options.MostOverflow})
+	options := planning.Options{Shape: r.Model.Shape, Device: r.Machine.Device, ExpertBytes: bytes}
+	plan, err := planning.Weigh(c, options, planning.Space{Chunks: []int{chunk}, MostOverflow: r.Options.MostOverflow})
 	if err != nil {
 		return s, err
 	}
 	s.Plan = plan.Choice
 	set := &c.Sets[0]
 	split := &set.Chunks[slices.IndexFunc(set.Chunks, func(x experts.Split) bool { return x.Size == chunk })]
-	for _, p := range queue.Placements() {
-		cost, err := r.Machine.Prefill(&r.Model, p, queue.Work{Prompt: prompt, Plan: plan, Split: split})
+	for _, name := range hexagon.Placements() {
+		p := hexagon.Placement(name)
+		cost, err := r.Machine.Prefill(&r.Model, p, moecost.Work{Prompt: prompt, Plan: plan, Split: split})
 		if err != nil {
 			return s, err
 		}
@@ -163,14 +166,14 @@ func (r *PlacementReport) setting(c *experts.Calibration, bytes []int64, prompt,
 	return s, nil
 }
 
-// cost is that of a placement.
-func (s *Setting) cost(p queue.Placement) *queue.Cost {
-	return &s.Costs[slices.IndexFunc(s.Costs, func(c queue.Cost) bool { return c.Placement == p })]
+// cost returns the cost of placement p.
+func (s *Setting) cost(p hexagon.Placement) *moecost.Cost {
+	return &s.Costs[slices.IndexFunc(s.Costs, func(c moecost.Cost) bool { return c.Placement == p })]
 }
 
 // compare sets the model beside what the paper measured.
 func (s *Setting) compare(model, machine string) {
-	best := s.cost(queue.All)
+	best := s.cost(hexagon.PlacementAll)
 	for _, f := range measured {
 		if f.model != model || f.machine != machine || f.prompt != s.Prompt || cmp.Or(f.chunk, s.Chunk) != s.Chunk {
 			continue

@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/lutra-lm/lutra/hexagon/queue"
+	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
@@ -19,7 +19,7 @@ func (r *PlacementReport) Print(w io.Writer) error {
 		fmt.Fprintf(w, "\nPrompt of %d tokens in chunks of %d; the plan: groups of %d, %s, %.3g %% padding, %.3g %% overflow, %.3g %% on the CPU\n",
 			s.Prompt, s.Chunk, s.Plan.GroupSize, s.Plan.Sizing, 100*s.Plan.Padding, 100*s.Plan.Overflow, 100*s.Plan.Host)
 		rows := [][]string{{"placement", "TTFT s", "attention", "experts", "loading", "copies", "launches", "mJ/token", "CPU Gcycles", "time", "energy", "cycles"}}
-		best := s.cost(queue.All)
+		best := s.cost(hexagon.PlacementAll)
 		for _, c := range s.Costs {
 			rows = append(rows, []string{string(c.Placement), num(c.Seconds), num(c.Attention), num(c.Experts), num(c.Loading), num(c.Copies), fmt.Sprintf("%.0f", c.Launches),
 				num(1e3 * c.PerToken), num(c.Cycles / 1e9), times(c.Seconds / best.Seconds), times(c.Joules / best.Joules), times(c.Cycles / best.Cycles)})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/planning"
 )
 
 // Planning says how a mixture is planned. What is zero, Weigh chooses.
@@ -23,7 +24,7 @@ type Planning struct {
 
 // DefaultPlanning has everything weighed.
 func DefaultPlanning() Planning {
-	return Planning{Device: "8gen3", MostOverflow: experts.MostOverflow, Context: 1024}
+	return Planning{Device: "8gen3", MostOverflow: planning.MostOverflow, Context: 1024}
 }
 
 // mostContext bounds the tokens whose keys and values are planned.
@@ -39,7 +40,7 @@ const (
 // NewPlan plans m by a calibration. Without one, which is nil, all experts count as
 // equal.
 func NewPlan(m *npu.Mixture, c *experts.Calibration, o Planning) (*experts.Plan, error) {
-	d, err := experts.NamedDevice(o.Device)
+	d, err := planning.NamedDevice(o.Device)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", experts.ErrOptions, err)
 	}
@@ -52,11 +53,11 @@ func NewPlan(m *npu.Mixture, c *experts.Calibration, o Planning) (*experts.Plan,
 	if o.Launch != 0 {
 		d.Costs.Launch, d.Source = o.Launch, d.Source+"; the launch as asked for"
 	}
-	use := experts.Options{Shape: m.Shape, Device: d, Ratio: o.Ratio, ExpertBytes: m.ExpertBytes(d), Reserved: m.DenseBytes(o.Context)}
+	use := planning.Options{Shape: m.Shape, Device: d, Ratio: o.Ratio, ExpertBytes: m.ExpertBytes(d), Reserved: m.DenseBytes(o.Context)}
 	if c == nil {
 		return withoutCalibration(use, o)
 	}
-	s := experts.Space{MostOverflow: o.MostOverflow}
+	s := planning.Space{MostOverflow: o.MostOverflow}
 	if o.Chunk != 0 {
 		s.Chunks = []int{o.Chunk}
 	}
@@ -64,12 +65,12 @@ func NewPlan(m *npu.Mixture, c *experts.Calibration, o Planning) (*experts.Plan,
 		s.GroupSizes = []int{o.GroupSize}
 	}
 	if o.Capacity != 0 || o.Headroom != 0 {
-		s.Sizings = []experts.Sizing{{Uniform: o.Capacity, Headroom: o.Headroom}}
+		s.Sizings = []planning.Sizing{{Uniform: o.Capacity, Headroom: o.Headroom}}
 	}
-	return experts.Weigh(c, use, s)
+	return planning.Weigh(c, use, s)
 }
 
-func withoutCalibration(use experts.Options, o Planning) (*experts.Plan, error) {
+func withoutCalibration(use planning.Options, o Planning) (*experts.Plan, error) {
 	or := func(n, otherwise int) int {
 		if n == 0 {
 			return otherwise
@@ -77,11 +78,11 @@ func withoutCalibration(use experts.Options, o Planning) (*experts.Plan, error) 
 		return n
 	}
 	use.Chunk, use.GroupSize = or(o.Chunk, guessedChunk), or(o.GroupSize, min(guessedGroup, use.Shape.Experts))
-	use.Sizing = experts.Sizing{Uniform: o.Capacity, Headroom: max(1, o.Headroom)}
+	use.Sizing = planning.Sizing{Uniform: o.Capacity, Headroom: max(1, o.Headroom)}
 	if use.Ratio == 0 {
 		use.Ratio = min(guessedRatio, float64(use.Shape.Experts))
 	}
-	p, err := experts.NewPlan(nil, use)
+	p, err := planning.New(nil, use)
 	if err == nil {
 		p.Why = fmt.Sprintf("there is no calibration: every expert counts as %g times as popular as on average", use.Ratio)
 	}

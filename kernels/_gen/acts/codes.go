@@ -292,7 +292,7 @@ func interleave8(v []reg.VecVirtual) []reg.VecVirtual {
 	return v
 }
 
-// alike is a new register of v's size.
+// alike returns a new register of v's size.
 func alike(v reg.VecVirtual) reg.VecVirtual {
 	switch v.Size() {
 	case 64:

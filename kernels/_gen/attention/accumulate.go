@@ -100,7 +100,7 @@ func (a *accumulation) begin() {
 	Label("nothing")
 }
 
-// value is where column disp of value i of the group is.
+// value returns the place of column disp of value i of the group.
 func (a *accumulation) value(i, disp int) Mem {
 	m := Mem{Base: a.v, Disp: disp}
 	switch i {
@@ -144,7 +144,7 @@ func (a *accumulation) weights(disp int, scale Mem) []reg.VecVirtual {
 	return w
 }
 
-// scales is where the group's are.
+// scales returns the register that points to the group's scales.
 func (a *accumulation) scales() reg.Register {
 	if !a.scale {
 		return nil

@@ -65,7 +65,7 @@ func throughput(name, what string, macs, n int, register func() reg.VecVirtual, 
 	emit.Done()
 }
 
-// prefetch is how far ahead memory is prefetched, in bytes.
+// prefetch is the distance by which memory is prefetched, in bytes.
 const prefetch = 8192
 
 // readMemory emits a read in order. Whether prefetching helps differs

@@ -37,7 +37,7 @@ const (
 	ahead     = 4096 // bytes that a single token asks for before it reads them
 )
 
-// vectors are those of a row of so many tiles.
+// vectors makes the registers of a row of tiles, of size bytes each.
 func vectors[V reg.VecVirtual](tiles int, blank func() V) (row []reg.VecVirtual, size int) {
 	v := blank()
 	size = int(v.Size())
@@ -46,8 +46,8 @@ func vectors[V reg.VecVirtual](tiles int, blank func() V) (row []reg.VecVirtual,
 	return row, size
 }
 
-// products emits those of keys and queries, of so many tokens at once, with a panel
-// of tiles. A sum takes the rows in their order.
+// products emits the products of keys and queries, of tokens at once, with a panel of
+// tiles. A sum takes the rows in their order.
 func products[V reg.VecVirtual](name string, tokens, tiles int, blank func() V) {
 	const unroll = 4
 	emit.Text(name, "func(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)")
@@ -172,7 +172,7 @@ func dots[V reg.VecVirtual](name string, blank func() V) {
 	emit.Done()
 }
 
-// correct emits the corrections and outputs of a token, so many tiles at a time.
+// correct emits the corrections and outputs of a token, tiles at a time.
 func correct[V reg.VecVirtual](name string, tiles int, blank func() V) {
 	emit.Text(name, "func(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)")
 	emit.Contract(fmt.Sprintf("%s computes %d columns after the other, n > 0 times, of corrections all[16][width]: with", name, 16*tiles),
@@ -229,7 +229,7 @@ func correct[V reg.VecVirtual](name string, tiles int, blank func() V) {
 	emit.Done()
 }
 
-// fold emits the addition of a chunk's corrections to a panel, so many rows at a time.
+// fold emits the addition of a chunk's corrections to a panel, rows at a time.
 func fold[V reg.VecVirtual](name string, rows, tiles int, blank func() V) {
 	emit.Text(name, "func(panel *float32, width int, keys *float32, d *float32, before float32)")
 	emit.Contract(fmt.Sprintf("%s sets panel[width][%d] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows", name, 16*tiles),
@@ -279,7 +279,7 @@ func fold[V reg.VecVirtual](name string, rows, tiles int, blank func() V) {
 	emit.Done()
 }
 
-// mustParam is where a parameter stands.
+// mustParam returns the place of a parameter.
 func mustParam(name string) Op {
 	b, err := Param(name).Resolve()
 	if err != nil {

@@ -33,7 +33,7 @@ func NewRows(p, ld string, shift uint64, n int) Rows {
 	return r
 }
 
-// At is the address disp bytes into a row.
+// At returns the address disp bytes into a row.
 func (r Rows) At(row, disp int) Mem {
 	m := Mem{Base: r.Base[row/3], Disp: disp}
 	if row%3 > 0 {

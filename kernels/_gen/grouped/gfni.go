@@ -18,7 +18,7 @@ import (
 // and the codes of a word are unpacked amid the products of the word before, because a
 // port takes its oldest operation first.
 //
-// Operations of the two ports for a group of 32 columns, a band and T tokens, beside
+// Operations of the two ports for a group of 32 columns, a band and T tokens, without
 // 8·T VPDPBUSD, and the share of these for the most tokens there are:
 //
 //	        unpacking   sums, each token   each unit    T    share
@@ -32,7 +32,7 @@ import (
 // d·(1.5·2²³ + Σ) - d·1.5·2²³, rounded once, is d·Σ rounded once.
 const magicBits = 0x4b400000
 
-// gfniWidest is the number of tokens of the widest tile.
+// gfniWidest returns the number of tokens of the widest tile.
 func (p packing) gfniWidest() int {
 	if p.name == "Q6" {
 		return 9
@@ -40,7 +40,7 @@ func (p packing) gfniWidest() int {
 	return 14
 }
 
-// gfniPair is the number of tokens of the widest tile of two bands.
+// gfniPair returns the number of tokens of the widest tile of two bands.
 func (p packing) gfniPair() int {
 	if p.name == "Q6" {
 		return 4
@@ -64,7 +64,7 @@ func GFNI() {
 // constants are tables of eight bytes, by value.
 var constants = map[uint64]Mem{}
 
-// constant is eight bytes in memory, to be broadcast.
+// constant returns eight bytes in memory, to be broadcast.
 func constant(v uint64) Mem {
 	m, ok := constants[v]
 	if !ok {
@@ -74,7 +74,7 @@ func constant(v uint64) Mem {
 	return m
 }
 
-// everyByte is a byte eight times, everyDword a dword twice.
+// everyByte returns a byte eight times, everyDword a dword twice.
 func everyByte(b uint64) Mem  { return constant(b * 0x0101010101010101) }
 func everyDword(v uint64) Mem { return constant(v<<32 | v) }
 
@@ -244,7 +244,7 @@ func (t *gfni) record(disp int) func(i int) Mem {
 }
 
 // unpack readies word j's codes, as VPDPBUSD takes them. Word 8 is the first one of the
-// next group; behind the last group there are scales.
+// next group; after the last group there are scales.
 func (t *gfni) unpack(j int) {
 	t.each(func(b int) { t.unpackBand(j%8, j/8*t.codeBytes, t.ready[j%2][b]) })
 }
@@ -291,7 +291,7 @@ func (t *gfni) convert(sum [][]reg.VecVirtual) {
 	}
 }
 
-// groupScaled is a group of Q4, Q8 or Q4M. The scale of a group of Q4M times d is exact.
+// groupScaled scales a group of Q4, Q8 or Q4M. The scale of a group of Q4M times d is exact.
 func (t *gfni) groupScaled() {
 	start := map[string]func(int) Mem{
 		"Q4":  t.record(acts.RecMagic8),

@@ -71,14 +71,14 @@ func Low() {
 	}
 }
 
-// field is where word j of a group stands in plane: bits from lowest on.
+// field returns the place of word j of a group: bits of plane from lowest on.
 func (p packing) field(j int) (plane, lowest int) { return j * p.low / 8, j * p.low % 8 }
 
-// lowMask is the bits of a code that begins at bit at, in four bytes.
+// lowMask returns the bits of a code that begins at bit at, in four bytes.
 func (p packing) lowMask(at int) uint32 { return uint32(1<<p.low-1) << at * 0x01010101 }
 
-// lowAt is where codes begin that are eight times themselves, or a single bit
-// sixteen times.
+// lowAt returns the bit where codes begin that are eight times themselves, or a single
+// bit sixteen times.
 func (p packing) lowAt() int { return 5 - p.low }
 
 // lowCode sets code to word j's codes, moved from their field in raw to bit at.
@@ -229,7 +229,7 @@ func lowDot(p packing, bands, tokens int) {
 	emit.Done()
 }
 
-// narrowAt is where codes begin in AVX2, where sums of 16 products are int16: two
+// narrowAt returns the bit where codes begin in AVX2, where sums of 16 products are int16: two
 // bits as they are, a single bit sixteen times itself.
 func (p packing) narrowAt() int {
 	if p.low == 1 {

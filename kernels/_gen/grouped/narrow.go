@@ -29,7 +29,7 @@ type tile struct {
 	sums            [][]reg.VecVirtual // float32 sums of the band [token][vector]; nil: they stay in y
 }
 
-// groupedSignature is that of every tile; groups ≥ 1, whole scale units.
+// groupedSignature is the signature of every tile; groups ≥ 1, whole scale units.
 const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)"
 
 func begin(p packing, isa string, bands, tokens int) *tile {
@@ -57,7 +57,7 @@ func (t *tile) parameters() {
 	t.y = emit.NewRows("y", "ld", 2, t.tokens)
 }
 
-// at is disp bytes from p in the current band.
+// at returns the memory disp bytes from p in the current band.
 func (t *tile) at(p reg.GPVirtual, disp int) Mem {
 	switch t.band {
 	case 0:

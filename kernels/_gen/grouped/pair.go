@@ -40,7 +40,7 @@ func pair(p packing, tokens int) {
 	emit.Done()
 }
 
-// pairSignature is that of tiles of two bands and several tokens.
+// pairSignature is the signature of tiles of two bands and several tokens.
 const pairSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)"
 
 // beginPair begins such a tile. Weights that come from memory would be waited for,

@@ -174,7 +174,7 @@ func (t *tile) panelQ8() func() {
 	}
 }
 
-// panelFinish is finish with unfolded scales.
+// panelFinish does as finish, with unfolded scales.
 func (t *tile) panelFinish(sum [][]reg.VecVirtual) {
 	d := t.panelPair(panelD)
 	for i := range t.tokens {

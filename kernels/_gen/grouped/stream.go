@@ -20,7 +20,7 @@ import (
 // AVX-512 tiles ask for L1, which Zen 5 reads up to 1.17 times as fast: a line that
 // is in L2 is waited for twice.
 
-// streamSignature is that of tiles of one token; groups ≥ 1, whole scale units.
+// streamSignature is the signature of tiles of one token; groups ≥ 1, whole scale units.
 const streamSignature = "func(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)"
 
 // beginStream begins a tile of several bands and one token.

@@ -51,7 +51,7 @@ func (t *tile) superScales() []reg.VecVirtual {
 	return d
 }
 
-// at is vector v (of bytes each) of a token's sums in memory.
+// at returns vector v (of bytes each) of a token's sums in memory.
 func (s *superSums) at(i, v int, bytes int) Mem { return s.mem.Offset(i*dense.BandRows*4 + v*bytes) }
 
 // begin clears the sums.

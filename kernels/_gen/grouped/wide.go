@@ -195,7 +195,7 @@ func (t *tile) wideQ8() func(sums []reg.VecVirtual) {
 	}
 }
 
-// wideFinish is finish for whole bands.
+// wideFinish does as finish, for whole bands.
 func (t *tile) wideFinish(sums, sum []reg.VecVirtual, least reg.VecVirtual) {
 	d := ZMM()
 	VCVTPH2PS(t.scaleAt(0), d)

@@ -46,7 +46,7 @@ func newMadBlock(g, n int, w, act reg.Register, bitPairs Mem, sum func(plane int
 	return s
 }
 
-// ops are the instructions of a block, in order, for a caller to emit or to mix
+// ops returns the instructions of a block, in order, for a caller to emit or to mix
 // with others.
 func (s *madBlock) ops() []func() {
 	var ops []func()

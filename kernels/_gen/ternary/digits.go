@@ -90,7 +90,7 @@ func (k *bitPairs) multiply(w, act Mem, tokens int, sum [][]reg.VecVirtual) {
 	}
 }
 
-// pair is multiply for two tokens: it keeps their quads, for more rows at a time
+// pair multiplies with two tokens: it keeps their quads, for more rows at a time
 // than there are registers for digits.
 func (k *bitPairs) pair(w, act Mem, sum [][]reg.VecVirtual) {
 	x := make([]reg.VecVirtual, len(sum))
@@ -115,7 +115,7 @@ func (k *bitPairs) pair(w, act Mem, sum [][]reg.VecVirtual) {
 	}
 }
 
-// stream is multiply for one token: all rows at once, so that weights are read
+// stream multiplies with one token: all rows at once, so that weights are read
 // in order. Digits 1 and 3 are multiplied where they stand, as 4 times what they
 // are, which saves a shift: 4·4·127 for both of a pair fit int16.
 func (k *bitPairs) stream(w, act Mem, sum [][]reg.VecVirtual) {

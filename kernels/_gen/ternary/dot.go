@@ -18,8 +18,8 @@ import (
 // for it, by multiplying every other digit where it stands, 4 times what it is,
 // into sums of their own.
 
-// dotChunk is how many blocks all rows of a tile read before the next ones: these and
-// those, which are prefetched meanwhile, take 24 KiB of L1.
+// dotChunk is the number of blocks that all rows of a tile read before the next ones:
+// both, for the next are prefetched meanwhile, take 24 KiB of L1.
 const dotChunk = 48
 
 func Dot() {
@@ -35,7 +35,7 @@ func Dot() {
 
 // dotDigits is a way to multiply one block of some rows with n tokens.
 type dotDigits interface {
-	// shape is how many registers of 8 rows are taken together, and whether odd
+	// shape returns how many registers of 8 rows are taken together, and whether odd
 	// digits have sums of their own.
 	shape(n int) (registers int, odd bool)
 	// load puts constants into registers.
@@ -219,7 +219,7 @@ func (k *dotBitPairs) halves(w Mem, quad func(int) Mem, even, odd [][]reg.VecVir
 	}
 }
 
-// stream is multiply for one or two tokens, whose quads it keeps: rows are
+// stream multiplies with one or two tokens, whose quads it keeps: rows are
 // taken in the order they lie in.
 func (k *dotBitPairs) stream(w Mem, quad func(int) Mem, sum [][]reg.VecVirtual) {
 	n := len(sum[0])

@@ -28,8 +28,8 @@ const (
 	gfniRows = 2 // registers of rows of wider tiles
 )
 
-// gfniTokens is the number of tokens of the widest tile: as many as registers hold
-// sums for, beside two planes of digits, an activation and what I1 is split with.
+// gfniTokens returns the number of tokens of the widest tile: as many as registers hold
+// sums for, with two planes of digits, an activation and what I1 is split with.
 func gfniTokens(g int) int {
 	if g == 4 {
 		return 13
@@ -105,7 +105,7 @@ func newGFNIDigits() *gfniDigits {
 type gfniUnpacker struct {
 	*gfniDigits
 	g             int
-	w, next       reg.Register        // the block and the one behind it
+	w, next       reg.Register        // the block and the next one
 	halves, later reg.GPVirtual       // of I1: what is split of both, [rm][2][64]
 	planes        [2][]reg.VecVirtual // digits of planes in turns
 }
@@ -192,7 +192,7 @@ func gfniTile(t *gfniDigits, g, rm, n int, keep bool) {
 	Comment("A plane's digits times their activations; the next one's are unpacked meanwhile")
 	LEAQ(Mem{Base: w, Disp: stripBytes}, u.next)
 	CMPQ(blocks, Imm(1))
-	CMOVQEQ(w, u.next) // behind the last block there may be no memory
+	CMOVQEQ(w, u.next) // after the last block there may be no memory
 	for r := range rm {
 		PREFETCHT0(Mem{Base: w, Disp: 64*r + vnniPrefetch})
 	}
@@ -239,7 +239,7 @@ func zmms(n int) []reg.VecVirtual {
 	return v
 }
 
-// alignedLocal is memory in the routine's frame that begins on a cache line.
+// alignedLocal returns memory in the routine's frame that begins on a cache line.
 func alignedLocal(bytes int) reg.GPVirtual {
 	p := GP64()
 	LEAQ(AllocLocal(bytes+64).Offset(63), p)

@@ -10,16 +10,16 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-// Lookup beside multiply-add in one AVX-512 instruction stream: table rows are
+// Lookup and multiply-add in one AVX-512 instruction stream: table rows are
 // added by the load ports and the adders while VPDPBUSD keeps the multipliers
 // busy, each method with tokens of its own, over one copy of the weights.
 
 const (
 	wideRowBytes  = 64 // a table row of 32 tokens of int16
-	hybridLookups = 32 // beside one block of 64 rows × 4 tokens
+	hybridLookups = 32 // with one block of 64 rows × 4 tokens
 )
 
-// tableRows is the distance of lookup tables in rows. Bit pairs leave holes in
+// tableRows returns the distance of lookup tables in rows. Bit pairs leave holes in
 // a table (a digit is never 3); at this distance the rows that are there
 // spread over the sets of an L1 of 64 sets so that 8 tables fill at most 12
 // ways of each, as many as 48 KiB have.
@@ -44,7 +44,7 @@ func Hybrid() {
 	wideFinish()
 }
 
-// hybrid emits two products at once: beside each block of multiply-adds, lookups for
+// hybrid emits two products at once: with each block of multiply-adds, lookups for
 // as many rows as make 32 of them, with 4·blocks a row. They cover as many weights ×
 // tokens as its VPDPBUSD do.
 //
@@ -117,7 +117,7 @@ type lookups struct {
 	sums, tables, index, wide reg.Register // wide: nil unless int16 sums end here
 }
 
-// ops are the instructions, two rows at a time.
+// ops returns the instructions, two rows at a time.
 func (l *lookups) ops() []func() {
 	var ops []func()
 	q := make([]reg.GPVirtual, l.blocks)

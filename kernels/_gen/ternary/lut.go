@@ -17,7 +17,7 @@ import (
 
 const rowBytes = 32 // 16 tokens of int16: one register
 
-// lutTables is how the tables of 4·blocks groups lie in memory. Those of base 3
+// lutTables lays out the tables of 4·blocks groups in memory. Those of base 3
 // follow one another. Those of bit pairs have 81 rows at 171 places: two tables
 // share the lines of 64 bytes, row by row, so that no line is half empty, and
 // pairs are pairDistance apart: of the distances that keep pairs apart, those of
@@ -35,7 +35,7 @@ func tablesOf(g int) lutTables {
 	return lutTables{3, 5}
 }
 
-// place is what trit j counts in rows.
+// place returns what trit j counts in rows.
 func (t lutTables) place(j int) int {
 	n := 1
 	for range j {
@@ -44,7 +44,7 @@ func (t lutTables) place(j int) int {
 	return n
 }
 
-// table is the distance of table k from the first in bytes.
+// table returns the distance of table k from the first in bytes.
 func (t lutTables) table(k, g int) int {
 	if g == 4 {
 		return k/2*pairDistance + k%2*rowBytes
@@ -116,7 +116,7 @@ func lutBuild(g int) {
 	emit.Done()
 }
 
-// lutStage is where a pass over the rows leaves its sums.
+// lutStage says where a pass over the rows leaves its sums.
 type lutStage struct {
 	name, does string
 	wide       bool // in acc32, with what acc16 holds

@@ -42,14 +42,14 @@ func MAD() {
 
 // digits is a way to multiply one block of some rows with a tile of tokens.
 type digits interface {
-	// passes are how many of n tokens each pass over a chunk of blocks multiplies.
+	// passes returns how many of n tokens each pass over a chunk of blocks multiplies.
 	passes(n int) []int
-	// registers is how many registers of 8 rows n tokens of a pass are multiplied with together.
+	// registers returns how many registers of 8 rows n tokens of a pass are multiplied with.
 	registers(n int) int
 	// load puts constants into registers.
 	load(n int)
 	// multiply adds to sum[registers][n] the products of the block at w with the
-	// quads at act, of every trit position n of so many.
+	// quads at act, of tokens, of every trit position.
 	multiply(w, act Mem, tokens int, sum [][]reg.VecVirtual)
 }
 
@@ -130,7 +130,7 @@ func beginSums(n int, acc reg.Register) (tmp reg.Register) {
 	return tmp
 }
 
-// zeroSums are sums [registers][n] of nothing yet.
+// zeroSums returns sums [registers][n] of nothing yet.
 func zeroSums(registers, n int) [][]reg.VecVirtual {
 	sums := make([][]reg.VecVirtual, registers)
 	for r := range sums {

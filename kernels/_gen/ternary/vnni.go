@@ -14,7 +14,7 @@ import (
 // VPDPBUSD as digits 0..2, and the accumulators start at −Σa to take the digit
 // offset out again. Sums are exact in int32.
 
-// vnniPrefetch is how far ahead of use the kernels of few tokens prefetch weights.
+// vnniPrefetch is the distance by which kernels of few tokens prefetch weights, in bytes.
 const vnniPrefetch = 8192
 
 func VNNI() {
@@ -73,7 +73,7 @@ type vnniSums struct{ sets [][][]reg.VecVirtual }
 
 func newVNNI(rm, n int) *vnniSums { return newVNNISets(rm, n, 1+1/n) }
 
-// newVNNISets has so many sets.
+// newVNNISets makes sums with a number of sets.
 func newVNNISets(rm, n, sets int) *vnniSums {
 	corr := emit.Arg("negSum")
 	v := &vnniSums{}
@@ -95,7 +95,7 @@ func newVNNISets(rm, n, sets int) *vnniSums {
 	return v
 }
 
-// sum is the set that plane j adds to.
+// sum returns the set that plane j adds to.
 func (v *vnniSums) sum(j int) [][]reg.VecVirtual { return v.sets[j%len(v.sets)] }
 
 func (v *vnniSums) finish() {

@@ -13,7 +13,7 @@ import (
 
 // What the AVX-512 lookup needs around its tables of 32 tokens a row.
 
-// digitWeight is what the digit of trit j adds to a table row's index: bytes of
+// digitWeight returns what the digit of trit j adds to a table row's index: bytes of
 // I1 are base-3 numbers, those of I2 four fields of two bits.
 func digitWeight(g, j int) int {
 	if g == 5 {

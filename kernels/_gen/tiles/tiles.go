@@ -1,4 +1,4 @@
-// Package tiles emits the kernels of kernels/tiles.
+// Package tiles emits the kernels of hexagon/hmx/tiles.
 package tiles
 
 import (

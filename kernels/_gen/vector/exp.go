@@ -68,7 +68,7 @@ func (e exponential) emit(x reg.VecVirtual) {
 	e.EmitNegative(x)
 }
 
-// EmitNegative is emit for x that do not need the upper bound.
+// EmitNegative emits for x that do not need the upper bound.
 func (e exponential) EmitNegative(x reg.VecVirtual) {
 	n, t, p := YMM(), YMM(), YMM()
 	Comment("clamped to the normal range; with NaN the second operand, x, wins")

@@ -135,7 +135,7 @@ func YMMs(n int) []reg.VecVirtual {
 	return r
 }
 
-// BlankYMMs are n registers that hold nothing yet.
+// BlankYMMs returns n registers that hold nothing yet.
 func BlankYMMs(n int) []reg.VecVirtual {
 	r := make([]reg.VecVirtual, n)
 	for i := range r {

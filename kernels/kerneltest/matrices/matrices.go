@@ -15,7 +15,7 @@ import (
 // Banded are the packings that are stored in bands.
 var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4}
 
-// Grouped are those of integer codes.
+// Grouped are the packings of integer codes.
 var Grouped = Banded[3:]
 
 // Random packs random blocks with scales of ordinary size.

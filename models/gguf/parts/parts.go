@@ -34,18 +34,18 @@ func Parse(file string) (Name, bool) {
 	return Name{m[1], no, count, m[4]}, count > 1 && no >= 1 && no <= count
 }
 
-// String is what Parse reads.
+// String writes n as Parse reads it.
 func (n Name) String() string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", n.Stem, n.No, n.Count, n.ext)
 }
 
-// Part is the name of another part of the same model, the first being 1.
+// Part returns the name of another part of the same model, the first being 1.
 func (n Name) Part(no int) string {
 	n.No = no
 	return n.String()
 }
 
-// All are the names of all parts, of the first Max at most.
+// All returns the names of all parts, of the first Max at most.
 func (n Name) All() []string {
 	names := make([]string, min(n.Count, Max))
 	for i := range names {
@@ -54,7 +54,7 @@ func (n Name) All() []string {
 	return names
 }
 
-// First is the name of a model's first part: the file itself where it is no part.
+// First returns the name of a model's first part: the file itself where it is no part.
 func First(file string) string {
 	if n, ok := Parse(file); ok {
 		return n.Part(1)

@@ -1,12 +1,5 @@
 package jinja
 
-// stmt is a piece of the template's body; expr is a piece of an expression.
-// Each knows the line it came from.
-type (
-	stmt interface{ exec(*frame) error }
-	expr interface{ eval(*frame) (any, error) }
-)
-
 // Statements.
 type (
 	textStmt   struct{ text string }

@@ -64,7 +64,7 @@ func (f *frame) args(c *callArgs) (a args, err error) {
 	return a, nil
 }
 
-// get is the argument at position i or of the name given, def if neither.
+// get returns the argument at position i or of the name given, def if neither.
 func (a args) get(i int, name string, def any) any {
 	if i < len(a.pos) {
 		return a.pos[i]
@@ -108,4 +108,63 @@ func (r *renderer) call(fn any, a args) (any, error) {
 		return nil, fn.err()
 	}
 	return nil, fmt.Errorf("%s cannot be called", kindName(fn))
+}
+
+// macro is a macro with the scope it was defined in.
+type macro struct {
+	def   *macroStmt
+	scope *frame
+}
+
+// call runs the macro; caller, if not nil, is what the call's block holds.
+func (m *macro) call(r *renderer, a args, caller *macro) (string, error) {
+	inner := m.scope.child()
+	if caller != nil {
+		inner.vars["caller"] = caller
+	}
+	required := len(m.def.params) - len(m.def.defaults)
+	for i, name := range m.def.params {
+		v, given := a.named[name]
+		switch {
+		case i < len(a.pos):
+			v = a.pos[i]
+		case given:
+		case i >= required:
+			var err error
+			if v, err = inner.value(m.def.defaults[i-required]); err != nil {
+				return "", err
+			}
+		default:
+			v = undefined{"parameter '" + name + "'"}
+		}
+		inner.vars[name] = v
+	}
+	rest := &List{Tuple: true}
+	if len(a.pos) > len(m.def.params) {
+		rest.Items = a.pos[len(m.def.params):]
+	}
+	inner.vars["varargs"] = rest
+	if r.depth++; r.depth > r.lim.Depth {
+		return "", fmt.Errorf("%w: macros nested deeper than %d", ErrLimit, r.lim.Depth)
+	}
+	text, err := r.capture(func() error { return inner.run(m.def.body) })
+	r.depth--
+	return text, err
+}
+
+// builtin is a function of this package, which sees the order of named
+// arguments.
+type builtin func(a args) (any, error)
+
+type filterFunc = func(r *renderer, v any, a args) (any, error)
+
+// str returns the argument at position i or of the name given, which must be a
+// string.
+func (a args) str(i int, name string) (string, error) {
+	v := a.get(i, name, nil)
+	s, ok := v.(string)
+	if !ok {
+		return "", fmt.Errorf("%s is not a string", kindName(v))
+	}
+	return s, nil
 }

@@ -31,7 +31,7 @@ func (r *renderer) compare(op string, a, b any) (bool, error) {
 	return c >= 0, err
 }
 
-// equal is Python's ==.
+// equal compares as Python's == does.
 func (r *renderer) equal(a, b any, depth int) (bool, error) {
 	if err := r.step(); err != nil {
 		return false, err
@@ -96,7 +96,7 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 	return false, nil // functions, which Go cannot compare
 }
 
-// order is negative, zero or positive as a sorts before, with or after b.
+// order returns negative, zero or positive as a sorts before, with or after b.
 func (r *renderer) order(a, b any, depth int) (int, error) {
 	if err := r.step(); err != nil {
 		return 0, err
@@ -147,7 +147,7 @@ func compareOrdered[T int64 | float64](a, b T) int {
 	return 0
 }
 
-// contains is Python's x in container.
+// contains tells whether x is in container, as Python does.
 func (r *renderer) contains(container, x any) (bool, error) {
 	switch c := container.(type) {
 	case string:

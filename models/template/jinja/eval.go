@@ -117,7 +117,7 @@ func (e *attrExpr) eval(f *frame) (any, error) {
 	return v, at(e.line, err)
 }
 
-// attr is v.name: a method or built-in attribute, else the entry of that key.
+// attr returns v.name: a method or built-in attribute, else the entry of that key.
 func (r *renderer) attr(v any, name string) (any, error) {
 	if u, ok := v.(undefined); ok {
 		return nil, u.err()
@@ -156,7 +156,7 @@ func (e *itemExpr) eval(f *frame) (any, error) {
 	return v, at(e.line, err)
 }
 
-// item is v[key]: an element, else the attribute of that name.
+// item returns v[key]: an element, else the attribute of that name.
 func (r *renderer) item(v, key any) (any, error) {
 	missing := undefined{fmt.Sprintf("an element of %s", kindName(v))}
 	switch v := v.(type) {
@@ -190,7 +190,7 @@ func (r *renderer) item(v, key any) (any, error) {
 	return missing, nil
 }
 
-// character is the i-th character of s, from the end when negative.
+// character returns the i-th character of s, from the end when negative.
 func (r *renderer) character(s string, i int, missing any) (any, error) {
 	if err := r.charge(len(s)); err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (e *sliceExpr) eval(f *frame) (any, error) {
 	return v, at(e.line, err)
 }
 
-// slice is v[lo:hi:step] with Python's rules; nil bounds are left out.
+// slice returns v[lo:hi:step] with Python's rules; nil bounds are left out.
 func (r *renderer) slice(v any, lo, hi, step *int) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -256,7 +256,7 @@ func (r *renderer) slice(v any, lo, hi, step *int) (any, error) {
 	return nil, fmt.Errorf("%s cannot be sliced", kindName(v))
 }
 
-// sliced is a copy of the items that a slice takes.
+// sliced returns a copy of the items that a slice takes.
 func sliced[T any](items []T, lo, hi, step *int) ([]T, error) {
 	by := 1
 	if step != nil {

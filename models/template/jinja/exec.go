@@ -5,12 +5,6 @@ import (
 	"fmt"
 )
 
-// errBreak and errContinue carry the loop controls up to their loop.
-var (
-	errBreak    = errors.New("break")
-	errContinue = errors.New("continue")
-)
-
 func (s textStmt) exec(f *frame) error { return f.r.print(s.text) }
 
 func (s *outputStmt) exec(f *frame) error {
@@ -164,46 +158,4 @@ func (s *callStmt) exec(f *frame) error {
 		return at(s.line, err)
 	}
 	return at(s.line, f.r.print(text))
-}
-
-// macro is a macro with the scope it was defined in.
-type macro struct {
-	def   *macroStmt
-	scope *frame
-}
-
-// call runs the macro; caller, if not nil, is what the call's block holds.
-func (m *macro) call(r *renderer, a args, caller *macro) (string, error) {
-	inner := m.scope.child()
-	if caller != nil {
-		inner.vars["caller"] = caller
-	}
-	required := len(m.def.params) - len(m.def.defaults)
-	for i, name := range m.def.params {
-		v, given := a.named[name]
-		switch {
-		case i < len(a.pos):
-			v = a.pos[i]
-		case given:
-		case i >= required:
-			var err error
-			if v, err = inner.value(m.def.defaults[i-required]); err != nil {
-				return "", err
-			}
-		default:
-			v = undefined{"parameter '" + name + "'"}
-		}
-		inner.vars[name] = v
-	}
-	rest := &List{Tuple: true}
-	if len(a.pos) > len(m.def.params) {
-		rest.Items = a.pos[len(m.def.params):]
-	}
-	inner.vars["varargs"] = rest
-	if r.depth++; r.depth > r.lim.Depth {
-		return "", fmt.Errorf("%w: macros nested deeper than %d", ErrLimit, r.lim.Depth)
-	}
-	text, err := r.capture(func() error { return inner.run(m.def.body) })
-	r.depth--
-	return text, err
 }

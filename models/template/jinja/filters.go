@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// filter is v|name(args). A string is paid for before the filter runs, its
+// filter computes v|name(args). A string is paid for before the filter runs, its
 // results by the filter where those can be larger or take longer.
 func (r *renderer) filter(name string, v any, a args) (any, error) {
 	if err := r.charge(len(name)); err != nil {
@@ -29,8 +29,6 @@ func (r *renderer) filter(name string, v any, a args) (any, error) {
 	}
 	return f(r, v, a)
 }
-
-type filterFunc = func(r *renderer, v any, a args) (any, error)
 
 // filters is filled in init because some filters apply filters.
 var filters map[string]filterFunc
@@ -163,7 +161,7 @@ func indent(r *renderer, v any, a args) (any, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// fallback is the default filter.
+// fallback computes the default filter.
 func fallback(_ *renderer, v any, a args) (any, error) {
 	_, missing := v.(undefined)
 	if missing || truth(a.get(1, "boolean", false)) && !truth(v) {

@@ -7,15 +7,6 @@ import (
 	"strings"
 )
 
-// charged are the items of v, paid for as if copied.
-func (r *renderer) charged(v any) ([]any, error) {
-	items, err := r.items(v)
-	if err != nil {
-		return nil, err
-	}
-	return items, r.charge(itemBytes * len(items))
-}
-
 func list(r *renderer, v any, _ args) (any, error) {
 	items, err := r.charged(v)
 	if err != nil {
@@ -34,7 +25,7 @@ func items(r *renderer, v any, _ args) (any, error) {
 	return nil, fmt.Errorf("only a mapping has item pairs, not %s", kindName(v))
 }
 
-// pairs is the list of a mapping's entries.
+// pairs returns the list of a mapping's entries.
 func (r *renderer) pairs(d *Dict) (any, error) {
 	if err := r.charge(entryBytes * d.Len()); err != nil {
 		return nil, err
@@ -84,7 +75,7 @@ func join(r *renderer, v any, a args) (any, error) {
 	return r.joinItems(v, sep)
 }
 
-// joinItems is the items of v as text with sep between them.
+// joinItems returns the items of v as text with sep between them.
 func (r *renderer) joinItems(v any, sep string) (any, error) {
 	items, err := r.charged(v)
 	if err != nil {
@@ -102,7 +93,7 @@ func (r *renderer) joinItems(v any, sep string) (any, error) {
 	return strings.Join(parts, sep), nil
 }
 
-// path is v.a.b.c, where numbers are indices.
+// path returns v.a.b.c, where numbers are indices.
 func (r *renderer) path(v any, name any) (any, error) {
 	dotted, ok := name.(string)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sortKey is what v sorts by: its attribute, without regard to case.
+// sortKey returns what v sorts by: its attribute, without regard to case.
 func (r *renderer) sortKey(v, attr any, caseSensitive bool) (any, error) {
 	if attr != nil {
 		var err error
@@ -23,7 +23,7 @@ func (r *renderer) sortKey(v, attr any, caseSensitive bool) (any, error) {
 	return v, nil
 }
 
-// sorted is a copy of items in the order of their keys.
+// sorted returns a copy of items in the order of their keys.
 func (r *renderer) sorted(items []any, reverse bool, key func(any) (any, error)) ([]any, error) {
 	if err := r.charge(itemBytes * len(items)); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 // maxWidth bounds widths and precisions in formats.
 const maxWidth = 1000
 
-// percent is Python's format % values.
+// percent formats as Python's format % values does.
 func (r *renderer) percent(format string, values any) (any, error) {
 	rest := []any{values}
 	if t, ok := values.(*List); ok && t.Tuple {
@@ -112,7 +112,7 @@ func (r *renderer) formatOne(b *strings.Builder, flags string, verb byte, v any)
 	return fmt.Errorf("unknown format %%%c", verb)
 }
 
-// braces is Python's format.format(...), without format specifications.
+// braces formats as Python's format.format(...) does, without format specifications.
 func (r *renderer) braces(format string, a args) (any, error) {
 	if err := r.chargeTimes(len(format), 16); err != nil {
 		return nil, err

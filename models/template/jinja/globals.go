@@ -2,7 +2,7 @@ package jinja
 
 import "fmt"
 
-// globals are the functions that every template has.
+// globals returns the functions that every template has.
 func globals(r *renderer) map[string]any {
 	return map[string]any{
 		"range": builtin(r.rangeOf),
@@ -23,7 +23,7 @@ func globals(r *renderer) map[string]any {
 	}
 }
 
-// rangeOf is range(stop) or range(start, stop, step).
+// rangeOf returns range(stop) or range(start, stop, step).
 func (r *renderer) rangeOf(a args) (any, error) {
 	bounds := [3]int{0, 0, 1}
 	switch len(a.pos) {
@@ -58,7 +58,7 @@ func (r *renderer) rangeOf(a args) (any, error) {
 	return l, nil
 }
 
-// rangeLen is how many numbers range(lo, hi, step) has.
+// rangeLen returns how many numbers range(lo, hi, step) has.
 func rangeLen(lo, hi, step int) int {
 	if step < 0 {
 		lo, hi, step = hi, lo, -step

@@ -83,7 +83,7 @@ type jsonWriter struct {
 	ascii           bool
 }
 
-// tojson is the filter as transformers defines it.
+// tojson computes the filter as transformers defines it.
 func (r *renderer) tojson(v any, a args) (any, error) {
 	w := &jsonWriter{r: r, itemSep: ", ", keySep: ": ", sortKeys: truth(a.get(3, "sort_keys", false))}
 	w.ascii = truth(a.get(0, "ensure_ascii", false))
@@ -214,7 +214,7 @@ func (w *jsonWriter) dict(d *Dict, depth int) error {
 	})
 }
 
-// jsonKey is a key as JSON has it: a string.
+// jsonKey returns a key as JSON has it: a string.
 func jsonKey(k any) string {
 	switch k := k.(type) {
 	case string:

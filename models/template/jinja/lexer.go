@@ -121,7 +121,7 @@ func (l *lexer) next() error {
 // whitespace is what Python's str.strip takes off, within ASCII.
 const whitespace = " \t\n\r\v\f"
 
-// findTag is the position of the next {{, {% or {#.
+// findTag returns the position of the next {{, {% or {#.
 func findTag(src string, from int) int {
 	for i := from; ; i++ {
 		n := strings.IndexByte(src[i:], '{')

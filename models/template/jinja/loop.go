@@ -50,7 +50,7 @@ func (s *forStmt) each(f *frame, v any) error {
 	return nil
 }
 
-// wanted is a copy of the items that the loop's filter lets through. The
+// wanted returns a copy of the items that the loop's filter lets through. The
 // loop must not see changes that its body makes to the list.
 func (s *forStmt) wanted(f *frame, items []any) ([]any, error) {
 	if err := f.r.charge(itemBytes * len(items)); err != nil {
@@ -95,7 +95,7 @@ func (s *forStmt) bind(f *frame, item any) error {
 	return nil
 }
 
-// attr is an attribute of the loop variable.
+// attr returns an attribute of the loop variable.
 func (l *loop) attr(name string) (any, bool) {
 	n := len(l.items)
 	switch name {

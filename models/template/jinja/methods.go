@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// method is the method or built-in attribute name of v, if it has one.
+// method returns the method or built-in attribute name of v, if it has one.
 func (r *renderer) method(v any, name string) (any, bool) {
 	switch v := v.(type) {
 	case string:
@@ -34,10 +34,6 @@ func (r *renderer) method(v any, name string) (any, bool) {
 	}
 	return nil, false
 }
-
-// builtin is a function of this package, which sees the order of named
-// arguments.
-type builtin func(a args) (any, error)
 
 // listChanges are the methods that tuples lack.
 var listChanges = map[string]bool{"append": true, "extend": true, "insert": true, "pop": true, "remove": true, "reverse": true}
@@ -132,7 +128,7 @@ var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 	},
 }
 
-// find is the index of the first item equal to v.
+// find returns the index of the first item equal to v.
 func (r *renderer) find(l *List, v any) (int, error) {
 	for i, item := range l.Items {
 		if same, err := r.equal(item, v, 0); same || err != nil {

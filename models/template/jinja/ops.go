@@ -10,7 +10,7 @@ import (
 
 var errOverflow = errors.New("integer too large")
 
-// sign is +v or -v.
+// sign returns +v or -v.
 func sign(op string, v any) (any, error) {
 	i, f, isInt, ok := number(v)
 	switch {
@@ -79,7 +79,7 @@ func (r *renderer) binary(op string, a, b any) (any, error) {
 	return floatOp(op, f, g)
 }
 
-// join is a + b of strings or of lists; ok is false for other operands.
+// join returns a + b of strings or of lists; ok is false for other operands.
 func (r *renderer) join(a, b any) (v any, ok bool, err error) {
 	switch a := a.(type) {
 	case string:
@@ -101,7 +101,7 @@ func (r *renderer) join(a, b any) (v any, ok bool, err error) {
 	return nil, false, nil
 }
 
-// repeat is a * b of a string or list and a count, in either order.
+// repeat returns a * b of a string or list and a count, in either order.
 func (r *renderer) repeat(a, b any) (v any, ok bool, err error) {
 	if _, _, _, num := number(a); num {
 		a, b = b, a
@@ -132,7 +132,7 @@ func (r *renderer) repeat(a, b any) (v any, ok bool, err error) {
 	return nil, false, nil
 }
 
-// intOp is Python's integer arithmetic within 64 bits.
+// intOp returns Python's integer arithmetic within 64 bits.
 func intOp(op string, i, j int64) (any, error) {
 	switch op {
 	case "+":
@@ -180,7 +180,7 @@ func mul(i, j int64) (any, error) {
 	return p, nil
 }
 
-// power is i**j for j >= 0.
+// power returns i**j for j >= 0.
 func power(i, j int64) (any, error) {
 	if i == 0 || i == 1 || i == -1 {
 		if j == 0 || i == 1 || i == -1 && j%2 == 0 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // ErrLimit is wrapped by the error of a render that needs more than its
@@ -26,57 +27,8 @@ func DefaultLimits() Limits {
 	return Limits{Steps: 5_000_000, Bytes: 256 << 20, Depth: 1000, Time: 2 * time.Second}
 }
 
-// Template is a parsed template. It is immutable.
-type Template struct{ body []stmt }
-
-// MaxSource is the longest template, in bytes, that Parse takes.
-const MaxSource = 1 << 18
-
-// Parse reads a template. Its errors are of type *SyntaxError.
-func Parse(src string) (t *Template, err error) {
-	if len(src) > MaxSource {
-		return nil, &SyntaxError{1, fmt.Sprintf("template of %d bytes, at most %d are allowed", len(src), MaxSource)}
-	}
-	tokens, err := lex(src)
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{tokens: tokens}
-	body, _, err := p.body()
-	if err != nil {
-		return nil, err
-	}
-	return &Template{body}, nil
-}
-
-// Render writes the template with the variables vars, whose lists and
-// mappings it may change. It ends with ctx's error when that is cancelled and
-// with ErrLimit when lim is used up: before what would exceed it is made.
-func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) (text string, err error) {
-	// A fault of this package must cost one request, not the process.
-	defer func() {
-		if p := recover(); p != nil {
-			text, err = "", fmt.Errorf("jinja: internal fault: %v", p)
-		}
-	}()
-	if lim.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, lim.Time, fmt.Errorf("%w: more than %v", ErrLimit, lim.Time))
-		defer cancel()
-	}
-	r := &renderer{ctx: ctx, lim: lim, out: new(strings.Builder)}
-	root := &frame{r: r, vars: globals(r)}
-	f := &frame{r: r, vars: make(map[string]any, len(vars)), parent: root}
-	for name, v := range vars {
-		f.vars[name] = v
-	}
-	if err := f.run(t.body); err != nil {
-		return "", err
-	}
-	return r.out.String(), nil
-}
-
-// renderer is the state of one render.
+// renderer is the state of one render. Each kind of node, and each family of filters and
+// tests, is a method, hence their number.
 type renderer struct {
 	ctx   context.Context
 	lim   Limits
@@ -136,7 +88,7 @@ func (r *renderer) charge(n int) error {
 	return nil
 }
 
-// chargeTimes is charge for n × size bytes.
+// chargeTimes charges for n × size bytes.
 func (r *renderer) chargeTimes(n, size int) error {
 	if size > 0 && n > r.lim.Bytes/size {
 		n, size = math.MaxInt, 1
@@ -150,7 +102,7 @@ func (r *renderer) key(v any) error {
 	return r.charge(len(s))
 }
 
-// newDict is an empty mapping.
+// newDict returns an empty mapping.
 func (r *renderer) newDict() (*Dict, error) {
 	if err := r.charge(entryBytes); err != nil {
 		return nil, err
@@ -158,7 +110,7 @@ func (r *renderer) newDict() (*Dict, error) {
 	return NewDict(), nil
 }
 
-// set is d[k] = v.
+// set does d[k] = v.
 func (r *renderer) set(d *Dict, k, v any) error {
 	if err := r.key(k); err != nil {
 		return err
@@ -180,7 +132,7 @@ func (r *renderer) print(text string) error {
 	return nil
 }
 
-// capture is what run prints.
+// capture returns what run prints.
 func (r *renderer) capture(run func() error) (string, error) {
 	outer := r.out
 	r.out = new(strings.Builder)
@@ -205,7 +157,7 @@ func (f *frame) child() *frame {
 	return &frame{r: f.r, vars: make(map[string]any), parent: f}
 }
 
-// lookup is the value of a name; scopes that lie deep count as steps.
+// lookup returns the value of a name; scopes that lie deep count as steps.
 func (f *frame) lookup(name string) any {
 	depth := 0
 	for s := f; s != nil; s = s.parent {
@@ -278,3 +230,49 @@ func at(line int, err error) error {
 	}
 	return &Error{line, err}
 }
+
+// errBreak and errContinue carry the loop controls up to their loop.
+var (
+	errBreak    = errors.New("break")
+	errContinue = errors.New("continue")
+)
+
+// items returns the elements that a loop over v meets.
+func (r *renderer) items(v any) ([]any, error) {
+	switch v := v.(type) {
+	case undefined, nil:
+		return nil, nil
+	case *List:
+		return v.Items, nil
+	case *Dict:
+		return v.keys, nil
+	case *namespace:
+		return v.keys, nil
+	case string:
+		if err := r.chargeTimes(len(v), itemBytes); err != nil {
+			return nil, err
+		}
+		out := make([]any, 0, utf8.RuneCountInString(v))
+		for _, c := range v {
+			out = append(out, string(c))
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%s is not iterable", kindName(v))
+}
+
+// charged returns the items of v, paid for as if copied.
+func (r *renderer) charged(v any) ([]any, error) {
+	items, err := r.items(v)
+	if err != nil {
+		return nil, err
+	}
+	return items, r.charge(itemBytes * len(items))
+}
+
+// stmt is a piece of the template's body; expr is a piece of an expression.
+// Each knows the line it came from.
+type (
+	stmt interface{ exec(*frame) error }
+	expr interface{ eval(*frame) (any, error) }
+)

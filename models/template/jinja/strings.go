@@ -75,17 +75,6 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 	},
 }
 
-// str is the argument at position i or of the name given, which must be a
-// string.
-func (a args) str(i int, name string) (string, error) {
-	v := a.get(i, name, nil)
-	s, ok := v.(string)
-	if !ok {
-		return "", fmt.Errorf("%s is not a string", kindName(v))
-	}
-	return s, nil
-}
-
 type stringMethod = func(r *renderer, s string, a args) (any, error)
 
 // mapper makes a method of a function whose result is a few times as long as
@@ -105,7 +94,7 @@ func predicate(ok func(rune) bool) stringMethod {
 	}
 }
 
-// isSpace is what Python's strip takes off.
+// isSpace tells what Python's strip takes off.
 func isSpace(c rune) bool { return unicode.IsSpace(c) || 0x1C <= c && c <= 0x1F }
 
 func stripper(space func(string, func(rune) bool) string, chars func(string, string) string) stringMethod {
@@ -186,7 +175,7 @@ func finder(index func(s, sub string) int, must bool) stringMethod {
 	}
 }
 
-// partition is the text before, the separator and the text after.
+// partition returns the text before, the separator and the text after.
 func partition(s string, a args, index func(s, sub string) int, last bool) (any, error) {
 	sep, err := a.str(0, "sep")
 	if err != nil {
@@ -204,7 +193,7 @@ func partition(s string, a args, index func(s, sub string) int, last bool) (any,
 	return &List{Items: parts, Tuple: true}, nil
 }
 
-// split is Python's split and, from the right, rsplit.
+// split returns Python's split and, from the right, rsplit.
 func (r *renderer) split(s string, a args, right bool) (any, error) {
 	limit, err := integer(a.get(1, "maxsplit", int64(-1)))
 	if err != nil {
@@ -370,4 +359,19 @@ func swapCase(s string) string {
 		}
 		return unicode.ToUpper(c)
 	}, s)
+}
+
+// isCase reports whether s has letters and all are upper, or lower, case.
+func (r *renderer) isCase(s string, upper bool) (bool, error) {
+	if err := r.chargeTimes(len(s), 16); err != nil {
+		return false, err
+	}
+	return s != strings.Map(swap(!upper), s) == (s != "") && s == strings.Map(swap(upper), s) && strings.ContainsFunc(s, unicode.IsLetter), nil
+}
+
+func swap(upper bool) func(rune) rune {
+	if upper {
+		return unicode.ToUpper
+	}
+	return unicode.ToLower
 }

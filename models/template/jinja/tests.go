@@ -2,11 +2,9 @@ package jinja
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
 )
 
-// test is v is name(args).
+// test tells whether v is name(args).
 func (r *renderer) test(name string, v any, a args) (bool, error) {
 	if err := r.charge(len(name)); err != nil {
 		return false, err
@@ -111,7 +109,7 @@ func divides(name string, v, by any) (bool, error) {
 	return (i%n == 0) != (name == "odd"), nil
 }
 
-// same is Python's is, for which equal scalars of one type are one.
+// same compares as Python's is does, for which equal scalars of one type are one.
 func (r *renderer) same(a, b any) (bool, error) {
 	switch a.(type) {
 	case *List, *Dict, *namespace, *loop, *macro:
@@ -121,19 +119,4 @@ func (r *renderer) same(a, b any) (bool, error) {
 		return false, nil
 	}
 	return r.equal(a, b, 0)
-}
-
-// isCase reports whether s has letters and all are upper, or lower, case.
-func (r *renderer) isCase(s string, upper bool) (bool, error) {
-	if err := r.chargeTimes(len(s), 16); err != nil {
-		return false, err
-	}
-	return s != strings.Map(swap(!upper), s) == (s != "") && s == strings.Map(swap(upper), s) && strings.ContainsFunc(s, unicode.IsLetter), nil
-}
-
-func swap(upper bool) func(rune) rune {
-	if upper {
-		return unicode.ToUpper
-	}
-	return unicode.ToLower
 }

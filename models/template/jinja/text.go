@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// str is Python's str(): what a value prints as.
+// str converts v as Python's str() does: to what a value prints as.
 func (r *renderer) str(v any) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil
@@ -118,7 +118,7 @@ func (r *renderer) writeDict(b *strings.Builder, d *Dict, depth int) error {
 	return nil
 }
 
-// floatText is Python's repr of a float.
+// floatText returns Python's repr of a float.
 func floatText(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"unicode/utf8"
 )
 
 // Values are nil (none), bool, int64, float64, string, *List, *Dict, Func and
@@ -18,7 +17,7 @@ type List struct {
 	Tuple bool
 }
 
-// NewList is a list of items.
+// NewList returns a list of items.
 func NewList(items ...any) *List { return &List{Items: items} }
 
 // Dict is a mapping that keeps the order in which its keys came.
@@ -27,7 +26,7 @@ type Dict struct {
 	index        map[any]int // of normal(key)
 }
 
-// NewDict is an empty mapping.
+// NewDict returns an empty mapping.
 func NewDict() *Dict { return &Dict{index: make(map[any]int)} }
 
 // Func is a function that a template may call.
@@ -42,7 +41,7 @@ func (u undefined) err() error { return fmt.Errorf("%s is undefined", u.name) }
 // namespace is what namespace() makes: attributes that inner scopes may set.
 type namespace struct{ *Dict }
 
-// normal is the form under which a key is found: equal numbers are one key.
+// normal returns the form under which a key is found: equal numbers are one key.
 func normal(key any) (any, error) {
 	switch k := key.(type) {
 	case nil, string, int64:
@@ -58,10 +57,10 @@ func normal(key any) (any, error) {
 	return nil, fmt.Errorf("%s cannot be a key", kindName(key))
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (d *Dict) Len() int { return len(d.keys) }
 
-// Get is the value of key.
+// Get returns the value of key.
 func (d *Dict) Get(key any) (any, bool) {
 	k, err := normal(key)
 	if err != nil {
@@ -112,12 +111,12 @@ func (d *Dict) remove(key any) (any, bool) {
 	return value, true
 }
 
-// clone is a shallow copy.
+// clone returns a shallow copy.
 func (d *Dict) clone() *Dict {
 	return &Dict{slices.Clone(d.keys), slices.Clone(d.values), maps.Clone(d.index)}
 }
 
-// pairs are the entries as tuples.
+// pairs returns the entries as tuples.
 func (d *Dict) pairs() []any {
 	out := make([]any, len(d.keys))
 	for i, k := range d.keys {
@@ -133,7 +132,7 @@ func truthInt(b bool) int64 {
 	return 0
 }
 
-// truth is Python's bool().
+// truth converts v as Python's bool() does.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil, undefined:
@@ -184,7 +183,7 @@ func kindName(v any) string {
 	return "function"
 }
 
-// number is v as a float and, where it is one, as an integer; bools count.
+// number returns v as a float and, where it is one, as an integer; bools count.
 func number(v any) (i int64, f float64, isInt, ok bool) {
 	switch v := v.(type) {
 	case bool:
@@ -198,35 +197,11 @@ func number(v any) (i int64, f float64, isInt, ok bool) {
 	return 0, 0, false, false
 }
 
-// integer is v where it is an integer.
+// integer returns v where it is an integer.
 func integer(v any) (int, error) {
 	i, _, isInt, _ := number(v)
 	if !isInt || int64(int(i)) != i {
 		return 0, fmt.Errorf("%s is not an integer", kindName(v))
 	}
 	return int(i), nil
-}
-
-// items are the elements that a loop over v meets.
-func (r *renderer) items(v any) ([]any, error) {
-	switch v := v.(type) {
-	case undefined, nil:
-		return nil, nil
-	case *List:
-		return v.Items, nil
-	case *Dict:
-		return v.keys, nil
-	case *namespace:
-		return v.keys, nil
-	case string:
-		if err := r.chargeTimes(len(v), itemBytes); err != nil {
-			return nil, err
-		}
-		out := make([]any, 0, utf8.RuneCountInString(v))
-		for _, c := range v {
-			out = append(out, string(c))
-		}
-		return out, nil
-	}
-	return nil, fmt.Errorf("%s is not iterable", kindName(v))
 }

@@ -1,4 +1,4 @@
-"""Writes tiny mixtures of experts with random weights, and the logits that transformers gives.
+"""Writes tiny models with random weights, and the logits that transformers gives.
 
     pip install torch transformers
     python make.py [NAME ...]
@@ -38,7 +38,8 @@ def value(v):
         return struct.pack("<If", 6, v)
     if isinstance(v, str):
         return struct.pack("<I", 8) + text(v)
-    kind, pack = (8, text) if isinstance(v[0], str) else (5, lambda x: struct.pack("<i", x))
+    kind, pack = {str: (8, text), bool: (7, lambda x: struct.pack("<B", x)), int: (5, lambda x: struct.pack("<i", x)),
+                  float: (6, lambda x: struct.pack("<f", x))}[type(v[0])]
     return struct.pack("<IIQ", 9, kind, len(v)) + b"".join(map(pack, v))
 
 
@@ -76,7 +77,7 @@ def draw(model, rng):
     for name, p in model.named_parameters():
         x = rng.standard_normal(p.shape)
         kind = name.split(".")[-1]
-        if p.dim() == 1 or "conv1d" in name:
+        if p.dim() == 1 or "conv1d" in name or "conv.conv" in name:
             if "A_log" in name:
                 x = np.log(rng.uniform(0.3, 2, p.shape))
             elif "norm" in name and kind == "weight":
@@ -90,9 +91,13 @@ def draw(model, rng):
             x = np.swapaxes(mxfp4(1.3 * np.swapaxes(x, 1, 2) / math.sqrt(p.shape[1]))[1], 1, 2)
         else:
             router = "gate.weight" in name and "shared" not in name or "router" in name
-            gain = 1 if "embed" in name else (2.5 if router else 1.3) / math.sqrt(p.shape[-1])
+            clamped = "experts" in name and "Maple" in type(model).__name__
+            gain = 1 if "embed" in name else (2.5 if router else 6 if clamped else 1.3) / math.sqrt(p.shape[-1])
             x = (gain * x).astype(np.float16)
         p.data = torch.tensor(x.astype(np.float64))
+    for name, b in model.named_buffers():
+        if name.endswith("bias"):  # that experts are chosen by
+            b.data = torch.tensor((0.4 * rng.standard_normal(b.shape)).astype(np.float32).astype(np.float64))
 
 
 def paired(x, heads):
@@ -114,10 +119,20 @@ NAMES = {
     "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
     "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
     "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_b": "ssm_beta",
-    "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
+    "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.in_proj_ba": "ssm_ba", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
     "linear_attn.out_proj": "ssm_out",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
+    "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
+    "feed_forward.gate": "ffn_gate_inp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp",
+    "mlp.shared_experts.down_proj": "ffn_down_shexp",
+    "operator_norm": "attn_norm", "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
+    "feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
+    "conv.conv": "shortconv.conv", "conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj",
+    "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+    "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
-WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm"}
 
 
 def tensors(model, arch):
@@ -125,7 +140,7 @@ def tensors(model, arch):
     c, out = model.config, {}
 
     def add(name, x):
-        kind = F16 if x.ndim > 1 and "conv1d" not in name and "gate_inp" not in name and not name.endswith("bias") else F32
+        kind = F16 if x.ndim > 1 and "conv1d" not in name and "shortconv.conv." not in name and "gate_inp" not in name and not name.endswith("bias") else F32
         if arch == "gpt-oss" and name.endswith("_exps.weight"):
             out[name] = (MXFP4, x.shape, mxfp4(x)[0])
             return
@@ -140,11 +155,22 @@ def tensors(model, arch):
         else:
             _, _, i, stem = stem.split(".", 3) if stem.count(".") > 2 else stem.split(".") + [""]
             blk = f"blk.{i}."
-        if arch in ("llama", "granitemoe") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
+        if arch in ("llama", "granite", "granitemoe") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             x = paired(x, HEADS if "q_proj" in stem else KV)
-        if arch == "qwen35moe" and "norm" in stem and stem != "linear_attn.norm":
+        if arch == "gemma3" and "norm" in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
-        if stem.startswith("linear_attn"):
+        if stem == "conv.conv":
+            x = x.squeeze(1)
+        if arch == "qwen3next" and stem == "linear_attn.in_proj_qkvz":
+            heads = np.split(x.reshape(c.linear_num_key_heads, -1, x.shape[1]), np.cumsum([c.linear_key_head_dim, c.linear_key_head_dim,
+                c.linear_num_value_heads // c.linear_num_key_heads * c.linear_value_head_dim]), axis=1)
+            q, k, v, z = (h.reshape(-1, x.shape[1]) for h in heads)
+            add(blk + "attn_qkv.weight", np.concatenate([q, k, v]))
+            add(blk + "attn_gate.weight", z)
+            continue
+        if arch == "qwen3next" and stem.startswith("linear_attn"):
+            x = -np.exp(x) if part == "A_log" else x.squeeze(1) if stem.endswith("conv1d") else x
+        elif stem.startswith("linear_attn"):
             x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
             if stem.endswith(("in_proj_qkv", "conv1d")):
                 x = np.concatenate([x[:keys], tiled(x[keys:], 0, c, width)])
@@ -154,10 +180,12 @@ def tensors(model, arch):
             add(blk + "ssm_a", x)
         elif part == "dt_bias":
             add(blk + "ssm_dt.bias", x)
+        elif part in ("expert_bias", "e_score_correction_bias"):
+            add(blk + "exp_probs_b.bias", x)
         elif part == "sinks":
             add(blk + "attn_sinks.weight", x)
         elif stem == "post_attention_layernorm":
-            add(blk + ("post_attention_norm." if arch in ("gpt-oss", "qwen35moe") else "ffn_norm.") + part, x)
+            add(blk + ("post_attention_norm." if arch in POST else "ffn_norm.") + part, x)
         else:
             add(blk + NAMES.get(stem, stem) + "." + part, x.reshape(-1) if stem == "mlp.shared_expert_gate" else x)
     return out
@@ -218,6 +246,79 @@ def models():
         "ssm.time_step_rank": 4, "ssm.inner_size": 64, "rope.dimension_count": 4}
 
 
+    # Dense models: eight wide heads, and of two layers the first with a window where there are any.
+    dense = {k: v for k, v in BASE.items() if k != "num_experts_per_tok"} | ffn
+    window, types = 12, ["sliding_attention", "full_attention"]
+    windows = {"attention.sliding_window": window, "attention.sliding_window_pattern": [True, False]}
+    scaled = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}
+    plain = dict(rope_type="default", rope_theta=10000.0)
+    linear = dict(rope_type="linear", factor=4.0, rope_theta=1e6)
+    yarn = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, rope_theta=1e4)
+    yield "gemma3", "gemma3", t.Gemma3ForCausalLM(t.Gemma3TextConfig(**dense | {"tie_word_embeddings": True}, head_dim=16,
+        query_pre_attn_scalar=16, sliding_window=window, layer_types=types, rope_parameters=dict(full_attention=linear, sliding_attention=plain))), \
+        {"attention.sliding_window": window, "attention.sliding_window_pattern": 2, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0}
+    yield "olmo2", "olmo2", t.Olmo2ForCausalLM(t.Olmo2Config(**dense)), {}
+    yield "olmo3", "olmo2", t.Olmo3ForCausalLM(t.Olmo3Config(**dense, sliding_window=window, layer_types=types,
+        rope_parameters=dict(full_attention=yarn, sliding_attention=plain))), {**windows, **scaled}
+    yield "exaone4", "exaone4", t.Exaone4ForCausalLM(t.Exaone4Config(**dense, sliding_window=window, layer_types=types)), windows
+    yield "hunyuan-dense", "hunyuan-dense", t.HunYuanDenseV1ForCausalLM(t.HunYuanDenseV1Config(**dense, head_dim=8)), {}
+    yield "glm4", "glm4", t.Glm4ForCausalLM(t.Glm4Config(**dense, head_dim=16, attention_bias=True, rope_parameters=plain | dict(partial_rotary_factor=0.5))), \
+        {"rope.dimension_count": 8}
+    yield "ernie4_5", "ernie4_5", t.Ernie4_5ForCausalLM(t.Ernie4_5Config(**dense, use_bias=False, head_dim=16)), {}
+    yield "seed_oss", "seed_oss", t.SeedOssForCausalLM(t.SeedOssConfig(**dense, head_dim=16, attention_bias=True, attention_out_bias=False,
+        residual_dropout=0, mlp_bias=False)), {}
+    yield "granite", "granite", t.GraniteForCausalLM(t.GraniteConfig(**dense, **scales)), \
+        {"embedding_scale": 3.0, "residual_scale": 0.5, "attention.scale": 0.4, "logit_scale": 2.0}
+    yield "maple", "maple", maple(window, types), {**windows, "expert_feed_forward_length": 16, "swiglu_clamp_exp": [7.0] * LAYERS}
+    yield "lfm2", "lfm2", t.Lfm2ForCausalLM(t.Lfm2Config(**dense, norm_eps=1e-5, block_auto_adjust_ff_dim=False, layer_types=["conv", "full_attention"])), \
+        {"shortconv.l_cache": 3, "attention.head_count_kv": [0, KV]}
+    yield "lfm2moe", "lfm2moe", t.Lfm2MoeForCausalLM(t.Lfm2MoeConfig(**BASE | ffn, norm_eps=1e-5, moe_intermediate_size=16, num_experts=EXPERTS,
+        num_dense_layers=1, use_expert_bias=True, norm_topk_prob=True, layer_types=["full_attention", "conv"])), \
+        {"shortconv.l_cache": 3, "attention.head_count_kv": [KV, 0], "leading_dense_block_count": 1, "expert_gating_func": 2, "expert_feed_forward_length": 16}
+    yield "glm4moe", "glm4moe", t.Glm4MoeForCausalLM(t.Glm4MoeConfig(**BASE | ffn, head_dim=16, moe_intermediate_size=16, n_routed_experts=EXPERTS,
+        n_shared_experts=2, first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=True, use_qk_norm=False,
+        attention_bias=True, rope_parameters=plain | dict(partial_rotary_factor=0.5))), {"rope.dimension_count": 8, "expert_shared_count": 2,
+        "leading_dense_block_count": 1, "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_feed_forward_length": 16}
+    yield "qwen3next", "qwen3next", t.Qwen3NextForCausalLM(t.Qwen3NextConfig(**BASE, **shared, **delta, head_dim=16, decoder_sparse_step=1,
+        mlp_only_layers=[], layer_types=["linear_attention", "full_attention"], rope_parameters=plain | dict(partial_rotary_factor=0.25))), \
+        {"full_attention_interval": 2, "attention.recurrent_layers": [True, False], "expert_feed_forward_length": 16,
+        "expert_shared_feed_forward_length": 24, "ssm.conv_kernel": 4, "ssm.state_size": 16, "ssm.group_count": 2,
+        "ssm.time_step_rank": 4, "ssm.inner_size": 64, "rope.dimension_count": 4}
+
+
+def maple(window, types):
+    """transformers does not know it: Qwen3's mixtures, clamped, with the attention of EXAONE 4."""
+    from transformers.models.exaone4 import modeling_exaone4 as exaone
+    t = transformers
+
+    class Maple(t.Qwen3MoeForCausalLM):
+        pass
+
+    m = Maple(t.Qwen3MoeConfig(**BASE, intermediate_size=HIDDEN, moe_intermediate_size=16, head_dim=8, num_experts=EXPERTS, norm_topk_prob=True))
+    other = t.Exaone4Config(**BASE, sliding_window=window, layer_types=types)
+    other._attn_implementation = "eager"
+    n = len(TOKENS)
+    near = torch.ones(n, n).tril().bool() & ~torch.ones(n, n).tril(-window).bool()
+    for i, layer in enumerate(m.model.layers):
+        layer.self_attn = exaone.Exaone4Attention(other, i)
+        whole = layer.self_attn.forward
+        if types[i] == "sliding_attention":
+            mask = torch.where(near, 0.0, -1e30).double()[None, None]
+            layer.self_attn.forward = lambda whole=whole, mask=mask, **k: whole(**{**k, "attention_mask": mask})
+        e = layer.mlp.experts
+        e.forward = lambda hidden, chosen, weights, e=e: clamped(e, hidden, chosen, weights)
+    return m
+
+
+def clamped(e, hidden, chosen, weights):
+    out = torch.zeros_like(hidden)
+    for row in range(len(hidden)):
+        for k, expert in enumerate(chosen[row].tolist()):
+            gate, up = (e.gate_up_proj[expert] @ hidden[row]).chunk(2)
+            out[row] += weights[row, k] * (e.down_proj[expert] @ (torch.nn.functional.silu(gate.clamp(max=7)) * up.clamp(-7, 7)))
+    return out
+
+
 def main():
     transformers.logging.set_verbosity_error()
     for seed, (name, arch, model, more) in enumerate(models()):
@@ -236,9 +337,11 @@ def main():
         keys = {
             "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": HIDDEN, "feed_forward_length": HIDDEN,
             "attention.head_count": HEADS, "attention.head_count_kv": KV, "attention.key_length": head, "attention.value_length": head,
-            "attention.layer_norm_rms_epsilon": float(c.rms_norm_eps), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
-            "rope.freq_base": float(c.rope_parameters["rope_theta"]), **more,
+            "attention.layer_norm_rms_epsilon": float(getattr(c, "rms_norm_eps", 1e-5)), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
+            "rope.freq_base": float(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"]), **more,
         }
+        if not hasattr(c, "num_experts_per_tok"):
+            del keys["expert_count"], keys["expert_used_count"]
         md.update({k if k.startswith("lutra.") else f"{arch}.{k}": v for k, v in keys.items()})
         md.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-4o", "tokenizer.ggml.tokens": [f"t{i}" for i in range(VOCAB)],
                    "tokenizer.ggml.token_type": [1] * VOCAB, "tokenizer.ggml.merges": ["t 3"]})

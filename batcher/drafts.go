@@ -1,0 +1,26 @@
+package batcher
+
+// drafts holds what drafters have guessed of a stream.
+type drafts struct {
+	text []int32 // a copy of the stream's tokens
+	by   []guess // one a drafter
+}
+
+// guess is one drafter's guess. Its first token is compared with the sampled one
+// even if it is not computed.
+type guess struct {
+	Guess
+	rate   float64 // how often it has been right of late
+	judged int     // guesses that rate is made of
+	begun  bool    // the drafter may read the text
+}
+
+// close gives back what drafters keep of the stream.
+func (d *drafts) close() {
+	for i := range d.by {
+		if g := &d.by[i]; g.Notes != nil {
+			g.Notes.Close()
+			g.Notes, g.begun = nil, false
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package batcher
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
+)
+
+// draftSelector decides which guesses about streams a step computes: it asks
+// the drafters, picks the likeliest guesses, and learns how often they are right.
+type draftSelector struct {
+	now      func() time.Time
+	onError  func(error) // Options.OnDraftError
+	slowdown float64     // Options.PrefillSlowdown
+	vocab    int
+	cost     *schedule.CostModel // nil: guesses need not be worth their time
+	steps    *schedule.CostModel // the same, in any case
+	most     int                 // guesses a stream and step
+	drafters []drafterState
+	asked    []*Guess
+	options  draftOptions
+	taken    []int         // scratch of options
+	spent    time.Duration // on the drafts of the step under way
+}
+
+func newDraftSelector(c *setup, cost *schedule.CostModel) draftSelector {
+	d := draftSelector{now: c.opt.Now, onError: c.opt.OnDraftError, slowdown: c.opt.PrefillSlowdown, vocab: c.bounds.vocab, steps: cost}
+	var mustPay bool
+	if d.most, mustPay, _ = c.opt.Speculation.limit(); mustPay {
+		d.cost = cost
+	}
+	for _, drafter := range c.opt.Drafters {
+		d.drafters = append(d.drafters, newDrafterState(drafter))
+	}
+	return d
+}
+
+// kind returns how the guesses that a span computes were made.
+func (d *draftSelector) kind(p *span) DraftKind { return d.drafters[p.drafter].Kind() }
+
+// extend adds guesses to the planned streams. In a probe, drafters that take time are not
+// asked, so that it stays known what steps take without.
+func (d *draftSelector) extend(spans []span, l *schedule.Limits, probe bool) {
+	d.spent = 0
+	if d.most == 0 {
+		return
+	}
+	for i := range d.drafters {
+		d.drafters[i].price = 0
+	}
+	n, rows := 0, 0
+	for _, p := range spans {
+		n, rows = n+p.n+p.forced, rows+p.s.task.demand.Rows(p.n)+p.forced-p.unsampled
+	}
+	room := l.Tokens
+	if d.cost != nil {
+		room = schedule.WholeTiles(n)
+	}
+	if room = min(room-n, l.Rows-rows); room < 1 {
+		return
+	}
+	for i := range spans {
+		if p := &spans[i]; p.n == 1 && p.s.task.demand.Left() == 1 && !p.followed && p.forced == 0 {
+			p.asked = d.prepare(p.s, min(room, d.most))
+		}
+	}
+	for by := range d.drafters {
+		d.consult(spans, by, n, room, probe)
+	}
+	d.options = offers(d.options[:0], spans)
+	d.taken = d.options.take(d.taken, n, room, d.cost, worthwhile, free)
+	for _, o := range d.options {
+		p := &spans[o.span]
+		p.draft = p.s.task.drafts.by[p.drafter].Tokens[:o.taken]
+	}
+}
+
+// prepare prepares a request for up to k guesses, and reports whether there can be any.
+func (d *draftSelector) prepare(s *Sequence, k int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.generates() {
+		return false
+	}
+	if k = min(k, s.ahead()); k < 1 {
+		return false
+	}
+	own := &s.task.drafts
+	if own.by == nil {
+		own.by = make([]guess, len(d.drafters))
+		for i := range own.by {
+			own.by[i].rate = d.drafters[i].rate
+		}
+	}
+	at := s.advance()
+	own.text = append(own.text[:0], s.content.tokens...)
+	for i := range own.by {
+		g := &own.by[i]
+		g.Text, g.Prompt, g.Params, g.Most, g.Tokens = own.text, s.content.prompt, s.request.params, k, g.Tokens[:0]
+		g.Params.Constraint = at
+	}
+	return true
+}
+
+// consult asks a drafter for guesses about the streams for which its guesses have
+// been right more often than those of the drafters before it.
+func (d *draftSelector) consult(spans []span, by, n, room int, probe bool) {
+	dr, base := &d.drafters[by], d.steps.Time(n)
+	if dr.failed {
+		return
+	}
+	dr.balance *= 1 - balanceShift
+	d.asked, d.options = askFor(d.asked[:0], d.options[:0], spans, by, d.cost == nil || dr.balance >= -base)
+	trial, priced := false, dr.Price(d.asked) > 0
+	if priced {
+		if d.cost != nil && probe {
+			return
+		}
+		dr.credit = min(dr.credit+trials*base, base)
+		trial = !d.limitToProfitable(dr, n, room)
+	}
+	if len(d.asked) == 0 {
+		return
+	}
+	extra := math.Inf(1)
+	if d.slowdown > 0 {
+		extra = base * (d.slowdown - 1)
+	}
+	took, err := d.call(dr, extra)
+	if err != nil {
+		return
+	}
+	for i := range spans {
+		if p := &spans[i]; p.asked {
+			p.choose(by, d.vocab)
+		}
+	}
+	switch {
+	case trial:
+		dr.credit -= took
+	case priced:
+		reading := d.options.begin()
+		d.asked = slices.DeleteFunc(d.asked, func(g *Guess) bool { return len(g.Tokens) == 0 })
+		dr.charge(d.asked, took, extra, reading)
+	}
+}
+
+// call lets a drafter guess, and returns how many seconds that took. One that has failed is
+// given up: the streams go on without its guesses.
+func (d *draftSelector) call(dr *drafterState, extra float64) (took float64, err error) {
+	begin := d.now()
+	if err := dr.Draft(d.asked, extra); err != nil {
+		dr.failed = true
+		if d.onError != nil {
+			d.onError(err)
+		}
+		return 0, err
+	}
+	spent := d.now().Sub(begin)
+	d.spent += spent
+	return spent.Seconds(), nil
+}
+
+// limitToProfitable reduces what is asked of a drafter that takes time to what is
+// worth that time, or to one token if there is credit to try the drafter. It
+// reports whether anything is worth it.
+func (d *draftSelector) limitToProfitable(dr *drafterState, n, room int) bool {
+	all := d.asked
+	d.taken = d.options.take(d.taken, n, room, d.cost, worthDrafting, func() float64 {
+		d.options.ask()
+		return dr.cost(all)
+	})
+	d.options.ask()
+	kept := all[:0]
+	for _, o := range d.options {
+		if o.guess != nil && o.taken > 0 {
+			kept = append(kept, &o.guess.Guess)
+		}
+	}
+	switch {
+	case len(kept) > 0:
+		d.asked = kept
+		return true
+	case dr.credit > 0:
+		all[0].Most = 1
+		d.asked = all[:1]
+	default:
+		d.asked = nil
+	}
+	return false
+}
+
+// judge notes whether the guesses about the token after i others, which were
+// all right, are right too.
+func (d *draftSelector) judge(p *span, i int, id int32) {
+	by := p.s.task.drafts.by
+	for n := range by {
+		if g := &by[n]; i < len(g.Tokens) && (i == 0 || n == p.drafter && i <= len(p.draft)) {
+			d.drafters[n].judge(g, g.Tokens[i] == id)
+		}
+	}
+}
+
+// settle notes what the guesses of a step have saved.
+func (d *draftSelector) settle(st *step) {
+	for i := range d.drafters {
+		k := d.drafters[i].Kind()
+		d.drafters[i].settle(st.shares.streams, st.Drafted[k], st.Accepted[k], d.steps)
+	}
+}

@@ -1,0 +1,90 @@
+package batcher
+
+import (
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// task holds what the step loop knows of a sequence.
+//
+//	        settle          admit          deliver, settle
+//	parked ───────▶ waiting ─────▶ active ─────────────────▶ idle
+//	   ▲               ▲             │ preempt     settle     │ │
+//	   │               └─────────────┘ ◀──────────────────────┘ │
+//	   └───────────────────────── evict ◀───────────────────────┘
+type task struct {
+	demand  schedule.Demand // what the caller waits for; Computed == Target: nothing
+	kv      *kv.Sequence    // demand.Computed is its Len between steps; nil: no blocks, 0 computed
+	list    list
+	seen    uint64 // the epoch that demand was made of
+	reached int    // the most positions that were ever computed
+	begun   bool
+	tried   int // admission.freed when there were too few blocks to admit it
+
+	leader *task // in the step under way: who is computed in its place
+	span   int   // in the step under way: a leader's span, or -1
+
+	hash       tokenHash
+	drafts     drafts
+	constraint constraint
+	flush      flushState
+}
+
+// list says which list a sequence is in.
+type list uint8
+
+const (
+	parked  list = iota // no blocks, no work
+	waiting             // admission.waiting
+	active              // admission.active
+	idle                // admission.idle
+	retired             // closed, blocks given back
+)
+
+// flushState says when a sequence's reader is woken.
+type flushState struct {
+	woken     time.Time // when the reader was, last
+	unflushed bool      // it is among delivery.unflushed
+}
+
+// cut drops computed positions from n on, and of a model with recurrent layers those
+// behind the last checkpoint before n: they are computed again.
+func (t *task) cut(n int) {
+	t.kv.Truncate(n)
+	t.demand.Computed = t.kv.Len()
+}
+
+// copyFrom takes over what leader has computed.
+func (t *task) copyFrom(leader *task) {
+	t.kv.Become(leader.kv)
+	t.demand.Computed = leader.demand.Computed
+}
+
+// seal offers what was computed of tokens to the prefix cache, unless it depends on what
+// was computed with it.
+func (t *task) seal(tokens []int32) {
+	if t.kv != nil && !t.demand.Whole {
+		t.kv.Seal(tokens)
+	}
+}
+
+// prefix returns those of tokens that the prefix cache may supply.
+func (t *task) prefix(tokens []int32) []int32 {
+	if t.demand.Whole {
+		return nil
+	}
+	return tokens[:min(t.demand.Target, t.demand.LogitsFrom)]
+}
+
+// common returns the length of the longest common prefix.
+func common(a, b []int32) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}

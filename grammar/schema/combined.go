@@ -1,0 +1,340 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
+	"github.com/lutra-lm/lutra/grammar/regex"
+)
+
+// Combined is a grammar in the making: rules of a text in which values of several
+// schemas stand.
+type Combined struct {
+	arena     *regex.Arena
+	documents []*compiler
+	symbols   []combinedSymbol
+	ids       map[combinedSymbol]grammar.Symbol // of what documents name
+	rules     map[grammar.Symbol][][]grammar.Symbol
+}
+
+// combinedSymbol says what a symbol of a Combined stands for.
+type combinedSymbol struct {
+	document int // whose symbol it is; -1: that of no document
+	symbol   grammar.Symbol
+	expr     regex.Expr
+	terminal bool
+}
+
+var _ grammar.Rules = (*Combined)(nil)
+
+// NewCombined makes one without rules, whose grammar has the default budget.
+func NewCombined() *Combined { return NewCombinedWithin(budget.Default()) }
+
+// NewCombinedWithin makes one without rules, whose grammar is charged to b.
+func NewCombinedWithin(b *budget.Budget) *Combined {
+	return &Combined{arena: regex.Within(b), ids: map[combinedSymbol]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
+}
+
+// Arena returns the arena, for the expressions of Match.
+func (f *Combined) Arena() *regex.Arena { return f.arena }
+
+func (f *Combined) own(s combinedSymbol) grammar.Symbol {
+	s.document = -1
+	f.symbols = append(f.symbols, s)
+	return grammar.Symbol(len(f.symbols) - 1)
+}
+
+// Match adds a symbol for a text that e matches.
+func (f *Combined) Match(e regex.Expr) grammar.Symbol {
+	return f.own(combinedSymbol{expr: e, terminal: true})
+}
+
+// Rule adds a symbol for one of several sequences. Those of a rule that is to be within itself are
+// given with Let.
+func (f *Combined) Rule(alternatives ...[]grammar.Symbol) grammar.Symbol {
+	s := f.own(combinedSymbol{})
+	f.Let(s, alternatives...)
+	return s
+}
+
+// Let gives a rule its sequences.
+func (f *Combined) Let(rule grammar.Symbol, alternatives ...[]grammar.Symbol) {
+	f.rules[rule] = alternatives
+}
+
+// document adds a schema whose values are objects. No string in them matches never.
+func (f *Combined) document(text []byte, options Options, never regex.Expr) (int, error) {
+	root, err := read(text)
+	if err != nil {
+		return 0, &Error{err}
+	}
+	c, err := newCompiler(f.arena, root, options)
+	if err == nil {
+		c.never = never
+		err = c.build(subs{{schema: root}, {schema: ofType("object")}})
+	}
+	if err != nil {
+		return 0, &Error{err}
+	}
+	f.documents = append(f.documents, c)
+	return len(f.documents) - 1, nil
+}
+
+// ofType returns the schema of a type.
+func ofType(name string) *value {
+	return &value{kind: objects, members: []member{{"type", &value{kind: strs, text: name}}}}
+}
+
+// Object adds a symbol for an object that meets a schema. An error is an *Error.
+func (f *Combined) Object(schema []byte, options Options) (grammar.Symbol, error) {
+	d, err := f.document(schema, options, regex.None)
+	if err != nil {
+		return 0, err
+	}
+	return f.of(d, f.documents[d].symbol(symbol{kind: symValue})), nil
+}
+
+// of returns a symbol of a document.
+func (f *Combined) of(document int, s grammar.Symbol) grammar.Symbol {
+	key := combinedSymbol{document: document, symbol: s}
+	id, ok := f.ids[key]
+	if !ok {
+		id = grammar.Symbol(len(f.symbols))
+		f.symbols = append(f.symbols, key)
+		f.ids[key] = id
+	}
+	return id
+}
+
+// Terminal implements grammar.Rules.
+func (f *Combined) Terminal(id grammar.Symbol) (regex.Expr, bool) {
+	s := f.symbols[id]
+	if s.document < 0 {
+		return s.expr, s.terminal
+	}
+	return f.documents[s.document].Terminal(s.symbol)
+}
+
+// Alternatives implements grammar.Rules.
+func (f *Combined) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
+	s := f.symbols[id]
+	if s.document < 0 {
+		return f.rules[id]
+	}
+	list := f.documents[s.document].Alternatives(s.symbol)
+	out := make([][]grammar.Symbol, len(list))
+	for i, sequence := range list {
+		out[i] = make([]grammar.Symbol, len(sequence))
+		for j, k := range sequence {
+			out[i][j] = f.of(s.document, k)
+		}
+	}
+	return out
+}
+
+// Differ implements grammar.Lists.
+func (f *Combined) Differ() func(grammar.Symbol) bool {
+	known := make([]func(grammar.Symbol) bool, len(f.documents))
+	some := false
+	for i, c := range f.documents {
+		known[i] = c.Differ()
+		some = some || known[i] != nil
+	}
+	if !some {
+		return nil
+	}
+	return func(id grammar.Symbol) bool {
+		s := f.symbols[id]
+		return s.document >= 0 && known[s.document] != nil && known[s.document](s.symbol)
+	}
+}
+
+// Grammar makes the grammar of the texts that start stands for. Nothing can be added to the
+// rules afterwards. An error is an *Error: of the first schema that no value meets,
+// for instance.
+func (f *Combined) Grammar(start grammar.Symbol) (*grammar.Grammar, error) {
+	if err := f.arena.Err(); err != nil {
+		return nil, &Error{err}
+	}
+	freeze(f.arena)
+	for _, c := range f.documents {
+		c.settle()
+		if err := f.arena.Err(); err != nil { // nothing is known then
+			return nil, &Error{err}
+		}
+		if !c.nodes[0].possible {
+			return nil, &Error{c.nothing()}
+		}
+	}
+	f.prune()
+	if err := f.arena.Err(); err != nil {
+		return nil, &Error{err}
+	}
+	if len(f.rules[start]) == 0 {
+		if f.arena.Undecided() {
+			return nil, &Error{errUndecided}
+		}
+		return nil, &Error{errNothing}
+	}
+	g, err := grammar.New(f.arena, f, start)
+	if err != nil {
+		return nil, &Error{err}
+	}
+	return g, nil
+}
+
+// prune drops the sequences of which a part stands for no text.
+func (f *Combined) prune() {
+	alive := make([]bool, len(f.symbols))
+	for changed := true; changed; {
+		changed = false
+		for i := range f.symbols {
+			if !alive[i] {
+				alive[i] = f.possible(grammar.Symbol(i), alive)
+				changed = changed || alive[i]
+			}
+		}
+	}
+	for rule, alternatives := range f.rules {
+		f.rules[rule] = slices.DeleteFunc(alternatives, func(sequence []grammar.Symbol) bool {
+			return slices.ContainsFunc(sequence, func(s grammar.Symbol) bool { return !alive[s] })
+		})
+	}
+}
+
+// possible reports whether a symbol stands for some text, as far as is known of others.
+func (f *Combined) possible(id grammar.Symbol, alive []bool) bool {
+	s := f.symbols[id]
+	switch {
+	case s.document >= 0: // a value
+		c := f.documents[s.document]
+		return c.nodes[c.symbols[s.symbol].node].possible
+	case s.terminal:
+		return f.arena.Alive(s.expr)
+	}
+	return slices.ContainsFunc(f.rules[id], func(sequence []grammar.Symbol) bool {
+		return !slices.ContainsFunc(sequence, func(s grammar.Symbol) bool { return !alive[s] })
+	})
+}
+
+// Elements says how an object is written as a list of elements: what stands before a
+// property's name, after it, and after its value.
+type Elements struct {
+	Open, Named, Close string
+	// Text tells whether a property is text, which stands without quotes and as it is.
+	Text func(name string) bool
+	// Never matches what no string may be, wherever it stands in a value.
+	Never regex.Expr
+}
+
+// Elements adds a symbol for an object that meets a schema, as a list of elements in the schema's
+// order. Properties that the schema does not name are left out, unless it names none:
+// then any may be there whose values may be text. An error is an *Error.
+func (f *Combined) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
+	d, err := f.document(schema, Options{}, e.Never)
+	if err != nil {
+		return 0, err
+	}
+	c := f.documents[d]
+	texts, err := newCompiler(f.arena, c.refs.root, Options{})
+	if err != nil {
+		return 0, &Error{err}
+	}
+	texts.quoting, texts.never, texts.refs = regex.Raw, e.Never, c.refs
+	w := &elements{Elements: e, combined: f, document: d, texts: texts}
+	var all [][]grammar.Symbol
+	for _, b := range c.nodes[0].branches {
+		if !b.object {
+			continue
+		}
+		s, err := w.list(b)
+		if err != nil {
+			return 0, &Error{err}
+		}
+		all = append(all, []grammar.Symbol{s})
+	}
+	return f.Rule(all...), nil
+}
+
+// elements writes objects as elements.
+type elements struct {
+	Elements
+	combined *Combined
+	document int
+	texts    *compiler // whose strings have no quotes
+}
+
+// someName is the name of a property that no schema names: JSON writes it as it is.
+const someName = `[A-Za-z_][A-Za-z0-9_.\-]{0,63}`
+
+// list returns the properties of a branch, one rule for each place in it: what may still
+// come.
+func (w *elements) list(b *branch) (grammar.Symbol, error) {
+	f, a := w.combined, w.combined.arena
+	entries := slices.Clone(b.entries)
+	for _, e := range b.others {
+		if e.single {
+			entries = append(entries, e)
+		}
+	}
+	if b.minimum > b.needed(0) || b.maximum != regex.Infinite && b.maximum < max(len(entries), 1) {
+		return 0, errors.New("minProperties, maxProperties: they are not supported where arguments are elements")
+	}
+	next := f.Rule([]grammar.Symbol{})
+	if len(entries) == 0 {
+		var any [][]grammar.Symbol
+		for _, e := range b.others {
+			ident, err := a.Match(someName, regex.Raw)
+			if err != nil {
+				return 0, err
+			}
+			text, err := w.text(e.node)
+			if err != nil {
+				return 0, err
+			}
+			any = append(any, []grammar.Symbol{f.Match(a.Seq(a.Literal(w.Open), a.And(e.names, ident), a.Literal(w.Named), text, a.Literal(w.Close))), next})
+		}
+		f.Let(next, append(any, []grammar.Symbol{})...)
+		return next, nil
+	}
+	for _, e := range slices.Backward(entries) {
+		if strings.Contains(e.name, w.Named[:1]) {
+			if e.required {
+				return 0, fmt.Errorf("properties: a name with %s is not supported where arguments are elements", w.Named[:1])
+			}
+			continue
+		}
+		open := a.Literal(w.Open + e.name + w.Named)
+		one := []grammar.Symbol{f.Match(open), f.of(w.document, f.documents[w.document].symbol(symbol{kind: symValue, node: e.node})), f.Match(a.Literal(w.Close)), next}
+		if w.Text(e.name) {
+			text, err := w.text(e.node)
+			if err != nil {
+				return 0, err
+			}
+			one = []grammar.Symbol{f.Match(a.Seq(open, text, a.Literal(w.Close))), next}
+		}
+		if e.required {
+			next = f.Rule(one)
+		} else {
+			next = f.Rule(one, []grammar.Symbol{next})
+		}
+	}
+	return next, nil
+}
+
+// text matches the strings that meet a node, without quotes.
+func (w *elements) text(node int) (regex.Expr, error) {
+	c := w.texts
+	id, err := c.node(append(slices.Clone(w.combined.documents[w.document].nodes[node].all), sub{schema: ofType("string")}))
+	if err != nil {
+		return regex.None, err
+	}
+	if err := c.fill(c.nodes[id]); err != nil {
+		return regex.None, err
+	}
+	return c.nodes[id].scalar, nil
+}

@@ -1,0 +1,218 @@
+package soc
+
+import (
+	"github.com/lutra-lm/lutra/hexagon/pipeline"
+	"github.com/lutra-lm/lutra/internal/npu/tiling"
+	"github.com/lutra-lm/lutra/internal/npu/timeline"
+)
+
+// Machine is a chip with what may be varied: the kernels' packets and the route of
+// weights. One goroutine uses it at a time.
+type Machine struct {
+	Chip
+	Packets Packets
+	Route   Route
+	Only    Path                 // of products; empty: the one that is bound to take less
+	layouts map[layoutKey]Layout // Plan is slow
+}
+
+type layoutKey struct {
+	tiling.Matrix
+	rows int
+}
+
+// NewMachine returns the chip with this project's kernels and weights that come by DMA.
+func NewMachine(c Chip) *Machine {
+	return &Machine{Chip: c, Packets: Counted(), Route: ByDMA, layouts: map[layoutKey]Layout{}}
+}
+
+// layout calls Plan, once for each shape.
+func (m *Machine) layout(x Matrix, rows int) (Layout, error) {
+	key := layoutKey{x.Tiled(), up(min(rows, Chunk), tiling.MMA)}
+	if l, ok := m.layouts[key]; ok {
+		return l, nil
+	}
+	l, err := m.Plan(x, rows)
+	if err == nil {
+		m.layouts[key] = l
+	}
+	return l, err
+}
+
+func (m *Machine) load(bytes int) float64 { return float64(bytes) / m.Bandwidth(m.Route) }
+
+// Lookup returns the cost of rows products by table lookup (OpGEMV), without tables: the
+// weights come once, every row looks all of them up.
+func (m *Machine) Lookup(x Matrix, rows int) Cost {
+	p := x.Padded()
+	lines := float64(p.M) * float64(p.K) * float64(p.Bits) / 8 / tiling.Lookups
+	packets := lines * m.Packets.Line[p.Bits]
+	if p.Group < p.K {
+		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale[p.Bits]
+	}
+	c := Cost{DMA: m.load(x.Bytes()), Vector: m.vector(packets * float64(rows))}
+	return c.overlapped()
+}
+
+// Tables returns the cost of the lookup tables of rows activations (OpPrecompute).
+func (m *Machine) Tables(k, rows int) Cost {
+	c := Cost{Vector: m.vector(float64(up(k, tiling.TableTile)/tiling.TableTile) * m.Packets.Precompute * float64(rows))}
+	return c.overlapped()
+}
+
+// Stages returns the costs of a tile of x in the pipeline of a product of n rows, and how
+// many tiles there are.
+func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (timeline.Costs, int) {
+	tx := x.Tiled()
+	tiles := t.Tiles(tx)
+	blocks := float64(t.Rows()/tiling.Lookups) * float64(t.Cols()/tiling.BlockCols)
+	return timeline.Costs{
+		m.load(t.Packed(tx)),
+		m.vector(blocks * m.Packets.dequant(x)),
+		m.tileSeconds(t.Rows(), t.Cols(), n),
+	}, tiles
+}
+
+// Tiled returns the cost of a product of rows rows on the tile unit, with dequantisation in a
+// pipeline (overlap) or before it. Rows beyond a chunk pass again over the matrix.
+func (m *Machine) Tiled(x Matrix, rows int, overlap bool) (Cost, error) {
+	l, err := m.layout(x, rows)
+	if err != nil {
+		return Cost{}, err
+	}
+	var sum Cost
+	for left := rows; left > 0; left -= Chunk {
+		n := min(left, Chunk)
+		stages, tiles := m.Stages(x, n, l.Search.Choice)
+		f := float64(tiles)
+		c := Cost{DMA: f * stages[pipeline.Load], Vector: f * stages[pipeline.Unpack], Tiles: f * stages[pipeline.Multiply]}
+		c.Useful = float64(n) / float64(up(n, tiling.MMA))
+		c.Seconds = timeline.Total(tiles, stages, overlap)
+		sum.Add(c)
+	}
+	return sum, nil
+}
+
+// Path is how a product is computed.
+type Path string
+
+// The paths.
+const (
+	ByLookup Path = "lookup" // table lookup on vector threads
+	ByTiles  Path = "tiles"  // dequantisation and the tile unit
+	ByHost   Path = "cpu"
+)
+
+// Product returns the cost of rows products with x, by the path that is bound to take less.
+// Lookup includes nothing for tables.
+func (m *Machine) Product(x Matrix, rows int) (Cost, Path, error) {
+	if x.Host {
+		bytes, flops := float64(x.M)*float64(x.K)*float64(x.Bits)/8, 2*float64(x.M)*float64(x.K)*float64(rows)
+		s := max(bytes/(m.HostBandwidth.Value*1e9), flops/(m.HostCompute.Value*1e9))
+		return Cost{Host: s, Seconds: s}, ByHost, nil
+	}
+	byTiles, err := m.Tiled(x, rows, true)
+	if err != nil {
+		return Cost{}, "", err
+	}
+	byLookup := m.Lookup(x, rows)
+	faster := byLookup.Seconds+m.Tables(x.K, rows).Seconds <= byTiles.Seconds
+	if m.Only == ByLookup || m.Only == "" && faster {
+		return byLookup, ByLookup, nil
+	}
+	return byTiles, ByTiles, nil
+}
+
+// Work is what one sequence has in a step.
+type Work struct {
+	Rows    int `json:"rows"`    // tokens that are computed
+	Context int `json:"context"` // tokens that the last of them sees, itself included
+}
+
+// Attention returns the cost of attention in one layer (OpTileMul and OpSoftmax): keys and
+// values come by DMA, once for all query heads that share them.
+func (m *Machine) Attention(x *Model, work []Work) Cost {
+	var sum Cost
+	for _, w := range work {
+		rows, keys := w.Rows*x.Heads/max(1, x.KVHeads), up(w.Context, tiling.MMA)
+		padded := up(rows, tiling.MMA)
+		scores := float64(padded) * float64(keys) * float64(x.KVHeads)
+		c := Cost{
+			DMA:    m.load(2 * 2 * w.Context * x.KVHeads * x.HeadDim),
+			Vector: m.vector(scores / 64 * m.Packets.Softmax),
+			Tiles:  2 * m.tileSeconds(padded, x.HeadDim, keys) * float64(x.KVHeads),
+			Useful: float64(rows) / float64(padded),
+		}
+		sum.Add(c.overlapped())
+	}
+	return sum
+}
+
+// Step returns the cost of one pass over the model with the work of its sequences, and the
+// path of each matrix. outputs is the number of rows whose logits are wanted.
+func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error) {
+	var sum Cost
+	var paths []Path
+	rows, longest := 0, 0
+	for _, w := range work {
+		rows, longest = rows+w.Rows, max(longest, w.Rows)
+	}
+	tabled := map[string]bool{}
+	for _, mx := range x.Matrices {
+		n := rows
+		if mx.Input == Logits {
+			n = outputs
+		}
+		if n == 0 {
+			paths = append(paths, "")
+			continue
+		}
+		c, path, err := m.Product(mx, n)
+		if err != nil {
+			return Cost{}, nil, err
+		}
+		if path == ByLookup && !tabled[mx.Input] { // q, k, v share tables; so do gate and up
+			tabled[mx.Input] = true
+			c.Add(m.Tables(mx.K, n))
+		}
+		sum.Add(c.times(mx.Count))
+		paths = append(paths, path)
+	}
+	sum.Add(m.Attention(x, work).times(x.Layers))
+	watts := m.DecodePower.Value
+	if longest > 1 {
+		watts = m.PrefillPower.Value
+	}
+	sum.Joules = sum.Seconds * watts
+	return sum, paths, nil
+}
+
+// Logits is the Input of the matrix that makes logits.
+const Logits = "logits"
+
+// Decode returns the cost of one token for each of batch sequences at a context.
+func (m *Machine) Decode(x *Model, batch, context int) (Cost, error) {
+	work := make([]Work, batch)
+	for i := range work {
+		work[i] = Work{1, context}
+	}
+	c, _, err := m.Step(x, work, batch)
+	return c, err
+}
+
+// Prefill returns the cost of a prompt, in chunks.
+func (m *Machine) Prefill(x *Model, tokens int) (Cost, error) {
+	var sum Cost
+	for at := 0; at < tokens; at += Chunk {
+		n, outputs := min(Chunk, tokens-at), 0
+		if at+n == tokens {
+			outputs = 1
+		}
+		c, _, err := m.Step(x, []Work{{n, at + n}}, outputs)
+		if err != nil {
+			return Cost{}, err
+		}
+		sum.Add(c)
+	}
+	return sum, nil
+}

@@ -1,0 +1,27 @@
+package soc
+
+import (
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/internal/npu/tiling"
+)
+
+// measuredChip is the one that both papers measure.
+const measuredChip = "8gen3"
+
+// Lookups returns a function for hexagon.Options: up to how many rows products with a
+// matrix are bound to take less time by lookups than by tiles.
+func Lookups() func(w *layout.Weights) int {
+	chip, _ := Named(measuredChip)
+	machine, known := NewMachine(chip), map[Matrix]int{}
+	return func(w *layout.Weights) int {
+		m := Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil}
+		n, ok := known[m]
+		for ; !ok && n < tiling.MMA; n++ {
+			if _, p, err := machine.Product(m, n+1); err != nil || p != ByLookup {
+				break
+			}
+		}
+		known[m] = n
+		return n
+	}
+}

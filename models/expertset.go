@@ -1,0 +1,39 @@
+package models
+
+import (
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
+
+// expertSet is the experts of a layer, with what rows choose them by.
+type expertSet struct {
+	routing
+	router kernels.Linear // [experts][Hidden], in float32
+	bias   []float32      // [experts] of what it makes; nil: none
+	prefer []float32      // [experts] that is added to probabilities to choose by; nil: none
+	layer  int
+	width  int // of what gate and up make
+
+	list     []expert
+	store    *expertStore     // has the experts of all layers, if they are not in list
+	packings []matrix.Packing // of the experts' matrices that read h
+	taken    []bool           // [experts] the Accelerator computes them; nil: there is none
+	// Biases of what the experts' matrices make, [experts] × [2·width] and [Hidden]; nil:
+	// none.
+	gateUpBias, downBias []float32
+	activation           gatedUnit
+
+	shared      expert    // of all rows
+	sharedWidth int       // 0: there is none
+	sharedGate  []float32 // [Hidden] g; nil: one in place of the sigmoid
+
+	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
+}
+
+// expert returns expert e, which is in memory.
+func (m *expertSet) expert(e int32) *expert {
+	if m.store != nil {
+		return m.store.at(m.layer, e)
+	}
+	return &m.list[e]
+}

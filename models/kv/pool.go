@@ -1,0 +1,148 @@
+package kv
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+)
+
+// What a cache notes of blocks, sequences and recurrent states stands here; the other files
+// change it, each in one respect.
+
+// Cache is a paged pool of keys and values, shared by all sequences. Full
+// blocks are indexed by their token prefix, so a new sequence starts with the
+// longest prefix any earlier one left behind. Owned by one goroutine.
+//
+//	free ──Grow──▶ referenced ──Seal──▶ referenced + indexed
+//	 ▲               │ Release              │ Release
+//	 └───────────────┘                      ▼
+//	 └──────────── evicted, oldest first ── cached (indexed, no reference)
+//
+// Invariants (see Check): a block that is referenced twice or indexed is never
+// written; who references an indexed block references its whole prefix, hence
+// prefixes are younger than their continuations in the eviction order and no
+// indexed block ever loses its parent.
+//
+// It has more than twenty methods, as blocks, index, states and layers count one another's
+// references: a file each, none of which keeps the invariants alone.
+type Cache struct {
+	opt    Options
+	shape  Shape
+	layers []Layer
+
+	blocks    []block
+	tokens    []int32 // [Blocks][BlockLen], what indexed blocks hold
+	free      []int32 // stack of blocks that hold nothing
+	index     index
+	states    states
+	stats     Stats
+	observer  Observer // nil: nobody
+	highWater highWater
+	memory    *cpu.Arena // of the layers, tokens and states; nil: the heap
+}
+
+// block is the bookkeeping of one block.
+type block struct {
+	refs     int32
+	indexed  bool
+	parent   int32  // indexed: the block of the tokens before, or none
+	children int32  // indexed: blocks whose parent this is
+	hash     uint64 // indexed: key in the index
+	sameHash int32  // indexed: next block with the same hash, or none
+	older    int32  // cached: neighbours in eviction order, or none
+	younger  int32
+
+	checkpoint int32 // indexed: the recurrent state at its end, or none
+}
+
+// none stands for "no block".
+const none = int32(-1)
+
+// index finds full blocks by their tokens and all tokens before them. It is
+// a tree: the key of a block is its parent block and its own tokens, so equal
+// keys mean equal prefixes by induction. The hash only narrows the search;
+// parent and tokens are compared in full.
+//
+// Indexed blocks that no sequence references form a list in eviction order.
+type index struct {
+	seed     maphash.Seed     // random: nobody can prepare colliding prompts
+	mask     uint64           // bits of the hash in use; tests narrow it to force collisions
+	first    map[uint64]int32 // hash → first block with it; others follow by block.sameHash
+	key      []byte           // scratch of hash
+	oldest   int32
+	youngest int32
+	cached   int // length of the list
+}
+
+// states is the pool.
+type states struct {
+	size  int       // numbers of a state; 0: the models have none
+	data  []float32 // [slots][size]
+	slots []slot
+	free  []int32
+	kept  int    // checkpoints
+	spare int    // of them, those that no sequence shares
+	clock uint64 // counts uses of checkpoints
+}
+
+// slot is the bookkeeping of one state.
+type slot struct {
+	users int32  // sequences that hold it
+	block int32  // the block whose checkpoint it is, or none
+	used  uint64 // when the checkpoint was last of use
+}
+
+// recurrent is what a Sequence knows of its state.
+type recurrent struct {
+	state int32 // its slot, or none
+	at    int   // tokens that have changed it
+	mark  int32 // the slot of a checkpoint that Seal may keep: none, or state
+	ends  int   // tokens before mark
+	made  int32 // the block that got the last checkpoint that the sequence made, or none
+}
+
+// Sequence is one sequence's view of the cache: a list of blocks. What a caller does with it
+// is one method each, hence their number; those of recurrent states are in state.go.
+type Sequence struct {
+	c      *Cache
+	blocks []int32
+	n      int // positions held
+	sealed int // leading blocks that are in the index
+	// swapped tells that the last sealed block took the place of an own copy.
+	// Forks that share the blocks behind it may still hold the copy.
+	swapped bool
+	recurrent
+}
+
+// highWater is how many blocks have ever been handed out. Another goroutine may
+// follow it.
+type highWater struct {
+	blocks atomic.Int32 // those handed out have lower numbers
+	moved  chan struct{}
+}
+
+// Layer holds the keys and values of one layer, of one number format. A
+// vector is the key or value of one token and head. In the formats that
+// kernels read, keys of one head and block are interleaved in groups of eight:
+//
+//	keys    [Blocks][KVHeads][⌈BlockLen/8⌉][HeadDim][8]
+//	values  [Blocks][KVHeads][8·⌈BlockLen/8⌉][HeadDim]
+//
+// Without groups keys stand like values.
+type Layer struct {
+	k16, v16       []uint16  // F16
+	k32, v32       []float32 // F32, without groups
+	k8, v8         []int8    // Int8
+	kScale, vScale []float32 // Int8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
+}
+
+// Stats counts what a cache holds now and what it did since it was made.
+type Stats struct {
+	Blocks, Free, Cached   int   // pool size; blocks Grow can obtain; those of them that are indexed
+	Queries                int64 // calls of Open
+	QueryTokens, HitTokens int64 // tokens asked for by Open, and found
+	Evictions, Copies      int64 // indexed blocks given to others; copies on write
+	States, FreeStates     int   // recurrent states in the pool; those of them that Grow can obtain
+	Checkpoints            int   // recurrent states that blocks hold
+}

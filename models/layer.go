@@ -1,0 +1,26 @@
+package models
+
+// decoderLayer is the weights of one layer, and what it computes.
+type decoderLayer struct {
+	norm    rowNorm
+	mixer   mixer
+	ffnNorm rowNorm
+	ffn     rowFunction
+}
+
+// rowFunction is what a layer does to each row by itself: feedForward or mixture.
+type rowFunction interface {
+	// run makes of the normed rows what is added to the residual stream, y.
+	run(s *rowShard)
+}
+
+// mixer is what lets a row see the rows before it: selfAttention or gatedDelta.
+type mixer interface {
+	// rowWidth is the numbers of a row between project and attend.
+	rowWidth() int
+	// project makes of the normed rows what attend reads, and notes what later rows
+	// will see of them.
+	project(s *rowShard)
+	// attend makes of that what is added to the residual stream, y.
+	attend(s *rowShard)
+}
