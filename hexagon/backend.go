@@ -260,7 +260,7 @@ func (b *Backend) run() error {
 	return err
 }
 
-// runBeside is run on the host.
+// runBeside runs the packets on the host.
 func (b *Backend) runBeside(ctx context.Context) error {
 	_, err := b.host.Run(ctx, b.packets)
 	if err != nil {

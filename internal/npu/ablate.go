@@ -111,7 +111,7 @@ func (a *Ablation) note(format string, args ...any) {
 	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
 }
 
-// seconds of packets on all vector threads.
+// seconds converts packets on all vector threads.
 func seconds(m *soc.Machine, packets float64) float64 {
 	return packets * m.CyclesPerPacket.Value / (m.Clock.Value * 1e9) / m.Threads.Value
 }

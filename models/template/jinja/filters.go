@@ -35,43 +35,43 @@ var filters map[string]filterFunc
 
 func init() {
 	filters = map[string]filterFunc{
-		"abs":        absolute,
+		"abs":        absFilter,
 		"capitalize": textFilter(capitalize),
-		"count":      length,
-		"d":          fallback,
-		"default":    fallback,
-		"dictsort":   dictSort,
+		"count":      lengthFilter,
+		"d":          defaultFilter,
+		"default":    defaultFilter,
+		"dictsort":   dictSortFilter,
 		"e":          textFilter(html.EscapeString),
 		"escape":     textFilter(html.EscapeString),
-		"first":      first,
-		"float":      toFloat,
-		"format":     format,
-		"indent":     indent,
-		"int":        toInt,
-		"items":      items,
-		"join":       join,
-		"last":       last,
-		"length":     length,
-		"list":       list,
+		"first":      firstFilter,
+		"float":      floatFilter,
+		"format":     formatFilter,
+		"indent":     indentFilter,
+		"int":        intFilter,
+		"items":      itemsFilter,
+		"join":       joinFilter,
+		"last":       lastFilter,
+		"length":     lengthFilter,
+		"list":       listFilter,
 		"lower":      textFilter(lowerCase),
 		"map":        mapFilter,
 		"max":        extreme(1),
 		"min":        extreme(-1),
 		"reject":     selector(false, false),
 		"rejectattr": selector(true, false),
-		"replace":    replace,
-		"reverse":    reverse,
-		"round":      round,
-		"safe":       text,
+		"replace":    replaceFilter,
+		"reverse":    reverseFilter,
+		"round":      roundFilter,
+		"safe":       stringFilter,
 		"select":     selector(false, true),
 		"selectattr": selector(true, true),
 		"sort":       sortFilter,
-		"string":     text,
-		"sum":        sum,
+		"string":     stringFilter,
+		"sum":        sumFilter,
 		"title":      textFilter(titleCase),
 		"tojson":     func(r *renderer, v any, a args) (any, error) { return r.tojson(v, a) },
-		"trim":       trim,
-		"unique":     unique,
+		"trim":       trimFilter,
+		"unique":     uniqueFilter,
 		"upper":      textFilter(upperCase),
 	}
 }
@@ -87,9 +87,9 @@ func textFilter(f func(string) string) filterFunc {
 	}
 }
 
-func text(r *renderer, v any, _ args) (any, error) { return r.str(v) }
+func stringFilter(r *renderer, v any, _ args) (any, error) { return r.str(v) }
 
-func trim(r *renderer, v any, a args) (any, error) {
+func trimFilter(r *renderer, v any, a args) (any, error) {
 	s, err := r.str(v)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func trim(r *renderer, v any, a args) (any, error) {
 	return stringMethods["strip"](r, s, a)
 }
 
-func replace(r *renderer, v any, a args) (any, error) {
+func replaceFilter(r *renderer, v any, a args) (any, error) {
 	s, err := r.str(v)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func replace(r *renderer, v any, a args) (any, error) {
 	return r.replace(s, a)
 }
 
-func format(r *renderer, v any, a args) (any, error) {
+func formatFilter(r *renderer, v any, a args) (any, error) {
 	s, err := r.str(v)
 	if err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func format(r *renderer, v any, a args) (any, error) {
 	return r.percent(s, &List{Items: a.pos, Tuple: true})
 }
 
-// indent puts width blanks before each line but the first.
-func indent(r *renderer, v any, a args) (any, error) {
+// indentFilter puts width blanks before each line but the first.
+func indentFilter(r *renderer, v any, a args) (any, error) {
 	s, err := r.str(v)
 	if err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func indent(r *renderer, v any, a args) (any, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// fallback computes the default filter.
-func fallback(_ *renderer, v any, a args) (any, error) {
+// defaultFilter returns its argument in place of what is undefined.
+func defaultFilter(_ *renderer, v any, a args) (any, error) {
 	_, missing := v.(undefined)
 	if missing || truth(a.get(1, "boolean", false)) && !truth(v) {
 		return a.get(0, "default_value", ""), nil
@@ -170,7 +170,7 @@ func fallback(_ *renderer, v any, a args) (any, error) {
 	return v, nil
 }
 
-func length(r *renderer, v any, _ args) (any, error) {
+func lengthFilter(r *renderer, v any, _ args) (any, error) {
 	switch v := v.(type) {
 	case string:
 		return int64(utf8.RuneCountInString(v)), nil
@@ -184,7 +184,7 @@ func length(r *renderer, v any, _ args) (any, error) {
 	return nil, fmt.Errorf("%s has no length", kindName(v))
 }
 
-func absolute(_ *renderer, v any, _ args) (any, error) {
+func absFilter(_ *renderer, v any, _ args) (any, error) {
 	i, f, isInt, ok := number(v)
 	switch {
 	case !ok:
@@ -197,7 +197,7 @@ func absolute(_ *renderer, v any, _ args) (any, error) {
 	return i, nil
 }
 
-func toInt(r *renderer, v any, a args) (any, error) {
+func intFilter(r *renderer, v any, a args) (any, error) {
 	def := a.get(0, "default", int64(0))
 	if s, ok := v.(string); ok {
 		if err := r.chargeTimes(len(s), 4); err != nil { // what is no number is copied into errors
@@ -230,7 +230,7 @@ func toInt(r *renderer, v any, a args) (any, error) {
 	return int64(f), nil
 }
 
-func toFloat(r *renderer, v any, a args) (any, error) {
+func floatFilter(r *renderer, v any, a args) (any, error) {
 	if s, ok := v.(string); ok {
 		if err := r.chargeTimes(len(s), 4); err != nil {
 			return nil, err
@@ -245,7 +245,7 @@ func toFloat(r *renderer, v any, a args) (any, error) {
 	return a.get(0, "default", 0.0), nil
 }
 
-func round(_ *renderer, v any, a args) (any, error) {
+func roundFilter(_ *renderer, v any, a args) (any, error) {
 	_, f, _, ok := number(v)
 	if !ok {
 		return nil, operandError("round", v, v)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-func list(r *renderer, v any, _ args) (any, error) {
+func listFilter(r *renderer, v any, _ args) (any, error) {
 	items, err := r.charged(v)
 	if err != nil {
 		return nil, err
@@ -15,7 +15,7 @@ func list(r *renderer, v any, _ args) (any, error) {
 	return &List{Items: slices.Clone(items)}, nil
 }
 
-func items(r *renderer, v any, _ args) (any, error) {
+func itemsFilter(r *renderer, v any, _ args) (any, error) {
 	switch v := v.(type) {
 	case *Dict:
 		return r.pairs(v)
@@ -33,7 +33,7 @@ func (r *renderer) pairs(d *Dict) (any, error) {
 	return &List{Items: d.pairs()}, nil
 }
 
-func first(r *renderer, v any, _ args) (any, error) {
+func firstFilter(r *renderer, v any, _ args) (any, error) {
 	items, err := r.items(v)
 	if err != nil || len(items) == 0 {
 		return undefined{"the first item of nothing"}, err
@@ -41,7 +41,7 @@ func first(r *renderer, v any, _ args) (any, error) {
 	return items[0], nil
 }
 
-func last(r *renderer, v any, _ args) (any, error) {
+func lastFilter(r *renderer, v any, _ args) (any, error) {
 	items, err := r.items(v)
 	if err != nil || len(items) == 0 {
 		return undefined{"the last item of nothing"}, err
@@ -49,7 +49,7 @@ func last(r *renderer, v any, _ args) (any, error) {
 	return items[len(items)-1], nil
 }
 
-func reverse(r *renderer, v any, _ args) (any, error) {
+func reverseFilter(r *renderer, v any, _ args) (any, error) {
 	items, err := r.charged(v)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func reverse(r *renderer, v any, _ args) (any, error) {
 	return &List{Items: items}, nil
 }
 
-func join(r *renderer, v any, a args) (any, error) {
+func joinFilter(r *renderer, v any, a args) (any, error) {
 	sep, err := r.str(a.get(0, "d", ""))
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func selector(byAttr, keep bool) filterFunc {
 	}
 }
 
-func sum(r *renderer, v any, a args) (any, error) {
+func sumFilter(r *renderer, v any, a args) (any, error) {
 	items, err := r.items(v)
 	if err != nil {
 		return nil, err

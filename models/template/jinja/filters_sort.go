@@ -100,7 +100,7 @@ func sortFilter(r *renderer, v any, a args) (any, error) {
 	return &List{Items: out}, err
 }
 
-func dictSort(r *renderer, v any, a args) (any, error) {
+func dictSortFilter(r *renderer, v any, a args) (any, error) {
 	d, ok := v.(*Dict)
 	if !ok {
 		return nil, fmt.Errorf("dictsort needs a mapping, not %s", kindName(v))
@@ -119,7 +119,7 @@ func dictSort(r *renderer, v any, a args) (any, error) {
 	return &List{Items: out}, err
 }
 
-func unique(r *renderer, v any, a args) (any, error) {
+func uniqueFilter(r *renderer, v any, a args) (any, error) {
 	items, err := r.charged(v)
 	if err != nil {
 		return nil, err
