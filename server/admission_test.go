@@ -17,7 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// posts are small requests to every endpoint that takes them.
+// posts returns small requests to every endpoint that takes them.
 func posts() map[string]string {
 	return map[string]string{
 		"/v1/chat/completions": chatBody(`,"max_tokens":1`),

@@ -5,25 +5,20 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/server/admission"
+	"github.com/lutra-lm/lutra/server/api"
 )
 
-// authenticate wants a bearer key when any are configured.
-func (s *Server) authenticate(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown := r.Header.Get("Authorization")
-		if key := r.Header.Get("X-Api-Key"); key != "" && shown == "" {
-			shown = "Bearer " + key // Anthropic's clients
-		}
-		k := s.keys.Of(shown)
-		if k == nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.fail(w, r, &apiError{Status: http.StatusUnauthorized, Type: typeAuth, Code: "invalid_api_key",
-				Message: "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY'."})
-			return
-		}
-		recordOf(r.Context()).key = k
-		next.ServeHTTP(w, r)
-	})
+// errKey answers a request that shows none of the keys that are configured.
+var errKey = &api.Fault{Status: http.StatusUnauthorized, Type: api.TypeAuth, Code: "invalid_api_key",
+	Message: "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY'."}
+
+// shownKey returns what a request shows as a bearer's key.
+func shownKey(r *http.Request) string {
+	shown := r.Header.Get("Authorization")
+	if key := r.Header.Get("X-Api-Key"); key != "" && shown == "" {
+		return "Bearer " + key // Anthropic's clients
+	}
+	return shown
 }
 
 // admit lets a request send its body, unless the server is not ready or has

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// families are the metrics of an exposition with the labels of their series,
+// families returns the metrics of an exposition with the labels of their series,
 // le apart, and the lines of values by name.
 func families(t *testing.T, exposition string) (labels map[string][]string, values map[string][]string) {
 	t.Helper()

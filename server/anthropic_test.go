@@ -37,12 +37,12 @@ type claudeUsage struct {
 	Output        int `json:"output_tokens"`
 }
 
-// claudeBody is a request with these further fields.
+// claudeBody returns a request with these further fields.
 func claudeBody(fields string) string {
 	return `{"model":"toy","max_tokens":200,"messages":[{"role":"user","content":"Hi"}]` + fields + `}`
 }
 
-// said is a message's content in short.
+// said returns a message's content in short.
 func (m *claudeMessage) said() string {
 	var b strings.Builder
 	for _, c := range m.Content {

@@ -14,17 +14,18 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-// listed is unit so many times, with commas between.
+// listed returns unit so many times, with commas between.
 func listed(unit string, n int) string {
 	return strings.TrimSuffix(strings.Repeat(unit+",", n), ",")
 }
 
-// numbered is what format makes of 0 to n-1, with commas between.
+// numbered returns what format makes of 0 to n-1, with commas between.
 func numbered(format string, n int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -33,7 +34,7 @@ func numbered(format string, n int) string {
 	return strings.Join(parts, ",")
 }
 
-// letters is a JSON string of so many bytes.
+// letters returns a JSON string of so many bytes.
 func letters(n int) string { return `"` + strings.Repeat("a", n) + `"` }
 
 // bound is a row of the table in docs/api.md, and how to be at it: body makes a
@@ -45,7 +46,7 @@ type bound struct {
 	body      func(n int) string
 }
 
-// bounds are all of them but those of headers and bodies.
+// bounds returns all of them but those of headers and bodies.
 func bounds() []bound {
 	const chat, text = "/v1/chat/completions", "/v1/completions"
 	field := func(name string, value func(n int) string) func(int) string {
@@ -62,7 +63,7 @@ func bounds() []bound {
 		return head + strings.Repeat(" ", size-len(head)-len(tail)) + tail
 	}
 	search := func(value func(n int) string) func(int) string {
-		return field(openai.ScalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
+		return field(api.ScalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
 	}
 	return []bound{
 		{"levels", chat, jsonread.MaxDepth, "", field("chat_template_kwargs", func(n int) string { return `{"a":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}` })},
@@ -106,16 +107,16 @@ func bounds() []bound {
 		{"`metadata`", chat, openai.MaxMetadata, "metadata", field("metadata", func(n int) string { return `{` + numbered(`"a%d":"b"`, n) + `}` })},
 		{"`metadata`", chat, openai.MaxMetadataName, "metadata", field("metadata", func(n int) string { return `{` + letters(n) + `:"b"}` })},
 		{"`metadata`", chat, openai.MaxMetadataValue, "metadata", field("metadata", func(n int) string { return `{"a":` + letters(n) + `}` })},
-		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, openai.ScalingField, field(openai.ScalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
-		{"`test_time_scaling.step.stop`", chat, 8, openai.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
-		{"`test_time_scaling.step.stop`", chat, 64, openai.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
-		{"`test_time_scaling.answer.extract`", chat, 512, openai.ScalingField + ".answer", search(func(n int) string {
+		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, api.ScalingField, field(api.ScalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
+		{"`test_time_scaling.step.stop`", chat, 8, api.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
+		{"`test_time_scaling.step.stop`", chat, 64, api.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
+		{"`test_time_scaling.answer.extract`", chat, 512, api.ScalingField + ".answer", search(func(n int) string {
 			return `"answer":{"extract":"regex:` + strings.Repeat("a", n) + `"}`
 		})},
-		{"`test_time_scaling.answer.extract`", chat, 1000, openai.ScalingField + ".answer", search(func(n int) string {
+		{"`test_time_scaling.answer.extract`", chat, 1000, api.ScalingField + ".answer", search(func(n int) string {
 			return fmt.Sprintf(`"answer":{"extract":"regex:a{%d}"}`, n-2) // which begin and end a program
 		})},
-		{"`test_time_scaling.include`", chat, openai.MaxIncludes, openai.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
+		{"`test_time_scaling.include`", chat, openai.MaxIncludes, api.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
 		{"`tokens`", "/detokenize", openai.MaxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
 		{"`input` of texts", "/v1/embeddings", openai.MaxInputs, "input", func(n int) string {
 			return `{"model":"vectors","input":[` + listed(`"a"`, n) + `]}`
@@ -135,7 +136,7 @@ func bounds() []bound {
 	}
 }
 
-// documented are the rows of the table of bounds in docs/api.md: what the first
+// documented returns the rows of the table of bounds in docs/api.md: what the first
 // column says, and the last.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
@@ -178,7 +179,7 @@ func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
 			if status == http.StatusOK {
 				return false, status, answer
 			}
-			e := strict[envelope](t, answer).Error
+			e := strict[openai.Envelope](t, answer).Error
 			param := ""
 			if e.Param != nil {
 				param = *e.Param
@@ -213,7 +214,7 @@ func TestEveryFieldThatCanBeLongHasABound(t *testing.T) {
 	texts := []string{"content", "prompt", "text", "reasoning_content", "thinking", "system", "description", "instructions", "arguments", "input", "encrypted_content", "definition", "suffix", "input_prefix", "input_suffix"}
 	for _, call := range readsOfFields(t) {
 		switch {
-		case slices.Contains([]string{"List", "Items", "IDs", "Tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):
+		case slices.Contains([]string{"List", "Items", "Each", "EachOf", "IDs", "Tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):
 			t.Errorf("%s: the table of bounds in docs/api.md does not list %s", call.at, call.field)
 		case call.method == "Text" && !slices.Contains(texts, call.field):
 			t.Errorf("%s: %s is read as a text of any length; is it one for a model?", call.at, call.field)
@@ -237,7 +238,7 @@ func readsOfFields(t *testing.T) (reads []read) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := []string{"Float32", "Int", "Bool", "String", "Text", "IDs", "Tokens", "List", "Items", "Object", "functions", "Take"}
+	methods := []string{"Float32", "Int", "Bool", "String", "OneOf", "Text", "IDs", "Tokens", "List", "Items", "Each", "EachOf", "In", "Object", "functions", "Take"}
 	set := token.NewFileSet()
 	for _, name := range append(files, rooms...) {
 		if strings.HasSuffix(name, "_test.go") || filepath.Dir(name) == "receipt" { // which reads users' files

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
@@ -135,7 +136,7 @@ func TestBadCandidatesAreRefusedByName(t *testing.T) {
 		{`"candidates":[0],"begun":[7]`, jsonread.CodeType, "begun[0]"},
 		{`"candidates":[0],"begun":[[-3]]`, jsonread.CodeValue, "begun[0][0]"},
 		{`"candidates":[0],"begun":[[` + listed("5", 65) + `]]`, jsonread.CodeValue, "begun[0]"},
-		{`"candidates":[0],"begun":[[` + listed("5", 63) + `]]`, codeContext, "prompt"},
+		{`"candidates":[0],"begun":[[` + listed("5", 63) + `]]`, api.CodeContext, "prompt"},
 		{`"candidates":[0],"delimiters":[""]`, jsonread.CodeValue, "delimiters[0]"},
 		{`"candidates":[0],"delimiters":[` + listed(`"a"`, 9) + `]`, jsonread.CodeValue, "delimiters"},
 		{`"begun":[[5]]`, jsonread.CodeValue, "begun"},

@@ -13,7 +13,7 @@ import (
 
 // Requests as Claude Code 2.1 sends them: the fields and blocks are its own, the words are not.
 
-// claudeCode is a turn of a conversation. stamp is what the line before its system prompt
+// claudeCode returns a turn of a conversation. stamp is what the line before its system prompt
 // says, rest the messages behind the first.
 func claudeCode(stamp, rest string) string {
 	return `{"model":"toy","metadata":{"user_id":"{\"device_id\":\"d\",\"session_id\":\"s\"}"},"max_tokens":32000,"stream":true,

@@ -56,7 +56,7 @@ func TestAPromptInAListIsAnsweredAsItIsAlone(t *testing.T) {
 	}
 }
 
-// loglikelihood is how lm-evaluation-harness reads the score of a continuation
+// loglikelihood returns how lm-evaluation-harness reads the score of a continuation
 // that begins after context tokens: the last, generated token is dropped.
 func loglikelihood(c wireText, context int) (sum float64, greedy bool) {
 	l := c.Choices[0].Logprobs

@@ -46,7 +46,7 @@ func (l *patientListener) Accept() (net.Conn, error) {
 	}
 }
 
-// warnOfFiles says at the start that a limit of so many open files, 0 for none, is too low
+// warnOfFiles says at the start that a limit of limit open files, 0 for none, is too low
 // for the connections that the server may have.
 func (s *Server) warnOfFiles(limit uint64) {
 	need := uint64(s.opt.MaxConnections + otherFiles)

@@ -2,5 +2,5 @@
 
 package server
 
-// fileLimit is how many files the process may have open: there is no such limit.
+// fileLimit returns 0: there is no such limit.
 func fileLimit() uint64 { return 0 }

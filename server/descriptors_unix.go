@@ -4,7 +4,7 @@ package server
 
 import "syscall"
 
-// fileLimit is how many files the process may have open; 0: no limit is known. Go has
+// fileLimit returns how many files the process may have open; 0: no limit is known. Go has
 // raised the soft limit to the hard one by then.
 func fileLimit() uint64 {
 	var r syscall.Rlimit

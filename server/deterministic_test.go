@@ -33,10 +33,10 @@ func TestEqualBadRequestsGetEqualErrors(t *testing.T) {
 			answer = answer[:min(len(answer), 300)]
 			if got := fmt.Sprintf("%d %s", status, answer); first == "" {
 				if first = got; status != 400 {
-					t.Errorf("%s: %s, want 400", jsonread.Brief([]byte(c.body)), got)
+					t.Errorf("%s: %s, want 400", jsonread.Brief(c.body), got)
 				}
 			} else if got != first {
-				t.Errorf("%s: %s after %s", jsonread.Brief([]byte(c.body)), got, first)
+				t.Errorf("%s: %s after %s", jsonread.Brief(c.body), got, first)
 				break
 			}
 		}

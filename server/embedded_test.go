@@ -57,7 +57,7 @@ func runBundle(t *testing.T, b *models.Bundle) *tts.Model {
 	return tts.NewModel(b, engine)
 }
 
-// real is a server over the small embedded model and its reward model.
+// real returns a server over the small embedded model and its reward model.
 func real(t *testing.T, tune func(*Options)) *fixture {
 	t.Helper()
 	pool := pool.New(2)

@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
@@ -27,7 +28,7 @@ import (
 // rerankTemplate is like that of Qwen3-Reranker.
 const rerankTemplate = "<|im_start|>user\nQuery: {query}\nDocument: {document}<|im_end|>\n<|im_start|>assistant\n"
 
-// reading is a server of a generator, "toy", of a model whose vectors count a text's
+// reading returns a server of a generator, "toy", of a model whose vectors count a text's
 // tokens, "vectors", and of one that scores by a document's length, "ranker".
 func reading(t *testing.T) *fixture {
 	t.Helper()
@@ -80,7 +81,7 @@ type readTokens struct {
 	Total  int `json:"total_tokens"`
 }
 
-// counted is the vector of "vectors" for these tokens.
+// counted returns the vector of "vectors" for these tokens.
 func counted(ids []int32, dimensions int) []float32 {
 	v := make([]float32, 4)
 	for _, id := range ids {
@@ -359,7 +360,7 @@ func TestTextsToReadMakeNoMoreThanTheServerCounts(t *testing.T) {
 		f.Handler().ServeHTTP(w, r)
 		runtime.ReadMemStats(&after)
 		const engine = 20 << 20 // of steps and merging, which are not the request's
-		made, counted := int64(after.TotalAlloc-before.TotalAlloc), embeddingsFactor*int64(len(c.body))+c.texts*perText
+		made, counted := int64(after.TotalAlloc-before.TotalAlloc), api.EmbeddingFactor*int64(len(c.body))+c.texts*perText
 		if made > counted+engine || w.status >= 500 {
 			t.Errorf("%s, %.60s: status %d, %d bytes were made of %d, and %d counted", c.path, c.body, w.status, made, len(c.body), counted)
 		}

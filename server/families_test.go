@@ -14,13 +14,14 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // called is a call in a test: arguments as a model writes them.
 type called struct{ name, arguments string }
 
-// written is a message of text and calls as a family's models write it; ok: they can.
+// written returns a message of text and calls as a family's models write it; ok: they can.
 func written(family, text string, calls ...called) (message string, ok bool) {
 	format := toolcall.Of(callFormats[family])
 	list := func(prefix, between, suffix string, one func(i int, c called) string) string {
@@ -158,7 +159,7 @@ func spelling(t *testing.T, source string, marks, texts []string) (s *scripted, 
 			row[id["<|im_end|>"]] = 50
 		}
 	}}, nil)
-	s.model.Tokenizer = tok
+	s.model.Tokenizer, s.model.Formats = tok, constrain.NewFormats(tok)
 	s.withTemplate(source)
 	return s, id
 }
@@ -204,7 +205,7 @@ func (s *scripted) streamed(t *testing.T, req goopenai.ChatCompletionRequest) (a
 	return a
 }
 
-// toolsOfFamilies are those of the tests of families: arguments are texts.
+// toolsOfFamilies returns those of the tests of families: arguments are texts.
 func toolsOfFamilies() []goopenai.Tool {
 	var list []goopenai.Tool
 	for _, name := range []string{"get_weather", "now"} {

@@ -120,7 +120,7 @@ func toyModel(t testing.TB, m *toy.Model, name string, onStep func(batcher.StepS
 	return tts.NewModel(&models.Bundle{Name: name, Model: m, Tokenizer: tok, Template: tmpl}, engine)
 }
 
-// words is the embedded models' tokenizer.
+// words returns the embedded models' tokenizer.
 func words(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
 	file, err := embedded.Open(embedded.Default)
@@ -154,14 +154,14 @@ func says(t *testing.T, text string) *toy.Model {
 	}}
 }
 
-// client is go-openai's.
+// client returns go-openai's.
 func (f *fixture) client() *goopenai.Client {
 	c := goopenai.DefaultConfig("no key")
 	c.BaseURL = f.url + "/v1"
 	return goopenai.NewClientWithConfig(c)
 }
 
-// chatBody is a chat request with one message and these further fields.
+// chatBody returns a chat request with one message and these further fields.
 func chatBody(fields string) string {
 	return `{"model":"toy","messages":[{"role":"user","content":"Hi"}]` + fields + `}`
 }
@@ -221,7 +221,7 @@ func strict[T any](t *testing.T, answer []byte) T {
 	return v
 }
 
-// chunks are the events of a stream, which must end with [DONE].
+// chunks returns the events of a stream, which must end with [DONE].
 func chunks[T any](t *testing.T, stream []byte) []T {
 	t.Helper()
 	events := strings.Split(strings.TrimSuffix(string(stream), "\n\n"), "\n\n")
@@ -239,7 +239,7 @@ func chunks[T any](t *testing.T, stream []byte) []T {
 	return out
 }
 
-// parts are the objects of an answer: the chunks of a stream, or the whole.
+// parts returns the objects of an answer: the chunks of a stream, or the whole.
 func parts[T any](t *testing.T, answer []byte) (list []T) {
 	t.Helper()
 	for e := range strings.SplitSeq(strings.TrimSpace(string(answer)), "\n\n") {

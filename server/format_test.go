@@ -28,7 +28,7 @@ const invoice = `{"type": "object", "additionalProperties": false, "required": [
      "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 12}, "price": {"type": "number", "exclusiveMinimum": 0, "maximum": 99, "multipleOf": 0.25}}},
     {"type": "string", "minLength": 2, "maxLength": 6}]}}}`
 
-// validator is an independent judge of a schema.
+// validator returns an independent judge of a schema.
 func validator(t *testing.T, text string) func(answer string) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
@@ -53,7 +53,7 @@ func validator(t *testing.T, text string) func(answer string) error {
 	}
 }
 
-// contents are the texts and finish reasons of an answer's choices.
+// contents returns the texts and finish reasons of an answer's choices.
 func contents(t *testing.T, answer []byte) (texts, ends []string) {
 	t.Helper()
 	var a struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/structure"
 )
 
-// withGrammar is the field of a grammar, in JSON.
+// withGrammar returns the field of a grammar, in JSON.
 func withGrammar(text string) string {
 	quoted, _ := json.Marshal(text)
 	return `,"max_tokens":20,"grammar":` + string(quoted)
@@ -44,7 +44,7 @@ func TestAGrammarOfManyRulesThatMayBeEmptyIsHeldTo(t *testing.T) {
 func TestAFormatThatMeetsItsBoundIsRefusedWithIt(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	cache := structure.NewCache(structure.CacheOptions{Memory: 32 << 20, Largest: 4 << 20})
-	f.model.ShareFormats(cache)
+	f.model.Formats.Share(cache)
 	var words, optional strings.Builder
 	for i := range 15000 {
 		fmt.Fprintf(&words, `"word%d" | `, i)
@@ -75,7 +75,7 @@ func TestFormatsOfManyRequestsTakeBoundedMemory(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	options := structure.CacheOptions{Memory: 8 << 20, Largest: 4 << 20}
 	cache := structure.NewCache(options)
-	f.model.ShareFormats(cache)
+	f.model.Formats.Share(cache)
 	var wg sync.WaitGroup
 	for i := range 32 {
 		wg.Go(func() {
@@ -97,7 +97,7 @@ func TestFormatsOfManyRequestsTakeBoundedMemory(t *testing.T) {
 
 func TestRequestsFindNoMemoryForFormatsWhileOthersUseIt(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
-	f.model.ShareFormats(structure.NewCache(structure.CacheOptions{Memory: 64 << 10, Largest: 1 << 20}))
+	f.model.Formats.Share(structure.NewCache(structure.CacheOptions{Memory: 64 << 10, Largest: 1 << 20}))
 	status, header, answer := f.post("/v1/chat/completions", chatBody(withGrammar(`root ::= "`+strings.Repeat("a", 5000)+`"`)))
 	wantError(t, "no memory", status, answer, http.StatusTooManyRequests, "server_busy", "")
 	if header.Get("Retry-After") == "" {
@@ -108,7 +108,7 @@ func TestRequestsFindNoMemoryForFormatsWhileOthersUseIt(t *testing.T) {
 func TestAFormatIsSharedAndOutOfUseAfterItsRequests(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	cache := structure.NewCache(structure.DefaultCacheOptions())
-	f.model.ShareFormats(cache)
+	f.model.Formats.Share(cache)
 	for _, path := range []string{"/v1/chat/completions", "/v1/chat/completions"} {
 		if status, _, answer := f.post(path, chatBody(withGrammar(`root ::= "a" root | "b"`))); status != http.StatusOK {
 			t.Fatalf("%d %s", status, answer)

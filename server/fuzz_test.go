@@ -2,9 +2,11 @@ package server
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -37,26 +39,27 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, read := range []func(openai.Fields, http.Header) (*generation, error){s.chatRequest, s.completionRequest} {
+		for _, path := range []string{"/v1/chat/completions", "/v1/completions"} {
 			object, err := jsonread.Parse(body)
-			var g *generation
+			var g *api.Ask
 			if err == nil {
-				g, err = read(openai.Fields{Fields: object}, http.Header{})
+				c := &api.Call{Request: httptest.NewRequest(http.MethodPost, path, nil), Server: &s.seen, Body: object, Lease: s.memory.Lease()}
+				g, err = s.offers()[place{http.MethodPost, path}][0].Ask(c)
 			}
 			if err != nil {
-				if api := toAPI(err); api.Status != http.StatusBadRequest && api.Status != http.StatusNotFound || api.Code == "" || api.Message == "" {
+				if f := toFault(err); f.Status != http.StatusBadRequest && f.Status != http.StatusNotFound || f.Code == "" || f.Message == "" {
 					t.Fatalf("%q: %v, want the client's own mistake", body, err)
 				}
 				continue
 			}
-			if len(g.requests) == 0 || g.choices() > s.opt.MaxChoices || g.shape == nil {
-				t.Fatalf("%q: %d requests with %d choices", body, len(g.requests), g.choices())
+			if len(g.Requests) == 0 || g.Choices() > s.opt.MaxChoices || g.Encoder == nil {
+				t.Fatalf("%q: %d requests with %d choices", body, len(g.Requests), g.Choices())
 			}
-			if g.search != nil && (g.search.Plan.N < g.requests[0].N || g.search.Plan.N > s.opt.Limits.N || g.search.Plan.Width < 1) {
-				t.Fatalf("%q: a search by %+v", body, g.search.Plan)
+			if g.Search != nil && (g.Search.Plan.N < g.Requests[0].N || g.Search.Plan.N > s.opt.Limits.N || g.Search.Plan.Width < 1) {
+				t.Fatalf("%q: a search by %+v", body, g.Search.Plan)
 			}
-			for _, req := range g.requests {
-				if _, err := g.model.Prepare(t.Context(), &req.Prompt, req.Sampling.MaxTokens); err != nil && toAPI(err).Status != http.StatusBadRequest {
+			for _, req := range g.Requests {
+				if _, err := g.Model.Prepare(t.Context(), &req.Prompt, req.Sampling.MaxTokens); err != nil && toFault(err).Status != http.StatusBadRequest {
 					t.Fatalf("%q: %v, want the client's own mistake", body, err)
 				}
 				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > openai.MaxTopLogprobs {

@@ -9,9 +9,10 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
-// infilling is a server over a model whose vocabulary has tokens to fill in; prompts
+// infilling returns a server over a model whose vocabulary has tokens to fill in; prompts
 // are what it was asked.
 func infilling(t *testing.T, text string) (f *fixture, prompts *[][]int32) {
 	t.Helper()
@@ -32,11 +33,11 @@ func infilling(t *testing.T, text string) (f *fixture, prompts *[][]int32) {
 			row[reply[said]] = 50
 		}
 	}}, nil)
-	f.model.Tokenizer = tok
+	f.model.Tokenizer, f.model.Formats = tok, constrain.NewFormats(tok)
 	return f, prompts
 }
 
-// infillWords is a tokenizer with tokens to fill in.
+// infillWords returns a tokenizer with tokens to fill in.
 func infillWords(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
 	file, err := embedded.Open(embedded.Default)

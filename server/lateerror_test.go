@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
 // breaking makes a toy model that writes DC4s, and fails when some of them have been seen.
@@ -72,6 +73,7 @@ func TestAStreamThatFailsEndsInTheFormOfItsAPI(t *testing.T) {
 			bad := toyModel(t, breaking(seen), "bad", nil)
 			if c.path == "/infill" {
 				bad.Tokenizer = infillWords(t)
+				bad.Formats = constrain.NewFormats(bad.Tokenizer)
 			}
 			if err := f.Publish(registry.Served{Model: bad}); err != nil {
 				t.Fatal(err)

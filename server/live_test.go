@@ -76,7 +76,7 @@ func TestAClientThatLeavesFreesItsBlocks(t *testing.T) {
 	}
 }
 
-// endless is a model that never ends its turn; onStep is called at every step.
+// endless returns a model that never ends its turn; onStep is called at every step.
 func endless(onStep func()) *toy.Model {
 	return &toy.Model{Context: 1 << 12, Logits: func(_ []int32, row []float32) {
 		clear(row)

@@ -129,10 +129,10 @@ func TestTheNumberOfLogprobsIsBounded(t *testing.T) {
 	} {
 		status, _, answer := f.post(c.path, c.body)
 		if status != c.status {
-			t.Errorf("%s: %d %.200s, want %d", jsonread.Brief([]byte(c.body)), status, answer, c.status)
+			t.Errorf("%s: %d %.200s, want %d", jsonread.Brief(c.body), status, answer, c.status)
 		}
 		if c.status == 400 {
-			wantError(t, jsonread.Brief([]byte(c.body)), status, answer, 400, jsonread.CodeValue, "logprobs")
+			wantError(t, jsonread.Brief(c.body), status, answer, 400, jsonread.CodeValue, "logprobs")
 		}
 	}
 }

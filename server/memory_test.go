@@ -10,6 +10,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/adversary"
 	"github.com/lutra-lm/lutra/internal/sweep"
+	"github.com/lutra-lm/lutra/server/api"
 )
 
 // nowhere takes an answer and keeps nothing of it.
@@ -34,8 +35,8 @@ func TestNoRequestMakesMoreOfItsBodyThanTheServerCounts(t *testing.T) {
 	}
 	size := sweep.Of(1<<18, 2<<20)
 	f := real(t, nil)
-	factors := map[string]int64{"/v1/chat/completions": chatFactor, "/v1/completions": completionsFactor, "/v1/rewards": rewardsFactor,
-		"/tokenize": tokenizeFactor, "/detokenize": detokenizeFactor, "/apply-template": templateFactor}
+	factors := map[string]int64{"/v1/chat/completions": api.ChatFactor, "/v1/completions": api.CompletionFactor, "/v1/rewards": api.RewardFactor,
+		"/tokenize": api.TokenizeFactor, "/detokenize": api.DetokenizeFactor, "/apply-template": api.TemplateFactor}
 	for _, b := range adversary.Bodies(size) {
 		body := string(must(io.ReadAll(b.Reader())))
 		r := httptest.NewRequest("POST", "http://localhost"+b.Path, strings.NewReader(body))

@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// applied is what the model would read.
+// applied returns what the model would read.
 func (f *fixture) applied(body string) (prompt string, dropped int) {
 	f.t.Helper()
 	status, _, answer := f.post("/apply-template", body)

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -146,6 +147,7 @@ func TestAGenerationGoesOnFromTheContextOfAnother(t *testing.T) {
 	file := must(embedded.Open(embedded.Default))
 	file.Metadata["tokenizer.ggml.add_bos_token"], file.Metadata["tokenizer.ggml.bos_token_id"] = true, uint32(1021)
 	f.model.Tokenizer = must(tokenizer.New(file.Metadata))
+	f.model.Formats = constrain.NewFormats(f.model.Tokenizer)
 	f.withTemplate(shown)
 	ids := func(text string) []int32 {
 		return f.model.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true})

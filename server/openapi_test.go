@@ -88,7 +88,7 @@ var answersOf = []struct {
 	{regexp.MustCompile(`^(POST /v1/responses(/[^/]+/cancel)?|GET /v1/responses/[^/]+)$`), "Response", "ResponseStreamEvent"},
 }
 
-// validated is a handler whose answers are held against OpenAI's schemas.
+// validated returns a handler whose answers are held against OpenAI's schemas.
 func validated(t testing.TB, h http.Handler) http.Handler {
 	api, err := theOpenAPI()
 	if err != nil {

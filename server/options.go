@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/server/admission"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -27,8 +28,8 @@ type Options struct {
 	TLSKey      string   `yaml:"tls_key"`       // PEM file
 	APIKeys     []string `yaml:"api_keys"`      // accepted bearer keys
 	APIKeysFile string   `yaml:"api_keys_file"` // a file of them, with names; with no keys at all none is needed
-	CORSOrigins []string `yaml:"cors_origins"`  // origins, beside the server's own, whose pages may call; "*" for all
-	// AllowedHosts are names by which the server may be called, beside those of
+	CORSOrigins []string `yaml:"cors_origins"`  // origins, besides the server's own, whose pages may call; "*" for all
+	// AllowedHosts are names by which the server may be called, besides those of
 	// this machine; "*" for all. With none, a server that listens on this
 	// machine alone answers to no other name, and any other server to all. Pages
 	// under these names are the server's own.
@@ -180,16 +181,15 @@ const (
 	mostMemory int64 = 1 << 50
 )
 
-// leastMemory is what the largest body and the most choices need.
+// leastMemory returns what the largest body and the most choices need.
 func (o *Options) leastMemory() int64 {
-	const most = max(chatFactor, completionsFactor, rewardsFactor, embeddingsFactor, tokenizeFactor, detokenizeFactor, templateFactor)
-	return (most*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
+	return (api.MostFactor*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
 }
 
 // mostTimeout is longer than anybody waits.
 const mostTimeout = 7 * 24 * time.Hour
 
-// plans are the presets as plans. One that asks for more than Limits allow is no
+// plans returns the presets as plans. One that asks for more than Limits allow is no
 // fault here: it is not listed, and refused when a request asks for it.
 func (o *Options) plans() (map[string]scaling.Plan, error) {
 	plans := make(map[string]scaling.Plan)
@@ -198,7 +198,7 @@ func (o *Options) plans() (map[string]scaling.Plan, error) {
 		if err == nil {
 			err = p.Validate(o.Limits)
 		}
-		if err != nil && planCode(err) != scaling.CodeSearchLimit {
+		if err != nil && scaling.CodeOf(err) != scaling.CodeSearchLimit {
 			return nil, fmt.Errorf("server.presets.%s: %w", name, err)
 		}
 		plans[name] = p
@@ -206,7 +206,7 @@ func (o *Options) plans() (map[string]scaling.Plan, error) {
 	return plans, nil
 }
 
-// defaultPlan is the search of requests that ask for none; nil: none.
+// defaultPlan returns the search of requests that ask for none; nil: none.
 func (o *Options) defaultPlan() (*scaling.Plan, error) {
 	if o.DefaultScaling == "" {
 		return nil, nil
@@ -220,3 +220,13 @@ func (o *Options) defaultPlan() (*scaling.Plan, error) {
 	}
 	return &p, nil
 }
+
+// How many bytes a request holds. A test measures what is made of bodies.
+const (
+	perRequest = 16 << 10 // whatever it asks
+	perChoice  = 16 << 10 // of the answer
+	longBody   = 64 << 10 // of a body: parsing longer ones takes a turn of cpulimit
+)
+
+// anyOrigin in Options.CORSOrigins, or AllowedHosts, stands for all.
+const anyOrigin = "*"

@@ -296,13 +296,13 @@ func TestAStreamOutlivesTheTimeForItsBody(t *testing.T) {
 }
 
 func TestErrorsOfTheEngineHaveTheirStatus(t *testing.T) {
-	if e := toAPI(fmt.Errorf("fork: %w", batcher.ErrBusy)); e.Status != http.StatusTooManyRequests || e.RetryAfter == 0 {
+	if e := toFault(fmt.Errorf("fork: %w", batcher.ErrBusy)); e.Status != http.StatusTooManyRequests || e.RetryAfter == 0 {
 		t.Errorf("a full queue is %d, want 429 with Retry-After", e.Status)
 	}
-	if e := toAPI(batcher.ErrClosed); e.Status != http.StatusServiceUnavailable {
+	if e := toFault(batcher.ErrClosed); e.Status != http.StatusServiceUnavailable {
 		t.Errorf("a stopped engine is %d, want 503", e.Status)
 	}
-	if e := toAPI(errors.New("disk on fire")); e.Status != 500 || strings.Contains(e.Message, "fire") {
+	if e := toFault(errors.New("disk on fire")); e.Status != 500 || strings.Contains(e.Message, "fire") {
 		t.Errorf("an unknown error is %d %q, want 500 and no cause", e.Status, e.Message)
 	}
 }

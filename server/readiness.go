@@ -1,23 +1,11 @@
 package server
 
 import (
-	"net/http"
-	"sync"
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// loading is the progress of models that are not published yet.
-type loading struct {
-	mu     sync.Mutex
-	models []modelProgress // in the order in which they were first heard of
-}
-
-// modelProgress is one model of /readyz while models load.
-type modelProgress struct {
-	Model    string  `json:"model"`
-	Progress float64 `json:"progress"` // 0 to 1
-}
-
-// Loading notes that so many bytes of a model have been read, for /readyz,
+// Loading notes that done of total bytes of a model have been read, for /readyz,
 // until Publish makes models available. Any goroutine may call it.
 func (s *Server) Loading(model string, done, total int64) {
 	p := modelProgress{Model: model}
@@ -36,39 +24,31 @@ func (s *Server) Loading(model string, done, total int64) {
 	l.models = append(l.models, p)
 }
 
-// snapshot is a copy, never nil.
-func (l *loading) snapshot() []modelProgress {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]modelProgress{}, l.models...)
-}
-
 // notReady is the answer of /readyz while that is not 200: the error envelope, and
 // the models that it is about.
 type notReady struct {
-	envelope
+	openai.Envelope
 	Loading []modelProgress `json:"loading,omitempty"`
 	Failed  []string        `json:"failed,omitempty"` // models
 }
 
 // readyz tells load balancers whether to send requests here.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) readyz(c *api.Call) error {
 	err := s.ready()
 	failed := s.failedModels()
 	if err == nil && len(failed) > 0 {
 		err = modelFailed(failed...)
 	}
 	if err == nil {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-		return nil
+		return c.JSON(map[string]string{"status": "ready"})
 	}
-	answer := notReady{envelope: toAPI(err).envelope(), Failed: failed}
+	f := toFault(err)
+	answer := notReady{Envelope: openai.Failure(f), Failed: failed}
 	if err == errLoading {
 		answer.Loading = s.loading.snapshot()
 	}
-	recordOf(r.Context()).err = err
-	writeErrorBody(w, toAPI(err), answer)
-	return nil
+	writeFailure(c.W, f, answer)
+	return err
 }
 
 // ready returns why no request can be answered; nil: requests can be.
@@ -82,7 +62,7 @@ func (s *Server) ready() error {
 	return nil
 }
 
-// failedModels are the names of the models whose engines have failed.
+// failedModels returns the names of the models whose engines have failed.
 func (s *Server) failedModels() (names []string) {
 	if r := s.models.Load(); r != nil {
 		for _, m := range r.Models {

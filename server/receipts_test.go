@@ -18,7 +18,7 @@ import (
 
 const fewEggs = `{"messages":[{"role":"user","content":"A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"}],"max_tokens":40`
 
-// received is the receipt in an answer, and the answer.
+// received returns the receipt in an answer, and the answer.
 func received(t *testing.T, status int, answer []byte) (receipt.Receipt, *receipt.Saved) {
 	t.Helper()
 	if status != 200 {
@@ -75,7 +75,7 @@ func TestAReceiptSaysWhatAnAnswerWasComputedFrom(t *testing.T) {
 	}
 }
 
-// spell are the bytes of tokens.
+// spell returns the bytes of tokens.
 func (f *fixture) spell(t *testing.T, ids []int32) (text []byte) {
 	for _, id := range ids {
 		text = append(text, f.model.Tokenizer.Piece(id)...)

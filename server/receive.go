@@ -12,71 +12,55 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/admission"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// bodyHandler answers a request whose body has been received and parsed.
-type bodyHandler func(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error
-
-// How many bytes a request holds. A test measures what is made of bodies.
-const (
-	perRequest = 16 << 10 // whatever it asks
-	perChoice  = 16 << 10 // of the answer
-	longBody   = 64 << 10 // of a body: parsing longer ones takes a turn of cpulimit
-
-	// Bytes that are made of a byte of the body, itself included.
-	chatFactor        = 12
-	completionsFactor = 6
-	rewardsFactor     = 8
-	embeddingsFactor  = 12
-	tokenizeFactor    = 12
-	detokenizeFactor  = 8
-	templateFactor    = 12
-)
-
-// post adapts a handler of JSON bodies. A request is admitted before its body is
-// received, and again before it costs more than memory: a body may take a minute to
-// arrive, and has no place until then. factor is how many bytes are made of a byte of
-// the body, itself included.
-func (s *Server) post(factor int64, handle bodyHandler) http.HandlerFunc {
-	return s.serve(func(w http.ResponseWriter, r *http.Request) error {
-		if err := wantJSON(r); err != nil {
-			return err
-		}
-		rec := recordOf(r.Context())
-		if err := s.admit(rec.key); err != nil {
-			return err
-		}
-		rec.lease = s.memory.Lease()
-		defer rec.lease.End()
-		if err := rec.lease.Grow(perRequest); err != nil {
-			return err
-		}
-		body, err := s.readBody(w, r, rec.lease)
-		if err != nil {
-			return err
-		}
-		leave, err := s.enter()
-		if err != nil {
-			return err
-		}
-		defer leave()
-		if err := rec.lease.Grow(max(0, factor*int64(len(body))-int64(cap(body)))); err != nil {
-			return err
-		}
-		ctx, cancel := s.answerTime(r.Context())
-		defer cancel()
-		fields, err := parseAside(ctx, body)
-		if err != nil {
-			return err
-		}
-		return handle(w, r.WithContext(ctx), fields)
-	})
+// receive completes a call by its body, of which factor bytes are made of a byte, and then
+// answers it. A request is admitted before its body is received, and again before it costs more
+// than memory: a body may take a minute to arrive, and has no place until then.
+func (s *Server) receive(c *api.Call, factor int64, answer func(*api.Call) (*account, error)) (*account, error) {
+	if err := wantJSON(c.Request); err != nil {
+		return nil, err
+	}
+	if err := s.admit(c.Key); err != nil {
+		return nil, err
+	}
+	c.Lease = s.memory.Lease()
+	defer c.Lease.End()
+	if err := c.Lease.Grow(perRequest); err != nil {
+		return nil, err
+	}
+	body, err := s.readBody(c.W, c.Request, c.Lease)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := c.Lease.Grow(max(0, factor*int64(len(body))-int64(cap(body)))); err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.answerTime(c.Context())
+	defer cancel()
+	if c.Body, err = parseAside(ctx, body); err != nil {
+		return nil, err
+	}
+	c.Request = c.WithContext(ctx)
+	return answer(c)
 }
 
-// parseAside parses a body, a long one as work beside the engines.
+// answerTime returns a context that ends when a whole answer has taken too long.
+func (s *Server) answerTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.opt.RequestTimeout > 0 {
+		return context.WithTimeout(ctx, s.opt.RequestTimeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// parseAside parses a body, a long one as work alongside the engines.
 func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 	if len(body) > longBody {
 		_, leave, err := cpulimit.Enter(ctx)
@@ -97,10 +81,10 @@ func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 // Programs need not say so; curl -d says "form".
 func wantJSON(r *http.Request) error {
 	unsupported := func(message string) error {
-		return &apiError{Status: http.StatusUnsupportedMediaType, Type: typeInvalid, Code: "unsupported_media_type", Message: message}
+		return api.Invalids(http.StatusUnsupportedMediaType, "unsupported_media_type", "", message)
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return unsupported("The Content-Encoding '" + jsonread.Brief([]byte(e)) + "' is not supported; send the body as it is.")
+		return unsupported("The Content-Encoding '" + jsonread.Brief(e) + "' is not supported; send the body as it is.")
 	}
 	if r.Header.Get("Origin") == "" {
 		return nil
@@ -150,13 +134,13 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *admission.L
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, errSlowBody
 	}
-	return nil, invalid(jsonread.CodeJSON, "", "The request body could not be read.")
+	return nil, api.Invalid(jsonread.CodeJSON, "", "The request body could not be read.")
 }
 
 // firstRead is the room that a body gets to begin with.
 const firstRead = 4 << 10
 
-// readAll reads all of r, at most so many bytes. It takes memory as they arrive,
+// readAll reads all of r, at most most bytes. It takes memory as they arrive,
 // whatever number was announced.
 func readAll(r io.Reader, most int64, l *admission.Lease) ([]byte, error) {
 	var body []byte
@@ -178,40 +162,5 @@ func readAll(r io.Reader, most int64, l *admission.Lease) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-	}
-}
-
-// finish returns the first fault. Without one, it refuses unread fields that ask for
-// what no endpoint does, and refuses or logs once those that nobody knows.
-func (s *Server) finish(f *jsonread.Fields) error {
-	if f.Err != nil {
-		return f.Err
-	}
-	for _, name := range f.Unread() {
-		_, known := openai.Unsupported[name]
-		switch {
-		case openai.Refused(name, f.Raw(name)):
-			return invalid(jsonread.CodeUnsupported, name, "Invalid '%s': this server does not support it%s.", name, openai.Instead[name])
-		case known || openai.Harmless[name]:
-			continue
-		}
-		if s.opt.Strict {
-			return invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief([]byte(name)))
-		}
-		if s.unknown.first(name) {
-			s.log.Warn().Str("field", jsonread.Brief([]byte(name))).Msg("ignoring an unknown request field")
-		}
-	}
-	return nil
-}
-
-// reply answers with what write writes, before ctx's deadline. If the client does not
-// take all of it, only the log says so.
-func (s *Server) reply(ctx context.Context, w http.ResponseWriter, write func(p *jsonwrite.Reply)) {
-	end, _ := ctx.Deadline()
-	p := jsonwrite.NewReply(w, s.opt.WriteTimeout, end)
-	write(p)
-	if p.Done() != nil {
-		recordOf(ctx).err = context.Canceled
 	}
 }

@@ -44,7 +44,7 @@ type wireRendered struct {
 	Truncation json.RawMessage `json:"truncation"`
 }
 
-// rendered is what a render endpoint answers.
+// rendered returns what a render endpoint answers.
 func rendered[T any](f *fixture, path, body string) T {
 	f.t.Helper()
 	status, _, answer := f.post(path+"/render", body)

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // wantError holds an answer against the envelope.
 func wantError(t *testing.T, what string, status int, answer []byte, wantStatus int, code, param string) {
 	t.Helper()
-	e := strict[envelope](t, answer).Error
+	e := strict[openai.Envelope](t, answer).Error
 	text := func(s *string) string {
 		if s == nil {
 			return ""
@@ -75,7 +77,7 @@ func TestEveryBadChatRequestIsRefusedWithItsReason(t *testing.T) {
 		{with(`"truncation":"never"`), 400, jsonread.CodeValue, "truncation"},
 		{with(`"truncation":true`), 400, jsonread.CodeType, "truncation"},
 		{with(`"tool_choice":"none","tools":[{"type":"function"}]`), 400, jsonread.CodeMissing, "tools[0].function"},
-		{message(`{"role":"user","content":"` + strings.Repeat("long ", 100) + `"}`), 400, codeContext, "messages"},
+		{message(`{"role":"user","content":"` + strings.Repeat("long ", 100) + `"}`), 400, api.CodeContext, "messages"},
 		{with(`"temperature":-0.1`), 400, jsonread.CodeValue, "temperature"},
 		{with(`"temperature":2.1`), 400, jsonread.CodeValue, "temperature"},
 		{with(`"temperature":1e999`), 400, jsonread.CodeValue, "temperature"},
@@ -186,7 +188,7 @@ func TestEveryBadCompletionRequestIsRefusedWithItsReason(t *testing.T) {
 		{`{"prompt":"a","logprobs":21}`, jsonread.CodeValue, "logprobs"},
 		{`{"prompt":"a","echo":1}`, jsonread.CodeType, "echo"},
 		{`{"prompt":"a","max_tokens":-1}`, jsonread.CodeValue, "max_tokens"},
-		{`{"prompt":"` + strings.Repeat("long ", 100) + `"}`, codeContext, "prompt"},
+		{`{"prompt":"` + strings.Repeat("long ", 100) + `"}`, api.CodeContext, "prompt"},
 	} {
 		status, _, answer := f.post("/v1/completions", c.body)
 		wantError(t, c.body, status, answer, http.StatusBadRequest, c.code, c.param)
@@ -196,7 +198,7 @@ func TestEveryBadCompletionRequestIsRefusedWithItsReason(t *testing.T) {
 func TestTheContextErrorNamesItsNumbers(t *testing.T) {
 	f := start(t, &toy.Model{Context: 64}, nil)
 	_, _, answer := f.post("/v1/completions", `{"prompt":[`+strings.Repeat("5,", 99)+`5]}`)
-	if e := strict[envelope](t, answer).Error; !strings.Contains(e.Message, "64 tokens") || !strings.Contains(e.Message, "100 tokens") {
+	if e := strict[openai.Envelope](t, answer).Error; !strings.Contains(e.Message, "64 tokens") || !strings.Contains(e.Message, "100 tokens") {
 		t.Errorf("message %q, want both numbers", e.Message)
 	}
 }

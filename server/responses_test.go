@@ -27,7 +27,7 @@ type answered struct {
 	}
 }
 
-// said is a response's output in short.
+// said returns a response's output in short.
 func (a *answered) said() string {
 	var b strings.Builder
 	for _, it := range a.Output {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
@@ -132,13 +133,13 @@ func TestEveryBadRewardRequestIsRefusedWithItsReason(t *testing.T) {
 		{`{"prompt":"a","responses":"b"}`, 400, jsonread.CodeType, "responses"},
 		{`{"prompt":"a","responses":[1]}`, 400, jsonread.CodeType, "responses[0]"},
 		{`{"prompt":"a","responses":["b"],"aggregate":"sum"}`, 400, jsonread.CodeValue, "aggregate"},
-		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `]}`, 400, codeContext, "responses"},
-		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("0 ", 1500)))) + `]}`, 400, codeContext, "responses"},
-		{`{"prompt":` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `,"responses":["a"]}`, 400, codeContext, "prompt"},
-		{rewardBody(problem{Question: strings.Repeat("word ", 4000)}, "", "a"), 400, codeContext, "messages"},
+		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `]}`, 400, api.CodeContext, "responses"},
+		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("0 ", 1500)))) + `]}`, 400, api.CodeContext, "responses"},
+		{`{"prompt":` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `,"responses":["a"]}`, 400, api.CodeContext, "prompt"},
+		{rewardBody(problem{Question: strings.Repeat("word ", 4000)}, "", "a"), 400, api.CodeContext, "messages"},
 	} {
 		status, _, answer := f.post("/v1/rewards", c.body)
-		wantError(t, jsonread.Brief([]byte(c.body)), status, answer, c.status, c.code, c.param)
+		wantError(t, jsonread.Brief(c.body), status, answer, c.status, c.code, c.param)
 	}
 	none := start(t, &toy.Model{}, nil)
 	status, _, answer := none.post("/v1/rewards", `{"prompt":"a","responses":["b"]}`)

@@ -1,24 +1,56 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
+	"github.com/lutra-lm/lutra/server/anthropic"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/llamacpp"
+	"github.com/lutra-lm/lutra/server/ollama"
+	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/responses"
+	"github.com/lutra-lm/lutra/server/vllm"
 	"github.com/lutra-lm/lutra/web"
 )
 
-// handler is an http.HandlerFunc that may fail. Its error is answered with the
-// envelope, so it must not have written anything.
-type handler func(w http.ResponseWriter, r *http.Request) error
+// protocols returns the APIs that the server speaks. Of those that have a route, or of whose
+// clients a request may be, the first counts: OpenAI's, which asks for no more, is the last.
+func protocols() []api.Protocol {
+	return []api.Protocol{
+		anthropic.Protocol(),
+		ollama.Protocol(),
+		responses.Protocol(),
+		llamacpp.Protocol(),
+		vllm.Protocol(),
+		openai.Protocol(),
+	}
+}
+
+// routes of the server's own.
+func (s *Server) ownRoutes() []api.Route {
+	list := []api.Route{
+		// Probes come without a key.
+		{Path: "/healthz", Open: true, Answer: healthz},
+		{Path: "/readyz", Open: true, Answer: s.readyz},
+		{Path: "/health", Open: true, Answer: s.readyz}, // what scripts for llama.cpp and vLLM wait for
+	}
+	if s.opt.Debug {
+		list = append(list, api.Route{Path: "/debug/state", Answer: s.debugState})
+	}
+	return list
+}
 
 func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.observe, s.recover, s.cors, s.site, middleware.GetHead)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "not_found", Message: "There is nothing at " + jsonread.Brief([]byte(r.URL.Path)) + "."})
+		s.fail(w, r, api.Invalids(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief(r.URL.Path)+"."))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
@@ -26,96 +58,101 @@ func (s *Server) routes() http.Handler {
 				w.Header().Add("Allow", method)
 			}
 		}
-		s.fail(w, req, &apiError{Status: http.StatusMethodNotAllowed, Type: typeInvalid, Code: "method_not_allowed",
-			Message: "The method " + req.Method + " is not allowed here."})
+		s.fail(w, req, api.Invalids(http.StatusMethodNotAllowed, "method_not_allowed", "", "The method "+req.Method+" is not allowed here."))
 	})
-
-	// Probes and scrapers come without a key.
-	r.Get("/healthz", s.serve(healthz))
-	r.Get("/readyz", s.serve(s.readyz))
-	r.Get("/health", s.serve(s.readyz)) // what scripts for llama.cpp and vLLM wait for
-	r.Get("/api/hello", s.serve(hello))
-	r.Method(http.MethodGet, "/metrics", s.metrics.Handler())
+	r.Method(http.MethodGet, "/metrics", s.metrics.Handler()) // scrapers come without a key
+	s.open = map[string]bool{"/": true, "/favicon.ico": true, "/metrics": true}
 
 	// The page asks for a key itself, if the API needs one.
 	page := web.Handler()
 	r.Method(http.MethodGet, "/", page)
 	r.Method(http.MethodGet, web.Prefix+"*", page)
 
-	r.Group(func(r chi.Router) {
-		r.Use(s.authenticate)
-		r.Post("/v1/messages", s.post(chatFactor, s.messages))
-		r.Post("/v1/messages/count_tokens", s.post(templateFactor, s.countTokens))
-
-		r.Get("/api/version", s.serve(ollamaVersion))
-		r.Get("/api/tags", s.serve(s.ollamaTags))
-		r.Get("/api/ps", s.serve(s.ollamaRunning))
-		r.Post("/api/show", s.post(templateFactor, s.ollamaShow))
-		r.Post("/api/chat", s.post(chatFactor, s.ollamaChat))
-		r.Post("/api/generate", s.post(completionsFactor, s.ollamaGenerate))
-		r.Post("/api/embed", s.post(embeddingsFactor, s.ollamaEmbed))
-		r.Post("/api/embeddings", s.post(embeddingsFactor, s.ollamaEmbeddings))
-		for _, what := range []string{"pull", "push", "create", "copy"} {
-			r.Post("/api/"+what, s.serve(ollamaRefused))
+	for at, routes := range s.offers() {
+		r.Method(at.method, at.path, s.handle(routes))
+		if routes[0].Open {
+			s.open[at.path] = true
 		}
-		r.Delete("/api/delete", s.serve(ollamaRefused))
-
-		r.Get("/v1/models", s.serve(s.listModels))
-		r.Get("/v1/models/*", s.serve(s.showModel))
-		r.Get("/tokenizer_info", s.serve(s.tokenizerInfo))
-		if s.opt.Debug {
-			r.Get("/debug/state", s.serve(s.debugState))
-		}
-		r.Post("/tokenize", s.post(tokenizeFactor, s.tokenize))
-		r.Post("/detokenize", s.post(detokenizeFactor, s.detokenize))
-		r.Post("/apply-template", s.post(templateFactor, s.applyTemplate))
-		r.Post("/v1/chat/completions", s.post(chatFactor, s.chat))
-		r.Post("/v1/chat/completions/render", s.post(chatFactor, s.renderChat))
-		r.Post("/v1/responses", s.post(chatFactor, s.createResponse))
-		r.Post("/v1/responses/input_tokens", s.post(templateFactor, s.countInput))
-		r.Post("/v1/responses/compact", s.post(chatFactor, s.compact))
-		r.Get("/v1/responses/{id}", s.serve(s.response))
-		r.Delete("/v1/responses/{id}", s.serve(s.deleteResponse))
-		r.Post("/v1/responses/{id}/cancel", s.serve(s.cancelResponse))
-		r.Get("/v1/responses/{id}/input_items", s.serve(s.inputItems))
-		r.Post("/v1/completions", s.post(completionsFactor, s.completions))
-		r.Post("/v1/completions/render", s.post(completionsFactor, s.renderCompletion))
-		r.Post("/infill", s.post(completionsFactor, s.infill))
-		r.Post("/v1/rewards", s.post(rewardsFactor, s.rewards))
-		r.Post("/v1/embeddings", s.post(embeddingsFactor, s.embeddings))
-		for _, path := range []string{"/v1/rerank", "/v2/rerank", "/rerank"} {
-			r.Post(path, s.post(embeddingsFactor, s.rerank))
-		}
-		for _, path := range []string{"/v1/score", "/score"} {
-			r.Post(path, s.post(embeddingsFactor, s.score))
-		}
-	})
+	}
 	return r
 }
 
-// serve answers with the error of h, if it has one.
-func (s *Server) serve(h handler) http.HandlerFunc {
+// place is a method and a path.
+type place struct{ method, path string }
+
+// offer is a route of an API whose clients owns knows.
+type offer struct {
+	api.Route
+	owns func(*http.Request) bool // nil: it does not matter
+}
+
+// offers returns the routes of all APIs, and the server's own.
+func (s *Server) offers() map[place][]offer {
+	all := map[place][]offer{}
+	for _, p := range append(s.protocols, api.Protocol{Routes: s.ownRoutes()}) {
+		for _, route := range p.Routes {
+			at := place{cmp.Or(route.Method, http.MethodGet), route.Path}
+			if route.Method == "" && route.Factor > 0 {
+				at.method = http.MethodPost
+			}
+			all[at] = append(all[at], offer{route, p.Owns})
+		}
+	}
+	return all
+}
+
+// handle answers with the route of the API that a request is of, or else with the last.
+func (s *Server) handle(offers []offer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := h(w, r); err != nil {
+		i := slices.IndexFunc(offers, func(o offer) bool { return o.owns != nil && o.owns(r) })
+		if i < 0 {
+			i = len(offers) - 1
+		}
+		rec := recordOf(r.Context())
+		var err error
+		if rec.account, err = s.answer(rec, &offers[i].Route, w, r); err != nil {
 			s.fail(w, r, err)
 		}
 	}
 }
 
-// fail answers with err, and notes it for the log line.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	rec := recordOf(r.Context())
-	rec.err = err
-	writeError(w, err, rec.failure)
+// answer carries out a route, and returns what came of it with an error.
+func (s *Server) answer(rec *record, route *api.Route, w http.ResponseWriter, r *http.Request) (*account, error) {
+	c := &api.Call{Request: r, Server: &s.seen, W: w, ID: rec.id, Start: rec.start}
+	if !route.Open {
+		if c.Key = s.keys.Of(shownKey(r)); c.Key == nil {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			return nil, errKey
+		}
+		rec.key = c.Key
+	}
+	carryOut := func(c *api.Call) (*account, error) {
+		switch {
+		case route.Ask != nil:
+			a, err := route.Ask(c)
+			if err != nil {
+				return nil, err
+			}
+			return s.generate(c, a)
+		case route.Read != nil:
+			reading, err := route.Read(c)
+			if err != nil {
+				return nil, err
+			}
+			return s.read(c, reading)
+		}
+		return nil, route.Answer(c)
+	}
+	if route.Factor > 0 {
+		return s.receive(c, route.Factor, carryOut)
+	}
+	return carryOut(c)
 }
 
-func healthz(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	return nil
-}
+func healthz(c *api.Call) error { return c.JSON(map[string]string{"status": "ok"}) }
 
 // debugState shows what the engines are doing.
-func (s *Server) debugState(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) debugState(c *api.Call) error {
 	type state struct {
 		Model  string `json:"model"`
 		Engine any    `json:"engine"`
@@ -130,6 +167,5 @@ func (s *Server) debugState(w http.ResponseWriter, _ *http.Request) error {
 			out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})
 		}
 	}
-	writeJSON(w, http.StatusOK, out)
-	return nil
+	return c.JSON(out)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// generated is the text of a chat with these fields, whole or streamed.
+// generated returns the text of a chat with these fields, whole or streamed.
 func (f *fixture) generated(t *testing.T, fields string) (text, finish string) {
 	t.Helper()
 	status, _, answer := f.post("/v1/chat/completions", chatBody(fields))

@@ -36,7 +36,7 @@ type wireScores struct {
 	Usage readTokens `json:"usage"`
 }
 
-// pairScore is what "ranker" makes of a pair, by the length of what it reads.
+// pairScore returns what "ranker" makes of a pair, by the length of what it reads.
 func (f *fixture) pairScore(query, document string) (score float64, tokens int) {
 	text := strings.NewReplacer("{query}", query, "{document}", document).Replace(rerankTemplate)
 	tokens = len(f.model.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}))

@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// question is a chat about the i-th problem of the test set, with these
+// question returns a chat about the i-th problem of the test set, with these
 // further fields.
 func question(t *testing.T, i int, fields string) string {
 	p := problems(t, i+1)[i]

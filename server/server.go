@@ -1,28 +1,24 @@
 package server
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/http"
-	"net/netip"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/admission"
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
-	"github.com/lutra-lm/lutra/server/responses"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Server answers HTTP requests with the models it has been given.
+// Server answers HTTP requests with the models it has been given. Its methods are many: middleware,
+// handlers and life cycle share what it holds.
 type Server struct {
 	opt        Options
 	log        zerolog.Logger
@@ -33,28 +29,61 @@ type Server struct {
 	places     *admission.Places // of requests under way
 	memory     *admission.Memory
 	keys       *admission.Keys
-	responses  *responses.Store
+	protocols  []api.Protocol
+	seen       api.Server // what they know of it
 	hosts      hosts
 	metrics    *metrics.Metrics
-	standard   *scaling.Plan // the search of requests that ask for none; nil: none
-	unknown    onceSet       // unknown request fields already logged
+	unknown    onceSet // unknown request fields already logged
 	handler    http.Handler
+	open       map[string]bool // paths that need no key
 }
 
-// New makes a server of options that Validate has found good; it panics if keys are
-// configured that Validate has not seen. It is not ready until Publish has given it
-// models.
-func New(opt Options) *Server {
-	if opt.NeedsKey() && len(opt.credentials) == 0 {
-		panic("server: New of options with keys that were not validated")
+// stored returns how many bytes are kept for later requests.
+func (s *Server) stored() (n int64) {
+	for _, p := range s.protocols {
+		if p.Stored != nil {
+			n += p.Stored()
+		}
 	}
-	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
-		keys:   admission.NewKeys(opt.credentials, opt.RequestsPerMinute, opt.TokensPerMinute),
-		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses, responsesKept)}
-	s.standard, _ = opt.defaultPlan() // Validate has tried it
-	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.responses.Bytes, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, CountRequests: s.opt.CountRequests})
-	s.handler = s.routes()
-	return s
+	return n
+}
+
+// unknownField refuses a request's field that nobody knows, or logs it once.
+func (s *Server) unknownField(name string) error {
+	if s.opt.Strict {
+		return api.Invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief(name))
+	}
+	if s.unknown.first(name) {
+		s.log.Warn().Str("field", jsonread.Brief(name)).Msg("ignoring an unknown request field")
+	}
+	return nil
+}
+
+// Publish makes models available and the server ready (registry.New). Later calls
+// replace earlier ones; requests that run keep the model they have.
+func (s *Server) Publish(served ...registry.Served) error {
+	presets, err := s.opt.plans()
+	if err != nil {
+		return err
+	}
+	set := registry.Settings{Presets: presets, Limits: s.opt.Limits, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat}
+	r, err := registry.New(&set, served...)
+	if err != nil {
+		return err
+	}
+	s.models.Store(r)
+	return nil
+}
+
+// errLoading says that there are no models yet.
+var errLoading = errors.New("server: the model is being loaded")
+
+// registered returns the models, once there are any.
+func (s *Server) registered() (*registry.Registry, error) {
+	if r := s.models.Load(); r != nil {
+		return r, nil
+	}
+	return nil, errLoading
 }
 
 // engines yields the engines of all published models.
@@ -74,82 +103,30 @@ func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
 // /metrics. It panics for names that are taken.
 func (s *Server) Register(c prometheus.Collector) { s.metrics.Register(c) }
 
-// StepObserver is what the engine of the model of this name should call after
+// StepObserver returns what the engine of the model of this name should call after
 // each step (batcher.Options.OnStep), for the metrics of batches.
 func (s *Server) StepObserver(model string) func(batcher.StepStats) {
 	return s.metrics.StepObserver(model)
 }
 
-// Handler is the whole API, for tests and for servers that embed it.
+// Handler returns the whole API, for tests and for servers that embed it.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Listen listens on an address. One of IPv4, such as 0.0.0.0:8080, is not one of IPv6
-// too; without a host, or as [::]:8080, it is both.
-func Listen(addr string) (net.Listener, error) {
-	network := "tcp"
-	if host, _, err := net.SplitHostPort(addr); err == nil {
-		if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
-			network = "tcp4"
-		}
-	}
-	return net.Listen(network, addr)
+// loading is the progress of models that are not published yet.
+type loading struct {
+	mu     sync.Mutex
+	models []modelProgress // in the order in which they were first heard of
 }
 
-// Run listens on Options.Addr and serves until ctx ends, then drains.
-func (s *Server) Run(ctx context.Context) error {
-	l, err := Listen(s.opt.Addr)
-	if err != nil {
-		return err
-	}
-	return s.Serve(ctx, l)
+// modelProgress is one model of /readyz while models load.
+type modelProgress struct {
+	Model    string  `json:"model"`
+	Progress float64 `json:"progress"` // 0 to 1
 }
 
-// Serve serves on l until ctx ends, then drains as drain.go says, and returns
-// nil when all requests have been answered.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	base, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	silent := silentConns{}
-	srv := &http.Server{
-		Handler:           s.handler,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnState:         silent.track,
-		ReadHeaderTimeout: s.opt.HeaderTimeout,
-		IdleTimeout:       s.opt.IdleTimeout,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          stdLog(s.log),
-	}
-	stopped := make(chan struct{})
-	var g errgroup.Group
-	g.Go(func() error {
-		defer close(stopped)
-		err := s.listen(srv, l)
-		if errors.Is(err, http.ErrServerClosed) {
-			return nil
-		}
-		return err
-	})
-	g.Go(func() error {
-		select {
-		case <-stopped:
-			return nil
-		case <-ctx.Done():
-		}
-		d := drain{s: s, srv: srv, silent: &silent, until: time.Now().Add(s.opt.DrainTimeout), cancel: cancel}
-		return d.run(context.Cause(ctx), stopped)
-	})
-	return g.Wait()
-}
-
-func (s *Server) listen(srv *http.Server, l net.Listener) error {
-	s.log.Info().Stringer("addr", l.Addr()).Bool("tls", s.opt.TLSCert != "").Msg("serving")
-	s.warnOfFiles(fileLimit())
-	l = &patientListener{Listener: l, log: s.log, failed: &s.outOfFiles}
-	if s.opt.MaxConnections > 0 {
-		l = netutil.LimitListener(l, s.opt.MaxConnections)
-	}
-	if s.opt.TLSCert != "" {
-		return srv.ServeTLS(l, s.opt.TLSCert, s.opt.TLSKey)
-	}
-	return srv.Serve(l)
+// snapshot returns a copy, never nil.
+func (l *loading) snapshot() []modelProgress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]modelProgress{}, l.models...)
 }

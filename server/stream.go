@@ -2,99 +2,86 @@ package server
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"net/http"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/responses"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// failer is a shape with events of its own for a stream that does not end well. Others
-// write the error as their API writes all errors.
-type failer interface {
-	Fail(status int, message string, usage tts.Usage) any
-	Cancel(usage tts.Usage) any // at its client's wish
+// generation is the answer to a request for text in the making.
+type generation struct {
+	*api.Ask
+	*api.Call
+	ctx     context.Context
+	account *account
+	growth  growth
+	ended   bool // all of it has come
 }
 
-// stream writes deltas as they come. The first says that the request has been
-// accepted; errors before it have a status of their own.
-func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[tts.Delta, error], rec *record, cancel func()) error {
+// take notes an event in the account of the answer, and counts what is held of it, with its
+// text if that is kept. An error that follows from the context's end becomes the cause of
+// that end.
+func (g *generation) take(e tts.Event, err error, kept bool) error {
+	if g.account.note(e); err == nil {
+		return g.growth.add(e, kept)
+	}
+	if g.ctx.Err() != nil {
+		return context.Cause(g.ctx)
+	}
+	return err
+}
+
+// stream writes events as they come. The first says that the request has been accepted;
+// errors before it have a status of their own. gone is called when the client does not take
+// what is written.
+func (g *generation) stream(events iter.Seq2[tts.Event, error], gone func()) error {
 	var out *jsonwrite.Events
-	var ends []tts.Delta
-	open := g.choices()
-	add := func(d tts.Delta) { out.Make(func() any { return g.shape.Chunk(d) }) }
-	_, keeps := g.shape.(keeper)
-	growth := growth{lease: rec.lease, token: g.receipt.perToken()}
-	for d, err := range deltas {
-		if err != nil && out == nil {
-			return err
-		}
-		if out == nil {
-			out = jsonwrite.OpenEvents(w, g.shape.Lines(), s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.KeepAlive, cancel)
-			defer out.Close()
-			for i := range g.choices() {
-				out.Make(func() any { return g.shape.Begin(i) })
-			}
-			out.Later()
-			continue // there is nothing in it
-		}
-		if err == nil {
-			err = growth.add(&d, keeps)
-		}
-		if err != nil {
-			rec.err = err
+	var failed error
+	open := g.Choices()
+	for e, err := range events {
+		if failed = g.take(e, err, g.Kept); failed != nil {
 			break
 		}
-		if d.Reasoning != "" {
-			add(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning})
+		begins := out == nil
+		if begins {
+			out = jsonwrite.OpenEvents(g.W, g.Lines, g.WriteTimeout, g.KeepAlive, g.Encoder.KeepAlive, gone)
+			defer out.Close()
 		}
-		if d.Text != "" || len(d.Tokens) > 0 {
-			add(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens})
+		if w, ok := e.What.(tts.Text); !ok || w.Text != "" || len(w.Tokens) > 0 {
+			out.Make(func() any { return g.Encoder.Event(e) })
 		}
-		if d.Calls != nil {
-			add(tts.Delta{Choice: d.Choice, Calls: d.Calls})
-		}
-		if g.report.Update(&d) {
-			out.Make(g.shape.KeepAlive)
-		}
-		switch {
-		case d.Finish == "":
-		case g.search == nil:
+		if _, ended := e.What.(tts.End); ended {
 			open--
-			add(tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop, Timing: d.Timing})
-		default: // until the search has reported all choices
-			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop, Timing: d.Timing})
 		}
-		if !d.More && open > 0 { // else more follows at once
+		if begins {
+			out.Later()
+		} else if !e.More && open > 0 { // else more follows at once
 			out.Flush()
 		}
 		if out.Failed() {
-			rec.err = context.Canceled
-			return nil
+			return context.Canceled
 		}
 	}
-	end := func() any { return g.failed(rec) }
-	if rec.err == nil {
-		for _, d := range ends {
-			add(d)
-		}
-		end = func() any { return g.shape.End(rec.Usage) }
+	if out == nil {
+		return failed
 	}
-	out.End(end, g.shape.Done)
-	return nil
+	var fault *api.Fault
+	if g.ended = failed == nil; !g.ended {
+		fault = toFault(failed)
+	}
+	out.End(func() any { return g.Encoder.End(g.account.Usage, fault) })
+	return failed
 }
 
-// failed is what a stream ends with because of rec's error.
-func (g *generation) failed(rec *record) any {
-	e := toAPI(rec.err)
-	f, own := g.shape.(failer)
-	switch {
-	case !own:
-		return rec.failure(e)
-	case errors.Is(rec.err, responses.ErrCancelled):
-		return f.Cancel(rec.Usage)
+// whole writes an answer that is not streamed.
+func (g *generation) whole(events iter.Seq2[tts.Event, error]) error {
+	for e, err := range events {
+		if err := g.take(e, err, true); err != nil {
+			return err
+		}
+		g.Encoder.Collect(e)
 	}
-	return f.Fail(e.Status, e.Message, rec.Usage)
+	g.ended = true
+	return g.Reply(func(p *jsonwrite.Reply) { g.Encoder.Full(p, g.account.Usage) })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// startWithBOS is a server whose model wants a BOS before a text.
+// startWithBOS returns a server whose model wants a BOS before a text.
 func startWithBOS(t *testing.T) *fixture {
 	t.Helper()
 	f := start(t, &toy.Model{}, nil)

@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 )
 
-// history is a conversation of so many questions, answered but for the last.
+// history returns a conversation of so many questions, answered but for the last.
 func history(questions int) string {
 	var list []string
 	for i := range questions {
@@ -40,7 +41,7 @@ func TestAConversationThatNoLongerFitsDropsItsOldestExchanges(t *testing.T) {
 	f := start(t, &toy.Model{Context: 256}, nil)
 	for _, mode := range []string{"", `,"truncation":"disabled"`} {
 		status, _, answer := f.post("/v1/chat/completions", history(30)+mode+`}`)
-		wantError(t, "a long conversation"+mode, status, answer, 400, codeContext, "messages")
+		wantError(t, "a long conversation"+mode, status, answer, 400, api.CodeContext, "messages")
 	}
 	const auto = `,"truncation":"auto"`
 	_, _, answer := f.post("/v1/chat/completions", history(3)+auto+`}`)

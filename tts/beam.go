@@ -4,52 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
-// beam is a candidate in the making: a sequence of the generator, the judge
-// that follows it, and its text so far.
-type beam struct {
-	cand      *Candidate
-	seq       *batcher.Sequence
-	judge     Judge
-	dec       *decoder
-	text      []byte
-	step      []byte // bytes of the solution step that is being written
-	logprobs  float64
-	certainty float64
-	begun     time.Time // first token
-
-	run    iter.Seq2[sampling.Token, error] // under way
-	params sampling.Params                  // of it
-	limit  int                              // tokens at most, with those before the run
-	grant  int                              // of them, those that the budget has granted so far
-	paused bool                             // it has used up its grant without coming to an end
-	whole  bool                             // it ends with the answer, else with the solution step
-
-	partial *partial // what reports say of it; nil: they are not wanted
-
-	node   int // its last in the tree
-	shown  int // length of text up to there
-	tokens int // generated up to there
-}
-
 // newBeam makes an empty beam.
 func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
 	return &beam{cand: &Candidate{}, seq: seq, judge: judge, dec: newDecoder(r.Model, r.req), node: -1}
-}
-
-// close gives back what a beam holds.
-func (b *beam) close() {
-	b.seq.Close()
-	b.judge.Close()
 }
 
 // copyTo copies b for forks of its sequence and its judge.
@@ -64,11 +29,11 @@ func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 // more room for sequences.
 func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
 	beams := []*beam{b}
-	seqs, err := upTo(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
+	seqs, err := halveWhileBusy(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
 	if err != nil {
 		return nil, err
 	}
-	judges, err := upTo(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
+	judges, err := halveWhileBusy(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
 	for i, seq := range seqs {
 		if i < len(judges) {
 			beams = append(beams, b.copyTo(seq, judges[i]))
@@ -82,8 +47,8 @@ func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
 	return beams, err
 }
 
-// upTo asks for n, then for half as many while the engine is too busy for that.
-func upTo[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
+// halveWhileBusy asks for n, then for half as many while the engine is too busy for that.
+func halveWhileBusy[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	for ; n > 0; n /= 2 {
 		got, err := ask(n)
 		if !errors.Is(err, batcher.ErrBusy) {
@@ -93,9 +58,9 @@ func upTo[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	return nil, nil
 }
 
-// gather is how many tokens a beam takes in at once: few enough for a budget of
+// tokensPerWake is how many tokens a beam takes in at once: few enough for a budget of
 // time to end the work in time.
-const gather = 16
+const tokensPerWake = 16
 
 // begin makes beams ready to be extended, each to the end of its solution step
 // or, with whole set, to its own end. Their places among the search's beams begin
@@ -109,7 +74,7 @@ func (r *searchRun) begin(beams []*beam, first int, whole bool) {
 			b.limit, p.Stop = math.MaxInt, r.decoding.ends
 		}
 		if len(r.req.Stop) == 0 && r.reporter.partials == nil { // else each token may be the last, or is to be shown
-			p.FlushEvery = gather
+			p.FlushEvery = tokensPerWake
 		}
 		if m := r.req.Sampling.MaxTokens; m > 0 {
 			b.limit = min(b.limit, m)
@@ -135,7 +100,7 @@ func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam
 	}
 	for len(beams) > 0 && r.budget.left > 0 && ctx.Err() == nil {
 		granted := r.budget.share(beams)
-		leave := r.launch(ctx, granted)
+		leave := r.startAll(ctx, granted)
 		before := 0
 		for _, b := range granted {
 			before += len(b.cand.IDs)
@@ -180,9 +145,9 @@ func (g *budget) share(beams []*beam) []*beam {
 	return beams
 }
 
-// launch starts the generation of beams: here in one step of the engine, and on other
+// startAll starts the generation of beams: here in one step of the engine, and on other
 // machines, which leave ends.
-func (r *searchRun) launch(ctx context.Context, beams []*beam) (leave func()) {
+func (r *searchRun) startAll(ctx context.Context, beams []*beam) (leave func()) {
 	for _, b := range beams {
 		b.params.MaxTokens = b.grant - len(b.cand.IDs)
 	}
@@ -198,7 +163,7 @@ func (r *searchRun) launch(ctx context.Context, beams []*beam) (leave func()) {
 	return leave
 }
 
-// generate reads what launch has started. When ctx ends because the search
+// generate reads what startAll has started. When ctx ends because the search
 // does, b stays as it is.
 func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	defer func() { b.cand.Text = string(b.text) }()
@@ -206,7 +171,7 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	for run := b.run; ; run = b.seq.Generate(ctx, b.params) {
 		for tok, err := range run {
 			if err != nil {
-				return r.excuse(ctx, err)
+				return r.dropIfEnded(ctx, err)
 			}
 			b.take(r, tok)
 			if b.cand.Finish != "" || !b.whole && r.breaksAfter(b.step, tok.ID) {
@@ -221,8 +186,8 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	}
 }
 
-// excuse drops an error that the end of the search has caused.
-func (r *searchRun) excuse(ctx context.Context, err error) error {
+// dropIfEnded drops an error that the end of the search has caused.
+func (r *searchRun) dropIfEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil && r.ctx.Err() == nil {
 		return nil
 	}
@@ -249,11 +214,11 @@ func (b *beam) take(r *searchRun, tok sampling.Token) {
 	b.certainty += float64(tok.Certainty)
 	c.Logprob = float32(b.logprobs / float64(len(c.IDs)))
 	c.Certainty = float32(b.certainty / float64(len(c.IDs)))
-	d := b.dec.push(tok)
-	b.text = append(b.text, d.Text...)
+	gained, end := b.dec.push(tok)
+	b.text = append(b.text, gained.Text...)
 	b.step = append(b.step, r.Model.Tokenizer.Piece(tok.ID)...)
-	c.Tokens = append(c.Tokens, d.Tokens...)
-	c.Finish = d.Finish
+	c.Tokens = append(c.Tokens, gained.Tokens...)
+	c.Finish = end.Finish
 	r.note(b)
 }
 
@@ -284,7 +249,7 @@ func (r *searchRun) score(ctx context.Context, b *beam) error {
 		r.note(b)
 	}
 	if err != nil {
-		return r.excuse(ctx, err)
+		return r.dropIfEnded(ctx, err)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
-// search is step-level beam search in independent groups of beams: one for
+// search carries out step-level beam search in independent groups of beams: one for
 // BeamSearch, n/width for DVTS. In each group the best steps survive, and each
 // of them is continued width times.
 func (r *searchRun) search(groups int) error {
@@ -19,40 +19,19 @@ func (r *searchRun) search(groups int) error {
 	}
 	teams := divideInto(beams, groups)
 	for r.steps = 1; ; r.steps++ {
-		live := slices.DeleteFunc(slices.Concat(teams...), complete)
-		r.begin(live, first, false)
-		err := r.reporter.meanwhile(len(live), func() error {
-			if err := r.extend(r.work, live, func(*beam) error { return nil }); err != nil {
-				return err
-			}
-			return parallel.Each(live, func(_ int, b *beam) error {
-				if b.paused { // the budget has ended within its solution step
-					return nil
-				}
-				return r.score(r.work, b)
-			})
-		})
-		if err != nil {
+		live := unfinished(teams)
+		if err := r.step(live, first); err != nil {
 			return err
 		}
-		cut := false
-		for _, b := range live {
-			r.tree.record(b, r.steps)
-			cut = cut || b.paused
-		}
 		for i := range teams {
-			teams[i] = r.compete(teams[i], keep)
+			teams[i] = r.survive(teams[i], keep)
 		}
 		if err := r.reporter.stepReasoning(len(live), slices.Concat(teams...)); err != nil {
 			return err
 		}
-		live = slices.DeleteFunc(slices.Concat(teams...), complete)
-		switch {
-		case cut, len(live) > 0 && r.budget.left == 0:
-			r.reason = StopBudgetTokens
-		case len(live) > 0 && r.steps == r.plan.MaxSteps:
-			r.reason = StopMaxSteps
-		}
+		cut := slices.ContainsFunc(live, func(b *beam) bool { return b.paused })
+		live = unfinished(teams)
+		r.reason = r.stopReason(len(live), cut)
 		if len(live) == 0 || r.reason != StopComplete || r.work.Err() != nil {
 			r.endBeams(live)
 			return nil
@@ -69,10 +48,48 @@ func (r *searchRun) search(groups int) error {
 	}
 }
 
-// compete keeps the best of a group's beams and closes the others. Beams that
+// unfinished lists the beams that have not come to their end.
+func unfinished(teams [][]*beam) []*beam { return slices.DeleteFunc(slices.Concat(teams...), complete) }
+
+// step has beams generate a solution step each, which is scored, and puts it into the tree.
+func (r *searchRun) step(live []*beam, first int) error {
+	r.begin(live, first, false)
+	err := r.reporter.meanwhile(len(live), func() error {
+		if err := r.extend(r.work, live, func(*beam) error { return nil }); err != nil {
+			return err
+		}
+		return parallel.Each(live, func(_ int, b *beam) error {
+			if b.paused { // the budget has ended within its solution step
+				return nil
+			}
+			return r.score(r.work, b)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, b := range live {
+		r.tree.record(b, r.steps)
+	}
+	return nil
+}
+
+// stopReason returns why a search ends with live beams left, of which some may have been cut
+// within a solution step; StopComplete where nothing else ends it.
+func (r *searchRun) stopReason(live int, cut bool) StopReason {
+	switch {
+	case cut, live > 0 && r.budget.left == 0:
+		return StopBudgetTokens
+	case live > 0 && r.steps == r.plan.MaxSteps:
+		return StopMaxSteps
+	}
+	return StopComplete
+}
+
+// survive keeps the best of a group's beams and closes the others. Beams that
 // have come to their end stay candidates either way. Equal beams keep their
 // order, so the outcome is the same every time.
-func (r *searchRun) compete(beams []*beam, keep int) []*beam {
+func (r *searchRun) survive(beams []*beam, keep int) []*beam {
 	for _, b := range beams {
 		if complete(b) && r.tree.beams[b.cand] == nil {
 			r.retire(b)

@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// byTheBook is step-level beam search by the book: every step is decoded anew by a
+// byTheBook returns step-level beam search by the book: every step is decoded anew by a
 // sequence of its own, nothing is forked, batched or streamed.
 func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request) []*Candidate {
 	t.Helper()

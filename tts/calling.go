@@ -5,63 +5,58 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
 	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Calling is a strategy whose answers come with the model's calls of tools apart, in
-// Delta.Calls.
+// Calling sets the model's calls of tools apart from its text, as Calls.
 type Calling struct {
-	Strategy
 	Format *toolcall.Format
 	Tools  []toolcall.Tool
-	One    bool // further calls of a message are left out
+	Single bool // further calls of a message are left out
 	Only   bool // the prompt tells of more tools than these, which alone may be called
 }
 
-var _ Strategy = Calling{}
-
-// Run implements Strategy.
-func (c Calling) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
-	return func(yield func(Delta, error) bool) {
-		parsers := make([]*toolcall.Parser, req.choices())
-		for i := range parsers {
-			parsers[i] = c.Format.NewParser(c.Tools)
-		}
-		first := true
-		for d, err := range c.Strategy.Run(ctx, req) {
-			if err == nil && !first {
-				c.divide(&d, parsers[d.Choice])
-			}
-			first = false
-			if !yield(d, err) {
-				return
+// Filter filters the events of a run of n choices.
+func (c *Calling) Filter(n int) Filter {
+	parsers := make([]*toolcall.Parser, n)
+	for i := range parsers {
+		parsers[i] = c.Format.NewParser(c.Tools)
+	}
+	return func(e Event, emit func(Event) bool) bool {
+		switch w := e.What.(type) {
+		case Text:
+			reasoning, text, calls := c.divide(w, parsers[e.Choice])
+			return e.divided(emit, reasoning, text, calls)
+		case End:
+			if w.Finish == FinishStop && parsers[e.Choice].Calls() > 0 {
+				w.Finish = FinishCalls
+				e.What = w
 			}
 		}
+		return emit(e)
 	}
 }
 
-// divide takes the calls out of a delta's text.
-func (c Calling) divide(d *Delta, p *toolcall.Parser) {
-	text := d.Text
-	d.Text = ""
-	for _, part := range p.Push(text, d.Finish != "") {
-		d.Reasoning += part.Reasoning
+// divide takes the calls out of a text.
+func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest Text, calls Calls) {
+	said := t.Text
+	t.Text = ""
+	for _, part := range p.Push(said, t.Last) {
+		reasoning += Reasoning(part.Reasoning)
 		if part.Call == nil {
-			d.Text += part.Text
-		} else if !c.One || part.Call.Index == 0 {
-			d.Calls = append(d.Calls, *part.Call)
+			t.Text += part.Text
+		} else if !c.Single || part.Call.Index == 0 {
+			calls = append(calls, *part.Call)
 		}
 	}
-	if d.Finish == FinishStop && p.Calls() > 0 {
-		d.Finish = FinishCalls
-	}
+	return reasoning, t, calls
 }
 
 // Hold prepares a request whose answers may be calls, or must be of any tool, or with
@@ -79,35 +74,35 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	if !must && !strict && !c.Only {
 		return nil
 	}
-	h := toolcall.Hold{Must: must, One: c.One || name != "", Special: func(mark string) bool { return m.formats.special()[mark] }}
+	h := toolcall.CallConstraint{Required: must, Single: c.Single || name != "", Special: m.Formats.Special}
 	if m.Thinks() {
-		h.Thought = [2]string{thinkBegin, thinkEnd}
+		h.Thought = [2]string{text.ThinkBegin, text.ThinkEnd}
 	}
-	format, err := m.callFormat(ctx, c.Format, tools, h)
+	format, err := c.format(ctx, m, tools, h)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, structure.ErrBusy) && !strict { // all at once are too much: the model is trusted with the arguments
 		tools = slices.Clone(tools)
 		for i := range tools {
 			tools[i].Schema = nil
 		}
-		format, err = m.callFormat(ctx, c.Format, tools, h)
+		format, err = c.format(ctx, m, tools, h)
 	}
 	req.Format, req.FormatThoughts = format, h.Thought[0] != ""
 	return err
 }
 
-// callFormat is what answers with calls are held to.
-func (m *Model) callFormat(ctx context.Context, f *toolcall.Format, tools []toolcall.Tool, h toolcall.Hold) (*structure.Format, error) {
+// format returns what answers with calls are held to.
+func (c *Calling) format(ctx context.Context, m *Model, tools []toolcall.Tool, h toolcall.CallConstraint) (*structure.Format, error) {
 	var key strings.Builder
-	fmt.Fprintf(&key, "%s %v %v %v\n", f.Name, h.Must, h.One, h.Thought)
+	fmt.Fprintf(&key, "%s %v %v %v\n", c.Format.Name, h.Required, h.Single, h.Thought)
 	for _, t := range tools {
 		fmt.Fprintf(&key, "%s %v %s\n", t.Name, t.Strict, t.Schema)
 	}
-	return m.format(ctx, formatCalls, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return f.Grammar(b, tools, h) })
+	return m.Formats.Calls(ctx, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return c.Format.Grammar(b, tools, h) })
 }
 
-// Read is the calls in a whole answer, by name and arguments: the order of members and
+// Read returns the calls in a whole answer, by name and arguments: the order of members and
 // the white space between them do not matter. It is false for an answer without any.
-func (c Calling) Read(text string) (calls string, ok bool) {
+func (c *Calling) Read(text string) (calls string, ok bool) {
 	p := c.Format.NewParser(c.Tools)
 	var list []toolcall.Call
 	for _, part := range p.Push(text, true) {
@@ -115,7 +110,7 @@ func (c Calling) Read(text string) (calls string, ok bool) {
 	}
 	var b strings.Builder
 	for i := range list {
-		if c.One && i > 0 {
+		if c.Single && i > 0 {
 			break
 		}
 		b.WriteString(list[i].Name + "(" + canonical(list[i].Arguments) + ")\n")
@@ -129,12 +124,19 @@ func canonical(arguments string) string {
 	d := json.NewDecoder(strings.NewReader(arguments))
 	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
-		return arguments
+	if d.Decode(&v) == nil {
+		if out, err := json.Marshal(v); err == nil {
+			return string(out)
+		}
 	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return arguments
+	return arguments
+}
+
+// Apart returns the filters that set the thoughts of n choices apart, and the calls of tools
+// unless calling is nil.
+func Apart(calling *Calling, n int) []Filter {
+	if calling == nil {
+		return []Filter{Thoughts(n)}
 	}
-	return string(out)
+	return []Filter{Thoughts(n), calling.Filter(n)}
 }

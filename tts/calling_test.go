@@ -1,9 +1,13 @@
-package tts
+package tts_test
 
 import (
+	"errors"
 	"testing"
 
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/structure"
 	"github.com/lutra-lm/lutra/tts/toolcall"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 func TestCallsThatMeanTheSameAreReadAlike(t *testing.T) {
@@ -18,11 +22,20 @@ func TestCallsThatMeanTheSameAreReadAlike(t *testing.T) {
 	if got, _ := c.Read(two); got != "f({})\nf({\"a\":2})" {
 		t.Errorf("two calls are read as %q", got)
 	}
-	c.One = true
+	c.Single = true
 	if got, _ := c.Read(two); got != "f({})" {
 		t.Errorf("of which one counts: %q", got)
 	}
-	if got, ok := (Calling{Format: toolcall.Hermes}).Read("Answer: 12"); ok {
+	if got, ok := (&Calling{Format: toolcall.Hermes}).Read("Answer: 12"); ok {
 		t.Errorf("text is read as the calls %q", got)
+	}
+}
+
+func TestAToolIsNotLeftUnheldBecauseOthersTakeTheMemory(t *testing.T) {
+	m := ttstest.Run(t, thinks(t))
+	m.Formats.Share(structure.NewCache(structure.CacheOptions{Memory: 1 << 10, Largest: 1 << 20}))
+	c := Calling{Format: toolcall.Hermes, Tools: []toolcall.Tool{{Name: "a", Schema: []byte(`{"type": "object", "properties": {"x": {"enum": [1]}}}`)}}}
+	if err := c.Hold(t.Context(), &Request{}, m, true, ""); !errors.Is(err, structure.ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
 	}
 }

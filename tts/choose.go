@@ -131,7 +131,7 @@ func (r *searchRun) decided(n int) (StopReason, bool) {
 	return "", false
 }
 
-// majority is the probability that the first of two answers is the more
+// majority returns the probability that the first of two answers is the more
 // frequent one, after a and b votes and from a uniform prior: P(p > 1/2) for
 // p ~ Beta(a+1, b+1), which is P(k ≤ a) for k of a+b+1 fair coins.
 func majority(a, b int) float64 {
@@ -142,4 +142,26 @@ func majority(a, b int) float64 {
 		term *= float64(n-k) / float64(k+1)
 	}
 	return p
+}
+
+// outcome chooses among the candidates, and marks the choices in the tree.
+func (r *searchRun) outcome() *Outcome {
+	rk := rank(r.tree.done, r.plan.Select)
+	nodes := r.tree.nodes
+	out := &Outcome{
+		Plan: r.plan, Method: r.method, N: r.plan.N, Steps: r.steps, Reason: r.reason, Select: rk.sel, Agreement: rk.agreement,
+		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes,
+	}
+	for _, c := range rk.order {
+		nodes[c.Node].Fate = FatePruned
+	}
+	for i := range r.req.choices() { // a search that had to shrink may repeat its last
+		c := rk.order[min(i, len(rk.order)-1)]
+		out.Choices = append(out.Choices, c)
+		for at := c.Node; at >= 0 && nodes[at].Fate != FateChosen; at = nodes[at].Parent {
+			nodes[at].Fate = FateChosen
+			out.Usage.Chosen += nodes[at].Tokens
+		}
+	}
+	return out
 }

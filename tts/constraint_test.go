@@ -13,10 +13,11 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// strategies are one of every kind over m.
+// strategies returns one of every kind over m.
 func strategies(t *testing.T, m *Model) map[string]Strategy {
 	all := map[string]Strategy{"single": Single{Model: m}}
 	for _, written := range []string{"sc4;early_stop=false", "bon4", "beam8x2", "dvts4x2", "auto;n=8"} {
@@ -41,7 +42,7 @@ func eager(t *testing.T) *toy.Model {
 	}}
 }
 
-// candidates are the token lists of all answers of a run, kept or not.
+// candidates returns the token lists of all answers of a run, kept or not.
 func candidates(t *testing.T, s Strategy, req *Request) (ids [][]int32, text []string) {
 	t.Helper()
 	req.Sampling.Logprobs = true // lists the tokens
@@ -49,10 +50,11 @@ func candidates(t *testing.T, s Strategy, req *Request) (ids [][]int32, text []s
 	var out *Outcome
 	tokens := make([][]int32, max(req.N, 1))
 	r.text = make([]string, max(req.N, 1))
-	for d, err := range s.Run(t.Context(), req) {
+	for e, err := range s.Run(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := flatten(e)
 		r.text[d.Choice] += d.Text
 		for _, tok := range d.Tokens {
 			tokens[d.Choice] = append(tokens[d.Choice], tok.ID)
@@ -102,7 +104,7 @@ func TestAStopStringEndsNoAnswerBeforeItsLeastTokens(t *testing.T) {
 		{n, "21", "121"}, // may begin before
 		{n, "121234", "12"},
 	} {
-		req := &Request{Prompt: Prompt{Tokens: prompt}, MinTokens: c.least, Stop: []string{c.stop}}
+		req := &Request{Prompt: Prompt{Tokens: prompt}, Rules: constrain.Rules{MinTokens: c.least}, Stop: []string{c.stop}}
 		if got := collect(t, 1, Single{m}.Run(t.Context(), req)).text[0]; got != c.want {
 			t.Errorf("%q after %d tokens: %q, want %q", c.stop, c.least, got, c.want)
 		}

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
-// decoder turns one sequence's tokens into deltas.
+// decoder turns one sequence's tokens into text.
 type decoder struct {
 	*Request
 	model   *Model
-	text    *text
+	text    *text.Stream
 	tokens  int       // so far
 	waiting []waiting // tokens whose text has not been delivered
 }
@@ -26,57 +27,55 @@ func newDecoder(m *Model, req *Request) *decoder {
 	if req.KeepStop {
 		cut, kept = nil, req.Stop
 	}
-	if req.Prompt.Messages != nil {
-		cut = slices.Concat(cut, m.Stops)
-	}
-	return &decoder{Request: req, model: m, text: newText(cut, kept)}
+	return &decoder{Request: req, model: m, text: text.New(slices.Concat(cut, req.chatStops(m)), kept)}
 }
 
-// clone is a decoder that goes on from here on its own.
+// clone returns a decoder that goes on from here on its own.
 func (d *decoder) clone() *decoder {
 	c := *d
-	c.text, c.waiting = d.text.clone(), slices.Clone(d.waiting)
+	c.text, c.waiting = d.text.Clone(), slices.Clone(d.waiting)
 	return &c
 }
 
-// push adds a sampled token. The delta's Finish is set when the choice ends
-// with it; a token that ends the model's turn is no part of the answer.
-func (d *decoder) push(tok sampling.Token) Delta {
-	var out Delta
+// push adds a sampled token. end has a Finish when the choice ends with it; a token that
+// ends the model's turn is no part of the answer.
+func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 	d.tokens++
+	out.Sampled = 1
 	ends := tok.Finish == sampling.FinishStop
 	if d.Sampling.Logprobs {
 		t := d.model.token(tok)
 		t.End = ends
 		t.Hidden = ends && !d.KeepStop || t.Hidden && !d.Special
-		d.waiting = append(d.waiting, waiting{t, d.text.seen()})
+		d.waiting = append(d.waiting, waiting{t, d.text.Seen()})
 	}
 	if !ends || d.KeepStop {
-		out.Text = d.text.push(d.piece(tok.ID), d.tokens > d.MinTokens)
+		out.Text = d.text.Push(d.piece(tok.ID), d.tokens > d.MinTokens)
 	}
 	switch {
-	case d.text.stopped:
-		out.Finish, out.Stop = FinishStop, d.text.stop
+	case d.text.Stopped:
+		end.Finish, end.Stop = FinishStop, d.text.Stop
 	case ends:
-		out.Text += d.text.flush()
-		out.Finish = FinishStop
+		out.Text += d.text.Flush()
+		end.Finish = FinishStop
 	case tok.Finish == sampling.FinishLength:
-		out.Text += d.text.flush()
-		out.Finish = FinishLength
+		out.Text += d.text.Flush()
+		end.Finish = FinishLength
 	}
 	// Tokens go with the text they begin in, so that none of a stop string's do;
 	// the one that ends the model's turn comes last.
-	all := out.Finish != "" && !d.text.stopped
+	out.Last = end.Finish != ""
+	all := out.Last && !d.text.Stopped
 	i := 0
-	for i < len(d.waiting) && (all || d.waiting[i].start < d.text.delivered) {
+	for i < len(d.waiting) && (all || d.waiting[i].start < d.text.Delivered) {
 		out.Tokens = append(out.Tokens, d.waiting[i].token)
 		i++
 	}
 	d.waiting = d.waiting[i:]
-	return out
+	return out, end
 }
 
-// piece is what a token adds to the text.
+// piece returns what a token adds to the text.
 func (d *decoder) piece(id int32) []byte {
 	piece := d.model.Tokenizer.Piece(id)
 	switch {
@@ -88,12 +87,12 @@ func (d *decoder) piece(id int32) []byte {
 	if name := d.model.Tokenizer.Token(id); slices.Contains(d.Marks, name) {
 		return []byte(name)
 	}
-	return d.model.mark(id)
+	return d.model.Mark(id)
 }
 
-// token is a sampled token in bytes.
+// token returns a sampled token in bytes.
 func (m *Model) token(t sampling.Token) Token {
-	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.hidden(t.ID)}
+	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.Hidden(t.ID)}
 	for _, a := range t.Top {
 		out.Top = append(out.Top, Alternative{ID: a.ID, Bytes: m.Bytes(a.ID), Logprob: a.Logprob})
 	}

@@ -1,20 +1,20 @@
 // Package tts turns a conversation into one or several answers.
 //
-//	Request ──render, encode──▶ tokens ──batcher──▶ tokens ──decode, stop──▶ Deltas
+//	Request ──render, encode──▶ tokens ──batcher──▶ tokens ──decode, stop──▶ Events
 //
 // A Strategy decides how many sequences an answer costs. Single decodes one
 // sequence a choice. Search decodes many candidates as its Plan says, judges
 // them with a Scorer (package reward makes them of reward models) and answers with
 // the best (parallel test-time scaling):
 //
-//	prompt ─fork─▶ beams ─extend─▶ solution steps ─Judge─▶ scores ─compete─▶ survivors ─┐
+//	prompt ─fork─▶ beams ─extend─▶ solution steps ─Judge─▶ scores ─survive─▶ survivors ─┐
 //	                 ▲                                                    │ close losers
 //	                 └────────────────────────── fork ────────────────────┴────────────┘
 //
-// All strategies yield the same Deltas, so a caller streams a searched answer
+// All strategies yield the same Events, so a caller streams a searched answer
 // as it streams a plain one; a search adds Progress and, at the end, its Outcome.
 //
-// Invariants: the deltas' texts concatenate to the unstreamed text; text is
+// Invariants: the texts of events concatenate to the unstreamed text; text is
 // valid UTF-8 whatever bytes the tokens hold; nothing of a stop string or a
 // special token reaches it; a choice's text depends on the request and its
 // seed, never on what else is running.

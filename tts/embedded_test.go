@@ -40,7 +40,7 @@ func serve(t testing.TB, name string, pool *pool.Pool) *Model {
 	return ttstest.ServeBundle(t, b, kv.F16, pool)
 }
 
-// tiny is the embedded generator and its reward model, on one pool.
+// tiny returns the embedded generator and its reward model, on one pool.
 func tiny(t testing.TB, generator string) (*Model, Verifiers) {
 	t.Helper()
 	pool := pool.New(0)
@@ -104,10 +104,11 @@ func solve(t *testing.T, s Strategy, set []problem) (sum tally) {
 			var text string
 			var used Usage
 			cands := []*Candidate{}
-			for d, err := range s.Run(t.Context(), &req) {
+			for e, err := range s.Run(t.Context(), &req) {
 				if err != nil {
 					return err
 				}
+				d := flatten(e)
 				text += d.Text
 				used.Add(d.Usage)
 				if d.Outcome != nil {

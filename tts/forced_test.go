@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/schema"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/structure"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
@@ -48,7 +49,7 @@ func TestForcedTextTakesFewerStepsAndChangesNothing(t *testing.T) {
 			m := ttstest.Run(t, says(t, prompt, answerOfApples))
 			format := asFormat(t, m, apples, forced)
 			ask := func() {
-				req := &Request{Prompt: Prompt{Tokens: prompt}, Format: format}
+				req := &Request{Prompt: Prompt{Tokens: prompt}, Rules: constrain.Rules{Format: format}}
 				req.Sampling.Logprobs = logprobs
 				r := collect(t, 1, Single{m}.Run(t.Context(), req))
 				said[i] = fmt.Sprint(r.text, r.finish, r.tokens, r.usage)
@@ -116,13 +117,13 @@ func TestAStopStringEndsForcedText(t *testing.T) {
 		most int
 		want string
 	}{{"apples", 0, `{"number_of_`}, {"first", 0, `{"number_of_apples_in_each_box": 12, "name_of_the_`}} {
-		req := &Request{Prompt: Prompt{Tokens: prompt}, Format: asFormat(t, m, apples, true), Stop: []string{c.stop}}
+		req := &Request{Prompt: Prompt{Tokens: prompt}, Rules: constrain.Rules{Format: asFormat(t, m, apples, true)}, Stop: []string{c.stop}}
 		if r := collect(t, 1, Single{m}.Run(t.Context(), req)); r.text[0] != c.want {
 			t.Errorf("until %q it says %q, want %q", c.stop, r.text[0], c.want)
 		}
 	}
 	for most := 1; most < 12; most++ {
-		req := &Request{Prompt: Prompt{Tokens: prompt}, Format: asFormat(t, m, apples, true)}
+		req := &Request{Prompt: Prompt{Tokens: prompt}, Rules: constrain.Rules{Format: asFormat(t, m, apples, true)}}
 		req.Sampling.MaxTokens = most
 		r := collect(t, 1, Single{m}.Run(t.Context(), req))
 		if r.finish[0] != FinishLength || !strings.HasPrefix(answerOfApples, r.text[0]) {

@@ -54,7 +54,7 @@ func overflows(p *Prepared, err error, room int) bool {
 	return errors.As(err, &long) || err == nil && len(p.Tokens) > room
 }
 
-// reserve is the room that a truncated conversation leaves for the answer: what
+// reserve returns the room that a truncated conversation leaves for the answer: what
 // the request bounds it to, but no more than half of the context.
 func (m *Model) reserve(maxTokens int) int {
 	if maxTokens == 0 {
@@ -63,7 +63,7 @@ func (m *Model) reserve(maxTokens int) int {
 	return min(maxTokens, m.Context/2)
 }
 
-// exchanges are the places where exchanges begin: at a user's message that
+// exchanges returns the places where exchanges begin: at a user's message that
 // follows another's.
 func exchanges(messages []template.Message) []int {
 	var starts []int
@@ -80,7 +80,7 @@ func exchanges(messages []template.Message) []int {
 	return starts
 }
 
-// from are the messages from start on, behind the system messages before it.
+// from returns the messages from start on, after the system messages before it.
 func from(messages []template.Message, start int) []template.Message {
 	var rest []template.Message
 	for i := range messages {

@@ -27,7 +27,7 @@ func talk(roles string) []template.Message {
 	return list
 }
 
-// places are what messages of talk say.
+// places returns what messages of talk say.
 func places(messages []template.Message) string {
 	var list []string
 	for _, m := range messages {
@@ -144,11 +144,12 @@ func TestJudgesReadNoMoreOfAConversationThanTheModel(t *testing.T) {
 	req.Sampling.MaxTokens = 5
 	req.Prompt = Prompt{Messages: []template.Message{{Role: "user", Content: "first"}, {Role: "assistant", Content: "yes"}, {Role: "user", Content: "second"}}}
 	dropped := 0
-	for d, err := range s.Run(t.Context(), req) {
+	for e, err := range s.Run(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dropped += d.Dropped
+		d := flatten(e)
+		dropped += d.Opening.Dropped
 	}
 	texts := read.Load().([]string)
 	if dropped != 2 || len(texts) == 0 || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "first") || !strings.Contains(s, "second") }) {

@@ -1,15 +1,15 @@
 package tts
 
 import (
-	"bytes"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/template"
-	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/constrain"
+	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -17,46 +17,40 @@ import (
 // tokenizer and the chat template that belong to its weights. It is immutable
 // and may be used by many callers at once.
 type Model struct {
-	Name      string
-	Engine    *batcher.Engine
-	Tokenizer *tokenizer.Tokenizer
-	Template  *template.Template // nil: the model knows no conversations
-	Config    models.Config      // what the model is
-	Stops     []string           // texts that end an answer in a conversation, besides the tokens that do
-	MaxTurns  int                // latest exchanges of a conversation that the model reads well; 0: all
-	Vocab     int                // token ids are 0 to Vocab-1
-	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
-	Source    Source             // other machines that go on with a search's candidates, set before the model is used; nil: there are none
-	Context   int                // tokens that prompt and completion may have together
-	Identity  *models.Identity   // what its answers depend on; nil: it has no file
+	text.Speller // of its tokens
+	Name         string
+	Engine       *batcher.Engine
+	Template     *template.Template // nil: the model knows no conversations
+	Config       models.Config      // what the model is
+	Stops        []string           // texts that end an answer in a conversation, besides the tokens that do
+	MaxTurns     int                // latest exchanges of a conversation that the model reads well; 0: all
+	Outputs      int                // width of a row of logits: Vocab, or the number of a reward model's scores
+	Source       Source             // other machines that go on with a search's candidates, set before the model is used; nil: there are none
+	Context      int                // tokens that prompt and completion may have together
+	Formats      *constrain.Formats // what answers can be held to
+	Identity     *models.Identity   // what its answers depend on; nil: it has no file
 
-	longest int // bytes of the longest token
-	formats *formats
-	lines   []int32 // tokens that hold a line's end
+	lines []int32 // tokens that hold a line's end
 }
 
 // NewModel ties a loaded bundle to the engine that runs it. Without an engine
 // the model can be looked at, but not asked.
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
-		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
-		Identity: b.Identity, Config: b.Model.Config(), Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
+		Speller: text.NewSpeller(b.Tokenizer, b.Model.Config().Vocab), Name: b.Name, Engine: e, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
+		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Outputs: b.Model.Config().Outputs,
 	}
 	if e != nil {
 		m.Run(e)
 	}
-	for id := range int32(m.Tokenizer.Size()) {
-		m.longest = max(m.longest, len(m.Bytes(id)))
-	}
-	m.formats = newFormats(m)
-	m.lines = m.holding([]string{"\n"})
+	m.lines = m.Holding([]string{"\n"})
 	return m
 }
 
 // Run has e run the model, before anybody asks it.
 func (m *Model) Run(e *batcher.Engine) { m.Engine, m.Context = e, e.Limit() }
 
-// ToolFormat is how the model calls tools.
+// ToolFormat returns how the model calls tools.
 func (m *Model) ToolFormat() *toolcall.Format {
 	if m.Template == nil {
 		return toolcall.Hermes
@@ -64,71 +58,37 @@ func (m *Model) ToolFormat() *toolcall.Format {
 	return toolcall.Of(m.Template.Source())
 }
 
-// LeastTokens is the fewest tokens that a text can have.
-func (m *Model) LeastTokens(text string) int { return len(text) / max(m.longest, 1) }
-
-// Decode is the text of tokens, without special ones, as valid UTF-8.
-func (m *Model) Decode(ids []int32) string {
-	return characters(m.Tokenizer.Decode(ids, false))
+// words returns what constraints have to know of the model.
+func (m *Model) words() constrain.Words {
+	return constrain.Words{Tokenizer: m.Tokenizer, Vocab: m.Vocab, Thinks: m.Thinks()}
 }
 
-// Spell is the text of tokens with the names of special ones, as valid UTF-8.
-func (m *Model) Spell(ids []int32) string {
-	return characters(m.Tokenizer.Decode(ids, true))
+// HeldTo returns a constraint that holds answers of the model to a format of it.
+func (m *Model) HeldTo(f *structure.Format) sampling.Constraint {
+	return (&constrain.Rules{Format: f}).New(m.words(), nil, false)
 }
 
-// characters is text with U+FFFD for each byte that belongs to no character.
-func characters(text string) string {
-	if utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for _, r := range text {
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// Bytes are a token's text, for listing tokens one by one, or its name where a
-// special token has no text.
-func (m *Model) Bytes(id int32) []byte {
-	if piece := m.Tokenizer.Piece(id); len(piece) > 0 {
-		return piece
-	}
-	return []byte(m.Tokenizer.Token(id))
-}
-
-// hidden reports whether a token adds nothing to a text, so that Bytes is its name.
-func (m *Model) hidden(id int32) bool {
-	return len(m.Tokenizer.Piece(id)) == 0 && len(m.mark(id)) == 0
-}
-
-// delimiters are the tokens that hold one of stops: engines stop at them, so
+// delimiters returns the tokens that hold one of stops: engines stop at them, so
 // that nothing beyond a solution step is computed in vain.
 func (m *Model) delimiters(stops []string) []int32 {
 	if len(stops) == 1 && stops[0] == "\n" {
 		return m.lines
 	}
-	return m.holding(stops)
+	return m.Holding(stops)
 }
 
-// holding lists the tokens that hold one of stops.
-func (m *Model) holding(stops []string) []int32 {
-	var ids []int32
-	for id := range int32(m.Vocab) {
-		piece := m.Tokenizer.Piece(id)
-		if slices.ContainsFunc(stops, func(s string) bool { return bytes.Contains(piece, []byte(s)) }) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// Thinks reports whether answers may begin with thoughts: the chat template knows
+// the mark that ends one.
+func (m *Model) Thinks() bool {
+	return m.Template != nil && strings.Contains(m.Template.Source(), text.ThinkEnd)
 }
 
-// special is a special token's name, empty when the vocabulary has no such token.
-func (m *Model) special(id int32, ok bool) string {
-	if !ok {
-		return ""
-	}
-	return m.Tokenizer.Token(id)
+// ThinkingSwitches reports whether the chat template can switch thinking on and off.
+func (m *Model) ThinkingSwitches() bool {
+	return m.Template != nil && strings.Contains(m.Template.Source(), thinkingVariable)
+}
+
+// thinks reports whether a prompt ends with the mark that begins a thought.
+func (m *Model) thinks(prompt []int32) bool {
+	return text.EndsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(text.ThinkBegin)):], true))
 }

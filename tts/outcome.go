@@ -1,6 +1,8 @@
 package tts
 
-import "github.com/lutra-lm/lutra/tts/scaling"
+import (
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
 
 // Candidate is one of the answers, whole or partial, that a search chooses
 // among.
@@ -93,4 +95,18 @@ type Progress struct {
 	Added     []Node      // by which the tree has grown since the last progress; fates may yet change
 	Ended     []Candidate // complete since the last progress, as they are now
 	Partial   []Partial   // with Include.Partial: what candidates in the making have gained
+}
+
+// Partial is a candidate in the making, as progress reports show it with
+// Include.Partial.
+type Partial struct {
+	Index   int     // Params.Candidate of its tokens; of methods of whole answers the Candidate.Index that it will have
+	Parent  int     // the node that it continues, as an index of Outcome.Tree; -1: the prompt
+	Text    string  // gained since the last report of it, in whole characters
+	Tokens  int     // generated so far, from the prompt on
+	Logprob float32 // mean over them
+	Finish  Finish  // once it is complete
+	Answer  string  // once it is complete; empty: none found
+	Judged  bool    // Score holds a value
+	Score   float32
 }

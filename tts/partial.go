@@ -1,26 +1,11 @@
 package tts
 
 import (
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/internal/parallel"
 )
-
-// Partial is a candidate in the making, as progress reports show it with
-// Include.Partial.
-type Partial struct {
-	Index   int     // Params.Candidate of its tokens; of methods of whole answers the Candidate.Index that it will have
-	Parent  int     // the node that it continues, as an index of Outcome.Tree; -1: the prompt
-	Text    string  // gained since the last report of it, in whole characters
-	Tokens  int     // generated so far, from the prompt on
-	Logprob float32 // mean over them
-	Finish  Finish  // once it is complete
-	Answer  string  // once it is complete; empty: none found
-	Judged  bool    // Score holds a value
-	Score   float32
-}
 
 const (
 	// partialInterval is the least time between two reports of partial texts.
@@ -28,26 +13,6 @@ const (
 	// partialBytes bounds the text of one report; what is left comes with the next.
 	partialBytes = 8 << 10
 )
-
-// partials are the candidates of one round of decoding. The goroutine that
-// extends a candidate updates its entry, the search's own one reports. Texts
-// are the candidates' own, not copies: a reader that lags costs no memory.
-type partials struct {
-	due *time.Timer // of the next report
-
-	mu    sync.Mutex // guards what follows
-	beams []*partial
-	next  int // the entry with which the next report begins, so that none is left out for good
-}
-
-type partial struct {
-	all    *partials
-	now    Partial // but for the text
-	text   []byte  // the candidate's whole text; bytes are only ever added to it
-	sent   int     // bytes of it that have been reported
-	scores int     // that the candidate had when the round began
-	news   bool    // there is something to report
-}
 
 // begin makes beams the candidates to be reported, numbered from first.
 func (p *partials) begin(beams []*beam, first int) {
@@ -128,7 +93,7 @@ func (p *reporter) await(live int, done, over <-chan struct{}) error {
 		if gained := p.partials.take(); gained != nil {
 			now := p.progress(live)
 			now.Partial = gained
-			if err := p.send(Delta{Progress: now, Usage: p.unreported()}); err != nil {
+			if err := p.spent(now); err != nil {
 				return err
 			}
 		}
@@ -136,7 +101,7 @@ func (p *reporter) await(live int, done, over <-chan struct{}) error {
 	}
 }
 
-// meanwhile does work for so many live candidates and reports as await does. It
+// meanwhile does work for live candidates under way and reports as await does. It
 // ends when the reader leaves.
 func (p *reporter) meanwhile(live int, work func() error) error {
 	if p.partials == nil {

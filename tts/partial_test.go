@@ -41,10 +41,11 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 			var last time.Time
 			texts, complete := map[place]string{}, map[place]Partial{}
 			early := false
-			for d, err := range s.Run(t.Context(), ttstest.Request(3, 1)) {
+			for e, err := range s.Run(t.Context(), ttstest.Request(3, 1)) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				d := flatten(e)
 				if d.Progress == nil || len(d.Progress.Partial) == 0 {
 					continue
 				}
@@ -108,10 +109,11 @@ func TestAReaderThatLagsIsNotSentMoreThanItsShare(t *testing.T) {
 		s := scriptedSearch(t, ttstest.RunOn(t, m, 1024, batcher.DefaultOptions()), "bon16;include=partial")
 		texts := map[int]string{}
 		reports := 0
-		for d, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+		for e, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			d := flatten(e)
 			if d.Progress == nil || d.Progress.Partial == nil {
 				continue
 			}
@@ -145,7 +147,8 @@ func TestAReaderThatLeavesInTheMidstOfACandidateFreesBothEngines(t *testing.T) {
 			s, prm := judged(t, m, written, &toy.Model{}, 256)
 			for stay := range 12 {
 				n := 0
-				for d := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+				for e := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+					d := flatten(e)
 					if d.Progress != nil && d.Progress.Partial != nil {
 						n++
 					}
@@ -168,7 +171,8 @@ func TestAReaderThatLeavesEndsTheStepUnderWay(t *testing.T) {
 		model := slow(says(t, ttstest.Words(t).Encode(nil, ttstest.Asked, tokenizer.Options{}), strings.Repeat("one long line ", 40)))
 		s := scriptedSearch(t, ttstest.RunOn(t, model, 256, batcher.DefaultOptions()), "beam4x2;include=partial")
 		seen := 0
-		for d := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+		for e := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+			d := flatten(e)
 			if d.Progress != nil {
 				seen = model.Steps()
 				break

@@ -17,7 +17,7 @@ func (p *reporter) reasoning(part *strings.Builder) error {
 	if p.run.plan.Stream != scaling.StreamReasoning || part.Len() == 0 {
 		return nil
 	}
-	return p.send(Delta{Reasoning: part.String(), Usage: p.unreported()})
+	return p.spent(Reasoning(part.String()))
 }
 
 // candidateReasoning reports a whole answer, and shows it when it leads with an

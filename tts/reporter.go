@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,22 +9,6 @@ import (
 
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
-
-// reporter streams how a search goes to its reader, and knows what of that has
-// been streamed. It changes nothing in the run.
-type reporter struct {
-	run      *searchRun
-	yield    func(Delta, error) bool
-	partials *partials // candidates in the making; nil: they are not reported
-
-	// What has been reported so far.
-	reported        Usage
-	committed       string     // text of every choice
-	shownNodes      int        // of the tree
-	shownCandidates int        // complete ones
-	shownNode       int        // of the tree, that reasoning has come to; -1: none
-	shownCandidate  *Candidate // the last one in reasoning
-}
 
 // progress says where the search stands; live candidates are still in the making.
 func (p *reporter) progress(live int) *Progress {
@@ -50,17 +35,25 @@ func (p *reporter) update(live int) error {
 		now.Ended = append(now.Ended, *c)
 	}
 	p.shownCandidates = len(tree.done)
-	return p.send(Delta{Progress: now, Usage: p.unreported()})
+	return p.spent(now)
 }
 
-func (p *reporter) send(d Delta) error {
-	if !p.yield(d, nil) {
+func (p *reporter) send(e Event) error {
+	if !p.yield(e, nil) {
 		return errLeft
 	}
 	return nil
 }
 
-// unreported is what was spent since it was last asked. Tokens under way count as
+// spent sends what has happened, after what was spent until then.
+func (p *reporter) spent(w What) error {
+	if err := p.send(Event{More: true, What: p.unreported()}); err != nil {
+		return err
+	}
+	return p.send(Event{What: w})
+}
+
+// unreported returns what was spent since it was last asked. Tokens under way count as
 // cancelled until their candidates are taken in.
 func (p *reporter) unreported() Usage {
 	now := Usage{Cached: p.run.prompt.seq.CachedPrompt(), Completion: p.run.tree.charged, Verifier: p.run.prompt.judge.Spent()}
@@ -99,14 +92,14 @@ func (p *reporter) commit(live []*beam) error {
 	}
 	p.committed = shared
 	for i := range p.run.req.choices() {
-		if err := p.send(Delta{Choice: i, Text: more}); err != nil {
+		if err := p.send(Event{Choice: i, What: Text{Text: more}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// commonText is the length of the longest common prefix in whole runes.
+// commonText returns the length of the longest common prefix in whole runes.
 func commonText(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -121,9 +114,6 @@ func commonText(a, b string) int {
 
 // finish delivers the choices of an outcome, and completes its usage.
 func (p *reporter) finish(out *Outcome) error {
-	if err := p.choiceReasoning(out); err != nil {
-		return err
-	}
 	usage := p.unreported()
 	out.Usage.Discarded, out.Usage.Verifier, out.Usage.Cancelled = p.reported.Completion-out.Usage.Chosen, p.reported.Verifier, p.reported.Cancelled
 	for i, c := range out.Choices {
@@ -131,17 +121,21 @@ func (p *reporter) finish(out *Outcome) error {
 		if !ok {
 			panic(fmt.Sprintf("tts: choice %d is %q, but %q was delivered", i, c.Text, p.committed))
 		}
+		if err := p.send(Event{Choice: i, What: Text{Text: rest, Tokens: c.Tokens, Last: true}}); err != nil {
+			return err
+		}
+	}
+	for _, w := range []What{usage, out} {
+		if err := p.send(Event{More: true, What: w}); err != nil {
+			return err
+		}
+	}
+	for i, c := range out.Choices {
 		b := p.run.tree.beams[c]
 		t := b.seq.Timing()
 		t.FirstToken = b.begun
-		d := Delta{Choice: i, Text: rest, Tokens: c.Tokens, Finish: c.Finish, Timing: timing(p.run.prompt.seq.Timing(), t)}
-		if d.Finish == "" {
-			d.Finish = FinishLength
-		}
-		if i == len(out.Choices)-1 {
-			d.Usage, d.Outcome = usage, out
-		}
-		if err := p.send(d); err != nil {
+		end := End{Finish: cmp.Or(c.Finish, FinishLength), Timing: timing(p.run.prompt.seq.Timing(), t)}
+		if err := p.send(Event{Choice: i, What: end}); err != nil {
 			return err
 		}
 	}

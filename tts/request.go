@@ -2,65 +2,12 @@ package tts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
-
-// Errors of a request that cannot be answered as it stands.
-var (
-	// ErrEmpty says that a prompt encodes to no tokens.
-	ErrEmpty = errors.New("tts: the prompt is empty")
-	// ErrToken says that a token id is outside the vocabulary.
-	ErrToken = errors.New("tts: token id outside the vocabulary")
-	// ErrLogprobs says that an answer would list more log-probabilities than Request.MaxLogprobs.
-	ErrLogprobs = errors.New("tts: too many log-probabilities")
-	// ErrInfill says that the model cannot fill in the middle of a text.
-	ErrInfill = errors.New("tts: the vocabulary has no tokens to fill in the middle of a text")
-	// ErrFormat says that a request has something that Request.Format excludes.
-	ErrFormat = errors.New("tts: it does not go with a format")
-	// ErrTemplate says that the chat template refused the messages, or that the model has none.
-	ErrTemplate = errors.New("tts: chat template")
-)
-
-// FormatError says why it cannot be found out what may come next by Request.Format: it
-// takes more work or memory than a format may have.
-type FormatError struct{ Err error }
-
-func (e *FormatError) Error() string {
-	return "tts: the grammar or schema that the answer is held to cannot be used: " + e.Err.Error()
-}
-
-// Unwrap is the cause.
-func (e *FormatError) Unwrap() error { return e.Err }
-
-// ContextError says that a prompt leaves no room in the context. It is a
-// batcher.ErrTooLong.
-type ContextError struct {
-	Limit  int  // tokens that prompt and completion may have together
-	Prompt int  // tokens of the prompt; of a text far too long, the fewest it can have
-	Part   Part // what is too long
-}
-
-// Part is the part of a request that is at fault.
-type Part string
-
-// The parts.
-const (
-	PartMessages  Part = "messages"
-	PartPrompt    Part = "prompt"
-	PartResponses Part = "responses" // to be rated
-)
-
-func (e *ContextError) Error() string {
-	return fmt.Sprintf("tts: the prompt has at least %d tokens, the context %d", e.Prompt, e.Limit)
-}
-
-// Unwrap makes errors.Is(err, batcher.ErrTooLong) hold.
-func (e *ContextError) Unwrap() error { return batcher.ErrTooLong }
 
 // Request asks for N continuations of a prompt.
 type Request struct {
@@ -73,25 +20,9 @@ type Request struct {
 	Marks    []string        // special tokens that are written out by name all the same
 	Echo     bool            // begin every choice with the prompt
 	NoTokens bool            // generate nothing: with Echo, the prompt and its log-probabilities are the answer
-	// MinTokens is the number of tokens before which neither a token nor a stop
-	// string ends a choice.
-	MinTokens int
-	// MaxThinking is the number of tokens after which a thought is ended; 0: no bound.
-	MaxThinking int
-	// BadWords are never completed, spelt with the tokens that they have at a
-	// text's beginning, or behind a space.
-	BadWords []string
-	// Allowed are the only tokens that may be sampled; nil: all.
-	Allowed []int32
-	// Format is what answers are held to; nil: nothing. It excludes MinTokens, Allowed,
+	// Rules are what answers are held to. Their Format excludes MinTokens, Allowed,
 	// Sampling.IgnoreEOS and answers that continue a message.
-	Format *structure.Format
-	// Unheld are formats of strings that the schema of Format names and answers are not
-	// held to: annotations, since nobody knows them.
-	Unheld []string
-	// FormatThoughts says that Format describes the thought before an answer too, from
-	// the mark on that begins it; else Format is for what follows a thought.
-	FormatThoughts bool
+	constrain.Rules
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int
@@ -111,19 +42,11 @@ type Request struct {
 	Background bool
 }
 
-// calls are those in a whole answer.
-func (r *Request) calls(text string) (string, bool) {
-	if r.Calls == nil {
-		return "", false
-	}
-	return r.Calls(text)
-}
-
-// choices is N with its default.
+// choices returns N with its default.
 func (r *Request) choices() int { return max(r.N, 1) }
 
-// prepare makes the prompt ready for m and checks what depends on it: of so many
-// candidates that share it and generate so many tokens together at most.
+// prepare makes the prompt ready for m and checks what depends on it, for
+// candidates candidates that share it and generate at most generated tokens together.
 func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated int) (*Prepared, error) {
 	if err := r.checkFormat(); err != nil {
 		return nil, err
@@ -141,8 +64,8 @@ func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated i
 	return p, nil
 }
 
-// checkLogprobs checks how many log-probabilities the answer may list: of so many
-// candidates that share a prompt and generate so many tokens together at most.
+// checkLogprobs checks how many log-probabilities the answer may list, for
+// candidates candidates that share a prompt and generate at most generated tokens together.
 func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) error {
 	if r.MaxLogprobs == 0 || !r.Sampling.Logprobs {
 		return nil
@@ -163,4 +86,87 @@ func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) err
 			ErrLogprobs, tokens, r.Sampling.TopLogprobs, r.MaxLogprobs)
 	}
 	return nil
+}
+
+// sampling returns the parameters of every choice, with the model's own ends and
+// what the request forbids. thinking: answers begin in a thought.
+func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
+	p := r.Sampling
+	p.Constraint = r.Rules.New(m.words(), r.Sampling.Stop, thinking)
+	if !p.IgnoreEOS {
+		p.Stop = sampling.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
+	}
+	p.IgnoreEOS = false // the request's own ends count all the same
+	return p
+}
+
+// checkFormat refuses what a format does not go with.
+func (r *Request) checkFormat() error {
+	if r.Format == nil {
+		return nil
+	}
+	for _, other := range []struct {
+		name string
+		bad  bool
+	}{
+		{"min_tokens", r.MinTokens > 0}, {"allowed_token_ids", r.Allowed != nil}, {"ignore_eos", r.Sampling.IgnoreEOS},
+		{"continue_final_message", r.Prompt.Ending == ContinueFinalMessage && r.Prompt.Messages != nil},
+	} {
+		if other.bad {
+			return fmt.Errorf("%w: %s", ErrFormat, other.name)
+		}
+	}
+	return nil
+}
+
+// chatStops returns the model's texts that end an answer.
+func (r *Request) chatStops(m *Model) []string {
+	if r.Prompt.Messages == nil {
+		return nil
+	}
+	return m.Stops
+}
+
+// Continued is a candidate of another machine's search, which a choice goes on with.
+type Continued struct {
+	Candidate int     // its number in the randomness
+	Begun     []int32 // its tokens so far
+}
+
+// continued opens the choices of req as candidates that have been begun.
+func (req *Request) continued(seqs []*batcher.Sequence, params []sampling.Params) {
+	for i := range req.Continued {
+		params[i].Candidate = req.Continued[i].Candidate
+		seqs[i].Adopt(req.Continued[i].Begun...)
+	}
+}
+
+// checkContinued checks that prompts with their candidates' tokens fit.
+func (req *Request) checkContinued(m *Model, prompt int) error {
+	for i := range req.Continued {
+		if n := prompt + len(req.Continued[i].Begun); n >= m.Context {
+			return &ContextError{Limit: m.Context, Prompt: n, Part: PartPrompt}
+		}
+	}
+	return nil
+}
+
+// PrepareRequest makes a request's prompt ready and checks that it fits the
+// context. Errors: ErrEmpty, ErrToken, ErrTemplate, *ContextError, ctx's own.
+func (m *Model) PrepareRequest(ctx context.Context, req *Request) (*Prepared, error) {
+	out, err := m.prepare(ctx, &req.Prompt, req.Sampling.MaxTokens, m.Context)
+	if err != nil {
+		return nil, err
+	}
+	room := m.Context
+	if !req.NoTokens {
+		room--
+	}
+	switch n := len(out.Tokens); {
+	case n == 0:
+		return nil, ErrEmpty
+	case n > room:
+		return nil, &ContextError{Limit: m.Context, Prompt: n, Part: req.Prompt.part()}
+	}
+	return out, nil
 }

@@ -3,6 +3,8 @@ package tts
 import (
 	"context"
 	"math"
+
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Scorer judges the candidates of requests. It may be used by many searches
@@ -72,4 +74,34 @@ func ByLogprob() Scorer {
 // Self-Certainty", §3), brought into [0, 1) by 1-exp(-x), which keeps the order.
 func BySelfCertainty() Scorer {
 	return selfScorer(func(c *Candidate) float64 { return -math.Expm1(-float64(c.Certainty)) })
+}
+
+// Verifiers are the scorers that plans can name.
+type Verifiers struct {
+	Default string // for plans that name none; empty: there is none
+	ByName  map[string]Scorer
+}
+
+// resolve returns the scorer that a plan asks for, and whether it is more than
+// the generator's own score.
+func (v *Verifiers) resolve(p *scaling.Plan) (s Scorer, verified bool, err error) {
+	name := p.Verifier
+	if name == "" && (p.Method != scaling.SelfConsistency || p.Select == scaling.SelectWeightedVote) {
+		name = v.Default
+	}
+	switch name {
+	case "":
+		if p.Method.Beams() {
+			return nil, false, scaling.Errorf(scaling.CodeVerifierRequired, "verifier", "%s needs a verifier, and this server has no default one", p.Method)
+		}
+		return ByLogprob(), false, nil
+	case scaling.VerifierLogprob:
+		return ByLogprob(), true, nil
+	case scaling.VerifierSelfCertainty:
+		return BySelfCertainty(), true, nil
+	}
+	if s = v.ByName[name]; s == nil {
+		return nil, false, scaling.Errorf(scaling.CodeVerifierNotFound, "verifier", "there is no verifier %.80q", name)
+	}
+	return s, true, nil
 }

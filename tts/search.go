@@ -1,13 +1,7 @@
 package tts
 
 import (
-	"context"
-	"errors"
-	"iter"
-	"time"
-
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -27,9 +21,9 @@ type Search struct {
 	Plan      scaling.Plan
 	Limits    scaling.Limits // zero: DefaultLimits
 	Verifiers Verifiers
-}
 
-var _ Strategy = Search{}
+	checked *resolvedPlan // for the request at hand; nil: it has not been
+}
 
 // resolvedPlan is a checked plan with what it names.
 type resolvedPlan struct {
@@ -40,14 +34,18 @@ type resolvedPlan struct {
 	reader      *answer.Reader
 }
 
-// Check returns the plan as it would be applied to this request, with all its
-// defaults, or what is wrong with it as a *scaling.Error.
-func (s Search) Check(req *Request) (scaling.Plan, error) {
+// Check returns the search of this request, and of others that differ in their prompts alone,
+// with all defaults of its plan, or what is wrong with that as a *scaling.Error.
+func (s Search) Check(req *Request) (Search, error) {
 	out, err := s.resolve(req)
-	return out.plan, err
+	s.Plan, s.checked = out.plan, &out
+	return s, err
 }
 
 func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
+	if s.checked != nil {
+		return *s.checked, nil
+	}
 	limits := s.Limits
 	if limits == (scaling.Limits{}) {
 		limits = scaling.DefaultLimits()
@@ -95,7 +93,7 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 // autoTokens is what one candidate may cost when AutoN divides a budget.
 const autoTokens = 128
 
-// fillTile is the number of candidates that fill the idle lanes of the current
+// fillTile returns the number of candidates that fill the idle lanes of the current
 // tile, in whole widths.
 func (s *Search) fillTile(p *scaling.Plan, l *scaling.Limits, req *Request) int {
 	lanes := batcher.Tile - s.Model.Engine.Stats().Running%batcher.Tile
@@ -103,91 +101,4 @@ func (s *Search) fillTile(p *scaling.Plan, l *scaling.Limits, req *Request) int 
 	n = max(n, req.choices(), min(scaling.DefaultWidth, l.N))
 	p.Width = min(p.Width, n)
 	return max(n/p.Width, 1) * p.Width
-}
-
-// Run implements Strategy.
-func (s Search) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
-	if s.Plan.Method == scaling.None {
-		return Single{Model: s.Model}.Run(ctx, req)
-	}
-	return func(yield func(Delta, error) bool) {
-		var spent Usage
-		err := s.run(ctx, req, yield, &spent)
-		if err != nil && !errors.Is(err, errLeft) {
-			yield(Delta{Usage: spent}, err)
-		}
-	}
-}
-
-// Prepare implements Strategy.
-func (s Search) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
-	if s.Plan.Method == scaling.None {
-		return Single{Model: s.Model}.Prepare(ctx, req)
-	}
-	set, err := s.resolve(req)
-	if err != nil {
-		return nil, err
-	}
-	return req.prepare(ctx, s.Model, set.plan.N, set.plan.Budget.Tokens)
-}
-
-// run returns the error that is still to be yielded, with what was spent since
-// the last delta.
-func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) bool, spent *Usage) error {
-	ctx, cancel := context.WithCancel(ctx) // closes every sequence that is opened with it
-	defer cancel()
-	set, err := s.resolve(req)
-	if err != nil {
-		return err
-	}
-	r := &searchRun{Search: s, resolvedPlan: set, ctx: ctx, req: req, method: set.plan.Method, reason: StopComplete}
-	r.reporter = reporter{run: r, yield: yield, shownNode: -1}
-	prepared, err := req.prepare(ctx, s.Model, set.plan.N, set.plan.Budget.Tokens)
-	if err != nil {
-		return err
-	}
-	prompt := prepared.Tokens
-	if prepared.Dropped > 0 { // judges read no more than the model does
-		rest := *req
-		rest.Prompt.Messages = prepared.messages
-		r.req, req = &rest, &rest
-	}
-	r.prompt.begun, r.prompt.thinking = prepared.Begun, prepared.Thinking
-	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)
-	if err != nil {
-		return err
-	}
-	defer seq.Close()
-	judge, err := r.scorer.Open(ctx, s.Model, req, prompt)
-	if err != nil {
-		return err
-	}
-	defer judge.Close()
-	if !yield(prepared.first(), nil) {
-		return errLeft
-	}
-
-	work, free := context.WithTimeoutCause(ctx, r.plan.Budget.Time, errTime)
-	defer free()
-	r.work, r.stop = work, free
-	r.decoding.params = req.sampling(s.Model, prepared.Thinking)
-	r.decoding.ends = r.decoding.params.Stop
-	if r.plan.Stepwise() {
-		r.decoding.breaks = sampling.NewTokenSet(r.decoding.ends, s.Model.delimiters(r.plan.Step.Stop))
-	}
-	if r.plan.Include.Partial {
-		r.reporter.partials = &partials{due: time.NewTimer(partialInterval)}
-		defer r.reporter.partials.due.Stop()
-	}
-	r.tree.beams, r.budget.left = map[*Candidate]*beam{}, r.plan.Budget.Tokens
-	r.share()
-	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, r.newBeam(seq, judge)
-	if err := r.carryOut(); err != nil {
-		*spent = r.reporter.unreported()
-		return err
-	}
-	if context.Cause(r.work) == errTime {
-		r.reason = StopBudgetTime
-	}
-	return r.reporter.finish(r.outcome())
 }

@@ -26,10 +26,11 @@ func BenchmarkSearch(b *testing.B) {
 				for b.Loop() {
 					req := Request{Prompt: Prompt{Messages: []template.Message{{Role: "user", Content: set[i%len(set)].Question}}}}
 					req.Sampling = sampling.Params{Temperature: 0.8, Seed: uint64(i), MaxTokens: 256}
-					for d, err := range s.Run(b.Context(), &req) {
+					for e, err := range s.Run(b.Context(), &req) {
 						if err != nil {
 							b.Fatal(err)
 						}
+						d := flatten(e)
 						tokens += d.Usage.Completion
 						judged += d.Usage.Verifier
 					}

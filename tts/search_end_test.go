@@ -57,8 +57,9 @@ func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
 				left.Store(after)
 				var last error
 				whole := false
-				for d, err := range s.Run(ctx, ttstest.Request(1, 1)) {
-					last, whole = err, d.Outcome != nil
+				for e, err := range s.Run(ctx, ttstest.Request(1, 1)) {
+					d := flatten(e)
+					last, whole = err, whole || d.Outcome != nil
 				}
 				synctest.Wait()
 				if !empty(m) || !empty(prm) {
@@ -101,10 +102,11 @@ func TestLosersGiveTheirMemoryBackAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := ttstest.RunOn(t, thinks(t), 256, batcher.DefaultOptions())
 		s, prm := judged(t, m, "beam16x4", &toy.Model{}, 256)
-		for d, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+		for e, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			d := flatten(e)
 			if d.Progress == nil {
 				continue
 			}
@@ -208,10 +210,11 @@ func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
 		req := ttstest.Request(1, 2)
 		req.Sampling.Logprobs, req.Sampling.TopLogprobs = true, 2
 		text, listed := make([]string, 2), make([]string, 2)
-		for d, err := range scriptedSearch(t, m, written).Run(t.Context(), req) {
+		for e, err := range scriptedSearch(t, m, written).Run(t.Context(), req) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			d := flatten(e)
 			text[d.Choice] += d.Text
 			for _, tok := range d.Tokens {
 				if !tok.End {
@@ -244,7 +247,8 @@ func TestASearchThatIsGivenUpReportsItsCost(t *testing.T) {
 			req := ttstest.Request(1, 1)
 			req.Stop = []string{"never said"} // so that rows take in each token
 			var u Usage
-			for d := range scriptedSearch(t, m, written).Run(ctx, req) {
+			for e := range scriptedSearch(t, m, written).Run(ctx, req) {
+				d := flatten(e)
 				u.Add(d.Usage)
 			}
 			if u.Completion+u.Cancelled < 8 {

@@ -1,6 +1,7 @@
 package tts_test
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -20,7 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// thinks is ttstest's model of that kind.
+// thinks returns ttstest's model of that kind.
 func thinks(t *testing.T) *toy.Model { return ttstest.Thinks(t) }
 
 // scripted scores by opine, one score a call, and counts its judges.
@@ -87,17 +88,18 @@ func carryOut(t *testing.T, s Strategy, req *Request) found {
 	t.Helper()
 	f := found{text: make([]string, max(req.N, 1))}
 	ended := make([]bool, max(req.N, 1))
-	for d, err := range s.Run(t.Context(), req) {
+	for e, err := range s.Run(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Outcome != nil {
-			t.Errorf("a delta after the outcome: %+v", d)
+		d := flatten(e)
+		if f.Outcome != nil && d.Finish == "" {
+			t.Errorf("after the outcome comes %+v", d)
 		}
 		f.text[d.Choice] += d.Text
 		ended[d.Choice] = ended[d.Choice] || d.Finish != ""
 		f.usage.Add(d.Usage)
-		f.Outcome = d.Outcome
+		f.Outcome = cmp.Or(d.Outcome, f.Outcome)
 		if d.Progress != nil {
 			f.progress++
 			f.drawn = append(f.drawn, d.Progress.Added...)
@@ -229,15 +231,15 @@ func TestSharedTextIsDeliveredWhileASearchRuns(t *testing.T) {
 	for mode, early := range map[scaling.StreamMode]bool{scaling.StreamCommitted: true, scaling.StreamFinal: false} {
 		s := scriptedSearch(t, m, "beam4x2")
 		s.Plan.Stream = mode
-		before, steps := "", 0
-		for d, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
+		before, gained, steps := "", "", 0
+		for e, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Outcome == nil {
-				before += d.Text
-			}
+			d := flatten(e)
+			gained += d.Text
 			if d.Progress != nil {
+				before = gained
 				steps++
 			}
 		}
@@ -276,7 +278,7 @@ func TestNoneIsThePlainStrategy(t *testing.T) {
 	req.Sampling.Temperature, req.Sampling.MaxTokens = 0, 20
 	want := collect(t, 2, Single{Model: m}.Run(t.Context(), req))
 	s := Search{Model: m, Plan: scaling.Plan{Method: scaling.None, N: 1}}
-	if p, err := s.Check(req); err != nil || p.String() != "none" {
+	if p, err := s.Check(req); err != nil || p.Plan.String() != "none" {
 		t.Errorf("Check() = %v, %v", p, err)
 	}
 	if got := collect(t, 2, s.Run(t.Context(), req)); !slices.Equal(got.text, want.text) || got.usage.Completion != want.usage.Completion {

@@ -3,23 +3,20 @@ package tts
 import (
 	"context"
 	"errors"
+	"iter"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
-)
-
-// The reasons for which a search ends its own work.
-var (
-	errDecided = errors.New("tts: decided")
-	errTime    = errors.New("tts: budget of time spent")
-	errLeft    = errors.New("tts: the reader has left")
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // searchRun is one execution of a search: its beams, its budget and the tree
-// that they have grown.
+// that they have grown. Methods of all kinds of search share it.
 type searchRun struct {
 	Search
 	resolvedPlan
@@ -72,21 +69,8 @@ type searchTree struct {
 	longest int                  // tokens of the longest one
 }
 
-// carryOut does what the method says.
-func (r *searchRun) carryOut() error {
-	switch r.method {
-	case scaling.BeamSearch:
-		return r.search(1)
-	case scaling.DVTS:
-		return r.search(r.plan.N / r.plan.Width)
-	case scaling.Auto:
-		return r.auto()
-	}
-	return r.sample(r.plan.N, r.plan.N)
-}
-
-// fits is how many of n beams the whole KV pool can hold at once, when they
-// share so many tokens behind the prompt and each adds own ones. It depends on
+// fits returns how many of n beams the whole KV pool can hold at once, when they
+// share shared tokens after the prompt and each adds own ones. It depends on
 // the search alone, not on what else is running: between requests the engine
 // divides the pool.
 func (r *searchRun) fits(n, shared, own int) int {
@@ -100,8 +84,8 @@ func (r *searchRun) fits(n, shared, own int) int {
 }
 
 // read finds the answer in a candidate's text. What it thinks on the way is none.
-func (r *searchRun) read(text string) (answer.Answer, bool) {
-	return r.reader.Read(AnswerText(text, r.prompt.thinking))
+func (r *searchRun) read(said string) (answer.Answer, bool) {
+	return r.reader.Read(text.Answer(said, r.prompt.thinking))
 }
 
 // retire makes b a candidate, complete or not, and gives back what it holds.
@@ -110,10 +94,13 @@ func (r *searchRun) retire(b *beam) {
 	c, tree := b.cand, &r.tree
 	c.Index, c.Node = len(tree.done), b.node
 	whole := r.prompt.begun + c.Text
-	if calls, ok := r.req.calls(whole); ok {
-		c.Answer, c.key = calls, calls
-	} else if a, ok := r.read(whole); ok {
+	if a, ok := r.read(whole); ok {
 		c.Answer, c.key = a.Text, a.Key
+	}
+	if r.req.Calls != nil {
+		if calls, ok := r.req.Calls(whole); ok {
+			c.Answer, c.key = calls, calls
+		}
 	}
 	tree.done = append(tree.done, c)
 	tree.beams[c] = b
@@ -137,24 +124,84 @@ func (t *searchTree) record(b *beam, step int) {
 	}
 }
 
-// outcome chooses among the candidates, and marks the choices in the tree.
-func (r *searchRun) outcome() *Outcome {
-	rk := rank(r.tree.done, r.plan.Select)
-	nodes := r.tree.nodes
-	out := &Outcome{
-		Plan: r.plan, Method: r.method, N: r.plan.N, Steps: r.steps, Reason: r.reason, Select: rk.sel, Agreement: rk.agreement,
-		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes,
-	}
-	for _, c := range rk.order {
-		nodes[c.Node].Fate = FatePruned
-	}
-	for i := range r.req.choices() { // a search that had to shrink may repeat its last
-		c := rk.order[min(i, len(rk.order)-1)]
-		out.Choices = append(out.Choices, c)
-		for at := c.Node; at >= 0 && nodes[at].Fate != FateChosen; at = nodes[at].Parent {
-			nodes[at].Fate = FateChosen
-			out.Usage.Chosen += nodes[at].Tokens
-		}
-	}
-	return out
+// beam is a candidate in the making: a sequence of the generator, the judge
+// that follows it, and its text so far.
+type beam struct {
+	cand      *Candidate
+	seq       *batcher.Sequence
+	judge     Judge
+	dec       *decoder
+	text      []byte
+	step      []byte // bytes of the solution step that is being written
+	logprobs  float64
+	certainty float64
+	begun     time.Time // first token
+
+	run    iter.Seq2[sampling.Token, error] // under way
+	params sampling.Params                  // of it
+	limit  int                              // tokens at most, with those before the run
+	grant  int                              // of them, those that the budget has granted so far
+	paused bool                             // it has used up its grant without coming to an end
+	whole  bool                             // it ends with the answer, else with the solution step
+
+	partial *partial // what reports say of it; nil: they are not wanted
+
+	node   int // its last in the tree
+	shown  int // length of text up to there
+	tokens int // generated up to there
+}
+
+// reporter streams how a search goes to its reader, and knows what of that has
+// been streamed. It changes nothing in the run.
+type reporter struct {
+	run      *searchRun
+	yield    func(Event, error) bool
+	partials *partials // candidates in the making; nil: they are not reported
+
+	// What has been reported so far.
+	reported        Usage
+	committed       string     // text of every choice
+	shownNodes      int        // of the tree
+	shownCandidates int        // complete ones
+	shownNode       int        // of the tree, that reasoning has come to; -1: none
+	shownCandidate  *Candidate // the last one in reasoning
+}
+
+// partials are the candidates of one round of decoding. The goroutine that
+// extends a candidate updates its entry, the search's own one reports. Texts
+// are the candidates' own, not copies: a reader that lags costs no memory.
+type partials struct {
+	due *time.Timer // of the next report
+
+	mu    sync.Mutex // guards what follows
+	beams []*partial
+	next  int // the entry with which the next report begins, so that none is left out for good
+}
+
+type partial struct {
+	all    *partials
+	now    Partial // but for the text
+	text   []byte  // the candidate's whole text; bytes are only ever added to it
+	sent   int     // bytes of it that have been reported
+	scores int     // that the candidate had when the round began
+	news   bool    // there is something to report
+}
+
+// elsewhere is what a search knows of the machines that work for it.
+type elsewhere struct {
+	source Source // nil: all is computed here
+	wrong  sync.Map
+}
+
+// The reasons for which a search ends its own work.
+var (
+	errDecided = errors.New("tts: decided")
+	errTime    = errors.New("tts: budget of time spent")
+	errLeft    = errors.New("tts: the reader has left")
+)
+
+// close gives back what a beam holds.
+func (b *beam) close() {
+	b.seq.Close()
+	b.judge.Close()
 }

@@ -12,19 +12,17 @@ import (
 )
 
 // Single is the plain strategy: one sequence a choice. The prompt is computed
-// once and forked; the choices are decoded together and their deltas come
+// once and forked; the choices are decoded together and their events come
 // interleaved.
 type Single struct {
 	Model *Model
 }
 
-var _ Strategy = Single{}
-
 // Run implements Strategy.
-func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
-	return func(yield func(Delta, error) bool) {
+func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
 		if err := s.run(ctx, req, yield); err != nil {
-			yield(Delta{}, err)
+			yield(Event{}, err)
 		}
 	}
 }
@@ -34,50 +32,76 @@ func (s Single) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
 	return req.prepare(ctx, s.Model, req.choices(), math.MaxInt)
 }
 
-// run returns the error that is still to be yielded: none when the reader has
-// left or has had it.
-func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
+// run opens the prompt, echoes it, and generates. It returns the error that is still to be
+// yielded: none when the reader has left or has had it.
+func (s Single) run(ctx context.Context, req *Request, yield func(Event, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	prepared, err := s.Prepare(ctx, req)
 	if err != nil {
 		return err
 	}
-	prompt, n := prepared.Tokens, req.choices()
 	open := s.Model.Engine.Open
 	if req.Background {
 		open = s.Model.Engine.OpenBackground
 	}
-	seq, err := open(ctx, prompt)
+	root, err := open(ctx, prepared.Tokens)
 	if err != nil {
 		return err
 	}
-	defer seq.Close()
-	if !yield(prepared.first(), nil) {
+	defer root.Close()
+	if !yield(prepared.opening(), nil) {
 		return nil
 	}
-
-	if req.Echo || req.NoTokens {
-		opening, err := s.opening(ctx, seq, prepared, req)
+	if req.Echo {
+		echo, err := s.echo(ctx, root, prepared, req)
 		if err != nil {
 			return err
 		}
-		for opening.Choice = range n {
-			if !yield(opening, nil) {
+		for i := range req.choices() {
+			if !yield(Event{Choice: i, More: true, What: echo}, nil) {
 				return nil
 			}
 		}
 	}
 	if req.NoTokens {
+		for i := range req.choices() {
+			if !yield(Event{Choice: i, What: End{Finish: FinishLength}}, nil) {
+				return nil
+			}
+		}
 		return nil
 	}
-
-	seqs := []*batcher.Sequence{seq}
-	if n > 1 {
-		if seqs, err = seq.Fork(ctx, n); err != nil {
-			return err
+	choices, err := s.choices(ctx, cancel, root, prepared, req)
+	if err != nil {
+		return err
+	}
+	counted := false
+	for e, err := range Interleave(ctx, choices...) {
+		if !counted && err == nil { // the prompt has been computed by now
+			counted = true
+			if !yield(Event{More: true, What: Usage{Cached: root.CachedPrompt()}}, nil) {
+				return nil
+			}
 		}
-		seq.Close()
+		if !yield(e, err) || err != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// choices starts the generation of all choices, which are forks of root. cancel ends all of
+// them when the first has ended.
+func (s Single) choices(ctx context.Context, cancel func(), root *batcher.Sequence, prepared *Prepared, req *Request) ([]func(context.Context) iter.Seq2[Event, error], error) {
+	n := req.choices()
+	seqs := []*batcher.Sequence{root}
+	if n > 1 {
+		var err error
+		if seqs, err = root.Fork(ctx, n); err != nil {
+			return nil, err
+		}
+		root.Close()
 	}
 	params := slices.Repeat([]sampling.Params{req.sampling(s.Model, prepared.Thinking)}, n)
 	for i := range params {
@@ -87,80 +111,63 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		}
 	}
 	req.continued(seqs, params)
-	sources := make([]func(context.Context) iter.Seq2[Delta, error], n)
 	dec := newDecoder(s.Model, req)
+	sources := make([]func(context.Context) iter.Seq2[Event, error], n)
 	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
-		defer seqs[i].Close()
-		sources[i] = func(inner context.Context) iter.Seq2[Delta, error] {
+		sources[i] = func(inner context.Context) iter.Seq2[Event, error] {
 			context.AfterFunc(inner, cancel) // the first to end ends what was begun with it
-			return s.choice(req, run, seq, seqs[i], i, dec.clone())
+			return s.choice(req, run, root, seqs[i], i, dec.clone())
 		}
 	}
-	first := true
-	for d, err := range Interleave(ctx, sources...) {
-		if first && err == nil { // the prompt has been computed by now
-			d.Usage.Cached = seq.CachedPrompt()
-			first = false
-		}
-		if !yield(d, err) || err != nil {
-			return nil
-		}
-	}
-	return nil
+	return sources, nil
 }
 
 // choice reads what one sequence, which is root or a fork of it, generates.
-func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Delta, error] {
-	return func(yield func(Delta, error) bool) {
+func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
 		defer seq.Close()
 		for tok, err := range run {
 			if err != nil {
-				yield(Delta{}, err)
+				yield(Event{}, err)
 				return
 			}
 			if req.Sampled != nil {
 				req.Sampled(i, tok.ID)
 			}
-			d := dec.push(tok)
-			d.Choice = i
-			d.Usage.Completion, d.More = 1, d.Finish == "" && seq.Unread() > 0
-			if d.Finish != "" {
-				d.Timing = timing(root.Timing(), seq.Timing())
+			text, end := dec.push(tok)
+			if !yield(Event{Choice: i, More: text.Last || seq.Unread() > 0, What: text}, nil) {
+				return
 			}
-			if !yield(d, nil) || d.Finish != "" {
+			if text.Last {
+				end.Timing = timing(root.Timing(), seq.Timing())
+				yield(Event{Choice: i, What: end}, nil)
 				return
 			}
 		}
 	}
 }
 
-// opening is what every choice begins with: the prompt, when it is wanted.
-func (s Single) opening(ctx context.Context, seq *batcher.Sequence, prepared *Prepared, req *Request) (Delta, error) {
+// echo returns the prompt as every choice begins with it.
+func (s Single) echo(ctx context.Context, seq *batcher.Sequence, prepared *Prepared, req *Request) (Text, error) {
 	prompt := prepared.Tokens
-	var d Delta
-	if req.NoTokens {
-		d.Finish = FinishLength
-	}
-	if !req.Echo {
-		return d, nil
-	}
-	if d.Text = prepared.Text; d.Text == "" {
-		d.Text = s.Model.Spell(prompt)
+	out := Text{Text: prepared.Text, Last: req.NoTokens}
+	if out.Text == "" {
+		out.Text = s.Model.Spell(prompt)
 	}
 	if !req.Sampling.Logprobs {
-		return d, nil
+		return out, nil
 	}
 	scored, err := seq.PromptLogprobs(ctx, req.Sampling.TopLogprobs)
 	if err != nil {
-		return Delta{}, err
+		return out, err
 	}
 	first := Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0])}
-	first.Hidden = !strings.HasPrefix(d.Text, string(first.Bytes)) && s.Model.hidden(prompt[0]) // a BOS that was added
-	d.Tokens = append(d.Tokens, first)
+	first.Hidden = !strings.HasPrefix(out.Text, string(first.Bytes)) && s.Model.Hidden(prompt[0]) // a BOS that was added
+	out.Tokens = append(out.Tokens, first)
 	for _, t := range scored {
 		token := s.Model.token(t)
 		token.Hidden = false // the text has its name
-		d.Tokens = append(d.Tokens, token)
+		out.Tokens = append(out.Tokens, token)
 	}
-	return d, nil
+	return out, nil
 }

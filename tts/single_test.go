@@ -1,6 +1,7 @@
 package tts_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -31,7 +32,7 @@ func says(t *testing.T, prompt []int32, text string) *toy.Model {
 	}}
 }
 
-// result is a run's deltas put together.
+// result is a run's events put together.
 type result struct {
 	text   []string
 	tokens [][]Token
@@ -39,24 +40,25 @@ type result struct {
 	usage  Usage
 }
 
-func collect(t *testing.T, n int, deltas iter.Seq2[Delta, error]) (r result) {
+func collect(t *testing.T, n int, events iter.Seq2[Event, error]) (r result) {
 	t.Helper()
 	r.text, r.tokens, r.finish = make([]string, n), make([][]Token, n), make([]Finish, n)
 	first := true
-	for d, err := range deltas {
+	for e, err := range events {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first && (d.Text != "" || d.Usage.Prompt == 0) {
-			t.Errorf("first delta %+v, want the prompt's tokens alone", d)
+		d := flatten(e)
+		if first != (len(d.Opening.Prompt) > 0) {
+			t.Errorf("event %+v, want an opening at the beginning and no other", e)
 		}
 		first = false
-		if r.finish[d.Choice] != "" {
+		if r.finish[d.Choice] != "" && d.Text+string(d.Finish) != "" {
 			t.Errorf("choice %d goes on after its end: %+v", d.Choice, d)
 		}
 		r.text[d.Choice] += d.Text
 		r.tokens[d.Choice] = append(r.tokens[d.Choice], d.Tokens...)
-		r.finish[d.Choice] = d.Finish
+		r.finish[d.Choice] = cmp.Or(d.Finish, r.finish[d.Choice])
 		r.usage.Add(d.Usage)
 	}
 	if slices.Contains(r.finish, "") {
@@ -240,15 +242,15 @@ func TestLeavingARunClosesItsSequences(t *testing.T) {
 func TestInterleaveEndsAllSourcesAtTheFirstFault(t *testing.T) {
 	boom := errors.New("boom")
 	ended := make(chan struct{}, 3)
-	patient := func(ctx context.Context) iter.Seq2[Delta, error] {
-		return func(yield func(Delta, error) bool) {
+	patient := func(ctx context.Context) iter.Seq2[Event, error] {
+		return func(yield func(Event, error) bool) {
 			defer func() { ended <- struct{}{} }()
 			<-ctx.Done()
-			yield(Delta{}, ctx.Err())
+			yield(Event{}, ctx.Err())
 		}
 	}
-	failing := func(context.Context) iter.Seq2[Delta, error] {
-		return func(yield func(Delta, error) bool) { yield(Delta{}, boom) }
+	failing := func(context.Context) iter.Seq2[Event, error] {
+		return func(yield func(Event, error) bool) { yield(Event{}, boom) }
 	}
 	n := 0
 	for _, err := range Interleave(t.Context(), patient, failing, patient) {
@@ -257,17 +259,17 @@ func TestInterleaveEndsAllSourcesAtTheFirstFault(t *testing.T) {
 		}
 	}
 	if n != 1 || len(ended) != 2 {
-		t.Errorf("%d deltas and %d ended sources, want 1 and 2", n, len(ended))
+		t.Errorf("%d events and %d ended sources, want 1 and 2", n, len(ended))
 	}
 	defer func() {
 		if p := recover(); p != "bug" {
 			t.Errorf("recovered %v, want the source's panic", p)
 		}
 	}()
-	panicking := func(context.Context) iter.Seq2[Delta, error] {
-		return func(func(Delta, error) bool) { panic("bug") }
+	panicking := func(context.Context) iter.Seq2[Event, error] {
+		return func(func(Event, error) bool) { panic("bug") }
 	}
 	for range Interleave(t.Context(), patient, panicking) {
-		t.Error("a delta from nowhere")
+		t.Error("an event from nowhere")
 	}
 }

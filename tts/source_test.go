@@ -41,10 +41,11 @@ func (m *machine) Generate(ctx context.Context, w *Work, done func(int, []Run)) 
 		req.Continued = append(req.Continued, Continued{Candidate: j.Candidate, Begun: j.Begun})
 		req.Sampling.MaxTokens = max(req.Sampling.MaxTokens, j.MaxTokens)
 	}
-	for d, err := range (Single{Model: m.Model}).Run(ctx, req) {
+	for e, err := range (Single{Model: m.Model}).Run(ctx, req) {
 		if err != nil {
 			break
 		}
+		d := flatten(e)
 		for _, t := range d.Tokens {
 			if n := len(got[d.Choice]); n == 0 || !w.Ends(&w.Jobs[d.Choice], got[d.Choice][n-1].ID, n) {
 				got[d.Choice] = append(got[d.Choice], sampling.Token{ID: t.ID, Logprob: t.Logprob, Certainty: t.Certainty})
@@ -71,7 +72,7 @@ func (m *machine) Checked(from string, wrong error) {
 // whole hands on what there is, as one run.
 func whole(_ int, tokens []sampling.Token) []Run { return []Run{{"one", tokens}} }
 
-// told is what must be the same of a search, wherever it was computed.
+// told returns what must be the same of a search, wherever it was computed.
 func told(f found) string {
 	for _, c := range f.Candidates {
 		c.Index = 0 // they are named by their tokens
@@ -79,7 +80,7 @@ func told(f found) string {
 	return fmt.Sprintf("%q %+v %v %v %d %v %s", f.text, f.Tree, f.Reason, f.Agreement, f.Steps, f.Usage.Verifier, ids(f))
 }
 
-// ids are the candidates, with all that is known of them.
+// ids returns the candidates, with all that is known of them.
 func ids(f found) (out string) {
 	for _, c := range f.Candidates {
 		out += fmt.Sprintf("%v %q %v %v %v %v %q %d; ", c.IDs, c.Text, c.Finish, c.StepScores, c.Logprob, c.Certainty, c.Answer, c.Votes)
@@ -180,10 +181,11 @@ func TestAChoiceGoesOnAsTheCandidateThatWasBegun(t *testing.T) {
 		out = make([][]Token, req.N)
 		req.Prompt = Prompt{Tokens: []int32{4, 5}}
 		req.Sampling = sampling.Params{Temperature: 1, Seed: 5, MaxTokens: 12, Logprobs: true, FrequencyPenalty: 1}
-		for d, err := range (Single{Model: m}).Run(t.Context(), req) {
+		for e, err := range (Single{Model: m}).Run(t.Context(), req) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			d := flatten(e)
 			out[d.Choice] = append(out[d.Choice], d.Tokens...)
 		}
 		return out

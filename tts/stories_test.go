@@ -65,15 +65,16 @@ func ask(t *testing.T, s Strategy, temperature float32, messages ...template.Mes
 	return askSeeded(t, s, temperature, 1, messages...)
 }
 
-// askSeeded is ask with a seed.
+// askSeeded returns ask with a seed.
 func askSeeded(t *testing.T, s Strategy, temperature float32, seed uint64, messages ...template.Message) string {
 	t.Helper()
 	req := Request{Prompt: Prompt{Messages: messages}, Sampling: sampling.Params{Temperature: temperature, Seed: seed, MaxTokens: 256}}
 	var text strings.Builder
-	for d, err := range s.Run(t.Context(), &req) {
+	for e, err := range s.Run(t.Context(), &req) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := flatten(e)
 		text.WriteString(d.Text)
 	}
 	return text.String()

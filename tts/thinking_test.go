@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
@@ -17,30 +18,27 @@ type saying struct {
 	thinking bool
 }
 
-func (s saying) Run(context.Context, *Request) iter.Seq2[Delta, error] {
-	return func(yield func(Delta, error) bool) {
-		if !yield(Delta{Thinking: s.thinking}, nil) {
+func (s saying) Run(context.Context, *Request) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if !yield(Event{What: Opening{Thinking: s.thinking}}, nil) {
 			return
 		}
 		for i, part := range s.parts {
-			d := Delta{Text: part}
-			if i == len(s.parts)-1 {
-				d.Finish = FinishStop
-			}
-			if !yield(d, nil) {
+			if !yield(Event{What: Text{Text: part, Last: i == len(s.parts)-1}}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// divided collects what Thinking makes of s.
+// divided collects what Thoughts makes of s.
 func divided(t *testing.T, s saying) (reasoning, text string) {
 	t.Helper()
-	for d, err := range (Thinking{s}).Run(t.Context(), &Request{}) {
+	for e, err := range Filtered(s.Run(t.Context(), &Request{}), Thoughts(1)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := flatten(e)
 		if d.Reasoning != "" && text != "" {
 			t.Errorf("%q: reasoning %q after the answer has begun", s.parts, d.Reasoning)
 		}
@@ -115,8 +113,8 @@ func TestAnAnswerIsWhatFollowsTheThought(t *testing.T) {
 		{"", false, ""},
 		{"Is <think> a mark?", false, "Is <think> a mark?"},
 	} {
-		if got := AnswerText(c.text, c.inThought); got != c.want {
-			t.Errorf("AnswerText(%q, %t) = %q, want %q", c.text, c.inThought, got, c.want)
+		if got := text.Answer(c.text, c.inThought); got != c.want {
+			t.Errorf("Answer(%q, %t) = %q, want %q", c.text, c.inThought, got, c.want)
 		}
 	}
 }

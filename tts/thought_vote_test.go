@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// saysAfter is a model that answers one prompt with one text.
+// saysAfter returns a model that answers one prompt with one text.
 func saysAfter(t *testing.T, prompt, text string) *toy.Model {
 	t.Helper()
 	tok := ttstest.Words(t)
@@ -36,7 +36,7 @@ func TestWhatACandidateThinksIsNoVote(t *testing.T) {
 		{"Q: ", "<think>Answer: 1.\n", ""},
 	} {
 		m := ttstest.Run(t, saysAfter(t, c.prompt, c.text))
-		req := &Request{Prompt: Prompt{Text: c.prompt, Bare: true}, Sampling: sampling.Params{Temperature: 0.8, Seed: 1, MaxTokens: 60}}
+		req := &Request{Prompt: Prompt{Text: c.prompt, NoBOS: true}, Sampling: sampling.Params{Temperature: 0.8, Seed: 1, MaxTokens: 60}}
 		got := carryOut(t, Search{Model: m, Plan: plan(t, "sc4;early_stop=false")}, req)
 		if got.Candidates[0].Answer != c.answer {
 			t.Errorf("%q after %q answers %q, want %q", c.text, c.prompt, got.Candidates[0].Answer, c.answer)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // Models whose template does not know tools are told in words which there are and
@@ -15,10 +16,10 @@ import (
 // explainTools returns messages in which the model is told of tools, as far as its
 // template does not do so. inUser puts it into what the user says: some templates
 // refuse system messages.
-func (m *Model) explainTools(tools []any, messages []template.Message, inUser bool) ([]template.Message, error) {
+func explainTools(m *Model, tools []any, messages []template.Message, inUser bool) ([]template.Message, error) {
 	if !m.Template.ReadsCalls() {
 		var err error
-		if messages, err = m.spellCalls(messages); err != nil {
+		if messages, err = spellCalls(m.ToolFormat(), messages); err != nil {
 			return nil, err
 		}
 	}
@@ -51,9 +52,9 @@ func (m *Model) explainTools(tools []any, messages []template.Message, inUser bo
 	return messages, nil
 }
 
-// spellCalls writes calls and what came of them as text. Results, and what the user says
-// behind them, are one message: many templates want users and assistants in turns.
-func (m *Model) spellCalls(messages []template.Message) ([]template.Message, error) {
+// spellCalls writes calls in a format, and what came of them as text. Results, and what the user says
+// after them, are one message: many templates want users and assistants in turns.
+func spellCalls(f *toolcall.Format, messages []template.Message) ([]template.Message, error) {
 	out := make([]template.Message, 0, len(messages))
 	results := false // the last of out has some
 	for _, x := range messages {
@@ -68,7 +69,7 @@ func (m *Model) spellCalls(messages []template.Message) ([]template.Message, err
 				return nil, err
 			}
 			for _, c := range calls {
-				text = strings.TrimSpace(text + "\n" + m.ToolFormat().Write(c.Function.Name, c.arguments()))
+				text = strings.TrimSpace(text + "\n" + f.Write(c.Function.Name, c.arguments()))
 			}
 			x.Content, x.ToolCalls = text, nil
 		}
@@ -92,7 +93,7 @@ type writtenCall struct {
 	} `json:"function"`
 }
 
-// arguments are the call's as an object: messages may hold it in a string.
+// arguments returns the call's as an object: messages may hold it in a string.
 func (c *writtenCall) arguments() string {
 	var s string
 	if json.Unmarshal(c.Function.Arguments, &s) == nil {

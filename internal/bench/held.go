@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
 // maxSchema bounds the bytes of a schema's file.
@@ -42,7 +43,7 @@ func (o *EngineOptions) heldTo(ctx context.Context, bundle *models.Bundle) (samp
 		}
 	}
 	m := tts.NewModel(&b, nil)
-	format, err := m.Format(ctx, tts.FormatSchema, string(text))
+	format, err := m.Formats.Format(ctx, constrain.Schema, string(text))
 	if err != nil {
 		return nil, err
 	}

@@ -139,27 +139,31 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 	req.Sampling.MaxTokens = o.MaxTokens
 	req.Sampling.Seed = o.Seed
 	done.Model = l.model.APIName()
-	for d, err := range strategy.Run(ctx, req) {
+	var spent tts.Usage
+	for e, err := range strategy.Run(ctx, req) {
 		if err != nil {
 			return done, err
 		}
-		done.Dropped += d.Dropped
-		done.Usage.Prompt += d.Usage.Prompt
-		done.Usage.Completion += d.Usage.Completion
-		done.Usage.Verifier += d.Usage.Verifier
-		if d.Choice == 0 && d.Finish != "" {
-			done.Finish = string(d.Finish)
-		}
-		if d.Outcome != nil {
-			done.Search = outcome(d.Outcome, o.Candidates)
-		}
-		if d.Text == "" {
-			continue
-		}
-		if err := emit(d.Text); err != nil {
-			return done, err
+		spent.Count(e)
+		switch w := e.What.(type) {
+		case tts.Opening:
+			done.Dropped = w.Dropped
+		case tts.Text:
+			if w.Text == "" {
+				continue
+			}
+			if err := emit(w.Text); err != nil {
+				return done, err
+			}
+		case tts.End:
+			if e.Choice == 0 {
+				done.Finish = string(w.Finish)
+			}
+		case *tts.Outcome:
+			done.Search = outcome(w, o.Candidates)
 		}
 	}
+	done.Usage.Prompt, done.Usage.Completion, done.Usage.Verifier = spent.Prompt, spent.Completion, spent.Verifier
 	return done, nil
 }
 

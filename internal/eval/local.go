@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // Asking is how models are asked, at all points alike.
@@ -70,24 +71,27 @@ func (a Asking) request(q Question) *tts.Request {
 
 func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error) {
 	var out Solution
+	var spent tts.Usage
 	inThought := false
-	for d, err := range s.Run(ctx, req) {
+	for e, err := range s.Run(ctx, req) {
 		if err != nil {
 			return out, err
 		}
-		out.Text += d.Text
-		inThought = inThought || d.Thinking
-		out.Tokens += d.Usage.Completion
-		out.Verifier += d.Usage.Verifier
-		if d.Outcome != nil {
-			for _, c := range d.Outcome.Candidates {
+		spent.Count(e)
+		switch w := e.What.(type) {
+		case tts.Opening:
+			inThought = w.Thinking
+		case tts.Text:
+			out.Text += w.Text
+		case *tts.Outcome:
+			for _, c := range w.Candidates {
 				out.Candidates = append(out.Candidates, Candidate{
-					Text: tts.AnswerText(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(d.Outcome.Choices, c),
+					Text: text.Answer(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(w.Choices, c),
 				})
 			}
 		}
 	}
-	out.Text = tts.AnswerText(out.Text, inThought)
+	out.Text, out.Tokens, out.Verifier = text.Answer(out.Text, inThought), spent.Completion, spent.Verifier
 	return out, nil
 }
 

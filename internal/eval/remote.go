@@ -9,8 +9,8 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/internal/apiclient"
-	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // Remote solves with an OpenAI-compatible server. If it is lutra's, it gets the plan and
@@ -48,10 +48,10 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	if len(resp.Choices) == 0 {
 		return Solution{}, errors.New("the server answered without choices")
 	}
-	out := Solution{Text: tts.AnswerText(resp.Choices[0].Message.Content, false), Tokens: resp.Usage.CompletionTokens}
+	out := Solution{Text: text.Answer(resp.Choices[0].Message.Content, false), Tokens: resp.Usage.CompletionTokens}
 	if req.N > 1 {
 		for _, c := range resp.Choices {
-			out.Candidates = append(out.Candidates, Candidate{Text: tts.AnswerText(c.Message.Content, false)})
+			out.Candidates = append(out.Candidates, Candidate{Text: text.Answer(c.Message.Content, false)})
 		}
 		out.Text = vote(out.Candidates)
 	}
@@ -65,7 +65,7 @@ func (r remote) searched(ctx context.Context, req openai.ChatCompletionRequest, 
 		plan += ";include=candidates"
 	}
 	req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
-	text, chosen := "", -1
+	said, chosen := "", -1
 	for chunk, err := range r.client.Stream(ctx, req, apiclient.Extra{Scaling: plan}) {
 		if err != nil {
 			return out, err
@@ -80,7 +80,7 @@ func (r remote) searched(ctx context.Context, req openai.ChatCompletionRequest, 
 			if c.Index != 0 {
 				continue
 			}
-			text += c.Delta.Content
+			said += c.Delta.Content
 			if c.Chosen != nil {
 				chosen = c.Chosen.Index
 			}
@@ -89,12 +89,12 @@ func (r remote) searched(ctx context.Context, req openai.ChatCompletionRequest, 
 			}
 			for _, one := range chunk.Search.Candidates {
 				out.Candidates = append(out.Candidates, Candidate{
-					Text: tts.AnswerText(one.Text, false), Score: one.Score, Votes: one.Votes, Chosen: one.Index == chosen,
+					Text: text.Answer(one.Text, false), Score: one.Score, Votes: one.Votes, Chosen: one.Index == chosen,
 				})
 			}
 		}
 	}
-	out.Text = tts.AnswerText(text, false)
+	out.Text = text.Answer(said, false)
 	return out, nil
 }
 

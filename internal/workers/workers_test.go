@@ -119,11 +119,16 @@ func find(t *testing.T, m *tts.Model, written string, seed uint64) string {
 		t.Fatal(err)
 	}
 	text, out := "", (*tts.Outcome)(nil)
-	for d, err := range (tts.Search{Model: m, Plan: plan}).Run(t.Context(), ttstest.Request(seed, 1)) {
+	for e, err := range (tts.Search{Model: m, Plan: plan}).Run(t.Context(), ttstest.Request(seed, 1)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, out = text+d.Text, d.Outcome
+		switch w := e.What.(type) {
+		case tts.Text:
+			text += w.Text
+		case *tts.Outcome:
+			out = w
+		}
 	}
 	found := fmt.Sprintf("%q %s %v %d %v %+v\n", text, out.Reason, out.Agreement, out.Steps, out.Usage.Chosen+out.Usage.Discarded, out.Tree)
 	for _, c := range out.Candidates {

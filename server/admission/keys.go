@@ -54,7 +54,7 @@ func NewKeys(credentials []Credential, requests, tokens int) *Keys {
 	return ks
 }
 
-// Of is the key of an Authorization header, nil for none of ours.
+// Of returns the key of an Authorization header, nil for none of ours.
 func (ks *Keys) Of(authorization string) *Key {
 	if ks.anyone != nil {
 		return ks.anyone

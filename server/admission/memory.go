@@ -1,6 +1,9 @@
 package admission
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Memory bounds the bytes that all requests hold together: their bodies, what
 // is made of them, and the answers that gather. Nothing is allocated here; the
@@ -12,7 +15,7 @@ type Memory struct {
 	used int64
 }
 
-// NewMemory is of so many bytes.
+// NewMemory returns a memory of size bytes.
 func NewMemory(size int64) *Memory { return &Memory{size: size} }
 
 // smallRequest is how much a request may hold of the last quarter of the
@@ -20,7 +23,7 @@ func NewMemory(size int64) *Memory { return &Memory{size: size} }
 // of those there are.
 const smallRequest = 256 << 10
 
-// most is what one request can hold at all.
+// most returns what one request can hold at all.
 func (m *Memory) most() int64 { return max(m.size-m.size/4, min(m.size, smallRequest)) }
 
 // Lease is what one request holds. It is the handler's alone.
@@ -65,9 +68,33 @@ func (l *Lease) Free(n int64) {
 // End gives everything back.
 func (l *Lease) End() { l.Free(l.held) }
 
-// Bytes is what all requests hold now.
+// Bytes returns what all requests hold now.
 func (m *Memory) Bytes() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used
 }
+
+// Places bounds the number of requests under way.
+type Places struct {
+	most  int64
+	taken atomic.Int64
+}
+
+// NewPlaces returns n places.
+func NewPlaces(most int) *Places { return &Places{most: int64(most)} }
+
+// Enter takes a place until leave is called, or returns ErrBusy.
+func (p *Places) Enter() (leave func(), err error) {
+	if p.taken.Add(1) > p.most {
+		p.taken.Add(-1)
+		return nil, ErrBusy
+	}
+	return func() { p.taken.Add(-1) }, nil
+}
+
+// Full tells whether Enter would fail.
+func (p *Places) Full() bool { return p.taken.Load() >= p.most }
+
+// Taken returns the number of requests under way.
+func (p *Places) Taken() int64 { return p.taken.Load() }

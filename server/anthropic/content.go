@@ -2,20 +2,12 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
-)
-
-// The roles of messages, and those of the template.
-const (
-	roleSystem    = "system"
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // billingHeader begins the line that Claude Code puts before everything else. It differs
@@ -23,7 +15,7 @@ const (
 // never be found in the prefix cache; it means nothing to a model.
 const billingHeader = "x-anthropic-billing-header:"
 
-// withoutBilling is a text without that line.
+// withoutBilling returns a text without that line.
 func withoutBilling(text string) string {
 	if strings.HasPrefix(text, billingHeader) {
 		_, text, _ = strings.Cut(text, "\n")
@@ -32,16 +24,16 @@ func withoutBilling(text string) string {
 }
 
 // system reads the system prompt.
-func (f Fields) system() string {
+func (f fields) system() string {
 	var texts []string
 	f.texts("system", func(kind string, o *jsonread.Fields) {
-		texts = append(texts, withoutBilling((Fields{o}).textOf(kind)))
+		texts = append(texts, withoutBilling((fields{o}).textOf(kind)))
 	})
 	return paragraphs(texts)
 }
 
 // texts reads a string, or a list of content blocks, a string as one block of text.
-func (f Fields) texts(field string, read func(kind string, o *jsonread.Fields)) {
+func (f fields) texts(field string, read func(kind string, o *jsonread.Fields)) {
 	raw, ok := f.Take(field)
 	if !ok {
 		return
@@ -56,33 +48,25 @@ func (f Fields) texts(field string, read func(kind string, o *jsonread.Fields)) 
 }
 
 // textOf reads a block of text.
-func (f Fields) textOf(kind string) (text string) {
+func (f fields) textOf(kind string) (text string) {
 	if kind != "text" {
-		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief([]byte(kind)))
+		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief(kind))
 	}
 	f.Text("text", &text)
 	return text
 }
 
 // blocks reads a list of content blocks.
-func (f Fields) blocks(field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
+func (f fields) blocks(field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
 	if jsonread.Kind(raw) != "a list" {
 		f.WrongType(field, "a string or a list of content blocks", raw)
 		return
 	}
-	items, _ := f.Items(field, raw, maxBlocks)
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("%s[%d]", field, i), raw)
-		if !ok {
-			return
-		}
+	for _, o := range f.EachOf(field, raw, maxBlocks) {
 		var kind string
 		o.String("type", &kind)
 		o.Ignore("cache_control", "citations")
 		read(kind, o)
-		if f.Adopt(o); f.Err != nil {
-			return
-		}
 	}
 }
 
@@ -102,7 +86,7 @@ type turn struct {
 	calls           []any
 }
 
-// messages are those of the template.
+// messages returns those of the template.
 func (c *conversation) messages() []template.Message {
 	list := make([]template.Message, len(c.turns))
 	for i := range c.turns {
@@ -123,7 +107,7 @@ func paragraphs(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
 
-// last is the turn at the end, if it is of the role, or a new one.
+// last returns the turn at the end, if it is of the role, or a new one.
 func (c *conversation) last(role string) *turn {
 	if n := len(c.turns); n == 0 || c.turns[n-1].role != role {
 		c.turns = append(c.turns, turn{role: role})
@@ -138,48 +122,48 @@ func (c *conversation) say(role, text string) {
 }
 
 // message adds what a message makes.
-func (c *conversation) message(f Fields) {
+func (c *conversation) message(f fields) {
 	var role string
 	switch f.String("role", &role); {
 	case !f.Has("content"):
 		f.Fail(jsonread.CodeMissing, "content", "a message needs a content.")
-	case role == roleUser:
+	case role == openai.RoleUser:
 		c.user(f)
-	case role == roleAssistant:
+	case role == openai.RoleAssistant:
 		c.assistant(f)
-	case role == roleSystem:
+	case role == openai.RoleSystem:
 		c.system(f)
 	default:
-		f.Fail(jsonread.CodeValue, "role", "expected user, assistant or system, but got '%s'.", jsonread.Brief([]byte(role)))
+		f.Fail(jsonread.CodeValue, "role", "expected user, assistant or system, but got '%s'.", jsonread.Brief(role))
 	}
 }
 
-// user adds the results of tools, and behind them what the user says besides.
-func (c *conversation) user(f Fields) {
+// user adds the results of tools, and after them what the user says besides.
+func (c *conversation) user(f fields) {
 	var text strings.Builder
 	results := 0
 	f.texts("content", func(kind string, o *jsonread.Fields) {
 		if kind == "tool_result" {
-			c.turns = append(c.turns, c.result(Fields{o}))
+			c.turns = append(c.turns, c.result(fields{o}))
 			results++
 			return
 		}
 		if kind != "text" {
-			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief([]byte(kind)))
+			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief(kind))
 		}
-		text.WriteString(Fields{o}.textOf("text"))
+		text.WriteString(fields{o}.textOf("text"))
 	})
 	if text.Len() > 0 || results == 0 {
-		c.say(roleUser, text.String())
+		c.say(openai.RoleUser, text.String())
 	}
 }
 
 // system adds a system message among the others, as the user's where the template does
 // not show one there. It may tell of tools that come or go.
-func (c *conversation) system(f Fields) {
+func (c *conversation) system(f fields) {
 	var texts []string
 	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b := Fields{o}
+		b := fields{o}
 		switch kind {
 		case "tool_addition":
 			if t := c.change(b); t != nil {
@@ -197,14 +181,14 @@ func (c *conversation) system(f Fields) {
 	})
 	switch text := paragraphs(texts); {
 	case c.laterSystem || len(c.turns) == 0:
-		c.say(roleSystem, text)
+		c.say(openai.RoleSystem, text)
 	default:
-		c.say(roleUser, "<system>\n"+text+"\n</system>")
+		c.say(openai.RoleUser, "<system>\n"+text+"\n</system>")
 	}
 }
 
 // change reads which tool comes or goes.
-func (c *conversation) change(f Fields) *tool {
+func (c *conversation) change(f fields) *tool {
 	o, ok := f.Object("tool")
 	if !ok {
 		f.Fail(jsonread.CodeMissing, "tool", "it is required.")
@@ -214,14 +198,14 @@ func (c *conversation) change(f Fields) *tool {
 	var kind string
 	switch o.String("type", &kind); kind {
 	case "tool_reference":
-		return c.named(Fields{o}, "name")
+		return c.named(fields{o}, "name")
 	case "tool_definition":
 		d, ok := o.Object("definition")
 		if !ok {
 			o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			return nil
 		}
-		t := Fields{d}.newTool()
+		t := fields{d}.newTool()
 		if o.Adopt(d); t == nil {
 			return nil
 		}
@@ -233,25 +217,25 @@ func (c *conversation) change(f Fields) *tool {
 		c.tools, c.bytes = append(c.tools, t), c.bytes+len(t.definition)
 		return t
 	}
-	o.Fail(jsonread.CodeUnsupported, "type", "expected tool_reference or tool_definition, but got '%s'.", jsonread.Brief([]byte(kind)))
+	o.Fail(jsonread.CodeUnsupported, "type", "expected tool_reference or tool_definition, but got '%s'.", jsonread.Brief(kind))
 	return nil
 }
 
 // named finds the tool that a field names.
-func (c *conversation) named(f Fields, field string) *tool {
+func (c *conversation) named(f fields, field string) *tool {
 	var name string
 	f.String(field, &name)
 	i := slices.IndexFunc(c.tools, func(t *tool) bool { return t.name == name })
 	if i < 0 {
-		f.Fail(jsonread.CodeValue, field, "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+		f.Fail(jsonread.CodeValue, field, "there is no tool of the name '%s'.", jsonread.Brief(name))
 		return nil
 	}
 	return c.tools[i]
 }
 
 // result reads what came of a call. Tools that it refers to can be called from there on.
-func (c *conversation) result(f Fields) turn {
-	t := turn{role: roleTool}
+func (c *conversation) result(f fields) turn {
+	t := turn{role: openai.RoleTool}
 	f.String("tool_use_id", &t.callID)
 	if t.callID == "" {
 		f.Fail(jsonread.CodeMissing, "tool_use_id", "it is required.")
@@ -260,8 +244,8 @@ func (c *conversation) result(f Fields) turn {
 	var found []*tool
 	f.texts("content", func(kind string, o *jsonread.Fields) {
 		if kind != "tool_reference" {
-			texts = append(texts, Fields{o}.textOf(kind))
-		} else if t := c.named(Fields{o}, "tool_name"); t != nil {
+			texts = append(texts, fields{o}.textOf(kind))
+		} else if t := c.named(fields{o}, "tool_name"); t != nil {
 			t.callable = true
 			found = append(found, t)
 		}
@@ -278,11 +262,11 @@ func (c *conversation) result(f Fields) turn {
 }
 
 // assistant adds what the model said, thought and called.
-func (c *conversation) assistant(f Fields) {
+func (c *conversation) assistant(f fields) {
 	var text, thought strings.Builder
 	var calls []any
 	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b, s := Fields{o}, ""
+		b, s := fields{o}, ""
 		switch kind {
 		case "text":
 			b.Text("text", &s)
@@ -298,25 +282,24 @@ func (c *conversation) assistant(f Fields) {
 		case "redacted_thinking": // nobody here can read it
 			b.Ignore("data")
 		default:
-			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief([]byte(kind)))
+			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief(kind))
 		}
 	})
-	t := c.last(roleAssistant)
+	t := c.last(openai.RoleAssistant)
 	t.texts, t.thoughts, t.calls = append(t.texts, text.String()), append(t.thoughts, thought.String()), append(t.calls, calls...)
 }
 
 // call reads a call as the template has them.
-func (f Fields) call() json.RawMessage {
-	var c call
-	c.Type = "function"
-	f.String("id", &c.ID)
-	f.String("name", &c.Function.Name)
+func (f fields) call() json.RawMessage {
+	var id, name string
+	f.String("id", &id)
+	f.String("name", &name)
 	input, _ := f.Take("input")
 	f.Ignore("caller", "toolset_name")
 	switch {
-	case c.ID == "":
+	case id == "":
 		f.Fail(jsonread.CodeMissing, "id", "it is required.")
-	case c.Function.Name == "":
+	case name == "":
 		f.Fail(jsonread.CodeMissing, "name", "it is required.")
 	case jsonread.Kind(input) != "an object":
 		f.Fail(jsonread.CodeType, "input", "expected an object.")
@@ -324,25 +307,13 @@ func (f Fields) call() json.RawMessage {
 	if f.Err != nil {
 		return nil
 	}
-	c.Function.Arguments = string(input) // as OpenAI's: what the template wants is made of it
-	raw, _ := json.Marshal(c)
-	return raw
+	return openai.Written(id, name, string(input))
 }
 
-// call is a call as templates have it.
-type call struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
-
-// callsOf are the calls of a message.
-func callsOf(m *template.Message) []call {
+// callsOf returns the calls of a message.
+func callsOf(m *template.Message) []openai.Call {
 	list, _ := m.ToolCalls.([]any)
-	calls := make([]call, len(list))
+	calls := make([]openai.Call, len(list))
 	for i, raw := range list {
 		_ = json.Unmarshal(raw.(json.RawMessage), &calls[i]) // as it was written here
 	}
@@ -350,19 +321,19 @@ func callsOf(m *template.Message) []call {
 }
 
 // follow checks that results follow their calls.
-func (f Fields) follow(messages []template.Message) {
+func (f fields) follow(messages []template.Message) {
 	var ids map[string]bool // of the calls of the last assistant
 	for i := range messages {
 		m := &messages[i]
 		switch m.Role {
-		case roleAssistant:
+		case openai.RoleAssistant:
 			ids = map[string]bool{}
 			for _, c := range callsOf(m) {
 				ids[c.ID] = true
 			}
-		case roleTool:
+		case openai.RoleTool:
 			if !ids[m.ToolCallID] {
-				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief([]byte(m.ToolCallID)))
+				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief(m.ToolCallID))
 			}
 		}
 	}

@@ -8,20 +8,23 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Edits are what context_management asks for: old results of tools and old thoughts are
+// edits are what context_management asks for: old results of tools and old thoughts are
 // left out of what the model reads, while the client keeps them.
-type Edits struct{ list []edit }
+type edits struct{ list []edit }
 
-// An edit changes messages, which it copies, and says how much of what it has cleared:
-// tool uses, or turns with thoughts.
-type edit interface {
-	clear(messages []template.Message) ([]template.Message, int)
-	wanted(messages []template.Message, tokens func() (int, error)) (bool, error)
-	leastTokens() int // that must be saved; else nothing is cleared
-	applied(cleared, tokens int) any
+// edit changes messages.
+type edit struct {
+	kind string
+	// clear changes a copy, and says how much of what it has cleared: tool uses, or turns with
+	// thoughts.
+	clear func(messages []template.Message) ([]template.Message, int)
+	// wanted reports whether the edit is to be made at all; nil: it is.
+	wanted func(messages []template.Message, tokens func() (int, error)) (bool, error)
+	least  int // tokens that must be saved; else nothing is cleared
 }
 
 // The kinds of edits.
@@ -34,41 +37,35 @@ const (
 const maxEdits = 4
 
 // edits reads context_management; nil: it is absent.
-func (f Fields) edits() *Edits {
+func (f fields) edits() *edits {
 	o, ok := f.Object("context_management")
 	if !ok {
 		return nil
 	}
-	e := &Edits{}
-	items, _ := o.List("edits", maxEdits)
-	for i, raw := range items {
-		sub, ok := o.Sub(fmt.Sprintf("edits[%d]", i), raw)
-		if !ok {
-			break
-		}
+	e := &edits{}
+	for _, sub := range o.Each("edits", maxEdits) {
 		var kind string
 		switch sub.String("type", &kind); kind {
 		case clearToolUses:
-			e.list = append(e.list, Fields{sub}.toolUses())
+			e.list = append(e.list, fields{sub}.toolUses())
 		case clearThinking:
-			e.list = append(e.list, Fields{sub}.oldThinking())
+			e.list = append(e.list, fields{sub}.oldThinking())
 		default:
-			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief([]byte(kind)))
+			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief(kind))
 		}
-		o.Adopt(sub)
 	}
 	f.Adopt(o)
 	return e
 }
 
 // amount reads an object with a value and one of these types.
-func (f Fields) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
+func (f fields) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
 	o, ok := f.Object(field)
 	if !ok {
 		return "", false
 	}
 	if o.String("type", &kind); !slices.Contains(types, kind) {
-		o.Fail(jsonread.CodeValue, "type", "expected one of %v, but got '%s'.", types, jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeValue, "type", "expected one of %v, but got '%s'.", types, jsonread.Brief(kind))
 	}
 	if kind != keepAll && !o.Int("value", value, least, math.MaxInt32) {
 		o.Fail(jsonread.CodeMissing, "value", "it is required.")
@@ -86,7 +83,7 @@ const (
 )
 
 // names reads a list of tools' names.
-func (f Fields) names(field string, raw json.RawMessage) []string {
+func (f fields) names(field string, raw json.RawMessage) []string {
 	items, _ := f.Items(field, raw, maxTools)
 	names := make([]string, len(items))
 	for i, raw := range items {
@@ -111,7 +108,7 @@ type toolEdit struct {
 }
 
 // toolUses reads one, with Anthropic's defaults.
-func (f Fields) toolUses() *toolEdit {
+func (f fields) toolUses() edit {
 	e := &toolEdit{trigger: inputTokens, above: 100_000, keep: 3}
 	if kind, given := f.amount("trigger", &e.above, 0, inputTokens, toolUses); given {
 		e.trigger = kind
@@ -126,13 +123,11 @@ func (f Fields) toolUses() *toolEdit {
 	} else if ok && json.Unmarshal(raw, &e.inputs) != nil {
 		f.WrongType("clear_tool_inputs", "true, false or a list of tools' names", raw)
 	}
-	return e
+	return edit{clearToolUses, e.clear, e.wanted, e.atLeast}
 }
 
 // cleared stands in place of a result.
 const cleared = "[This result was cleared to save context.]"
-
-func (e *toolEdit) leastTokens() int { return e.atLeast }
 
 func (e *toolEdit) wanted(messages []template.Message, tokens func() (int, error)) (bool, error) {
 	n := 0
@@ -161,10 +156,10 @@ func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n
 	for i := range out {
 		m := &out[i]
 		switch {
-		case m.Role == roleTool && old[m.ToolCallID] && m.Content != cleared:
+		case m.Role == openai.RoleTool && old[m.ToolCallID] && m.Content != cleared:
 			m.Content = cleared
 			n++
-		case m.Role == roleAssistant:
+		case m.Role == openai.RoleAssistant:
 			old = map[string]bool{}
 			calls := callsOf(m)
 			changed := false
@@ -191,49 +186,32 @@ func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n
 	return out, n
 }
 
-func (e *toolEdit) applied(n, tokens int) any {
-	return appliedTools{clearToolUses, n, tokens}
-}
-
-// appliedTools is what a toolEdit has done.
-type appliedTools struct {
-	Type   string `json:"type"`
-	Uses   int    `json:"cleared_tool_uses"`
-	Tokens int    `json:"cleared_input_tokens"`
-}
-
 // thinkingEdit clears the thoughts of all turns but the latest with any.
 type thinkingEdit struct{ keep int }
 
 // oldThinking reads one, with Anthropic's default.
-func (f Fields) oldThinking() *thinkingEdit {
+func (f fields) oldThinking() edit {
 	e := &thinkingEdit{keep: 1}
 	if word, ok := jsonread.Text(f.Raw("keep")); ok {
 		if f.Ignore("keep"); word != keepAll {
-			f.Fail(jsonread.CodeValue, "keep", "expected all or an object, but got '%s'.", jsonread.Brief([]byte(word)))
+			f.Fail(jsonread.CodeValue, "keep", "expected all or an object, but got '%s'.", jsonread.Brief(word))
 		}
 		e.keep = math.MaxInt
 	} else if kind, _ := f.amount("keep", &e.keep, 1, thinkingTurns, keepAll); kind == keepAll {
 		e.keep = math.MaxInt
 	}
-	return e
-}
-
-func (e *thinkingEdit) leastTokens() int { return 0 }
-
-func (e *thinkingEdit) wanted([]template.Message, func() (int, error)) (bool, error) {
-	return true, nil
+	return edit{clearThinking, e.clear, nil, 0}
 }
 
 // clear counts turns from the end. One begins where the user speaks, but not by results of
-// tools or behind them.
+// tools or after them.
 func (e *thinkingEdit) clear(messages []template.Message) (out []template.Message, n int) {
 	out = slices.Clone(messages)
 	turns, thought := 0, false // with thoughts; the one at hand has some
 	for i := len(out) - 1; i >= 0; i-- {
 		m := &out[i]
 		switch {
-		case m.Role == roleUser && (i == 0 || out[i-1].Role != roleTool):
+		case m.Role == openai.RoleUser && (i == 0 || out[i-1].Role != openai.RoleTool):
 			thought = false
 		case m.ReasoningContent != "":
 			if !thought {
@@ -249,30 +227,27 @@ func (e *thinkingEdit) clear(messages []template.Message) (out []template.Messag
 	return out, n
 }
 
-func (e *thinkingEdit) applied(n, tokens int) any {
-	return appliedThinking{clearThinking, n, tokens}
-}
-
-// appliedThinking is what a thinkingEdit has done.
-type appliedThinking struct {
+// made is what an edit has done: one of the two numbers is 0.
+type made struct {
 	Type   string `json:"type"`
-	Turns  int    `json:"cleared_thinking_turns"`
+	Uses   int    `json:"cleared_tool_uses,omitempty"`
+	Turns  int    `json:"cleared_thinking_turns,omitempty"`
 	Tokens int    `json:"cleared_input_tokens"`
 }
 
-// Applied are the edits that have changed a prompt.
-type Applied struct {
+// applied are the edits that have changed a prompt.
+type applied struct {
 	List     []any
 	Original int // tokens before them; 0: they were not counted
 }
 
-// Apply edits a prompt, whose tokens count counts: as often as it takes to say how many
+// apply edits a prompt, whose tokens count counts: as often as it takes to say how many
 // each edit has saved.
-func (e *Edits) Apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*Applied, error) {
+func (e *edits) apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*applied, error) {
 	if e == nil {
 		return nil, nil
 	}
-	a := &Applied{List: []any{}}
+	a := &applied{List: []any{}}
 	now := 0 // tokens of p; 0: not counted yet
 	tokens := func() (n int, err error) {
 		if now == 0 {
@@ -287,10 +262,12 @@ func (e *Edits) Apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*App
 		if n == 0 {
 			continue
 		}
-		if ok, err := edit.wanted(p.Messages, tokens); err != nil {
-			return nil, err
-		} else if !ok {
-			continue
+		if edit.wanted != nil {
+			if ok, err := edit.wanted(p.Messages, tokens); err != nil {
+				return nil, err
+			} else if !ok {
+				continue
+			}
 		}
 		before, err := tokens()
 		if err != nil {
@@ -302,17 +279,23 @@ func (e *Edits) Apply(p *tts.Prompt, count func(*tts.Prompt) (int, error)) (*App
 		if err != nil {
 			return nil, err
 		}
-		if before-after < edit.leastTokens() {
+		if before-after < edit.least {
 			continue
 		}
 		p.Messages, now = messages, after
-		a.List = append(a.List, edit.applied(n, max(0, before-after)))
+		done := made{Type: edit.kind, Tokens: max(0, before-after)}
+		if edit.kind == clearToolUses {
+			done.Uses = n
+		} else {
+			done.Turns = n
+		}
+		a.List = append(a.List, done)
 	}
 	return a, nil
 }
 
-// Count is the answer of /v1/messages/count_tokens.
-type Count struct {
+// count is the answer of /v1/messages/count_tokens.
+type count struct {
 	Input   int       `json:"input_tokens"`
 	Context *original `json:"context_management,omitempty"`
 }
@@ -322,9 +305,9 @@ type original struct {
 	Input int `json:"original_input_tokens"`
 }
 
-// NewCount says that a prompt, to which edits were applied, has n tokens.
-func NewCount(n int, applied *Applied) Count {
-	c := Count{Input: n}
+// newCount says that a prompt, to which edits were applied, has n tokens.
+func newCount(n int, applied *applied) count {
+	c := count{Input: n}
 	if applied != nil {
 		c.Context = &original{n}
 		if len(applied.List) > 0 {

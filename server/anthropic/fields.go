@@ -2,30 +2,22 @@ package anthropic
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
-// Bounds on one request, beside those in jsonread.
-const (
-	maxMessages = 2048
-	maxBlocks   = 256 // of a message
-	maxTools    = 128
-	maxStops    = 16
-	maxStopLen  = 1024    // bytes
-	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
-)
-
-// Fields are a request's fields.
-type Fields struct{ *jsonread.Fields }
-
-// Message reads POST /v1/messages for a model. The calling is nil where no tool may
+// message reads POST /v1/messages for a model. The calling is nil where no tool may
 // be called, the edits where the request asks for none.
-func (f Fields) Message(req *tts.Request, m *tts.Model) (*tts.Calling, *Edits) {
-	tools, edits := f.Prompt(req, m)
+func (f fields) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits) {
+	tools, edits := f.prompt(req, m)
 	if !f.Int("max_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) && f.Err == nil {
 		f.Fail(jsonread.CodeMissing, "max_tokens", "it is required.")
 	}
@@ -36,47 +28,44 @@ func (f Fields) Message(req *tts.Request, m *tts.Model) (*tts.Calling, *Edits) {
 	return c, edits
 }
 
-// Prompt reads what the model goes on from, the tools that it learns of, and how the
+// prompt reads what the model goes on from, the tools that it learns of, and how the
 // conversation is to be edited.
-func (f Fields) Prompt(req *tts.Request, m *tts.Model) ([]*tool, *Edits) {
+func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	p := &req.Prompt
 	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
 	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
 	if text := f.system(); text != "" {
-		c.say(roleSystem, text)
+		c.say(openai.RoleSystem, text)
 	}
-	items, _ := f.List("messages", maxMessages)
-	if len(items) == 0 {
+	n := 0
+	for _, o := range f.Each("messages", maxMessages) {
+		c.message(fields{o})
+		n++
+	}
+	if n == 0 {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
 	}
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw)
-		if !ok {
-			return nil, nil
-		}
-		c.message(Fields{o})
-		if f.Adopt(o); f.Err != nil {
-			return nil, nil
-		}
+	if f.Err != nil {
+		return nil, nil
 	}
 	if c.bytes > maxCalls {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls and definitions have %d bytes, at most %d are allowed.", c.bytes, maxCalls)
 	}
 	p.Messages = c.messages()
 	f.follow(p.Messages)
-	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == roleAssistant {
+	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == openai.RoleAssistant {
 		if p.Messages[n-1].ToolCalls != nil {
 			f.Fail(jsonread.CodeValue, "messages", "the last one uses tools, so their results are missing.")
 			return nil, nil
 		}
-		p.Ending = tts.EndOpen
+		p.Ending = tts.ContinueFinalMessage
 	}
 	f.thinking(req)
 	return c.tools, f.edits()
 }
 
 // thinking reads whether and how long the model thinks.
-func (f Fields) thinking(req *tts.Request) {
+func (f fields) thinking(req *tts.Request) {
 	o, ok := f.Object("thinking")
 	if !ok {
 		return
@@ -90,7 +79,7 @@ func (f Fields) thinking(req *tts.Request) {
 		}
 	case "adaptive", "disabled":
 	default:
-		o.Fail(jsonread.CodeValue, "type", "expected enabled, adaptive or disabled, but got '%s'.", jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeValue, "type", "expected enabled, adaptive or disabled, but got '%s'.", jsonread.Brief(kind))
 	}
 	o.Ignore("display", "block_binding")
 	req.Prompt.Extra = map[string]any{"enable_thinking": kind != "disabled"}
@@ -98,7 +87,7 @@ func (f Fields) thinking(req *tts.Request) {
 }
 
 // sampling reads how tokens are sampled and where the answer ends.
-func (f Fields) sampling(req *tts.Request) {
+func (f fields) sampling(req *tts.Request) {
 	p := &req.Sampling
 	p.Temperature, p.TopP, p.Seed = 1, 1, rand.Uint64()
 	f.Float32("temperature", &p.Temperature, 0, 1)
@@ -117,11 +106,8 @@ func (f Fields) sampling(req *tts.Request) {
 	req.N = 1
 }
 
-// fieldThread asks that the server keep a conversation.
-const fieldThread = "thread"
-
 // bookkeeping reads fields that change nothing, and refuses those that would.
-func (f Fields) bookkeeping() {
+func (f fields) bookkeeping() {
 	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "safeguards")
 	for _, name := range []string{"container", "mcp_servers", "compaction", fieldThread} {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {
@@ -130,8 +116,46 @@ func (f Fields) bookkeeping() {
 	}
 }
 
-// Streaming reads stream.
-func (f Fields) Streaming() (stream bool) {
-	f.Bool("stream", &stream)
-	return stream
+// efforts are the values of effort.
+var efforts = []string{"low", "medium", "high", "xhigh", "max"}
+
+// output reads what an answer is held to and how much the model makes of it:
+// output_config, or output_format, as its format was called before.
+func (f fields) output(req *tts.Request, m *tts.Model) {
+	f.format("output_format", req, m)
+	o, ok := f.Object("output_config")
+	if !ok {
+		return
+	}
+	effort := ""
+	if o.String("effort", &effort); effort != "" {
+		if !slices.Contains(efforts, effort) {
+			o.Fail(jsonread.CodeValue, "effort", "expected one of %s, but got '%s'.", strings.Join(efforts, ", "), jsonread.Brief(effort))
+		}
+		vars := maps.Clone(req.Prompt.Extra)
+		if vars == nil {
+			vars = map[string]any{}
+		}
+		vars["reasoning_effort"] = effort
+		req.Prompt.Extra = vars
+	}
+	fields{o}.format("format", req, m)
+	f.Adopt(o)
+}
+
+// format reads a schema that an answer is held to.
+func (f fields) format(field string, req *tts.Request, m *tts.Model) {
+	o, ok := f.Object(field)
+	if !ok {
+		return
+	}
+	kind := ""
+	o.OneOf("type", jsonread.CodeUnsupported, &kind, "json_schema")
+	schema, given := o.Take("schema")
+	if !given {
+		o.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
+	}
+	if f.Adopt(o); f.Err == nil {
+		openai.Fields{Fields: f.Fields}.HoldTo(req, m, field, constrain.Schema, string(schema))
+	}
 }

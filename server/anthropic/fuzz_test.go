@@ -21,15 +21,15 @@ func FuzzMessages(f *testing.F) {
 	}
 	m := model(f, plain)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		fields, err := jsonread.Parse(body)
+		parsed, err := jsonread.Parse(body)
 		if err != nil {
 			return
 		}
 		var req tts.Request
-		_, edits := Fields{fields}.Message(&req, m)
-		if fault := (*jsonread.Error)(nil); fields.Err != nil {
-			if !errors.As(fields.Err, &fault) {
-				t.Fatalf("%q: %v, want the client's own mistake", body, fields.Err)
+		_, edits := fields{parsed}.message(&req, m)
+		if fault := (*jsonread.Error)(nil); parsed.Err != nil {
+			if !errors.As(parsed.Err, &fault) {
+				t.Fatalf("%q: %v, want the client's own mistake", body, parsed.Err)
 			}
 			return
 		}
@@ -40,7 +40,7 @@ func FuzzMessages(f *testing.F) {
 			}
 			return len(text), nil
 		}
-		if _, err := edits.Apply(&req.Prompt, show); err != nil {
+		if _, err := edits.apply(&req.Prompt, show); err != nil {
 			t.Fatalf("%q: %v", body, err)
 		}
 		_, _ = show(&req.Prompt)

@@ -41,13 +41,13 @@ func model(t testing.TB, source string) *tts.Model {
 // read gives what the model reads of a request, and the names of the tools that it may call.
 func read(t *testing.T, m *tts.Model, body string) (text string, callable []string, err error) {
 	t.Helper()
-	fields, err := jsonread.Parse([]byte(body))
+	parsed, err := jsonread.Parse([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Fields{fields}
+	f := fields{parsed}
 	var req tts.Request
-	tools, _ := f.Prompt(&req, m)
+	tools, _ := f.prompt(&req, m)
 	if f.Err != nil {
 		return "", nil, f.Err
 	}
@@ -164,19 +164,19 @@ func TestContextIsEditedAsTheRequestAsks(t *testing.T) {
 		{"too little to be worth it", `{"type":"clear_tool_uses_20250919","trigger":{"type":"tool_uses","value":2},"keep":{"type":"tool_uses","value":1},"clear_at_least":{"type":"input_tokens","value":1000}}`, whole, ""},
 		{"both", `{"type":"clear_thinking_20251015"},{"type":"clear_tool_uses_20250919","trigger":{"type":"tool_uses","value":2},"keep":{"type":"tool_uses","value":2}}`, change("~T1~", "", "~T2~", "", "R1"+rest, cleared), "thinking 1 tools 1"},
 	} {
-		fields, err := jsonread.Parse([]byte(`{"context_management":{"edits":[` + c.edits + `]},` + longTalk + `}`))
+		parsed, err := jsonread.Parse([]byte(`{"context_management":{"edits":[` + c.edits + `]},` + longTalk + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := Fields{fields}
+		f := fields{parsed}
 		var req tts.Request
-		_, edits := f.Prompt(&req, m)
+		_, edits := f.prompt(&req, m)
 		before := req.Prompt
 		count := func(p *tts.Prompt) (int, error) {
 			text, err := m.Render(t.Context(), p)
 			return len(text), err
 		}
-		applied, err := edits.Apply(&req.Prompt, count)
+		applied, err := edits.apply(&req.Prompt, count)
 		if err != nil || f.Err != nil {
 			t.Fatalf("%s: %v, %v", c.name, err, f.Err)
 		}
@@ -189,11 +189,12 @@ func TestContextIsEditedAsTheRequestAsks(t *testing.T) {
 		var kinds []string
 		saved := 0
 		for _, a := range applied.List {
-			switch a := a.(type) {
-			case appliedTools:
-				kinds, saved = append(kinds, "tools", string(rune('0'+a.Uses))), saved+a.Tokens
-			case appliedThinking:
-				kinds, saved = append(kinds, "thinking", string(rune('0'+a.Turns))), saved+a.Tokens
+			done := a.(made)
+			saved += done.Tokens
+			if done.Type == clearToolUses {
+				kinds = append(kinds, "tools", string(rune('0'+done.Uses)))
+			} else {
+				kinds = append(kinds, "thinking", string(rune('0'+done.Turns)))
 			}
 		}
 		if got := strings.Join(kinds, " "); got != c.applied {
@@ -207,14 +208,14 @@ func TestContextIsEditedAsTheRequestAsks(t *testing.T) {
 
 func TestAResultShorterThanWhatWouldStandThereStays(t *testing.T) {
 	m := model(t, plain)
-	fields, err := jsonread.Parse([]byte(`{"context_management":{"edits":[{"type":"clear_tool_uses_20250919","trigger":{"type":"tool_uses","value":0},"keep":{"type":"tool_uses","value":0}}]},
+	parsed, err := jsonread.Parse([]byte(`{"context_management":{"edits":[{"type":"clear_tool_uses_20250919","trigger":{"type":"tool_uses","value":0},"keep":{"type":"tool_uses","value":0}}]},
 		"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"7"}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var req tts.Request
-	_, edits := Fields{fields}.Prompt(&req, m)
-	applied, err := edits.Apply(&req.Prompt, func(p *tts.Prompt) (int, error) {
+	_, edits := fields{parsed}.prompt(&req, m)
+	applied, err := edits.apply(&req.Prompt, func(p *tts.Prompt) (int, error) {
 		text, err := m.Render(t.Context(), p)
 		return len(text), err
 	})

@@ -24,7 +24,7 @@ type tool struct {
 }
 
 // newTool reads a tool.
-func (f Fields) newTool() *tool {
+func (f fields) newTool() *tool {
 	var d struct {
 		Type     string `json:"type"`
 		Function struct {
@@ -37,7 +37,7 @@ func (f Fields) newTool() *tool {
 	d.Type = "function"
 	fn, kind, deferred := &d.Function, "custom", false
 	if f.String("type", &kind); kind != "custom" && kind != "" {
-		f.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected custom, but got '%s'.", jsonread.Brief([]byte(kind)))
+		f.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected custom, but got '%s'.", jsonread.Brief(kind))
 	}
 	f.String("name", &fn.Name)
 	f.Text("description", &fn.Description)
@@ -66,17 +66,12 @@ func (f Fields) newTool() *tool {
 }
 
 // tools reads the tools.
-func (f Fields) tools() (list []*tool) {
-	items, _ := f.List("tools", maxTools)
+func (f fields) tools() (list []*tool) {
 	size := 0
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			return list
-		}
-		t := Fields{o}.newTool()
-		if f.Adopt(o); f.Err != nil {
-			return list
+	for _, o := range f.Each("tools", maxTools) {
+		t := fields{o}.newTool()
+		if o.Err != nil {
+			continue
 		}
 		if size += len(t.definition); size > maxCalls {
 			f.Fail(jsonread.CodeValue, "tools", "they have more than %d bytes.", maxCalls)
@@ -89,7 +84,7 @@ func (f Fields) tools() (list []*tool) {
 }
 
 // check reads definitions of tools once more as calls are checked by them.
-func (f Fields) check(field string, definitions []any) []toolcall.Tool {
+func (f fields) check(field string, definitions []any) []toolcall.Tool {
 	tools, fault := toolcall.Definitions(definitions)
 	if fault != nil {
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", field, fault.Index), "%s.", fault.Message)
@@ -97,7 +92,7 @@ func (f Fields) check(field string, definitions []any) []toolcall.Tool {
 	return tools
 }
 
-// definitions are those of the tools that want it.
+// definitions returns those of the tools that want it.
 func definitions(tools []*tool, want func(*tool) bool) (list []any) {
 	for _, t := range tools {
 		if want(t) {
@@ -125,30 +120,26 @@ func functions(tools []*tool) string {
 }
 
 // toolChoice reads which of the tools that the model knows may or must be called.
-func (f Fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
+func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
 	kind, name, one := "auto", "", false
-	if o, ok := f.Object("tool_choice"); ok {
-		o.String("type", &kind)
+	f.In("tool_choice", func(o *jsonread.Fields) {
+		o.OneOf("type", jsonread.CodeValue, &kind, "auto", "any", "tool", "none")
 		o.String("name", &name)
 		o.Bool("disable_parallel_tool_use", &one)
-		if !slices.Contains([]string{"auto", "any", "tool", "none"}, kind) {
-			o.Fail(jsonread.CodeValue, "type", "expected auto, any, tool or none, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
-		f.Adopt(o)
-	}
+	})
 	tools := f.check("tools", definitions(known, func(t *tool) bool { return t.callable }))
 	if f.Err != nil || kind == "none" || len(tools) == 0 && kind == "auto" {
 		return nil
 	}
-	c := &tts.Calling{Format: m.ToolFormat(), Tools: tools, One: one,
+	c := &tts.Calling{Format: m.ToolFormat(), Tools: tools, Single: one,
 		Only: slices.ContainsFunc(known, func(t *tool) bool { return !t.callable && !t.deferred })}
 	switch {
 	case len(tools) == 0:
 		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
-	case kind != "auto" && req.Prompt.Ending != tts.EndHeader:
+	case kind != "auto" && req.Prompt.Ending != tts.AddGenerationPrompt:
 		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
 	case kind == "tool" && !slices.ContainsFunc(tools, func(t toolcall.Tool) bool { return t.Name == name }):
-		f.Fail(jsonread.CodeValue, "tool_choice.name", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+		f.Fail(jsonread.CodeValue, "tool_choice.name", "there is no tool of the name '%s'.", jsonread.Brief(name))
 	case kind == "any" && len(tools) == 1:
 		name = tools[0].Name
 	}

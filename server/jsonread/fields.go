@@ -1,3 +1,7 @@
+// Package jsonread reads the JSON of requests: field by field, each with its bounds,
+// and with messages that name the field at fault.
+//
+// A body lies in memory once: values are parts of its text until they are read.
 package jsonread
 
 import (
@@ -6,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,16 +20,17 @@ import (
 
 // Fields reads a JSON object field by field, checking types and ranges on the
 // way. It keeps the first fault; reads after one do nothing. null counts as absent.
-// What nobody has read at the end is unknown.
+// What nobody has read at the end is unknown. There is a method for each kind of value.
 type Fields struct {
 	path string // of the object, for messages: "messages[2]."
 	raw  map[string]json.RawMessage
 	text []byte          // that Parse has read
 	ctx  context.Context // of the request; nil: none
+	all  bool            // fields that nobody reads are faults, as those of objects within
 	Err  error           // the first fault
 }
 
-// Context is that of the request that the object belongs to: what is made of its fields
+// Context returns that of the request that the object belongs to: what is made of its fields
 // lasts no longer.
 func (f *Fields) Context() context.Context {
 	if f.ctx == nil {
@@ -33,7 +39,7 @@ func (f *Fields) Context() context.Context {
 	return f.ctx
 }
 
-// Source is the text that Parse has read; nil for an object within.
+// Source returns the text that Parse has read; nil for an object within.
 func (f *Fields) Source() []byte { return f.text }
 
 // Within gives f the context of its request.
@@ -115,7 +121,7 @@ func (f *Fields) read(object json.RawMessage) {
 	}
 }
 
-// Text is the text of raw, if that is a JSON string.
+// Text returns the text of raw, if that is a JSON string.
 func Text(raw json.RawMessage) (s string, ok bool) {
 	if Kind(raw) != "a string" {
 		return "", false
@@ -136,7 +142,7 @@ func (f *Fields) Take(name string) (raw json.RawMessage, ok bool) {
 	return raw, true
 }
 
-// Raw is a field as it is written, nil when it is absent, and leaves it unread.
+// Raw returns a field as it is written, nil when it is absent, and leaves it unread.
 func (f *Fields) Raw(name string) json.RawMessage { return f.raw[name] }
 
 // Put gives the object a field in place of one that was read.
@@ -221,6 +227,22 @@ func (f *Fields) String(name string, dst *string) {
 	*dst = s
 }
 
+// OneOf reads one of several words; any other is a fault with a code.
+func (f *Fields) OneOf(name, code string, dst *string, words ...string) {
+	if f.String(name, dst); !slices.Contains(words, *dst) {
+		f.Fail(code, name, "expected %s, but got '%s'.", Or(words), Brief(*dst))
+	}
+}
+
+// Or lists words: a, b or c.
+func Or(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // Text reads a string that only the body's size bounds.
 func (f *Fields) Text(name string, dst *string) {
 	raw, ok := f.Take(name)
@@ -235,7 +257,7 @@ func (f *Fields) Text(name string, dst *string) {
 	*dst = s
 }
 
-// IDs reads a list of at most so many token ids, of a vocabulary of vocab tokens.
+// IDs reads a list of at most most token ids, of a vocabulary of vocab tokens.
 func (f *Fields) IDs(name string, most, vocab int) []int32 {
 	raw, ok := f.Take(name)
 	if !ok {
@@ -286,14 +308,36 @@ func (f *Fields) Sub(name string, raw json.RawMessage) (*Fields, bool) {
 		f.WrongType(name, "an object", raw)
 		return nil, false
 	}
-	sub := &Fields{path: f.path + name + ".", ctx: f.ctx}
+	sub := &Fields{path: f.path + name + ".", ctx: f.ctx, all: f.all}
 	sub.read(raw)
 	return sub, true
+}
+
+// In has an object within f read, and adopts it. It tells whether there is one.
+func (f *Fields) In(name string, read func(o *Fields)) bool {
+	o, ok := f.Object(name)
+	if ok {
+		read(o)
+		f.Adopt(o)
+	}
+	return ok
+}
+
+// All makes faults of fields that nobody reads, in f and what is within.
+func (f *Fields) All() *Fields {
+	f.all = true
+	return f
 }
 
 // Adopt takes over the fault and the unknown fields of an object inside f, as
 // far as o has room for them.
 func (f *Fields) Adopt(sub *Fields) {
+	if sub.all && sub.Err == nil {
+		for _, name := range sub.Unread() {
+			sub.Err = Errorf(CodeUnknown, name, "Invalid '%s': it is unknown.", name)
+			break
+		}
+	}
 	if f.Err == nil {
 		f.Err = sub.Err
 	}
@@ -305,7 +349,7 @@ func (f *Fields) Adopt(sub *Fields) {
 	}
 }
 
-// List reads a field that is a list of at most so many elements.
+// List reads a field that is a list of at most most elements.
 func (f *Fields) List(name string, most int) ([]json.RawMessage, bool) {
 	raw, ok := f.Take(name)
 	if !ok {
@@ -314,7 +358,7 @@ func (f *Fields) List(name string, most int) ([]json.RawMessage, bool) {
 	return f.Items(name, raw, most)
 }
 
-// Items reads raw, found at name, as a list of at most so many elements.
+// Items reads raw, found at name, as a list of at most most elements.
 func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMessage, bool) {
 	if Kind(raw) != "a list" {
 		f.WrongType(name, "a list", raw)
@@ -326,6 +370,40 @@ func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMe
 		return nil, false
 	}
 	return slices.AppendSeq(make([]json.RawMessage, 0, n), Elements(raw)), true
+}
+
+// Each reads a field that is a list of at most most objects, one by one, until the first
+// fault. It adopts them.
+func (f *Fields) Each(name string, most int) iter.Seq2[int, *Fields] {
+	if raw, ok := f.Take(name); ok {
+		return f.EachOf(name, raw, most)
+	}
+	return func(func(int, *Fields) bool) {}
+}
+
+// EachOf is Each of raw, found at name.
+func (f *Fields) EachOf(name string, raw json.RawMessage, most int) iter.Seq2[int, *Fields] {
+	return func(yield func(int, *Fields) bool) {
+		items, _ := f.Items(name, raw, most)
+		for i, raw := range items {
+			o, ok := f.Sub(fmt.Sprintf("%s[%d]", name, i), raw)
+			if !ok || !yield(i, o) {
+				return
+			}
+			if f.Adopt(o); f.Err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Refuse refuses fields that ask for what the server does not do; empty values do not.
+func (f *Fields) Refuse(names ...string) {
+	for _, name := range names {
+		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"false", "[]", "{}", `""`, "0"}, string(raw)) {
+			f.Fail(CodeUnsupported, name, "this server does not support it.")
+		}
+	}
 }
 
 // Ignore reads fields that change nothing here.
@@ -366,8 +444,8 @@ func Kind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// Brief is raw, cut to fit into a message.
-func Brief(raw []byte) string {
+// Brief returns raw, cut to fit into a message.
+func Brief[T ~string | ~[]byte](raw T) string {
 	const most = 40
 	if len(raw) <= most {
 		return string(raw)

@@ -28,7 +28,7 @@ func deeper(text []byte, most int) bool {
 	return false
 }
 
-// stringEnd is the index behind the string that begins at i, or the text's
+// stringEnd returns the index after the string that begins at i, or the text's
 // length when it does not end.
 func stringEnd(text []byte, i int) int {
 	for i++; i < len(text); i++ {
@@ -47,7 +47,7 @@ func stringEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// valueEnd is the index behind the value that begins at i.
+// valueEnd returns the index after the value that begins at i.
 func valueEnd(text []byte, i int) int {
 	for depth := 0; i < len(text); {
 		switch text[i] {
@@ -83,7 +83,7 @@ func delimits(c byte) bool {
 	return false
 }
 
-// next is the index of the first value, name or closing bracket from i on.
+// next returns the index of the first value, name or closing bracket from i on.
 func next(text []byte, i int) int {
 	for i < len(text) && (text[i] == ',' || text[i] == ':' || text[i] == ' ' || '\t' <= text[i] && text[i] <= '\r') {
 		i++

@@ -1,3 +1,8 @@
+// Package jsonwrite writes JSON answers piece by piece: whole ones (Reply), and
+// streams of server-sent events (Events).
+//
+// A slow client holds one piece in memory. Every write has a deadline; after one
+// has failed, nothing more is written.
 package jsonwrite
 
 import (
@@ -91,6 +96,11 @@ func (p *Reply) Float(v float32) {
 	p.pass()
 }
 
+// Floats writes a list of finite numbers.
+func (p *Reply) Floats(list []float32) {
+	p.List(len(list), func(i int) { p.Float(list[i]) })
+}
+
 // Bytes writes bytes as a string; those that belong to no character are U+FFFD.
 func (p *Reply) Bytes(text []byte) {
 	if !utf8.Valid(text) || bytes.IndexFunc(text, special) >= 0 {
@@ -114,6 +124,14 @@ func (p *Reply) Around(v any, empty string, fill func()) {
 	p.Raw(string(head))
 	fill()
 	p.Raw(string(tail))
+}
+
+// Filled writes v with n elements in its field of an empty list, as List does.
+func (p *Reply) Filled(v any, field string, n int, element func(i int)) {
+	p.Around(v, `"`+field+`":[]`, func() {
+		p.Raw(`"` + field + `":`)
+		p.List(n, element)
+	})
 }
 
 // pass writes what has gathered, once that is a piece.

@@ -24,6 +24,7 @@ type Events struct {
 	w     http.ResponseWriter
 	buf   bytes.Buffer // events not flushed
 	timer *time.Timer  // of the next flush or keep-alive chunk; nil once closed
+	later bool         // it is that of a flush
 	err   error        // of the first write that failed
 }
 
@@ -54,7 +55,7 @@ func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Durati
 		if e.timer == nil {
 			return
 		}
-		if e.buf.Len() == 0 {
+		if e.buf.Len() == 0 && !e.later {
 			e.write(keepAlive())
 		}
 		if e.push(); e.err != nil {
@@ -64,9 +65,9 @@ func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Durati
 	return e
 }
 
-// Event is an event with a name: OpenAI's have none.
+// Event is an event.
 type Event struct {
-	Name string
+	Name string // empty: it has none, as OpenAI's
 	Data any
 }
 
@@ -96,10 +97,12 @@ func (e *Events) Flush() {
 	}
 }
 
-// Later flushes in a moment, unless that happens sooner.
+// Later flushes in a moment, unless that happens sooner: the headers, if nothing has
+// gathered.
 func (e *Events) Later() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.later = true
 	e.timer.Reset(min(flushDelay, e.silence))
 }
 
@@ -125,7 +128,9 @@ func (e *Events) write(v any) {
 		}
 		return
 	case Event:
-		e.buf.WriteString("event: " + named.Name + "\n")
+		if named.Name != "" {
+			e.buf.WriteString("event: " + named.Name + "\n")
+		}
 		v = named.Data
 	}
 	if e.lines {
@@ -151,6 +156,7 @@ func (e *Events) push() {
 		return
 	}
 	e.timer.Reset(e.silence)
+	e.later = false
 	// Recorders in tests know no deadlines.
 	_ = e.rc.SetWriteDeadline(time.Now().Add(e.timeout))
 	if _, e.err = e.w.Write(e.buf.Bytes()); e.err == nil {
@@ -159,14 +165,12 @@ func (e *Events) push() {
 	e.buf.Reset()
 }
 
-// End adds what chunks make and sends all that has gathered. No keep-alive chunk comes
+// End adds what last makes and sends all that has gathered. No keep-alive chunk comes
 // among the last ones or after them.
-func (e *Events) End(chunks ...func() any) {
+func (e *Events) End(last func() any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, chunk := range chunks {
-		e.write(chunk())
-	}
+	e.write(last())
 	e.push()
 	e.close()
 }

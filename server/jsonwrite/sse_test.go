@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -23,7 +24,7 @@ func TestNoKeepAliveComesAmongTheLastEventsOrAfterThem(t *testing.T) {
 		return strings.Repeat("x", maxPending)
 	}
 	var before int32
-	out.End(func() any { before = alive.Load(); return last() }, last)
+	out.End(func() any { before = alive.Load(); return List{{Data: last()}, {Data: last()}} })
 	time.Sleep(20 * time.Millisecond)
 	out.Close()
 	if got := alive.Load(); got != before {
@@ -32,4 +33,23 @@ func TestNoKeepAliveComesAmongTheLastEventsOrAfterThem(t *testing.T) {
 	if lines := strings.Fields(w.Body.String()); len(lines) != int(before)+2 || len(lines[len(lines)-1]) < maxPending {
 		t.Errorf("%d events were written, not %d keep-alive chunks and the two last", len(lines), before)
 	}
+}
+
+func TestAStreamThatBeginsWithNothingIsNotKeptAliveAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := httptest.NewRecorder()
+		out := OpenEvents(w, true, time.Minute, time.Second, func() any { return "kept" }, func() {})
+		out.Later()
+		time.Sleep(2 * flushDelay)
+		synctest.Wait()
+		if !w.Flushed || w.Body.Len() > 0 {
+			t.Errorf("flushed: %v, with %q; want the headers alone", w.Flushed, w.Body)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		out.Close()
+		if got := w.Body.String(); got != "\"kept\"\n" {
+			t.Errorf("after a silence comes %q", got)
+		}
+	})
 }

@@ -25,7 +25,7 @@ func NewTemplate(chunk any) (f Template) {
 	return f
 }
 
-// With is the chunk with text in its place.
+// With returns the chunk with text in its place.
 func (f Template) With(text string) *Template {
 	f.text = text
 	return &f

@@ -2,7 +2,7 @@ package jsonwrite
 
 import "math"
 
-// ByteList is bytes as JSON lists them, which would be base64 otherwise.
+// ByteList returns bytes as JSON lists them, which would be base64 otherwise.
 func ByteList(piece []byte) []int {
 	list := make([]int, len(piece))
 	for i, b := range piece {
@@ -11,7 +11,7 @@ func ByteList(piece []byte) []int {
 	return list
 }
 
-// Finite is a log-probability that JSON can write: OpenAI's -9999 stands for
+// Finite returns a log-probability that JSON can write: OpenAI's -9999 stands for
 // "impossible".
 func Finite(logprob float32) float64 {
 	const impossible = -9999
@@ -21,7 +21,7 @@ func Finite(logprob float32) float64 {
 	return impossible
 }
 
-// Number is a score as JSON can write it, with the digits that a float32 has.
+// Number returns a score as JSON can write it, with the digits that a float32 has.
 func Number(v float32) float64 {
 	if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
 		return Rounded(f)
@@ -29,10 +29,10 @@ func Number(v float32) float64 {
 	return 0
 }
 
-// Rounded is v with six digits behind the point.
+// Rounded returns v with six digits after the point.
 func Rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-// Optional is null for no text.
+// Optional returns null for no text.
 func Optional(s string) *string {
 	if s == "" {
 		return nil

@@ -1,19 +1,65 @@
-// Package llamacpp is the JSON of llama.cpp's /infill: fields to a tts.Request, deltas
-// to its completions.
+// Package llamacpp is what is spoken here of llama.cpp's own API: gaps to fill in, and templates.
 package llamacpp
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Fields are a request's fields.
-type Fields struct{ *jsonread.Fields }
+// Protocol returns the API.
+func Protocol() api.Protocol {
+	return api.Protocol{Routes: []api.Route{
+		{Path: "/infill", Factor: api.CompletionFactor, Ask: infill},
+		{Path: "/apply-template", Factor: api.TemplateFactor, Answer: applyTemplate},
+	}}
+}
+
+// infill reads POST /infill.
+func infill(c *api.Call) (*api.Ask, error) {
+	a, err := c.Generator()
+	if err != nil {
+		return nil, err
+	}
+	req := &tts.Request{}
+	fields{c.Body}.infill(req, a.Model.Model)
+	c.Body.Bool("stream", &a.Stream)
+	a.Requests, a.Encoder = []*tts.Request{req}, &encoder{model: a.Name}
+	return a, openai.Finish(c)
+}
+
+// applyTemplate answers POST /apply-template: the text that a model would read for messages.
+func applyTemplate(c *api.Call) error {
+	f := openai.Fields{Fields: c.Body}
+	a, err := c.Model()
+	if err != nil {
+		return err
+	}
+	p, _ := f.Conversation()
+	a.Model.Switch(&p)
+	f.Tools(&p)
+	if err := openai.Finish(c); err != nil {
+		return err
+	}
+	prepared, err := a.Prepare(c.Context(), &p)
+	if err != nil {
+		return err
+	}
+	return c.Reply(func(p *jsonwrite.Reply) {
+		p.Raw(`{"prompt":`)
+		p.Text(prepared.Text)
+		openai.WriteTruncation(p, prepared)
+		p.Raw("}")
+	})
+}
+
+// fields are a request's fields.
+type fields struct{ *jsonread.Fields }
 
 // maxFiles bounds input_extra.
 const maxFiles = 256
@@ -21,8 +67,8 @@ const maxFiles = 256
 // defaultTemperature is llama.cpp's.
 const defaultTemperature = 0.8
 
-// Infill reads POST /infill for a model.
-func (f Fields) Infill(req *tts.Request, m *tts.Model) {
+// infill reads what to fill in for a model.
+func (f fields) infill(req *tts.Request, m *tts.Model) {
 	var prefix, suffix, prompt string
 	f.Text("input_prefix", &prefix)
 	f.Text("input_suffix", &suffix)
@@ -59,14 +105,12 @@ func (f Fields) Infill(req *tts.Request, m *tts.Model) {
 	f.Ignore("samplers", "t_max_prompt_ms", "t_max_predict_ms", "n_indent", "response_fields")
 }
 
-// Shape writes completions, which have one choice.
-type Shape struct {
+// encoder writes completions, which have one choice.
+type encoder struct {
+	api.Choices
 	model string
-	end   tts.Delta
+	end   tts.End
 }
-
-// NewShape writes the answer of a model.
-func NewShape(model string) *Shape { return &Shape{model: model} }
 
 // completion is an answer, or a piece of one.
 type completion struct {
@@ -97,8 +141,8 @@ type timings struct {
 	PromptPerSec float64 `json:"prompt_per_second"`
 }
 
-func (s *Shape) ended(d *tts.Delta, u tts.Usage) *ended {
-	e := &ended{Model: s.model, StopType: "eos", StopWord: d.Stop, Predicted: u.Completion, Evaluated: u.Prompt, Cached: u.Cached}
+func (c *encoder) ended(d *tts.End, u tts.Usage) *ended {
+	e := &ended{Model: c.model, StopType: "eos", StopWord: d.Stop, Predicted: u.Completion, Evaluated: u.Prompt, Cached: u.Cached}
 	switch {
 	case d.Finish == tts.FinishLength:
 		e.StopType = "limit"
@@ -116,36 +160,26 @@ func (s *Shape) ended(d *tts.Delta, u tts.Usage) *ended {
 	return e
 }
 
-// Open takes nothing from a run's first delta.
-func (s *Shape) Open(tts.Delta) {}
-
-// Whole writes an answer.
-func (s *Shape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
-	p.Value(completion{Content: choices[0].Text, Stop: true, ended: s.ended(&choices[0], u)})
+func (c *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
+	one := c.List[0]
+	p.Value(completion{Content: one.Text(), Stop: true, ended: c.ended(&one.End, u)})
 }
 
-// Begin writes nothing.
-func (s *Shape) Begin(int) any { return nil }
-
-// Chunk is the event for text.
-func (s *Shape) Chunk(d tts.Delta) any {
-	if d.Finish != "" {
-		s.end = d
+func (c *encoder) Event(e tts.Event) any {
+	switch w := e.What.(type) {
+	case tts.Text:
+		return completion{Content: w.Text}
+	case tts.End:
+		c.end = w
 	}
-	if d.Text == "" {
-		return nil
-	}
-	return completion{Content: d.Text}
+	return nil
 }
 
-// KeepAlive is an event that adds nothing.
-func (s *Shape) KeepAlive() any { return completion{} }
+func (c *encoder) KeepAlive() any { return completion{} }
 
-// End is the last event.
-func (s *Shape) End(u tts.Usage) any { return completion{Stop: true, ended: s.ended(&s.end, u)} }
-
-// Done is nothing: the last event says that it is.
-func (s *Shape) Done() any { return nil }
-
-// Lines says that answers are streamed as events.
-func (s *Shape) Lines() bool { return false }
+func (c *encoder) End(u tts.Usage, fault *api.Fault) any {
+	if fault != nil {
+		return openai.Failure(fault)
+	}
+	return completion{Stop: true, ended: c.ended(&c.end, u)}
+}

@@ -62,7 +62,7 @@ func (a withAliases) Gather() ([]*dto.MetricFamily, error) {
 	return families, err
 }
 
-// renamed is f under another name, of engine 0.
+// renamed returns f under another name, of engine 0.
 func renamed(f *dto.MetricFamily, name string) *dto.MetricFamily {
 	out := &dto.MetricFamily{Name: &name, Help: new("Alias of " + f.GetName() + "."), Type: f.Type}
 	for _, m := range f.Metric {

@@ -90,7 +90,7 @@ var (
 	modelFailedDesc = prometheus.NewDesc("lutra_model_failed", "Whether the model has failed and answers no more requests.", []string{modelLabel}, nil)
 )
 
-// gaps are the times between tokens as a histogram.
+// gaps returns the times between tokens as a histogram.
 func gaps(model string, g *batcher.Gaps) prometheus.Metric {
 	count, buckets := uint64(0), map[float64]uint64{}
 	for i, bound := range batcher.GapBounds() {
@@ -157,3 +157,5 @@ func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 }
+
+const modelLabel = "model_name"

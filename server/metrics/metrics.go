@@ -1,3 +1,5 @@
+// Package metrics is what /metrics shows: of requests, searches and engines, with
+// meanings and buckets of vLLM's metrics, and a second time under its names.
 package metrics
 
 import (
@@ -15,7 +17,7 @@ import (
 
 // Metrics is what /metrics shows: histograms that finished requests and engine
 // steps feed, and the engines' own counters, read when they are scraped.
-// Meanings and buckets are vLLM's.
+// Meanings and buckets are vLLM's. It has a field for each.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -42,8 +44,6 @@ type Metrics struct {
 	candidates *prometheus.CounterVec // outcome
 	searched   *prometheus.CounterVec // role, fate: tokens
 }
-
-const modelLabel = "model_name"
 
 // Sources are what metrics read when they are scraped.
 type Sources struct {
@@ -131,7 +131,7 @@ type Request struct {
 	Last      time.Time // token
 }
 
-// TPOT is the time per output token after the first.
+// TPOT returns the time per output token after the first.
 func (r *Request) TPOT() time.Duration {
 	if r.Usage.Completion < 2 {
 		return 0
@@ -209,7 +209,7 @@ func (m *Metrics) search(o *tts.Outcome) {
 	m.searched.WithLabelValues("verifier", "computed").Add(float64(o.Usage.Verifier))
 }
 
-// StepObserver is what the engine of the model of this name should call after
+// StepObserver returns what the engine of the model of this name should call after
 // each step (batcher.Options.OnStep), for the metrics of batches.
 func (m *Metrics) StepObserver(model string) func(batcher.StepStats) {
 	batch, fill := m.batch.WithLabelValues(model), m.fill.WithLabelValues(model)

@@ -12,10 +12,12 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
+	vectors "github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Bounds on one request, beside those in jsonread and openai.
+// Bounds on one request, besides those in jsonread and openai.
 const (
 	maxMessages = 2048
 	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
@@ -24,31 +26,22 @@ const (
 // defaultTemperature is Ollama's.
 const defaultTemperature = 0.8
 
-// Fields are a request's fields.
-type Fields struct{ *jsonread.Fields }
+// fields are a request's fields.
+type fields struct{ *jsonread.Fields }
 
-// Chat reads POST /api/chat for a model. The calling is nil where no tool may be
+// chat reads POST /api/chat for a model. The calling is nil where no tool may be
 // called.
-func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
+func (f fields) chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	p := &req.Prompt
-	items, _ := f.List("messages", maxMessages)
 	ids, calls := []string(nil), 0 // ids of calls that have no result yet
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw)
-		if !ok {
-			return nil
-		}
-		msg := Fields{o}.message(&ids, &calls)
-		if f.Adopt(o); f.Err != nil {
-			return nil
-		}
-		p.Messages = append(p.Messages, msg)
+	for _, o := range f.Each("messages", maxMessages) {
+		p.Messages = append(p.Messages, fields{o}.message(&ids, &calls))
 	}
 	if calls > maxCalls {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", calls, maxCalls)
 	}
-	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == roleAssistant && p.Messages[n-1].ToolCalls == nil {
-		p.Ending = tts.EndOpen
+	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == openai.RoleAssistant && p.Messages[n-1].ToolCalls == nil {
+		p.Ending = tts.ContinueFinalMessage
 	}
 	f.think(req)
 	f.options(req, m)
@@ -60,8 +53,8 @@ func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	return c
 }
 
-// Generate reads POST /api/generate for a model.
-func (f Fields) Generate(req *tts.Request, m *tts.Model) {
+// generate reads POST /api/generate for a model.
+func (f fields) generate(req *tts.Request, m *tts.Model) {
 	var text, system string
 	raw := false
 	f.Text("prompt", &text)
@@ -69,28 +62,28 @@ func (f Fields) Generate(req *tts.Request, m *tts.Model) {
 	f.Bool("raw", &raw)
 	req.Prompt.Before = f.IDs("context", m.Context, m.Vocab)
 	if raw {
-		req.Prompt.Text, req.Prompt.Bare = text, true
+		req.Prompt.Text, req.Prompt.NoBOS = text, true
 		if system != "" || len(req.Prompt.Before) > 0 {
 			f.Fail(jsonread.CodeValue, "raw", "a raw prompt goes with neither 'system' nor 'context'.")
 		}
 	} else {
 		if system != "" {
-			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: roleSystem, Content: system})
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: openai.RoleSystem, Content: system})
 		}
 		if text != "" {
-			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: roleUser, Content: text})
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: openai.RoleUser, Content: text})
 		}
 	}
 	f.think(req)
 	f.options(req, m)
 	f.logprobs(req)
 	f.format(req, m)
-	f.refuse("suffix", "template", "images")
+	f.Refuse("suffix", "template", "images")
 	f.bookkeeping()
 }
 
 // logprobs reads which log-probabilities the answer lists.
-func (f Fields) logprobs(req *tts.Request) {
+func (f fields) logprobs(req *tts.Request) {
 	p := &req.Sampling
 	f.Bool("logprobs", &p.Logprobs)
 	f.Int("top_logprobs", &p.TopLogprobs, 0, openai.MaxTopLogprobs)
@@ -101,7 +94,7 @@ func (f Fields) logprobs(req *tts.Request) {
 }
 
 // format reads what the answer is held to: "json", or a schema.
-func (f Fields) format(req *tts.Request, m *tts.Model) {
+func (f fields) format(req *tts.Request, m *tts.Model) {
 	raw, ok := f.Take("format")
 	if !ok || string(raw) == `""` {
 		return
@@ -113,34 +106,24 @@ func (f Fields) format(req *tts.Request, m *tts.Model) {
 		f.WrongType("format", `"json" or a schema`, raw)
 		return
 	}
-	openai.Fields{Fields: f.Fields}.HoldTo(req, m, "format", tts.FormatSchema, text)
+	openai.Fields{Fields: f.Fields}.HoldTo(req, m, "format", constrain.Schema, text)
 }
 
 // bookkeeping refuses fields that would change the answer.
-func (f Fields) bookkeeping() {
+func (f fields) bookkeeping() {
 	f.Ignore("keep_alive", "truncate", "shift")
-	f.refuse("width", "height", "steps")
+	f.Refuse("width", "height", "steps")
 }
 
-// refuse refuses fields that ask for what this server does not do.
-func (f Fields) refuse(names ...string) {
-	for _, name := range names {
-		raw, ok := f.Take(name)
-		if ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
-		}
-	}
-}
-
-// Streaming reads stream, which is the default.
-func (f Fields) Streaming() bool {
+// streaming reads stream, which is the default.
+func (f fields) streaming() bool {
 	stream := true
 	f.Bool("stream", &stream)
 	return stream
 }
 
 // think reads whether and how much the model thinks.
-func (f Fields) think(req *tts.Request) {
+func (f fields) think(req *tts.Request) {
 	raw, ok := f.Take("think")
 	if !ok {
 		return
@@ -157,7 +140,7 @@ func (f Fields) think(req *tts.Request) {
 }
 
 // options reads how tokens are sampled.
-func (f Fields) options(req *tts.Request, m *tts.Model) {
+func (f fields) options(req *tts.Request, m *tts.Model) {
 	o, ok := f.Object("options")
 	if !ok {
 		o, _ = jsonread.Parse([]byte("{}"))
@@ -184,64 +167,98 @@ func (f Fields) options(req *tts.Request, m *tts.Model) {
 	}
 }
 
-// The roles of messages.
-const (
-	roleSystem    = "system"
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
-)
-
 // message reads a message. Calls have no ids here, but templates may want some: ids
 // are those of calls that have no result yet, in their order.
-func (f Fields) message(ids *[]string, calls *int) template.Message {
+func (f fields) message(ids *[]string, calls *int) template.Message {
 	var m template.Message
-	f.String("role", &m.Role)
-	if !slices.Contains([]string{roleSystem, roleUser, roleAssistant, roleTool}, m.Role) {
-		f.Fail(jsonread.CodeValue, "role", "expected system, user, assistant or tool, but got '%s'.", jsonread.Brief([]byte(m.Role)))
-	}
+	f.OneOf("role", jsonread.CodeValue, &m.Role, openai.RoleSystem, openai.RoleUser, openai.RoleAssistant, openai.RoleTool)
 	var text string
 	f.Text("content", &text)
 	m.Content = text
 	f.Text("thinking", &m.ReasoningContent)
-	f.refuse("images")
+	f.Refuse("images")
 	f.String("tool_name", &m.Name)
 	f.String("tool_call_id", &m.ToolCallID)
 	list, _ := f.List("tool_calls", openai.MaxTools)
-	if m.Role == roleTool && m.ToolCallID == "" && len(*ids) > 0 {
+	if m.Role == openai.RoleTool && m.ToolCallID == "" && len(*ids) > 0 {
 		m.ToolCallID, *ids = (*ids)[0], (*ids)[1:]
 	}
-	if len(list) == 0 || m.Role != roleAssistant {
+	if len(list) == 0 || m.Role != openai.RoleAssistant {
 		return m
 	}
 	*ids = nil
 	var written []any
 	for i, raw := range list {
 		var c struct {
-			ID       string `json:"id"`
-			Type     string `json:"type"`
+			ID       string
 			Function struct {
-				Name      string          `json:"name"`
-				Arguments json.RawMessage `json:"arguments"`
-			} `json:"function"`
+				Name      string
+				Arguments json.RawMessage
+			}
 		}
 		at := fmt.Sprintf("tool_calls[%d].function", i)
 		if json.Unmarshal(raw, &c) != nil || !toolcall.ValidName(c.Function.Name) || jsonread.Kind(c.Function.Arguments) != "an object" {
 			f.Fail(jsonread.CodeValue, at, "expected a name and an object of arguments.")
 			return m
 		}
-		if c.Type = "function"; c.ID == "" {
+		if c.ID == "" {
 			c.ID = fmt.Sprintf("call%05d", *calls%100000)
 		}
 		*ids = append(*ids, c.ID)
-		text, _ := json.Marshal(string(c.Function.Arguments))
-		c.Function.Arguments = text
-		entry, _ := json.Marshal(c)
+		entry := openai.Written(c.ID, c.Function.Name, string(c.Function.Arguments))
 		*calls += len(entry)
-		written = append(written, json.RawMessage(entry))
+		written = append(written, entry)
 	}
 	if m.ToolCalls = written; text == "" {
 		m.Content = nil
 	}
 	return m
+}
+
+// embed reads POST /api/embed for a model whose vectors have width elements.
+func (f fields) embed(width int) *vectors.Request {
+	r := &vectors.Request{Truncate: true}
+	if raw, ok := f.Take("input"); !ok {
+		f.Fail(jsonread.CodeMissing, "input", "an input is required.")
+	} else if text, ok := jsonread.Text(raw); ok {
+		if text != "" { // models are loaded so
+			r.Texts = []tts.Prompt{{Text: text}}
+		}
+	} else if jsonread.Kind(raw) != "a list" {
+		f.WrongType("input", "a string or a list of strings", raw)
+	} else {
+		items, _ := f.Items("input", raw, openai.MaxInputs)
+		for i, raw := range items {
+			text, ok := jsonread.Text(raw)
+			if !ok {
+				f.WrongType(fmt.Sprintf("input[%d]", i), "a string", raw)
+			}
+			r.Texts = append(r.Texts, tts.Prompt{Text: text})
+		}
+	}
+	f.Bool("truncate", &r.Truncate)
+	f.Int("dimensions", &r.Dimensions, 0, width)
+	f.embedOptions(r)
+	return r
+}
+
+// embedOptions reads how much of a text is read; other options say how tokens are sampled.
+func (f fields) embedOptions(r *vectors.Request) {
+	if o, ok := f.Object("options"); ok {
+		o.Int("num_ctx", &r.Most, 0, math.MaxInt32)
+		if f.Err == nil {
+			f.Err = o.Err
+		}
+	}
+	f.Ignore("keep_alive")
+}
+
+// embedPrompt reads POST /api/embeddings.
+func (f fields) embedPrompt() *vectors.Request {
+	r, text := &vectors.Request{Truncate: true}, ""
+	if f.Text("prompt", &text); text != "" { // models are loaded so
+		r.Texts = []tts.Prompt{{Text: text}}
+	}
+	f.embedOptions(r)
+	return r
 }

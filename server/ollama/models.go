@@ -6,24 +6,21 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Version is the version of Ollama's API that is spoken here.
-const Version = "0.12.11"
+// version is the version of Ollama's API that is spoken here.
+const version = "0.12.11"
 
-// Tag is how long the name of a model is in Ollama's API: clients add it to names
-// that have none.
-const Tag = ":latest"
-
-// Card describes a model in lists.
-type Card struct {
+// card describes a model in lists.
+type card struct {
 	Name       string  `json:"name"`
 	Model      string  `json:"model"`
 	ModifiedAt string  `json:"modified_at"`
 	Size       int64   `json:"size"` // bytes of weights in memory
 	Digest     string  `json:"digest"`
-	Details    Details `json:"details"`
+	Details    details `json:"details"`
 
 	// Of models that are loaded.
 	ExpiresAt string `json:"expires_at,omitempty"`
@@ -31,8 +28,8 @@ type Card struct {
 	Context   int    `json:"context_length,omitempty"`
 }
 
-// Details are what a model is.
-type Details struct {
+// details are what a model is.
+type details struct {
 	Parent       string   `json:"parent_model"`
 	Format       string   `json:"format"`
 	Family       string   `json:"family"`
@@ -41,22 +38,22 @@ type Details struct {
 	Quantization string   `json:"quantization_level"`
 }
 
-// NewCard describes a model under a name. loaded adds what /api/ps says of it.
-func NewCard(name string, m *tts.Model, since time.Time, loaded bool) Card {
+// newCard describes a model under a name. loaded adds what /api/ps says of it.
+func newCard(name string, m *tts.Model, since time.Time, loaded bool) card {
 	digest := sha256.Sum256([]byte(m.Name)) // the file is not read again to hash it
-	c := Card{Name: name + Tag, Model: name + Tag, ModifiedAt: since.UTC().Format(time.RFC3339), Size: m.Config.Bytes, Digest: hex.EncodeToString(digest[:]), Details: NewDetails(m)}
+	c := card{Name: name + registry.Tag, Model: name + registry.Tag, ModifiedAt: since.UTC().Format(time.RFC3339), Size: m.Config.Bytes, Digest: hex.EncodeToString(digest[:]), Details: newDetails(m)}
 	if loaded {
 		c.ExpiresAt, c.VRAM, c.Context = since.UTC().AddDate(100, 0, 0).Format(time.RFC3339), new(int64(0)), m.Context
 	}
 	return c
 }
 
-// NewDetails are those of a model.
-func NewDetails(m *tts.Model) Details {
-	return Details{Format: "gguf", Family: m.Config.Arch, Families: []string{m.Config.Arch}, Parameters: size(m.Config.Params), Quantization: m.Config.Packings}
+// newDetails returns those of a model.
+func newDetails(m *tts.Model) details {
+	return details{Format: "gguf", Family: m.Config.Arch, Families: []string{m.Config.Arch}, Parameters: size(m.Config.Params), Quantization: m.Config.Packings}
 }
 
-// size is a number of weights in words.
+// size returns a number of weights in words.
 func size(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -67,21 +64,21 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1fK", float64(n)/1e3)
 }
 
-// Shown is what /api/show says of a model.
-type Shown struct {
+// shown is what /api/show says of a model.
+type shown struct {
 	Modelfile    string         `json:"modelfile"`
 	Parameters   string         `json:"parameters"`
 	Template     string         `json:"template"`
-	Details      Details        `json:"details"`
+	Details      details        `json:"details"`
 	Info         map[string]any `json:"model_info"`
 	Capabilities []string       `json:"capabilities"`
 	ModifiedAt   string         `json:"modified_at"`
 }
 
-// NewShown describes a model, which may be made for vectors of texts.
-func NewShown(m *tts.Model, embeds bool, since time.Time) Shown {
+// newShown describes a model, which may be made for vectors of texts.
+func newShown(m *tts.Model, embeds bool, since time.Time) shown {
 	c := &m.Config
-	s := Shown{Modelfile: "FROM " + m.Name + "\n", Details: NewDetails(m), ModifiedAt: since.UTC().Format(time.RFC3339), Capabilities: []string{"completion", "tools"}, Info: map[string]any{
+	s := shown{Modelfile: "FROM " + m.Name + "\n", Details: newDetails(m), ModifiedAt: since.UTC().Format(time.RFC3339), Capabilities: []string{"completion", "tools"}, Info: map[string]any{
 		"general.architecture": c.Arch, "general.parameter_count": c.Params, c.Arch + ".block_count": c.Layers, c.Arch + ".embedding_length": c.Hidden,
 		c.Arch + ".feed_forward_length": c.FFN, c.Arch + ".attention.head_count": c.Heads, c.Arch + ".attention.head_count_kv": c.KVHeads,
 		c.Arch + ".context_length": m.Context, c.Arch + ".vocab_size": c.Vocab,

@@ -1,6 +1,6 @@
 package openai
 
-// Bounds on one request, beside those in server.Options and jsonread. docs/api.md lists
+// Bounds on one request, besides those in server.Options and jsonread. docs/api.md lists
 // them with every field, and a test posts what it says. Everything else is bounded by
 // the size of the body.
 const (

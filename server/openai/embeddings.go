@@ -1,17 +1,99 @@
 package openai
 
 import (
-	"encoding/json"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"math"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
 )
 
-// Embeddings reads a request for vectors of a model whose own have so many elements.
+// embeddings reads POST /v1/embeddings.
+func embeddings(c *api.Call) (*api.Reading, error) {
+	m, err := Embedder(c)
+	if err != nil {
+		return nil, err
+	}
+	req, coded := Fields{c.Body}.embeddings(m.Model, m.Embed.Width())
+	r, vectors := Embed(m, req, "input")
+	r.Write = func(p *jsonwrite.Reply, read int) {
+		list := embeddingList{Object: "list", Data: []int{}, Model: m.Name, Usage: ReadUsage{read, read}}
+		p.Filled(list, "data", len(*vectors), func(i int) {
+			p.Raw(fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":`, i))
+			if vector := (*vectors)[i]; coded {
+				p.Raw(`"` + littleEndian(vector) + `"`)
+			} else {
+				p.Floats(vector)
+			}
+			p.Raw("}")
+		})
+	}
+	return r, Finish(c)
+}
+
+// embeddingList is the answer to a request for vectors, but for them.
+type embeddingList struct {
+	Object string    `json:"object"`
+	Data   []int     `json:"data"`
+	Model  string    `json:"model"`
+	Usage  ReadUsage `json:"usage"`
+}
+
+// ReadUsage is the usage of a request whose tokens are all read.
+type ReadUsage struct {
+	Prompt int `json:"prompt_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+// littleEndian returns a vector's float32s in base64.
+func littleEndian(vector []float32) string {
+	raw := make([]byte, 0, 4*len(vector))
+	for _, x := range vector {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// Embedder finds the model that a request for vectors asks for: by default, the first.
+func Embedder(c *api.Call) (*registry.Model, error) {
+	m, err := c.Reader((*registry.Registry).Embedder)
+	if err == nil && m.Embed == nil && m.Rank != nil {
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: it ranks documents, at /v1/rerank and /v1/score.", jsonread.Brief(m.Name))
+	}
+	if err == nil && m.Embed == nil {
+		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: its file names no pooling of the tokens.", jsonread.Brief(m.Name))
+	}
+	return m, err
+}
+
+// Embed returns a request for the vectors of the texts in a field, and the vectors that there
+// are once it has been carried out.
+func Embed(m *registry.Model, req *embed.Request, field string) (*api.Reading, *[][]float32) {
+	vectors := new([][]float32)
+	return &api.Reading{Model: m, Task: "embed", Texts: len(req.Texts), Width: m.Embed.Width(),
+		Read: func(ctx context.Context) (n int, err error) {
+			*vectors, n, err = m.Embed.Embed(ctx, req)
+			return n, err
+		},
+		Field: func(e *embed.TextError) string {
+			if len(req.Texts) == 1 {
+				return field
+			}
+			return fmt.Sprintf("%s[%d]", field, e.Index)
+		},
+	}, vectors
+}
+
+// embeddings reads a request for vectors of a model whose own have width elements.
 // The second result tells whether they are written in base64.
-func (f Fields) Embeddings(m *tts.Model, width int) (*embed.Request, bool) {
+func (f Fields) embeddings(m *tts.Model, width int) (*embed.Request, bool) {
 	r := &embed.Request{}
 	raw, ok := f.Take("input")
 	if !ok {
@@ -31,103 +113,7 @@ func (f Fields) Embeddings(m *tts.Model, width int) (*embed.Request, bool) {
 	}
 	f.Int("dimensions", &r.Dimensions, 1, width)
 	format := "float"
-	f.String("encoding_format", &format)
-	if format != "float" && format != "base64" {
-		f.Fail(jsonread.CodeValue, "encoding_format", "expected float or base64, but got '%s'.", jsonread.Brief([]byte(format)))
-	}
+	f.OneOf("encoding_format", jsonread.CodeValue, &format, "float", "base64")
 	f.Bookkeeping()
 	return r, format == "base64"
-}
-
-// Ranking is a request for the documents that answer a query best.
-type Ranking struct {
-	Query     string
-	Documents []string
-	Top       int  // how many of them are wanted
-	Repeat    bool // the answer holds their texts
-}
-
-// Ranking reads one as Jina, Cohere and vLLM write it.
-func (f Fields) Ranking() (r Ranking) {
-	if raw, ok := f.Take("query"); ok {
-		r.Query = f.passage("query", raw)
-	} else {
-		f.Fail(jsonread.CodeMissing, "query", "a query is required.")
-	}
-	if !f.Has("documents") {
-		f.Fail(jsonread.CodeMissing, "documents", "a list of documents is required.")
-	}
-	items, _ := f.List("documents", MaxInputs)
-	if f.Err == nil && len(items) == 0 {
-		f.Fail(jsonread.CodeValue, "documents", "the list is empty.")
-	}
-	for i, raw := range items {
-		r.Documents = append(r.Documents, f.passage(fmt.Sprintf("documents[%d]", i), raw))
-	}
-	r.Top = len(items)
-	f.Int("top_n", &r.Top, 1, 1<<30)
-	r.Top = min(r.Top, len(items))
-	f.Bool("return_documents", &r.Repeat)
-	f.refuse("max_chunks_per_doc", "max_tokens_per_doc", "rank_fields", "return_embeddings", "instruction")
-	f.Bookkeeping()
-	return r
-}
-
-// passage is a text, or an object that holds one.
-func (f Fields) passage(name string, raw json.RawMessage) (text string) {
-	if jsonread.Kind(raw) != "an object" {
-		text, ok := jsonread.Text(raw)
-		if !ok {
-			f.WrongType(name, "a string or an object with a text", raw)
-		}
-		return text
-	}
-	o, ok := f.Sub(name, raw)
-	if !ok {
-		return ""
-	}
-	if !o.Has("text") {
-		o.Fail(jsonread.CodeMissing, "text", "a text is required.")
-	}
-	o.Text("text", &text)
-	f.Adopt(o)
-	return text
-}
-
-// Pairs reads vLLM's text_1 and text_2: a text with one or with each of several, or two
-// lists side by side.
-func (f Fields) Pairs() []embed.Pair {
-	first, second := f.passages("text_1"), f.passages("text_2")
-	if f.Err == nil && len(first) != 1 && len(first) != len(second) {
-		f.Fail(jsonread.CodeValue, "text_1", "it has %d texts and text_2 %d; give one, or as many.", len(first), len(second))
-	}
-	f.Bookkeeping()
-	if f.Err != nil {
-		return nil
-	}
-	pairs := make([]embed.Pair, len(second))
-	for i := range pairs {
-		pairs[i] = embed.Pair{Query: first[min(i, len(first)-1)], Document: second[i]}
-	}
-	return pairs
-}
-
-// passages reads a text or a list of texts.
-func (f Fields) passages(name string) (texts []string) {
-	raw, ok := f.Take(name)
-	if !ok {
-		f.Fail(jsonread.CodeMissing, name, "a text or a list of texts is required.")
-		return nil
-	}
-	if jsonread.Kind(raw) != "a list" {
-		return []string{f.passage(name, raw)}
-	}
-	items, _ := f.Items(name, raw, MaxInputs)
-	if f.Err == nil && len(items) == 0 {
-		f.Fail(jsonread.CodeValue, name, "the list is empty.")
-	}
-	for i, raw := range items {
-		texts = append(texts, f.passage(fmt.Sprintf("%s[%d]", name, i), raw))
-	}
-	return texts
 }

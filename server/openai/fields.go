@@ -1,8 +1,13 @@
 package openai
 
-import "github.com/lutra-lm/lutra/server/jsonread"
+import (
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
+)
 
-// Fields are a request's fields under the names that OpenAI and other servers use.
+// Fields are a request's fields under the names that OpenAI and other servers use, with a method
+// for each or for a few that belong together.
 type Fields struct{ *jsonread.Fields }
 
 // Where the thinking of models goes.
@@ -11,40 +16,45 @@ const (
 	ReasoningNone = "none" // it stays in the content, with its marks
 )
 
-// ReasoningFormat reads whether thinking is kept apart from the answer.
-func (f Fields) ReasoningFormat(format string) bool {
-	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
-		f.Fail(jsonread.CodeValue, "reasoning_format", "expected auto or none, but got '%s'.", jsonread.Brief([]byte(format)))
-	}
+// reasoningFormat reads whether thinking is kept apart from the answer.
+func (f Fields) reasoningFormat(format string) bool {
+	f.OneOf("reasoning_format", jsonread.CodeValue, &format, ReasoningAuto, ReasoningNone)
 	return format == ReasoningAuto
 }
 
 // receiptOfHashes asks for a receipt that holds no words of the request or the answer.
 const receiptOfHashes = "hash"
 
-// Receipt reads whether the answer is to have a receipt, and if so whether one of hashes
-// alone.
-func (f Fields) Receipt() (wanted, hashes bool) {
+// wish is what a request wants of a receipt.
+type wish struct {
+	wanted bool
+	hashes bool // and no words of the request or the answer
+}
+
+// receipt reads whether the answer is to have a receipt.
+func (f Fields) receipt() (w wish) {
 	if raw := f.Raw("receipt"); jsonread.Kind(raw) != "a string" {
-		f.Bool("receipt", &wanted)
-		return wanted, false
+		f.Bool("receipt", &w.wanted)
+		return w
 	}
 	var word string
 	if f.String("receipt", &word); f.Err == nil && word != receiptOfHashes {
-		f.Fail(jsonread.CodeValue, "receipt", "expected true, false or \"%s\", but got '%s'.", receiptOfHashes, jsonread.Brief([]byte(word)))
+		f.Fail(jsonread.CodeValue, "receipt", "expected true, false or \"%s\", but got '%s'.", receiptOfHashes, jsonread.Brief(word))
 	}
-	return true, true
+	return wish{true, true}
 }
 
-// Echoes reads vLLM's echo: whether the answer begins with the message that it
-// continues.
-func (f Fields) Echoes() (echo bool) {
-	f.Bool("echo", &echo)
-	return echo
+// echoed reads vLLM's echo: the message that the answer continues and is to begin with.
+func (f Fields) echoed(p *tts.Prompt) (text string) {
+	var echo bool
+	if f.Bool("echo", &echo); echo && p.Ending == tts.ContinueFinalMessage && len(p.Messages) > 0 {
+		text, _ = p.Messages[len(p.Messages)-1].Content.(string)
+	}
+	return text
 }
 
-// Modalities accepts text.
-func (f Fields) Modalities() {
+// modalities accepts text.
+func (f Fields) modalities() {
 	raw, ok := f.Take("modalities")
 	if !ok {
 		return
@@ -67,15 +77,48 @@ func (f Fields) Bookkeeping() {
 	f.metadata()
 }
 
-// Streaming reads stream and stream_options.
-func (f Fields) Streaming() (stream, includeUsage bool) {
+// streaming reads stream and stream_options.
+func (f Fields) streaming() (stream, includeUsage bool) {
 	f.Bool("stream", &stream)
 	if !stream && f.Has("stream_options") {
 		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")
 	}
-	if o, ok := f.Object("stream_options"); ok {
+	f.In("stream_options", func(o *jsonread.Fields) {
 		o.Bool("include_usage", &includeUsage)
-		f.Adopt(o)
-	}
+	})
 	return stream, includeUsage
+}
+
+// metadata checks the strings that clients store with a request, and returns the one
+// that asks for scaling.
+func (f Fields) metadata() (scaling string) {
+	raw, ok := f.Take("metadata")
+	if !ok {
+		return ""
+	}
+	if jsonread.Kind(raw) != "an object" {
+		f.WrongType("metadata", "an object of strings", raw)
+		return ""
+	}
+	n := 0
+	for written, value := range jsonread.Members(raw) {
+		name, _ := jsonread.Text(written)
+		s, ok := jsonread.Text(value)
+		n++
+		switch {
+		case !ok:
+			f.WrongType("metadata", "an object of strings", value)
+		case n > MaxMetadata:
+			f.Fail(jsonread.CodeValue, "metadata", "at most %d entries are allowed.", MaxMetadata)
+		case len(name) > MaxMetadataName || len(s) > MaxMetadataValue:
+			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", MaxMetadataName, MaxMetadataValue)
+		}
+		if f.Err != nil {
+			return ""
+		}
+		if name == api.ScalingField {
+			scaling = s
+		}
+	}
+	return scaling
 }

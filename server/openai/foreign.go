@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
@@ -61,7 +62,7 @@ var Unsupported = map[string]Neutral{
 }
 
 // Harmless are fields of these servers that leave an answer as it is, or matter only
-// beside one that is refused.
+// besides one that is refused.
 var Harmless = map[string]bool{
 	// OpenAI
 	"prediction": true, "prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true,
@@ -87,9 +88,9 @@ var Harmless = map[string]bool{
 	"reasoning_budget_tokens": true, "thinking_budget_tokens": true, "thinking_token_budget": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
 }
 
-// Refused tells whether a field is one of Unsupported and asks for anything: a search of
+// refused tells whether a field is one of Unsupported and asks for anything: a search of
 // the web is asked for by an empty object, too.
-func Refused(name string, raw json.RawMessage) bool {
+func refused(name string, raw json.RawMessage) bool {
 	neutral, known := Unsupported[name]
 	return known && (neutral.Asks(raw) || name == "web_search_options" && jsonread.Kind(raw) == "an object")
 }
@@ -105,17 +106,38 @@ func (n Neutral) Asks(raw json.RawMessage) bool {
 	}
 }
 
-// Instead tells what to send in place of fields of OpenAI's API that are no more.
-var Instead = map[string]string{
+// instead tells what to send in place of fields of OpenAI's API that are no more.
+var instead = map[string]string{
 	"functions":     "; send 'tools'",
 	"function_call": "; send 'tool_choice', and in messages 'tool_calls'",
 }
 
-// refuse refuses fields that ask for what this server does not do.
-func (f Fields) refuse(names ...string) {
+// Finish returns the first fault of a request. Without one, it refuses unread fields that ask
+// for what no endpoint does, and tells the server of those that nobody knows.
+func Finish(c *api.Call) error {
+	if c.Body.Err != nil {
+		return c.Body.Err
+	}
+	for _, name := range c.Body.Unread() {
+		_, known := Unsupported[name]
+		switch {
+		case refused(name, c.Body.Raw(name)):
+			return api.Invalid(jsonread.CodeUnsupported, name, "Invalid '%s': this server does not support it%s.", name, instead[name])
+		case known || Harmless[name]:
+			continue
+		}
+		if err := c.Unknown(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Refuse refuses fields that ask for what this server does not do.
+func (f Fields) Refuse(names ...string) {
 	for _, name := range names {
 		if raw, ok := f.Take(name); ok && never.Asks(raw) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it%s.", Instead[name])
+			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it%s.", instead[name])
 		}
 	}
 }

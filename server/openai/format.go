@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/structure"
 )
 
@@ -23,7 +24,7 @@ const (
 // format is what a request asks answers to be held to.
 type format struct {
 	name string // of the field
-	kind tts.FormatKind
+	kind constrain.Kind
 	text string
 }
 
@@ -31,14 +32,14 @@ type format struct {
 // structured_outputs and guided fields, llama.cpp's grammar and json_schema.
 func (f Fields) Format(req *tts.Request, m *tts.Model) {
 	var asked []format
-	ask := func(name string, kind tts.FormatKind, text string) {
+	ask := func(name string, kind constrain.Kind, text string) {
 		asked = append(asked, format{name, kind, text})
 	}
 	f.responseFormat(ask)
 	f.structuredOutputs(ask)
 	f.formatFields("guided_", ask)
-	f.formatField("grammar", tts.FormatGrammar, ask)
-	f.formatField("json_schema", tts.FormatSchema, ask)
+	f.formatField("grammar", constrain.Grammar, ask)
+	f.formatField("json_schema", constrain.Schema, ask)
 	if f.Err != nil || len(asked) == 0 {
 		return
 	}
@@ -51,13 +52,13 @@ func (f Fields) Format(req *tts.Request, m *tts.Model) {
 }
 
 // HoldTo holds answers to a format that a field asks for.
-func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.FormatKind, text string) {
+func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind constrain.Kind, text string) {
 	for _, other := range []struct {
 		name string
 		bad  bool
 	}{
 		{"min_tokens", req.MinTokens > 0}, {"allowed_token_ids", req.Allowed != nil}, {"ignore_eos", req.Sampling.IgnoreEOS},
-		{"continue_final_message", req.Prompt.Messages != nil && req.Prompt.Ending == tts.EndOpen},
+		{"continue_final_message", req.Prompt.Messages != nil && req.Prompt.Ending == tts.ContinueFinalMessage},
 		{"tools", req.Format != nil},
 	} {
 		if other.bad {
@@ -68,16 +69,13 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.For
 		return
 	}
 	var err error
-	if req.Format, err = m.Format(f.Context(), kind, text); err != nil {
+	if req.Format, err = m.Formats.Format(f.Context(), kind, text); err != nil {
 		FailFormat(f.Fields, jsonread.CodeValue, name, "", err)
 	}
-	if kind == tts.FormatSchema && err == nil {
+	if kind == constrain.Schema && err == nil {
 		req.Unheld = schema.Unheld([]byte(text))
 	}
 }
-
-// Warning is the answer's header that says what it is not held to.
-const Warning = "X-Lutra-Warning"
 
 // The bounds of what a warning quotes.
 const (
@@ -112,8 +110,8 @@ func FailFormat(f *jsonread.Fields, code, name, before string, err error) {
 }
 
 // responseFormat reads OpenAI's field, in which llama.cpp's clients put a schema
-// beside the type.
-func (f Fields) responseFormat(ask func(name string, kind tts.FormatKind, text string)) {
+// besides the type.
+func (f Fields) responseFormat(ask func(name string, kind constrain.Kind, text string)) {
 	o, ok := f.Object("response_format")
 	if !ok {
 		return
@@ -127,7 +125,7 @@ func (f Fields) responseFormat(ask func(name string, kind tts.FormatKind, text s
 		if raw, ok := o.Take("schema"); ok {
 			text = string(raw)
 		}
-		ask("response_format", tts.FormatSchema, text)
+		ask("response_format", constrain.Schema, text)
 	case "json_schema":
 		inner, in := o.Object("json_schema")
 		if !in {
@@ -139,7 +137,7 @@ func (f Fields) responseFormat(ask func(name string, kind tts.FormatKind, text s
 		raw, ok := inner.Take("schema")
 		switch {
 		case ok:
-			ask("response_format", tts.FormatSchema, string(raw))
+			ask("response_format", constrain.Schema, string(raw))
 		case inner.Err == nil:
 			inner.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 		}
@@ -147,13 +145,13 @@ func (f Fields) responseFormat(ask func(name string, kind tts.FormatKind, text s
 			Fields{o}.Adopt(inner)
 		}
 	default:
-		o.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief(kind))
 	}
 	f.Adopt(o)
 }
 
 // structuredOutputs reads vLLM's field.
-func (f Fields) structuredOutputs(ask func(name string, kind tts.FormatKind, text string)) {
+func (f Fields) structuredOutputs(ask func(name string, kind constrain.Kind, text string)) {
 	if !never.Asks(orNull(f.Raw("structured_outputs"))) {
 		f.Ignore("structured_outputs")
 		return
@@ -163,24 +161,24 @@ func (f Fields) structuredOutputs(ask func(name string, kind tts.FormatKind, tex
 		return
 	}
 	inner := Fields{o}
-	inner.formatFields("", func(name string, kind tts.FormatKind, text string) { ask("structured_outputs."+name, kind, text) })
+	inner.formatFields("", func(name string, kind constrain.Kind, text string) { ask("structured_outputs."+name, kind, text) })
 	object := false
 	if inner.Bool("json_object", &object); object {
-		ask("structured_outputs.json_object", tts.FormatSchema, schema.Object)
+		ask("structured_outputs.json_object", constrain.Schema, schema.Object)
 	}
-	inner.refuse("structural_tag", "whitespace_pattern", "disable_any_whitespace", "disable_additional_properties")
+	inner.Refuse("structural_tag", "whitespace_pattern", "disable_any_whitespace", "disable_additional_properties")
 	f.Adopt(o)
 }
 
 // formatFields reads json, regex, choice and grammar with a prefix.
-func (f Fields) formatFields(prefix string, ask func(name string, kind tts.FormatKind, text string)) {
-	f.formatField(prefix+"json", tts.FormatSchema, ask)
-	f.formatField(prefix+"regex", tts.FormatRegex, ask)
-	f.formatField(prefix+"grammar", tts.FormatGrammar, ask)
-	f.formatField(prefix+"choice", tts.FormatChoice, ask)
+func (f Fields) formatFields(prefix string, ask func(name string, kind constrain.Kind, text string)) {
+	f.formatField(prefix+"json", constrain.Schema, ask)
+	f.formatField(prefix+"regex", constrain.Regex, ask)
+	f.formatField(prefix+"grammar", constrain.Grammar, ask)
+	f.formatField(prefix+"choice", constrain.Choice, ask)
 }
 
-// orNull is raw, null where there is nothing.
+// orNull returns raw, null where there is nothing.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("null")
@@ -189,14 +187,14 @@ func orNull(raw json.RawMessage) json.RawMessage {
 }
 
 // formatField reads one field. Empty values ask for nothing.
-func (f Fields) formatField(name string, kind tts.FormatKind, ask func(name string, kind tts.FormatKind, text string)) {
+func (f Fields) formatField(name string, kind constrain.Kind, ask func(name string, kind constrain.Kind, text string)) {
 	raw, ok := f.Take(name)
 	if !ok || !never.Asks(raw) {
 		return
 	}
 	text, isText := jsonread.Text(raw)
 	switch kind {
-	case tts.FormatSchema:
+	case constrain.Schema:
 		switch {
 		case isText:
 			ask(name, kind, text)
@@ -205,7 +203,7 @@ func (f Fields) formatField(name string, kind tts.FormatKind, ask func(name stri
 		default:
 			f.WrongType(name, "a schema", raw)
 		}
-	case tts.FormatChoice:
+	case constrain.Choice:
 		items, _ := f.Items(name, raw, MaxFormatChoices)
 		texts := make([]string, len(items))
 		for i, item := range items {
@@ -214,7 +212,7 @@ func (f Fields) formatField(name string, kind tts.FormatKind, ask func(name stri
 			}
 		}
 		if f.Err == nil {
-			ask(name, kind, tts.Choices(texts))
+			ask(name, kind, constrain.Choices(texts))
 		}
 	default:
 		if !isText {

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -15,36 +14,33 @@ import (
 
 // The roles of messages.
 const (
-	roleSystem    = "system"
-	roleDeveloper = "developer" // its new name
+	RoleSystem    = "system"
+	RoleDeveloper = "developer" // its new name
 	RoleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
 )
 
 // Conversation reads messages and what else shapes the rendered prompt, and the most
 // tokens of a thought; 0: any number.
 func (f Fields) Conversation() (p tts.Prompt, maxThinking int) {
-	items, ok := f.List("messages", MaxMessages)
-	if len(items) == 0 && (ok || f.Err == nil) {
+	var calls map[string]bool // ids of those that results may follow
+	for i, o := range f.Each("messages", MaxMessages) {
+		m := Fields{o}.message()
+		p.Messages = append(p.Messages, m)
+		switch {
+		case o.Err != nil:
+		case m.Role == RoleTool:
+			f.answersCall(i, &m, calls)
+		default:
+			calls = callIDs(&m)
+		}
+	}
+	if len(p.Messages) == 0 {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
 	}
-	var calls map[string]bool // ids of those that results may follow
-	for i, raw := range items {
-		if o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw); ok {
-			m := Fields{o}.message()
-			p.Messages = append(p.Messages, m)
-			switch f.Adopt(o); {
-			case f.Err != nil:
-			case m.Role == roleTool:
-				f.answersCall(i, &m, calls)
-			default:
-				calls = callIDs(&m)
-			}
-		}
-		if f.Err != nil {
-			return p, 0
-		}
+	if f.Err != nil {
+		return p, 0
 	}
 	if n := callBytes(p.Messages); n > MaxFunctions {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", n, MaxFunctions)
@@ -65,17 +61,16 @@ func (f Fields) templateVariables() (vars map[string]any, maxThinking int) {
 	vars = map[string]any{}
 	effort := ""
 	most := -1
-	if o, ok := f.Object("reasoning"); ok {
+	f.In("reasoning", func(o *jsonread.Fields) {
 		o.String("effort", &effort)
 		o.Int("max_tokens", &most, -1, math.MaxInt32)
-		f.Adopt(o)
-	}
+	})
 	for _, name := range thinkingBounds {
 		f.Int(name, &most, -1, math.MaxInt32)
 	}
 	if f.String("reasoning_effort", &effort); effort != "" {
 		if !slices.Contains(Efforts, effort) {
-			f.Fail(jsonread.CodeValue, "reasoning_effort", "expected one of %s, but got '%s'.", strings.Join(Efforts, ", "), jsonread.Brief([]byte(effort)))
+			f.Fail(jsonread.CodeValue, "reasoning_effort", "expected one of %s, but got '%s'.", strings.Join(Efforts, ", "), jsonread.Brief(effort))
 		}
 		vars["reasoning_effort"], vars["enable_thinking"] = effort, effort != "none"
 	}
@@ -119,7 +114,7 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 	f.Bool("add_generation_prompt", &header)
 	f.Bool("continue_final_message", &open)
 	if f.Err != nil {
-		return tts.EndHeader
+		return tts.AddGenerationPrompt
 	}
 	last := messages[len(messages)-1]
 	switch {
@@ -127,21 +122,19 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 		f.Fail(jsonread.CodeValue, "continue_final_message", "it cannot be true when 'add_generation_prompt' is.")
 	case open && last.ToolCalls != nil:
 		f.Fail(jsonread.CodeValue, "continue_final_message", "the last message calls tools, so there is no text to continue.")
-	case open, !headerGiven && !openGiven && last.Role == roleAssistant && last.ToolCalls == nil:
-		return tts.EndOpen
+	case open, !headerGiven && !openGiven && last.Role == RoleAssistant && last.ToolCalls == nil:
+		return tts.ContinueFinalMessage
 	case headerGiven && !header:
-		return tts.EndClosed
+		return tts.NoGenerationPrompt
 	}
-	return tts.EndHeader
+	return tts.AddGenerationPrompt
 }
 
 // truncation reads whether the oldest exchanges may be left out.
 func (f Fields) truncation() bool {
 	const auto, disabled = "auto", "disabled"
 	mode := disabled
-	if f.String("truncation", &mode); mode != auto && mode != disabled {
-		f.Fail(jsonread.CodeValue, "truncation", "expected auto or disabled, but got '%s'.", jsonread.Brief([]byte(mode)))
-	}
+	f.OneOf("truncation", jsonread.CodeValue, &mode, auto, disabled)
 	return mode == auto
 }
 
@@ -150,30 +143,30 @@ func (f Fields) message() template.Message {
 	var m template.Message
 	f.String("role", &m.Role)
 	switch m.Role {
-	case roleDeveloper:
-		m.Role = roleSystem // templates do not know the new name
-	case roleSystem, RoleUser, roleAssistant, roleTool:
+	case RoleDeveloper:
+		m.Role = RoleSystem // templates do not know the new name
+	case RoleSystem, RoleUser, RoleAssistant, RoleTool:
 	case "":
 		f.Fail(jsonread.CodeMissing, "role", "every message needs a role.")
 	case "function":
 		f.Fail(jsonread.CodeUnsupported, "role", "this server does not support it; send a message of role tool with its 'tool_call_id'.")
 	default:
-		f.Fail(jsonread.CodeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", jsonread.Brief([]byte(m.Role)))
+		f.Fail(jsonread.CodeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", jsonread.Brief(m.Role))
 	}
 	if text, given := f.content(); given {
 		m.Content = text
-	} else if m.Role != roleAssistant {
+	} else if m.Role != RoleAssistant {
 		f.Fail(jsonread.CodeMissing, "content", "a message of role %s needs a content.", m.Role)
 	}
 	f.String("name", &m.Name)
 	f.Text("reasoning_content", &m.ReasoningContent)
 	f.String("tool_call_id", &m.ToolCallID)
 	if calls := f.functions("tool_calls", "arguments"); calls != nil {
-		if m.ToolCalls = calls; m.Role != roleAssistant {
+		if m.ToolCalls = calls; m.Role != RoleAssistant {
 			f.Fail(jsonread.CodeValue, "tool_calls", "messages of role assistant alone call tools.")
 		}
 	}
-	f.refuse("function_call", "audio")
+	f.Refuse("function_call", "audio")
 	f.Ignore("refusal", "annotations")
 	return m
 }
@@ -191,23 +184,17 @@ func (f Fields) content() (content string, given bool) {
 		f.WrongType("content", "a string or a list of content parts", raw)
 		return "", true
 	}
-	items, _ := f.Items("content", raw, MaxParts)
 	var b strings.Builder
-	for i, raw := range items {
-		part, ok := f.Sub(fmt.Sprintf("content[%d]", i), raw)
-		if !ok {
-			return "", true
-		}
+	for _, part := range f.EachOf("content", raw, MaxParts) {
 		var kind, text string
 		part.String("type", &kind)
 		switch kind {
 		case "text", "refusal": // an assistant's, in place of a text
 			part.Text(kind, &text)
 		default:
-			part.Fail(jsonread.CodeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", jsonread.Brief([]byte(kind)))
+			part.Fail(jsonread.CodeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", jsonread.Brief(kind))
 		}
 		b.WriteString(text)
-		f.Adopt(part)
 	}
 	return b.String(), true
 }

@@ -4,16 +4,10 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
-)
-
-// The ways to ask for test-time scaling, beside the name of the model.
-const (
-	ScalingField  = "test_time_scaling" // in the body, and within its metadata
-	ScalingHeader = "X-Lutra-Scaling"
-	// ScalingApplied is the answer's header that says what was done.
-	ScalingApplied = "X-Lutra-Scaling-Applied"
 )
 
 // ScalingRequest is a plan that a request asks for, and the field that it came in.
@@ -23,7 +17,7 @@ type ScalingRequest struct {
 }
 
 // Scaling finds the plan that a request asks for, the first of: the object in its
-// body, the value of ScalingHeader, the entry in its metadata, the preset behind its model's name. An
+// body, the value of api.ScalingHeader, the entry in its metadata, the preset behind its model's name. An
 // object without a method changes the next of these, or the server's standard. nil:
 // the request asks for none.
 func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *ScalingRequest {
@@ -42,7 +36,7 @@ func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *ScalingR
 	return planElsewhere(f, header, fromMetadata, preset)
 }
 
-// planElsewhere is what a request asks for outside its body's object.
+// planElsewhere returns what a request asks for outside its body's object.
 func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) *ScalingRequest {
 	written := func(text, param string) *ScalingRequest {
 		plan, err := scaling.Parse(text)
@@ -53,9 +47,9 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 	}
 	switch {
 	case header != "":
-		return written(header, ScalingHeader)
+		return written(header, api.ScalingHeader)
 	case fromMetadata != "":
-		return written(fromMetadata, "metadata."+ScalingField)
+		return written(fromMetadata, "metadata."+api.ScalingField)
 	case preset != nil:
 		return &ScalingRequest{preset, "model"}
 	}
@@ -66,20 +60,20 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 // as a string. An object without a method changes the plan that the request asks for
 // elsewhere.
 func (f Fields) plan(elsewhere func() scaling.Plan) *ScalingRequest {
-	raw, ok := f.Take(ScalingField)
+	raw, ok := f.Take(api.ScalingField)
 	if !ok {
 		return nil
 	}
-	a := &ScalingRequest{Param: ScalingField, Plan: &scaling.Plan{}}
+	a := &ScalingRequest{Param: api.ScalingField, Plan: &scaling.Plan{}}
 	if text, ok := jsonread.Text(raw); ok {
 		plan, err := scaling.Parse(text)
 		if err != nil {
-			f.Err = PlanFault(err, ScalingField)
+			f.Err = PlanFault(err, api.ScalingField)
 		}
 		a.Plan = &plan
 		return a
 	}
-	o, ok := f.Sub(ScalingField, raw)
+	o, ok := f.Sub(api.ScalingField, raw)
 	if !ok {
 		return nil
 	}
@@ -93,14 +87,14 @@ func (f Fields) plan(elsewhere func() scaling.Plan) *ScalingRequest {
 	return a
 }
 
-// PlanFault is a plan's fault as the client sees it: it names the field that the plan
+// PlanFault returns a plan's fault as the client sees it: it names the field that the plan
 // came in.
 func PlanFault(err error, param string) error {
 	var fault *scaling.Error
 	if !errors.As(err, &fault) {
 		return err
 	}
-	if param == ScalingField && fault.Field != "" {
+	if param == api.ScalingField && fault.Field != "" {
 		param += "." + fault.Field
 	}
 	text := fault.Message
@@ -110,36 +104,71 @@ func PlanFault(err error, param string) error {
 	return jsonread.Errorf(fault.Code, param, "Invalid '%s': %s.", param, strings.TrimSuffix(text, "."))
 }
 
-// metadata checks the strings that clients store with a request, and returns the one
-// that asks for scaling.
-func (f Fields) metadata() (scaling string) {
-	raw, ok := f.Take("metadata")
-	if !ok {
-		return ""
+// newSearch checks a plan for a request, and sets the temperature if neither names one.
+func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, hasTemperature bool) (*tts.Search, error) {
+	if plan.Temperature == nil && !hasTemperature {
+		plan.Temperature = new(float32(scaling.DefaultTemperature))
 	}
-	if jsonread.Kind(raw) != "an object" {
-		f.WrongType("metadata", "an object of strings", raw)
-		return ""
+	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: a.Model.Verifiers}.Check(req)
+	return &search, err
+}
+
+// Scale decides whether a request is answered by a search, and by which. hasTemperature
+// tells whether it names a temperature. The report is nil without a search, or for one that
+// the answer does not tell of.
+func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature bool) *searchReport {
+	asked := f.Scaling(c.Header.Get(api.ScalingHeader), a.Preset, c.Standard)
+	if f.Err != nil || asked != nil && asked.Plan.Method == scaling.None {
+		return nil
 	}
-	n := 0
-	for written, value := range jsonread.Members(raw) {
-		name, _ := jsonread.Text(written)
-		s, ok := jsonread.Text(value)
-		n++
-		switch {
-		case !ok:
-			f.WrongType("metadata", "an object of strings", value)
-		case n > MaxMetadata:
-			f.Fail(jsonread.CodeValue, "metadata", "at most %d entries are allowed.", MaxMetadata)
-		case len(name) > MaxMetadataName || len(s) > MaxMetadataValue:
-			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", MaxMetadataName, MaxMetadataValue)
+	if req.Continued != nil {
+		if asked != nil {
+			f.Fail(jsonread.CodeValue, "candidates", "they belong to another server's search; ask for none here.")
 		}
-		if f.Err != nil {
-			return ""
+		return nil
+	}
+	var search *tts.Search
+	var err error
+	switch {
+	case asked == nil && (c.Standard == nil || c.Standard.Method == scaling.None || a.Search != nil):
+		return nil
+	case asked == nil:
+		// A default is not a demand: a request that it does not suit gets a plain answer.
+		if search, err = newSearch(c, a, req, *c.Standard, hasTemperature); err != nil {
+			return nil
 		}
-		if name == ScalingField {
-			scaling = s
+	case a.Search != nil:
+		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it out.")
+		return nil
+	default:
+		if search, err = newSearch(c, a, req, *asked.Plan, hasTemperature); err != nil {
+			if asked.Plan.Temperature == nil && scaling.CodeOf(err) == scaling.CodeTemperatureZero {
+				asked.Param = "temperature" // the request's own
+			}
+			f.Err = PlanFault(err, asked.Param)
+			return nil
 		}
 	}
-	return scaling
+	a.Search, a.Applied = search, true
+	return newSearchReport(&search.Plan)
+}
+
+// bestOf reads best_of, the search of the completions API: the likeliest choices of
+// so many. At temperature 0 all are the same. The answer does not report it.
+func (f Fields) bestOf(c *api.Call, a *api.Ask, req *tts.Request) {
+	n := req.N
+	given := f.Int("best_of", &n, req.N, c.MaxChoices) && n > req.N
+	if given && req.Continued != nil {
+		f.Fail(jsonread.CodeValue, "best_of", "it cannot be given together with 'candidates'.")
+		return
+	}
+	if given && req.Sampling.Temperature > 0 {
+		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
+		search, err := newSearch(c, a, req, plan, true)
+		if err != nil {
+			f.Err = PlanFault(err, "best_of")
+			return
+		}
+		a.Search = search
+	}
 }

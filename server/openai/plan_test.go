@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// parsed are the fields of a body.
+// parsed returns the fields of a body.
 func parsed(t *testing.T, body string) Fields {
 	t.Helper()
 	f, err := jsonread.Parse([]byte(body))

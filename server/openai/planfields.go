@@ -17,8 +17,6 @@ type planFields struct {
 	sections map[string]*jsonread.Fields // objects in o; close puts back what is unread
 }
 
-var _ scaling.Source = (*planFields)(nil)
-
 // at finds the object that holds the field of a path, and the field's name; nil: there
 // is none.
 func (p *planFields) at(key string) (o *jsonread.Fields, name string) {
@@ -26,18 +24,17 @@ func (p *planFields) at(key string) (o *jsonread.Fields, name string) {
 	if !nested {
 		return p.o, key
 	}
-	if o := p.sections[section]; o != nil {
-		return o, name
+	if p.sections[section] == nil {
+		o, ok := p.o.Object(section)
+		if !ok {
+			return nil, ""
+		}
+		if p.sections == nil {
+			p.sections = map[string]*jsonread.Fields{}
+		}
+		p.sections[section] = o
 	}
-	o, ok := p.o.Object(section)
-	if !ok {
-		return nil, ""
-	}
-	if p.sections == nil {
-		p.sections = map[string]*jsonread.Fields{}
-	}
-	p.sections[section] = o
-	return o, name
+	return p.sections[section], name
 }
 
 // read calls f with the object that holds a field, if there is one, and keeps the
@@ -116,8 +113,7 @@ func (p *planFields) Words(key string, known []string, add func(word string)) bo
 			case slices.Contains(known, word):
 				add(word)
 			default:
-				last := len(known) - 1
-				o.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", name, i), "expected %s or %s, but got '%s'.", strings.Join(known[:last], ", "), known[last], jsonread.Brief([]byte(word)))
+				o.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", name, i), "expected %s, but got '%s'.", jsonread.Or(known), jsonread.Brief(word))
 			}
 		}
 	})

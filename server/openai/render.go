@@ -1,17 +1,20 @@
 package openai
 
 import (
+	"context"
 	"math"
 
 	"github.com/google/uuid"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Rendered is vLLM's GenerateRequest, with which its render endpoints answer: what the
+// rendered is vLLM's GenerateRequest, with which its render endpoints answer: what the
 // engine would be given for one prompt of a request.
-type Rendered struct {
+type rendered struct {
 	Tokens  []int32
 	Dropped int // messages that were left out
 	params  renderedParams
@@ -35,9 +38,61 @@ type renderedParams struct {
 	Logprobs          *int     `json:"logprobs"`
 }
 
-// NewRendered describes a request with the prepared prompt p, of a model of so long a
+// renderChat answers vLLM's POST /v1/chat/completions/render: the token ids that the
+// request would begin with, and how it would be sampled. What /v1/chat/completions refuses
+// before it computes anything is refused here alike.
+func renderChat(c *api.Call) error {
+	seeded := c.Body.Has("seed")
+	a, err := readChat(c)
+	if err != nil {
+		return err
+	}
+	list, err := a.render(c.Context(), seeded)
+	if err != nil {
+		return err
+	}
+	return c.Reply(func(p *jsonwrite.Reply) { list[0].write(p, "chatcmpl-", a) })
+}
+
+// renderCompletions answers vLLM's POST /v1/completions/render: a list of what renderChat
+// answers, one a prompt.
+func renderCompletions(c *api.Call) error {
+	seeded := c.Body.Has("seed")
+	a, err := readCompletions(c)
+	if err != nil {
+		return err
+	}
+	list, err := a.render(c.Context(), seeded)
+	if err != nil {
+		return err
+	}
+	return c.Reply(func(p *jsonwrite.Reply) {
+		p.List(len(list), func(i int) { list[i].write(p, "cmpl-", a) })
+	})
+}
+
+// render prepares the prompts as work alongside the engines. seeded tells that the request
+// names its seed.
+func (a *asked) render(ctx context.Context, seeded bool) ([]rendered, error) {
+	ctx, leave, err := cpulimit.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	list := make([]rendered, len(a.Requests))
+	for i, req := range a.Requests {
+		prepared, err := a.Strategy().Prepare(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = newRendered(req, prepared, a.Model.Context, seeded)
+	}
+	return list, nil
+}
+
+// newRendered describes a request with the prepared prompt p, of a model of so long a
 // context. seeded tells that the seed is the request's own.
-func NewRendered(req *tts.Request, p *tts.Prepared, context int, seeded bool) Rendered {
+func newRendered(req *tts.Request, p *tts.Prepared, context int, seeded bool) rendered {
 	s := &req.Sampling
 	params := renderedParams{N: max(req.N, 1), Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP,
 		PresencePenalty: s.PresencePenalty, FrequencyPenalty: s.FrequencyPenalty, RepetitionPenalty: 1, Stop: req.Stop,
@@ -63,12 +118,11 @@ func NewRendered(req *tts.Request, p *tts.Prepared, context int, seeded bool) Re
 	if s.Logprobs {
 		params.Logprobs = &s.TopLogprobs
 	}
-	return Rendered{Tokens: p.Tokens, Dropped: p.Dropped, params: params}
+	return rendered{Tokens: p.Tokens, Dropped: p.Dropped, params: params}
 }
 
-// Write writes r, of a request for that model under the name of it; prefix begins its id.
-// stream and usage tell of what the request's stream is to be.
-func (r *Rendered) Write(p *jsonwrite.Reply, prefix, model string, stream, usage bool) {
+// write writes r, of a request; prefix begins its id.
+func (r *rendered) write(p *jsonwrite.Reply, prefix string, a *asked) {
 	p.Raw(`{"request_id":`)
 	p.Text(prefix + uuid.NewString())
 	p.Raw(`,"token_ids":`)
@@ -76,17 +130,17 @@ func (r *Rendered) Write(p *jsonwrite.Reply, prefix, model string, stream, usage
 	p.Raw(`,"features":null,"sampling_params":`)
 	p.Value(&r.params)
 	p.Raw(`,"model":`)
-	p.Text(model)
+	p.Text(a.Name)
 	p.Raw(`,"stream":`)
-	p.Value(stream)
+	p.Value(a.Stream)
 	p.Raw(`,"stream_options":`)
-	if stream && usage {
+	if a.Stream && a.usage {
 		p.Raw(`{"include_usage":true}`)
 	} else {
 		p.Raw("null")
 	}
 	p.Raw(`,"cache_salt":null,"priority":0,"kv_transfer_params":null`)
-	if t := NewTruncation(r.Dropped); t != nil {
+	if t := newTruncation(r.Dropped); t != nil {
 		p.Raw(`,"truncation":`)
 		p.Value(t)
 	}

@@ -62,8 +62,7 @@ func (f Fields) repetition(p *sampling.Params) {
 		return
 	}
 	f.Float32("repeat_penalty", &p.RepetitionPenalty, 0.01, 10)
-	switch p.RepetitionWindow = max(last, 0); last {
-	case 0:
+	if p.RepetitionWindow = max(last, 0); last == 0 {
 		p.RepetitionPenalty = 1
 	}
 }
@@ -97,7 +96,7 @@ func (f Fields) allowed(vocab int) []int32 {
 	return ids
 }
 
-// seed is the request's, of any sign that fits into 64 bits, or a random one.
+// seed returns the request's, of any sign that fits into 64 bits, or a random one.
 func (f Fields) seed() uint64 {
 	raw, ok := f.Take("seed")
 	if !ok {
@@ -174,7 +173,7 @@ func (f Fields) logitBias(m *tts.Model) map[int32]float32 {
 	return bias
 }
 
-// pairs are the elements of raw, found at name, a list of lists of two.
+// pairs returns the elements of raw, found at name, a list of lists of two.
 func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(a, b json.RawMessage) bool) {
 		for pair := range jsonread.Elements(raw) {
@@ -189,7 +188,7 @@ func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessag
 	}
 }
 
-// biased are the tokens that an entry of logit_bias is about. As an object's key a
+// biased returns the tokens that an entry of logit_bias is about. As an object's key a
 // string is an id; in a list it is a text.
 func (f Fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
 	id := string(token)

@@ -9,9 +9,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// SearchReport is what an answer reports of the searches behind it, one a prompt. A
+// searchReport is what an answer reports of the searches behind it, one a prompt. A
 // nil one reports nothing: the answer looks as if there had been no search.
-type SearchReport struct {
+type searchReport struct {
 	include    scaling.Include
 	candidates bool // report each candidate once it is complete
 	n          int  // choices of a prompt
@@ -19,13 +19,13 @@ type SearchReport struct {
 	outcomes   []*tts.Outcome // of each prompt; nil until its search has ended
 }
 
-func NewSearchReport(p *scaling.Plan) *SearchReport {
-	return &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
+func newSearchReport(p *scaling.Plan) *searchReport {
+	return &searchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
 }
 
-// Expect prepares the report for so many prompts of n choices each. The report may be
+// expect prepares the report for prompts prompts of n choices each. The report may be
 // nil.
-func (r *SearchReport) Expect(prompts, n int) {
+func (r *searchReport) expect(prompts, n int) {
 	if r != nil {
 		r.n, r.outcomes = n, make([]*tts.Outcome, prompts)
 	}
@@ -74,27 +74,6 @@ type searchOutcome struct {
 	Tree       []node         `json:"tree,omitempty"`
 }
 
-// candidate is one of a search's answers. Choices have their text in the choice.
-type candidate struct {
-	Candidate    int            `json:"candidate"`
-	Text         string         `json:"text,omitempty"`
-	FinishReason *string        `json:"finish_reason,omitempty"`
-	Tokens       int            `json:"tokens"`
-	Score        float64        `json:"score"`
-	Logprob      float64        `json:"logprob"` // mean over the tokens
-	Answer       *string        `json:"answer"`  // null: none was found
-	Votes        int            `json:"votes"`
-	StepScores   []float64      `json:"step_scores"`
-	Steps        []solutionStep `json:"steps,omitempty"`
-}
-
-// solutionStep is a part of a candidate that is scored and competes.
-type solutionStep struct {
-	Text   string  `json:"text"`
-	Tokens int     `json:"tokens"`
-	Score  float64 `json:"score"`
-}
-
 // node is a solution step in the tree of all that the search tried.
 type node struct {
 	Parent int `json:"parent"` // index in the list; -1: the prompt
@@ -103,32 +82,28 @@ type node struct {
 	Fate tts.Fate `json:"fate"`
 }
 
-// scalingUsage divides the tokens of a search: the first two add up to the
-// completion's; nobody is charged for the last.
-type scalingUsage struct {
-	Chosen    int `json:"chosen_tokens"`
-	Discarded int `json:"discarded_tokens"`
-	Verifier  int `json:"verifier_tokens"`
-	Cancelled int `json:"cancelled_tokens"`
-}
-
-// Update takes in what a delta says of the search. It tells whether that deserves a
+// update takes in what an event says of the search. It tells whether that deserves a
 // chunk of its own.
-func (r *SearchReport) Update(d *tts.Delta) bool {
+func (r *searchReport) update(e tts.Event) bool {
 	if r == nil {
 		return false
 	}
-	if d.Outcome != nil {
-		r.outcomes[d.Choice/r.n] = d.Outcome
+	switch w := e.What.(type) {
+	case *tts.Outcome:
+		r.outcomes[e.Choice/r.n] = w
+	case *tts.Progress:
+		r.take(e.Choice/r.n, w)
+		return true
 	}
-	p := d.Progress
-	if p == nil {
-		return false
-	}
+	return false
+}
+
+// take takes in where the search of a prompt stands.
+func (r *searchReport) take(prompt int, p *tts.Progress) {
 	now := &searchProgress{Method: p.Method, Select: p.Select, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: jsonwrite.Number(p.Best), Leader: jsonwrite.Optional(p.Leader), Agreement: p.Agreement}
 	if len(r.outcomes) > 1 {
-		now.Prompt = new(d.Choice / r.n)
+		now.Prompt = &prompt
 	}
 	if r.include.Tree {
 		now.Added = nodes(p.Added)
@@ -142,12 +117,11 @@ func (r *SearchReport) Update(d *tts.Delta) bool {
 		now.Partial = append(now.Partial, newPartial(&p.Partial[i]))
 	}
 	r.latest.Store(now)
-	return true
 }
 
-// progress is the latest, for chunks without anything else. It may be called during
-// Update.
-func (r *SearchReport) progress() any {
+// progress returns the latest, for chunks without anything else. It may be called during
+// update.
+func (r *searchReport) progress() any {
 	if r == nil {
 		return nil
 	}
@@ -164,7 +138,7 @@ func (r *SearchReport) progress() any {
 }
 
 // choice reports a choice's candidate.
-func (r *SearchReport) choice(i int) *candidate {
+func (r *searchReport) choice(i int) *candidate {
 	if r == nil || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -178,7 +152,7 @@ func (r *SearchReport) choice(i int) *candidate {
 }
 
 // summary reports the search as a whole, or all of them in a list.
-func (r *SearchReport) summary() any {
+func (r *searchReport) summary() any {
 	if r == nil {
 		return nil
 	}
@@ -194,7 +168,7 @@ func (r *SearchReport) summary() any {
 
 // search reports the search of a prompt with its first choice, i; nil for other
 // choices.
-func (r *SearchReport) search(i int) any {
+func (r *searchReport) search(i int) any {
 	if r == nil || i%r.n != 0 || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -219,8 +193,8 @@ func (r *SearchReport) search(i int) any {
 	return out
 }
 
-// usage is a request's usage, divided once all searches have ended.
-func (r *SearchReport) usage(u tts.Usage) usage {
+// usage returns a request's usage, divided once all searches have ended.
+func (r *searchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
 	if r == nil {
 		return out

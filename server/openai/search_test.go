@@ -10,9 +10,9 @@ import (
 )
 
 func TestPartialTextIsReportedOnce(t *testing.T) {
-	s := NewSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}})
-	s.Expect(1, 1)
-	s.Update(&tts.Delta{Progress: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
+	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}})
+	s.expect(1, 1)
+	s.update(tts.Event{What: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
 	progress := func() string {
 		b, err := json.Marshal(s.progress())
 		if err != nil {

@@ -24,9 +24,7 @@ func (f Fields) functions(field, arguments string) []any {
 			return nil
 		}
 		what, name := "function", ""
-		if o.String("type", &what); what != "function" {
-			o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(what)))
-		}
+		o.OneOf("type", jsonread.CodeUnsupported, &what, "function")
 		if fn, ok := o.Object("function"); ok {
 			if fn.String("name", &name); name == "" {
 				fn.Fail(jsonread.CodeMissing, "name", "every function needs a name.")
@@ -65,11 +63,11 @@ func (f Fields) answersCall(at int, m *template.Message, ids map[string]bool) {
 	case len(ids) == 0:
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].role", at), "a message of role tool follows one with 'tool_calls'.")
 	case !ids[m.ToolCallID] && !ids[""] && m.ToolCallID != "":
-		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].tool_call_id", at), "no call of the message before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
+		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].tool_call_id", at), "no call of the message before has the id '%s'.", jsonread.Brief(m.ToolCallID))
 	}
 }
 
-// callIDs are the ids of a message's calls.
+// callIDs returns the ids of a message's calls.
 func callIDs(m *template.Message) map[string]bool {
 	calls, _ := m.ToolCalls.([]any)
 	ids := make(map[string]bool, len(calls))
@@ -81,7 +79,7 @@ func callIDs(m *template.Message) map[string]bool {
 	return ids
 }
 
-// callBytes is the size of all tool calls of a conversation.
+// callBytes returns the size of all tool calls of a conversation.
 func callBytes(messages []template.Message) (n int) {
 	for i := range messages {
 		if calls, ok := messages[i].ToolCalls.([]any); ok {
@@ -91,7 +89,7 @@ func callBytes(messages []template.Message) (n int) {
 	return n
 }
 
-// written is the size of what functions has read.
+// written returns the size of what functions has read.
 func written(list []any) (n int) {
 	for _, v := range list {
 		n += len(v.(json.RawMessage))
@@ -121,7 +119,7 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	parallel := true
 	f.Bool("parallel_tool_calls", &parallel)
 	choice, name, allowed := f.toolChoice()
-	c := &tts.Calling{Format: m.ToolFormat(), Tools: f.definitions(req.Prompt.Tools), One: !parallel}
+	c := &tts.Calling{Format: m.ToolFormat(), Tools: f.definitions(req.Prompt.Tools), Single: !parallel}
 	f.allow(c, allowed)
 	if f.Err != nil || choice == toolsNone || choice == "" && len(c.Tools) == 0 {
 		return nil
@@ -133,8 +131,8 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	case len(c.Tools) == 0:
 		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
 	case name != "" && !known:
-		f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
-	case choice == toolsRequired && req.Prompt.Ending != tts.EndHeader:
+		f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief(name))
+	case choice == toolsRequired && req.Prompt.Ending != tts.AddGenerationPrompt:
 		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
 	case choice == toolsRequired && len(c.Tools) == 1:
 		name = c.Tools[0].Name
@@ -164,7 +162,7 @@ func (f Fields) allow(c *tts.Calling, names []string) {
 	c.Only = len(c.Tools) < len(all)
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(t toolcall.Tool) bool { return t.Name == name }) {
-			f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+			f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief(name))
 		}
 	}
 }
@@ -178,7 +176,7 @@ func (f Fields) toolChoice() (choice, name string, allowed []string) {
 	}
 	if word, ok := jsonread.Text(raw); ok {
 		if word != toolsNone && word != toolsAuto && word != toolsRequired {
-			f.Fail(jsonread.CodeValue, "tool_choice", "expected none, auto, required, a function or allowed_tools, but got '%s'.", jsonread.Brief([]byte(word)))
+			f.Fail(jsonread.CodeValue, "tool_choice", "expected none, auto, required, a function or allowed_tools, but got '%s'.", jsonread.Brief(word))
 		}
 		return word, "", nil
 	}
@@ -193,64 +191,48 @@ func (f Fields) toolChoice() (choice, name string, allowed []string) {
 		return choice, "", allowed
 	}
 	if kind != "function" {
-		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief([]byte(kind)))
+		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief(kind))
 	}
-	from := o
-	if fn, ok := o.Object("function"); ok {
-		from = fn
-	}
-	if from.String("name", &name); name == "" {
-		from.Fail(jsonread.CodeMissing, "name", "the tool to call needs a name.")
-	}
-	if from != o {
-		o.Adopt(from)
-	}
+	name = Fields{o}.named("the tool to call needs a name.")
 	f.Adopt(o)
 	return toolsRequired, name, nil
 }
 
+// named reads the name of a function: in an object of its own, as chats have it, or besides
+// the type, as responses do.
+func (f Fields) named(missing string) (name string) {
+	from := f.Fields
+	if o, ok := f.Object("function"); ok {
+		from = o
+		defer f.Adopt(o)
+	}
+	if from.String("name", &name); name == "" {
+		from.Fail(jsonread.CodeMissing, "name", "%s", missing)
+	}
+	return name
+}
+
 // allowedTools reads a mode and tools: in an object of their own, as chats have them, or
-// beside the type, as responses do.
+// besides the type, as responses do.
 func (f Fields) allowedTools() (mode string, names []string) {
 	from := f
 	if o, ok := f.Object("allowed_tools"); ok {
 		from = Fields{o}
+		defer f.Adopt(o)
 	}
-	if from.String("mode", &mode); mode != toolsAuto && mode != toolsRequired {
-		from.Fail(jsonread.CodeValue, "mode", "expected auto or required, but got '%s'.", jsonread.Brief([]byte(mode)))
+	from.OneOf("mode", jsonread.CodeValue, &mode, toolsAuto, toolsRequired)
+	for _, o := range from.Each("tools", MaxTools) {
+		kind := "function"
+		o.OneOf("type", jsonread.CodeUnsupported, &kind, "function")
+		names = append(names, Fields{o}.named("an allowed tool needs a name."))
 	}
-	items, _ := from.List("tools", MaxTools)
-	if len(items) == 0 {
+	if len(names) == 0 {
 		from.Fail(jsonread.CodeMissing, "tools", "a list of at least one tool is required.")
-	}
-	for i, raw := range items {
-		o, ok := from.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			break
-		}
-		kind, name, named := "function", "", o
-		if o.String("type", &kind); kind != "function" {
-			o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(kind)))
-		}
-		if fn, ok := o.Object("function"); ok {
-			named = fn
-		}
-		if named.String("name", &name); name == "" {
-			named.Fail(jsonread.CodeMissing, "name", "an allowed tool needs a name.")
-		}
-		if named != o {
-			o.Adopt(named)
-		}
-		from.Adopt(o)
-		names = append(names, name)
-	}
-	if from != f {
-		f.Adopt(from.Fields)
 	}
 	return mode, names
 }
 
-// definitions are tools as the reader of calls knows them.
+// definitions returns tools as the reader of calls knows them.
 func (f Fields) definitions(tools []any) []toolcall.Tool {
 	list, fault := toolcall.Definitions(tools)
 	if fault != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/tts"
@@ -71,12 +72,20 @@ type truncation struct {
 	DroppedMessages int `json:"dropped_messages"`
 }
 
-// NewTruncation is nil where nothing was left out.
-func NewTruncation(dropped int) *truncation {
+// newTruncation returns nil where nothing was left out.
+func newTruncation(dropped int) *truncation {
 	if dropped == 0 {
 		return nil
 	}
 	return &truncation{dropped}
+}
+
+// WriteTruncation adds the field that tells of messages that were left out.
+func WriteTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
+	if t := newTruncation(prepared.Dropped); t != nil {
+		p.Raw(`,"truncation":`)
+		p.Value(t)
+	}
 }
 
 type chatChoice struct {
@@ -109,7 +118,7 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// newToolCalls are calls, or in a chunk pieces of them.
+// newToolCalls returns calls, or in a chunk pieces of them.
 func newToolCalls(calls []toolcall.Call, chunk bool) []toolCall {
 	var list []toolCall
 	for _, c := range calls {
@@ -123,6 +132,24 @@ func newToolCalls(calls []toolcall.Call, chunk bool) []toolCall {
 		list = append(list, t)
 	}
 	return list
+}
+
+// Call is a call of a tool as templates have it.
+type Call struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"` // an object: what the template wants is made of it
+	} `json:"function"`
+}
+
+// Written writes a call for a message of a prompt.
+func Written(id, name, arguments string) json.RawMessage {
+	c := Call{ID: id, Type: "function"}
+	c.Function.Name, c.Function.Arguments = name, arguments
+	raw, _ := json.Marshal(c) // strings
+	return raw
 }
 
 type chatDelta struct {
@@ -152,20 +179,12 @@ type alternative struct {
 // newChatLogprobs lists the tokens of a message: the one that ended the turn is
 // none of them.
 func newChatLogprobs(tokens []tts.Token) *chatLogprobs {
-	tokens = messageTokens(tokens)
+	tokens = tts.Said(tokens)
 	l := &chatLogprobs{Content: make([]TokenLogprob, len(tokens))}
 	for i := range tokens {
 		l.Content[i] = NewTokenLogprob(&tokens[i])
 	}
 	return l
-}
-
-// messageTokens are tokens without the one that ended the turn.
-func messageTokens(tokens []tts.Token) []tts.Token {
-	if n := len(tokens); n > 0 && tokens[n-1].End {
-		return tokens[:n-1]
-	}
-	return tokens
 }
 
 // NewTokenLogprob lists a token.
@@ -199,7 +218,7 @@ type textChoice struct {
 	Scaling      *candidate    `json:"test_time_scaling,omitempty"`
 }
 
-// tokenIDs are the ids of tokens.
+// tokenIDs returns the ids of tokens.
 func tokenIDs(tokens []tts.Token) []int32 {
 	ids := make([]int32, len(tokens))
 	for i := range tokens {
@@ -208,7 +227,7 @@ func tokenIDs(tokens []tts.Token) []int32 {
 	return ids
 }
 
-// certainty is a token's, null where nothing predicts it.
+// certainty returns a token's, null where nothing predicts it.
 func certainty(t *tts.Token) *float64 {
 	if !t.Known {
 		return nil
@@ -228,7 +247,7 @@ type textLogprobs struct {
 }
 
 // newTextLogprobs lists tokens whose text begins at offset, and returns the
-// offset behind them.
+// offset after them.
 func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 	l := &textLogprobs{
 		Tokens:        make([]string, len(tokens)),
@@ -247,7 +266,7 @@ func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 	return l, offset
 }
 
-// textLogprob is a token's log-probability and those of its alternatives; nil for a
+// textLogprob returns a token's log-probability and those of its alternatives; nil for a
 // token that nothing predicts.
 func textLogprob(t *tts.Token) (*float64, map[string]float64) {
 	if !t.Known {
@@ -263,7 +282,7 @@ func textLogprob(t *tts.Token) (*float64, map[string]float64) {
 	return &v, top
 }
 
-// tokenName is a token as text; bytes that are no whole characters are spelled
+// tokenName returns a token as text; bytes that are no whole characters are spelled
 // as OpenAI does: bytes:\xe2\x82.
 func tokenName(piece []byte) string {
 	if utf8.Valid(piece) {
@@ -281,11 +300,58 @@ func tokenName(piece []byte) string {
 	return b.String()
 }
 
-// finishReason is null until there is one.
+// finishReason returns null until there is one.
 func finishReason(f tts.Finish) *string {
 	if f == "" {
 		return nil
 	}
 	s := string(f)
 	return &s
+}
+
+// candidate is one of a search's answers. Choices have their text in the choice.
+type candidate struct {
+	Candidate    int            `json:"candidate"`
+	Text         string         `json:"text,omitempty"`
+	FinishReason *string        `json:"finish_reason,omitempty"`
+	Tokens       int            `json:"tokens"`
+	Score        float64        `json:"score"`
+	Logprob      float64        `json:"logprob"` // mean over the tokens
+	Answer       *string        `json:"answer"`  // null: none was found
+	Votes        int            `json:"votes"`
+	StepScores   []float64      `json:"step_scores"`
+	Steps        []solutionStep `json:"steps,omitempty"`
+}
+
+// solutionStep is a part of a candidate that is scored and competes.
+type solutionStep struct {
+	Text   string  `json:"text"`
+	Tokens int     `json:"tokens"`
+	Score  float64 `json:"score"`
+}
+
+// scalingUsage divides the tokens of a search: the first two add up to the
+// completion's; nobody is charged for the last.
+type scalingUsage struct {
+	Chosen    int `json:"chosen_tokens"`
+	Discarded int `json:"discarded_tokens"`
+	Verifier  int `json:"verifier_tokens"`
+	Cancelled int `json:"cancelled_tokens"`
+}
+
+// Envelope is the body of every error.
+type Envelope struct {
+	Error failure `json:"error"`
+}
+
+type failure struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// Failure writes a fault as OpenAI's clients expect it.
+func Failure(f *api.Fault) Envelope {
+	return Envelope{failure{Message: f.Message, Type: f.Type, Param: jsonwrite.Optional(f.Param), Code: jsonwrite.Optional(f.Code)}}
 }

@@ -25,8 +25,8 @@ type choice struct {
 	finish tts.Finish
 }
 
-// NewBuilder begins a receipt that has all that r says, of n choices for each of so many
-// prompts. Of its request and the answer, hashes makes it hold hashes alone.
+// NewBuilder begins a receipt that has all that r says, of n choices for each of
+// prompts prompts. Of its request and the answer, hashes makes it hold hashes alone.
 func NewBuilder(r Receipt, body []byte, hashes bool, prompts, n int) *Builder {
 	b := &Builder{receipt: r, hashes: hashes, n: n, choices: make([]choice, prompts*n), outcomes: make([]*tts.Outcome, prompts)}
 	b.receipt.Version, b.receipt.Hash, b.receipt.Prompts = Version, sum(body), make([]Prompt, prompts)
@@ -46,25 +46,22 @@ func (b *Builder) Take(choice int, id int32) {
 	c.ids = append(c.ids, id)
 }
 
-// Update takes in what a delta adds to the answer; b may be nil.
-func (b *Builder) Update(d *tts.Delta) {
-	if b == nil {
-		return
+// Filter takes in the events of the answer as they pass.
+func (b *Builder) Filter(e tts.Event, emit func(tts.Event) bool) bool {
+	switch w := e.What.(type) {
+	case tts.Opening:
+		b.receipt.Prompts[e.Choice/b.n] = Prompt{len(w.Prompt), hashOf(w.Prompt)}
+	case tts.Text:
+		b.choices[e.Choice].text.Write([]byte(w.Text))
+	case tts.End:
+		b.choices[e.Choice].finish = w.Finish
+	case *tts.Outcome:
+		b.outcomes[e.Choice/b.n] = w
 	}
-	if d.Prompt != nil {
-		b.receipt.Prompts[d.Choice/b.n] = Prompt{len(d.Prompt), hashOf(d.Prompt)}
-	}
-	c := &b.choices[d.Choice]
-	c.text.Write([]byte(d.Text))
-	if d.Finish != "" {
-		c.finish = d.Finish
-	}
-	if d.Outcome != nil {
-		b.outcomes[d.Choice/b.n] = d.Outcome
-	}
+	return emit(e)
 }
 
-// Receipt is what has been built, once the answer is complete; nil for a nil builder.
+// Receipt returns what has been built, once the answer is complete; nil for a nil builder.
 func (b *Builder) Receipt() *Receipt {
 	if b == nil {
 		return nil
@@ -112,7 +109,7 @@ func (b *Builder) tokens(c *Choice, ids []int32) {
 	}
 }
 
-// finite is v, or the number next to it that JSON has.
+// finite returns v, or the number next to it that JSON has.
 func finite(v float32) float32 {
 	const most = 3e38
 	if v != v {
@@ -121,7 +118,7 @@ func finite(v float32) float32 {
 	return max(-most, min(v, most))
 }
 
-// hashOf is the SHA-256 of token ids.
+// hashOf returns the SHA-256 of token ids.
 func hashOf(ids []int32) string {
 	raw := make([]byte, 0, 4*len(ids))
 	for _, id := range ids {
@@ -135,7 +132,7 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// NewChoice is a choice of these tokens, without a text.
+// NewChoice returns a choice of these tokens, without a text.
 func NewChoice(index int, ids []int32, finish string) Choice {
 	return Choice{Index: index, Tokens: len(ids), Hash: hashOf(ids), IDs: ids, Finish: finish}
 }

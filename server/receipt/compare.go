@@ -103,7 +103,7 @@ func apart(was, now *Receipt) (reasons []string) {
 	return reasons
 }
 
-// shown is v as a reason shows it.
+// shown returns v as a reason shows it.
 func shown(v any) any {
 	if v == "" {
 		return "none"
@@ -143,7 +143,7 @@ func notes(was, now *Receipt) (list []string) {
 	return list
 }
 
-// String is the build in a line.
+// String returns the build in a line.
 func (b Build) String() string {
 	s := cmp.Or(b.Version, "unknown")
 	if b.Revision != "" {

@@ -32,7 +32,7 @@ type Saved struct {
 
 // Read reads what somebody has kept: an answer with a receipt, the events of a stream
 // with one, or a receipt alone. It checks that hashes are those of what they stand
-// beside; errors name the key at fault.
+// besides; errors name the key at fault.
 func Read(data []byte) (*Saved, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if bytes.HasPrefix(data, []byte("data:")) || bytes.HasPrefix(data, []byte(":")) || bytes.HasPrefix(data, []byte("event:")) {
@@ -43,15 +43,13 @@ func Read(data []byte) (*Saved, error) {
 		return nil, err
 	}
 	s := &Saved{}
-	if r, ok := f.Object("receipt"); ok {
-		s.Receipt = read(r)
-		adopt(f, r)
+	if f.In("receipt", func(r *jsonread.Fields) { s.Receipt = read(r.All()) }) {
 		s.Texts = map[int]string{}
 		s.addTexts(f.Raw("choices"))
 	} else if f.Err == nil && !f.Has("request_sha256") {
 		return nil, errors.New("it has no receipt: ask for one with \"receipt\": true in the request")
 	} else if f.Err == nil {
-		s.Receipt = read(f)
+		s.Receipt = read(f.All())
 		if unread := f.Unread(); f.Err == nil && len(unread) > 0 {
 			f.Fail(jsonread.CodeUnknown, unread[0], "it is unknown.")
 		}
@@ -85,10 +83,7 @@ func readStream(data []byte) (*Saved, error) {
 			return nil, fmt.Errorf("an event of the stream: %w", err)
 		}
 		s.addTexts(f.Raw("choices"))
-		if r, ok := f.Object("receipt"); ok {
-			s.Receipt, found = read(r), true
-			adopt(f, r)
-		}
+		found = f.In("receipt", func(r *jsonread.Fields) { s.Receipt = read(r.All()) }) || found
 		if f.Err != nil {
 			return nil, f.Err
 		}
@@ -124,35 +119,19 @@ func read(f *jsonread.Fields) (r Receipt) {
 	f.Text("request", &r.Request)
 	text(f, "request_sha256", &r.Hash)
 	f.String("kernels", &r.Kernels)
-	if m, ok := f.Object("model"); ok {
-		r.Model = readModel(m)
-		adopt(f, m)
-	}
-	if b, ok := f.Object("build"); ok {
+	f.In("model", r.Model.read)
+	f.In("build", func(b *jsonread.Fields) {
 		b.String("version", &r.Build.Version)
 		b.String("revision", &r.Build.Revision)
 		b.Bool("modified", &r.Build.Modified)
 		b.String("go", &r.Build.Go)
-		adopt(f, b)
-	}
-	if s, ok := f.Object("sampling"); ok {
-		r.Sampling = readSampling(s)
-		adopt(f, s)
-	}
-	if s, ok := f.Object("search"); ok {
-		r.Search = readSearch(s)
-		adopt(f, s)
-	}
-	prompts, _ := f.List("prompts", maxChoices)
-	for i, raw := range prompts {
-		p, ok := f.Sub(fmt.Sprintf("prompts[%d]", i), raw)
-		if !ok {
-			break
-		}
+	})
+	f.In("sampling", r.Sampling.read)
+	f.In("search", func(s *jsonread.Fields) { r.Search = readSearch(s) })
+	for _, p := range f.Each("prompts", maxChoices) {
 		var v Prompt
 		p.Int("tokens", &v.Tokens, 0, math.MaxInt32)
 		text(p, "sha256", &v.Hash)
-		adopt(f, p)
 		r.Prompts = append(r.Prompts, v)
 	}
 	r.Choices = readChoices(f, "choices", maxChoices)
@@ -169,18 +148,9 @@ func read(f *jsonread.Fields) (r Receipt) {
 		}
 	}
 	if !slices.Contains(Endpoints, r.Endpoint) {
-		f.Fail(jsonread.CodeValue, "endpoint", "expected %s, but got '%s'.", strings.Join(Endpoints, " or "), jsonread.Brief([]byte(r.Endpoint)))
+		f.Fail(jsonread.CodeValue, "endpoint", "expected %s, but got '%s'.", strings.Join(Endpoints, " or "), jsonread.Brief(r.Endpoint))
 	}
 	return r
-}
-
-// adopt takes over what is wrong with a part of a receipt, and refuses what it has of
-// its own.
-func adopt(f, part *jsonread.Fields) {
-	if unread := part.Unread(); part.Err == nil && len(unread) > 0 {
-		part.Err = jsonread.Errorf(jsonread.CodeUnknown, unread[0], "Invalid '%s': it is unknown.", unread[0])
-	}
-	f.Adopt(part)
 }
 
 // text reads a SHA-256 in hexadecimal.
@@ -189,26 +159,25 @@ func text(f *jsonread.Fields, name string, dst *string) {
 		return
 	}
 	if len(*dst) != 64 || strings.Trim(*dst, "0123456789abcdef") != "" {
-		f.Fail(jsonread.CodeValue, name, "expected 64 hexadecimal digits, but got '%s'.", jsonread.Brief([]byte(*dst)))
+		f.Fail(jsonread.CodeValue, name, "expected 64 hexadecimal digits, but got '%s'.", jsonread.Brief(*dst))
 	}
 }
 
-func readModel(f *jsonread.Fields) (m Model) {
+func (m *Model) read(f *jsonread.Fields) {
 	f.String("name", &m.Name)
 	text(f, "sha256", &m.SHA256)
 	f.String("metadata", &m.Metadata)
 	f.String("packing", &m.Packing)
 	f.String("kv", &m.KV)
 	f.Int("context", &m.Context, 0, math.MaxInt32)
-	return m
 }
 
-func readSampling(f *jsonread.Fields) (s Sampling) {
+func (s *Sampling) read(f *jsonread.Fields) {
 	var seed string
 	f.String("seed", &seed)
 	v, err := strconv.ParseUint(seed, 10, 64)
 	if err != nil {
-		f.Fail(jsonread.CodeValue, "seed", "expected a string of digits that is a number of 64 bits, but got '%s'.", jsonread.Brief([]byte(seed)))
+		f.Fail(jsonread.CodeValue, "seed", "expected a string of digits that is a number of 64 bits, but got '%s'.", jsonread.Brief(seed))
 	}
 	s.Seed = Seed(v)
 	f.Int("n", &s.N, 1, maxChoices)
@@ -224,7 +193,6 @@ func readSampling(f *jsonread.Fields) (s Sampling) {
 	f.Int("max_tokens", &s.MaxTokens, 0, math.MaxInt32)
 	f.Int("min_tokens", &s.MinTokens, 0, math.MaxInt32)
 	f.Int("thinking_token_budget", &s.MaxThinking, 0, math.MaxInt32)
-	return s
 }
 
 func readSearch(f *jsonread.Fields) *Search {
@@ -234,11 +202,10 @@ func readSearch(f *jsonread.Fields) *Search {
 	} else {
 		s.Plan = raw
 	}
-	if m, ok := f.Object("verifier"); ok {
-		v := readModel(m)
-		s.Verifier = &v
-		adopt(f, m)
-	}
+	f.In("verifier", func(m *jsonread.Fields) {
+		s.Verifier = &Model{}
+		s.Verifier.read(m)
+	})
 	reasons, _ := f.List("stop_reasons", maxChoices)
 	for _, raw := range reasons {
 		reason, ok := jsonread.Text(raw)
@@ -252,14 +219,8 @@ func readSearch(f *jsonread.Fields) *Search {
 }
 
 func readChoices(f *jsonread.Fields, list string, most int) []Choice {
-	items, _ := f.List(list, most)
 	var out []Choice
-	for i, raw := range items {
-		name := fmt.Sprintf("%s[%d]", list, i)
-		c, ok := f.Sub(name, raw)
-		if !ok {
-			return nil
-		}
+	for _, c := range f.Each(list, most) {
 		var v Choice
 		c.Int("index", &v.Index, 0, maxCandidates)
 		c.Int("prompt", &v.Prompt, 0, maxChoices)
@@ -289,9 +250,6 @@ func readChoices(f *jsonread.Fields, list string, most int) []Choice {
 			c.Fail(jsonread.CodeMissing, "tokens_sha256", "it is missing.")
 		case v.IDs != nil && (len(v.IDs) != v.Tokens || hashOf(v.IDs) != v.Hash):
 			c.Fail(jsonread.CodeValue, "tokens_sha256", "it is not that of the %d token_ids.", len(v.IDs))
-		}
-		if adopt(f, c); f.Err != nil {
-			return nil
 		}
 		out = append(out, v)
 	}

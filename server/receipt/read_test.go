@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// kept is a small receipt in an answer.
+// kept returns a small receipt in an answer.
 func kept(t testing.TB, change func(r *Receipt)) string {
 	t.Helper()
 	body := `{"messages":[],"receipt":true}`

@@ -15,7 +15,7 @@ import (
 // is wanted.
 var ErrNoRequest = errors.New("the receipt holds no request, but its hash: give the request's body too")
 
-// Body is the request's body: the receipt's own, or the one given where it holds but its
+// Body returns the request's body: the receipt's own, or the one given where it holds but its
 // hash.
 func (r *Receipt) Body(given []byte) ([]byte, error) {
 	switch {
@@ -71,7 +71,7 @@ func (r *Receipt) Repeat(body []byte, model string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Switches are the words behind the model's name in the request that switch thinking,
+// Switches returns the words after the model's name in the request that switch thinking,
 // as in +nothink.
 func (r *Receipt) Switches(body []byte) (words string) {
 	f, err := parse(body)

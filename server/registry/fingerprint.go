@@ -29,7 +29,7 @@ var Build = sync.OnceValue(func() (b receipt.Build) {
 	return b
 })
 
-// Fingerprint names what answers to a seed depend on beside the request: the program,
+// Fingerprint names what answers to a seed depend on besides the request: the program,
 // the family of kernels, the model's file, its packing and the format of keys and values. A model
 // without a file goes by its name and shape.
 func Fingerprint(m *tts.Model) (string, error) {

@@ -1,10 +1,10 @@
+// Package registry finds models by the names that requests use for them, and says
+// what each offers.
 package registry
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
@@ -21,7 +21,7 @@ type Served struct {
 	Reward  *reward.Scorer  // of a model that scores answers; nil: the model writes them
 	Embed   *embed.Embedder // of a model that makes vectors of texts
 	Rank    embed.Scorer    // of a model that scores documents; embedders do too
-	Aliases []string        // beside Model.Name
+	Aliases []string        // besides Model.Name
 	Demo    bool            // it is one of those built into the program
 }
 
@@ -47,6 +47,17 @@ type Registry struct {
 	created   int64
 }
 
+// Tag is what clients of Ollama add to names that have none.
+const Tag = ":latest"
+
+// NotFoundError says that there is no model of a name or, without a name, none that does
+// what is wanted.
+type NotFoundError struct{ Name, Wanted string }
+
+// The words that may follow the name of a model whose chat template switches
+// thinking, besides that of a preset: bonsai-1.7b+nothink+sc8.
+var thinkingWords = map[string]bool{"think": true, "nothink": false}
+
 // Settings are what holds for all models.
 type Settings struct {
 	Presets         map[string]scaling.Plan // names that may follow a generator's and a "+"
@@ -55,59 +66,37 @@ type Settings struct {
 	ReasoningFormat string                  // of chats that name none
 }
 
-// New registers models. The first generator answers for "default" and for
-// requests that name none. Reward models score answers of all generators whose tokens
-// they read, the first by default.
-func New(set *Settings, served ...Served) (*Registry, error) {
-	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
-	for _, v := range served {
-		m := &Model{Served: v}
-		var err error
-		if m.Fingerprint, err = Fingerprint(v.Model); err != nil {
-			return nil, fmt.Errorf("server: model %q: %w", v.Model.Name, err)
-		}
-		r.Models = append(r.Models, m)
-		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {
-			if err := r.add(name, m); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, m := range r.Models {
-		if !m.Writes() {
-			continue
-		}
-		if r.generator == nil {
-			r.generator = m
-		}
-		m.Verifiers = reward.VerifiersFor(m.Model, r.rewards)
-		m.offer = r.offer(m, set)
-		for _, name := range m.offer.Presets {
-			if err := r.add(m.Name+"+"+name, m); err != nil {
-				return nil, err
-			}
-			r.searching[m.Name+"+"+name] = true
-		}
-		if err := r.addThinking(m); err != nil {
-			return nil, err
-		}
-	}
-	if len(r.Models) == 0 || r.generator == nil && !slices.ContainsFunc(r.Models, func(m *Model) bool { return m.Rank != nil }) {
-		return nil, fmt.Errorf("server: no models to serve")
-	}
-	return r, nil
+// offer is what a user interface may offer for a generator.
+type offer struct {
+	Demo      bool             `json:"demo"`      // it is built into the program and knows little
+	Methods   []scaling.Method `json:"methods"`   // of test-time scaling that work with it
+	Verifiers []string         `json:"verifiers"` // the default first; then its own scores
+	Presets   []string         `json:"presets"`   // that may follow its name
+	MaxTurns  int              `json:"max_turns,omitempty"`
+	Thinking  bool             `json:"thinking"` // its answers may begin with thinking
+	Defaults  defaults         `json:"defaults"`
 }
 
-func (r *Registry) add(name string, m *Model) error {
-	if name == "" || name == defaultName {
-		return fmt.Errorf("server: a model cannot be named %q", name)
-	}
-	if r.byName[name] != nil {
-		return fmt.Errorf("server: two models are named %q", name)
-	}
-	r.byName[name] = m
-	r.names = append(r.names, name)
-	return nil
+// defaults hold for requests that say nothing else.
+type defaults struct {
+	Temperature     float32 `json:"temperature"`
+	MaxTokens       *int    `json:"max_tokens"` // null: up to the context's end
+	ReasoningFormat string  `json:"reasoning_format"`
+	Scaling         string  `json:"scaling"` // empty: none
+}
+
+const taskGenerate = "generate"
+
+// Card is OpenAI's model object, with vLLM's max_model_len and root.
+type Card struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	OwnedBy     string `json:"owned_by"`
+	Root        string `json:"root"` // the model behind an alias
+	MaxModelLen int    `json:"max_model_len"`
+	Task        string `json:"task"` // generate; reward: scores answers; embed: makes vectors; score: scores documents
+	Offer       *offer `json:"lutra,omitempty"`
 }
 
 // rewards yields the reward models by all of their names.
@@ -120,7 +109,8 @@ func (r *Registry) rewards(yield func(string, *reward.Scorer) bool) {
 }
 
 // Find finds the model that a request asks for, or returns a *NotFoundError. A
-// preset may follow a generator's name and a "+", and a word that switches thinking.
+// preset may follow a generator's name and a "+", and a word that switches thinking. A
+// name that is not known counts without its Tag.
 func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error) {
 	if m, preset = r.withPreset(name); m != nil {
 		return m, preset, nil
@@ -129,6 +119,9 @@ func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error)
 		if m, preset = r.withPreset(base); m != nil && m.Thinking == nil && m.switched[word] != nil {
 			return m.switched[word], preset, nil
 		}
+	}
+	if short, tagged := strings.CutSuffix(name, Tag); tagged {
+		return r.Find(short)
 	}
 	return nil, nil, &NotFoundError{Name: name, Wanted: "model that writes text"}
 }
@@ -155,28 +148,95 @@ func lastWord(name string) (base, word string) {
 	return name, ""
 }
 
+func (e *NotFoundError) Error() string { return fmt.Sprintf("server: there is no model %q", e.Name) }
+
+// find returns the model of a name without a preset, nil if there is none.
+func (r *Registry) find(name string) *Model {
+	if m := r.plain(name); m != nil {
+		return m
+	}
+	if base, word := lastWord(name); word != "" {
+		if m := r.plain(base); m != nil && m.Thinking == nil {
+			return m.switched[word]
+		}
+	}
+	return nil
+}
+
+// plain returns the model of a name without words after it.
+func (r *Registry) plain(name string) *Model {
+	switch {
+	case name == "", name == defaultName:
+		return r.generator
+	case r.searching[name]:
+		return nil
+	}
+	return r.byName[name]
+}
+
+func (r *Registry) add(name string, m *Model) error {
+	if name == "" || name == defaultName {
+		return fmt.Errorf("server: a model cannot be named %q", name)
+	}
+	if r.byName[name] != nil {
+		return fmt.Errorf("server: two models are named %q", name)
+	}
+	r.byName[name] = m
+	r.names = append(r.names, name)
+	return nil
+}
+
+// Writes tells whether m is a generator.
+func (m *Model) Writes() bool { return m.Reward == nil && m.Rank == nil }
+
+// task returns what m does, in vLLM's words where it has any.
+func (m *Model) task() string {
+	switch {
+	case m.Reward != nil:
+		return "reward"
+	case m.Embed != nil:
+		return "embed"
+	case m.Rank != nil:
+		return "score"
+	}
+	return taskGenerate
+}
+
+// Embedder returns the model that a request for vectors asks for, by default the first that
+// makes any; the *NotFoundError of a server without any has no name. The model may be
+// none.
+func (r *Registry) Embedder(name string) (*Model, error) {
+	return r.findFirst(name, "embedding model", func(m *Model) bool { return m.Embed != nil })
+}
+
+// Ranker returns the model that a request for scores of documents asks for, by default the
+// first that is made for it, or else the first that embeds texts. As Embedder.
+func (r *Registry) Ranker(name string) (*Model, error) {
+	m, err := r.findFirst(name, "", func(m *Model) bool { return m.Rank != nil && m.Embed == nil })
+	if err != nil {
+		return r.Embedder(name)
+	}
+	return m, nil
+}
+
+// findFirst finds a model by its name or, without one, by what it does.
+func (r *Registry) findFirst(name, wanted string, does func(*Model) bool) (*Model, error) {
+	if name != "" && name != defaultName {
+		m, _, err := r.Find(name)
+		return m, err
+	}
+	for _, m := range r.Models {
+		if does(m) {
+			return m, nil
+		}
+	}
+	return nil, &NotFoundError{Wanted: wanted}
+}
+
 // Judge returns the reward model that a request asks for, by default the first; the
 // *NotFoundError of a server without any has no name. The model may be none.
 func (r *Registry) Judge(name string) (*Model, error) {
 	return r.findFirst(name, "reward model", func(m *Model) bool { return m.Reward != nil })
-}
-
-// NotFoundError says that there is no model of a name or, without a name, none that does
-// what is wanted.
-type NotFoundError struct{ Name, Wanted string }
-
-func (e *NotFoundError) Error() string { return fmt.Sprintf("server: there is no model %q", e.Name) }
-
-// Card is OpenAI's model object, with vLLM's max_model_len and root.
-type Card struct {
-	ID          string `json:"id"`
-	Object      string `json:"object"`
-	Created     int64  `json:"created"`
-	OwnedBy     string `json:"owned_by"`
-	Root        string `json:"root"` // the model behind an alias
-	MaxModelLen int    `json:"max_model_len"`
-	Task        string `json:"task"` // generate; reward: scores answers; embed: makes vectors; score: scores documents
-	Offer       *offer `json:"lutra,omitempty"`
 }
 
 // Writes tells whether the model is a generator.
@@ -194,4 +254,33 @@ func (r *Registry) Cards() []Card {
 // Card returns the card of a model under one of its names.
 func (r *Registry) Card(id string, m *Model) Card {
 	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.task(), Offer: m.offer}
+}
+
+// addThinking registers m with thinking switched on and off. A preset of such a name
+// goes first.
+func (r *Registry) addThinking(m *Model) error {
+	if !m.ThinkingSwitches() {
+		return nil
+	}
+	m.switched = map[string]*Model{}
+	for _, word := range []string{"think", "nothink"} {
+		v := *m
+		v.Thinking = new(thinkingWords[word])
+		m.switched[word] = &v
+		if _, preset := r.presets[word]; preset {
+			continue
+		}
+		if err := r.add(m.Name+"+"+word, &v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Switch switches thinking in a prompt as the model's name says, if the prompt does
+// not say itself.
+func (m *Model) Switch(p *tts.Prompt) {
+	if m.Thinking != nil {
+		p.SwitchThinking(*m.Thinking)
+	}
 }

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -12,41 +11,12 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
-// Fields are a request's fields.
-type Fields struct{ *jsonread.Fields }
-
-// Settings are what a response repeats of its request, and what its shape needs.
-type Settings struct {
-	Instructions string
-	Previous     string // id of the response that it follows
-	Store        bool
-	Metadata     json.RawMessage
-	Tools        []any
-	ToolChoice   json.RawMessage
-	Parallel     bool
-	Effort       string
-	MaxTokens    int
-	MaxToolCalls int
-	Truncation   string
-	User         string
-	Text         any
-	Earlier      int // bytes of the items of the responses that it follows
-
-	items     []*item  // of the conversation
-	custom    []string // names of the custom tools
-	encrypted bool     // thoughts are handed out for the client to keep
-}
-
-func newSettings() *Settings {
-	return &Settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},
-		Tools: []any{}, ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
-}
-
-// Create reads POST /v1/responses for a model. stored has what the request may follow
+// create reads POST /v1/responses for a model. stored has what the request may follow
 // and refer to. The calling is nil where no tool may be called.
-func (f Fields) Create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calling, *Settings) {
+func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings) {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -61,13 +31,13 @@ func (f Fields) Create(req *tts.Request, m *tts.Model, stored Owned) (*tts.Calli
 	f.toolChoice(s)
 	c := o.ToolChoice(req, m)
 	f.format(req, m, s)
-	f.refuse("background", "conversation", "prompt", "context_management", "moderation")
+	f.Refuse("background", "conversation", "prompt", "context_management", "moderation")
 	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "stream_options")
 	return c, s
 }
 
-// Count reads POST /v1/responses/input_tokens for a model.
-func (f Fields) Count(req *tts.Request, m *tts.Model, stored Owned) *Settings {
+// count reads POST /v1/responses/input_tokens for a model.
+func (f fields) count(req *tts.Request, m *tts.Model, stored owned) *settings {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -75,12 +45,12 @@ func (f Fields) Count(req *tts.Request, m *tts.Model, stored Owned) *Settings {
 	f.toolChoice(s)
 	openai.Fields{Fields: f.Fields}.ToolChoice(req, m)
 	f.format(&tts.Request{}, m, s) // the prompt does not show it
-	f.refuse("conversation", "personality")
+	f.Refuse("conversation", "personality")
 	return s
 }
 
 // prompt reads what the model goes on from.
-func (f Fields) prompt(req *tts.Request, s *Settings, stored Owned) {
+func (f fields) prompt(req *tts.Request, s *settings, stored owned) {
 	c := f.conversation(s, stored)
 	s.instruct(&req.Prompt, c.messages)
 	req.Prompt.Truncate = s.Truncation == "auto"
@@ -89,13 +59,13 @@ func (f Fields) prompt(req *tts.Request, s *Settings, stored Owned) {
 
 // conversation reads what has been said: in the responses that this one follows, and in
 // the request.
-func (f Fields) conversation(s *Settings, stored Owned) (c conversation) {
+func (f fields) conversation(s *settings, stored owned) (c conversation) {
 	var before []*item
 	if f.String("previous_response_id", &s.Previous); s.Previous != "" {
 		if r := stored.find(s.Previous); r != nil {
 			before = slices.Collect(r.all)
 		} else {
-			f.Fail(jsonread.CodeValue, "previous_response_id", "there is no response '%s': it was not stored, or is no longer kept.", jsonread.Brief([]byte(s.Previous)))
+			f.Fail(jsonread.CodeValue, "previous_response_id", "there is no response '%s': it was not stored, or is no longer kept.", jsonread.Brief(s.Previous))
 		}
 	}
 	for _, it := range before {
@@ -105,15 +75,15 @@ func (f Fields) conversation(s *Settings, stored Owned) (c conversation) {
 	return c
 }
 
-// instruct gives a prompt its messages, behind the instructions.
-func (s *Settings) instruct(p *tts.Prompt, messages []template.Message) {
+// instruct gives a prompt its messages, after the instructions.
+func (s *settings) instruct(p *tts.Prompt, messages []template.Message) {
 	if p.Messages = messages; s.Instructions != "" {
-		p.Messages = slices.Insert(messages, 0, template.Message{Role: roleSystem, Content: s.Instructions})
+		p.Messages = slices.Insert(messages, 0, template.Message{Role: openai.RoleSystem, Content: s.Instructions})
 	}
 }
 
 // repeated reads fields that the response repeats.
-func (f Fields) repeated(s *Settings) {
+func (f fields) repeated(s *settings) {
 	f.Text("instructions", &s.Instructions)
 	f.Bool("store", &s.Store)
 	f.String("user", &s.User)
@@ -123,12 +93,10 @@ func (f Fields) repeated(s *Settings) {
 	if raw := f.Raw("parallel_tool_calls"); string(raw) == "false" {
 		s.Parallel = false
 	}
-	if f.String("truncation", &s.Truncation); s.Truncation != "auto" && s.Truncation != "disabled" {
-		f.Fail(jsonread.CodeValue, "truncation", "expected auto or disabled, but got '%s'.", jsonread.Brief([]byte(s.Truncation)))
-	}
+	f.OneOf("truncation", jsonread.CodeValue, &s.Truncation, "auto", "disabled")
 }
 
-// What a response may include beside its text.
+// What a response may include besides its text.
 const (
 	includeEncrypted = "reasoning.encrypted_content"
 	includeLogprobs  = "message.output_text.logprobs"
@@ -140,8 +108,8 @@ var elsewhere = []string{
 	"message.input_image.image_url", "web_search_call.action.sources", "web_search_call.results",
 }
 
-// include reads what the response is to have beside its text.
-func (f Fields) include(req *tts.Request, s *Settings) {
+// include reads what the response is to have besides its text.
+func (f fields) include(req *tts.Request, s *settings) {
 	items, _ := f.List("include", openai.MaxIncludes)
 	for i, raw := range items {
 		switch name, _ := jsonread.Text(raw); {
@@ -160,17 +128,8 @@ func (f Fields) include(req *tts.Request, s *Settings) {
 	req.MaxLogprobs = openai.MaxLogprobs
 }
 
-// refuse refuses fields that ask for what this server does not do.
-func (f Fields) refuse(names ...string) {
-	for _, name := range names {
-		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
-			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
-		}
-	}
-}
-
 // reasoning reads whether the model thinks.
-func (f Fields) reasoning(req *tts.Request, s *Settings) {
+func (f fields) reasoning(req *tts.Request, s *settings) {
 	o, ok := f.Object("reasoning")
 	if !ok {
 		return
@@ -182,52 +141,37 @@ func (f Fields) reasoning(req *tts.Request, s *Settings) {
 		return
 	}
 	if !slices.Contains(openai.Efforts, s.Effort) {
-		f.Fail(jsonread.CodeValue, "reasoning.effort", "'%s' is none.", jsonread.Brief([]byte(s.Effort)))
+		f.Fail(jsonread.CodeValue, "reasoning.effort", "'%s' is none.", jsonread.Brief(s.Effort))
 	}
 	req.Prompt.Extra = map[string]any{"reasoning_effort": s.Effort, "enable_thinking": s.Effort != "none"}
 }
 
-// textSettings is what a response repeats of its text's.
-type textSettings struct {
-	Format    *textFormat `json:"format"`
-	Verbosity string      `json:"verbosity,omitempty"`
-}
-
-type textFormat struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"`
-	Strict      *bool           `json:"strict,omitempty"`
-}
-
 // format reads what the answer is held to.
-func (f Fields) format(req *tts.Request, m *tts.Model, s *Settings) {
+func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
 	o, ok := f.Object("text")
 	if !ok {
 		return
 	}
 	echo := textSettings{Format: &textFormat{Type: "text"}}
 	if o.String("verbosity", &echo.Verbosity); !slices.Contains([]string{"", "low", "medium", "high"}, echo.Verbosity) {
-		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief([]byte(echo.Verbosity)))
+		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief(echo.Verbosity))
 	}
-	if format, ok := o.Object("format"); ok {
-		Fields{format}.formatOf(echo.Format)
-		o.Adopt(format)
-	}
+	o.In("format", func(format *jsonread.Fields) {
+		fields{format}.formatOf(echo.Format)
+	})
 	f.Adopt(o)
 	s.Text = echo
 	hold := openai.Fields{Fields: f.Fields}
 	switch echo.Format.Type {
 	case "json_object":
-		hold.HoldTo(req, m, "text.format", tts.FormatSchema, schema.Object)
+		hold.HoldTo(req, m, "text.format", constrain.Schema, schema.Object)
 	case "json_schema":
-		hold.HoldTo(req, m, "text.format", tts.FormatSchema, string(echo.Format.Schema))
+		hold.HoldTo(req, m, "text.format", constrain.Schema, string(echo.Format.Schema))
 	}
 }
 
 // formatOf reads a format.
-func (f Fields) formatOf(t *textFormat) {
+func (f fields) formatOf(t *textFormat) {
 	f.String("type", &t.Type)
 	f.String("name", &t.Name)
 	f.Text("description", &t.Description)
@@ -241,7 +185,7 @@ func (f Fields) formatOf(t *textFormat) {
 	case t.Type == "text", t.Type == "json_object":
 		*t = textFormat{Type: t.Type}
 	case t.Type != "json_schema":
-		f.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(t.Type)))
+		f.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief(t.Type))
 	case !given:
 		f.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 	}

@@ -1,23 +1,14 @@
 package responses
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// The roles of messages.
-const (
-	roleSystem    = "system"
-	roleDeveloper = "developer"
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
-)
-
-// Bounds on one request, beside those in jsonread and openai.
+// Bounds on one request, besides those in jsonread and openai.
 const (
 	maxItems = 2048
 	maxParts = 256     // of an item
@@ -26,7 +17,7 @@ const (
 
 // input reads what is added to a conversation: a text, or a list of items. Without any
 // before it is required.
-func (f Fields) input(before []*item, stored Owned) (items []*item, c conversation) {
+func (f fields) input(before []*item, stored owned) (items []*item, c conversation) {
 	items = slices.Clip(before)
 	used := make(map[string]bool, len(before))
 	for _, it := range before {
@@ -49,7 +40,7 @@ func (f Fields) input(before []*item, stored Owned) (items []*item, c conversati
 	case !ok:
 	case jsonread.Kind(raw) == "a string":
 		s, _ := jsonread.Text(raw)
-		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: roleUser, Content: []part{{Type: partInput, Text: &s}}})
+		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: openai.RoleUser, Content: []part{{Type: partInput, Text: &s}}})
 	case jsonread.Kind(raw) == "a list":
 		f.items(raw, stored, &c, add)
 	default:
@@ -65,26 +56,20 @@ func (f Fields) input(before []*item, stored Owned) (items []*item, c conversati
 }
 
 // items reads a list of items and adds them to a conversation, which is c.
-func (f Fields) items(raw []byte, stored Owned, c *conversation, add func(*item)) {
-	items, _ := f.Items("input", raw, maxItems)
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("input[%d]", i), raw)
-		if !ok {
-			return
-		}
-		it := Fields{o}.item(stored)
+func (f fields) items(raw []byte, stored owned, c *conversation, add func(*item)) {
+	for _, o := range f.EachOf("input", raw, maxItems) {
+		it := fields{o}.item(stored)
 		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
-			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief([]byte(it.CallID)))
+			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief(it.CallID))
 		}
-		if f.Adopt(o); f.Err != nil {
-			return
+		if o.Err == nil {
+			add(it)
 		}
-		add(it)
 	}
 }
 
 // item reads one item.
-func (f Fields) item(stored Owned) *item {
+func (f fields) item(stored owned) *item {
 	it := &item{Type: itemMessage}
 	if f.Has("id") && !f.Has("role") {
 		it.Type = itemReference
@@ -116,30 +101,30 @@ func (f Fields) item(stored Owned) *item {
 	case itemReference:
 		found, ok := stored.item(it.ID)
 		if !ok {
-			f.Fail(jsonread.CodeValue, "id", "there is no item '%s': it was not stored, or is no longer kept.", jsonread.Brief([]byte(it.ID)))
+			f.Fail(jsonread.CodeValue, "id", "there is no item '%s': it was not stored, or is no longer kept.", jsonread.Brief(it.ID))
 			return it
 		}
 		return found
 	default:
-		f.Fail(jsonread.CodeUnsupported, "type", "this server does not read items of type '%s'.", jsonread.Brief([]byte(it.Type)))
+		f.Fail(jsonread.CodeUnsupported, "type", "this server does not read items of type '%s'.", jsonread.Brief(it.Type))
 	}
 	f.Ignore("created_by")
-	f.refuse("caller", "namespace")
+	f.Refuse("caller", "namespace")
 	if it.ID == "" {
 		it.ID = newID(it.Type)
 	}
 	return it
 }
 
-func (f Fields) message(it *item) {
+func (f fields) message(it *item) {
 	f.String("role", &it.Role)
 	kind := partInput
 	switch it.Role {
-	case roleAssistant:
+	case openai.RoleAssistant:
 		kind = partText
-	case roleUser, roleSystem, roleDeveloper:
+	case openai.RoleUser, openai.RoleSystem, openai.RoleDeveloper:
 	default:
-		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief([]byte(it.Role)))
+		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief(it.Role))
 		return
 	}
 	if it.Content = f.parts("content", kind, partInput, partText, "text", partRefusal); it.Content == nil {
@@ -150,7 +135,7 @@ func (f Fields) message(it *item) {
 
 // thought reads one. Clients that keep no text of it send what they were given
 // to keep.
-func (f Fields) thought(it *item) {
+func (f fields) thought(it *item) {
 	it.Content, it.Summary = f.parts("content", partReasoning, partReasoning), f.parts("summary", partSummary, partSummary)
 	if it.Summary == nil {
 		it.Summary = []part{}
@@ -165,7 +150,7 @@ func (f Fields) thought(it *item) {
 }
 
 // compaction reads what stands in the place of a conversation.
-func (f Fields) compaction(it *item) {
+func (f fields) compaction(it *item) {
 	it.Status = ""
 	f.Text("encrypted_content", &it.Encrypted)
 	if _, ok := readOpaque(it.Encrypted); !ok {
@@ -174,7 +159,7 @@ func (f Fields) compaction(it *item) {
 }
 
 // called reads what calls of functions and of custom tools have both.
-func (f Fields) called(it *item) {
+func (f fields) called(it *item) {
 	f.String("call_id", &it.CallID)
 	if f.String("name", &it.Name); it.CallID == "" {
 		f.Fail(jsonread.CodeMissing, "call_id", "it is required.")
@@ -185,7 +170,7 @@ func (f Fields) called(it *item) {
 
 // parts reads a text, or a list of parts of these types. Those of texts become parts of
 // the type own.
-func (f Fields) parts(field, own string, types ...string) []part {
+func (f fields) parts(field, own string, types ...string) []part {
 	raw, ok := f.Take(field)
 	if !ok {
 		return nil
@@ -197,16 +182,11 @@ func (f Fields) parts(field, own string, types ...string) []part {
 		f.WrongType(field, "a string or a list of parts", raw)
 		return nil
 	}
-	items, _ := f.Items(field, raw, maxParts)
-	list := make([]part, 0, len(items))
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("%s[%d]", field, i), raw)
-		if !ok {
-			return nil
-		}
+	list := []part{}
+	for _, o := range f.EachOf(field, raw, maxParts) {
 		var kind, text string
 		if o.String("type", &kind); !slices.Contains(types, kind) {
-			o.Fail(jsonread.CodeUnsupported, "type", "expected %s, but got '%s'.", strings.Join(types, " or "), jsonread.Brief([]byte(kind)))
+			o.Fail(jsonread.CodeUnsupported, "type", "expected %s, but got '%s'.", strings.Join(types, " or "), jsonread.Brief(kind))
 		}
 		name := "text"
 		if kind == partRefusal {
@@ -214,9 +194,6 @@ func (f Fields) parts(field, own string, types ...string) []part {
 		}
 		o.Text(name, &text)
 		o.Ignore("annotations", "logprobs", "prompt_cache_breakpoint")
-		if f.Adopt(o); f.Err != nil {
-			return nil
-		}
 		if kind != partRefusal || own != partText {
 			kind = own
 		}
@@ -225,7 +202,7 @@ func (f Fields) parts(field, own string, types ...string) []part {
 	return list
 }
 
-// readPart is a part of a type that a request brings.
+// readPart returns a part of a type that a request brings.
 func readPart(kind, text string) part {
 	p := newPart(itemMessage)
 	switch p.Type = kind; kind {

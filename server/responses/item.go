@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 
@@ -77,7 +78,7 @@ func newItem(kind string) *item {
 	i := &item{ID: newID(kind), Type: kind, Status: inProgress}
 	switch kind {
 	case itemMessage:
-		i.Role, i.Content = roleAssistant, []part{}
+		i.Role, i.Content = openai.RoleAssistant, []part{}
 	case itemReasoning:
 		i.Summary, i.Content = []part{}, []part{}
 	case itemCall:
@@ -96,7 +97,7 @@ func newPart(kind string) part {
 	return part{Type: partText, Text: new(""), Annotations: []any{}, Logprobs: []openai.TokenLogprob{}}
 }
 
-// text is the text of a part, whatever its type.
+// text returns the text of a part, whatever its type.
 func (p *part) text() string {
 	switch {
 	case p.Text != nil:
@@ -107,7 +108,7 @@ func (p *part) text() string {
 	return ""
 }
 
-// text is all that parts say.
+// text returns all that parts say.
 func text(parts []part) string {
 	if len(parts) == 1 {
 		return parts[0].text()
@@ -119,7 +120,7 @@ func text(parts []part) string {
 	return b.String()
 }
 
-// writes is where an item of the output has its text.
+// writes returns where an item of the output has its text.
 func (i *item) writes() **string {
 	switch i.Type {
 	case itemCall:
@@ -133,10 +134,10 @@ func (i *item) writes() **string {
 // write gives an item of the output its text.
 func (i *item) write(text string) { *i.writes() = &text }
 
-// written is the text of an item of the output.
+// written returns the text of an item of the output.
 func (i *item) written() string { return **i.writes() }
 
-// size is about how many bytes an item holds.
+// size returns about how many bytes an item holds.
 func (i *item) size() int {
 	n := 384 + len(i.ID) + len(i.Encrypted) + len(i.CallID) + len(i.Name)
 	for _, s := range []*string{i.Arguments, i.Input, i.Output} {
@@ -157,7 +158,7 @@ func (i *item) size() int {
 }
 
 // conversation is what templates read, made of items: thoughts and calls become part of
-// the message of the assistant that they stand beside.
+// the message of the assistant that they stand next to.
 type conversation struct {
 	messages []template.Message
 	bytes    int             // of calls
@@ -169,15 +170,15 @@ func (c *conversation) add(i *item) {
 	switch i.Type {
 	case itemMessage:
 		said := text(i.Content)
-		if i.Role == roleAssistant {
+		if i.Role == openai.RoleAssistant {
 			m := c.assistant()
 			before, _ := m.Content.(string)
 			m.Content = before + said
 			return
 		}
 		role := i.Role
-		if role == roleDeveloper {
-			role = roleSystem
+		if role == openai.RoleDeveloper {
+			role = openai.RoleSystem
 		}
 		c.say(role, said)
 	case itemReasoning:
@@ -194,10 +195,10 @@ func (c *conversation) add(i *item) {
 	case itemCustom:
 		c.call(i.CallID, i.Name, customArguments(*i.Input))
 	case itemOutput, itemCustomOutput:
-		c.messages = append(c.messages, template.Message{Role: roleTool, ToolCallID: i.CallID, Content: *i.Output})
+		c.messages = append(c.messages, template.Message{Role: openai.RoleTool, ToolCallID: i.CallID, Content: *i.Output})
 	case itemCompaction: // as it came about
 		summary, _ := readOpaque(i.Encrypted)
-		c.say(roleUser, compactRequest)
+		c.say(openai.RoleUser, compactRequest)
 		c.assistant().Content = summary
 	}
 }
@@ -208,41 +209,29 @@ func (c *conversation) say(role, text string) {
 	c.messages = append(c.messages, template.Message{Role: role, Content: text})
 }
 
-// assistant is the message of the assistant at the end, a new one if there is none.
+// assistant returns the message of the assistant at the end, a new one if there is none.
 func (c *conversation) assistant() *template.Message {
-	if n := len(c.messages); n == 0 || c.messages[n-1].Role != roleAssistant {
+	if n := len(c.messages); n == 0 || c.messages[n-1].Role != openai.RoleAssistant {
 		c.ids = nil
-		c.messages = append(c.messages, template.Message{Role: roleAssistant})
+		c.messages = append(c.messages, template.Message{Role: openai.RoleAssistant})
 	}
 	return &c.messages[len(c.messages)-1]
 }
 
-// writtenCall is a call as templates have it.
-type writtenCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
-
 // call adds a call to the assistant's message.
 func (c *conversation) call(id, name, arguments string) {
-	w := writtenCall{ID: id, Type: "function"}
-	w.Function.Name, w.Function.Arguments = name, arguments
-	raw, _ := json.Marshal(w) // strings
+	raw := openai.Written(id, name, arguments)
 	c.bytes += len(raw)
 	m := c.assistant()
 	calls, _ := m.ToolCalls.([]any)
-	m.ToolCalls = append(calls, json.RawMessage(raw))
+	m.ToolCalls = append(calls, raw)
 	if c.ids == nil {
 		c.ids = map[string]bool{}
 	}
 	c.ids[id] = true
 }
 
-// customArguments are the arguments of the function that models see in place of a custom
+// customArguments returns the arguments of the function that models see in place of a custom
 // tool.
 func customArguments(input string) string {
 	var b bytes.Buffer
@@ -296,7 +285,7 @@ func (c *customInput) push(arguments string) string {
 	return text
 }
 
-// escapeLen is the length of the escape that s begins with, with the other half of a
+// escapeLen returns the length of the escape that s begins with, with the other half of a
 // character that two make; 0: it is not all there.
 func escapeLen(s string) int {
 	const unit = len(`\u0000`)
@@ -319,4 +308,27 @@ func escapeLen(s string) int {
 		return 0
 	}
 	return 2 * unit
+}
+
+// compactRequest asks the model for what is to stand in the place of a conversation.
+const compactRequest = "Summarize our conversation so far for yourself: you will go on with the summary in its place. Keep what was asked and decided, facts, names, numbers, results of tools and what remains to be done. Write the summary and nothing else."
+
+// opaquePrefix marks texts that this server has handed out for clients to keep.
+const opaquePrefix = "lutra1."
+
+// opaque returns a text as clients keep it without reading it: the thought of a reasoning
+// item, or the summary of a compaction, which they send back. Any server of this
+// version reads it. It is no secret: the client gets the same text in the open.
+func opaque(text string) string {
+	return opaquePrefix + base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+// readOpaque returns the text that opaque was given; ok is false for texts of other servers.
+func readOpaque(kept string) (text string, ok bool) {
+	encoded, ok := strings.CutPrefix(kept, opaquePrefix)
+	if !ok {
+		return "", false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(encoded)
+	return strings.ToValidUTF8(string(raw), "\ufffd"), err == nil
 }

@@ -3,8 +3,12 @@ package responses
 import (
 	"container/list"
 	"context"
+	"encoding/json"
+	"net/http"
 	"sync"
 	"time"
+
+	"github.com/lutra-lm/lutra/server/api"
 )
 
 // Store keeps responses with the items that led to them, for requests that follow or
@@ -41,13 +45,38 @@ type run struct {
 	ended  chan struct{}
 }
 
-// NewStore makes a store that keeps at most most bytes, each response for keep after it
+// owned is a store as an owner sees it.
+type owned struct {
+	s     *Store
+	owner string
+}
+
+// ErrCancelled is the cause of the end of a response that its owner has cancelled.
+var ErrCancelled = api.Invalids(http.StatusConflict, "response_cancelled", "", "The response was cancelled.")
+
+// record is a complete response with what led to it. It does not change.
+type record struct {
+	response response
+	input    []*item // all that the model has read, the oldest first
+	steps    []step
+
+	encrypted bool // its thoughts have encrypted contents
+}
+
+// step is what an event added to the output: so many bytes of the text of an item, and
+// so many tokens with their log-probabilities. All other events follow from these.
+type step struct{ item, bytes, tokens int32 }
+
+// keptAlive is the item of a step that added nothing.
+const keptAlive = -1
+
+// newStore makes a store that keeps at most most bytes, each response for keep after it
 // was last used.
-func NewStore(most int, keep time.Duration) *Store {
+func newStore(most int, keep time.Duration) *Store {
 	return &Store{most: most, time: keep, byID: map[string]*list.Element{}, refs: map[*item]int{}, items: map[itemKey]*item{}, running: map[string]*run{}}
 }
 
-// Bytes is the size of all that is kept.
+// Bytes returns the size of all that is kept.
 func (s *Store) Bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,18 +84,12 @@ func (s *Store) Bytes() int64 {
 	return int64(s.bytes)
 }
 
-// Of is what an owner may see of the store.
-func (s *Store) Of(owner string) Owned { return Owned{s, owner} }
-
-// Owned is a store as an owner sees it.
-type Owned struct {
-	s     *Store
-	owner string
-}
+// of returns what an owner may see of the store.
+func (s *Store) of(owner string) owned { return owned{s, owner} }
 
 // put keeps a response. One that is larger than a quarter of the store, with all that
 // led to it, is not kept.
-func (o Owned) put(r *record) bool {
+func (o owned) put(r *record) bool {
 	e := &stored{record: r, owner: o.owner, size: r.size()}
 	total := e.size
 	for it := range r.all {
@@ -120,7 +143,7 @@ func (s *Store) expire() {
 }
 
 // find returns a response that the owner may see, nil if there is none.
-func (o Owned) find(id string) *record {
+func (o owned) find(id string) *record {
 	s := o.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +158,8 @@ func (o Owned) find(id string) *record {
 	return e.record
 }
 
-// item is an item of any response that is kept.
-func (o Owned) item(id string) (*item, bool) {
+// item returns an item of any response that is kept.
+func (o owned) item(id string) (*item, bool) {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	o.s.expire()
@@ -145,7 +168,7 @@ func (o Owned) item(id string) (*item, bool) {
 }
 
 // Delete forgets a response, and tells whether it was there.
-func (o Owned) Delete(id string) bool {
+func (o owned) Delete(id string) bool {
 	s := o.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +182,7 @@ func (o Owned) Delete(id string) bool {
 
 // Begin says that a response is being made, which Cancel ends by calling cancel. The
 // caller calls end when it has been kept, or will not be.
-func (o Owned) Begin(id string, cancel context.CancelCauseFunc) (end func()) {
+func (o owned) Begin(id string, cancel context.CancelCauseFunc) (end func()) {
 	r := &run{o.owner, cancel, make(chan struct{})}
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -174,7 +197,7 @@ func (o Owned) Begin(id string, cancel context.CancelCauseFunc) (end func()) {
 
 // Cancel ends the making of a response and waits until it has ended. It is false for one
 // that is not being made.
-func (o Owned) Cancel(ctx context.Context, id string) (bool, error) {
+func (o owned) Cancel(ctx context.Context, id string) (bool, error) {
 	o.s.mu.Lock()
 	r := o.s.running[id]
 	o.s.mu.Unlock()
@@ -188,4 +211,29 @@ func (o Owned) Cancel(ctx context.Context, id string) (bool, error) {
 	case <-ctx.Done():
 		return true, context.Cause(ctx)
 	}
+}
+
+// all yields the items that a record holds.
+func (r *record) all(yield func(*item) bool) {
+	for _, list := range [][]*item{r.input, r.response.Output} {
+		for _, it := range list {
+			if !yield(it) {
+				return
+			}
+		}
+	}
+}
+
+// size returns about how many bytes a record holds besides its items.
+func (r *record) size() int {
+	p := &r.response
+	n := 2048 + 12*len(r.steps) + 16*(len(r.input)+len(p.Output)) + len(p.Model) + len(p.Metadata) + len(p.ToolChoice) + len(p.User)
+	if p.Instructions != nil {
+		n += len(*p.Instructions)
+	}
+	for _, v := range []any{p.Tools, p.Text} { // parts of a request
+		raw, _ := json.Marshal(v)
+		n += 2 * len(raw)
+	}
+	return n
 }

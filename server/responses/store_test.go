@@ -18,8 +18,8 @@ func kept(id string, before []*item, text string) *record {
 }
 
 func TestTheStoreCountsWhatItKeepsAndNoMore(t *testing.T) {
-	s := NewStore(1<<20, time.Hour)
-	mine, yours := s.Of("me"), s.Of("you")
+	s := newStore(1<<20, time.Hour)
+	mine, yours := s.of("me"), s.of("you")
 	text := strings.Repeat("x", 10_000)
 	var before []*item
 	for i := range 10 { // a conversation: items are kept once
@@ -64,8 +64,8 @@ func TestTheStoreCountsWhatItKeepsAndNoMore(t *testing.T) {
 
 func TestWhatNobodyUsesIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewStore(1<<20, time.Hour)
-		o := s.Of("")
+		s := newStore(1<<20, time.Hour)
+		o := s.of("")
 		for _, id := range []string{"used", "idle"} {
 			o.put(kept(id, nil, "x"))
 		}

@@ -3,12 +3,12 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -57,21 +57,15 @@ type chatTool struct {
 const inputArgument = "input"
 
 // tools reads this API's tools, which are flat, and puts those of chats in their place.
-func (f Fields) tools(m *tts.Model, s *Settings) {
-	items, ok := f.List("tools", openai.MaxTools)
-	if !ok {
+func (f fields) tools(m *tts.Model, s *settings) {
+	if !f.Has("tools") {
 		return
 	}
-	s.Tools = make([]any, 0, len(items))
-	nested := make([]chatTool, len(items))
+	nested := []*chatTool{}
 	var names []string
-	for i, raw := range items {
-		o, ok := f.Sub(fmt.Sprintf("tools[%d]", i), raw)
-		if !ok {
-			return
-		}
-		t := &nested[i]
-		t.Type = toolFunction
+	for _, o := range f.Each("tools", openai.MaxTools) {
+		t := &chatTool{Type: toolFunction}
+		nested = append(nested, t)
 		fn := &t.Function
 		var kind string
 		o.String("type", &kind)
@@ -79,12 +73,12 @@ func (f Fields) tools(m *tts.Model, s *Settings) {
 		o.Text("description", &fn.Description)
 		switch kind {
 		case toolFunction:
-			s.Tools = append(s.Tools, Fields{o}.function(t))
+			s.Tools = append(s.Tools, fields{o}.function(t))
 		case toolCustom:
-			s.Tools = append(s.Tools, Fields{o}.custom(m, t))
+			s.Tools = append(s.Tools, fields{o}.custom(m, t))
 			s.custom = append(s.custom, fn.Name)
 		default:
-			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function or custom, but got '%s'.", jsonread.Brief([]byte(kind)))
+			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function or custom, but got '%s'.", jsonread.Brief(kind))
 		}
 		switch {
 		case !toolcall.ValidName(fn.Name):
@@ -93,14 +87,14 @@ func (f Fields) tools(m *tts.Model, s *Settings) {
 			o.Fail(jsonread.CodeValue, "name", "there are two tools of this name.")
 		}
 		names = append(names, fn.Name)
-		Fields{o}.refuse("defer_loading", "output_schema")
+		o.Refuse("defer_loading", "output_schema")
 		if callers := string(o.Raw("allowed_callers")); callers == `["direct"]` {
 			o.Ignore("allowed_callers")
 		}
-		Fields{o}.refuse("allowed_callers")
-		if f.Adopt(o); f.Err != nil {
-			return
-		}
+		o.Refuse("allowed_callers")
+	}
+	if f.Err != nil {
+		return
 	}
 	raw, err := json.Marshal(nested)
 	if err != nil {
@@ -111,7 +105,7 @@ func (f Fields) tools(m *tts.Model, s *Settings) {
 }
 
 // function reads a function into t.
-func (f Fields) function(t *chatTool) functionTool {
+func (f fields) function(t *chatTool) functionTool {
 	fn := &t.Function
 	f.Bool("strict", &fn.Strict)
 	if raw, ok := f.Take("parameters"); ok {
@@ -128,14 +122,14 @@ func (f Fields) function(t *chatTool) functionTool {
 }
 
 // custom reads a tool whose input is a text into t.
-func (f Fields) custom(m *tts.Model, t *chatTool) customTool {
+func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 	echo := customTool{Type: toolCustom, Name: t.Function.Name, Description: t.Function.Description, Format: customFormat{Type: "text"}}
 	type argument struct {
 		Type    string `json:"type"`
 		Pattern string `json:"pattern,omitempty"`
 	}
 	input := argument{Type: "string"}
-	if o, ok := f.Object("format"); ok {
+	f.In("format", func(o *jsonread.Fields) {
 		format := &echo.Format
 		o.String("type", &format.Type)
 		switch format.Type {
@@ -145,20 +139,19 @@ func (f Fields) custom(m *tts.Model, t *chatTool) customTool {
 			o.Text("definition", &format.Definition)
 			switch {
 			case format.Syntax != "regex":
-				o.Fail(jsonread.CodeUnsupported, "syntax", "this server reads grammars of the syntax regex, but got '%s'.", jsonread.Brief([]byte(format.Syntax)))
+				o.Fail(jsonread.CodeUnsupported, "syntax", "this server reads grammars of the syntax regex, but got '%s'.", jsonread.Brief(format.Syntax))
 			case format.Definition == "":
 				o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			default:
-				if _, err := m.Format(f.Context(), tts.FormatRegex, format.Definition); err != nil {
+				if _, err := m.Formats.Format(f.Context(), constrain.Regex, format.Definition); err != nil {
 					openai.FailFormat(o, jsonread.CodeValue, "definition", "", err)
 				}
 			}
 			input.Pattern = "^(?:" + format.Definition + ")$"
 		default:
-			o.Fail(jsonread.CodeUnsupported, "type", "expected text or grammar, but got '%s'.", jsonread.Brief([]byte(format.Type)))
+			o.Fail(jsonread.CodeUnsupported, "type", "expected text or grammar, but got '%s'.", jsonread.Brief(format.Type))
 		}
-		f.Adopt(o)
-	}
+	})
 	schema, err := json.Marshal(struct {
 		Type       string              `json:"type"`
 		Properties map[string]argument `json:"properties"`
@@ -173,7 +166,7 @@ func (f Fields) custom(m *tts.Model, t *chatTool) customTool {
 }
 
 // toolChoice turns the choice of a custom tool into that of the function that models see.
-func (f Fields) toolChoice(s *Settings) {
+func (f fields) toolChoice(s *settings) {
 	raw := f.Raw("tool_choice")
 	if raw == nil || string(raw) == "null" {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// response is an answer, or how far it has come.
+// response is an answer, or how far it has come. It has the fields that the API has.
 type response struct {
 	ID           string          `json:"id"`
 	Object       string          `json:"object"`

@@ -15,7 +15,7 @@ var (
 	comparison  = regexp.MustCompile(`\\le\b|\\ge\b|<|>|=`)
 )
 
-// collection is the key of several answers in one: tuples and intervals with their
+// collection returns the key of several answers in one: tuples and intervals with their
 // brackets, matrices and unions, and lists and sets, in which order means nothing.
 func collection(s string, levels int) (string, bool) {
 	if m := environment.FindStringSubmatch(s); m != nil {
@@ -89,7 +89,7 @@ func bothSigns(s string) []string {
 	return []string{strings.Replace(s, `\pm`, "+", 1), strings.Replace(s, `\pm`, "-", 1)}
 }
 
-// unordered is the key of parts in any order. Parts that are words make it a text.
+// unordered returns the key of parts in any order. Parts that are words make it a text.
 func unordered(mark string, parts []string, levels int) (string, bool) {
 	keys, ok := keysOf(parts, levels)
 	if !ok {
@@ -99,7 +99,7 @@ func unordered(mark string, parts []string, levels int) (string, bool) {
 	return "{" + strings.Join(slices.Compact(keys), mark) + "}", true
 }
 
-// keysOf are the keys of parts that are all values, tuples, letters or relations.
+// keysOf returns the keys of parts that are all values, tuples, letters or relations.
 func keysOf(parts []string, levels int) ([]string, bool) {
 	if len(parts) > maxItems {
 		return nil, false
@@ -130,7 +130,7 @@ func tuple(s string, levels int) (string, bool) {
 	return s[:1] + strings.Join(parts, ",") + s[len(s)-1:], true
 }
 
-// matrix is the key of rows of entries.
+// matrix returns the key of rows of entries.
 func matrix(s string, levels int) (string, bool) {
 	var rows []string
 	entries := 0
@@ -147,7 +147,7 @@ func matrix(s string, levels int) (string, bool) {
 	return "[[" + strings.Join(rows, ";") + "]]", true
 }
 
-// relation is the key of an equation or inequality whose sides are formulas. An
+// relation returns the key of an equation or inequality whose sides are formulas. An
 // equation is one whatever it is multiplied by and whichever side things are on.
 func relation(s string) (string, bool) {
 	at := comparison.FindAllStringIndex(s, 4)

@@ -57,7 +57,7 @@ func (p *parser) next(text string) bool {
 	return true
 }
 
-// peek is the first byte of the rest, 0 at its end.
+// peek returns the first byte of the rest, 0 at its end.
 func (p *parser) peek() byte {
 	if p.rest = strings.TrimLeft(p.rest, " "); p.rest == "" {
 		return 0
@@ -119,7 +119,7 @@ func (p *parser) product() polynomial {
 	return nil
 }
 
-// signed is a factor that may have a sign.
+// signed returns a factor that may have a sign.
 func (p *parser) signed() polynomial {
 	if p.next("-") {
 		return p.factor().negated()
@@ -137,7 +137,7 @@ func (p *parser) begins() bool {
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 
-// factor is something with its power.
+// factor returns something with its power.
 func (p *parser) factor() polynomial {
 	out := p.base()
 	for !p.failed && p.next("^") {
@@ -168,7 +168,7 @@ func (p *parser) base() polynomial {
 	return p.fail()
 }
 
-// named is a variable with its index, if it has one.
+// named returns a variable with its index, if it has one.
 func (p *parser) named(name string) polynomial {
 	if !p.next("_") {
 		return atom(name)
@@ -208,7 +208,7 @@ func (p *parser) number(single bool) polynomial {
 	return constant(v)
 }
 
-// argument is what a command or a power applies to: something in braces, or one
+// argument returns what a command or a power applies to: something in braces, or one
 // digit, letter or command. Of a whole argument the digits go together.
 func (p *parser) argument(whole bool) polynomial {
 	c := p.peek()
@@ -291,7 +291,7 @@ func (p *parser) root() polynomial {
 	return atom("√[" + degree.String() + "](" + of.String() + ")")
 }
 
-// binomial is the number of ways to choose.
+// binomial returns the number of ways to choose.
 func (p *parser) binomial() polynomial {
 	a, b := p.argument(false), p.argument(false)
 	if p.failed {
@@ -305,7 +305,7 @@ func (p *parser) binomial() polynomial {
 	return constant(new(big.Rat).SetInt(new(big.Int).Binomial(n.Num().Int64(), k.Num().Int64())))
 }
 
-// function is a function with its argument: the factors up to the next sign or
+// function returns a function with its argument: the factors up to the next sign or
 // function.
 func (p *parser) function(name string) polynomial {
 	if p.next("_") {

@@ -18,7 +18,7 @@ func auto(text string) (string, bool) {
 	return "", false
 }
 
-// boxed is the argument of the last \boxed whose braces close.
+// boxed returns the argument of the last \boxed whose braces close.
 func boxed(text string) (string, bool) {
 	for end := len(text); ; {
 		at := strings.LastIndex(text[:end], `\boxed`)
@@ -36,7 +36,7 @@ func boxed(text string) (string, bool) {
 	}
 }
 
-// braced is the text within the braces that s begins with.
+// braced returns the text within the braces that s begins with.
 func braced(s string) (string, bool) {
 	if s == "" || s[0] != '{' {
 		return "", false
@@ -59,7 +59,7 @@ func braced(s string) (string, bool) {
 
 var label = regexp.MustCompile(`(?i)\banswer(?:\*\*)?(?:\s*:|\s+is\b:?|\s*=)(?:\*\*)?`)
 
-// labelled is the rest of the line behind the last label that has one.
+// labelled returns the rest of the line after the last label that has one.
 func labelled(text string) (string, bool) {
 	found := label.FindAllStringIndex(text, -1)
 	for i := len(found) - 1; i >= 0; i-- {
@@ -82,7 +82,7 @@ func sentence(line string) string {
 // numeral is a number as people write it, with sign, currency, fraction or percent.
 var numeral = regexp.MustCompile(`[-−]?[$€£]?(?:\d{1,3}(?:,\d{3})+\b|\d+)?(?:\.?\d+)(?:[eE][-+]?\d{1,3}\b)?(?:\s?/\s?\d+)?\s?%?`)
 
-// lastNumber is the last number of a text. A minus behind a digit or a
+// lastNumber returns the last number of a text. A minus after a digit or a
 // bracket is an operator: "7-2" ends with 2.
 func lastNumber(text string) (string, bool) {
 	found := numeral.FindAllStringIndex(text, -1)
@@ -102,7 +102,7 @@ var (
 	letter = regexp.MustCompile(`\b([A-E])\b`)
 )
 
-// choice is the last letter that is marked as the answer, else the last that
+// choice returns the last letter that is marked as the answer, else the last that
 // stands alone.
 func choice(text string) (string, bool) {
 	if found := chosen.FindAllStringSubmatch(text, -1); len(found) > 0 {
@@ -115,13 +115,13 @@ func choice(text string) (string, bool) {
 	return "", false
 }
 
-// lastLine is the last line that is not blank.
+// lastLine returns the last line that is not blank.
 func lastLine(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:], text != ""
 }
 
-// lastMatch is the first group, or all, of re's last match.
+// lastMatch returns the first group, or all, of re's last match.
 func lastMatch(re *regexp.Regexp, text string) (string, bool) {
 	found := re.FindAllStringSubmatch(text, -1)
 	if len(found) == 0 {
@@ -134,7 +134,7 @@ func lastMatch(re *regexp.Regexp, text string) (string, bool) {
 // maxJSON bounds the places that are tried as the beginning of a JSON value.
 const maxJSON = 64
 
-// lastJSON is the value at pointer in the last JSON object or array of text
+// lastJSON returns the value at pointer in the last JSON object or array of text
 // that has one there. A string gives its contents, anything else its JSON.
 func lastJSON(text, pointer string) (out string, ok bool) {
 	for tries := 0; tries < maxJSON; tries++ {

@@ -36,7 +36,7 @@ var (
 // maxMath bounds what is read as mathematics, in bytes.
 const maxMath = 1000
 
-// mathKey is "#" and the value for numbers, "=" and the normal form for formulas of
+// mathKey returns "#" and the value for numbers, "=" and the normal form for formulas of
 // a few terms, such a key for each part of lists, else the text in one spelling.
 func mathKey(s string) string {
 	if len(s) > maxMath {
@@ -52,7 +52,7 @@ func mathKey(s string) string {
 	return partKey(command.ReplaceAllString(s, " $1"), 2)
 }
 
-// isUnit tells whether a text behind a value adds nothing to it.
+// isUnit tells whether a text after a value adds nothing to it.
 func isUnit(text string) bool {
 	switch strings.ToLower(strings.Trim(strings.ReplaceAll(text, ".", ""), " ")) {
 	case "and", "or", "am", "pm":
@@ -67,8 +67,8 @@ func clean(s string) string {
 	return strings.TrimRight(s, ".,;: ")
 }
 
-// partKey is the key of an answer, or of a part of one with so many levels within.
-func partKey(s string, levels int) string {
+// partKey returns the key of an answer, or of a part of one with depth levels within.
+func partKey(s string, depth int) string {
 	s = equation.ReplaceAllString(clean(s), "")
 	if v, ok := quantity(s); ok {
 		return "#" + v.RatString()
@@ -76,8 +76,8 @@ func partKey(s string, levels int) string {
 	if m := single.FindStringSubmatch(s); m != nil { // a choice: "(B)" is "b"
 		return strings.ToLower(m[1])
 	}
-	if levels > 0 {
-		if key, ok := collection(s, levels-1); ok {
+	if depth > 0 {
+		if key, ok := collection(s, depth-1); ok {
 			return key
 		}
 	}
@@ -90,7 +90,7 @@ func partKey(s string, levels int) string {
 	return spelling(s)
 }
 
-// valueKey is the key of a number or a formula.
+// valueKey returns the key of a number or a formula.
 func valueKey(s string) (string, bool) {
 	s = equation.ReplaceAllString(s, "")
 	if v, ok := quantity(s); ok {
@@ -103,7 +103,7 @@ func valueKey(s string) (string, bool) {
 	return formulaKey(p), true
 }
 
-// formula is expression for what people write beside LaTeX too.
+// formula returns expression for what people write besides LaTeX too.
 func formula(s string) polynomial {
 	s = asWords.ReplaceAllStringFunc(s, func(w string) string {
 		at := strings.IndexAny(w, "spi")
@@ -116,7 +116,7 @@ func formula(s string) polynomial {
 	return expression(s)
 }
 
-// formulaKey is that of a number for numbers, and a letter for a letter.
+// formulaKey returns that of a number for numbers, and a letter for a letter.
 func formulaKey(p polynomial) string {
 	if v, ok := p.number(); ok {
 		return "#" + v.RatString()
@@ -131,7 +131,7 @@ func formulaKey(p polynomial) string {
 	return "=" + p.String()
 }
 
-// spelling is an answer as text: without white space between signs, and braces
+// spelling returns an answer as text: without white space between signs, and braces
 // around single ones.
 func spelling(s string) string {
 	s = strings.Join(strings.Fields(strings.ToLower(s)), " ")

@@ -12,11 +12,11 @@ import (
 const maxDigits = 80
 
 // unit is what may follow a number without being part of its value: words
-// after a space, or a common unit right behind it. A lone letter such as x is
+// after a space, or a common unit right after it. A lone letter such as x is
 // none.
 var unit = regexp.MustCompile(`^(.*\d[^A-Za-z]*?)(?:\s+(?:[A-Za-z]{2,}|[gmlsh])(?:\s+[A-Za-z]+|/[A-Za-z]+|\^\d)*|(?:cm|mm|km|kg|mg|ml|min|hrs?|ft|in|lbs?|mph|[gmlsh])(?:/[a-z]+|\^\d)?)\.?$`)
 
-// quantity is the value of a number with or without a unit.
+// quantity returns the value of a number with or without a unit.
 func quantity(s string) (*big.Rat, bool) {
 	if v, ok := number(s); ok {
 		return v, true
@@ -34,7 +34,7 @@ var (
 	slashed  = regexp.MustCompile(`^(?:(.*\d)\s+)?([^/\s]+)\s*/\s*([^/\s]+)$`)
 )
 
-// number is the value of a whole string: an integer, a decimal, a fraction, a
+// number returns the value of a whole string: an integer, a decimal, a fraction, a
 // mixed number, any of them in percent, or a decimal times a power of ten.
 func number(s string) (*big.Rat, bool) {
 	s = strings.TrimSpace(s)
@@ -60,7 +60,7 @@ func number(s string) (*big.Rat, bool) {
 	return v.Mul(v, scale), true
 }
 
-// unsigned is the value of a number without sign and percent.
+// unsigned returns the value of a number without sign and percent.
 func unsigned(s string) (*big.Rat, bool) {
 	if m := power.FindStringSubmatch(s); m != nil {
 		v, ok := decimal(m[1])
@@ -99,7 +99,7 @@ func unsigned(s string) (*big.Rat, bool) {
 	return a, true
 }
 
-// repeating is whole.once followed by again for ever: 0.1666... is 0.1 and 6.
+// repeating returns whole.once followed by again for ever: 0.1666... is 0.1 and 6.
 func repeating(whole, once, again string) (*big.Rat, bool) {
 	long, ok1 := new(big.Int).SetString("0"+whole+once+again, 10)
 	short, ok2 := new(big.Int).SetString("0"+whole+once, 10)
@@ -116,7 +116,7 @@ var (
 	commas  = strings.NewReplacer(",", "", " ", "")
 )
 
-// decimal is the value of digits with or without separators of thousands, a
+// decimal returns the value of digits with or without separators of thousands, a
 // point and an exponent.
 func decimal(s string) (*big.Rat, bool) {
 	if grouped.MatchString(s) {

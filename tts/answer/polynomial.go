@@ -28,7 +28,7 @@ type term struct {
 // stands for what cannot be computed.
 type polynomial map[string]term
 
-// key is the same for terms that differ in their coefficients alone.
+// key returns the same for terms that differ in their coefficients alone.
 func (t term) key() string {
 	var b strings.Builder
 	if t.root != 1 {
@@ -42,7 +42,7 @@ func (t term) key() string {
 
 func constant(v *big.Rat) polynomial { return sum(term{v, 1, nil}) }
 
-// atom is a name by itself.
+// atom returns a name by itself.
 func atom(name string) polynomial {
 	if len(name) > maxName {
 		return nil
@@ -71,7 +71,7 @@ func sum(terms ...term) polynomial {
 	return p
 }
 
-// terms are p's in one order: whether a sum of many that cancel is too long depends on it.
+// terms returns p's in one order: whether a sum of many that cancel is too long depends on it.
 func (p polynomial) terms() []term {
 	list := make([]term, 0, len(p))
 	for _, key := range slices.Sorted(maps.Keys(p)) {
@@ -101,7 +101,7 @@ func (p polynomial) times(q polynomial) polynomial {
 	return sum(all...)
 }
 
-// scaled is p times a number.
+// scaled returns p times a number.
 func (p polynomial) scaled(by *big.Rat) polynomial { return p.times(constant(by)) }
 
 func (p polynomial) negated() polynomial { return p.scaled(big.NewRat(-1, 1)) }
@@ -139,7 +139,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// number is the value of a polynomial without roots and names.
+// number returns the value of a polynomial without roots and names.
 func (p polynomial) number() (*big.Rat, bool) {
 	if p != nil && len(p) == 0 {
 		return new(big.Rat), true
@@ -148,7 +148,7 @@ func (p polynomial) number() (*big.Rat, bool) {
 	return t.coef, ok && len(p) == 1
 }
 
-// inverse is 1/p: of one term exactly, of a sum of two roots or of a complex
+// inverse returns 1/p: of one term exactly, of a sum of two roots or of a complex
 // number by its conjugate; any other sum becomes a name.
 func (p polynomial) inverse() polynomial {
 	if len(p) == 0 {
@@ -183,7 +183,7 @@ func (p polynomial) monic() (polynomial, *big.Rat) {
 	return p.scaled(new(big.Rat).Inv(lead)), lead
 }
 
-// power is p to an exponent.
+// power returns p to an exponent.
 func (p polynomial) power(e polynomial) polynomial {
 	if p == nil || e == nil {
 		return nil
@@ -214,7 +214,7 @@ func (p polynomial) power(e polynomial) polynomial {
 	return atom("(" + p.String() + ")^(" + e.String() + ")")
 }
 
-// squareRoot is exact for numbers, and a name for all else.
+// squareRoot returns the exact root of numbers, and a name for all else.
 func (p polynomial) squareRoot() polynomial {
 	if p == nil {
 		return nil
@@ -247,7 +247,7 @@ func (p polynomial) squareRoot() polynomial {
 	return sum(out)
 }
 
-// String is the same for equal polynomials.
+// String returns the same for equal polynomials.
 func (p polynomial) String() string {
 	parts := make([]string, 0, len(p))
 	for _, key := range slices.Sorted(maps.Keys(p)) {

@@ -50,7 +50,7 @@ const (
 	maxProgram = 1000 // instructions; x{1000} alone is as many
 )
 
-// compileRegex is regexp.Compile for expressions that nobody vouches for.
+// compileRegex compiles expressions that nobody vouches for.
 func compileRegex(expr string) (*regexp.Regexp, error) {
 	if len(expr) > maxRegex {
 		return nil, fmt.Errorf("%w: a regular expression of %d bytes, at most %d are read", ErrRule, len(expr), maxRegex)
@@ -130,5 +130,5 @@ func (r *Reader) Read(text string) (Answer, bool) {
 	return a, a.Key != ""
 }
 
-// Key is the key of an answer written alone, such as a reference.
+// Key returns the key of an answer written alone, such as a reference.
 func (r *Reader) Key(answer string) string { return r.key(strings.TrimSpace(answer)) }

@@ -1,3 +1,5 @@
+// Package embed makes vectors of texts and scores how well documents answer queries,
+// with models that write nothing.
 package embed
 
 import (
@@ -25,7 +27,7 @@ type TextError struct {
 
 func (e *TextError) Error() string { return fmt.Sprintf("embed: text %d: %v", e.Index, e.Err) }
 
-// Unwrap is what is wrong with the text.
+// Unwrap returns what is wrong with the text.
 func (e *TextError) Unwrap() error { return e.Err }
 
 // Embedder makes vectors of texts. It may be used by many callers at once.
@@ -39,7 +41,7 @@ func NewEmbedder(m *tts.Model) (*Embedder, error) {
 	return &Embedder{m}, nil
 }
 
-// Width is the number of elements of a whole vector.
+// Width returns the number of elements of a whole vector.
 func (e *Embedder) Width() int { return e.model.Outputs }
 
 // Request asks for vectors of texts.
@@ -79,7 +81,7 @@ func (e *Embedder) Embed(ctx context.Context, r *Request) ([][]float32, int, err
 	return vectors, read, err
 }
 
-// tokens are what the model reads for a text.
+// tokens returns what the model reads for a text.
 func (e *Embedder) tokens(ctx context.Context, p *tts.Prompt, r *Request) ([]int32, error) {
 	limit := e.model.Context
 	if r.Most > 0 {

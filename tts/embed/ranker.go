@@ -116,7 +116,7 @@ func NewRanker(m *tts.Model, template string, head *models.Classifier) (*Ranker,
 	return v, nil
 }
 
-// pairParts are what an encoder reads of a pair, as it was trained: [CLS] query [SEP]
+// pairParts returns what an encoder reads of a pair, as it was trained: [CLS] query [SEP]
 // document [SEP], or of RoBERTa's family <s> query </s></s> document </s>.
 func pairParts(m *tts.Model) ([]part, error) {
 	bos, begins := m.Tokenizer.BOS()
@@ -131,7 +131,7 @@ func pairParts(m *tts.Model) ([]part, error) {
 	return []part{{ids: []int32{bos}}, {text: queryPlace}, {ids: between}, {text: documentPlace}, {ids: []int32{separator}}}, nil
 }
 
-// firstControl is where the first special token of a text begins, with its name and id;
+// firstControl returns where the first special token of a text begins, with its name and id;
 // without any, the text's end.
 func firstControl(m *tts.Model, text string) (at int, name string, id int32) {
 	for _, id := range m.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}) {
@@ -142,7 +142,7 @@ func firstControl(m *tts.Model, text string) (at int, name string, id int32) {
 	return len(text), "", 0
 }
 
-// tokens are what the model reads for a pair. Its texts are plain text: the name of a
+// tokens returns what the model reads for a pair. Its texts are plain text: the name of a
 // special token in a document is no token.
 func (v *Ranker) tokens(ctx context.Context, p Pair) ([]int32, error) {
 	fill := strings.NewReplacer(queryPlace, p.Query, documentPlace, p.Document)
@@ -153,7 +153,7 @@ func (v *Ranker) tokens(ctx context.Context, p Pair) ([]int32, error) {
 			continue
 		}
 		prepared, err := v.model.PrepareRequest(ctx, &tts.Request{
-			Prompt: tts.Prompt{Text: fill.Replace(part.text), Bare: true, Literal: true}, NoTokens: true,
+			Prompt: tts.Prompt{Text: fill.Replace(part.text), NoBOS: true, NoSpecialTokens: true}, NoTokens: true,
 		})
 		if err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func (v *Ranker) Score(ctx context.Context, pairs []Pair) ([]float32, int, error
 	return scores, read, err
 }
 
-// row is the scores of what a sequence holds: one, or those of yes and no.
+// row returns the scores of what a sequence holds: one, or those of yes and no.
 func (v *Ranker) row(ctx context.Context, seq *batcher.Sequence) ([]float32, error) {
 	if v.head == nil {
 		return seq.Logits(ctx)

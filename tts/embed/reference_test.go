@@ -63,7 +63,7 @@ func withoutHead(p models.Pooling) func(*gguf.File) {
 
 func referencePath(name string) string { return filepath.Join("testdata", "reference", name+".gguf") }
 
-// furthest is by how much an element of got differs from that of want at most.
+// furthest returns by how much an element of got differs from that of want at most.
 func furthest(got, want []float32) (worst float64) {
 	if len(got) != len(want) {
 		return math.Inf(1)

@@ -44,7 +44,7 @@ type reading struct {
 	steps      []string           // the same divided, without separators
 }
 
-// Formats are the known ones, the default first.
+// Formats returns the known ones, the default first.
 func Formats() []Format {
 	return []Format{
 		{Name: "lutra", Separator: "\n", outputs: 1},
@@ -101,7 +101,7 @@ func endLines(_ context.Context, r *reading) ([]int32, error) {
 const qwenSystem = `Please reason step by step, and put your final answer within \boxed{}.`
 
 func tagQwen(ctx context.Context, r *reading) ([]int32, error) {
-	text, err := r.Render(ctx, &tts.Prompt{Ending: tts.EndClosed, Messages: []template.Message{
+	text, err := r.Render(ctx, &tts.Prompt{Ending: tts.NoGenerationPrompt, Messages: []template.Message{
 		{Role: "system", Content: qwenSystem},
 		{Role: "user", Content: r.question()},
 		{Role: "assistant", Content: strings.Join(r.steps, r.tag) + r.tag},
@@ -138,7 +138,7 @@ func conversed(ctx context.Context, r *reading) ([]int32, error) {
 
 func wholeChat(ctx context.Context, r *reading) ([]int32, error) {
 	answered := append(slices.Clip(r.asked), template.Message{Role: "assistant", Content: r.text})
-	return r.chatTokens(ctx, &tts.Prompt{Ending: tts.EndClosed, Messages: answered})
+	return r.chatTokens(ctx, &tts.Prompt{Ending: tts.NoGenerationPrompt, Messages: answered})
 }
 
 func (r *reading) chatTokens(ctx context.Context, p *tts.Prompt) ([]int32, error) {
@@ -149,7 +149,7 @@ func (r *reading) chatTokens(ctx context.Context, p *tts.Prompt) ([]int32, error
 	return r.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), nil
 }
 
-// question is the last thing that the user wrote.
+// question returns the last thing that the user wrote.
 func (r *reading) question() string {
 	for _, m := range slices.Backward(r.asked) {
 		if text, ok := m.Content.(string); ok && m.Role == "user" {
@@ -159,11 +159,11 @@ func (r *reading) question() string {
 	return ""
 }
 
-// conversation is what an answer answers: the messages, or the prompt's text
+// conversation returns what an answer answers: the messages, or the prompt's text
 // as the user's only one. begun is what the answer has before its first token.
 func conversation(m *tts.Model, req *tts.Request, prompt []int32) (asked []template.Message, begun string) {
 	if asked = req.Prompt.Messages; asked != nil {
-		if req.Prompt.Ending != tts.EndOpen {
+		if req.Prompt.Ending != tts.ContinueFinalMessage {
 			return asked, ""
 		}
 		last := len(asked) - 1
@@ -176,3 +176,6 @@ func conversation(m *tts.Model, req *tts.Request, prompt []int32) (asked []templ
 	}
 	return []template.Message{{Role: "user", Content: text}}, ""
 }
+
+// Extent is a half-open range of bytes.
+type Extent struct{ Start, End int }

@@ -30,9 +30,6 @@ type Rating struct {
 	Steps      []Extent  // where the steps stand in the response
 }
 
-// Extent is a half-open range of bytes.
-type Extent struct{ Start, End int }
-
 // Rate scores responses to a prompt, which may come from anywhere: their lines
 // are the solution steps, and a line's end that is missing at the end of a
 // response is the end of its turn. The prompt is computed once, the responses

@@ -18,7 +18,7 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 	for _, format := range formats() {
 		_, model, v, texts := seen(t, format)
 		req := ttstest.Request(1, 1)
-		req.Prompt = tts.Prompt{Text: ttstest.Asked, Bare: true}
+		req.Prompt = tts.Prompt{Text: ttstest.Asked, NoBOS: true}
 		prepared, err := model.PrepareRequest(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestResponsesThatCannotBeRatedAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt := &tts.Prompt{Text: ttstest.Asked, Bare: true}
+	prompt := &tts.Prompt{Text: ttstest.Asked, NoBOS: true}
 	if _, _, err := v.Rate(t.Context(), prompt, scaling.AggregateLast, "1.", " \n\t"); !errors.Is(err, ErrBlank) {
 		t.Errorf("a blank response: %v, want ErrBlank", err)
 	}

@@ -47,7 +47,7 @@ func seen(t *testing.T, format Format) (*toy.Model, *tts.Model, *Scorer, func() 
 	return m, model, v, func() []string { return *texts.Load() }
 }
 
-// formats are the known ones, fit for the toy's vocabulary and its answers of
+// formats returns the known ones, fit for the toy's vocabulary and its answers of
 // single lines.
 func formats() map[string]Format {
 	all := make(map[string]Format)

@@ -1,8 +1,17 @@
+// Package reward scores answers with reward models. A model of a known Format
+// becomes a Scorer, by which searches judge candidates and Rate judges given
+// responses.
+//
+//	candidates ──tokenJudge, textJudge──▶ scoreTree ──batcher──▶ scores
+//
+// Judges feed the model with the generator's tokens or with text of the model's own
+// format. The scoreTree of a request reads what they have in common once.
 package reward
 
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 
@@ -20,8 +29,6 @@ type Scorer struct {
 	format Format
 	ids    []int32 // of the words good and bad, or of a head's two outputs; nil: the one output
 }
-
-var _ tts.Scorer = (*Scorer)(nil)
 
 // New makes a scorer of m, which must be a model of that format.
 func New(m *tts.Model, f Format) (*Scorer, error) {
@@ -93,7 +100,7 @@ func (v *Scorer) Open(ctx context.Context, m *tts.Model, req *tts.Request, promp
 	return j, nil
 }
 
-// reader makes the first reader of a request. It stands behind ids, with which all
+// reader makes the first reader of a request. It stands after ids, with which all
 // that will be read begins and which seq holds; both are nil if there is no such
 // beginning.
 func (v *Scorer) reader(ids []int32, seq *batcher.Sequence) reader {
@@ -108,7 +115,7 @@ type tokenJudge struct {
 	fed int // tokens of the candidate
 }
 
-// Score implements tts.Judge: one score a line. What is left behind the last
+// Score implements tts.Judge: one score a line. What is left after the last
 // line's end is read at its last token.
 func (j *tokenJudge) Score(ctx context.Context, c *tts.Candidate) error {
 	tok, blank := j.v.model.Tokenizer, true
@@ -137,4 +144,40 @@ func (j *tokenJudge) Fork(_ context.Context, n int) ([]tts.Judge, error) {
 		judges[i] = &tokenJudge{reader: r, fed: j.fed}
 	}
 	return judges, nil
+}
+
+// Model returns the reward model itself.
+func (v *Scorer) Model() *tts.Model { return v.model }
+
+// Reads reports whether v can judge what m writes: reward models that take the
+// generator's very tokens need its vocabulary.
+func (v *Scorer) Reads(m *tts.Model) bool {
+	if v.format.write != nil {
+		return true
+	}
+	if m.Vocab != v.model.Vocab {
+		return false
+	}
+	for id := range int32(m.Vocab) {
+		if m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// VerifiersFor returns those of the named scorers that can judge what m writes. The
+// first one is the default.
+func VerifiersFor(m *tts.Model, scorers iter.Seq2[string, *Scorer]) tts.Verifiers {
+	v := tts.Verifiers{ByName: map[string]tts.Scorer{}}
+	for name, scorer := range scorers {
+		if !scorer.Reads(m) {
+			continue
+		}
+		v.ByName[name] = scorer
+		if v.Default == "" {
+			v.Default = name
+		}
+	}
+	return v
 }

@@ -18,7 +18,7 @@ import (
 //	prompt ─▶ step ─▶ step ─▶ step
 //	            └───▶ step
 //
-// A node keeps its sequence as long as judges stand at it; a step behind it is
+// A node keeps its sequence as long as judges stand at it; a step after it is
 // read on a fork. A judge that comes late, and finds the sequence gone, forks
 // what is left nearest to the root.
 type scoreTree struct {
@@ -27,10 +27,10 @@ type scoreTree struct {
 	charged int        // tokens
 }
 
-// scoreNode is the score of one step behind those above it.
+// scoreNode is the score of one step after those above it.
 type scoreNode struct {
 	parent   *scoreNode
-	ids      []int32               // read behind parent; of the root, what all begins with
+	ids      []int32               // read after parent; of the root, what all begins with
 	children map[string]*scoreNode // by their ids
 	judges   int                   // judges that stand here or are about to
 	paid     bool                  // charged
@@ -67,7 +67,7 @@ func (t *scoreTree) leave(node *scoreNode) {
 	}
 }
 
-// read returns the node of ids behind parent, where the caller then stands too. It
+// read returns the node of ids after parent, where the caller then stands too. It
 // may be called by many judges at once: the first one has it computed, and the
 // others wait for that.
 func (t *scoreTree) read(ctx context.Context, parent *scoreNode, ids []int32) (*scoreNode, error) {
@@ -110,7 +110,7 @@ func (t *scoreTree) read(ctx context.Context, parent *scoreNode, ids []int32) (*
 	}
 }
 
-// compute reads ids behind parent.
+// compute reads ids after parent.
 func (t *scoreTree) compute(ctx context.Context, parent *scoreNode, ids []int32) (*batcher.Sequence, float32, error) {
 	seq, missing, err := t.fork(ctx, parent)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *scoreTree) fork(ctx context.Context, node *scoreNode) (seq *batcher.Seq
 	return seqs[0], missing, nil
 }
 
-// packed are the bytes of ids, for use as a key.
+// packed returns the bytes of ids, for use as a key.
 func packed(ids []int32) []byte {
 	key := make([]byte, 0, 4*len(ids))
 	for _, id := range ids {
@@ -176,7 +176,7 @@ type reader struct {
 	closed   bool
 }
 
-// step reads ids behind parent and goes there.
+// step reads ids after parent and goes there.
 func (r *reader) step(ctx context.Context, parent *scoreNode, ids []int32) (float32, error) {
 	n, err := r.read(ctx, parent, ids)
 	if err != nil {
@@ -200,7 +200,7 @@ func (r *reader) Charge() {
 	r.scored = nil
 }
 
-// copies are n more readers at r's place.
+// copies returns n more readers at r's place.
 func (r *reader) copies(n int) []reader {
 	r.join(r.at, n)
 	k := *r

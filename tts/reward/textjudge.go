@@ -62,8 +62,8 @@ func (j *textJudge) judge(ctx context.Context, c *tts.Candidate, text string) er
 	return nil
 }
 
-// ids are what the reward model reads. To write and encode what is long is work
-// beside the engines.
+// ids returns what the reward model reads. To write and encode what is long is work
+// alongside the engines.
 func (r *reading) ids(ctx context.Context) ([]int32, error) {
 	ctx, leave, err := cpulimit.EnterForText(ctx, len(r.text))
 	if err != nil {

@@ -98,39 +98,36 @@ func (w *written) has(key string) bool {
 	return w.key == key
 }
 
-// done reports whether the value has been read.
-func (w *written) done(err error) bool {
-	if err != nil {
-		w.err = Errorf(CodeValue, w.key, "cannot read %.40q", w.value)
+// read sets dst to what parse makes of the value of a setting, if that is the one of key.
+func read[T any](w *written, key string, dst *T, parse func(value string) (T, error)) bool {
+	if !w.has(key) {
+		return false
+	}
+	v, err := parse(w.value)
+	if err == nil {
+		*dst = v
+	} else if w.err = err; CodeOf(err) == "" {
+		w.err = w.unreadable()
 	}
 	return err == nil
 }
 
-// assign sets dst if v has been read.
-func assign[T any](dst *T, v T, ok bool) bool {
-	if ok {
-		*dst = v
-	}
-	return ok
+func (w *written) unreadable() error {
+	return Errorf(CodeValue, w.key, "cannot read %.40q", w.value)
 }
 
 func (w *written) Name(key string, dst *string) bool {
-	if !w.has(key) {
-		return false
-	}
-	*dst = w.value
-	return true
+	return read(w, key, dst, func(s string) (string, error) { return s, nil })
 }
 
 func (w *written) Count(key string, dst *int) bool {
-	if !w.has(key) {
-		return false
-	}
-	n, err := strconv.Atoi(w.value)
-	if err == nil && (n < 1 || n > MaxCount) {
-		err = strconv.ErrRange
-	}
-	return assign(dst, n, w.done(err))
+	return read(w, key, dst, func(s string) (int, error) {
+		n, err := strconv.Atoi(s)
+		if err == nil && (n < 1 || n > MaxCount) {
+			err = strconv.ErrRange
+		}
+		return n, err
+	})
 }
 
 func (w *written) CountOrAuto(key string, dst *int) bool {
@@ -142,38 +139,26 @@ func (w *written) CountOrAuto(key string, dst *int) bool {
 }
 
 func (w *written) Number(key string, dst *float64, lo, hi float64) bool {
-	if !w.has(key) {
-		return false
-	}
-	v, err := strconv.ParseFloat(w.value, 64)
-	if err == nil && !(v >= lo && v <= hi) {
-		w.err = Errorf(CodeValue, key, "%v is not between %v and %v", v, lo, hi)
-		return false
-	}
-	return assign(dst, v, w.done(err))
+	return read(w, key, dst, func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err == nil && !(v >= lo && v <= hi) {
+			err = Errorf(CodeValue, key, "%v is not between %v and %v", v, lo, hi)
+		}
+		return v, err
+	})
 }
 
 func (w *written) Temperature(key string, dst *float32) bool {
-	if !w.has(key) {
-		return false
-	}
-	v, err := strconv.ParseFloat(w.value, 32)
-	return assign(dst, float32(v), w.done(err))
+	return read(w, key, dst, func(s string) (float32, error) {
+		v, err := strconv.ParseFloat(s, 32)
+		return float32(v), err
+	})
 }
 
-func (w *written) Switch(key string, dst *bool) bool {
-	if !w.has(key) {
-		return false
-	}
-	on, err := strconv.ParseBool(w.value)
-	return assign(dst, on, w.done(err))
-}
+func (w *written) Switch(key string, dst *bool) bool { return read(w, key, dst, strconv.ParseBool) }
 
 func (w *written) Texts(key string, dst *[]string) bool {
-	if w.has(key) {
-		*dst = append(*dst, w.value)
-	}
-	return w.has(key)
+	return read(w, key, dst, func(s string) ([]string, error) { return append(*dst, s), nil })
 }
 
 func (w *written) Words(key string, known []string, add func(word string)) bool {
@@ -182,11 +167,11 @@ func (w *written) Words(key string, known []string, add func(word string)) bool 
 	}
 	for word := range strings.SplitSeq(w.value, ",") {
 		word = strings.TrimSpace(word)
-		switch {
-		case slices.Contains(known, word):
+		if slices.Contains(known, word) {
 			add(word)
-		case word != "":
-			return w.done(strconv.ErrSyntax)
+		} else if word != "" {
+			w.err = w.unreadable()
+			return false
 		}
 	}
 	return true

@@ -102,7 +102,7 @@ func Preset(name string) (Plan, bool) {
 	return Plan{Method: Auto, N: AutoN}, true
 }
 
-// String is the short form of a plan that has its defaults, such as an
+// String returns the short form of a plan that has its defaults, such as an
 // Outcome's, for logs and the header that says what was applied.
 func (p Plan) String() string {
 	switch {

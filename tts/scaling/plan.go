@@ -1,3 +1,7 @@
+// Package scaling says how one request wants to be searched: its Plan, read from
+// JSON or from a line of text, with its defaults and bounds.
+//
+// It knows no models and no engines. Package tts carries plans out.
 package scaling
 
 import (
@@ -23,12 +27,12 @@ const (
 	None            Method = "none"             // no search: the plain answer
 )
 
-// Methods are all of them, None first.
+// Methods returns all of them, None first.
 func Methods() []Method {
 	return []Method{None, SelfConsistency, BestOfN, BeamSearch, DVTS, Auto}
 }
 
-// Names are those of all methods, None last.
+// Names returns those of all methods, None last.
 func Names() []string {
 	var names []string
 	for _, m := range append(Methods()[1:], None) {
@@ -68,7 +72,7 @@ func (a Aggregate) Validate() error {
 	return fmt.Errorf("expected last, min, prod, mean or max, but got %.40q", string(a))
 }
 
-// Of is the aggregate of step scores, of which there is at least one.
+// Of returns the aggregate of step scores, of which there is at least one.
 func (a Aggregate) Of(scores []float32) float32 {
 	switch a {
 	case AggregateMin:
@@ -108,7 +112,7 @@ const (
 	StreamCommitted  StreamMode = "committed"  // text that can no longer change, as soon as that is known
 	StreamFinal      StreamMode = "final"      // nothing before the end
 	StreamCandidates StreamMode = "candidates" // the same; Progress.Ended holds each candidate once it is complete
-	StreamReasoning  StreamMode = "reasoning"  // the same; Delta.Reasoning says in words how the search goes
+	StreamReasoning  StreamMode = "reasoning"  // the same; Reasoning says in words how the search goes
 )
 
 // AutoN as Plan.N takes the token lanes that the current kernel tile has to spare.
@@ -175,7 +179,7 @@ type Limits struct {
 	Time     time.Duration `yaml:"time"`      // budget of time
 }
 
-// DefaultLimits are right for a server of a few cores.
+// DefaultLimits returns limits that are right for a server of a few cores.
 func DefaultLimits() Limits {
 	return Limits{N: 64, MaxSteps: 256, Tokens: 65536, Time: 5 * time.Minute}
 }
@@ -225,6 +229,15 @@ const (
 	CodeSearchLimit      = "search_limit_exceeded"
 	CodeValue            = "invalid_value"
 )
+
+// CodeOf returns the code of a plan's error; empty for others.
+func CodeOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
 
 // Errorf makes an error about a field of a plan.
 func Errorf(code, field, format string, args ...any) *Error {

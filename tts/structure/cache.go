@@ -15,7 +15,7 @@ type CacheOptions struct {
 	Largest int64 // bytes of one, at most three quarters of all
 }
 
-// DefaultCacheOptions are enough for any schema that people write.
+// DefaultCacheOptions returns options that are enough for any schema that people write.
 func DefaultCacheOptions() CacheOptions {
 	return CacheOptions{Memory: 256 << 20, Largest: budget.Bytes}
 }
@@ -82,14 +82,14 @@ func NewCache(o CacheOptions) *Cache {
 	return &Cache{options: o, entries: map[Key]*entry{}, idle: list.New()}
 }
 
-// Stats is what the cache has done so far.
+// Stats returns what the cache has done so far.
 func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stats
 }
 
-// Format is the format of a key, made by compile within its budget unless it is there.
+// Format returns the format of a key, made by compile within its budget unless it is there.
 // It is in use until ctx ends. Compiling ends when the contexts of all who wait for it
 // have. Errors: those of compile, ErrBusy and that of ctx.
 func (c *Cache) Format(ctx context.Context, key Key, compile func(context.Context, *budget.Budget) (*Format, error)) (*Format, error) {

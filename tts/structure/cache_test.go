@@ -138,7 +138,7 @@ func TestACompilationEndsWhenAllHaveGoneThatWaitForIt(t *testing.T) {
 	})
 }
 
-// digits is a schema whose masks take a lot of memory: JSON numbers that are a multiple of
+// digits returns a schema whose masks take a lot of memory: JSON numbers that are a multiple of
 // another, of which each digit is a state.
 func digits(i int) string {
 	return fmt.Sprintf(`{"type": "number", "multipleOf": 1.23%06d}`, 450679+2*i)
@@ -188,7 +188,7 @@ func TestManyLargeFormatsTakeBoundedMemory(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// heap is the bytes of the heap that are in use.
+// heap returns the bytes of the heap that are in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

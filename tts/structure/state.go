@@ -3,37 +3,16 @@ package structure
 import (
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// State is where an answer stands in a format, with what has been found out about it.
-// Any number of goroutines may use it.
-type State struct {
-	format *Format
-	read   *grammar.State
-
-	forcing sync.Once
-	id      int32 // that is forced, or none
-	forced  atomic.Bool
-
-	masking sync.Once
-	mask    grammar.Mask
-	masked  atomic.Bool
-	err     error // of the mask
-}
-
-// none says that no token is forced.
-const none int32 = -1
-
 // Accepts reports whether the answer may end here.
 func (s *State) Accepts() bool { return s.read.Accepts() }
 
-// Next is the state behind a token, nil if it may not stand there. An error is one of the
+// Next returns the state after a token, nil if it may not stand there. An error is one of the
 // grammar's budget.
 func (s *State) Next(id int32) (*State, error) {
 	text := s.format.tokens.Text(id)
@@ -54,7 +33,7 @@ func (s *State) Peek(id int32) (next *State, known bool) {
 	return s.format.at(at), true
 }
 
-// Forced is the token that comes next where the format leaves no choice but that of how
+// Forced returns the token that comes next where the format leaves no choice but that of how
 // it is spelled: the first one of the forced text, as the tokenizer spells it. It depends
 // on the state alone.
 func (s *State) Forced(rests Rests) (id int32, ok bool) {
@@ -79,7 +58,7 @@ func (s *State) Forced(rests Rests) (id int32, ok bool) {
 	return s.id, s.id != none
 }
 
-// first is the first token of a text, as the tokenizer spells it.
+// first returns the first token of a text, as the tokenizer spells it.
 func (f *Format) first(text string) (id int32, ok bool) {
 	o := tokenizer.Options{Within: true}
 	if name, special := strings.CutPrefix(text, grammar.Special); special {
@@ -97,7 +76,7 @@ func (f *Format) first(text string) (id int32, ok bool) {
 // ForcedKnown reports whether Forced answers at once.
 func (s *State) ForcedKnown() bool { return s.forced.Load() }
 
-// Mask is the tokens that may follow. It is not to be changed. An error is one of the
+// Mask returns the tokens that may follow. It is not to be changed. An error is one of the
 // grammar's budget.
 func (s *State) Mask(rests Rests) (grammar.Mask, error) {
 	s.masking.Do(func() {

@@ -5,23 +5,24 @@ package structure
 import (
 	"bytes"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// Vocabulary is the texts of a tokenizer's tokens.
+// Vocabulary returns the texts of a tokenizer's tokens.
 func Vocabulary(t *tokenizer.Tokenizer) *grammar.Vocabulary {
 	return grammar.NewVocabulary(t.Size(), TokensOf(t).Text)
 }
 
-// TokensOf is what formats have to know of a tokenizer.
+// TokensOf returns what formats have to know of a tokenizer.
 func TokensOf(t *tokenizer.Tokenizer) Tokens { return tokens{t} }
 
 type tokens struct{ *tokenizer.Tokenizer }
 
-// Text is the text of an ordinary token, or grammar.Special and the name of another
+// Text returns the text of an ordinary token, or grammar.Special and the name of another
 // one. It is nothing for a token that no text has.
 func (t tokens) Text(id int32) []byte {
 	if !t.Plain(id) {
@@ -68,13 +69,13 @@ func New(g *grammar.Grammar, v *grammar.Vocabulary, t Tokens) *Format {
 // Worn reports whether the format should be made anew for further requests.
 func (f *Format) Worn() bool { return f.grammar.Worn() }
 
-// Start is where answers begin.
+// Start returns where answers begin.
 func (f *Format) Start() *State { return f.at(f.grammar.Start()) }
 
-// Budget is what the format takes.
+// Budget returns what the format takes.
 func (f *Format) Budget() *budget.Budget { return f.grammar.Budget() }
 
-// at is what is known of a state of the grammar.
+// at returns what is known of a state of the grammar.
 func (f *Format) at(s *grammar.State) *State {
 	if !s.Shared() {
 		return &State{format: f, read: s}
@@ -113,3 +114,22 @@ func (f *Format) forget() {
 	f.Budget().Release(f.held)
 	f.held = 0
 }
+
+// State is where an answer stands in a format, with what has been found out about it.
+// Any number of goroutines may use it.
+type State struct {
+	format *Format
+	read   *grammar.State
+
+	forcing sync.Once
+	id      int32 // that is forced, or none
+	forced  atomic.Bool
+
+	masking sync.Once
+	mask    grammar.Mask
+	masked  atomic.Bool
+	err     error // of the mask
+}
+
+// none says that no token is forced.
+const none int32 = -1

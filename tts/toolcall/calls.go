@@ -21,7 +21,7 @@ type objects struct {
 // as one.
 var headKeys = []string{"type", "name", "function"}
 
-// inObject is within a call that is an object.
+// inObject reads within a call that is an object.
 func inObject(p *Parser, _ bool) bool {
 	o := &p.object
 	var send []byte // arguments
@@ -101,7 +101,7 @@ func (p *Parser) late() {
 	o.args = nil
 }
 
-// after goes on behind an object.
+// after goes on after an object.
 func (p *Parser) after() {
 	p.object, p.raw, p.state = objects{}, p.raw[:0], inText
 	if p.listed {
@@ -109,7 +109,7 @@ func (p *Parser) after() {
 	}
 }
 
-// inList is between the calls of a list.
+// inList reads between the calls of a list.
 func inList(p *Parser, _ bool) bool {
 	rest := strings.TrimLeft(p.held, " \t\r\n,")
 	p.held = rest
@@ -133,7 +133,7 @@ const (
 	toolCallEndMark = "</tool_call>"
 )
 
-// inElement is behind the mark of a call, before its function.
+// inElement reads after the mark of a call, before its function.
 func inElement(p *Parser, last bool) bool {
 	head := strings.TrimLeft(p.held, " \t\r\n")
 	p.take(len(p.held) - len(head))
@@ -151,7 +151,7 @@ func inElement(p *Parser, last bool) bool {
 	return true
 }
 
-// inName is within the name of a function.
+// inName reads within the name of a function.
 func inName(p *Parser, last bool) bool {
 	at := strings.IndexByte(p.held, '>')
 	if at < 0 && len(p.held) <= maxName && !last {
@@ -166,7 +166,7 @@ func inName(p *Parser, last bool) bool {
 	return true
 }
 
-// inParameters is within a function, between its parameters. One is read when it is
+// inParameters reads within a function, between its parameters. One is read when it is
 // complete.
 func inParameters(p *Parser, last bool) bool {
 	head := strings.TrimLeft(p.held, " \t\r\n")
@@ -209,7 +209,7 @@ func inParameters(p *Parser, last bool) bool {
 	return true
 }
 
-// valueEnds is where a parameter's value ends, and the length of the mark that ends it;
+// valueEnds returns where a parameter's value ends, and the length of the mark that ends it;
 // -1: not yet. A value may hold the end of a function, unless a call ends with it.
 func valueEnds(value string, last bool) (to, skip int) {
 	for at := 0; ; {
@@ -243,7 +243,7 @@ func (p *Parser) cutOff(last bool) bool {
 	return last
 }
 
-// element is a parameter's value as JSON: text for those that are text, else what it
+// element returns a parameter's value as JSON: text for those that are text, else what it
 // is if it is JSON.
 func (p *Parser) element(name, value string) []byte {
 	value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")

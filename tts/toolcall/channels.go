@@ -8,7 +8,7 @@ const (
 	recipient   = "to="
 )
 
-// inAnswer is at the beginning of a message whose role the prompt has: it may go on
+// inAnswer reads at the beginning of a message whose role the prompt has: it may go on
 // with who it is for.
 func inAnswer(p *Parser, last bool) bool {
 	head := strings.TrimLeft(p.held, " \t\r\n")
@@ -23,10 +23,10 @@ func inAnswer(p *Parser, last bool) bool {
 	return true
 }
 
-// inRole is behind the mark that begins a message, before its channel or its text.
+// inRole reads after the mark that begins a message, before its channel or its text.
 func inRole(p *Parser, last bool) bool { return p.channel(last, channelMark, messageMark) }
 
-// inChannel is within the name of a channel.
+// inChannel reads within the name of a channel.
 func inChannel(p *Parser, last bool) bool { return p.channel(last, messageMark) }
 
 // channel reads up to one of ends.

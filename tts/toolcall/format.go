@@ -18,7 +18,7 @@ type Format struct {
 	// unmarked says that nothing but a tool's name tells a call from text.
 	unmarked bool
 	first    state                               // of a message
-	enter    func(p *Parser, mark string) state  // behind an opening; nil: it is none
+	enter    func(p *Parser, mark string) state  // after an opening; nil: it is none
 	begin    string                              // what a call begins with, %s is the name; the arguments follow
 	end      string                              // what follows the arguments
 	newID    func(index int, name string) string // of a call; nil: any
@@ -89,7 +89,7 @@ var (
 		begin: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>%s\n```json\n",
 		end:   "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 		frames: []frame{{
-			lead: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", more: `\n?<｜tool▁call▁begin｜>`, end: "<｜tool▁calls▁end｜>",
+			preamble: "<｜tool▁calls▁begin｜>", open: "<｜tool▁call▁begin｜>", more: `\n?<｜tool▁call▁begin｜>`, end: "<｜tool▁calls▁end｜>",
 			calls: []string{"function<｜tool▁sep｜>%n\n```json\n%a\n```<｜tool▁call▁end｜>", "%n<｜tool▁sep｜>%a<｜tool▁call▁end｜>"},
 		}},
 		bars: []string{"<｜tool▁call▁begin｜>"},
@@ -103,7 +103,7 @@ var (
 		end:   "<|tool_call_end|><|tool_calls_section_end|>",
 		newID: func(index int, name string) string { return fmt.Sprintf("functions.%s:%d", name, index) },
 		frames: []frame{{
-			lead: "<|tool_calls_section_begin|>", open: "<|tool_call_begin|>", more: "<|tool_call_begin|>", end: "<|tool_calls_section_end|>",
+			preamble: "<|tool_calls_section_begin|>", open: "<|tool_call_begin|>", more: "<|tool_call_begin|>", end: "<|tool_calls_section_end|>",
 			calls: []string{`functions\.%n:\d{1,4}<|tool_call_argument_begin|>%a<|tool_call_end|>`},
 		}},
 		bars: []string{"<|tool_call_begin|>"},
@@ -140,9 +140,9 @@ var (
 		},
 		begin: "<|channel|>commentary to=functions.%s <|constrain|>json<|message|>", end: "<|call|>",
 		frames: []frame{
-			{open: "<|channel|>(commentary|analysis) to=functions\\.", calls: harmonyCalls(""), end: "<|call|>", tacit: true},
-			{open: "<|start|>assistant to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", tacit: true},
-			{open: "^ to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", tacit: true},
+			{open: "<|channel|>(commentary|analysis) to=functions\\.", calls: harmonyCalls(""), end: "<|call|>", endOptional: true},
+			{open: "<|start|>assistant to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", endOptional: true},
+			{open: "^ to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", endOptional: true},
 		},
 		thought: [2]string{"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"},
 		bars:    []string{"<|channel|>%hto=", "<|start|>%hto=", "^[ \t\r\n]*to="},
@@ -155,7 +155,7 @@ const (
 	recipientLine = `[ \t\r]*%n[ \t\r]*\n[ \t\r\n]*\{`
 )
 
-// harmonyCalls are the ways to write a call behind its name, whose channel stands
+// harmonyCalls returns the ways to write a call after its name, whose channel stands
 // there if it is given.
 func harmonyCalls(channel string) []string {
 	return []string{"%n" + channel + "( json)?<|message|>%a", "%n" + channel + " ?<|constrain|>json<|message|>%a"}
@@ -178,7 +178,7 @@ var known = []struct {
 	{[]string{"<|python_tag|>"}, Llama},
 }
 
-// Of is the format of a model with this chat template: Hermes where it shows none.
+// Of returns the format of a model with this chat template: Hermes where it shows none.
 func Of(template string) *Format {
 next:
 	for _, k := range known {
@@ -192,15 +192,15 @@ next:
 	return Hermes
 }
 
-// Begin is what a call of a tool begins with, up to its arguments.
+// Begin returns what a call of a tool begins with, up to its arguments.
 func (f *Format) Begin(name string) string { return fmt.Sprintf(f.begin, name) }
 
-// Write is a whole call. arguments are a JSON object.
+// Write returns a whole call. arguments are a JSON object.
 func (f *Format) Write(name, arguments string) string {
 	return f.Begin(name) + arguments + f.end
 }
 
-// id is that of a new call.
+// id returns that of a new call.
 func (f *Format) id(index int, name string) string {
 	if f.newID != nil {
 		return f.newID(index, name)

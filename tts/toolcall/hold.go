@@ -15,12 +15,12 @@ import (
 
 // frame is how the calls of a message stand in it, as patterns.
 type frame struct {
-	lead  string   // what stands before open if a call is asked for
-	open  string   // what the first one begins with; with ^: at the message's beginning alone
-	calls []string // the ways to write one behind that, each with a name and arguments
-	more  string   // what begins the next one; empty: there is none
-	end   string   // what stands behind the last one
-	tacit bool     // end may be missing, since vocabularies have it as the token that ends an answer
+	preamble    string   // what stands before open if a call is asked for
+	open        string   // what the first one begins with; with ^: at the message's beginning alone
+	calls       []string // the ways to write one after that, each with a name and arguments
+	more        string   // what begins the next one; empty: there is none
+	end         string   // what stands after the last one
+	endOptional bool     // end may be missing, since vocabularies have it as the token that ends an answer
 }
 
 // A pattern says how models of the family were taught to write, to the letter: what has
@@ -33,11 +33,11 @@ type frame struct {
 //	%h  a header of Harmony, up to where it ends
 var holes = []string{"%n", "%a", "%e", "%h"}
 
-// Hold says how an answer is held to calls.
-type Hold struct {
-	Must    bool                   // it is a call; else it may be text, or text before calls
-	One     bool                   // it has one call at most
-	Special func(mark string) bool // the mark is a special token; nil: none is
+// CallConstraint says how an answer is held to calls.
+type CallConstraint struct {
+	Required bool                   // it is a call; else it may be text, or text before calls
+	Single   bool                   // it has one call at most
+	Special  func(mark string) bool // the mark is a special token; nil: none is
 	// Thought is what a thought begins and ends with that may stand before the
 	// answer; empty: none. Harmony has its own.
 	Thought [2]string
@@ -53,17 +53,17 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the tool %s: %s", e.Name, strings.TrimPrefix(e.Err.Error(), "schema: "))
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
 // anyObject is a schema that all arguments meet.
 const anyObject = schema.Object
 
-// Grammar is that of answers whose calls are calls of tools and meet their schemas.
+// Grammar returns that of answers whose calls are calls of tools and meet their schemas.
 // Where the schema of a tool that is not strict cannot be held to, its arguments are
 // any object. The grammar is charged to a budget. An error is a *SchemaError, budget.ErrBusy, or one of
 // package schema.
-func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h Hold) (*grammar.Grammar, error) {
+func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h CallConstraint) (*grammar.Grammar, error) {
 	if f.thought[0] != "" {
 		h.Thought = f.thought
 	}
@@ -84,7 +84,7 @@ func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h Hold) (*grammar
 // holder makes the grammar of a format's answers.
 type holder struct {
 	format *Format
-	hold   Hold
+	hold   CallConstraint
 	frame  *schema.Combined
 	arena  *regex.Arena
 	names  []string
@@ -123,7 +123,7 @@ func (b *holder) add(t *Tool) error {
 	return nil
 }
 
-// arguments are those of a tool in the way that the format writes them.
+// arguments returns those of a tool in the way that the format writes them.
 func (b *holder) arguments(f *schema.Combined, t *Tool, text string) (grammar.Symbol, error) {
 	if !b.format.elements() {
 		return f.Object([]byte(text), schema.Options{Listed: true})
@@ -138,22 +138,22 @@ func (b *holder) arguments(f *schema.Combined, t *Tool, text string) (grammar.Sy
 	})
 }
 
-// answers are the ways to write an answer.
+// answers returns the ways to write an answer.
 func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	begun, thought := b.thought()
 	free, err := b.free(thought)
 	if err != nil {
 		return nil, err
 	}
-	if !b.hold.Must {
+	if !b.hold.Required {
 		all = append(all, []grammar.Symbol{b.frame.Match(free)})
 	}
 	for _, fr := range b.format.frames {
 		open, first := strings.CutPrefix(fr.open, "^")
 		var one []grammar.Symbol
 		switch {
-		case b.hold.Must:
-			open = fr.lead + open
+		case b.hold.Required:
+			open = fr.preamble + open
 		case !first:
 			one = append(one, b.frame.Match(free))
 		}
@@ -169,7 +169,7 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	}
 	if thought != regex.None {
 		cut := all[:0:0]
-		if !b.hold.Must { // an answer may end in its thought
+		if !b.hold.Required { // an answer may end in its thought
 			cut = append(cut, []grammar.Symbol{b.frame.Match(begun)})
 		}
 		maybe := b.frame.Match(b.arena.Optional(thought))
@@ -181,11 +181,11 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	return all, nil
 }
 
-// calls are one call or several, up to the end of the answer. One that must be ends with
+// calls returns one call or several, up to the end of the answer. One that must be ends with
 // its arguments: what would follow says nothing.
 func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 	var one [][]grammar.Symbol
-	single := b.hold.Must && b.hold.One && !b.format.elements()
+	single := b.hold.Required && b.hold.Single && !b.format.elements()
 	for tool := range b.names {
 		for _, pattern := range fr.calls {
 			if single {
@@ -207,11 +207,11 @@ func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 		return 0, err
 	}
 	last := [][]grammar.Symbol{append([]grammar.Symbol{call}, end...)}
-	if fr.tacit {
+	if fr.endOptional {
 		last = append(last, []grammar.Symbol{call})
 	}
 	calls := b.frame.Rule(last...)
-	if fr.more == "" || b.hold.One {
+	if fr.more == "" || b.hold.Single {
 		return calls, nil
 	}
 	more, err := b.sequence(fr.more, -1)
@@ -247,7 +247,7 @@ func (b *holder) free(thought regex.Expr) (regex.Expr, error) {
 	return b.arena.Not(b.arena.Or(barred...)), nil
 }
 
-// barred is a piece of what text may not hold: marks are, however they are spelt.
+// barred returns a piece of what text may not hold: marks are, however they are spelt.
 func (b *holder) barred(piece string) (regex.Expr, error) {
 	a := b.arena
 	switch {
@@ -272,7 +272,7 @@ func (b *holder) thought() (begun, whole regex.Expr) {
 	return begun, a.Seq(begun, end, b.space())
 }
 
-// space is a little white space.
+// space returns a little white space.
 func (b *holder) space() regex.Expr {
 	var s regex.Bytes
 	for _, c := range []byte(" \t\r\n") {
@@ -284,7 +284,7 @@ func (b *holder) space() regex.Expr {
 // mostSpace bounds the white space around a thought.
 const mostSpace = 4
 
-// mark is how the model writes a mark, or a text with marks in it.
+// mark returns how the model writes a mark, or a text with marks in it.
 func (b *holder) mark(text string) regex.Expr {
 	e := regex.Empty
 	for _, piece := range b.pieces(text) {
@@ -296,7 +296,7 @@ func (b *holder) mark(text string) regex.Expr {
 	return e
 }
 
-// either is a mark as a token of its own or spelt out.
+// either returns a mark as a token of its own or spelt out.
 func (b *holder) either(text string) regex.Expr {
 	return b.arena.Or(b.arena.Literal(text), b.mark(text))
 }
@@ -325,7 +325,7 @@ func (b *holder) pieces(pattern string) (list []string) {
 	return list
 }
 
-// sequence is the symbols of a pattern for a tool; -1: it names none.
+// sequence returns the symbols of a pattern for a tool; -1: it names none.
 func (b *holder) sequence(pattern string, tool int) (list []grammar.Symbol, err error) {
 	for _, piece := range b.pieces(pattern) {
 		e := regex.None

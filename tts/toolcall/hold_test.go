@@ -18,7 +18,7 @@ import (
 // formats are all families.
 var formats = []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Harmony}
 
-// strictTools are two with schemas that random arguments do not meet.
+// strictTools returns two with schemas that random arguments do not meet.
 func strictTools(t testing.TB) []Tool {
 	t.Helper()
 	var raw []any
@@ -68,7 +68,7 @@ func validate(tools []Tool, calls []Call) error {
 	return nil
 }
 
-// calls are those of a whole message, and its text.
+// calls returns those of a whole message, and its text.
 func calls(f *Format, tools []Tool, message string) (list []Call, text string) {
 	p := f.NewParser(tools)
 	for _, part := range p.Push(message, true) {
@@ -125,7 +125,7 @@ func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testi
 	tools := strictTools(t)
 	for _, f := range formats {
 		for _, one := range []bool{false, true} {
-			g, err := f.Grammar(budget.Default(), tools, Hold{Must: true, One: one})
+			g, err := f.Grammar(budget.Default(), tools, CallConstraint{Required: true, Single: one})
 			if err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
@@ -156,7 +156,7 @@ func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testi
 
 const good = `{"city": "Bonn", "days": 3}`
 
-// wellMade is a call as f writes it, of the tool get_weather or now.
+// wellMade returns a call as f writes it, of the tool get_weather or now.
 func wellMade(f *Format, name, arguments string) string {
 	if f != QwenCoder {
 		return f.Write(name, arguments)
@@ -175,7 +175,7 @@ func wellMade(f *Format, name, arguments string) string {
 func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
 	tools := strictTools(t)
 	for _, f := range formats {
-		g, err := f.Grammar(budget.Default(), tools, Hold{})
+		g, err := f.Grammar(budget.Default(), tools, CallConstraint{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestSeveralCallsFollowOneAnotherAndOneAloneWhereThatIsAskedFor(t *testing.T
 			if f == Mistral {
 				messages = append(messages, newer)
 			}
-			g, err := f.Grammar(budget.Default(), tools, Hold{One: one})
+			g, err := f.Grammar(budget.Default(), tools, CallConstraint{Single: one})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,7 +248,7 @@ func TestSeveralCallsFollowOneAnotherAndOneAloneWhereThatIsAskedFor(t *testing.T
 
 func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 	tools := strictTools(t)
-	g, err := Hermes.Grammar(budget.Default(), tools, Hold{Special: func(string) bool { return true }, Thought: [2]string{"<think>", "</think>"}})
+	g, err := Hermes.Grammar(budget.Default(), tools, CallConstraint{Special: func(string) bool { return true }, Thought: [2]string{"<think>", "</think>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 
 func TestArgumentsHaveThePropertiesThatTheSchemaListsAlone(t *testing.T) {
 	tools := []Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}}}`)}}
-	g, err := Hermes.Grammar(budget.Default(), tools, Hold{Must: true})
+	g, err := Hermes.Grammar(budget.Default(), tools, CallConstraint{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestArgumentsHaveThePropertiesThatTheSchemaListsAlone(t *testing.T) {
 
 func TestGptOssMayThinkBeforeACallThatMustBe(t *testing.T) {
 	tools := strictTools(t)
-	g, err := Harmony.Grammar(budget.Default(), tools, Hold{Must: true})
+	g, err := Harmony.Grammar(budget.Default(), tools, CallConstraint{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,11 +307,11 @@ func TestASchemaThatCannotBeHeldToIsNamedOrForAToolThatIsNotStrictAnyObject(t *t
 	const bad = `{"type":"object","$dynamicRef":"#x"}`
 	for _, f := range formats {
 		tools := []Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "g", Schema: json.RawMessage(bad), Strict: true}}
-		if _, err := f.Grammar(budget.Default(), tools, Hold{}); err == nil || !strings.Contains(err.Error(), "the tool g") {
+		if _, err := f.Grammar(budget.Default(), tools, CallConstraint{}); err == nil || !strings.Contains(err.Error(), "the tool g") {
 			t.Errorf("%s: %v, want the tool's name", f.Name, err)
 		}
 		tools[1].Strict = false
-		g, err := f.Grammar(budget.Default(), tools, Hold{Must: true})
+		g, err := f.Grammar(budget.Default(), tools, CallConstraint{Required: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ type objectScanner struct {
 	key     []byte // under way or of the value under way, with its escapes
 	depth   int    // of containers within the value
 	quoted  bool   // in a string within the value
-	escaped bool   // behind a backslash
+	escaped bool   // after a backslash
 }
 
 type objectState uint8
@@ -124,7 +124,7 @@ func (s *objectScanner) value(b byte) event {
 	case '{', '[':
 		s.depth++
 	case '}', ']', ',', ' ', '\n', '\t', '\r':
-		if s.depth == 0 { // behind a number or a word
+		if s.depth == 0 { // after a number or a word
 			s.at = afterValue
 			s.behind(b, b != '}' && b != ',' && b != ']')
 			return valueEnded
@@ -137,7 +137,7 @@ func (s *objectScanner) value(b byte) event {
 	return valueByte
 }
 
-// ended is the event of a byte that ends a string or a container.
+// ended returns the event of a byte that ends a string or a container.
 func (s *objectScanner) ended() event {
 	if s.depth > 0 {
 		return valueByte

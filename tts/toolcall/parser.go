@@ -1,3 +1,6 @@
+// Package toolcall reads calls of tools out of the text that a model writes, as it
+// comes. Each family of models writes them its own way, a Format; which one a model
+// has is seen from its chat template.
 package toolcall
 
 import (
@@ -77,7 +80,7 @@ func (p *Parser) Push(text string, last bool) []Part {
 	return p.out
 }
 
-// Calls is the number of calls so far.
+// Calls returns the number of calls so far.
 func (p *Parser) Calls() int { return p.calls }
 
 // finish ends the message.
@@ -207,7 +210,7 @@ func (p *Parser) beginsMark() bool {
 	})
 }
 
-// inText is within text.
+// inText reads within text.
 func inText(p *Parser, last bool) bool {
 	if p.format.bare && !p.begun {
 		head := strings.TrimLeft(p.held, " \t\r\n;,")
@@ -250,7 +253,7 @@ func inText(p *Parser, last bool) bool {
 	return true
 }
 
-// inTail is behind a call whose end has a mark.
+// inTail reads after a call whose end has a mark.
 func inTail(p *Parser, last bool) bool {
 	at, _, _, partial := p.mark()
 	if at < 0 {
@@ -269,7 +272,7 @@ func inTail(p *Parser, last bool) bool {
 	return true
 }
 
-// inMistral is behind the mark of a list of calls, or of one.
+// inMistral reads after the mark of a list of calls, or of one.
 func inMistral(p *Parser, _ bool) bool {
 	head := strings.TrimLeft(p.held, " \t\r\n")
 	p.take(len(p.held) - len(head))
@@ -288,7 +291,7 @@ func inMistral(p *Parser, _ bool) bool {
 	return true
 }
 
-// inHeader is before the arguments of a call, which begin with a brace.
+// inHeader reads before the arguments of a call, which begin with a brace.
 func inHeader(p *Parser, _ bool) bool {
 	at := strings.IndexByte(p.held, '{')
 	if at > maxHead || at < 0 && len(p.held) > maxHead {
@@ -306,7 +309,7 @@ func inHeader(p *Parser, _ bool) bool {
 	return true
 }
 
-// nameIn is the function's name in a call's head.
+// nameIn returns the function's name in a call's head.
 func (p *Parser) nameIn(head string) string {
 	for _, m := range p.format.Marks {
 		if m == "[CALL_ID]" {
@@ -325,7 +328,7 @@ func (p *Parser) nameIn(head string) string {
 	return name
 }
 
-// inArguments is within an object that is a call's arguments.
+// inArguments reads within an object that is a call's arguments.
 func inArguments(p *Parser, _ bool) bool {
 	s := &p.object.objectScanner
 	for i := range len(p.held) {
@@ -344,7 +347,7 @@ func inArguments(p *Parser, _ bool) bool {
 	return false
 }
 
-// inRecipient is within the line that names who a part is for.
+// inRecipient reads within the line that names who a part is for.
 func inRecipient(p *Parser, last bool) bool {
 	at := strings.IndexByte(p.held, '\n')
 	if at < 0 && len(p.held) <= maxName && !last {

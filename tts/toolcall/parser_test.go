@@ -14,7 +14,7 @@ var tools = []Tool{
 	{Name: "now"},
 }
 
-// read is what a parser makes of a message that comes in pieces: its text, its
+// read returns what a parser makes of a message that comes in pieces: its text, its
 // reasoning, and its calls, one a line.
 func read(t *testing.T, f *Format, pieces ...string) string {
 	t.Helper()

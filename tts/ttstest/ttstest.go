@@ -21,7 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Words is the embedded models' tokenizer.
+// Words returns the embedded models' tokenizer.
 func Words(t testing.TB) *tokenizer.Tokenizer {
 	t.Helper()
 	file, err := embedded.Open(embedded.Default)
@@ -41,7 +41,7 @@ func Run(t testing.TB, m *toy.Model) *tts.Model {
 	return RunOn(t, m, 256, batcher.DefaultOptions())
 }
 
-// RunOn is Run with so many KV blocks of 16 tokens.
+// RunOn does what Run does, with blocks KV blocks of 16 tokens.
 func RunOn(t testing.TB, m *toy.Model, blocks int, opt batcher.Options) *tts.Model {
 	t.Helper()
 	tok := Words(t)
@@ -81,7 +81,7 @@ const Asked = "Q: "
 
 // Request asks the toy models' question.
 func Request(seed uint64, n int) *tts.Request {
-	return &tts.Request{Prompt: tts.Prompt{Text: Asked, Bare: true}, N: n, Sampling: sampling.Params{Temperature: 0.8, Seed: seed}}
+	return &tts.Request{Prompt: tts.Prompt{Text: Asked, NoBOS: true}, N: n, Sampling: sampling.Params{Temperature: 0.8, Seed: seed}}
 }
 
 // Thinks makes a toy model that answers the prompt Asked with one to three
@@ -125,7 +125,7 @@ func Thinks(t testing.TB) *toy.Model {
 	}}
 }
 
-// Opine is a score in [0, 1] that depends on tokens alone.
+// Opine returns a score in [0, 1] that depends on tokens alone.
 func Opine(ids []int32) float32 {
 	h := fnv.New32a()
 	for _, id := range ids {

@@ -1,3 +1,0 @@
-// Package anthropic is the JSON of Anthropic's Messages API: fields to a tts.Request,
-// deltas to messages and their events.
-package anthropic

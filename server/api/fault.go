@@ -1,0 +1,40 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Fault is an error as clients see it, in OpenAI's words.
+type Fault struct {
+	Status     int
+	Type       string
+	Code       string
+	Param      string // the request field at fault; empty: none
+	Message    string
+	RetryAfter time.Duration // 0: no header
+}
+
+func (f *Fault) Error() string { return f.Message }
+
+// The types that OpenAI's clients know.
+const (
+	TypeInvalid   = "invalid_request_error"
+	TypeAuth      = "authentication_error"
+	TypeRateLimit = "rate_limit_error"
+	TypeServer    = "server_error"
+)
+
+// CodeContext is the code of requests that are too long for the model.
+const CodeContext = "context_length_exceeded"
+
+// Invalid returns a 400 about one field.
+func Invalid(code, param, format string, args ...any) *Fault {
+	return Invalids(http.StatusBadRequest, code, param, fmt.Sprintf(format, args...))
+}
+
+// Invalids returns a fault of the request with a status of its own.
+func Invalids(status int, code, param, message string) *Fault {
+	return &Fault{Status: status, Type: TypeInvalid, Code: code, Param: param, Message: message}
+}

@@ -1,0 +1,47 @@
+// Package api is what the APIs that the server speaks and the server itself have between
+// them: a request that has been let in, what it asks for, and how the answer is written.
+package api
+
+import (
+	"net/http"
+)
+
+// Protocol is an API that the server speaks.
+type Protocol struct {
+	Routes []Route
+	// Owns reports whether a request, of whatever path, is one of its clients'; nil: it is
+	// where no other API says so.
+	Owns func(*http.Request) bool
+	// Failure writes a fault of the request with an id, as a jsonwrite.Event where a stream has
+	// it as one.
+	Failure func(f *Fault, id string) any
+	// IDHeader is the header that holds a request's id, besides X-Request-Id; empty: none.
+	IDHeader string
+	// Stored returns how many bytes are kept for later requests; nil: nothing is.
+	Stored func() int64
+}
+
+// Route is a path of an API, with one of Ask, Read and Answer.
+type Route struct {
+	Path   string
+	Method string // empty: POST where a body is read, else GET
+	Factor int64  // bytes that are made of a byte of the body, itself included; 0: no body is read
+	Open   bool   // it needs no key
+
+	Ask    func(*Call) (*Ask, error)     // reads a request for text
+	Read   func(*Call) (*Reading, error) // reads a request for what a model makes of texts
+	Answer func(*Call) error             // answers. After an error with nothing written, the fault is the answer
+}
+
+// The factors of bodies, which a test measures.
+const (
+	ChatFactor       = 12
+	CompletionFactor = 6
+	TemplateFactor   = 12
+	TokenizeFactor   = 12
+	DetokenizeFactor = 8
+	EmbeddingFactor  = 12
+	RewardFactor     = 8
+
+	MostFactor = max(ChatFactor, CompletionFactor, TemplateFactor, TokenizeFactor, DetokenizeFactor, EmbeddingFactor, RewardFactor)
+)

@@ -1,0 +1,165 @@
+// Package ollama is the JSON of Ollama's API: fields to a tts.Request, events to lines
+// of JSON.
+package ollama
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// Protocol returns the API, whose paths are its own.
+func Protocol() api.Protocol {
+	p := api.Protocol{
+		Owns:    func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") },
+		Failure: failure,
+		Routes: []api.Route{
+			{Path: "/api/version", Answer: func(c *api.Call) error { return c.JSON(map[string]string{"version": version}) }},
+			{Path: "/api/tags", Answer: func(c *api.Call) error { return list(c, false) }},
+			{Path: "/api/ps", Answer: func(c *api.Call) error { return list(c, true) }}, // all models are loaded
+			{Path: "/api/show", Factor: api.TemplateFactor, Answer: show},
+			{Path: "/api/chat", Factor: api.ChatFactor, Ask: func(c *api.Call) (*api.Ask, error) { return ask(c, true) }},
+			{Path: "/api/generate", Factor: api.CompletionFactor, Ask: func(c *api.Call) (*api.Ask, error) { return ask(c, false) }},
+			{Path: "/api/embed", Factor: api.EmbeddingFactor, Read: embed},
+			{Path: "/api/embeddings", Factor: api.EmbeddingFactor, Read: embeddings},
+			{Method: http.MethodDelete, Path: "/api/delete", Answer: refused},
+		},
+	}
+	for _, what := range []string{"pull", "push", "create", "copy"} {
+		p.Routes = append(p.Routes, api.Route{Method: http.MethodPost, Path: "/api/" + what, Answer: refused})
+	}
+	return p
+}
+
+// ask reads POST /api/chat, or else /api/generate.
+func ask(c *api.Call, chat bool) (*api.Ask, error) {
+	a, err := c.Generator()
+	if err != nil {
+		return nil, err
+	}
+	f, req := fields{c.Body}, &tts.Request{}
+	var calling *tts.Calling
+	if chat {
+		calling = f.chat(req, a.Model.Model)
+	} else {
+		f.generate(req, a.Model.Model)
+	}
+	a.Model.Switch(&req.Prompt)
+	e := &encoder{model: a.Name, chat: chat, logprobs: req.Sampling.Logprobs, begun: time.Now()}
+	a.Stream, a.Lines = f.streaming(), true
+	a.Requests, a.Filters, a.Encoder = []*tts.Request{req}, tts.Apart(calling, req.N), e
+	if req.Prompt.Messages == nil && req.Prompt.Text == "" { // models are loaded so; here they are
+		a.Instead = e.loaded()
+		return a, openai.Finish(c)
+	}
+	openai.Fields{Fields: c.Body}.Scale(c, a, req, true)
+	if !chat && req.Prompt.Messages != nil {
+		e.conversation = conversation(c, a, req)
+	}
+	return a, openai.Finish(c)
+}
+
+// conversation gives the tokens of a request's prompt and of an answer to it: those that
+// the model would read for both.
+func conversation(c *api.Call, a *api.Ask, req *tts.Request) func(text, reasoning string) []int32 {
+	p := req.Prompt
+	return func(text, reasoning string) []int32 {
+		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: openai.RoleAssistant, Content: text, ReasoningContent: reasoning})
+		p.Ending = tts.NoGenerationPrompt
+		prepared, err := a.Prepare(c.Context(), &p)
+		if err != nil || c.Lease.Grow(api.PerID*int64(len(prepared.Tokens))) != nil {
+			return nil // the answer stands without
+		}
+		return prepared.Tokens
+	}
+}
+
+// list answers with the models, or those that are loaded.
+func list(c *api.Call, loaded bool) error {
+	models, err := c.Models()
+	if err != nil {
+		return err
+	}
+	cards := []card{}
+	for _, one := range models.Cards() {
+		m, _, err := models.Find(one.ID)
+		if err == nil && m.Reward == nil && (!loaded || one.ID == m.Name) {
+			cards = append(cards, newCard(one.ID, m.Model, time.Unix(one.Created, 0), loaded))
+		}
+	}
+	return c.JSON(map[string]any{"models": cards})
+}
+
+// show answers POST /api/show.
+func show(c *api.Call) error {
+	if former, ok := c.Body.Take("name"); ok && !c.Body.Has("model") {
+		c.Body.Put("model", former)
+	}
+	a, err := c.Model()
+	if err != nil {
+		return err
+	}
+	c.Body.Ignore("verbose")
+	if err := openai.Finish(c); err != nil {
+		return err
+	}
+	models, err := c.Models()
+	if err != nil {
+		return err
+	}
+	return c.JSON(newShown(a.Model.Model, a.Model.Embed != nil, time.Unix(models.Card(a.Name, a.Model).Created, 0)))
+}
+
+// refused answers what would change the server's models.
+func refused(c *api.Call) error {
+	return &api.Fault{Status: http.StatusNotImplemented, Type: api.TypeInvalid, Code: jsonread.CodeUnsupported,
+		Message: "This server's models are configured when it starts: it does not do " + strings.TrimPrefix(c.URL.Path, "/api/") + "."}
+}
+
+// embed reads POST /api/embed.
+func embed(c *api.Call) (*api.Reading, error) {
+	m, err := openai.Embedder(c)
+	if err != nil {
+		return nil, err
+	}
+	r, vectors := openai.Embed(m, fields{c.Body}.embed(m.Embed.Width()), "input")
+	read := r.Read
+	var load time.Duration // until the model is there for the request
+	r.Read = func(ctx context.Context) (int, error) {
+		load = time.Since(c.Start)
+		return read(ctx)
+	}
+	r.Write = func(p *jsonwrite.Reply, tokens int) {
+		p.Raw(`{"model":`)
+		p.Text(m.Name)
+		p.Raw(`,"embeddings":`)
+		p.List(len(*vectors), func(i int) { p.Floats((*vectors)[i]) })
+		p.Raw(fmt.Sprintf(`,"total_duration":%d,"load_duration":%d,"prompt_eval_count":%d}`, time.Since(c.Start), load, tokens))
+	}
+	return r, openai.Finish(c)
+}
+
+// embeddings reads POST /api/embeddings, of older clients.
+func embeddings(c *api.Call) (*api.Reading, error) {
+	m, err := openai.Embedder(c)
+	if err != nil {
+		return nil, err
+	}
+	r, vectors := openai.Embed(m, fields{c.Body}.embedPrompt(), "prompt")
+	r.Write = func(p *jsonwrite.Reply, _ int) {
+		p.Raw(`{"embedding":`)
+		p.Floats(slices.Concat(*vectors...)) // of one, or of none
+		p.Raw("}")
+	}
+	return r, openai.Finish(c)
+}

@@ -1,0 +1,63 @@
+package openai
+
+import (
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// chat reads POST /v1/chat/completions.
+func chat(c *api.Call) (*api.Ask, error) {
+	a, err := readChat(c)
+	if err != nil {
+		return nil, err
+	}
+	return a.Ask, a.beginReceipt(c)
+}
+
+func readChat(c *api.Call) (*asked, error) {
+	a, err := c.Generator()
+	if err != nil {
+		return nil, err
+	}
+	f, req := Fields{c.Body}, &tts.Request{}
+	req.Prompt, req.MaxThinking = f.Conversation()
+	a.Model.Switch(&req.Prompt)
+	hasTemperature := f.Has("temperature")
+	f.Sampling(req, a.Model.Model, c.MaxChoices)
+	f.TokenLimit(req, 1, "max_completion_tokens", "max_tokens")
+	f.Bool("logprobs", &req.Sampling.Logprobs)
+	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, MaxTopLogprobs) && !req.Sampling.Logprobs {
+		f.Fail(jsonread.CodeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
+	}
+	req.MaxLogprobs = MaxLogprobs
+	apart, reasoning := f.reasoningFormat(c.ReasoningFormat), true
+	f.Bool("include_reasoning", &reasoning)
+	calling := f.ToolChoice(req, a.Model.Model)
+	f.Format(req, a.Model.Model)
+	if echo := f.echoed(&req.Prompt); echo != "" {
+		a.Filters = append(a.Filters, tts.Echo(echo, req.N))
+	}
+	f.modalities()
+	report := f.Scale(c, a, req, hasTemperature)
+	f.Bookkeeping()
+	stream, usage := f.streaming()
+	wish := f.receipt()
+	if err := Finish(c); err != nil {
+		return nil, err
+	}
+	report.expect(1, req.N)
+	if apart {
+		a.Filters = append(a.Filters, tts.Thoughts(req.N))
+	}
+	if calling != nil {
+		a.Filters = append(a.Filters, calling.Filter(req.N))
+	}
+	if !reasoning {
+		a.Filters = append(a.Filters, tts.WithoutReasoning)
+	}
+	e := &chatEncoder{n: req.N, logprobs: req.Sampling.Logprobs, calls: calling != nil,
+		encoder: encoder{heading: newHeading("chatcmpl-", a.Name, a.Model.Fingerprint), usage: usage, report: report}}
+	a.Requests, a.Stream, a.Encoder = []*tts.Request{req}, stream, e
+	return &asked{a, &e.encoder, wish}, nil
+}

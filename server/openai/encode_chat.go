@@ -1,0 +1,175 @@
+package openai
+
+import (
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/receipt"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// encoder is what chats and completions are written with alike.
+type encoder struct {
+	heading
+	choices api.Choices      // of an answer that is not streamed
+	usage   bool             // the stream ends with the usage
+	report  *searchReport    // of the searches; nil: none
+	builder *receipt.Builder // of the receipt with which the answer ends; nil: it has none
+}
+
+func (e *encoder) Collect(event tts.Event) {
+	e.report.update(event)
+	e.choices.Collect(event)
+}
+
+// chunkUsage returns the usage of a chunk that is not the last.
+func (e *encoder) chunkUsage() optionalUsage {
+	if e.usage {
+		return nullUsage
+	}
+	return nil
+}
+
+// ended returns the end of a stream: last, unless there is nothing in it, and OpenAI's mark.
+func (e *encoder) ended(fault *api.Fault, last func(u optionalUsage, r *receipt.Receipt) any, u tts.Usage) any {
+	var list jsonwrite.List
+	if fault != nil {
+		list = append(list, jsonwrite.Event{Data: Failure(fault)})
+	} else if receipt := e.builder.Receipt(); e.usage || receipt != nil {
+		var spent optionalUsage
+		if e.usage {
+			spent = e.report.usage(u)
+		}
+		list = append(list, jsonwrite.Event{Data: last(spent, receipt)})
+	}
+	return append(list, jsonwrite.Event{Data: jsonwrite.Done})
+}
+
+// chatEncoder writes chat completions.
+type chatEncoder struct {
+	encoder
+	n        int // choices
+	logprobs bool
+	calls    bool                       // the answer may be calls
+	dropped  int                        // messages that the model does not read
+	plain    map[int]jsonwrite.Template // of each choice: its chunk with text alone
+}
+
+func (c *chatEncoder) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
+	r := &chatResponse{heading: c.heading, Choices: choices, Usage: usage}
+	r.Object = object
+	return r
+}
+
+// chunk returns one of one choice.
+func (c *chatEncoder) chunk(ch chatChoice) *chatResponse {
+	return c.response("chat.completion.chunk", c.chunkUsage(), ch)
+}
+
+func (c *chatEncoder) Collect(e tts.Event) {
+	if w, ok := e.What.(tts.Opening); ok {
+		c.dropped = w.Dropped
+	}
+	c.encoder.Collect(e)
+}
+
+func (c *chatEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
+	r := c.response("chat.completion", c.report.usage(u))
+	r.Choices, r.Scaling, r.Truncation, r.Receipt = []chatChoice{}, c.report.summary(), newTruncation(c.dropped), c.builder.Receipt()
+	p.Filled(r, "choices", len(c.choices.List), func(i int) { c.choice(p, i, c.choices.List[i]) })
+}
+
+// choice writes a whole choice.
+func (c *chatEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
+	m := &chatMessage{Role: RoleAssistant, Content: new(ch.Text()), Reasoning: ch.Reasoning(), Calls: newToolCalls(ch.Calls, false)}
+	if len(m.Calls) > 0 && *m.Content == "" {
+		m.Content = nil
+	}
+	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish), Message: m, Scaling: c.report.choice(index)}
+	if !c.logprobs {
+		p.Value(whole)
+		return
+	}
+	p.Around(whole, `"logprobs":null`, func() {
+		p.Raw(`"logprobs":{"content":`)
+		tokens := tts.Said(ch.Tokens)
+		p.List(len(tokens), func(i int) { p.Value(NewTokenLogprob(&tokens[i])) })
+		p.Raw(`,"refusal":null}`)
+	})
+}
+
+func (c *chatEncoder) Event(e tts.Event) any {
+	if c.report.update(e) {
+		return c.KeepAlive()
+	}
+	ch := chatChoice{Index: e.Choice, Delta: &chatDelta{}}
+	switch w := e.What.(type) {
+	case tts.Opening:
+		c.dropped = w.Dropped
+		return c.open()
+	case tts.Text:
+		if !c.logprobs {
+			return c.text(e.Choice).With(w.Text)
+		}
+		if ch.Delta.Content, ch.Logprobs = &w.Text, newChatLogprobs(w.Tokens); w.Text == "" && len(ch.Logprobs.Content) == 0 {
+			return nil // there is only the token that ended the turn
+		}
+	case tts.Reasoning:
+		ch.Delta.Reasoning = string(w)
+	case tts.Calls:
+		ch.Delta.Calls = newToolCalls(w, true)
+	case tts.End:
+		ch.FinishReason, ch.Scaling = finishReason(w.Finish), c.report.choice(e.Choice)
+		r := c.chunk(ch)
+		r.Scaling = c.report.search(e.Choice)
+		return r
+	default:
+		return nil
+	}
+	return c.chunk(ch)
+}
+
+// open returns the chunks that open the choices.
+func (c *chatEncoder) open() any {
+	list := make(jsonwrite.List, c.n)
+	for i := range list {
+		opening := &chatDelta{Role: RoleAssistant, Content: new("")}
+		if c.calls {
+			opening.Content = noText
+		}
+		r := c.chunk(chatChoice{Index: i, Delta: opening})
+		if i == 0 {
+			r.Truncation = newTruncation(c.dropped)
+		}
+		list[i].Data = r
+	}
+	return list
+}
+
+// text returns a choice's chunk with text alone.
+func (c *chatEncoder) text(choice int) jsonwrite.Template {
+	f, ok := c.plain[choice]
+	if !ok {
+		if c.plain == nil {
+			c.plain = map[int]jsonwrite.Template{}
+		}
+		r := c.chunk(chatChoice{Index: choice, Delta: &chatDelta{Content: new(jsonwrite.Hole)}})
+		r.Fingerprint = ""
+		f = jsonwrite.NewTemplate(r)
+		c.plain[choice] = f
+	}
+	return f
+}
+
+func (c *chatEncoder) KeepAlive() any {
+	r := c.chunk(chatChoice{Delta: &chatDelta{Content: new("")}})
+	r.Scaling = c.report.progress()
+	return r
+}
+
+func (c *chatEncoder) End(u tts.Usage, fault *api.Fault) any {
+	return c.ended(fault, func(u optionalUsage, receipt *receipt.Receipt) any {
+		r := c.response("chat.completion.chunk", u)
+		r.Choices, r.Receipt = []chatChoice{}, receipt // an empty list, not null
+		return r
+	}, u)
+}

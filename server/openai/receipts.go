@@ -1,0 +1,90 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/receipt"
+	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// beginReceipt begins the receipt that a request wants, if it wants one. The first of a model
+// waits until its file has been read.
+func (a *asked) beginReceipt(c *api.Call) error {
+	if !a.receipt.wanted {
+		return nil
+	}
+	body := c.Body.Source()
+	if !a.receipt.hashes && !utf8.Valid(body) {
+		return api.Invalid(jsonread.CodeValue, "receipt", "Invalid 'receipt': the request is not valid UTF-8 and cannot be written into a receipt; ask for \"hash\".")
+	}
+	if err := c.Lease.Grow(4 * int64(len(body))); err != nil { // twice, quotes escaped, and once more while it is written
+		return err
+	}
+	out := receipt.Receipt{Endpoint: c.URL.Path, Kernels: a.Model.Identity.Kernels(), Build: registry.Build(), Sampling: receipt.NewSampling(a.Requests[0])}
+	var err error
+	if out.Model, err = receiptModel(c.Context(), a.Model.Model); err != nil {
+		return err
+	}
+	if a.report != nil {
+		if out.Search, err = receiptSearch(c.Context(), a.Search); err != nil {
+			return err
+		}
+	}
+	n := a.Requests[0].N
+	a.builder = receipt.NewBuilder(out, body, a.receipt.hashes, len(a.Requests), n)
+	for p, req := range a.Requests {
+		req.Sampled = func(choice int, id int32) { a.builder.Take(p*n+choice, id) }
+	}
+	a.Filters, a.PerToken = append(a.Filters, a.builder.Filter), api.PerID
+	return nil
+}
+
+// receiptModel describes m.
+func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
+	ctx, leave, err := cpulimit.Enter(ctx)
+	if err != nil {
+		return receipt.Model{}, err
+	}
+	defer leave()
+	sum, err := m.Identity.Digest(ctx, cpulimit.Pause)
+	if errors.Is(err, models.ErrNoIdentity) {
+		return receipt.Model{}, api.Invalid(jsonread.CodeUnsupported, "receipt", "Invalid 'receipt': the model '%s' has no file to take a hash of.", m.Name)
+	}
+	return receipt.Model{Name: m.Name, SHA256: sum, Metadata: m.Identity.Metadata(), Packing: m.Identity.Packings(), KV: m.Engine.KVType().String(), Context: m.Context}, err
+}
+
+// receiptSearch describes a search, with the verifier that judges in it.
+func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) {
+	plan := s.Plan
+	if plan.Verifier == "" && (plan.Method != scaling.SelfConsistency || plan.Select == scaling.SelectWeightedVote) {
+		if plan.Verifier = s.Verifiers.Default; plan.Verifier == "" {
+			plan.Verifier = scaling.VerifierLogprob
+		}
+	}
+	out := &receipt.Search{}
+	if judge, ok := s.Verifiers.ByName[plan.Verifier].(*reward.Scorer); ok {
+		m, err := receiptModel(ctx, judge.Model())
+		if err != nil {
+			return nil, err
+		}
+		out.Verifier = &m
+	}
+	out.Plan = receipt.NewPlan(&plan)
+	return out, nil
+}
+
+// asked is a request for a chat or for completions.
+type asked struct {
+	*api.Ask
+	*encoder
+	receipt wish
+}

@@ -1,0 +1,51 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"github.com/lutra-lm/lutra/server/jsonread"
+)
+
+// fields are a request's fields, with a method for each or for a few that belong together.
+type fields struct{ *jsonread.Fields }
+
+// settings are what a response repeats of its request, and what its shape needs.
+type settings struct {
+	Instructions string
+	Previous     string // id of the response that it follows
+	Store        bool
+	Metadata     json.RawMessage
+	Tools        []any
+	ToolChoice   json.RawMessage
+	Parallel     bool
+	Effort       string
+	MaxTokens    int
+	MaxToolCalls int
+	Truncation   string
+	User         string
+	Text         any
+	Earlier      int // bytes of the items of the responses that it follows
+
+	items     []*item  // of the conversation
+	custom    []string // names of the custom tools
+	encrypted bool     // thoughts are handed out for the client to keep
+}
+
+func newSettings() *settings {
+	return &settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},
+		Tools: []any{}, ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
+}
+
+// textSettings is what a response repeats of its text's.
+type textSettings struct {
+	Format    *textFormat `json:"format"`
+	Verbosity string      `json:"verbosity,omitempty"`
+}
+
+type textFormat struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`
+}
