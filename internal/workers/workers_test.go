@@ -199,7 +199,7 @@ func (b *broken) Write(p []byte) (int, error) {
 
 func TestAWorkerThatDiesInTheMiddleHasItsCandidatesDoneAgain(t *testing.T) {
 	for _, written := range methods {
-		for _, events := range []int64{0, 1, 7, 40} {
+		for _, events := range []int64{0, 1, 7, 24} {
 			r := asks(t, DefaultOptions(), serves(t, nil), serves(t, cutting(1, events)), serves(t, nil), serves(t, nil))
 			if got, want := find(t, r.Model, written, 3), find(t, r.alone(), written, 3); got != want {
 				t.Fatalf("%s, cut behind %d events:\n%s\nwant\n%s", written, events, got, want)

@@ -42,9 +42,11 @@ func TestAStreamThatBeginsWithNothingIsNotKeptAliveAtOnce(t *testing.T) {
 		out.Later()
 		time.Sleep(2 * flushDelay)
 		synctest.Wait()
+		out.mu.Lock() // for the race detector
 		if !w.Flushed || w.Body.Len() > 0 {
 			t.Errorf("flushed: %v, with %q; want the headers alone", w.Flushed, w.Body)
 		}
+		out.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		out.Close()
