@@ -77,13 +77,13 @@ var faults = []func(error) *api.Fault{
 	as(func(e *admission.MemoryError) *api.Fault {
 		return tooLarge("The request needs more memory than the server gives to one (%d bytes). Send less, or ask for less at once.", e.Most)
 	}),
-	is(errSlowBody, api.Invalids(http.StatusRequestTimeout, "timeout", "", "The request body did not arrive in time.")),
+	is(errSlowBody, api.InvalidStatus(http.StatusRequestTimeout, "timeout", "", "The request body did not arrive in time.")),
 	as(func(e *registry.NotFoundError) *api.Fault {
 		message := "This server has no " + e.Wanted + "."
 		if e.Name != "" {
 			message = "The model '" + jsonread.Brief(e.Name) + "' does not exist."
 		}
-		return api.Invalids(http.StatusNotFound, "model_not_found", "model", message)
+		return api.InvalidStatus(http.StatusNotFound, "model_not_found", "model", message)
 	}),
 	is(models.ErrNotFinite, broken("model_not_finite", "The model computes numbers that are infinite or NaN of this input: its file is damaged, or its weights are too large.")),
 	as(func(e *batcher.FailedError) *api.Fault { return modelFailed(e.Model) }),
@@ -146,7 +146,7 @@ func tooLong(e *tts.ContextError) *api.Fault {
 
 // tooLarge returns a 413.
 func tooLarge(format string, args ...any) *api.Fault {
-	return api.Invalids(http.StatusRequestEntityTooLarge, "request_too_large", "", fmt.Sprintf(format, args...))
+	return api.InvalidStatus(http.StatusRequestEntityTooLarge, "request_too_large", "", fmt.Sprintf(format, args...))
 }
 
 // busy returns a 429.

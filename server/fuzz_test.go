@@ -44,7 +44,7 @@ func FuzzRequest(f *testing.F) {
 			var g *api.Ask
 			if err == nil {
 				c := &api.Call{Request: httptest.NewRequest(http.MethodPost, path, nil), Server: &s.seen, Body: object, Lease: s.memory.Lease()}
-				g, err = s.offers()[place{http.MethodPost, path}][0].Ask(c)
+				g, err = s.patterns()[pattern{http.MethodPost, path}][0].Ask(c)
 			}
 			if err != nil {
 				if f := toFault(err); f.Status != http.StatusBadRequest && f.Status != http.StatusNotFound || f.Code == "" || f.Message == "" {

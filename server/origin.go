@@ -49,7 +49,7 @@ func crossSite(r *http.Request) *api.Fault {
 }
 
 func forbidden(code, message string) *api.Fault {
-	return api.Invalids(http.StatusForbidden, code, "", message)
+	return api.InvalidStatus(http.StatusForbidden, code, "", message)
 }
 
 // crossOrigin checks where browsers' requests come from; nil: anywhere.

@@ -81,7 +81,7 @@ func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 // Programs need not say so; curl -d says "form".
 func wantJSON(r *http.Request) error {
 	unsupported := func(message string) error {
-		return api.Invalids(http.StatusUnsupportedMediaType, "unsupported_media_type", "", message)
+		return api.InvalidStatus(http.StatusUnsupportedMediaType, "unsupported_media_type", "", message)
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return unsupported("The Content-Encoding '" + jsonread.Brief(e) + "' is not supported; send the body as it is.")

@@ -50,7 +50,7 @@ func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.observe, s.recover, s.cors, s.site, middleware.GetHead)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, api.Invalids(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief(r.URL.Path)+"."))
+		s.fail(w, r, api.InvalidStatus(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief(r.URL.Path)+"."))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
@@ -58,7 +58,7 @@ func (s *Server) routes() http.Handler {
 				w.Header().Add("Allow", method)
 			}
 		}
-		s.fail(w, req, api.Invalids(http.StatusMethodNotAllowed, "method_not_allowed", "", "The method "+req.Method+" is not allowed here."))
+		s.fail(w, req, api.InvalidStatus(http.StatusMethodNotAllowed, "method_not_allowed", "", "The method "+req.Method+" is not allowed here."))
 	})
 	r.Method(http.MethodGet, "/metrics", s.metrics.Handler()) // scrapers come without a key
 	s.open = map[string]bool{"/": true, "/favicon.ico": true, "/metrics": true}
@@ -68,7 +68,7 @@ func (s *Server) routes() http.Handler {
 	r.Method(http.MethodGet, "/", page)
 	r.Method(http.MethodGet, web.Prefix+"*", page)
 
-	for at, routes := range s.offers() {
+	for at, routes := range s.patterns() {
 		r.Method(at.method, at.path, s.handle(routes))
 		if routes[0].Open {
 			s.open[at.path] = true
@@ -77,40 +77,40 @@ func (s *Server) routes() http.Handler {
 	return r
 }
 
-// place is a method and a path.
-type place struct{ method, path string }
+// pattern is a method and a path.
+type pattern struct{ method, path string }
 
-// offer is a route of an API whose clients owns knows.
-type offer struct {
+// ownedRoute is a route of an API whose clients owns knows.
+type ownedRoute struct {
 	api.Route
 	owns func(*http.Request) bool // nil: it does not matter
 }
 
-// offers returns the routes of all APIs, and the server's own.
-func (s *Server) offers() map[place][]offer {
-	all := map[place][]offer{}
+// patterns returns the routes of all APIs, and the server's own, by pattern.
+func (s *Server) patterns() map[pattern][]ownedRoute {
+	all := map[pattern][]ownedRoute{}
 	for _, p := range append(s.protocols, api.Protocol{Routes: s.ownRoutes()}) {
 		for _, route := range p.Routes {
-			at := place{cmp.Or(route.Method, http.MethodGet), route.Path}
+			at := pattern{cmp.Or(route.Method, http.MethodGet), route.Path}
 			if route.Method == "" && route.Factor > 0 {
 				at.method = http.MethodPost
 			}
-			all[at] = append(all[at], offer{route, p.Owns})
+			all[at] = append(all[at], ownedRoute{route, p.Owns})
 		}
 	}
 	return all
 }
 
 // handle answers with the route of the API that a request is of, or else with the last.
-func (s *Server) handle(offers []offer) http.HandlerFunc {
+func (s *Server) handle(routes []ownedRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		i := slices.IndexFunc(offers, func(o offer) bool { return o.owns != nil && o.owns(r) })
+		i := slices.IndexFunc(routes, func(o ownedRoute) bool { return o.owns != nil && o.owns(r) })
 		if i < 0 {
-			i = len(offers) - 1
+			i = len(routes) - 1
 		}
 		rec := recordOf(r.Context())
 		var err error
-		if rec.account, err = s.answer(rec, &offers[i].Route, w, r); err != nil {
+		if rec.account, err = s.answer(rec, &routes[i].Route, w, r); err != nil {
 			s.fail(w, r, err)
 		}
 	}

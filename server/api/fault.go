@@ -31,10 +31,10 @@ const CodeContext = "context_length_exceeded"
 
 // Invalid returns a 400 about one field.
 func Invalid(code, param, format string, args ...any) *Fault {
-	return Invalids(http.StatusBadRequest, code, param, fmt.Sprintf(format, args...))
+	return InvalidStatus(http.StatusBadRequest, code, param, fmt.Sprintf(format, args...))
 }
 
-// Invalids returns a fault of the request with a status of its own.
-func Invalids(status int, code, param, message string) *Fault {
+// InvalidStatus returns a fault of the request with a status of its own.
+func InvalidStatus(status int, code, param, message string) *Fault {
 	return &Fault{Status: status, Type: TypeInvalid, Code: code, Param: param, Message: message}
 }

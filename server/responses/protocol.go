@@ -197,7 +197,7 @@ func (s *Store) delete(c *api.Call) error {
 func id(c *api.Call) string { return chi.URLParamFromCtx(c.Context(), "id") }
 
 func missing(c *api.Call) error {
-	return api.Invalids(http.StatusNotFound, "not_found", "response_id", "There is no response '"+jsonread.Brief(id(c))+"': it was not stored, or is no longer kept.")
+	return api.InvalidStatus(http.StatusNotFound, "not_found", "response_id", "There is no response '"+jsonread.Brief(id(c))+"': it was not stored, or is no longer kept.")
 }
 
 // query is what stands after the path of a request.

@@ -52,7 +52,7 @@ type owned struct {
 }
 
 // ErrCancelled is the cause of the end of a response that its owner has cancelled.
-var ErrCancelled = api.Invalids(http.StatusConflict, "response_cancelled", "", "The response was cancelled.")
+var ErrCancelled = api.InvalidStatus(http.StatusConflict, "response_cancelled", "", "The response was cancelled.")
 
 // record is a complete response with what led to it. It does not change.
 type record struct {
