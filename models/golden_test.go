@@ -13,7 +13,6 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
-	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -140,7 +139,7 @@ func nmse(got, want []float32) float64 {
 // openModel loads the model in the GGUF file at path.
 func openModel(t testing.TB, path string, opt LoadOptions) Model {
 	t.Helper()
-	f, err := gguf.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

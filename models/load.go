@@ -17,7 +17,7 @@ import (
 // Bundle is a model with its tokenizer and template: all that it takes to turn
 // text into tokens, tokens into logits and tokens into text.
 type Bundle struct {
-	Name      string // gguf.ModelName of the file, or general.name
+	Name      string // NameOf the file, or general.name
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // how conversations are written; nil: see TemplateErr
@@ -40,9 +40,9 @@ type Bundle struct {
 	exec *executor
 }
 
-// Load reads the GGUF file at path.
+// Load reads the model at path, as Open opens it.
 func Load(path string, opt LoadOptions) (*Bundle, error) {
-	f, err := gguf.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Load(path string, opt LoadOptions) (*Bundle, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
-	b.Name = gguf.ModelName(path)
+	b.Name = NameOf(path)
 	return b, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/lutra-lm/lutra/models/disk"
 )
 
 // cursor walks the header, reading ahead by a buffer. The first failure sticks;
@@ -21,8 +23,8 @@ type cursor struct {
 // readAhead is the size of a cursor's buffer.
 const readAhead = 1 << 16
 
-func newCursor(s *source) *cursor {
-	return &cursor{r: bufio.NewReaderSize(io.NewSectionReader(s, 0, s.size), readAhead), size: s.size, what: "header"}
+func newCursor(s *disk.Source) *cursor {
+	return &cursor{r: bufio.NewReaderSize(io.NewSectionReader(s, 0, s.Size()), readAhead), size: s.Size(), what: "header"}
 }
 
 func (c *cursor) fail(format string, args ...any) {

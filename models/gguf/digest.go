@@ -18,13 +18,13 @@ const digestPiece = 1 << 20
 func (f *File) Digest(pause func() error) (string, error) {
 	h := sha256.New()
 	piece := make([]byte, digestPiece)
-	for _, s := range f.sources() {
-		r := io.NewSectionReader(s, 0, s.size)
-		for at := int64(0); at < s.size; at += digestPiece {
+	for _, s := range f.files {
+		r := io.NewSectionReader(s, 0, s.Size())
+		for at := int64(0); at < s.Size(); at += digestPiece {
 			if err := pause(); err != nil {
 				return "", err
 			}
-			n := min(digestPiece, s.size-at)
+			n := min(digestPiece, s.Size()-at)
 			if _, err := io.ReadFull(r, piece[:n]); err != nil {
 				return "", fmt.Errorf("gguf: %w", err)
 			}
@@ -50,18 +50,18 @@ const (
 func (f *File) Sketch() (string, error) {
 	h := sha256.New()
 	buf := make([]byte, sketchHead)
-	for _, s := range f.sources() {
-		fmt.Fprintf(h, "%d\n", s.size)
-		head := min(sketchHead, s.size)
-		if err := s.read(buf[:head], 0); err != nil {
+	for _, s := range f.files {
+		fmt.Fprintf(h, "%d\n", s.Size())
+		head := min(sketchHead, s.Size())
+		if err := s.Read(buf[:head], 0); err != nil {
 			return "", err
 		}
 		h.Write(buf[:head])
-		rest := s.size - head
+		rest := s.Size() - head
 		for i := range min(sketchSamples, rest) {
 			at := head + rest/sketchSamples*i
-			n := min(sketchSample, s.size-at)
-			if err := s.read(buf[:n], at); err != nil {
+			n := min(sketchSample, s.Size()-at)
+			if err := s.Read(buf[:n], at); err != nil {
 				return "", err
 			}
 			h.Write(buf[:n])

@@ -1,5 +1,7 @@
 package gguf
 
+import "github.com/lutra-lm/lutra/models/disk"
+
 // File is a parsed GGUF file.
 type File struct {
 	Version  int // 2 or 3
@@ -7,10 +9,9 @@ type File struct {
 	Tensors  []Tensor // in file order
 
 	byName map[string]int
-	source *source
-	first  *File         // of a part: that with the metadata of all; nil: this one
-	rest   []*source     // of a model in parts: those of the others
-	types  map[Type]Type // what each number of several meanings stands for here
+	files  []*disk.Source // all parts
+	first  *File          // of a part: that with the metadata of all; nil: this one
+	types  map[Type]Type  // what each number of several meanings stands for here
 }
 
 // Tensor finds the tensor of that name, or nil.
@@ -23,10 +24,7 @@ func (f *File) Tensor(name string) *Tensor {
 }
 
 // Parts returns the number of files that f was read from.
-func (f *File) Parts() int { return 1 + len(f.rest) }
-
-// sources lists where the bytes of all parts are.
-func (f *File) sources() []*source { return append([]*source{f.source}, f.rest...) }
+func (f *File) Parts() int { return len(f.files) }
 
 // The keys that make several files one model. The first file has the metadata of
 // all, the others these alone.

@@ -3,10 +3,10 @@ package gguf
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/lutra-lm/lutra/models/disk"
 	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
@@ -14,13 +14,13 @@ import (
 // directory; the tensors stay in the file, which is kept open until Close. Of a
 // model in several parts path is the first, and the others lie next to it.
 func Open(path string) (*File, error) {
-	s, err := openSource(path)
+	s, err := disk.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
 	f, err := parse(s, nil)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.Close())
 	}
 	if f.parts() > 1 {
 		if err := f.openRest(path); err != nil {
@@ -45,8 +45,8 @@ func ModelName(path string) string {
 // its place changes nothing: the one that was opened lives on until Close. It may
 // be called by any goroutine, until Close.
 func (f *File) Unchanged() error {
-	for _, s := range f.sources() {
-		if err := s.unchanged(); err != nil {
+	for _, s := range f.files {
+		if err := s.Unchanged(); err != nil {
 			return err
 		}
 	}
@@ -57,8 +57,8 @@ func (f *File) Unchanged() error {
 // read afterwards. It may be called more than once.
 func (f *File) Close() error {
 	var failed error
-	for _, s := range f.sources() {
-		if err := s.close(); err != nil && !errors.Is(err, os.ErrClosed) {
+	for _, s := range f.files {
+		if err := s.Close(); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("gguf: %w", err))
 		}
 	}

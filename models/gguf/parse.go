@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/lutra-lm/lutra/models/disk"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 
 // Parse reads a whole GGUF file held in memory. Tensor.Data points into data.
 func Parse(data []byte) (*File, error) {
-	f, err := parse(inMemory(data), nil)
+	f, err := parse(disk.InMemory(data), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +35,9 @@ func Parse(data []byte) (*File, error) {
 }
 
 // parse reads a file, or a part of the model that first begins.
-func parse(s *source, first *File) (*File, error) {
+func parse(s *disk.Source, first *File) (*File, error) {
 	c := newCursor(s)
-	f := &File{Metadata: Metadata{}, source: s, first: first}
+	f := &File{Metadata: Metadata{}, files: []*disk.Source{s}, first: first}
 	tensors, pairs := f.header(c)
 	f.metadata(c, pairs)
 	f.directory(c, tensors)
@@ -146,7 +148,7 @@ func (f *File) place(c *cursor, offsets []uint64) {
 		case lo > section || uint64(size) > section-lo:
 			c.fail("%w: %d bytes of data at offset %d exceed the data section of %d bytes (truncated download?)", ErrFormat, size, lo, section)
 		default:
-			t.put(f.source, int64(start+lo))
+			t.put(f.files[0], int64(start+lo))
 			want = (lo + uint64(size) + align - 1) &^ (align - 1) // size is within the section, so this is no overflow
 		}
 	}
@@ -163,7 +165,7 @@ func (f *File) checkBehind(c *cursor, lo, hi uint64) {
 		return
 	}
 	b := make([]byte, min(hi-lo, readAhead))
-	if err := f.source.read(b, int64(lo)); err != nil {
+	if err := f.files[0].Read(b, int64(lo)); err != nil {
 		c.fail("%w", err)
 	} else if slices.ContainsFunc(b, func(x byte) bool { return x != 0 }) {
 		last := &f.Tensors[len(f.Tensors)-1]

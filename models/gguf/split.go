@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/models/disk"
 	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
@@ -23,13 +24,13 @@ func (f *File) openRest(path string) error {
 	from := make([]int, len(f.Tensors), 2*len(f.Tensors)) // the part of each tensor, for errors
 	for no := 2; no <= name.Count; no++ {
 		file := name.Part(no)
-		s, err := openSource(file)
+		s, err := disk.Open(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: part %d of %d is missing: %w", file, no, name.Count, fs.ErrNotExist)
 		} else if err != nil {
 			return err
 		}
-		f.rest = append(f.rest, s)
+		f.files = append(f.files, s)
 		part, err := parse(s, f)
 		if err == nil {
 			err = f.belongs(part, no)

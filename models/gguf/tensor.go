@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/lutra-lm/lutra/models/disk"
 )
 
 // Tensor is one entry of the tensor directory with its data, which is in memory
@@ -20,15 +22,15 @@ type Tensor struct {
 	// Dequantize and Write find them until its Close.
 	Data []byte
 
-	source *source // of a parsed tensor
-	offset int64   // of its first byte
+	source *disk.Source // of a parsed tensor
+	offset int64        // of its first byte
 }
 
 // put says where a tensor of a valid type and shape is.
-func (t *Tensor) put(s *source, offset int64) {
+func (t *Tensor) put(s *disk.Source, offset int64) {
 	t.source, t.offset = s, offset
-	if end := offset + int64(t.Bytes()); s.held != nil {
-		t.Data = s.held[offset:end:end]
+	if end := offset + int64(t.Bytes()); s.Held() != nil {
+		t.Data = s.Held()[offset:end:end]
 	}
 }
 
@@ -76,9 +78,9 @@ func (t *Tensor) Load(lo, hi int, buf []byte) (*Tensor, error) {
 		buf = make([]byte, n+tr.tail)
 	}
 	part.Data = buf[:n+tr.tail]
-	err := t.source.read(part.Data[:n], t.offset+int64(lo)*int64(row))
+	err := t.source.Read(part.Data[:n], t.offset+int64(lo)*int64(row))
 	if err == nil && tr.tail > 0 {
-		err = t.source.read(part.Data[n:], t.offset+int64(t.Bytes()-tr.tail))
+		err = t.source.Read(part.Data[n:], t.offset+int64(t.Bytes()-tr.tail))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
@@ -89,12 +91,12 @@ func (t *Tensor) Load(lo, hi int, buf []byte) (*Tensor, error) {
 // Expect says that Load will want rows [lo, hi) soon: of a file the system may read
 // them meanwhile.
 func (t *Tensor) Expect(lo, hi int) {
-	if t.Data != nil || t.source == nil || t.source.file == nil {
+	if t.Data != nil || t.source == nil {
 		return
 	}
 	tr := t.Type.traits()
 	row := int64(t.Cols() / tr.blockLen * tr.blockBytes)
-	expect(t.source.file, t.offset+int64(lo)*row, int64(hi-lo)*row)
+	t.source.Expect(t.offset+int64(lo)*row, int64(hi-lo)*row)
 }
 
 // Dequantize sets dst to the elements of t from number lo on, bit for bit what
@@ -116,9 +118,9 @@ func (t *Tensor) Dequantize(dst []float32, lo int) error {
 		tr.rescale(dst, t.Data[len(t.Data)-tr.tail:])
 		return nil
 	}
-	err := t.source.withRow(at(hi)-at(lo), t.offset+int64(at(lo)), func(raw []byte) { tr.dequantize(dst, raw) })
+	err := t.source.WithRow(at(hi)-at(lo), t.offset+int64(at(lo)), func(raw []byte) { tr.dequantize(dst, raw) })
 	if err == nil && tr.tail > 0 {
-		err = t.source.withRow(tr.tail, t.offset+int64(t.Bytes()-tr.tail), func(raw []byte) { tr.rescale(dst, raw) })
+		err = t.source.WithRow(tr.tail, t.offset+int64(t.Bytes()-tr.tail), func(raw []byte) { tr.rescale(dst, raw) })
 	}
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", t.Name, err)

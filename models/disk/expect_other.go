@@ -1,6 +1,6 @@
 //go:build !linux
 
-package gguf
+package disk
 
 import "os"
 

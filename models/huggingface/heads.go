@@ -1,0 +1,56 @@
+package huggingface
+
+import "regexp"
+
+// headNames are the tensors of the heads of reward models, in llama.cpp's words.
+var headNames = map[string]string{
+	"score.weight": "cls.output.weight", "score.bias": "cls.output.bias",
+	"v_head.summary.weight": "cls.output.weight", "v_head.summary.bias": "cls.output.bias",
+	"score.0.weight": "cls.weight", "score.0.bias": "cls.bias", "score.2.weight": "cls.output.weight", "score.2.bias": "cls.output.bias",
+}
+
+// rewardFormats are what reward models read and where their scores stand, by the class in
+// config.json: a name of package tts/reward.
+var rewardFormats = []struct {
+	class  *regexp.Regexp
+	format string
+}{
+	{regexp.MustCompile(`PrmModel|PRM_MODEL`), "skywork-prm"},
+	{regexp.MustCompile(`ProcessRewardModel`), "qwen-prm"},
+	{regexp.MustCompile(`TokenClassification`), "trl-prm"},
+	{regexp.MustCompile(`SequenceClassification|RewardModel`), "sequence"},
+}
+
+// pooledByHead is pooling_type of a model whose head gives scores.
+const pooledByHead = 4
+
+// heads finds the head of a reward model, which stands in place of that of the vocabulary.
+func (b *builder) heads() {
+	if b.err != nil {
+		return
+	}
+	found := false
+	for name := range headNames {
+		found = found || b.weights.Tensor(name) != nil
+	}
+	if !found {
+		return
+	}
+	b.set("pooling_type", uint32(pooledByHead))
+	if b.weights.Tensor("score.0.weight") != nil {
+		b.md["lutra.verifier.activation"] = "relu"
+	}
+	classes := b.classes()
+	for _, f := range rewardFormats {
+		if f.class.MatchString(classes) {
+			b.md["lutra.verifier.format"] = f.format
+			break
+		}
+	}
+}
+
+// head names a tensor of such a head.
+func (b *builder) head(name string) (to string, ok bool) {
+	to, ok = headNames[name]
+	return to, ok
+}

@@ -1,0 +1,159 @@
+package huggingface
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/disk"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/safetensors"
+)
+
+// ErrUnsupported says that a directory may be a model, but of a kind that is not read.
+var ErrUnsupported = errors.New("unsupported")
+
+// The files of a directory, besides the weights.
+const (
+	fileConfig     = "config.json"
+	fileGeneration = "generation_config.json"
+	fileTokenizer  = "tokenizer.json"
+	fileTokens     = "tokenizer_config.json"
+	fileTemplate   = "chat_template.jinja"
+	filePooling    = "1_Pooling/config.json"
+)
+
+// The bounds of these files, in bytes. tokenizer.json of 260,000 tokens has 35 MB.
+const (
+	maxText      = 4 << 20
+	maxTokenizer = 128 << 20
+)
+
+// Is tells whether a path is a directory that Open may read.
+func Is(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, fileConfig))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Name returns what the model in a directory is called: as the directory is, or in the hub's
+// cache (models--OWNER--REPO/snapshots/COMMIT) as its repository.
+func Name(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	above, within := filepath.Split(filepath.Dir(dir))
+	if words := strings.Split(filepath.Base(above), "--"); within == "snapshots" && len(words) == 3 && words[0] == "models" {
+		return words[2]
+	}
+	return filepath.Base(dir)
+}
+
+// Open opens the model in a directory. Its weights stay in their files, which are open until
+// the File is closed.
+func Open(dir string) (*gguf.File, error) {
+	b := &builder{dir: dir, md: gguf.Metadata{}}
+	f, err := b.build()
+	if err != nil {
+		for _, s := range b.files {
+			err = errors.Join(err, s.Close())
+		}
+		return nil, fmt.Errorf("huggingface: %w", err)
+	}
+	return f, nil
+}
+
+// builder makes a File. The first failure sticks.
+type builder struct {
+	dir     string
+	arch    architecture
+	config  values
+	weights *safetensors.Model
+	files   []*disk.Source // all that the File is made of
+	md      gguf.Metadata
+	tensors []gguf.Tensor
+	quant   quantised
+	err     error
+}
+
+func (b *builder) build() (*gguf.File, error) {
+	b.config = b.read(fileConfig, true)
+	b.architecture()
+	if b.err != nil {
+		return nil, b.err
+	}
+	if b.weights, b.err = safetensors.Open(b.dir); b.err != nil {
+		return nil, b.explained(b.err)
+	}
+	b.files = append(b.files, b.weights.Files...)
+	b.parameters()
+	b.quantisation()
+	b.heads()
+	b.allTensors()
+	b.tokenizer()
+	if b.err != nil {
+		return nil, b.err
+	}
+	return gguf.Assemble(b.md, b.tensors, b.files)
+}
+
+// explained tells what lies in a directory without the weights that are read.
+func (b *builder) explained(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, other := range []string{"*.bin", "*.pth", "*.pt"} {
+		if found, _ := filepath.Glob(filepath.Join(b.dir, other)); len(found) > 0 { // an error: a name of odd characters
+			return fmt.Errorf("%w: %s is a PyTorch checkpoint: weights are read from %s or the files of %s", ErrUnsupported, filepath.Base(found[0]), safetensors.Single, safetensors.Index)
+		}
+	}
+	return fmt.Errorf("neither %s nor %s is there: %w", safetensors.Single, safetensors.Index, err)
+}
+
+// fail makes this the failure, if it is the first.
+func (b *builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// text reads a file whole; false: it is not there, or after a failure.
+func (b *builder) text(name string, most int64) (text []byte, ok bool) {
+	if b.err != nil {
+		return nil, false
+	}
+	s, err := disk.Open(filepath.Join(b.dir, filepath.FromSlash(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false
+	}
+	if err == nil {
+		if s.Size() > most {
+			err = fmt.Errorf("%s: %d bytes, at most %d are read", name, s.Size(), most)
+		} else {
+			text, err = io.ReadAll(io.NewSectionReader(s, 0, s.Size()))
+		}
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil {
+		b.fail("%w", err)
+		return nil, false
+	}
+	b.files = append(b.files, disk.InMemory(text))
+	return text, true
+}
+
+// read reads a file that holds a JSON object; one that need not be there is empty.
+func (b *builder) read(name string, required bool) values {
+	v := values{b: b, file: name}
+	text, ok := b.text(name, maxText)
+	switch {
+	case !ok && required:
+		b.fail("%s is missing", name)
+	case ok:
+		v.parse(text)
+	}
+	return v
+}

@@ -1,0 +1,347 @@
+package huggingface
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/safetensors"
+)
+
+// quantised is what quantization_config says of weights in fewer bits.
+type quantised struct {
+	method  string   // "": none
+	divides bool     // bitnet: weights are trits by their scale, not times it
+	online  bool     // bitnet: weights are stored as floats, and become ternary when they are read
+	block   [2]int   // fp8: rows and columns that have a scale; 0: all
+	except  []string // modules whose weights are stored as they are
+}
+
+// The methods that are read.
+const (
+	methodBitNet = "bitnet"
+	methodFP8    = "fp8"
+)
+
+// scaleNames end the names of scales, beside the weight whose name they continue.
+var scaleNames = []string{"_scale_inv", "_scale"}
+
+// quantisation reads quantization_config, as transformers writes it for BitNet and for blocks of
+// FP8 (integrations/bitnet.py and finegrained_fp8.py).
+func (b *builder) quantisation() {
+	v := b.config.within("quantization_config")
+	if v.m == nil || b.err != nil {
+		return
+	}
+	q := &b.quant
+	q.method, q.except = v.text("quant_method", ""), v.texts("modules_to_not_convert")
+	switch q.method {
+	case methodBitNet:
+		class, mode := v.text("linear_class", "bitlinear"), v.text("quantization_mode", "offline")
+		q.divides, q.online = class == "bitlinear", class == "autobitlinear" && mode == "online"
+		if class != "bitlinear" && class != "autobitlinear" {
+			v.fail("linear_class", "is %.40q: %w", class, ErrUnsupported)
+		}
+		if v.flag("use_rms_norm", false) {
+			v.fail("use_rms_norm", "is true: %w: matrices with a norm of their own", ErrUnsupported)
+		}
+	case methodFP8:
+		if sizes := v.list("weight_block_size"); len(sizes) > 0 {
+			for i := range q.block {
+				n, ok := 0, false
+				if i < len(sizes) {
+					n, ok = whole(sizes[i])
+				}
+				if q.block[i] = n; !ok || n < 1 || n > maxDim || len(sizes) != 2 {
+					v.fail("weight_block_size", "is %s, want two sizes", brief(sizes))
+					return
+				}
+			}
+		}
+	default:
+		v.fail("quant_method", "is %.40q: %w: only bitnet and fp8 are read", q.method, ErrUnsupported)
+	}
+}
+
+// scales tells whether a tensor is the scale of another one, which is read with it.
+func (b *builder) scales(name string) bool {
+	for _, end := range scaleNames {
+		if stem, ok := strings.CutSuffix(name, end); ok && b.quant.method != "" && strings.HasSuffix(stem, ".weight") && b.weights.Tensor(stem) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// scaleOf finds the scale of a weight.
+func (b *builder) scaleOf(t *safetensors.Tensor) *safetensors.Tensor {
+	for _, end := range scaleNames {
+		if s := b.weights.Tensor(t.Name + end); s != nil {
+			return s
+		}
+	}
+	b.fail("tensor %q: %w: its scale %s_scale is missing", t.Name, safetensors.ErrFormat, t.Name)
+	return nil
+}
+
+// pack adds the tensor of weights in fewer bits; false: they are plain floats.
+func (b *builder) pack(s *stack) bool {
+	t := s.parts[0]
+	_, float := floatTypes[t.DType]
+	switch {
+	case b.quant.method == methodBitNet && t.DType == "U8":
+		b.packTrits(s)
+	case b.quant.online && float && b.linear(t.Name):
+		b.packOnline(s)
+	case b.quant.method == methodFP8 && t.DType == "F8_E4M3":
+		b.packFP8(s)
+	default:
+		return false
+	}
+	return true
+}
+
+// linear tells whether a tensor is the matrix of a layer's linear module that was replaced by one
+// of BitNet.
+func (b *builder) linear(name string) bool {
+	stem, ok := strings.CutSuffix(name, "_proj.weight")
+	for _, module := range b.quant.except {
+		ok = ok && !strings.Contains(stem+"_proj", module)
+	}
+	return ok
+}
+
+// ternaryTail is the size of what follows the trits of I2_S: the scale, and padding.
+const ternaryTail = 32
+
+// packTrits takes four trits a byte: row r of R is bits 2(r / (R/4)) of row r mod (R/4), one above the
+// trit.
+func (b *builder) packTrits(s *stack) {
+	t, scale := s.parts[0], b.scaleOf(s.parts[0])
+	if scale == nil {
+		return
+	}
+	if len(t.Shape) != 2 || len(s.parts) != 1 {
+		b.fail("tensor %q: %w: packed trits of shape %v, want two dimensions", t.Name, ErrUnsupported, t.Shape)
+		return
+	}
+	factor, err := one(scale)
+	if err != nil {
+		b.fail("%w", err)
+		return
+	}
+	if b.quant.divides {
+		factor = 1 / factor
+	}
+	quarter := t.Shape[0]
+	s.dims = []int{t.Shape[1], 4 * quarter}
+	order := b.order(s.name, s.dims)
+	trits := func(codes []byte, r int) error {
+		if order != nil {
+			r = order(r)
+		}
+		if err := t.Source.Read(codes, t.Offset+int64(r%quarter)*int64(len(codes))); err != nil {
+			return err
+		}
+		shift := 2 * (r / quarter)
+		for i := range codes {
+			if codes[i] = codes[i] >> shift & 3; codes[i] == 3 {
+				return fmt.Errorf("%w: column %d is no trit", safetensors.ErrFormat, i)
+			}
+		}
+		return nil
+	}
+	b.addTernary(s, 0, trits, func() (float32, error) { return factor, nil })
+}
+
+// packOnline takes floats that the model makes ternary whenever it reads them (Ma et al. 2024, "The
+// Era of 1-bit LLMs", §2): by their mean magnitude, rounded to one of -1, 0 and 1.
+func (b *builder) packOnline(s *stack) {
+	typ := floatTypes[s.parts[0].DType]
+	s.order = b.order(s.name, s.dims)
+	factor := sync.OnceValues(func() (float32, error) { return meanMagnitude(s, typ) })
+	each := typ.BlockBytes()
+	trits := func(codes []byte, r int) error {
+		mean, err := factor()
+		if err != nil {
+			return err
+		}
+		raw := codes[:each*s.dims[0]]
+		if err := s.read(raw, r); err != nil {
+			return err
+		}
+		inverse := 1 / mean
+		for i := range s.dims[0] { // which overwrites no number before it is read
+			x := math.RoundToEven(float64(number(typ, raw[each*i:]) * inverse))
+			codes[i] = byte(int(min(1, max(-1, x))) + 1)
+		}
+		return nil
+	}
+	b.addTernary(s, each*s.dims[0], trits, func() (float32, error) {
+		mean, err := factor()
+		return rounded(mean, typ), err
+	})
+}
+
+// meanMagnitude returns the mean of all magnitudes, at least 1e-5.
+func meanMagnitude(s *stack, typ gguf.Type) (float32, error) {
+	each, sum, n := typ.BlockBytes(), 0.0, 0
+	raw := make([]byte, each*s.dims[0])
+	for r := range storedRows(s.parts[0]) {
+		if err := s.read(raw, r); err != nil {
+			return 0, err
+		}
+		for at := 0; at < len(raw); at += each {
+			sum += math.Abs(float64(number(typ, raw[at:])))
+			n++
+		}
+	}
+	mean := float32(max(1e-5, sum/float64(n)))
+	if mean-mean != 0 {
+		return 0, fmt.Errorf("%w: it holds a number that is infinite or NaN", safetensors.ErrFormat)
+	}
+	return mean, nil
+}
+
+// rounded returns x as a type has it.
+func rounded(x float32, typ gguf.Type) float32 {
+	raw := make([]byte, typ.BlockBytes())
+	if err := gguf.Quantize(typ, raw, []float32{x}); err != nil {
+		panic(err) // types of floats take all numbers
+	}
+	return number(typ, raw)
+}
+
+// addTernary adds a matrix of trits times a scale: as I2_S where its rows are whole blocks, else in
+// float32. trits sets codes to those of a row, one above each trit; it may use extra bytes
+// behind them.
+func (b *builder) addTernary(s *stack, extra int, trits func(codes []byte, r int) error, scale func() (float32, error)) {
+	cols := s.dims[0]
+	out := gguf.Tensor{Name: s.name, Type: gguf.I2_S, Dims: s.dims}
+	m := &rows{name: s.name, n: s.dims[1], size: cols / 4, scratchSize: max(cols, extra)}
+	if cols%gguf.I2_S.BlockLen() == 0 {
+		m.tail = func() ([]byte, error) {
+			tail := make([]byte, ternaryTail)
+			x, err := scale()
+			putFloat(tail, x)
+			return tail, err
+		}
+		m.row = func(dst, codes []byte, r int) error {
+			if err := trits(codes[:max(cols, extra)], r); err != nil {
+				return err
+			}
+			packI2S(dst, codes[:cols])
+			return nil
+		}
+	} else {
+		out.Type, m.size = gguf.F32, 4*cols
+		m.row = func(dst, codes []byte, r int) error {
+			x, err := scale()
+			if err == nil {
+				err = trits(codes[:max(cols, extra)], r)
+			}
+			for i := range cols {
+				putFloat(dst[4*i:], float32(int(codes[i])-1)*x)
+			}
+			return err
+		}
+	}
+	b.tensors = append(b.tensors, out.At(m.source(), 0))
+}
+
+// packI2S writes codes as blocks of I2_S: of 128 columns, code i of each 32 goes to byte i, the first 32 to
+// the top bits.
+func packI2S(dst, codes []byte) {
+	for ; len(codes) > 0; dst, codes = dst[32:], codes[128:] {
+		for i := range 32 {
+			dst[i] = codes[i]<<6 | codes[32+i]<<4 | codes[64+i]<<2 | codes[96+i]
+		}
+	}
+}
+
+// packFP8 widens numbers of E4M3 with their scales, one a block or one a tensor, to float32: no
+// type of 16 bits holds all products.
+func (b *builder) packFP8(s *stack) {
+	cols, out := s.dims[0], gguf.Tensor{Name: s.name, Type: gguf.F32, Dims: s.dims}
+	scales := map[*safetensors.Tensor][]float32{}
+	across := 1
+	for _, t := range s.parts {
+		scale := b.scaleOf(t)
+		if scale == nil {
+			return
+		}
+		down := 1
+		if n := b.quant.block; n[0] > 0 {
+			down, across = (storedRows(t)+n[0]-1)/n[0], (cols+n[1]-1)/n[1]
+		}
+		x, err := scaleNumbers(scale, down*across)
+		if err != nil {
+			b.fail("%w", err)
+			return
+		}
+		scales[t] = x
+	}
+	if s.order == nil {
+		s.order = b.order(s.name, s.dims)
+	}
+	block := b.quant.block
+	m := &rows{name: s.name, n: out.Rows(), size: 4 * cols, scratchSize: cols}
+	m.row = func(dst, raw []byte, r int) error {
+		if err := s.read(raw, r); err != nil {
+			return err
+		}
+		t, at := s.at(r)
+		mine := scales[t]
+		if block[0] > 0 {
+			mine = mine[at/block[0]*across:]
+		}
+		for i := range cols {
+			x := mine[0]
+			if block[0] > 0 {
+				x = mine[i/block[1]]
+			}
+			putFloat(dst[4*i:], e4m3[raw[i]]*x)
+		}
+		return nil
+	}
+	b.tensors = append(b.tensors, out.At(m.source(), 0))
+}
+
+// scaleNumbers reads all n numbers of scales.
+func scaleNumbers(t *safetensors.Tensor, n int) ([]float32, error) {
+	typ, ok := floatTypes[t.DType]
+	if !ok || t.Len() != n {
+		return nil, fmt.Errorf("tensor %q: %w: %s of shape %v, want %d numbers of F32, F16 or BF16", t.Name, safetensors.ErrFormat, t.DType, t.Shape, n)
+	}
+	raw, each := make([]byte, t.Bytes()), typ.BlockBytes()
+	if err := t.Source.Read(raw, t.Offset); err != nil {
+		return nil, err
+	}
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = number(typ, raw[each*i:])
+	}
+	return out, nil
+}
+
+// e4m3 are the values of FP8's bytes (Micikevicius et al. 2022, "FP8 Formats for Deep Learning", §3): sign, four
+// bits of exponent, three of fraction; no infinities.
+var e4m3 = func() (values [256]float32) {
+	for i := range values {
+		exponent, fraction := i>>3&15, float64(i&7)
+		x := math.Ldexp(1+fraction/8, exponent-7)
+		switch {
+		case exponent == 0:
+			x = math.Ldexp(fraction/8, -6)
+		case i&127 == 127:
+			x = math.NaN()
+		}
+		if i >= 128 {
+			x = -x
+		}
+		values[i] = float32(x)
+	}
+	return values
+}()

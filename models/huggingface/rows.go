@@ -1,0 +1,193 @@
+package huggingface
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/disk"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/safetensors"
+)
+
+// rows makes the blocks of a tensor of those of others, row by row, as they are read. Any
+// number of goroutines may read.
+type rows struct {
+	name string // of the tensor, for errors
+	n    int
+	size int // of a row in bytes
+
+	// row makes row r; scratch has room for scratchSize bytes.
+	row         func(dst, scratch []byte, r int) error
+	scratchSize int
+	tail        func() ([]byte, error) // what follows the last row; nil: nothing
+
+	spare sync.Pool // of *[]byte: a row, and scratch
+}
+
+// ReadAt implements io.ReaderAt.
+func (m *rows) ReadAt(p []byte, off int64) (n int, err error) {
+	spare, _ := m.spare.Get().(*[]byte)
+	if spare == nil {
+		b := make([]byte, m.size+m.scratchSize)
+		spare = &b
+	}
+	defer m.spare.Put(spare)
+	part, scratch := (*spare)[:m.size], (*spare)[m.size:]
+	for n < len(p) {
+		at := off + int64(n)
+		r, from := int(at/int64(m.size)), int(at%int64(m.size))
+		if r >= m.n {
+			behind, err := m.behind(p[n:], at-int64(m.n)*int64(m.size))
+			return n + behind, err
+		}
+		if whole := p[n:]; from == 0 && len(whole) >= m.size {
+			err, n = m.row(whole[:m.size], scratch, r), n+m.size
+		} else if err = m.row(part, scratch, r); err == nil {
+			n += copy(whole, part[from:])
+		}
+		if err != nil {
+			return n, fmt.Errorf("huggingface: tensor %q: row %d: %w", m.name, r, err)
+		}
+	}
+	return n, nil
+}
+
+// behind reads of the tail.
+func (m *rows) behind(p []byte, off int64) (int, error) {
+	if m.tail == nil {
+		return 0, io.EOF
+	}
+	tail, err := m.tail()
+	if err != nil {
+		return 0, fmt.Errorf("huggingface: tensor %q: %w", m.name, err)
+	}
+	n := copy(p, tail[min(off, int64(len(tail))):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// source returns what m makes.
+func (m *rows) source() *disk.Source {
+	size := int64(m.n) * int64(m.size)
+	if m.tail != nil {
+		size += ternaryTail
+	}
+	return disk.Made(m, size)
+}
+
+// stack is stored tensors of one shape, one after the other, and which of their rows make a
+// tensor.
+type stack struct {
+	name  string // of the tensor that they become
+	parts []*safetensors.Tensor
+	dims  []int         // of that tensor, fastest first
+	order func(int) int // the stored row that is row r, counted through all parts, or of a vector the number; nil: r
+	plus  float32       // is added to all numbers
+}
+
+// storedRows returns how many rows a part has.
+func storedRows(t *safetensors.Tensor) int { return t.Len() / storedCols(t) }
+
+// storedCols returns how long its rows are.
+func storedCols(t *safetensors.Tensor) int {
+	if len(t.Shape) == 0 {
+		return 1
+	}
+	return t.Shape[len(t.Shape)-1]
+}
+
+// at returns the part that has row r, and the number of that row in it.
+func (s *stack) at(r int) (*safetensors.Tensor, int) {
+	if s.order != nil && len(s.dims) > 1 {
+		r = s.order(r)
+	}
+	each := storedRows(s.parts[0])
+	return s.parts[r/each], r % each
+}
+
+// read sets dst to the bytes of row r.
+func (s *stack) read(dst []byte, r int) error {
+	t, r := s.at(r)
+	return t.Source.Read(dst, t.Offset+int64(r)*int64(len(dst)))
+}
+
+// asStored makes the tensor in the type that its parts have.
+func (s *stack) asStored(typ gguf.Type) gguf.Tensor {
+	out := gguf.Tensor{Name: s.name, Type: typ, Dims: s.dims}
+	if len(s.parts) == 1 && s.order == nil {
+		return out.At(s.parts[0].Source, s.parts[0].Offset)
+	}
+	m := &rows{name: s.name, n: out.Rows(), size: out.Cols() * typ.BlockBytes()}
+	m.row = func(dst, _ []byte, r int) error { return s.read(dst, r) }
+	return out.At(m.source(), 0)
+}
+
+// wide makes the tensor in float32.
+func (s *stack) wide(typ gguf.Type) gguf.Tensor {
+	out := gguf.Tensor{Name: s.name, Type: gguf.F32, Dims: s.dims}
+	cols, each := out.Cols(), typ.BlockBytes()
+	m := &rows{name: s.name, n: out.Rows(), size: 4 * cols, scratchSize: each * cols}
+	m.row = func(dst, raw []byte, r int) error {
+		if err := s.read(raw, r); err != nil {
+			return err
+		}
+		for i := range cols {
+			from := i
+			if s.order != nil && len(s.dims) == 1 {
+				from = s.order(i)
+			}
+			putFloat(dst[4*i:], number(typ, raw[each*from:])+s.plus)
+		}
+		return nil
+	}
+	return out.At(m.source(), 0)
+}
+
+// number reads a number of one of the types of floats.
+func number(typ gguf.Type, raw []byte) float32 {
+	switch typ {
+	case gguf.F16:
+		return vector.FromF16(binary.LittleEndian.Uint16(raw))
+	case gguf.BF16:
+		return vector.FromBF16(binary.LittleEndian.Uint16(raw))
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(raw))
+}
+
+func putFloat(dst []byte, x float32) { binary.LittleEndian.PutUint32(dst, math.Float32bits(x)) }
+
+// floatTypes are the types of floats that are read as they are.
+var floatTypes = map[string]gguf.Type{"F32": gguf.F32, "F16": gguf.F16, "BF16": gguf.BF16}
+
+// one reads the only number of a stored tensor.
+func one(t *safetensors.Tensor) (float32, error) {
+	typ, ok := floatTypes[t.DType]
+	if !ok || t.Len() != 1 {
+		return 0, fmt.Errorf("tensor %q: %w: %s of shape %v, want one number of F32, F16 or BF16", t.Name, safetensors.ErrFormat, t.DType, t.Shape)
+	}
+	raw := make([]byte, t.Bytes())
+	if err := t.Source.Read(raw, t.Offset); err != nil {
+		return 0, err
+	}
+	x := number(typ, raw)
+	if x-x != 0 || x == 0 {
+		return 0, fmt.Errorf("tensor %q: %w", t.Name, errors.New("the scale is zero, infinite or NaN"))
+	}
+	return x, nil
+}
+
+// vector adds a tensor of numbers that no file has.
+func (b *builder) vector(name string, x []float32) {
+	raw := make([]byte, 4*len(x))
+	for i, v := range x {
+		putFloat(raw[4*i:], v)
+	}
+	b.tensors = append(b.tensors, gguf.Tensor{Name: name, Type: gguf.F32, Dims: []int{len(x)}}.At(disk.InMemory(raw), 0))
+}

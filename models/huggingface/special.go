@@ -1,0 +1,121 @@
+package huggingface
+
+import (
+	"slices"
+	"strings"
+)
+
+// specialNames are the tokens that tokenizer_config.json and config.json name, and the words
+// of tokenizer.ggml.*_token_id for them.
+var specialNames = []struct{ from, to string }{
+	{"bos", "bos"}, {"eos", "eos"}, {"unk", "unknown"}, {"sep", "seperator"}, {"pad", "padding"}, {"cls", "cls"}, {"mask", "mask"},
+}
+
+// specials makes the keys of special tokens, and of which of them texts begin and end with.
+func (b *builder) specials(v *vocab, tokens *values) {
+	generation := b.read(fileGeneration, false)
+	set := func(name string, id int) { b.md["tokenizer.ggml."+name+"_token_id"] = uint32(id) }
+	for _, s := range specialNames {
+		if id, ok := v.special(tokens, s.from+"_token"); ok {
+			set(s.to, id)
+		} else if id, ok := whole(b.config.m[s.from+"_token_id"]); ok && id >= 0 && id < len(v.tokens) {
+			set(s.to, id)
+		}
+	}
+	b.ends(v, &generation)
+	begin, end := tokens.flag("add_bos_token", false), tokens.flag("add_eos_token", false)
+	if p := v.PostProcessor.step("TemplateProcessing"); p != nil {
+		begin, end = false, false
+		if n := len(p.Single); n > 1 {
+			begin, end = p.Single[0].Special != nil, p.Single[n-1].Special != nil
+			if begin && b.md["tokenizer.ggml.bos_token_id"] == nil {
+				if id, ok := v.ids[p.Single[0].Special.ID]; ok {
+					set("bos", id)
+				}
+			}
+		}
+	}
+	b.md["tokenizer.ggml.add_bos_token"], b.md["tokenizer.ggml.add_eos_token"] = begin, end
+}
+
+// special finds a token that a file names, as a text or as an object with one.
+func (v *vocab) special(of *values, name string) (id int, ok bool) {
+	text, ok := of.m[name].(string)
+	if !ok {
+		in, _ := of.m[name].(map[string]any)
+		if text, ok = in["content"].(string); !ok {
+			return 0, false
+		}
+	}
+	id, ok = v.ids[text]
+	return id, ok
+}
+
+// ends makes the keys of further tokens that end an answer: generation_config.json, or
+// config.json without it, may name several, and GGUF has words for three.
+func (b *builder) ends(v *vocab, generation *values) {
+	of := generation
+	if !of.has("eos_token_id") {
+		of = &b.config
+	}
+	list, ok := of.m["eos_token_id"].([]any)
+	if !ok && of.has("eos_token_id") {
+		list = []any{of.m["eos_token_id"]}
+	}
+	words := []string{"eos", "eot", "eom"}
+	var named []int
+	if id, ok := b.md["tokenizer.ggml.eos_token_id"].(uint32); ok {
+		named, words = append(named, int(id)), words[1:]
+	}
+	for _, x := range list {
+		id, ok := whole(x)
+		if !ok || id < 0 || id >= len(v.tokens) {
+			of.fail("eos_token_id", "has %s, which is no token of %d", brief(x), len(v.tokens))
+			return
+		}
+		if slices.Contains(named, id) {
+			continue
+		}
+		if len(words) == 0 {
+			of.fail("eos_token_id", "names %d tokens: %w: more than three", len(list), ErrUnsupported)
+			return
+		}
+		b.md["tokenizer.ggml."+words[0]+"_token_id"] = uint32(id)
+		named, words = append(named, id), words[1:]
+	}
+}
+
+// maxTemplates bounds the named templates of a model.
+const maxTemplates = 16
+
+// template makes the keys of the chat template: of its own file, or in tokenizer_config.json.
+func (b *builder) template(tokens *values) {
+	const key = "tokenizer.chat_template"
+	if text, ok := b.text(fileTemplate, maxText); ok {
+		b.md[key] = string(text)
+		return
+	}
+	if text, ok := tokens.m["chat_template"].(string); ok {
+		b.md[key] = text
+		return
+	}
+	list := tokens.list("chat_template")
+	if len(list) > maxTemplates {
+		tokens.fail("chat_template", "has %d templates, at most %d are read", len(list), maxTemplates)
+		return
+	}
+	for _, x := range list {
+		entry, _ := x.(map[string]any)
+		name, named := entry["name"].(string)
+		text, ok := entry["template"].(string)
+		if !named || !ok {
+			tokens.fail("chat_template", "has %s, want a name and a template", brief(x))
+			return
+		}
+		if name == "default" {
+			b.md[key] = text
+		} else {
+			b.md[key+"."+strings.ToLower(name)] = text
+		}
+	}
+}
