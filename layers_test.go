@@ -100,7 +100,10 @@ var layers = map[string][]string{
 	"models/kv":              {"kernels"},
 	"models/weights":         {"models/gguf", "kernels"},
 	"models/tokenizer":       {"models/gguf"},
-	"models/gguf":            {"kernels"},
+	"models/huggingface":     {"models/safetensors", "models/tokenizer", "models/gguf", "models/disk", "kernels"},
+	"models/safetensors":     {"models/disk"},
+	"models/gguf":            {"models/disk", "kernels"},
+	"models/disk":            {},
 	"models/template":        {},
 
 	"grammar/grammartest": {"grammar", "models"}, // for tests

@@ -21,7 +21,7 @@ import (
 // fileInfo is what `info --json` prints.
 type fileInfo struct {
 	File     string         `json:"file"`
-	Version  int            `json:"gguf_version"`
+	Version  int            `json:"gguf_version"`        // 0: it is no GGUF file
 	Parts    int            `json:"parts"`               // files that the model lies in
 	FileType string         `json:"file_type,omitempty"` // what general.file_type stands for
 	Weights  int64          `json:"weights"`
@@ -42,9 +42,10 @@ func newInfo() *cobra.Command {
 	var asJSON, tensors bool
 	cmd := &cobra.Command{
 		Use:   "info FILE",
-		Short: "Show what a GGUF file holds",
+		Short: "Show what a model's file holds",
 		Long: `Shows the metadata and the storage types of a GGUF file, of an embedded model, or of a
-model of the hub that has been downloaded.`,
+model of the hub that has been downloaded. Of a directory of safetensors it shows what a
+GGUF file of it would hold.`,
 		Example: `  lutra info model.gguf
   lutra info --tensors lutra-tiny-s        # an embedded model
   lutra info bonsai-1.7b                   # a downloaded one
@@ -118,7 +119,9 @@ func shorten(v any) any {
 
 func (f fileInfo) print(w io.Writer, tensors bool) error {
 	version := fmt.Sprintf("GGUF v%d", f.Version)
-	if f.Parts > 1 {
+	if f.Version == 0 {
+		version = "safetensors"
+	} else if f.Parts > 1 {
 		version += fmt.Sprintf(" in %d parts", f.Parts)
 	}
 	fmt.Fprintf(w, "%s: %s, %d tensors, %.2f M weights, %s\n\n", f.File, version, len(f.Tensors), float64(f.Weights)/1e6, output.Bytes(f.Bytes))

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -18,7 +19,7 @@ import (
 // Model names one model to serve. Exactly one of Path and Embedded is set.
 type Model struct {
 	Name     string   `yaml:"name"`     // API name; empty: the file's stem, the embedded name, or the one on the hub
-	Path     string   `yaml:"path"`     // GGUF file, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue
+	Path     string   `yaml:"path"`     // GGUF file or directory of safetensors, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue
 	Embedded string   `yaml:"embedded"` // a model inside the binary
 	Aliases  []string `yaml:"aliases"`  // further API names
 	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
@@ -137,7 +138,7 @@ func (m Model) Open() (*gguf.File, error) {
 	if err := CheckModelFile(m.Path); err != nil {
 		return nil, err
 	}
-	return gguf.Open(m.Path)
+	return models.Open(m.Path)
 }
 
 // APIName returns the name clients ask for.
@@ -154,5 +155,5 @@ func (m Model) APIName() string {
 		}
 		return m.Path
 	}
-	return gguf.ModelName(m.Path)
+	return models.NameOf(m.Path)
 }

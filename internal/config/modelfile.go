@@ -14,9 +14,11 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/huggingface"
 )
 
-// CheckModelFile explains what is wrong with a path that should be a GGUF file. It
+// CheckModelFile explains what is wrong with a path that should be a GGUF file, or a
+// directory with config.json and safetensors. It
 // knows the mistakes that people make when they first download a model.
 func CheckModelFile(path string) error {
 	info, err := os.Stat(path)
@@ -28,6 +30,8 @@ func CheckModelFile(path string) error {
 			path, strings.Join(embeddedNames(), ", "), cmp.Or(meant, "; lutra list --catalogue names those to download"))
 	case err != nil:
 		return err
+	case info.IsDir() && huggingface.Is(path):
+		return nil
 	case info.IsDir():
 		return fmt.Errorf("%s is a directory; %s", path, filesWithin(path))
 	case !info.Mode().IsRegular():
@@ -55,7 +59,7 @@ func filesWithin(dir string) string {
 	files, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
 	switch {
 	case err != nil || len(files) == 0:
-		return "there is no GGUF file in it"
+		return "there is neither a GGUF file in it nor a config.json"
 	case len(files) > shown:
 		return fmt.Sprintf("name one of its files: %s ...", strings.Join(files[:shown], ", "))
 	}
@@ -64,7 +68,6 @@ func filesWithin(dir string) string {
 
 // notGGUF says what a file that begins with head is; empty: perhaps a GGUF file.
 func notGGUF(head []byte) string {
-	const convert = "; convert it to GGUF, as by llama.cpp's convert_hf_to_gguf.py"
 	is := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
 	case is("GGUF"):
@@ -72,9 +75,9 @@ func notGGUF(head []byte) string {
 	case len(head) == 0:
 		return "empty"
 	case len(head) > 8 && head[8] == '{' && bytes.Equal(head[5:8], []byte{0, 0, 0}):
-		return "a safetensors file" + convert
+		return "a safetensors file; name its directory, where config.json and tokenizer.json lie too"
 	case is("PK\x03\x04"):
-		return "a PyTorch checkpoint or another ZIP archive" + convert
+		return "a PyTorch checkpoint or another ZIP archive; save it as safetensors with transformers, and name the directory"
 	case is("lmgg"), is("tjgg"), is("fmgg"), is("algg"):
 		return "a model in the format before GGUF; convert it, or download it as GGUF"
 	case is("version https://git-lfs"):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf/parts"
+	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
@@ -144,6 +146,8 @@ func sizeOf(path string) (size int64) {
 	files := []string{path}
 	if n, split := parts.Parse(path); split {
 		files = n.All()
+	} else if huggingface.Is(path) {
+		files, _ = filepath.Glob(filepath.Join(path, "*.safetensors")) // an error: a name of odd characters
 	}
 	for _, f := range files {
 		if info, err := os.Stat(f); err == nil { // what cannot be read is an error soon

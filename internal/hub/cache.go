@@ -102,7 +102,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// models returns the GGUF files of a snapshot whose blobs are there.
+// models returns the GGUF files of a snapshot whose blobs are there, and those of checkpoints.
 func (d repoFolder) models(commit string) (files []string, err error) {
 	root := filepath.Join(d.path, "snapshots", commit)
 	err = filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
@@ -116,7 +116,7 @@ func (d repoFolder) models(commit string) (files []string, err error) {
 		if err != nil {
 			return err
 		}
-		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && isGGUF(name) {
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && (isGGUF(name) || ofCheckpoint(filepath.ToSlash(name))) {
 			files = append(files, filepath.ToSlash(name))
 		}
 		return nil

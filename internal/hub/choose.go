@@ -40,6 +40,18 @@ func choose(ref Ref, files []string) (string, error) {
 	return parts.First(found[0]), nil
 }
 
+// chosen returns the files of the model that ref names among those of a repository.
+func chosen(ref Ref, files []string) ([]string, error) {
+	if set := checkpoint(files); set != nil && wantsCheckpoint(ref, files) {
+		return set, nil
+	}
+	file, err := choose(ref, files)
+	if err != nil {
+		return nil, err
+	}
+	return together(ref, file, files)
+}
+
 // candidates returns the files that ref can mean, one at least.
 func candidates(ref Ref, files, models []string) ([]string, error) {
 	switch {
@@ -70,7 +82,7 @@ func candidates(ref Ref, files, models []string) ([]string, error) {
 		}
 	}
 	if len(models) == 0 {
-		return nil, choiceError(ErrChoice, ref, "has no GGUF model", nil)
+		return nil, choiceError(ErrChoice, ref, "has no GGUF model, nor the safetensors of one with config.json and tokenizer.json", nil)
 	}
 	return nil, choiceError(errSeveral, ref, "has several models; name one", firstParts(models))
 }

@@ -50,7 +50,7 @@ func (h *Hub) Offline() bool { return h.o.Offline }
 func (h *Hub) Cache() string { return h.o.Cache }
 
 // Find returns the path of a model that is in the cache, or ErrAbsent: of its first
-// file, if it lies in several parts, which are all there. The hub is not asked, so
+// file, if it lies in several parts, which are all there, or the directory of a checkpoint. The hub is not asked, so
 // newer versions are not seen.
 func (h *Hub) Find(ref Ref) (string, error) {
 	d := h.folder(ref)
@@ -62,6 +62,12 @@ func (h *Hub) Find(ref Ref) (string, error) {
 		files, err := d.models(commit)
 		if err != nil {
 			return "", err
+		}
+		if wantsCheckpoint(ref, files) {
+			if checkpoint(files) != nil {
+				return d.modelPath(commit, configFile), nil
+			}
+			continue
 		}
 		file, err := choose(ref, files)
 		if err == nil {
@@ -78,7 +84,7 @@ func (h *Hub) Find(ref Ref) (string, error) {
 }
 
 // Pull brings the newest version of a model into the cache and returns the path of
-// its file, of several parts the first. What is there already is not fetched again.
+// its file, of several parts the first, or of the directory of a checkpoint. What is there already is not fetched again.
 func (h *Hub) Pull(ctx context.Context, ref Ref, tell Progress) (string, error) {
 	if h.o.Offline {
 		return "", ErrOffline
@@ -103,7 +109,7 @@ func (h *Hub) Pull(ctx context.Context, ref Ref, tell Progress) (string, error) 
 			return "", err
 		}
 	}
-	return d.pointer(model[0].commit, model[0].ref.File), d.setMain(model[0].commit)
+	return d.modelPath(model[0].commit, model[0].ref.File), d.setMain(model[0].commit)
 }
 
 // bring makes sure that a file is in its snapshot.

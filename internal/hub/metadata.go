@@ -123,18 +123,14 @@ func (c *client) find(ctx context.Context, ref Ref) ([]remote, error) {
 	}
 	files := make([]string, 0, len(l.Files))
 	for _, f := range l.Files {
-		if isGGUF(f.Name) {
+		if isGGUF(f.Name) || ofCheckpoint(f.Name) {
 			if err := validFile(f.Name); err != nil {
 				return nil, fmt.Errorf("%s: %w", ref.ID(), err)
 			}
 			files = append(files, f.Name)
 		}
 	}
-	file, err := choose(ref, files)
-	if err == nil {
-		files, err = together(ref, file, files)
-	}
-	if err != nil {
+	if files, err = chosen(ref, files); err != nil {
 		return nil, err
 	}
 	model := make([]remote, len(files))

@@ -26,7 +26,7 @@ type Stored struct {
 	Lacking  int   // parts of several that are not complete
 }
 
-// List finds the GGUF models of the cache, by name; companions of them too.
+// List finds the GGUF models and the checkpoints of the cache, by name; companions of them too.
 func (h *Hub) List() ([]Stored, error) {
 	entries, err := os.ReadDir(h.o.Cache)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,6 +58,15 @@ func byModel(complete, partial []Stored) (list []Stored) {
 	seen := map[Ref]bool{}
 	for i, s := range append(complete, partial...) {
 		s.Parts = 1
+		if s.Ref.File == "" && i >= len(complete) && slices.ContainsFunc(complete, func(c Stored) bool { return c.Ref == s.Ref }) {
+			continue
+		}
+		if k, known := at[s.Ref.ID()]; known && s.Ref.File == "" {
+			list[k].Size, list[k].Missing = list[k].Size+s.Size, list[k].Missing+s.Missing
+			continue
+		} else if s.Ref.File == "" {
+			at[s.Ref.ID()] = len(list)
+		}
 		n, split := parts.Parse(s.Ref.File)
 		if !split {
 			list = append(list, s)
@@ -106,7 +115,11 @@ func (d repoFolder) stored(ref Ref) (list []Stored, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range files {
+		if s, ok := d.storedCheckpoint(ref, commit, files); ok && !seen[configFile] {
+			seen[configFile] = true
+			list = append(list, s)
+		}
+		for _, f := range filter(files, isGGUF) {
 			path := d.pointer(commit, f)
 			if info, err := os.Stat(path); err == nil && !seen[f] {
 				seen[f] = true
@@ -124,6 +137,9 @@ func (d repoFolder) partial(ref Ref) (list []Stored) {
 		j := readAnyJournal(path + ".json")
 		if err != nil || j == nil || validFile(j.File) != nil {
 			continue
+		}
+		if ofCheckpoint(j.File) { // which has the name of its repository
+			j.File = ""
 		}
 		list = append(list, Stored{Ref: Ref{Owner: ref.Owner, Repo: ref.Repo, File: j.File}, Path: path, Size: j.Size, Modified: info.ModTime(), Missing: j.Size - j.done()})
 	}

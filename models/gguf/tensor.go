@@ -139,8 +139,8 @@ func (tr *traits) rescale(dst []float32, tail []byte) {
 	}
 }
 
-// copyTo writes the raw blocks to w.
-func (t *Tensor) copyTo(w io.Writer) error {
+// Copy writes the raw blocks to w. Errors are those of reading and of w.
+func (t *Tensor) Copy(w io.Writer) error {
 	if t.Data != nil || t.source == nil {
 		_, err := w.Write(t.Data)
 		return err

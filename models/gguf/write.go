@@ -26,7 +26,7 @@ func Write(w io.Writer, meta Metadata, tensors []Tensor) error {
 	sources := make([]Source, len(tensors))
 	for i := range tensors {
 		t := &tensors[i]
-		sources[i] = Source{t.Name, t.Type, t.Dims, t.copyTo}
+		sources[i] = Source{t.Name, t.Type, t.Dims, t.Copy}
 	}
 	return WriteFrom(w, meta, sources)
 }

@@ -123,7 +123,11 @@ func (b *builder) mixture() {
 	if m == nil || b.err != nil {
 		return
 	}
-	b.set("expert_count", uint32(c.count("num_experts", 1, maxLayers, c.count("num_local_experts", 1, maxLayers, 1))))
+	count := "num_experts"
+	if !c.has(count) {
+		count = "num_local_experts"
+	}
+	b.set("expert_count", uint32(c.count(count, 1, maxLayers, required)))
 	b.set("expert_used_count", uint32(c.count("num_experts_per_tok", 1, maxLayers, required)))
 	if m.width != "" {
 		b.set("expert_feed_forward_length", uint32(c.count(m.width, 1, maxDim, required)))

@@ -192,7 +192,9 @@ func list(w http.ResponseWriter, files map[string]file) {
 }
 
 // large tells which files the hub keeps apart from git.
-func large(name string) bool { return strings.HasSuffix(name, ".gguf") }
+func large(name string) bool {
+	return strings.HasSuffix(name, ".gguf") || strings.HasSuffix(name, ".safetensors")
+}
 
 func (h *Hub) resolve(w http.ResponseWriter, r *http.Request, files map[string]file, name string) {
 	f, ok := files[name]

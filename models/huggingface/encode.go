@@ -1,0 +1,139 @@
+package huggingface
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// Types are those that Encode writes matrices in, the default first: as they are stored. Others
+// want a quantiser that chooses scales.
+var Types = []string{"auto", "F16", "BF16", "F32", "Q8_0", "TQ1_0", "TQ2_0", "I2_S"}
+
+// fileTypes are the numbers of general.file_type, of llama.h and of bitnet.cpp.
+var fileTypes = map[gguf.Type]uint32{gguf.F32: 0, gguf.F16: 1, gguf.Q8_0: 7, gguf.BF16: 32, gguf.TQ1_0: 36, gguf.TQ2_0: 37, gguf.I2_S: 40}
+
+// Encode returns what a GGUF file of f holds whose matrices are of one of Types. Vectors, norms,
+// routers and the heads of reward models stay as they are. Ternary types are for matrices that
+// are ternary; others, and those whose rows are no whole blocks, become F16.
+func Encode(f *gguf.File, to string) (gguf.Metadata, []gguf.Source, error) {
+	if !slices.Contains(Types, to) {
+		return nil, nil, fmt.Errorf("huggingface: type %q is none of %s", to, strings.Join(Types, ", "))
+	}
+	want, _ := gguf.TypeNamed(to)
+	sources, bytes := make([]gguf.Source, len(f.Tensors)), map[gguf.Type]int{}
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		typ := t.Type
+		if to != "auto" && isMatrix(t) {
+			var err error
+			if typ, err = becomes(t, want); err != nil {
+				return nil, nil, err
+			}
+		}
+		if isMatrix(t) {
+			bytes[typ] += t.Len() // of the most weights
+		}
+		sources[i] = gguf.Source{Name: t.Name, Type: typ, Dims: t.Dims, Write: func(w io.Writer) error { return write(w, t, typ) }}
+	}
+	most := want
+	if to == "auto" {
+		for typ, n := range bytes {
+			if n > bytes[most] || n == bytes[most] && typ < most {
+				most = typ
+			}
+		}
+	} else if (isTernary(want)) && bytes[want] == 0 {
+		return nil, nil, fmt.Errorf("huggingface: %w: no matrix of the model is ternary, as %s wants it", ErrUnsupported, to)
+	}
+	md := maps.Clone(f.Metadata)
+	md["general.file_type"], md["general.quantization_version"] = fileTypes[most], uint32(2)
+	return md, sources, nil
+}
+
+func isTernary(t gguf.Type) bool { return t == gguf.TQ1_0 || t == gguf.TQ2_0 || t == gguf.I2_S }
+
+// isMatrix tells whether the type of a tensor is the caller's to choose.
+func isMatrix(t *gguf.Tensor) bool {
+	return len(t.Dims) > 1 && strings.HasSuffix(t.Name, ".weight") && !strings.HasSuffix(t.Name, "norm.weight") && !strings.Contains(t.Name, "ffn_gate_inp") && !strings.HasPrefix(t.Name, "cls.")
+}
+
+// becomes returns the type that a matrix gets.
+func becomes(t *gguf.Tensor, want gguf.Type) (gguf.Type, error) {
+	fits := t.Cols()%want.BlockLen() == 0
+	if fits && isTernary(want) && t.Type != gguf.I2_S {
+		ternary, err := holdsTrits(t)
+		if err != nil {
+			return 0, err
+		}
+		fits = ternary && want != gguf.I2_S
+	}
+	if !fits {
+		return gguf.F16, nil
+	}
+	return want, nil
+}
+
+// holdsTrits tells whether each block of 256 columns is a scale that binary16 holds times -1, 0 and 1.
+func holdsTrits(t *gguf.Tensor) (bool, error) {
+	values := make([]float32, t.Cols())
+	for r := range t.Rows() {
+		if err := t.Dequantize(values, r*len(values)); err != nil {
+			return false, err
+		}
+		for block := range slices.Chunk(values, gguf.TQ2_0.BlockLen()) {
+			scale := float32(0)
+			for _, x := range block {
+				if x = max(x, -x); scale == 0 {
+					scale = x
+				} else if x != 0 && x != scale {
+					return false, nil
+				}
+			}
+			if vector.FromF16(vector.ToF16(scale)) != scale {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// pieceBytes is about how much of a tensor is written at a time.
+const pieceBytes = 1 << 20
+
+// write writes the blocks of t as another type, or as they are.
+func write(w io.Writer, t *gguf.Tensor, typ gguf.Type) error {
+	rows := max(1, pieceBytes/(4*t.Cols()))
+	if typ == t.Type {
+		return t.Copy(w)
+	}
+	values, raw := make([]float32, min(rows, t.Rows())*t.Cols()), []byte(nil)
+	for lo := 0; lo < t.Rows(); lo += rows {
+		part := values[:(min(t.Rows(), lo+rows)-lo)*t.Cols()]
+		if err := t.Dequantize(part, lo*t.Cols()); err != nil {
+			return err
+		}
+		if typ == gguf.F16 {
+			if i := slices.IndexFunc(part, func(x float32) bool { return math.Abs(float64(x)) >= 65520 }); i >= 0 {
+				return fmt.Errorf("%v is more than F16 holds; BF16 holds it", part[i])
+			}
+		}
+		size := len(part) / typ.BlockLen() * typ.BlockBytes()
+		if cap(raw) < size {
+			raw = make([]byte, size)
+		}
+		if err := gguf.Quantize(typ, raw[:size], part); err != nil {
+			return err
+		}
+		if _, err := w.Write(raw[:size]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
