@@ -1,13 +1,19 @@
 package models
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -47,4 +53,65 @@ func TestDirectoriesOfTransformersGiveItsLogits(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAConvertedDirectoryGivesTheBitsOfTheDirectory(t *testing.T) {
+	for name, rows := range fromJSON[[][]float64](t, "logits.json") {
+		f := openDirectory(t, name)
+		md, sources, err := huggingface.Encode(f, "auto")
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), name+".gguf")
+		var raw bytes.Buffer
+		if err := gguf.WriteFrom(&raw, md, sources); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, raw.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		logits := func(path string) []float32 {
+			m := openModel(t, path, LoadOptions{})
+			return newRunner(t, m, kv.F16).feed(len(rows), transformersTokens()...)
+		}
+		compareBits(t, name, logits(path), logits(filepath.Join(directories, name)))
+	}
+}
+
+func TestADirectoryThatIsChangedFailsItsModel(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(directories, "llama"))); err != nil {
+		t.Fatal(err)
+	}
+	p := pool.New(1)
+	defer p.Close()
+	b, err := Load(dir, LoadOptions{Pool: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	digest, err := b.Identity.Digest(t.Context(), func(context.Context) error { return nil })
+	if err != nil || len(digest) != 64 || b.Name != filepath.Base(dir) {
+		t.Errorf("%s has the digest %q, %v", b.Name, digest, err)
+	}
+	weights := filepath.Join(dir, "model.safetensors")
+	if err := os.Truncate(weights, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Identity.Digest(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Errorf("the digest is computed once, and not again: %v", err)
+	}
+	if err := b.file.Unchanged(); !errors.Is(err, gguf.ErrChanged) {
+		t.Errorf("after a change of %s: %v", weights, err)
+	}
+}
+
+func openDirectory(t *testing.T, name string) *gguf.File {
+	t.Helper()
+	f, err := Open(filepath.Join(directories, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }

@@ -50,7 +50,7 @@ func Encode(f *gguf.File, to string) (gguf.Metadata, []gguf.Source, error) {
 			}
 		}
 	} else if (isTernary(want)) && bytes[want] == 0 {
-		return nil, nil, fmt.Errorf("huggingface: %w: no matrix of the model is ternary, as %s wants it", ErrUnsupported, to)
+		return nil, nil, fmt.Errorf("huggingface: %w: no matrix is ternary with rows of whole blocks, as %s wants them", ErrUnsupported, to)
 	}
 	md := maps.Clone(f.Metadata)
 	md["general.file_type"], md["general.quantization_version"] = fileTypes[most], uint32(2)

@@ -83,7 +83,7 @@ def sentence_piece(gemma=False):
 def unigram():
     tok = Tokenizer(models.Unigram())
     tok.normalizer = normalizers.Replace(Regex(" {2,}"), " ")
-    tok.pre_tokenizer = pre_tokenizers.Metaspace()
+    tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     tok.decoder = decoders.Metaspace()
     tok.train_from_iterator(CORPUS, trainers.UnigramTrainer(vocab_size=VOCAB, special_tokens=SPECIAL, unk_token="<unk>", show_progress=False))
     return finish(tok, False)

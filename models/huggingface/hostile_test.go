@@ -1,0 +1,241 @@
+package huggingface
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/safetensors"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+)
+
+// copied is a directory of testdata that a test may change.
+func copied(t testing.TB, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(testdata, name))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// edit changes a JSON file.
+func edit(t testing.TB, dir, name string, change func(map[string]any)) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	var m map[string]any
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err == nil {
+		change(m)
+		text, err = json.Marshal(m)
+	}
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inHeader changes the header of a directory's weights, of the same length.
+func inHeader(t testing.TB, dir, old, new string) {
+	t.Helper()
+	path := filepath.Join(dir, safetensors.Single)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 8 + int(binary.LittleEndian.Uint64(raw))
+	head := strings.Replace(string(raw[:n]), old, new, 1)
+	if head == string(raw[:n]) || len(head) != n {
+		t.Fatalf("the header has no %q, or not of the length of %q", old, new)
+	}
+	if err := os.WriteFile(path, append([]byte(head), raw[n:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
+	set := func(file, key string, value any) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			edit(t, dir, file, func(m map[string]any) {
+				if m[key] = value; value == nil {
+					delete(m, key)
+				}
+			})
+		}
+	}
+	config := func(key string, value any) func(*testing.T, string) { return set(fileConfig, key, value) }
+	inModel := func(key string, value any) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			edit(t, dir, fileTokenizer, func(m map[string]any) { m["model"].(map[string]any)[key] = value })
+		}
+	}
+	remove := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rename := func(old, new string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { inHeader(t, dir, old, new) }
+	}
+	object := func(pairs ...any) map[string]any {
+		m := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1]
+		}
+		return m
+	}
+	for _, c := range []struct {
+		dir    string
+		change func(*testing.T, string)
+		want   string
+	}{
+		{"llama", remove(fileConfig), "config.json is missing"},
+		{"llama", remove(fileTokenizer), "tokenizer.json is missing"},
+		{"llama", remove(safetensors.Single), "neither model.safetensors nor model.safetensors.index.json is there"},
+		{"llama", func(t *testing.T, dir string) {
+			remove(safetensors.Single)(t, dir)
+			if err := os.WriteFile(filepath.Join(dir, "pytorch_model.bin"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "pytorch_model.bin is a PyTorch checkpoint"},
+		{"llama", config("model_type", "mamba"), `model_type "mamba"`},
+		{"llama", config("model_type", nil), "model_type is missing"},
+		{"llama", config("hidden_size", nil), "hidden_size is missing"},
+		{"llama", config("hidden_size", "32"), `hidden_size is "32", want a whole number`},
+		{"llama", config("num_hidden_layers", 1e9), "num_hidden_layers is"},
+		{"llama", config("num_attention_heads", 0), "num_attention_heads is"},
+		{"llama", config("num_attention_heads", 3), "no pairs of 3 heads"},
+		{"llama", config("hidden_act", "gelu"), `hidden_act is "gelu"`},
+		{"llama", config("quantization_config", object("quant_method", "gptq")), `quant_method is "gptq"`},
+		{"llama", config("rope_parameters", object("rope_type", "dynamic", "factor", 2)), `rope_type is "dynamic"`},
+		{"llama", config("rope_parameters", object("rope_type", "linear", "factor", -2)), "factor is -2"},
+		{"llama", config("rope_parameters", []int{1}), "rope_parameters is"},
+		{"gemma2", config("query_pre_attn_scalar", 144), "query_pre_attn_scalar is 144"},
+		{"gemma2", config("layer_types", []string{"sliding_attention"}), "layer_types has 1 entries for 2 layers"},
+		{"gemma2", config("layer_types", []string{"chunked_attention", "full_attention"}), `layer_types at 0 is "chunked_attention"`},
+		{"smollm3", config("no_rope_layers", []int{1, 1, 1, 1}), "no_rope_layers at 3"},
+		{"qwen3_moe", config("num_local_experts", 5), "expert 4 of 5 is missing"},
+		{"qwen3_moe", config("num_local_experts", 3), "config.json says 3"},
+		{"qwen3_moe", config("mlp_only_layers", []int{0}), "mlp_only_layers names 1 layers"},
+		{"phi3", config("rope_parameters", object("rope_type", "longrope", "short_factor", []int{1})), "short_factor has 1 numbers, want 4"},
+		{"llama", rename("layers.1.mlp.up_proj.weight", "layers.1.mlp.up_proj.wEight"), "layers.1.mlp.up_proj.wEight"},
+		{"llama", rename("model.norm.weight", "model.worm.weight"), `tensor "model.worm.weight"`},
+		{"bitnet", rename("mlp.up_proj.weight_scale", "mlp.up_proj.weight_skale"), "weight_skale"},
+		{"bitnet", config("quantization_config", object("quant_method", "bitnet", "use_rms_norm", true)), "use_rms_norm is true"},
+		{"bitnet", config("quantization_config", nil), `mlp.down_proj.weight_scale": unsupported`},
+		{"fp8", config("quantization_config", object("quant_method", "fp8", "weight_block_size", []int{16})), "weight_block_size is"},
+		{"fp8", config("quantization_config", object("quant_method", "fp8", "weight_block_size", []int{8, 8})), "want 16 numbers"},
+		{"qwen2", inModel("type", "WordPiece"), `model.type "WordPiece"`},
+		{"qwen2", inModel("vocab", object("a", 64)), "the embedding 64 rows"},
+		{"qwen2", inModel("vocab", object("a", 9, "b", 9)), "have the same id 9"},
+		{"qwen2", inModel("vocab", []int{1}), "model.vocab"},
+		{"qwen2", inModel("merges", []string{"ab"}), "merges: number 0 is no pair"},
+		{"qwen2", inModel("end_of_word_suffix", "</w>"), "end_of_word_suffix"},
+		{"qwen2", set(fileTokenizer, "normalizer", object("type", "Lowercase")), `normalizer "Lowercase"`},
+		{"qwen2", set(fileTokenizer, "pre_tokenizer", object("type", "Sequence", "pretokenizers", []any{object("type", "ByteLevel", "add_prefix_space", true)})), "add_prefix_space"},
+		{"mistral", set(fileTokenizer, "pre_tokenizer", object("type", "Whitespace")), `pre_tokenizer "Whitespace"`},
+		{"granite", inModel("vocab", []any{[]any{"a", "b"}}), "number 0 is no new token with a score"},
+		{"llama", set(fileGeneration, "eos_token_id", []int{2, 70}), "which is no token of 64"},
+		{"llama", set(fileGeneration, "eos_token_id", []int{2, 3, 4, 5}), "more than three"},
+		{"llama", func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, fileTokens), maxText+1); err != nil {
+				t.Fatal(err)
+			}
+		}, "tokenizer_config.json: 4194305 bytes, at most 4194304 are read"},
+	} {
+		dir := copied(t, c.dir)
+		c.change(t, dir)
+		f, err := Open(dir)
+		if err == nil {
+			f.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: Open gave %v, want an error that says %q", c.dir, err, c.want)
+		}
+	}
+}
+
+func TestCodesThatAreNoTritsAreFoundWhenTheyAreRead(t *testing.T) {
+	dir := copied(t, "bitnet")
+	model, err := safetensors.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := model.Tensor("model.layers.0.mlp.up_proj.weight").Offset
+	if err := model.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, safetensors.Single), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt([]byte{0b110101}, at+5); err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	x := open(t, dir).Tensor("blk.0.ffn_up.weight")
+	err = x.Dequantize(make([]float32, x.Len()), 0)
+	if err == nil || !strings.Contains(err.Error(), `tensor "blk.0.ffn_up.weight": row 64: malformed safetensors: column 5 is no trit`) {
+		t.Errorf("reading gave %v", err)
+	}
+}
+
+func TestAPreTokenizerThatIsNotKnownIsRefusedWithItsPattern(t *testing.T) {
+	dir := copied(t, "qwen2")
+	edit(t, dir, fileTokenizer, func(m map[string]any) {
+		m["pre_tokenizer"] = map[string]any{"type": "Split", "pattern": map[string]any{"Regex": "[a-c]+"}, "behavior": "Isolated", "invert": false}
+	})
+	f := open(t, dir)
+	if _, err := tokenizer.New(f.Metadata); err == nil || !strings.Contains(err.Error(), `pre-tokenizer "[a-c]+" is not known`) {
+		t.Errorf("New gave %v", err)
+	}
+	f.Metadata["tokenizer.ggml.pre"] = "qwen2" // as a model's metadata may say
+	if _, err := tokenizer.New(f.Metadata); err != nil {
+		t.Error(err)
+	}
+}
+
+// fuzzed feeds f contents of one file of a directory of each kind.
+func fuzzed(f *testing.F, file string, dirs ...string) {
+	for _, name := range dirs {
+		text, err := os.ReadFile(filepath.Join(testdata, name, file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	dir := copied(f, dirs[0])
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		model, err := Open(dir)
+		if err != nil {
+			return
+		}
+		defer model.Close()
+		for i := range model.Tensors {
+			x := &model.Tensors[i]
+			if _, err := x.Load(x.Rows()-1, x.Rows(), nil); err != nil {
+				t.Errorf("tensor %s of shape %v cannot be read: %v", x.Name, x.Dims, err)
+			}
+		}
+		_, _ = tokenizer.New(model.Metadata) // which may refuse it
+	})
+}
+
+func FuzzConfig(f *testing.F) { fuzzed(f, fileConfig, "llama", "gemma3", "phi3", "qwen3_moe", "fp8") }
+
+func FuzzTokenizer(f *testing.F) { fuzzed(f, fileTokenizer, "llama", "qwen2", "mistral", "granite") }
+
+func FuzzTokenizerConfig(f *testing.F) { fuzzed(f, fileTokens, "llama", "mistral") }
