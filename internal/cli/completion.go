@@ -49,6 +49,7 @@ func serverChoices(cmd *cobra.Command) {
 
 // argumentChoices completes commands' arguments; other arguments are no files.
 var argumentChoices = map[string]choices{
+	"lutra convert":      {words: storedNames, files: true},
 	"lutra info":         {words: modelNames, files: true},
 	"lutra pull":         {words: hub.Names},
 	"lutra rm":           {words: storedNames},
