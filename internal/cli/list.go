@@ -40,8 +40,8 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List downloaded models, or the catalogue",
-		Long: `Lists the GGUF models in the Hugging Face hub's cache, whichever program downloaded
-them. With --catalogue, the models that have plain names: with the size of the file, an
+		Long: `Lists the GGUF models and directories of safetensors in the Hugging Face hub's cache,
+whichever program downloaded them. With --catalogue, the models that have plain names: with the size of the file, an
 estimate of the memory that serving takes (with a context of 4096 tokens), the storage
 type of the weights and the licence.`,
 		Example: `  lutra list

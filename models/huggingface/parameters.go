@@ -98,23 +98,25 @@ func (b *builder) windows() {
 		}
 	}
 	const key = "attention.sliding_window_pattern"
-	switch usual := periodic(pattern, b.arch.windows); {
-	case usual && b.arch.name != "olmo2":
-	case b.arch.name != "olmo2" && periodic(pattern, every):
-		b.set(key, uint32(every))
-	default:
+	if b.arch.name == "olmo2" { // as llama.cpp's converter has it
 		b.set(key, pattern)
+	} else if n := period(pattern); n == 0 {
+		b.set(key, pattern)
+	} else if n != b.arch.windows {
+		b.set(key, uint32(n))
 	}
 }
 
-// periodic tells whether every so many layers, and no other, have no window.
-func periodic(windows []bool, every int) bool {
+// period returns every how many layers one, and no other, has no window; 0: they are in no
+// such order.
+func period(windows []bool) int {
+	n := slices.Index(windows, false) + 1
 	for i, w := range windows {
-		if w != ((i+1)%every != 0) {
-			return false
+		if n == 0 || w != ((i+1)%n != 0) {
+			return 0
 		}
 	}
-	return true
+	return n
 }
 
 // mixture makes the keys of experts.
@@ -190,7 +192,7 @@ func (b *builder) rope(width int) {
 	dims := int(part * float64(width))
 	b.set("rope.freq_base", float32(theta))
 	b.set("rope.dimension_count", uint32(dims))
-	if b.arch.windows > 0 && local != 0 && local != map[string]float64{"gemma3": 10000}[b.arch.name] && local != theta {
+	if b.arch.windows > 0 && local != 0 && local != theta {
 		b.set("rope.freq_base_swa", float32(local))
 	}
 	b.scaling(&r, dims, theta)
