@@ -37,7 +37,7 @@ func empty(m *Model) bool {
 }
 
 func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
-	for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8"} {
+	for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8", "abon8", "deepconf8;deepconf.window=2", "pf8"} {
 		synctest.Test(t, func(t *testing.T) {
 			var left atomic.Int64 // engine steps until the cancellation
 			var cancel atomic.Value
