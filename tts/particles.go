@@ -154,9 +154,11 @@ func draw(shares []float64, how scaling.Resampling, uniform func(i int) float64)
 	}
 	drawn := make([]int, n)
 	for i := range drawn {
-		at := uniform(i) * sum
+		at := 0.0
 		if how == scaling.Systematic {
 			at = (float64(i) + uniform(0)) / float64(n) * sum
+		} else {
+			at = uniform(i) * sum
 		}
 		drawn[i], _ = slices.BinarySearchFunc(sums[:n-1], at, func(s, at float64) int {
 			if s > at {

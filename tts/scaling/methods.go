@@ -6,7 +6,7 @@ import "slices"
 // Confidence", §3). The confidence of a token is the mean negative log-probability of the
 // likeliest ones in its place, in nats; that of a group, the mean over a window of tokens.
 type DeepConf struct {
-	Warmup int     `json:"warmup"`           // candidates that set the threshold and are written to their end; 0: a quarter of N, 16 at most
+	Warmup int     `json:"warmup"`           // candidates that set the threshold and are written to their end; 0: a fifth of N, 3 to 16
 	Eta    float64 `json:"eta"`              // percentage of them, the most confident, that pass it; 0: 90
 	Window int     `json:"window,omitempty"` // tokens of a group; 0: a quarter of a mean warm-up answer, 2048 at most
 	TopK   int     `json:"top_k"`            // likeliest tokens; 0: 20
@@ -30,7 +30,7 @@ const (
 // (Aggarwal et al. 2023, "Adaptive-Consistency", Beta criterion). N is the most.
 type Adaptive struct {
 	On        bool    `json:"-"`
-	First     int     `json:"first"`     // candidates of the first round; 0: 4, or N if that is less
+	First     int     `json:"first"`     // candidates of the first round; 0: 3, or N if that is less
 	Threshold float64 `json:"threshold"` // probability that the leading answer stays ahead, which is enough; 0: 0.95
 	Price     float64 `json:"price"`     // of one answer decoded alone, as a probability to answer otherwise; 0: 0.01
 	// StepCost is what a step of an engine costs with 1, 2, 4, 8, ... rows, in steps with one;
@@ -84,7 +84,7 @@ const (
 func (p *Plan) withMethodDefaults() {
 	if d := &p.DeepConf; p.Method == DeepConfidence {
 		if p.N > 0 {
-			set(&d.Warmup, min(16, (p.N+3)/4))
+			set(&d.Warmup, min(16, max(3, p.N/5), p.N))
 		}
 		set(&d.Eta, 90)
 		set(&d.TopK, 20)
@@ -93,7 +93,7 @@ func (p *Plan) withMethodDefaults() {
 	}
 	if a := &p.Adaptive; a.On {
 		if p.N > 0 {
-			set(&a.First, min(4, p.N))
+			set(&a.First, min(3, p.N))
 		}
 		set(&a.Threshold, 0.95)
 		set(&a.Price, 0.01)
