@@ -194,7 +194,7 @@ func TestMoreRowsAStepAreBoughtWhileTheyCostLittle(t *testing.T) {
 	for _, c := range []struct {
 		cost []float64
 		want int
-	}{{[]float64{1, 1, 1, 1}, 8}, {[]float64{1, 2, 4, 9}, 4}, {[]float64{50, 100}, 0}} {
+	}{{[]float64{1, 1, 1, 1}, 8}, {[]float64{1, 1.1, 1.2, 9}, 4}, {[]float64{50, 100}, 0}} {
 		r := &searchRun{}
 		r.plan.Select, r.plan.Adaptive = scaling.SelectVote, scaling.Adaptive{Threshold: 0.95, Price: 0.02, StepCost: c.cost}
 		for i, key := range []string{"a", "b", "a", "b"} {
