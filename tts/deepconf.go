@@ -10,9 +10,9 @@ import (
 )
 
 // byConfidence scores by the mean confidence of all tokens, brought into [0, 1) by
-// 1-exp(-x). What votes weigh is found when the search knows its window.
+// x/(1+x): many nats are common. What votes weigh is found when the search knows its window.
 func byConfidence() Scorer {
-	return selfScorer(func(c *Candidate) float64 { return -math.Expm1(-mean(c.confidences)) })
+	return selfScorer(func(c *Candidate) float64 { return 1 - 1/(1+mean(c.confidences)) })
 }
 
 // mostAutoWindow is the window of the paper.

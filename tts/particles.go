@@ -55,18 +55,12 @@ func (r *searchRun) filterParticles() error {
 
 // resample draws as many particles as there are, and closes those that are not drawn.
 func (r *searchRun) resample(beams []*beam) []*beam {
-	set := &r.plan.Particles
-	weights := make([]float64, len(beams))
+	scores := make([]float32, len(beams))
 	for i, b := range beams {
-		weights[i] = logit(float64(b.cand.Score))
-	}
-	shares := softmax(weights, set.Temperature)
-	seed := sampling.Mix(r.req.Sampling.Seed + resampling)
-	uniform := func(i int) float64 {
-		return float64(sampling.Mix(sampling.Mix(seed+uint64(r.steps))+uint64(i))>>11) / (1 << 53)
+		scores[i] = b.cand.Score
 	}
 	drawn := make([]*beam, len(beams))
-	for i, at := range draw(shares, set.Resampling, uniform) {
+	for i, at := range drawParticles(&r.plan.Particles, r.req.Sampling.Seed, r.steps, scores) {
 		drawn[i] = beams[at]
 	}
 	for _, b := range beams {
@@ -76,6 +70,19 @@ func (r *searchRun) resample(beams []*beam) []*beam {
 		}
 	}
 	return drawn
+}
+
+// drawParticles returns the indices of the particles that are drawn after a solution step. They depend on
+// seed, step and scores alone.
+func drawParticles(set *scaling.Particles, seed uint64, step int, scores []float32) []int {
+	weights := make([]float64, len(scores))
+	for i, s := range scores {
+		weights[i] = logit(float64(s))
+	}
+	seed = sampling.Mix(sampling.Mix(seed+resampling) + uint64(step))
+	return draw(softmax(weights, set.Temperature), set.Resampling, func(i int) float64 {
+		return float64(sampling.Mix(seed+uint64(i))>>11) / (1 << 53)
+	})
 }
 
 // resampling sets its random numbers apart from those of tokens.

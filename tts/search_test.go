@@ -265,6 +265,13 @@ func TestVotesEndWhenTheyAreDecided(t *testing.T) {
 		{"sc16;answer.extract=regex:x", 16, StopComplete}, // nothing to vote on
 		{"bon8", 8, StopComplete},
 		{"auto;n=16", 4, StopConsensus},
+		{"asc16", 3, StopPrice},
+		{"asc16;adaptive.threshold=0.9", 3, StopConsensus},
+		{"asc16;adaptive.first=5", 5, StopConsensus},
+		{"asc16;adaptive.price=0.000001;adaptive.threshold=1", 9, StopDecided},
+		{"abon16", 3, StopPrice},
+		{"deepconf16", 3, StopConsensus},
+		{"deepconf16;early_stop=false", 16, StopComplete},
 	} {
 		got := carryOut(t, Search{Model: m, Plan: plan(t, c.written)}, ttstest.Request(1, 1))
 		if len(got.Candidates) != c.votes || got.Reason != c.reason || got.Agreement != 1 && !strings.Contains(c.written, "regex") {

@@ -38,7 +38,8 @@ type Adaptive struct {
 	StepCost []float64 `json:"step_cost"`
 }
 
-// DefaultStepCost returns what steps of a model with 1 B parameters cost on two cores.
+// DefaultStepCost returns what lies between two machines' steps of a model with 1 B
+// parameters (docs/performance.md, "Whole models").
 func DefaultStepCost() []float64 { return []float64{1, 1.25, 1.75, 2.75, 4.75, 9} }
 
 // Cost returns what a step with that many rows, at least 1, costs in steps with one.
