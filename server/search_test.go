@@ -24,7 +24,7 @@ func TestAStreamedSearchEqualsTheUnstreamedOne(t *testing.T) {
 	f := real(t, nil)
 	for i, plan := range []string{
 		`"bon4"`, `"sc5"`, `"beam8x4"`, `"dvts8x4"`, `"beam8x4;stream_mode=final"`, `"bon4;stream_mode=candidates"`,
-		`{"method":"auto","n":8,"include":["candidates","steps","tree"]}`,
+		`{"method":"auto","n":8,"include":["candidates","steps","tree"]}`, `{"method":"deepconf","n":8,"deepconf":{"window":8},"include":["candidates"]}`, `"pf8"`, `"abon8"`,
 	} {
 		n := 1 + i%2
 		fields := fmt.Sprintf(`,"n":%d,"test_time_scaling":%s`, n, plan)
@@ -43,7 +43,7 @@ func TestAStreamedSearchEqualsTheUnstreamedOne(t *testing.T) {
 		if a, b := string(must(json.Marshal(whole.Search))), string(must(json.Marshal(streamed.outcome))); a != b {
 			t.Errorf("%s: the search is reported as %s, whole as %s", plan, b, a)
 		}
-		if u := whole.Usage; u.Search == nil || u.Search.Chosen == 0 || u.Search.Chosen+u.Search.Discarded != u.Completion || u.Search.Verifier == 0 && !strings.Contains(plan, "sc5") {
+		if u := whole.Usage; u.Search == nil || u.Search.Chosen == 0 || u.Search.Chosen+u.Search.Discarded != u.Completion || u.Search.Verifier == 0 && !strings.Contains(plan, "sc5") && !strings.Contains(plan, "deepconf") {
 			t.Errorf("%s: usage %+v, %+v", plan, u.wireUsage, u.Search)
 		}
 		if *streamed.usage != whole.Usage.Completion {
@@ -204,7 +204,7 @@ func TestCompletionsSearchTooAndBestOfReportsNothing(t *testing.T) {
 }
 
 func TestAClientThatLeavesASearchFreesBothEngines(t *testing.T) {
-	for _, plan := range []string{"beam16x4", "sc16", "dvts16x4"} {
+	for _, plan := range []string{"beam16x4", "sc16", "dvts16x4", "pf16", "deepconf16"} {
 		f := real(t, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		body := question(t, 2, `,"stream":true,"test_time_scaling":"`+plan+`"`)

@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/parallel"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // newBeam makes an empty beam.
@@ -20,7 +21,7 @@ func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
 // copyTo copies b for forks of its sequence and its judge.
 func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 	k, c := *b, *b.cand
-	c.IDs, c.Tokens, c.StepScores = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores)
+	c.IDs, c.Tokens, c.StepScores, c.confidences = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores), slices.Clone(c.confidences)
 	k.cand, k.seq, k.judge, k.dec, k.text, k.step = &c, seq, judge, b.dec.clone(), slices.Clone(b.text), nil
 	return &k
 }
@@ -73,7 +74,7 @@ func (r *searchRun) begin(beams []*beam, first int, whole bool) {
 		if b.whole = whole; whole {
 			b.limit, p.Stop = math.MaxInt, r.decoding.ends
 		}
-		if len(r.req.Stop) == 0 && r.reporter.partials == nil { // else each token may be the last, or is to be shown
+		if len(r.req.Stop) == 0 && r.reporter.partials == nil && r.trusted == 0 { // else each token may be the last, or is to be shown
 			p.FlushEvery = tokensPerWake
 		}
 		if m := r.req.Sampling.MaxTokens; m > 0 {
@@ -174,7 +175,7 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 				return r.dropIfEnded(ctx, err)
 			}
 			b.take(r, tok)
-			if b.cand.Finish != "" || !b.whole && r.breaksAfter(b.step, tok.ID) {
+			if b.cand.Finish != "" || b.cand.Filtered || !b.whole && r.breaksAfter(b.step, tok.ID) {
 				return nil
 			}
 			if n := len(b.cand.IDs); n >= b.grant {
@@ -214,6 +215,9 @@ func (b *beam) take(r *searchRun, tok sampling.Token) {
 	b.certainty += float64(tok.Certainty)
 	c.Logprob = float32(b.logprobs / float64(len(c.IDs)))
 	c.Certainty = float32(b.certainty / float64(len(c.IDs)))
+	if r.method == scaling.DeepConfidence {
+		b.trust(r, &tok)
+	}
 	gained, end := b.dec.push(tok)
 	b.text = append(b.text, gained.Text...)
 	b.step = append(b.step, r.Model.Tokenizer.Piece(tok.ID)...)
@@ -243,6 +247,9 @@ func (r *searchRun) score(ctx context.Context, b *beam) error {
 	case errors.Is(err, batcher.ErrBusy): // likewise when it has no room
 		r.degraded.Store(true)
 		err = nil
+	}
+	if r.trusted > 0 {
+		r.weigh(b.cand)
 	}
 	if s := b.cand.StepScores; len(s) > 0 {
 		b.cand.Score = r.plan.Aggregate.Of(s)

@@ -14,15 +14,15 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// byTheBook returns step-level beam search by the book: every step is decoded anew by a
-// sequence of its own, nothing is forked, batched or streamed.
-func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request) []*Candidate {
+// stepsByTheBook returns what continues a candidate by a solution step: decoded anew by a
+// sequence of its own, so that nothing is forked, batched or streamed.
+func stepsByTheBook(t *testing.T, m *Model, p scaling.Plan, req *Request) func(c Candidate, slot int) *Candidate {
 	t.Helper()
 	prompt, err := m.Encode(t.Context(), &req.Prompt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	extend := func(c Candidate, slot int) *Candidate {
+	return func(c Candidate, slot int) *Candidate {
 		seq, err := m.Engine.Open(t.Context(), slices.Concat(prompt, c.IDs))
 		if err != nil {
 			t.Fatal(err)
@@ -49,6 +49,12 @@ func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request)
 		c.Score = p.Aggregate.Of(c.StepScores)
 		return &c
 	}
+}
+
+// byTheBook returns step-level beam search by the book.
+func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request) []*Candidate {
+	t.Helper()
+	extend := stepsByTheBook(t, m, p, req)
 	teams := make([][]*Candidate, groups)
 	for i := range p.N {
 		teams[i*groups/p.N] = append(teams[i*groups/p.N], &Candidate{})

@@ -11,7 +11,7 @@ import (
 // answerGroup is the candidates that give one answer.
 type answerGroup struct {
 	members []*Candidate
-	weight  float64 // sum of their scores
+	weight  float64 // sum of theirs
 }
 
 // ranking is candidates in order of preference.
@@ -25,11 +25,11 @@ type ranking struct {
 }
 
 // rank orders candidates, the best first, and fills their Votes. Those that
-// were cut off come last and have no vote, unless all were.
+// were cut off, or filtered, come last and have no vote, unless all were.
 func rank(cands []*Candidate, sel scaling.Select) ranking {
 	var voters, cut []*Candidate
 	for _, c := range cands {
-		if c.Finish == FinishStop {
+		if c.Finish == FinishStop && !c.Filtered {
 			voters = append(voters, c)
 		} else {
 			cut = append(cut, c)
@@ -69,9 +69,9 @@ func rank(cands []*Candidate, sel scaling.Select) ranking {
 	return rk
 }
 
-// better orders by score; of equal ones the earlier comes first.
+// better orders by weight; of equal ones the earlier comes first.
 func better(a, b *Candidate) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Index, b.Index))
+	return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.Index, b.Index))
 }
 
 // groupAnswers groups candidates by answer, in the order of their first members;
@@ -90,7 +90,7 @@ func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) 
 			all = append(all, g)
 		}
 		g.members = append(g.members, c)
-		g.weight += float64(c.Score)
+		g.weight += c.weight()
 	}
 	for _, g := range all {
 		for _, c := range g.members {

@@ -20,7 +20,7 @@ import (
 // strategies returns one of every kind over m.
 func strategies(t *testing.T, m *Model) map[string]Strategy {
 	all := map[string]Strategy{"single": Single{Model: m}}
-	for _, written := range []string{"sc4;early_stop=false", "bon4", "beam8x2", "dvts4x2", "auto;n=8"} {
+	for _, written := range []string{"sc4;early_stop=false", "bon4", "beam8x2", "dvts4x2", "auto;n=8", "asc4", "deepconf4", "pf4"} {
 		all[written] = scriptedSearch(t, m, written)
 	}
 	return all

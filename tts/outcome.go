@@ -16,11 +16,22 @@ type Candidate struct {
 	Score      float32 // the aggregate of StepScores, in [0, 1]; higher is better
 	Logprob    float32 // mean over its tokens, at temperature 1
 	Certainty  float32 // mean over its tokens: nats between the uniform distribution and the model's
+	Confidence float32 // with DeepConf, in nats: its weight in the vote
+	Filtered   bool    // with DeepConf: it has shown too little confidence to vote; unless complete, it was ended for that
 	Answer     string  // extracted; empty: none found
 	Votes      int     // candidates with the same answer, itself included
 	Node       int     // its last node in Outcome.Tree
 
-	key string // equal for equal answers
+	key         string    // equal for equal answers
+	confidences []float32 // of its tokens, with DeepConf
+}
+
+// weight returns what its vote counts.
+func (c *Candidate) weight() float64 {
+	if c.Confidence > 0 {
+		return float64(c.Confidence)
+	}
+	return float64(c.Score)
 }
 
 // StopReason says why a search ended.
@@ -31,6 +42,7 @@ const (
 	StopComplete     StopReason = "complete"      // every candidate or beam came to its end
 	StopDecided      StopReason = "decided"       // the rest could not change the outcome
 	StopConsensus    StopReason = "consensus"     // the candidates agreed well enough
+	StopPrice        StopReason = "price"         // further candidates were not worth their price
 	StopMaxSteps     StopReason = "max_steps"     // Plan.MaxSteps
 	StopBudgetTokens StopReason = "budget_tokens" // Plan.Budget.Tokens
 	StopBudgetTime   StopReason = "budget_time"   // Plan.Budget.Time

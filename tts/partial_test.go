@@ -28,7 +28,7 @@ func slow(m *toy.Model) *toy.Model {
 type place struct{ index, parent int }
 
 func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
-	for _, written := range []string{"sc8", "bon8", "beam8x2", "dvts8x2", "auto;n=8"} {
+	for _, written := range []string{"sc8", "bon8", "beam8x2", "dvts8x2", "auto;n=8", "asc8", "deepconf8;deepconf.window=2", "pf8"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := scriptedSearch(t, ttstest.RunOn(t, slow(thinks(t)), 256, batcher.DefaultOptions()), written)
 			plain := carryOut(t, s, ttstest.Request(3, 1))
@@ -70,7 +70,7 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 				t.Errorf("%s: nothing was shown before a candidate was complete", written)
 			}
 			for at, text := range texts {
-				steps := at.parent >= 0 || strings.HasPrefix(written, "beam") || strings.HasPrefix(written, "dvts")
+				steps := at.parent >= 0 || strings.HasPrefix(written, "beam") || strings.HasPrefix(written, "dvts") || strings.HasPrefix(written, "pf")
 				if steps && !continues(got.Tree, at.parent, text) {
 					t.Errorf("%s: candidate %d writes %q after node %d, which nothing in the tree begins with", written, at.index, text, at.parent)
 				}
@@ -80,7 +80,7 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 					t.Errorf("%s: candidate %d is shown as %+v, and is %+v", written, c.Index, p, c)
 				}
 			}
-			if len(complete) == 0 && !strings.HasPrefix(written, "beam") && !strings.HasPrefix(written, "dvts") {
+			if len(complete) == 0 && !strings.HasPrefix(written, "beam") && !strings.HasPrefix(written, "dvts") && !strings.HasPrefix(written, "pf") {
 				t.Errorf("%s: no candidate is shown complete", written)
 			}
 		})

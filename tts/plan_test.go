@@ -29,6 +29,9 @@ func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
 		{plan: scaling.Plan{Method: scaling.BeamSearch, Verifier: scaling.VerifierLogprob}},
 		{plan: scaling.Plan{Method: scaling.DVTS, Verifier: scaling.VerifierSelfCertainty}},
 		{plan: scaling.Plan{Method: scaling.Auto, N: scaling.AutoN}},
+		{plan: scaling.Plan{Method: scaling.ParticleFiltering}, code: scaling.CodeVerifierRequired},
+		{plan: scaling.Plan{Method: scaling.DeepConfidence, N: scaling.AutoN}},
+		{plan: scaling.Plan{Method: scaling.SelfConsistency, N: scaling.AutoN, Adaptive: scaling.Adaptive{On: true}}},
 	} {
 		req := ttstest.Request(1, 1)
 		if c.req != nil {

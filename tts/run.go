@@ -44,6 +44,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 		return err
 	}
 	r := &searchRun{Search: s, resolvedPlan: set, ctx: ctx, req: req, method: set.plan.Method, reason: StopComplete}
+	r.over = r.decided
 	r.reporter = reporter{run: r, yield: yield, shownNode: -1}
 	prepared, err := req.prepare(ctx, s.Model, set.plan.N, set.plan.Budget.Tokens)
 	if err != nil {
@@ -82,6 +83,9 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 		r.reporter.partials = &partials{due: time.NewTimer(partialInterval)}
 		defer r.reporter.partials.due.Stop()
 	}
+	if r.method == scaling.DeepConfidence {
+		r.decoding.params.TopLogprobs = max(r.decoding.params.TopLogprobs, r.plan.DeepConf.TopK)
+	}
 	r.tree.beams, r.budget.left = map[*Candidate]*beam{}, r.plan.Budget.Tokens
 	r.share()
 	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, r.newBeam(seq, judge)
@@ -108,8 +112,15 @@ func (r *searchRun) carryOut() error {
 		return r.search(1)
 	case scaling.DVTS:
 		return r.search(r.plan.N / r.plan.Width)
+	case scaling.ParticleFiltering:
+		return r.filterParticles()
+	case scaling.DeepConfidence:
+		return r.deepConf()
 	case scaling.Auto:
 		return r.auto()
+	}
+	if r.plan.Adaptive.On {
+		return r.buy()
 	}
 	return r.sample(r.plan.N, r.plan.N)
 }

@@ -12,9 +12,12 @@ import (
 // are decided for total ones. Candidates are taken in by their index,
 // whichever is complete first: so where a vote ends depends on what they say,
 // not on their speed.
+//
+// Where they are to be fewer than total, the prompt is left as the root of those to come,
+// unless there is no room for it.
 func (r *searchRun) sample(n, total int) error {
 	first := len(r.tree.done)
-	beams, err := r.fork(r.root, r.fits(n-first, 0, 0))
+	beams, err := r.forkRoot(r.fits(n-first, 0, 0), n < total)
 	if err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (r *searchRun) sample(n, total int) error {
 		if err := r.reporter.candidateReasoning(b.cand, total); err != nil {
 			return err
 		}
-		if reason, over := r.decided(first + len(beams) + total - n); over {
+		if reason, over := r.over(first + len(beams) + total - n); over {
 			r.reason = reason
 			return nil
 		}
@@ -78,6 +81,33 @@ func (r *searchRun) sample(n, total int) error {
 	return nil
 }
 
+// forkRoot returns n copies of the prompt's beam, or fewer when there is no room. With keep
+// the root stays for others, if there is room for a copy beside it; else it is nil.
+func (r *searchRun) forkRoot(n int, keep bool) ([]*beam, error) {
+	if keep {
+		n++
+	}
+	beams, err := r.fork(r.root, n)
+	if keep && len(beams) > 1 {
+		return beams[1:], err
+	}
+	r.root = nil
+	return beams, err
+}
+
+// more samples n further whole answers. It reports whether the search can go on after them.
+func (r *searchRun) more(n int) (bool, error) {
+	err := r.sample(min(len(r.tree.done)+n, r.plan.N), r.plan.N)
+	switch {
+	case err != nil, r.reason != StopComplete, r.work.Err() != nil, len(r.tree.done) >= r.plan.N, r.root == nil:
+		return false, err
+	case r.budget.left == 0:
+		r.reason = StopBudgetTokens
+		return false, nil
+	}
+	return true, nil
+}
+
 // probes is the number of whole answers that Auto looks at first.
 const probes = 4
 
@@ -86,19 +116,13 @@ const probes = 4
 // searches: step by step where there is a verifier, else by further votes.
 func (r *searchRun) auto() error {
 	n := r.plan.N
-	pair, err := r.fork(r.root, 2) // one for the probes, one for what may follow
-	if err != nil {
-		return err
-	}
-	spare := pair[len(pair)-1]
-	defer spare.close()
-	r.root, r.method = pair[0], scaling.SelfConsistency
+	r.method = scaling.SelfConsistency
 	if err := r.sample(min(probes, n), n); err != nil {
 		return err
 	}
 	rk := rank(r.tree.done, r.plan.Select)
 	switch {
-	case r.reason != StopComplete, r.work.Err() != nil, len(r.tree.done) >= n, len(pair) == 1:
+	case r.reason != StopComplete, r.work.Err() != nil, len(r.tree.done) >= n, r.root == nil:
 		return nil
 	case r.budget.left == 0:
 		r.reason = StopBudgetTokens
@@ -110,7 +134,6 @@ func (r *searchRun) auto() error {
 		r.reason = StopConsensus
 		return nil
 	}
-	r.root = spare
 	if r.verified {
 		r.method = scaling.BeamSearch
 		return r.search(1)

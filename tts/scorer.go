@@ -86,12 +86,15 @@ type Verifiers struct {
 // the generator's own score.
 func (v *Verifiers) resolve(p *scaling.Plan) (s Scorer, verified bool, err error) {
 	name := p.Verifier
+	if p.Method == scaling.DeepConfidence {
+		return byConfidence(), true, nil
+	}
 	if name == "" && (p.Method != scaling.SelfConsistency || p.Select == scaling.SelectWeightedVote) {
 		name = v.Default
 	}
 	switch name {
 	case "":
-		if p.Method.Beams() {
+		if p.Method.Judged() {
 			return nil, false, scaling.Errorf(scaling.CodeVerifierRequired, "verifier", "%s needs a verifier, and this server has no default one", p.Method)
 		}
 		return ByLogprob(), false, nil

@@ -63,6 +63,8 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	}
 	if p.Select == "" {
 		switch {
+		case p.Method == scaling.ParticleFiltering:
+			p.Select = scaling.SelectMax
 		case out.verified:
 			p.Select = scaling.SelectWeightedVote
 		case p.Method == scaling.BestOfN:
@@ -73,6 +75,7 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	}
 	if p.N == scaling.AutoN {
 		p.N = s.fillTile(p, &limits, req)
+		*p = p.WithDefaults(&limits)
 	}
 	out.temperature = req.Sampling.Temperature
 	if p.Temperature != nil {

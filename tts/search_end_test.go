@@ -37,7 +37,7 @@ func empty(m *Model) bool {
 }
 
 func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
-	for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8"} {
+	for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8", "abon8", "deepconf8;deepconf.window=2", "pf8"} {
 		synctest.Test(t, func(t *testing.T) {
 			var left atomic.Int64 // engine steps until the cancellation
 			var cancel atomic.Value
@@ -80,7 +80,7 @@ func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
 func TestAReaderThatLeavesASearchFreesBothEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := ttstest.RunOn(t, thinks(t), 256, batcher.DefaultOptions())
-		for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8"} {
+		for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8", "abon8", "deepconf8", "pf8"} {
 			s, prm := judged(t, m, written, &toy.Model{}, 256)
 			for stay := range 30 {
 				n := 0
@@ -122,7 +122,7 @@ func TestLosersGiveTheirMemoryBackAtOnce(t *testing.T) {
 
 func TestASearchTooLargeForTheKVPoolShrinks(t *testing.T) {
 	m := ttstest.RunOn(t, thinks(t), 12, batcher.DefaultOptions())
-	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16"} {
+	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16", "abon16;adaptive.first=16", "deepconf16;deepconf.warmup=16", "pf16"} {
 		got := carryOut(t, scriptedSearch(t, m, written), ttstest.Request(1, 1))
 		if !got.Degraded || got.text[0] == "" {
 			t.Errorf("%s on 12 blocks: degraded %v, text %q", written, got.Degraded, got.text[0])
@@ -136,7 +136,7 @@ func TestASearchTooLargeForTheKVPoolShrinks(t *testing.T) {
 func TestASearchThatIsRefusedSequencesShrinks(t *testing.T) {
 	opt := batcher.DefaultOptions()
 	opt.Sequences = 6
-	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16"} {
+	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16", "abon16;adaptive.first=16", "deepconf16;deepconf.warmup=16", "pf16"} {
 		m := ttstest.RunOn(t, thinks(t), 256, opt)
 		got := carryOut(t, scriptedSearch(t, m, written), ttstest.Request(1, 1))
 		if !got.Degraded || got.text[0] == "" {
@@ -146,7 +146,7 @@ func TestASearchThatIsRefusedSequencesShrinks(t *testing.T) {
 }
 
 func TestBudgetsEndWithTheBestSoFar(t *testing.T) {
-	for _, method := range []string{"beam16x4", "dvts8x2", "sc16;early_stop=false", "bon8;early_stop=false", "auto;n=16"} {
+	for _, method := range []string{"beam16x4", "dvts8x2", "sc16;early_stop=false", "bon8;early_stop=false", "auto;n=16", "abon8;early_stop=false;adaptive.threshold=1;adaptive.price=0.000001", "deepconf16;early_stop=false", "pf16"} {
 		synctest.Test(t, func(t *testing.T) {
 			model := thinks(t)
 			model.Before = func(*models.Batch) error { time.Sleep(10 * time.Millisecond); return nil }
@@ -180,7 +180,7 @@ func TestMaxStepsEndWithTheBestSoFar(t *testing.T) {
 
 func TestTheTokenLimitEndsEveryCandidate(t *testing.T) {
 	m := ttstest.Run(t, thinks(t))
-	for _, written := range []string{"beam8x2", "sc8", "bon8"} {
+	for _, written := range []string{"beam8x2", "sc8", "bon8", "asc8", "deepconf8", "pf8"} {
 		req := ttstest.Request(1, 2)
 		req.Sampling.MaxTokens = 5
 		for _, c := range carryOut(t, scriptedSearch(t, m, written), req).Candidates {
@@ -193,7 +193,7 @@ func TestTheTokenLimitEndsEveryCandidate(t *testing.T) {
 
 func TestStopStringsAreCutFromEveryCandidate(t *testing.T) {
 	m := ttstest.Run(t, thinks(t))
-	for _, written := range []string{"beam8x2", "sc8", "bon8"} {
+	for _, written := range []string{"beam8x2", "sc8", "bon8", "asc8", "deepconf8", "pf8"} {
 		req := ttstest.Request(1, 1)
 		req.Stop = []string{"\nAnswer"}
 		for _, c := range carryOut(t, scriptedSearch(t, m, written), req).Candidates {
@@ -206,7 +206,7 @@ func TestStopStringsAreCutFromEveryCandidate(t *testing.T) {
 
 func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
 	m := ttstest.Run(t, thinks(t))
-	for _, written := range []string{"beam8x2", "sc8"} {
+	for _, written := range []string{"beam8x2", "sc8", "deepconf8", "pf8"} {
 		req := ttstest.Request(1, 2)
 		req.Sampling.Logprobs, req.Sampling.TopLogprobs = true, 2
 		text, listed := make([]string, 2), make([]string, 2)
@@ -232,7 +232,7 @@ func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
 }
 
 func TestASearchThatIsGivenUpReportsItsCost(t *testing.T) {
-	for _, written := range []string{"sc8", "beam8x2"} {
+	for _, written := range []string{"sc8", "beam8x2", "abon8", "deepconf8", "pf8"} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

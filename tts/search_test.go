@@ -154,7 +154,7 @@ func TestAllMethodsOfOneCandidateAreThePlainStrategy(t *testing.T) {
 		req := ttstest.Request(5, 1)
 		req.Sampling.Temperature, req.Sampling.MaxTokens = temperature, 120
 		want := collect(t, 1, Single{Model: m}.Run(t.Context(), req))
-		for _, written := range []string{"bon1", "sc1", "beam1x1", "dvts1x1", "beam1x1;step.max_tokens=7", "auto;n=1"} {
+		for _, written := range []string{"bon1", "sc1", "beam1x1", "dvts1x1", "beam1x1;step.max_tokens=7", "auto;n=1", "asc1", "abon1", "deepconf1", "pf1"} {
 			got := carryOut(t, scriptedSearch(t, m, written), req)
 			if got.text[0] != want.text[0] || got.usage.Completion != want.usage.Completion || got.Choices[0].Finish != want.finish[0] {
 				t.Errorf("temperature %v: %s gives %q, want %q", temperature, written, got.text[0], want.text[0])
@@ -165,7 +165,7 @@ func TestAllMethodsOfOneCandidateAreThePlainStrategy(t *testing.T) {
 
 func TestASeedGivesTheSameTreeIdleOrUnderLoad(t *testing.T) {
 	m := ttstest.RunOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
-	for _, written := range []string{"beam16x4", "dvts8x2", "sc16", "bon8", "auto;n=16"} {
+	for _, written := range []string{"beam16x4", "dvts8x2", "sc16", "bon8", "auto;n=16", "asc16", "deepconf16", "pf16"} {
 		s := scriptedSearch(t, m, written)
 		idle := carryOut(t, s, ttstest.Request(3, 2))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -199,6 +199,7 @@ func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
 	for _, written := range []string{
 		"sc16", "sc16;select=weighted_vote", "sc16;early_stop.consensus=0.6", "bon8", "beam16x4", "dvts8x2", "auto;n=16",
 		"sc16;budget.tokens=70", "bon8;budget.tokens=33", "beam16x4;budget.tokens=50", "dvts8x2;budget.tokens=51", "auto;n=16;budget.tokens=90", "beam8x2;verifier=logprob",
+		"asc16", "abon16;select=max", "deepconf16;deepconf.window=2", "pf16", "pf8;particles.resampling=systematic;budget.tokens=50",
 	} {
 		s := Search{Model: m, Plan: plan(t, written), Verifiers: verifiers}
 		idle := carryOut(t, s, ttstest.Request(3, 2))
@@ -264,6 +265,13 @@ func TestVotesEndWhenTheyAreDecided(t *testing.T) {
 		{"sc16;answer.extract=regex:x", 16, StopComplete}, // nothing to vote on
 		{"bon8", 8, StopComplete},
 		{"auto;n=16", 4, StopConsensus},
+		{"asc16", 3, StopPrice},
+		{"asc16;adaptive.threshold=0.9", 3, StopConsensus},
+		{"asc16;adaptive.first=5", 5, StopConsensus},
+		{"asc16;adaptive.price=0.000001;adaptive.threshold=1", 9, StopDecided},
+		{"abon16", 3, StopPrice},
+		{"deepconf16", 3, StopConsensus},
+		{"deepconf16;early_stop=false", 16, StopComplete},
 	} {
 		got := carryOut(t, Search{Model: m, Plan: plan(t, c.written)}, ttstest.Request(1, 1))
 		if len(got.Candidates) != c.votes || got.Reason != c.reason || got.Agreement != 1 && !strings.Contains(c.written, "regex") {

@@ -34,6 +34,8 @@ type searchRun struct {
 	steps     int   // solution steps so far
 	method    scaling.Method
 	reason    StopReason
+	over      func(total int) (StopReason, bool) // whether the candidates complete so far settle the outcome of total ones
+	trusted   float64                            // least confidence of a group of tokens, once DeepConf has found it; 0: none
 	degraded  atomic.Bool
 }
 
@@ -135,6 +137,7 @@ type beam struct {
 	step      []byte // bytes of the solution step that is being written
 	logprobs  float64
 	certainty float64
+	group     group     // of its latest tokens, with DeepConf
 	begun     time.Time // first token
 
 	run    iter.Seq2[sampling.Token, error] // under way

@@ -88,7 +88,7 @@ func ids(f found) (out string) {
 	return out
 }
 
-var shared = []string{"beam8x2", "dvts8x4", "sc8;early_stop=false", "sc8", "bon8", "auto;n=8", "beam8x2;budget.tokens=70", "sc16;budget.tokens=90", "bon8;verifier=logprob", "sc8;verifier=self_certainty"}
+var shared = []string{"beam8x2", "dvts8x4", "sc8;early_stop=false", "sc8", "bon8", "auto;n=8", "beam8x2;budget.tokens=70", "sc16;budget.tokens=90", "bon8;verifier=logprob", "pf8", "abon8", "sc8;verifier=self_certainty"}
 
 func TestASearchIsTheSameWhereverItsCandidatesAreGenerated(t *testing.T) {
 	m := ttstest.Run(t, thinks(t))

@@ -1,7 +1,6 @@
 package sampling
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -238,10 +237,9 @@ func (s *Sampler) report(tok *Token, row []float32, top int) {
 	}
 	r := &ranks{row, k.tops}
 	s.dist.found = r.appendTo(s.dist.found[:0], s.dist.bestOf(r, window{negInf, row[best]}, top))
-	slices.SortFunc(s.dist.found, func(a, b found) int { return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.id, b.id)) })
-	tok.Top = make([]TokenLogprob, min(top, len(s.dist.found)))
-	for i := range tok.Top {
-		f := s.dist.found[i]
+	first := firstOf(s.dist.found, top)
+	tok.Top = make([]TokenLogprob, len(first))
+	for i, f := range first {
 		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: f.x - norm}
 	}
 }

@@ -79,6 +79,24 @@ type found struct {
 	x  float32
 }
 
+// firstOf moves the n largest of list to its beginning, in order, and returns them. Most of a
+// vocabulary is passed over at a glance, where sorting would take longer than the model's step.
+func firstOf(list []found, n int) []found {
+	n = min(n, len(list))
+	order := func(a, b found) int { return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.id, b.id)) }
+	first := list[:n]
+	slices.SortFunc(first, order)
+	for _, f := range list[n:] {
+		if n == 0 || order(f, first[n-1]) > 0 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(first, f, order)
+		copy(first[i+1:], first[i:])
+		first[i] = f
+	}
+	return first
+}
+
 // few is the number of tokens whose sorting takes as long as another pass over all
 // tokens.
 const few = 128

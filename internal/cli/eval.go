@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,6 +40,7 @@ type evalOptions struct {
 	atOnce  int
 	server  serverFlags
 	out     string
+	compare string // the method that others are compared with; empty: none
 	fresh   bool
 	asJSON  bool
 	soc     string // whose NPU's time is modelled; empty: none
@@ -64,6 +64,10 @@ semicolons: best_of_n;select=max, single;temperature=0. One candidate is a singl
 whatever the method. Latencies are meaningful at --concurrency 1 on an idle machine; each
 answer computes its prompt anew, without a prefix cache.
 
+--compare adds what another method gains on the same problems: a paired bootstrap's 95 %
+interval of the difference and McNemar's exact p. More methods with the same --out join
+those that are there.
+
 --out gets results.json (with what it takes to repeat the run), results.md, pareto.svg
 and journal.jsonl: a line for each answer, with the question, the right answer, and every
 candidate's text, score and votes. The same command continues an interrupted run from there. Ctrl-C prints the results so far.
@@ -79,6 +83,7 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
   lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods single,self_consistency --n 1,8
   lutra eval --limit 100 --methods "single;temperature=0,beam_search" --n 1,8
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
+  lutra eval --limit 100 --methods "best_of_n,best_of_n;adaptive=true,deepconf" --n 16 --compare best_of_n
   lutra eval --backend hexagon-go --soc elite --limit 100 --methods single,best_of_n --n 4
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),
@@ -111,6 +116,7 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	wordVar(f, &o.soc, "soc", "", soc.IDs(), "model time and energy on the NPU of this `SOC` (default: 8gen3 with a Hexagon backend)")
 	o.server.register(f, "ask the server", "")
 	f.StringVar(&o.out, "out", "", "`DIR` for results, plots and the journal")
+	f.StringVar(&o.compare, "compare", "", "compare all others with this `METHOD` of the run, problem by problem")
 	f.BoolVar(&o.fresh, "fresh", false, "discard the journal in --out and begin again")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
@@ -273,6 +279,11 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 	if e.Points, err = eval.Points(names, e.methods, e.sizes, e.width); err != nil {
 		return usage.Errorf("--methods: %w", usage.PlanError(err))
 	}
+	if e.compare != "" {
+		if _, err := eval.Compare(e.Points, nil, 0, e.compare); err != nil {
+			return usage.Errorf("--compare: %w", err)
+		}
+	}
 	e.Journal = eval.NewJournal()
 	if e.out != "" {
 		if err := os.MkdirAll(e.out, 0o755); err != nil {
@@ -298,6 +309,9 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		Version: version(), Command: commandLine(cmd), Setup: e.setup, Problems: len(e.Problems), Left: e.Left(),
 		Results: eval.Summarise(e.Points, e.Journal.Records(), len(e.Problems), e.Concurrency),
 	}
+	if e.compare != "" {
+		report.Differences, _ = eval.Compare(e.Points, e.Journal.Records(), len(e.Problems), e.compare) // there is such a method: it was checked
+	}
 	switch {
 	case ran == nil && e.out != "":
 		if err := e.write(report); err != nil {
@@ -314,7 +328,12 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 	case e.asJSON:
 		return errors.Join(output.JSON(cmd.OutOrStdout(), report), ran)
 	}
-	return errors.Join(output.Table(cmd.OutOrStdout(), eval.Rows(report.Results)), ran)
+	ran = errors.Join(output.Table(cmd.OutOrStdout(), eval.Rows(report.Results)), ran)
+	if len(report.Differences) > 0 {
+		fmt.Fprintln(cmd.OutOrStdout())
+		ran = errors.Join(output.Table(cmd.OutOrStdout(), eval.CompareRows(report.Differences)), ran)
+	}
+	return ran
 }
 
 // progress shows that one more of all answers is there, each time that it is called.
@@ -349,32 +368,4 @@ func commandLine(cmd *cobra.Command) []string {
 		}
 	})
 	return line
-}
-
-// write writes the reports to --out.
-func (e *evaluation) write(report eval.Report) error {
-	results := report.Results
-	title := fmt.Sprintf("Accuracy and latency, %d problems of %s", len(e.Problems), e.setup.Data)
-	for _, part := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{"results.json", func(w io.Writer) error { return output.JSON(w, report) }},
-		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
-		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Latency) }},
-		{"npu.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.OnNPU) }},
-		{"npu-energy.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Energy) }},
-	} {
-		if e.setup.SoC == "" && strings.HasPrefix(part.name, "npu") {
-			continue
-		}
-		f, err := os.Create(filepath.Join(e.out, part.name))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(part.write(f), f.Close()); err != nil {
-			return fmt.Errorf("%s: %w", f.Name(), err)
-		}
-	}
-	return nil
 }

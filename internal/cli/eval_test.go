@@ -63,6 +63,25 @@ func TestEvalReportsAndContinues(t *testing.T) {
 	}
 }
 
+func TestEvalComparesMethodsProblemByProblem(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"eval", "--model", "lutra-tiny-s", "--limit", "3", "--methods", "best_of_n,best_of_n;adaptive=true,deepconf,particle_filtering", "--n", "4", "--compare", "best_of_n", "--out", dir}
+	text := mustLutra(t, args...)
+	for _, want := range []string{"McNemar p", "deepconf;n=4", "best_of_n;adaptive=true;n=4", "particle_filtering;n=4"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not print %q:\n%s", want, text)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "results.md"))
+	if err != nil || !strings.Contains(string(page), "McNemar p") {
+		t.Errorf("results.md: %v\n%s", err, page)
+	}
+	var report eval.Report
+	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--json")...)), &report); err != nil || len(report.Differences) != 3 || report.Differences[0].Problems != 3 || report.Differences[0].Base.Method != "best_of_n" {
+		t.Errorf("%v: %+v", err, report.Differences)
+	}
+}
+
 func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
 	if err := os.WriteFile(bad, []byte(`{"question": "q", "answer": 1}`+"\nnonsense\n"), 0o600); err != nil {
@@ -72,6 +91,7 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 		{"--data " + bad, "bad.jsonl: bad data: line 2"},
 		{"--data " + bad + ".none", "--data: there is no file"},
 		{"--methods magic", "magic"},
+		{"--compare magic", "magic"},
 		{"--n 0", "outside 1 to 4096"},
 		{"--concurrency 0", "positive"},
 		{"--limit -1", "negative"},

@@ -197,7 +197,7 @@ func TestTheFirstErrorEndsARun(t *testing.T) {
 
 func TestAnUnknownMethodIsAnsweredWithThoseThereAre(t *testing.T) {
 	_, err := Points([]string{"m"}, []string{"sngle;temperature=0"}, []int{4}, 4)
-	if err == nil || !strings.HasSuffix(err.Error(), `there is no method "sngle"; there are single, self_consistency, best_of_n, beam_search, dvts, auto`) {
+	if err == nil || !strings.HasSuffix(err.Error(), `there is no method "sngle"; there are single, self_consistency, best_of_n, deepconf, beam_search, dvts, particle_filtering, auto`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // heads are the columns of a report.
@@ -63,20 +64,8 @@ func Markdown(w io.Writer, s Setup, results []Result) error {
 		problems, s.Data, s.Hash, s.Temperature, thinking, s.Seed, s.MaxTokens, s.Concurrency, s.Where); err != nil {
 		return err
 	}
-	for i, row := range Rows(results) {
-		line := "|"
-		for _, cell := range row {
-			line += " " + cell + " |"
-		}
-		if i == 0 {
-			line += "\n|---|---|"
-			for range row[2:] {
-				line += "---:|"
-			}
-		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+	if err := table(w, Rows(results), 2); err != nil {
+		return err
 	}
 	if s.SoC != "" {
 		if _, err := fmt.Fprintf(w, "\n*modelled*: a bound on time and energy of the NPU of %s, from the rows and contexts of every step; launches, norms and sampling are not in it.\n", s.SoC); err != nil {
@@ -85,4 +74,18 @@ func Markdown(w io.Writer, s Setup, results []Result) error {
 	}
 	_, err := fmt.Fprintln(w, "\n*any right*: some candidate is right, which a perfect choice would find. *front*: no other point is both as accurate and as fast.")
 	return err
+}
+
+// table writes rows, the heads first, of which so many columns are words and the rest numbers.
+func table(w io.Writer, rows [][]string, words int) error {
+	for i, row := range rows {
+		line := "| " + strings.Join(row, " | ") + " |"
+		if i == 0 {
+			line += "\n|" + strings.Repeat("---|", words) + strings.Repeat("---:|", len(row)-words)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

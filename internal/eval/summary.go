@@ -36,6 +36,8 @@ type Report struct {
 	Problems int      `json:"problems"`
 	Left     int      `json:"left"` // answers that an interruption left out
 	Results  []Result `json:"results"`
+	// Differences compare the results with one of them.
+	Differences []Difference `json:"differences,omitempty"`
 }
 
 // Summarise gives one result a point, in order, counting the first problems

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,6 +84,25 @@ func (p *planFields) CountOrAuto(key string, dst *int) bool {
 func (p *planFields) Number(key string, dst *float64, lo, hi float64) bool {
 	return p.read(key, func(o *jsonread.Fields, name string) { o.Float64(name, dst, lo, hi) })
 }
+
+func (p *planFields) Numbers(key string, dst *[]float64) bool {
+	return p.read(key, func(o *jsonread.Fields, name string) {
+		var list []float64
+		items, _ := o.List(name, maxNumbers)
+		for _, item := range items {
+			var v float64
+			if json.Unmarshal(item, &v) != nil {
+				o.WrongType(name, "a list of numbers", item)
+				return
+			}
+			list = append(list, v)
+		}
+		*dst = list
+	})
+}
+
+// maxNumbers bounds a plan's list of numbers.
+const maxNumbers = 16
 
 func (p *planFields) Temperature(key string, dst *float32) bool {
 	return p.read(key, func(o *jsonread.Fields, name string) { o.Float32(name, dst, 0, 2) })

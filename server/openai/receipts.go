@@ -65,7 +65,8 @@ func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
 // receiptSearch describes a search, with the verifier that judges in it.
 func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) {
 	plan := s.Plan
-	if plan.Verifier == "" && (plan.Method != scaling.SelfConsistency || plan.Select == scaling.SelectWeightedVote) {
+	votes := plan.Method == scaling.SelfConsistency && plan.Select != scaling.SelectWeightedVote || plan.Method == scaling.DeepConfidence
+	if plan.Verifier == "" && !votes {
 		if plan.Verifier = s.Verifiers.Default; plan.Verifier == "" {
 			plan.Verifier = scaling.VerifierLogprob
 		}

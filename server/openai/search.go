@@ -70,8 +70,9 @@ type searchOutcome struct {
 	Select     scaling.Select `json:"select"`
 	Agreement  float64        `json:"agreement"`
 	Degraded   bool           `json:"degraded,omitempty"`
-	Candidates []*candidate   `json:"candidates,omitempty"`
-	Tree       []node         `json:"tree,omitempty"`
+	scaling.MethodSettings
+	Candidates []*candidate `json:"candidates,omitempty"`
+	Tree       []node       `json:"tree,omitempty"`
 }
 
 // node is a solution step in the tree of all that the search tried.
@@ -173,7 +174,8 @@ func (r *searchReport) search(i int) any {
 		return nil
 	}
 	o := r.outcomes[i/r.n]
-	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded}
+	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded,
+		MethodSettings: o.Plan.MethodSettings()}
 	if o.Method.Beams() {
 		out.Width = o.Plan.Width
 	}
@@ -215,7 +217,7 @@ func (r *searchReport) usage(u tts.Usage) usage {
 
 func newCandidate(c *tts.Candidate) *candidate {
 	out := &candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: jsonwrite.Number(c.Score), Logprob: jsonwrite.Rounded(jsonwrite.Finite(c.Logprob)), Answer: jsonwrite.Optional(c.Answer), Votes: c.Votes,
-		StepScores: make([]float64, len(c.StepScores))}
+		StepScores: make([]float64, len(c.StepScores)), Confidence: jsonwrite.Number(c.Confidence), Filtered: c.Filtered}
 	for i, s := range c.StepScores {
 		out.StepScores[i] = jsonwrite.Number(s)
 	}

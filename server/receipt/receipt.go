@@ -105,7 +105,8 @@ type plan struct {
 	Answer      planAnswer        `json:"answer,omitzero"`
 	Temperature *float32          `json:"temperature,omitempty"`
 	EarlyStop   any               `json:"early_stop,omitempty"` // a bool, or planStop
-	Budget      planBudget        `json:"budget"`
+	scaling.MethodSettings
+	Budget planBudget `json:"budget"`
 }
 
 type (
@@ -130,7 +131,7 @@ type (
 func NewPlan(p *scaling.Plan) json.RawMessage {
 	out := plan{Method: p.Method, N: p.N, Width: p.Width, MaxSteps: p.MaxSteps, Step: planStep{p.Step.Stop, p.Step.MaxTokens}, Verifier: p.Verifier,
 		Aggregate: p.Aggregate, Select: p.Select, Answer: planAnswer{p.Answer.Extract, p.Answer.Normalize}, Temperature: p.Temperature,
-		Budget: planBudget{p.Budget.Tokens, p.Budget.Time.Milliseconds()}}
+		MethodSettings: p.MethodSettings(), Budget: planBudget{p.Budget.Tokens, p.Budget.Time.Milliseconds()}}
 	switch {
 	case p.EarlyStop.Off:
 		out.EarlyStop = false

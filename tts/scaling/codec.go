@@ -16,6 +16,7 @@ type Source interface {
 	Count(key string, dst *int) bool                      // 1 to MaxCount
 	CountOrAuto(key string, dst *int) bool                // likewise, or auto, which is AutoN
 	Number(key string, dst *float64, lo, hi float64) bool // within these bounds
+	Numbers(key string, dst *[]float64) bool              // some; Validate has their bounds
 	Temperature(key string, dst *float32) bool            // within the bounds of the source
 	Switch(key string, dst *bool) bool
 	Texts(key string, dst *[]string) bool
@@ -54,6 +55,24 @@ func (p *Plan) Read(src Source) {
 		p.EarlyStop.Off = !on
 	}
 	src.Number("early_stop.consensus", &p.EarlyStop.Consensus, leastConsensus, mostConsensus)
+	if src.Switch("adaptive", &on) {
+		p.Adaptive.On = on
+	}
+	a, d := &p.Adaptive, &p.DeepConf
+	settings := src.Count("adaptive.first", &a.First)
+	settings = src.Number("adaptive.threshold", &a.Threshold, leastConsensus, mostConsensus) || settings
+	settings = src.Number("adaptive.price", &a.Price, leastCost, 1) || settings
+	if src.Numbers("adaptive.step_cost", &a.StepCost) || settings {
+		a.On = true
+	}
+	src.Count("deepconf.warmup", &d.Warmup)
+	src.Number("deepconf.eta", &d.Eta, leastEta, 100)
+	src.Count("deepconf.window", &d.Window)
+	src.Count("deepconf.top_k", &d.TopK)
+	readName(src, "deepconf.weight", &d.Weight)
+	src.Number("deepconf.tau", &d.Tau, leastTau, 1)
+	readName(src, "particles.resampling", &p.Particles.Resampling)
+	src.Number("particles.temperature", &p.Particles.Temperature, leastHeat, mostHeat)
 	src.Words("include", includes, p.Include.add)
 }
 
@@ -74,8 +93,11 @@ func (i *Include) add(name string) {
 // Set sets one field by its path in JSON and its value as text: method, n,
 // width, max_steps, step.stop (adds one), step.max_tokens, verifier,
 // aggregate, select, answer.extract, answer.normalize, temperature, early_stop
-// (true or false), early_stop.consensus, budget.tokens, budget.time_ms,
-// stream_mode, include (adds a comma-separated list).
+// (true or false), early_stop.consensus, adaptive (true or false; its settings switch it
+// on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a
+// comma-separated list), deepconf.warmup, deepconf.eta, deepconf.window, deepconf.top_k,
+// deepconf.weight, deepconf.tau, particles.resampling, particles.temperature,
+// budget.tokens, budget.time_ms, stream_mode, include (adds a comma-separated list).
 func (p *Plan) Set(key, value string) error {
 	s := written{key: key, value: value}
 	p.Read(&s)
@@ -145,6 +167,19 @@ func (w *written) Number(key string, dst *float64, lo, hi float64) bool {
 			err = Errorf(CodeValue, key, "%v is not between %v and %v", v, lo, hi)
 		}
 		return v, err
+	})
+}
+
+func (w *written) Numbers(key string, dst *[]float64) bool {
+	return read(w, key, dst, func(s string) (list []float64, err error) {
+		for word := range strings.SplitSeq(s, ",") {
+			v, bad := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			if bad != nil {
+				return nil, bad
+			}
+			list = append(list, v)
+		}
+		return list, nil
 	})
 }
 

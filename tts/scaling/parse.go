@@ -71,11 +71,12 @@ func setting(s string) (key, value, rest string, err error) {
 	return key, strings.TrimSpace(value), rest, nil
 }
 
-var presets = regexp.MustCompile(`^(?:(bon|sc|cert)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto|none)$`)
+var presets = regexp.MustCompile(`^(?:(bon|abon|sc|asc|cert|deepconf|pf)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto|none)$`)
 
 // Preset reads a short name of a plan: bon8 (best of n), sc16 (self-
-// consistency), cert8 (the same with votes weighted by self-certainty), beam16x4
-// and dvts16x4 (n and width), auto, none.
+// consistency), abon8 and asc16 (the same in rounds), cert8 (votes weighted by
+// self-certainty), deepconf16, pf16 (particle filtering), beam16x4 and dvts16x4 (n and
+// width), auto, none.
 func Preset(name string) (Plan, bool) {
 	m := presets.FindStringSubmatch(name)
 	if m == nil {
@@ -91,6 +92,14 @@ func Preset(name string) (Plan, bool) {
 		return Plan{Method: SelfConsistency, N: n}, true
 	case "cert":
 		return Plan{Method: SelfConsistency, N: n, Verifier: VerifierSelfCertainty}, true
+	case "asc":
+		return Plan{Method: SelfConsistency, N: n, Adaptive: Adaptive{On: true}}, true
+	case "abon":
+		return Plan{Method: BestOfN, N: n, Adaptive: Adaptive{On: true}}, true
+	case "deepconf":
+		return Plan{Method: DeepConfidence, N: n}, true
+	case "pf":
+		return Plan{Method: ParticleFiltering, N: n}, true
 	case "beam":
 		return Plan{Method: BeamSearch, N: n, Width: width}, true
 	case "dvts":
@@ -110,7 +119,9 @@ func (p Plan) String() string {
 		return string(None)
 	case p.N == AutoN:
 		return string(p.Method) + ";n=auto"
-	case p.Stepwise():
+	case p.Adaptive.On:
+		return fmt.Sprintf("%s;n=%d;adaptive=true", p.Method, p.N)
+	case p.hasWidth():
 		return fmt.Sprintf("%s;n=%d;width=%d", p.Method, p.N, p.Width)
 	}
 	return fmt.Sprintf("%s;n=%d", p.Method, p.N)

@@ -23,13 +23,17 @@ const (
 	BestOfN         Method = "best_of_n"        // whole answers, the best scored wins
 	BeamSearch      Method = "beam_search"      // the best solution steps of all go on (Snell et al. 2024, §5.2)
 	DVTS            Method = "dvts"             // n/width independent beam searches of one beam (Beeching et al. 2024)
-	Auto            Method = "auto"             // a few whole answers, and a search when they disagree
-	None            Method = "none"             // no search: the plain answer
+	// ParticleFiltering goes on with solution steps drawn by their scores (Puri et al. 2025).
+	ParticleFiltering Method = "particle_filtering"
+	// DeepConfidence ends answers whose tokens show little confidence (Fu et al. 2025).
+	DeepConfidence Method = "deepconf"
+	Auto           Method = "auto" // a few whole answers, and a search when they disagree
+	None           Method = "none" // no search: the plain answer
 )
 
 // Methods returns all of them, None first.
 func Methods() []Method {
-	return []Method{None, SelfConsistency, BestOfN, BeamSearch, DVTS, Auto}
+	return []Method{None, SelfConsistency, BestOfN, DeepConfidence, BeamSearch, DVTS, ParticleFiltering, Auto}
 }
 
 // Names returns those of all methods, None last.
@@ -48,8 +52,11 @@ func namesWith(word string) string {
 	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
 }
 
-// Beams tells whether the method is a beam search: it has a width, and needs a verifier.
+// Beams tells whether the method is a beam search: it has a width.
 func (m Method) Beams() bool { return m == BeamSearch || m == DVTS }
+
+// Judged tells whether the method needs a verifier: it compares solution steps.
+func (m Method) Judged() bool { return m.Beams() || m == ParticleFiltering }
 
 // Aggregate makes one score of a candidate's step scores.
 type Aggregate string
@@ -138,6 +145,9 @@ type Plan struct {
 	Answer      answer.Rule
 	Temperature *float32 // nil: the request's, and 0.8 where that has none
 	EarlyStop   EarlyStop
+	Adaptive    Adaptive
+	DeepConf    DeepConf
+	Particles   Particles
 	Budget      Budget
 	Stream      StreamMode
 	Include     Include
@@ -257,17 +267,15 @@ const (
 const DefaultTemperature = 0.8
 
 // Stepwise reports whether the method works step by step.
-func (p *Plan) Stepwise() bool { return p.Method.Beams() || p.Method == Auto }
+func (p *Plan) Stepwise() bool { return p.Method.Judged() || p.Method == Auto }
+
+// hasWidth reports whether the method continues beams in several ways.
+func (p *Plan) hasWidth() bool { return p.Method.Beams() || p.Method == Auto }
 
 // WithDefaults fills what is not set; Select follows from the verifier.
 func (p Plan) WithDefaults(l *Limits) Plan {
 	if p.Method == None {
 		p = Plan{Method: None}
-	}
-	set := func(v *int, def int) {
-		if *v == 0 {
-			*v = def
-		}
 	}
 	set(&p.N, min(defaultN, l.N))
 	if p.N > 0 {
@@ -290,6 +298,7 @@ func (p Plan) WithDefaults(l *Limits) Plan {
 	if p.Stream == "" {
 		p.Stream = StreamCommitted
 	}
+	p.withMethodDefaults()
 	return p
 }
 
@@ -334,7 +343,10 @@ func (p Plan) Validate(l Limits) error {
 	if _, err := p.Answer.Compile(); err != nil {
 		return Errorf(CodeValue, "answer", "%v", err)
 	}
-	return p.validateSizes(&l)
+	if err := p.validateSizes(&l); err != nil {
+		return err
+	}
+	return p.validateMethod()
 }
 
 // The bounds of EarlyStop.Consensus.
@@ -367,7 +379,7 @@ func (p *Plan) validateSizes(l *Limits) error {
 		return Errorf(CodeValue, "n", "%d is less than 1", p.N)
 	case p.N > l.N:
 		return Errorf(CodeSearchLimit, "n", "%d is more than this server's limit of %d", p.N, l.N)
-	case p.Stepwise() && p.N%p.Width != 0:
+	case p.hasWidth() && p.N%p.Width != 0:
 		return Errorf(CodeNotDivisible, "n", "%d is not divisible by the width %d", p.N, p.Width)
 	}
 	return nil

@@ -34,7 +34,14 @@ func TestWrittenPlansAreRead(t *testing.T) {
 		"sc8;early_stop.consensus=1":                                    {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 1}},
 		"sc8;early_stop.consensus=0.95":                                 {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 0.95}},
 		"sc8;budget.tokens=100;budget.time_ms=1500":                     {Method: SelfConsistency, N: 8, Budget: Budget{100, 1500 * time.Millisecond}},
-		"sc8;include=candidates, tree;stream_mode=final":                {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
+		"asc16":                                {Method: SelfConsistency, N: 16, Adaptive: Adaptive{On: true}},
+		"abon8;adaptive.step_cost=1, 1.5, 3":   {Method: BestOfN, N: 8, Adaptive: Adaptive{On: true, StepCost: []float64{1, 1.5, 3}}},
+		"sc8;adaptive.price=0.1":               {Method: SelfConsistency, N: 8, Adaptive: Adaptive{On: true, Price: 0.1}},
+		"asc8;adaptive=false":                  {Method: SelfConsistency, N: 8},
+		"deepconf16;deepconf.eta=10":           {Method: DeepConfidence, N: 16, DeepConf: DeepConf{Eta: 10}},
+		"deepconf;n=auto;deepconf.weight=tail": {Method: DeepConfidence, N: AutoN, DeepConf: DeepConf{Weight: MeasureTail}},
+		"pf16;particles.resampling=systematic;particles.temperature=2": {Method: ParticleFiltering, N: 16, Particles: Particles{Systematic, 2}},
+		"sc8;include=candidates, tree;stream_mode=final":               {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
 	} {
 		got, err := Parse(written)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -79,8 +86,25 @@ func TestFaultyPlansAreRefusedWithTheirCode(t *testing.T) {
 		"sc8;answer.extract=regex:(":    {Code: CodeValue, Field: "answer"},
 		`sc8;verifier="x`:               {Code: CodeValue, Field: "verifier"},
 		`sc8;verifier="x"y`:             {Code: CodeValue, Field: "verifier"},
-		`beam8x4;step.stop=""`:          {Code: CodeValue, Field: "step.stop"},
-		"sc8;verifier=" + strings.Repeat("x", maxPlan): {Code: CodeValue},
+		"beam8x4;adaptive=true":         {Code: CodeValue, Field: "adaptive"},
+		"sc8;adaptive.first=0":          {Code: CodeValue, Field: "adaptive.first"},
+		"sc8;adaptive.threshold=0.2":    {Code: CodeValue, Field: "adaptive.threshold"},
+		"sc8;adaptive.price=NaN":        {Code: CodeValue, Field: "adaptive.price"},
+		"sc8;adaptive.step_cost=1,2,x":  {Code: CodeValue, Field: "adaptive.step_cost"},
+		"sc8;adaptive.step_cost=2,1":    {Code: CodeValue, Field: "adaptive.step_cost"},
+		"sc8;adaptive.step_cost=NaN":    {Code: CodeValue, Field: "adaptive.step_cost"},
+		"sc8;adaptive.step_cost=1" + strings.Repeat(",1", 16): {Code: CodeValue, Field: "adaptive.step_cost"},
+		"deepconf8;deepconf.warmup=9":                         {Code: CodeValue, Field: "deepconf.warmup"},
+		"deepconf8;deepconf.eta=101":                          {Code: CodeValue, Field: "deepconf.eta"},
+		"deepconf8;deepconf.tau=0.1":                          {Code: CodeValue, Field: "deepconf.tau"},
+		"deepconf8;deepconf.top_k=129":                        {Code: CodeValue, Field: "deepconf.top_k"},
+		"deepconf8;deepconf.window=2000000":                   {Code: CodeValue, Field: "deepconf.window"},
+		"deepconf8;deepconf.weight=best":                      {Code: CodeValue, Field: "deepconf.weight"},
+		"deepconf8;verifier=v":                                {Code: CodeValue, Field: "verifier"},
+		"pf8;particles.resampling=x":                          {Code: CodeValue, Field: "particles.resampling"},
+		"pf8;particles.temperature=0":                         {Code: CodeValue, Field: "particles.temperature"},
+		`beam8x4;step.stop=""`:                                {Code: CodeValue, Field: "step.stop"},
+		"sc8;verifier=" + strings.Repeat("x", maxPlan):        {Code: CodeValue},
 	} {
 		p, err := Parse(written)
 		if err == nil {
@@ -135,6 +159,7 @@ func (s *settings) Name(key string, _ *string) bool                   { return s
 func (s *settings) Count(key string, _ *int) bool                     { return s.ask(key) }
 func (s *settings) CountOrAuto(key string, _ *int) bool               { return s.ask(key) }
 func (s *settings) Number(key string, _ *float64, _, _ float64) bool  { return s.ask(key) }
+func (s *settings) Numbers(key string, _ *[]float64) bool             { return s.ask(key) }
 func (s *settings) Temperature(key string, _ *float32) bool           { return s.ask(key) }
 func (s *settings) Switch(key string, _ *bool) bool                   { return s.ask(key) }
 func (s *settings) Texts(key string, _ *[]string) bool                { return s.ask(key) }

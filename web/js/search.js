@@ -48,7 +48,7 @@ const mostCandidates = 512;
 const mostText = 1 << 16;
 
 /** Candidates of these are written step by step. @param {Search} search */
-export const byStep = (search) => ['beam_search', 'dvts'].includes(search.method);
+export const byStep = (search) => ['beam_search', 'dvts', 'particle_filtering'].includes(search.method);
 
 /**
  * Adds what a chunk reports to what is known.

@@ -14,6 +14,7 @@ const reasons = {
   complete: 'all candidates are complete',
   decided: 'the rest could not change the outcome',
   consensus: 'the candidates agreed',
+  price: 'more candidates were not worth their price',
   max_steps: 'the step limit was reached',
   budget_tokens: 'the token budget was spent',
   budget_time: 'the time budget was spent',

@@ -154,7 +154,7 @@ test('a question is answered, alone and by every search', async () => {
   await ask('Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?');
   await ended();
   assert.match(await lastAnswer(), /Answer: 113$/, 'a single answer');
-  for (const method of ['self_consistency', 'best_of_n', 'dvts', 'auto', 'beam_search']) {
+  for (const method of ['self_consistency', 'best_of_n', 'deepconf', 'dvts', 'particle_filtering', 'auto', 'beam_search']) {
     await page.locator('#method').selectOption(method);
     await page.locator('#n').selectOption('16');
     await page.locator('.again').click();

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lutra-lm/lutra/internal/eval"
+	"github.com/lutra-lm/lutra/internal/output"
+)
+
+// write writes the reports to --out.
+func (e *evaluation) write(report eval.Report) error {
+	results := report.Results
+	title := fmt.Sprintf("Accuracy and latency, %d problems of %s", len(e.Problems), e.setup.Data)
+	for _, part := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"results.json", func(w io.Writer) error { return output.JSON(w, report) }},
+		{"results.md", func(w io.Writer) error {
+			err := eval.Markdown(w, e.setup, results)
+			if len(report.Differences) > 0 {
+				err = errors.Join(err, eval.CompareMarkdown(w, report.Differences))
+			}
+			return err
+		}},
+		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Latency) }},
+		{"npu.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.OnNPU) }},
+		{"npu-energy.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Energy) }},
+	} {
+		if e.setup.SoC == "" && strings.HasPrefix(part.name, "npu") {
+			continue
+		}
+		f, err := os.Create(filepath.Join(e.out, part.name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(part.write(f), f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package tts
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// byConfidence scores by the mean confidence of all tokens, brought into [0, 1) by
+// x/(1+x): many nats are common. What votes weigh is found when the search knows its window.
+func byConfidence() Scorer {
+	return selfScorer(func(c *Candidate) float64 { return 1 - 1/(1+mean(c.confidences)) })
+}
+
+// mostAutoWindow is the window of the paper.
+const mostAutoWindow = 2048
+
+// deepConf writes some answers to their end, finds the confidence that most of them keep up,
+// and samples others of which each ends where it falls below that (Fu et al. 2025, "Deep
+// Think with Confidence", Algorithm 2). Those that keep it up vote with the weight of their
+// confidence, until an answer has a large enough share. Rounds have as many candidates as
+// the first.
+func (r *searchRun) deepConf() error {
+	set := &r.plan.DeepConf
+	r.over = func(int) (StopReason, bool) { return "", false }
+	goesOn, err := r.more(set.Warmup)
+	if err != nil {
+		return err
+	}
+	if set.Window == 0 {
+		all := 0
+		for _, c := range r.tree.done {
+			all += len(c.IDs)
+		}
+		set.Window = min(max(1, all/len(r.tree.done)/4), mostAutoWindow)
+	}
+	lowest := make([]float64, len(r.tree.done))
+	for i, c := range r.tree.done {
+		lowest[i] = lowestGroup(c.confidences, set.Window)
+	}
+	r.trusted = percentile(lowest, 100-set.Eta)
+	for _, c := range r.tree.done {
+		r.weigh(c)
+	}
+	reason, over := r.agreed(r.plan.N)
+	r.over = r.agreed
+	for goesOn && !over && err == nil {
+		goesOn, err = r.more(set.Warmup)
+	}
+	if over && goesOn {
+		r.reason = reason
+	}
+	return err
+}
+
+// weigh finds the weight of a candidate's vote, and whether it has one.
+func (r *searchRun) weigh(c *Candidate) {
+	set := &r.plan.DeepConf
+	c.Filtered = c.Filtered || lowestGroup(c.confidences, set.Window) < r.trusted
+	c.Confidence = float32(measure(c.confidences, set.Window, set.Weight))
+}
+
+// agreed reports whether the leading answer has the share of the votes' weight that is
+// enough.
+func (r *searchRun) agreed(int) (StopReason, bool) {
+	done := r.tree.done
+	if r.plan.EarlyStop.Off || len(done) < r.req.choices() {
+		return "", false
+	}
+	rk := rank(done, r.plan.Select)
+	if len(rk.groups) == 0 || rk.sel != scaling.SelectWeightedVote || rk.order[0].Finish != FinishStop || rk.order[0].Filtered {
+		return "", false
+	}
+	all := 0.0
+	for _, g := range rk.groups {
+		all += g.weight
+	}
+	return StopConsensus, rk.groups[0].weight >= r.plan.DeepConf.Tau*all
+}
+
+// trust takes in how confident the model was of a token's place, and leaves the token no
+// more alternatives than the request wants.
+func (b *beam) trust(r *searchRun, tok *sampling.Token) {
+	c, window := b.cand, r.plan.DeepConf.Window
+	c.confidences = append(c.confidences, confidence(tok.Top, r.plan.DeepConf.TopK))
+	tok.Top = tok.Top[:min(len(tok.Top), r.req.Sampling.TopLogprobs)]
+	if r.trusted > 0 && b.group.add(c.confidences, window) < r.trusted {
+		c.Filtered = true
+	}
+}
+
+// confidence returns the mean negative log-probability of the k likeliest tokens, as far as
+// it is a number.
+func confidence(top []sampling.TokenLogprob, k int) float32 {
+	sum, n := 0.0, 0
+	for _, t := range top[:min(k, len(top))] {
+		if l := float64(t.Logprob); l-l == 0 {
+			sum, n = sum-l, n+1
+		}
+	}
+	return float32(sum / float64(max(n, 1)))
+}
+
+// group is the latest tokens of a candidate.
+type group struct{ sum float64 } // of their confidences
+
+// add moves the group on to the last of all tokens, and returns its mean confidence; what is
+// shorter than a group is none yet, and infinitely confident.
+func (g *group) add(all []float32, window int) float64 {
+	n := len(all)
+	g.sum += float64(all[n-1])
+	if n > window {
+		g.sum -= float64(all[n-1-window])
+	}
+	if n < window {
+		return math.Inf(1)
+	}
+	return g.sum / float64(window)
+}
+
+// groups returns the mean confidence of each group, one if there are fewer tokens than in
+// one; none of no tokens.
+func groups(confidences []float32, window int) []float64 {
+	if len(confidences) < window {
+		if len(confidences) == 0 {
+			return nil
+		}
+		return []float64{mean(confidences)}
+	}
+	var g group
+	var means []float64
+	for i := range confidences {
+		if m := g.add(confidences[:i+1], window); i >= window-1 {
+			means = append(means, m)
+		}
+	}
+	return means
+}
+
+// lowestGroup returns the least of them, 0 without tokens.
+func lowestGroup(confidences []float32, window int) float64 {
+	if len(confidences) == 0 {
+		return 0
+	}
+	return slices.Min(groups(confidences, window))
+}
+
+// measure makes one confidence of a candidate's tokens.
+func measure(confidences []float32, window int, m scaling.Measure) float64 {
+	switch m {
+	case scaling.MeasureMean:
+		return mean(confidences)
+	case scaling.MeasureTail:
+		return mean(confidences[max(0, len(confidences)-window):])
+	case scaling.MeasureBottom:
+		list := groups(confidences, window)
+		slices.Sort(list)
+		list = list[:min(len(list), max(1, len(list)/10))]
+		sum := 0.0
+		for _, x := range list {
+			sum += x
+		}
+		return sum / float64(max(1, len(list)))
+	}
+	return lowestGroup(confidences, window)
+}
+
+// mean returns the mean of numbers, 0 of none.
+func mean(x []float32) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v)
+	}
+	return sum / float64(max(1, len(x)))
+}
+
+// percentile returns the number below which a percentage of x lies, between the nearest two
+// as far as it lies between them. It sorts x, which is not empty.
+func percentile(x []float64, percent float64) float64 {
+	slices.SortFunc(x, cmp.Compare[float64])
+	at := percent / 100 * float64(len(x)-1)
+	i := min(int(at), len(x)-1)
+	next := x[min(i+1, len(x)-1)]
+	return x[i] + (next-x[i])*(at-float64(i))
+}

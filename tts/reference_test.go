@@ -1,0 +1,207 @@
+package tts
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// published reads what testdata/search/generate.py has had published implementations choose.
+func published[T any](t *testing.T, name string) (cases []T) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/search/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &cases); err != nil || len(cases) == 0 {
+		t.Fatalf("%s: %d cases, %v", name, len(cases), err)
+	}
+	return cases
+}
+
+func TestParticlesAreThoseOfThePublishedImplementation(t *testing.T) {
+	type particle struct {
+		path  string
+		score float64
+		ended bool
+	}
+	for i, c := range published[struct {
+		N          int
+		Resampling scaling.Resampling
+		Steps      []struct {
+			Ends     []bool
+			Scores   []float64
+			Uniforms []float64
+			Drawn    []int
+		}
+		Chosen int
+		Path   string
+	}](t, "particles") {
+		all := make([]particle, c.N)
+		for s, step := range c.Steps {
+			live := 0
+			weights := make([]float64, c.N)
+			for j := range all {
+				if p := &all[j]; !p.ended {
+					if s > 0 {
+						p.path += "."
+					}
+					p.path += fmt.Sprint(live)
+					p.score, p.ended = step.Scores[live], step.Ends[live]
+					live++
+				}
+				weights[j] = logit(all[j].score)
+			}
+			drawn := draw(softmax(weights, 1), c.Resampling, func(i int) float64 { return step.Uniforms[i] })
+			if !slices.Equal(drawn, step.Drawn) {
+				t.Fatalf("run %d, step %d: %v are drawn, want %v", i, s, drawn, step.Drawn)
+			}
+			next := make([]particle, c.N)
+			for j, from := range drawn {
+				next[j] = all[from]
+			}
+			all = next
+		}
+		var cands []*Candidate
+		for j, p := range all {
+			cands = append(cands, &Candidate{Index: j, Text: p.path, Score: float32(p.score), Finish: FinishStop})
+		}
+		if best := rank(cands, scaling.SelectMax).order[0]; best.Index != c.Chosen || best.Text != c.Path {
+			t.Errorf("run %d: particle %d (%s) is chosen, want %d (%s)", i, best.Index, best.Text, c.Chosen, c.Path)
+		}
+	}
+}
+
+func TestConfidenceEndsAndChoosesAsThePublishedImplementation(t *testing.T) {
+	differ := 0
+	for i, c := range published[struct {
+		Window, Warmup int
+		Eta            float64
+		TopK           int `json:"top_k"`
+		Samples        []struct {
+			Answer   string
+			Logprobs [][]float32
+			Tokens   int
+		}
+		Threshold float64
+		Lowest    []float64
+		Voters    []int
+		Votes     map[scaling.Measure]string
+	}](t, "deepconf") {
+		r := &searchRun{req: &Request{}, method: scaling.DeepConfidence}
+		r.plan.DeepConf = scaling.DeepConf{Window: c.Window, TopK: c.TopK, Eta: c.Eta}
+		var cands []*Candidate
+		write := func(n int) {
+			for j, s := range c.Samples[:n] {
+				if j < len(cands) {
+					continue
+				}
+				b := &beam{cand: &Candidate{Index: j}}
+				for _, logprobs := range s.Logprobs {
+					var tok sampling.Token
+					for _, l := range logprobs {
+						tok.Top = append(tok.Top, sampling.TokenLogprob{Logprob: l})
+					}
+					if b.trust(r, &tok); b.cand.Filtered {
+						break
+					}
+				}
+				if !b.cand.Filtered {
+					b.cand.Finish, b.cand.key = FinishStop, s.Answer
+				}
+				if n := len(b.cand.confidences); j >= c.Warmup && n != s.Tokens {
+					t.Errorf("run %d: answer %d ends with token %d, want %d", i, j, n, s.Tokens)
+				}
+				cands = append(cands, b.cand)
+			}
+		}
+		write(c.Warmup)
+		var lowest []float64
+		for _, one := range cands {
+			lowest = append(lowest, lowestGroup(one.confidences, c.Window))
+		}
+		const rounded = 2e-3 // they round twice to thousandths
+		if r.trusted = percentile(lowest, 100-c.Eta); math.Abs(r.trusted-c.Threshold) > rounded {
+			t.Errorf("run %d: the threshold is %v, want %v", i, r.trusted, c.Threshold)
+		}
+		write(len(c.Samples))
+		for how, want := range c.Votes {
+			r.plan.DeepConf.Weight = how
+			var voters []int
+			for j, one := range cands {
+				r.weigh(one)
+				if got := lowestGroup(one.confidences, c.Window); math.Abs(got-c.Lowest[j]) > rounded {
+					t.Errorf("run %d: the least confidence of answer %d is %v, want %v", i, j, got, c.Lowest[j])
+				}
+				if !one.Filtered {
+					voters = append(voters, j)
+				}
+			}
+			rk := rank(cands, scaling.SelectWeightedVote)
+			if got := rk.order[0].key; got != want || !slices.Equal(voters, c.Voters) {
+				t.Errorf("run %d, %s: %v vote for %s, want %v for %s", i, how, voters, got, c.Voters, want)
+			}
+			if rank(cands, scaling.SelectVote).order[0].key != want {
+				differ++
+			}
+		}
+	}
+	if differ == 0 {
+		t.Error("a plain vote would choose the same everywhere")
+	}
+}
+
+func TestVotesAreEnoughWhereThePublishedCriterionSaysSo(t *testing.T) {
+	for _, c := range published[struct {
+		First, Second int
+		Probability   float64
+		Stop          bool
+	}](t, "adaptive") {
+		if got := majority(c.First, c.Second); math.Abs(got-c.Probability) > 1e-6 || (got >= 0.95) != c.Stop {
+			t.Errorf("after %d and %d votes the first leads with %v, want %v", c.First, c.Second, got, c.Probability)
+		}
+	}
+}
+
+func TestFurtherVotesGainWhatTheyAreExpectedTo(t *testing.T) {
+	for _, c := range []struct{ a, b, m int }{{0, 0, 1}, {3, 1, 2}, {3, 1, 3}, {2, 2, 5}, {5, 1, 12}, {1, 3, 4}} {
+		// by the book: all orders of m votes, each with the odds of the votes before it
+		var walk func(a, b, left int) float64
+		walk = func(a, b, left int) float64 {
+			if left == 0 {
+				return max(majority(a, b), majority(b, a))
+			}
+			p := float64(a+1) / float64(a+b+2)
+			return p*walk(a+1, b, left-1) + (1-p)*walk(a, b+1, left-1)
+		}
+		want := walk(c.a, c.b, c.m) - majority(c.a, c.b)
+		if got := expectedGain(c.a, c.b, c.m); math.Abs(got-want) > 1e-12 {
+			t.Errorf("expectedGain(%d, %d, %d) = %v, want %v", c.a, c.b, c.m, got, want)
+		}
+	}
+	if got := expectedGain(4, 0, 3); got > 1e-15 {
+		t.Errorf("three votes that cannot turn four gain %v", got)
+	}
+}
+
+func TestMoreRowsAStepAreBoughtWhileTheyCostLittle(t *testing.T) {
+	for _, c := range []struct {
+		cost []float64
+		want int
+	}{{[]float64{1, 1, 1, 1}, 8}, {[]float64{1, 1.1, 1.2, 9}, 4}, {[]float64{50, 100}, 0}} {
+		r := &searchRun{}
+		r.plan.Select, r.plan.Adaptive = scaling.SelectVote, scaling.Adaptive{Threshold: 0.95, Price: 0.02, StepCost: c.cost}
+		for i, key := range []string{"a", "b", "a", "b"} {
+			r.tree.done = append(r.tree.done, &Candidate{Index: i, key: key, Finish: FinishStop})
+		}
+		if n, reason := r.worth(8); n != c.want || reason != StopPrice {
+			t.Errorf("with steps at %v the next round has %d candidates (%s), want %d", c.cost, n, reason, c.want)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package scaling
+
+import "slices"
+
+// DeepConf says which answers the method of that name trusts (Fu et al. 2025, "Deep Think with
+// Confidence", §3). The confidence of a token is the mean negative log-probability of the
+// likeliest ones in its place, in nats; that of a group, the mean over a window of tokens.
+type DeepConf struct {
+	Warmup int     `json:"warmup"`           // candidates that set the threshold and are written to their end; 0: a fifth of N, 3 to 16
+	Eta    float64 `json:"eta"`              // percentage of them, the most confident, that pass it; 0: 90
+	Window int     `json:"window,omitempty"` // tokens of a group; 0: a quarter of a mean warm-up answer, 2048 at most
+	TopK   int     `json:"top_k"`            // likeliest tokens; 0: 20
+	Weight Measure `json:"weight"`           // a vote's; "": MeasureLowest
+	Tau    float64 `json:"tau"`              // share of the votes' weight that ends the search; 0: 0.95
+}
+
+// Measure makes one confidence of a candidate's tokens.
+type Measure string
+
+// The measures. An answer shorter than the window is one group.
+const (
+	MeasureLowest Measure = "lowest" // the lowest group
+	MeasureBottom Measure = "bottom" // mean of the lowest tenth of the groups
+	MeasureTail   Measure = "tail"   // the last group
+	MeasureMean   Measure = "mean"   // all tokens
+)
+
+// Adaptive buys whole answers in rounds, each of as many as are worth most beyond their
+// price, and none more once the leading answer is likely enough the most frequent one
+// (Aggarwal et al. 2023, "Adaptive-Consistency", Beta criterion). N is the most.
+type Adaptive struct {
+	On        bool    `json:"-"`
+	First     int     `json:"first"`     // candidates of the first round; 0: 3, or N if that is less
+	Threshold float64 `json:"threshold"` // probability that the leading answer stays ahead, which is enough; 0: 0.95
+	Price     float64 `json:"price"`     // of one answer decoded alone, as a probability to answer otherwise; 0: 0.01
+	// StepCost is what a step of an engine costs with 1, 2, 4, 8, ... rows, in steps with one;
+	// linear between, and behind as at the end; none: DefaultStepCost.
+	StepCost []float64 `json:"step_cost"`
+}
+
+// DefaultStepCost returns what lies between two machines' steps of a model with 1 B
+// parameters (docs/performance.md, "Whole models").
+func DefaultStepCost() []float64 { return []float64{1, 1.25, 1.75, 2.75, 4.75, 9} }
+
+// Cost returns what a step with that many rows, at least 1, costs in steps with one.
+func (a *Adaptive) Cost(rows int) float64 {
+	curve, at := a.StepCost, 0
+	for at < len(curve)-2 && rows > 2<<at {
+		at++
+	}
+	if len(curve) == 1 {
+		return curve[0] * float64(rows)
+	}
+	lo, hi := float64(int(1)<<at), float64(int(2)<<at)
+	return curve[at] + (curve[at+1]-curve[at])*(float64(rows)-lo)/(hi-lo)
+}
+
+// Particles says how particles are drawn after each solution step.
+type Particles struct {
+	Resampling  Resampling `json:"resampling"`  // "": Multinomial
+	Temperature float64    `json:"temperature"` // of the softmax of their log-weights; 0: 1
+}
+
+// Resampling is a way to draw as many particles as there are by their weights.
+type Resampling string
+
+// The ways.
+const (
+	Multinomial Resampling = "multinomial" // each by itself
+	Systematic  Resampling = "systematic"  // at equal distances, from one random number
+)
+
+// The bounds of methods' settings.
+const (
+	mostWindow   = 1 << 20
+	mostTopK     = 128 // as many as a sampler lists
+	mostStepCost = 16
+	leastCost    = 1e-6
+	mostCost     = 1e6
+	leastTau     = 0.5
+	leastEta     = 1.0
+)
+
+// withMethodDefaults fills the settings of the plan's method.
+func (p *Plan) withMethodDefaults() {
+	if d := &p.DeepConf; p.Method == DeepConfidence {
+		if p.N > 0 {
+			set(&d.Warmup, min(16, max(3, p.N/5), p.N))
+		}
+		set(&d.Eta, 90)
+		set(&d.TopK, 20)
+		set(&d.Weight, MeasureLowest)
+		set(&d.Tau, 0.95)
+	}
+	if a := &p.Adaptive; a.On {
+		if p.N > 0 {
+			set(&a.First, min(3, p.N))
+		}
+		set(&a.Threshold, 0.95)
+		set(&a.Price, 0.01)
+		if a.StepCost == nil {
+			a.StepCost = DefaultStepCost()
+		}
+	}
+	if p.Method == ParticleFiltering {
+		set(&p.Particles.Resampling, Multinomial)
+		set(&p.Particles.Temperature, 1)
+	}
+}
+
+func set[T comparable](v *T, def T) {
+	var unset T
+	if *v == unset {
+		*v = def
+	}
+}
+
+// validateMethod checks the settings of single methods, of a plan that has its defaults.
+func (p *Plan) validateMethod() error {
+	d, a := &p.DeepConf, &p.Adaptive
+	in := func(v, lo, hi float64) bool { return v == 0 || v >= lo && v <= hi } // false for NaN
+	switch d.Weight {
+	case "", MeasureLowest, MeasureBottom, MeasureTail, MeasureMean:
+	default:
+		return Errorf(CodeValue, "deepconf.weight", "expected lowest, bottom, tail or mean, but got %.40q", string(d.Weight))
+	}
+	switch p.Particles.Resampling {
+	case "", Multinomial, Systematic:
+	default:
+		return Errorf(CodeValue, "particles.resampling", "expected multinomial or systematic, but got %.40q", string(p.Particles.Resampling))
+	}
+	for _, c := range []struct {
+		field     string
+		v, lo, hi float64
+	}{
+		{"deepconf.eta", d.Eta, leastEta, 100},
+		{"deepconf.tau", d.Tau, leastTau, 1},
+		{"deepconf.window", float64(d.Window), 1, mostWindow},
+		{"deepconf.top_k", float64(d.TopK), 1, mostTopK},
+		{"deepconf.warmup", float64(d.Warmup), 1, MaxCount},
+		{"adaptive.first", float64(a.First), 1, MaxCount},
+		{"adaptive.threshold", a.Threshold, leastConsensus, mostConsensus},
+		{"adaptive.price", a.Price, leastCost, 1},
+		{"particles.temperature", p.Particles.Temperature, leastHeat, mostHeat},
+	} {
+		if !in(c.v, c.lo, c.hi) {
+			return Errorf(CodeValue, c.field, "%v is not between %v and %v", c.v, c.lo, c.hi)
+		}
+	}
+	if len(a.StepCost) > mostStepCost {
+		return Errorf(CodeValue, "adaptive.step_cost", "at most %d numbers are allowed", mostStepCost)
+	}
+	for i, c := range a.StepCost {
+		if !(c >= leastCost && c <= mostCost) || i > 0 && c < a.StepCost[i-1] {
+			return Errorf(CodeValue, "adaptive.step_cost", "%v is not between %v and %v, or less than the cost of fewer rows", c, leastCost, mostCost)
+		}
+	}
+	switch {
+	case a.On && !slices.Contains([]Method{SelfConsistency, BestOfN}, p.Method):
+		return Errorf(CodeValue, "adaptive", "only self_consistency and best_of_n buy candidates in rounds, not %s", p.Method)
+	case p.Method == DeepConfidence && p.N > 0 && d.Warmup > p.N:
+		return Errorf(CodeValue, "deepconf.warmup", "%d is more than the %d candidates", d.Warmup, p.N)
+	case p.Method == DeepConfidence && p.Verifier != "":
+		return Errorf(CodeValue, "verifier", "deepconf judges by the tokens' own probabilities; leave it out")
+	}
+	return nil
+}
+
+// The bounds of Particles.Temperature.
+const leastHeat, mostHeat = 0.01, 100.0
+
+// MethodSettings are the settings of single methods that are in force, as an answer tells of
+// them.
+type MethodSettings struct {
+	Adaptive  *Adaptive  `json:"adaptive,omitempty"`
+	DeepConf  *DeepConf  `json:"deepconf,omitempty"`
+	Particles *Particles `json:"particles,omitempty"`
+}
+
+// MethodSettings returns those of a plan that has its defaults.
+func (p *Plan) MethodSettings() (s MethodSettings) {
+	switch {
+	case p.Adaptive.On:
+		s.Adaptive = &p.Adaptive
+	case p.Method == DeepConfidence:
+		s.DeepConf = &p.DeepConf
+	case p.Method == ParticleFiltering:
+		s.Particles = &p.Particles
+	}
+	return s
+}
