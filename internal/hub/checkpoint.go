@@ -40,18 +40,19 @@ func checkpoint(files []string) (set []string) {
 		return nil
 	}
 	set = append([]string{configFile, tokenizerFile}, filter(optionalFiles, has)...)
-	if has(wholeWeights) && !has(weightIndex) {
-		return append(set, wholeWeights)
-	}
+	set = append(set, filter([]string{weightIndex}, has)...)
 	shards := filter(files, weightShard.MatchString)
 	slices.Sort(shards)
-	if !has(weightIndex) || len(shards) == 0 || len(shards) > maxShards {
+	switch {
+	case len(shards) == 0 && has(wholeWeights), !has(weightIndex) && has(wholeWeights):
+		return append(set, wholeWeights)
+	case !has(weightIndex) || len(shards) == 0 || len(shards) > maxShards:
 		return nil
 	}
 	if count, _ := strconv.Atoi(weightShard.FindStringSubmatch(shards[0])[2]); count != len(shards) {
 		return nil
 	}
-	return append(append(set, weightIndex), shards...)
+	return append(set, shards...)
 }
 
 // wantsCheckpoint tells whether a name can mean one: it names no file, and there is no GGUF

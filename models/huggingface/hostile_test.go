@@ -101,6 +101,7 @@ func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
 	}{
 		{"llama", remove(fileConfig), "config.json is missing"},
 		{"llama", remove(fileTokenizer), "tokenizer.json is missing"},
+		{"qwen3", remove("model-00002-of-00002.safetensors"), "huggingface: open "},
 		{"llama", remove(safetensors.Single), "neither model.safetensors nor model.safetensors.index.json is there"},
 		{"llama", func(t *testing.T, dir string) {
 			remove(safetensors.Single)(t, dir)

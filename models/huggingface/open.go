@@ -102,7 +102,7 @@ func (b *builder) build() (*gguf.File, error) {
 
 // explained tells what lies in a directory without the weights that are read.
 func (b *builder) explained(err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
+	if _, there := os.Stat(filepath.Join(b.dir, safetensors.Index)); there == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, other := range []string{"*.bin", "*.pth", "*.pt"} {
