@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// bound is what no loop of its kind can pass: the multiplications of some columns, and the
+// steps that the definition of the product asks for after them, on nothing but registers.
+type bound struct {
+	label    string
+	multiply string
+	times    int
+	steps    []string // % is the sum
+	rows     []row
+}
+
+// block makes 16 sums, the registers' half.
+func (b bound) block() []string {
+	const sums = 16
+	var block []string
+	for range b.times {
+		for i := range sums {
+			block = append(block, fmt.Sprintf(b.multiply, i))
+		}
+	}
+	for _, s := range b.steps {
+		for i := range sums {
+			block = append(block, strings.ReplaceAll(s, "%", fmt.Sprint(i)))
+		}
+	}
+	return block
+}
+
+const (
+	sdot  = "sdot\tv%d.4s, v16.16b, v17.4b[1]"
+	smmla = "smmla\tv%d.4s, v16.16b, v17.16b"
+)
