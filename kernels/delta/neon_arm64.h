@@ -24,6 +24,14 @@
 #define SHL(d, n, bits) RR(0x4f085400 | (bits)<<16, d, n)
 #define TBL(d, table, m) RRR(0x4e000000, d, table, m)
 #define TBL2(d, table, m) RRR(0x4e002000, d, table, m)
+#define TBL3(d, table, m) RRR(0x4e004000, d, table, m)
+#define AND_B16(d, n, m) RRR(0x4e201c00, d, n, m)
+#define ORN_B16(d, n, m) RRR(0x4ee01c00, d, n, m)
+#define SUB_B16(d, n, m) RRR(0x6e208400, d, n, m)
+#define USHL_B16(d, n, m) RRR(0x6e204400, d, n, m)
+
+// d.16B[i] = n.16B[i] & m.16B[i] != 0 ? -1 : 0
+#define CMTST(d, n, m) RRR(0x4e208c00, d, n, m)
 
 // Widening and narrowing.
 #define SXTL_H8(d, n) RR(0x0f08a400, d, n)
@@ -54,6 +62,7 @@
 
 // Four int32.
 #define MUL(d, n, m) RRR(0x4ea09c00, d, n, m)
+#define MLA(d, n, m) RRR(0x4ea09400, d, n, m)
 #define ADDI(d, n, m) RRR(0x4ea08400, d, n, m)
 #define SUBI(d, n, m) RRR(0x6ea08400, d, n, m)
 #define SSHRI(d, n, bits) RR(0x4f000400 | (64-(bits))<<16, d, n)

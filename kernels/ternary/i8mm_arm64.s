@@ -2,180 +2,206 @@
 
 #include "textflag.h"
 #include "neon_arm64.h"
-#include "sdot_arm64.h"
 
-// As the multiply-add kernels of sdot_arm64.h, by SMMLA: 2 rows × 8 columns of weights
-// times 8 columns of two tokens, 32 products an instruction. The bytes of a row in two
-// blocks, side by side, hold 8 columns for each position of a trit. Activations are
-// arranged alike, from the quads of both blocks. A last block without a second one
-// stands beside itself, and beside activations of zero.
+// Weights are unfolded to bytes once for many tokens, into panels that stay in L1, and
+// multiplied by SMMLA: 8 columns of two tokens times 8 columns of two rows, 32 products
+// an instruction. 8 columns are one position of a trit in two blocks, so that the bytes of
+// a row in both stand side by side. A panel is of 8 rows:
 //
-// The sums of 2 rows and 2 tokens are a register, those of 4 rows and 4 tokens four:
-// rows 0 and 1 with tokens 0 and 1, then with 2 and 3; rows 2 and 3 likewise.
+//	[pair of blocks][g][8 rows][8]
 
-// Activations of 4 tokens at one position, of a block in a and of the next in b: tokens
-// 0 and 1 to a, 2 and 3 to p.
-#define BESIDE(a, b, p) ZIP2_S4(p, a, b); ZIP1_S4(a, a, b)
+DATA noBlock<>+0(SB)/8, $0
+DATA noBlock<>+8(SB)/8, $0
+DATA noBlock<>+16(SB)/8, $0
+DATA noBlock<>+24(SB)/8, $0
+GLOBL noBlock<>(SB), RODATA|NOPTR, $32
 
-// d.16B = n.16B & m.16B
-#define ANDV(d, n, m) RRR(0x4e201c00, d, n, m)
+// Of 8 rows, the bytes of a block at R1 and of the next at R4, to V0-V3: two rows each.
+#define BESIDE \
+	VLD1 (R1), [V4.B16, V5.B16] \
+	VLD1 (R4), [V6.B16, V7.B16] \
+	ZIP1_S4(0, 4, 6) \
+	ZIP2_S4(1, 4, 6) \
+	ZIP1_S4(2, 5, 7) \
+	ZIP2_S4(3, 5, 7)
 
-// Weights n of 2 rows times 4 tokens.
-#define TIMES(d, n, a, b) SMMLA(d, n, a); SMMLA((d)+1, n, b)
+#define PUT VST1.P [V4.B16, V5.B16, V6.B16, V7.B16], 64(R0)
 
-// I2: V16-V19 and V20-V23 activations   V24, V25 tables of trits   V26 mask
+#define PANELARGS \
+	MOVD panel+0(FP), R0 \
+	MOVD w+8(FP), R1 \
+	MOVD blocks+16(FP), R3 \
+	ADD $256, R1, R4 \
+	CMP $1, R3 \
+	BEQ last
 
-#define I2ACTS \
-	BESIDE(16, 27, 20) \
-	BESIDE(17, 28, 21) \
-	BESIDE(18, 29, 22) \
-	BESIDE(19, 30, 23)
+// A last block without a second one stands beside zeros, whose trits meet
+// activations of zero.
+#define PANELNEXT \
+	ADD $512, R1 \
+	ADD $512, R4 \
+	SUBS $2, R3, R3 \
+	BEQ end \
+	CMP $1, R3 \
+	BNE pair \
+last: \
+	MOVD $noBlock<>(SB), R4 \
+	B pair \
+end: \
+	RET
 
-#define I2ROWS(d, x) \
-	USHR(27, x, 4) \
-	ANDV(x, x, 26) \
-	TBL(31, 24, x); TIMES(d, 31, 16, 20) \
-	TBL(31, 25, x); TIMES(d, 31, 17, 21) \
-	TBL(31, 24, 27); TIMES(d, 31, 18, 22) \
-	TBL(31, 25, 27); TIMES(d, 31, 19, 23)
+#define FIELD(shift) \
+	USHR(4, 0, shift); USHR(5, 1, shift); USHR(6, 2, shift); USHR(7, 3, shift)
+#define MASK(s) \
+	AND_B16(4, s, 16); AND_B16(5, (s)+1, 16); AND_B16(6, (s)+2, 16); AND_B16(7, (s)+3, 16)
 
-#define I2VECTOR(d) \
-	VLD1.P 16(R1), [V27.B16] \
-	VLD1.P 16(R4), [V28.B16] \
-	ZIP1_S4(29, 27, 28) \
-	ZIP2_S4(30, 27, 28) \
-	I2ROWS(d, 29) \
-	I2ROWS((d)+2, 30)
+// The sums of two tokens with 8 rows are four registers: token, token, by pairs of rows.
+// In memory they stand as [token][64 rows].
+#define TAKE(at, v) \
+	FMOVQ (at)(R0), F24; FMOVQ (at+16)(R0), F25 \
+	FMOVQ (at+256)(R0), F26; FMOVQ (at+272)(R0), F27 \
+	ZIP1_D2(v, 24, 26); ZIP2_D2((v)+1, 24, 26) \
+	ZIP1_D2((v)+2, 25, 27); ZIP2_D2((v)+3, 25, 27)
 
-#define I2VECTORS I2VECTOR(0); I2VECTOR(4); I2VECTOR(8); I2VECTOR(12)
+#define GIVE(at, v) \
+	ZIP1_D2(24, v, (v)+1); ZIP2_D2(26, v, (v)+1) \
+	ZIP1_D2(25, (v)+2, (v)+3); ZIP2_D2(27, (v)+2, (v)+3) \
+	FMOVQ F24, (at)(R0); FMOVQ F25, (at+16)(R0) \
+	FMOVQ F26, (at+256)(R0); FMOVQ F27, (at+272)(R0)
 
-// I1: V8-V12 and V13-V17 activations   V18-V23 tables   V24 19, V25 27
+#define TILEARGS \
+	MOVD sums+0(FP), R0 \
+	MOVD panel+8(FP), R1 \
+	MOVD act+16(FP), R2 \
+	MOVD stride+24(FP), R7 \
+	MOVD octets+32(FP), R3
 
-#define I1ACTS \
-	BESIDE(8, 26, 13) \
-	BESIDE(9, 27, 14) \
-	BESIDE(10, 28, 15) \
-	BESIDE(11, 29, 16) \
-	BESIDE(12, 30, 17)
+#define WEIGHTS VLD1.P 64(R1), [V16.B16, V17.B16, V18.B16, V19.B16]
 
-// Of the bytes x, as SPLIT takes them apart.
-#define I1ROWS(d, x) \
-	UMULL(27, x, 24) \
-	UMULL2(28, x, 24) \
-	UZP2(27, 27, 28) \
-	USHR(27, 27, 1) \
-	MLS(x, 27, 25) \
-	TBL2(31, 18, x); TIMES(d, 31, 8, 13) \
-	TBL2(31, 20, x); TIMES(d, 31, 9, 14) \
-	TBL2(31, 22, x); TIMES(d, 31, 10, 15) \
-	TBL(31, 18, 27); TIMES(d, 31, 11, 16) \
-	TBL(31, 20, 27); TIMES(d, 31, 12, 17)
+#define TIMES(v, act) SMMLA(v, act, 16); SMMLA((v)+1, act, 17); SMMLA((v)+2, act, 18); SMMLA((v)+3, act, 19)
 
-#define I1VECTOR(d) \
-	VLD1.P 16(R1), [V28.B16] \
-	VLD1.P 16(R4), [V29.B16] \
-	ZIP1_S4(26, 28, 29) \
-	ZIP2_S4(30, 28, 29) \
-	I1ROWS(d, 26) \
-	I1ROWS((d)+2, 30)
+// func panelI2(panel *int8, w *byte, blocks int)
+// A panel of trits + 1, of 8 rows at w. blocks is positive.
+TEXT ·panelI2(SB), NOSPLIT, $0-24
+	VMOVI $3, V16.B16
+	PANELARGS
+pair:
+	PRFM 2048(R1), PLDL1KEEP
+	BESIDE
+	MASK(0)
+	PUT
+	FIELD(2)
+	MASK(4)
+	PUT
+	FIELD(4)
+	MASK(4)
+	PUT
+	FIELD(6)
+	PUT
+	CMP $1, R3
+	BEQ end
+	PANELNEXT
 
-#define I1VECTORS I1VECTOR(0); I1VECTOR(4)
+// Of x in V0-V3: x mod 27 stays, x / 27 to V24-V27. SPLIT of sdot_arm64.h says how.
+#define SPLITROWS(x, d) \
+	UMULL(d, x, 28) \
+	UMULL2(5, x, 28) \
+	UZP2(d, d, 5) \
+	USHR(d, d, 1) \
+	MLS(x, d, 29)
 
-// The sums d and following go to those of 4 tokens, 256 bytes apart.
-#define STORE(d, at) \
-	UZP1_S4(27, d, (d)+2) \
-	UZP2_S4(28, d, (d)+2) \
-	UZP1_S4(29, (d)+1, (d)+3) \
-	UZP2_S4(30, (d)+1, (d)+3) \
-	FMOVQ F27, (at)(R0) \
-	FMOVQ F28, (256+at)(R0) \
-	FMOVQ F29, (512+at)(R0) \
-	FMOVQ F30, (768+at)(R0)
+#define LOOK(tbl, table, s) \
+	tbl(4, table, s); tbl(5, table, (s)+1); tbl(6, table, (s)+2); tbl(7, table, (s)+3)
 
-// func i8mmI1x4(sums *int32, w, act *byte, blocks int)
-// sums[4][64] of the first 8 rows at w = Σ of blocks of act[blocks][5][4][4].
-// Needs FEAT_I8MM; blocks is positive. Exact up to 2^24 columns.
-TEXT ·i8mmI1x4(SB), NOSPLIT, $0-32
-	MOVD sums+0(FP), R0
-	MOVD w+8(FP), R1
-	MOVD act+16(FP), R2
-	MOVD blocks+24(FP), R3
+// func panelI1(panel *int8, w *byte, blocks int)
+// A panel of trits, of 8 rows at w. blocks is positive.
+TEXT ·panelI1(SB), NOSPLIT, $0-24
 	MOVD $·tritTables(SB), R8
 	VLD1.P 64(R8), [V18.B16, V19.B16, V20.B16, V21.B16]
 	VLD1 (R8), [V22.B16, V23.B16]
-	VMOVI $19, V24.B16
-	VMOVI $27, V25.B16
-	ZERO
-	ADD $256, R1, R4
-	SUBS $2, R3, R3
-	BLT last
-blocks:
-	VLD1.P 64(R2), [V8.B16, V9.B16, V10.B16, V11.B16]
-	VLD1.P 16(R2), [V12.B16]
-	VLD1.P 64(R2), [V26.B16, V27.B16, V28.B16, V29.B16]
-	VLD1.P 16(R2), [V30.B16]
-	I1ACTS
-	I1VECTORS
-	ADD $480, R1
-	ADD $480, R4
-	SUBS $2, R3, R3
-	BGE blocks
-last:
-	ADDS $2, R3, R3
+	VMOVI $19, V28.B16
+	VMOVI $27, V29.B16
+	PANELARGS
+pair:
+	PRFM 2048(R1), PLDL1KEEP
+	BESIDE
+	SPLITROWS(0, 24)
+	SPLITROWS(1, 25)
+	SPLITROWS(2, 26)
+	SPLITROWS(3, 27)
+	LOOK(TBL2, 18, 0)
+	PUT
+	LOOK(TBL2, 20, 0)
+	PUT
+	LOOK(TBL2, 22, 0)
+	PUT
+	LOOK(TBL, 18, 24)
+	PUT
+	LOOK(TBL, 20, 24)
+	PUT
+	CMP $1, R3
 	BEQ end
-	VLD1.P 64(R2), [V8.B16, V9.B16, V10.B16, V11.B16]
-	VLD1 (R2), [V12.B16]
-	VEOR V26.B16, V26.B16, V26.B16
-	VEOR V27.B16, V27.B16, V27.B16
-	VEOR V28.B16, V28.B16, V28.B16
-	VEOR V29.B16, V29.B16, V29.B16
-	VEOR V30.B16, V30.B16, V30.B16
-	I1ACTS
-	MOVD R1, R4
-	I1VECTORS
-end:
-	STORE(0, 0)
-	STORE(4, 16)
+	PANELNEXT
+
+// func i8mmTile8(sums *int32, panel, act *int8, stride, octets int)
+// sums[8][8 rows of 64] += panel · act[4 of stride][octets][2][8]. Needs FEAT_I8MM; octets
+// is positive. Exact up to 2^23 columns.
+TEXT ·i8mmTile8(SB), NOSPLIT, $0-40
+	TILEARGS
+	ADD R2, R7, R4
+	ADD R4, R7, R5
+	ADD R5, R7, R6
+	TAKE(0, 0)
+	TAKE(512, 4)
+	TAKE(1024, 8)
+	TAKE(1536, 12)
+octet:
+	WEIGHTS
+	VLD1.P 16(R2), [V20.B16]
+	VLD1.P 16(R4), [V21.B16]
+	VLD1.P 16(R5), [V22.B16]
+	VLD1.P 16(R6), [V23.B16]
+	TIMES(0, 20)
+	TIMES(4, 21)
+	TIMES(8, 22)
+	TIMES(12, 23)
+	SUBS $1, R3, R3
+	BNE octet
+	GIVE(0, 0)
+	GIVE(512, 4)
+	GIVE(1024, 8)
+	GIVE(1536, 12)
 	RET
 
-// func i8mmI2x4(sums *int32, w, act *byte, blocks int)
-// sums[4][64] of the first 16 rows at w = Σ of blocks of act[blocks][4][4][4].
-// Needs FEAT_I8MM; blocks is positive. Exact up to 2^24 columns.
-TEXT ·i8mmI2x4(SB), NOSPLIT, $0-32
-	MOVD sums+0(FP), R0
-	MOVD w+8(FP), R1
-	MOVD act+16(FP), R2
-	MOVD blocks+24(FP), R3
-	MOVD $·bitPairTables(SB), R8
-	VLD1 (R8), [V24.B16, V25.B16]
-	VMOVI $15, V26.B16
-	ZERO
-	ADD $256, R1, R4
-	SUBS $2, R3, R3
-	BLT last
-blocks:
-	VLD1.P 64(R2), [V16.B16, V17.B16, V18.B16, V19.B16]
-	VLD1.P 64(R2), [V27.B16, V28.B16, V29.B16, V30.B16]
-	I2ACTS
-	I2VECTORS
-	ADD $448, R1
-	ADD $448, R4
-	SUBS $2, R3, R3
-	BGE blocks
-last:
-	ADDS $2, R3, R3
-	BEQ end
-	VLD1 (R2), [V16.B16, V17.B16, V18.B16, V19.B16]
-	VEOR V27.B16, V27.B16, V27.B16
-	VEOR V28.B16, V28.B16, V28.B16
-	VEOR V29.B16, V29.B16, V29.B16
-	VEOR V30.B16, V30.B16, V30.B16
-	I2ACTS
-	MOVD R1, R4
-	I2VECTORS
-end:
-	STORE(0, 0)
-	STORE(4, 16)
-	STORE(8, 32)
-	STORE(12, 48)
+// func i8mmTile4(sums *int32, panel, act *int8, stride, octets int)
+// The same of 4 tokens.
+TEXT ·i8mmTile4(SB), NOSPLIT, $0-40
+	TILEARGS
+	ADD R2, R7, R4
+	TAKE(0, 0)
+	TAKE(512, 4)
+octet:
+	WEIGHTS
+	VLD1.P 16(R2), [V20.B16]
+	VLD1.P 16(R4), [V21.B16]
+	TIMES(0, 20)
+	TIMES(4, 21)
+	SUBS $1, R3, R3
+	BNE octet
+	GIVE(0, 0)
+	GIVE(512, 4)
+	RET
+
+// func i8mmTile2(sums *int32, panel, act *int8, stride, octets int)
+// The same of 2 tokens.
+TEXT ·i8mmTile2(SB), NOSPLIT, $0-40
+	TILEARGS
+	TAKE(0, 0)
+octet:
+	WEIGHTS
+	VLD1.P 16(R2), [V20.B16]
+	TIMES(0, 20)
+	SUBS $1, R3, R3
+	BNE octet
+	GIVE(0, 0)
 	RET

@@ -24,10 +24,19 @@ func sdotI2x2(sums *int32, w, act *byte, blocks int)
 func sdotI2x4(sums *int32, w, act *byte, blocks int)
 
 //go:noescape
-func i8mmI1x4(sums *int32, w, act *byte, blocks int)
+func panelI1(panel *int8, w *byte, blocks int)
 
 //go:noescape
-func i8mmI2x4(sums *int32, w, act *byte, blocks int)
+func panelI2(panel *int8, w *byte, blocks int)
+
+//go:noescape
+func i8mmTile8(sums *int32, panel, act *int8, stride, octets int)
+
+//go:noescape
+func i8mmTile4(sums *int32, panel, act *int8, stride, octets int)
+
+//go:noescape
+func i8mmTile2(sums *int32, panel, act *int8, stride, octets int)
 
 //go:noescape
 func ternaryFinishNEON(y *float32, sums *int32, scale float32, rows *float32)

@@ -11,13 +11,16 @@ type bound struct {
 	label    string
 	multiply string
 	times    int
-	steps    []string // % is the sum
+	steps    []string // % is the sum, @ a sum of floats
 	rows     []row
 }
 
-// block makes 16 sums, the registers' half.
+// block makes as many sums as registers hold, with sums of floats beside them.
 func (b bound) block() []string {
-	const sums = 16
+	sums := 16
+	if b.steps != nil {
+		sums = 8
+	}
 	var block []string
 	for range b.times {
 		for i := range sums {
@@ -26,7 +29,7 @@ func (b bound) block() []string {
 	}
 	for _, s := range b.steps {
 		for i := range sums {
-			block = append(block, strings.ReplaceAll(s, "%", fmt.Sprint(i)))
+			block = append(block, strings.NewReplacer("%", fmt.Sprint(i), "@", fmt.Sprint(8+i)).Replace(s))
 		}
 	}
 	return block

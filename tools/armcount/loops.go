@@ -62,7 +62,7 @@ type loop struct{ lo, hi int }
 func (l loop) within(outer loop) bool { return l != outer && l.lo >= outer.lo && l.hi <= outer.hi }
 
 // turn writes out one turn of an outermost loop, the which-th or the longest, with
-// its inner loops taken as often as trips says.
+// its inner loops taken as often as trips says, or once.
 func turn(code []instruction, which int, trips []int) ([]string, error) {
 	var loops []loop
 	for hi, i := range code {
@@ -89,14 +89,14 @@ func turn(code []instruction, which int, trips []int) ([]string, error) {
 			inner = append(inner, l)
 		}
 	}
-	if len(inner) != len(trips) {
+	if len(trips) > 0 && len(inner) != len(trips) {
 		return nil, fmt.Errorf("it has %d inner loops, and turns for %d are given", len(inner), len(trips))
 	}
 	block := []string{"top:"}
 	for i := chosen.lo; i <= chosen.hi; i++ {
 		block = append(block, plain(code[i]))
 		for n, l := range inner {
-			if l.hi == i {
+			if l.hi == i && len(trips) > 0 {
 				for range trips[n] - 1 {
 					for _, c := range code[l.lo : l.hi+1] {
 						block = append(block, plain(c))

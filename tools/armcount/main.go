@@ -25,6 +25,7 @@ func main() {
 	trips := flag.String("trips", "", "turns of its inner loops, a number each, with commas")
 	macs := flag.Int("macs", 0, "multiply-adds of a turn of the loop; 0: those of its SDOT, SMMLA or FMLA")
 	loop := flag.Int("loop", 0, "which of its outermost loops, counted from 1; 0: the longest")
+	only := flag.String("table", "", "the table of Lutra's kernels to print; none: all")
 	suffix := flag.String("llvm", "", "what follows the names of LLVM's tools, as in -19")
 	flag.Parse()
 	t := tools(*suffix)
@@ -34,7 +35,7 @@ func main() {
 	}
 	var err error
 	if *object == "" {
-		err = countKernels(t)
+		err = countKernels(t, *only)
 	} else {
 		err = countOne(t, row{symbol: *symbol, trips: numbers(*trips), macs: *macs, loop: *loop}, *object)
 	}
@@ -64,8 +65,8 @@ func countOne(t tools, r row, object string) error {
 	return nil
 }
 
-// countKernels prints the tables of Lutra's kernels, each with its bound.
-func countKernels(t tools) error {
+// countKernels prints the tables of Lutra's kernels, or only one, with their bounds.
+func countKernels(t tools, only string) error {
 	dir, err := os.MkdirTemp("", "armcount")
 	if err != nil {
 		return err
@@ -79,6 +80,9 @@ func countKernels(t tools) error {
 		return fmt.Errorf("building the kernels: %w", err)
 	}
 	for _, table := range tables {
+		if only != "" && only != table.title {
+			continue
+		}
 		fmt.Printf("\n%s\n\n", table.title)
 		heading(table.cores)
 		for _, b := range table.bounds {

@@ -53,21 +53,42 @@ func (t tools) cycles(core string, block []string) (float64, error) {
 	return (took[1] - took[0]) / (all - warm), nil
 }
 
-// rates returns the multiply-adds a cycle of a loop.
+// rates returns the multiply-adds a cycle of a routine, with its share of what unfolds
+// the weights.
 func (t tools) rates(r row, object string, cores []string) ([]float64, error) {
-	code, err := t.disassemble(object, r.symbol)
+	block, err := t.block(object, r.symbol, r.loop, r.trips)
 	if err != nil {
 		return nil, err
-	}
-	block, err := turn(code, r.loop, r.trips)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.symbol, err)
 	}
 	macs := r.macs
 	if macs == 0 {
 		macs = multiplyAdds(block)
 	}
-	return t.perCycle(block, macs, cores)
+	rates, err := t.perCycle(block, macs, cores)
+	if err != nil || r.unfold == "" {
+		return rates, err
+	}
+	if block, err = t.block(object, r.unfold, 0, nil); err != nil {
+		return nil, err
+	}
+	unfolding, err := t.perCycle(block, macs*r.turns, cores)
+	for i, u := range unfolding {
+		rates[i] = 1 / (1/rates[i] + 1/u)
+	}
+	return rates, err
+}
+
+// block returns one turn of a routine's loop.
+func (t tools) block(object, symbol string, loop int, trips []int) ([]string, error) {
+	code, err := t.disassemble(object, symbol)
+	if err != nil {
+		return nil, err
+	}
+	block, err := turn(code, loop, trips)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", symbol, err)
+	}
+	return block, nil
 }
 
 // peaks returns what a bound allows.
