@@ -15,6 +15,9 @@
 // n0·m0, n0·m1, n1·m0, n1·m1
 #define SMMLA(d, n, m) RRR(0x4e80a400, d, n, m)
 
+// d = the 16 bytes at base + index, general registers both
+#define LDRQ(d, base, index) RRR(0x3ce06800, d, base, index)
+
 // Bytes.
 #define UMULL(d, n, m) RRR(0x2e20c000, d, n, m)
 #define UMULL2(d, n, m) RRR(0x6e20c000, d, n, m)

@@ -69,14 +69,22 @@ end: \
 	FMOVQ F24, (at)(R0); FMOVQ F25, (at+16)(R0) \
 	FMOVQ F26, (at+256)(R0); FMOVQ F27, (at+272)(R0)
 
+// R8 goes through the octets, up to R3.
 #define TILEARGS \
 	MOVD sums+0(FP), R0 \
 	MOVD panel+8(FP), R1 \
 	MOVD act+16(FP), R2 \
 	MOVD stride+24(FP), R7 \
-	MOVD octets+32(FP), R3
+	MOVD octets+32(FP), R3 \
+	LSL $4, R3, R3 \
+	MOVD $0, R8
 
 #define WEIGHTS VLD1.P 64(R1), [V16.B16, V17.B16, V18.B16, V19.B16]
+
+#define NEXTOCTET \
+	ADD $16, R8, R8 \
+	CMP R3, R8 \
+	BNE octet
 
 #define TIMES(v, act) SMMLA(v, act, 16); SMMLA((v)+1, act, 17); SMMLA((v)+2, act, 18); SMMLA((v)+3, act, 19)
 
@@ -157,16 +165,15 @@ TEXT ·i8mmTile8(SB), NOSPLIT, $0-40
 	TAKE(1536, 12)
 octet:
 	WEIGHTS
-	VLD1.P 16(R2), [V20.B16]
-	VLD1.P 16(R4), [V21.B16]
-	VLD1.P 16(R5), [V22.B16]
-	VLD1.P 16(R6), [V23.B16]
+	LDRQ(20, 2, 8)
+	LDRQ(21, 4, 8)
+	LDRQ(22, 5, 8)
+	LDRQ(23, 6, 8)
 	TIMES(0, 20)
 	TIMES(4, 21)
 	TIMES(8, 22)
 	TIMES(12, 23)
-	SUBS $1, R3, R3
-	BNE octet
+	NEXTOCTET
 	GIVE(0, 0)
 	GIVE(512, 4)
 	GIVE(1024, 8)
@@ -182,12 +189,11 @@ TEXT ·i8mmTile4(SB), NOSPLIT, $0-40
 	TAKE(512, 4)
 octet:
 	WEIGHTS
-	VLD1.P 16(R2), [V20.B16]
-	VLD1.P 16(R4), [V21.B16]
+	LDRQ(20, 2, 8)
+	LDRQ(21, 4, 8)
 	TIMES(0, 20)
 	TIMES(4, 21)
-	SUBS $1, R3, R3
-	BNE octet
+	NEXTOCTET
 	GIVE(0, 0)
 	GIVE(512, 4)
 	RET
@@ -199,9 +205,8 @@ TEXT ·i8mmTile2(SB), NOSPLIT, $0-40
 	TAKE(0, 0)
 octet:
 	WEIGHTS
-	VLD1.P 16(R2), [V20.B16]
+	LDRQ(20, 2, 8)
 	TIMES(0, 20)
-	SUBS $1, R3, R3
-	BNE octet
+	NEXTOCTET
 	GIVE(0, 0)
 	RET
