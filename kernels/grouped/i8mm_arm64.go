@@ -12,9 +12,10 @@ import (
 
 // panelTiles multiply by SMMLA what write unfolds first: two panels of 8 rows of a band.
 type panelTiles struct {
-	write  func(panel *int8, codes *byte, groups int)
-	scaled bool // each group has a scale, which panelScales unfolds; else each unit
-	tiles  [2]panelTile
+	write      func(panel *int8, codes *byte, groups int)
+	scales     func(panel, scales *byte, groups int) // unfolds them; nil: tiles read those of units
+	scaleBytes int                                   // of 8 rows and 8 groups
+	tiles      [2]panelTile
 }
 
 // panelTile adds to y[2·(i+1)][8], i its place, the products of the groups of a panel.
@@ -27,31 +28,35 @@ const panelFrom = 4
 const (
 	panelRows  = bands.Rows / 2
 	panelGroup = panelRows * acts.GroupCols
-	scaleGroup = panelRows * 8 // of scales
 )
 
-var unitTiles = [2]panelTile{i8mmUnit2, i8mmUnit4}
+var i8mmPanels = func() map[matrix.Packing]*panelTiles {
+	units := [2]panelTile{i8mmUnit2, i8mmUnit4}
+	scaled := [2]panelTile{ofGroups(i8mmScale2), ofGroups(i8mmScale4)}
+	return map[matrix.Packing]*panelTiles{
+		matrix.Q1G128: {panelBits, nil, 0, units},
+		matrix.Q2G64:  {panelPairs, nil, 0, units},
+		matrix.Q2G128: {panelPairs, nil, 0, units},
+		matrix.Q4:     {nibblePanel(&lessEight), panelScales, 8 * 64, scaled},
+		matrix.FP4:    {nibblePanel(&e2m1), panelScales, 8 * 64, scaled},
+		matrix.Q8:     {panelBytes, panelScales, 8 * 64, scaled},
+		matrix.Q4M:    {nibblePanel(&nibbles), panelScalesQ4M, 8 * 192, [2]panelTile{ofGroups(i8mmQ4Mx2), ofGroups(i8mmQ4Mx4)}},
+		matrix.Q6:     {panelSixBits, panelScalesQ6, 8*128 + 32, [2]panelTile{ofGroups(i8mmQ6x2), ofGroups(i8mmQ6x4)}},
+	}
+}()
 
-var scaleTiles = [2]panelTile{
-	func(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups, _ int) {
-		i8mmScale2(y, ld, panel, scales, acts, stride, groups)
-	},
-	func(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups, _ int) {
-		i8mmScale4(y, ld, panel, scales, acts, stride, groups)
-	},
+// ofGroups makes a tile of a routine that knows how long its scale units are.
+func ofGroups(f func(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)) panelTile {
+	return func(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups, _ int) {
+		f(y, ld, panel, scales, acts, stride, groups)
+	}
 }
 
-var i8mmPanels = map[matrix.Packing]*panelTiles{
-	matrix.Q1G128: {panelBits, false, unitTiles},
-	matrix.Q2G64:  {panelPairs, false, unitTiles},
-	matrix.Q2G128: {panelPairs, false, unitTiles},
-	matrix.Q4:     {nibblePanel(&lessEight), true, scaleTiles},
-	matrix.FP4:    {nibblePanel(&e2m1), true, scaleTiles},
-	matrix.Q8:     {panelBytes, true, scaleTiles},
-}
-
-// lessEight are the weights that nibbles of Q4 stand for.
-var lessEight = [16]int8{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
+// What nibbles of Q4 and of Q4M stand for.
+var (
+	lessEight = [16]int8{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
+	nibbles   = [16]int8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+)
 
 func nibblePanel(levels *[16]int8) func(panel *int8, codes *byte, groups int) {
 	return func(panel *int8, codes *byte, groups int) { panelNibbles(panel, codes, groups, &levels[0]) }
@@ -67,9 +72,10 @@ func (q *kernel) addPanels(scratch *bands.Scratch, y []float32, ld, s int, x *ac
 	panel, rest := scratch.Panel[:2*n*panelGroup], scratch.Panel[2*n*panelGroup:]
 	p.write((*int8)(unsafe.Pointer(&panel[0])), &codes[0], n)
 	half := panelRows * 2 // bytes to the scales of the other panel
-	if p.scaled {
-		half = n * scaleGroup
-		panelScales(&rest[0], &scales[0], n)
+	if p.scales != nil {
+		half = n * p.scaleBytes / 8
+		_ = rest[2*half-1]
+		p.scales(&rest[0], &scales[0], n)
 		scales = rest[:2*half]
 	}
 	for tEnd-t >= 2 {

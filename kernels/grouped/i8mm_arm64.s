@@ -99,6 +99,38 @@
 	ADD $32, R2 \
 	FCVTL(26, 16); FCVTL2(27, 16)
 
+#define ZERO(v) VEOR v.B16, v.B16, v.B16
+#define ZERO1 ZERO(V0); ZERO(V1); ZERO(V2); ZERO(V3)
+#define ZERO2 ZERO1; ZERO(V4); ZERO(V5); ZERO(V6); ZERO(V7)
+#define LOAD4(at, a, b, c, d) FMOVQ (at)(R2), a; FMOVQ (at+16)(R2), b; FMOVQ (at+32)(R2), c; FMOVQ (at+48)(R2), d
+
+// Sums from v on times sc, as floats, in V16-V19: |sc·Σ| is below 2²² too. Then times d, less
+// dmin·m times Σq, to the float sums from u on.
+#define PARTS(v, u, acts) \
+	LOAD4(0, F24, F25, F26, F27) \
+	START(V16.B16); START(V17.B16); START(V18.B16); START(V19.B16) \
+	MLA(16, v, 24); MLA(17, (v)+1, 25); MLA(18, (v)+2, 26); MLA(19, (v)+3, 27) \
+	FLOATS(16) \
+	LOAD4(64, F24, F25, F26, F27) \
+	SCALED(16) \
+	LOAD4(128, F28, F29, F30, F21) \
+	FMOVQ 80(acts), F22 \
+	FMLS(16, 28, 22); FMLS(17, 29, 22); FMLS(18, 30, 22); FMLS(19, 21, 22) \
+	ADDTO(u, 16, acts, 23, F23)
+
+// Of Q6, the sums of the second half of a group are V24-V27 and V28-V31.
+#define ZEROS1 ZERO1; ZERO(V24); ZERO(V25); ZERO(V26); ZERO(V27)
+#define ZEROS2 ZEROS1; ZERO(V4); ZERO(V5); ZERO(V6); ZERO(V7); ZERO(V28); ZERO(V29); ZERO(V30); ZERO(V31)
+#define HALVES1 OCTET1(0); OCTET1(1); WEIGHTS; TIMES(24, R3, 2); WEIGHTS; TIMES(24, R3, 3)
+#define HALVES2 \
+	OCTET2(0); OCTET2(1) \
+	WEIGHTS; TIMES(24, R3, 2); TIMES(28, R5, 2) \
+	WEIGHTS; TIMES(24, R3, 3); TIMES(28, R5, 3)
+
+#define FIRST(v) MUL(v, v, 16); MUL((v)+1, (v)+1, 17); MUL((v)+2, (v)+2, 18); MUL((v)+3, (v)+3, 19)
+#define SECOND(v, w) MLA(v, w, 16); MLA((v)+1, (w)+1, 17); MLA((v)+2, (w)+2, 18); MLA((v)+3, (w)+3, 19)
+#define CONVERTED(v) SCVTF(v, v); SCVTF((v)+1, (v)+1); SCVTF((v)+2, (v)+2); SCVTF((v)+3, (v)+3)
+
 // func i8mmScale4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
 // y[4 of ld][8] += (d·Σ)·a, group by group; scales of panelScales. Needs FEAT_I8MM.
 TEXT ·i8mmScale4(SB), NOSPLIT, $0-56
@@ -172,5 +204,99 @@ group:
 	UNITSCALES
 	GIVESCALED(8, R0, R6)
 	SUBS R8, R4, R4
+	BNE unit
+	RET
+
+// func i8mmQ4Mx4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+// y[4 of ld][8] += (d·(sc·Σ) - (dmin·m)·Σq)·a, group by group; scales of panelScalesQ4M.
+// Needs FEAT_I8MM.
+TEXT ·i8mmQ4Mx4(SB), NOSPLIT, $0-56
+	TILEARGS
+	TAKE(8, R0, R6)
+	TAKE(12, R13, R14)
+group:
+	ZERO2
+	OCTETS(OCTET2)
+	PARTS(0, 8, R3)
+	PARTS(4, 12, R5)
+	ADD $192, R2
+	NEXT2
+	SUBS $1, R4, R4
+	BNE group
+	GIVE(8, R0, R6)
+	GIVE(12, R13, R14)
+	RET
+
+// func i8mmQ4Mx2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+// The same of 2 tokens.
+TEXT ·i8mmQ4Mx2(SB), NOSPLIT, $0-56
+	TILEARGS
+	TAKE(8, R0, R6)
+group:
+	ZERO1
+	OCTETS(OCTET1)
+	PARTS(0, 8, R3)
+	ADD $192, R2
+	NEXT1
+	SUBS $1, R4, R4
+	BNE group
+	GIVE(8, R0, R6)
+	RET
+
+// func i8mmQ6x4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+// y[4 of ld][8] += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a), by 8 groups, of which groups is a multiple;
+// scales of panelScalesQ6. Needs FEAT_I8MM.
+TEXT ·i8mmQ6x4(SB), NOSPLIT, $0-56
+	TILEARGS
+unit:
+	CLEAR2
+	MOVD $8, R9
+group:
+	ZEROS2
+	HALVES2
+	LOAD4(0, F16, F17, F18, F19)
+	FIRST(0)
+	FIRST(4)
+	LOAD4(64, F16, F17, F18, F19)
+	SECOND(0, 24)
+	SECOND(4, 28)
+	CONVERTED(0)
+	CONVERTED(4)
+	ADDTO(8, 0, R3, 22, F22)
+	ADDTO(12, 4, R5, 23, F23)
+	ADD $128, R2
+	NEXT2
+	SUBS $1, R9, R9
+	BNE group
+	VLD1.P 32(R2), [V26.S4, V27.S4]
+	GIVESCALED(8, R0, R6)
+	GIVESCALED(12, R13, R14)
+	SUBS $8, R4, R4
+	BNE unit
+	RET
+
+// func i8mmQ6x2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+// The same of 2 tokens.
+TEXT ·i8mmQ6x2(SB), NOSPLIT, $0-56
+	TILEARGS
+unit:
+	CLEAR1
+	MOVD $8, R9
+group:
+	ZEROS1
+	HALVES1
+	LOAD4(0, F16, F17, F18, F19)
+	FIRST(0)
+	LOAD4(64, F16, F17, F18, F19)
+	SECOND(0, 24)
+	CONVERTED(0)
+	ADDTO(8, 0, R3, 22, F22)
+	ADD $128, R2
+	NEXT1
+	SUBS $1, R9, R9
+	BNE group
+	VLD1.P 32(R2), [V26.S4, V27.S4]
+	GIVESCALED(8, R0, R6)
+	SUBS $8, R4, R4
 	BNE unit
 	RET

@@ -30,3 +30,24 @@ func i8mmUnit2(y *float32, ld int, panel *int8, scales, acts *byte, stride, grou
 
 //go:noescape
 func i8mmUnit4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups, unit int)
+
+//go:noescape
+func panelSixBits(panel *int8, codes *byte, groups int)
+
+//go:noescape
+func panelScalesQ4M(panel, scales *byte, groups int)
+
+//go:noescape
+func panelScalesQ6(panel, scales *byte, groups int)
+
+//go:noescape
+func i8mmQ4Mx2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmQ4Mx4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmQ6x2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmQ6x4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)

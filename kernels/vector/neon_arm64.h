@@ -29,6 +29,7 @@
 #define TBL2(d, table, m) RRR(0x4e002000, d, table, m)
 #define TBL3(d, table, m) RRR(0x4e004000, d, table, m)
 #define AND_B16(d, n, m) RRR(0x4e201c00, d, n, m)
+#define ORR_B16(d, n, m) RRR(0x4ea01c00, d, n, m)
 #define ORN_B16(d, n, m) RRR(0x4ee01c00, d, n, m)
 #define SUB_B16(d, n, m) RRR(0x6e208400, d, n, m)
 #define USHL_B16(d, n, m) RRR(0x6e204400, d, n, m)
@@ -37,6 +38,10 @@
 #define CMTST(d, n, m) RRR(0x4e208c00, d, n, m)
 
 // Widening and narrowing.
+#define UXTL_H8(d, n) RR(0x2f08a400, d, n)
+#define UXTL2_H8(d, n) RR(0x6f08a400, d, n)
+#define UXTL_S4(d, n) RR(0x2f10a400, d, n)
+#define UXTL2_S4(d, n) RR(0x6f10a400, d, n)
 #define SXTL_H8(d, n) RR(0x0f08a400, d, n)
 #define SXTL2_H8(d, n) RR(0x4f08a400, d, n)
 #define SXTL_S4(d, n) RR(0x0f10a400, d, n)

@@ -71,7 +71,7 @@ func (t tools) rates(r row, object string, cores []string) ([]float64, error) {
 	if block, err = t.block(object, r.unfold, 0, nil); err != nil {
 		return nil, err
 	}
-	unfolding, err := t.perCycle(block, macs*r.turns, cores)
+	unfolding, err := t.perCycle(block, r.weights*r.tokens, cores)
 	for i, u := range unfolding {
 		rates[i] = 1 / (1/rates[i] + 1/u)
 	}
