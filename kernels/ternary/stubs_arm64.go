@@ -48,6 +48,9 @@ func lutBuildNEON(tables *int16, act *int8, trits, base, groups int)
 func lutAddNEON(acc, tables *int16, w *byte, table int)
 
 //go:noescape
+func lutAdd2NEON(acc, more, tables *int16, w *byte, table int)
+
+//go:noescape
 func lutWidenNEON(sums *int32, acc *int16, rows int)
 
 //go:noescape

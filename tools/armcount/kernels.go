@@ -49,7 +49,9 @@ var tables = []table{
 			tile("I1, 1 token", "sdotI1x1"),
 			tile("I1, 4 tokens", "sdotI1x4"),
 			lookups("I1 lookups, 8 tokens", "lutAddNEON", 8*8*5),
+			lookups("I1 lookups, 16 tokens", "lutAdd2NEON", 8*16*5),
 			lookups("I2 lookups, 8 tokens", "lutAddNEON", 8*8*4),
+			lookups("I2 lookups, 16 tokens", "lutAdd2NEON", 8*16*4),
 		}},
 		{"and steps of a scale a unit", sdot, 8, unitSteps, []row{
 			tile("Q1G128, 1 token", "groupedQ1G128NEONx1", 4),
