@@ -19,9 +19,8 @@ var kernels = func() []*kernel {
 	return append(list, lutKernel)
 }()
 
-// rules go by llvm-mca's counts (docs/performance/arm64.md), not by measurement: SMMLA over
-// panels leads from 4 tokens on; without it, lookups of 16 tokens make 1.4 (I2) to 2 times
-// (I1) the products of SDOT, less what their tables cost.
+// rules go by llvm-mca's counts (docs/performance/arm64.md), not by measurement. Panels, by
+// SMMLA or by SDOT, lead from some tokens on; lookups where there is neither.
 var rules = func() (list []rule) {
 	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		switch {
@@ -30,7 +29,7 @@ var rules = func() (list []rule) {
 		case cpu.HasI8MM:
 			list = append(list, rule{cpu.NEON, p, 1, sdotKernel}, rule{cpu.NEON, p, 4, i8mmKernel})
 		default:
-			list = append(list, rule{cpu.NEON, p, 1, sdotKernel}, rule{cpu.NEON, p, 16, lutKernel})
+			list = append(list, rule{cpu.NEON, p, 1, sdotKernel})
 		}
 	}
 	return list

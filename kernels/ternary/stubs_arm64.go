@@ -2,8 +2,8 @@
 
 package ternary
 
-// The assembly of sdot_arm64.s, i8mm_arm64.s and lut_arm64.s, which states each
-// routine's contract.
+// The assembly of sdot_arm64.s, panel_arm64.s, tile_arm64.s and lut_arm64.s, which states
+// each routine's contract.
 
 //go:noescape
 func sdotI1x1(sums *int32, w, act *byte, blocks int)
@@ -28,6 +28,15 @@ func panelI1(panel *int8, w *byte, blocks int)
 
 //go:noescape
 func panelI2(panel *int8, w *byte, blocks int)
+
+//go:noescape
+func quadsI1(panel *int8, w *byte, blocks int)
+
+//go:noescape
+func quadsI2(panel *int8, w *byte, blocks int)
+
+//go:noescape
+func sdotTile4(sums *int32, panel, act *int8, quads int)
 
 //go:noescape
 func i8mmTile8(sums *int32, panel, act *int8, stride, octets int)
