@@ -10,20 +10,36 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// i8mmKernel multiplies panels by SMMLA, 32 products an instruction.
+// i8mmKernel multiplies by SMMLA, 32 products an instruction: many tokens by panels, tiles
+// of 4 by what takes trits out of their bytes for each of them.
 var i8mmKernel = &kernel{
-	name:      "neon:i8mm",
-	isa:       cpu.NEON,
-	form:      func(matrix.Packing, int) (actForm, int) { return formOctets, 2 },
+	name: "neon:i8mm",
+	isa:  cpu.NEON,
+	form: func(_ matrix.Packing, n int) (actForm, int) {
+		if n < i8mmPanelFrom {
+			return formQuads, 4
+		}
+		return formOctets, 2
+	},
 	tokens:    panelTokens,
 	strips:    16,
 	perThread: 8,
 	mul: func(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 		for i := strips.lo; i < strips.hi; i++ {
-			m.byPanels(r, s, i, tokens, addOctets)
+			if r.form == formQuads {
+				m.mulQuads(r, s, i, tokens, i8mmQuads[m.l.g])
+			} else {
+				m.byPanels(r, s, i, tokens, addOctets)
+			}
 		}
 	},
 }
+
+// i8mmPanelFrom is the number of tokens from which panels pay, by count of instructions.
+const i8mmPanelFrom = 8
+
+// i8mmQuads sum tiles of 4 tokens.
+var i8mmQuads = map[int]quadFunc{5: {i8mmI1x4, 8}, 4: {i8mmI2x4, 16}}
 
 // A part is panelTokens tokens: more of them would unfold weights less often, and their
 // sums, [tokens][64 rows], are to stay in L1 with a panel of panelBlocks blocks, which is

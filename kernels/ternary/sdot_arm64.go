@@ -28,7 +28,7 @@ var sdotKernel = &kernel{
 			if from > tokens.lo {
 				m.byPanels(r, s, i, extent{tokens.lo, from}, addQuads)
 			}
-			m.mulQuads(r, s, i, extent{from, tokens.hi})
+			m.mulQuads(r, s, i, extent{from, tokens.hi}, quadFunc{sdotKernels[m.l.g][4], StripRows / 4})
 		}
 	},
 }
@@ -44,19 +44,26 @@ var sdotKernels = map[int][5]sdotFunc{
 	4: {1: sdotI2x1, 2: sdotI2x2, 4: sdotI2x4},
 }
 
-// mulQuads takes tiles of 4 tokens, and what is left.
-func (m *Task) mulQuads(r *segmentRun, s *scratch, i int, tokens extent) {
+// quadFunc sums all blocks of a tile of 4 tokens and a number of rows.
+type quadFunc struct {
+	sum  sdotFunc
+	rows int
+}
+
+// mulQuads takes tiles of 4 tokens with four, and what is left with SDOT.
+func (m *Task) mulQuads(r *segmentRun, s *scratch, i int, tokens extent, four quadFunc) {
 	l := m.l
 	kp := l.blocks * acts.BlockBytes * l.g
 	w := l.stripData(i)
 	for t := tokens.lo; t < tokens.hi; {
-		tile := 4
+		tile, f := 4, four
 		for tile > tokens.hi-t {
 			tile /= 2
+			f = quadFunc{sdotKernels[l.g][tile], StripRows / tile}
 		}
 		act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
-		for row := 0; row < StripRows; row += StripRows / tile {
-			sdotKernels[l.g][tile](&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
+		for row := 0; row < StripRows; row += f.rows {
+			f.sum(&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
 		}
 		for j := range tile {
 			m.finishRow(s, i, t+j, s.acc32[j*StripRows:])

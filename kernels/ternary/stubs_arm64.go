@@ -2,8 +2,8 @@
 
 package ternary
 
-// The assembly of sdot_arm64.s, panel_arm64.s, tile_arm64.s and lut_arm64.s, which states
-// each routine's contract.
+// The assembly of sdot_arm64.s, i8mm_arm64.s, panel_arm64.s, tile_arm64.s and lut_arm64.s,
+// which state each routine's contract.
 
 //go:noescape
 func sdotI1x1(sums *int32, w, act *byte, blocks int)
@@ -22,6 +22,12 @@ func sdotI2x2(sums *int32, w, act *byte, blocks int)
 
 //go:noescape
 func sdotI2x4(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func i8mmI1x4(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func i8mmI2x4(sums *int32, w, act *byte, blocks int)
 
 //go:noescape
 func panelI1(panel *int8, w *byte, blocks int)

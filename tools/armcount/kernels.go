@@ -81,10 +81,12 @@ var tables = []table{
 	}},
 	{"SMMLA", withI8MM, []bound{
 		{"SMMLA alone", smmla, 4, nil, []row{
-			overPanels("I2", 4, "i8mmTile4", "panelI2", 256),
+			{label: "I2, 4 tokens", symbol: "i8mmI2x4", loop: 1},
+			overPanels("I2", 8, "i8mmTile8", "panelI2", 256),
 			overPanels("I2", 16, "i8mmTile8", "panelI2", 256),
 			overPanels("I2", 64, "i8mmTile8", "panelI2", 256),
-			overPanels("I1", 4, "i8mmTile4", "panelI1", 320),
+			{label: "I1, 4 tokens", symbol: "i8mmI1x4", loop: 1},
+			overPanels("I1", 8, "i8mmTile8", "panelI1", 320),
 			overPanels("I1", 16, "i8mmTile8", "panelI1", 320),
 			overPanels("I1", 64, "i8mmTile8", "panelI1", 320),
 		}},
