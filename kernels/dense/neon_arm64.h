@@ -74,6 +74,7 @@
 #define ADDI(d, n, m) RRR(0x4ea08400, d, n, m)
 #define SUBI(d, n, m) RRR(0x6ea08400, d, n, m)
 #define SSHRI(d, n, bits) RR(0x4f000400 | (64-(bits))<<16, d, n)
+#define SSRAI(d, n, bits) RR(0x4f001400 | (64-(bits))<<16, d, n)
 #define SHLI(d, n, bits) RR(0x4f005400 | (32+(bits))<<16, d, n)
 #define BIC(d, n, m) RRR(0x4e601c00, d, n, m)
 
