@@ -13,6 +13,14 @@ type bound struct {
 	times    int
 	steps    []string // % is the sum, @ a sum of floats
 	rows     []row
+	in       string // the package whose test has the rows; none: kernels
+}
+
+func (b bound) room() string {
+	if b.in == "" {
+		return "kernels"
+	}
+	return b.in
 }
 
 // block makes as many sums as registers hold, with sums of floats beside them.
@@ -37,5 +45,6 @@ func (b bound) block() []string {
 
 const (
 	sdot  = "sdot\tv%d.4s, v16.16b, v17.4b[1]"
+	fmla  = "fmla\tv%d.4s, v16.4s, v17.s[1]"
 	smmla = "smmla\tv%d.4s, v16.16b, v17.16b"
 )

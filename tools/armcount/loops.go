@@ -110,10 +110,9 @@ func turn(code []instruction, which int, trips []int) ([]string, error) {
 
 // plain gives an instruction without addresses, which llvm-mca's assembler would not take.
 func plain(i instruction) string {
+	text, _, _ := strings.Cut(i.text, " <")
 	if i.to == 0 {
-		text, _, _ := strings.Cut(i.text, " <")
 		return text
 	}
-	at := strings.LastIndex(i.text, "0x")
-	return i.text[:at] + "top"
+	return text[:strings.LastIndex(text, "0x")] + "top"
 }

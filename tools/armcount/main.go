@@ -1,6 +1,6 @@
 // Command armcount counts multiply-adds a cycle of the arm64 kernels' inner loops, as
 // llvm-mca expects them of several cores, and writes the tables of
-// docs/performance/arm64.md. It builds the kernels, disassembles them with llvm-objdump
+// docs/performance/arm64.md. It builds tests of the kernels, disassembles them with llvm-objdump
 // and gives llvm-mca one turn of an outer loop, the inner ones written out.
 //
 //	go run ./tools/armcount                                  # Lutra's kernels
@@ -72,12 +72,11 @@ func countKernels(t tools, only string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	object := filepath.Join(dir, "kernels")
-	build := exec.Command("go", "test", "-c", "-o", object, "./kernels")
+	build := exec.Command("go", "test", "-c", "-o", dir+"/", "./kernels", "./kernels/attention")
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the kernels: %w", err)
+		return fmt.Errorf("building for arm64: %w", err)
 	}
 	for _, table := range tables {
 		if only != "" && only != table.title {
@@ -91,6 +90,7 @@ func countKernels(t tools, only string) error {
 				return err
 			}
 			line("*"+b.label+"*", peaks, nil)
+			object := filepath.Join(dir, b.room()+".test")
 			for _, r := range b.rows {
 				rates, err := t.rates(r, object, table.cores)
 				if err != nil {
