@@ -2,7 +2,10 @@
 
 package cpu
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestFeaturesAreWhatEachSystemSaysAndNoMore(t *testing.T) {
 	var none, base, dot, all = features{}, features{asimd: true}, features{asimd: true, dotProd: true}, features{true, true, true}
@@ -28,14 +31,7 @@ func TestFeaturesAreWhatEachSystemSaysAndNoMore(t *testing.T) {
 		{"Windows that knows no number of SDOT", base, "windows", []uint32{pfI8MM}, base},
 		{"a system that says nothing", base, "freebsd", nil, base},
 	} {
-		present := func(id uint32) bool {
-			for _, n := range c.says {
-				if n == id {
-					return true
-				}
-			}
-			return false
-		}
+		present := func(id uint32) bool { return slices.Contains(c.says, id) }
 		if got := completed(c.found, c.goos, present); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
