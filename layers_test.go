@@ -70,6 +70,7 @@ var layers = map[string][]string{
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
 	"docs/examples":         {}, // what users of the server write
+	"tools/armcount":        {}, // counts loops of the arm64 kernels
 	"internal/cpulimit":     {},
 	"internal/hub":          {"models/gguf/parts"},
 	"internal/parallel":     {},

@@ -26,6 +26,9 @@ func quantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
 	return scale, vector.RoundInt8(q[body:], x[body:], inv) - quantiseAVX2(&q[0], &x[0], body, inv)
 }
 
+// arrangeOctets is for arm64.
+func arrangeOctets(dst, q []int8, stride, g int) { arrangeOctetsGeneric(dst, q, stride, g) }
+
 func arrangeQuads(dst, q []int8, stride, g, width int) {
 	if cpu.Active() == cpu.Generic {
 		arrangeQuadsGeneric(dst, q, stride, g, width)

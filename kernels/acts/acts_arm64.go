@@ -27,6 +27,25 @@ func quantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
 	return scale, vector.RoundInt8(q[body:], x[body:], inv) - codesNEON(&q[0], &x[0], body, inv)
 }
 
+func arrangeOctets(dst, q []int8, stride, g int) {
+	if cpu.Active() == cpu.Generic {
+		arrangeOctetsGeneric(dst, q, stride, g)
+		return
+	}
+	_ = q[stride+len(dst)/2-1]
+	octetsNEON(&dst[0], &q[0], stride, &octetOrders[g-4][0], g, len(dst)/(16*g))
+}
+
+// octetOrders say which byte of two blocks of g trits goes where, for g = 4 and 5.
+var octetOrders = func() (orders [2][48]byte) {
+	for i := range orders {
+		for g, k := i+4, 0; k < 8*g; k++ {
+			orders[i][8*(k%g)+k/g] = byte(k)
+		}
+	}
+	return orders
+}()
+
 func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
 
 // arrangeLanes may transpose rows after the n wanted: memory for a whole tile

@@ -117,3 +117,46 @@ lanes:
 	SUBS $16, R3, R3
 	BNE  lanes
 	RET
+
+// func octetsNEON(dst, q *int8, stride int, order *byte, trits, steps int)
+// dst[steps][trits][2][8] = 8·trits columns a step of q[2 of stride], in order, which is of 48
+// bytes. trits is 4 or 5, steps is positive.
+TEXT ·octetsNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD stride+16(FP), R2
+	ADD  R1, R2, R2
+	MOVD order+24(FP), R3
+	VLD1 (R3), [V16.B16, V17.B16, V18.B16]
+	MOVD trits+32(FP), R4
+	LSL  $3, R4, R6
+	SUB  $8, R6, R5 // the last 8 columns of a step: of 40, those that follow 32
+	MOVD steps+40(FP), R3
+step:
+	VLD1 (R1), [V0.B16, V1.B16]
+	ADD  R1, R5, R7
+	FMOVD (R7), F2
+	VLD1 (R2), [V4.B16, V5.B16]
+	ADD  R2, R5, R7
+	FMOVD (R7), F6
+	TBL3(20, 0, 16)
+	TBL3(21, 0, 17)
+	TBL3(24, 4, 16)
+	TBL3(25, 4, 17)
+	ZIP1_D2(28, 20, 24)
+	ZIP2_D2(29, 20, 24)
+	ZIP1_D2(30, 21, 25)
+	ZIP2_D2(31, 21, 25)
+	VST1.P [V28.B16, V29.B16, V30.B16, V31.B16], 64(R0)
+	CMP  $4, R4
+	BEQ  next
+	TBL3(22, 0, 18)
+	TBL3(26, 4, 18)
+	ZIP1_D2(28, 22, 26)
+	VST1.P [V28.B16], 16(R0)
+next:
+	ADD  R6, R1, R1
+	ADD  R6, R2, R2
+	SUBS $1, R3, R3
+	BNE  step
+	RET

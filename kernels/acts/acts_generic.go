@@ -6,6 +6,8 @@ func quantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
 	return QuantizeRow(q, x)
 }
 
+func arrangeOctets(dst, q []int8, stride, g int) { arrangeOctetsGeneric(dst, q, stride, g) }
+
 func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
 
 func arrangeLanes(dst, q []int8, stride, lanes, n int) { arrangeLanesGeneric(dst, q, stride, lanes, n) }

@@ -21,6 +21,8 @@ import (
 //	quads   [tile][block][g][width][4]      the 4 bytes of a multiply-add: one trit position of
 //	                                        a block's 4 weight bytes; one array per g
 //	lanes   [tile][Stride][lanes]           token-contiguous, for vector lookup tables
+//	octets  [pair of tokens][pair of blocks][g][2][8]
+//	                                        the 8 bytes of SMMLA: one trit position of two blocks
 //	paired  [tile] of lanes [Stride][32], then quads [8][block][g][4][4] of 32 more tokens
 type Codes struct {
 	Stride int       // bytes from one row of Q to the next
@@ -33,6 +35,7 @@ type Codes struct {
 	quads  [2]quadForm // g = 4, g = 5
 	lanes  laneForm
 	paired [2]quadForm // g = 4, g = 5; width is that of a tile
+	octets [2]quadForm // g = 4, g = 5; width is 2
 	prep   arranging   // the arrangement under way
 	rows   *Rows
 }
@@ -62,14 +65,15 @@ const (
 // are arranged as the trits of these.
 const BlockBytes = 4
 
-// rowStride rounds rows up so that blocks of 16 and of 20 columns both end in
+// rowStride rounds rows up so that pairs of blocks of 16 and of 20 columns both end in
 // the padding.
-func rowStride(k int) int { return cpu.RoundUp(k, 80) }
+func rowStride(k int) int { return cpu.RoundUp(k, 160) }
 
 func (t *Codes) reset() {
 	t.ready = false
 	t.quads[0].hi, t.quads[1].hi, t.lanes.hi = 0, 0, 0
 	t.paired[0].hi, t.paired[1].hi = 0, 0
+	t.octets[0].hi, t.octets[1].hi = 0, 0
 }
 
 // Codes quantises the rows to int8, once per Set.
@@ -123,6 +127,24 @@ func (t *Codes) Lanes(pool *pool.Pool, lo, hi, lanes int) []int8 {
 	return f.data
 }
 
+// OctetBytes returns the size of the octets of a pair of tokens of k columns.
+func OctetBytes(k, g int) int { return 2 * cpu.RoundUp(k, 2*BlockBytes*g) }
+
+// Octets returns the octets of tokens [lo, hi) for bytes of g trits. What stands beside an
+// odd last token is arbitrary.
+func (t *Codes) Octets(pool *pool.Pool, g, lo, hi int) []int8 {
+	f := &t.octets[g-4]
+	if f.lo == lo && f.hi == hi {
+		return f.data
+	}
+	pairs := (hi - lo + 1) / 2
+	f.lo, f.hi, f.width = lo, hi, 2
+	f.data = cpu.Grow(f.data, pairs*OctetBytes(t.k, g))
+	t.prep = arranging{t: t, what: prepOctets, g: g, kp: OctetBytes(t.k, g), form: *f}
+	t.prep.run(pool, pairs, 2)
+	return f.data
+}
+
 // PairedTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
 const PairedTokens = 2 * WideLanes
 
@@ -172,6 +194,7 @@ const (
 	prepQuads
 	prepLanes
 	prepPaired
+	prepOctets
 )
 
 // arranging is the Task that quantises rows or arranges tiles.
@@ -226,6 +249,9 @@ func (p *arranging) one(i int) {
 		}
 	case prepPaired:
 		p.pair(i)
+	case prepOctets:
+		rows := t.Q[(f.lo+2*i)*t.Stride : cap(t.Q)]
+		arrangeOctets(f.data[i*p.kp:][:p.kp], rows[:2*t.Stride], t.Stride, p.g)
 	case prepLanes:
 		lo := f.lo + i*f.width
 		arrangeLanes(f.data[i*f.width*t.Stride:][:f.width*t.Stride], t.Q[lo*t.Stride:cap(t.Q)], t.Stride, f.width, min(f.width, f.hi-lo))
@@ -279,6 +305,20 @@ func arrangeQuadsGeneric(dst, q []int8, stride, g, width int) {
 			for j := range g {
 				o := out[j*width*4:][:4]
 				o[0], o[1], o[2], o[3] = src[j], src[g+j], src[2*g+j], src[3*g+j]
+			}
+		}
+	}
+}
+
+// arrangeOctetsGeneric writes [pair of blocks][g][2][8] from two rows of q.
+func arrangeOctetsGeneric(dst, q []int8, stride, g int) {
+	cols := BlockBytes * g
+	for at := 0; at < len(dst); at += 16 * g {
+		for n := range 2 {
+			src := q[n*stride+at/2:][:2*cols]
+			for i, v := range src {
+				b, j := i/g, i%g // byte b of the pair of blocks, trit j
+				dst[at+16*j+8*n+b] = v
 			}
 		}
 	}

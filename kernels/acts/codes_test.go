@@ -3,6 +3,7 @@ package acts
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -55,6 +56,19 @@ func TestArrangementsHoldTheCodesOfTheirTokens(t *testing.T) {
 		}
 		for _, g := range []int{4, 5} {
 			kp := cpu.RoundUp(cols, BlockBytes*g)
+			got, want := make([]int8, OctetBytes(cols, g)), make([]int8, OctetBytes(cols, g))
+			arrangeOctets(got, q[:2*stride], stride, g)
+			arrangeOctetsGeneric(want, q[:2*stride], stride, g)
+			if !slices.Equal(got, want) {
+				t.Errorf("octets of %d columns, g=%d: native and generic differ", cols, g)
+			}
+			for n := range 2 {
+				for k := range cols { // column k: byte k/g of its blocks, trit k%g
+					if v := got[k/(8*g)*16*g+k%g*16+8*n+k%(8*g)/g]; v != q[n*stride+k] {
+						t.Fatalf("octets of %d columns, g=%d: column %d of token %d = %d, want %d", cols, g, k, n, v, q[n*stride+k])
+					}
+				}
+			}
 			for width := 1; width <= 8; width++ {
 				got, want := make([]int8, width*kp), make([]int8, width*kp)
 				arrangeQuads(got, q, stride, g, width)

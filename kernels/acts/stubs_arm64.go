@@ -12,3 +12,6 @@ func codesNEON(q *int8, x *float32, n int, inv float32) (sum int32)
 
 //go:noescape
 func lanes8NEON(dst, q *int8, stride, n int)
+
+//go:noescape
+func octetsNEON(dst, q *int8, stride int, order *byte, trits, steps int)

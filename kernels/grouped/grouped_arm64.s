@@ -110,11 +110,6 @@
 	widen4(18, 22) \
 	widen4hi(19, 22)
 
-#define UXTL_H8(d, n) RR(0x2f08a400, d, n)
-#define UXTL2_H8(d, n) RR(0x6f08a400, d, n)
-#define UXTL_S4(d, n) RR(0x2f10a400, d, n)
-#define UXTL2_S4(d, n) RR(0x6f10a400, d, n)
-
 #define MUL4(v) \
 	MUL(v, v, 16) \
 	MUL((v)+1, (v)+1, 17) \

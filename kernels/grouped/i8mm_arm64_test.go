@@ -9,11 +9,10 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-func TestTilesOfTwoTokensTimesTwoRowsHaveTheBitsOfTheOthers(t *testing.T) {
+func TestPanelsHaveTheBitsOfTilesWithoutThem(t *testing.T) {
 	if !cpu.HasI8MM {
 		t.Skip("this machine has no SMMLA")
 	}
@@ -21,7 +20,7 @@ func TestTilesOfTwoTokensTimesTwoRowsHaveTheBitsOfTheOthers(t *testing.T) {
 	defer pool.Close()
 	r := rand.New(rand.NewPCG(8, 8))
 	const rows, cols = 80, 512
-	for _, p := range []matrix.Packing{matrix.Q1G128, matrix.Q2G64, matrix.Q2G128} {
+	for _, p := range matrices.Grouped {
 		m := matrices.Random(t, r, p, rows, cols)
 		pairs := load(t, pool, m)
 		cpu.HasI8MM = false

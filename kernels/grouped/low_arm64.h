@@ -5,9 +5,6 @@
 //	R10      sums of a unit [token][16]
 //	V24 = 24, V25 = 1/8, V26-V29 scales, V30, V31 free
 
-// d.16B[i] = n.16B[i] & m.16B[i] != 0 ? -1 : 0
-#define CMTST(d, n, m) RRR(0x4e208c00, d, n, m)
-
 #define NEXT1 ADD $64, R3
 #define NEXT2 NEXT1; ADD $64, R5
 #define NEXT3 NEXT2; ADD $64, R11

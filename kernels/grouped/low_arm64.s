@@ -86,27 +86,6 @@
 #define PAIRBAND(start, dots, end) \
 	start; PAIRS(dots, 0); end(0); start; PAIRS(dots, 1); end(1); start; PAIRS(dots, 2); end(2); start; PAIRS(dots, 3); end(3)
 
-// func groupedQ1G128NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
-// y[1 of ld][16] += d·(… + Σ·a), by units of 4 groups; groups is a multiple of 4.
-TEXT ·groupedQ1G128NEONx1(SB), NOSPLIT, $64-56
-	ARGS
-	MOVD $sums-64(SP), R10
-unit:
-	BITMASKS
-	BEGIN1
-	MOVD $4, R9
-group:
-	ACTS1
-	BITBAND(DOTS1, BITEND1)
-	ADD $64, R1
-	NEXT1
-	SUBS $1, R9, R9
-	BNE group
-	END1
-	SUBS $4, R4, R4
-	BNE unit
-	RET
-
 // func groupedQ1G128NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
 // y[2 of ld][16] += d·(… + Σ·a), by units of 4 groups; groups is a multiple of 4.
 TEXT ·groupedQ1G128NEONx2(SB), NOSPLIT, $128-56
@@ -170,26 +149,6 @@ group:
 	BNE unit
 	RET
 
-// func groupedQ2G64NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
-// y[1 of ld][16] += d·(… + Σ·a), by units of 2 groups; groups is a multiple of 2.
-TEXT ·groupedQ2G64NEONx1(SB), NOSPLIT, $64-56
-	ARGS
-	MOVD $sums-64(SP), R10
-unit:
-	BEGIN1
-	MOVD $2, R9
-group:
-	ACTS1
-	PAIRBAND(PAIRSTART1, DOTS1, PAIREND1)
-	ADD $128, R1
-	NEXT1
-	SUBS $1, R9, R9
-	BNE group
-	END1
-	SUBS $2, R4, R4
-	BNE unit
-	RET
-
 // func groupedQ2G64NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
 // y[2 of ld][16] += d·(… + Σ·a), by units of 2 groups; groups is a multiple of 2.
 TEXT ·groupedQ2G64NEONx2(SB), NOSPLIT, $128-56
@@ -247,26 +206,6 @@ group:
 	BNE group
 	END4
 	SUBS $2, R4, R4
-	BNE unit
-	RET
-
-// func groupedQ2G128NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
-// y[1 of ld][16] += d·(… + Σ·a), by units of 4 groups; groups is a multiple of 4.
-TEXT ·groupedQ2G128NEONx1(SB), NOSPLIT, $64-56
-	ARGS
-	MOVD $sums-64(SP), R10
-unit:
-	BEGIN1
-	MOVD $4, R9
-group:
-	ACTS1
-	PAIRBAND(PAIRSTART1, DOTS1, PAIREND1)
-	ADD $128, R1
-	NEXT1
-	SUBS $1, R9, R9
-	BNE group
-	END1
-	SUBS $4, R4, R4
 	BNE unit
 	RET
 

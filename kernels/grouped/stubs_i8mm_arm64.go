@@ -2,22 +2,52 @@
 
 package grouped
 
-// The assembly of i8mm_arm64.s, which states each routine's contract.
+// The assembly of panel_arm64.s and i8mm_arm64.s, which state each routine's contract.
 
 //go:noescape
-func groupedQ1G128I8MMx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+func panelBits(panel *int8, codes *byte, groups int)
 
 //go:noescape
-func groupedQ1G128I8MMx4(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+func panelPairs(panel *int8, codes *byte, groups int)
 
 //go:noescape
-func groupedQ2G64I8MMx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+func panelNibbles(panel *int8, codes *byte, groups int, levels *int8)
 
 //go:noescape
-func groupedQ2G64I8MMx4(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+func panelBytes(panel *int8, codes *byte, groups int)
 
 //go:noescape
-func groupedQ2G128I8MMx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+func panelScales(panel, scales *byte, groups int)
 
 //go:noescape
-func groupedQ2G128I8MMx4(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+func i8mmScale2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmScale4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmUnit2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups, unit int)
+
+//go:noescape
+func i8mmUnit4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups, unit int)
+
+//go:noescape
+func panelSixBits(panel *int8, codes *byte, groups int)
+
+//go:noescape
+func panelScalesQ4M(panel, scales *byte, groups int)
+
+//go:noescape
+func panelScalesQ6(panel, scales *byte, groups int)
+
+//go:noescape
+func i8mmQ4Mx2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmQ4Mx4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmQ6x2(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)
+
+//go:noescape
+func i8mmQ6x4(y *float32, ld int, panel *int8, scales, acts *byte, stride, groups int)

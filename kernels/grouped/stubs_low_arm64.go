@@ -2,7 +2,7 @@
 
 package grouped
 
-// The assembly of low_arm64.s, which states each routine's contract.
+// The assembly of one_arm64.s and low_arm64.s, which state each routine's contract.
 
 //go:noescape
 func groupedQ1G128NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)

@@ -20,6 +20,7 @@ const (
 	formTiles
 	formLanes
 	formPaired
+	formOctets
 )
 
 // kernel is one way to multiply. All of them read the one packed layout.

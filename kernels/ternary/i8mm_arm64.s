@@ -4,7 +4,7 @@
 #include "neon_arm64.h"
 #include "sdot_arm64.h"
 
-// As the multiply-add kernels of sdot_arm64.h, by SMMLA: 2 rows × 8 columns of weights
+// As the multiply-add kernels of sdot_arm64.h, for fewer tokens than panels want, by SMMLA: 2 rows × 8 columns of weights
 // times 8 columns of two tokens, 32 products an instruction. The bytes of a row in two
 // blocks, side by side, hold 8 columns for each position of a trit. Activations are
 // arranged alike, from the quads of both blocks. A last block without a second one
@@ -16,9 +16,6 @@
 // Activations of 4 tokens at one position, of a block in a and of the next in b: tokens
 // 0 and 1 to a, 2 and 3 to p.
 #define BESIDE(a, b, p) ZIP2_S4(p, a, b); ZIP1_S4(a, a, b)
-
-// d.16B = n.16B & m.16B
-#define ANDV(d, n, m) RRR(0x4e201c00, d, n, m)
 
 // Weights n of 2 rows times 4 tokens.
 #define TIMES(d, n, a, b) SMMLA(d, n, a); SMMLA((d)+1, n, b)
@@ -33,7 +30,7 @@
 
 #define I2ROWS(d, x) \
 	USHR(27, x, 4) \
-	ANDV(x, x, 26) \
+	AND_B16(x, x, 26) \
 	TBL(31, 24, x); TIMES(d, 31, 16, 20) \
 	TBL(31, 25, x); TIMES(d, 31, 17, 21) \
 	TBL(31, 24, 27); TIMES(d, 31, 18, 22) \

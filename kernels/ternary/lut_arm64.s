@@ -100,6 +100,54 @@ pair: // of rows: 8 bytes of weights
 	BNE  pair
 	RET
 
+// One row of lutAdd2NEON: its four bytes are those of R7 from bit on, its sums a and b.
+#define LOOK(bit, a, b) \
+	UBFX $(bit), R7, $8, R8 \
+	UBFX $(bit+8), R7, $8, R9 \
+	UBFX $(bit+16), R7, $8, R10 \
+	UBFX $(bit+24), R7, $8, R11 \
+	ADD  R8<<4, R1, R8 \
+	ADD  R9<<4, R4, R9 \
+	ADD  R10<<4, R5, R10 \
+	ADD  R11<<4, R6, R11 \
+	FMOVQ (R8), F16; FMOVQ 15616(R8), F20 \
+	FMOVQ (R9), F17; FMOVQ 15616(R9), F21 \
+	FMOVQ (R10), F18; FMOVQ 15616(R10), F22 \
+	FMOVQ (R11), F19; FMOVQ 15616(R11), F23 \
+	VADD V16.H8, V17.H8, V16.H8 \
+	VADD V20.H8, V21.H8, V20.H8 \
+	VADD V18.H8, V19.H8, V18.H8 \
+	VADD V22.H8, V23.H8, V22.H8 \
+	VADD V16.H8, a.H8, a.H8 \
+	VADD V20.H8, b.H8, b.H8 \
+	VADD V18.H8, a.H8, a.H8 \
+	VADD V22.H8, b.H8, b.H8
+
+// func lutAdd2NEON(acc, more, tables *int16, w *byte, table int)
+// As lutAddNEON, for 8 more tokens too: their tables stand 15616 bytes behind, their sums
+// at more[64][8].
+TEXT ·lutAdd2NEON(SB), NOSPLIT, $0-40
+	MOVD acc+0(FP), R0
+	MOVD more+8(FP), R12
+	MOVD tables+16(FP), R1
+	MOVD w+24(FP), R2
+	MOVD table+32(FP), R3
+	ADD  R3, R1, R4
+	ADD  R3, R4, R5
+	ADD  R3, R5, R6
+	MOVD $32, R3
+pair: // of rows
+	MOVD.P 8(R2), R7
+	VLD1 (R0), [V0.H8, V1.H8]
+	VLD1 (R12), [V2.H8, V3.H8]
+	LOOK(0, V0, V2)
+	LOOK(32, V1, V3)
+	VST1.P [V0.H8, V1.H8], 32(R0)
+	VST1.P [V2.H8, V3.H8], 32(R12)
+	SUBS $1, R3, R3
+	BNE  pair
+	RET
+
 // func lutWidenNEON(sums *int32, acc *int16, rows int)
 // sums[rows][8] += acc[rows][8]; acc = 0. rows is positive.
 TEXT ·lutWidenNEON(SB), NOSPLIT, $0-24

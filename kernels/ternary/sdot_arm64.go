@@ -10,18 +10,31 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// sdotKernel takes trits out of their bytes by a multiplication and table
-// look-ups in registers and multiplies them with SDOT, 16 products an instruction.
+// sdotKernel multiplies by SDOT, 16 products an instruction: many tokens by panels, few by
+// what takes trits out of their bytes for each tile anew.
 var sdotKernel = &kernel{
 	name:      "neon:sdot",
 	isa:       cpu.NEON,
 	form:      func(matrix.Packing, int) (actForm, int) { return formQuads, 4 },
+	tokens:    panelTokens,
 	strips:    16,
 	perThread: 8,
 	mul: func(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
-		mulQuads(m, r, s, strips, tokens, quadFunc{sdotKernels[m.l.g][4], StripRows / 4})
+		from := tokens.lo
+		if n := tokens.hi - tokens.lo; n >= sdotPanelFrom {
+			from += n &^ 3
+		}
+		for i := strips.lo; i < strips.hi; i++ {
+			if from > tokens.lo {
+				m.byPanels(r, s, i, extent{tokens.lo, from}, addQuads)
+			}
+			m.mulQuads(r, s, i, extent{from, tokens.hi}, quadFunc{sdotKernels[m.l.g][4], StripRows / 4})
+		}
 	},
 }
+
+// sdotPanelFrom is the number of tokens from which panels pay, by count of instructions.
+const sdotPanelFrom = 12
 
 // sdotFunc sums all blocks of a tile's tokens and of 64/tokens rows.
 type sdotFunc func(sums *int32, w, act *byte, blocks int)
@@ -38,26 +51,24 @@ type quadFunc struct {
 }
 
 // mulQuads takes tiles of 4 tokens with four, and what is left with SDOT.
-func mulQuads(m *Task, r *segmentRun, s *scratch, strips, tokens extent, four quadFunc) {
+func (m *Task) mulQuads(r *segmentRun, s *scratch, i int, tokens extent, four quadFunc) {
 	l := m.l
 	kp := l.blocks * acts.BlockBytes * l.g
-	for i := strips.lo; i < strips.hi; i++ {
-		w := l.stripData(i)
-		for t := tokens.lo; t < tokens.hi; {
-			tile, f := 4, four
-			for tile > tokens.hi-t {
-				tile /= 2
-				f = quadFunc{sdotKernels[l.g][tile], StripRows / tile}
-			}
-			act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
-			for row := 0; row < StripRows; row += f.rows {
-				f.sum(&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
-			}
-			for j := range tile {
-				m.finishRow(s, i, t+j, s.acc32[j*StripRows:])
-			}
-			t += tile
+	w := l.stripData(i)
+	for t := tokens.lo; t < tokens.hi; {
+		tile, f := 4, four
+		for tile > tokens.hi-t {
+			tile /= 2
+			f = quadFunc{sdotKernels[l.g][tile], StripRows / tile}
 		}
+		act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
+		for row := 0; row < StripRows; row += f.rows {
+			f.sum(&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
+		}
+		for j := range tile {
+			m.finishRow(s, i, t+j, s.acc32[j*StripRows:])
+		}
+		t += tile
 	}
 }
 

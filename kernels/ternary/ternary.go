@@ -208,6 +208,8 @@ func (r *segmentRun) prepare(m *Task) {
 		r.act, r.width = m.t.Quads(pool, l.g, r.lo, r.hi, width, form == formTiles), width
 	case formPaired:
 		r.act, r.width = m.t.Paired(pool, l.g, r.lo, r.hi), width
+	case formOctets:
+		r.act, r.width = m.t.Octets(pool, l.g, r.lo, r.hi), width
 	case formLanes:
 		r.act, r.width = m.t.Lanes(pool, r.lo, r.hi, width), width
 	}

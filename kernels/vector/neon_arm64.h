@@ -15,6 +15,9 @@
 // n0·m0, n0·m1, n1·m0, n1·m1
 #define SMMLA(d, n, m) RRR(0x4e80a400, d, n, m)
 
+// d = the 16 bytes at base + index, general registers both
+#define LDRQ(d, base, index) RRR(0x3ce06800, d, base, index)
+
 // Bytes.
 #define UMULL(d, n, m) RRR(0x2e20c000, d, n, m)
 #define UMULL2(d, n, m) RRR(0x6e20c000, d, n, m)
@@ -24,8 +27,21 @@
 #define SHL(d, n, bits) RR(0x4f085400 | (bits)<<16, d, n)
 #define TBL(d, table, m) RRR(0x4e000000, d, table, m)
 #define TBL2(d, table, m) RRR(0x4e002000, d, table, m)
+#define TBL3(d, table, m) RRR(0x4e004000, d, table, m)
+#define AND_B16(d, n, m) RRR(0x4e201c00, d, n, m)
+#define ORR_B16(d, n, m) RRR(0x4ea01c00, d, n, m)
+#define ORN_B16(d, n, m) RRR(0x4ee01c00, d, n, m)
+#define SUB_B16(d, n, m) RRR(0x6e208400, d, n, m)
+#define USHL_B16(d, n, m) RRR(0x6e204400, d, n, m)
+
+// d.16B[i] = n.16B[i] & m.16B[i] != 0 ? -1 : 0
+#define CMTST(d, n, m) RRR(0x4e208c00, d, n, m)
 
 // Widening and narrowing.
+#define UXTL_H8(d, n) RR(0x2f08a400, d, n)
+#define UXTL2_H8(d, n) RR(0x6f08a400, d, n)
+#define UXTL_S4(d, n) RR(0x2f10a400, d, n)
+#define UXTL2_S4(d, n) RR(0x6f10a400, d, n)
 #define SXTL_H8(d, n) RR(0x0f08a400, d, n)
 #define SXTL2_H8(d, n) RR(0x4f08a400, d, n)
 #define SXTL_S4(d, n) RR(0x0f10a400, d, n)
@@ -54,9 +70,11 @@
 
 // Four int32.
 #define MUL(d, n, m) RRR(0x4ea09c00, d, n, m)
+#define MLA(d, n, m) RRR(0x4ea09400, d, n, m)
 #define ADDI(d, n, m) RRR(0x4ea08400, d, n, m)
 #define SUBI(d, n, m) RRR(0x6ea08400, d, n, m)
 #define SSHRI(d, n, bits) RR(0x4f000400 | (64-(bits))<<16, d, n)
+#define SSRAI(d, n, bits) RR(0x4f001400 | (64-(bits))<<16, d, n)
 #define SHLI(d, n, bits) RR(0x4f005400 | (32+(bits))<<16, d, n)
 #define BIC(d, n, m) RRR(0x4e601c00, d, n, m)
 

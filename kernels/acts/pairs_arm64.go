@@ -1,0 +1,58 @@
+//go:build arm64 && !purego
+
+package acts
+
+import "github.com/lutra-lm/lutra/kernels/pool"
+
+// PairBytes is the size of a group of two tokens' activations as SMMLA reads them,
+// 8 columns of the one beside those of the other:
+//
+//	 0  int8[4][2][8]   q
+//	64  float32[2][2]   d of the records, each twice
+//	80  float32[2][2]   Σq, each twice
+const PairBytes = 96
+
+// pairing is a Task that makes the groups of a pair of rows.
+type pairing groups
+
+// MakePairs makes the groups of pairs of rows, [(n+1)/2][K/32][PairBytes], unless that was
+// done since Set. It wants MakeGroups first. What stands beside an odd last row is arbitrary.
+func (a *Rows) MakePairs(p *pool.Pool, limit Limit) {
+	g := &a.groups[limit]
+	if g.pairsReady {
+		return
+	}
+	size, pairs := a.PairStride(), (a.n+1)/2
+	if cap(g.pairs) < pairs*size {
+		g.pairs = make([]byte, pairs*size)
+	}
+	g.pairs = g.pairs[:pairs*size]
+	a.Run(p, (*pairing)(g), pairs)
+	g.pairsReady = true
+}
+
+// PairStride returns the distance of pairs in bytes.
+func (a *Rows) PairStride() int { return (a.k + GroupCols - 1) / GroupCols * PairBytes }
+
+// Pairs returns the pairs that MakePairs made with that limit.
+func (a *Rows) Pairs(limit Limit) []byte { return a.groups[limit].pairs }
+
+// Do makes pair i.
+func (g *pairing) Do(_, i int) {
+	stride, size := g.src.GroupStride(), g.src.PairStride()
+	rec, dst := g.rec[2*i*stride:cap(g.rec)], g.pairs[i*size:(i+1)*size]
+	for at := 0; len(dst) > 0; at += RecordBytes {
+		pair := (*[PairBytes]byte)(dst)
+		for t := range 2 {
+			r := (*[RecordBytes]byte)(rec[t*stride+at:])
+			for o := range 4 {
+				*(*[8]byte)(pair[16*o+8*t:]) = *(*[8]byte)(r[8*o:])
+			}
+			for i := range 2 {
+				*(*[4]byte)(pair[64+8*t+4*i:]) = *(*[4]byte)(r[32:])
+				*(*[4]byte)(pair[80+8*t+4*i:]) = *(*[4]byte)(r[36:])
+			}
+		}
+		dst = dst[PairBytes:]
+	}
+}
