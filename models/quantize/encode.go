@@ -15,7 +15,9 @@ var ErrValue = errors.New("value out of range")
 // encoders are the types whose scales are searched for. weighted takes the importances of a
 // row's columns, plain takes none; nil: gguf.Quantize rounds to the nearest, and importances
 // change nothing.
-var encoders = map[gguf.Type]struct{ plain, weighted func(dst []byte, rows, columns []float32) }{
+var encoders = map[gguf.Type]struct {
+	plain, weighted func(dst []byte, rows, columns []float32)
+}{
 	gguf.Q4_0:   {nil, encodeQ4_0},
 	gguf.Q4_1:   {nil, encodeQ4_1},
 	gguf.Q5_0:   {nil, encodeQ5_0},
@@ -84,6 +86,16 @@ func Encode(t gguf.Type, dst []byte, rows, columns []float32) error {
 func Writes(t gguf.Type) bool {
 	_, searched := encoders[t]
 	return searched || t == gguf.I2_S || gguf.Quantize(t, make([]byte, t.BlockBytes()), make([]float32, t.BlockLen())) == nil
+}
+
+// Types lists the names of the types that Encode writes.
+func Types() (names []string) {
+	for t := gguf.Type(0); t < 256; t++ {
+		if t.BlockLen() > 0 && Writes(t) {
+			names = append(names, t.String())
+		}
+	}
+	return names
 }
 
 // magnitude returns the largest magnitude of x, ErrValue if it is not finite.
