@@ -75,11 +75,21 @@ func Encode(t gguf.Type, dst []byte, rows, columns []float32) error {
 			}
 		}
 	}
-	if _, err := magnitude(rows); err != nil {
+	switch m, err := magnitude(rows); {
+	case err != nil:
 		return err
+	case m > mostFitted:
+		return tooLarge(t)
 	}
 	encode(dst, rows, columns)
 	return fits(t, dst, len(rows))
+}
+
+// mostFitted bounds weights whose cubes are summed: far beyond what 16-bit scales hold.
+const mostFitted = 1 << 36
+
+func tooLarge(t gguf.Type) error {
+	return fmt.Errorf("quantize: %w: weights are too large for the 16-bit numbers of %v", ErrValue, t)
 }
 
 // Writes reports whether Encode writes t.
@@ -116,7 +126,7 @@ func fits(t gguf.Type, blocks []byte, n int) error {
 	}
 	held := gguf.Tensor{Type: t, Dims: []int{n}, Data: blocks}
 	if _, ok := held.Finite(0, 1); !ok {
-		return fmt.Errorf("quantize: %w: weights are too large for the 16-bit numbers of %v", ErrValue, t)
+		return tooLarge(t)
 	}
 	return nil
 }

@@ -5,6 +5,17 @@ import "encoding/binary"
 // levels are the values of the codes of IQ4_NL and IQ4_XS (kvalues_iq4nl).
 var levels = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
+// below holds for each integer from -128 the last code whose level is not above it; levels
+// are integers.
+var below = func() (codes [256]byte) {
+	for i := range codes {
+		for codes[i] < 14 && levels[codes[i]+1] <= float32(i-128) {
+			codes[i]++
+		}
+	}
+	return codes
+}()
+
 // nearestLevel returns the code whose level is nearest to x, the upper of two.
 func nearestLevel(x float32) byte {
 	if x <= levels[0] {
@@ -13,16 +24,11 @@ func nearestLevel(x float32) byte {
 	if x >= levels[15] {
 		return 15
 	}
-	below := 0
-	for half := 8; half > 0; half /= 2 {
-		if below+half < 15 && x >= levels[below+half] {
-			below += half
-		}
+	c := below[byte(int(x+128))] & 15 // a sum that rounds up to a level gives that, which is nearest
+	if x-levels[c] < levels[(c+1)&15]-x {
+		return c
 	}
-	if x-levels[below] < levels[below+1]-x {
-		return byte(below)
-	}
-	return byte(below + 1)
+	return (c + 1) & 15
 }
 
 // fitLevels finds the scale that brings 32 values nearest to levels: -127 is tried for the
