@@ -49,6 +49,8 @@ def write(path, model):
     w.add_head_count_kv(key_heads)
     w.add_layer_norm_rms_eps(1e-5)
     w.add_rope_dimension_count(8)
+    w.add_key_length(8)
+    w.add_value_length(8)
     if experts:
         w.add_expert_count(experts)
         w.add_expert_used_count(2)
