@@ -34,14 +34,17 @@ type sandbox struct {
 	sub *strings.Replacer
 }
 
-// tinyModel is a GGUF file of noise.
-func tinyModel(t *testing.T) []byte {
+// tinyModel is a GGUF file of noise with more words than examples have token ids.
+func tinyModel(t *testing.T) []byte { return noise(t, 16384) }
+
+// noise is a GGUF file of that vocabulary.
+func noise(t *testing.T, vocab int) []byte {
 	t.Helper()
 	shape, err := synthetic.Named("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape.Layers, shape.Vocab = 1, 16384 // more words than examples have token ids
+	shape.Layers, shape.Vocab = 1, vocab
 	opt := synthetic.DefaultOptions()
 	opt.Head = gguf.Q6_K
 	var model bytes.Buffer
@@ -148,7 +151,8 @@ func newSandbox(t *testing.T, base string) *sandbox {
 		t.Fatal(err)
 	}
 	halves := filepath.Join(dir, "model-f16.gguf")
-	mustLutra(t, "quantize", filepath.Join(dir, "model.gguf"), halves, "F16")
+	write("small.gguf", string(noise(t, 512)))
+	mustLutra(t, "quantize", filepath.Join(dir, "small.gguf"), halves, "F16")
 	write("imatrix.gguf", string(sumsOf(t, halves)))
 	models := hubtest.New(t)
 	thinks := thinking(t, must(gguf.Parse(model)))

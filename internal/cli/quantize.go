@@ -96,7 +96,7 @@ func (q *quantizing) run(cmd *cobra.Command, in, out, typ string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	r := quantized{Type: q.Type.Name}
+	r := quantized{Type: q.Type.Name, imatrix: q.imatrix}
 	if q.dryRun {
 		for i := range plan.Tensors {
 			r.add(&quantize.Result{Planned: &plan.Tensors[i]})

@@ -22,6 +22,7 @@ type quantized struct {
 	Lossless int               `json:"ternary_lossless"`
 
 	measured bool
+	imatrix  string // "" : none
 	totals   quantize.Totals
 }
 
@@ -74,6 +75,9 @@ func (q *quantized) print(w io.Writer) error {
 	}
 	if q.Ternary > 0 {
 		fmt.Fprintf(w, "\n%d of %d ternary tensors are kept without loss", q.Lossless, q.Ternary)
+	}
+	if q.measured && q.imatrix != "" {
+		fmt.Fprintf(w, "\n%s weighs the errors of %d tensors", q.imatrix, q.totals.Weighed)
 	}
 	_, err := fmt.Fprintln(w)
 	return err

@@ -75,7 +75,7 @@ func (k affineK) block(dst []byte, src, columns []float32) {
 	putHalf(dst[2:], m)
 	packScales(dst[4:16], &scale6, &offset6)
 	for g := range codes {
-		d, m := half(dst)*float32(scale6[g]&63), half(dst[2:])*float32(offset6[g]&63)
+		d, m := float32(half(dst)*float32(scale6[g]&63)), float32(half(dst[2:])*float32(offset6[g]&63))
 		if d == 0 {
 			continue
 		}

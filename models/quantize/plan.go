@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -170,11 +171,12 @@ func traitsOf(f *gguf.File, opt Options) (*traits, error) {
 
 // layerOf returns the number in blk.N., -1 for tensors of no layer.
 func layerOf(name string) int {
-	var n int
-	if _, err := fmt.Sscanf(name, "blk.%d.", &n); err != nil || n < 0 || n > 1<<20 {
+	number, _, ok := strings.Cut(strings.TrimPrefix(name, "blk."), ".")
+	n, err := strconv.ParseUint(number, 10, 20)
+	if !ok || err != nil || !strings.HasPrefix(name, "blk.") {
 		return -1
 	}
-	return n
+	return int(n)
 }
 
 // chooser applies options and rules to one tensor after the other.

@@ -34,6 +34,7 @@ type Totals struct {
 	Weights         int64
 	Ternary         int // quantised tensors whose weights were ternary
 	Lossless        int // of them those that are as they were
+	Weighed         int // tensors whose errors importances weighed
 	squares, errors float64
 }
 
@@ -44,6 +45,9 @@ func (t *Totals) Add(r *Result) {
 	t.Weights += int64(r.Len())
 	t.squares += r.squares
 	t.errors += r.errors
+	if r.Weighed {
+		t.Weighed++
+	}
 	if r.Trits {
 		t.Ternary++
 		if r.Lossless {
