@@ -107,7 +107,7 @@ func (q *quantizing) run(cmd *cobra.Command, in, out, typ string) error {
 		}
 		r.File, r.measured = out, true
 		if err := writePlan(cmd.Context(), cmd.ErrOrStderr(), plan, out, &r); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", in, err)
 		}
 	}
 	if q.asJSON {

@@ -71,13 +71,13 @@ func (q *quantized) print(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\n%s: %s, before %s; %.2f bits a weight", q.Type, output.Bytes(q.After), output.Bytes(q.Before), q.Bits)
 	if q.measured {
-		fmt.Fprintf(w, "; error %.5f", q.Error)
+		fmt.Fprintf(w, "; error %.3f %%", 100*q.Error)
 	}
 	if q.Ternary > 0 {
 		fmt.Fprintf(w, "\n%d of %d ternary tensors are kept without loss", q.Lossless, q.Ternary)
 	}
 	if q.measured && q.imatrix != "" {
-		fmt.Fprintf(w, "\n%s weighs the errors of %d tensors", q.imatrix, q.totals.Weighed)
+		fmt.Fprintf(w, "\ntensors weighed by %s: %d", q.imatrix, q.totals.Weighed)
 	}
 	_, err := fmt.Fprintln(w)
 	return err
@@ -91,7 +91,7 @@ func (t *quantizedTensor) said() string {
 	case t.Lossless:
 		return "none"
 	}
-	return fmt.Sprintf("%.5f", t.Error)
+	return fmt.Sprintf("%.3f %%", 100*t.Error)
 }
 
 func (t *quantizedTensor) note() string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -40,11 +41,10 @@ func Encode(t gguf.Type, dst []byte, rows, columns []float32) error {
 		return fmt.Errorf("quantize: %d values are no whole rows of %d importances", len(rows), len(columns))
 	}
 	if t == gguf.I2_S {
-		scale, err := magnitude(rows)
-		if err != nil {
+		if err := finite(rows); err != nil {
 			return err
 		}
-		return encodeI2S(dst, rows, scale)
+		return encodeI2S(dst, rows, abs(largest(rows)))
 	}
 	e := encoders[t]
 	encode := e.plain
@@ -53,7 +53,7 @@ func Encode(t gguf.Type, dst []byte, rows, columns []float32) error {
 	}
 	if encode == nil {
 		if t == gguf.F32 || t == gguf.F16 || t == gguf.BF16 {
-			if _, err := magnitude(rows); err != nil {
+			if err := finite(rows); err != nil {
 				return err
 			}
 		}
@@ -75,10 +75,10 @@ func Encode(t gguf.Type, dst []byte, rows, columns []float32) error {
 			}
 		}
 	}
-	switch m, err := magnitude(rows); {
-	case err != nil:
+	if err := finite(rows); err != nil {
 		return err
-	case m > mostFitted:
+	}
+	if abs(largest(rows)) > mostFitted {
 		return tooLarge(t)
 	}
 	encode(dst, rows, columns)
@@ -108,15 +108,17 @@ func Types() (names []string) {
 	return names
 }
 
-// magnitude returns the largest magnitude of x, ErrValue if it is not finite.
-func magnitude(x []float32) (float32, error) {
-	m := abs(largest(x))
-	for i, v := range x {
-		if v-v != 0 {
-			return 0, fmt.Errorf("quantize: %w: value %d is %v", ErrValue, i, v)
-		}
+// finite reports ErrValue for the first value that is infinite or NaN.
+func finite(x []float32) error {
+	if i := notFinite(x); i >= 0 {
+		return fmt.Errorf("quantize: %w: value %d is %v", ErrValue, i, x[i])
 	}
-	return m, nil
+	return nil
+}
+
+// notFinite returns the index of the first value that is infinite or NaN, -1 if there is none.
+func notFinite(x []float32) int {
+	return slices.IndexFunc(x, func(v float32) bool { return v-v != 0 })
 }
 
 // fits reports ErrValue where numbers in blocks are infinite that were not before.

@@ -184,13 +184,7 @@ func (c *conversion) each(do, done func(p *piece) error) error {
 			p.lo, p.hi = lo, min(rows, lo+n)
 			lo, now = p.hi, append(now, p)
 		}
-		err := parallel.Each(now, func(_ int, p *piece) error {
-			if err := do(p); err != nil {
-				return fmt.Errorf("rows %d to %d: %w", p.lo, p.hi-1, err)
-			}
-			return nil
-		})
-		if err != nil {
+		if err := parallel.Each(now, func(_ int, p *piece) error { return do(p) }); err != nil {
 			return err
 		}
 		for _, p := range now {
@@ -202,15 +196,17 @@ func (c *conversion) each(do, done func(p *piece) error) error {
 	return nil
 }
 
-// measure reads the rows.
+// measure reads the rows, and refuses numbers that are none.
 func (c *conversion) measure(p *piece) error {
 	n := (p.hi - p.lo) * c.Cols()
 	p.rows = slices.Grow(p.rows[:0], n)[:n]
 	if err := c.Dequantize(p.rows, p.lo*c.Cols()); err != nil {
 		return err
 	}
-	_, err := magnitude(p.rows)
-	return err
+	if i := notFinite(p.rows); i >= 0 {
+		return fmt.Errorf("%w: row %d, column %d is %v", ErrValue, p.lo+i/c.Cols(), i%c.Cols(), p.rows[i])
+	}
+	return nil
 }
 
 // convert reads the rows, makes blocks of them and compares.
