@@ -94,6 +94,7 @@ var layers = map[string][]string{
 	"models/toy":             {"models"},
 	"models/synthetic":       {"models/gguf"},
 	"models/embedded":        {"models/gguf"},
+	"models/quantize":        {"models/gguf", "kernels/vector", "internal/parallel"},
 	"models":                 {"kernels"},
 	"models/attention":       {"models/kv", "kernels"},
 	"models/recurrent":       {"kernels"},

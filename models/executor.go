@@ -67,7 +67,7 @@ func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
 	p, cfg := opt.Pool, graph.cfg
 	e := &executor{
 		cfg: cfg, graph: graph, pool: p, device: newDevice(opt), rowWidth: graph.rowWidth(),
-		alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0 && cfg.Experts == 0,
+		alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
 		whole: newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
 	}
 	for range p.Threads() {

@@ -182,7 +182,7 @@ func loadModel(file *gguf.File, opt LoadOptions) (*executor, error) {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
 	l := &loader{file: file, opt: opt, archName: name, arch: arch, Loader: weights.NewLoader(file, weights.Options{
-		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt,
+		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt, Observe: opt.Observe,
 	})}
 	graph := newDecoder(l)
 	l.finish()

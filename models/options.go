@@ -6,6 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // ErrModel says that a file is a well-formed GGUF but no model this package
@@ -42,4 +43,11 @@ type LoadOptions struct {
 	// chose, [rows][Config.ExpertsUsed], the best first, and with what weights. It must
 	// not change or keep them.
 	Routed func(layer int, experts []int32, weights []float32)
+
+	// Observe, if any, sees the rows that products with matrices of the file read, each
+	// time before that. Those of experts call it at the same time. It is for the CPU alone.
+	Observe func(of []MatrixPart, rows *kernels.Acts)
 }
+
+// MatrixPart is a matrix of the file, or rows of one.
+type MatrixPart = weights.Part

@@ -54,6 +54,7 @@ var argumentChoices = map[string]choices{
 	"lutra pull":         {words: hub.Names},
 	"lutra rm":           {words: storedNames},
 	"lutra schema check": {files: true},
+	"lutra quantize":     {words: modelNames, files: true},
 }
 
 // offerChoices has the shell complete values of flags and arguments.

@@ -153,7 +153,7 @@ func (n *naming) check(doc, span string) error {
 	switch {
 	case first == "lutra" && spaced:
 		return parses(strings.Fields(span)[1:])
-	case spaced && slices.Contains([]string{"ask", "bench", "eval", "serve", "logits", "perplexity"}, first):
+	case spaced && slices.Contains([]string{"ask", "bench", "eval", "serve", "logits", "perplexity", "quantize", "imatrix"}, first):
 		return parses(strings.Fields(span))
 	case settingKey.MatchString(key):
 		if !slices.Contains(n.keys, key) {

@@ -22,6 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/npu/mixtures"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/quantize"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
@@ -33,14 +34,17 @@ type sandbox struct {
 	sub *strings.Replacer
 }
 
-// tinyModel is a GGUF file of noise.
-func tinyModel(t *testing.T) []byte {
+// tinyModel is a GGUF file of noise with more words than examples have token ids.
+func tinyModel(t *testing.T) []byte { return noise(t, 16384) }
+
+// noise is a GGUF file of that vocabulary.
+func noise(t *testing.T, vocab int) []byte {
 	t.Helper()
 	shape, err := synthetic.Named("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape.Layers, shape.Vocab = 1, 16384 // more words than examples have token ids
+	shape.Layers, shape.Vocab = 1, vocab
 	opt := synthetic.DefaultOptions()
 	opt.Head = gguf.Q6_K
 	var model bytes.Buffer
@@ -84,6 +88,31 @@ func tinyMixture(t *testing.T) (model, stats string) {
 	return string(must(os.ReadFile(path))), string(must(json.Marshal(cal)))
 }
 
+// sumsOf is an importance matrix of noise.
+func sumsOf(t *testing.T, model string) []byte {
+	t.Helper()
+	f, err := gguf.Open(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var c quantize.Collector
+	for i := range f.Tensors {
+		if x := &f.Tensors[i]; len(x.Dims) == 2 {
+			c.Add(x.Name, 0, 1, make([]float32, x.Cols()))
+		}
+	}
+	meta, tensors, err := c.File("noise", 1, 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := gguf.Write(&out, meta, tensors); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -121,6 +150,10 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	if err := os.CopyFS(filepath.Join(dir, "Qwen3-0.6B"), os.DirFS(saved(t, "qwen3"))); err != nil {
 		t.Fatal(err)
 	}
+	halves := filepath.Join(dir, "model-f16.gguf")
+	write("small.gguf", string(noise(t, 512)))
+	mustLutra(t, "quantize", filepath.Join(dir, "small.gguf"), halves, "F16")
+	write("imatrix.gguf", string(sumsOf(t, halves)))
 	models := hubtest.New(t)
 	thinks := thinking(t, must(gguf.Parse(model)))
 	for _, e := range hub.Catalogue() {

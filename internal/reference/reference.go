@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -26,6 +27,7 @@ type Options struct {
 
 	Loading func(model string, done, total int64)               // as engines.Watcher.Loading; may be nil
 	Routed  func(layer int, experts []int32, weights []float32) // models.LoadOptions.Routed; may be nil
+	Observe func(of []models.MatrixPart, rows *kernels.Acts)    // models.LoadOptions.Observe; may be nil
 }
 
 // chunk is the number of tokens in a forward pass, unless the model has chunks.
@@ -64,7 +66,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		return err
 	}
 	defer pool.Close()
-	opt := models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: longest, Routed: r.Routed, Interrupt: engines.Until(ctx)}
+	opt := models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: longest, Routed: r.Routed, Observe: r.Observe, Interrupt: engines.Until(ctx)}
 	if r.Loading != nil {
 		opt.Progress = func(done, total int64) { r.Loading(mc.APIName(), done, total) }
 	}

@@ -89,6 +89,76 @@ func quantizeQ4_0(dst []byte, src []float32) {
 	}
 }
 
+// quantizeQ4_1 spans the block's values with 16 levels.
+func quantizeQ4_1(dst []byte, src []float32) {
+	for len(src) > 0 {
+		m, id := putSpan(dst, src[:32], 15)
+		for i := range 16 {
+			dst[4+i] = spanCode(src[i], m, id, 15) | spanCode(src[16+i], m, id, 15)<<4
+		}
+		dst, src = dst[20:], src[32:]
+	}
+}
+
+// quantizeQ5_0 maps the value of largest magnitude to code 0 (−16), whatever its sign.
+func quantizeQ5_0(dst []byte, src []float32) {
+	var codes [32]byte
+	for len(src) > 0 {
+		d := largest(src[:32]) / -16
+		id := inverse(d)
+		putHalf(dst, d)
+		for i, v := range src[:32] {
+			codes[i] = min(31, byte(int8(float32(v*id)+16.5)))
+		}
+		PutFifths(dst[2:22], &codes)
+		dst, src = dst[22:], src[32:]
+	}
+}
+
+func quantizeQ5_1(dst []byte, src []float32) {
+	var codes [32]byte
+	for len(src) > 0 {
+		m, id := putSpan(dst, src[:32], 31)
+		for i, v := range src[:32] {
+			codes[i] = spanCode(v, m, id, 31)
+		}
+		PutFifths(dst[4:24], &codes)
+		dst, src = dst[24:], src[32:]
+	}
+}
+
+// putSpan writes scale and offset of a block whose least value has code 0 and whose
+// largest has top. It returns the offset and the inverse of the scale.
+func putSpan(dst []byte, v []float32, top float32) (offset, id float32) {
+	low, high := v[0], v[0]
+	for _, x := range v {
+		if x < low { // the first of equals: zeros have two signs
+			low = x
+		}
+		high = max(high, x)
+	}
+	d := (high - low) / top
+	putHalf(dst, d)
+	putHalf(dst[2:], low)
+	return low, inverse(d)
+}
+
+func spanCode(v, offset, id float32, top byte) byte {
+	return min(top, byte(int8(float32((v-offset)*id)+0.5)))
+}
+
+// PutFifths writes the 32 codes of a block of Q5_0 or Q5_1: their fifth bits in 4 bytes,
+// then 16 bytes of nibbles as in Q4_0.
+func PutFifths(dst []byte, codes *[32]byte) {
+	fifth := uint32(0)
+	for i := range 16 {
+		low, high := codes[i], codes[16+i]
+		dst[4+i] = low&15 | high<<4
+		fifth |= uint32(low>>4)<<i | uint32(high>>4)<<(16+i)
+	}
+	binary.LittleEndian.PutUint32(dst, fifth)
+}
+
 // trit rounds v/d to the nearest of 0, 1, 2 (the code of −1, 0, +1).
 func trit(v, id float32) uint {
 	return uint(int(math.Round(float64(v*id))) + 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -20,6 +21,10 @@ type Options struct {
 	Packing string          // of ternary matrices: one of Packings; "": PackingAuto
 	Exact   bool            // widen all weights to float32
 	Scales  bool            // matrices may have a factor of their own, *.scale
+
+	// Observe, if any, sees the rows that a product reads, before it: of is what the
+	// product holds of the file. Products of rows that are pinned call it at the same time.
+	Observe func(of []Part, rows *kernels.Acts)
 
 	// Progress, if any, is told how many bytes of the tensors have been read, of
 	// how many, now and then, by the loading goroutine.
@@ -46,6 +51,8 @@ type Loader struct {
 	used     map[string]bool // tensors that were asked for
 	zero     map[string]bool // tensors read so far: whether they hold zeros alone
 
+	from map[*matrix.Matrix]Part // of matrices that are not loaded yet, if there is an Observe
+
 	memory      *cpu.Arena // of the matrices
 	raw         []byte     // what tensors are read into
 	read, total int64      // bytes of tensors so far, and of all
@@ -55,7 +62,7 @@ type Loader struct {
 func NewLoader(file *gguf.File, opt Options) *Loader {
 	l := &Loader{
 		file: file, opt: opt, cpu: kernels.NewCPU(opt.Pool), memory: new(cpu.Arena),
-		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{},
+		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, from: map[*matrix.Matrix]Part{},
 	}
 	if opt.Backend == nil {
 		l.opt.Backend = l.cpu

@@ -23,10 +23,15 @@ type Stacked struct {
 // nil after a failure.
 func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 	s := Stacked{}
+	var of []Part
 	for _, m := range ms {
 		if m == nil {
 			return s
 		}
+		if p, known := l.from[m]; known && !slices.Contains(of, p) {
+			of = append(of, p)
+		}
+		delete(l.from, m)
 		s.Width = append(s.Width, m.Rows)
 		s.Sum += m.Rows
 		if !slices.Contains(s.Packings, m.Packing) {
@@ -36,7 +41,7 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 	whole, err := kernels.Stack(l.arena(), ms...)
 	switch {
 	case err == nil:
-		s.whole = l.load(whole)
+		s.whole = l.observed(l.load(whole), of...)
 		return s
 	case !errors.Is(err, matrix.ErrUnsupported):
 		l.Fail("%w", err)
@@ -50,6 +55,7 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 		}
 		s.parts = append(s.parts, l.load(alone))
 	}
+	s.parts[0] = l.observed(s.parts[0], of...) // all read the same rows
 	return s
 }
 

@@ -95,7 +95,7 @@ func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
 	if w != nil {
 		l.account(name, w)
 	}
-	return l.load(w)
+	return l.observed(l.load(w), Part{Tensor: name, Matrices: 1})
 }
 
 // Wide reads W[rows][cols] in float32 on the CPU, whatever its storage type and the
@@ -113,7 +113,7 @@ func (l *Loader) Wide(name string, rows, cols int) kernels.Linear {
 		l.Fail("tensor %s: %w", name, err)
 		return nil
 	}
-	return lin
+	return l.observed(lin, Part{Tensor: name, Matrices: 1})
 }
 
 // whole reads a stored matrix in its packing, or nil after a failure.
@@ -239,6 +239,9 @@ func (l *Loader) part(t *gguf.Tensor, lo, hi int) *matrix.Matrix {
 		return nil
 	}
 	l.account(name, w)
+	if l.opt.Observe != nil {
+		l.from[w] = partOf(t, lo)
+	}
 	return w
 }
 
