@@ -19,10 +19,20 @@ const (
 	toRead    = "read"
 )
 
+// cheap are settings of each command and process, none of which changes what it says: KV
+// caches that hold a few of the tests' conversations, where a quarter of the machine's
+// memory would be found and cleared for each server, and a lazy collector.
+var cheap = map[string]string{"LUTRA_KV_MEMORY": "64MiB", "GOGC": "400"}
+
 func TestMain(m *testing.M) {
 	switch os.Getenv(asCommand) {
 	case "":
 		debug.SetGCPercent(400) // each command leaves what it made; to collect it at once is a quarter of the work
+		for name, value := range cheap {
+			if err := os.Setenv(name, value); err != nil {
+				panic(err)
+			}
+		}
 		os.Exit(m.Run())
 	case toRead:
 		os.Exit(readLine(os.Args[1:]))
