@@ -1,10 +1,12 @@
-package cli
+package docs_test
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,7 +69,12 @@ func thinking(t *testing.T, f *gguf.File) []byte {
 // tinyMixture is a GGUF file of noise with experts, and a calibration of its shape.
 func tinyMixture(t *testing.T) (model, stats string) {
 	t.Helper()
-	path, _ := writeMixture(t)
+	shape := synthetic.Shape{Name: "mixture", Hidden: 256, FFN: 512, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 320, Context: 256,
+		RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Qwen3MoE, Experts: synthetic.Experts{Count: 8, Used: 2, FFN: 256}}
+	var b bytes.Buffer
+	if err := synthetic.Write(&b, shape, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.F16, Seed: 3}); err != nil {
+		t.Fatal(err)
+	}
 	c, err := experts.NewCounter(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, mixtures.Chunks())
 	if err != nil {
 		t.Fatal(err)
@@ -81,14 +88,7 @@ func tinyMixture(t *testing.T) (model, stats string) {
 		t.Fatal(err)
 	}
 	cal := must(experts.NewCalibration(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, []experts.Set{c.Set("noise")}))
-	return string(must(os.ReadFile(path))), string(must(json.Marshal(cal)))
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
+	return b.String(), string(must(json.Marshal(cal)))
 }
 
 func newSandbox(t *testing.T, base string) *sandbox {
@@ -150,7 +150,12 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("math500-test.jsonl", `{"problem": "What is $12 \\cdot 7$?", "answer": "84", "level": 1}`+"\n")
 	request := `{"messages": [{"role": "user", "content": "What is 9 * 8?"}], "max_tokens": 40, "receipt": true}`
 	write("body.json", request)
-	write("answer.json", string(must(os.ReadFile(keep(t, base, request)))))
+	resp, err := http.Post(base+"/v1/chat/completions", "application/json", strings.NewReader(request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	write("answer.json", string(must(io.ReadAll(resp.Body))))
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
 	return &sandbox{dir: dir, sub: substitutes(base), env: append(os.Environ(), asCommand+"=1", "HOME="+dir, "CURL_HOME="+dir, "XDG_STATE_HOME=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "LUTRA_SERVER_LAME_DUCK=0s", "NO_PROXY=*", "no_proxy=*",
@@ -225,7 +230,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n- {path: "+bonsai+", name: bonsai-1.7b}\n")
-	s := newSandbox(t, serving(t, "--config", config, "--addr", "127.0.0.1:0").base)
+	s := newSandbox(t, serving(t, "--config", config))
 	tried := map[example]bool{} // --help and documents show some of the same
 	for _, e := range allExamples(t) {
 		first, _, _ := strings.Cut(e.text, "\n")
