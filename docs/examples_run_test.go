@@ -118,7 +118,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	for _, name := range []string{"model.gguf", "m.gguf", "falcon3-1b-tq2_0.gguf", "falcon3-1b-instruct-tq2_0.gguf"} {
 		write(name, string(model))
 	}
-	if err := os.CopyFS(filepath.Join(dir, "Qwen3-0.6B"), os.DirFS(saved(t, "qwen3"))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "Qwen3-0.6B"), os.DirFS("../models/testdata/huggingface/qwen3")); err != nil {
 		t.Fatal(err)
 	}
 	models := hubtest.New(t)
