@@ -110,6 +110,7 @@ var layers = map[string][]string{
 
 	"grammar/grammartest": {"grammar", "models"}, // for tests
 	"internal/clienttest": {},
+	"docs":                {}, // tests alone
 	"internal/sweep":      {},
 
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens

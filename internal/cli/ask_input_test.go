@@ -20,7 +20,7 @@ import (
 func said(t *testing.T, in io.Reader, args ...string) (out, errOut string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	root := newRoot(&o, &e)
+	root := Command(&o, &e)
 	root.SetIn(in)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(t.Context()); err != nil {

@@ -18,7 +18,7 @@ import (
 
 func TestTheLocalModelOfAChatCanChange(t *testing.T) {
 	var out bytes.Buffer
-	root := newRoot(&out, &out)
+	root := Command(&out, &out)
 	root.SetIn(strings.NewReader("/model\nWhat is 12 * 7?\n/model lutra-tiny-s\nWhat is 12 * 7?\n/scaling bon4\nWhat is 12 * 7?\n/model nowhere.gguf\n/model\n"))
 	root.SetArgs([]string{"chat"})
 	err := root.ExecuteContext(t.Context())
@@ -146,7 +146,7 @@ func TestQuestionsOfAskAreChecked(t *testing.T) {
 		t.Errorf("an empty question: status %d, %s", status, got)
 	}
 	var out bytes.Buffer
-	root := newRoot(&out, os.Stderr)
+	root := Command(&out, os.Stderr)
 	root.SetIn(strings.NewReader("What is 12 * 7?\n"))
 	root.SetArgs([]string{"ask", "-"})
 	if err := root.ExecuteContext(t.Context()); err != nil || out.String() != "12*7=84.\nAnswer: 84\n" {
@@ -157,7 +157,7 @@ func TestQuestionsOfAskAreChecked(t *testing.T) {
 func TestALongConversationWithAModelHereLosesItsBeginning(t *testing.T) {
 	const questions = 60 // of 17 tokens and as much of an answer: twice the context
 	var out, errOut bytes.Buffer
-	root := newRoot(&out, &errOut)
+	root := Command(&out, &errOut)
 	root.SetIn(strings.NewReader(strings.Repeat("What is 12 * 7?\n", questions)))
 	root.SetArgs([]string{"chat", "--model", "lutra-tiny-s", "--max-tokens", "16"})
 	if err := root.ExecuteContext(t.Context()); err != nil {

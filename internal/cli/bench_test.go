@@ -193,7 +193,7 @@ func (r interrupted) Print(w io.Writer) error {
 func TestAReportIsPrintedBesideTheErrorThatEndedIt(t *testing.T) {
 	for asJSON, want := range map[bool]string{false: "one and two\n", true: "[\n  \"one\",\n  \"two\"\n]\n"} {
 		var out bytes.Buffer
-		cmd := newRoot(&out, io.Discard)
+		cmd := Command(&out, io.Discard)
 		if err := showReport(cmd, asJSON, interrupted{"one", "two"}, context.Canceled); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that of the command", err)
 		}

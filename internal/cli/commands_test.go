@@ -29,7 +29,7 @@ import (
 func lutra(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := newRoot(&out, io.Discard)
+	cmd := Command(&out, io.Discard)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err

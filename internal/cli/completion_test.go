@@ -20,7 +20,7 @@ import (
 func completes(t *testing.T, args ...string) (words []string, files bool) {
 	t.Helper()
 	var out bytes.Buffer
-	root := newRoot(&out, &bytes.Buffer{})
+	root := Command(&out, &bytes.Buffer{})
 	root.SetArgs(append([]string{cobra.ShellCompRequestCmd}, args...))
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestAShellIsOfferedTheValuesOfFlagsAndArguments(t *testing.T) {
 
 func TestValuesThatAreOfferedAreTaken(t *testing.T) {
 	for _, name := range []string{"ask", "eval", "serve", "perplexity"} {
-		cmd, _, err := newRoot(&bytes.Buffer{}, &bytes.Buffer{}).Find([]string{name})
+		cmd, _, err := Command(&bytes.Buffer{}, &bytes.Buffer{}).Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestValuesThatAreOfferedAreTaken(t *testing.T) {
 }
 
 func TestCommandsOfOtherProgramsAreAnsweredWithWhatThereIs(t *testing.T) {
-	root := newRoot(&bytes.Buffer{}, &bytes.Buffer{})
+	root := Command(&bytes.Buffer{}, &bytes.Buffer{})
 	for word, want := range map[string]string{"run": "lutra chat", "ps": "lutra list", "show": "lutra info", "models": "lutra list", "download": "lutra pull", "delete": "lutra rm", "stop": "Ctrl-C"} {
 		if status, got := complain(t, word); status != 2 || !strings.Contains(got, want) {
 			t.Errorf("lutra %s: status %d, %s; want %s in it", word, status, got, want)

@@ -163,7 +163,7 @@ func TestCtrlCPrintsTheResultsSoFar(t *testing.T) {
 		})
 		s := httptest.NewServer(mux)
 		var out, errOut bytes.Buffer
-		root := newRoot(&out, &errOut)
+		root := Command(&out, &errOut)
 		args := []string{"eval", "--url", s.URL, "--limit", "5", "--methods", "single,single;temperature=0", "--n", "8"}
 		if asJSON {
 			args = append(args, "--json", "--api-key", "secret")

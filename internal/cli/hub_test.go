@@ -99,7 +99,7 @@ func TestAServerIsAliveAndNotReadyWhileItsModelComes(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	logged, log := io.Pipe()
-	cmd := newRoot(io.Discard, log)
+	cmd := Command(io.Discard, log)
 	cmd.SetArgs([]string{"serve", "--addr", "127.0.0.1:0", "--model", "bonsai-1.7b"})
 	ended := make(chan error, 1)
 	go func() {
@@ -206,7 +206,7 @@ func TestAskDownloadsNothingButTheModelThatAnswers(t *testing.T) {
 func TestAChatCanChangeToAModelOfTheHub(t *testing.T) {
 	withHub(t)
 	var out bytes.Buffer
-	root := newRoot(&out, &out)
+	root := Command(&out, &out)
 	root.SetIn(strings.NewReader("/model bitnet-2b\n/model hf:acme/None\n/model\n"))
 	root.SetArgs([]string{"chat", "--model", "lutra-tiny-s"})
 	err := root.ExecuteContext(t.Context())
@@ -315,7 +315,7 @@ func TestAHubThatIsAskedAgainIsTold(t *testing.T) {
 		return true
 	}
 	var errOut bytes.Buffer
-	root := newRoot(&errOut, &errOut)
+	root := Command(&errOut, &errOut)
 	root.SetArgs([]string{"pull", "bonsai-1.7b"})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -346,7 +346,7 @@ func TestAnInterruptedDownloadSaysThatItGoesOn(t *testing.T) {
 		return false
 	}
 	var errOut bytes.Buffer
-	root := newRoot(&errOut, &errOut)
+	root := Command(&errOut, &errOut)
 	root.SetArgs([]string{"pull", "bonsai-1.7b"})
 	if err := root.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("an interrupted pull = %v", err)

@@ -78,9 +78,9 @@ const litellmKey = "sk-51f2c0a86d4be79317ac60de2b84f593" //nolint:gosec // of th
 func (b balancer) balance(t *testing.T, change func(block string) string, servers []string) string {
 	t.Helper()
 	block := ""
-	for _, e := range blocks("docs/fleet.md", documents(t)["docs/fleet.md"]) {
-		if e.lang == b.lang && strings.HasPrefix(e.text, b.beginning) {
-			block = change(e.text)
+	for _, text := range blocks(document(t, "fleet.md"), b.lang) {
+		if strings.HasPrefix(text, b.beginning) {
+			block = change(text)
 		}
 	}
 	for i, s := range servers {

@@ -54,7 +54,7 @@ func TestCtrlCWhileAModelLoadsEndsACommand(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var out bytes.Buffer
 		said := &whenSaid{text: "loading big (", do: func() { cancel(stopSignal{os.Interrupt}) }}
-		root := newRoot(&out, said)
+		root := Command(&out, said)
 		root.SetIn(strings.NewReader("hi\n"))
 		root.SetArgs(args)
 		err := root.ExecuteContext(ctx)
@@ -67,7 +67,7 @@ func TestCtrlCWhileAModelLoadsEndsACommand(t *testing.T) {
 func TestWhatIsLoadingIsSaidOffATerminalOnceAFile(t *testing.T) {
 	path := modelFile(t)
 	var out, errOut bytes.Buffer
-	root := newRoot(&out, &errOut)
+	root := Command(&out, &errOut)
 	root.SetIn(strings.NewReader("hi\n/model lutra-tiny-s\n/model " + path + "\n"))
 	root.SetArgs([]string{"chat", "--model", path, "--max-tokens", "1"})
 	if err := root.ExecuteContext(t.Context()); err != nil {

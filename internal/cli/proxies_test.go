@@ -130,13 +130,12 @@ func TestExamplesOfProxiesPassChatsOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts proxies")
 	}
-	text := documents(t)["docs/serving.md"]
-	examples := blocks("docs/serving.md", text)
+	text := document(t, "serving.md")
 	find := func(lang, beginning string) string {
 		t.Helper()
-		for _, e := range examples {
-			if e.lang == lang && strings.Contains(e.text, beginning) {
-				return e.text
+		for _, block := range blocks(text, lang) {
+			if strings.Contains(block, beginning) {
+				return block
 			}
 		}
 		t.Fatalf("docs/serving.md shows no %s with %q", lang, beginning)
@@ -304,7 +303,7 @@ func (b *browser) streams(t *testing.T, at string, seen *atomic.Pointer[chan str
 }
 
 func TestTheTimesAndSizesOfProxiesAreTheServers(t *testing.T) {
-	text := documents(t)["docs/serving.md"]
+	text := document(t, "serving.md")
 	o := server.DefaultOptions()
 	for setting, want := range map[string]string{
 		"proxy_read_timeout":   fmt.Sprintf("%.0fm", o.RequestTimeout.Minutes()),

@@ -20,7 +20,7 @@ import (
 func Main(args []string) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	root := newRoot(os.Stdout, os.Stderr)
+	root := Command(os.Stdout, os.Stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -51,7 +51,9 @@ func report(w io.Writer, command string, err error) int {
 	return 2
 }
 
-func newRoot(out, errOut io.Writer) *cobra.Command {
+// Command returns lutra with the commands below it, which print to out and, what is no result,
+// to errOut: for Main, and for tests of what documents say of them.
+func Command(out, errOut io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lutra",
 		Short: "Serve ultra-low-bit language models on ordinary CPUs",

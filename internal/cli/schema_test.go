@@ -11,7 +11,7 @@ import (
 
 func schemaCommand(args ...string) (string, error) {
 	var out bytes.Buffer
-	root := newRoot(&out, io.Discard)
+	root := Command(&out, io.Discard)
 	root.SetArgs(append([]string{"schema"}, args...))
 	err := root.Execute()
 	return out.String(), err

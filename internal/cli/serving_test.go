@@ -38,7 +38,7 @@ func serving(t *testing.T, args ...string) *live {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	logRead, logWrite := io.Pipe()
-	cmd := newRoot(io.Discard, logWrite)
+	cmd := Command(io.Discard, logWrite)
 	cmd.SetArgs(append([]string{"serve"}, args...))
 	result := make(chan error, 1)
 	go func() {

@@ -15,7 +15,7 @@ import (
 func complain(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	var out bytes.Buffer
-	root := newRoot(io.Discard, &out)
+	root := Command(io.Discard, &out)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(t.Context())
 	if err == nil {

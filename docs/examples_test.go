@@ -1,4 +1,4 @@
-package cli
+package docs_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/cli"
 )
 
 // The examples of --help, README and docs are run as their readers would run
@@ -25,7 +27,7 @@ type example struct {
 	shown string // what the document shows as its output, right below
 }
 
-const repository = "../.."
+const repository = ".."
 
 // documents are the texts of all Markdown files, by their paths in the repository.
 func documents(t *testing.T) map[string]string {
@@ -90,7 +92,7 @@ func commandsBelow(c *cobra.Command) []*cobra.Command {
 
 // helpExamples are the lines under Examples: of every command, continued lines in one.
 func helpExamples() (list []example) {
-	for _, c := range commandsBelow(newRoot(io.Discard, io.Discard)) {
+	for _, c := range commandsBelow(cli.Command(io.Discard, io.Discard)) {
 		for _, line := range strings.Split(strings.ReplaceAll(c.Example, "\\\n", ""), "\n") {
 			if line = strings.TrimSpace(line); line != "" {
 				list = append(list, example{where: c.CommandPath() + " --help", lang: "sh", text: line})
@@ -120,7 +122,7 @@ func sortedNames(docs map[string]string) []string {
 }
 
 func TestEveryCommandHasAnExample(t *testing.T) {
-	for _, c := range commandsBelow(newRoot(io.Discard, io.Discard)) {
+	for _, c := range commandsBelow(cli.Command(io.Discard, io.Discard)) {
 		if c.Example == "" && !slices.Contains([]string{"help", "completion"}, c.Name()) {
 			t.Errorf("%s shows no example", c.CommandPath())
 		}

@@ -1,4 +1,4 @@
-package cli
+package docs_test
 
 import "strings"
 
@@ -51,20 +51,23 @@ var notRun = map[string]string{
 // everywhere. All of each runs where LUTRA_EXAMPLES=all, as in the gate's step examples;
 // elsewhere its command lines are read.
 var long = map[string]string{
-	"lutra npu ablate accuracy --model":                                                "TestAccuracyIsARowForEachScheme",
-	"lutra eval --model lutra-tiny-s --model lutra-tiny-l --backend hexagon-go":        "TestEvaluationModelsAnNPUsTimeAndEnergy",
-	"lutra eval --backend hexagon-go --soc elite":                                      "TestEvaluationModelsAnNPUsTimeAndEnergy",
-	"lutra bench engine --model":                                                       "TestBenchEngineProfilesEveryKernel",
-	"lutra bench engine --shape":                                                       "TestBenchEngineReportsEveryTest",
-	"lutra bench growth --shape":                                                       "TestBenchGrowthMeasuresAndDrawsEveryAxis",
-	"lutra eval --limit":                                                               "TestEvalReportsAndContinues",
-	"lutra eval --methods":                                                             "TestEvalReportsAndContinues",
-	"lutra eval --model ternary-bonsai-4b":                                             "TestEvalReportsAndContinues",
-	"lutra bench kernels":                                                              "TestCtrlCEndsABenchmarkOfKernelsWithItsRows",
-	"lutra bench kernels --":                                                           "TestBenchKernelsComparesWithACommand",
-	"lutra ask --backend hexagon-go":                                                   "TestDevicesGiveTheSameAnswersAndTheSameLogits",
-	"lutra eval --model lutra-tiny-s --model lutra-tiny-moe":                           "TestAnEvaluationIsOfOneWayToRunExperts",
-	"lutra perplexity --model mixture.gguf --backend hexagon-go":                       "TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogits",
+	"lutra npu ablate accuracy --model":                                         "TestAccuracyIsARowForEachScheme",
+	"lutra eval --model lutra-tiny-s --model lutra-tiny-l --backend hexagon-go": "TestEvaluationModelsAnNPUsTimeAndEnergy",
+	"lutra eval --backend hexagon-go --soc elite":                               "TestEvaluationModelsAnNPUsTimeAndEnergy",
+	"lutra bench engine --model":                                                "TestBenchEngineProfilesEveryKernel",
+	"lutra bench engine --shape":                                                "TestBenchEngineReportsEveryTest",
+	"lutra bench growth --shape":                                                "TestBenchGrowthMeasuresAndDrawsEveryAxis",
+	"lutra eval --limit":                                                        "TestEvalReportsAndContinues",
+	"lutra eval --methods":                                                      "TestEvalReportsAndContinues",
+	"lutra eval --model ternary-bonsai-4b":                                      "TestEvalReportsAndContinues",
+	"lutra npu doctor\nlutra ask":                                               "TestDevicesGiveTheSameAnswersAndTheSameLogits",
+	"lutra bench plan --rate":                                                   "TestBenchPlanTellsWhatIsModelledAndWhatItCosts",
+	"lutra bench plan --model":                                                  "TestBenchPlanTellsWhatIsModelledAndWhatItCosts",
+	"lutra bench kernels":                                                       "TestCtrlCEndsABenchmarkOfKernelsWithItsRows",
+	"lutra bench kernels --":                                                    "TestBenchKernelsComparesWithACommand",
+	"lutra ask --backend hexagon-go":                                            "TestDevicesGiveTheSameAnswersAndTheSameLogits",
+	"lutra eval --model lutra-tiny-s --model lutra-tiny-moe":                    "TestAnEvaluationIsOfOneWayToRunExperts",
+	"lutra perplexity --model mixture.gguf --backend hexagon-go":                "TestAPlanOfExpertsRunsAndItsCapacitiesChangeNoLogits",
 	"lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods": "TestAnEvaluationWithoutThinkingContinues",
 }
 

@@ -1,4 +1,4 @@
-package cli
+package docs_test
 
 import (
 	"encoding/json"
@@ -38,8 +38,8 @@ func TestExamplesOfClientsRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a dozen programs")
 	}
-	config := configFile(t, "models:\n- {embedded: lutra-tiny-l}\n- {embedded: lutra-tiny-s}\n- {path: "+absolute(t, readingModel)+"}\nverifiers:\n- {embedded: lutra-tiny-prm}\n")
-	base := serving(t, "--config", config, "--addr", "127.0.0.1:0").base
+	config := configFile(t, "models:\n- {embedded: lutra-tiny-l}\n- {embedded: lutra-tiny-s}\n- {path: "+absolute(t, "../tts/embed/testdata/bert.gguf")+"}\nverifiers:\n- {embedded: lutra-tiny-prm}\n")
+	base := serving(t, "--config", config)
 	for _, name := range sortedNames(clientExamples) {
 		t.Run(name, func(t *testing.T) {
 			cmd := clientProgram(t, name, clientExamples[name])

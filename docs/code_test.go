@@ -1,4 +1,4 @@
-package cli
+package docs_test
 
 import (
 	"fmt"
@@ -134,7 +134,7 @@ func (n *naming) identified(doc, span string) error {
 // are not there, or names that no test or benchmark in them has.
 func (n *naming) runs(arguments string) error {
 	words := strings.Fields(strings.ReplaceAll(arguments, "'", ""))
-	source := ""
+	var sources []string
 	for _, w := range words {
 		folder, ok := strings.CutPrefix(w, "./")
 		if !ok {
@@ -145,7 +145,7 @@ func (n *naming) runs(arguments string) error {
 		found := folder == ""
 		for at, text := range n.sources {
 			if at == folder || below && (folder == "" || strings.HasPrefix(at, folder+"/")) {
-				source, found = source+text, true
+				sources, found = append(sources, text), true
 			}
 		}
 		if !found {
@@ -155,10 +155,11 @@ func (n *naming) runs(arguments string) error {
 	for i, w := range words[:max(0, len(words)-1)] {
 		kind := map[string]string{"-run": "Test", "-bench": "Benchmark"}[w]
 		name, _, _ := strings.Cut(words[i+1], "/") // a subtest, or a case of a benchmark, is behind it
-		if kind == "" || name == "XXX" || source == "" {
+		if kind == "" || name == "XXX" || len(sources) == 0 {
 			continue
 		}
-		if !regexp.MustCompile(`(?m)^func ` + kind + `\w*` + name).MatchString(source) {
+		declared := regexp.MustCompile(`(?m)^func ` + kind + `\w*` + name)
+		if !slices.ContainsFunc(sources, declared.MatchString) {
 			return fmt.Errorf("%s has no %s of the name %s", arguments, kind, name)
 		}
 	}

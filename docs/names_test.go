@@ -1,4 +1,4 @@
-package cli
+package docs_test
 
 import (
 	"cmp"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/cli"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -111,7 +112,7 @@ type naming struct {
 }
 
 func newNaming(t *testing.T) *naming {
-	n := &naming{base: serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--config", configFile(t, "server: {debug: true}\n")).base, flags: foreignFlags}
+	n := &naming{base: serving(t, "--model", "lutra-tiny-s", "--config", configFile(t, "server: {debug: true}\n")), flags: foreignFlags}
 	n.paths, n.sources = repositoryFiles(t)
 	n.all = strings.Join(slices.Collect(maps.Values(n.sources)), "")
 	n.declare = map[string]map[string]bool{}
@@ -120,7 +121,7 @@ func newNaming(t *testing.T) *naming {
 	}
 	n.keys = slices.Concat(settingKeys(reflect.TypeFor[config.Config](), ""),
 		settingKeys(reflect.TypeFor[config.Model](), "models[]."), settingKeys(reflect.TypeFor[config.Verifier](), "verifiers[]."))
-	for _, c := range commandsBelow(newRoot(io.Discard, io.Discard)) {
+	for _, c := range commandsBelow(cli.Command(io.Discard, io.Discard)) {
 		c.InitDefaultHelpFlag()
 		c.InitDefaultVersionFlag()
 		c.Flags().VisitAll(func(f *pflag.Flag) { n.flags = append(n.flags, "--"+f.Name) })
@@ -196,7 +197,7 @@ func (n *naming) check(doc, span string) error {
 
 // parses checks that a command line uses existing commands and flags.
 func parses(args []string) error {
-	root := newRoot(io.Discard, io.Discard)
+	root := cli.Command(io.Discard, io.Discard)
 	root.InitDefaultCompletionCmd()
 	cmd, rest, err := root.Find(args)
 	if err != nil {
@@ -204,7 +205,7 @@ func parses(args []string) error {
 	}
 	var short *pflag.ValueRequiredError // prose may name a flag without its value
 	if err := cmd.ParseFlags(rest); err != nil && !errors.As(err, &short) && !errors.Is(err, pflag.ErrHelp) {
-		return flagError(cmd, err)
+		return err
 	}
 	if cmd.HasSubCommands() {
 		return cmd.Args(cmd, cmd.Flags().Args())

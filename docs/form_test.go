@@ -1,4 +1,4 @@
-package cli
+package docs_test
 
 import (
 	"os"

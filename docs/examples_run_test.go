@@ -1,10 +1,12 @@
-package cli
+package docs_test
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,10 +37,12 @@ type sandbox struct {
 }
 
 // tinyModel is a GGUF file of noise with more words than examples have token ids.
-func tinyModel(t *testing.T) []byte { return noise(t, 16384) }
+func tinyModel(t *testing.T) []byte {
+	return noise(t, 16384, synthetic.DefaultOptions().Blocks, gguf.Q6_K)
+}
 
-// noise is a GGUF file of that vocabulary.
-func noise(t *testing.T, vocab int) []byte {
+// noise is a GGUF file of that vocabulary and those types.
+func noise(t *testing.T, vocab int, blocks, head gguf.Type) []byte {
 	t.Helper()
 	shape, err := synthetic.Named("tiny")
 	if err != nil {
@@ -46,7 +50,7 @@ func noise(t *testing.T, vocab int) []byte {
 	}
 	shape.Layers, shape.Vocab = 1, vocab
 	opt := synthetic.DefaultOptions()
-	opt.Head = gguf.Q6_K
+	opt.Blocks, opt.Head = blocks, head
 	var model bytes.Buffer
 	if err := synthetic.Write(&model, shape, opt); err != nil {
 		t.Fatal(err)
@@ -71,7 +75,12 @@ func thinking(t *testing.T, f *gguf.File) []byte {
 // tinyMixture is a GGUF file of noise with experts, and a calibration of its shape.
 func tinyMixture(t *testing.T) (model, stats string) {
 	t.Helper()
-	path, _ := writeMixture(t)
+	shape := synthetic.Shape{Name: "mixture", Hidden: 256, FFN: 512, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 320, Context: 256,
+		RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Qwen3MoE, Experts: synthetic.Experts{Count: 8, Used: 2, FFN: 256}}
+	var b bytes.Buffer
+	if err := synthetic.Write(&b, shape, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.F16, Seed: 3}); err != nil {
+		t.Fatal(err)
+	}
 	c, err := experts.NewCounter(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, mixtures.Chunks())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +94,7 @@ func tinyMixture(t *testing.T) (model, stats string) {
 		t.Fatal(err)
 	}
 	cal := must(experts.NewCalibration(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, []experts.Set{c.Set("noise")}))
-	return string(must(os.ReadFile(path))), string(must(json.Marshal(cal)))
+	return b.String(), string(must(json.Marshal(cal)))
 }
 
 // sumsOf is an importance matrix of noise.
@@ -111,13 +120,6 @@ func sumsOf(t *testing.T, model string) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 func newSandbox(t *testing.T, base string) *sandbox {
@@ -147,12 +149,11 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	for _, name := range []string{"model.gguf", "m.gguf", "falcon3-1b-tq2_0.gguf", "falcon3-1b-instruct-tq2_0.gguf"} {
 		write(name, string(model))
 	}
-	if err := os.CopyFS(filepath.Join(dir, "Qwen3-0.6B"), os.DirFS(saved(t, "qwen3"))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "Qwen3-0.6B"), os.DirFS("../models/testdata/huggingface/qwen3")); err != nil {
 		t.Fatal(err)
 	}
 	halves := filepath.Join(dir, "model-f16.gguf")
-	write("small.gguf", string(noise(t, 512)))
-	mustLutra(t, "quantize", filepath.Join(dir, "small.gguf"), halves, "F16")
+	write("model-f16.gguf", string(noise(t, 512, gguf.F16, gguf.F16)))
 	write("imatrix.gguf", string(sumsOf(t, halves)))
 	models := hubtest.New(t)
 	thinks := thinking(t, must(gguf.Parse(model)))
@@ -183,7 +184,12 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("math500-test.jsonl", `{"problem": "What is $12 \\cdot 7$?", "answer": "84", "level": 1}`+"\n")
 	request := `{"messages": [{"role": "user", "content": "What is 9 * 8?"}], "max_tokens": 40, "receipt": true}`
 	write("body.json", request)
-	write("answer.json", string(must(os.ReadFile(keep(t, base, request)))))
+	resp, err := http.Post(base+"/v1/chat/completions", "application/json", strings.NewReader(request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	write("answer.json", string(must(io.ReadAll(resp.Body))))
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
 	return &sandbox{dir: dir, sub: substitutes(base), env: append(os.Environ(), asCommand+"=1", "HOME="+dir, "CURL_HOME="+dir, "XDG_STATE_HOME=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "LUTRA_SERVER_LAME_DUCK=0s", "NO_PROXY=*", "no_proxy=*",
@@ -258,7 +264,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n- {path: "+bonsai+", name: bonsai-1.7b}\n")
-	s := newSandbox(t, serving(t, "--config", config, "--addr", "127.0.0.1:0").base)
+	s := newSandbox(t, serving(t, "--config", config))
 	tried := map[example]bool{} // --help and documents show some of the same
 	for _, e := range allExamples(t) {
 		first, _, _ := strings.Cut(e.text, "\n")
