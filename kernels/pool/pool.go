@@ -31,6 +31,7 @@ type Pool struct {
 	task    Task       // written before left, read only by holders of a part
 	parts   int64
 	meter   *meter.Meter
+	observe func(t Task, parts int, took time.Duration)
 
 	left    atomic.Int64  // parts not handed out; below zero when late workers asked
 	pending atomic.Int64  // parts not finished
@@ -82,6 +83,10 @@ func (p *Pool) Threads() int { return p.threads }
 // Meter returns what counts the time of the pool's callers, once enabled.
 func (p *Pool) Meter() *meter.Meter { return p.meter }
 
+// Observe has every later Run tell f its task, how many parts that had, and how long it
+// took. Only tools use it, to learn what a step consists of.
+func (p *Pool) Observe(f func(t Task, parts int, took time.Duration)) { p.observe = f }
+
 // Begin announces a step, many tasks with little between them: workers wake up
 // and stay awake until End. Steps may overlap.
 func (p *Pool) Begin() {
@@ -101,6 +106,9 @@ func (p *Pool) Run(t Task, parts int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.observe != nil {
+		defer func(begun time.Duration) { p.observe(t, parts, meter.Clock()-begun) }(meter.Clock())
+	}
 	if p.threads == 1 || parts == 1 {
 		start := p.meter.Start()
 		for i := range parts {
@@ -151,7 +159,7 @@ func (p *Pool) rouse(w int) {
 // and parts in place: Run cannot return before it is counted.
 func (p *Pool) drain(worker int) {
 	ran, start := int64(0), p.meter.Start()
-	for {
+	for p.left.Load() > 0 { // many cores read a line sooner than they change it one after another
 		l := p.left.Add(-1)
 		if l < 0 {
 			break
