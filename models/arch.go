@@ -15,6 +15,7 @@ type architecture struct {
 	matrixFactors bool // matrices may have a factor of their own, *.scale
 	multipliers   bool // of embeddings, scores, what layers add, and logits
 	rootEmbedding bool // embeddings are multiplied by √Hidden
+	layerInputs   bool // layers may have inputs of their own, and scale what they make
 
 	positions positionTraits
 	attention attentionTraits
@@ -47,6 +48,8 @@ type attentionTraits struct {
 	deltaNets   bool // layers are gated delta nets, but for every so many, full_attention_interval
 	groupedNets bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
 	shortConvs  bool // layers without KV heads are short convolutions
+	otherHeads  bool // layers with windows may have heads of their own, and the last ones no keys and values
+	valueNorm   bool // RMSNorm of each head of values, without weights; without attn_v values are keys
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -68,12 +71,14 @@ type ffnTraits struct {
 	ungated    bool      // there is no gate, but biases and GELU
 	gateUp     storage   // of the matrices of gate and up
 	downBias   bool      // ffn_down has one
+	widths     bool      // layers may have widths of their own
 	mixture    *mixtureTraits
 }
 
 // mixtureTraits say what the mixtures of an architecture are like.
 type mixtureTraits struct {
 	optional bool // a file without expert_count has feed-forwards
+	beside   bool // layers have a feed-forward too
 	shared   sharedExpert
 	unnormed bool    // unless the file says so, the weights of chosen experts do not sum to 1
 	biases   bool    // the router and all matrices of experts have biases
@@ -201,6 +206,13 @@ var architectures = map[string]architecture{
 		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
 		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
 	},
+	// Gemma Team 2026, "Gemma 4": layers with windows have narrower heads, the last layers may
+	// share keys and values, and layers may have inputs of their own.
+	"gemma4": {
+		rootEmbedding: true, layerInputs: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
+		attention: attentionTraits{qkNorm: qkNormHeads, valueNorm: true, otherHeads: true, softCap: true, globalEvery: 6, queryWidth: unscaled},
+		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
+	},
 	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
 	"olmo2": {
 		positions: positionTraits{order: ropeHalves, windowedRope: true}, attention: attentionTraits{qkNorm: qkNormAll, globalEvery: 4},
@@ -277,6 +289,9 @@ func gemmaQueryWidth(c *Config) int {
 	}
 	return c.HeadDim
 }
+
+// unscaled is the width of queries whose scores are not divided.
+func unscaled(*Config) int { return 1 }
 
 // architectureNames lists the supported values of general.architecture.
 func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }

@@ -27,6 +27,8 @@ type decoder struct {
 	scale  float32      // of embeddings
 	rotate rotation     // that embeddings are stored with
 	layers []decoderLayer
+	last   int          // of the layers, that makes keys and values or a state
+	inputs *layerInputs // nil: layers have none
 	norm   rowNorm
 	enc    *encoder    // nil: a decoder
 	ranks  *Classifier // that ranks by hidden states; nil: none
@@ -48,14 +50,16 @@ func newDecoder(l *loader) *decoder {
 	experts := l.mixtureParams()
 	l.checkCausal()
 	l.hadamard = l.readHadamard()
-	ropes, mask, recurrent := l.ropes(), l.attentionMask(), l.recurrentShape()
+	mask, recurrent := l.attentionMask(), l.recurrentShape()
+	l.otherHeads()
+	ropes, places := l.ropes(), l.kvPlaces()
 	if l.Err() != nil {
 		return nil
 	}
 	m := &decoder{ropes: ropes, embed: l.embedding(), scale: 1, rotate: l.embeddingRotation(), file: l.file, memory: l.Memory(), recurrent: recurrent}
 	m.store = l.expertStore()
-	pass := newExpertPass(l.opt.Pool, l.Local())
-	attending := 0
+	m.inputs = l.layerInputs()
+	pass, kept, recurring := newExpertPass(l.opt.Pool, l.Local()), new([]float32), 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := decoderLayer{}
 		if !a.norms.after && !a.norms.bare {
@@ -63,18 +67,26 @@ func newDecoder(l *loader) *decoder {
 		}
 		switch {
 		case l.recurs == nil || !l.recurs[i]:
-			y.mixer = l.attention(i, attending, mask)
-			attending++
+			y.mixer = l.attention(i, places[i], mask)
 		case a.attention.deltaNets:
-			y.mixer = l.gatedDelta(i, i-attending, recurrent)
+			y.mixer = l.gatedDelta(i, recurring, recurrent)
+			recurring++
 		default:
-			y.mixer = l.shortConv(i, i-attending, recurrent)
+			y.mixer = l.shortConv(i, recurring, recurrent)
+			recurring++
 		}
-		if l.cfg.Experts > 0 && i >= l.cfg.DenseLayers {
-			y.ffn = l.mixture(i, experts, m.store, pass)
-		} else {
+		if !places[i].reads {
+			m.last = i
+		}
+		switch {
+		case l.cfg.Experts == 0 || i < l.cfg.DenseLayers:
 			y.ffn = l.feedForward(i)
+		case l.cfg.beside:
+			y.ffn = l.beside(i, l.feedForward(i), l.mixture(i, experts, m.store, pass), kept)
+		default:
+			y.ffn = l.mixture(i, experts, m.store, pass)
 		}
+		y.end = l.layerEnd(i, m.inputs)
 		m.layers = append(m.layers, y)
 	}
 	if a.bidirectional {
@@ -127,8 +139,8 @@ func (m *decoder) stage(s *rowShard, i int) {
 	y := &m.layers[i]
 	y.norm.run(s)
 	y.mixer.project(s) // all rows of a sequence must have done so before one attends
-	if i+1 == len(m.layers) {
-		s.trim(y.mixer.rowWidth()) // of the other rows only keys and values are wanted
+	if i == m.last {
+		s.trim(y.mixer.rowWidth(), i+1 < len(m.layers)) // of the other rows only keys and values are wanted
 	}
 }
 
@@ -147,6 +159,9 @@ func (m *decoder) embedTokens(s *rowShard) {
 	if m.enc != nil {
 		m.enc.begin(s)
 	}
+	if m.inputs != nil {
+		m.inputs.run(s)
+	}
 }
 
 // feedForward does what follows in the layer: x += attention, x += feedForward(norm(x)).
@@ -161,4 +176,7 @@ func (m *decoder) feedForward(s *rowShard, layer int) {
 	y.ffn.run(s)
 	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
 	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
+	if y.end != nil {
+		y.end.run(s)
+	}
 }

@@ -68,8 +68,11 @@ func (l *loader) shape() {
 func (l *loader) kvHeads() int {
 	const name = "attention.head_count_kv"
 	list, ok := l.file.Metadata.Ints(l.key(name))
-	if !ok || !l.arch.attention.shortConvs {
+	if v := &l.arch.attention; !ok || !v.shortConvs && !v.otherHeads {
 		return l.count(name, 1, maxDim, l.cfg.Heads)
+	} else if v.otherHeads && len(list) == l.cfg.Layers { // see otherHeads
+		l.kvCounts = list
+		return max(1, list[len(list)-1])
 	}
 	n := slices.Max(append(list[:len(list):len(list)], 0))
 	if len(list) != l.cfg.Layers || n < 1 || n > maxDim || slices.ContainsFunc(list, func(m int) bool { return m != 0 && m != n }) {
@@ -91,7 +94,16 @@ func (l *loader) feedForwardLength() int {
 			return l.count("expert_feed_forward_length", 1, maxDim, required)
 		}
 	}
-	return l.count("feed_forward_length", 1, maxDim, required)
+	const name = "feed_forward_length"
+	if list, ok := l.file.Metadata.Ints(l.key(name)); ok && l.arch.ffn.widths {
+		if len(list) != l.cfg.Layers || slices.Min(list) < 1 || slices.Max(list) > maxDim {
+			l.Fail("%s is %v, want one number for each of %d layers, 1 to %d", l.key(name), list, l.cfg.Layers, maxDim)
+			return 1
+		}
+		l.widths = list
+		return slices.Max(list)
+	}
+	return l.count(name, 1, maxDim, required)
 }
 
 // maxPredictors bounds the layers that predict tokens further ahead, for each of which all

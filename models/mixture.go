@@ -48,6 +48,7 @@ func (l *loader) mixtureParams() (p mixtureParams) {
 		return p
 	}
 	l.checkMixture()
+	c.beside = t.beside
 	c.ExpertsUsed = l.count("expert_used_count", 1, c.Experts, required)
 	width := c.FFN
 	if t.perChosen && c.ExpertsUsed > 0 {

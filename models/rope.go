@@ -88,7 +88,10 @@ func (p *ropeParams) unscaled(i int) float64 {
 }
 
 // angles are cosines and sines of rows' positions, [rows][pairs] each.
-type angles struct{ cos, sin []float32 }
+type angles struct {
+	cos, sin []float32
+	pairs    int
+}
 
 // angles sets cos and sin, [len(pos)][dims/2] each, for the positions.
 func (r *rope) angles(cos, sin []float32, pos []int32) {
@@ -161,6 +164,11 @@ func (l *loader) ropes() []rope {
 	}
 	p.factors = l.ropeFactors(p)
 	v, local := &l.arch.positions, ropeParams{dims: p.dims, attn: 1}
+	if dim := l.cfg.Others.HeadDim; dim > 0 {
+		if local.dims = l.count("rope.dimension_count_swa", 2, dim, dim); local.dims%2 != 0 {
+			l.Fail("%s is %d, want an even number", l.key("rope.dimension_count_swa"), local.dims)
+		}
+	}
 	if v.windowedRope {
 		if local.base = l.number("rope.freq_base_swa", cmp.Or(v.windowedBase, p.base)); local.base <= 1 {
 			l.Fail("%s is %v, want more than 1", l.key("rope.freq_base_swa"), local.base)

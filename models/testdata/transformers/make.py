@@ -96,6 +96,8 @@ def draw(model, rng):
             x = (gain * x).astype(np.float16)
         p.data = torch.tensor(x.astype(np.float64))
     for name, b in model.named_buffers():
+        if name.endswith("layer_scalar"):
+            b.data = torch.tensor(rng.uniform(0.6, 1.4, b.shape).astype(np.float32).astype(np.float64))
         if name.endswith("bias"):  # that experts are chosen by
             b.data = torch.tensor((0.4 * rng.standard_normal(b.shape)).astype(np.float32).astype(np.float64))
 
@@ -129,10 +131,15 @@ NAMES = {
     "feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
     "conv.conv": "shortconv.conv", "conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj",
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+    "pre_feedforward_layernorm_2": "pre_ffw_norm_2", "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2",
+    "router": "ffn_gate_inp", "router.proj": "ffn_gate_inp", "": "layer_output_scale",
+    "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
-POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
-WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm"}
+POST = ("gemma4", "gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm",
+         "model.embed_tokens_per_layer": "per_layer_token_embd", "model.per_layer_model_projection": "per_layer_model_proj",
+         "model.per_layer_projection_norm": "per_layer_proj_norm"}
 
 
 def tensors(model, arch):
@@ -174,7 +181,11 @@ def tensors(model, arch):
             x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
             if stem.endswith(("in_proj_qkv", "conv1d")):
                 x = np.concatenate([x[:keys], tiled(x[keys:], 0, c, width)])
-        if stem.endswith("experts"):
+        if part == "per_expert_scale":
+            add(blk + "ffn_down_exps.scale", x)
+        elif part == "layer_scalar":
+            add(blk + "layer_output_scale.weight", x)
+        elif stem.endswith("experts"):
             experts(add, blk, part, x, arch)
         elif part == "A_log":
             add(blk + "ssm_a", x)
@@ -285,6 +296,20 @@ def models():
         "expert_shared_feed_forward_length": 24, "ssm.conv_kernel": 4, "ssm.state_size": 16, "ssm.group_count": 2,
         "ssm.time_step_rank": 4, "ssm.inner_size": 64, "rope.dimension_count": 4}
 
+    # Gemma 4: two kinds of heads; the first shares keys and values and has inputs of layers, the second mixtures.
+    bases = dict(full_attention=dict(rope_type="proportional", partial_rotary_factor=0.5, rope_theta=1e6), sliding_attention=plain)
+    gemma = dense | dict(tie_word_embeddings=True, num_hidden_layers=4, head_dim=8, global_head_dim=16, sliding_window=window, layer_types=2 * types,
+        rope_parameters=bases, final_logit_softcapping=5.0, vocab_size_per_layer_input=VOCAB)
+    both = {"block_count": 4, "attention.key_length": 16, "attention.value_length": 16, "attention.key_length_swa": 8, "attention.value_length_swa": 8,
+        "attention.sliding_window": window, "attention.sliding_window_pattern": 2 * [True, False], "rope.dimension_count": 16, "rope.dimension_count_swa": 8,
+        "rope.freq_base_swa": 1e4, "final_logit_softcapping": 5.0}
+    yield "gemma4", "gemma4", t.Gemma4ForCausalLM(t.Gemma4TextConfig(**gemma, num_kv_shared_layers=2, use_double_wide_mlp=True, hidden_size_per_layer_input=8)), \
+        {**both, "attention.shared_kv_layers": 2, "embedding_length_per_layer_input": 8, "feed_forward_length": [HIDDEN, HIDDEN, 2 * HIDDEN, 2 * HIDDEN]}
+    yield "gemma4-moe", "gemma4", t.Gemma4ForCausalLM(t.Gemma4TextConfig(**gemma | dict(num_hidden_layers=2, layer_types=types), attention_k_eq_v=True, num_global_key_value_heads=1,
+        hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=EXPERTS, top_k_experts=CHOSEN, moe_intermediate_size=16)), \
+        {**both, "block_count": 2, "attention.sliding_window_pattern": [True, False], "attention.head_count_kv": [KV, 1], "attention.shared_kv_layers": 0,
+        "embedding_length_per_layer_input": 0, "expert_count": EXPERTS, "expert_used_count": CHOSEN, "expert_feed_forward_length": 16}
+
 
 def maple(window, types):
     """transformers does not know it: Qwen3's mixtures, clamped, with the attention of EXAONE 4."""
@@ -332,7 +357,7 @@ def main():
         with torch.no_grad():
             logits = model(torch.tensor([TOKENS]), use_cache=False).logits[0].float().numpy()
         c = model.config
-        head = getattr(c, "head_dim", None) or HIDDEN // HEADS
+        head = more.get("attention.key_length") or getattr(c, "head_dim", None) or HIDDEN // HEADS
         md = {"general.architecture": arch, "general.name": name + " of random weights"}
         keys = {
             "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": HIDDEN, "feed_forward_length": HIDDEN,
@@ -340,12 +365,15 @@ def main():
             "attention.layer_norm_rms_epsilon": float(getattr(c, "rms_norm_eps", 1e-5)), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
             "rope.freq_base": float(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"]), **more,
         }
-        if not hasattr(c, "num_experts_per_tok"):
+        if not hasattr(c, "num_experts_per_tok") and "expert_count" not in more:
             del keys["expert_count"], keys["expert_used_count"]
         md.update({k if k.startswith("lutra.") else f"{arch}.{k}": v for k, v in keys.items()})
         md.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-4o", "tokenizer.ggml.tokens": [f"t{i}" for i in range(VOCAB)],
                    "tokenizer.ggml.token_type": [1] * VOCAB, "tokenizer.ggml.merges": ["t 3"]})
-        write(name + ".gguf", md, tensors(model, arch))
+        out = tensors(model, arch)
+        if arch == "gemma4":  # proportional rotation: half of the pairs hardly rotate
+            out["rope_freqs.weight"] = (F32, (8,), np.array([1.0] * 4 + [1e30] * 4, np.float32).tobytes())
+        write(name + ".gguf", md, out)
         np.save(name + ".npy", logits)
         print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, logits of {logits.std():.2f}")
 
