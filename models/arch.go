@@ -49,6 +49,7 @@ type attentionTraits struct {
 	groupedNets bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
 	shortConvs  bool // layers without KV heads are short convolutions
 	otherHeads  bool // layers with windows may have heads of their own, and the last ones no keys and values
+	latent      bool // multi-head latent attention
 	valueNorm   bool // RMSNorm of each head of values, without weights; without attn_v values are keys
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
@@ -80,9 +81,10 @@ type mixtureTraits struct {
 	optional bool // a file without expert_count has feed-forwards
 	beside   bool // layers have a feed-forward too
 	shared   sharedExpert
-	unnormed bool    // unless the file says so, the weights of chosen experts do not sum to 1
-	biases   bool    // the router and all matrices of experts have biases
-	prefers  bool    // probabilities are of sigmoids, and experts are chosen by these plus exp_probs_b
+	unnormed bool // unless the file says so, the weights of chosen experts do not sum to 1
+	biases   bool // the router and all matrices of experts have biases
+	prefers  preference
+	grouped  bool    // experts may be chosen of the best groups alone
 	dense    bool    // leading_dense_block_count layers have feed-forwards
 	mixes    bool    // the file may ask for sparsemixer, see authorsKey
 	clamp    float32 // what the activation clamps by, which swiglu_clamp_exp must not deny
@@ -99,6 +101,15 @@ const (
 	sharedIfSaid               // where expert_shared_feed_forward_length says so
 	sharedGated                // always, behind a gate
 	sharedCounted              // as wide as expert_shared_count others
+)
+
+// preference says what experts are chosen by besides their probabilities.
+type preference uint8
+
+const (
+	unpreferred       preference = iota
+	preferred                    // these are of sigmoids, and exp_probs_b is added to choose
+	preferredIfStored            // likewise where the file has exp_probs_b
 )
 
 // storage says how a file stores matrices that read the same.
@@ -237,12 +248,19 @@ var architectures = map[string]architecture{
 	},
 	"lfm2moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true}},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true}},
 	},
 	// GLM Team 2025, "GLM-4.5", §2.1.
 	"glm4moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormStored}, norms: normTraits{postAttention: true},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true, shared: sharedCounted}},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true, shared: sharedCounted}},
+	},
+	// DeepSeek-AI 2024, "DeepSeek-V2", §2, and "DeepSeek-V3", §2.1; Kimi K2, GLM-4.7-Flash.
+	"deepseek2": {
+		attention: attentionTraits{latent: true, queryWidth: latentWidth},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{
+			optional: true, unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted,
+		}},
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: vector.SwiGLU}},

@@ -66,6 +66,8 @@ func newDecoder(l *loader) *decoder {
 			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
 		}
 		switch {
+		case a.attention.latent:
+			y.mixer = l.latentAttention(i, places[i], mask)
 		case l.recurs == nil || !l.recurs[i]:
 			y.mixer = l.attention(i, places[i], mask)
 		case a.attention.deltaNets:

@@ -37,9 +37,10 @@ func (l *loader) shape() {
 	if int64(c.Heads)*int64(c.HeadDim) > maxDim {
 		l.Fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
 	}
-	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim {
+	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim && !l.arch.attention.latent {
 		l.Fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
 	}
+	c.latent = l.latentShape()
 	name := "attention.layer_norm_rms_epsilon"
 	if l.arch.norms.layerNorms() {
 		name = "attention.layer_norm_epsilon"

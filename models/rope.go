@@ -41,6 +41,7 @@ type ropeParams struct {
 	original int     // rope.scaling.original_context_length
 	// YaRN's ramp between scaled and unscaled pairs, in rotations over the original context.
 	betaFast, betaSlow, ext float64
+	ungained                bool      // YaRN multiplies scores, not queries and keys
 	smooth                  bool      // the ramp's ends are not rounded to pairs
 	factors                 []float32 // [dims/2] rope_freqs.weight: each pair's frequency is divided by it; nil: none
 }
@@ -48,7 +49,7 @@ type ropeParams struct {
 // newRope computes the frequencies.
 func newRope(p ropeParams) rope {
 	r := rope{freq: make([]float64, p.dims/2), gain: p.attn}
-	if p.scaling == scalingYarn && p.ext != 0 && p.factor > 1 {
+	if p.scaling == scalingYarn && p.ext != 0 && p.factor > 1 && !p.ungained {
 		r.gain *= 1 + 0.1*math.Log(p.factor)
 	}
 	for i := range r.freq {
@@ -161,6 +162,10 @@ func (l *loader) ropes() []rope {
 	case scalingNone, scalingLinear, scalingYarn, scalingLong:
 	default:
 		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
+	}
+	_, p.ungained = l.latentGain()
+	if n := l.cfg.latent.rotated; n > 0 {
+		p.dims = n
 	}
 	p.factors = l.ropeFactors(p)
 	v, local := &l.arch.positions, ropeParams{dims: p.dims, attn: 1}

@@ -44,6 +44,9 @@ type workspace struct {
 	projected    []float32 // [rows][Layers·LayerInputs]
 	part         []float32 // outputs of one of several stacked matrices
 
+	latent  latentRows // of latent attention
+	perHead perHead
+
 	mixed, gateWidth int
 }
 
@@ -53,7 +56,7 @@ func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
 		rec = recurrent.New(w, shape, cfg.NormEps)
 	}
 	return workspace{
-		ops: rowOps{workers: w}, att: newAttentionPasses(w, &cfg), rec: rec,
+		ops: rowOps{workers: w}, perHead: newPerHead(w.N()), att: newAttentionPasses(w, &cfg), rec: rec,
 		mixed: max(cfg.Heads*cfg.HeadDim, cfg.Heads*cfg.Others.HeadDim, shape.Values(), shape.Inputs), gateWidth: 2 * shape.ValueHeads,
 	}
 }
@@ -84,6 +87,7 @@ func (w *workspace) reserve(n int, c *Config) {
 		return
 	}
 	w.size = n
+	w.latent.reserve(n, c)
 	ffn := c.FFN
 	if c.Experts > 0 && c.DenseLayers == 0 && !c.beside {
 		ffn = 0 // experts have memory of their own

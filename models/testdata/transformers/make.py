@@ -124,6 +124,8 @@ NAMES = {
     "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.in_proj_ba": "ssm_ba", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
     "linear_attn.out_proj": "ssm_out",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
+    "self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
+    "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
     "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
     "feed_forward.gate": "ffn_gate_inp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp",
     "mlp.shared_experts.down_proj": "ffn_down_shexp",
@@ -181,7 +183,11 @@ def tensors(model, arch):
             x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
             if stem.endswith(("in_proj_qkv", "conv1d")):
                 x = np.concatenate([x[:keys], tiled(x[keys:], 0, c, width)])
-        if part == "per_expert_scale":
+        if stem == "self_attn.kv_b_proj":
+            keys, values = np.split(x.reshape(HEADS, -1, x.shape[1]), [c.qk_nope_head_dim], axis=1)
+            add(blk + "attn_k_b.weight", keys.swapaxes(1, 2))
+            add(blk + "attn_v_b.weight", values)
+        elif part == "per_expert_scale":
             add(blk + "ffn_down_exps.scale", x)
         elif part == "layer_scalar":
             add(blk + "layer_output_scale.weight", x)
@@ -309,6 +315,19 @@ def models():
         hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=EXPERTS, top_k_experts=CHOSEN, moe_intermediate_size=16)), \
         {**both, "block_count": 2, "attention.sliding_window_pattern": [True, False], "attention.head_count_kv": [KV, 1], "attention.shared_kv_layers": 0,
         "embedding_length_per_layer_input": 0, "expert_count": EXPERTS, "expert_used_count": CHOSEN, "expert_feed_forward_length": 16}
+
+    # Latent attention: 8 elements of a head do not rotate and 4 do.
+    heads = dict(kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=12, moe_intermediate_size=8, n_routed_experts=8,
+        rms_norm_eps=1e-6, num_key_value_heads=HEADS, rope_parameters=yarn | dict(mscale=0.707, mscale_all_dim=0.707))
+    latent = {"attention.head_count_kv": 1, "attention.key_length": 20, "attention.value_length": 16, "attention.key_length_mla": 12,
+        "attention.value_length_mla": 12, "attention.kv_lora_rank": 16, "rope.dimension_count": 4, "expert_count": 8, "expert_feed_forward_length": 8,
+        **scaled, "rope.scaling.yarn_log_multiplier": 0.0707}
+    yield "deepseek2", "deepseek2", t.DeepseekV2ForCausalLM(t.DeepseekV2Config(**BASE | ffn | heads, q_lora_rank=None, n_shared_experts=2,
+        first_k_dense_replace=1, topk_method="greedy")), {**latent, "expert_shared_count": 2, "leading_dense_block_count": 1}
+    yield "deepseek2-v3", "deepseek2", t.DeepseekV3ForCausalLM(t.DeepseekV3Config(**BASE | ffn | heads, q_lora_rank=24, n_shared_experts=1,
+        first_k_dense_replace=0, n_group=4, topk_group=2, routed_scaling_factor=2.5, norm_topk_prob=True, num_mtp_layers=0)), {**latent,
+        "expert_shared_count": 1, "leading_dense_block_count": 0, "attention.q_lora_rank": 24, "expert_weights_scale": 2.5, "expert_weights_norm": True,
+        "expert_gating_func": 2, "expert_group_count": 4, "expert_group_used_count": 2}
 
 
 def maple(window, types):
