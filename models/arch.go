@@ -10,12 +10,13 @@ import (
 // architecture is what a row of architectures changes of the decoder. The zero value,
 // with an activation, is Llama.
 type architecture struct {
-	bidirectional bool // tokens attend to later ones too: the graph is that of encoder.go
-	yesNo         bool // its rerankers answer yes or no
-	matrixFactors bool // matrices may have a factor of their own, *.scale
-	multipliers   bool // of embeddings, scores, what layers add, and logits
-	rootEmbedding bool // embeddings are multiplied by √Hidden
-	layerInputs   bool // layers may have inputs of their own, and scale what they make
+	bidirectional bool        // tokens attend to later ones too: the graph is that of encoder.go
+	yesNo         bool        // its rerankers answer yes or no
+	matrixFactors bool        // matrices may have a factor of their own, *.scale
+	multipliers   multipliers // of embeddings, scores, what layers add, and logits
+	logitScale    bool        // logits are multiplied by logit_scale
+	rootEmbedding bool        // embeddings are multiplied by √Hidden
+	layerInputs   bool        // layers may have inputs of their own, and scale what they make
 
 	positions positionTraits
 	attention attentionTraits
@@ -26,6 +27,7 @@ type architecture struct {
 // positionTraits say how a model knows the positions of tokens.
 type positionTraits struct {
 	order        ropeOrder
+	mayStand     bool    // no layer rotates where rope.scaling.finetuned is false
 	skipEvery    int     // every so many layers one does not rotate; 0: all do
 	ownFreqs     bool    // rope_freqs.weight, if any, repeats the frequencies and divides nothing
 	smoothRamp   bool    // YaRN's ramp begins and ends between pairs of elements
@@ -38,19 +40,21 @@ type positionTraits struct {
 
 // attentionTraits say what attention reads, and which keys a query sees.
 type attentionTraits struct {
-	qkv         storage // of the matrices of queries, keys and values, and of their biases
-	qkNorm      qkNorm
-	gated       bool // attn_q holds [query, gate] a head; what attn_output reads is gated
-	sinks       bool // each head has a score that no key has
-	softCap     bool // scores and logits may be soft-capped
-	globalEvery int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
-	bothSides   bool // windows reach to both sides, and the file says which layers have them
-	deltaNets   bool // layers are gated delta nets, but for every so many, full_attention_interval
-	groupedNets bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
-	shortConvs  bool // layers without KV heads are short convolutions
-	otherHeads  bool // layers with windows may have heads of their own, and the last ones no keys and values
-	latent      bool // multi-head latent attention
-	valueNorm   bool // RMSNorm of each head of values, without weights; without attn_v values are keys
+	qkv          storage // of the matrices of queries, keys and values, and of their biases
+	qkNorm       qkNorm
+	gated        bool // attn_q holds [query, gate] a head; what attn_output reads is gated
+	sinks        bool // each head has a score that no key has
+	softCap      bool // scores and logits may be soft-capped
+	globalEvery  int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
+	bothSides    bool // windows reach to both sides, and the file says which layers have them
+	deltaNets    bool // layers are gated delta nets, but for every so many, full_attention_interval
+	groupedNets  bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
+	shortConvs   bool // layers without KV heads are short convolutions
+	otherHeads   bool // layers with windows may have heads of their own, and the last ones no keys and values
+	stateSpaces  bool // layers without KV heads are selective state spaces
+	besideStates bool // every layer has one beside its attention
+	latent       bool // multi-head latent attention
+	valueNorm    bool // RMSNorm of each head of values, without weights; without attn_v values are keys
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -62,6 +66,7 @@ type normTraits struct {
 	sub           bool   // RMSNorm of what attn_output and ffn_down read
 	post          bool   // RMSNorm of what attention and feed-forward add
 	bare          bool   // attention and feed-forward read the stream as it is
+	parallel      bool   // the feed-forward reads what attention reads
 	last          string // the name of the last norm; empty: output_norm
 	postAttention bool   // the feed-forward's norm is called post_attention_norm
 }
@@ -110,6 +115,16 @@ const (
 	unpreferred       preference = iota
 	preferred                    // these are of sigmoids, and exp_probs_b is added to choose
 	preferredIfStored            // likewise where the file has exp_probs_b
+)
+
+// multipliers says whether an architecture has those of Granite, and what they are unless
+// the file says.
+type multipliers uint8
+
+const (
+	noMultipliers multipliers = iota
+	multipliersOfOne
+	multipliersOfMiniCPM // Hu et al. 2024, "MiniCPM", §4.1, of the models of 2 billion
 )
 
 // storage says how a file stores matrices that read the same.
@@ -192,7 +207,7 @@ var architectures = map[string]architecture{
 		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{unnormed: true}},
 	},
 	// Granite Team 2024, "Granite 3.0 Language Models": every part has a multiplier.
-	"granitemoe": {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
+	"granitemoe": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
 	// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", §2.
 	"gpt-oss": {
 		positions: positionTraits{order: ropeHalves, smoothRamp: true}, attention: attentionTraits{sinks: true, globalEvery: 2},
@@ -240,7 +255,22 @@ var architectures = map[string]architecture{
 	"glm4":     {norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.SwiGLU, gateUp: fused}},
 	"ernie4_5": {ffn: ffnTraits{activation: vector.SwiGLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
 	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.SwiGLU}}, // ByteDance 2025
-	"granite":  {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU}},                                         // as granitemoe, dense
+	// As granitemoe, dense.
+	"granite": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	// IBM Research 2025, "Granite 4.0": most layers are state spaces, and Granite's do not rotate.
+	"granitehybrid": {
+		multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, attention: attentionTraits{stateSpaces: true},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{optional: true, shared: sharedIfSaid}},
+	},
+	// Falcon-LLM Team 2025, "Falcon-H1", §2.1.
+	"falcon-h1": {positions: halves, attention: attentionTraits{besideStates: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"minicpm":   {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: vector.SwiGLU}},
+	// Cohere 2024, "Command R7B": attention and feed-forward read the same norm, and layers that
+	// see all keys do not rotate.
+	"cohere2": {
+		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{globalEvery: 4},
+		norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+	},
 	// Liquid AI 2025, "LFM2 Technical Report", §2: most layers are short convolutions.
 	"lfm2": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
@@ -253,7 +283,7 @@ var architectures = map[string]architecture{
 	// GLM Team 2025, "GLM-4.5", §2.1.
 	"glm4moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormStored}, norms: normTraits{postAttention: true},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true, shared: sharedCounted}},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true, grouped: true, shared: sharedCounted}},
 	},
 	// DeepSeek-AI 2024, "DeepSeek-V2", §2, and "DeepSeek-V3", §2.1; Kimi K2, GLM-4.7-Flash.
 	"deepseek2": {

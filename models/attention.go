@@ -7,6 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
+	"github.com/lutra-lm/lutra/models/recurrent"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -44,8 +45,9 @@ type heads struct {
 	ropeIndex int // which of the model's ropes
 }
 
-// attention loads that of layer i, whose keys and values are at place.
-func (l *loader) attention(i int, place kvPlace, mask attention.Mask) *selfAttention {
+// attention loads that of layer i, whose keys and values are at place, with the state space
+// beside it if there is one.
+func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recurrent.Shape) mixer {
 	c, v, name := &l.cfg, &l.arch.attention, layerNames(i)
 	kvHeads, dim := c.headsOf(place.kind)
 	q, kv := c.Heads*dim, kvHeads*dim
@@ -57,6 +59,9 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask) *selfAtten
 	order, ropeIndex := l.arch.positions.order, 0
 	if l.arch.positions.windowedRope && mask.Window > 0 {
 		ropeIndex = 1
+	}
+	if l.arch.positions.mayStand && !l.rotates() {
+		order = ropeNone
 	}
 	if l.arch.positions.windowedOnly && anyWindow && mask.Window == 0 {
 		order = ropeNone
@@ -82,6 +87,8 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask) *selfAtten
 	case v.valueNorm && l.file.Tensor(wv) == nil:
 		a.rotate = l.rotation(c.Hidden, wq, wk)
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wk, kv, c.Hidden))
+	case v.besideStates:
+		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden), l.stateSpaceIn(i, shape.StateSpace))
 	case v.gated:
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		queries, gates := l.queriesAndGates(wq)
@@ -122,6 +129,9 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask) *selfAtten
 	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
 	if l.arch.norms.post {
 		a.postNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
+	}
+	if v.besideStates {
+		return l.besideStates(i, a, shape)
 	}
 	return a
 }

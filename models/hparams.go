@@ -69,7 +69,7 @@ func (l *loader) shape() {
 func (l *loader) kvHeads() int {
 	const name = "attention.head_count_kv"
 	list, ok := l.file.Metadata.Ints(l.key(name))
-	if v := &l.arch.attention; !ok || !v.shortConvs && !v.otherHeads {
+	if v := &l.arch.attention; !ok || !v.shortConvs && !v.stateSpaces && !v.otherHeads {
 		return l.count(name, 1, maxDim, l.cfg.Heads)
 	} else if v.otherHeads && len(list) == l.cfg.Layers { // see otherHeads
 		l.kvCounts = list
@@ -128,8 +128,11 @@ func (l *loader) withoutPredictors(n int) int {
 }
 
 // multiplier reads a factor that is 1 when it is missing.
-func (l *loader) multiplier(name string) float32 {
-	x := l.number(name, 1)
+func (l *loader) multiplier(name string) float32 { return l.multiplierOr(name, 1) }
+
+// multiplierOr reads a factor that has that value when it is missing.
+func (l *loader) multiplierOr(name string, otherwise float64) float32 {
+	x := l.number(name, otherwise)
 	if x <= 0 || float32(x) == 0 || float32(1/x) == 0 {
 		l.Fail("%s is %v, want a positive number", l.key(name), x)
 		return 1

@@ -136,13 +136,17 @@ const maxGroups = 64
 // expertGroups reads of how many of the groups of experts rows choose theirs.
 func (l *loader) expertGroups(r *routing) {
 	n := l.count("expert_group_count", 0, maxGroups, 1)
-	used := l.count("expert_group_used_count", 0, max(1, n), n)
-	if n <= 1 || n == used || l.Err() != nil {
+	if n <= 1 {
 		return
 	}
-	switch {
-	case !l.arch.ffn.mixture.grouped:
+	if !l.arch.ffn.mixture.grouped {
 		l.Fail("%s is %d: groups of experts are not supported for this architecture", l.key("expert_group_count"), n)
+		return
+	}
+	used := l.count("expert_group_used_count", 1, n, required)
+	switch {
+	case l.Err() != nil || used == n:
+		return
 	case r.experts%n != 0 || r.experts/n*used < r.chosen || r.gating != softmaxGating && r.experts/n < 2:
 		l.Fail("%s: %d experts in %d groups, of which %d are taken, for %d of them", l.key("expert_group_count"), r.experts, n, used, r.chosen)
 	}

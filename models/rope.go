@@ -189,6 +189,17 @@ func (l *loader) ropes() []rope {
 	return ropes
 }
 
+// rotates reads whether heads rotate: some files say of layers that they do not.
+func (l *loader) rotates() bool {
+	const name = "rope.scaling.finetuned"
+	value, there := l.file.Metadata[l.key(name)]
+	rotates, ok := value.(bool)
+	if there && !ok {
+		l.Fail("%s is %v, want true or false", l.key(name), value)
+	}
+	return rotates || !there
+}
+
 // ropeFactors returns what each pair's frequency is divided by, or nil. LongRoPE has
 // two sets, the second for contexts beyond the one it was trained with at first.
 func (l *loader) ropeFactors(p ropeParams) []float32 {

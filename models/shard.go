@@ -57,7 +57,7 @@ func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
 	}
 	return workspace{
 		ops: rowOps{workers: w}, perHead: newPerHead(w.N()), att: newAttentionPasses(w, &cfg), rec: rec,
-		mixed: max(cfg.Heads*cfg.HeadDim, cfg.Heads*cfg.Others.HeadDim, shape.Values(), shape.Inputs), gateWidth: 2 * shape.ValueHeads,
+		mixed: max(cfg.Heads*cfg.HeadDim, cfg.Heads*cfg.Others.HeadDim, shape.Values(), shape.Inputs, shape.StateSpace.Inner()), gateWidth: 2 * shape.ValueHeads,
 	}
 }
 

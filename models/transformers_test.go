@@ -24,10 +24,10 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe"}
 
 // transformersDense are the others.
-var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4"}
+var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2"}
 
 func TestModelsGiveTheLogitsOfTransformers(t *testing.T) {
 	for _, name := range slices.Concat(transformersMixtures, transformersDense) {
@@ -116,7 +116,7 @@ func TestClampsThatAreNotThoseOfTheArchitectureAreRefused(t *testing.T) {
 }
 
 func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3"} {
+	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "falcon-h1", "cohere2"} {
 		t.Run(name, func(t *testing.T) {
 			path := "testdata/transformers/" + name + ".gguf"
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)
