@@ -64,6 +64,7 @@ type normTraits struct {
 	kind          normKind
 	after         bool   // norms stand behind attention and feed-forward, whose sums they read
 	sub           bool   // RMSNorm of what attn_output and ffn_down read
+	inputs        bool   // matrices may read an RMSNorm of their own each, *_norm_in
 	post          bool   // RMSNorm of what attention and feed-forward add
 	bare          bool   // attention and feed-forward read the stream as it is
 	parallel      bool   // the feed-forward reads what attention reads
@@ -169,7 +170,7 @@ var architectures = map[string]architecture{
 	"llama": {ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{optional: true}}},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
 	"qwen2": {positions: halves, ffn: ffnTraits{activation: vector.SwiGLU}},
-	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, norms: normTraits{inputs: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
 	"qwen35": {
@@ -230,7 +231,7 @@ var architectures = map[string]architecture{
 	"gemma3": {
 		rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
 		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
-		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
+		norms:     normTraits{post: true, inputs: true}, ffn: ffnTraits{activation: vector.GeGLU},
 	},
 	// Gemma Team 2026, "Gemma 4": layers with windows have narrower heads, the last layers may
 	// share keys and values, and layers may have inputs of their own.

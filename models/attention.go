@@ -24,6 +24,7 @@ type selfAttention struct {
 	q, kv          int             // numbers of a row's queries, and of its keys
 	valueNorm      []float32       // of each head of values: ones; nil: none
 	qkv            weights.Stacked // and gates, if there are any
+	normed         *normedStack    // in place of qkv's matrices; nil: they read h as it is
 	gated          bool
 	qHeads, kHeads heads
 	vBias          []float32
@@ -77,7 +78,10 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 	a.last = l.rotation(q, out)
 	qkv := name("attn_qkv.weight")
 	together := v.qkv == fused || v.qkv == either && l.file.Tensor(qkv) != nil
+	a.normed = l.normedStack(i, []string{"attn_q", "attn_k", "attn_v"}, q, kv, kv)
 	switch {
+	case a.normed != nil:
+		a.qkv.Sum = a.normed.sum
 	case together:
 		a.rotate = l.rotation(c.Hidden, qkv)
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
@@ -122,8 +126,11 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 	if v.valueNorm {
 		a.valueNorm = slices.Repeat([]float32{1}, dim)
 	}
-	if l.arch.norms.sub {
+	switch {
+	case l.arch.norms.sub:
 		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)
+	case a.normed != nil:
+		a.subNorm = l.Vector(name("attn_output_norm_in.weight"), q)
 	}
 	a.o = l.Matrix(out, c.Hidden, q)
 	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
@@ -151,9 +158,13 @@ func (a *selfAttention) rowWidth() int { return a.qkv.Sum }
 
 // project makes the queries, keys and values of h, and stores the keys and values.
 func (a *selfAttention) project(s *rowShard) {
-	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &a.rotate)
-	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	a.qkv.Mul(s.qkv, &s.acts, &s.part)
+	if a.normed != nil {
+		a.normed.run(s.qkv, s)
+	} else {
+		s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &a.rotate)
+		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+		a.qkv.Mul(s.qkv, &s.acts, &s.part)
+	}
 	s.ops.storeKV(s, a)
 }
 

@@ -16,6 +16,7 @@ import (
 type feedForward struct {
 	width      int
 	gateUp     weights.Stacked
+	normed     *normedStack   // in place of gateUp, where gate and up do not read h as it is
 	activation gatedUnit      // of gateUp
 	subNorm    []float32      // of what down reads
 	up         kernels.Linear // in place of gateUp, where there is no gate
@@ -40,7 +41,10 @@ func (l *loader) feedForward(i int) *feedForward {
 	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
 	f.last = l.rotation(ffn, down)
-	if v.ungated {
+	f.normed = l.normedStack(i, []string{"ffn_gate", "ffn_up"}, ffn, ffn)
+	if f.normed != nil {
+		f.subNorm = l.Vector(name("ffn_down_norm_in.weight"), ffn)
+	} else if v.ungated {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.up, f.upBias = l.Matrix(up, ffn, c.Hidden), l.Vector(name("ffn_up.bias"), ffn)
 	} else if v.gateUp == fused || v.gateUp == either && l.file.Tensor(gate) == nil {
@@ -78,14 +82,20 @@ func (l *loader) activation() gatedUnit {
 
 // run sets y.
 func (f *feedForward) run(s *rowShard) {
-	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &f.rotate)
-	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	if f.normed == nil {
+		s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &f.rotate)
+		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	}
 	if f.up != nil {
 		f.up.Mul(s.gate, &s.acts)
 		s.ops.addBias(s.gate, s.rows, f.upBias)
 		s.ops.gelu(s.gate, s.rows, f.width)
 	} else {
-		f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
+		if f.normed != nil {
+			f.normed.run(s.gateUp, s)
+		} else {
+			f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
+		}
 		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, f.width)
 	}
 	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)

@@ -128,6 +128,8 @@ NAMES = {
     "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
     "mamba.in_proj": "ssm_in", "mamba.conv1d": "ssm_conv1d", "mamba.norm": "ssm_norm", "mamba.out_proj": "ssm_out",
     "feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up", "feed_forward.down_proj": "ffn_down",
+    **{f"self_attn.{x}_proj.norm": f"attn_{y}_norm_in" for x, y in [("q", "q"), ("k", "k"), ("v", "v"), ("o", "output")]},
+    **{f"mlp.{x}_proj.norm": f"ffn_{x}_norm_in" for x in ("gate", "up", "down")},
     "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
     "feed_forward.gate": "ffn_gate_inp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp",
     "mlp.shared_experts.down_proj": "ffn_down_shexp",
@@ -168,7 +170,7 @@ def tensors(model, arch):
             blk = f"blk.{i}."
         if arch in ("llama", "granite", "granitemoe", "granitehybrid", "minicpm") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             x = paired(x, HEADS if "q_proj" in stem else KV)
-        if arch == "gemma3" and "norm" in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
+        if arch == "gemma3" and "norm" in stem and "proj" not in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
         if stem == "conv.conv":
             x = x.squeeze(1)
@@ -377,6 +379,26 @@ def models():
         attention_multiplier=(HIDDEN // HEADS)**-0.5, logits_scaling=HIDDEN / 256)), {}
     yield "cohere2", "cohere2", t.Cohere2ForCausalLM(t.Cohere2Config(**dense, sliding_window=window, layer_types=types, logit_scale=0.25)), \
         {**windows, "logit_scale": 0.25, "attention.layer_norm_epsilon": 1e-5}
+
+    # As BitNet's embedders: every matrix behind a norm of its own.
+    yield "qwen3-normed", "qwen3", normed(t.Qwen3ForCausalLM(t.Qwen3Config(**dense, head_dim=16))), {}
+    yield "gemma3-normed", "gemma3", normed(t.Gemma3ForCausalLM(t.Gemma3TextConfig(**dense | {"tie_word_embeddings": True}, head_dim=16, query_pre_attn_scalar=16,
+        sliding_window=window, layer_types=types, rope_parameters=dict(full_attention=plain, sliding_attention=plain)))), \
+        {"attention.sliding_window": window, "attention.sliding_window_pattern": 2}
+
+
+def normed(model):
+    """A model whose layers' matrices read an RMSNorm each."""
+    class Normed(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x * (x.pow(2).mean(-1, keepdim=True) + model.config.rms_norm_eps).rsqrt() * self.norm.weight)
+    for layer in model.model.layers:
+        for m in layer.modules():
+            if type(m) is torch.nn.Linear:
+                m.__class__ = Normed
+                m.norm = torch.nn.Module()
+                m.norm.weight = torch.nn.Parameter(torch.ones(m.in_features))
+    return model
 
 
 def maple(window, types):
