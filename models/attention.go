@@ -58,7 +58,7 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 		mask.Window, mask.Both = 0, false
 	}
 	order, ropeIndex := l.arch.positions.order, 0
-	if l.arch.positions.windowedRope && mask.Window > 0 {
+	if l.arch.positions.windowedRope && (mask.Window > 0 || place.kind == 1) {
 		ropeIndex = 1
 	}
 	if l.arch.positions.mayStand && !l.rotates() {

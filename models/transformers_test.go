@@ -124,6 +124,37 @@ func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
 	}
 }
 
+func TestAWarmStepOfLayersOfAllKindsAllocatesNothing(t *testing.T) {
+	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed"} {
+		m := openModel(t, "testdata/transformers/"+name+".gguf", LoadOptions{})
+		cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 16, Blocks: 16, States: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cache.Close()
+		s := cache.Open(nil)
+		if err := s.Grow(200); err != nil {
+			t.Fatal(err)
+		}
+		var b Batch
+		pos := 0
+		step := func() {
+			b.Reset()
+			b.Add(s, pos, 1, 7, 8, 9)
+			if err := m.Forward(&b, cache); err != nil {
+				t.Fatal(err)
+			}
+			pos += 3
+		}
+		for pos < 120 { // plans grow with the context
+			step()
+		}
+		if n := testing.AllocsPerRun(20, step); n != 0 {
+			t.Errorf("%s: a step allocates %v times", name, n)
+		}
+	}
+}
+
 func TestMetadataOfTheCallerReplacesThatOfTheFile(t *testing.T) {
 	p := pool.New(1)
 	defer p.Close()
