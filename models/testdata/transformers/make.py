@@ -386,6 +386,9 @@ def models():
         sliding_window=window, layer_types=types, rope_parameters=dict(full_attention=plain, sliding_attention=plain)))), \
         {"attention.sliding_window": window, "attention.sliding_window_pattern": 2}
 
+    yield "deepseek2-dense", "deepseek2", t.DeepseekV3ForCausalLM(t.DeepseekV3Config(**BASE | ffn | heads, q_lora_rank=24, first_k_dense_replace=LAYERS,
+        num_mtp_layers=0)), {**latent, "attention.q_lora_rank": 24, "expert_count": 0}
+
 
 def normed(model):
     """A model whose layers' matrices read an RMSNorm each."""
