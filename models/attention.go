@@ -91,6 +91,7 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 	case v.valueNorm && l.file.Tensor(wv) == nil:
 		a.rotate = l.rotation(c.Hidden, wq, wk)
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wk, kv, c.Hidden))
+		l.Params -= int64(kv) * int64(c.Hidden) // of which the file has one
 	case v.besideStates:
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden), l.stateSpaceIn(i, shape.StateSpace))
 	case v.gated:

@@ -105,7 +105,8 @@ func (l *loader) sharedWidth() int {
 func (l *loader) routing() routing {
 	t := l.arch.ffn.mixture
 	r := routing{experts: l.cfg.Experts, chosen: l.cfg.ExpertsUsed, gating: softmaxGating, normed: !t.unnormed, scale: 1}
-	if t.prefers == preferred {
+	// Older files of GLM-4.7-Flash do not say.
+	if t.prefers == preferred || t.prefers == preferredIfStored && l.file.Tensor(layerNames(l.cfg.DenseLayers)("exp_probs_b.bias")) != nil {
 		r.gating = sigmoidGating
 	}
 	if n := l.count("expert_gating_func", 0, 3, 0); n > 0 {
