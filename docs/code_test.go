@@ -31,7 +31,7 @@ var (
 var foreignNames = []string{"None", "True"}
 
 // notPlans look like search plans.
-var notPlans = []string{"i1", "i2", "avx2", "avx512", "qwen2", "qwen3", "qwen35", "qwen35moe", "phi3", "gemma2", "gemma3", "olmo2", "olmo3", "exaone4", "glm4", "smollm3", "lfm2", "ipv4", "ipv6", "base64", "arm64"}
+var notPlans = []string{"i1", "i2", "avx2", "avx512", "qwen2", "qwen3", "qwen35", "qwen35moe", "phi3", "gemma2", "gemma3", "gemma4", "cohere2", "deepseek2", "olmo2", "olmo3", "exaone4", "glm4", "smollm3", "lfm2", "ipv4", "ipv6", "base64", "arm64"}
 
 // aboutCode are the documents whose words with a capital inside are the code's, not values
 // of a chart.

@@ -10,11 +10,13 @@ import (
 // architecture is what a row of architectures changes of the decoder. The zero value,
 // with an activation, is Llama.
 type architecture struct {
-	bidirectional bool // tokens attend to later ones too: the graph is that of encoder.go
-	yesNo         bool // its rerankers answer yes or no
-	matrixFactors bool // matrices may have a factor of their own, *.scale
-	multipliers   bool // of embeddings, scores, what layers add, and logits
-	rootEmbedding bool // embeddings are multiplied by √Hidden
+	bidirectional bool        // tokens attend to later ones too: the graph is that of encoder.go
+	yesNo         bool        // its rerankers answer yes or no
+	matrixFactors bool        // matrices may have a factor of their own, *.scale
+	multipliers   multipliers // of embeddings, scores, what layers add, and logits
+	logitScale    bool        // logits are multiplied by logit_scale
+	rootEmbedding bool        // embeddings are multiplied by √Hidden
+	layerInputs   bool        // layers may have inputs of their own, and scale what they make
 
 	positions positionTraits
 	attention attentionTraits
@@ -25,6 +27,7 @@ type architecture struct {
 // positionTraits say how a model knows the positions of tokens.
 type positionTraits struct {
 	order        ropeOrder
+	mayStand     bool    // no layer rotates where rope.scaling.finetuned is false
 	skipEvery    int     // every so many layers one does not rotate; 0: all do
 	ownFreqs     bool    // rope_freqs.weight, if any, repeats the frequencies and divides nothing
 	smoothRamp   bool    // YaRN's ramp begins and ends between pairs of elements
@@ -37,16 +40,21 @@ type positionTraits struct {
 
 // attentionTraits say what attention reads, and which keys a query sees.
 type attentionTraits struct {
-	qkv         storage // of the matrices of queries, keys and values, and of their biases
-	qkNorm      qkNorm
-	gated       bool // attn_q holds [query, gate] a head; what attn_output reads is gated
-	sinks       bool // each head has a score that no key has
-	softCap     bool // scores and logits may be soft-capped
-	globalEvery int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
-	bothSides   bool // windows reach to both sides, and the file says which layers have them
-	deltaNets   bool // layers are gated delta nets, but for every so many, full_attention_interval
-	groupedNets bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
-	shortConvs  bool // layers without KV heads are short convolutions
+	qkv          storage // of the matrices of queries, keys and values, and of their biases
+	qkNorm       qkNorm
+	gated        bool // attn_q holds [query, gate] a head; what attn_output reads is gated
+	sinks        bool // each head has a score that no key has
+	softCap      bool // scores and logits may be soft-capped
+	globalEvery  int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
+	bothSides    bool // windows reach to both sides, and the file says which layers have them
+	deltaNets    bool // layers are gated delta nets, but for every so many, full_attention_interval
+	groupedNets  bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
+	shortConvs   bool // layers without KV heads are short convolutions
+	otherHeads   bool // layers with windows may have heads of their own, and the last ones no keys and values
+	stateSpaces  bool // layers without KV heads are selective state spaces
+	besideStates bool // every layer has one beside its attention
+	latent       bool // multi-head latent attention
+	valueNorm    bool // RMSNorm of each head of values, without weights; without attn_v values are keys
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -56,8 +64,10 @@ type normTraits struct {
 	kind          normKind
 	after         bool   // norms stand behind attention and feed-forward, whose sums they read
 	sub           bool   // RMSNorm of what attn_output and ffn_down read
+	inputs        bool   // matrices may read an RMSNorm of their own each, *_norm_in
 	post          bool   // RMSNorm of what attention and feed-forward add
 	bare          bool   // attention and feed-forward read the stream as it is
+	parallel      bool   // the feed-forward reads what attention reads
 	last          string // the name of the last norm; empty: output_norm
 	postAttention bool   // the feed-forward's norm is called post_attention_norm
 }
@@ -68,16 +78,19 @@ type ffnTraits struct {
 	ungated    bool      // there is no gate, but biases and GELU
 	gateUp     storage   // of the matrices of gate and up
 	downBias   bool      // ffn_down has one
+	widths     bool      // layers may have widths of their own
 	mixture    *mixtureTraits
 }
 
 // mixtureTraits say what the mixtures of an architecture are like.
 type mixtureTraits struct {
 	optional bool // a file without expert_count has feed-forwards
+	beside   bool // layers have a feed-forward too
 	shared   sharedExpert
-	unnormed bool    // unless the file says so, the weights of chosen experts do not sum to 1
-	biases   bool    // the router and all matrices of experts have biases
-	prefers  bool    // probabilities are of sigmoids, and experts are chosen by these plus exp_probs_b
+	unnormed bool // unless the file says so, the weights of chosen experts do not sum to 1
+	biases   bool // the router and all matrices of experts have biases
+	prefers  preference
+	grouped  bool    // experts may be chosen of the best groups alone
 	dense    bool    // leading_dense_block_count layers have feed-forwards
 	mixes    bool    // the file may ask for sparsemixer, see authorsKey
 	clamp    float32 // what the activation clamps by, which swiglu_clamp_exp must not deny
@@ -94,6 +107,25 @@ const (
 	sharedIfSaid               // where expert_shared_feed_forward_length says so
 	sharedGated                // always, behind a gate
 	sharedCounted              // as wide as expert_shared_count others
+)
+
+// preference says what experts are chosen by besides their probabilities.
+type preference uint8
+
+const (
+	unpreferred       preference = iota
+	preferred                    // these are of sigmoids, and exp_probs_b is added to choose
+	preferredIfStored            // likewise where the file has exp_probs_b
+)
+
+// multipliers says whether an architecture has those of Granite, and what they are unless
+// the file says.
+type multipliers uint8
+
+const (
+	noMultipliers multipliers = iota
+	multipliersOfOne
+	multipliersOfMiniCPM // Hu et al. 2024, "MiniCPM", §4.1, of the models of 2 billion
 )
 
 // storage says how a file stores matrices that read the same.
@@ -138,7 +170,7 @@ var architectures = map[string]architecture{
 	"llama": {ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{optional: true}}},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
 	"qwen2": {positions: halves, ffn: ffnTraits{activation: vector.SwiGLU}},
-	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, norms: normTraits{inputs: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
 	"qwen35": {
@@ -176,7 +208,7 @@ var architectures = map[string]architecture{
 		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{unnormed: true}},
 	},
 	// Granite Team 2024, "Granite 3.0 Language Models": every part has a multiplier.
-	"granitemoe": {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
+	"granitemoe": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
 	// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", §2.
 	"gpt-oss": {
 		positions: positionTraits{order: ropeHalves, smoothRamp: true}, attention: attentionTraits{sinks: true, globalEvery: 2},
@@ -199,7 +231,14 @@ var architectures = map[string]architecture{
 	"gemma3": {
 		rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
 		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
-		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
+		norms:     normTraits{post: true, inputs: true}, ffn: ffnTraits{activation: vector.GeGLU},
+	},
+	// Gemma Team 2026, "Gemma 4": layers with windows have narrower heads, the last layers may
+	// share keys and values, and layers may have inputs of their own.
+	"gemma4": {
+		rootEmbedding: true, layerInputs: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
+		attention: attentionTraits{qkNorm: qkNormHeads, valueNorm: true, otherHeads: true, softCap: true, globalEvery: 6, queryWidth: unscaled},
+		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
 	},
 	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
 	"olmo2": {
@@ -217,7 +256,22 @@ var architectures = map[string]architecture{
 	"glm4":     {norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.SwiGLU, gateUp: fused}},
 	"ernie4_5": {ffn: ffnTraits{activation: vector.SwiGLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
 	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.SwiGLU}}, // ByteDance 2025
-	"granite":  {multipliers: true, ffn: ffnTraits{activation: vector.SwiGLU}},                                         // as granitemoe, dense
+	// As granitemoe, dense.
+	"granite": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	// IBM Research 2025, "Granite 4.0": most layers are state spaces, and Granite's do not rotate.
+	"granitehybrid": {
+		multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, attention: attentionTraits{stateSpaces: true},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{optional: true, shared: sharedIfSaid}},
+	},
+	// Falcon-LLM Team 2025, "Falcon-H1", §2.1.
+	"falcon-h1": {positions: halves, attention: attentionTraits{besideStates: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"minicpm":   {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: vector.SwiGLU}},
+	// Cohere 2024, "Command R7B": attention and feed-forward read the same norm, and layers that
+	// see all keys do not rotate.
+	"cohere2": {
+		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{globalEvery: 4},
+		norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+	},
 	// Liquid AI 2025, "LFM2 Technical Report", §2: most layers are short convolutions.
 	"lfm2": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
@@ -225,12 +279,19 @@ var architectures = map[string]architecture{
 	},
 	"lfm2moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true}},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true}},
 	},
 	// GLM Team 2025, "GLM-4.5", §2.1.
 	"glm4moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormStored}, norms: normTraits{postAttention: true},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: true, dense: true, shared: sharedCounted}},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true, grouped: true, shared: sharedCounted}},
+	},
+	// DeepSeek-AI 2024, "DeepSeek-V2", §2, and "DeepSeek-V3", §2.1; Kimi K2, GLM-4.7-Flash.
+	"deepseek2": {
+		attention: attentionTraits{latent: true, queryWidth: latentWidth},
+		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{
+			optional: true, unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted,
+		}},
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: vector.SwiGLU}},
@@ -277,6 +338,9 @@ func gemmaQueryWidth(c *Config) int {
 	}
 	return c.HeadDim
 }
+
+// unscaled is the width of queries whose scores are not divided.
+func unscaled(*Config) int { return 1 }
 
 // architectureNames lists the supported values of general.architecture.
 func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }

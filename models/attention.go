@@ -7,6 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
+	"github.com/lutra-lm/lutra/models/recurrent"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -19,8 +20,11 @@ import (
 // With an output gate attn_q makes one more number for each of a query, by whose
 // sigmoid the attended values are multiplied. Biases and norms may be nil.
 type selfAttention struct {
-	layer          int             // of the KV cache
+	place          kvPlace
+	q, kv          int             // numbers of a row's queries, and of its keys
+	valueNorm      []float32       // of each head of values: ones; nil: none
 	qkv            weights.Stacked // and gates, if there are any
+	normed         *normedStack    // in place of qkv's matrices; nil: they read h as it is
 	gated          bool
 	qHeads, kHeads heads
 	vBias          []float32
@@ -34,6 +38,7 @@ type selfAttention struct {
 
 // heads is what becomes of a layer's queries or keys after their product.
 type heads struct {
+	dim       int
 	bias      []float32 // nil: none
 	norm      []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
 	normLast  bool      // the norm follows the rotation
@@ -41,18 +46,23 @@ type heads struct {
 	ropeIndex int // which of the model's ropes
 }
 
-// attention loads that of layer i, which is layer number layer of the KV cache.
-func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
+// attention loads that of layer i, whose keys and values are at place, with the state space
+// beside it if there is one.
+func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recurrent.Shape) mixer {
 	c, v, name := &l.cfg, &l.arch.attention, layerNames(i)
-	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := &selfAttention{layer: layer, gated: v.gated}
+	kvHeads, dim := c.headsOf(place.kind)
+	q, kv := c.Heads*dim, kvHeads*dim
+	a := &selfAttention{place: place, q: q, kv: kv, gated: v.gated}
 	anyWindow := mask.Window > 0
 	if !l.windowed(i) {
 		mask.Window, mask.Both = 0, false
 	}
 	order, ropeIndex := l.arch.positions.order, 0
-	if l.arch.positions.windowedRope && mask.Window > 0 {
+	if l.arch.positions.windowedRope && (mask.Window > 0 || place.kind == 1) {
 		ropeIndex = 1
+	}
+	if l.arch.positions.mayStand && !l.rotates() {
+		order = ropeNone
 	}
 	if l.arch.positions.windowedOnly && anyWindow && mask.Window == 0 {
 		order = ropeNone
@@ -68,10 +78,22 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	a.last = l.rotation(q, out)
 	qkv := name("attn_qkv.weight")
 	together := v.qkv == fused || v.qkv == either && l.file.Tensor(qkv) != nil
+	a.normed = l.normedStack(i, []string{"attn_q", "attn_k", "attn_v"}, q, kv, kv)
 	switch {
+	case a.normed != nil:
+		a.qkv.Sum = a.normed.sum
 	case together:
 		a.rotate = l.rotation(c.Hidden, qkv)
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
+	case place.reads:
+		a.rotate = l.rotation(c.Hidden, wq)
+		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden))
+	case v.valueNorm && l.file.Tensor(wv) == nil:
+		a.rotate = l.rotation(c.Hidden, wq, wk)
+		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wk, kv, c.Hidden))
+		l.Params -= int64(kv) * int64(c.Hidden) // of which the file has one
+	case v.besideStates:
+		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden), l.stateSpaceIn(i, shape.StateSpace))
 	case v.gated:
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		queries, gates := l.queriesAndGates(wq)
@@ -80,8 +102,8 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden))
 	}
-	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, ropeIndex: ropeIndex}
-	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, ropeIndex: ropeIndex}
+	a.qHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, ropeIndex: ropeIndex}
+	a.kHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, ropeIndex: ropeIndex}
 	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
 	if together && v.qkv == either {
 		if b := l.OptionalVector(name("attn_qkv.bias"), q+2*kv); b != nil {
@@ -90,23 +112,34 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	}
 	switch v.qkNorm {
 	case qkNormHeads, qkNormRotated:
-		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), c.HeadDim)
-		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), c.HeadDim)
+		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), dim)
+		if !place.reads {
+			a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), dim)
+		}
 	case qkNormStored:
-		a.qHeads.norm = l.OptionalVector(name("attn_q_norm.weight"), c.HeadDim)
-		a.kHeads.norm = l.OptionalVector(name("attn_k_norm.weight"), c.HeadDim)
+		a.qHeads.norm = l.OptionalVector(name("attn_q_norm.weight"), dim)
+		a.kHeads.norm = l.OptionalVector(name("attn_k_norm.weight"), dim)
 	case qkNormAll:
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), q)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), kv)
 	}
 	a.qHeads.normLast, a.kHeads.normLast = v.qkNorm == qkNormRotated, v.qkNorm == qkNormRotated
-	if l.arch.norms.sub {
+	if v.valueNorm {
+		a.valueNorm = slices.Repeat([]float32{1}, dim)
+	}
+	switch {
+	case l.arch.norms.sub:
 		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)
+	case a.normed != nil:
+		a.subNorm = l.Vector(name("attn_output_norm_in.weight"), q)
 	}
 	a.o = l.Matrix(out, c.Hidden, q)
 	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
 	if l.arch.norms.post {
 		a.postNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
+	}
+	if v.besideStates {
+		return l.besideStates(i, a, shape)
 	}
 	return a
 }
@@ -126,23 +159,27 @@ func (a *selfAttention) rowWidth() int { return a.qkv.Sum }
 
 // project makes the queries, keys and values of h, and stores the keys and values.
 func (a *selfAttention) project(s *rowShard) {
-	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &a.rotate)
-	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	a.qkv.Mul(s.qkv, &s.acts, &s.part)
+	if a.normed != nil {
+		a.normed.run(s.qkv, s)
+	} else {
+		s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &a.rotate)
+		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+		a.qkv.Mul(s.qkv, &s.acts, &s.part)
+	}
 	s.ops.storeKV(s, a)
 }
 
 // attend turns the queries into y.
 func (a *selfAttention) attend(s *rowShard) {
 	if !a.onDevice(s) {
-		s.att.Run(s.a, s.qkv[:s.rows*a.qkv.Sum], &s.plan, s.rowPos, s.kv, a.layer, &a.mask)
+		s.att[a.place.kind].Run(s.a, s.qkv[:s.rows*a.qkv.Sum], &s.plans[a.place.kind], s.rowPos, s.kv, a.place.layer, &a.mask)
 	}
 	if a.gated {
-		s.ops.gateOutput(s.a, s.qkv, s.rows, s.cfg.Heads*s.cfg.HeadDim, a.qkv.Sum)
+		s.ops.gateOutput(s.a, s.qkv, s.rows, a.q, a.qkv.Sum)
 	}
 	s.ops.normInto(s.a, s.rows, a.subNorm, s.cfg.NormEps)
-	s.ops.rotate(s.a, s.rows, s.cfg.Heads*s.cfg.HeadDim, &a.last)
-	s.acts.Set(s.a, s.rows, s.cfg.Heads*s.cfg.HeadDim)
+	s.ops.rotate(s.a, s.rows, a.q, &a.last)
+	s.acts.Set(s.a, s.rows, a.q)
 	a.o.Mul(s.y, &s.acts)
 	s.ops.addBias(s.y, s.rows, a.oBias)
 	s.ops.normInto(s.y, s.rows, a.postNorm, s.cfg.NormEps)
@@ -154,43 +191,47 @@ func (o *rowOps) storeKV(s *rowShard, a *selfAttention) {
 	o.shard, o.layer = s, a
 	o.each(s.rows, a.qkv.Sum, func(o *rowOps, i int) {
 		s, a, p := o.shard, o.layer.(*selfAttention), &o.shard.rowPos[i]
-		row, q, kv := rowOf(s.qkv, i, a.qkv.Sum), s.cfg.Heads*s.cfg.HeadDim, s.cfg.KVHeads*s.cfg.HeadDim
-		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:q+2*kv]
-		a.qHeads.finish(s, i, queries)
+		row, q, kv := rowOf(s.qkv, i, a.qkv.Sum), a.q, a.kv
+		a.qHeads.finish(s, i, row[:q])
+		if a.place.reads {
+			return
+		}
+		keys, values := row[q:q+kv], row[q+kv:q+2*kv]
 		a.kHeads.finish(s, i, keys)
 		if a.vBias != nil {
 			vector.AddInto(values, a.vBias)
 		}
-		s.kv.Store(a.layer, p.Seq, p.Pos, keys, values)
+		normAll(values, a.valueNorm, s.cfg.NormEps)
+		s.kv.Store(a.place.layer, p.Seq, p.Pos, keys, values)
 	})
 }
 
 // finish does to heads x of row i what follows their product.
 func (h *heads) finish(s *rowShard, i int, x []float32) {
-	dim, at := s.cfg.HeadDim, &s.angles[h.ropeIndex]
-	cos, sin := rowOf(at.cos, i, s.pairs), rowOf(at.sin, i, s.pairs)
+	at := &s.angles[h.ropeIndex]
+	cos, sin := rowOf(at.cos, i, at.pairs), rowOf(at.sin, i, at.pairs)
 	if h.bias != nil {
 		vector.AddInto(x, h.bias)
 	}
 	if !h.normLast {
-		h.normAll(x, s.cfg.NormEps)
+		normAll(x, h.norm, s.cfg.NormEps)
 	}
 	switch h.rope {
 	case ropePairs:
-		vector.RopePairs(x, dim, cos, sin)
+		vector.RopePairs(x, h.dim, cos, sin)
 	case ropeHalves:
-		vector.RopeHalves(x, dim, cos, sin)
+		vector.RopeHalves(x, h.dim, cos, sin)
 	}
 	if h.normLast {
-		h.normAll(x, s.cfg.NormEps)
+		normAll(x, h.norm, s.cfg.NormEps)
 	}
 }
 
-// normAll applies the norm, if there is one, to heads x.
-func (h *heads) normAll(x []float32, eps float32) {
-	for from := 0; h.norm != nil && from < len(x); from += len(h.norm) {
-		head := x[from : from+len(h.norm)]
-		vector.RMSNorm(head, head, h.norm, eps)
+// normAll applies a norm, if there is one, to heads x.
+func normAll(x, norm []float32, eps float32) {
+	for from := 0; norm != nil && from < len(x); from += len(norm) {
+		head := x[from : from+len(norm)]
+		vector.RMSNorm(head, head, norm, eps)
 	}
 }
 
@@ -198,12 +239,12 @@ func (h *heads) normAll(x []float32, eps float32) {
 // whether it has.
 func (a *selfAttention) onDevice(s *rowShard) bool {
 	c, d := s.cfg, s.device
-	// It knows causal attention alone, without sinks.
-	if d.accelerator == nil || d.backend.Err() != nil || c.Bidirectional || a.mask.Sinks != nil {
+	// It knows causal attention alone, without sinks, of layers that have the same heads.
+	if d.accelerator == nil || d.backend.Err() != nil || c.Bidirectional || a.mask.Sinks != nil || c.Others.Layers > 0 {
 		return false
 	}
 	d.request = Attention{
-		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.layer,
+		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.place.layer,
 		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window,
 	}
 	return d.accelerator.Attend(&d.request)

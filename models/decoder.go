@@ -21,20 +21,23 @@ import (
 // With a rank pooling type its head gives scores in place of logits: a reward
 // model. An executor runs it. What encoders change of it is in encoder.go.
 type decoder struct {
-	cfg    Config
-	ropes  []rope       // the second, if any, is that of layers with windows
-	embed  *gguf.Tensor // [Vocab][Hidden]
-	scale  float32      // of embeddings
-	rotate rotation     // that embeddings are stored with
-	layers []decoderLayer
-	norm   rowNorm
-	enc    *encoder    // nil: a decoder
-	ranks  *Classifier // that ranks by hidden states; nil: none
-	head   head
-	factor float32      // of what attention and feed-forward add
-	store  *expertStore // nil: all experts, if there are any, are in memory
-	file   *gguf.File   // that embed is in
-	memory *cpu.Arena   // of the matrices
+	cfg      Config
+	ropes    []rope       // the second, if any, is that of layers with windows
+	embed    *gguf.Tensor // [Vocab][Hidden]
+	scale    float32      // of embeddings
+	rotate   rotation     // that embeddings are stored with
+	layers   []decoderLayer
+	last     int          // of the layers, that makes keys and values or a state
+	inputs   *layerInputs // nil: layers have none
+	norm     rowNorm
+	enc      *encoder    // nil: a decoder
+	ranks    *Classifier // that ranks by hidden states; nil: none
+	head     head
+	parallel bool         // feed-forwards read what attention reads
+	factor   float32      // of what attention and feed-forward add
+	store    *expertStore // nil: all experts, if there are any, are in memory
+	file     *gguf.File   // that embed is in
+	memory   *cpu.Arena   // of the matrices
 
 	recurrent recurrent.Shape // of the layers that have a recurrent state
 	warnings  []string        // of what is odd in the file
@@ -48,33 +51,50 @@ func newDecoder(l *loader) *decoder {
 	experts := l.mixtureParams()
 	l.checkCausal()
 	l.hadamard = l.readHadamard()
-	ropes, mask, recurrent := l.ropes(), l.attentionMask(), l.recurrentShape()
+	mask, recurrent := l.attentionMask(), l.recurrentShape()
+	l.otherHeads()
+	ropes, places := l.ropes(), l.kvPlaces()
 	if l.Err() != nil {
 		return nil
 	}
-	m := &decoder{ropes: ropes, embed: l.embedding(), scale: 1, rotate: l.embeddingRotation(), file: l.file, memory: l.Memory(), recurrent: recurrent}
+	m := &decoder{ropes: ropes, embed: l.embedding(), scale: 1, rotate: l.embeddingRotation(), file: l.file, memory: l.Memory(), recurrent: recurrent, parallel: a.norms.parallel}
 	m.store = l.expertStore()
-	pass := newExpertPass(l.opt.Pool, l.Local())
-	attending := 0
+	m.inputs = l.layerInputs()
+	pass, kept, recurring := newExpertPass(l.opt.Pool, l.Local()), new([]float32), 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := decoderLayer{}
 		if !a.norms.after && !a.norms.bare {
-			y.norm, y.ffnNorm = l.attentionNorm(i), l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
+			if y.norm = l.attentionNorm(i); !a.norms.parallel {
+				y.ffnNorm = l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
+			}
 		}
 		switch {
+		case a.attention.latent:
+			y.mixer = l.latentAttention(i, places[i], mask)
 		case l.recurs == nil || !l.recurs[i]:
-			y.mixer = l.attention(i, attending, mask)
-			attending++
+			y.mixer = l.attention(i, places[i], mask, recurrent)
 		case a.attention.deltaNets:
-			y.mixer = l.gatedDelta(i, i-attending, recurrent)
+			y.mixer = l.gatedDelta(i, recurring, recurrent)
+			recurring++
+		case a.attention.stateSpaces:
+			y.mixer = l.stateSpaceAlone(i, recurring, recurrent)
+			recurring++
 		default:
-			y.mixer = l.shortConv(i, i-attending, recurrent)
+			y.mixer = l.shortConv(i, recurring, recurrent)
+			recurring++
 		}
-		if l.cfg.Experts > 0 && i >= l.cfg.DenseLayers {
-			y.ffn = l.mixture(i, experts, m.store, pass)
-		} else {
+		if !places[i].reads {
+			m.last = i
+		}
+		switch {
+		case l.cfg.Experts == 0 || i < l.cfg.DenseLayers:
 			y.ffn = l.feedForward(i)
+		case l.cfg.beside:
+			y.ffn = l.beside(i, l.feedForward(i), l.mixture(i, experts, m.store, pass), kept)
+		default:
+			y.ffn = l.mixture(i, experts, m.store, pass)
 		}
+		y.end = l.layerEnd(i, m.inputs)
 		m.layers = append(m.layers, y)
 	}
 	if a.bidirectional {
@@ -85,9 +105,7 @@ func newDecoder(l *loader) *decoder {
 	}
 	m.head, m.ranks = l.head()
 	m.factor = 1
-	if a.multipliers {
-		m.scale, m.factor, m.head.factor = l.multiplier("embedding_scale"), l.multiplier("residual_scale"), 1/l.multiplier("logit_scale")
-	}
+	l.multipliers(m)
 	if a.rootEmbedding {
 		m.scale = float32(math.Sqrt(float64(l.cfg.Hidden)))
 	}
@@ -97,6 +115,22 @@ func newDecoder(l *loader) *decoder {
 	}
 	m.cfg = l.config()
 	return m
+}
+
+// multipliers reads what m multiplies by.
+func (l *loader) multipliers(m *decoder) {
+	embedding, residual, logits := 1.0, 1.0, 1.0
+	switch l.arch.multipliers {
+	case noMultipliers:
+		if l.arch.logitScale {
+			m.head.factor = l.multiplier("logit_scale")
+		}
+		return
+	case multipliersOfMiniCPM:
+		embedding, residual, logits = 12, 1.4/math.Sqrt(float64(l.cfg.Layers)), float64(l.cfg.Hidden)/256
+	}
+	m.scale, m.factor = l.multiplierOr("embedding_scale", embedding), l.multiplierOr("residual_scale", residual)
+	m.head.factor = 1 / l.multiplierOr("logit_scale", logits)
 }
 
 // rowWidth returns the numbers that a row has between project and attend, of the widest mixer.
@@ -127,8 +161,8 @@ func (m *decoder) stage(s *rowShard, i int) {
 	y := &m.layers[i]
 	y.norm.run(s)
 	y.mixer.project(s) // all rows of a sequence must have done so before one attends
-	if i+1 == len(m.layers) {
-		s.trim(y.mixer.rowWidth()) // of the other rows only keys and values are wanted
+	if i == m.last {
+		s.trim(y.mixer.rowWidth(), i+1 < len(m.layers)) // of the other rows only keys and values are wanted
 	}
 }
 
@@ -147,6 +181,9 @@ func (m *decoder) embedTokens(s *rowShard) {
 	if m.enc != nil {
 		m.enc.begin(s)
 	}
+	if m.inputs != nil {
+		m.inputs.run(s)
+	}
 }
 
 // feedForward does what follows in the layer: x += attention, x += feedForward(norm(x)).
@@ -157,8 +194,16 @@ func (m *decoder) feedForward(s *rowShard, layer int) {
 		return
 	}
 	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
-	y.ffnNorm.addAndRun(s)
+	if m.parallel {
+		y.norm.run(s)
+		s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
+	} else {
+		y.ffnNorm.addAndRun(s)
+	}
 	y.ffn.run(s)
 	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
 	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
+	if y.end != nil {
+		y.end.run(s)
+	}
 }

@@ -84,17 +84,9 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 		d.gates = l.Stack(l.Packed(name("ssm_beta.weight"), heads, c.Hidden), l.Packed(name("ssm_alpha.weight"), heads, c.Hidden))
 	}
 	taps := l.Array(name("ssm_conv1d.weight"), shape.Taps, channels)
-	d.Conv = make([]float32, len(taps))
-	for i, x := range taps {
-		d.Conv[i%shape.Taps*channels+i/shape.Taps] = x
-	}
+	d.Conv = transposed(taps, shape.Taps, channels)
 	d.A, d.DT = l.Vector(name("ssm_a"), heads), l.Vector(name("ssm_dt.bias"), heads)
-	for h, a := range d.A {
-		if a > 0 {
-			l.Fail("tensor %s: element %d is %v: the state would grow", name("ssm_a"), h, a)
-			break
-		}
-	}
+	l.checkDecays(name("ssm_a"), d.A)
 	d.norm = l.Vector(name("ssm_norm.weight"), shape.Width)
 	d.out = l.Matrix(out, c.Hidden, values)
 	return d

@@ -35,6 +35,7 @@ type executor struct {
 	wanted   []bool           // [T] the row wants logits
 	spans    []recurrent.Span // of models with recurrent layers
 	x, qkv   []float32        // [T][Hidden], [T][rowWidth]
+	inputs   []float32        // [T][Layers·LayerInputs]
 	angles   [2]angles        // of each of the model's ropes
 	second   []bool           // [T] the row belongs to the second text of a pair
 	size     int              // rows these have room for
@@ -172,9 +173,10 @@ func (e *executor) reserve(n int) {
 	}
 	e.size = n
 	e.x, e.qkv = make([]float32, n*e.cfg.Hidden), make([]float32, n*e.rowWidth)
+	e.inputs = make([]float32, n*e.cfg.Layers*e.cfg.LayerInputs)
 	for i := range e.graph.ropes {
 		pairs := e.graph.ropes[i].pairs()
-		e.angles[i] = angles{make([]float32, n*pairs), make([]float32, n*pairs)}
+		e.angles[i] = angles{make([]float32, n*pairs), make([]float32, n*pairs), pairs}
 	}
 }
 
@@ -200,12 +202,12 @@ func (e *executor) listRows(b *Batch) {
 
 // divideRows makes the shards of b's rows.
 func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
-	n, count, rows, att := len(b.Tokens), 1, 0, e.whole.att
+	n, count, rows, att := len(b.Tokens), 1, 0, &e.whole.att
 	if e.alone {
 		count, rows = divide(n, e.pool.Threads())
 	}
 	if count > 1 {
-		att = e.own[0].att
+		att = &e.own[0].att
 	}
 	e.shards = slices.Grow(e.shards[:0], count)[:count]
 	out := 0
@@ -215,18 +217,18 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plan: sh.plan, cfg: &e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
+			plans: sh.plans, cfg: &e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
 			tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
-			x: rowsOf(e.x, lo, hi, e.cfg.Hidden), qkv: rowsOf(e.qkv, lo, hi, e.rowWidth), logits: b.Logits[out*e.cfg.Outputs:],
+			x: rowsOf(e.x, lo, hi, e.cfg.Hidden), qkv: rowsOf(e.qkv, lo, hi, e.rowWidth), inputs: rowsOf(e.inputs, lo, hi, e.cfg.Layers*e.cfg.LayerInputs), logits: b.Logits[out*e.cfg.Outputs:],
 		}
 		for k := range e.graph.ropes {
-			sh.pairs = e.graph.ropes[k].pairs()
-			sh.angles[k] = angles{rowsOf(e.angles[k].cos, lo, hi, sh.pairs), rowsOf(e.angles[k].sin, lo, hi, sh.pairs)}
+			pairs := e.graph.ropes[k].pairs()
+			sh.angles[k] = angles{rowsOf(e.angles[k].cos, lo, hi, pairs), rowsOf(e.angles[k].sin, lo, hi, pairs), pairs}
 		}
 		if len(e.second) > 0 {
 			sh.second = e.second[lo:hi]
 		}
-		att.MakePlan(&sh.plan, sh.rowPos, cache)
+		att.plan(&sh.plans, sh.rowPos, cache)
 		for _, wanted := range sh.wanted {
 			if wanted {
 				out++

@@ -83,8 +83,15 @@ func newExpertPass(p *pool.Pool, local bool) *expertPass {
 func (x *expertPass) run(m *expertSet, s *rowShard) {
 	x.m, x.s = m, s
 	x.reserve()
+	if m.routerNorm != nil {
+		s.ops.norm(s.h, s.x, s.rows, m.routerNorm, s.cfg.NormEps)
+	}
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	m.router.Mul(x.logits, &s.acts)
+	if m.norm != nil {
+		s.ops.norm(s.h, s.x, s.rows, m.norm, s.cfg.NormEps)
+		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	}
 	x.rows(routeRows)
 	if m.routed != nil {
 		m.routed(x.experts, x.weights)
@@ -227,6 +234,11 @@ func (x *expertPass) route(i int) {
 		vector.AddInto(logits, x.m.bias)
 	}
 	r.route(x.experts[lo:hi], x.weights[lo:hi], logits, x.m.prefer)
+	if x.m.factors != nil {
+		for k, e := range x.experts[lo:hi] {
+			x.weights[lo+k] *= x.m.factors[e]
+		}
+	}
 }
 
 // multiply sets out of the places of expert e.

@@ -168,7 +168,7 @@ func TestAMixtureThatCannotRunIsRefusedByName(t *testing.T) {
 		{gguf.Metadata{"expert_weights_scale": float32(-1)}, nil, "expert_weights_scale is -1"},
 		{gguf.Metadata{"expert_weights_scale": float64(1e300)}, nil, "expert_weights_scale is 1e+300"},
 		{gguf.Metadata{"attention.clamp_kqv": float32(8)}, nil, "attention.clamp_kqv is 8"},
-		{gguf.Metadata{"expert_group_count": uint32(2)}, nil, "qwen2moe.expert_group_count is not supported"},
+		{gguf.Metadata{"expert_group_count": uint32(2)}, nil, "qwen2moe.expert_group_count is 2: groups of experts are not supported"},
 		{gguf.Metadata{"leading_dense_block_count": uint32(1)}, nil, "qwen2moe.leading_dense_block_count is 1"},
 		{gguf.Metadata{"moe_every_n_layers": uint32(2)}, nil, "qwen2moe.moe_every_n_layers is 2"},
 		{nil, nan("blk.1.ffn_gate_inp.weight"), "tensor blk.1.ffn_gate_inp.weight: row 0 holds a number that is infinite or NaN"},
@@ -267,19 +267,22 @@ func TestTheBestExpertsAreChosenTheFirstOfEquals(t *testing.T) {
 		weights []float32
 		prefer  []float32
 	}{
-		{routing{4, 2, softmaxGating, true, 1}, []float32{0, 1, 0, 1}, []int32{1, 3}, []float32{0.5, 0.5}, nil},
-		{routing{4, 3, softmaxGating, true, 2}, []float32{5, 5, 5, 5}, []int32{0, 1, 2}, []float32{2. / 3, 2. / 3, 2. / 3}, nil},
-		{routing{4, 2, softmaxGating, false, 1}, []float32{0, 0, 0, 0}, []int32{0, 1}, []float32{0.25, 0.25}, nil},
-		{routing{3, 1, sigmoidGating, false, 1}, []float32{-1, 0, -2}, []int32{1}, []float32{0.5}, nil},
-		{routing{3, 2, chosenSoftmaxGating, false, 1}, []float32{-1000, 0, 0}, []int32{1, 2}, []float32{0.5, 0.5}, nil},
-		{routing{3, 2, softmaxGating, true, 1}, []float32{1e30, -1e30, 1e30}, []int32{0, 2}, []float32{0.5, 0.5}, nil},
-		{routing{3, 2, sparsemixerGating, true, 1}, []float32{0.5, 1, 0.99}, []int32{1, 2}, []float32{0.5025, 1}, nil}, // 2 % apart count
-		{routing{3, 2, sparsemixerGating, true, 2}, []float32{-1, -1.01, -1.03}, []int32{0, 1}, []float32{1.005, 1.0099996}, nil},
-		{routing{3, 2, sparsemixerGating, true, 1}, []float32{0, 0, 0}, []int32{0, 1}, []float32{1. / 3, 0.5}, nil},
-		{routing{4, 2, sparsemixerGating, true, 1}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}, nil},
-		{routing{4, 2, softmaxGating, true, 1}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}, nil}, // but they are two
-		{routing{3, 2, sigmoidGating, false, 1}, []float32{0, 1, -1}, []int32{2, 0}, []float32{0.26894143, 0.5}, []float32{0, -0.3, 0.9}},
-		{routing{3, 2, sigmoidGating, true, 2}, []float32{0, 0, 0}, []int32{1, 0}, []float32{1, 1}, []float32{0, 0.1, 0}},
+		{routing{4, 2, softmaxGating, true, 1, 0, 0}, []float32{0, 1, 0, 1}, []int32{1, 3}, []float32{0.5, 0.5}, nil},
+		{routing{4, 3, softmaxGating, true, 2, 0, 0}, []float32{5, 5, 5, 5}, []int32{0, 1, 2}, []float32{2. / 3, 2. / 3, 2. / 3}, nil},
+		{routing{4, 2, softmaxGating, false, 1, 0, 0}, []float32{0, 0, 0, 0}, []int32{0, 1}, []float32{0.25, 0.25}, nil},
+		{routing{3, 1, sigmoidGating, false, 1, 0, 0}, []float32{-1, 0, -2}, []int32{1}, []float32{0.5}, nil},
+		{routing{3, 2, chosenSoftmaxGating, false, 1, 0, 0}, []float32{-1000, 0, 0}, []int32{1, 2}, []float32{0.5, 0.5}, nil},
+		{routing{3, 2, softmaxGating, true, 1, 0, 0}, []float32{1e30, -1e30, 1e30}, []int32{0, 2}, []float32{0.5, 0.5}, nil},
+		{routing{3, 2, sparsemixerGating, true, 1, 0, 0}, []float32{0.5, 1, 0.99}, []int32{1, 2}, []float32{0.5025, 1}, nil}, // 2 % apart count
+		{routing{3, 2, sparsemixerGating, true, 2, 0, 0}, []float32{-1, -1.01, -1.03}, []int32{0, 1}, []float32{1.005, 1.0099996}, nil},
+		{routing{3, 2, sparsemixerGating, true, 1, 0, 0}, []float32{0, 0, 0}, []int32{0, 1}, []float32{1. / 3, 0.5}, nil},
+		{routing{4, 2, sparsemixerGating, true, 1, 0, 0}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}, nil},
+		{routing{4, 2, softmaxGating, true, 1, 0, 0}, []float32{nan, 1, nan, 2}, []int32{0, 1}, []float32{nan, nan}, nil}, // but they are two
+		{routing{3, 2, sigmoidGating, false, 1, 0, 0}, []float32{0, 1, -1}, []int32{2, 0}, []float32{0.26894143, 0.5}, []float32{0, -0.3, 0.9}},
+		{routing{3, 2, sigmoidGating, true, 2, 0, 0}, []float32{0, 0, 0}, []int32{1, 0}, []float32{1, 1}, []float32{0, 0.1, 0}},
+		{routing{4, 2, softmaxGating, false, 1, 2, 1}, []float32{0, 1, 1, 1}, []int32{1, 0}, []float32{0.29692274, 0.10923178}, nil}, // the best of each group
+		{routing{4, 2, sigmoidGating, true, 1, 2, 1}, []float32{0, 1, 1, 1}, []int32{2, 3}, []float32{0.5, 0.5}, nil},                // the best two
+		{routing{4, 2, softmaxGating, true, 1, 2, 1}, []float32{nan, nan, nan, nan}, []int32{0, 1}, []float32{nan, nan}, nil},
 	} {
 		experts, weights := make([]int32, c.r.chosen), make([]float32, c.r.chosen)
 		c.r.route(experts, weights, c.logits, c.prefer)

@@ -8,11 +8,13 @@ import (
 // expertSet is the experts of a layer, with what rows choose them by.
 type expertSet struct {
 	routing
-	router kernels.Linear // [experts][Hidden], in float32
-	bias   []float32      // [experts] of what it makes; nil: none
-	prefer []float32      // [experts] that is added to probabilities to choose by; nil: none
-	layer  int
-	width  int // of what gate and up make
+	router           kernels.Linear // [experts][Hidden], in float32
+	bias             []float32      // [experts] of what it makes; nil: none
+	prefer           []float32      // [experts] that is added to probabilities to choose by; nil: none
+	norm, routerNorm []float32      // [Hidden] RMSNorm of x that experts and router read; nil: they read h
+	factors          []float32      // [experts] of the weights; nil: ones
+	layer            int
+	width            int // of what gate and up make
 
 	list     []expert
 	store    *expertStore     // has the experts of all layers, if they are not in list

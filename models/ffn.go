@@ -14,7 +14,9 @@ import (
 // or, where there is no gate, y = gelu(h·Wup + b)·Wdown + b.
 // Norms may be nil.
 type feedForward struct {
+	width      int
 	gateUp     weights.Stacked
+	normed     *normedStack   // in place of gateUp, where gate and up do not read h as it is
 	activation gatedUnit      // of gateUp
 	subNorm    []float32      // of what down reads
 	up         kernels.Linear // in place of gateUp, where there is no gate
@@ -29,26 +31,33 @@ type feedForward struct {
 // feedForward loads that of layer i.
 func (l *loader) feedForward(i int) *feedForward {
 	c, v, name := &l.cfg, &l.arch.ffn, layerNames(i)
-	f := &feedForward{activation: v.activation}
+	f := &feedForward{activation: v.activation, width: c.FFN}
+	if l.widths != nil {
+		f.width = l.widths[i]
+	}
+	ffn := f.width
 	if v.activation == nil && !v.ungated {
 		f.activation = l.activation()
 	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
-	f.last = l.rotation(c.FFN, down)
-	if v.ungated {
+	f.last = l.rotation(ffn, down)
+	f.normed = l.normedStack(i, []string{"ffn_gate", "ffn_up"}, ffn, ffn)
+	if f.normed != nil {
+		f.subNorm = l.Vector(name("ffn_down_norm_in.weight"), ffn)
+	} else if v.ungated {
 		f.rotate = l.rotation(c.Hidden, up)
-		f.up, f.upBias = l.Matrix(up, c.FFN, c.Hidden), l.Vector(name("ffn_up.bias"), c.FFN)
+		f.up, f.upBias = l.Matrix(up, ffn, c.Hidden), l.Vector(name("ffn_up.bias"), ffn)
 	} else if v.gateUp == fused || v.gateUp == either && l.file.Tensor(gate) == nil {
 		f.rotate = l.rotation(c.Hidden, up)
-		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
+		f.gateUp = l.Stack(l.Part(up, 2*ffn, 0, ffn, c.Hidden), l.Part(up, 2*ffn, ffn, 2*ffn, c.Hidden))
 	} else {
 		f.rotate = l.rotation(c.Hidden, gate, up)
-		f.gateUp = l.Stack(l.Packed(gate, c.FFN, c.Hidden), l.Packed(up, c.FFN, c.Hidden))
+		f.gateUp = l.Stack(l.Packed(gate, ffn, c.Hidden), l.Packed(up, ffn, c.Hidden))
 	}
 	if l.arch.norms.sub {
-		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), c.FFN)
+		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), ffn)
 	}
-	f.down = l.Matrix(down, c.Hidden, c.FFN)
+	f.down = l.Matrix(down, c.Hidden, ffn)
 	if v.ungated || v.downBias {
 		f.downBias = l.Vector(name("ffn_down.bias"), c.Hidden)
 	}
@@ -73,19 +82,25 @@ func (l *loader) activation() gatedUnit {
 
 // run sets y.
 func (f *feedForward) run(s *rowShard) {
-	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &f.rotate)
-	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	if f.normed == nil {
+		s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &f.rotate)
+		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	}
 	if f.up != nil {
 		f.up.Mul(s.gate, &s.acts)
 		s.ops.addBias(s.gate, s.rows, f.upBias)
-		s.ops.gelu(s.gate, s.rows, s.cfg.FFN)
+		s.ops.gelu(s.gate, s.rows, f.width)
 	} else {
-		f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
-		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, s.cfg.FFN)
+		if f.normed != nil {
+			f.normed.run(s.gateUp, s)
+		} else {
+			f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
+		}
+		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, f.width)
 	}
 	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)
-	s.ops.rotate(s.gate, s.rows, s.cfg.FFN, &f.last)
-	s.acts.Set(s.gate, s.rows, s.cfg.FFN)
+	s.ops.rotate(s.gate, s.rows, f.width, &f.last)
+	s.acts.Set(s.gate, s.rows, f.width)
 	f.down.Mul(s.y, &s.acts)
 	s.ops.addBias(s.y, s.rows, f.downBias)
 	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.NormEps)

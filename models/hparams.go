@@ -37,9 +37,10 @@ func (l *loader) shape() {
 	if int64(c.Heads)*int64(c.HeadDim) > maxDim {
 		l.Fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
 	}
-	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim {
+	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim && !l.arch.attention.latent {
 		l.Fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
 	}
+	c.latent = l.latentShape()
 	name := "attention.layer_norm_rms_epsilon"
 	if l.arch.norms.layerNorms() {
 		name = "attention.layer_norm_epsilon"
@@ -68,8 +69,11 @@ func (l *loader) shape() {
 func (l *loader) kvHeads() int {
 	const name = "attention.head_count_kv"
 	list, ok := l.file.Metadata.Ints(l.key(name))
-	if !ok || !l.arch.attention.shortConvs {
+	if v := &l.arch.attention; !ok || !v.shortConvs && !v.stateSpaces && !v.otherHeads {
 		return l.count(name, 1, maxDim, l.cfg.Heads)
+	} else if v.otherHeads && len(list) == l.cfg.Layers { // see otherHeads
+		l.kvCounts = list
+		return max(1, list[len(list)-1])
 	}
 	n := slices.Max(append(list[:len(list):len(list)], 0))
 	if len(list) != l.cfg.Layers || n < 1 || n > maxDim || slices.ContainsFunc(list, func(m int) bool { return m != 0 && m != n }) {
@@ -91,7 +95,16 @@ func (l *loader) feedForwardLength() int {
 			return l.count("expert_feed_forward_length", 1, maxDim, required)
 		}
 	}
-	return l.count("feed_forward_length", 1, maxDim, required)
+	const name = "feed_forward_length"
+	if list, ok := l.file.Metadata.Ints(l.key(name)); ok && l.arch.ffn.widths {
+		if len(list) != l.cfg.Layers || slices.Min(list) < 1 || slices.Max(list) > maxDim {
+			l.Fail("%s is %v, want one number for each of %d layers, 1 to %d", l.key(name), list, l.cfg.Layers, maxDim)
+			return 1
+		}
+		l.widths = list
+		return slices.Max(list)
+	}
+	return l.count(name, 1, maxDim, required)
 }
 
 // maxPredictors bounds the layers that predict tokens further ahead, for each of which all
@@ -115,8 +128,11 @@ func (l *loader) withoutPredictors(n int) int {
 }
 
 // multiplier reads a factor that is 1 when it is missing.
-func (l *loader) multiplier(name string) float32 {
-	x := l.number(name, 1)
+func (l *loader) multiplier(name string) float32 { return l.multiplierOr(name, 1) }
+
+// multiplierOr reads a factor that has that value when it is missing.
+func (l *loader) multiplierOr(name string, otherwise float64) float32 {
+	x := l.number(name, otherwise)
 	if x <= 0 || float32(x) == 0 || float32(1/x) == 0 {
 		l.Fail("%s is %v, want a positive number", l.key(name), x)
 		return 1

@@ -129,11 +129,11 @@ func fusedPhi(t *testing.T, f *gguf.File) *gguf.File {
 // unsaid are hyper-parameters that loaders read and the tiny files may lack.
 var unsaid = []string{
 	"attention.causal", "attention.clamp_kqv", "attention.recurrent_layers", "attention.head_count_kv", "attention.key_length", "attention.scale", "attention.sliding_window",
-	"attention.sliding_window_pattern", "attention.value_length", "swiglu_clamp_exp", "attn_logit_softcapping", "embedding_scale", "expert_count",
-	"expert_feed_forward_length", "expert_gating_func", "expert_shared_feed_forward_length", "expert_weights_norm", "expert_weights_scale",
+	"attention.sliding_window_pattern", "attention.temperature_scale", "attention.value_length", "swiglu_clamp_exp", "attn_logit_softcapping", "embedding_scale", "expert_count",
+	"expert_feed_forward_length", "expert_gating_func", "expert_group_count", "expert_group_used_count", "expert_shared_feed_forward_length", "expert_weights_norm", "expert_weights_scale",
 	"feed_forward_length", "final_logit_softcapping", "full_attention_interval", "hidden_activation", "interleave_moe_layer_step",
 	"leading_dense_block_count", "logit_scale", "moe_every_n_layers", "nextn_predict_layers", "pooling_type", "residual_scale",
-	"rope.dimension_count", "rope.freq_base", "rope.freq_base_swa", "rope.scale_linear", "rope.scaling.attn_factor", "rope.scaling.factor",
+	"rope.dimension_count", "rope.freq_base", "rope.freq_base_swa", "rope.scale_linear", "rope.scaling.attn_factor", "rope.scaling.factor", "rope.scaling.finetuned",
 	"rope.scaling.original_context_length", "rope.scaling.type", "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
 	"rope.scaling.yarn_ext_factor", "shortconv.l_cache", "ssm.group_count",
 }

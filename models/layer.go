@@ -6,9 +6,10 @@ type decoderLayer struct {
 	mixer   mixer
 	ffnNorm rowNorm
 	ffn     rowFunction
+	end     *layerEnd // nil: none
 }
 
-// rowFunction is what a layer does to each row by itself: feedForward or mixture.
+// rowFunction is what a layer does to each row by itself: feedForward, mixture or beside.
 type rowFunction interface {
 	// run makes of the normed rows what is added to the residual stream, y.
 	run(s *rowShard)

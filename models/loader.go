@@ -21,6 +21,8 @@ type loader struct {
 	recurs   []bool   // which layers have a recurrent state in place of attention; nil: none
 	hadamard hadamard
 	windows  []bool // which layers see a window of keys alone; nil: none
+	kvCounts []int  // KV heads of each layer, where the file says so and they may differ
+	widths   []int  // of feed-forwards, where the file has one a layer; nil: Config.FFN
 	cfg      Config
 	warnings []string
 }

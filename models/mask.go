@@ -20,9 +20,11 @@ func (l *loader) attentionMask() attention.Mask {
 	if l.arch.positions.alibi {
 		out.Slopes = alibiSlopes(c.Heads)
 	}
-	if l.arch.multipliers && l.positive("attention.scale") > 0 {
+	if l.arch.multipliers != noMultipliers && l.positive("attention.scale") > 0 {
 		out.Scale = l.multiplier("attention.scale")
 	}
+	gain, _ := l.latentGain()
+	out.Scale *= float32(gain)
 	if v.softCap {
 		out.Cap = float32(l.positive("attn_logit_softcapping"))
 	}

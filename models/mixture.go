@@ -35,7 +35,7 @@ const maxExperts = 1 << 12
 // expertKeys are the hyper-parameters of mixtures that are read.
 var expertKeys = []string{
 	"expert_count", "expert_used_count", "expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_shared_count",
-	"expert_gating_func", "expert_weights_norm", "expert_weights_scale",
+	"expert_gating_func", "expert_weights_norm", "expert_weights_scale", "expert_group_count", "expert_group_used_count",
 }
 
 // mixtureParams reads the hyper-parameters of mixtures: zero of a model without any.
@@ -48,6 +48,7 @@ func (l *loader) mixtureParams() (p mixtureParams) {
 		return p
 	}
 	l.checkMixture()
+	c.beside = t.beside
 	c.ExpertsUsed = l.count("expert_used_count", 1, c.Experts, required)
 	width := c.FFN
 	if t.perChosen && c.ExpertsUsed > 0 {
@@ -104,11 +105,12 @@ func (l *loader) sharedWidth() int {
 func (l *loader) routing() routing {
 	t := l.arch.ffn.mixture
 	r := routing{experts: l.cfg.Experts, chosen: l.cfg.ExpertsUsed, gating: softmaxGating, normed: !t.unnormed, scale: 1}
-	if t.prefers {
+	// Older files of GLM-4.7-Flash do not say.
+	if t.prefers == preferred || t.prefers == preferredIfStored && l.file.Tensor(layerNames(l.cfg.DenseLayers)("exp_probs_b.bias")) != nil {
 		r.gating = sigmoidGating
 	}
 	if n := l.count("expert_gating_func", 0, 3, 0); n > 0 {
-		if r.gating = gating(n); t.prefers && r.gating != sigmoidGating {
+		if r.gating = gating(n); t.prefers == preferred && r.gating != sigmoidGating {
 			l.Fail("%s is %d: only %d is supported for this architecture", l.key("expert_gating_func"), n, sigmoidGating)
 		}
 	}
@@ -122,10 +124,34 @@ func (l *loader) routing() routing {
 			l.Fail("%s is %v, want true or false", l.key("expert_weights_norm"), norm)
 		}
 	}
+	l.expertGroups(&r)
 	if l.positive("expert_weights_scale") > 0 {
 		r.scale = l.multiplier("expert_weights_scale")
 	}
 	return r
+}
+
+// maxGroups bounds the groups of experts.
+const maxGroups = 64
+
+// expertGroups reads of how many of the groups of experts rows choose theirs.
+func (l *loader) expertGroups(r *routing) {
+	n := l.count("expert_group_count", 0, maxGroups, 1)
+	if n <= 1 {
+		return
+	}
+	if !l.arch.ffn.mixture.grouped {
+		l.Fail("%s is %d: groups of experts are not supported for this architecture", l.key("expert_group_count"), n)
+		return
+	}
+	used := l.count("expert_group_used_count", 1, n, required)
+	switch {
+	case l.Err() != nil || used == n:
+		return
+	case r.experts%n != 0 || r.experts/n*used < r.chosen || r.gating != softmaxGating && r.experts/n < 2:
+		l.Fail("%s: %d experts in %d groups, of which %d are taken, for %d of them", l.key("expert_group_count"), r.experts, n, used, r.chosen)
+	}
+	r.groups, r.groupsUsed = n, used
 }
 
 // checkMixture fails on hyper-parameters that change what a model computes and are not
@@ -168,8 +194,13 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 		routing: p.routing, activation: l.arch.ffn.activation, store: store, layer: i, width: p.width, sharedWidth: p.sharedWidth,
 	}}
 	m.router = l.Wide(name("ffn_gate_inp.weight"), p.experts, c.Hidden)
-	if t.prefers {
+	switch t.prefers {
+	case preferred:
 		m.prefer = l.Vector(name("exp_probs_b.bias"), p.experts)
+	case preferredIfStored:
+		if m.prefer = l.OptionalVector(name("exp_probs_b.bias"), p.experts); m.prefer != nil && p.gating != sigmoidGating {
+			l.Fail("tensor %s: experts are chosen by it where %s is %d", name("exp_probs_b.bias"), l.key("expert_gating_func"), sigmoidGating)
+		}
 	}
 	if t.biases {
 		m.bias = l.Vector(name("ffn_gate_inp.bias"), p.experts)

@@ -60,11 +60,12 @@ type Config struct {
 	DenseLayers     int // of Layers, the first: they have feed-forwards where the others have mixtures
 	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
 	State           int // numbers of a sequence's recurrent state, all of these layers together
-}
+	SharedLayers    int // of Layers, the last: they read the keys and values of layers before them
+	LayerInputs     int // numbers that each layer has of a token besides its embedding
 
-// KV returns what a KV cache for the model must have room for.
-func (c Config) KV() kv.Shape {
-	return kv.Shape{Layers: c.Layers - c.RecurrentLayers, Heads: c.KVHeads, HeadDim: c.HeadDim, State: c.State}
+	beside bool        // layers with mixtures have feed-forwards too
+	latent latentShape // zero: heads have keys and values of their own
+	Others kv.Others   // layers, of those with keys and values, that have other heads
 }
 
 // Batch is the work of one step: tokens of many sequences end to end.

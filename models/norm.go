@@ -45,7 +45,11 @@ func (l *loader) rowNorm(name string) (n rowNorm) {
 	if l.arch.norms.layerNorms() {
 		return l.layerNorm(name)
 	}
-	n.weight = l.Vector(name+".weight", l.cfg.Hidden)
+	tensor := name + ".weight"
+	if l.file.Tensor(tensor) == nil && l.file.Tensor(name) != nil {
+		tensor = name // as llama.cpp's converter names one of Falcon-H1's
+	}
+	n.weight = l.Vector(tensor, l.cfg.Hidden)
 	if l.arch.norms.kind == rmsNormBias {
 		n.bias = l.OptionalVector(name+".bias", l.cfg.Hidden)
 		if l.asAuthors() {

@@ -15,18 +15,24 @@ func (l *loader) recurrentShape() (s recurrent.Shape) {
 		s = l.deltaShape()
 	case v.shortConvs:
 		s = l.convShape()
+	case v.stateSpaces || v.besideStates:
+		s = l.stateSpaceShape()
 	}
 	for _, recurs := range l.recurs {
 		if recurs {
 			c.RecurrentLayers++
 		}
 	}
-	if l.Err() == nil && (s.Channels() > maxDim || int64(s.Size())*int64(c.RecurrentLayers) > maxState) {
-		l.Fail("a recurrent state of %d layers of %d numbers is too large", c.RecurrentLayers, s.Size())
+	layers := c.RecurrentLayers
+	if v.besideStates {
+		layers = c.Layers
+	}
+	if l.Err() == nil && (s.Channels() > maxDim || int64(s.Size())*int64(layers) > maxState) {
+		l.Fail("a recurrent state of %d layers of %d numbers is too large", layers, s.Size())
 	}
 	if l.Err() != nil {
 		return recurrent.Shape{}
 	}
-	c.State = s.Size() * c.RecurrentLayers
+	c.State = s.Size() * layers
 	return s
 }

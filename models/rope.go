@@ -41,6 +41,7 @@ type ropeParams struct {
 	original int     // rope.scaling.original_context_length
 	// YaRN's ramp between scaled and unscaled pairs, in rotations over the original context.
 	betaFast, betaSlow, ext float64
+	ungained                bool      // YaRN multiplies scores, not queries and keys
 	smooth                  bool      // the ramp's ends are not rounded to pairs
 	factors                 []float32 // [dims/2] rope_freqs.weight: each pair's frequency is divided by it; nil: none
 }
@@ -48,7 +49,7 @@ type ropeParams struct {
 // newRope computes the frequencies.
 func newRope(p ropeParams) rope {
 	r := rope{freq: make([]float64, p.dims/2), gain: p.attn}
-	if p.scaling == scalingYarn && p.ext != 0 && p.factor > 1 {
+	if p.scaling == scalingYarn && p.ext != 0 && p.factor > 1 && !p.ungained {
 		r.gain *= 1 + 0.1*math.Log(p.factor)
 	}
 	for i := range r.freq {
@@ -88,7 +89,10 @@ func (p *ropeParams) unscaled(i int) float64 {
 }
 
 // angles are cosines and sines of rows' positions, [rows][pairs] each.
-type angles struct{ cos, sin []float32 }
+type angles struct {
+	cos, sin []float32
+	pairs    int
+}
 
 // angles sets cos and sin, [len(pos)][dims/2] each, for the positions.
 func (r *rope) angles(cos, sin []float32, pos []int32) {
@@ -159,8 +163,17 @@ func (l *loader) ropes() []rope {
 	default:
 		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
 	}
+	_, p.ungained = l.latentGain()
+	if n := l.cfg.latent.rotated; n > 0 {
+		p.dims = n
+	}
 	p.factors = l.ropeFactors(p)
 	v, local := &l.arch.positions, ropeParams{dims: p.dims, attn: 1}
+	if dim := l.cfg.Others.HeadDim; dim > 0 {
+		if local.dims = l.count("rope.dimension_count_swa", 2, dim, dim); local.dims%2 != 0 {
+			l.Fail("%s is %d, want an even number", l.key("rope.dimension_count_swa"), local.dims)
+		}
+	}
 	if v.windowedRope {
 		if local.base = l.number("rope.freq_base_swa", cmp.Or(v.windowedBase, p.base)); local.base <= 1 {
 			l.Fail("%s is %v, want more than 1", l.key("rope.freq_base_swa"), local.base)
@@ -174,6 +187,17 @@ func (l *loader) ropes() []rope {
 		ropes = append(ropes, newRope(local))
 	}
 	return ropes
+}
+
+// rotates reads whether heads rotate: some files say of layers that they do not.
+func (l *loader) rotates() bool {
+	const name = "rope.scaling.finetuned"
+	value, there := l.file.Metadata[l.key(name)]
+	rotates, ok := value.(bool)
+	if there && !ok {
+		l.Fail("%s is %v, want true or false", l.key(name), value)
+	}
+	return rotates || !there
 }
 
 // ropeFactors returns what each pair's frequency is divided by, or nil. LongRoPE has

@@ -11,6 +11,8 @@ type routing struct {
 	gating          gating
 	normed          bool    // weights of the chosen experts are divided by their sum
 	scale           float32 // what they are multiplied by then
+
+	groups, groupsUsed int // of experts, of which those of the best are chosen; 0: of all
 }
 
 // gating makes probabilities of a router's numbers, as expert_gating_func numbers it.
@@ -31,8 +33,15 @@ const (
 // their probabilities plus that, which changes no weight.
 func (r *routing) route(experts []int32, weights, logits, prefer []float32) {
 	n, finite := 0, true
+	var closed [maxGroups]bool
+	if r.groups > 0 {
+		r.closeGroups(&closed, logits, prefer)
+	}
 	for e, x := range logits {
 		finite = finite && x-x == 0
+		if r.groups > 0 && closed[e*r.groups/r.experts] {
+			continue
+		}
 		if prefer != nil {
 			x = sigmoid(x) + prefer[e]
 		}
@@ -76,6 +85,42 @@ func (r *routing) route(experts []int32, weights, logits, prefer []float32) {
 	}
 	for i, w := range weights {
 		weights[i] = float32(float64(w)/sum) * r.scale
+	}
+}
+
+// closeGroups marks the groups of which no expert may be chosen ("DeepSeek-V2", §2.2.2):
+// all but those of the best one, or by sigmoids of the best two together ("DeepSeek-V3",
+// §2.1.2). Of equal groups the first is the better one.
+func (r *routing) closeGroups(closed *[maxGroups]bool, logits, prefer []float32) {
+	var score [maxGroups]float32
+	size := r.experts / r.groups
+	for g := range r.groups {
+		first, second := float32(math.Inf(-1)), float32(math.Inf(-1))
+		for e := g * size; e < (g+1)*size; e++ {
+			x := logits[e]
+			if r.gating == sigmoidGating {
+				if x = sigmoid(x); prefer != nil {
+					x += prefer[e]
+				}
+			}
+			if x > first {
+				first, second = x, first
+			} else if x > second {
+				second = x
+			}
+		}
+		if score[g], closed[g] = first, true; r.gating == sigmoidGating {
+			score[g] += second
+		}
+	}
+	for range r.groupsUsed {
+		best := -1
+		for g := range r.groups {
+			if closed[g] && (best < 0 || score[g] > score[best]) {
+				best = g
+			}
+		}
+		closed[best] = false
 	}
 }
 

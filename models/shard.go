@@ -19,14 +19,14 @@ type rowShard struct {
 	tokens []int32            // [rows]
 	rowPos []attention.RowPos // [rows]
 	wanted []bool             // [rows] the row wants logits; before trim
-	plan   attention.Plan     // of rowPos
+	plans  attentionPlans     // of rowPos
 	spans  []recurrent.Span   // of all rows, for recurrent layers
-	pairs  int
-	x      []float32 // [rows][Hidden] residual stream
-	qkv    []float32 // [rows][mixer.rowWidth] queries, keys and values, and what is beside them
-	angles [2]angles // of the rows' positions, by each of the model's ropes
-	second []bool    // [rows] the row belongs to the second text of a pair; nil: none does
-	logits []float32 // [rows that want them][Outputs], and those of later shards
+	x      []float32          // [rows][Hidden] residual stream
+	qkv    []float32          // [rows][mixer.rowWidth] queries, keys and values, and what is beside them
+	angles [2]angles          // of the rows' positions, by each of the model's ropes
+	second []bool             // [rows] the row belongs to the second text of a pair; nil: none does
+	inputs []float32          // [rows][Layers][LayerInputs] inputs of layers
+	logits []float32          // [rows that want them][Outputs], and those of later shards
 }
 
 // workspace is what running a shard needs besides its rows. Buffers grow to the
@@ -34,14 +34,18 @@ type rowShard struct {
 type workspace struct {
 	acts kernels.Acts
 	ops  rowOps
-	att  *attention.Pass
+	att  attentionPasses
 	rec  *recurrent.Pass // nil without recurrent layers
 	size int             // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [mixed] attended values
 	gates        []float32 // [rows][gateWidth] of recurrent layers
 	gateUp, gate []float32 // [rows][2·FFN], their product [rows][FFN]
+	projected    []float32 // [rows][Layers·LayerInputs]
 	part         []float32 // outputs of one of several stacked matrices
+
+	latent  latentRows // of latent attention
+	perHead perHead
 
 	mixed, gateWidth int
 }
@@ -52,8 +56,28 @@ func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
 		rec = recurrent.New(w, shape, cfg.NormEps)
 	}
 	return workspace{
-		ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV()), rec: rec,
-		mixed: max(cfg.Heads*cfg.HeadDim, shape.Values(), shape.Inputs), gateWidth: 2 * shape.ValueHeads,
+		ops: rowOps{workers: w}, perHead: newPerHead(w.N()), att: newAttentionPasses(w, &cfg), rec: rec,
+		mixed: max(cfg.Heads*cfg.HeadDim, cfg.Heads*cfg.Others.HeadDim, shape.Values(), shape.Inputs, shape.StateSpace.Inner()), gateWidth: 2 * shape.ValueHeads,
+	}
+}
+
+// attentionPasses are those over the layers of the cache's kinds; the second is nil where
+// all have the same heads.
+type attentionPasses [2]*attention.Pass
+
+// attentionPlans are what their runs go by.
+type attentionPlans [2]attention.Plan
+
+func newAttentionPasses(w pool.Workers, cfg *Config) attentionPasses {
+	return attentionPasses{attention.New(w, cfg.Heads, cfg.KV()), attention.NewOthers(w, cfg.Heads, cfg.KV())}
+}
+
+// plan plans for rows.
+func (p *attentionPasses) plan(plans *attentionPlans, rows []attention.RowPos, cache *kv.Cache) {
+	for i, pass := range p {
+		if pass != nil {
+			pass.MakePlan(&plans[i], rows, cache)
+		}
 	}
 }
 
@@ -63,8 +87,9 @@ func (w *workspace) reserve(n int, c *Config) {
 		return
 	}
 	w.size = n
+	w.latent.reserve(n, c)
 	ffn := c.FFN
-	if c.Experts > 0 && c.DenseLayers == 0 {
+	if c.Experts > 0 && c.DenseLayers == 0 && !c.beside {
 		ffn = 0 // experts have memory of their own
 	}
 	for _, buf := range []struct {
@@ -72,15 +97,15 @@ func (w *workspace) reserve(n int, c *Config) {
 		width int
 	}{
 		{&w.h, c.Hidden}, {&w.y, c.Hidden}, {&w.a, w.mixed}, {&w.gates, w.gateWidth},
-		{&w.gateUp, 2 * ffn}, {&w.gate, ffn},
+		{&w.gateUp, 2 * ffn}, {&w.gate, max(ffn, c.LayerInputs)}, {&w.projected, c.Layers * c.LayerInputs},
 	} {
 		*buf.at = make([]float32, n*buf.width)
 	}
 }
 
 // trim drops the rows that want no logits and moves the others up; width is the
-// numbers of a row of qkv.
-func (s *rowShard) trim(width int) {
+// numbers of a row of qkv. more: further layers project.
+func (s *rowShard) trim(width int, more bool) {
 	n := 0
 	for i, wanted := range s.wanted {
 		if !wanted {
@@ -90,11 +115,18 @@ func (s *rowShard) trim(width int) {
 			s.rowPos[n] = s.rowPos[i]
 			moveRow(s.x, n, i, s.cfg.Hidden)
 			moveRow(s.qkv, n, i, width)
+			moveRow(s.inputs, n, i, s.cfg.Layers*s.cfg.LayerInputs)
+			for k := range s.angles {
+				if a := &s.angles[k]; more {
+					moveRow(a.cos, n, i, a.pairs)
+					moveRow(a.sin, n, i, a.pairs)
+				}
+			}
 		}
 		n++
 	}
 	if n < s.rows {
 		s.rows, s.rowPos = n, s.rowPos[:n]
-		s.att.MakePlan(&s.plan, s.rowPos, s.kv)
+		s.att.plan(&s.plans, s.rowPos, s.kv)
 	}
 }

@@ -31,12 +31,8 @@ func (l *loader) convShape() recurrent.Shape {
 func (l *loader) shortConv(i, layer int, shape recurrent.Shape) *shortConv {
 	c, name := &l.cfg, layerNames(i)
 	taps := l.Array(name("shortconv.conv.weight"), shape.Taps, c.Hidden)
-	conv := make([]float32, len(taps))
-	for i, x := range taps {
-		conv[i%shape.Taps*c.Hidden+i/shape.Taps] = x
-	}
 	return &shortConv{
-		Weights: recurrent.Weights{Conv: conv}, layer: layer,
+		Weights: recurrent.Weights{Conv: transposed(taps, shape.Taps, c.Hidden)}, layer: layer,
 		in: l.Stack(l.Packed(name("shortconv.in_proj.weight"), 3*c.Hidden, c.Hidden)), out: l.Matrix(name("shortconv.out_proj.weight"), c.Hidden, c.Hidden),
 	}
 }

@@ -24,10 +24,10 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe"}
 
 // transformersDense are the others.
-var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2"}
+var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2", "qwen3-normed", "gemma3-normed", "deepseek2-dense"}
 
 func TestModelsGiveTheLogitsOfTransformers(t *testing.T) {
 	for _, name := range slices.Concat(transformersMixtures, transformersDense) {
@@ -116,11 +116,42 @@ func TestClampsThatAreNotThoseOfTheArchitectureAreRefused(t *testing.T) {
 }
 
 func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next"} {
+	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense"} {
 		t.Run(name, func(t *testing.T) {
 			path := "testdata/transformers/" + name + ".gguf"
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)
 		})
+	}
+}
+
+func TestAWarmStepOfLayersOfAllKindsAllocatesNothing(t *testing.T) {
+	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense"} {
+		m := openModel(t, "testdata/transformers/"+name+".gguf", LoadOptions{})
+		cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 16, Blocks: 16, States: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cache.Close()
+		s := cache.Open(nil)
+		if err := s.Grow(200); err != nil {
+			t.Fatal(err)
+		}
+		var b Batch
+		pos := 0
+		step := func() {
+			b.Reset()
+			b.Add(s, pos, 1, 7, 8, 9)
+			if err := m.Forward(&b, cache); err != nil {
+				t.Fatal(err)
+			}
+			pos += 3
+		}
+		for pos < 120 { // plans grow with the context
+			step()
+		}
+		if n := testing.AllocsPerRun(20, step); n != 0 {
+			t.Errorf("%s: a step allocates %v times", name, n)
+		}
 	}
 }
 

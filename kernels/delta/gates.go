@@ -7,13 +7,13 @@ import "math"
 // negative (Yang et al. 2024, §3.4; Gu and Dao 2023, "Mamba", §3.6).
 func Gates(decay, beta, a, dt []float32) {
 	for h, x := range decay {
-		decay[h] = float32(math.Exp(float64(a[h]) * softplus(float64(x)+float64(dt[h]))))
+		decay[h] = float32(math.Exp(float64(a[h]) * Softplus(float64(x)+float64(dt[h]))))
 		beta[h] = float32(1 / (1 + math.Exp(-float64(beta[h]))))
 	}
 }
 
-// softplus returns ln(1 + exp(x)).
-func softplus(x float64) float64 {
+// Softplus returns ln(1 + exp(x)).
+func Softplus(x float64) float64 {
 	if x > 0 {
 		return x + math.Log1p(math.Exp(-x))
 	}

@@ -22,6 +22,7 @@ import (
 // batch, chunks of prefill and the number of workers never change it.
 type Pass struct {
 	workers pool.Workers
+	first   int // of the layers it is for
 	heads   int // KV heads
 	group   int // query heads a KV head
 	dim     int
@@ -81,7 +82,19 @@ func (r *RowPos) keys() int { return max(r.Pos+1, r.All) }
 
 // New makes a pass over models of heads query heads whose keys and values have shape.
 func New(w pool.Workers, heads int, shape kv.Shape) *Pass {
-	a := &Pass{workers: w, heads: shape.Heads, group: heads / shape.Heads, dim: shape.HeadDim, scratch: make([]scratch, w.N())}
+	return newPass(w, heads, 0, shape.Heads, shape.HeadDim)
+}
+
+// NewOthers makes a pass over the other layers of such models, nil if there are none.
+func NewOthers(w pool.Workers, heads int, shape kv.Shape) *Pass {
+	if shape.Others.Layers == 0 {
+		return nil
+	}
+	return newPass(w, heads, shape.Layers, shape.Others.Heads, shape.Others.HeadDim)
+}
+
+func newPass(w pool.Workers, heads, first, kvHeads, dim int) *Pass {
+	a := &Pass{workers: w, first: first, heads: kvHeads, group: heads / kvHeads, dim: dim, scratch: make([]scratch, w.N())}
 	n := a.maxTile() * a.group
 	for i := range a.scratch {
 		a.scratch[i] = scratch{
@@ -104,7 +117,7 @@ func (a *Pass) MakePlan(p *Plan, rows []RowPos, cache *kv.Cache) {
 		}
 		tile = min(tile, max(1, splits*a.heads/(partsPerThread*a.workers.N())))
 	}
-	p.build(rows, cache, tile, a.group)
+	p.build(rows, cache, a.first, tile, a.group)
 }
 
 // Run sets out[T][Heads*dim] to the attention of the planned rows' queries,
@@ -137,7 +150,7 @@ func (a *Pass) Run(out, qkv []float32, plan *Plan, rows []RowPos, cache *kv.Cach
 // and values as if each sequence's were read once.
 func (a *Pass) work() (macs, bytes int64) {
 	width := int64(a.heads * a.dim)
-	perKey := a.cache.TokenBytes()
+	perKey := a.cache.TokenBytes(a.layer)
 	for i := range a.rowPos {
 		r, keys := &a.rowPos[i], int64(a.rowPos[i].keys())
 		macs += 2 * keys * width * int64(a.group)
@@ -193,7 +206,7 @@ func (a *Pass) Do(worker, part int) {
 // tile have gathered. The work item's runs end at runs.
 func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []RowPos, head, chunk, lo, runs int) {
 	p, layer, ld, g, d := a.plan, a.cache.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
-	vector := a.cache.FirstVector(0, head)
+	vector := layer.FirstVector(0, head)
 	first, end := p.runsOf(chunk)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]

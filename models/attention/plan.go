@@ -10,7 +10,7 @@ import (
 )
 
 // Plan is which rows of a step read which keys and values together. It is the
-// same for all layers and heads.
+// same for all heads, and for all layers that have as many.
 //
 // Rows are cut into tiles and keys into splits; a tile reads a split in chunks, and
 // a chunk is some blocks. Rows of a tile that see the same block touch it together:
@@ -63,8 +63,9 @@ type touch struct {
 	follows     bool  // one that this goes on from
 }
 
-// build plans for rows, in tiles of tile, with group queries a row and KV head.
-func (p *Plan) build(rows []RowPos, cache *kv.Cache, tile, group int) {
+// build plans for rows, in tiles of tile, with group queries a row and KV head, and for
+// layers that have as many heads as this one.
+func (p *Plan) build(rows []RowPos, cache *kv.Cache, layer, tile, group int) {
 	p.tile, p.split, p.chunk = tile, splitOf(cache), chunkOf(cache)
 	p.tiles, p.items, p.chunks, p.runs, p.groups, p.seen = p.tiles[:0], p.items[:0], p.chunks[:0], p.runs[:0], p.groups[:0], p.seen[:0]
 	most := 0
@@ -74,7 +75,7 @@ func (p *Plan) build(rows []RowPos, cache *kv.Cache, tile, group int) {
 			keys = max(keys, rs[i].keys())
 		}
 		for lo := 0; lo < keys; lo += p.split {
-			p.addChunks(rs, cache, lo, min(keys, lo+p.split), group)
+			p.addChunks(rs, cache, layer, lo, min(keys, lo+p.split), group)
 			p.items = append(p.items, workItem{tile: int32(len(p.tiles)), chunks: int32(len(p.chunks))})
 		}
 		p.tiles, most = append(p.tiles, int32(len(p.items))), max(most, pool.Parts(keys, p.split))
@@ -145,7 +146,7 @@ func (p *Plan) ranks(lo, hi int) (first, end int) {
 }
 
 // addChunks plans the chunks in which rows take the keys [lo, hi).
-func (p *Plan) addChunks(rows []RowPos, cache *kv.Cache, lo, hi, group int) {
+func (p *Plan) addChunks(rows []RowPos, cache *kv.Cache, layer, lo, hi, group int) {
 	l := cache.BlockLen()
 	for ; lo < hi; lo += p.chunk {
 		c := chunk{seen: len(p.seen)}
@@ -163,7 +164,7 @@ func (p *Plan) addChunks(rows []RowPos, cache *kv.Cache, lo, hi, group int) {
 			p.link(before, from, l)
 			before = from
 		}
-		p.addRuns(cache)
+		p.addRuns(cache.Layer(layer), cache.Stride())
 		c.runs = len(p.runs)
 		p.chunks = append(p.chunks, c)
 	}
@@ -187,7 +188,7 @@ func (p *Plan) link(before, from, l int) {
 }
 
 // addRuns makes runs of the touches of a chunk.
-func (p *Plan) addRuns(cache *kv.Cache) {
+func (p *Plan) addRuns(layer *kv.Layer, stride int) {
 	for i := range p.touches {
 		t := &p.touches[i]
 		if t.follows {
@@ -196,8 +197,8 @@ func (p *Plan) addRuns(cache *kv.Cache) {
 		r := run{at: t.at, row: t.row, rows: t.rows}
 		for {
 			r.least, r.most = r.least+t.least, r.most+t.most
-			first := int32(cache.FirstVector(t.block, 0))
-			for g := int32(0); g < int32(cache.Stride()); g += kernel.KeyGroup {
+			first := int32(layer.FirstVector(t.block, 0))
+			for g := int32(0); g < int32(stride); g += kernel.KeyGroup {
 				p.groups = append(p.groups, first+g)
 			}
 			if t.next == 0 {

@@ -30,14 +30,17 @@ func New(shape Shape, opt Options) (*Cache, error) {
 	if shape.State < 0 || shape.State > maxState || shape.State > 0 && (opt.States < 1 || opt.States > math.MaxInt32) {
 		return nil, fmt.Errorf("kv: cache of %d recurrent states of %d numbers", opt.States, shape.State)
 	}
+	if o := shape.Others; o != (Others{}) && (o.Layers < 1 || o.Heads < 1 || o.HeadDim < 1) {
+		return nil, fmt.Errorf("kv: cache for %d further layers of %d heads of %d", o.Layers, o.Heads, o.HeadDim)
+	}
 	per := BytesPerBlock(shape, opt)
-	if per < 1 || int64(opt.Blocks) > min(maxBytes, math.MaxInt)/per || int64(opt.Blocks)*int64(shape.Heads)*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
+	if per < 1 || int64(opt.Blocks) > min(maxBytes, math.MaxInt)/per || int64(opt.Blocks)*int64(max(shape.Heads, shape.Others.Heads))*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
 		return nil, fmt.Errorf("kv: cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxBytes))
 	}
 	if perState := BytesPerState(shape); perState > 0 && int64(opt.States) > min(maxBytes, math.MaxInt)/perState-per*int64(opt.Blocks)/perState {
 		return nil, fmt.Errorf("kv: cache of %d recurrent states of %d bytes is beyond %d bytes", opt.States, perState, int64(maxBytes))
 	}
-	c := &Cache{opt: opt, shape: shape, layers: make([]Layer, shape.Layers), states: newStates(shape.State, opt.States)}
+	c := &Cache{opt: opt, shape: shape, layers: make([]Layer, shape.Layers+shape.Others.Layers), states: newStates(shape.State, opt.States)}
 	if err := c.reserve(per*int64(opt.Blocks) + BytesPerState(shape)*int64(c.States())); err != nil {
 		return nil, errors.Join(fmt.Errorf("kv: cache of %d blocks of %d bytes: %w", opt.Blocks, per, err), c.Close())
 	}
@@ -64,7 +67,8 @@ func (c *Cache) reserve(bytes int64) error {
 	}
 	err := room(c.memory, &c.tokens, c.opt.Blocks*c.opt.BlockLen)
 	for i := 0; i < len(c.layers) && err == nil; i++ {
-		c.layers[i], err = newLayer(c.memory, c.opt.Type, c.opt.Blocks*c.shape.Heads, c.opt.BlockLen, c.shape.HeadDim)
+		heads, dim := c.shape.of(i)
+		c.layers[i], err = newLayer(c.memory, c.opt, heads, dim)
 	}
 	if c.states.size > 0 && err == nil {
 		err = room(c.memory, &c.states.data, c.States()*c.states.size)

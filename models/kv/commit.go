@@ -27,12 +27,11 @@ func (f *highWater) raise(b int32) {
 // 2 MiB, or 7 ms on a virtual machine whose host must find memory too. Contents
 // stay as they are; any goroutine may call it. It reports whether the system did so.
 func (c *Cache) Commit(from, to int) bool {
-	piece := int(max(1, commitPiece/arrayBytes(c.shape, c.opt)))
+	piece := int(max(1, commitPiece/arrayBytes(c.shape.Heads, c.shape.HeadDim, c.opt)))
 	for ; from < to; from += piece {
-		first := from * c.shape.Heads * c.Stride()
-		n := min(piece, to-from) * c.shape.Heads * c.Stride()
 		for i := range c.layers {
-			if !c.layers[i].commit(first, n, c.shape.HeadDim) {
+			l := &c.layers[i]
+			if !l.commit(l.FirstVector(int32(from), 0), min(piece, to-from)*l.heads*l.stride, l.dim) {
 				return false
 			}
 		}

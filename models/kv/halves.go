@@ -10,10 +10,11 @@ import (
 // which those of other types of cache are rounded.
 func (s *Sequence) Halves(keys, values []uint16, layer, head, lo, hi int) {
 	c := s.c
-	d, n := c.shape.HeadDim, c.opt.BlockLen
+	l := &c.layers[layer]
+	d, n := l.dim, c.opt.BlockLen
 	for pos := lo; pos < hi; pos++ {
-		j := c.FirstVector(s.blocks[pos/n], head) + pos%n
-		c.layers[layer].halves(keys[(pos-lo)*d:][:d], values[(pos-lo)*d:][:d], j, pos%n%attention.KeyGroup)
+		j := l.FirstVector(s.blocks[pos/n], head) + pos%n
+		l.halves(keys[(pos-lo)*d:][:d], values[(pos-lo)*d:][:d], j, pos%n%attention.KeyGroup)
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// newLayer makes room in a for a number of heads of blocks of l tokens.
-func newLayer(a *cpu.Arena, t Type, heads, l, dim int) (y Layer, err error) {
-	n := heads * wholeGroups(l)
-	switch t {
+// newLayer makes room in a for a layer of heads of dim elements.
+func newLayer(a *cpu.Arena, opt Options, heads, dim int) (y Layer, err error) {
+	y = Layer{heads: heads, dim: dim, stride: wholeGroups(opt.BlockLen)}
+	n := opt.Blocks * heads * y.stride
+	switch opt.Type {
 	case Int8:
 		err = errors.Join(room(a, &y.k8, n*dim), room(a, &y.v8, n*dim), room(a, &y.kScale, n), room(a, &y.vScale, n))
 	case F32:
@@ -29,7 +30,7 @@ func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err e
 }
 
 // FirstVector returns the number of the first key and value of a head in block b.
-func (c *Cache) FirstVector(b int32, head int) int { return (int(b)*c.shape.Heads + head) * c.Stride() }
+func (l *Layer) FirstVector(b int32, head int) int { return (int(b)*l.heads + head) * l.stride }
 
 // Stride returns the distance between the vectors of one head and block and of the next.
 func (c *Cache) Stride() int { return wholeGroups(c.opt.BlockLen) }
@@ -37,16 +38,20 @@ func (c *Cache) Stride() int { return wholeGroups(c.opt.BlockLen) }
 // Layer returns one layer's keys and values.
 func (c *Cache) Layer(i int) *Layer { return &c.layers[i] }
 
-// TokenBytes returns the memory of the keys and values of one token in one layer.
-func (c *Cache) TokenBytes() int64 { return 2 * arrayBytes(c.shape, c.opt) / int64(c.opt.BlockLen) }
+// TokenBytes returns the memory of the keys and values of one token in a layer.
+func (c *Cache) TokenBytes(layer int) int64 {
+	heads, dim := c.shape.of(layer)
+	return 2 * arrayBytes(heads, dim, c.opt) / int64(c.opt.BlockLen)
+}
 
 // Store writes the keys and values k, v [KVHeads][HeadDim] of one position.
 func (c *Cache) Store(layer int, s *Sequence, pos int, k, v []float32) {
-	l, d := &c.layers[layer], c.shape.HeadDim
+	l := &c.layers[layer]
+	d := l.dim
 	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
 	group, in := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
-	for h := range c.shape.Heads {
-		i := c.FirstVector(b, h)
+	for h := range l.heads {
+		i := l.FirstVector(b, h)
 		j := i + row
 		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
 		switch c.opt.Type {
@@ -109,15 +114,15 @@ func vectorAt(x []float32, first int, at []int32, j, d int) []float32 {
 func (c *Cache) copyBlock(dst, src int32, rows int) {
 	for i := range c.layers {
 		l := &c.layers[i]
-		for h := range c.shape.Heads {
-			to, from, n := c.FirstVector(dst, h), c.FirstVector(src, h), wholeGroups(rows)
-			copyVectors(l.k16, to, from, n, c.shape.HeadDim)
-			copyVectors(l.k32, to, from, n, c.shape.HeadDim)
-			copyVectors(l.k8, to, from, n, c.shape.HeadDim)
+		for h := range l.heads {
+			to, from, n := l.FirstVector(dst, h), l.FirstVector(src, h), wholeGroups(rows)
+			copyVectors(l.k16, to, from, n, l.dim)
+			copyVectors(l.k32, to, from, n, l.dim)
+			copyVectors(l.k8, to, from, n, l.dim)
 			copyVectors(l.kScale, to, from, n, 1)
-			copyVectors(l.v16, to, from, rows, c.shape.HeadDim)
-			copyVectors(l.v32, to, from, rows, c.shape.HeadDim)
-			copyVectors(l.v8, to, from, rows, c.shape.HeadDim)
+			copyVectors(l.v16, to, from, rows, l.dim)
+			copyVectors(l.v32, to, from, rows, l.dim)
+			copyVectors(l.v8, to, from, rows, l.dim)
 			copyVectors(l.vScale, to, from, rows, 1)
 		}
 	}

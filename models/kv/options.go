@@ -41,7 +41,22 @@ func ParseType(name string) (Type, error) {
 // Shape is what a cache knows of a model: the layers that have keys and values,
 // their KV heads, the elements of a head, and the numbers of a sequence's recurrent
 // state, all recurrent layers together.
-type Shape struct{ Layers, Heads, HeadDim, State int }
+type Shape struct {
+	Layers, Heads, HeadDim, State int
+	Others                        Others
+}
+
+// Others are further layers, numbered behind the others of a Shape, that have heads of
+// another number or width. Zero: there are none.
+type Others struct{ Layers, Heads, HeadDim int }
+
+// of returns the KV heads of a layer, and the elements of each.
+func (s *Shape) of(layer int) (heads, dim int) {
+	if layer < s.Layers {
+		return s.Heads, s.HeadDim
+	}
+	return s.Others.Heads, s.Others.HeadDim
+}
 
 // Options sizes a cache.
 type Options struct {
@@ -61,7 +76,8 @@ const maxState = 1 << 30
 // BytesPerBlock returns the memory that one block takes: keys and values of all
 // layers with their scales, and what the cache and a sequence note of it.
 func BytesPerBlock(shape Shape, opt Options) int64 {
-	return 2*int64(shape.Layers)*arrayBytes(shape, opt) + noteBytes + 4*int64(opt.BlockLen)
+	o := &shape.Others
+	return 2*int64(shape.Layers)*arrayBytes(shape.Heads, shape.HeadDim, opt) + 2*int64(o.Layers)*arrayBytes(o.Heads, o.HeadDim, opt) + noteBytes + 4*int64(opt.BlockLen)
 }
 
 // noteBytes is what is noted of a block besides its tokens: a block, a place in
@@ -69,9 +85,10 @@ func BytesPerBlock(shape Shape, opt Options) int64 {
 // the sequence that holds it.
 const noteBytes = int64(unsafe.Sizeof(block{})) + 4 + 40 + 4
 
-// arrayBytes returns the memory of the keys, or the values, of a block in one layer.
-func arrayBytes(shape Shape, opt Options) int64 {
-	vec := int64(shape.HeadDim)
+// arrayBytes returns the memory of the keys, or the values, of a block in one layer of
+// heads of dim elements.
+func arrayBytes(heads, dim int, opt Options) int64 {
+	vec := int64(dim)
 	switch opt.Type {
 	case F16:
 		vec *= 2
@@ -80,7 +97,7 @@ func arrayBytes(shape Shape, opt Options) int64 {
 	case F32:
 		vec *= 4
 	}
-	return vec * int64(wholeGroups(opt.BlockLen)) * int64(shape.Heads)
+	return vec * int64(wholeGroups(opt.BlockLen)) * int64(heads)
 }
 
 // wholeGroups rounds n keys up to groups.

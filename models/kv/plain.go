@@ -4,7 +4,7 @@ package kv
 // F32 cache, [HeadDim] each, to read or write in place. It is for reference
 // models, which need not be fast; attention reads whole blocks.
 func (s *Sequence) Plain(layer, head, pos int) (key, value []float32) {
-	c, l := s.c, s.c.opt.BlockLen
-	at := (c.FirstVector(s.blocks[pos/l], head) + pos%l) * c.shape.HeadDim
-	return c.layers[layer].k32[at : at+c.shape.HeadDim], c.layers[layer].v32[at : at+c.shape.HeadDim]
+	l, n := &s.c.layers[layer], s.c.opt.BlockLen
+	at := (l.FirstVector(s.blocks[pos/n], head) + pos%n) * l.dim
+	return l.k32[at : at+l.dim], l.v32[at : at+l.dim]
 }

@@ -131,6 +131,8 @@ type highWater struct {
 //
 // Without groups keys stand like values.
 type Layer struct {
+	heads, dim     int       // KV heads, and elements of each
+	stride         int       // vectors of a head and block
 	k16, v16       []uint16  // F16
 	k32, v32       []float32 // F32, without groups
 	k8, v8         []int8    // Int8

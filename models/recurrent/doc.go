@@ -1,5 +1,5 @@
-// Package recurrent is what linear attention by the gated delta rule, and short
-// convolutions, do with the recurrent states that package kv keeps, as package attention
+// Package recurrent is what linear attention by the gated delta rule, state spaces and short
+// convolutions do with the recurrent states that package kv keeps, as package attention
 // does with its blocks.
 //
 //	rows of q, k, v ──convolution──▶ ──norms, gates──▶ ──update of the states──▶ outputs in place of v

@@ -16,6 +16,7 @@ type Shape struct {
 	Width                int // of a query, key or value: a multiple of delta.Tile
 	Inputs               int // of a token, without heads
 	Taps                 int // of the convolution: 2 to delta.MostTaps
+	StateSpace               // in place of heads; zero: none
 	// Grouped: value head h reads with head h·KeyHeads/ValueHeads instead.
 	Grouped bool
 }
@@ -31,21 +32,27 @@ func (s *Shape) keyHead(h int) int {
 // Values returns the numbers of all value heads of a token.
 func (s Shape) Values() int { return s.ValueHeads * s.Width }
 
-// Channels returns the numbers of a token that are convolved: queries, keys and values, or inputs.
-func (s Shape) Channels() int { return 2*s.KeyHeads*s.Width + s.Values() + s.Inputs }
+// Channels returns the numbers of a token that are convolved: queries, keys and values, or
+// inputs, or those of a state space.
+func (s Shape) Channels() int {
+	return 2*s.KeyHeads*s.Width + s.Values() + s.Inputs + s.StateSpace.channels()
+}
 
 // tail returns the numbers of the rows that the convolution looks back to.
 func (s Shape) tail() int { return (s.Taps - 1) * s.Channels() }
 
 // Size returns the numbers of a sequence's state in one layer: the last inputs of the
 // convolution, [Taps-1][Channels], then the state of each value head, as package
-// delta has it.
-func (s Shape) Size() int { return s.tail() + s.ValueHeads*delta.Size(s.Width) }
+// delta has it, or of each head of a state space.
+func (s Shape) Size() int {
+	return s.tail() + s.ValueHeads*delta.Size(s.Width) + s.StateSpace.size()
+}
 
 // Weights are those of one layer, besides its matrices.
 type Weights struct {
-	Conv  []float32 // [Taps][Channels]
-	A, DT []float32 // [ValueHeads], or nil
+	Conv        []float32 // [Taps][Channels]
+	A, DT       []float32 // [ValueHeads], or nil
+	ConvBias, D []float32 // [Channels], or nil, and [Heads] of a state space
 }
 
 // Span is a run of consecutive rows of one sequence.
@@ -88,8 +95,8 @@ func New(w pool.Workers, shape Shape, eps float32) *Pass {
 // Run takes rows, which begin with queries, keys and values [Channels] and stand
 // stride apart, through recurrent layer number layer. Gates are the products for
 // beta and decay, [2·ValueHeads] a row. Of each row the outputs take the place of
-// the values. Without heads rows begin with inputs, which their convolution replaces, and
-// gates are nil.
+// the values. Without heads rows begin with inputs, which their convolution replaces, or
+// with x, B, C and dt of a state space, whose outputs take the place of x; gates are nil.
 func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, layer int, w *Weights) {
 	m := p.workers.Pool.Meter()
 	start := m.Start()
@@ -99,8 +106,12 @@ func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, la
 		p.each((*Pass).prepare, len(rows)/stride)
 		p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
 	}
+	if n := p.shape.StateSpace.Heads; n > 0 {
+		p.each((*Pass).activate, spans[len(spans)-1].First+spans[len(spans)-1].N)
+		p.each((*Pass).scan, len(spans)*n)
+	}
 	if m.Enabled() {
-		state, n := int64(p.shape.Values()*p.shape.Width), int64(len(rows)/stride)
+		state, n := int64(p.shape.Values()*p.shape.Width+p.shape.StateSpace.size()), int64(len(rows)/stride)
 		m.Stop(meter.Attention, start, p.workers.N(), 3*state*n, 4*state*(int64(len(spans))+n/delta.Chunk))
 	}
 	p.rows, p.gates, p.spans, p.w = nil, nil, nil, nil

@@ -131,6 +131,79 @@ func TestALayerAgreesWithItsDefinition(t *testing.T) {
 	})
 }
 
+// space is one state space over the tokens of one sequence, in float64, by its definition:
+// rows of x, B, C and dt give outputs.
+func space(s Shape, w *Weights, rows [][]float64) (out [][]float64) {
+	m, channels := s.StateSpace, s.Channels()
+	state := make([][]float64, m.Inner())
+	for i := range state {
+		state[i] = make([]float64, m.Len)
+	}
+	for t := range rows {
+		x := make([]float64, channels)
+		for c := range x {
+			x[c] = float64(w.ConvBias[c])
+			for tap := range s.Taps {
+				if from := t - s.Taps + 1 + tap; from >= 0 {
+					x[c] += float64(w.Conv[tap*channels+c]) * rows[from][c]
+				}
+			}
+			x[c] /= 1 + math.Exp(-x[c])
+		}
+		row := make([]float64, m.Inner())
+		for i := range row {
+			head := i / m.HeadDim
+			b := x[m.Inner()+head*m.Groups/m.Heads*m.Len:][:m.Len]
+			c := x[m.Inner()+(m.Groups+head*m.Groups/m.Heads)*m.Len:][:m.Len]
+			dt := math.Log1p(math.Exp(rows[t][channels+head] + float64(w.DT[head])))
+			for k := range b {
+				state[i][k] = math.Exp(dt*float64(w.A[head]))*state[i][k] + dt*x[i]*b[k]
+				row[i] += state[i][k] * c[k]
+			}
+			row[i] += float64(w.D[head]) * x[i]
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func TestAStateSpaceAgreesWithItsDefinitionAndGoesOnFromACopy(t *testing.T) {
+	p := pool.New(2)
+	defer p.Close()
+	s := Shape{StateSpace: StateSpace{Heads: 6, HeadDim: 10, Groups: 2, Len: 9}, Taps: 4}
+	const n, at, stride = 21, 13, 150
+	r := rand.New(rand.NewPCG(5, 6))
+	w := Weights{
+		Conv: kerneltest.RandomVector(r, s.Taps*s.Channels()), ConvBias: kerneltest.RandomVector(r, s.Channels()),
+		A: []float32{-0.1, -0.5, -1, -2, 0, -0.3}, DT: kerneltest.RandomVector(r, 6), D: kerneltest.RandomVector(r, 6),
+	}
+	rows := kerneltest.RandomVector(r, n*stride)
+	var wide [][]float64
+	for i := range n {
+		var row []float64
+		for _, v := range rows[i*stride:][:s.Channels()+s.Heads] {
+			row = append(row, float64(v))
+		}
+		wide = append(wide, row)
+	}
+	want, rest := space(s, &w, wide), slices.Clone(rows[at*stride:])
+	state, copied := make([]float32, 2*s.Size()), make([]float32, 2*s.Size())
+	pass := New(pool.Workers{Pool: p}, s, 1e-6)
+	pass.Run(rows, stride, nil, []Span{{N: n, State: state, Copy: copied, CopyAt: at}}, 1, &w)
+	for i, row := range want {
+		for c, x := range row {
+			if got := rows[i*stride+c]; !kerneltest.Near(got, x, 3e-5) {
+				t.Fatalf("row %d, output %d: %v, want %v", i, c, got, x)
+			}
+		}
+	}
+	pass.Run(rest[:3*stride], stride, nil, []Span{{N: 3, Position: at, State: copied}}, 1, &w)
+	pass.Run(rest[3*stride:], stride, nil, []Span{{N: n - at - 3, Position: at + 3, State: copied}}, 1, &w)
+	if !kerneltest.SameBits(rest, rows[at*stride:]) || !kerneltest.SameBits(state, copied) {
+		t.Error("rows after the copy have other bits")
+	}
+}
+
 func TestAStateCopiedInTheMidstOfASpanGoesOnWithTheSameBits(t *testing.T) {
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		p := pool.New(2)

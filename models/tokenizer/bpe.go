@@ -29,35 +29,58 @@ func byteAlphabet() (chars [256]string, bytes map[rune]byte) {
 // merge is what a pair of symbols becomes.
 type merge struct{ rank, id int32 }
 
-// bpe is byte-level byte-pair encoding. A symbol is a token's id, or a number
+// mergeTable is which pairs of symbols merge. A symbol is a token's id, or a number
 // from the vocabulary's size on for a string that only merges mention.
+type mergeTable struct {
+	vocab  *vocab
+	merges map[uint64]merge // left<<32 | right
+	extra  map[string]int32 // what only merges mention
+}
+
+// bpe is byte-level byte-pair encoding.
 type bpe struct {
 	vocab  *vocab
 	pre    preTokenizer
-	bytes  [256]int32       // symbol of each byte, -1 for none
-	merges map[uint64]merge // left<<32 | right
-	chains sync.Pool        // of *chain
+	bytes  [256]int32 // symbol of each byte
+	merges mergeTable
+	chains sync.Pool // of *chain
 }
 
 // newBPE also counts the merges that are no pair of symbols, or repeat one.
 func newBPE(v *vocab, pre preTokenizer, merges []string) (e *bpe, odd int) {
-	e = &bpe{vocab: v, pre: pre, merges: make(map[uint64]merge, len(merges))}
+	e = &bpe{vocab: v, pre: pre}
 	e.chains.New = func() any { return new(chain) }
-	extra := make(map[string]int32)
-	number := func(text string) int32 {
-		if id, ok := v.plain[text]; ok {
-			return id
-		}
-		id, ok := extra[text]
-		if !ok {
-			id = int32(len(v.tokens) + len(extra))
-			extra[text] = id
-		}
+	e.merges, odd = newMergeTable(v, merges)
+	for b, char := range alphabet {
+		e.bytes[b] = e.merges.number(char)
+	}
+	return e, odd
+}
+
+// symbol returns the number of text, -1 for none.
+func (t *mergeTable) symbol(text string) int32 {
+	if id, ok := t.vocab.plain[text]; ok {
 		return id
 	}
-	for b, char := range alphabet {
-		e.bytes[b] = number(char)
+	if id, ok := t.extra[text]; ok {
+		return id
 	}
+	return -1
+}
+
+// number returns the number of text, a new one if it has none.
+func (t *mergeTable) number(text string) int32 {
+	id := t.symbol(text)
+	if id < 0 {
+		id = int32(len(t.vocab.tokens) + len(t.extra))
+		t.extra[text] = id
+	}
+	return id
+}
+
+// newMergeTable also counts the merges that are no pair of symbols, or repeat one.
+func newMergeTable(v *vocab, merges []string) (t mergeTable, odd int) {
+	t = mergeTable{vocab: v, merges: make(map[uint64]merge, len(merges)), extra: map[string]int32{}}
 	for rank, m := range merges {
 		// The first character may itself be a space.
 		cut := strings.IndexByte(m[min(1, len(m)):], ' ') + 1
@@ -66,14 +89,14 @@ func newBPE(v *vocab, pre preTokenizer, merges []string) (e *bpe, odd int) {
 			continue
 		}
 		left, right := m[:cut], m[cut+1:]
-		key := uint64(number(left))<<32 | uint64(number(right))
-		if _, dup := e.merges[key]; dup {
+		key := uint64(t.number(left))<<32 | uint64(t.number(right))
+		if _, dup := t.merges[key]; dup {
 			odd++
 			continue
 		}
-		e.merges[key] = merge{int32(rank), number(left + right)}
+		t.merges[key] = merge{int32(rank), t.number(left + right)}
 	}
-	return e, odd
+	return t, odd
 }
 
 // missing returns the number of bytes that no token can express.
@@ -109,26 +132,32 @@ func (e *bpe) word(dst []int32, c *chain, word string) []int32 {
 	for i := range len(word) {
 		c.add(i, 1, e.bytes[word[i]])
 	}
-	c.merge(e.find)
+	c.merge(e.merges.find)
 	for i := int32(0); i >= 0; i = c.symbols[i].next {
 		s := &c.symbols[i]
 		if e.vocab.valid(s.id) {
 			dst = append(dst, s.id)
 			continue
 		}
-		for _, b := range []byte(word[s.start : s.start+s.size]) {
-			if id := e.bytes[b]; e.vocab.valid(id) {
-				dst = append(dst, id)
-			} else if e.vocab.unk >= 0 {
-				dst = append(dst, e.vocab.unk)
-			}
+		dst = e.vocab.appendBytes(dst, &e.bytes, word[s.start:s.start+s.size])
+	}
+	return dst
+}
+
+// appendBytes appends the tokens of the bytes of text, or for a byte without the unknown one.
+func (v *vocab) appendBytes(dst []int32, tokens *[256]int32, text string) []int32 {
+	for _, b := range []byte(text) {
+		if id := tokens[b]; v.valid(id) {
+			dst = append(dst, id)
+		} else if v.unk >= 0 {
+			dst = append(dst, v.unk)
 		}
 	}
 	return dst
 }
 
-func (e *bpe) find(a, b *symbol) (key, id int32, ok bool) {
-	m, ok := e.merges[uint64(a.id)<<32|uint64(b.id)]
+func (t *mergeTable) find(a, b *symbol) (key, id int32, ok bool) {
+	m, ok := t.merges[uint64(a.id)<<32|uint64(b.id)]
 	return m.rank, m.id, ok
 }
 

@@ -76,8 +76,8 @@ var (
 )
 
 // preTokenizers is keyed by tokenizer.ggml.pre. What llama.cpp knows and this table does
-// not is gemma4, granite-embed-multi-311m, sarvam-moe and whitespace, whose merges are of
-// characters and not of bytes.
+// not is granite-embed-multi-311m, sarvam-moe and whitespace, whose merges are of characters
+// and not of bytes; gemma4's are a tokenizer.ggml.model of their own, see charbpe.go.
 var preTokenizers = map[string]preTokenizer{
 	"default": {stages: original},
 

@@ -29,17 +29,11 @@ type spm struct {
 
 // newSPM ranks v's tokens by score; without scores all are equal.
 func newSPM(v *vocab) *spm {
-	e := &spm{vocab: v, order: make([]int32, len(v.tokens)), divides: true}
+	e := &spm{vocab: v, order: make([]int32, len(v.tokens)), divides: true, bytes: byteTokens(v)}
 	e.chains.New = func() any { return new(chain) }
-	for b := range e.bytes {
-		e.bytes[b] = -1
-	}
-	for i, text := range v.tokens {
+	for _, text := range v.tokens {
 		e.longest = max(e.longest, len(text))
 		e.divides = e.divides && !strings.Contains(strings.TrimLeft(text, spaceMark), spaceMark)
-		if b, ok := byteOf(text); ok && v.kinds[i]&byteToken != 0 {
-			e.bytes[b] = int32(i)
-		}
 	}
 	if v.scores == nil {
 		return e
@@ -125,13 +119,7 @@ func (e *spm) word(dst []int32, c *chain, text string) []int32 {
 			dst = append(dst, s.id)
 			continue
 		}
-		for _, b := range []byte(text[s.start : s.start+s.size]) {
-			if id := e.bytes[b]; id >= 0 {
-				dst = append(dst, id)
-			} else if e.vocab.unk >= 0 {
-				dst = append(dst, e.vocab.unk)
-			}
-		}
+		dst = e.vocab.appendBytes(dst, &e.bytes, text[s.start:s.start+s.size])
 	}
 	return dst
 }

@@ -55,6 +55,10 @@ func New(md gguf.Metadata) (*Tokenizer, error) {
 		if err := t.newBPE(md); err != nil {
 			return nil, err
 		}
+	case "gemma4":
+		if err := t.newCharBPE(md); err != nil {
+			return nil, err
+		}
 	case "llama":
 		t.newSPM(md)
 	case "bert":
@@ -64,7 +68,7 @@ func New(md gguf.Metadata) (*Tokenizer, error) {
 			return nil, err
 		}
 	default:
-		return nil, fmt.Errorf("%w %q (known are gpt2, llama, bert and t5)", ErrUnsupported, model)
+		return nil, fmt.Errorf("%w %q (known are gpt2, gemma4, llama, bert and t5)", ErrUnsupported, model)
 	}
 	t.findSpecials(md)
 	t.lookAround(md)
@@ -99,29 +103,43 @@ func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 	t.findIDs(md, -1, -1, -1)
 	t.addBOS = flag(md, "tokenizer.ggml.add_bos_token", pre.addBOS)
 	t.addEOS = flag(md, "tokenizer.ggml.add_eos_token", false)
-	merges, ok := md.Strings("tokenizer.ggml.merges")
-	if !ok {
-		return errors.New("tokenizer: no tokenizer.ggml.merges in the file")
-	}
-	if len(merges) > maxMerges {
-		return fmt.Errorf("tokenizer: %d merges, at most %d are allowed", len(merges), maxMerges)
-	}
-	if i := slices.IndexFunc(merges, func(s string) bool { return len(s) > 2*maxToken }); i >= 0 {
-		return fmt.Errorf("tokenizer: merge %d has %d bytes, at most %d are allowed", i, len(merges[i]), 2*maxToken)
+	merges, err := readMerges(md)
+	if err != nil {
+		return err
 	}
 	enc, odd := newBPE(&t.vocab, pre, merges)
-	if len(merges) == 0 {
-		t.warn("tokenizer.ggml.merges is empty: most text becomes a token a byte")
-	}
-	if odd > 0 {
-		t.warn("%d of %d merges are no pair of symbols, or one that occurred before: they are passed over", odd, len(merges))
-	}
+	t.warnOfMerges(len(merges), odd)
 	if n := enc.missing(); n > 0 {
 		t.warn("%d of the 256 byte tokens are missing from the vocabulary", n)
 	}
 	t.enc = enc
 	t.fillPieces(decodeByteLevel)
 	return nil
+}
+
+// readMerges reads tokenizer.ggml.merges.
+func readMerges(md gguf.Metadata) ([]string, error) {
+	merges, ok := md.Strings("tokenizer.ggml.merges")
+	if !ok {
+		return nil, errors.New("tokenizer: no tokenizer.ggml.merges in the file")
+	}
+	if len(merges) > maxMerges {
+		return nil, fmt.Errorf("tokenizer: %d merges, at most %d are allowed", len(merges), maxMerges)
+	}
+	if i := slices.IndexFunc(merges, func(s string) bool { return len(s) > 2*maxToken }); i >= 0 {
+		return nil, fmt.Errorf("tokenizer: merge %d has %d bytes, at most %d are allowed", i, len(merges[i]), 2*maxToken)
+	}
+	return merges, nil
+}
+
+// warnOfMerges warns if there are none of n, or odd ones.
+func (t *Tokenizer) warnOfMerges(n, odd int) {
+	if n == 0 {
+		t.warn("tokenizer.ggml.merges is empty: most text becomes a token a byte or character")
+	}
+	if odd > 0 {
+		t.warn("%d of %d merges are no pair of symbols, or one that occurred before: they are passed over", odd, n)
+	}
 }
 
 // likelyPre returns the pre-tokenizer of a vocabulary whose file names none, as

@@ -137,7 +137,7 @@ func (t *Tokenizer) findIDs(md gguf.Metadata, bos, eos, unk int32) {
 var turnEnds = map[string]bool{ // text → may occur in ordinary text
 	"<|eot_id|>": false, "<|eom_id|>": false, "<|im_end|>": false, "<|end|>": false, "<|return|>": false,
 	"<|call|>": false, "<|endoftext|>": false, "<|end_of_text|>": false, "<end_of_turn>": false,
-	"<end_of_utterance>": false, "<｜end▁of▁sentence｜>": false, "<EOT>": true, "_<EOT>": true, "[EOT]": true,
+	"<end_of_utterance>": false, "<turn|>": false, "<|tool_response>": false, "<｜end▁of▁sentence｜>": false, "<EOT>": true, "_<EOT>": true, "[EOT]": true,
 	"[EOS]": true, "<eos>": true, "</s>": true, "<|file_sep|>": false, "<|fim_pad|>": false, "<|repo_name|>": false,
 }
 
@@ -187,6 +187,19 @@ func byteOf(token string) (byte, bool) {
 	}
 	b, err := strconv.ParseUint(token[3:5], 16, 8)
 	return byte(b), err == nil
+}
+
+// byteTokens returns the token of each byte, -1 for none.
+func byteTokens(v *vocab) (tokens [256]int32) {
+	for b := range tokens {
+		tokens[b] = -1
+	}
+	for i, text := range v.tokens {
+		if b, ok := byteOf(text); ok && v.kinds[i]&byteToken != 0 {
+			tokens[b] = int32(i)
+		}
+	}
+	return tokens
 }
 
 // Size returns the number of tokens; ids are 0 to Size()-1.

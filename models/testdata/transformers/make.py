@@ -96,6 +96,8 @@ def draw(model, rng):
             x = (gain * x).astype(np.float16)
         p.data = torch.tensor(x.astype(np.float64))
     for name, b in model.named_buffers():
+        if name.endswith("layer_scalar"):
+            b.data = torch.tensor(rng.uniform(0.6, 1.4, b.shape).astype(np.float32).astype(np.float64))
         if name.endswith("bias"):  # that experts are chosen by
             b.data = torch.tensor((0.4 * rng.standard_normal(b.shape)).astype(np.float32).astype(np.float64))
 
@@ -122,6 +124,12 @@ NAMES = {
     "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.in_proj_ba": "ssm_ba", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
     "linear_attn.out_proj": "ssm_out",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
+    "self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
+    "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+    "mamba.in_proj": "ssm_in", "mamba.conv1d": "ssm_conv1d", "mamba.norm": "ssm_norm", "mamba.out_proj": "ssm_out",
+    "feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up", "feed_forward.down_proj": "ffn_down",
+    **{f"self_attn.{x}_proj.norm": f"attn_{y}_norm_in" for x, y in [("q", "q"), ("k", "k"), ("v", "v"), ("o", "output")]},
+    **{f"mlp.{x}_proj.norm": f"ffn_{x}_norm_in" for x in ("gate", "up", "down")},
     "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm",
     "feed_forward.gate": "ffn_gate_inp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp",
     "mlp.shared_experts.down_proj": "ffn_down_shexp",
@@ -129,10 +137,15 @@ NAMES = {
     "feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
     "conv.conv": "shortconv.conv", "conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj",
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+    "pre_feedforward_layernorm_2": "pre_ffw_norm_2", "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2",
+    "router": "ffn_gate_inp", "router.proj": "ffn_gate_inp", "": "layer_output_scale",
+    "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
-POST = ("gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
-WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm"}
+POST = ("gemma4", "gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm", "model.final_layernorm": "output_norm",
+         "model.embed_tokens_per_layer": "per_layer_token_embd", "model.per_layer_model_projection": "per_layer_model_proj",
+         "model.per_layer_projection_norm": "per_layer_proj_norm"}
 
 
 def tensors(model, arch):
@@ -140,7 +153,7 @@ def tensors(model, arch):
     c, out = model.config, {}
 
     def add(name, x):
-        kind = F16 if x.ndim > 1 and "conv1d" not in name and "shortconv.conv." not in name and "gate_inp" not in name and not name.endswith("bias") else F32
+        kind = F16 if x.ndim > 1 and "conv1d" not in name and "shortconv.conv." not in name and "gate_inp" not in name and not name.endswith(("bias", "ssm_a", "ssm_d", "norm.weight")) else F32
         if arch == "gpt-oss" and name.endswith("_exps.weight"):
             out[name] = (MXFP4, x.shape, mxfp4(x)[0])
             return
@@ -155,9 +168,9 @@ def tensors(model, arch):
         else:
             _, _, i, stem = stem.split(".", 3) if stem.count(".") > 2 else stem.split(".") + [""]
             blk = f"blk.{i}."
-        if arch in ("llama", "granite", "granitemoe") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
+        if arch in ("llama", "granite", "granitemoe", "granitehybrid", "minicpm") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             x = paired(x, HEADS if "q_proj" in stem else KV)
-        if arch == "gemma3" and "norm" in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
+        if arch == "gemma3" and "norm" in stem and "proj" not in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
         if stem == "conv.conv":
             x = x.squeeze(1)
@@ -174,7 +187,29 @@ def tensors(model, arch):
             x, keys, width = recurrent(stem, part, x, c), 2 * c.linear_num_key_heads * c.linear_key_head_dim, c.linear_value_head_dim
             if stem.endswith(("in_proj_qkv", "conv1d")):
                 x = np.concatenate([x[:keys], tiled(x[keys:], 0, c, width)])
-        if stem.endswith("experts"):
+        if arch == "falcon-h1":
+            x = folded(x, stem, c)
+        if stem.startswith("mamba"):
+            x = x.squeeze(1) if x.ndim == 3 else -np.exp(x).reshape(-1, 1) if part == "A_log" else x.reshape(-1, 1) if part == "D" else x
+            x = x.reshape(c.mamba_n_groups, -1) if stem == "mamba.norm" else x
+        if stem.startswith("shared_mlp"):
+            suffix = "_shexp.weight" if c.num_local_experts else ".weight"
+            parts = [("down", x)] if "output" in stem else zip(["gate", "up"], np.split(x, 2))
+            for kind, matrix in parts:
+                add(blk + "ffn_" + kind + suffix, matrix)
+        elif part == "D":
+            add(blk + "ssm_d", x)
+        elif stem == "pre_ff_layernorm":
+            add(blk + "ffn_norm", x)
+        elif stem == "self_attn.kv_b_proj":
+            keys, values = np.split(x.reshape(HEADS, -1, x.shape[1]), [c.qk_nope_head_dim], axis=1)
+            add(blk + "attn_k_b.weight", keys.swapaxes(1, 2))
+            add(blk + "attn_v_b.weight", values)
+        elif part == "per_expert_scale":
+            add(blk + "ffn_down_exps.scale", x)
+        elif part == "layer_scalar":
+            add(blk + "layer_output_scale.weight", x)
+        elif stem.endswith("experts"):
             experts(add, blk, part, x, arch)
         elif part == "A_log":
             add(blk + "ssm_a", x)
@@ -189,6 +224,18 @@ def tensors(model, arch):
         else:
             add(blk + NAMES.get(stem, stem) + "." + part, x.reshape(-1) if stem == "mlp.shared_expert_gate" else x)
     return out
+
+
+def folded(x, stem, c):
+    """A weight of Falcon-H1 with the multipliers of what it reads and makes."""
+    inner, state = c.mamba_d_ssm, c.mamba_n_groups * c.mamba_d_state
+    factors = {"self_attn.q_proj": c.attention_in_multiplier, "self_attn.k_proj": c.attention_in_multiplier * c.key_multiplier,
+               "self_attn.v_proj": c.attention_in_multiplier, "self_attn.o_proj": c.attention_out_multiplier, "mamba.out_proj": c.ssm_out_multiplier,
+               "feed_forward.gate_proj": c.mlp_multipliers[0], "feed_forward.down_proj": c.mlp_multipliers[1], "token_embd": c.embedding_multiplier,
+               "output": c.lm_head_multiplier}
+    if stem == "mamba.in_proj":
+        return x * c.ssm_in_multiplier * np.repeat(c.ssm_multipliers, [inner, inner, state, state, c.mamba_n_heads])[:, None]
+    return x * factors.get(stem, 1)
 
 
 def recurrent(stem, part, x, c):
@@ -285,6 +332,77 @@ def models():
         "expert_shared_feed_forward_length": 24, "ssm.conv_kernel": 4, "ssm.state_size": 16, "ssm.group_count": 2,
         "ssm.time_step_rank": 4, "ssm.inner_size": 64, "rope.dimension_count": 4}
 
+    # Gemma 4: two kinds of heads; the first shares keys and values and has inputs of layers, the second mixtures.
+    bases = dict(full_attention=dict(rope_type="proportional", partial_rotary_factor=0.5, rope_theta=1e6), sliding_attention=plain)
+    gemma = dense | dict(tie_word_embeddings=True, num_hidden_layers=4, head_dim=8, global_head_dim=16, sliding_window=window, layer_types=2 * types,
+        rope_parameters=bases, final_logit_softcapping=5.0, vocab_size_per_layer_input=VOCAB)
+    both = {"block_count": 4, "attention.key_length": 16, "attention.value_length": 16, "attention.key_length_swa": 8, "attention.value_length_swa": 8,
+        "attention.sliding_window": window, "attention.sliding_window_pattern": 2 * [True, False], "rope.dimension_count": 16, "rope.dimension_count_swa": 8,
+        "rope.freq_base_swa": 1e4, "final_logit_softcapping": 5.0}
+    yield "gemma4", "gemma4", t.Gemma4ForCausalLM(t.Gemma4TextConfig(**gemma, num_kv_shared_layers=2, use_double_wide_mlp=True, hidden_size_per_layer_input=8)), \
+        {**both, "attention.shared_kv_layers": 2, "embedding_length_per_layer_input": 8, "feed_forward_length": [HIDDEN, HIDDEN, 2 * HIDDEN, 2 * HIDDEN]}
+    yield "gemma4-moe", "gemma4", t.Gemma4ForCausalLM(t.Gemma4TextConfig(**gemma | dict(num_hidden_layers=2, layer_types=types), attention_k_eq_v=True, num_global_key_value_heads=1,
+        hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=EXPERTS, top_k_experts=CHOSEN, moe_intermediate_size=16)), \
+        {**both, "block_count": 2, "attention.sliding_window_pattern": [True, False], "attention.head_count_kv": [KV, 1], "attention.shared_kv_layers": 0,
+        "embedding_length_per_layer_input": 0, "expert_count": EXPERTS, "expert_used_count": CHOSEN, "expert_feed_forward_length": 16}
+
+    # Latent attention: 8 elements of a head do not rotate and 4 do.
+    heads = dict(kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=12, moe_intermediate_size=8, n_routed_experts=8,
+        rms_norm_eps=1e-6, num_key_value_heads=HEADS, rope_parameters=yarn | dict(mscale=0.707, mscale_all_dim=0.707))
+    latent = {"attention.head_count_kv": 1, "attention.key_length": 20, "attention.value_length": 16, "attention.key_length_mla": 12,
+        "attention.value_length_mla": 12, "attention.kv_lora_rank": 16, "rope.dimension_count": 4, "expert_count": 8, "expert_feed_forward_length": 8,
+        **scaled, "rope.scaling.yarn_log_multiplier": 0.0707}
+    yield "deepseek2", "deepseek2", t.DeepseekV2ForCausalLM(t.DeepseekV2Config(**BASE | ffn | heads, q_lora_rank=None, n_shared_experts=2,
+        first_k_dense_replace=1, topk_method="greedy")), {**latent, "expert_shared_count": 2, "leading_dense_block_count": 1}
+    yield "deepseek2-v3", "deepseek2", t.DeepseekV3ForCausalLM(t.DeepseekV3Config(**BASE | ffn | heads, q_lora_rank=24, n_shared_experts=1,
+        first_k_dense_replace=0, n_group=4, topk_group=2, routed_scaling_factor=2.5, norm_topk_prob=True, num_mtp_layers=0)), {**latent,
+        "expert_shared_count": 1, "leading_dense_block_count": 0, "attention.q_lora_rank": 24, "expert_weights_scale": 2.5, "expert_weights_norm": True,
+        "expert_gating_func": 2, "expert_group_count": 4, "expert_group_used_count": 2}
+
+    # State spaces, of 4 heads in 2 groups, in place of attention and beside it.
+    space = dict(mamba_n_heads=4, mamba_d_head=16, mamba_n_groups=2, mamba_d_state=8, mamba_d_conv=4)
+    sizes = {"ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 2, "ssm.time_step_rank": 4, "ssm.inner_size": 64}
+    multipliers = {"embedding_scale": 3.0, "residual_scale": 0.5, "attention.scale": 0.4, "logit_scale": 2.0}
+    mixed = dict(layer_types=["linear_attention", "full_attention"], mamba_expand=2, **scales)
+    yield "granitehybrid", "granitehybrid", t.GraniteMoeHybridForCausalLM(t.GraniteMoeHybridConfig(**dense, **space, **mixed, num_local_experts=0,
+        num_experts_per_tok=0, shared_intermediate_size=HIDDEN)), {**sizes, **multipliers, "attention.head_count_kv": [0, KV], "rope.scaling.finetuned": False,
+        "expert_count": 0, "expert_used_count": 0}
+    yield "granitehybrid-moe", "granitehybrid", t.GraniteMoeHybridForCausalLM(t.GraniteMoeHybridConfig(**BASE | dict(intermediate_size=16), **space, **mixed,
+        num_local_experts=EXPERTS, shared_intermediate_size=24, position_embedding_type="rope")), {**sizes, **multipliers, "attention.head_count_kv": [0, KV],
+        "feed_forward_length": 16, "expert_shared_feed_forward_length": 24}
+    yield "falcon-h1", "falcon-h1", t.FalconH1ForCausalLM(t.FalconH1Config(**dense, **space, mamba_d_ssm=64, mamba_rms_norm=True, mamba_norm_before_gate=False,
+        mlp_multipliers=[2.0, 1.0], ssm_multipliers=[2.0, 1.0, 1.0, 2.0, 4.0], key_multiplier=0.5, attention_in_multiplier=2.0, attention_out_multiplier=2.0,
+        ssm_in_multiplier=1.0, ssm_out_multiplier=2.0, embedding_multiplier=2.0, lm_head_multiplier=4.0)), sizes
+
+    # transformers does not know MiniCPM: Granite with its multipliers, which are those of a file that says none.
+    yield "minicpm", "minicpm", t.GraniteForCausalLM(t.GraniteConfig(**dense, embedding_multiplier=12.0, residual_multiplier=1.4 / LAYERS**0.5,
+        attention_multiplier=(HIDDEN // HEADS)**-0.5, logits_scaling=HIDDEN / 256)), {}
+    yield "cohere2", "cohere2", t.Cohere2ForCausalLM(t.Cohere2Config(**dense, sliding_window=window, layer_types=types, logit_scale=0.25)), \
+        {**windows, "logit_scale": 0.25, "attention.layer_norm_epsilon": 1e-5}
+
+    # As BitNet's embedders: every matrix behind a norm of its own.
+    yield "qwen3-normed", "qwen3", normed(t.Qwen3ForCausalLM(t.Qwen3Config(**dense, head_dim=16))), {}
+    yield "gemma3-normed", "gemma3", normed(t.Gemma3ForCausalLM(t.Gemma3TextConfig(**dense | {"tie_word_embeddings": True}, head_dim=16, query_pre_attn_scalar=16,
+        sliding_window=window, layer_types=types, rope_parameters=dict(full_attention=plain, sliding_attention=plain)))), \
+        {"attention.sliding_window": window, "attention.sliding_window_pattern": 2}
+
+    yield "deepseek2-dense", "deepseek2", t.DeepseekV3ForCausalLM(t.DeepseekV3Config(**BASE | ffn | heads, q_lora_rank=24, first_k_dense_replace=LAYERS,
+        num_mtp_layers=0)), {**latent, "attention.q_lora_rank": 24, "expert_count": 0}
+
+
+def normed(model):
+    """A model whose layers' matrices read an RMSNorm each."""
+    class Normed(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x * (x.pow(2).mean(-1, keepdim=True) + model.config.rms_norm_eps).rsqrt() * self.norm.weight)
+    for layer in model.model.layers:
+        for m in layer.modules():
+            if type(m) is torch.nn.Linear:
+                m.__class__ = Normed
+                m.norm = torch.nn.Module()
+                m.norm.weight = torch.nn.Parameter(torch.ones(m.in_features))
+    return model
+
 
 def maple(window, types):
     """transformers does not know it: Qwen3's mixtures, clamped, with the attention of EXAONE 4."""
@@ -332,20 +450,25 @@ def main():
         with torch.no_grad():
             logits = model(torch.tensor([TOKENS]), use_cache=False).logits[0].float().numpy()
         c = model.config
-        head = getattr(c, "head_dim", None) or HIDDEN // HEADS
+        head = more.get("attention.key_length") or getattr(c, "head_dim", None) or HIDDEN // HEADS
+        rope = c.rope_parameters or {"rope_theta": 10000.0}
+        rope = rope.get("full_attention", rope)
         md = {"general.architecture": arch, "general.name": name + " of random weights"}
         keys = {
             "block_count": LAYERS, "context_length": CONTEXT, "embedding_length": HIDDEN, "feed_forward_length": HIDDEN,
             "attention.head_count": HEADS, "attention.head_count_kv": KV, "attention.key_length": head, "attention.value_length": head,
             "attention.layer_norm_rms_epsilon": float(getattr(c, "rms_norm_eps", 1e-5)), "expert_count": EXPERTS, "expert_used_count": CHOSEN,
-            "rope.freq_base": float(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"]), **more,
+            "rope.freq_base": float(rope["rope_theta"]), **more,
         }
-        if not hasattr(c, "num_experts_per_tok"):
+        if not hasattr(c, "num_experts_per_tok") and "expert_count" not in more:
             del keys["expert_count"], keys["expert_used_count"]
         md.update({k if k.startswith("lutra.") else f"{arch}.{k}": v for k, v in keys.items()})
         md.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-4o", "tokenizer.ggml.tokens": [f"t{i}" for i in range(VOCAB)],
                    "tokenizer.ggml.token_type": [1] * VOCAB, "tokenizer.ggml.merges": ["t 3"]})
-        write(name + ".gguf", md, tensors(model, arch))
+        out = tensors(model, arch)
+        if arch == "gemma4":  # proportional rotation: half of the pairs hardly rotate
+            out["rope_freqs.weight"] = (F32, (8,), np.array([1.0] * 4 + [1e30] * 4, np.float32).tobytes())
+        write(name + ".gguf", md, out)
         np.save(name + ".npy", logits)
         print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, logits of {logits.std():.2f}")
 
