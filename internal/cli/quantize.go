@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,8 +33,9 @@ func newQuantize() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quantize IN [OUT] TYPE",
 		Short: "Store a model's weights in fewer bits",
-		Long: `Writes the model IN, a GGUF file or a name that lutra info takes, to the file OUT with its
-matrices in another type, and says of each tensor how far its weights are from what they were.
+		Long: `Writes the model IN, a GGUF file, a directory of safetensors or a name that lutra info takes,
+to the file OUT with its matrices in another type, and says of each tensor how far its
+weights are from what they were.
 Types and the mixtures of _S and _M are those of llama.cpp, and so are the bytes. OUT is there
 whole or not at all. With --dry-run OUT may be left out.
 
@@ -106,7 +108,7 @@ func (q *quantizing) run(cmd *cobra.Command, in, out, typ string) error {
 			return err
 		}
 		r.File, r.measured = out, true
-		if err := writePlan(cmd.Context(), cmd.ErrOrStderr(), plan, out, &r); err != nil {
+		if err := writePlan(cmd.Context(), cmd.ErrOrStderr(), f, plan, out, &r); err != nil {
 			return fmt.Errorf("%s: %w", in, err)
 		}
 	}
@@ -117,7 +119,7 @@ func (q *quantizing) run(cmd *cobra.Command, in, out, typ string) error {
 }
 
 // writePlan writes the file out and adds up what became of the tensors.
-func writePlan(ctx context.Context, progress io.Writer, plan *quantize.Plan, out string, r *quantized) error {
+func writePlan(ctx context.Context, progress io.Writer, f *gguf.File, plan *quantize.Plan, out string, r *quantized) error {
 	total := int64(0)
 	for i := range plan.Tensors {
 		total += int64(plan.Tensors[i].Tensor.Bytes())
@@ -125,10 +127,11 @@ func writePlan(ctx context.Context, progress io.Writer, plan *quantize.Plan, out
 	meter := &output.Meter{W: progress, What: "quantising", Bytes: true}
 	defer meter.End()
 	return quantize.WriteFile(out, func(w io.Writer) error {
-		return plan.Write(ctx, w, func(one *quantize.Result) {
+		err := plan.Write(ctx, w, func(one *quantize.Result) {
 			r.add(one)
 			meter.Set(r.Before, total)
 		})
+		return errors.Join(err, f.Unchanged())
 	})
 }
 

@@ -60,6 +60,19 @@ func TestAModelIsQuantisedAndRuns(t *testing.T) {
 	}
 }
 
+func TestADirectoryOfSafetensorsIsQuantised(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "q8_0.gguf")
+	mustLutra(t, "quantize", saved(t, "qwen3"), out, "Q8_0")
+	f, err := gguf.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := f.Tensor("blk.0.attn_q.weight").Type; got != gguf.Q8_0 {
+		t.Errorf("attn_q is %v", got)
+	}
+}
+
 func TestADryRunWritesNothing(t *testing.T) {
 	out := mustLutra(t, "quantize", "--dry-run", "--tensor-type", "ffn_down=Q8_0", halves(t, "lutra-tiny-s"), "Q4_K_M")
 	if !strings.Contains(out, "blk.0.ffn_down.weight") || !strings.Contains(out, "Q8_0") || !strings.Contains(out, "bits a weight") || strings.Contains(out, "error") {

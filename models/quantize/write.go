@@ -286,7 +286,7 @@ func WriteFile(path string, write func(w io.Writer) error) (err error) {
 	if err := write(f); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
+	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
