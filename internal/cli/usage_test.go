@@ -124,7 +124,7 @@ func TestAFileThatIsNotAModelIsReportedAsWhatItIs(t *testing.T) {
 	}
 	write(filepath.Join("models", "a.gguf"), "GGUF")
 	for name, want := range map[string]string{
-		"model.safetensors": "model.safetensors is a safetensors file; convert it to GGUF",
+		"model.safetensors": "model.safetensors is a safetensors file; name its directory",
 		"model.bin":         "model.bin is a PyTorch checkpoint",
 		"old.bin":           "old.bin is a model in the format before GGUF",
 		"pointer.gguf":      "git lfs pull",
