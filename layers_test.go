@@ -71,6 +71,7 @@ var layers = map[string][]string{
 	"internal/adversary":    {},
 	"docs/examples":         {}, // what users of the server write
 	"tools/armcount":        {}, // counts loops of the arm64 kernels
+	"tools/cores":           {"models", "kernels"},
 	"internal/cpulimit":     {},
 	"internal/hub":          {"models/gguf/parts"},
 	"internal/parallel":     {},
