@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -119,4 +121,16 @@ func filesOf(dir string, entries []os.DirEntry) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// Differences returns the keys of settings that differ, but for those of models and of where they
+// are found.
+func (c *Config) Differences(other *Config) (keys []string) {
+	mine, its := leaves(reflect.ValueOf(c).Elem(), ""), leaves(reflect.ValueOf(other).Elem(), "")
+	for _, key := range slices.Sorted(maps.Keys(mine)) {
+		if key != "models" && key != "loading.dir" && key != "loading.cache" && !reflect.DeepEqual(mine[key].Interface(), its[key].Interface()) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

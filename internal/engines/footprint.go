@@ -2,12 +2,15 @@ package engines
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/server/registry"
 )
 
 // Footprint is what a model takes of memory, in bytes.
@@ -87,6 +90,63 @@ const leastContext = 2048
 // Least returns the least cache that the model is served with where kv.memory is auto.
 func (f *Footprint) Least() int64 { return f.Cache(min(f.Context, leastContext), 1) }
 
+// About describes a model as far as its file shows.
+func About(m config.Model) (a registry.About) {
+	if m.Path != "" {
+		if info, err := os.Stat(m.Path); err == nil {
+			a.Modified = info.ModTime()
+		}
+		a.Size = sizeOf(m.Path)
+	}
+	file, err := m.Open()
+	if err != nil { // it says so to whoever asks
+		return a
+	}
+	defer file.Close()
+	a.Quantization = file.FileType()
+	c, err := models.Measure(file, models.LoadOptions{Context: m.Context, Metadata: m.Overrides()})
+	if err != nil {
+		return a
+	}
+	a.Arch, a.Params, a.Context, a.Task = c.Arch, c.Params, c.Context, registry.TaskGenerate
+	if c.Pooling != models.PoolingNone {
+		a.Task = registry.TaskEmbed
+	} else if !c.Generates() {
+		a.Task = registry.TaskReward
+	}
+	return a
+}
+
+// Fitting returns the models of a configuration that are loaded at the start: the first, those
+// that are pinned, and others in their order as long as there is room. All of one whose file
+// cannot be measured, for loading says what is wrong.
+func Fitting(cfg *config.Config) (list []config.Model, err error) {
+	limit, err := cfg.Loading.Bytes()
+	if err != nil || len(cfg.Models) < 2 {
+		return cfg.Models, err
+	}
+	room := memory.ForWeights(0)
+	if limit > 0 {
+		room = min(room, limit)
+	}
+	r := &Runtime{cfg: *cfg, shelf: newShelf()}
+	for _, v := range cfg.Verifiers {
+		if need, err := r.Need(v.Model()); err == nil {
+			room -= need
+		}
+	}
+	for i, m := range cfg.Models {
+		stays := i == 0 || m.Pin
+		need, err := r.Need(m)
+		if err == nil && !stays && need > room {
+			continue
+		}
+		room -= need
+		list = append(list, m)
+	}
+	return list, nil
+}
+
 // Need returns how many bytes more would be taken if a model of the configuration were loaded:
 // nothing for weights that are in memory already.
 func (r *Runtime) Need(m config.Model) (bytes int64, err error) {
@@ -108,7 +168,7 @@ func (r *Runtime) Need(m config.Model) (bytes int64, err error) {
 		if each == 0 {
 			each = f.Least()
 		}
-		if bytes += each + f.Buffers; !r.shelf.has(keyOf(m)) {
+		if bytes += each + f.Buffers; !r.shelf.has(KeyOf(m)) {
 			bytes += f.Fixed
 		}
 	}

@@ -86,12 +86,15 @@ func (r *Runtime) start(h *Host) {
 }
 
 // Add loads one more model, until ctx ends, and has its engine step. Its caches get the memory
-// that is left.
-func (r *Runtime) Add(ctx context.Context, m config.Model) (*Host, error) {
+// that is left. progress is told how many bytes have been read, of how many.
+func (r *Runtime) Add(ctx context.Context, m config.Model, progress func(done, total int64)) (*Host, error) {
+	r.adding = progress
+	defer func() { r.adding = nil }()
 	h, err := r.loadHost(ctx, r.cfg, m)
 	if err != nil {
 		return nil, err
 	}
+	r.settle()
 	err = h.giveTask()
 	if err == nil {
 		room := r.Room()

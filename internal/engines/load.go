@@ -118,11 +118,9 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	if err != nil {
 		return nil, fmt.Errorf("experts.memory: %w", err)
 	}
-	key := keyOf(m)
+	key := KeyOf(m)
 	if b := r.shelf.find(key); b != nil {
-		if r.watch.Loading != nil {
-			r.watch.Loading(m.APIName(), 1, 1)
-		}
+		r.tell(m, 1, 1)
 		return b, nil
 	}
 	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
@@ -133,9 +131,7 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Interrupt: Until(ctx), Progress: func(done, total int64) {
 		p.update(done, total)
 		r.read, before = r.read+done-before, done
-		if r.watch.Loading != nil {
-			r.watch.Loading(m.APIName(), done, total)
-		}
+		r.tell(m, done, total)
 	}}
 	if opt.ExpertMemory = experts; experts == 0 && m.Backend == config.CPU {
 		opt.WeightMemory = max(1, r.room(r.promised()))
@@ -145,6 +141,16 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 		return nil, err
 	}
 	return r.shelf.put(key, b), nil
+}
+
+// tell tells how much of a model has been read.
+func (r *Runtime) tell(m config.Model, done, total int64) {
+	switch {
+	case r.adding != nil:
+		r.adding(done, total)
+	case r.watch.Loading != nil:
+		r.watch.Loading(m.APIName(), done, total)
+	}
 }
 
 // Until returns a models.LoadOptions.Interrupt that ends the loading with ctx.

@@ -37,6 +37,7 @@ type Runtime struct {
 	cfg     config.Config
 	log     zerolog.Logger
 	watch   Watcher
+	adding  func(done, total int64)    // Add's; nil: Watcher.Loading
 	read    int64                      // bytes of models that were read, into memory that has served
 	free    func() int64               // bytes of memory that are free
 	room    func(promised int64) int64 // memory.ForWeights
@@ -84,9 +85,7 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 		r.Pool.Meter().Enable()
 	}
 	if err = r.load(ctx, cfg); err == nil {
-		if r.read > muchRead {
-			debug.FreeOSMemory() // what the files were read into
-		}
+		r.settle()
 		err = r.makeEngines(cfg)
 	}
 	if err != nil {
@@ -97,6 +96,14 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 		return nil, err
 	}
 	return r, nil
+}
+
+// settle gives what files were read into back to the system.
+func (r *Runtime) settle() {
+	if r.read > muchRead {
+		debug.FreeOSMemory()
+	}
+	r.read = 0
 }
 
 // makeEngines makes caches and engines for what has been loaded.

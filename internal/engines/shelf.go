@@ -30,9 +30,9 @@ func newShelf() *shelf {
 	return &shelf{held: map[string]*held{}, of: map[*models.Bundle]*held{}}
 }
 
-// keyOf tells what a model is loaded from, and how: equal ones are the same bits. Empty: of one
+// KeyOf tells what a model is loaded from, and how: equal ones are the same bits. Empty: of one
 // that nothing else is equal to.
-func keyOf(m config.Model) string {
+func KeyOf(m config.Model) string {
 	if m.Backend != "" && m.Backend != config.CPU {
 		return ""
 	}

@@ -89,6 +89,9 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 	}
 	for i, e := range next { // of those that stay, what may change
 		e.Source, e.Pinned = sources[i], sources[i].Pinned || i == 0
+		if e.resident != nil && e.leases == 0 && e.timer == nil && e.keepAlive(s.opt.KeepAlive) > 0 {
+			s.idle(e)
+		}
 	}
 	for _, e := range before {
 		if !slices.Contains(next, e) {
