@@ -38,20 +38,19 @@ func (s *Set) begin(e *entry) *load {
 		if before != nil {
 			<-before.done
 		}
+		select {
+		case s.turn <- struct{}{}: // until the next one can see what has come
+			defer func() { <-s.turn }()
+		case <-l.ctx.Done():
+		}
 		r, err := s.load(e, &src, l)
 		s.came(e, l, r, err)
 	})
 	return l
 }
 
-// load waits for its turn, makes room and loads a model.
+// load makes room and loads a model.
 func (s *Set) load(e *entry, src *Source, l *load) (*Resident, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-l.ctx.Done():
-		return nil, l.ctx.Err()
-	}
 	if err := s.makeRoom(l.ctx, e, src); err != nil {
 		return nil, err
 	}
@@ -123,6 +122,9 @@ func (s *Set) came(e *entry, l *load, r *Resident, err error) {
 // makeRoom unloads models until e fits, and waits for those that must end their requests.
 func (s *Set) makeRoom(ctx context.Context, e *entry, src *Source) error {
 	for ctx.Err() == nil {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
 		need, room := int64(0), int64(0)
 		if s.opt.Room != nil {
 			var err error
@@ -132,12 +134,12 @@ func (s *Set) makeRoom(ctx context.Context, e *entry, src *Source) error {
 			room = s.opt.Room()
 		}
 		s.mu.Lock()
-		changed := s.changed
 		switch busy := s.busyBefore(e); {
 		case busy:
 		case need <= room:
 			s.mu.Unlock()
 			return nil
+		case changed != s.changed: // there may be more by now
 		case need > room+s.freeable():
 			room += s.freeable()
 			s.mu.Unlock()
