@@ -139,7 +139,7 @@ func (f *fleet) sources(cfg *config.Config) (list []residency.Source) {
 		if err != nil {
 			path = m.Path
 		}
-		if !named && (names[m.APIName()] || files[path]) {
+		if name := m.APIName(); !named && (names[name] || files[path] || name == "" || name == registry.DefaultName) {
 			return
 		}
 		names[m.APIName()], files[path] = true, m.Path != ""

@@ -22,11 +22,12 @@ type Host struct {
 	Config config.Model
 	Bundle *models.Bundle
 
-	draft   *models.Bundle // that drafts for it; nil: none
-	caches  []*kv.Cache
-	took    time.Duration // to load Bundle
-	stop    func()        // ends its engine, and waits for that; nil: it does not run
-	buffers int64         // bytes that its engine needs besides
+	draft    *models.Bundle // that drafts for it; nil: none
+	caches   []*kv.Cache
+	took     time.Duration // to load Bundle
+	stop     func()        // ends its engine, and waits for that; nil: it does not run
+	observer kv.Observer   // of its cache; nil: nobody
+	buffers  int64         // bytes that its engine needs besides
 }
 
 // steps is what the engines run in.
@@ -117,6 +118,9 @@ func (r *Runtime) Remove(h *Host) {
 	r.mu.Unlock()
 	if h.stop != nil {
 		h.stop()
+	}
+	if h.observer != nil {
+		h.observer.Cleared()
 	}
 	if err := r.close(h); err != nil {
 		r.log.Warn().Err(err).Str("model", h.Bundle.Name).Msg("closing")

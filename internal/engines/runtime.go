@@ -158,7 +158,8 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) erro
 	}
 	cache := h.caches[0]
 	if r.watch.Cache != nil && h.Reward == nil {
-		cache.Observe(r.watch.Cache(opt.Name))
+		h.observer = r.watch.Cache(opt.Name)
+		cache.Observe(h.observer)
 	}
 	if h.draft != nil {
 		opt.Drafters = Drafters(h.draft, h.caches[1], r.Pool)
