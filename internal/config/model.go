@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // Model names one model to serve. Exactly one of Path and Embedded is set.
@@ -48,6 +49,14 @@ func (m Model) Overrides() gguf.Metadata {
 		}
 	}
 	return md
+}
+
+// Packed returns Packing, by one name where several mean the same.
+func (m Model) Packed() string {
+	if m.Packing == "" || m.Packing == weights.PackingI2 {
+		return weights.PackingAuto
+	}
+	return m.Packing
 }
 
 // noDraft is the value of a model's draft if none drafts for it.

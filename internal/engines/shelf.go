@@ -8,7 +8,6 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // shelf has the models that are loaded, each once for all who use it: under several names, or to
@@ -36,11 +35,7 @@ func KeyOf(m config.Model) string {
 	if m.Backend != "" && m.Backend != config.CPU {
 		return ""
 	}
-	packing := m.Packing
-	if packing == "" || packing == weights.PackingI2 {
-		packing = weights.PackingAuto
-	}
-	how := fmt.Sprintf("%s %d %v", packing, m.Context, m.Metadata)
+	how := fmt.Sprintf("%s %d %v", m.Packed(), m.Context, m.Metadata)
 	if m.Embedded != "" {
 		return m.Embedded + " " + how
 	}
