@@ -202,6 +202,8 @@ func (f *fleet) found(cfg *config.Config) []config.Model {
 		m := config.Model{Name: gguf.ModelName(s.Ref.File), Path: s.Path, Aliases: []string{s.Ref.String()}}
 		if e, ok := hub.Named(s.Ref); ok {
 			m.Name = e.Name
+		} else if s.Ref.File == "" { // a directory of safetensors
+			m.Name = s.Ref.Name()
 		}
 		list = append(list, m)
 	}

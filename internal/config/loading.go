@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models"
 	numbered "github.com/lutra-lm/lutra/models/gguf/parts"
+	"github.com/lutra-lm/lutra/models/huggingface"
 )
 
 // Loading says which models can be served besides those that are listed, and how many are in
@@ -79,7 +80,7 @@ func (l *Loading) validate() (faults []error) {
 const mostFiles = 1 << 12
 
 // Within returns the models of Dir and of the folders in it, by name: files that end in .gguf, of
-// models in parts the first. What goes with a vision model is none.
+// models in parts the first, and folders of safetensors. What goes with a vision model is none.
 func (l *Loading) Within() (list []Model, err error) {
 	if l.Dir == "" {
 		return nil, nil
@@ -95,6 +96,9 @@ func (l *Loading) Within() (list []Model, err error) {
 			if err != nil {
 				return nil, err
 			}
+			if huggingface.Is(sub) {
+				paths = append(paths, sub)
+			}
 			paths = append(paths, filesOf(sub, within)...)
 		}
 	}
@@ -102,7 +106,7 @@ func (l *Loading) Within() (list []Model, err error) {
 		return nil, fmt.Errorf("%s has %d models, more than %d", l.Dir, len(paths), mostFiles)
 	}
 	for _, path := range paths {
-		list = append(list, Model{Path: path, Name: gguf.ModelName(path)})
+		list = append(list, Model{Path: path, Name: models.NameOf(path)})
 	}
 	slices.SortStableFunc(list, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil

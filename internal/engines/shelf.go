@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/huggingface"
 )
 
 // shelf has the models that are loaded, each once for all who use it: under several names, or to
@@ -43,11 +44,19 @@ func KeyOf(m config.Model) string {
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
-	info, statErr := os.Stat(path)
-	if err != nil || statErr != nil {
-		return ""
+	files := []string{path}
+	if huggingface.Is(path) {
+		within, _ := filepath.Glob(filepath.Join(path, "*")) // an error: a name of odd characters
+		files = append(files, within...)
 	}
-	return fmt.Sprintf("%s %d %d %s", path, info.Size(), info.ModTime().UnixNano(), how)
+	for _, file := range files {
+		info, statErr := os.Stat(file)
+		if err != nil || statErr != nil {
+			return ""
+		}
+		how += fmt.Sprintf(" %d %d", info.Size(), info.ModTime().UnixNano())
+	}
+	return path + " " + how
 }
 
 // find returns a model that is loaded, nil if it is not.
