@@ -80,6 +80,13 @@ func (a *StepArbiter) join(engine waker, now func() time.Time, s slowdown) *tena
 	return t
 }
 
+// leave takes a stopped engine away.
+func (t *tenant) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tenants = slices.DeleteFunc(t.tenants, func(o *tenant) bool { return o == t })
+}
+
 // take waits until no other engine steps, give lets the next one step.
 func (t *tenant) take() { _ = t.step.Acquire(context.Background(), 1) } // fails with its context only
 func (t *tenant) give() { t.step.Release(1) }

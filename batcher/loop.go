@@ -279,6 +279,7 @@ func (l *loop) recover(fault *models.FaultError) {
 // stop ends all sequences with err and gives their blocks back.
 func (l *loop) stop(err error) {
 	l.tenant.setDemand(workload{})
+	l.tenant.leave()
 	seqs := l.box.stop(err)
 	for _, s := range seqs {
 		s.end(err)

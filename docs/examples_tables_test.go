@@ -85,6 +85,7 @@ var shownAlone = map[string]string{
 	"docs/mixtures.md             CPU":               "a drawing",
 	"docs/command-line.md 10:04:05":                  "a log line, as TestARequestIsOneLineForPeople holds it",
 	"docs/models.md {\"error\"":                      "what /readyz says while models load, as the server's tests hold it",
+	"docs/models.md : loading":                       "what a stream says while its model loads, as the server's tests hold it",
 	"docs/testing.md go test -c ──▶":                 "a drawing",
 	"docs/fleet.md limit = 1 /":                      "a formula",
 }
@@ -95,6 +96,7 @@ func substitutes(base string) *strings.Replacer {
 	address := strings.TrimPrefix(base, "http://")
 	return strings.NewReplacer(
 		"0.0.0.0:8080", "127.0.0.1:0", // servers that examples start
+		"--models-dir models", "--models-dir .",
 		"127.0.0.1:8080", address, "localhost:8080", address,
 		"127.0.0.1:8000", address, // another server
 		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny", "--shape qwen3-30b-a3b", "--shape tiny",

@@ -39,7 +39,7 @@ var (
 	unslugged  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	links      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	flags      = regexp.MustCompile(`(?:^|[\s(])(--[a-z][a-z0-9-]*)`)
-	settingKey = regexp.MustCompile(`^(server|engine|kv|search|log|models|verifiers)(\[\])?\.[a-z_]+$`)
+	settingKey = regexp.MustCompile(`^(server|engine|kv|search|loading|log|models|verifiers)(\[\])?\.[a-z_]+$`)
 	metric     = regexp.MustCompile(`^(lutra_|vllm:)[a-z0-9_]+`)
 	endpoint   = regexp.MustCompile(`^(GET |POST )?(/[a-z][a-zA-Z0-9/{}_-]*)$`)
 	fileName   = regexp.MustCompile(`^[\w.*-]+(/[\w.*-]+)*\.(go|md|py|yaml|yml|sh|h|s|mjs|js|json|jsonl|gguf)$`)

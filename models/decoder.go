@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/recurrent"
 )
@@ -47,13 +48,8 @@ type decoder struct {
 // the hyper-parameters before all of them have been read and found in bounds.
 func newDecoder(l *loader) *decoder {
 	a := &l.arch
-	l.shape()
-	experts := l.mixtureParams()
-	l.checkCausal()
-	l.hadamard = l.readHadamard()
-	mask, recurrent := l.attentionMask(), l.recurrentShape()
-	l.otherHeads()
-	ropes, places := l.ropes(), l.kvPlaces()
+	experts, mask, recurrent, places := l.hyperParameters()
+	ropes := l.ropes()
 	if l.Err() != nil {
 		return nil
 	}
@@ -115,6 +111,17 @@ func newDecoder(l *loader) *decoder {
 	}
 	m.cfg = l.config()
 	return m
+}
+
+// hyperParameters reads those that make up l.cfg.
+func (l *loader) hyperParameters() (experts mixtureParams, mask attention.Mask, shape recurrent.Shape, places []kvPlace) {
+	l.shape()
+	experts = l.mixtureParams()
+	l.checkCausal()
+	l.hadamard = l.readHadamard()
+	mask, shape = l.attentionMask(), l.recurrentShape()
+	l.otherHeads()
+	return experts, mask, shape, l.kvPlaces()
 }
 
 // multipliers reads what m multiplies by.

@@ -3,15 +3,12 @@ package models
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
-	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // Bundle is a model with its tokenizer and template: all that it takes to turn
@@ -58,10 +55,6 @@ func Load(path string, opt LoadOptions) (*Bundle, error) {
 // belong to the bundle: rows of the embedding are read from the one, the other has
 // the matrices.
 func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
-	if len(opt.Metadata) > 0 {
-		f.Metadata = maps.Clone(f.Metadata)
-		maps.Copy(f.Metadata, opt.Metadata)
-	}
 	m, err := loadModel(f, opt)
 	if err != nil {
 		return nil, err
@@ -170,20 +163,13 @@ func (b *Bundle) addsBOS() bool {
 
 // loadModel builds the model alone. The file must stay open while it is used.
 func loadModel(file *gguf.File, opt LoadOptions) (*executor, error) {
-	name, ok := file.Metadata.String("general.architecture")
-	if !ok {
-		return nil, fmt.Errorf("%w: general.architecture is missing", ErrModel)
-	}
-	arch, ok := architectures[name]
-	if !ok {
-		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, name, strings.Join(architectureNames(), ", "))
-	}
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{file: file, opt: opt, archName: name, arch: arch, Loader: weights.NewLoader(file, weights.Options{
-		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt, Observe: opt.Observe,
-	})}
+	l, err := newLoader(file, opt)
+	if err != nil {
+		return nil, err
+	}
 	graph := newDecoder(l)
 	l.finish()
 	if err := l.Err(); err != nil {

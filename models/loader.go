@@ -2,7 +2,9 @@ package models
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -25,6 +27,25 @@ type loader struct {
 	widths   []int  // of feed-forwards, where the file has one a layer; nil: Config.FFN
 	cfg      Config
 	warnings []string
+}
+
+// newLoader reads from file, which it gives the metadata of opt.
+func newLoader(file *gguf.File, opt LoadOptions) (*loader, error) {
+	if len(opt.Metadata) > 0 {
+		file.Metadata = maps.Clone(file.Metadata)
+		maps.Copy(file.Metadata, opt.Metadata)
+	}
+	name, ok := file.Metadata.String("general.architecture")
+	if !ok {
+		return nil, fmt.Errorf("%w: general.architecture is missing", ErrModel)
+	}
+	arch, ok := architectures[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, name, strings.Join(architectureNames(), ", "))
+	}
+	return &loader{file: file, opt: opt, archName: name, arch: arch, Loader: weights.NewLoader(file, weights.Options{
+		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt, Observe: opt.Observe,
+	})}, nil
 }
 
 func (l *loader) warn(format string, args ...any) {
@@ -128,5 +149,5 @@ func (l *loader) config() Config {
 // embedding finds the table that tokens are looked up in. It stays in the file,
 // where its rows are read when they are wanted.
 func (l *loader) embedding() *gguf.Tensor {
-	return l.Tensor("token_embd.weight", l.cfg.Hidden, l.cfg.Vocab)
+	return l.Tensor(embeddingTensor, l.cfg.Hidden, l.cfg.Vocab)
 }

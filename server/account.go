@@ -26,6 +26,7 @@ type record struct {
 	key     *admission.Key // that the client has shown; nil: none was asked for
 	account *account       // of its answer; nil: no model took part
 	err     error
+	waiting *waiting // what a stream began with, before it had anything to say; nil: nothing
 }
 
 type recordKey struct{}

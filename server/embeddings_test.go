@@ -226,7 +226,7 @@ func TestEveryBadRequestForVectorsOrScoresIsRefusedWithItsReason(t *testing.T) {
 
 func TestAnEmptyTextHasNoVectorThoughTheModelReadsTokensOfItsOwn(t *testing.T) {
 	f := reading(t)
-	m := must(f.models.Load().Embedder(""))
+	m := must(must(f.registered()).Embedder(""))
 	file := must(embedded.Open(embedded.Default))
 	file.Metadata["tokenizer.ggml.add_bos_token"], file.Metadata["tokenizer.ggml.bos_token_id"] = true, uint32(1)
 	m.Tokenizer = must(tokenizer.New(file.Metadata))
@@ -254,7 +254,7 @@ func TestAServerWithoutReadersSaysSo(t *testing.T) {
 
 func TestAServerMayHaveReadersAlone(t *testing.T) {
 	f := reading(t)
-	m, err := f.models.Load().Embedder("")
+	m, err := must(f.registered()).Embedder("")
 	if err != nil {
 		t.Fatal(err)
 	}

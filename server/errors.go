@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -20,6 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/residency"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/reward"
@@ -96,6 +98,17 @@ var faults = []func(error) *api.Fault{
 		return &api.Fault{Status: http.StatusTooManyRequests, Type: api.TypeRateLimit, Code: "rate_limit_exceeded",
 			Message: fmt.Sprintf("Rate limit reached. Please try again in %v.", e.Wait.Round(time.Millisecond)), RetryAfter: e.Wait}
 	}),
+	as(func(e *residency.LoadError) *api.Fault {
+		return unavailable("model_load_failed", "The model '"+jsonread.Brief(e.Model)+"' could not be loaded: its file is missing, damaged or of a kind that this server does not read. The server's log says more.", max(time.Second, time.Until(e.Retry)))
+	}),
+	as(func(e *residency.RoomError) *api.Fault {
+		return unavailable("insufficient_memory", fmt.Sprintf("The model '%s' needs %s of memory, and this server has room for %s.", jsonread.Brief(e.Model), humanize.IBytes(uint64(e.Need)), humanize.IBytes(uint64(max(0, e.Room)))), 30*time.Second)
+	}),
+	is(residency.ErrQueue, unavailable("server_busy", "Too many requests wait for models to be loaded. Please try again shortly.", 5*time.Second)),
+	is(residency.ErrLoaded, api.Invalid(jsonread.CodeValue, "model", "model is already running")),
+	is(residency.ErrAbsent, api.Invalid(jsonread.CodeValue, "model", "model is not running")),
+	is(residency.ErrPinned, api.Invalid(jsonread.CodeValue, "model", "The model is pinned: it stays in memory.")),
+	is(residency.ErrClosed, unavailable("unavailable", "The server is shutting down.", 5*time.Second)),
 	is(errLoading, unavailable("unavailable", "The model is still being loaded.", 5*time.Second)),
 	is(errDraining, unavailable("unavailable", "The server is shutting down.", 5*time.Second)),
 	is(batcher.ErrClosed, unavailable("unavailable", "The server is shutting down.", 5*time.Second)),
@@ -187,11 +200,14 @@ func writeFailure(w http.ResponseWriter, f *api.Fault, body any) {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) (begun bool) {
 	rec := recordOf(r.Context())
 	rec.err = err
-	if w.(middleware.WrapResponseWriter).Status() != 0 {
-		return true
-	}
 	f := toFault(err)
 	body := s.protocolOf(r).Failure(f, rec.id)
+	if w.(middleware.WrapResponseWriter).Status() != 0 {
+		if rec.waiting != nil {
+			rec.waiting.fail(body)
+		}
+		return true
+	}
 	if event, ok := body.(jsonwrite.Event); ok { // as it stands in a stream
 		body = event.Data
 	}

@@ -33,6 +33,7 @@ type wireCard struct {
 			Scaling         *string  `json:"scaling"`
 		} `json:"defaults"`
 	} `json:"lutra"`
+	Status struct{ Value string } `json:"status"`
 }
 
 func (f *fixture) cards(t *testing.T) map[string]wireCard {

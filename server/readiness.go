@@ -64,11 +64,9 @@ func (s *Server) ready() error {
 
 // failedModels returns the names of the models whose engines have failed.
 func (s *Server) failedModels() (names []string) {
-	if r := s.models.Load(); r != nil {
-		for _, m := range r.Models {
-			if m.Engine.Failed() != nil {
-				names = append(names, m.Name)
-			}
+	for _, m := range s.loaded() {
+		if m.Engine.Failed() != nil {
+			names = append(names, m.Name)
 		}
 	}
 	return names

@@ -80,11 +80,14 @@ func (s *Server) routes() http.Handler {
 // pattern is a method and a path.
 type pattern struct{ method, path string }
 
-// ownedRoute is a route of an API whose clients owns knows.
+// ownedRoute is a route with the API that it is of.
 type ownedRoute struct {
 	api.Route
-	owns func(*http.Request) bool // nil: it does not matter
+	protocol *api.Protocol
 }
+
+// owns reports whether a request is one of the API's clients'.
+func (o *ownedRoute) owns(r *http.Request) bool { return o.protocol.Owns != nil && o.protocol.Owns(r) }
 
 // patterns returns the routes of all APIs, and the server's own, by pattern.
 func (s *Server) patterns() map[pattern][]ownedRoute {
@@ -95,7 +98,7 @@ func (s *Server) patterns() map[pattern][]ownedRoute {
 			if route.Method == "" && route.Factor > 0 {
 				at.method = http.MethodPost
 			}
-			all[at] = append(all[at], ownedRoute{route, p.Owns})
+			all[at] = append(all[at], ownedRoute{route, &p})
 		}
 	}
 	return all
@@ -104,21 +107,22 @@ func (s *Server) patterns() map[pattern][]ownedRoute {
 // handle answers with the route of the API that a request is of, or else with the last.
 func (s *Server) handle(routes []ownedRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		i := slices.IndexFunc(routes, func(o ownedRoute) bool { return o.owns != nil && o.owns(r) })
+		i := slices.IndexFunc(routes, func(o ownedRoute) bool { return o.owns(r) })
 		if i < 0 {
 			i = len(routes) - 1
 		}
 		rec := recordOf(r.Context())
 		var err error
-		if rec.account, err = s.answer(rec, &routes[i].Route, w, r); err != nil {
+		if rec.account, err = s.answer(rec, &routes[i], w, r); err != nil {
 			s.fail(w, r, err)
 		}
 	}
 }
 
 // answer carries out a route, and returns what came of it with an error.
-func (s *Server) answer(rec *record, route *api.Route, w http.ResponseWriter, r *http.Request) (*account, error) {
+func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r *http.Request) (*account, error) {
 	c := &api.Call{Request: r, Server: &s.seen, W: w, ID: rec.id, Start: rec.start}
+	defer release(c)
 	if !route.Open {
 		if c.Key = s.keys.Of(shownKey(r)); c.Key == nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -129,6 +133,7 @@ func (s *Server) answer(rec *record, route *api.Route, w http.ResponseWriter, r 
 	carryOut := func(c *api.Call) (*account, error) {
 		switch {
 		case route.Ask != nil:
+			awaitsStream(c, route.protocol)
 			a, err := route.Ask(c)
 			if err != nil {
 				return nil, err
@@ -162,10 +167,8 @@ func (s *Server) debugState(c *api.Call) error {
 		InFlight int64   `json:"in_flight"`
 		Models   []state `json:"models"`
 	}{Draining: s.draining.Load(), InFlight: s.places.Taken(), Models: []state{}}
-	if r := s.models.Load(); r != nil {
-		for _, m := range r.Models {
-			out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})
-		}
+	for _, m := range s.loaded() {
+		out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})
 	}
 	return c.JSON(out)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -15,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/residency"
 )
 
 // Server answers HTTP requests with the models it has been given. Its methods are many: middleware,
@@ -22,7 +24,7 @@ import (
 type Server struct {
 	opt        Options
 	log        zerolog.Logger
-	models     atomic.Pointer[registry.Registry] // nil while loading
+	models     atomic.Pointer[residency.Set] // nil while loading
 	loading    loading
 	draining   atomic.Bool
 	outOfFiles atomic.Int64      // times that no connection could be accepted for want of a file descriptor
@@ -59,40 +61,66 @@ func (s *Server) unknownField(name string) error {
 	return nil
 }
 
-// Publish makes models available and the server ready (registry.New). Later calls
-// replace earlier ones; requests that run keep the model they have.
+// Publish makes models available that are in memory as long as the process, and the server
+// ready (registry.New). Later calls replace earlier ones; requests that run keep the model they
+// have.
 func (s *Server) Publish(served ...registry.Served) error {
+	settings, err := s.Settings()
+	if err != nil {
+		return err
+	}
+	set, err := residency.Of(settings, served...)
+	if err != nil {
+		return err
+	}
+	s.PublishSet(set)
+	return nil
+}
+
+// PublishSet does as Publish with models that come and go. The caller closes set once the
+// server has stopped.
+func (s *Server) PublishSet(set *residency.Set) { s.models.Store(set) }
+
+// Settings returns what holds for all models.
+func (s *Server) Settings() (*registry.Settings, error) {
 	presets, err := s.opt.plans()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	set := registry.Settings{Presets: presets, Limits: s.opt.Limits, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat}
-	r, err := registry.New(&set, served...)
-	if err != nil {
-		return err
-	}
-	s.models.Store(r)
-	return nil
+	return &registry.Settings{Presets: presets, Limits: s.opt.Limits, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat, Created: time.Now()}, nil
 }
 
 // errLoading says that there are no models yet.
 var errLoading = errors.New("server: the model is being loaded")
 
-// registered returns the models, once there are any.
-func (s *Server) registered() (*registry.Registry, error) {
-	if r := s.models.Load(); r != nil {
-		return r, nil
+// known returns the models that the server can answer with, once there are any.
+func (s *Server) known() (*residency.Set, error) {
+	if set := s.models.Load(); set != nil {
+		return set, nil
 	}
 	return nil, errLoading
 }
 
-// engines yields the engines of all published models.
-func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
-	r := s.models.Load()
-	if r == nil {
-		return
+// registered returns the models in memory, once there are any.
+func (s *Server) registered() (*registry.Registry, error) {
+	set, err := s.known()
+	if err != nil {
+		return nil, err
 	}
-	for _, m := range r.Models {
+	return set.Registry(), nil
+}
+
+// loaded returns the models in memory.
+func (s *Server) loaded() []*registry.Model {
+	if r, err := s.registered(); err == nil {
+		return r.Models
+	}
+	return nil
+}
+
+// engines yields the engines of all models in memory.
+func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
+	for _, m := range s.loaded() {
 		if !yield(m.Name, m.Engine) {
 			return
 		}

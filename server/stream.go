@@ -45,6 +45,7 @@ func (g *generation) stream(events iter.Seq2[tts.Event, error], gone func()) err
 		}
 		begins := out == nil
 		if begins {
+			recordOf(g.ctx).waiting = nil
 			out = jsonwrite.OpenEvents(g.W, g.Lines, g.WriteTimeout, g.KeepAlive, g.Encoder.KeepAlive, gone)
 			defer out.Close()
 		}

@@ -40,19 +40,33 @@ type tensorInfo struct {
 
 func newInfo() *cobra.Command {
 	var asJSON, tensors bool
+	var fit fitFlags
 	cmd := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Show what a model's file holds",
 		Long: `Shows the metadata and the storage types of a GGUF file, of an embedded model, or of a
 model of the hub that has been downloaded. Of a directory of safetensors it shows what a
-GGUF file of it would hold.`,
+GGUF file of it would hold.
+
+With --fit, what serving it takes of this machine's memory, or of the container's:
+weights, keys and values of a number of streams, recurrent states and buffers; and the
+largest context and most streams that would fit. It reads a few rows of each matrix, and
+loads nothing.`,
 		Example: `  lutra info model.gguf
   lutra info --tensors lutra-tiny-s        # an embedded model
   lutra info bonsai-1.7b                   # a downloaded one
-  lutra info --json model.gguf | jq .metadata`,
+  lutra info --json model.gguf | jq .metadata
+  lutra info lutra-tiny-l --fit --ctx 512 --streams 8`,
 		Args: arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := openStored(cmd.Context(), args[0])
+			m, err := stored(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if fit.fit {
+				return fit.run(cmd.OutOrStdout(), args[0], m, asJSON)
+			}
+			f, err := m.Open()
 			if err != nil {
 				return err
 			}
@@ -65,13 +79,13 @@ GGUF file of it would hold.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	fit.register(cmd.Flags())
 	cmd.Flags().BoolVar(&tensors, "tensors", false, "list every tensor")
 	return cmd
 }
 
-// openStored opens a model that is on this machine: a look at a file is no
-// reason to download it.
-func openStored(ctx context.Context, name string) (*gguf.File, error) {
+// stored finds a model that is on this machine: a look at a file is no reason to download it.
+func stored(ctx context.Context, name string) (config.Model, error) {
 	m := config.ModelNamed(name)
 	err := m.Get(ctx, func(_ context.Context, ref hub.Ref) (string, error) {
 		h, err := (&getter{}).open()
@@ -84,6 +98,12 @@ func openStored(ctx context.Context, name string) (*gguf.File, error) {
 		}
 		return path, err
 	})
+	return m, err
+}
+
+// openStored opens such a model.
+func openStored(ctx context.Context, name string) (*gguf.File, error) {
+	m, err := stored(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
-	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -96,10 +95,15 @@ By default the server is reached from this machine alone. --addr 0.0.0.0:8080 op
 others by IPv4, [::]:8080 by IPv6 too; --api-keys-file then says who may ask. Keys of
 --api-key can be seen in the list of processes.
 
-SIGTERM and SIGHUP drain: new requests are refused with 503 for server.lame_duck, then
-the port closes, and running answers have until server.drain_timeout to end. Ctrl-C does
-the same without the lame-duck time. A second signal ends at once, but for a SIGTERM or
-SIGHUP that follows the first within a second.`,
+Models that the configuration names, of the folder of --models-dir, and those that have been
+pulled are all served: the first at once, the others as far as there is room, and when a
+request names them. The least recently used one goes for another.
+
+With --config or --models-dir, SIGHUP has both read again, and models come and go.
+SIGTERM drains, and SIGHUP otherwise: new requests are refused with 503 for
+server.lame_duck, then the port closes, and running answers have until
+server.drain_timeout to end. Ctrl-C does the same without the lame-duck time. A second
+signal ends at once, but for a SIGTERM or SIGHUP that follows the first within a second.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-keys-file keys.txt --model falcon3-1b-tq2_0.gguf
   lutra serve --model bonsai-1.7b
@@ -110,7 +114,11 @@ SIGHUP that follows the first within a second.`,
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, m.getter(cmd, cfg.Log), cmd.ErrOrStderr())
+			read := func() (config.Config, error) { return m.load(cmd.Flags()) }
+			if m.config == "" && cfg.Loading.Dir == "" {
+				read = nil
+			}
+			return serve(cmd.Context(), cfg, read, m.getter(cmd, cfg.Log), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -121,12 +129,15 @@ SIGHUP that follows the first within a second.`,
 	f.Bool("strict", false, "refuse unknown request fields")
 	f.String("tls-cert", "", "certificate `FILE` (PEM); serves HTTPS with --tls-key")
 	f.String("tls-key", "", "key `FILE` (PEM)")
+	f.String("models-dir", "", "serve the GGUF files of this `FOLDER` too, each when a request names it")
+	f.String("model-mem", "auto", "memory that all models may take together, such as 12GiB")
 	return cmd
 }
 
 // serve answers /healthz while get brings models and they load, publishes them, and
-// drains when ctx ends: the server before the engines, which running requests need.
-func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer) error {
+// drains when ctx ends: the server before the engines, which running requests need. At a
+// hangup it takes the models that read finds; nil: that ends it too.
+func serve(ctx context.Context, cfg config.Config, read func() (config.Config, error), get *getter, errOut io.Writer) error {
 	log := newLogger(cfg.Log, errOut)
 	cfg.Warn(log)
 	for _, w := range cfg.Server.Warnings() {
@@ -141,6 +152,10 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 	stopperOf(ctx).atSecond(func(s stopSignal) {
 		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
 	})
+	hangups := make(chan struct{}, 1)
+	if read != nil {
+		stopperOf(ctx).atHangup(reloads(hangups, errOut))
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watch := engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver}
@@ -169,7 +184,12 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 			return err
 		}
 		r, err := loadUnless(served, func() (*engines.Runtime, error) {
-			return engines.New(ctx, cfg, log, watch)
+			first := cfg
+			var err error
+			if first.Models, err = engines.Fitting(&cfg); err != nil {
+				return nil, err
+			}
+			return engines.New(ctx, first, log, watch)
 		})
 		if r == nil && ctx.Err() != nil {
 			return nil // it is the loading that was given up
@@ -181,15 +201,14 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 		for _, c := range r.Collectors() {
 			srv.Register(c)
 		}
-		leaveWorkers, err := shareSearches(&cfg, srv, r, listener.Addr(), log)
-		if err != nil {
-			return err
-		}
+		share, leaveWorkers := shareSearches(&cfg, srv, listener.Addr(), log)
 		defer leaveWorkers()
-		if err := srv.Publish(servedModels(r)...); err != nil {
+		f := &fleet{cfg: cfg, get: get, log: log, r: r, share: share}
+		if err := f.publish(ctx, srv); err != nil {
 			return err
 		}
-		defer memory.BoundHeap(cfg.Server.MaxMemory)()
+		defer f.close()
+		f.boundHeap()
 		ready, try := readyLines(cfg.Server, listener.Addr())
 		if event := log.Info(); r.Writes() == nil {
 			event.Str("try", try).Msg(ready)
@@ -199,6 +218,10 @@ func serve(ctx context.Context, cfg config.Config, get *getter, errOut io.Writer
 		running, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		go func() { <-served; stop() }()
+		g.Go(func() error {
+			f.atHangups(running, hangups, read)
+			return nil
+		})
 		return r.Run(running)
 	})
 	return g.Wait()

@@ -36,6 +36,7 @@ func (s stopSignal) status() int {
 type stopper struct {
 	end    context.CancelCauseFunc
 	second func(stopSignal) // is called before the process ends
+	hangup func() bool      // takes a SIGHUP, or tells that it is one to end; nil: each is
 	exit   func(status int)
 	now    func() time.Time
 
@@ -55,6 +56,7 @@ func (p *stopper) take(s stopSignal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case s.Signal == syscall.SIGHUP && p.first.Signal == nil && p.hangup != nil && p.hangup():
 	case p.first.Signal == nil:
 		p.first, p.at = s, p.now()
 		p.end(s)
@@ -70,6 +72,13 @@ func (p *stopper) atSecond(do func(stopSignal)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.second = do
+}
+
+// atHangup has do take each SIGHUP that it can.
+func (p *stopper) atHangup(do func() bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hangup = do
 }
 
 // stopperKey finds the stopper of a context.

@@ -15,26 +15,24 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// shareSearches has other servers work for searches of the models of r, if cfg names any.
+// shareSearches returns what has other servers work for searches of a model, if cfg names any.
 // The caller closes that once no search runs.
-func shareSearches(cfg *config.Config, srv *server.Server, r *engines.Runtime, listening net.Addr, log zerolog.Logger) (closing func(), err error) {
+func shareSearches(cfg *config.Config, srv *server.Server, listening net.Addr, log zerolog.Logger) (share func(*engines.Host) error, closing func()) {
 	if len(cfg.Search.Workers) == 0 {
-		return func() {}, nil
+		return func(*engines.Host) error { return nil }, func() {}
 	}
 	pool := workers.New(cfg.Search.Options, listening, log)
-	for _, h := range r.Hosts {
-		if !h.Model.Config.Generates() {
-			continue
+	srv.Register(workerCollector{pool})
+	return func(h *engines.Host) error {
+		if h.Reward != nil || !h.Model.Config.Generates() {
+			return nil
 		}
 		fingerprint, err := registry.Fingerprint(h.Model)
-		if err != nil {
-			pool.Close()
-			return nil, err
+		if err == nil {
+			h.Model.Source = pool.Source(h.Model.Name, fingerprint, h.Model.Vocab)
 		}
-		h.Model.Source = pool.Source(h.Model.Name, fingerprint, h.Model.Vocab)
-	}
-	srv.Register(workerCollector{pool})
-	return pool.Close, nil
+		return err
+	}, pool.Close
 }
 
 // workerCollector reads at each scrape what workers have done.

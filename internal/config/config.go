@@ -33,6 +33,7 @@ type Config struct {
 	Hexagon     Hexagon        `yaml:"hexagon"`
 	Models      []Model        `yaml:"models"`
 	Verifiers   []Verifier     `yaml:"verifiers"`
+	Loading     Loading        `yaml:"loading"`
 	KV          KV             `yaml:"kv"`
 	Experts     Experts        `yaml:"experts"`
 	Engine      Engine         `yaml:"engine"`
@@ -107,6 +108,7 @@ func Default() Config {
 		Hexagon:   DefaultHexagon(),
 		Models:    DefaultModels(),
 		Verifiers: defaultVerifiers(),
+		Loading:   Loading{Cache: true, Memory: "auto", KeepAlive: forever, Queue: 256},
 		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
@@ -166,6 +168,14 @@ func (c *Config) Validate() error {
 		if err := v.validate(); err != nil {
 			fault("verifiers[%d].%w", i, err)
 		}
+	}
+	for i, m := range c.Models {
+		if _, err := m.Stays(); err != nil {
+			fault("models[%d].keep_alive: %w", i, err)
+		}
+	}
+	for _, err := range c.Loading.validate() {
+		fault("loading.%w", err)
 	}
 	c.checkBackends(oneOf, fault)
 	oneOf("kv.type", c.KV.Type, kvTypes...)

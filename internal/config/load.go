@@ -142,6 +142,8 @@ var configKeys = map[string]string{
 	"kv-type":       "kv.type",
 	"kv-mem":        "kv.memory",
 	"log":           "log.level",
+	"model-mem":     "loading.memory",
+	"models-dir":    "loading.dir",
 	"npu-plan":      "hexagon.plan",
 	"placement":     "hexagon.placement",
 	"speculation":   "engine.speculation",

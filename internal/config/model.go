@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // Model names one model to serve. Exactly one of Path and Embedded is set.
@@ -26,6 +27,9 @@ type Model struct {
 	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
 	Backend  string   `yaml:"backend"`  // as Config.Backend, for this model; empty: that
 	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
+	Pin      bool     `yaml:"pin"`      // it is never unloaded to make room
+	// KeepAlive is Loading.KeepAlive for this model; empty: that.
+	KeepAlive string `yaml:"keep_alive"`
 	// Metadata replaces what the file says of itself: true or false, a number, or text.
 	Metadata map[string]string `yaml:"metadata"`
 }
@@ -45,6 +49,14 @@ func (m Model) Overrides() gguf.Metadata {
 		}
 	}
 	return md
+}
+
+// Packed returns Packing, by one name where several mean the same.
+func (m Model) Packed() string {
+	if m.Packing == "" || m.Packing == weights.PackingI2 {
+		return weights.PackingAuto
+	}
+	return m.Packing
 }
 
 // noDraft is the value of a model's draft if none drafts for it.
@@ -91,8 +103,8 @@ func embeddedNames() []string {
 // IsEmbedded reports whether an embedded model has the name.
 func IsEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
 
-// Names returns the names of all models to load, in the order of loading. A model that
-// drafts for several is loaded once for each.
+// Names returns the names of all models to load, in the order of loading. Those of one file are
+// in memory once.
 func (c *Config) Names() (names []string) {
 	for _, m := range c.Models {
 		names = append(names, m.APIName())

@@ -45,9 +45,9 @@ func (r *Runtime) logBackend(h *Host) {
 	}
 	cfg := h.Bundle.Model.Config()
 	event := r.log.Info().Str("model", h.Bundle.Name).Str("backend", b.Name()).Str("memory", output.Bytes(b.Memory())).
-		Str("weights", fmt.Sprintf("%.0f %%", 100*float64(cfg.Sent)/float64(max(1, cfg.Params)))).Str("path", r.hexagon.Path).Str("fallback", r.hexagon.Fallback)
+		Str("weights", fmt.Sprintf("%.0f %%", 100*float64(cfg.Sent)/float64(max(1, cfg.Params)))).Str("path", r.cfg.Hexagon.Path).Str("fallback", r.cfg.Hexagon.Fallback)
 	if cfg.Experts > 0 {
-		event = event.Str("placement", r.hexagon.Placement).Str("plan", r.hexagon.Plan)
+		event = event.Str("placement", r.cfg.Hexagon.Placement).Str("plan", r.cfg.Hexagon.Plan)
 	}
 	event.Msg("the device computes attention and products of this share of the weights; the CPU does the rest")
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // deviceCollector reads at each scrape what the devices of models have done.
-type deviceCollector struct{ hosts []*Host }
+type deviceCollector struct{ hosts hostSeq }
 
 var (
 	devicePackets  = prometheus.NewDesc("lutra_device_packets_total", "Operations given to the model's device.", []string{"model_name"}, nil)
@@ -27,7 +27,7 @@ func (deviceCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c deviceCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, h := range c.hosts {
+	for h := range c.hosts {
 		b, ok := h.Bundle.Backend().(*hexagon.Backend)
 		if !ok {
 			continue

@@ -6,7 +6,7 @@ import (
 
 // expertCollector reads at each scrape what models have found in memory of the experts
 // that do not all fit there.
-type expertCollector struct{ hosts []*Host }
+type expertCollector struct{ hosts hostSeq }
 
 var (
 	expertHits   = prometheus.NewDesc("lutra_expert_hits_total", "Experts that a layer of a step found in memory.", []string{"model_name"}, nil)
@@ -25,7 +25,7 @@ func (expertCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c expertCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, h := range c.hosts {
+	for h := range c.hosts {
 		st, ok := h.Bundle.Experts()
 		if !ok {
 			continue

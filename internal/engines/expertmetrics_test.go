@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestMetricsOfExpertsAreThoseOfModelsThatReadThem(t *testing.T) {
 		}
 		defer b.Close()
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(expertCollector{[]*Host{{Bundle: b}}})
+		registry.MustRegister(expertCollector{slices.Values([]*Host{{Bundle: b}})})
 		families, err := registry.Gather()
 		if err != nil || len(families) != c.want {
 			t.Errorf("memory of %d: %d metrics, %v, want %d", c.memory, len(families), err, c.want)

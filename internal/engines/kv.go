@@ -25,17 +25,22 @@ const (
 	statesKept = 512
 )
 
-// newKV makes a model's cache, of at most share bytes if the configuration does not
-// set its size.
-func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
+// kvOptions returns the number format of a model's cache, and the tokens of a block.
+func kvOptions(c config.KV, shape models.Config) (kv.Options, error) {
 	kind, err := kv.ParseType(c.Type)
-	if err != nil {
-		return nil, err
-	}
 	if shape.Pooling != models.PoolingNone { // halves would show in vectors, and little is kept
 		kind = kv.F32
 	}
-	opt := kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
+	return kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}, err
+}
+
+// newKV makes a model's cache, of at most share bytes if the configuration does not
+// set its size; or of up to four fifths of room, where a share holds less than leastContext.
+func newKV(c config.KV, shape models.Config, share, room int64) (*kv.Cache, error) {
+	opt, err := kvOptions(c, shape)
+	if err != nil {
+		return nil, err
+	}
 	perBlock, perState := kv.BytesPerBlock(shape.KV(), opt), kv.BytesPerState(shape.KV())
 	budget, err := c.Bytes()
 	if err != nil {
@@ -43,6 +48,13 @@ func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
 	}
 	most := int64(math.MaxInt32)
 	if budget == 0 {
+		f := Footprint{Measured: models.Measured{Config: shape}, BlockLen: opt.BlockLen, Block: perBlock, State: stateShare * perState}
+		if least := f.Least(); share < least {
+			if share = room / 5 * 4; share < least {
+				return nil, tooSmall(min(shape.Context, leastContext), least, share)
+			}
+			share = least
+		}
 		budget = share
 		most = contextsKept * int64((shape.Context+opt.BlockLen-1)/opt.BlockLen)
 	}

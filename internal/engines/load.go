@@ -84,7 +84,7 @@ func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Mode
 			err = drafts(draft, bundle)
 		}
 		if err != nil {
-			return nil, errors.Join(draftError(d, bundle, err), h.close())
+			return nil, errors.Join(draftError(d, bundle, err), r.close(h))
 		}
 	}
 	return h, nil
@@ -102,11 +102,11 @@ func (r *Runtime) loadVerifier(ctx context.Context, cfg config.Config, v config.
 		h.Reward, err = reward.New(h.Model, format)
 	}
 	if err != nil {
-		return errors.Join(err, h.close())
+		return errors.Join(err, r.close(h))
 	}
 	if !slices.ContainsFunc(r.Hosts, func(g *Host) bool { return h.Reward.Reads(g.Model) }) {
 		r.log.Info().Str("verifier", h.Bundle.Name).Msg("not used: the models have other vocabularies")
-		return h.close()
+		return r.close(h)
 	}
 	r.verifiers = append(r.verifiers, h)
 	return nil
@@ -118,6 +118,11 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	if err != nil {
 		return nil, fmt.Errorf("experts.memory: %w", err)
 	}
+	key := KeyOf(m)
+	if b := r.shelf.find(key); b != nil {
+		r.tell(m, 1, 1)
+		return b, nil
+	}
 	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
 	if m.Path != "" {
 		p.begin(m.Path, sizeOf(m.Path))
@@ -126,14 +131,26 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Interrupt: Until(ctx), Progress: func(done, total int64) {
 		p.update(done, total)
 		r.read, before = r.read+done-before, done
-		if r.watch.Loading != nil {
-			r.watch.Loading(m.APIName(), done, total)
-		}
+		r.tell(m, done, total)
 	}}
 	if opt.ExpertMemory = experts; experts == 0 && m.Backend == config.CPU {
 		opt.WeightMemory = max(1, r.room(r.promised()))
 	}
-	return LoadBundle(m, r.hexagon, opt)
+	b, err := LoadBundle(m, r.cfg.Hexagon, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r.shelf.put(key, b), nil
+}
+
+// tell tells how much of a model has been read.
+func (r *Runtime) tell(m config.Model, done, total int64) {
+	switch {
+	case r.adding != nil:
+		r.adding(done, total)
+	case r.watch.Loading != nil:
+		r.watch.Loading(m.APIName(), done, total)
+	}
 }
 
 // Until returns a models.LoadOptions.Interrupt that ends the loading with ctx.

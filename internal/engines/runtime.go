@@ -10,11 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
-	"time"
+	"sync"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
@@ -24,36 +22,30 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
-	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/structure"
 )
 
-// Host is one loaded model, as it is served, with the engine that runs it.
-type Host struct {
-	registry.Served
-	Config config.Model
-	Bundle *models.Bundle
-
-	draft  *models.Bundle // that drafts for it; nil: none
-	caches []*kv.Cache
-	took   time.Duration // to load Bundle
-}
-
-// Runtime is everything that computes: models and engines over one worker pool.
+// Runtime is everything that computes: models and engines over one worker pool. Models may come
+// and go while it runs, one at a time.
 type Runtime struct {
-	Pool      *pool.Pool
-	arbiter   *batcher.StepArbiter
-	Formats   *structure.Cache
-	Hosts     []*Host // generators, and models that make vectors or score documents
-	verifiers []*Host // reward models
-	hexagon   config.Hexagon
-	log       zerolog.Logger
-	watch     Watcher
-	read      int64                      // bytes of models that were read, into memory that has served
-	free      func() int64               // bytes of memory that are free
-	room      func(promised int64) int64 // memory.ForWeights
+	Pool    *pool.Pool
+	arbiter *batcher.StepArbiter
+	Formats *structure.Cache
+	shelf   *shelf
+	cfg     config.Config
+	log     zerolog.Logger
+	watch   Watcher
+	adding  func(done, total int64)    // Add's; nil: Watcher.Loading
+	read    int64                      // bytes of models that were read, into memory that has served
+	free    func() int64               // bytes of memory that are free
+	room    func(promised int64) int64 // memory.ForWeights
+
+	mu        sync.Mutex // guards what follows
+	Hosts     []*Host    // generators, and models that make vectors or score documents
+	verifiers []*Host    // reward models
+	steps     *steps     // nil: the engines do not step
 }
 
 // Watcher holds callbacks about what a runtime does. Each may be nil.
@@ -88,14 +80,12 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Pool: pool, Formats: structure.NewCache(formats), arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free, room: memory.ForWeights}
+	r := &Runtime{Pool: pool, Formats: structure.NewCache(formats), arbiter: batcher.NewStepArbiter(), shelf: newShelf(), cfg: cfg, log: log, watch: watch, free: memory.Free, room: memory.ForWeights}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
 	if err = r.load(ctx, cfg); err == nil {
-		if r.read > muchRead {
-			debug.FreeOSMemory() // what the files were read into
-		}
+		r.settle()
 		err = r.makeEngines(cfg)
 	}
 	if err != nil {
@@ -108,15 +98,27 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 	return r, nil
 }
 
+// settle gives what files were read into back to the system.
+func (r *Runtime) settle() {
+	if r.read > muchRead {
+		debug.FreeOSMemory()
+	}
+	r.read = 0
+}
+
 // makeEngines makes caches and engines for what has been loaded.
 func (r *Runtime) makeEngines(cfg config.Config) error {
 	n := 0
 	for _, h := range r.All() {
 		n += len(h.bundles())
 	}
-	share := max(0, r.free()-r.promised()) / kvShare / int64(max(1, n))
+	room := max(0, r.free()-r.promised())
+	if limit, err := cfg.Loading.Bytes(); err == nil && limit > 0 {
+		room = max(0, min(room, limit-r.Taken()))
+	}
+	share := room / kvShare / int64(max(1, n))
 	for _, h := range r.All() {
-		if err := r.makeEngine(cfg, h, share); err != nil {
+		if err := r.makeEngine(cfg, h, share, room); err != nil {
 			return fmt.Errorf("model %s: %w", h.Bundle.Name, err)
 		}
 	}
@@ -125,17 +127,17 @@ func (r *Runtime) makeEngines(cfg config.Config) error {
 
 // promised returns memory that experts will have taken once they have been wanted.
 func (r *Runtime) promised() (bytes int64) {
-	for _, h := range r.All() {
-		if st, ok := h.Bundle.Experts(); ok {
+	r.shelf.each(func(b *models.Bundle) {
+		if st, ok := b.Experts(); ok {
 			bytes += st.Bytes
 		}
-	}
+	})
 	return bytes
 }
 
 // makeEngine makes a model's engine and its caches, of up to share bytes each if the
-// configuration does not set their size.
-func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
+// configuration does not set their size, or more of the room there is where that holds too little.
+func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) error {
 	opt := cfg.Engine.Options
 	opt.Pool, opt.Arbiter, opt.Name = r.Pool, r.arbiter, h.Bundle.Name
 	opt.OnDraftError = func(err error) {
@@ -148,7 +150,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 		return err
 	}
 	for _, b := range h.bundles() {
-		cache, err := newKV(cfg.KV, b.Model.Config(), share)
+		cache, err := newKV(cfg.KV, b.Model.Config(), share, room)
 		if err != nil {
 			return err
 		}
@@ -156,7 +158,8 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	}
 	cache := h.caches[0]
 	if r.watch.Cache != nil && h.Reward == nil {
-		cache.Observe(r.watch.Cache(opt.Name))
+		h.observer = r.watch.Cache(opt.Name)
+		cache.Observe(h.observer)
 	}
 	if h.draft != nil {
 		opt.Drafters = Drafters(h.draft, h.caches[1], r.Pool)
@@ -169,6 +172,9 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 		model = r.watch.Model(opt.Name, model)
 	}
 	h.Model.Run(batcher.New(model, cache, opt))
+	for _, b := range h.bundles() {
+		h.buffers += buffers(b.Model.Config(), &opt)
+	}
 	shape := h.Bundle.Model.Config()
 	if room := h.Model.Context; room < shape.Context {
 		if h.Config.Context > 0 {
@@ -192,36 +198,6 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	return nil
 }
 
-// Run steps all engines until ctx ends. A model whose engine fails answers no more;
-// only a panic, which may have harmed the others, ends them all.
-func (r *Runtime) Run(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, h := range r.All() {
-		g.Go(func() error {
-			err := h.Engine.Run(ctx)
-			if err == nil {
-				return nil
-			}
-			if errors.Is(err, batcher.ErrPanic) {
-				return err
-			}
-			r.log.Error().Err(err).Str("model", h.Bundle.Name).Msg("the model has failed and answers no more requests; the others go on. Restart to load it again")
-			<-ctx.Done()
-			return nil
-		})
-		for _, cache := range h.caches {
-			g.Go(func() error {
-				cache.CommitAhead(ctx, committedAhead)
-				return nil
-			})
-		}
-	}
-	return g.Wait()
-}
-
-// All returns the generators, then the verifiers.
-func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.verifiers) }
-
 // Writes fails if a model that is no verifier writes no text.
 func (r *Runtime) Writes() error {
 	for _, h := range r.Hosts {
@@ -232,30 +208,10 @@ func (r *Runtime) Writes() error {
 	return nil
 }
 
-// bundles returns the model and its draft.
-func (h *Host) bundles() []*models.Bundle {
-	if h.draft == nil {
-		return []*models.Bundle{h.Bundle}
-	}
-	return []*models.Bundle{h.Bundle, h.draft}
-}
-
-// close closes the files and frees the memory of a host.
-func (h *Host) close() error {
-	var errs []error
-	for _, cache := range h.caches {
-		errs = append(errs, cache.Close())
-	}
-	for _, b := range h.bundles() {
-		errs = append(errs, b.Close())
-	}
-	return errors.Join(errs...)
-}
-
 // Close releases the models and stops the workers. Run must have returned.
 func (r *Runtime) Close() {
 	for _, h := range r.All() {
-		if err := h.close(); err != nil {
+		if err := r.close(h); err != nil {
 			r.log.Warn().Err(err).Str("model", h.Bundle.Name).Msg("closing")
 		}
 	}

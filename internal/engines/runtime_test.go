@@ -178,13 +178,13 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop(), room: memory.ForWeights}
+	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), shelf: newShelf(), cfg: cfg, log: zerolog.Nop(), room: memory.ForWeights}
 	defer r.Close()
 	if err := r.load(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
-	const free = 16 << 20
+	const free = 64 << 20
 	r.free = func() int64 {
 		asked++
 		if len(r.Hosts) != 2 || len(r.verifiers) != 1 || r.Hosts[0].draft == nil {
@@ -210,7 +210,7 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 
 func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	shape := models.Config{Layers: 1, KVHeads: 1, HeadDim: 2, Context: 100}
-	cache, err := newKV(config.Default().KV, shape, 1<<40)
+	cache, err := newKV(config.Default().KV, shape, 1<<40, 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	}
 	c := config.Default().KV
 	c.Memory = "1MiB"
-	if cache, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
+	if cache, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
 		t.Errorf("a budget of less than a block: %v, %v", cache, err)
 	}
 }
@@ -230,7 +230,7 @@ func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
 	c := config.Default().KV
 	for memory, want := range map[string]int{"64MiB": 31, "3MiB": 1, "1.1MiB": 1, "4GiB": statesKept} {
 		c.Memory = memory
-		cache, err := newKV(c, shape, 0)
+		cache, err := newKV(c, shape, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
 		cache.Close()
 	}
 	c.Memory = "1MiB"
-	if _, err := newKV(c, shape, 0); err == nil || !strings.Contains(err.Error(), "kv.memory: 1.0 MiB does not hold one recurrent state (1.0 MiB)") {
+	if _, err := newKV(c, shape, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory: 1.0 MiB does not hold one recurrent state (1.0 MiB)") {
 		t.Errorf("a budget of less than a state: %v", err)
 	}
 }

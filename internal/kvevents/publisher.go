@@ -52,12 +52,19 @@ func New(opt Options) (*Publisher, error) {
 	return p, nil
 }
 
-// Feed makes the observer of the cache of the model of that name.
+// Feed returns the observer of the cache of the model of that name, which may have had another
+// cache before.
 func (p *Publisher) Feed(model string) kv.Observer {
-	f := newFeed(model, p.wake)
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.feeds {
+		if f.model == model {
+			f.Cleared()
+			return f
+		}
+	}
+	f := newFeed(model, p.wake)
 	p.feeds = append(p.feeds, f)
-	p.mu.Unlock()
 	return f
 }
 

@@ -61,8 +61,11 @@ type Loader struct {
 // NewLoader reads from file, which must stay open.
 func NewLoader(file *gguf.File, opt Options) *Loader {
 	l := &Loader{
-		file: file, opt: opt, cpu: kernels.NewCPU(opt.Pool), memory: new(cpu.Arena),
+		file: file, opt: opt, memory: new(cpu.Arena),
 		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, from: map[*matrix.Matrix]Part{},
+	}
+	if opt.Pool != nil { // else no matrix is read
+		l.cpu = kernels.NewCPU(opt.Pool)
 	}
 	if opt.Backend == nil {
 		l.opt.Backend = l.cpu

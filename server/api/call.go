@@ -9,14 +9,18 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/residency"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Server is what APIs know of the server.
 type Server struct {
-	Models          func() (*registry.Registry, error) // an error until they are loaded
-	MaxChoices      int                                // of an answer
-	ReasoningFormat string                             // of requests that name none
+	Models func() (*residency.Set, error) // an error until there are any
+	// Hold keeps the model that a request asks for in memory until the call ends, and waits
+	// until it is there (residency.Set.Hold). The registry has it.
+	Hold            func(c *Call, name string, tasks ...string) (*registry.Registry, error)
+	MaxChoices      int    // of an answer
+	ReasoningFormat string // of requests that name none
 	Limits          scaling.Limits
 	Standard        *scaling.Plan            // the search of requests that ask for none; nil: none
 	Unknown         func(field string) error // what becomes of a request's field that nobody knows; nil: nothing
@@ -35,6 +39,16 @@ type Call struct {
 	Key   *admission.Key   // that the client has shown
 	Body  *jsonread.Fields // nil: the route reads none
 	Lease *admission.Lease // the memory that the request holds; nil without a body
+
+	Held    []*residency.Lease // of its models
+	Streams bool               // the answer is going to be a stream
+	Waiting func(*Call) any    // as Protocol has it
+}
+
+// Name returns the name of the model that the request asks for, as far as it is a text.
+func (c *Call) Name() string {
+	name, _ := jsonread.Text(c.Body.Raw("model"))
+	return name
 }
 
 // Model reads the model that the request names, as an Ask.
@@ -44,7 +58,7 @@ func (c *Call) Model() (*Ask, error) {
 	if c.Body.Err != nil {
 		return nil, c.Body.Err
 	}
-	models, err := c.Models()
+	models, err := c.Hold(c, a.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +84,14 @@ func (c *Call) Generator() (*Ask, error) {
 }
 
 // Reader reads the model of a request for one that reads texts and writes none, by a way to
-// find it.
-func (c *Call) Reader(find func(*registry.Registry, string) (*registry.Model, error)) (*registry.Model, error) {
+// find it; one that names none wants a model for the first of tasks that there is one for.
+func (c *Call) Reader(find func(*registry.Registry, string) (*registry.Model, error), tasks ...string) (*registry.Model, error) {
 	var name string
 	c.Body.String("model", &name)
 	if c.Body.Err != nil {
 		return nil, c.Body.Err
 	}
-	models, err := c.Models()
+	models, err := c.Hold(c, name, tasks...)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,9 @@ type Protocol struct {
 	// Failure writes a fault of the request with an id, as a jsonwrite.Event where a stream has
 	// it as one.
 	Failure func(f *Fault, id string) any
+	// Waiting makes the line that keeps a client patient whose model is being loaded, where
+	// streams are lines of JSON, and the rule; nil: they are events.
+	Waiting func(c *Call) any
 	// IDHeader is the header that holds a request's id, besides X-Request-Id; empty: none.
 	IDHeader string
 	// Stored returns how many bytes are kept for later requests; nil: nothing is.

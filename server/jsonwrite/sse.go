@@ -38,14 +38,7 @@ const (
 // Close must be called before the handler returns. With lines each event is a line of
 // JSON, as Ollama's clients read them.
 func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Duration, keepAlive func() any, gone func()) *Events {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	if lines {
-		h.Set("Content-Type", "application/x-ndjson")
-	}
-	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold the stream back
-	w.WriteHeader(http.StatusOK)
+	openStream(w, lines)
 	e := &Events{rc: http.NewResponseController(w), timeout: timeout, w: w, silence: interval, lines: lines}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,6 +56,18 @@ func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Durati
 		}
 	})
 	return e
+}
+
+// openStream writes the header of a stream, where it has not been written.
+func openStream(w http.ResponseWriter, lines bool) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	if lines {
+		h.Set("Content-Type", "application/x-ndjson")
+	}
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold the stream back
+	w.WriteHeader(http.StatusOK)
 }
 
 // Event is an event.

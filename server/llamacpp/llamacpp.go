@@ -1,4 +1,5 @@
-// Package llamacpp is what is spoken here of llama.cpp's own API: gaps to fill in, and templates.
+// Package llamacpp is what is spoken here of llama.cpp's own API: gaps to fill in, templates, and
+// which models are in memory.
 package llamacpp
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/residency"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -17,6 +19,9 @@ func Protocol() api.Protocol {
 	return api.Protocol{Routes: []api.Route{
 		{Path: "/infill", Factor: api.CompletionFactor, Ask: infill},
 		{Path: "/apply-template", Factor: api.TemplateFactor, Answer: applyTemplate},
+		{Path: "/models", Answer: openai.ListModels},
+		{Path: "/models/load", Factor: api.TemplateFactor, Answer: change((*residency.Set).Load)},
+		{Path: "/models/unload", Factor: api.TemplateFactor, Answer: change((*residency.Set).Unload)},
 	}}
 }
 

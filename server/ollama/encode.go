@@ -205,10 +205,10 @@ func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
 	return s.last(s.line("", "", nil), &s.end, u)
 }
 
-// loaded returns the answer to a request without a prompt: clients load models so.
-func (s *encoder) loaded() any {
+// said returns the answer to a request without a prompt: clients load models so, and unload them.
+func (s *encoder) said(reason string) any {
 	a := s.line("", "", nil)
-	a.Done, a.Reason = true, "load"
+	a.Done, a.Reason = true, reason
 	return a
 }
 

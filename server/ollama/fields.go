@@ -111,7 +111,7 @@ func (f fields) format(req *tts.Request, m *tts.Model) {
 
 // bookkeeping refuses fields that would change the answer.
 func (f fields) bookkeeping() {
-	f.Ignore("keep_alive", "truncate", "shift")
+	f.Ignore("truncate", "shift")
 	f.Refuse("width", "height", "steps")
 }
 
@@ -250,7 +250,6 @@ func (f fields) embedOptions(r *vectors.Request) {
 			f.Err = o.Err
 		}
 	}
-	f.Ignore("keep_alive")
 }
 
 // embedPrompt reads POST /api/embeddings.

@@ -1,13 +1,14 @@
 package ollama
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"time"
 
 	"github.com/lutra-lm/lutra/server/registry"
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/server/residency"
 )
 
 // version is the version of Ollama's API that is spoken here.
@@ -18,7 +19,7 @@ type card struct {
 	Name       string  `json:"name"`
 	Model      string  `json:"model"`
 	ModifiedAt string  `json:"modified_at"`
-	Size       int64   `json:"size"` // bytes of weights in memory
+	Size       int64   `json:"size"` // bytes in memory, or of the file
 	Digest     string  `json:"digest"`
 	Details    details `json:"details"`
 
@@ -38,19 +39,39 @@ type details struct {
 	Quantization string   `json:"quantization_level"`
 }
 
-// newCard describes a model under a name. loaded adds what /api/ps says of it.
-func newCard(name string, m *tts.Model, since time.Time, loaded bool) card {
-	digest := sha256.Sum256([]byte(m.Name)) // the file is not read again to hash it
-	c := card{Name: name + registry.Tag, Model: name + registry.Tag, ModifiedAt: since.UTC().Format(time.RFC3339), Size: m.Config.Bytes, Digest: hex.EncodeToString(digest[:]), Details: newDetails(m)}
-	if loaded {
-		c.ExpiresAt, c.VRAM, c.Context = since.UTC().AddDate(100, 0, 0).Format(time.RFC3339), new(int64(0)), m.Context
+// newCard describes a model under a name, that the server has had since then.
+func newCard(name string, st *residency.State, since time.Time) card {
+	digest := sha256.Sum256([]byte(st.Source.Name)) // the file is not read again to hash it
+	if at := st.Source.About.Modified; !at.IsZero() {
+		since = at
+	}
+	c := card{Name: name + registry.Tag, Model: name + registry.Tag, ModifiedAt: since.UTC().Format(time.RFC3339), Size: st.Source.About.Size, Digest: hex.EncodeToString(digest[:]), Details: newDetails(st)}
+	if st.Model != nil && c.Size == 0 {
+		c.Size = st.Model.Config.Bytes
+	}
+	return c
+}
+
+// newLoaded describes a model in memory.
+func newLoaded(st *residency.State) card {
+	now := time.Now()
+	c := newCard(st.Source.Name, st, now)
+	c.Size, c.VRAM, c.Context = st.Bytes, new(int64(0)), st.Model.Context
+	if at := st.Expires; at.IsZero() {
+		c.ExpiresAt = now.UTC().AddDate(100, 0, 0).Format(time.RFC3339)
+	} else {
+		c.ExpiresAt = at.UTC().Format(time.RFC3339Nano)
 	}
 	return c
 }
 
 // newDetails returns those of a model.
-func newDetails(m *tts.Model) details {
-	return details{Format: "gguf", Family: m.Config.Arch, Families: []string{m.Config.Arch}, Parameters: size(m.Config.Params), Quantization: m.Config.Packings}
+func newDetails(st *residency.State) details {
+	a := st.Source.About
+	if m := st.Model; m != nil {
+		a.Arch, a.Params, a.Quantization = m.Config.Arch, m.Config.Params, cmp.Or(a.Quantization, m.Config.Packings)
+	}
+	return details{Format: "gguf", Family: a.Arch, Families: []string{a.Arch}, Parameters: size(a.Params), Quantization: a.Quantization}
 }
 
 // size returns a number of weights in words.
@@ -75,25 +96,40 @@ type shown struct {
 	ModifiedAt   string         `json:"modified_at"`
 }
 
-// newShown describes a model, which may be made for vectors of texts.
-func newShown(m *tts.Model, embeds bool, since time.Time) shown {
-	c := &m.Config
-	s := shown{Modelfile: "FROM " + m.Name + "\n", Details: newDetails(m), ModifiedAt: since.UTC().Format(time.RFC3339), Capabilities: []string{"completion", "tools"}, Info: map[string]any{
-		"general.architecture": c.Arch, "general.parameter_count": c.Params, c.Arch + ".block_count": c.Layers, c.Arch + ".embedding_length": c.Hidden,
-		c.Arch + ".feed_forward_length": c.FFN, c.Arch + ".attention.head_count": c.Heads, c.Arch + ".attention.head_count_kv": c.KVHeads,
-		c.Arch + ".context_length": m.Context, c.Arch + ".vocab_size": c.Vocab,
-	}}
-	if !c.Generates() {
-		if s.Capabilities = []string{}; embeds {
+// newShown describes a model that the server has had since then. Of one that is not in memory
+// less is known.
+func newShown(st *residency.State, since time.Time) shown {
+	c := newCard(st.Source.Name, st, since)
+	s := shown{Modelfile: "FROM " + st.Source.Name + "\n", Details: c.Details, ModifiedAt: c.ModifiedAt, Capabilities: []string{}}
+	if st.Model == nil {
+		a := &st.Source.About
+		s.Info = map[string]any{"general.architecture": a.Arch, "general.parameter_count": a.Params, a.Arch + ".context_length": a.Context}
+		switch a.Task {
+		case registry.TaskGenerate, "":
+			s.Capabilities = append(s.Capabilities, "completion")
+		case registry.TaskEmbed:
 			s.Capabilities = append(s.Capabilities, "embedding")
 		}
 		return s
 	}
-	if m.Template != nil {
-		s.Template = m.Template.Source()
+	m := st.Model
+	d := &m.Config
+	s.Info = map[string]any{
+		"general.architecture": d.Arch, "general.parameter_count": d.Params, d.Arch + ".block_count": d.Layers, d.Arch + ".embedding_length": d.Hidden,
+		d.Arch + ".feed_forward_length": d.FFN, d.Arch + ".attention.head_count": d.Heads, d.Arch + ".attention.head_count_kv": d.KVHeads,
+		d.Arch + ".context_length": m.Context, d.Arch + ".vocab_size": d.Vocab,
 	}
-	if m.Thinks() {
-		s.Capabilities = append(s.Capabilities, "thinking")
+	switch {
+	case m.Embed != nil:
+		s.Capabilities = append(s.Capabilities, "embedding")
+	case d.Generates():
+		s.Capabilities = append(s.Capabilities, "completion", "tools")
+		if m.Template != nil {
+			s.Template = m.Template.Source()
+		}
+		if m.Thinks() {
+			s.Capabilities = append(s.Capabilities, "thinking")
+		}
 	}
 	return s
 }

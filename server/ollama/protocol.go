@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -23,12 +24,15 @@ func Protocol() api.Protocol {
 	p := api.Protocol{
 		Owns:    func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") },
 		Failure: failure,
+		Waiting: func(c *api.Call) any {
+			return (&encoder{model: c.Name(), chat: c.URL.Path == chatPath}).KeepAlive()
+		},
 		Routes: []api.Route{
 			{Path: "/api/version", Answer: func(c *api.Call) error { return c.JSON(map[string]string{"version": version}) }},
-			{Path: "/api/tags", Answer: func(c *api.Call) error { return list(c, false) }},
-			{Path: "/api/ps", Answer: func(c *api.Call) error { return list(c, true) }}, // all models are loaded
+			{Path: "/api/tags", Answer: list},
+			{Path: "/api/ps", Answer: listLoaded},
 			{Path: "/api/show", Factor: api.TemplateFactor, Answer: show},
-			{Path: "/api/chat", Factor: api.ChatFactor, Ask: func(c *api.Call) (*api.Ask, error) { return ask(c, true) }},
+			{Path: chatPath, Factor: api.ChatFactor, Ask: func(c *api.Call) (*api.Ask, error) { return ask(c, true) }},
 			{Path: "/api/generate", Factor: api.CompletionFactor, Ask: func(c *api.Call) (*api.Ask, error) { return ask(c, false) }},
 			{Path: "/api/embed", Factor: api.EmbeddingFactor, Read: embed},
 			{Path: "/api/embeddings", Factor: api.EmbeddingFactor, Read: embeddings},
@@ -41,10 +45,19 @@ func Protocol() api.Protocol {
 	return p
 }
 
+// chatPath is where clients chat.
+const chatPath = "/api/chat"
+
 // ask reads POST /api/chat, or else /api/generate.
 func ask(c *api.Call, chat bool) (*api.Ask, error) {
+	if unloads(c) {
+		return unload(c, chat)
+	}
 	a, err := c.Generator()
 	if err != nil {
+		return nil, err
+	}
+	if err := keepAlive(c); err != nil {
 		return nil, err
 	}
 	f, req := fields{c.Body}, &tts.Request{}
@@ -59,7 +72,7 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 	a.Stream, a.Lines = f.streaming(), true
 	a.Requests, a.Filters, a.Encoder = []*tts.Request{req}, tts.Apart(calling, req.N), e
 	if req.Prompt.Messages == nil && req.Prompt.Text == "" { // models are loaded so; here they are
-		a.Instead = e.loaded()
+		a.Instead = e.said("load")
 		return a, openai.Finish(c)
 	}
 	openai.Fields{Fields: c.Body}.Scale(c, a, req, true)
@@ -84,31 +97,44 @@ func conversation(c *api.Call, a *api.Ask, req *tts.Request) func(text, reasonin
 	}
 }
 
-// list answers with the models, or those that are loaded.
-func list(c *api.Call, loaded bool) error {
+// list answers GET /api/tags: all models, in memory or not.
+func list(c *api.Call) error {
 	models, err := c.Models()
 	if err != nil {
 		return err
 	}
 	cards := []card{}
 	for _, one := range models.Cards() {
-		m, _, err := models.Find(one.ID)
-		if err == nil && m.Reward == nil && (!loaded || one.ID == m.Name) {
-			cards = append(cards, newCard(one.ID, m.Model, time.Unix(one.Created, 0), loaded))
+		st, err := models.State(one.ID)
+		if err == nil && one.Task != registry.TaskReward {
+			cards = append(cards, newCard(one.ID, &st, time.Unix(one.Created, 0)))
 		}
 	}
 	return c.JSON(map[string]any{"models": cards})
 }
 
-// show answers POST /api/show.
+// listLoaded answers GET /api/ps: the models in memory.
+func listLoaded(c *api.Call) error {
+	models, err := c.Models()
+	if err != nil {
+		return err
+	}
+	cards := []card{}
+	for _, st := range models.States() {
+		if st.Model != nil && st.Model.Reward == nil {
+			cards = append(cards, newLoaded(&st))
+		}
+	}
+	return c.JSON(map[string]any{"models": cards})
+}
+
+// show answers POST /api/show. It loads no model.
 func show(c *api.Call) error {
 	if former, ok := c.Body.Take("name"); ok && !c.Body.Has("model") {
 		c.Body.Put("model", former)
 	}
-	a, err := c.Model()
-	if err != nil {
-		return err
-	}
+	var name string
+	c.Body.String("model", &name)
 	c.Body.Ignore("verbose")
 	if err := openai.Finish(c); err != nil {
 		return err
@@ -117,7 +143,15 @@ func show(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(newShown(a.Model.Model, a.Model.Embed != nil, time.Unix(models.Card(a.Name, a.Model).Created, 0)))
+	one, err := models.Card(name)
+	if err != nil {
+		return err
+	}
+	st, err := models.State(name)
+	if err != nil {
+		return err
+	}
+	return c.JSON(newShown(&st, time.Unix(one.Created, 0)))
 }
 
 // refused answers what would change the server's models.
@@ -129,6 +163,9 @@ func refused(c *api.Call) error {
 // embed reads POST /api/embed.
 func embed(c *api.Call) (*api.Reading, error) {
 	m, err := openai.Embedder(c)
+	if err == nil {
+		err = keepAlive(c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +189,9 @@ func embed(c *api.Call) (*api.Reading, error) {
 // embeddings reads POST /api/embeddings, of older clients.
 func embeddings(c *api.Call) (*api.Reading, error) {
 	m, err := openai.Embedder(c)
+	if err == nil {
+		err = keepAlive(c)
+	}
 	if err != nil {
 		return nil, err
 	}

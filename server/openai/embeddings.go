@@ -63,7 +63,7 @@ func littleEndian(vector []float32) string {
 
 // Embedder finds the model that a request for vectors asks for: by default, the first.
 func Embedder(c *api.Call) (*registry.Model, error) {
-	m, err := c.Reader((*registry.Registry).Embedder)
+	m, err := c.Reader((*registry.Registry).Embedder, registry.TaskEmbed)
 	if err == nil && m.Embed == nil && m.Rank != nil {
 		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' makes no vectors: it ranks documents, at /v1/rerank and /v1/score.", jsonread.Brief(m.Name))
 	}

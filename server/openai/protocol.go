@@ -21,7 +21,7 @@ func Protocol() api.Protocol {
 	return api.Protocol{
 		Failure: func(f *api.Fault, _ string) any { return Failure(f) },
 		Routes: []api.Route{
-			{Path: "/v1/models", Answer: listModels},
+			{Path: "/v1/models", Answer: ListModels},
 			{Path: "/v1/models/*", Answer: showModel},
 			{Path: "/v1/chat/completions", Factor: api.ChatFactor, Ask: chat},
 			{Path: "/v1/chat/completions/render", Factor: api.ChatFactor, Answer: renderChat},
@@ -32,8 +32,8 @@ func Protocol() api.Protocol {
 	}
 }
 
-// listModels answers GET /v1/models.
-func listModels(c *api.Call) error {
+// ListModels answers GET /v1/models.
+func ListModels(c *api.Call) error {
 	models, err := c.Models()
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func listModels(c *api.Call) error {
 
 // showModel answers GET /v1/models/{name}.
 func showModel(c *api.Call) error {
-	return ShowModel(c, listModels, func(card registry.Card) any { return card })
+	return ShowModel(c, ListModels, func(card registry.Card) any { return card })
 }
 
 // ShowModel answers with the card of the model that a path names, or with list where it names
@@ -60,9 +60,9 @@ func ShowModel(c *api.Call, list func(*api.Call) error, show func(registry.Card)
 	if err != nil {
 		return err
 	}
-	m, _, err := models.Find(name)
+	card, err := models.Card(name)
 	if err != nil {
 		return err
 	}
-	return c.JSON(show(models.Card(name, m)))
+	return c.JSON(show(card))
 }

@@ -16,12 +16,17 @@ import (
 // requests that name none. Reward models score answers of all generators whose tokens
 // they read, the first by default.
 func New(set *Settings, served ...Served) (*Registry, error) {
-	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
+	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: set.Created.Unix()}
+	if set.Created.IsZero() {
+		r.created = time.Now().Unix()
+	}
 	for _, v := range served {
 		m := &Model{Served: v}
-		var err error
-		if m.Fingerprint, err = Fingerprint(v.Model); err != nil {
-			return nil, fmt.Errorf("server: model %q: %w", v.Model.Name, err)
+		if m.Fingerprint == "" {
+			var err error
+			if m.Fingerprint, err = Fingerprint(v.Model); err != nil {
+				return nil, fmt.Errorf("server: model %q: %w", v.Model.Name, err)
+			}
 		}
 		r.Models = append(r.Models, m)
 		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {

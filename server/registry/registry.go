@@ -3,8 +3,10 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
@@ -12,8 +14,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// defaultName asks for the first model, whatever its name.
-const defaultName = "default"
+// DefaultName asks for the first model, whatever its name.
+const DefaultName = "default"
 
 // Served is a model under the names that requests may use for it.
 type Served struct {
@@ -23,17 +25,28 @@ type Served struct {
 	Rank    embed.Scorer    // of a model that scores documents; embedders do too
 	Aliases []string        // besides Model.Name
 	Demo    bool            // it is one of those built into the program
+	// Fingerprint changes where answers to the same seed may; empty: New finds it out.
+	Fingerprint string
+}
+
+// About is what is known of a model before it is loaded. Zero values are not known.
+type About struct {
+	Task         string // as Card.Task
+	Arch         string
+	Params       int64  // weights
+	Quantization string // of the file, such as Q4_0
+	Context      int    // tokens
+	Size         int64  // bytes of the file
+	Modified     time.Time
 }
 
 // Model is a served model with what belongs to it.
 type Model struct {
 	Served
-	Verifiers tts.Verifiers // that can score a generator's answers
-	// Fingerprint changes where answers to the same seed may.
-	Fingerprint string
-	Thinking    *bool             // whether it thinks, by the name that it was asked for under; nil: the name says nothing
-	offer       *offer            // of a generator
-	switched    map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
+	Verifiers tts.Verifiers     // that can score a generator's answers
+	Thinking  *bool             // whether it thinks, by the name that it was asked for under; nil: the name says nothing
+	offer     *offer            // of a generator
+	switched  map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
 }
 
 // Registry finds models by name. It is immutable.
@@ -58,12 +71,16 @@ type NotFoundError struct{ Name, Wanted string }
 // thinking, besides that of a preset: bonsai-1.7b+nothink+sc8.
 var thinkingWords = map[string]bool{"think": true, "nothink": false}
 
+// MostWords is how many words may follow a model's name, each behind a "+".
+const MostWords = 2
+
 // Settings are what holds for all models.
 type Settings struct {
 	Presets         map[string]scaling.Plan // names that may follow a generator's and a "+"
 	Limits          scaling.Limits          // of searches
 	Scaling         string                  // the search of requests that ask for none, as it is written; empty: none
 	ReasoningFormat string                  // of chats that name none
+	Created         time.Time               // of cards; zero: now
 }
 
 // offer is what a user interface may offer for a generator.
@@ -85,7 +102,13 @@ type defaults struct {
 	Scaling         string  `json:"scaling"` // empty: none
 }
 
-const taskGenerate = "generate"
+// What models do, as Card.Task says it.
+const (
+	TaskGenerate = "generate"
+	TaskReward   = "reward"
+	TaskEmbed    = "embed"
+	TaskScore    = "score"
+)
 
 // Card is OpenAI's model object, with vLLM's max_model_len and root.
 type Card struct {
@@ -97,6 +120,13 @@ type Card struct {
 	MaxModelLen int    `json:"max_model_len"`
 	Task        string `json:"task"` // generate; reward: scores answers; embed: makes vectors; score: scores documents
 	Offer       *offer `json:"lutra,omitempty"`
+	Status      Status `json:"status"`
+}
+
+// Status is where a model is, as llama-server says it.
+type Status struct {
+	Value  string `json:"value"`            // loaded, loading, unloaded
+	Failed bool   `json:"failed,omitempty"` // it could not be loaded
 }
 
 // rewards yields the reward models by all of their names.
@@ -120,7 +150,7 @@ func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error)
 			return m.switched[word], preset, nil
 		}
 	}
-	if short, tagged := strings.CutSuffix(name, Tag); tagged {
+	if short := WithoutTag(name); short != name {
 		return r.Find(short)
 	}
 	return nil, nil, &NotFoundError{Name: name, Wanted: "model that writes text"}
@@ -166,7 +196,7 @@ func (r *Registry) find(name string) *Model {
 // plain returns the model of a name without words after it.
 func (r *Registry) plain(name string) *Model {
 	switch {
-	case name == "", name == defaultName:
+	case name == "", name == DefaultName:
 		return r.generator
 	case r.searching[name]:
 		return nil
@@ -175,7 +205,7 @@ func (r *Registry) plain(name string) *Model {
 }
 
 func (r *Registry) add(name string, m *Model) error {
-	if name == "" || name == defaultName {
+	if name == "" || name == DefaultName {
 		return fmt.Errorf("server: a model cannot be named %q", name)
 	}
 	if r.byName[name] != nil {
@@ -189,18 +219,24 @@ func (r *Registry) add(name string, m *Model) error {
 // Writes tells whether m is a generator.
 func (m *Model) Writes() bool { return m.Reward == nil && m.Rank == nil }
 
-// task returns what m does, in vLLM's words where it has any.
-func (m *Model) task() string {
+// Task returns what m does, in vLLM's words where it has any.
+func (m *Served) Task() string {
 	switch {
 	case m.Reward != nil:
-		return "reward"
+		return TaskReward
 	case m.Embed != nil:
-		return "embed"
+		return TaskEmbed
 	case m.Rank != nil:
-		return "score"
+		return TaskScore
 	}
-	return taskGenerate
+	return TaskGenerate
 }
+
+// Named returns the model of that name, nil if there is none.
+func (r *Registry) Named(name string) *Model { return r.byName[name] }
+
+// WithoutTag returns a name without its Tag.
+func WithoutTag(name string) string { return strings.TrimSuffix(name, Tag) }
 
 // Embedder returns the model that a request for vectors asks for, by default the first that
 // makes any; the *NotFoundError of a server without any has no name. The model may be
@@ -221,7 +257,7 @@ func (r *Registry) Ranker(name string) (*Model, error) {
 
 // findFirst finds a model by its name or, without one, by what it does.
 func (r *Registry) findFirst(name, wanted string, does func(*Model) bool) (*Model, error) {
-	if name != "" && name != defaultName {
+	if name != "" && name != DefaultName {
 		m, _, err := r.Find(name)
 		return m, err
 	}
@@ -240,7 +276,7 @@ func (r *Registry) Judge(name string) (*Model, error) {
 }
 
 // Writes tells whether the model is a generator.
-func (c *Card) Writes() bool { return c.Task == taskGenerate }
+func (c *Card) Writes() bool { return c.Task == TaskGenerate }
 
 // Cards returns the cards of all names, in the order in which they were registered.
 func (r *Registry) Cards() []Card {
@@ -253,7 +289,12 @@ func (r *Registry) Cards() []Card {
 
 // Card returns the card of a model under one of its names.
 func (r *Registry) Card(id string, m *Model) Card {
-	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.task(), Offer: m.offer}
+	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.Task(), Offer: m.offer}
+}
+
+// Unloaded returns the card of a model that is not in memory, under one of its names.
+func (r *Registry) Unloaded(id, model string, a *About) Card {
+	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: model, MaxModelLen: a.Context, Task: cmp.Or(a.Task, TaskGenerate)}
 }
 
 // addThinking registers m with thinking switched on and off. A preset of such a name

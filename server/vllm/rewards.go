@@ -35,7 +35,7 @@ func rewards(c *api.Call) (*api.Reading, error) {
 	m, err := c.Reader(func(r *registry.Registry, name string) (*registry.Model, error) {
 		asked = name
 		return r.Judge(name)
-	})
+	}, registry.TaskReward)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func reading(m *registry.Model, pairs []embed.Pair, field func(*embed.TextError)
 // ranker finds the model that a request for scores asks for: by default, the first that
 // is made for it, or else the first that embeds texts.
 func ranker(c *api.Call) (*registry.Model, error) {
-	m, err := c.Reader((*registry.Registry).Ranker)
+	m, err := c.Reader((*registry.Registry).Ranker, registry.TaskScore, registry.TaskEmbed)
 	if err == nil && m.Rank == nil {
 		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' scores no documents: it is no reranker and embeds no texts.", jsonread.Brief(m.Name))
 	}

@@ -147,11 +147,12 @@ const decodedFactor = 4
 // that they need no tokenizer of their own. ?model= names another model than the
 // first.
 func tokenizerInfo(c *api.Call) error {
-	models, err := c.Models()
+	name := c.URL.Query().Get("model")
+	models, err := c.Hold(c, name)
 	if err != nil {
 		return err
 	}
-	m, _, err := models.Find(c.URL.Query().Get("model"))
+	m, _, err := models.Find(name)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,192 @@
+package residency
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lutra-lm/lutra/server/registry"
+)
+
+// retryAfter is how long requests for a model that could not be loaded get the error of the
+// last attempt, before they cause another.
+const retryAfter = 5 * time.Second
+
+// refused says why a model is not loaded now; nil: it is. It needs mu.
+func (s *Set) refused(e *entry) error {
+	switch {
+	case s.closed:
+		return ErrClosed
+	case e.load == nil && e.failed != nil && time.Now().Before(e.failed.Retry):
+		return e.failed
+	}
+	return nil
+}
+
+// begin returns the load of a model, which it begins unless one is under way. It needs mu.
+func (s *Set) begin(e *entry) *load {
+	if l := e.load; l != nil && l.ctx.Err() == nil {
+		return l
+	}
+	l := &load{done: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(s.ctx)
+	before, src := e.load, e.Source // before: one that everybody has left
+	e.load = l
+	s.jobs.Go(func() {
+		defer l.cancel()
+		if before != nil {
+			<-before.done
+		}
+		select {
+		case s.turn <- struct{}{}: // until the next one can see what has come
+			defer func() { <-s.turn }()
+		case <-l.ctx.Done():
+		}
+		r, err := s.load(e, &src, l)
+		s.came(e, l, r, err)
+	})
+	return l
+}
+
+// load makes room and loads a model.
+func (s *Set) load(e *entry, src *Source, l *load) (*Resident, error) {
+	if err := s.makeRoom(l.ctx, e, src); err != nil {
+		return nil, err
+	}
+	if s.opt.Changed != nil {
+		s.opt.Changed(src.Name, Loading, nil)
+	}
+	r, err := src.Load(l.ctx, func(done, total int64) { l.read.Store(done); l.total.Store(total) })
+	if err == nil && r.Fingerprint == "" {
+		if r.Fingerprint, err = registry.Fingerprint(r.Model); err != nil {
+			r.Unload()
+		}
+	}
+	switch {
+	case err == nil:
+		return r, nil
+	case l.ctx.Err() != nil:
+		return nil, l.ctx.Err()
+	}
+	return nil, err
+}
+
+// came ends a load, and gives each who waits for it a lease.
+func (s *Set) came(e *entry, l *load, r *Resident, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		e.resident = r
+		if slices.Contains(s.entries, e) { // else Update's
+			err = s.rebuild()
+		}
+		if err != nil { // two models want one name
+			e.resident = nil
+			s.mu.Unlock()
+			r.Unload()
+			s.mu.Lock()
+		}
+	}
+	if e.load == l {
+		e.load = nil
+	}
+	var room *RoomError
+	switch {
+	case err == nil:
+		e.failed, e.leases = nil, e.leases+l.waiters
+		if e.leases == 0 && e.keepAlive(s.opt.KeepAlive) != 0 { // else it stays for the first request
+			s.idle(e)
+		}
+	case l.ctx.Err() != nil && s.closed:
+		err = ErrClosed
+	case l.ctx.Err() != nil || errors.As(err, &room):
+	default:
+		e.failed = &LoadError{Model: e.Name, Err: err, Retry: time.Now().Add(retryAfter)}
+		err = e.failed
+	}
+	l.err = err
+	close(l.done)
+	s.tell()
+	if s.opt.Changed != nil && l.ctx.Err() == nil {
+		status := Loaded
+		if err != nil {
+			status = Unloaded
+		}
+		s.mu.Unlock()
+		s.opt.Changed(e.Name, status, err)
+		s.mu.Lock()
+	}
+}
+
+// makeRoom unloads models until e fits, and waits for those that must end their requests.
+func (s *Set) makeRoom(ctx context.Context, e *entry, src *Source) error {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		need, room := int64(0), int64(0)
+		if s.opt.Room != nil {
+			var err error
+			if need, err = src.Need(); err != nil {
+				return err
+			}
+			room = s.opt.Room()
+		}
+		s.mu.Lock()
+		switch busy := s.busyBefore(e); {
+		case busy:
+		case need <= room:
+			s.mu.Unlock()
+			return nil
+		case changed != s.changed: // there may be more by now
+		case need > room+s.freeable():
+			room += s.freeable()
+			s.mu.Unlock()
+			return &RoomError{Model: src.Name, Need: need, Room: room}
+		default:
+			v := s.oldest()
+			v.leaving = true
+			if v.leases == 0 {
+				s.unload(v)
+				s.mu.Unlock()
+				continue
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// busyBefore tells whether e itself has yet to go, or another is going. It needs mu.
+func (s *Set) busyBefore(e *entry) bool {
+	return e.resident != nil || slices.ContainsFunc(s.entries, func(o *entry) bool { return o.going })
+}
+
+// freeable returns how many bytes would be free if all had gone that may. It needs mu.
+func (s *Set) freeable() (bytes int64) {
+	for _, e := range s.entries {
+		if e.resident != nil && !e.stays() {
+			bytes += e.resident.Bytes
+		}
+	}
+	return bytes
+}
+
+// oldest returns the model whose use is longest ago, of those that may go: first among those
+// without a lease, then among the others. There is one where freeable is not 0. It needs mu.
+func (s *Set) oldest() (v *entry) {
+	for _, e := range s.entries {
+		if e.resident == nil || e.stays() {
+			continue
+		}
+		if v == nil || (e.leases == 0) != (v.leases == 0) && e.leases == 0 || (e.leases == 0) == (v.leases == 0) && e.used < v.used {
+			v = e
+		}
+	}
+	return v
+}

@@ -1,0 +1,288 @@
+package residency
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lutra-lm/lutra/server/registry"
+)
+
+// Set is the models that a server can answer with. Its methods may be called by any
+// goroutine.
+type Set struct {
+	opt      Options
+	settings *registry.Settings
+	registry atomic.Pointer[registry.Registry] // of the models in memory
+
+	ctx  context.Context // of loads
+	stop context.CancelFunc
+	jobs sync.WaitGroup // loads, and unloads that no caller does
+	turn chan struct{}  // holds one element while a model loads
+
+	mu      sync.Mutex
+	entries []*entry // in the order of the sources
+	clock   uint64   // counts leases
+	waiting int      // requests that wait for loads
+	changed chan struct{}
+	closed  bool
+}
+
+// New makes a set of no models.
+func New(opt Options, settings *registry.Settings) *Set {
+	s := &Set{opt: opt, settings: settings, turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Of makes a set of models that are in memory as long as the process.
+func Of(settings *registry.Settings, served ...registry.Served) (*Set, error) {
+	s := New(Options{}, settings)
+	for i := range served {
+		s.entries = append(s.entries, &entry{Source: Source{Name: served[i].Model.Name, Aliases: served[i].Aliases, Pinned: true}, resident: &Resident{Served: served[i], Bytes: served[i].Model.Config.Bytes}})
+	}
+	return s, s.rebuild()
+}
+
+// Registry returns the models that are in memory.
+func (s *Set) Registry() *registry.Registry { return s.registry.Load() }
+
+// rebuild makes the registry anew. It needs mu, or a set that nobody has yet.
+func (s *Set) rebuild() error {
+	var served []registry.Served
+	for _, e := range s.entries {
+		if e.resident != nil && !e.going {
+			served = append(served, e.resident.Served)
+		}
+	}
+	r, err := registry.New(s.settings, served...)
+	if err != nil {
+		return err
+	}
+	s.registry.Store(r)
+	return nil
+}
+
+// tell wakes those who wait for a change. It needs mu.
+func (s *Set) tell() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Lease holds a model in memory until Release.
+type Lease struct {
+	Registry *registry.Registry // of the models that are in memory, this one too
+	set      *Set
+	entry    *entry // nil: nothing is held
+	once     sync.Once
+}
+
+// Wait is told of a request that waits: progress returns which part of the model has been read.
+type Wait func(model string, progress func() float64)
+
+// Hold leases the model of a name, which a preset or another word may follow after a "+", and
+// waits until it is in memory. Without a name, or by "default", it is the first model, or with
+// tasks the first that does one of them, tried in that order. wait, unless it is nil, is called
+// before it waits. Errors: *registry.NotFoundError, *LoadError, *RoomError, ErrQueue, ErrClosed,
+// and the cause of the end of ctx.
+func (s *Set) Hold(ctx context.Context, name string, wait Wait, tasks ...string) (*Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.find(name, tasks)
+	if e == nil { // the registry has the words for it
+		return &Lease{Registry: s.Registry()}, nil
+	}
+	if e.resident != nil && !e.leaving && !e.going {
+		return s.lease(e, 1), nil
+	}
+	if err := s.refused(e); err != nil {
+		return nil, err
+	}
+	if s.waiting >= s.opt.Queue {
+		return nil, ErrQueue
+	}
+	l := s.begin(e)
+	l.waiters++
+	s.waiting++
+	defer func() { s.waiting-- }()
+	s.mu.Unlock()
+	if wait != nil {
+		wait(e.Name, l.progress)
+	}
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	select {
+	case <-l.done:
+		if l.err != nil {
+			return nil, l.err
+		}
+		lease := s.lease(e, 0) // it has been counted when the model came
+		if ctx.Err() == nil {
+			return lease, nil
+		}
+		s.mu.Unlock()
+		lease.Release()
+		s.mu.Lock()
+	default:
+		if l.waiters--; l.waiters == 0 && !l.asked {
+			l.cancel()
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+// lease returns a lease of a resident, which counts n more. It needs mu.
+func (s *Set) lease(e *entry, n int) *Lease {
+	s.clock++
+	e.leases, e.used = e.leases+n, s.clock
+	e.rest()
+	return &Lease{Registry: s.Registry(), set: s, entry: e}
+}
+
+// KeepAlive has the model stay for d after its last request; negative: until room is wanted.
+func (l *Lease) KeepAlive(d time.Duration) {
+	if l.entry == nil {
+		return
+	}
+	l.set.mu.Lock()
+	defer l.set.mu.Unlock()
+	l.entry.keep = &d
+}
+
+// Release ends the lease. It unloads a model that was to go.
+func (l *Lease) Release() {
+	if l.entry == nil {
+		return
+	}
+	l.once.Do(func() {
+		s, e := l.set, l.entry
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if e.leases--; e.leases == 0 {
+			s.idle(e)
+		}
+	})
+}
+
+// idle says when a model without leases goes. It needs mu.
+func (s *Set) idle(e *entry) {
+	switch keep := e.keepAlive(s.opt.KeepAlive); {
+	case e.leaving || keep == 0:
+		s.unload(e)
+	case keep > 0:
+		e.expires = time.Now().Add(keep)
+		e.timer = time.AfterFunc(keep, func() { s.expire(e) })
+	}
+	s.tell()
+}
+
+// rest stops the clock that says when the model goes. It needs mu.
+func (e *entry) rest() {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.timer, e.expires = nil, time.Time{}
+}
+
+// expire unloads a model that nobody has asked for in time.
+func (s *Set) expire(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.timer == nil || e.leases > 0 || time.Now().Before(e.expires) {
+		return
+	}
+	s.unload(e)
+}
+
+// unload takes a model away that nobody has leased. It needs mu, which it gives up meanwhile.
+func (s *Set) unload(e *entry) {
+	if e.resident == nil || e.going || e.resident.Unload == nil || s.closed {
+		return
+	}
+	if e.leases > 0 {
+		panic(fmt.Sprintf("residency: %s is unloaded with %d leases", e.Name, e.leases))
+	}
+	e.rest()
+	e.going, e.cards = true, s.cardsOf(e)
+	if err := s.rebuild(); err != nil { // the first model stays, so there is one
+		e.going = false
+		return
+	}
+	s.jobs.Add(1) // Close waits
+	defer s.jobs.Done()
+	s.mu.Unlock()
+	e.resident.Unload()
+	if s.opt.Changed != nil {
+		s.opt.Changed(e.Name, Unloaded, nil)
+	}
+	s.mu.Lock()
+	e.resident, e.going, e.leaving, e.keep = nil, false, false, nil
+	s.tell()
+}
+
+// find returns the model of a name, nil if there is none. It needs mu.
+func (s *Set) find(name string, tasks []string) *entry {
+	if name == "" || name == registry.DefaultName {
+		for _, task := range tasks {
+			if i := slices.IndexFunc(s.entries, func(e *entry) bool { return e.task() == task }); i >= 0 {
+				return s.entries[i]
+			}
+		}
+		if len(tasks) > 0 {
+			return nil
+		}
+		m, _, err := s.Registry().Find("")
+		if err != nil {
+			return nil
+		}
+		name = m.Name
+	}
+	if e := s.named(name); e != nil {
+		return e
+	}
+	short := name
+	for range registry.MostWords {
+		at := strings.LastIndexByte(short, '+')
+		if at < 0 {
+			break
+		}
+		if short = short[:at]; s.named(short) != nil {
+			return s.named(short)
+		}
+	}
+	if short, tagged := strings.CutSuffix(name, registry.Tag); tagged {
+		return s.find(short, nil)
+	}
+	return nil
+}
+
+// named returns the model that has a name, nil if none has. It needs mu.
+func (s *Set) named(name string) *entry {
+	for _, e := range s.entries {
+		if e.Name == name || slices.Contains(e.Aliases, name) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Close ends loads and waits for them. Models that are in memory stay there, for their owner
+// to free.
+func (s *Set) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, e := range s.entries {
+		e.rest()
+	}
+	s.tell()
+	s.mu.Unlock()
+	s.stop()
+	s.jobs.Wait()
+}
