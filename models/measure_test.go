@@ -40,7 +40,7 @@ func TestWhatAModelWouldTakeIsWhatItTakesOnceLoaded(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := b.Model.Config()
-			if d := got.Bytes - want.Bytes; d < -want.Bytes/5 || d > want.Bytes/5 { // tiny matrices are padded
+			if d := got.Bytes - want.Bytes; d < -want.Bytes/4 || d > want.Bytes/4 { // tiny matrices are padded, and latent attention has some twice
 				t.Errorf("%s, %q: %d bytes, want about %d", name, packing, got.Bytes, want.Bytes)
 			}
 			if got.KV() != want.KV() || got.Context != want.Context || got.Pooling != models.PoolingNone != (want.Pooling != models.PoolingNone) || got.Arch != want.Arch || got.Vocab != want.Vocab {
