@@ -44,7 +44,8 @@ var notRun = map[string]string{
 	".ci/run clients                       # all of them, with a table of checks at the end":                                        "fetches ten clients",
 	"make -C hexagon/dsp sdk HEXAGON_SDK_ROOT=$HEXAGON_SDK_ROOT HEXAGON_CC=$HEXAGON_CC":                                             "needs Qualcomm's SDK",
 	"CGO_ENABLED=1 GOOS=android GOARCH=arm64 CC=aarch64-linux-android30-clang go build -tags fastrpc .":                             "needs Android's NDK",
-	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/":                                                        "needs a phone",
+	"apt-get install llvm-22": "fetches a compiler",
+	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/": "needs a phone",
 }
 
 // long are examples that compute for long, by their beginning, and what of them runs

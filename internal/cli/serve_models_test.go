@@ -90,7 +90,7 @@ func TestModelsOfAFolderTakeTurnsInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 25 << 20 // two models with a step's buffers
-	s := serving(t, "--addr", "127.0.0.1:0", "--config", configFile(t, fmt.Sprintf("models: [{embedded: lutra-tiny-s}]\nverifiers: []\nkv: {memory: 1MiB}\nloading: {dir: %q, memory: 25MiB, cache: false}\nlog: {format: json}", dir)))
+	s := serving(t, "--addr", "127.0.0.1:0", "--kv-mem", "1MiB", "--config", configFile(t, fmt.Sprintf("models: [{embedded: lutra-tiny-s}]\nverifiers: []\nloading: {dir: %q, memory: 25MiB, cache: false}\nlog: {format: json}", dir)))
 	_, want, err := completion(s.base, "lutra-tiny-s")
 	if err != nil || want == "" {
 		t.Fatal(want, err)

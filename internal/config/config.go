@@ -175,7 +175,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	for _, err := range c.Loading.validate() {
-		fault("loading.%w", err)
+		fault("%w", err)
 	}
 	c.checkBackends(oneOf, fault)
 	oneOf("kv.type", c.KV.Type, kvTypes...)

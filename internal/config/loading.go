@@ -57,20 +57,20 @@ func stays(text string) (time.Duration, error) {
 // mostWaiting bounds Loading.Queue.
 const mostWaiting = 1 << 16
 
-// validate returns the faults. Each begins with a key.
+// validate returns the faults.
 func (l *Loading) validate() (faults []error) {
 	if _, err := l.Bytes(); err != nil {
-		faults = append(faults, fmt.Errorf("memory: %w", err))
+		faults = append(faults, fmt.Errorf("loading.memory: %w", err))
 	}
 	if _, err := l.Stays(); err != nil {
-		faults = append(faults, fmt.Errorf("keep_alive: %w", err))
+		faults = append(faults, fmt.Errorf("loading.keep_alive: %w", err))
 	}
 	if l.Queue < 1 || l.Queue > mostWaiting {
-		faults = append(faults, fmt.Errorf("queue: %d is outside 1..%d", l.Queue, mostWaiting))
+		faults = append(faults, fmt.Errorf("loading.queue: %d is outside 1..%d", l.Queue, mostWaiting))
 	}
 	if l.Dir != "" {
 		if info, err := os.Stat(l.Dir); err != nil || !info.IsDir() {
-			faults = append(faults, fmt.Errorf("dir: %s is not a folder", l.Dir))
+			faults = append(faults, fmt.Errorf("loading.dir: %s is not a folder", l.Dir))
 		}
 	}
 	return faults

@@ -11,7 +11,7 @@ import (
 // with the source.
 var packages = []string{
 	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "huggingface", "jinja", "kernels",
-	"kv", "kvevents", "matrices", "models", "moecost", "npu", "regex", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic",
+	"kv", "kvevents", "matrices", "models", "moecost", "npu", "quantize", "regex", "residency", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic",
 	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights", "workers", "zmtp",
 }
 
