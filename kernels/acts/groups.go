@@ -64,15 +64,15 @@ type groups struct {
 	limit      Limit
 	lanes      groupLanes
 
-	pairsReady bool
-	pairs      []byte // groups of pairs of rows
+	pairs []byte // groups of pairs of rows; empty: not made
 
 	nibblesReady bool
 	nibbles      []byte // of one row
 }
 
 func (g *groups) reset() {
-	g.ready, g.mixedReady, g.pairsReady, g.nibblesReady, g.lanes.tokens = false, false, false, false, 0
+	g.ready, g.mixedReady, g.nibblesReady, g.lanes.tokens = false, false, false, 0
+	g.pairs = g.pairs[:0]
 }
 
 // GroupStride returns the distance of rows in bytes: their records, and as many

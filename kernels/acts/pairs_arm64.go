@@ -19,7 +19,7 @@ type pairing groups
 // done since Set. It wants MakeGroups first. What stands beside an odd last row is arbitrary.
 func (a *Rows) MakePairs(p *pool.Pool, limit Limit) {
 	g := &a.groups[limit]
-	if g.pairsReady {
+	if len(g.pairs) > 0 {
 		return
 	}
 	size, pairs := a.PairStride(), (a.n+1)/2
@@ -28,7 +28,6 @@ func (a *Rows) MakePairs(p *pool.Pool, limit Limit) {
 	}
 	g.pairs = g.pairs[:pairs*size]
 	a.Run(p, (*pairing)(g), pairs)
-	g.pairsReady = true
 }
 
 // PairStride returns the distance of pairs in bytes.
