@@ -295,23 +295,26 @@ func TestNoneIsThePlainStrategy(t *testing.T) {
 }
 
 func TestAutoSearchesOnlyWhenCandidatesDisagree(t *testing.T) {
-	m := ttstest.Run(t, thinks(t))
-	s := scriptedSearch(t, m, "auto;n=16")
-	if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.BeamSearch || len(got.Candidates) <= Probes {
-		t.Errorf("with a verifier: %s of %d candidates, want a beam search", got.Method, len(got.Candidates))
-	}
-	s.Verifiers = Verifiers{}
-	if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.SelfConsistency || len(got.Candidates) <= Probes {
-		t.Errorf("without: %s of %d candidates, want more votes", got.Method, len(got.Candidates))
-	}
-	s.Plan.Answer.Extract = "regex:nothing like it"
-	if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.BestOfN || len(got.Candidates) != Probes {
-		t.Errorf("without answers: %s of %d candidates, want the best of the first", got.Method, len(got.Candidates))
-	}
-	s.Plan.N = scaling.AutoN
-	if got := carryOut(t, s, ttstest.Request(3, 1)); got.N != batcher.Tile {
-		t.Errorf("an idle engine has room for %d candidates, want %d", got.N, batcher.Tile)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := ttstest.Run(t, thinks(t))
+		s := scriptedSearch(t, m, "auto;n=16")
+		if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.BeamSearch || len(got.Candidates) <= Probes {
+			t.Errorf("with a verifier: %s of %d candidates, want a beam search", got.Method, len(got.Candidates))
+		}
+		s.Verifiers = Verifiers{}
+		if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.SelfConsistency || len(got.Candidates) <= Probes {
+			t.Errorf("without: %s of %d candidates, want more votes", got.Method, len(got.Candidates))
+		}
+		s.Plan.Answer.Extract = "regex:nothing like it"
+		if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.BestOfN || len(got.Candidates) != Probes {
+			t.Errorf("without answers: %s of %d candidates, want the best of the first", got.Method, len(got.Candidates))
+		}
+		s.Plan.N = scaling.AutoN
+		synctest.Wait() // until the engine has ended the candidates before
+		if got := carryOut(t, s, ttstest.Request(3, 1)); got.N != batcher.Tile {
+			t.Errorf("an idle engine has room for %d candidates, want %d", got.N, batcher.Tile)
+		}
+	})
 }
 
 func TestThirtyTwoSearchesAtOnceAllEnd(t *testing.T) {
