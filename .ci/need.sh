@@ -17,8 +17,11 @@ need() {
   [ ${#programs[@]} -gt 0 ] || return 0
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installs: ${packages[*]}"
-    apt-get update -qq
-    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
+    ( # one step at a time
+      flock 9
+      apt-get update -qq
+      RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
+    ) 9>"${TMPDIR:-/tmp}/lutra-need.lock"
     return
   fi
   echo "SKIPPED: there is no ${programs[*]}; Debian: apt-get install ${packages[*]}"
