@@ -68,29 +68,11 @@ func WriteModel(ctx context.Context, path string, o ModelOptions, errOut io.Writ
 	}()
 	meter := &output.Meter{W: errOut, What: "writing " + filepath.Base(path), Bytes: true, Early: true}
 	defer meter.End()
-	watched := &watchedWriter{ctx: ctx, w: f, meter: meter, total: total}
+	watched := &output.Watched{Context: ctx, W: f, Meter: meter, Total: total}
 	w := bufio.NewWriterSize(watched, 1<<20)
 	if err := synthetic.Write(w, s, opt); err != nil {
 		return 0, err
 	}
 	err = w.Flush()
-	return watched.done, err
-}
-
-// watchedWriter writes until ctx ends, and shows how far it has come.
-type watchedWriter struct {
-	ctx         context.Context
-	w           io.Writer
-	meter       *output.Meter
-	done, total int64
-}
-
-func (w *watchedWriter) Write(p []byte) (int, error) {
-	if w.ctx.Err() != nil {
-		return 0, context.Cause(w.ctx)
-	}
-	n, err := w.w.Write(p)
-	w.done += int64(n)
-	w.meter.Set(min(w.done, w.total), w.total)
-	return n, err
+	return watched.Done, err
 }

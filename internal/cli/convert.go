@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -76,10 +73,7 @@ func (c *conversion) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.from, err)
 	}
-	size, err := c.write(ctx, md, tensors)
-	if err == nil {
-		err = f.Unchanged()
-	}
+	size, err := c.write(ctx, f, md, tensors)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.to, err)
 	}
@@ -87,48 +81,21 @@ func (c *conversion) run(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// write writes the file beside its place, so that it is there whole or not at all.
-func (c *conversion) write(ctx context.Context, md gguf.Metadata, tensors []gguf.Source) (size int64, err error) {
-	part, err := os.CreateTemp(filepath.Dir(c.to), filepath.Base(c.to)+".part-*")
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(part.Name()))
-		}
-	}()
-	total := int64(0)
+// write writes the file, whole or not at all, unless f changes meanwhile.
+func (c *conversion) write(ctx context.Context, f *gguf.File, md gguf.Metadata, tensors []gguf.Source) (size int64, err error) {
+	meter := &output.Meter{W: c.progress, What: "converting", Bytes: true}
+	defer meter.End()
+	watched := &output.Watched{Context: ctx, Meter: meter}
 	for _, t := range tensors {
 		n, _ := t.Type.Size(t.Dims) // which was looked at
-		total += int64(n)
+		watched.Total += int64(n)
 	}
-	shown := output.Meter{W: c.progress, What: "converting", Bytes: true}
-	counted := &countingWriter{w: part, tell: func(n int64) error {
-		shown.Set(min(n, total), total)
-		return context.Cause(ctx)
-	}}
-	err = gguf.WriteFrom(counted, md, tensors)
-	shown.End()
-	err = errors.Join(err, part.Chmod(0o644), part.Sync(), part.Close())
-	if err == nil {
-		err = os.Rename(part.Name(), c.to)
-	}
-	return counted.n, err
-}
-
-// countingWriter tells how much has been written; tell's error ends the writing.
-type countingWriter struct {
-	w    io.Writer
-	n    int64
-	tell func(n int64) error
-}
-
-func (c *countingWriter) Write(b []byte) (int, error) {
-	if err := c.tell(c.n); err != nil {
-		return 0, err
-	}
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
+	err = gguf.WriteFile(c.to, func(w io.Writer) error {
+		watched.W = w
+		if err := gguf.WriteFrom(watched, md, tensors); err != nil {
+			return err
+		}
+		return f.Unchanged()
+	})
+	return watched.Done, err
 }

@@ -114,5 +114,5 @@ func (s *inputSums) write(path, dataset string, chunks, size int) error {
 	if err != nil {
 		return err
 	}
-	return quantize.WriteFile(path, func(w io.Writer) error { return gguf.Write(w, meta, tensors) })
+	return gguf.WriteFile(path, func(w io.Writer) error { return gguf.Write(w, meta, tensors) })
 }

@@ -126,7 +126,7 @@ func writePlan(ctx context.Context, progress io.Writer, f *gguf.File, plan *quan
 	}
 	meter := &output.Meter{W: progress, What: "quantising", Bytes: true}
 	defer meter.End()
-	return quantize.WriteFile(out, func(w io.Writer) error {
+	return gguf.WriteFile(out, func(w io.Writer) error {
 		err := plan.Write(ctx, w, func(one *quantize.Result) {
 			r.add(one)
 			meter.Set(r.Before, total)

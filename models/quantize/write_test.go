@@ -197,7 +197,7 @@ func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("a signal")
-	err = WriteFile(path, func(w io.Writer) error {
+	err = gguf.WriteFile(path, func(w io.Writer) error {
 		return p.Write(ctx, w, func(*Result) { cancel(why) })
 	})
 	if !errors.Is(err, why) {
@@ -206,7 +206,7 @@ func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	if err := WriteFile(path, func(w io.Writer) error { return p.Write(t.Context(), w, func(*Result) {}) }); err != nil {
+	if err := gguf.WriteFile(path, func(w io.Writer) error { return p.Write(t.Context(), w, func(*Result) {}) }); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "out.gguf" {
