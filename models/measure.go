@@ -15,38 +15,22 @@ type Measured struct {
 	ExpertBytes int64 // of Bytes, those of mixtures' experts
 }
 
-// Measure describes the model that a file holds without loading it, its bytes within a few
-// percent. It reads the metadata and a few rows of each tensor. opt needs no Pool. Errors are
-// those of hyper-parameters that LoadFile refuses too; tensors that are missing are not looked
-// for.
+// Measure describes the model that a file holds as Describe does, and estimates its bytes: a few
+// percent off, more for models of some KB, whose matrices are padded. It reads a few rows of each
+// tensor.
 func Measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
 	l, err := newLoader(f, opt)
 	if err != nil {
 		return m, err
 	}
-	l.hyperParameters()
-	p := Pooling(l.count("pooling_type", 0, int(poolingRank), 0))
-	if err := l.Err(); err != nil {
-		return m, fmt.Errorf("%w: %w", ErrModel, err)
+	if m.Config, err = l.describe(); err != nil {
+		return m, err
 	}
-	tied := p == PoolingNone && f.Tensor("output.weight") == nil // the embedding is the head's matrix too
-	m.Config, m.Bidirectional = l.cfg, l.arch.bidirectional
-	if p == poolingRank { // a reward model, but for encoders
-		if p, m.Outputs = PoolingNone, 1; m.Bidirectional {
-			p = PoolingMean
-		}
-	}
-	if m.Pooling = p; p != PoolingNone {
-		m.Outputs = m.Hidden
-	}
+	tied := m.Generates() && f.Tensor("output.weight") == nil // the embedding is the head's matrix too
 	use := weights.Options{Packing: opt.Packing, Exact: opt.Exact}
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		if l.skips(t.Name) {
-			continue
-		}
-		m.Params += int64(t.Len())
-		if staysInFile[t.Name] && !(tied && t.Name == embeddingTensor) {
+		if l.skips(t.Name) || staysInFile[t.Name] && !(tied && t.Name == embeddingTensor) {
 			continue
 		}
 		n, err := weights.Estimate(t, use)
@@ -58,6 +42,41 @@ func Measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
 		}
 	}
 	return m, nil
+}
+
+// Describe returns the configuration of the model that a file holds without loading it, its Bytes
+// unknown. It reads the metadata alone. opt needs no Pool. Errors are those of hyper-parameters
+// that LoadFile refuses too; tensors that are missing are not looked for.
+func Describe(f *gguf.File, opt LoadOptions) (Config, error) {
+	l, err := newLoader(f, opt)
+	if err != nil {
+		return Config{}, err
+	}
+	return l.describe()
+}
+
+func (l *loader) describe() (Config, error) {
+	l.hyperParameters()
+	p := Pooling(l.count("pooling_type", 0, int(poolingRank), 0))
+	if err := l.Err(); err != nil {
+		return Config{}, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	c := l.cfg
+	c.Bidirectional = l.arch.bidirectional
+	if p == poolingRank { // a reward model, but for encoders
+		if p, c.Outputs = PoolingNone, 1; c.Bidirectional {
+			p = PoolingMean
+		}
+	}
+	if c.Pooling = p; p != PoolingNone {
+		c.Outputs = c.Hidden
+	}
+	for i := range l.file.Tensors {
+		if t := &l.file.Tensors[i]; !l.skips(t.Name) {
+			c.Params += int64(t.Len())
+		}
+	}
+	return c, nil
 }
 
 // embeddingTensor is the table that tokens are looked up in.

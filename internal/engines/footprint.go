@@ -104,7 +104,7 @@ func About(m config.Model) (a registry.About) {
 	}
 	defer file.Close()
 	a.Quantization = file.FileType()
-	c, err := models.Measure(file, models.LoadOptions{Context: m.Context, Metadata: m.Overrides()})
+	c, err := models.Describe(file, models.LoadOptions{Context: m.Context, Metadata: m.Overrides()})
 	if err != nil {
 		return a
 	}
