@@ -70,9 +70,9 @@ var layers = map[string][]string{
 	"batcher/sampling":      {"kernels"},
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
-	"docs/examples":         {}, // what users of the server write
-	"tools/armcount":        {}, // counts loops of the arm64 kernels
-	"tools/cores":           {"models", "kernels"},
+	"docs/examples":         {},                    // what users of the server write
+	"tools/armcount":        {},                    // counts loops of the arm64 kernels
+	"tools/cores":           {"models", "kernels"}, // models pools of many threads
 	"internal/cpulimit":     {},
 	"internal/hub":          {"models/gguf/parts"},
 	"internal/parallel":     {},
@@ -141,7 +141,7 @@ var reserved = map[string][]string{
 	"models/attention":            {"models"},
 	"models/recurrent":            {"models"},
 	"models/weights":              {"models", "internal/config", "internal/cli"}, // settings and flags list packings
-	"kernels/bench":               {"internal/bench"},                            // measures; what serves does without
+	"kernels/bench":               {"internal/bench", "tools/cores"},             // measures; what serves does without
 	"internal/bench":              {"internal/cli"},
 	"tts/ttstest":                 {}, // for tests
 	"grammar/grammartest":         {}, // for tests

@@ -45,7 +45,8 @@ var notRun = map[string]string{
 	"make -C hexagon/dsp sdk HEXAGON_SDK_ROOT=$HEXAGON_SDK_ROOT HEXAGON_CC=$HEXAGON_CC":                                             "needs Qualcomm's SDK",
 	"CGO_ENABLED=1 GOOS=android GOARCH=arm64 CC=aarch64-linux-android30-clang go build -tags fastrpc .":                             "needs Android's NDK",
 	"apt-get install llvm-22": "fetches a compiler",
-	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/": "needs a phone",
+	"go run ./tools/cores -model falcon3-1b-tq2_0.gguf -rows 1,16 -context 4": "takes a model of a billion weights; the simulation is tested beside it",
+	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/":  "needs a phone",
 }
 
 // long are examples that compute for long, by their beginning, and what of them runs

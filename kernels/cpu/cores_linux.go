@@ -37,10 +37,9 @@ func physicalCores() int {
 }
 
 // countCores counts distinct sets of hyper-threads among cpus, as sysfs (a
-// folder cpuN for each) tells them; zero if it misses one. Cores of far less capacity
-// than the fastest do not count: the last part of a product would wait for them.
+// folder cpuN for each) tells them; zero if it misses one.
 func countCores(sysfs fs.FS, cpus iter.Seq[int]) int {
-	cores := map[string]int{} // their capacity
+	cores := map[string]bool{}
 	for cpu := range cpus {
 		topology := "cpu" + strconv.Itoa(cpu) + "/topology/"
 		threads, err := fs.ReadFile(sysfs, topology+"core_cpus_list")
@@ -50,36 +49,9 @@ func countCores(sysfs fs.FS, cpus iter.Seq[int]) int {
 		if err != nil {
 			return 0
 		}
-		cores[string(threads)] = capacity(sysfs, cpu)
+		cores[string(threads)] = true
 	}
-	fastest, n := 0, 0
-	for _, c := range cores {
-		fastest = max(fastest, c)
-	}
-	for _, c := range cores {
-		if c*slowCores >= fastest {
-			n++
-		}
-	}
-	return n
-}
-
-// slowCores is how many times faster the fastest core is than one that does not count: the
-// small cores of phones have a fourth to a sixth of its capacity, the middle ones half.
-const slowCores = 3
-
-// capacity reads the computing power of a processor, the fastest having 1024; the
-// same of all where sysfs does not say, as where they are equal.
-func capacity(sysfs fs.FS, cpu int) int {
-	text, err := fs.ReadFile(sysfs, "cpu"+strconv.Itoa(cpu)+"/cpu_capacity")
-	if err != nil {
-		return 1024
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || n < 1 {
-		return 1024
-	}
-	return n
+	return len(cores)
 }
 
 // quotaCores returns the whole processors of this process's quota, at least one;

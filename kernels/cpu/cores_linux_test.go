@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"slices"
-	"strconv"
 	"testing"
 	"testing/fstest"
 )
@@ -27,32 +26,6 @@ func TestHyperThreadsOfACoreCountOnce(t *testing.T) {
 		{"a processor without a topology", []int{0, 5}, 0},
 	} {
 		if got := countCores(machine, slices.Values(c.cpus)); got != c.cores {
-			t.Errorf("%s: %d cores, want %d", c.name, got, c.cores)
-		}
-	}
-}
-
-// As the eight cores of a phone say: one of 1024, five of 870 or so, two of 250.
-func TestCoresOfFarLessCapacityDoNotCount(t *testing.T) {
-	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s + "\n")} }
-	for _, c := range []struct {
-		name       string
-		capacities []string
-		cores      int
-	}{
-		{"a phone", []string{"250", "250", "870", "870", "870", "870", "870", "1024"}, 6},
-		{"performance cores and efficient ones", []string{"1024", "1024", "600", "600"}, 4},
-		{"all small", []string{"250", "250"}, 2},
-		{"nonsense", []string{"1024", "-1", "none", ""}, 4},
-	} {
-		machine, cpus := fstest.MapFS{}, []int{}
-		for i, capacity := range c.capacities {
-			n := strconv.Itoa(i)
-			machine["cpu"+n+"/topology/core_cpus_list"] = file(n)
-			machine["cpu"+n+"/cpu_capacity"] = file(capacity)
-			cpus = append(cpus, i)
-		}
-		if got := countCores(machine, slices.Values(cpus)); got != c.cores {
 			t.Errorf("%s: %d cores, want %d", c.name, got, c.cores)
 		}
 	}

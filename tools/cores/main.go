@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
@@ -38,7 +39,8 @@ func main() {
 	reps := flag.Int("reps", 20, "steps that are measured")
 	flag.Parse()
 	threads := []int{1, 2, 6, 8, 16, 32, 64, 112}
-	here := &machine{name: "here", cores: cpu.Cores(), cluster: 8, near: 60 * ns, far: 60 * ns, memory: 1e3, core: 1e3, speed: []float64{1}}
+	limits := bench.Measure(50 * time.Millisecond)
+	here := &machine{name: "here", cores: cpu.Cores(), cluster: 8, near: 60 * ns, far: 60 * ns, memory: limits.ReadAll, core: limits.ReadOne, speed: []float64{1}}
 	for text := range strings.SplitSeq(*rowList, ",") {
 		rows, err := strconv.Atoi(text)
 		if err != nil || rows < 1 {
@@ -55,7 +57,7 @@ func main() {
 		fmt.Printf("\n%s\n", strings.Repeat("|---", 2+2*len(protocols))+"|")
 		for i := range machines {
 			for _, n := range threads {
-				if m := &machines[i]; n <= m.cores && (n > 2 || m.cores < 2) {
+				if m := &machines[i]; 2 < n && n <= m.cores {
 					rec.print(m, n)
 				}
 			}
@@ -63,7 +65,7 @@ func main() {
 		for _, n := range slices.Sorted(maps.Keys(rec.measured)) {
 			s := rec.steps[n]
 			whole, _ := s.took(here, protocols[0].protocol, n)
-			fmt.Printf("here on %d threads: measured %.2f ms, modelled %.2f ms\n", n, ms(rec.measured[n]), ms(whole))
+			fmt.Printf("here, threads %d: measured %.2f ms, modelled %.2f ms\n", n, ms(rec.measured[n]), ms(whole))
 		}
 	}
 }
