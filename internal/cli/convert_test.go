@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,21 +103,11 @@ func TestARepositoryOfSafetensorsIsAModel(t *testing.T) {
 
 func TestADirectoryIsServedUnderItsName(t *testing.T) {
 	s := serving(t, "--addr", "127.0.0.1:0", "--model", saved(t, "mistral"))
-	var list struct {
-		Data []struct{ ID string } `json:"data"`
-	}
-	resp, err := http.Get(s.base + "/v1/models")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		t.Fatal(err)
-	}
+	names := s.models(t)
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Data) == 0 || list.Data[0].ID != "mistral" {
-		t.Errorf("models %+v", list.Data)
+	if len(names) == 0 || names[0] != "mistral" {
+		t.Errorf("models %q", names)
 	}
 }

@@ -49,21 +49,7 @@ func hubEnvironment(t *testing.T, h *hubtest.Hub) map[string]string {
 func TestAModelOfTheHubIsDownloadedBeforeItIsServed(t *testing.T) {
 	h := withHub(t)
 	s := serving(t, "--addr", "127.0.0.1:0", "--model", "bonsai-1.7b", "--model", "hf:acme/Tiny-GGUF", "--model", "mine=hf:acme/Tiny-GGUF:Q8_0")
-	var list struct {
-		Data []struct{ ID string } `json:"data"`
-	}
-	resp, err := http.Get(s.base + "/v1/models")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, m := range list.Data {
-		names = append(names, m.ID)
-	}
+	names := s.models(t)
 	for _, want := range []string{"bonsai-1.7b", "Tiny", "mine"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is not among the models %q", want, names)

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -129,4 +130,24 @@ func configFile(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// models returns the names of the models that the server lists.
+func (l *live) models(t *testing.T) (names []string) {
+	t.Helper()
+	resp, err := http.Get(l.base + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list struct {
+		Data []struct{ ID string } `json:"data"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range list.Data {
+		names = append(names, m.ID)
+	}
+	return names
 }
