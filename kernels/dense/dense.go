@@ -58,15 +58,42 @@ func packHalf(p matrix.Packing, rows, cols int, raw []byte) (*matrix.Matrix, err
 		out := m.Data[s*bands.Rows*cols*2:]
 		for k := 0; k < cols; k += packCols {
 			n := min(packCols, cols-k)
-			for i := range min(bands.Rows, rows-s*bands.Rows) {
-				row := raw[((s*bands.Rows+i)*cols+k)*2:][:2*n]
+			i, from := 0, raw[(s*bands.Rows*cols+k)*2:]
+			for ; i+4 <= min(bands.Rows, rows-s*bands.Rows); i += 4 {
+				spreadHalves(out[(k*bands.Rows+i)*2:], from[i*cols*2:], cols, n)
+			}
+			for ; i < min(bands.Rows, rows-s*bands.Rows); i++ {
 				for c := range n {
-					binary.LittleEndian.PutUint16(out[((k+c)*bands.Rows+i)*2:], binary.LittleEndian.Uint16(row[2*c:]))
+					binary.LittleEndian.PutUint16(out[((k+c)*bands.Rows+i)*2:], binary.LittleEndian.Uint16(from[(i*cols+c)*2:]))
 				}
 			}
 		}
 	})
 	return m, nil
+}
+
+// spreadHalves writes n columns of four rows of 16-bit numbers, which are cols numbers apart,
+// into a band, four by four: it transposes them in registers.
+func spreadHalves(band, rows []byte, cols, n int) {
+	const even = 0x0000ffff0000ffff
+	r0, r1, r2, r3 := rows, rows[2*cols:], rows[4*cols:], rows[6*cols:]
+	c := 0
+	for ; c+4 <= n; c += 4 {
+		a, b := binary.LittleEndian.Uint64(r0[2*c:]), binary.LittleEndian.Uint64(r1[2*c:])
+		p, q := a&even|b&even<<16, a>>16&even|b&^even // columns 0 and 2, 1 and 3
+		a, b = binary.LittleEndian.Uint64(r2[2*c:]), binary.LittleEndian.Uint64(r3[2*c:])
+		r, s := a&even|b&even<<16, a>>16&even|b&^even
+		out := (*[3*2*bands.Rows + 8]byte)(band[c*2*bands.Rows:])
+		binary.LittleEndian.PutUint64(out[0:], p&0xffffffff|r<<32)
+		binary.LittleEndian.PutUint64(out[2*bands.Rows:], q&0xffffffff|s<<32)
+		binary.LittleEndian.PutUint64(out[4*bands.Rows:], p>>32|r>>32<<32)
+		binary.LittleEndian.PutUint64(out[6*bands.Rows:], q>>32|s>>32<<32)
+	}
+	for ; c < n; c++ {
+		for i, row := range [...][]byte{r0, r1, r2, r3} {
+			binary.LittleEndian.PutUint16(band[(c*bands.Rows+i)*2:], binary.LittleEndian.Uint16(row[2*c:]))
+		}
+	}
 }
 
 func newMatrix(p matrix.Packing, rows, cols int) *matrix.Matrix {

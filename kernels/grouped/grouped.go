@@ -52,7 +52,7 @@ type format struct {
 	offset    int8      // what a code of zero weight is; whole bytes have their sign themselves
 	levels    *[16]int8 // what nibbles stand for; nil: themselves
 	// scales gives the parts of group g's scales.
-	scales func(r row, g int) scales
+	scales func(r *row, g int) scales
 	limit  acts.Limit // of activations
 	super  bool       // d multiplies the sum of a whole scale unit, not that of each group
 }
@@ -109,13 +109,21 @@ func bandOf(m *matrix.Matrix, s int) (codes, scales []byte) {
 	return b[:n], b[n:]
 }
 
-// newMatrix allocates a matrix and lets pack fill the rows.
-func newMatrix(p matrix.Packing, rows, cols int, pack func(r int, w row)) *matrix.Matrix {
+// newMatrix allocates a matrix and has pack fill each scale unit u of every row r. The
+// rows of a band go unit by unit, so that what they share stays in L1.
+func newMatrix(p matrix.Packing, rows, cols int, pack func(w *row, r, u int)) *matrix.Matrix {
 	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p}
 	m.Data = cpu.Aligned[byte](bands.Count(rows) * formats[p].bandBytes(cols))
 	matrix.Parallel(bands.Count(rows), func(s int) {
-		for r := s * bands.Rows; r < min((s+1)*bands.Rows, rows); r++ {
-			pack(r, rowOf(m, r))
+		first := s * bands.Rows
+		band := make([]row, min(bands.Rows, rows-first))
+		for i := range band {
+			band[i] = rowOf(m, first+i)
+		}
+		for u := range cols / UnitCols(p) {
+			for i := range band {
+				pack(&band[i], first+i, u)
+			}
 		}
 	})
 	return m
@@ -135,13 +143,13 @@ func rowOf(m *matrix.Matrix, r int) row {
 }
 
 // half gives the place of f16 scale i (each 16 rows long) of unit u.
-func (w row) half(u, i int) []byte {
+func (w *row) half(u, i int) []byte {
 	return w.scales[u*w.format.unitBytes+i*2*bands.Rows+2*w.inBand:]
 }
 
 // putHalf sets f16 scale i of unit u. An infinite one becomes NaN: some kernels take
 // d·c off where others do not, and all are to give the same.
-func (w row) putHalf(u, i int, raw []byte) {
+func (w *row) putHalf(u, i int, raw []byte) {
 	bits := binary.LittleEndian.Uint16(raw)
 	if bits&0x7fff == 0x7c00 {
 		bits |= 0x0200
@@ -149,55 +157,61 @@ func (w row) putHalf(u, i int, raw []byte) {
 	binary.LittleEndian.PutUint16(w.half(u, i), bits)
 }
 
-func (w row) halfAt(u, i int) float32 {
+func (w *row) halfAt(u, i int) float32 {
 	return vector.FromF16(binary.LittleEndian.Uint16(w.half(u, i)))
 }
 
 // small gives byte scale i of superblock u; halves is the number of f16 scales before.
-func (w row) small(u, halves, i int) *byte {
+func (w *row) small(u, halves, i int) *byte {
 	return &w.scales[u*w.format.unitBytes+(2*halves+i)*bands.Rows+w.inBand]
 }
 
-// words are a group's codes: word j holds columns 4j..4j+3, a byte each, column 4j
-// lowest.
-type words [acts.GroupCols / 4]uint32
+// words are a group's codes, two words a number: number j holds columns 8j..8j+7, a byte
+// each, column 8j lowest.
+type words [acts.GroupCols / 8]uint64
 
-// word gives the place of the row's word in a plane of group g.
-func (w row) word(g, plane int) []byte {
-	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.inBand*4:]
+// planes gives what begins with the row's word in the first plane of group g.
+func (w *row) planes(g int) []byte { return w.codes[g*w.format.codeBytes+w.inBand*4:] }
+
+// putWords writes two words into neighbouring planes.
+func putWords(planes []byte, both uint64) {
+	b := (*[planeBytes + 4]byte)(planes)
+	binary.LittleEndian.PutUint32(b[:], uint32(both))
+	binary.LittleEndian.PutUint32(b[planeBytes:], uint32(both>>32))
 }
 
-func (w row) put4(g int, s *words) {
-	for p := range 4 {
-		binary.LittleEndian.PutUint32(w.word(g, p), s[p]&lowNibbles|s[p+4]&lowNibbles<<4)
-	}
+func (w *row) put4(g int, s *words) {
+	b := w.planes(g)
+	putWords(b, s[0]&lowNibbles|s[2]&lowNibbles<<4)
+	putWords(b[2*planeBytes:], s[1]&lowNibbles|s[3]&lowNibbles<<4)
 }
 
-func (w row) put6(g int, s *words) {
+func (w *row) put6(g int, s *words) {
 	w.put4(g, s)
-	for h := range 2 {
-		var pairs uint32
-		for f, codes := range s[4*h : 4*h+4] {
-			pairs |= codes >> 4 & lowPairs << (2 * f)
-		}
-		binary.LittleEndian.PutUint32(w.word(g, 4+h), pairs)
+	putWords(w.planes(g)[nibbleBytes:], highPairs(s[0], s[1])|highPairs(s[2], s[3])<<32)
+}
+
+// highPairs joins bits 4 and 5 of the codes of four words to a word.
+func highPairs(a, b uint64) uint64 {
+	p := a>>4&lowPairs | b&(lowPairs<<4) // words 0 and 2, beside them 1 and 3
+	return p&0xffffffff | p>>32<<2
+}
+
+func (w *row) put8(g int, s *words) {
+	b := w.planes(g)
+	for j, both := range s {
+		putWords(b[2*j*planeBytes:], both)
 	}
 }
 
-func (w row) put8(g int, s *words) {
-	for j, codes := range s {
-		binary.LittleEndian.PutUint32(w.word(g, j), codes)
-	}
-}
-
-// Masks of four bytes.
+// Masks of eight bytes.
 const (
-	lowNibbles = 0x0f0f0f0f
-	lowPairs   = 0x03030303
+	lowNibbles = 0x0f0f0f0f0f0f0f0f
+	lowPairs   = 0x0303030303030303
 )
 
 // codesOf sets q to the codes of group g, their offset taken off.
-func (w row) codesOf(g int, q *[acts.GroupCols]int8) {
+func (w *row) codesOf(g int, q *[acts.GroupCols]int8) {
 	f := w.format
 	b := w.codes[g*f.codeBytes+w.inBand*4:]
 	if f.codeBytes == byteBytes {
@@ -238,20 +252,20 @@ func (w row) codesOf(g int, q *[acts.GroupCols]int8) {
 }
 
 // scalesOfD: one float16 a group is all.
-func scalesOfD(w row, g int) scales { return scales{d: w.halfAt(g, 0), sc: [2]int32{1, 1}} }
+func scalesOfD(w *row, g int) scales { return scales{d: w.halfAt(g, 0), sc: [2]int32{1, 1}} }
 
 // scalesOfUnit: one float16 a unit is all.
-func scalesOfUnit(w row, g int) scales {
+func scalesOfUnit(w *row, g int) scales {
 	return scales{d: w.halfAt(g/w.format.unit, 0), sc: [2]int32{1, 1}}
 }
 
-func scalesQ4M(w row, g int) scales {
+func scalesQ4M(w *row, g int) scales {
 	u, i := g/superGroups, g%superGroups
 	sc := int32(*w.small(u, 2, 2*i))
 	return scales{w.halfAt(u, 0), w.halfAt(u, 1) * float32(*w.small(u, 2, 2*i+1)), [2]int32{sc, sc}}
 }
 
-func scalesQ6(w row, g int) scales {
+func scalesQ6(w *row, g int) scales {
 	u, i := g/superGroups, g%superGroups
 	return scales{d: w.halfAt(u, 0), sc: [2]int32{int32(int8(*w.small(u, 1, 2*i))), int32(int8(*w.small(u, 1, 2*i+1)))}}
 }
@@ -263,7 +277,7 @@ func Codes(codes []int8, scale, least []float32, m *matrix.Matrix, r int) {
 	w := rowOf(m, r)
 	for g := range m.Cols / acts.GroupCols {
 		w.codesOf(g, (*[acts.GroupCols]int8)(codes[g*acts.GroupCols:]))
-		s := w.format.scales(w, g)
+		s := w.format.scales(&w, g)
 		scale[g], least[g] = s.d*float32(s.sc[0]), s.least
 	}
 }
@@ -275,7 +289,7 @@ func Row(dst []float32, m *matrix.Matrix, r int) {
 	var q [acts.GroupCols]int8
 	for g := range len(dst) / acts.GroupCols {
 		w.codesOf(g, &q)
-		s := w.format.scales(w, g)
+		s := w.format.scales(&w, g)
 		d := [2]float32{s.d * float32(s.sc[0]), s.d * float32(s.sc[1])}
 		for k, out := 0, dst[g*acts.GroupCols:][:acts.GroupCols]; k < acts.GroupCols; k++ {
 			out[k] = d[k/16]*float32(q[k]) - s.least

@@ -20,17 +20,11 @@ func PackQ4_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	if err := matrix.Check("Q4_0", rows, cols, acts.GroupCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newMatrix(matrix.Q4, rows, cols, func(r int, w row) {
-		for g := range cols / acts.GroupCols {
-			b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
-			w.putHalf(g, 0, b)
-			var codes words
-			for i := range 4 {
-				v := binary.LittleEndian.Uint32(b[2+4*i:])
-				codes[i], codes[i+4] = v, v>>4
-			}
-			w.put4(g, &codes)
-		}
+	return newMatrix(matrix.Q4, rows, cols, func(w *row, r, g int) {
+		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
+		w.putHalf(g, 0, b[:])
+		low, high := binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])
+		w.put4(g, &words{low, high, low >> 4, high >> 4})
 	}), nil
 }
 
@@ -44,16 +38,14 @@ func PackQ8_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	if err := matrix.Check("Q8_0", rows, cols, acts.GroupCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newMatrix(matrix.Q8, rows, cols, func(r int, w row) {
-		for g := range cols / acts.GroupCols {
-			b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
-			w.putHalf(g, 0, b)
-			var codes words
-			for i := range codes {
-				codes[i] = binary.LittleEndian.Uint32(b[2+4*i:])
-			}
-			w.put8(g, &codes)
+	return newMatrix(matrix.Q8, rows, cols, func(w *row, r, g int) {
+		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
+		w.putHalf(g, 0, b[:])
+		var codes words
+		for i := range codes {
+			codes[i] = binary.LittleEndian.Uint64(b[2+8*i:])
 		}
+		w.put8(g, &codes)
 	}), nil
 }
 
@@ -74,23 +66,21 @@ func PackQ4_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	if err := matrix.Check("Q4_K", rows, cols, superCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newMatrix(matrix.Q4M, rows, cols, func(r int, w row) {
-		for u := range cols / superCols {
-			b := raw[(r*(cols/superCols)+u)*size:][:size]
-			w.putHalf(u, 0, b)
-			w.putHalf(u, 1, b[2:])
-			for i := range superGroups {
-				*w.small(u, 2, 2*i), *w.small(u, 2, 2*i+1) = sixBitPair(b[4:16], i)
+	return newMatrix(matrix.Q4M, rows, cols, func(w *row, r, u int) {
+		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
+		w.putHalf(u, 0, b[:])
+		w.putHalf(u, 1, b[2:])
+		for i := range superGroups {
+			*w.small(u, 2, 2*i), *w.small(u, 2, 2*i+1) = sixBitPair(b[4:16], i)
+		}
+		for i := range superGroups / 2 {
+			var low, high words
+			for j := range low {
+				v := binary.LittleEndian.Uint64(b[16+32*i+8*j:])
+				low[j], high[j] = v, v>>4
 			}
-			for i := range superGroups / 2 {
-				var low, high words
-				for j := range low {
-					v := binary.LittleEndian.Uint32(b[16+32*i+4*j:])
-					low[j], high[j] = v, v>>4
-				}
-				w.put4(u*superGroups+2*i, &low)
-				w.put4(u*superGroups+2*i+1, &high)
-			}
+			w.put4(u*superGroups+2*i, &low)
+			w.put4(u*superGroups+2*i+1, &high)
 		}
 	}), nil
 }
@@ -115,23 +105,21 @@ func PackQ6_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	if err := matrix.Check("Q6_K", rows, cols, superCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newMatrix(matrix.Q6, rows, cols, func(r int, w row) {
-		for u := range cols / superCols {
-			b := raw[(r*(cols/superCols)+u)*size:][:size]
-			w.putHalf(u, 0, b[208:])
-			for i, v := range b[192:208] {
-				*w.small(u, 1, i) = v
+	return newMatrix(matrix.Q6, rows, cols, func(w *row, r, u int) {
+		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
+		w.putHalf(u, 0, b[208:])
+		for i, v := range b[192:208] {
+			*w.small(u, 1, i) = v
+		}
+		for g := range superGroups {
+			ql, qh := (*[32]byte)(b[g/4*64+g%2*32:]), (*[32]byte)(b[128+g/4*32:])
+			var codes words
+			for j := range codes {
+				low := binary.LittleEndian.Uint64(ql[8*j:]) >> (g / 2 % 2 * 4)
+				high := binary.LittleEndian.Uint64(qh[8*j:]) >> (g % 4 * 2)
+				codes[j] = low&lowNibbles | high&lowPairs<<4
 			}
-			for g := range superGroups {
-				ql, qh := b[g/4*64+g%2*32:], b[128+g/4*32:]
-				var codes words
-				for j := range codes {
-					low := binary.LittleEndian.Uint32(ql[4*j:]) >> (g / 2 % 2 * 4)
-					high := binary.LittleEndian.Uint32(qh[4*j:]) >> (g % 4 * 2)
-					codes[j] = low&lowNibbles | high&lowPairs<<4
-				}
-				w.put6(u*superGroups+g, &codes)
-			}
+			w.put6(u*superGroups+g, &codes)
 		}
 	}), nil
 }

@@ -30,28 +30,19 @@ func PackMXFP4(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 			return nil, fmt.Errorf("%w: a block of MXFP4 has scale 2^%d", matrix.ErrUnsupported, int(raw[at])-128)
 		}
 	}
-	return newMatrix(matrix.FP4, rows, cols, func(r int, w row) {
-		for g := range cols / acts.GroupCols {
-			b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
-			var d [2]byte
-			scale, _ := halfScale(b)
-			binary.LittleEndian.PutUint16(d[:], scale)
-			w.putHalf(g, 0, d[:])
-			var codes words
-			for i := range 4 {
-				v := binary.LittleEndian.Uint32(b[1+4*i:])
-				codes[i], codes[i+4] = v, v>>4
-			}
-			w.put4(g, &codes)
-		}
+	return newMatrix(matrix.FP4, rows, cols, func(w *row, r, g int) {
+		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
+		scale, _ := halfScale(b[:])
+		binary.LittleEndian.PutUint16(w.half(g, 0), scale)
+		low, high := binary.LittleEndian.Uint64(b[1:]), binary.LittleEndian.Uint64(b[9:])
+		w.put4(g, &words{low, high, low >> 4, high >> 4})
 	}), nil
 }
 
 // halfScale returns the scale of a block in binary16. A block of zeros may have any.
 func halfScale(block []byte) (scale uint16, ok bool) {
-	const least, most = 128 - 24, 128 + 15
-	if e := block[0]; e >= least && e <= most {
-		return vector.ToF16(float32(math.Ldexp(1, int(e)-128))), true
+	if d := halfOfExponent[block[0]]; d != 0 {
+		return d, true
 	}
 	for _, q := range block[1:] {
 		if q&0x77 != 0 {
@@ -60,3 +51,12 @@ func halfScale(block []byte) (scale uint16, ok bool) {
 	}
 	return 0, true
 }
+
+// halfOfExponent is 2^(e-128) in binary16, or 0 where that does not hold it.
+var halfOfExponent = func() (d [256]uint16) {
+	const least, most = 128 - 24, 128 + 15
+	for e := least; e <= most; e++ {
+		d[e] = vector.ToF16(float32(math.Ldexp(1, e-128)))
+	}
+	return d
+}()

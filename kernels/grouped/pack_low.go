@@ -40,14 +40,14 @@ func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, spread
 	if err := matrix.Check(format, rows, cols, unit, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newMatrix(p, rows, cols, func(r int, w row) {
-		for u := range cols / unit {
-			b := raw[(r*(cols/unit)+u)*size:][:size]
-			w.putHalf(u, 0, b)
-			for b, plane := b[2:], u*f.unit*planes; len(b) >= 4; b, plane = b[4:], plane+1 {
-				v := spread[b[0]] | spread[b[1]]<<2 | spread[b[2]]<<4 | spread[b[3]]<<6
-				binary.LittleEndian.PutUint32(w.word(0, plane), v)
-			}
+	return newMatrix(p, rows, cols, func(w *row, r, u int) {
+		b := raw[(r*(cols/unit)+u)*size:][:size]
+		w.putHalf(u, 0, b)
+		out := w.codes[u*f.unit*f.codeBytes+w.inBand*4:]
+		for i := range f.unit * planes {
+			q := (*[4]byte)(b[2+4*i:])
+			v := spread[q[0]] | spread[q[1]]<<2 | spread[q[2]]<<4 | spread[q[3]]<<6
+			binary.LittleEndian.PutUint32(out[i*planeBytes:], v)
 		}
 	}), nil
 }
