@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -92,11 +94,37 @@ func (s *Source) Unchanged() error {
 // Read fills b with what begins at offset. A file that ends early was longer
 // when it was opened.
 func (s *Source) Read(b []byte, offset int64) error {
-	_, err := s.ReadAt(b, offset)
+	err := s.read(b, offset)
 	if errors.Is(err, io.EOF) && s.file != nil {
 		return fmt.Errorf("%s: it ends early: %w", s.file.Name(), ErrChanged)
 	}
 	return err
+}
+
+// readPiece is how much a core reads at a time: what it copies is then in its cache.
+const readPiece = 1 << 20
+
+// read sets b to what stands at offset, on all cores where it is long.
+func (s *Source) read(b []byte, offset int64) error {
+	pieces := (len(b) + readPiece - 1) / readPiece
+	workers := min(pieces, runtime.GOMAXPROCS(0))
+	if workers < 2 {
+		_, err := s.ReadAt(b, offset)
+		return err
+	}
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	errs := make([]error, workers)
+	for w := range errs {
+		readers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < pieces && errs[w] == nil; i = int(next.Add(1)) - 1 {
+				at := i * readPiece
+				_, errs[w] = s.ReadAt(b[at:min(len(b), at+readPiece)], offset+int64(at))
+			}
+		})
+	}
+	readers.Wait()
+	return errors.Join(errs...)
 }
 
 // Expect says that n bytes from offset on will be read soon: the system may read them

@@ -65,7 +65,50 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 			four.fill(block[24:26], r)
 		}, 26, ternary), nil
 	}
+	if at, ok := scaleAt[t]; ok {
+		return anyCodes(t, at, std)
+	}
 	return nil, fmt.Errorf("%w: no random weights in %v", ErrOptions, t)
+}
+
+// scalePlace is the byte of a block where its scale stands, and what the number behind it is
+// relative to it; 0: there is none.
+type scalePlace struct {
+	byte   int
+	offset float64
+}
+
+// scaleAt is of further types, all other bytes of whose blocks may be anything.
+var scaleAt = map[gguf.Type]scalePlace{
+	gguf.Q4_1: {0, -7.5}, gguf.Q5_0: {0, 0}, gguf.Q5_1: {0, -15.5}, gguf.IQ4_NL: {0, 0}, gguf.IQ4_XS: {0, 0},
+	gguf.Q2_K: {80, 1.5}, gguf.Q3_K: {108, 0}, gguf.Q5_K: {0, 15.5},
+	gguf.IQ1_S: {0, 0}, gguf.IQ2_XXS: {0, 0}, gguf.IQ2_XS: {0, 0}, gguf.IQ2_S: {0, 0}, gguf.IQ3_XXS: {0, 0}, gguf.IQ3_S: {0, 0},
+}
+
+// anyCodes fills blocks with random bytes, and gives them the scale with which such blocks
+// have the deviation std.
+func anyCodes(t gguf.Type, at scalePlace, std float64) (func([]byte, *rand.PCG), error) {
+	const sample = 256
+	fill := func(d float64) func([]byte, *rand.PCG) {
+		random, offset := codes(0, t.BlockBytes(), at.byte, d), half(d*at.offset)
+		return func(block []byte, r *rand.PCG) {
+			random(block, r)
+			if at.offset != 0 {
+				binary.LittleEndian.PutUint16(block[at.byte+2:], offset)
+			}
+		}
+	}
+	x := gguf.Tensor{Type: t, Dims: []int{t.BlockLen(), sample}, Data: make([]byte, sample*t.BlockBytes())}
+	r, unit := rand.NewPCG(1, 1), fill(1)
+	for b := x.Data; len(b) > 0; b = b[t.BlockBytes():] {
+		unit(b[:t.BlockBytes()], r)
+	}
+	values, squares := make([]float32, x.Len()), 0.0
+	err := x.Dequantize(values, 0)
+	for _, v := range values {
+		squares += float64(v) * float64(v)
+	}
+	return fill(std / math.Sqrt(squares/float64(len(values)))), err
 }
 
 // powersOfTwo makes blocks of MXFP4 whose scales are the powers of two on either side
