@@ -17,8 +17,14 @@ func quantizeF32(dst []byte, src []float32) {
 }
 
 func quantizeF16(dst []byte, src []float32) {
-	for i, v := range src {
-		putHalf(dst[2*i:], v)
+	var halves [256]uint16
+	for len(src) > 0 {
+		n := min(len(halves), len(src))
+		vector.F32ToF16(halves[:], src[:n])
+		for i, h := range halves[:n] {
+			binary.LittleEndian.PutUint16(dst[2*i:], h)
+		}
+		dst, src = dst[2*n:], src[n:]
 	}
 }
 

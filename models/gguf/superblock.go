@@ -38,12 +38,14 @@ func recodeQ6(read func(s *superblock, block []byte)) func(dst, src []byte) {
 	return func(dst, src []byte) {
 		var s superblock
 		read(&s, src)
-		clear(dst[:192])
-		for i, c := range s.codes {
-			h, j, l := i/128, i%128/32, i%32 // half; nibble and bit pair; byte
-			q := byte(c + 32)
-			dst[64*h+j%2*32+l] |= q & 15 << (j / 2 * 4)
-			dst[128+32*h+l] |= q >> 4 << (2 * j)
+		for h := range 2 { // 128 values
+			low, high := (*[64]byte)(dst[64*h:]), (*[32]byte)(dst[128+32*h:])
+			codes := (*[128]int8)(s.codes[128*h:])
+			for i := range high {
+				q0, q1, q2, q3 := byte(codes[i]+32), byte(codes[i+32]+32), byte(codes[i+64]+32), byte(codes[i+96]+32)
+				low[i], low[i+32] = q0&15|q2<<4, q1&15|q3<<4
+				high[i] = q0>>4 | q1>>4<<2 | q2>>4<<4 | q3>>4<<6
+			}
 		}
 		for g, scale := range s.scales {
 			dst[192+g] = byte(scale)
