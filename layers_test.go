@@ -120,8 +120,8 @@ var layers = map[string][]string{
 	// The floors of kernels (docs/adr/0020-rooms.md).
 	"kernels/bench":      {"kernels"},
 	"kernels":            {},
-	"kernels/ternary":    {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/cpu"},
-	"kernels/grouped":    {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/cpu"},
+	"kernels/ternary":    {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/kept", "kernels/cpu"},
+	"kernels/grouped":    {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/kept", "kernels/cpu"},
 	"kernels/dense":      {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/cpu"},
 	"kernels/bands":      {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/cpu"},
 	"kernels/stream":     {"kernels/acts", "kernels/pool", "kernels/cpu"},
@@ -132,6 +132,7 @@ var layers = map[string][]string{
 	"kernels/pool":       {"kernels/meter", "kernels/cpu"},
 	"kernels/matrix":     {"kernels/meter"},
 	"kernels/meter":      {},
+	"kernels/kept":       {"kernels/cpu"},
 	"kernels/cpu":        {},
 	"kernels/kerneltest": {"kernels/ternary", "kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/meter", "kernels/vector", "kernels/cpu"},
 }

@@ -17,6 +17,7 @@ import (
 	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/ternary"
@@ -134,7 +135,8 @@ func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, 
 	}
 	machine := opt.machine(min(time.Second/2, 5*o.Budget))
 	printMachine(errOut, machine)
-	printChoices(errOut)
+	kept.Forget()
+	PrintChoices(errOut)
 	bar := output.Progress(errOut, o.Rows(), "products")
 	rows := KernelReport{}
 	for row, err := range kernelbench.Products(machine, o) {
@@ -161,9 +163,9 @@ func (rows KernelReport) Print(w io.Writer) error {
 	return output.Table(w, cells)
 }
 
-// printChoices prints the kernels that the engine uses, one line for each packing that has
+// PrintChoices prints the kernels that the engine uses, one line for each packing that has
 // several, and why.
-func printChoices(w io.Writer) {
+func PrintChoices(w io.Writer) {
 	choices, why := ternary.Choices()
 	lines, reasons := map[matrix.Packing][]string{}, map[matrix.Packing]string{}
 	for _, c := range choices {

@@ -20,6 +20,7 @@ import (
 func Main(args []string) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
+	keepChoices()
 	root := Command(os.Stdout, os.Stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

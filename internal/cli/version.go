@@ -3,12 +3,17 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/kernels/kept"
 )
 
 // release is the version of a binary that is given to others. It is set by
@@ -55,17 +60,45 @@ func describeBuild(info *debug.BuildInfo, known bool) (short, long string) {
 }
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Show the version",
-		Long:    "Shows the version, the revision that it was built from, and what for.",
-		Example: "  lutra version",
-		Args:    arguments(),
+	kernels := false
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version",
+		Long: `Shows the version, the revision that it was built from, and what for. With --kernels also
+which kernels this machine's products go to where there are several, and why: they are
+measured once for a build and a processor, and kept in a file. lutra bench kernels measures
+them again.`,
+		Example: `  lutra version
+  lutra version --kernels`,
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
+			if kernels && err == nil {
+				bench.PrintChoices(cmd.OutOrStdout())
+			}
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&kernels, "kernels", false, "show the kernels chosen too, and why")
+	return cmd
+}
+
+// keepChoices has what is chosen by measuring kept in the user's folder for caches, for this
+// very program on this processor.
+func keepChoices() {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return
+	}
+	kept.In(filepath.Join(dir, "lutra", "kernels"), fmt.Sprintf("%s %d %d", version(), info.Size(), info.ModTime().UnixNano()))
 }
 
 // versionLine returns what lutra version and --version print.

@@ -5,6 +5,7 @@ package grouped
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
@@ -45,7 +47,14 @@ func chosen(p matrix.Packing) (method, why string) {
 		return usual, "the usual one, for LUTRA_KERNEL is set"
 	}
 	c := &choices[p]
-	c.once.Do(func() { c.method, c.why = measureMethods(p) })
+	c.once.Do(func() {
+		if before, ok := kept.Recall(p.String()); ok && slices.Contains(Methods(p), before) {
+			c.method, c.why = before, "measured by an earlier run"
+			return
+		}
+		c.method, c.why = measureMethods(p)
+		kept.Note(p.String(), c.method)
+	})
 	return c.method, c.why
 }
 

@@ -5,11 +5,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/stream"
@@ -24,7 +27,10 @@ import (
 func tunedRules() (_ []rule, why string) {
 	tuning.Do(func() {
 		if tuned, tunedWhy = rules, "the usual ones, for LUTRA_KERNEL is set"; os.Getenv("LUTRA_KERNEL") == "" {
-			tuned, tunedWhy = tune(rules, tuneTime)
+			tuned, tunedWhy = recalled()
+			if tuned == nil {
+				tuned, tunedWhy = tune(rules, tuneTime)
+			}
 		}
 	})
 	return tuned, tunedWhy
@@ -66,7 +72,48 @@ func tune(rules []rule, limit time.Duration) (_ []rule, why string) {
 	if timings == nil {
 		return rules, fmt.Sprintf("the usual ones, for measuring takes more than %v", limit)
 	}
-	return choose(rules, timings), fmt.Sprintf("measured in %v", took.Round(time.Millisecond))
+	rules = choose(rules, timings)
+	kept.Note(choiceName, written(rules))
+	return rules, fmt.Sprintf("measured in %v", took.Round(time.Millisecond))
+}
+
+// choiceName is whose choice the rules are in the file of choices, where each is
+// packing:from:kernel.
+const choiceName = "ternary"
+
+// written returns rules as the file has them.
+func written(rules []rule) string {
+	var list []string
+	for _, r := range rules {
+		list = append(list, fmt.Sprintf("%v:%d:%s", r.packing, r.from, r.kernel.name))
+	}
+	return strings.Join(list, ";")
+}
+
+// recalled returns the rules that an earlier run measured; nil: there are none that this
+// machine can follow.
+func recalled() (list []rule, why string) {
+	choice, ok := kept.Recall(choiceName)
+	if !ok {
+		return nil, ""
+	}
+	begun := map[matrix.Packing]bool{}
+	for text := range strings.SplitSeq(choice, ";") {
+		name, rest, _ := strings.Cut(text, ":")
+		from, kernelName, _ := strings.Cut(rest, ":")
+		p, err := matrix.Parse(name)
+		n, notNumber := strconv.Atoi(from)
+		at := slices.IndexFunc(measurable(), func(k *kernel) bool { return k.name == kernelName })
+		if err != nil || notNumber != nil || at < 0 || !p.Ternary() || !slices.Contains(tuneTokens, n) || begun[p] == (n == 1) {
+			return nil, ""
+		}
+		begun[p] = true
+		list = append(list, rule{cpu.Active(), p, n, measurable()[at]})
+	}
+	if !begun[matrix.I1] || !begun[matrix.I2] {
+		return nil, ""
+	}
+	return list, "measured by an earlier run"
 }
 
 // margin is the factor by which a kernel must be faster than the one of the rules to
@@ -76,7 +123,7 @@ const margin = 1.2
 
 // choose makes rules of timings, which are in order of packing and n.
 func choose(rules []rule, timings []timing) []rule {
-	var chosen []rule
+	var list []rule
 	for len(timings) > 0 {
 		p, n := timings[0].packing, timings[0].n
 		usual, best := bestKernel(rules, p, n, n*tuneRows/StripRows), timings[0]
@@ -94,11 +141,11 @@ func choose(rules []rule, timings []timing) []rule {
 		if expected > 0 && float64(expected) <= margin*float64(best.took) {
 			best.kernel = usual
 		}
-		if last := len(chosen) - 1; last < 0 || chosen[last].packing != p || chosen[last].kernel != best.kernel {
-			chosen = append(chosen, rule{cpu.Active(), p, n, best.kernel})
+		if last := len(list) - 1; last < 0 || list[last].packing != p || list[last].kernel != best.kernel {
+			list = append(list, rule{cpu.Active(), p, n, best.kernel})
 		}
 	}
-	return chosen
+	return list
 }
 
 // measurable returns the kernels that this machine has instructions for.
