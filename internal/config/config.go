@@ -116,7 +116,7 @@ func Default() Config {
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
-		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions()},
+		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Webhooks: []verify.WebhookOptions{}},
 		Server:    server.DefaultOptions(),
 		Log:       Log{Level: "info", Format: "auto"},
 	}

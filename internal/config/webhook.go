@@ -37,8 +37,11 @@ func (c *Config) validateWebhooks() error {
 
 // Scorers returns the services that judge candidates, by their names.
 func (s *Search) Scorers() map[string]tts.Scorer {
-	scorers := map[string]tts.Scorer{}
+	var scorers map[string]tts.Scorer // nil: there are none
 	for _, w := range s.Webhooks {
+		if scorers == nil {
+			scorers = map[string]tts.Scorer{}
+		}
 		scorers[w.Name] = tts.ByWebhook(verify.NewWebhook(w))
 	}
 	return scorers
