@@ -51,6 +51,9 @@ var layers = map[string][]string{
 	"server/anthropic":      {"server/openai", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/registry":       {"server/receipt", "tts", "batcher/sampling"},
 	"server/residency":      {"server/registry"},
+	"tts/verify":            {"tts/answer", "tts/scaling", "internal/sandbox"},
+	"internal/sandbox":      {"internal/cpulimit"},
+	"tools/wasmfuel":        {}, // counts steps into interpreters
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":            {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/structure":         {"grammar", "models/tokenizer"},

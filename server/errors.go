@@ -27,6 +27,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/verify"
 )
 
 // Errors that the server itself finds.
@@ -58,6 +59,9 @@ var faults = []func(error) *api.Fault{
 	as(tooLong),
 	as(func(e *scaling.Error) *api.Fault { // found only when the search begins
 		return api.Invalid(e.Code, api.ScalingField, "Invalid '%s': %s: %s.", api.ScalingField, e.Field, e.Message)
+	}),
+	as(func(e *verify.ServiceError) *api.Fault {
+		return unavailable("verifier_failed", fmt.Sprintf("The verifier '%s' has not judged: %s.", jsonread.Brief(e.Name), errtext.Text(e.Err)), time.Second)
 	}),
 	told(reward.ErrSteps, jsonread.CodeValue, "responses", "%s"),
 	is(reward.ErrBlank, api.Invalid(jsonread.CodeValue, "responses", "A response is blank.")),

@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -64,8 +65,9 @@ type Options struct {
 
 	credentials []admission.Credential `yaml:"-"` // that Validate has found
 
-	Limits scaling.Limits `yaml:"-"` // of searches: the `search:` section
-	Log    zerolog.Logger `yaml:"-"`
+	Limits  scaling.Limits        `yaml:"-"` // of searches: the `search:` section
+	Scorers map[string]tts.Scorer `yaml:"-"` // services that judge candidates: likewise
+	Log     zerolog.Logger        `yaml:"-"`
 }
 
 // DefaultOptions serves this machine alone, without keys.

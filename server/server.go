@@ -87,7 +87,7 @@ func (s *Server) Settings() (*registry.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &registry.Settings{Presets: presets, Limits: s.opt.Limits, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat, Created: time.Now()}, nil
+	return &registry.Settings{Presets: presets, Limits: s.opt.Limits, Scorers: s.opt.Scorers, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat, Created: time.Now()}, nil
 }
 
 // errLoading says that there are no models yet.

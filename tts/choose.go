@@ -106,8 +106,11 @@ func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) 
 func (r *searchRun) decided(n int) (StopReason, bool) {
 	sel := r.plan.Select
 	left := n - len(r.tree.done)
-	if r.plan.EarlyStop.Off || sel == scaling.SelectMax || left == 0 || len(r.tree.done) < r.req.choices() {
+	if r.plan.EarlyStop.Off || left == 0 || len(r.tree.done) < r.req.choices() {
 		return "", false
+	}
+	if sel == scaling.SelectMax {
+		return StopDecided, r.unbeatable() >= r.req.choices()
 	}
 	rk := rank(r.tree.done, sel)
 	if len(rk.groups) == 0 || rk.sel != sel || rk.order[0].Finish != FinishStop {
@@ -129,6 +132,17 @@ func (r *searchRun) decided(n int) (StopReason, bool) {
 		return StopConsensus, true
 	}
 	return "", false
+}
+
+// unbeatable counts the candidates that no later one can come before: those whose check has found
+// nothing wrong. Of equal ones the earlier wins.
+func (r *searchRun) unbeatable() (n int) {
+	for _, c := range r.tree.done {
+		if r.plan.Verify.Kind() != "" && c.Finish == FinishStop && c.Score == 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // majority returns the probability that the first of two answers is the more

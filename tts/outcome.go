@@ -18,6 +18,7 @@ type Candidate struct {
 	Certainty  float32 // mean over its tokens: nats between the uniform distribution and the model's
 	Confidence float32 // with DeepConf, in nats: its weight in the vote
 	Filtered   bool    // with DeepConf: it has shown too little confidence to vote; unless complete, it was ended for that
+	Verdict    string  // of a check: why it has its score
 	Answer     string  // extracted; empty: none found
 	Votes      int     // candidates with the same answer, itself included
 	Node       int     // its last node in Outcome.Tree

@@ -4,7 +4,9 @@ import (
 	"context"
 	"math"
 
+	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/verify"
 )
 
 // Scorer judges the candidates of requests. It may be used by many searches
@@ -82,12 +84,23 @@ type Verifiers struct {
 	ByName  map[string]Scorer
 }
 
+// Add adds scorers, none of which is the default.
+func (v *Verifiers) Add(scorers map[string]Scorer) {
+	for name, s := range scorers {
+		v.ByName[name] = s
+	}
+}
+
 // resolve returns the scorer that a plan asks for, and whether it is more than
-// the generator's own score.
-func (v *Verifiers) resolve(p *scaling.Plan) (s Scorer, verified bool, err error) {
+// the generator's own score. final finds the final answer of a text.
+func (v *Verifiers) resolve(p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
 	name := p.Verifier
 	if p.Method == scaling.DeepConfidence {
 		return byConfidence(), true, nil
+	}
+	if p.Verify.Kind() != "" {
+		check, err := verify.New(&p.Verify, final)
+		return ByCheck(check), true, err
 	}
 	if name == "" && (p.Method != scaling.SelfConsistency || p.Select == scaling.SelectWeightedVote) {
 		name = v.Default
@@ -105,6 +118,9 @@ func (v *Verifiers) resolve(p *scaling.Plan) (s Scorer, verified bool, err error
 	}
 	if s = v.ByName[name]; s == nil {
 		return nil, false, scaling.Errorf(scaling.CodeVerifierNotFound, "verifier", "there is no verifier %.80q", name)
+	}
+	if p.Stepwise() && !judgesSteps(s) {
+		return nil, false, scaling.Errorf(scaling.CodeValue, "verifier", "%.80q judges whole answers, and %s judges solution steps", name, p.Method)
 	}
 	return s, true, nil
 }

@@ -58,12 +58,15 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	if p.Method == scaling.None {
 		return out, nil
 	}
-	if out.scorer, out.verified, err = s.Verifiers.resolve(p); err != nil {
+	if out.reader, err = p.Answer.Compile(); err != nil {
+		return out, err
+	}
+	if out.scorer, out.verified, err = s.Verifiers.resolve(p, out.reader); err != nil {
 		return out, err
 	}
 	if p.Select == "" {
 		switch {
-		case p.Method == scaling.ParticleFiltering:
+		case p.Method == scaling.ParticleFiltering, wholeAnswers(&p.Verify):
 			p.Select = scaling.SelectMax
 		case out.verified:
 			p.Select = scaling.SelectWeightedVote
@@ -89,8 +92,12 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	case req.Echo || req.NoTokens:
 		return out, scaling.Errorf(scaling.CodeValue, "", "a search neither echoes the prompt nor generates nothing")
 	}
-	out.reader, err = p.Answer.Compile()
-	return out, err
+	return out, nil
+}
+
+// wholeAnswers tells whether a check is of answers that are no short text to vote on.
+func wholeAnswers(v *scaling.Verify) bool {
+	return v.Kind() == scaling.VerifyTests || v.Kind() == scaling.VerifySchema
 }
 
 // autoTokens is what one candidate may cost when AutoN divides a budget.

@@ -21,6 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/verify"
 )
 
 // Config is config.yaml: one section a package's Options, and what the
@@ -58,6 +59,8 @@ type Engine struct {
 type Search struct {
 	scaling.Limits
 	workers.Options
+
+	Webhooks []verify.WebhookOptions `yaml:"webhooks"` // services that judge candidates
 }
 
 // KV sizes the KV cache of each model.
@@ -113,7 +116,7 @@ func Default() Config {
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
-		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions()},
+		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Webhooks: []verify.WebhookOptions{}},
 		Server:    server.DefaultOptions(),
 		Log:       Log{Level: "info", Format: "auto"},
 	}
@@ -203,7 +206,10 @@ func (c *Config) Validate() error {
 	if err := c.Search.Limits.Validate(); err != nil {
 		return errors.Join(append(errs, inSection("search", err)...)...) // the server checks its plans against these limits
 	}
-	c.Server.Limits = c.Search.Limits
+	if err := c.validateWebhooks(); err != nil {
+		errs = append(errs, err)
+	}
+	c.Server.Limits, c.Server.Scorers = c.Search.Limits, c.Search.Scorers()
 	return errors.Join(append(errs, c.Server.Validate())...)
 }
 

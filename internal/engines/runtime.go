@@ -220,13 +220,15 @@ func (r *Runtime) Close() {
 
 // Verifiers returns the verifiers that can score a model's text, the default first.
 func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
-	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
+	v := reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
 		for _, h := range r.verifiers {
 			if !yield(h.Bundle.Name, h.Reward) {
 				return
 			}
 		}
 	})
+	v.Add(r.cfg.Search.Scorers())
+	return v
 }
 
 // With loads the models, runs their engines while f runs, and closes everything.

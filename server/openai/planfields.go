@@ -121,6 +121,35 @@ func (p *planFields) Texts(key string, dst *[]string) bool {
 	})
 }
 
+func (p *planFields) List(key string, dst *[]string) bool {
+	return p.read(key, func(o *jsonread.Fields, name string) {
+		items, _ := o.List(name, maxTexts)
+		list := make([]string, len(items))
+		for i, item := range items {
+			var ok bool
+			if list[i], ok = jsonread.Text(item); !ok {
+				o.WrongType(fmt.Sprintf("%s[%d]", name, i), "a string", item)
+				return
+			}
+		}
+		*dst = list
+	})
+}
+
+// maxTexts bounds a plan's list of texts.
+const maxTexts = 64
+
+func (p *planFields) JSON(key string, dst *[]byte) bool {
+	return p.read(key, func(o *jsonread.Fields, name string) {
+		raw, _ := o.Take(name)
+		if jsonread.Kind(raw) != "an object" {
+			o.WrongType(name, "an object", raw)
+			return
+		}
+		*dst = raw
+	})
+}
+
 func (p *planFields) Words(key string, known []string, add func(word string)) bool {
 	return p.read(key, func(o *jsonread.Fields, name string) {
 		items, _ := o.List(name, MaxIncludes)

@@ -66,7 +66,7 @@ func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
 func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) {
 	plan := s.Plan
 	votes := plan.Method == scaling.SelfConsistency && plan.Select != scaling.SelectWeightedVote || plan.Method == scaling.DeepConfidence
-	if plan.Verifier == "" && !votes {
+	if plan.Verifier == "" && plan.Verify.Kind() == "" && !votes {
 		if plan.Verifier = s.Verifiers.Default; plan.Verifier == "" {
 			plan.Verifier = scaling.VerifierLogprob
 		}

@@ -216,7 +216,7 @@ func (r *searchReport) usage(u tts.Usage) usage {
 }
 
 func newCandidate(c *tts.Candidate) *candidate {
-	out := &candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: jsonwrite.Number(c.Score), Logprob: jsonwrite.Rounded(jsonwrite.Finite(c.Logprob)), Answer: jsonwrite.Optional(c.Answer), Votes: c.Votes,
+	out := &candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: jsonwrite.Number(c.Score), Logprob: jsonwrite.Rounded(jsonwrite.Finite(c.Logprob)), Answer: jsonwrite.Optional(c.Answer), Votes: c.Votes, Verdict: c.Verdict,
 		StepScores: make([]float64, len(c.StepScores)), Confidence: jsonwrite.Number(c.Confidence), Filtered: c.Filtered}
 	for i, s := range c.StepScores {
 		out.StepScores[i] = jsonwrite.Number(s)

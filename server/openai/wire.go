@@ -320,6 +320,7 @@ type candidate struct {
 	Answer       *string        `json:"answer"`  // null: none was found
 	Votes        int            `json:"votes"`
 	StepScores   []float64      `json:"step_scores"`
+	Verdict      string         `json:"verdict,omitempty"`    // of a check
 	Confidence   float64        `json:"confidence,omitempty"` // of deepconf
 	Filtered     bool           `json:"filtered,omitempty"`   // likewise
 	Steps        []solutionStep `json:"steps,omitempty"`

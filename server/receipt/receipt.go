@@ -100,6 +100,7 @@ type plan struct {
 	MaxSteps    int               `json:"max_steps,omitempty"`
 	Step        planStep          `json:"step,omitzero"`
 	Verifier    string            `json:"verifier,omitempty"`
+	Verify      *scaling.Verify   `json:"verify,omitempty"`
 	Aggregate   scaling.Aggregate `json:"aggregate,omitempty"`
 	Select      scaling.Select    `json:"select"`
 	Answer      planAnswer        `json:"answer,omitzero"`
@@ -132,6 +133,9 @@ func NewPlan(p *scaling.Plan) json.RawMessage {
 	out := plan{Method: p.Method, N: p.N, Width: p.Width, MaxSteps: p.MaxSteps, Step: planStep{p.Step.Stop, p.Step.MaxTokens}, Verifier: p.Verifier,
 		Aggregate: p.Aggregate, Select: p.Select, Answer: planAnswer{p.Answer.Extract, p.Answer.Normalize}, Temperature: p.Temperature,
 		MethodSettings: p.MethodSettings(), Budget: planBudget{p.Budget.Tokens, p.Budget.Time.Milliseconds()}}
+	if p.Verify.Kind() != "" {
+		out.Verify = &p.Verify
+	}
 	switch {
 	case p.EarlyStop.Off:
 		out.EarlyStop = false

@@ -43,6 +43,7 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 			r.generator = m
 		}
 		m.Verifiers = reward.VerifiersFor(m.Model, r.rewards)
+		m.Verifiers.Add(set.Scorers)
 		m.offer = r.offer(m, set)
 		for _, name := range m.offer.Presets {
 			if err := r.add(m.Name+"+"+name, m); err != nil {
@@ -82,6 +83,7 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 			o.Verifiers = append(o.Verifiers, name)
 		}
 	}
+	o.Verifiers = append(o.Verifiers, slices.Sorted(maps.Keys(set.Scorers))...)
 	o.Verifiers = append(o.Verifiers, scaling.VerifierLogprob, scaling.VerifierSelfCertainty)
 	for _, name := range slices.Sorted(maps.Keys(r.presets)) {
 		if works(r.presets[name]) {

@@ -78,6 +78,7 @@ const MostWords = 2
 type Settings struct {
 	Presets         map[string]scaling.Plan // names that may follow a generator's and a "+"
 	Limits          scaling.Limits          // of searches
+	Scorers         map[string]tts.Scorer   // services that judge candidates, by their names as verifiers
 	Scaling         string                  // the search of requests that ask for none, as it is written; empty: none
 	ReasoningFormat string                  // of chats that name none
 	Created         time.Time               // of cards; zero: now

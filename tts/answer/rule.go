@@ -50,8 +50,8 @@ const (
 	maxProgram = 1000 // instructions; x{1000} alone is as many
 )
 
-// compileRegex compiles expressions that nobody vouches for.
-func compileRegex(expr string) (*regexp.Regexp, error) {
+// CompileRegex compiles expressions that nobody vouches for.
+func CompileRegex(expr string) (*regexp.Regexp, error) {
 	if len(expr) > maxRegex {
 		return nil, fmt.Errorf("%w: a regular expression of %d bytes, at most %d are read", ErrRule, len(expr), maxRegex)
 	}
@@ -87,7 +87,7 @@ func (r Rule) Compile() (*Reader, error) {
 	case "line":
 		out.extract = lastLine
 	case "regex":
-		re, err := compileRegex(arg)
+		re, err := CompileRegex(arg)
 		if err != nil {
 			return nil, err
 		}

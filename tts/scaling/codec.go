@@ -19,7 +19,9 @@ type Source interface {
 	Numbers(key string, dst *[]float64) bool              // some; Validate has their bounds
 	Temperature(key string, dst *float32) bool            // within the bounds of the source
 	Switch(key string, dst *bool) bool
-	Texts(key string, dst *[]string) bool
+	Texts(key string, dst *[]string) bool                         // delimiters
+	List(key string, dst *[]string) bool                          // texts; Validate has their bounds
+	JSON(key string, dst *[]byte) bool                            // an object, as it is written
 	Words(key string, known []string, add func(word string)) bool // some of the known ones
 }
 
@@ -34,6 +36,7 @@ func (p *Plan) Read(src Source) {
 	readName(src, "select", &p.Select)
 	readName(src, "stream_mode", &p.Stream)
 	src.Name("verifier", &p.Verifier)
+	p.Verify.read(src)
 	src.CountOrAuto("n", &p.N)
 	src.Count("width", &p.Width)
 	src.Count("max_steps", &p.MaxSteps)
@@ -95,7 +98,8 @@ func (i *Include) add(name string) {
 // aggregate, select, answer.extract, answer.normalize, temperature, early_stop
 // (true or false), early_stop.consensus, adaptive (true or false; its settings switch it
 // on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a
-// comma-separated list), deepconf.warmup, deepconf.eta, deepconf.window, deepconf.top_k,
+// comma-separated list), verify.language, verify.tests (adds one), verify.json_schema,
+// verify.pattern, verify.arithmetic (true or false), deepconf.warmup, deepconf.eta, deepconf.window, deepconf.top_k,
 // deepconf.weight, deepconf.tau, particles.resampling, particles.temperature,
 // budget.tokens, budget.time_ms, stream_mode, include (adds a comma-separated list).
 func (p *Plan) Set(key, value string) error {
@@ -194,6 +198,12 @@ func (w *written) Switch(key string, dst *bool) bool { return read(w, key, dst, 
 
 func (w *written) Texts(key string, dst *[]string) bool {
 	return read(w, key, dst, func(s string) ([]string, error) { return append(*dst, s), nil })
+}
+
+func (w *written) List(key string, dst *[]string) bool { return w.Texts(key, dst) }
+
+func (w *written) JSON(key string, dst *[]byte) bool {
+	return read(w, key, dst, func(s string) ([]byte, error) { return []byte(s), nil })
 }
 
 func (w *written) Words(key string, known []string, add func(word string)) bool {

@@ -37,7 +37,7 @@ func Parse(s string) (Plan, error) {
 		if key, value, rest, err = setting(rest); err != nil {
 			return Plan{}, err
 		}
-		if seen[key] && key != "step.stop" {
+		if seen[key] && key != "step.stop" && key != "verify.tests" {
 			return Plan{}, Errorf(CodeValue, key, "it is given twice")
 		}
 		seen[key] = true

@@ -140,6 +140,7 @@ type Plan struct {
 	MaxSteps    int // solution steps at most; 0: 40
 	Step        StepRule
 	Verifier    string // who scores; "": the default one
+	Verify      Verify // scores by what can be checked, in place of a verifier
 	Aggregate   Aggregate
 	Select      Select
 	Answer      answer.Rule
@@ -344,6 +345,9 @@ func (p Plan) Validate(l Limits) error {
 		return Errorf(CodeValue, "answer", "%v", err)
 	}
 	if err := p.validateSizes(&l); err != nil {
+		return err
+	}
+	if err := p.validateVerify(); err != nil {
 		return err
 	}
 	return p.validateMethod()

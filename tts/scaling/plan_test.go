@@ -163,6 +163,8 @@ func (s *settings) Numbers(key string, _ *[]float64) bool             { return s
 func (s *settings) Temperature(key string, _ *float32) bool           { return s.ask(key) }
 func (s *settings) Switch(key string, _ *bool) bool                   { return s.ask(key) }
 func (s *settings) Texts(key string, _ *[]string) bool                { return s.ask(key) }
+func (s *settings) List(key string, _ *[]string) bool                 { return s.ask(key) }
+func (s *settings) JSON(key string, _ *[]byte) bool                   { return s.ask(key) }
 func (s *settings) Words(key string, _ []string, _ func(string)) bool { return s.ask(key) }
 
 func TestTheReferenceNamesEverySettingOfAPlan(t *testing.T) {

@@ -1,0 +1,294 @@
+package sandbox
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/emscripten"
+
+	"github.com/lutra-lm/lutra/internal/cpulimit"
+)
+
+// interpreter is a language's, compiled when it is first wanted and kept as long as the process.
+type interpreter struct {
+	language language
+	once     sync.Once
+	runtime  wazero.Runtime
+	module   wazero.CompiledModule
+	err      error
+}
+
+// language is how to talk to its interpreter.
+type language interface {
+	// module returns the interpreter, compressed by gzip.
+	module() []byte
+	// begin makes an instance ready.
+	begin(vm *machine) error
+	// test runs code and then a test. What goes wrong with either is a fault; an error is the
+	// instance's end.
+	test(vm *machine, code, test string) (fault string, err error)
+}
+
+// interpreters are those of Languages.
+var interpreters = []*interpreter{{language: javascript{}}, {language: python{}}}
+
+// How a program ends that is not let go on.
+var (
+	errForbidden = errors.New("sandbox: it has called what it has no business with")
+	errSteps     = errors.New("sandbox: it has used up its steps")
+)
+
+// load compiles the interpreter.
+func (in *interpreter) load() {
+	z, err := gzip.NewReader(bytes.NewReader(in.language.module()))
+	if err != nil {
+		in.err = err
+		return
+	}
+	code, err := io.ReadAll(z)
+	if err != nil {
+		in.err = err
+		return
+	}
+	ctx := context.Background() // for all who wait
+	in.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(mostMemory>>16))
+	if in.module, in.err = in.runtime.CompileModule(ctx, code); in.err != nil {
+		return
+	}
+	in.err = in.link(ctx)
+}
+
+// link defines all that the module imports.
+func (in *interpreter) link(ctx context.Context) error {
+	hosts := map[string]wazero.HostModuleBuilder{}
+	exporter, err := emscripten.NewFunctionExporterForModule(in.module)
+	if err != nil {
+		return err
+	}
+	for _, f := range in.module.ImportedFunctions() {
+		module, name, _ := f.Import()
+		if hosts[module] == nil {
+			hosts[module] = in.runtime.NewHostModuleBuilder(module)
+		}
+		if strings.HasPrefix(name, "invoke_") || name == "_emscripten_throw_longjmp" {
+			continue // the exporter's
+		}
+		hosts[module].NewFunctionBuilder().WithGoModuleFunction(charged(host(name)), f.ParamTypes(), f.ResultTypes()).Export(name)
+	}
+	if env := hosts["env"]; env != nil {
+		exporter.ExportFunctions(env)
+	}
+	for _, h := range hosts {
+		if _, err := h.Instantiate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Numbers of errors, of WASI and of Emscripten's system calls.
+const (
+	errnoBadFile = 8
+	errnoNoCall  = 52
+)
+
+// host returns the function that a module imports under a name.
+func host(name string) func(ctx context.Context, m api.Module, stack []uint64) {
+	switch name {
+	case "fd_write": // is dropped
+		return func(_ context.Context, m api.Module, stack []uint64) {
+			list, n, sum := uint32(stack[1]), uint32(stack[2]), uint32(0)
+			for i := range n {
+				size, ok := m.Memory().ReadUint32Le(list + 8*i + 4)
+				if !ok {
+					break
+				}
+				sum += size
+			}
+			m.Memory().WriteUint32Le(uint32(stack[3]), sum)
+			stack[0] = 0
+		}
+	case "fd_read": // is at its end
+		return func(_ context.Context, m api.Module, stack []uint64) {
+			m.Memory().WriteUint32Le(uint32(stack[3]), 0)
+			stack[0] = 0
+		}
+	case "fd_fdstat_get": // nothing is open
+		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoBadFile }
+	case "fd_close", "fd_seek", "fd_sync":
+		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoNoCall }
+	case "clock_time_get":
+		return func(ctx context.Context, m api.Module, stack []uint64) {
+			m.Memory().WriteUint64Le(uint32(stack[2]), machineOf(ctx).tick()*1e6)
+			stack[0] = 0
+		}
+	case "mp_js_time_ms":
+		return func(ctx context.Context, _ api.Module, stack []uint64) {
+			stack[0] = api.EncodeF64(float64(machineOf(ctx).tick()))
+		}
+	case "random_get":
+		return func(_ context.Context, m api.Module, stack []uint64) {
+			if room, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1])); ok {
+				clear(room)
+			}
+			stack[0] = 0
+		}
+	case "emscripten_resize_heap":
+		return func(_ context.Context, m api.Module, stack []uint64) {
+			pages := (uint64(uint32(stack[0])) + 1<<16 - 1) >> 16
+			have := uint64(m.Memory().Size()) >> 16
+			_, ok := m.Memory().Grow(uint32(max(pages, have) - have))
+			stack[0] = map[bool]uint64{true: 1}[ok]
+		}
+	case "host_interrupt": // the call that tools/wasmfuel was told of for JavaScript
+		return func(ctx context.Context, _ api.Module, stack []uint64) {
+			machineOf(ctx).refuel()
+			stack[0] = 0
+		}
+	case "mp_js_ticks_ms": // and for Python
+		return func(ctx context.Context, _ api.Module, stack []uint64) {
+			machineOf(ctx).refuel()
+			stack[0] = machineOf(ctx).tick()
+		}
+	case "host_get_timezone_offset", "mp_js_random_u32":
+		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 0 }
+	case "host_promise_rejection", "proxy_js_free_obj":
+		return func(context.Context, api.Module, []uint64) {}
+	}
+	if strings.HasPrefix(name, "__syscall_") {
+		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = api.EncodeI32(-errnoNoCall) }
+	}
+	return func(context.Context, api.Module, []uint64) { panic(errForbidden) }
+}
+
+// machine is an instance of an interpreter.
+type machine struct {
+	ctx    context.Context
+	module api.Module
+	left   int64  // steps that it has not got yet
+	clock  uint64 // milliseconds, as many as it has asked for the time
+	tested bool   // its code has run, and the test begins
+}
+
+type machineKey struct{}
+
+// machineOf returns the instance that calls.
+func machineOf(ctx context.Context) *machine { return ctx.Value(machineKey{}).(*machine) }
+
+// open makes an instance, compiling the interpreter first if that is the first one.
+func (in *interpreter) open(ctx context.Context) (*machine, error) {
+	in.once.Do(in.load)
+	if in.err != nil {
+		return nil, in.err
+	}
+	vm := &machine{}
+	vm.ctx = context.WithValue(ctx, machineKey{}, vm)
+	m, err := in.runtime.InstantiateModule(vm.ctx, in.module, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		return nil, err
+	}
+	vm.module = m
+	vm.fuel().Set(math.MaxInt64)
+	if err := in.language.begin(vm); err != nil {
+		vm.close()
+		return nil, err
+	}
+	return vm, nil
+}
+
+func (vm *machine) close() { _ = vm.module.Close(context.Background()) }
+
+// call calls an exported function. One that the module lacks is a panic: modules are part of the program.
+func (vm *machine) call(name string, args ...uint64) (uint64, error) {
+	f := vm.module.ExportedFunction(name)
+	if f == nil {
+		panic(fmt.Sprintf("sandbox: the module has no function %q", name))
+	}
+	results, err := f.Call(vm.ctx, args...)
+	if err != nil || len(results) == 0 {
+		return 0, err
+	}
+	return results[0], nil
+}
+
+// fuel returns the global in which the module counts down (tools/wasmfuel).
+func (vm *machine) fuel() api.MutableGlobal {
+	return vm.module.ExportedGlobal("lutra_fuel").(api.MutableGlobal)
+}
+
+// grant gives an instance that is ready its steps, a slice at a time.
+func (vm *machine) grant(steps int64) {
+	vm.left = steps
+	vm.fuel().Set(0)
+}
+
+// slice is after how many steps others may go first, and the end of the context is seen.
+const slice = 1 << 19
+
+// refuel gives a module that has used up its fuel the next slice. It panics when there is none.
+func (vm *machine) refuel() {
+	fuel := vm.fuel()
+	if int64(fuel.Get()) >= 0 { // it is the program that calls
+		return
+	}
+	if err := cpulimit.Pause(vm.ctx); err != nil {
+		panic(err)
+	}
+	if vm.left <= 0 {
+		panic(errSteps)
+	}
+	n := min(vm.left, slice)
+	vm.left -= n
+	fuel.Set(fuel.Get() + uint64(n))
+}
+
+// tick moves the clock, so that who waits for it comes to an end.
+func (vm *machine) tick() uint64 {
+	vm.clock++
+	return vm.clock
+}
+
+// callCost is what a call of the host costs in steps.
+const callCost = 64
+
+// charged returns f for callCost.
+func charged(f api.GoModuleFunc) api.GoModuleFunc {
+	return func(ctx context.Context, m api.Module, stack []uint64) {
+		if fuel, ok := m.ExportedGlobal("lutra_fuel").(api.MutableGlobal); ok {
+			fuel.Set(fuel.Get() - callCost)
+		}
+		f(ctx, m, stack)
+	}
+}
+
+// write puts a text into the instance's memory, with a zero behind it.
+func (vm *machine) write(malloc, text string) (at uint64, err error) {
+	at, err = vm.call(malloc, uint64(len(text)+1))
+	if err == nil && (at == 0 || !vm.module.Memory().Write(uint32(at), append([]byte(text), 0))) {
+		err = errors.New("sandbox: no memory for a text")
+	}
+	return at, err
+}
+
+// read returns a text of n bytes in the instance's memory, or up to a zero, as far as it is not too long.
+func (vm *machine) read(at uint64, n uint32) string {
+	memory := vm.module.Memory()
+	n = min(n, mostText, memory.Size()-min(uint32(at), memory.Size()))
+	text, _ := memory.Read(uint32(at), n)
+	if end := bytes.IndexByte(text, 0); end >= 0 {
+		text = text[:end]
+	}
+	return string(text)
+}
+
+// mostText bounds what is read of an exception, in bytes.
+const mostText = 64 << 10

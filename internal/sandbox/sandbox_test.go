@@ -1,0 +1,116 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// testSteps is little, so that what never ends ends soon.
+const testSteps = 1_000_000
+
+func run(t *testing.T, language, code string, tests ...string) Result {
+	t.Helper()
+	r, err := Run(t.Context(), &Program{language, code, tests}, testSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestTestsPassUnlessTheyThrowOrAreFalse(t *testing.T) {
+	for _, c := range []struct {
+		language, code string
+		tests          []string
+		want           Result
+	}{
+		{"javascript", "function f(x) { return x * 2 }\nconsole.log(f(1)); module.exports = {f}",
+			[]string{"f(2) === 4", "assert(f(3) === 6)", "f(3) === 7", "assert(f(3) === 7, 'seven')", "Promise.resolve(false)", "(async () => { assert(await f(2) === 4) })()"},
+			Result{3, "test 3: it is false"}},
+		{"javascript", "const f = x => x", []string{"g(1)", "f(1) === 1"}, Result{1, "test 1: ReferenceError: g is not defined"}},
+		{"javascript", "function f(", []string{"true"}, Result{0, "the code: SyntaxError: missing formal parameter"}},
+		{"javascript", "", []string{"new Promise(() => {})"}, Result{0, "test 1: its promise is never settled"}},
+		{"python", "import math\nclass A:\n  def __init__(self, x: int): self.x = x\ndef f(x: int) -> int:\n  return A(x).x * 2\nprint(f'{f(1)}')",
+			[]string{"f(2) == 4", "assert f(3) == 6", "f(3) == 7", "assert f(3) == 7, 'seven'", "x = f(2)\nassert x == 4", "g(2)"},
+			Result{3, "test 3: AssertionError:"}},
+		{"python", "def f(x) return x", []string{"True"}, Result{0, "the code: SyntaxError: invalid syntax"}},
+		{"python", "import time\ntime.sleep(1)", []string{"True"}, Result{1, ""}},
+	} {
+		if r := run(t, c.language, c.code, c.tests...); r != c.want {
+			t.Errorf("%s %q: %+v, want %+v", c.language, c.code, r, c.want)
+		}
+	}
+}
+
+func TestHostileCodeIsBoundedAndNamed(t *testing.T) {
+	for _, c := range []struct{ language, code, test, want string }{
+		{"javascript", "for (;;);", "true", "the code: " + FaultSteps},
+		{"javascript", "", "for (;;);", "test 1: " + FaultSteps},
+		{"javascript", "/(a+)+$/.test('a'.repeat(40) + 'b')", "true", "the code: " + FaultSteps},
+		{"javascript", "for (;;) console.log('x'.repeat(1000))", "true", "the code: " + FaultSteps},
+		{"javascript", "function f() { return f() + 1 }", "f()", "test 1: " + FaultRecursion},
+		{"javascript", "const a = []; for (;;) a.push(new ArrayBuffer(1 << 20))", "true", "the code: " + FaultMemory},
+		{"javascript", "(function f() { Promise.resolve().then(f) })()", "true", "the code: " + FaultSteps},
+		{"javascript", "require('fs')", "true", "the code: ReferenceError: require is not defined"},
+		{"javascript", "import('fs')", "true", "the code: ReferenceError: could not load module 'fs'"},
+		{"javascript", "throw 'x'.repeat(1e5)", "true", "the code: " + strings.Repeat("x", mostFault) + "…"},
+		{"python", "while True: pass", "True", "the code: " + FaultSteps},
+		{"python", "x = 10 ** 10 ** 6", "True", "the code: " + FaultSteps},
+		{"python", "while True: print('x' * 1000)", "True", "the code: " + FaultSteps},
+		{"python", "def f(): return f() + 1", "f()", "test 1: " + FaultRecursion},
+		{"python", "bytearray(1 << 28)", "True", "the code: " + FaultMemory},
+		{"python", "import js\njs.fetch('http://localhost')", "True", "the code: " + FaultForbidden},
+		{"python", "open('/etc/passwd')", "True", "the code: OSError: 52"},
+		{"python", "input()", "True", "the code: " + FaultSteps},
+		{"python", "import sys\nsys.exit(0)", "True", "the code: SystemExit: 0"},
+		{"python", "import socket", "True", "the code: ImportError: no module named 'socket'"},
+	} {
+		if r := run(t, c.language, c.code, c.test); r.Passed != 0 || r.Fault != c.want {
+			t.Errorf("%s %q: %+v, want the fault %q", c.language, c.code, r, c.want)
+		}
+	}
+}
+
+func TestAProgramIsTheSameEveryTime(t *testing.T) {
+	for language, code := range map[string]string{
+		"javascript": "const seen = [Math.random(), Date.now(), new Date().getTimezoneOffset()].join()",
+		"python":     "import random, time\nseen = str([random.random(), time.time()])",
+	} {
+		first := run(t, language, code, map[string]string{"javascript": "throw seen", "python": "raise ValueError(seen)"}[language])
+		again := run(t, language, code, map[string]string{"javascript": "throw seen", "python": "raise ValueError(seen)"}[language])
+		if first != again || first.Fault == "" {
+			t.Errorf("%s: %+v, then %+v", language, first, again)
+		}
+	}
+}
+
+func TestAllTestsTogetherAreBounded(t *testing.T) {
+	tests := make([]string, allSteps+2)
+	for i := range tests {
+		tests[i] = "for (;;);"
+	}
+	tests[len(tests)-1] = "true"
+	if r := run(t, "javascript", "", tests...); r.Passed != 0 {
+		t.Errorf("%+v: a test ran after all steps were used", r)
+	}
+}
+
+func TestAContextEndsAProgram(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, &Program{"javascript", "for (;;);", []string{"true"}}, 1<<50); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v, want %v", err, context.Canceled)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	vm, err := interpreters[0].open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer vm.close()
+	vm.grant(1 << 50)
+	cancel()
+	if _, err := interpreters[0].language.test(vm, "for (;;);", "true"); !errors.Is(err, context.Canceled) {
+		t.Errorf("an endless loop ended with %v, want %v", err, context.Canceled)
+	}
+}
