@@ -46,6 +46,7 @@ const (
 	StopMaxSteps     StopReason = "max_steps"     // Plan.MaxSteps
 	StopBudgetTokens StopReason = "budget_tokens" // Plan.Budget.Tokens
 	StopBudgetTime   StopReason = "budget_time"   // Plan.Budget.Time
+	StopDeadline     StopReason = "deadline"      // Plan.Deadline
 )
 
 // Outcome is what a search came to.
@@ -61,6 +62,7 @@ type Outcome struct {
 	Choices    []*Candidate   // those delivered, best first
 	Candidates []*Candidate   // all, best first
 	Tree       []Node         // a parent stands before its children
+	Filled     *Filled        // with Search.Fill
 	Usage      SearchUsage
 }
 

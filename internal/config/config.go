@@ -58,6 +58,7 @@ type Engine struct {
 type Search struct {
 	scaling.Limits
 	workers.Options
+	Aims
 }
 
 // KV sizes the KV cache of each model.
@@ -204,6 +205,7 @@ func (c *Config) Validate() error {
 		return errors.Join(append(errs, inSection("search", err)...)...) // the server checks its plans against these limits
 	}
 	c.Server.Limits = c.Search.Limits
+	errs = append(errs, inSection("search", c.Search.Aims.apply(&c.Server))...)
 	return errors.Join(append(errs, c.Server.Validate())...)
 }
 

@@ -50,6 +50,10 @@ func (p *Plan) Read(src Source) {
 	if src.Count("budget.time_ms", &ms) {
 		p.Budget.Time = time.Duration(ms) * time.Millisecond
 	}
+	src.Number("quality", &p.Quality, leastQuality, 1)
+	if src.Count("deadline_ms", &ms) {
+		p.Deadline = time.Duration(ms) * time.Millisecond
+	}
 	var on bool
 	if src.Switch("early_stop", &on) {
 		p.EarlyStop.Off = !on
@@ -97,7 +101,8 @@ func (i *Include) add(name string) {
 // on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a
 // comma-separated list), deepconf.warmup, deepconf.eta, deepconf.window, deepconf.top_k,
 // deepconf.weight, deepconf.tau, particles.resampling, particles.temperature,
-// budget.tokens, budget.time_ms, stream_mode, include (adds a comma-separated list).
+// budget.tokens, budget.time_ms, quality, deadline_ms, stream_mode, include (adds a
+// comma-separated list).
 func (p *Plan) Set(key, value string) error {
 	s := written{key: key, value: value}
 	p.Read(&s)
