@@ -164,8 +164,8 @@ func (r *searchRun) outcome() *Outcome {
 			out.Usage.Chosen += nodes[at].Tokens
 		}
 	}
-	if r.filled != nil {
-		out.Usage.Chosen = r.tree.charged
+	if r.filled != nil { // nobody has asked for the others
+		r.tree.charged = out.Usage.Chosen
 	}
 	return out
 }

@@ -71,7 +71,6 @@ func (r *searchRun) fill() error {
 	r.steps = 1
 	r.tree.record(plain, 1)
 	r.retire(plain)
-	charged := r.tree.charged
 	for _, b := range others {
 		r.filled.Tokens += len(b.cand.IDs)
 		switch {
@@ -83,7 +82,6 @@ func (r *searchRun) fill() error {
 			r.retire(b)
 		}
 	}
-	r.tree.charged = charged // nobody has asked for the others
 	return nil
 }
 

@@ -136,7 +136,7 @@ func point(model, method string, n, width int) (Point, error) {
 		return p, fmt.Errorf("there is no method %.40q; there are %s", name, strings.Join(Methods(), ", "))
 	case err != nil:
 		return p, fmt.Errorf("method %q: %w", p, err)
-	case n == 1:
+	case p.N == 1:
 		return Point{Model: model, Method: Single, N: 1}, nil
 	}
 	return p, nil

@@ -37,7 +37,7 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 		if err != nil && f.Err == nil {
 			f.Err = PlanFault(err, param)
 		}
-		return &api.ScalingRequest{&plan, param}
+		return &api.ScalingRequest{Plan: &plan, Param: param}
 	}
 	switch {
 	case header != "":
@@ -45,7 +45,7 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 	case fromMetadata != "":
 		return written(fromMetadata, "metadata."+api.ScalingField)
 	case preset != nil:
-		return &api.ScalingRequest{preset, "model"}
+		return &api.ScalingRequest{Plan: preset, Param: "model"}
 	}
 	return nil
 }

@@ -120,11 +120,19 @@ func refusal(candidates []Candidate, want *scaling.Plan, profiled bool, most, so
 	case most == nil && soonest == nil:
 		return scaling.Errorf(scaling.CodeDeadline, "deadline_ms", "nothing that was measured is expected to end within %d ms", want.Deadline.Milliseconds())
 	case most == nil:
-		return scaling.Errorf(scaling.CodeDeadline, "deadline_ms", "nothing is expected to end within %d ms; the soonest is %v", want.Deadline.Milliseconds(), soonest)
+		return scaling.Errorf(scaling.CodeDeadline, "deadline_ms", "nothing is expected to end within %d ms; the soonest%s is %v", want.Deadline.Milliseconds(), reaching(want), soonest)
 	case soonest == nil:
 		return scaling.Errorf(scaling.CodeQuality, field, "nothing that was measured reaches %v; the best within %d ms is %v", want.Quality, want.Deadline.Milliseconds(), most)
 	}
 	return scaling.Errorf(scaling.CodeQuality, field, "nothing is expected to reach %v within %d ms; the best in that time is %v; the soonest that reaches it is %v", want.Quality, want.Deadline.Milliseconds(), most, soonest)
+}
+
+// reaching says what quality is wanted, if any is.
+func reaching(want *scaling.Plan) string {
+	if want.Quality == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" that reaches %v", want.Quality)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

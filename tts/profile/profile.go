@@ -65,6 +65,9 @@ const (
 	mostMS    = 1e9
 )
 
+// widest lets every plan through that some server may allow.
+var widest = scaling.Limits{N: 1 << 12, MaxSteps: 1 << 16, Tokens: 1 << 30, Time: 24 * time.Hour}
+
 // Read reads a profile. Errors name the key at fault.
 func Read(data []byte) (*Profile, error) {
 	if len(data) > MaxFile {
@@ -143,6 +146,9 @@ func (p *Point) check(temperature float32) error {
 	}
 	if plan.Unchosen() || plan.Deadline != 0 || plan.Method == scaling.None || plan.N < 1 {
 		return fmt.Errorf("plan: %.40q does not say its method and n", p.Plan)
+	}
+	if err := plan.Validate(widest); err != nil {
+		return fmt.Errorf("plan: %w", err)
 	}
 	if plan.Temperature == nil {
 		plan.Temperature = &temperature
