@@ -211,4 +211,3 @@ func TestPlainAnswersAreFilledAndOthersAreNot(t *testing.T) {
 		t.Error("the metrics tell nothing of it")
 	}
 }
-

@@ -18,11 +18,12 @@ func (s *Search) ends(begun time.Time, p *scaling.Plan) time.Time {
 	if start.IsZero() {
 		start = begun
 	}
-	return start.Add(p.Deadline - min(mostHandover, p.Deadline/10))
+	return start.Add(p.Deadline - min(mostHandover, p.Deadline/4))
 }
 
-// mostHandover is the most time that is kept for what follows the work of a search.
-const mostHandover = 20 * time.Millisecond
+// mostHandover is the most time that is kept for what follows the work of a search: on a busy
+// machine whoever waits for a processor to do it has to wait.
+const mostHandover = 50 * time.Millisecond
 
 // outOfTime tells whether an error says no more than that the time for the work is over.
 func (r *searchRun) outOfTime(err error) bool {

@@ -38,7 +38,7 @@ func (a *Aims) apply(o *server.Options) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	o.Profiles, o.Alternates, o.Fill = nil, a.Alternates, nil
+	o.Profiles, o.Alternates, o.Fill = nil, append([]string(nil), a.Alternates...), nil
 	for i, file := range a.Profiles {
 		p, err := readProfile(file)
 		if err != nil {

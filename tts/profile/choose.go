@@ -32,7 +32,7 @@ type Choice struct {
 
 	Plan scaling.Plan  `json:"-"` // with all that the request says besides
 	base time.Duration // that Forecast corrected
-	sure time.Duration // it seldom takes longer
+	sure time.Duration // most do not take longer
 }
 
 // Choose chooses what reaches the plan's quality soonest, within left of its deadline; without

@@ -17,14 +17,14 @@ type Forecast struct {
 }
 
 const (
-	halfLife  = 5 * time.Second // of what was learnt
+	halfLife  = 2 * time.Second // of what was learnt
 	unlearnt  = 0.1             // deviation, in any case
-	sureOf    = 3.0             // deviations above the mean, which answers seldom exceed
+	sureOf    = 1.0             // deviations above the mean, which most answers do not exceed
 	mostLearn = 5.0             // logarithm of the largest factor
 )
 
-// Correct returns what an answer is expected to take that should take base, and what it
-// seldom exceeds. A nil Forecast corrects nothing.
+// Correct returns what an answer is expected to take that should take base, and what most do
+// not exceed: the deadline ends the others. A nil Forecast corrects nothing.
 func (f *Forecast) Correct(base time.Duration, now time.Time) (mean, sure time.Duration) {
 	if f == nil {
 		return base, base
