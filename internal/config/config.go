@@ -114,7 +114,7 @@ func Default() Config {
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
-		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions()},
+		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Aims: Aims{Profiles: []string{}, Alternates: []string{}}},
 		Server:    server.DefaultOptions(),
 		Log:       Log{Level: "info", Format: "auto"},
 	}
