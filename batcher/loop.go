@@ -104,7 +104,7 @@ func (l *loop) plan() {
 	limits := l.planner.limits
 	limits.Policy = l.policy(d)
 	st.spans = l.planner.plan(st.spans[:0], limits)
-	st.spans = l.fillSpare(st.spans, &limits, d)
+	st.spans = l.planner.fillSpare(st.spans, &limits, l.setup.opt.SpareSlowdown, d, l.admission.drop)
 	l.duplicates.cutToBlock(st.spans, l.kv.BlockLen())
 	l.constraints.extend(st.spans, &limits)
 	l.drafts.extend(st.spans, &limits, l.probes())
