@@ -67,6 +67,7 @@ var layers = map[string][]string{
 	"tts/embed":             {"tts", "batcher", "models", "internal/parallel"},
 	"tts/ttstest":           {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":           {"tts/answer"},
+	"tts/profile":           {"tts/scaling"},
 	"tts/answer":            {},
 	"tts/toolcall":          {"grammar"},
 	"batcher":               {"models", "kernels"},

@@ -21,13 +21,14 @@
 //	delivery    draws tokens and hands them to readers
 //	draftselector, draftoptions, drafterstate       which guesses a step computes
 //	draftmodel, lookup                              who guesses
+//	spare       who fills what a planned step has left
 //	constraints, maskwait, planner, duplicates, admission, room
 //	step        what is planned, and what becomes of it
 //	generate, logits, fork                          what a caller asks of a sequence
 //	sequence    its two sides: task is the loop's, shared is the caller's too
 //	shared, request, setup, bounds
 //	task, constraint, drafts, tokenhash
-//	mailbox, options, speculation, arbiter, stats, drafter, errors
+//	mailbox, options, speculation, stats, pace, arbiter, drafter, errors
 //
 // Invariants: a plan never exceeds its budget and always makes progress;
 // randomness depends on (seed, candidate, position) alone; what a sequence

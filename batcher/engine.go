@@ -52,6 +52,21 @@ func (e *Engine) KVType() kv.Type { return e.loop.kv.Type() }
 // Stats returns a snapshot for metrics, as of the last step.
 func (e *Engine) Stats() Stats { return e.published.get() }
 
+// StepTime returns how long a step of n tokens takes, as far as steps have shown; 0: there
+// were none.
+func (e *Engine) StepTime(n int) time.Duration {
+	p := e.published.getPace()
+	return seconds(p.cost.Time(n))
+}
+
+// Pace returns how long a token is expected to take of each of rows background sequences that
+// come to those that run; 0: there have been no steps. It counts what this engine has to do, as
+// of its last step, and not what others on the machine have.
+func (e *Engine) Pace(rows int) time.Duration {
+	p := e.published.getPace()
+	return seconds(p.background(rows))
+}
+
 // Open queues a sequence whose prompt is computed when it is first needed.
 // The sequence is closed when ctx ends. Errors: ErrTooLong, ErrToken, ErrBusy,
 // ErrClosed, ctx's own.

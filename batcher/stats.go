@@ -39,6 +39,8 @@ type Stats struct {
 	DraftTokens     [DraftKinds]int64 // guesses computed
 	DraftAccepted   [DraftKinds]int64 // of them right
 	DraftTime       time.Duration     // spent on making guesses, within StepTime
+	SpareTokens     int64             // computed of sequences that ForkSpare made
+	SpareDropped    int64             // of these sequences, those that gave way to others
 	BatchLanes      int64             // lanes of the tiles they filled: BatchTokens/BatchLanes is the fill ratio
 	StepTime        time.Duration
 	Gaps            Gaps
@@ -81,6 +83,7 @@ type StepStats struct {
 	Saved     int             // tokens of sequences that equal one in the batch, and share its results
 	Drafted   [DraftKinds]int // guessed tokens in the batch
 	Accepted  [DraftKinds]int // of them right
+	Spare     int             // tokens of sequences that ForkSpare made
 	Preempted int             // sequences that lost their blocks to this step
 	Budget    int             // lanes that the step was allowed
 	Duration  time.Duration
@@ -104,6 +107,7 @@ type Timing struct {
 type published struct {
 	mu    sync.Mutex
 	stats Stats
+	pace  pace
 }
 
 // get returns a snapshot.
@@ -113,9 +117,16 @@ func (p *published) get() Stats {
 	return p.stats
 }
 
-// set replaces the snapshot.
-func (p *published) set(s Stats) {
+// getPace returns one of how fast the engine is.
+func (p *published) getPace() pace {
 	p.mu.Lock()
-	p.stats = s
+	defer p.mu.Unlock()
+	return p.pace
+}
+
+// set replaces the snapshots.
+func (p *published) set(s Stats, now pace) {
+	p.mu.Lock()
+	p.stats, p.pace = s, now
 	p.mu.Unlock()
 }

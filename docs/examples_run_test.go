@@ -359,7 +359,7 @@ func (s *sandbox) try(t *testing.T, e example) {
 			return
 		}
 	case "yaml":
-		path := configFile(t, e.text)
+		path := configFile(t, strings.ReplaceAll(e.text, "[profile.json]", "[../models/embedded/profile.json]"))
 		if _, err := config.Load(path, nil, nil); err != nil {
 			t.Error(err)
 		}

@@ -61,6 +61,7 @@ var long = map[string]string{
 	"lutra bench growth --shape":                                                "TestBenchGrowthMeasuresAndDrawsEveryAxis",
 	"lutra eval --limit":                                                        "TestEvalReportsAndContinues",
 	"lutra eval --methods":                                                      "TestEvalReportsAndContinues",
+	"lutra eval --profile":                                                      "TestEvalWritesAProfileThatServersRead",
 	"lutra eval --model ternary-bonsai-4b":                                      "TestEvalReportsAndContinues",
 	"lutra npu doctor\nlutra ask":                                               "TestDevicesGiveTheSameAnswersAndTheSameLogits",
 	"lutra bench plan --rate":                                                   "TestBenchPlanTellsWhatIsModelledAndWhatItCosts",

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
@@ -28,6 +29,9 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 	}
 	if a.Applied {
 		c.W.Header().Set(api.ScalingApplied, acc.strategy)
+	}
+	if o := a.Choice; o != nil && a.Applied {
+		c.W.Header().Set(api.ScalingExpected, fmt.Sprintf("quality=%.3f;ms=%.3g;model=%q", o.Quality, o.ExpectedMS, o.Name))
 	}
 	if len(first.Unheld) > 0 {
 		c.W.Header().Set(api.Warning, openai.Unheld(first.Unheld))

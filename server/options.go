@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -65,9 +66,12 @@ type Options struct {
 
 	credentials []admission.Credential `yaml:"-"` // that Validate has found
 
-	Limits  scaling.Limits        `yaml:"-"` // of searches: the `search:` section
-	Scorers map[string]tts.Scorer `yaml:"-"` // services that judge candidates: likewise
-	Log     zerolog.Logger        `yaml:"-"`
+	Limits     scaling.Limits        `yaml:"-"` // of searches: the `search:` section
+	Scorers    map[string]tts.Scorer `yaml:"-"` // services that judge candidates: likewise
+	Profiles   []*profile.Profile    `yaml:"-"` // likewise, ahead of the embedded models'
+	Fill       *scaling.Plan         `yaml:"-"` // likewise: what plain answers get in lanes to spare; nil: nothing
+	Alternates []string              `yaml:"-"` // likewise: models of which any may answer a request with a quality for one of them
+	Log        zerolog.Logger        `yaml:"-"`
 }
 
 // DefaultOptions serves this machine alone, without keys.

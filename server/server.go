@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,12 +12,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/server/residency"
+	"github.com/lutra-lm/lutra/tts/profile"
 )
 
 // Server answers HTTP requests with the models it has been given. Its methods are many: middleware,
@@ -87,8 +90,18 @@ func (s *Server) Settings() (*registry.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &registry.Settings{Presets: presets, Limits: s.opt.Limits, Scorers: s.opt.Scorers, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat, Created: time.Now()}, nil
+	return &registry.Settings{Presets: presets, Limits: s.opt.Limits, Scorers: s.opt.Scorers, Scaling: s.opt.DefaultScaling, ReasoningFormat: s.opt.ReasoningFormat, Created: time.Now(),
+		Profiles: append(slices.Clone(s.opt.Profiles), shipped())}, nil
 }
+
+// shipped returns the profile of the embedded models.
+var shipped = sync.OnceValue(func() *profile.Profile {
+	p, err := profile.Read(embedded.Profile())
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	return p
+})
 
 // errLoading says that there are no models yet.
 var errLoading = errors.New("server: the model is being loaded")

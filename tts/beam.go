@@ -29,12 +29,16 @@ func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 // fork returns b and up to n-1 copies of it: fewer when the engines have no
 // more room for sequences.
 func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
+	ctx := r.ctx
+	if b == r.root { // waits for the prompt, at most until the work's end
+		ctx = r.work
+	}
 	beams := []*beam{b}
-	seqs, err := halveWhileBusy(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
+	seqs, err := halveWhileBusy(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(ctx, n) })
 	if err != nil {
 		return nil, err
 	}
-	judges, err := halveWhileBusy(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
+	judges, err := halveWhileBusy(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(ctx, n) })
 	for i, seq := range seqs {
 		if i < len(judges) {
 			beams = append(beams, b.copyTo(seq, judges[i]))
@@ -74,7 +78,7 @@ func (r *searchRun) begin(beams []*beam, first int, whole bool) {
 		if b.whole = whole; whole {
 			b.limit, p.Stop = math.MaxInt, r.decoding.ends
 		}
-		if len(r.req.Stop) == 0 && r.reporter.partials == nil && r.trusted == 0 { // else each token may be the last, or is to be shown
+		if len(r.req.Stop) == 0 && r.reporter.partials == nil && r.trusted == 0 && r.plan.Deadline == 0 { // else each token may be the last, or is to be shown
 			p.FlushEvery = tokensPerWake
 		}
 		if m := r.req.Sampling.MaxTokens; m > 0 {

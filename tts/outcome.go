@@ -47,6 +47,7 @@ const (
 	StopMaxSteps     StopReason = "max_steps"     // Plan.MaxSteps
 	StopBudgetTokens StopReason = "budget_tokens" // Plan.Budget.Tokens
 	StopBudgetTime   StopReason = "budget_time"   // Plan.Budget.Time
+	StopDeadline     StopReason = "deadline"      // Plan.Deadline
 )
 
 // Outcome is what a search came to.
@@ -62,6 +63,7 @@ type Outcome struct {
 	Choices    []*Candidate   // those delivered, best first
 	Candidates []*Candidate   // all, best first
 	Tree       []Node         // a parent stands before its children
+	Filled     *Filled        // with Search.Fill
 	Usage      SearchUsage
 }
 

@@ -39,6 +39,7 @@ func (s Search) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
 func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx) // closes every sequence that is opened with it
 	defer cancel()
+	begun := time.Now()
 	set, err := s.resolve(req)
 	if err != nil {
 		return err
@@ -57,7 +58,11 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 		r.req, req = &rest, &rest
 	}
 	r.prompt.begun, r.prompt.thinking = prepared.Prefix, prepared.Thinking
-	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)
+	open := s.Model.Engine.OpenBackground
+	if s.Fill && !req.Background {
+		open = s.Model.Engine.Open
+	}
+	seq, err := open(ctx, prompt)
 	if err != nil {
 		return err
 	}
@@ -73,6 +78,10 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 
 	work, free := context.WithTimeoutCause(ctx, r.plan.Budget.Time, errTime)
 	defer free()
+	if set.plan.Deadline > 0 {
+		work, free = context.WithDeadlineCause(work, s.ends(begun, &set.plan), errDeadline)
+		defer free()
+	}
 	r.work, r.stop = work, free
 	r.decoding.params = req.sampling(s.Model, prepared.Thinking)
 	r.decoding.ends = r.decoding.params.Stop
@@ -88,16 +97,15 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 	}
 	r.tree.beams, r.budget.left = map[*Candidate]*beam{}, r.plan.Budget.Tokens
 	r.share()
-	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, r.newBeam(seq, judge)
-	if err := r.carryOut(); err != nil {
+	root := r.newBeam(seq, judge)
+	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, root
+	if err := r.carryOut(); err != nil && !r.outOfTime(err) {
 		if errors.Is(err, errLeft) {
 			return err
 		}
 		return cmp.Or(r.reporter.send(Event{What: r.reporter.unreported()}), err)
 	}
-	if context.Cause(r.work) == errTime {
-		r.reason = StopBudgetTime
-	}
+	r.settle(root)
 	out := r.outcome()
 	if err := r.reporter.choiceReasoning(out); err != nil {
 		return err
@@ -107,6 +115,9 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 
 // carryOut does what the method says.
 func (r *searchRun) carryOut() error {
+	if r.Fill {
+		return r.fill()
+	}
 	switch r.method {
 	case scaling.BeamSearch:
 		return r.search(1)

@@ -88,11 +88,14 @@ func (r *searchRun) forkRoot(n int, keep bool) ([]*beam, error) {
 		n++
 	}
 	beams, err := r.fork(r.root, n)
-	if keep && len(beams) > 1 {
-		return beams[1:], err
+	switch {
+	case err != nil:
+		return nil, err
+	case keep && len(beams) > 1:
+		return beams[1:], nil
 	}
 	r.root = nil
-	return beams, err
+	return beams, nil
 }
 
 // more samples n further whole answers. It reports whether the search can go on after them.

@@ -1,6 +1,8 @@
 package tts
 
 import (
+	"time"
+
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -14,13 +16,15 @@ import (
 // they gain is judged here.
 //
 // With one seed and one plan the candidates, the answer and the tokens charged
-// are the same whatever else is running, here and elsewhere, unless a budget of time ends the
-// search, Plan.N is AutoN, or the search is degraded.
+// are the same whatever else is running, here and elsewhere, unless a deadline or a budget of
+// time ends the search, Plan.N is AutoN, or the search is degraded.
 type Search struct {
 	Model     *Model
 	Plan      scaling.Plan
 	Limits    scaling.Limits // zero: DefaultLimits
 	Verifiers Verifiers
+	Fill      bool      // the request has asked for no search: one candidate is its plain answer, the others get what lanes are to spare
+	Start     time.Time // of the request, from which Plan.Deadline counts; zero: when the search begins
 
 	checked *resolvedPlan // for the request at hand; nil: it has not been
 }
@@ -55,8 +59,11 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	}
 	out.plan = s.Plan.WithDefaults(&limits)
 	p := &out.plan
-	if p.Method == scaling.None {
+	switch {
+	case p.Method == scaling.None:
 		return out, nil
+	case p.Unchosen():
+		return out, scaling.Errorf(scaling.CodeProfileRequired, "quality", "a server chooses the method that reaches it; here, name one")
 	}
 	if out.reader, err = p.Answer.Compile(); err != nil {
 		return out, err

@@ -37,6 +37,7 @@ type searchRun struct {
 	over      func(total int) (StopReason, bool) // whether the candidates complete so far settle the outcome of total ones
 	trusted   float64                            // least confidence of a group of tokens, once DeepConf has found it; 0: none
 	degraded  atomic.Bool
+	filled    *Filled // of Search.Fill
 }
 
 // promptState is the request's prompt as the candidates share it.
@@ -140,12 +141,13 @@ type beam struct {
 	group     group     // of its latest tokens, with DeepConf
 	begun     time.Time // first token
 
-	run    iter.Seq2[sampling.Token, error] // under way
-	params sampling.Params                  // of it
-	limit  int                              // tokens at most, with those before the run
-	grant  int                              // of them, those that the budget has granted so far
-	paused bool                             // it has used up its grant without coming to an end
-	whole  bool                             // it ends with the answer, else with the solution step
+	run     iter.Seq2[sampling.Token, error] // under way
+	params  sampling.Params                  // of it
+	limit   int                              // tokens at most, with those before the run
+	grant   int                              // of them, those that the budget has granted so far
+	dropped bool                             // it has given way to other requests
+	paused  bool                             // it has used up its grant without coming to an end
+	whole   bool                             // it ends with the answer, else with the solution step
 
 	partial *partial // what reports say of it; nil: they are not wanted
 
@@ -198,9 +200,10 @@ type elsewhere struct {
 
 // The reasons for which a search ends its own work.
 var (
-	errDecided = errors.New("tts: decided")
-	errTime    = errors.New("tts: budget of time spent")
-	errLeft    = errors.New("tts: the reader has left")
+	errDecided  = errors.New("tts: decided")
+	errTime     = errors.New("tts: budget of time spent")
+	errDeadline = errors.New("tts: the deadline has come")
+	errLeft     = errors.New("tts: the reader has left")
 )
 
 // close gives back what a beam holds.

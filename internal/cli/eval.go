@@ -41,6 +41,7 @@ type evalOptions struct {
 	server  serverFlags
 	out     string
 	compare string // the method that others are compared with; empty: none
+	profile string // file of what methods reach and cost; empty: none
 	fresh   bool
 	asJSON  bool
 	soc     string // whose NPU's time is modelled; empty: none
@@ -68,6 +69,11 @@ answer computes its prompt anew, without a prefix cache.
 interval of the difference and McNemar's exact p. More methods with the same --out join
 those that are there.
 
+--profile writes what each method reaches and costs, from which a server chooses the one
+that reaches a request's quality in its time: search.profiles names such files. Take
+problems like those that users ask, 200 or more. With --url, methods may be
+quality=0.95: what the server promises, checked on other problems.
+
 --out gets results.json (with what it takes to repeat the run), results.md, pareto.svg
 and journal.jsonl: a line for each answer, with the question, the right answer, and every
 candidate's text, score and votes. The same command continues an interrupted run from there. Ctrl-C prints the results so far.
@@ -84,6 +90,7 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
   lutra eval --limit 100 --methods "single;temperature=0,beam_search" --n 1,8
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
   lutra eval --limit 100 --methods "best_of_n,best_of_n;adaptive=true,deepconf" --n 16 --compare best_of_n
+  lutra eval --profile profile.json --methods "single,single;temperature=0,best_of_n,best_of_n;adaptive=true" --n 1,2,4,8,16
   lutra eval --backend hexagon-go --soc elite --limit 100 --methods single,best_of_n --n 4
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),
@@ -117,6 +124,7 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	o.server.register(f, "ask the server", "")
 	f.StringVar(&o.out, "out", "", "`DIR` for results, plots and the journal")
 	f.StringVar(&o.compare, "compare", "", "compare all others with this `METHOD` of the run, problem by problem")
+	f.StringVar(&o.profile, "profile", "", "write what methods reach and cost to this `FILE`, for requests with a quality or a deadline")
 	f.BoolVar(&o.fresh, "fresh", false, "discard the journal in --out and begin again")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
@@ -146,6 +154,9 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	e.Problems, e.Seed, e.Concurrency = problems, o.seed, o.atOnce
 	if o.soc != "" && (o.server.url != "" || o.atOnce > 1) {
 		return usage.Errorf("--soc: time is modelled of one problem after the other, in this program; use it without --url and --concurrency")
+	}
+	if o.profile != "" && (o.server.url != "" || o.atOnce > 1) {
+		return usage.Errorf("--profile: time is measured of one problem after the other, in this program; use it without --url and --concurrency")
 	}
 	if o.server.url != "" {
 		return e.remote(cmd)
@@ -178,7 +189,8 @@ func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 type evaluation struct {
 	*evalOptions
 	eval.Experiment
-	setup eval.Setup
+	setup  eval.Setup
+	models map[string]eval.Searcher // in this process
 }
 
 func (e *evaluation) remote(cmd *cobra.Command) error {
@@ -234,13 +246,13 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 		if err := r.Writes(); err != nil {
 			return err
 		}
-		models := map[string]eval.Searcher{}
+		e.models = map[string]eval.Searcher{}
 		var names []string
 		for _, h := range r.Hosts {
-			models[h.Model.Name] = eval.Searcher{Model: h.Model, Verifiers: r.Verifiers(h.Model)}
+			e.models[h.Model.Name] = eval.Searcher{Model: h.Model, Verifiers: r.Verifiers(h.Model)}
 			names = append(names, h.Model.Name)
 		}
-		e.Solve = eval.Local(models, e.Asking)
+		e.Solve = eval.Local(e.models, e.Asking)
 		if meter != nil {
 			e.Solve = metered(e.Solve, meter)
 		}
@@ -311,6 +323,11 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 	}
 	if e.compare != "" {
 		report.Differences, _ = eval.Compare(e.Points, e.Journal.Records(), len(e.Problems), e.compare) // there is such a method: it was checked
+	}
+	if ran == nil && e.profile != "" {
+		if err := e.writeProfile(&report); err != nil {
+			return err
+		}
 	}
 	switch {
 	case ran == nil && e.out != "":

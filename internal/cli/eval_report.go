@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/tts/profile"
 )
 
 // write writes the reports to --out.
@@ -44,4 +46,20 @@ func (e *evaluation) write(report eval.Report) error {
 		}
 	}
 	return nil
+}
+
+// writeProfile writes --profile.
+func (e *evaluation) writeProfile(report *eval.Report) error {
+	p, err := eval.Profile(report, e.models)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return err
+	}
+	if _, err := profile.Read(text); err != nil { // as a server will
+		return fmt.Errorf("--profile: %w", err)
+	}
+	return os.WriteFile(e.profile, append(text, '\n'), 0o644)
 }

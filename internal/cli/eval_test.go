@@ -17,6 +17,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/tts/profile"
 )
 
 func TestEvalReportsAndContinues(t *testing.T) {
@@ -82,6 +83,29 @@ func TestEvalComparesMethodsProblemByProblem(t *testing.T) {
 	}
 }
 
+func TestEvalWritesAProfileThatServersRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "profile.json")
+	mustLutra(t, "eval", "--model", "lutra-tiny-s", "--limit", "2", "--methods", "single;temperature=0,best_of_n,self_consistency;adaptive=true", "--n", "2", "--profile", file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Models[0]
+	if p.Problems != 2 || c.Name != "lutra-tiny-s" || len(c.Sketch) != 16 || len(c.StepMS) == 0 || len(c.Points) != 3 {
+		t.Fatalf("the profile is %+v of %+v", p, c)
+	}
+	if best := c.Points[1]; best.Plan != "best_of_n;n=2" || best.Verifier != "lutra-tiny-prm" || best.Tokens == 0 || best.MS == 0 || best.Low > best.Quality || best.High < best.Quality {
+		t.Errorf("best of 2 is %+v", best)
+	}
+	if last := c.Points[2]; last.Verifier != "" {
+		t.Errorf("a vote was judged: %+v", last)
+	}
+}
+
 func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
 	if err := os.WriteFile(bad, []byte(`{"question": "q", "answer": 1}`+"\nnonsense\n"), 0o600); err != nil {
@@ -96,6 +120,9 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 		{"--concurrency 0", "positive"},
 		{"--limit -1", "negative"},
 		{"--url http://127.0.0.1:0/v1", "no server answers"},
+		{"--url http://127.0.0.1:0/v1 --profile " + bad, "--profile"},
+		{"--concurrency 2 --profile " + bad, "--profile"},
+		{"--limit 1 --methods quality=0.5", "a server chooses"},
 	} {
 		if _, err := lutra(t, append([]string{"eval"}, strings.Fields(c.args)...)...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("eval %s: error %v, want %q in it", c.args, err, c.want)

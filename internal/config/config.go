@@ -61,6 +61,7 @@ type Search struct {
 	workers.Options
 
 	Webhooks []verify.WebhookOptions `yaml:"webhooks"` // services that judge candidates
+	Aims
 }
 
 // KV sizes the KV cache of each model.
@@ -116,7 +117,7 @@ func Default() Config {
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
-		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Webhooks: []verify.WebhookOptions{}},
+		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Webhooks: []verify.WebhookOptions{}, Aims: Aims{Profiles: []string{}, Alternates: []string{}}},
 		Server:    server.DefaultOptions(),
 		Log:       Log{Level: "info", Format: "auto"},
 	}
@@ -210,6 +211,7 @@ func (c *Config) Validate() error {
 		errs = append(errs, err)
 	}
 	c.Server.Limits, c.Server.Scorers = c.Search.Limits, c.Search.Scorers()
+	errs = append(errs, inSection("search", c.Search.Aims.apply(&c.Server))...)
 	return errors.Join(append(errs, c.Server.Validate())...)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Single is the method of one plain sample.
-const Single = "single"
+const Single = scaling.Sample
 
 // Methods returns the names of all methods, Single first.
 func Methods() []string {
@@ -23,7 +23,7 @@ func Methods() []string {
 type Point struct {
 	Model  string `json:"model"`
 	Method string `json:"method"` // as single, single;temperature=0 or, without its size, a plan such as best_of_n;select=max
-	N      int    `json:"n"`      // candidates, or beams of a beam search
+	N      int    `json:"n"`      // candidates, or beams of a beam search; 0: the server chooses them
 	Width  int    `json:"width"`  // children of a surviving beam; 0 for methods of whole answers
 }
 
@@ -33,7 +33,7 @@ func (p Point) Plain() bool { return p.Method == Single || strings.HasPrefix(p.M
 // String returns the point's method with its size, as scaling.Parse reads it.
 func (p Point) String() string {
 	switch {
-	case p.Plain():
+	case p.Plain(), p.N == 0:
 		return p.Method
 	case p.Width > 0:
 		return fmt.Sprintf("%s;n=%d;width=%d", p.Method, p.N, p.Width)
@@ -118,7 +118,9 @@ func point(model, method string, n, width int) (Point, error) {
 	if err != nil {
 		return p, fmt.Errorf("method %q: %w", method, err)
 	}
-	if plan.Method.Beams() {
+	if plan.Unchosen() {
+		p.N = 0
+	} else if plan.Method.Beams() {
 		p.Width = min(width, n)
 	}
 	plan, _, err = p.Plan()
@@ -134,7 +136,7 @@ func point(model, method string, n, width int) (Point, error) {
 		return p, fmt.Errorf("there is no method %.40q; there are %s", name, strings.Join(Methods(), ", "))
 	case err != nil:
 		return p, fmt.Errorf("method %q: %w", p, err)
-	case n == 1:
+	case p.N == 1:
 		return Point{Model: model, Method: Single, N: 1}, nil
 	}
 	return p, nil

@@ -59,6 +59,9 @@ var tinyPRM []byte
 //go:embed test.jsonl
 var testSet string
 
+//go:embed profile.json
+var profile []byte
+
 // entries are the models, the default first.
 var entries = []struct {
 	Entry
@@ -106,3 +109,7 @@ func Data(name string) ([]byte, error) {
 // of each), level (number of steps), hard (size of the operands, 1 or 2) and
 // kind (the family of stories). No embedded model was trained on them.
 func TestSet() string { return testSet }
+
+// Profile returns what methods of test-time scaling reach and cost with the generators, in
+// the format of tts/profile; its command has measured it on TestSet's first problems.
+func Profile() []byte { return profile }

@@ -34,7 +34,7 @@ func Protocol() api.Protocol {
 
 // messages reads POST /v1/messages.
 func messages(c *api.Call) (*api.Ask, error) {
-	a, err := c.Generator()
+	a, err := openai.Generator(c)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
+	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -17,12 +18,15 @@ const PerID = 16
 // Ask is a checked request for text.
 type Ask struct {
 	Model    *registry.Model
-	Name     string         // of the model as the client calls it
-	Preset   *scaling.Plan  // that the name asks for; nil: none
-	Requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
-	Search   *tts.Search    // nil: each choice is one sample
-	Applied  bool           // the answer's header names the search
-	Filters  []tts.Filter   // which the answer's events pass
+	Name     string          // of the model as the client calls it
+	Preset   *scaling.Plan   // that the name asks for; nil: none
+	Requests []*tts.Request  // one a prompt; choice i of prompt p is choice p*n+i of the answer
+	Pinned   bool            // the request has a seed, or wants a receipt: what its answer is must not depend on other requests
+	Asked    *ScalingRequest // the search that the request asks for, as it does; nil: none
+	Choice   *profile.Choice // what was chosen for the quality or the deadline of a request; nil: nothing was
+	Search   *tts.Search     // nil: each choice is one sample
+	Applied  bool            // the answer's header names the search
+	Filters  []tts.Filter    // which the answer's events pass
 	Encoder  Encoder
 	Stream   bool
 	Lines    bool  // a stream is lines of JSON in place of events
@@ -34,6 +38,12 @@ type Ask struct {
 	Begin func(cancel context.CancelCauseFunc) (end func())
 	// Instead is the answer where nothing is to be generated; nil: it is.
 	Instead any
+}
+
+// ScalingRequest is a plan that a request asks for, and the field that it came in.
+type ScalingRequest struct {
+	Plan  *scaling.Plan
+	Param string
 }
 
 // Strategy returns how each prompt is answered.

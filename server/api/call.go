@@ -23,6 +23,8 @@ type Server struct {
 	ReasoningFormat string // of requests that name none
 	Limits          scaling.Limits
 	Standard        *scaling.Plan            // the search of requests that ask for none; nil: none
+	Fill            *scaling.Plan            // what plain answers get in lanes to spare; nil: nothing
+	Alternates      []string                 // models of which any may answer a request with a quality for one of them
 	Unknown         func(field string) error // what becomes of a request's field that nobody knows; nil: nothing
 	WriteTimeout    time.Duration            // for a client to take a piece of an answer
 	KeepAlive       time.Duration            // between the signs of life of a stream
@@ -128,5 +130,7 @@ const (
 	ScalingField   = "test_time_scaling" // in the body, and within its metadata
 	ScalingHeader  = "X-Lutra-Scaling"
 	ScalingApplied = "X-Lutra-Scaling-Applied" // the answer's header that says what was done
-	Warning        = "X-Lutra-Warning"         // the answer's header that says what it is not held to
+	// ScalingExpected is the answer's header that says what that is expected to reach and take.
+	ScalingExpected = "X-Lutra-Scaling-Expected"
+	Warning         = "X-Lutra-Warning" // the answer's header that says what it is not held to
 )

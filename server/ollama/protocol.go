@@ -53,7 +53,7 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 	if unloads(c) {
 		return unload(c, chat)
 	}
-	a, err := c.Generator()
+	a, err := openai.Generator(c)
 	if err != nil {
 		return nil, err
 	}

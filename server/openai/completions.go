@@ -16,7 +16,7 @@ func completions(c *api.Call) (*api.Ask, error) {
 }
 
 func readCompletions(c *api.Call) (*asked, error) {
-	a, err := c.Generator()
+	a, err := Generator(c)
 	if err != nil {
 		return nil, err
 	}

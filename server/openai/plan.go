@@ -10,17 +10,11 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// ScalingRequest is a plan that a request asks for, and the field that it came in.
-type ScalingRequest struct {
-	Plan  *scaling.Plan
-	Param string
-}
-
 // Scaling finds the plan that a request asks for, the first of: the object in its
 // body, the value of api.ScalingHeader, the entry in its metadata, the preset behind its model's name. An
-// object without a method changes the next of these, or the server's standard. nil:
-// the request asks for none.
-func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *ScalingRequest {
+// object without a method changes the next of these, or the server's standard; where there is
+// none, it has to say what the answer is to reach. nil: the request asks for none.
+func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *api.ScalingRequest {
 	fromMetadata := f.metadata()
 	inBody := f.plan(func() (p scaling.Plan) {
 		if a := planElsewhere(f, header, fromMetadata, preset); a != nil {
@@ -37,13 +31,13 @@ func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *ScalingR
 }
 
 // planElsewhere returns what a request asks for outside its body's object.
-func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) *ScalingRequest {
-	written := func(text, param string) *ScalingRequest {
+func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) *api.ScalingRequest {
+	written := func(text, param string) *api.ScalingRequest {
 		plan, err := scaling.Parse(text)
 		if err != nil && f.Err == nil {
 			f.Err = PlanFault(err, param)
 		}
-		return &ScalingRequest{&plan, param}
+		return &api.ScalingRequest{Plan: &plan, Param: param}
 	}
 	switch {
 	case header != "":
@@ -51,7 +45,7 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 	case fromMetadata != "":
 		return written(fromMetadata, "metadata."+api.ScalingField)
 	case preset != nil:
-		return &ScalingRequest{preset, "model"}
+		return &api.ScalingRequest{Plan: preset, Param: "model"}
 	}
 	return nil
 }
@@ -59,12 +53,12 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 // plan reads the request's test_time_scaling: an object, or the written form
 // as a string. An object without a method changes the plan that the request asks for
 // elsewhere.
-func (f Fields) plan(elsewhere func() scaling.Plan) *ScalingRequest {
+func (f Fields) plan(elsewhere func() scaling.Plan) *api.ScalingRequest {
 	raw, ok := f.Take(api.ScalingField)
 	if !ok {
 		return nil
 	}
-	a := &ScalingRequest{Param: api.ScalingField, Plan: &scaling.Plan{}}
+	a := &api.ScalingRequest{Param: api.ScalingField, Plan: &scaling.Plan{}}
 	if text, ok := jsonread.Text(raw); ok {
 		plan, err := scaling.Parse(text)
 		if err != nil {
@@ -109,7 +103,7 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, has
 	if plan.Temperature == nil && !hasTemperature {
 		plan.Temperature = new(float32(scaling.DefaultTemperature))
 	}
-	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: a.Model.Verifiers}.Check(req)
+	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: a.Model.Verifiers, Start: c.Start}.Check(req)
 	return &search, err
 }
 
@@ -117,7 +111,14 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, has
 // tells whether it names a temperature. The report is nil without a search, or for one that
 // the answer does not tell of.
 func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature bool) *searchReport {
-	asked := f.Scaling(c.Header.Get(api.ScalingHeader), a.Preset, c.Standard)
+	asked, standard := a.Asked, c.Standard
+	switch {
+	case a.Choice == nil:
+	case asked != nil:
+		asked = &api.ScalingRequest{Plan: &a.Choice.Plan, Param: asked.Param}
+	default:
+		standard = &a.Choice.Plan
+	}
 	if f.Err != nil || asked != nil && asked.Plan.Method == scaling.None {
 		return nil
 	}
@@ -130,11 +131,11 @@ func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature 
 	var search *tts.Search
 	var err error
 	switch {
-	case asked == nil && (c.Standard == nil || c.Standard.Method == scaling.None || a.Search != nil):
-		return nil
+	case asked == nil && (standard == nil || standard.Method == scaling.None || a.Search != nil):
+		return f.fill(c, a, req)
 	case asked == nil:
 		// A default is not a demand: a request that it does not suit gets a plain answer.
-		if search, err = newSearch(c, a, req, *c.Standard, hasTemperature); err != nil {
+		if search, err = newSearch(c, a, req, *standard, hasTemperature); err != nil {
 			return nil
 		}
 	case a.Search != nil:
@@ -150,7 +151,10 @@ func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature 
 		}
 	}
 	a.Search, a.Applied = search, true
-	return newSearchReport(&search.Plan)
+	if a.Choice != nil {
+		a.Filters = append(a.Filters, learns(c, a))
+	}
+	return newSearchReport(&search.Plan, a.Choice, c.Start)
 }
 
 // bestOf reads best_of, the search of the completions API: the likeliest choices of

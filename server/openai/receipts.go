@@ -38,6 +38,7 @@ func (a *asked) beginReceipt(c *api.Call) error {
 		if out.Search, err = receiptSearch(c.Context(), a.Search); err != nil {
 			return err
 		}
+		out.Search.Chosen = a.Choice != nil
 	}
 	n := a.Requests[0].N
 	a.builder = receipt.NewBuilder(out, body, a.receipt.hashes, len(a.Requests), n)

@@ -3,9 +3,11 @@ package openai
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -17,10 +19,32 @@ type searchReport struct {
 	n          int  // choices of a prompt
 	latest     atomic.Pointer[searchProgress]
 	outcomes   []*tts.Outcome // of each prompt; nil until its search has ended
+	start      time.Time      // of the request
+	chosen     *chosen        // nil: nothing was
 }
 
-func newSearchReport(p *scaling.Plan) *searchReport {
-	return &searchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
+// chosen is what was chosen for a quality or a deadline.
+type chosen struct {
+	*profile.Choice
+	TookMS float64 `json:"took_ms"` // from the request's arrival
+}
+
+// filled is what a plain answer got in lanes to spare.
+type filled struct {
+	Offered  int `json:"offered"`
+	Finished int `json:"finished"`
+	Dropped  int `json:"dropped"` // gave way to other requests
+	Tokens   int `json:"tokens"`  // generated, and charged to nobody
+}
+
+// newSearchReport reports a search by a plan, which may have been chosen, for a request that
+// came at start.
+func newSearchReport(p *scaling.Plan, choice *profile.Choice, start time.Time) *searchReport {
+	r := &searchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates, start: start}
+	if choice != nil {
+		r.chosen = &chosen{Choice: choice}
+	}
+	return r
 }
 
 // expect prepares the report for prompts prompts of n choices each. The report may be
@@ -70,6 +94,9 @@ type searchOutcome struct {
 	Select     scaling.Select `json:"select"`
 	Agreement  float64        `json:"agreement"`
 	Degraded   bool           `json:"degraded,omitempty"`
+	Finished   *int           `json:"finished,omitempty"` // candidates that were complete at the deadline that ended the search
+	Chosen     *chosen        `json:"chosen,omitempty"`
+	Fill       *filled        `json:"fill,omitempty"`
 	scaling.MethodSettings
 	Candidates []*candidate `json:"candidates,omitempty"`
 	Tree       []node       `json:"tree,omitempty"`
@@ -92,6 +119,9 @@ func (r *searchReport) update(e tts.Event) bool {
 	switch w := e.What.(type) {
 	case *tts.Outcome:
 		r.outcomes[e.Choice/r.n] = w
+		if r.chosen != nil {
+			r.chosen.TookMS = jsonwrite.Rounded(float64(time.Since(r.start)) / float64(time.Millisecond))
+		}
 	case *tts.Progress:
 		r.take(e.Choice/r.n, w)
 		return true
@@ -175,7 +205,18 @@ func (r *searchReport) search(i int) any {
 	}
 	o := r.outcomes[i/r.n]
 	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded,
-		MethodSettings: o.Plan.MethodSettings()}
+		MethodSettings: o.Plan.MethodSettings(), Chosen: r.chosen}
+	if o.Reason == tts.StopDeadline {
+		out.Finished = new(int)
+		for _, c := range o.Candidates {
+			if c.Finish != "" {
+				*out.Finished++
+			}
+		}
+	}
+	if o.Filled != nil {
+		out.Fill = (*filled)(o.Filled)
+	}
 	if o.Method.Beams() {
 		out.Width = o.Plan.Width
 	}

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 func TestPartialTextIsReportedOnce(t *testing.T) {
-	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}})
+	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}}, nil, time.Time{})
 	s.expect(1, 1)
 	s.update(tts.Event{What: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
 	progress := func() string {

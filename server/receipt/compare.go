@@ -133,8 +133,12 @@ func notes(was, now *Receipt) (list []string) {
 		if !slices.Equal(was.Search.Stopped, now.Search.Stopped) {
 			list = append(list, fmt.Sprintf("search.stop_reasons: %v there, %v here", was.Search.Stopped, now.Search.Stopped))
 		}
-		if slices.Contains(append(slices.Clone(was.Search.Stopped), now.Search.Stopped...), "budget_time") {
+		stops := append(slices.Clone(was.Search.Stopped), now.Search.Stopped...)
+		if slices.Contains(stops, "budget_time") {
 			list = append(list, "a search ended with its budget of time, so it depends on speed: give it a budget of tokens alone")
+		}
+		if slices.Contains(stops, "deadline") {
+			list = append(list, "a search ended at its deadline, so it depends on speed; the replica had none")
 		}
 		if was.Search.Degraded || now.Search.Degraded {
 			list = append(list, "a search had too little KV memory for all its candidates, so it depends on the size of the pool")

@@ -214,6 +214,7 @@ func readSearch(f *jsonread.Fields) *Search {
 		}
 		s.Stopped = append(s.Stopped, reason)
 	}
+	f.Bool("chosen", &s.Chosen)
 	f.Bool("degraded", &s.Degraded)
 	return s
 }

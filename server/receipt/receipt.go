@@ -89,6 +89,7 @@ type Search struct {
 	Plan     json.RawMessage `json:"plan"`
 	Verifier *Model          `json:"verifier,omitempty"` // a reward model
 	Stopped  []string        `json:"stop_reasons"`       // of each prompt's search
+	Chosen   bool            `json:"chosen,omitempty"`   // plan and model were, for a quality or a deadline
 	Degraded bool            `json:"degraded,omitempty"` // for want of memory: a larger pool has other candidates
 }
 

@@ -59,8 +59,11 @@ func (r *Receipt) Repeat(body []byte, model string) ([]byte, error) {
 	case best == "" || best == "null" || best == "1":
 		put("test_time_scaling", "none")
 	}
-	if model != "" {
+	switch {
+	case model != "":
 		put("model", model)
+	case r.Search != nil && r.Search.Chosen: // it may be another than the request names
+		put("model", r.Model.Name)
 	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -44,6 +45,9 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 		}
 		m.Verifiers = reward.VerifiersFor(m.Model, r.rewards)
 		m.Verifiers.Add(set.Scorers)
+		if err := m.profiled(set.Profiles); err != nil {
+			return nil, fmt.Errorf("server: model %q: %w", m.Name, err)
+		}
 		m.offer = r.offer(m, set)
 		for _, name := range m.offer.Presets {
 			if err := r.add(m.Name+"+"+name, m); err != nil {
@@ -69,6 +73,9 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 		Defaults: defaults{Temperature: 1, ReasoningFormat: set.ReasoningFormat, Scaling: set.Scaling},
 	}
 	works := func(p scaling.Plan) bool {
+		if p.Unchosen() {
+			return m.Curve != nil
+		}
 		search := tts.Search{Model: m.Model, Plan: p, Limits: set.Limits, Verifiers: m.Verifiers}
 		_, err := search.Check(&tts.Request{Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
@@ -91,4 +98,22 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 		}
 	}
 	return o
+}
+
+// profiled finds the curve of m.
+func (m *Model) profiled(profiles []*profile.Profile) error {
+	m.Forecast = &profile.Forecast{}
+	for _, p := range profiles {
+		if !p.Has(m.Name) {
+			continue
+		}
+		sketch, err := m.Identity.Sketch()
+		if err != nil {
+			return err
+		}
+		if m.Curve = p.Of(m.Name, sketch); m.Curve != nil {
+			return nil
+		}
+	}
+	return nil
 }

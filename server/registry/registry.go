@@ -10,6 +10,7 @@ import (
 
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
+	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -45,6 +46,8 @@ type Model struct {
 	Served
 	Verifiers tts.Verifiers     // that can score a generator's answers
 	Thinking  *bool             // whether it thinks, by the name that it was asked for under; nil: the name says nothing
+	Curve     *profile.Curve    // what methods reach and cost with a generator; nil: it was not profiled
+	Forecast  *profile.Forecast // of how long its answers take
 	offer     *offer            // of a generator
 	switched  map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
 }
@@ -82,6 +85,7 @@ type Settings struct {
 	Scaling         string                  // the search of requests that ask for none, as it is written; empty: none
 	ReasoningFormat string                  // of chats that name none
 	Created         time.Time               // of cards; zero: now
+	Profiles        []*profile.Profile      // the first that has a model counts
 }
 
 // offer is what a user interface may offer for a generator.

@@ -44,7 +44,7 @@ func Protocol() api.Protocol {
 
 // create reads POST /v1/responses.
 func (s *Store) create(c *api.Call) (*api.Ask, error) {
-	a, err := c.Generator()
+	a, err := openai.Generator(c)
 	if err != nil {
 		return nil, err
 	}

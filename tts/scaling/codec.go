@@ -53,6 +53,10 @@ func (p *Plan) Read(src Source) {
 	if src.Count("budget.time_ms", &ms) {
 		p.Budget.Time = time.Duration(ms) * time.Millisecond
 	}
+	src.Number("quality", &p.Quality, leastQuality, 1)
+	if src.Count("deadline_ms", &ms) {
+		p.Deadline = time.Duration(ms) * time.Millisecond
+	}
 	var on bool
 	if src.Switch("early_stop", &on) {
 		p.EarlyStop.Off = !on
@@ -101,7 +105,8 @@ func (i *Include) add(name string) {
 // comma-separated list), verify.language, verify.tests (adds one), verify.json_schema,
 // verify.pattern, verify.arithmetic (true or false), deepconf.warmup, deepconf.eta, deepconf.window, deepconf.top_k,
 // deepconf.weight, deepconf.tau, particles.resampling, particles.temperature,
-// budget.tokens, budget.time_ms, stream_mode, include (adds a comma-separated list).
+// budget.tokens, budget.time_ms, quality, deadline_ms, stream_mode, include (adds a
+// comma-separated list).
 func (p *Plan) Set(key, value string) error {
 	s := written{key: key, value: value}
 	p.Read(&s)

@@ -11,10 +11,11 @@ import (
 const maxPlan = 2048
 
 // Parse reads the written form of a plan: a method or a preset, then
-// settings, separated by semicolons.
+// settings, separated by semicolons; or settings alone, from which a method is chosen.
 //
 //	beam_search;n=16;width=4
 //	sc16;early_stop.consensus=0.95
+//	quality=0.95;deadline_ms=800
 //	best_of_n;n=8;verifier=lutra-tiny-prm;answer.extract="regex:= (\\d+)"
 //
 // Keys are those of Plan.Set. A value in double quotes is read as a Go string,
@@ -27,7 +28,9 @@ func Parse(s string) (Plan, error) {
 	method, rest, _ := strings.Cut(s, ";")
 	method = strings.TrimSpace(method)
 	p, ok := Preset(method)
-	if !ok {
+	if key, _, setting := strings.Cut(method, "="); setting && isAim(strings.TrimSpace(key)) {
+		rest = s
+	} else if !ok {
 		p = Plan{Method: Method(method)}
 	}
 	seen := map[string]bool{}
@@ -71,12 +74,12 @@ func setting(s string) (key, value, rest string, err error) {
 	return key, strings.TrimSpace(value), rest, nil
 }
 
-var presets = regexp.MustCompile(`^(?:(bon|abon|sc|asc|cert|deepconf|pf)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto|none)$`)
+var presets = regexp.MustCompile(`^(?:(bon|abon|sc|asc|cert|deepconf|pf)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|q([1-9]\d)|auto|none)$`)
 
 // Preset reads a short name of a plan: bon8 (best of n), sc16 (self-
 // consistency), abon8 and asc16 (the same in rounds), cert8 (votes weighted by
 // self-certainty), deepconf16, pf16 (particle filtering), beam16x4 and dvts16x4 (n and
-// width), auto, none.
+// width), q95 (whatever reaches a quality of 0.95), auto, none.
 func Preset(name string) (Plan, bool) {
 	m := presets.FindStringSubmatch(name)
 	if m == nil {
@@ -104,6 +107,9 @@ func Preset(name string) (Plan, bool) {
 		return Plan{Method: BeamSearch, N: n, Width: width}, true
 	case "dvts":
 		return Plan{Method: DVTS, N: n, Width: width}, true
+	}
+	if percent, err := strconv.Atoi(m[6]); err == nil {
+		return Plan{Quality: float64(percent) / 100}, true
 	}
 	if name == string(None) {
 		return Plan{Method: None}, true

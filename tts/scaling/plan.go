@@ -150,6 +150,8 @@ type Plan struct {
 	DeepConf    DeepConf
 	Particles   Particles
 	Budget      Budget
+	Quality     float64       // share of right answers to choose method and sizes for; 0: they are not chosen
+	Deadline    time.Duration // from the request's arrival to the answer; 0: none
 	Stream      StreamMode
 	Include     Include
 }
@@ -239,6 +241,9 @@ const (
 	CodeTemperatureZero  = "temperature_zero"
 	CodeSearchLimit      = "search_limit_exceeded"
 	CodeValue            = "invalid_value"
+	CodeProfileRequired  = "profile_required"
+	CodeQuality          = "quality_unreachable"
+	CodeDeadline         = "deadline_unreachable"
 )
 
 // CodeOf returns the code of a plan's error; empty for others.
@@ -305,6 +310,12 @@ func (p Plan) WithDefaults(l *Limits) Plan {
 
 // Validate reports the first fault of a plan as an *Error.
 func (p Plan) Validate(l Limits) error {
+	if err := p.validateAims(&l); err != nil {
+		return err
+	}
+	if p.Unchosen() && p.Method == "" {
+		p.Method = SelfConsistency // any stands for what will be chosen
+	}
 	p = p.WithDefaults(&l)
 	switch {
 	case p.Method == None:

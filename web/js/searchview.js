@@ -18,6 +18,7 @@ const reasons = {
   max_steps: 'the step limit was reached',
   budget_tokens: 'the token budget was spent',
   budget_time: 'the time budget was spent',
+  deadline: 'the deadline had come',
 };
 
 /** A figure that shows a search, while it runs and afterwards. */

@@ -1,0 +1,134 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/profile"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// Generator finds the model that writes the answer to a request, and the search that it asks
+// for. Where that says what to reach instead of how, method, sizes and, as far as the
+// operator lists any, the model are chosen here.
+func Generator(c *api.Call) (*api.Ask, error) {
+	a, err := c.Generator()
+	if err != nil {
+		return nil, err
+	}
+	f := Fields{c.Body}
+	a.Pinned = f.seeded()
+	a.Asked = f.Scaling(c.Header.Get(api.ScalingHeader), a.Preset, c.Standard)
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	switch {
+	case a.Asked != nil && a.Asked.Plan.Unchosen():
+		err = choose(c, a, *a.Asked.Plan)
+		if err != nil {
+			return nil, PlanFault(err, a.Asked.Param)
+		}
+	case a.Asked == nil && c.Standard != nil && c.Standard.Unchosen():
+		_ = choose(c, a, *c.Standard) // a default is not a demand
+	}
+	return a, nil
+}
+
+// choose sets a.Choice, and the model.
+func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
+	if err := plan.Validate(c.Limits); err != nil {
+		return err
+	}
+	choices := choicesOf(c)
+	models := alternates(c, a.Model)
+	candidates := make([]profile.Candidate, len(models))
+	for i, m := range models {
+		candidates[i] = profile.Candidate{Name: m.Name, Curve: m.Curve, Pace: m.Engine.Pace, Forecast: m.Forecast, Works: func(p scaling.Plan) bool {
+			search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: m.Verifiers}
+			_, err := search.Check(&tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
+			return err == nil
+		}}
+	}
+	now := time.Now()
+	choice, err := profile.Choose(candidates, plan, plan.Deadline-now.Sub(c.Start), now)
+	if err != nil {
+		return err
+	}
+	if m := models[choice.Model]; m != a.Model {
+		if _, err := c.Hold(c, m.Name); err != nil {
+			return err
+		}
+		a.Model, a.Name = m, m.Name
+	}
+	a.Choice = choice
+	return nil
+}
+
+// alternates returns the models that may answer a request for m, which comes first.
+func alternates(c *api.Call, m *registry.Model) []*registry.Model {
+	list := []*registry.Model{m}
+	if m.Thinking != nil || !slices.Contains(c.Alternates, m.Name) {
+		return list
+	}
+	set, err := c.Models()
+	if err != nil {
+		return list
+	}
+	loaded := set.Registry()
+	for _, name := range c.Alternates {
+		if o := loaded.Named(name); o != nil && o.Writes() && !slices.ContainsFunc(list, func(l *registry.Model) bool { return l.Model == o.Model }) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// choicesOf returns the choices that a request wants, as far as they can be read: what is
+// wrong with them is said later.
+func choicesOf(c *api.Call) int {
+	n := 1
+	if raw := c.Body.Raw("n"); raw != nil && json.Unmarshal(raw, &n) != nil {
+		return 1
+	}
+	return n
+}
+
+// learns tells the model's forecast what the answer took.
+func learns(c *api.Call, a *api.Ask) tts.Filter {
+	return func(e tts.Event, emit func(tts.Event) bool) bool {
+		if _, ended := e.What.(*tts.Outcome); ended {
+			now := time.Now()
+			a.Choice.Took(a.Model.Forecast, now.Sub(c.Start), now)
+		}
+		return emit(e)
+	}
+}
+
+// fill has a plain answer get other candidates in lanes to spare, if the operator wants that
+// and the request does not mind: how many there are depends on what else is running. A stream
+// shows its answer while it is written, so it gets none; nor does one whose bits, tokens or
+// log-probabilities somebody asks for.
+func (f Fields) fill(c *api.Call, a *api.Ask, req *tts.Request) *searchReport {
+	if c.Fill == nil || a.Search != nil || c.Streams || a.Pinned ||
+		req.N > 1 || req.Sampling.Temperature == 0 || req.Sampling.Logprobs || req.Echo || req.NoTokens || req.Continued != nil {
+		return nil
+	}
+	search, err := newSearch(c, a, req, *c.Fill, true)
+	if err != nil {
+		return nil
+	}
+	search.Fill = true
+	a.Search, a.Applied = search, true
+	return newSearchReport(&search.Plan, nil, c.Start)
+}
+
+// seeded tells whether a request wants the answer of a seed, or a receipt for it.
+func (f Fields) seeded() bool {
+	return f.Raw("seed") != nil || f.Raw("receipt") != nil || bytes.Contains(f.Raw("options"), []byte(`"seed"`)) // Ollama's
+}
