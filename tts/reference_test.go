@@ -58,7 +58,7 @@ func TestParticlesAreThoseOfThePublishedImplementation(t *testing.T) {
 				}
 				weights[j] = logit(all[j].score)
 			}
-			drawn := draw(softmax(weights, 1), c.Resampling, func(i int) float64 { return step.Uniforms[i] })
+			drawn := draw(softmax(weights, 1), len(weights), c.Resampling, func(i int) float64 { return step.Uniforms[i] })
 			if !slices.Equal(drawn, step.Drawn) {
 				t.Fatalf("run %d, step %d: %v are drawn, want %v", i, s, drawn, step.Drawn)
 			}
