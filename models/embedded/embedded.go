@@ -11,9 +11,11 @@
 package embedded
 
 import (
+	"compress/gzip"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -58,6 +60,9 @@ var tinyPRM []byte
 
 //go:embed test.jsonl
 var testSet string
+
+//go:embed hard.jsonl.gz
+var hardSet string
 
 // entries are the models, the default first.
 var entries = []struct {
@@ -106,3 +111,18 @@ func Data(name string) ([]byte, error) {
 // of each), level (number of steps), hard (size of the operands, 1 or 2) and
 // kind (the family of stories). No embedded model was trained on them.
 func TestSet() string { return testSet }
+
+// HardSet returns 1,000 problems in the same form, with question, answer and level alone: chains of
+// five and six steps, one more than any training problem has, with large operands, in
+// sentences that the training data does not have (tools/train/hard.py).
+func HardSet() string {
+	r, err := gzip.NewReader(strings.NewReader(hardSet))
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
