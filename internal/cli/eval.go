@@ -66,7 +66,8 @@ whatever the method. Latencies are meaningful at --concurrency 1 on an idle mach
 answer computes its prompt anew, without a prefix cache.
 
 --compare adds what another method gains on the same problems: a paired bootstrap's 95 %
-interval of the difference and McNemar's exact p. More methods with the same --out join
+interval of the difference and McNemar's exact p; MODEL/METHOD compares other models
+with that one, too. More methods with the same --out join
 those that are there.
 
 --out gets results.json (with what it takes to repeat the run), results.md, pareto.svg
