@@ -92,7 +92,7 @@ def check(n=200000):
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["check"]:
-    check()
+    check(*map(int, sys.argv[2:3]))
 elif __name__ == "__main__":
     n, seed, levels = (sys.argv[1:] + [COUNT, SEED, LEVELS][len(sys.argv) - 1:])[:3]
     for d in problems(int(n), int(seed), levels if levels is LEVELS else [int(x) for x in levels.split(",")]):
