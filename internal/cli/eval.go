@@ -70,8 +70,8 @@ interval of the difference and McNemar's exact p; MODEL/METHOD compares other mo
 with that one, too. More methods with the same --out join
 those that are there.
 
---out gets results.json (with what it takes to repeat the run), results.md, pareto.svg
-and journal.jsonl: a line for each answer, with the question, the right answer, and every
+--out gets results.json (with what it takes to repeat the run), results.md, pareto.svg,
+tokens.svg (accuracy against tokens) and journal.jsonl: a line for each answer, with the question, the right answer, and every
 candidate's text, score and votes. The same command continues an interrupted run from there. Ctrl-C prints the results so far.
 
 --soc also models the time and energy that an NPU would have needed for every step, and
