@@ -60,6 +60,7 @@ var long = map[string]string{
 	"lutra bench engine --shape":                                                "TestBenchEngineReportsEveryTest",
 	"lutra bench growth --shape":                                                "TestBenchGrowthMeasuresAndDrawsEveryAxis",
 	"lutra eval --limit":                                                        "TestEvalReportsAndContinues",
+	"lutra eval --split hard":                                                   "TestEvalReportsAndContinues",
 	"lutra eval --methods":                                                      "TestEvalReportsAndContinues",
 	"lutra eval --profile":                                                      "TestEvalWritesAProfileThatServersRead",
 	"lutra eval --model ternary-bonsai-4b":                                      "TestEvalReportsAndContinues",

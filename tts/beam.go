@@ -71,6 +71,14 @@ const tokensPerWake = 16
 // or, with whole set, to its own end. Their places among the search's beams begin
 // at first; they are part of the randomness.
 func (r *searchRun) begin(beams []*beam, first int, whole bool) {
+	r.aim(beams, first, whole)
+	if r.reporter.partials != nil {
+		r.reporter.partials.begin(beams, first)
+	}
+}
+
+// aim does that without telling the reader.
+func (r *searchRun) aim(beams []*beam, first int, whole bool) {
 	for i, b := range beams {
 		b.limit = len(b.cand.IDs) + r.plan.Step.MaxTokens
 		p := r.decoding.params
@@ -85,9 +93,6 @@ func (r *searchRun) begin(beams []*beam, first int, whole bool) {
 			b.limit = min(b.limit, m)
 		}
 		b.step, b.params = b.step[:0], p
-	}
-	if r.reporter.partials != nil {
-		r.reporter.partials.begin(beams, first)
 	}
 }
 

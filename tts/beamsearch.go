@@ -58,12 +58,10 @@ func (r *searchRun) step(live []*beam, first int) error {
 		if err := r.extend(r.work, live, func(*beam) error { return nil }); err != nil {
 			return err
 		}
-		return parallel.Each(live, func(_ int, b *beam) error {
-			if b.paused { // the budget has ended within its solution step
-				return nil
-			}
-			return r.score(r.work, b)
-		})
+		if err := r.scoreAll(live); err != nil {
+			return err
+		}
+		return r.lookAhead(live, first)
 	})
 	if err != nil {
 		return err
@@ -72,6 +70,17 @@ func (r *searchRun) step(live []*beam, first int) error {
 		r.tree.record(b, r.steps)
 	}
 	return nil
+}
+
+// scoreAll judges what beams have gained, but for those within whose solution step the budget has
+// ended.
+func (r *searchRun) scoreAll(beams []*beam) error {
+	return parallel.Each(beams, func(_ int, b *beam) error {
+		if b.paused {
+			return nil
+		}
+		return r.score(r.work, b)
+	})
 }
 
 // stopReason returns why a search ends with live beams left, of which some may have been cut

@@ -35,11 +35,11 @@ func (c *Candidate) SetAnswer(key string) { c.key = key }
 
 func Rank(cands []*Candidate, sel scaling.Select) []*Candidate { return rank(cands, sel).order }
 
-// Drawn returns which of all particles a plan that has its defaults draws after a step.
-func Drawn(p *scaling.Plan, seed uint64, step int, all []*Candidate) []int {
+// Drawn returns which n of all particles a plan that has its defaults draws after a step of a round.
+func Drawn(p *scaling.Plan, seed uint64, round, step, n int, all []*Candidate) []int {
 	scores := make([]float32, len(all))
 	for i, c := range all {
 		scores[i] = c.Score
 	}
-	return drawParticles(&p.Particles, seed, step, scores)
+	return drawParticles(&p.Particles, seed, round, step, n, scores)
 }

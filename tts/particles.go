@@ -12,56 +12,63 @@ import (
 // filterParticles goes on with solution steps in proportion to what the verifier makes of
 // them (Puri et al. 2025, "A Probabilistic Inference Approach to Inference-Time Scaling of
 // LLMs using Particle-Based Monte Carlo Methods", Algorithm 1, as its_hub carries it out).
-// After each step all particles, complete ones too, are drawn anew: a particle drawn several
-// times is forked, one that is not drawn is dropped.
-func (r *searchRun) filterParticles() error {
-	beams, err := r.fork(r.root, r.fits(r.plan.N, 0, 0))
-	if err != nil {
-		return err
-	}
+// After each step the particles are drawn anew from all, complete ones and references too: one
+// drawn several times is forked, one that is not drawn is dropped. It returns the particles at
+// their end, closed; round counts the iterations before.
+func (r *searchRun) filterParticles(beams, references []*beam, round int) ([]*beam, error) {
+	open := beams
 	defer func() {
-		for _, b := range beams {
+		for _, b := range open {
 			b.close()
 		}
 	}()
+	last, first := round == r.plan.Particles.Iterations-1, round*r.plan.N/r.plan.Particles.Iterations
 	for r.steps = 1; ; r.steps++ {
 		live := unfinished([][]*beam{beams})
-		if err := r.step(live, 0); err != nil {
-			return err
+		if err := r.step(live, first); err != nil {
+			return nil, err
+		}
+		if !last {
+			remember(live)
 		}
 		cut := slices.ContainsFunc(live, func(b *beam) bool { return b.paused })
 		if !cut && r.work.Err() == nil {
-			beams = r.resample(beams)
+			var err error
+			if beams, err = r.resample(beams, references, round); err != nil {
+				return nil, err
+			}
+			open = beams
 		}
-		if err := r.reporter.stepReasoning(len(live), beams); err != nil {
-			return err
+		all := slices.Concat(beams, references)
+		if err := r.reporter.stepReasoning(len(live), all); err != nil {
+			return nil, err
 		}
 		live = distinct(unfinished([][]*beam{beams}))
 		if r.reason = r.stopReason(len(live), cut); len(live) == 0 || r.reason != StopComplete || r.work.Err() != nil {
-			r.retireAll(beams)
-			return nil
+			return all, nil
 		}
-		if err := r.reporter.commit(beams); err != nil {
-			return err
+		if last { // before, all begin anew
+			if err := r.reporter.commit(all); err != nil {
+				return nil, err
+			}
 		}
 		if err := r.reporter.update(len(live)); err != nil {
-			return err
+			return nil, err
 		}
+		var err error
 		if beams, err = r.copyDrawn(beams); err != nil {
-			return err
+			return nil, err
 		}
+		open = beams
 	}
 }
 
-// resample draws as many particles as there are, and closes those that are not drawn.
-func (r *searchRun) resample(beams []*beam) []*beam {
-	scores := make([]float32, len(beams))
-	for i, b := range beams {
-		scores[i] = b.cand.Score
-	}
+// resample draws as many particles as there are beams, and closes those that are not drawn.
+func (r *searchRun) resample(beams, references []*beam, round int) ([]*beam, error) {
+	all := slices.Concat(beams, references)
 	drawn := make([]*beam, len(beams))
-	for i, at := range drawParticles(&r.plan.Particles, r.req.Sampling.Seed, r.steps, scores) {
-		drawn[i] = beams[at]
+	for i, at := range drawParticles(&r.plan.Particles, r.req.Sampling.Seed, round, r.steps, len(beams), scoresOf(all)) {
+		drawn[i] = all[at]
 	}
 	for _, b := range beams {
 		if !slices.Contains(drawn, b) {
@@ -69,18 +76,30 @@ func (r *searchRun) resample(beams []*beam) []*beam {
 			b.close()
 		}
 	}
-	return drawn
+	return drawn, r.cutBack(drawn, references)
 }
 
-// drawParticles returns the indices of the particles that are drawn after a solution step. They depend on
-// seed, step and scores alone.
-func drawParticles(set *scaling.Particles, seed uint64, step int, scores []float32) []int {
+func scoresOf(beams []*beam) []float32 {
+	scores := make([]float32, len(beams))
+	for i, b := range beams {
+		scores[i] = b.cand.Score
+	}
+	return scores
+}
+
+// drawParticles returns the indices of n particles, drawn after a solution step, or, with step 0, as
+// references at the end of a round. They depend on these numbers alone.
+func drawParticles(set *scaling.Particles, seed uint64, round, step, n int, scores []float32) []int {
 	weights := make([]float64, len(scores))
 	for i, s := range scores {
 		weights[i] = logit(float64(s))
 	}
-	seed = sampling.Mix(sampling.Mix(seed+resampling) + uint64(step))
-	return draw(softmax(weights, set.Temperature), set.Resampling, func(i int) float64 {
+	how, temperature := set.Resampling, set.Temperature
+	if step == 0 {
+		how, temperature = scaling.Multinomial, 1
+	}
+	seed = sampling.Mix(sampling.Mix(seed+resampling) + uint64(round)<<32 + uint64(step))
+	return draw(softmax(weights, temperature), n, how, func(i int) float64 {
 		return float64(sampling.Mix(seed+uint64(i))>>11) / (1 << 53)
 	})
 }
@@ -150,11 +169,10 @@ func distinct(beams []*beam) []*beam {
 	return out
 }
 
-// draw returns the indices of as many particles as there are shares, which add up to 1.
-// uniform returns the i-th random number in [0, 1).
-func draw(shares []float64, how scaling.Resampling, uniform func(i int) float64) []int {
-	n := len(shares)
-	sums, sum := make([]float64, n), 0.0
+// draw returns the indices of n particles by their shares, which add up to 1. uniform returns
+// the i-th random number in [0, 1).
+func draw(shares []float64, n int, how scaling.Resampling, uniform func(i int) float64) []int {
+	sums, sum := make([]float64, len(shares)), 0.0
 	for i, p := range shares {
 		sum += p
 		sums[i] = sum
@@ -167,7 +185,7 @@ func draw(shares []float64, how scaling.Resampling, uniform func(i int) float64)
 		} else {
 			at = uniform(i) * sum
 		}
-		drawn[i], _ = slices.BinarySearchFunc(sums[:n-1], at, func(s, at float64) int {
+		drawn[i], _ = slices.BinarySearchFunc(sums[:len(sums)-1], at, func(s, at float64) int {
 			if s > at {
 				return 1
 			}

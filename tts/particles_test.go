@@ -34,7 +34,7 @@ func TestParticleFilteringAgreesWithANaiveReference(t *testing.T) {
 					}
 				}
 				next := make([]*Candidate, len(all))
-				for i, at := range Drawn(&p, seed, steps, all) {
+				for i, at := range Drawn(&p, seed, 0, steps, len(all), all) {
 					next[i] = all[at]
 				}
 				all = next

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
@@ -58,7 +59,7 @@ func TestParticlesAreThoseOfThePublishedImplementation(t *testing.T) {
 				}
 				weights[j] = logit(all[j].score)
 			}
-			drawn := draw(softmax(weights, 1), c.Resampling, func(i int) float64 { return step.Uniforms[i] })
+			drawn := draw(softmax(weights, 1), len(weights), c.Resampling, func(i int) float64 { return step.Uniforms[i] })
 			if !slices.Equal(drawn, step.Drawn) {
 				t.Fatalf("run %d, step %d: %v are drawn, want %v", i, s, drawn, step.Drawn)
 			}
@@ -75,6 +76,86 @@ func TestParticlesAreThoseOfThePublishedImplementation(t *testing.T) {
 		if best := rank(cands, scaling.SelectMax).order[0]; best.Index != c.Chosen || best.Text != c.Path {
 			t.Errorf("run %d: particle %d (%s) is chosen, want %d (%s)", i, best.Index, best.Text, c.Chosen, c.Path)
 		}
+	}
+}
+
+func TestParticlesOfSeveralIterationsAreThoseOfThePublishedImplementation(t *testing.T) {
+	type particle struct { // by solution step
+		names  []string
+		scores []float64
+		ended  bool
+	}
+	cut := 0
+	for i, c := range published[struct {
+		Particles int
+		Rounds    []struct {
+			Steps []struct {
+				Ends             []bool
+				Scores, Uniforms []float64
+				Drawn            []int
+			}
+			Uniforms   []float64
+			References []int
+		}
+		Paths  []string
+		Chosen int
+	}](t, "gibbs") {
+		var all, references []particle
+		name := 0
+		shares := func() []float64 {
+			var weights []float64
+			for _, p := range all {
+				weights = append(weights, logit(p.scores[len(p.scores)-1]))
+			}
+			return softmax(weights, 1)
+		}
+		for at, round := range c.Rounds {
+			free := make([]particle, c.Particles-len(references))
+			for s, step := range round.Steps {
+				live := 0
+				for j := range free {
+					if p := &free[j]; !p.ended {
+						p.names, p.scores = append(slices.Clip(p.names), fmt.Sprint(name)), append(slices.Clip(p.scores), step.Scores[live])
+						p.ended = step.Ends[live]
+						live++
+						name++
+					}
+				}
+				all = slices.Concat(free, references)
+				drawn := draw(shares(), len(free), scaling.Multinomial, func(i int) float64 { return step.Uniforms[i] })
+				if !slices.Equal(drawn, step.Drawn) {
+					t.Fatalf("run %d, round %d, step %d: %v are drawn, want %v", i, at, s, drawn, step.Drawn)
+				}
+				for j, from := range drawn {
+					if free[j] = all[from]; len(free[j].names) > s+1 {
+						free[j] = particle{free[j].names[:s+1], free[j].scores[:s+1], false}
+						cut++
+					}
+				}
+			}
+			all = slices.Concat(free, references)
+			kept := draw(shares(), len(round.References), scaling.Multinomial, func(i int) float64 { return round.Uniforms[i] })
+			if !slices.Equal(kept, round.References) {
+				t.Fatalf("run %d: references of round %d are %v, want %v", i, at, kept, round.References)
+			}
+			references = nil
+			for _, k := range kept {
+				references = append(references, all[k])
+			}
+		}
+		var cands []*Candidate
+		for j, p := range all {
+			if got := strings.Join(p.names, "."); got != c.Paths[j] {
+				t.Errorf("run %d: particle %d is %s, want %s", i, j, got, c.Paths[j])
+			}
+			cands = append(cands, &Candidate{Index: j, Score: float32(p.scores[len(p.scores)-1]), Finish: FinishStop})
+		}
+		if best := rank(cands, scaling.SelectMax).order[0]; best.Index != c.Chosen {
+			t.Errorf("run %d: particle %d is chosen, want %d", i, best.Index, c.Chosen)
+		}
+	}
+	if cut == 0 {
+		t.Error("no run draws a reference before its end")
 	}
 }
 

@@ -124,7 +124,7 @@ func (r *searchRun) carryOut() error {
 	case scaling.DVTS:
 		return r.search(r.plan.N / r.plan.Width)
 	case scaling.ParticleFiltering:
-		return r.filterParticles()
+		return r.sampleParticles()
 	case scaling.DeepConfidence:
 		return r.deepConf()
 	case scaling.Auto:

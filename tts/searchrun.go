@@ -149,6 +149,8 @@ type beam struct {
 	paused  bool                             // it has used up its grant without coming to an end
 	whole   bool                             // it ends with the answer, else with the solution step
 
+	past []*beam // with particle Gibbs: itself at the end of each of its solution steps, without sequence and judge
+
 	partial *partial // what reports say of it; nil: they are not wanted
 
 	node   int // its last in the tree

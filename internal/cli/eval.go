@@ -32,6 +32,7 @@ import (
 // evalOptions are the flags of eval.
 type evalOptions struct {
 	data    string
+	split   string // of the embedded problems
 	methods []string
 	sizes   []int
 	width   int
@@ -57,8 +58,8 @@ func newEval() *cobra.Command {
 		Long: `Asks one or more models problems with known answers, with several methods and
 candidate counts, and reports accuracy (with a 95 % Wilson interval), tokens and
 latency. --data reads GSM8K (question, answer after "####") and MATH500 (problem,
-answer) as JSON lines; without it the embedded models' held-out set is used. What a
-model thinks before its answer does not count as one.
+answer) as JSON lines; without it the embedded models' held-out set is used, or with
+--split hard 1,000 harder problems. What a model thinks before its answer does not count as one.
 
 A method is single or a search plan without its size; further settings follow
 semicolons: best_of_n;select=max, single;temperature=0. One candidate is a single sample
@@ -66,7 +67,8 @@ whatever the method. Latencies are meaningful at --concurrency 1 on an idle mach
 answer computes its prompt anew, without a prefix cache.
 
 --compare adds what another method gains on the same problems: a paired bootstrap's 95 %
-interval of the difference and McNemar's exact p. More methods with the same --out join
+interval of the difference and McNemar's exact p; MODEL/METHOD compares other models
+with that one, too. More methods with the same --out join
 those that are there.
 
 --profile writes what each method reaches and costs, from which a server chooses the one
@@ -74,8 +76,9 @@ that reaches a request's quality in its time: search.profiles names such files. 
 problems like those that users ask, 200 or more. With --url, methods may be
 quality=0.95: what the server promises, checked on other problems.
 
---out gets results.json (with what it takes to repeat the run), results.md, pareto.svg
-and journal.jsonl: a line for each answer, with the question, the right answer, and every
+--out gets results.json (with what it takes to repeat the run), results.md, pareto.svg,
+tokens.svg (accuracy against tokens) and journal.jsonl: a line for each answer, with the
+question, the right answer, and every
 candidate's text, score and votes. The same command continues an interrupted run from there. Ctrl-C prints the results so far.
 
 --soc also models the time and energy that an NPU would have needed for every step, and
@@ -91,12 +94,16 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
   lutra eval --limit 100 --methods "best_of_n,best_of_n;adaptive=true,deepconf" --n 16 --compare best_of_n
   lutra eval --profile profile.json --methods "single,single;temperature=0,best_of_n,best_of_n;adaptive=true" --n 1,2,4,8,16
+  lutra eval --split hard --limit 100 --methods single,best_of_n --n 1,16 --concurrency 4
   lutra eval --backend hexagon-go --soc elite --limit 100 --methods single,best_of_n --n 4
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
 				return usage.Errorf("--concurrency and --max-tokens must be positive, --limit not negative")
+			}
+			if o.data != "" && cmd.Flags().Changed("split") {
+				return usage.Errorf("--split chooses among the embedded problems; leave out --data")
 			}
 			for _, n := range append(o.sizes, o.width) {
 				if n < 1 || n > maxCandidates {
@@ -110,6 +117,7 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	m.register(f)
 	m.quiet(f)
 	f.StringVar(&o.data, "data", "", "problems as JSON lines, a `FILE` (default: the embedded models' held-out set)")
+	wordVar(f, &o.split, "split", "test", []string{"test", hardSplit}, "of the embedded problems, without --data")
 	f.StringSliceVar(&o.methods, "methods", []string{"single", "self_consistency", "best_of_n", "beam_search"}, "`METHODS`: "+strings.Join(eval.Methods(), ", "))
 	f.IntSliceVarP(&o.sizes, "n", "n", []int{1, 4, 8, 16}, "candidate counts")
 	f.IntVar(&o.width, "width", 4, "children of a surviving beam")
@@ -129,6 +137,9 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
 }
+
+// hardSplit names the embedded models' hard problems.
+const hardSplit = "hard"
 
 // maxCandidates bounds the candidates of one problem.
 const maxCandidates = 4096
@@ -167,6 +178,10 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 // problems returns all problems of the data set, with its name.
 func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 	if o.data == "" {
+		if o.split == hardSplit {
+			p, err := eval.Load(strings.NewReader(embedded.HardSet()))
+			return p, "the embedded hard set", err
+		}
 		p, err := eval.Load(strings.NewReader(embedded.TestSet()))
 		return p, "the embedded test set", err
 	}

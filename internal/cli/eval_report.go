@@ -31,6 +31,7 @@ func (e *evaluation) write(report eval.Report) error {
 			return err
 		}},
 		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Latency) }},
+		{"tokens.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Generated) }},
 		{"npu.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.OnNPU) }},
 		{"npu-energy.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Energy) }},
 	} {

@@ -117,6 +117,8 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 		{"--methods magic", "magic"},
 		{"--compare magic", "magic"},
 		{"--n 0", "outside 1 to 4096"},
+		{"--split hard --data " + bad, "leave out --data"},
+		{"--split harder", "harder"},
 		{"--concurrency 0", "positive"},
 		{"--limit -1", "negative"},
 		{"--url http://127.0.0.1:0/v1", "no server answers"},

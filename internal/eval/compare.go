@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // Difference compares a point with another of the same model on the problems that both have
@@ -24,12 +25,22 @@ type Difference struct {
 }
 
 // Compare compares all points with the base of their model: the first whose method, with or
-// without its size, is named so. It counts the first problems only.
+// without its size, is named so; or with that of one model, named MODEL/METHOD. It counts the first
+// problems only.
 func Compare(points []Point, records []Record, problems int, base string) ([]Difference, error) {
 	bases := map[string]Point{}
+	named := func(p Point, base string) bool { return p.Method == base || p.String() == base }
 	for _, p := range points {
-		if _, found := bases[p.Model]; !found && (p.Method == base || p.String() == base) {
+		if _, found := bases[p.Model]; !found && named(p, base) {
 			bases[p.Model] = p
+		}
+	}
+	if at := slices.IndexFunc(points, func(p Point) bool {
+		rest, ok := strings.CutPrefix(base, p.Model+"/")
+		return ok && named(p, rest)
+	}); at >= 0 {
+		for _, p := range points {
+			bases[p.Model] = points[at]
 		}
 	}
 	if len(bases) == 0 {
@@ -113,12 +124,20 @@ func McNemar(better, worse int) float64 {
 	return min(1, 2*p)
 }
 
+// against names the base, with its model if that is another.
+func (d *Difference) against() string {
+	if d.Base.Model != d.Model {
+		return d.Base.Model + "/" + d.Base.String()
+	}
+	return d.Base.String()
+}
+
 // CompareRows returns a table's cells, the heads first.
 func CompareRows(list []Difference) [][]string {
 	rows := [][]string{{"model", "method", "against", "problems", "right %", "95 % interval", "better", "worse", "McNemar p", "× tokens"}}
 	for _, d := range list {
 		rows = append(rows, []string{
-			d.Model, d.Point.String(), d.Base.String(), fmt.Sprint(d.Problems), fmt.Sprintf("%+.1f", 100*d.Delta),
+			d.Model, d.Point.String(), d.against(), fmt.Sprint(d.Problems), fmt.Sprintf("%+.1f", 100*d.Delta),
 			fmt.Sprintf("%+.1f – %+.1f", 100*d.Low, 100*d.High), fmt.Sprint(d.Better), fmt.Sprint(d.Worse), fmt.Sprintf("%.3f", d.P), fmt.Sprintf("%.2f", d.Tokens),
 		})
 	}

@@ -54,3 +54,19 @@ func TestMcNemarsTestIsExact(t *testing.T) {
 		}
 	}
 }
+
+func TestAMethodIsComparedAcrossModels(t *testing.T) {
+	large, small := Point{Model: "a/large", Method: Single, N: 1}, Point{Model: "small", Method: "best_of_n", N: 4}
+	points := []Point{{Model: "small", Method: Single, N: 1}, small, large}
+	var records []Record
+	for i := range 8 {
+		records = append(records, Record{Point: small, Problem: i, Right: true, Tokens: 30}, Record{Point: large, Problem: i, Right: i < 2, Tokens: 10})
+	}
+	got, err := Compare(points, records, 8, "a/large/single")
+	if err != nil || len(got) != 1 || got[0].Point != small || got[0].Base != large || got[0].Better != 6 || got[0].Worse != 0 || got[0].Tokens != 3 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if row := CompareRows(got)[1]; row[2] != "a/large/single" {
+		t.Errorf("the row is %q", row)
+	}
+}

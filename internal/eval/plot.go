@@ -30,12 +30,15 @@ var axes = map[Cost]string{
 	Latency: "latency per problem (ms, logarithmic)",
 	OnNPU:   "modelled latency per problem on an NPU (ms, logarithmic)",
 	Energy:  "modelled energy per problem on an NPU (mJ, logarithmic)",
+
+	Generated: "tokens per problem, of all candidates (logarithmic)",
 }
 
 // SVG draws the results as accuracy against latency, in the manner of "Scaling
 // LLM Test-Time Compute with Mobile NPU on Smartphones" §7.2, Figure 10: one
 // line a model and method, points labelled with n, single samples as stars.
-// The broad grey line is the Pareto front. Modelled costs take the place of latency.
+// Thin bars are 95 % intervals, the broad grey line is the Pareto front. Other costs take the
+// place of latency.
 func SVG(w io.Writer, title string, results []Result, cost Cost) error {
 	if len(results) == 0 {
 		return fmt.Errorf("eval: nothing to plot")
@@ -62,7 +65,7 @@ func SVG(w io.Writer, title string, results []Result, cost Cost) error {
 func frame(results []Result) (x, y chart.Axis) {
 	low, high, fast, slow := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	for _, r := range results {
-		low, high = min(low, 100*r.Accuracy), max(high, 100*r.Accuracy)
+		low, high = min(low, 100*r.Low), max(high, 100*r.High)
 		fast, slow = min(fast, latency(r)), max(slow, latency(r))
 	}
 	margin := max(2, (high-low)/10)
@@ -148,6 +151,9 @@ func (s *series) addLine(c *chart.Chart) {
 		stroke := chart.Stroke{Color: mark.Color, Width: 1.6, Dash: dashes[s.model%len(dashes)]}
 		c.Line(places(s.points), stroke)
 		c.Name(s.name, stroke, &mark)
+	}
+	for _, r := range s.own() {
+		c.Line([]chart.Point{{X: latency(r), Y: 100 * r.Low}, {X: latency(r), Y: 100 * r.High}}, chart.Stroke{Color: mark.Color, Width: 0.6})
 	}
 	c.Marks(places(s.own()), mark)
 }

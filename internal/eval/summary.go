@@ -112,9 +112,10 @@ type Cost int
 
 // The costs.
 const (
-	Latency Cost = iota // measured here
-	OnNPU               // modelled latency on an NPU
-	Energy              // modelled energy there
+	Latency   Cost = iota // measured here
+	OnNPU                 // modelled latency on an NPU
+	Energy                // modelled energy there
+	Generated             // tokens, of all candidates
 )
 
 // by returns the results with another cost in the place of latency, and the front that it
@@ -125,11 +126,8 @@ func by(results []Result, c Cost) []Result {
 	}
 	list := slices.Clone(results)
 	for i := range list {
-		if r := &list[i]; c == Energy {
-			r.LatencyMS = r.ModelledMJ
-		} else {
-			r.LatencyMS = r.ModelledMS
-		}
+		r := &list[i]
+		r.LatencyMS = map[Cost]float64{OnNPU: r.ModelledMS, Energy: r.ModelledMJ, Generated: r.Tokens}[c]
 	}
 	for i := range list {
 		list[i].Pareto = !slices.ContainsFunc(list, func(s Result) bool { return s.dominates(&list[i]) })

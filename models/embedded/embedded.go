@@ -11,9 +11,11 @@
 package embedded
 
 import (
+	"compress/gzip"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -61,6 +63,9 @@ var testSet string
 
 //go:embed profile.json
 var profile []byte
+
+//go:embed hard.jsonl.gz
+var hardSet string
 
 // entries are the models, the default first.
 var entries = []struct {
@@ -113,3 +118,18 @@ func TestSet() string { return testSet }
 // Profile returns what methods of test-time scaling reach and cost with the generators, in
 // the format of tts/profile; its command has measured it on TestSet's first problems.
 func Profile() []byte { return profile }
+
+// HardSet returns 1,000 problems in the same form, with question, answer and level alone: chains of
+// five and six steps, one more than any training problem has, with large operands, in
+// sentences that the training data does not have (tools/train/hard.py).
+func HardSet() string {
+	r, err := gzip.NewReader(strings.NewReader(hardSet))
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

@@ -147,3 +147,23 @@ func TestAllModelsShareTheReferenceVocabulary(t *testing.T) {
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 })
 }
+
+func TestTheHardSetHasAThousandDifferentChainsOfFiveAndSixSteps(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(HardSet()), "\n")
+	levels, seen := map[int]int{}, map[string]bool{}
+	for _, line := range lines {
+		var p struct {
+			Question string
+			Answer   int
+			Level    int
+		}
+		if err := json.Unmarshal([]byte(line), &p); err != nil || p.Answer < 1 || p.Answer > 999 {
+			t.Fatalf("%s: %v", line, err)
+		}
+		levels[p.Level]++
+		seen[p.Question] = true
+	}
+	if len(lines) != 1000 || len(seen) != 1000 || levels[5] != 334 || levels[6] != 666 {
+		t.Errorf("%d problems, %d of them different, by steps %v; want 1000 with 334 of 5 and 666 of 6", len(lines), len(seen), levels)
+	}
+}

@@ -267,7 +267,7 @@ def check(n=200000):
 
 
 if __name__ == "__main__" and sys.argv[1] == "check":
-    check()
+    check(*map(int, sys.argv[2:3]))
 elif __name__ == "__main__":
     for d in everyday() if sys.argv[1] == "everyday" else turns():
         print(json.dumps(d))

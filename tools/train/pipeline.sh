@@ -25,7 +25,8 @@ verifier() { $PY prm.py train "$1" 'prmdata/prm_*.pkl' "$2" "$(few "$3")" "$4" 0
 both() { wait "$1"; wait "$2"; }  # with the status of each
 
 [ -f out/tokenizer.json ] || $PY bpe.py 1024
-$PY held.py check
+$PY held.py check "$(few 200000)"
+$PY hard.py check "$(few 200000)"
 $PY selftest.py
 train S 7000 2e-3 & s=$!
 train L 4900 1.5e-3 & both $s $!

@@ -40,6 +40,7 @@ func (p *Plan) Read(src Source) {
 	src.CountOrAuto("n", &p.N)
 	src.Count("width", &p.Width)
 	src.Count("max_steps", &p.MaxSteps)
+	src.Count("lookahead", &p.Lookahead)
 	var t float32
 	if src.Temperature("temperature", &t) {
 		p.Temperature = &t
@@ -80,6 +81,8 @@ func (p *Plan) Read(src Source) {
 	src.Number("deepconf.tau", &d.Tau, leastTau, 1)
 	readName(src, "particles.resampling", &p.Particles.Resampling)
 	src.Number("particles.temperature", &p.Particles.Temperature, leastHeat, mostHeat)
+	src.Count("particles.iterations", &p.Particles.Iterations)
+	src.Count("particles.references", &p.Particles.References)
 	src.Words("include", includes, p.Include.add)
 }
 
@@ -98,15 +101,15 @@ func (i *Include) add(name string) {
 }
 
 // Set sets one field by its path in JSON and its value as text: method, n,
-// width, max_steps, step.stop (adds one), step.max_tokens, verifier,
+// width, max_steps, lookahead, step.stop (adds one), step.max_tokens, verifier,
 // aggregate, select, answer.extract, answer.normalize, temperature, early_stop
 // (true or false), early_stop.consensus, adaptive (true or false; its settings switch it
 // on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a
 // comma-separated list), verify.language, verify.tests (adds one), verify.json_schema,
 // verify.pattern, verify.arithmetic (true or false), deepconf.warmup, deepconf.eta, deepconf.window, deepconf.top_k,
 // deepconf.weight, deepconf.tau, particles.resampling, particles.temperature,
-// budget.tokens, budget.time_ms, quality, deadline_ms, stream_mode, include (adds a
-// comma-separated list).
+// particles.iterations, particles.references, budget.tokens, budget.time_ms, quality,
+// deadline_ms, stream_mode, include (adds a comma-separated list).
 func (p *Plan) Set(key, value string) error {
 	s := written{key: key, value: value}
 	p.Read(&s)

@@ -55,10 +55,14 @@ func (a *Adaptive) Cost(rows int) float64 {
 	return curve[at] + (curve[at+1]-curve[at])*(float64(rows)-lo)/(hi-lo)
 }
 
-// Particles says how particles are drawn after each solution step.
+// Particles says how particles are drawn after each solution step, and how often all begin anew.
 type Particles struct {
 	Resampling  Resampling `json:"resampling"`  // "": Multinomial
 	Temperature float64    `json:"temperature"` // of the softmax of their log-weights; 0: 1
+	// Iterations share the N particles; more than one are particle Gibbs (Puri et al. 2025, §3.3). 0: 1.
+	Iterations int `json:"iterations"`
+	// References are how many particles of an iteration take part in the next; 0: 1, or none with one iteration.
+	References int `json:"references,omitempty"`
 }
 
 // Resampling is a way to draw as many particles as there are by their weights.
@@ -105,6 +109,9 @@ func (p *Plan) withMethodDefaults() {
 	if p.Method == ParticleFiltering {
 		set(&p.Particles.Resampling, Multinomial)
 		set(&p.Particles.Temperature, 1)
+		if set(&p.Particles.Iterations, 1); p.Particles.Iterations > 1 {
+			set(&p.Particles.References, 1)
+		}
 	}
 }
 
@@ -142,6 +149,8 @@ func (p *Plan) validateMethod() error {
 		{"adaptive.threshold", a.Threshold, leastConsensus, mostConsensus},
 		{"adaptive.price", a.Price, leastCost, 1},
 		{"particles.temperature", p.Particles.Temperature, leastHeat, mostHeat},
+		{"particles.iterations", float64(p.Particles.Iterations), 1, MaxCount},
+		{"particles.references", float64(p.Particles.References), 1, MaxCount},
 	} {
 		if !in(c.v, c.lo, c.hi) {
 			return Errorf(CodeValue, c.field, "%v is not between %v and %v", c.v, c.lo, c.hi)
@@ -162,6 +171,28 @@ func (p *Plan) validateMethod() error {
 		return Errorf(CodeValue, "deepconf.warmup", "%d is more than the %d candidates", d.Warmup, p.N)
 	case p.Method == DeepConfidence && p.Verifier != "":
 		return Errorf(CodeValue, "verifier", "deepconf judges by the tokens' own probabilities; leave it out")
+	case p.Lookahead > 0 && !p.hasWidth():
+		return Errorf(CodeValue, "lookahead", "only beam_search, dvts and auto look ahead, not %s", p.Method)
+	case p.Method == ParticleFiltering:
+		return p.validateIterations()
+	}
+	return nil
+}
+
+// validateIterations checks how iterations share the particles.
+func (p *Plan) validateIterations() error {
+	set := &p.Particles
+	switch each := p.N / set.Iterations; {
+	case set.Iterations == 1 && set.References > 0:
+		return Errorf(CodeValue, "particles.references", "one iteration has no next one for them; set particles.iterations")
+	case set.Iterations == 1:
+		return nil
+	case p.N == AutoN:
+		return Errorf(CodeValue, "n", "auto cannot be shared by %d iterations", set.Iterations)
+	case p.N%set.Iterations != 0:
+		return Errorf(CodeNotDivisible, "n", "%d is not divisible by the %d iterations", p.N, set.Iterations)
+	case set.References >= each:
+		return Errorf(CodeValue, "particles.references", "%d leave none of the %d particles of an iteration free", set.References, each)
 	}
 	return nil
 }
@@ -172,6 +203,7 @@ const leastHeat, mostHeat = 0.01, 100.0
 // MethodSettings are the settings of single methods that are in force, as an answer tells of
 // them.
 type MethodSettings struct {
+	Lookahead int        `json:"lookahead,omitempty"`
 	Adaptive  *Adaptive  `json:"adaptive,omitempty"`
 	DeepConf  *DeepConf  `json:"deepconf,omitempty"`
 	Particles *Particles `json:"particles,omitempty"`
@@ -179,6 +211,7 @@ type MethodSettings struct {
 
 // MethodSettings returns those of a plan that has its defaults.
 func (p *Plan) MethodSettings() (s MethodSettings) {
+	s.Lookahead = p.Lookahead
 	switch {
 	case p.Adaptive.On:
 		s.Adaptive = &p.Adaptive

@@ -40,8 +40,10 @@ func TestWrittenPlansAreRead(t *testing.T) {
 		"asc8;adaptive=false":                  {Method: SelfConsistency, N: 8},
 		"deepconf16;deepconf.eta=10":           {Method: DeepConfidence, N: 16, DeepConf: DeepConf{Eta: 10}},
 		"deepconf;n=auto;deepconf.weight=tail": {Method: DeepConfidence, N: AutoN, DeepConf: DeepConf{Weight: MeasureTail}},
-		"pf16;particles.resampling=systematic;particles.temperature=2": {Method: ParticleFiltering, N: 16, Particles: Particles{Systematic, 2}},
-		"sc8;include=candidates, tree;stream_mode=final":               {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
+		"pf16;particles.resampling=systematic;particles.temperature=2": {Method: ParticleFiltering, N: 16, Particles: Particles{Resampling: Systematic, Temperature: 2}},
+		"pf12;particles.iterations=3;particles.references=2":           {Method: ParticleFiltering, N: 12, Particles: Particles{Iterations: 3, References: 2}},
+		"beam8x4;lookahead=2":                            {Method: BeamSearch, N: 8, Width: 4, Lookahead: 2},
+		"sc8;include=candidates, tree;stream_mode=final": {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
 	} {
 		got, err := Parse(written)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -55,10 +57,18 @@ func TestWrittenPlansAreRead(t *testing.T) {
 
 func TestFaultyPlansAreRefusedWithTheirCode(t *testing.T) {
 	for written, want := range map[string]Error{
-		"":                              {Code: CodeUnknownMethod, Field: "method"},
-		"magic;n=4":                     {Code: CodeUnknownMethod, Field: "method"},
-		"beam_search;n=10;width=4":      {Code: CodeNotDivisible, Field: "n"},
-		"beam6x4":                       {Code: CodeNotDivisible, Field: "n"},
+		"":                           {Code: CodeUnknownMethod, Field: "method"},
+		"magic;n=4":                  {Code: CodeUnknownMethod, Field: "method"},
+		"beam_search;n=10;width=4":   {Code: CodeNotDivisible, Field: "n"},
+		"beam6x4":                    {Code: CodeNotDivisible, Field: "n"},
+		"beam8x4;lookahead=257":      {Code: CodeSearchLimit, Field: "lookahead"},
+		"bon8;lookahead=1":           {Code: CodeValue, Field: "lookahead"},
+		"pf8;lookahead=1":            {Code: CodeValue, Field: "lookahead"},
+		"pf8;particles.iterations=3": {Code: CodeNotDivisible, Field: "n"},
+		"pf8;particles.iterations=8": {Code: CodeValue, Field: "particles.references"},
+		"pf8;particles.references=1": {Code: CodeValue, Field: "particles.references"},
+		"pf8;particles.iterations=0": {Code: CodeValue, Field: "particles.iterations"},
+		"particle_filtering;n=auto;particles.iterations=2": {Code: CodeValue, Field: "n"},
 		"bon65":                         {Code: CodeSearchLimit, Field: "n"},
 		"sc0":                           {Code: CodeUnknownMethod, Field: "method"},
 		"beam8x0":                       {Code: CodeUnknownMethod, Field: "method"},

@@ -6,7 +6,8 @@ what they choose, for TestTheChoiceIsThatOfThePublishedImplementation.
     v/bin/pip install --no-deps AdaptiveConsistency==1.0.0 deepconf==0.1.0
     v/bin/python generate.py
 
-its_hub (Red Hat, Apache-2.0): ParticleGibbs with one iteration, which is particle filtering.
+its_hub (Red Hat, Apache-2.0): ParticleGibbs with one iteration, which is particle filtering, and
+with several.
 deepconf (Meta, MIT): DeepThinkLLM's online mode with its own logits processor, above a stub of
 vLLM that reads the samples from a list. AdaptiveConsistency (Aggarwal et al.): the Beta
 criterion. Nothing of them is kept but the numbers they make.
@@ -84,6 +85,63 @@ def particles():
         for step, (uniforms, drawn) in zip(steps, taken, strict=True):
             step["uniforms"], step["drawn"] = uniforms, drawn
         runs.append({"n": n, "resampling": how, "steps": steps, "chosen": result.selected_index, "path": result.the_one["content"]})
+    return runs
+
+
+def gibbs():
+    import its_hub.core.algorithms.particle_gibbs as module
+
+    runs = []
+    for case in range(6):
+        rng = random.Random(200 + case)
+        each, iterations, references = rng.choice([3, 4, 6]), rng.choice([2, 3]), rng.choice([1, 2])
+        rounds, names = [], 0
+
+        class Steps:
+            max_steps = 99
+
+            async def aforward(self, lm, prompts, so_far, tools=None, tool_choice=None):
+                nonlocal names
+                if not any(so_far) and (not rounds or "references" in rounds[-1]):
+                    rounds.append({"steps": []})
+                out = []
+                for _ in prompts:
+                    out.append((f"{names}", rng.random() < 0.35))
+                    names += 1
+                rounds[-1]["steps"].append({"ends": [end for _, end in out]})
+                return out
+
+            def _post_process(self, parts, stopped=False):
+                return ".".join(parts)
+
+        class Scores:
+            async def ascore(self, prompt, responses):
+                scores = [round(rng.uniform(0.2, 0.9), 6) for _ in responses]
+                rounds[-1]["steps"][-1]["scores"] = scores
+                return scores
+
+        real = random.choices
+
+        def choices(population, weights=None, k=1):
+            state = random.getstate()
+            uniforms = [random.random() for _ in range(k)]
+            random.setstate(state)
+            drawn = real(range(len(population)), weights=weights, k=k)
+            at = rounds[-1]
+            if isinstance(population[0], module.Particle):
+                at["steps"][-1].update(uniforms=uniforms, drawn=drawn)
+            else:
+                at.update(uniforms=uniforms, references=drawn)
+            return [population[i] for i in drawn]
+
+        random.seed(case)
+        module.random.choices = choices
+        try:
+            sampler = module.ParticleGibbs(Steps(), Scores(), num_iterations=iterations, num_ref_particles=references)
+            result = asyncio.run(sampler.ainfer(None, "Q", each * iterations, return_response_only=False))
+        finally:
+            module.random.choices = real
+        runs.append({"particles": each, "rounds": rounds, "paths": [r["content"] for r in result.responses_lst[-1]], "chosen": result.selected_index})
     return runs
 
 
@@ -191,6 +249,6 @@ def adaptive():
     return cases
 
 
-for name, made in [("particles", particles()), ("deepconf", deepconf()), ("adaptive", adaptive())]:
+for name, made in [("particles", particles()), ("gibbs", gibbs()), ("deepconf", deepconf()), ("adaptive", adaptive())]:
     with open(f"{name}.json", "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in made) + "\n]\n")
