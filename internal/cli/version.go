@@ -58,17 +58,44 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Show the version",
-		Long:    "Shows the version, the revision that it was built from, and what for.",
+		Long:    "Shows the version, and how it was built: the commit and its time, the Go, and its settings.",
 		Example: "  lutra version",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine(), howBuilt(debug.ReadBuildInfo()))
 			return err
 		},
 	}
 }
 
-// versionLine returns what lutra version and --version print.
+// howBuilt says in lines what a program was built from and with. The settings are those that
+// Go keeps in it, without what it says of the commit.
+func howBuilt(info *debug.BuildInfo, known bool) string {
+	if !known {
+		return ""
+	}
+	var commit, date string
+	changed, settings := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.time":
+			date = " of " + s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = ", changed since"
+		case s.Value != "" && !strings.HasPrefix(s.Key, "vcs"):
+			settings += " " + s.Key + "=" + s.Value
+		}
+	}
+	lines := ""
+	if commit != "" {
+		lines = fmt.Sprintf("commit    %s%s%s\n", commit, date, changed)
+	}
+	return lines + fmt.Sprintf("go        %s\nsettings %s\n", info.GoVersion, settings)
+}
+
+// versionLine returns what lutra --version prints, and lutra version first.
 func versionLine() string {
 	_, long := describeBuild(debug.ReadBuildInfo())
 	return "lutra " + strings.TrimSpace(long) + "\n"
