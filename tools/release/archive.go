@@ -14,14 +14,8 @@ import (
 // lies in the archive too.
 func archive(b bundle) ([]artifact, error) {
 	name := fmt.Sprintf("lutra-%s-%s-%s", b.version, b.target.os, b.target.arch)
-	bom, err := sbom(b)
-	if err != nil {
-		return nil, err
-	}
-	files := []file{{b.target.binary(), 0o755, b.binary}, {"sbom.cdx.json", 0o644, bom}}
-	for _, f := range b.common {
-		files = append(files, f)
-	}
+	files := []file{{b.target.binary(), 0o755, b.binary}, {"sbom.cdx.json", 0o644, b.sbom}}
+	files = append(files, b.common...)
 	for i := range files {
 		files[i].path = path.Join(name, files[i].path)
 	}
@@ -30,7 +24,7 @@ func archive(b bundle) ([]artifact, error) {
 		form, ending = zipped, ".zip"
 	}
 	data, err := form(files, b.time)
-	return []artifact{{name + ending, data}, {name + ".cdx.json", bom}}, err
+	return []artifact{{name + ending, data}, {name + ".cdx.json", b.sbom}}, err
 }
 
 // tarGz packs files in their order; all are root's, of one time, which must be whole seconds.

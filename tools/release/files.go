@@ -31,6 +31,7 @@ type bundle struct {
 	source
 	target target
 	binary []byte
+	sbom   []byte
 	common []file
 }
 

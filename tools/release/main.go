@@ -59,7 +59,11 @@ func run(out, version, only string) error {
 		if err != nil {
 			return err
 		}
-		b := bundle{src, t, binary, common}
+		bom, err := sbom(src, t, binary)
+		if err != nil {
+			return err
+		}
+		b := bundle{src, t, binary, bom, common}
 		for _, form := range forms {
 			if !form.fits(t) {
 				continue

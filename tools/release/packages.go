@@ -52,15 +52,12 @@ func describe(b bundle, format, dir string) (*nfpm.Info, error) {
 		Homepage:    projectPage, License: "Apache-2.0", MTime: b.time, DisableGlobbing: true,
 	}
 	info.RPM.Summary, info.RPM.BuildHost = summary, "localhost"
-	bom, err := sbom(b)
-	if err != nil {
-		return nil, err
-	}
-	installed := []file{{"/usr/bin/lutra", 0o755, b.binary}, {"/usr/share/doc/lutra/sbom.cdx.json", 0o644, bom}}
+	installed := []file{{"/usr/bin/lutra", 0o755, b.binary}, {"/usr/share/doc/lutra/sbom.cdx.json", 0o644, b.sbom}}
 	for _, f := range b.common {
 		if to := place(f.path, format); to != "" {
 			data := f.data
 			if strings.HasPrefix(f.path, "man/") {
+				var err error
 				if data, err = zippedAlone(data, b.time); err != nil {
 					return nil, err
 				}

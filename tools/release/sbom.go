@@ -17,12 +17,12 @@ import (
 
 // sbom returns the modules that are in a binary, which its linker has noted, as CycloneDX 1.6
 // (ECMA-424). Its serial number follows from the binary.
-func sbom(b bundle) ([]byte, error) {
-	info, err := buildinfo.Read(bytes.NewReader(b.binary))
+func sbom(s source, t target, binary []byte) ([]byte, error) {
+	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
 		return nil, fmt.Errorf("SBOM: %w", err)
 	}
-	sum := sha256.Sum256(b.binary)
+	sum := sha256.Sum256(binary)
 	module := func(m *debug.Module) (cdx.Component, error) {
 		purl := "pkg:golang/" + m.Path + "@" + m.Version
 		c := cdx.Component{BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: purl}
@@ -36,13 +36,13 @@ func sbom(b bundle) ([]byte, error) {
 		}
 		return c, nil
 	}
-	purl := "pkg:golang/" + info.Main.Path + "@v" + b.version.String() + "?goarch=" + b.target.arch + "&goos=" + b.target.os
+	purl := "pkg:golang/" + info.Main.Path + "@v" + s.version.String() + "?goarch=" + t.arch + "&goos=" + t.os
 	main := cdx.Component{
-		BOMRef: purl, Type: cdx.ComponentTypeApplication, Name: "lutra", Version: b.version.String(), PackageURL: purl,
+		BOMRef: purl, Type: cdx.ComponentTypeApplication, Name: "lutra", Version: s.version.String(), PackageURL: purl,
 		Description: summary,
 		Licenses:    &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}},
 		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
-		Properties:  &[]cdx.Property{{Name: "git:commit", Value: b.commit}},
+		Properties:  &[]cdx.Property{{Name: "git:commit", Value: s.commit}},
 	}
 	goVersion := strings.TrimPrefix(info.GoVersion, "go")
 	std := "pkg:golang/std@" + goVersion
@@ -63,7 +63,7 @@ func sbom(b bundle) ([]byte, error) {
 	}
 	bom := cdx.NewBOM()
 	bom.SerialNumber = "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceURL, sum[:]).String()
-	bom.Metadata = &cdx.Metadata{Timestamp: b.time.Format(time.RFC3339), Component: &main}
+	bom.Metadata = &cdx.Metadata{Timestamp: s.time.Format(time.RFC3339), Component: &main}
 	bom.Components = &parts
 	bom.Dependencies = &[]cdx.Dependency{{Ref: main.BOMRef, Dependencies: &refs}}
 	var out bytes.Buffer
