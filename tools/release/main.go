@@ -41,9 +41,6 @@ func run(out, version, only string) error {
 	if there, err := os.ReadDir(out); err == nil && len(there) > 0 {
 		return fmt.Errorf("%s is not empty", out)
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
 	src, err := sourceOf(version)
 	if err != nil {
 		return err
@@ -80,6 +77,10 @@ func run(out, version, only string) error {
 
 // write writes the files and SHA256SUMS, which sha256sum -c reads.
 func write(out string, made []artifact) error {
+	// Not before: a folder that Git does not know would make the checkout a changed one.
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
 	var sums strings.Builder
 	for _, a := range made {
 		if err := os.WriteFile(filepath.Join(out, a.name), a.data, 0o644); err != nil {
