@@ -16,6 +16,10 @@ import (
 //	go build -ldflags "-X github.com/lutra-lm/lutra/internal/cli.release=v1.2.0"
 var release string
 
+// built is the commit of such a binary and its time, which Go does not note in every checkout;
+// set as release is.
+var built string
+
 // version returns one word: a release, a module's version or a revision.
 func version() string {
 	short, _ := describeBuild(debug.ReadBuildInfo())
@@ -91,6 +95,8 @@ func howBuilt(info *debug.BuildInfo, known bool) string {
 	lines := ""
 	if commit != "" {
 		lines = fmt.Sprintf("commit    %s%s%s\n", commit, date, changed)
+	} else if built != "" {
+		lines = fmt.Sprintf("commit    %s\n", built)
 	}
 	return lines + fmt.Sprintf("go        %s\nsettings %s\n", info.GoVersion, settings)
 }

@@ -116,8 +116,8 @@ func build(s source, t target) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, t.binary())
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true",
-		"-ldflags=-s -w -X github.com/lutra-lm/lutra/internal/cli.release=v"+s.version.String(), "-o", path, ".")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
+		fmt.Sprintf("-ldflags=-s -w -X %[1]s.release=v%[2]s -X '%[1]s.built=%[3]s of %[4]s'", "github.com/lutra-lm/lutra/internal/cli", s.version, s.commit, s.time.Format(time.RFC3339)), "-o", path, ".")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.root, os.Stdout, os.Stderr
 	// Levels are the lowest: kernels ask the CPU what it has.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
