@@ -67,6 +67,13 @@ func (e *Engine) Pace(rows int) time.Duration {
 	return seconds(p.background(rows))
 }
 
+// Busy reports whether there is work: sequences that the last step has left, or that callers
+// have posted since.
+func (e *Engine) Busy() bool {
+	st := e.Stats()
+	return st.Running+st.Waiting > 0 || e.box.posted()
+}
+
 // Open queues a sequence whose prompt is computed when it is first needed.
 // The sequence is closed when ctx ends. Errors: ErrTooLong, ErrToken, ErrBusy,
 // ErrClosed, ctx's own.

@@ -99,6 +99,13 @@ func (b *mailbox[S]) begun() {
 	b.mu.Unlock()
 }
 
+// posted reports whether something waits to be taken.
+func (b *mailbox[S]) posted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.news) > 0
+}
+
 // leave forgets a sequence.
 func (b *mailbox[S]) leave(s S, begun bool) {
 	b.mu.Lock()

@@ -67,11 +67,11 @@ func TestEveryDocumentIsReachedFromTheREADME(t *testing.T) {
 	}
 }
 
-// TestEveryLibraryHasAReason holds the tables of libraries, of all and of the chart's tests,
+// TestEveryLibraryHasAReason holds the tables of libraries, of all, of the chart's tests and of releases,
 // against what each go.mod requires directly: a line of it without // indirect.
 func TestEveryLibraryHasAReason(t *testing.T) {
 	var required []string
-	for _, mod := range []string{"go.mod", "kernels/_gen/go.mod", "deploy/helm/test/go.mod"} {
+	for _, mod := range []string{"go.mod", "kernels/_gen/go.mod", "deploy/helm/test/go.mod", "tools/release/go.mod"} {
 		text, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(mod)))
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestEveryLibraryHasAReason(t *testing.T) {
 			required = append(required, regexp.MustCompile(`/v\d+$`).ReplaceAllString(name, ""))
 		}
 	}
-	table := documents(t)["docs/adr/0002-dependencies.md"] + documents(t)["docs/adr/0055-chart.md"]
+	table := documents(t)["docs/adr/0002-dependencies.md"] + documents(t)["docs/adr/0055-chart.md"] + documents(t)["docs/adr/0073-releases.md"]
 	listed := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(table, -1) {
 		owner := ""
@@ -101,12 +101,12 @@ func TestEveryLibraryHasAReason(t *testing.T) {
 	}
 	for _, name := range required {
 		if !listed[name] {
-			t.Errorf("neither docs/adr/0002-dependencies.md nor 0055-chart.md has a reason for %s", name)
+			t.Errorf("none of docs/adr/0002-dependencies.md, 0055-chart.md and 0073-releases.md has a reason for %s", name)
 		}
 	}
 	for name := range listed {
 		if strings.Contains(name, "/") && !slices.Contains(required, name) {
-			t.Errorf("docs/adr/0002-dependencies.md or 0055-chart.md has a reason for %s, which no go.mod requires", name)
+			t.Errorf("docs/adr/0002-dependencies.md, 0055-chart.md or 0073-releases.md has a reason for %s, which no go.mod requires", name)
 		}
 	}
 }

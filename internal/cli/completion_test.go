@@ -164,8 +164,14 @@ func TestAVersionNamesItsRevision(t *testing.T) {
 		}
 	}
 	release = ""
-	if a, b := mustLutra(t, "version"), mustLutra(t, "--version"); a != b || !strings.HasPrefix(a, "lutra ") || strings.Contains(a, "(devel)") {
+	if a, b := mustLutra(t, "version"), mustLutra(t, "--version"); !strings.HasPrefix(a, b) || !strings.HasPrefix(a, "lutra ") || strings.Contains(a, "(devel)") {
 		t.Errorf("lutra version prints %q, --version %q", a, b)
+	}
+	info := of("", "-trimpath", "true", "CGO_ENABLED", "0", "vcs", "git", "vcs.revision", revision, "vcs.time", "2026-11-20T23:59:00Z", "vcs.modified", "true")
+	info.GoVersion = "go1.26.8"
+	want := "commit    " + revision + " of 2026-11-20T23:59:00Z, changed since\ngo        go1.26.8\nsettings  -trimpath=true CGO_ENABLED=0\n"
+	if got := howBuilt(info, true); got != want {
+		t.Errorf("howBuilt = %q, want %q", got, want)
 	}
 }
 

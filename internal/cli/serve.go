@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -140,15 +141,16 @@ signal ends at once, but for a SIGTERM or SIGHUP that follows the first within a
 func serve(ctx context.Context, cfg config.Config, read func() (config.Config, error), get *getter, errOut io.Writer) error {
 	log := newLogger(cfg.Log, errOut)
 	cfg.Warn(log)
+	listener, err := open(&cfg.Server)
+	if err != nil {
+		return err
+	}
 	for _, w := range cfg.Server.Warnings() {
 		log.Warn().Msg(w)
 	}
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)
-	listener, err := listen(cfg.Server.Addr)
-	if err != nil {
-		return err
-	}
+	systemd := supervised{log: log}
 	stopperOf(ctx).atSecond(func(s stopSignal) {
 		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
 	})
@@ -171,6 +173,11 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		defer close(served)
 		defer cancel()
 		return srv.Serve(ctx, listener)
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		systemd.tell(daemon.SdNotifyStopping)
+		return nil
 	})
 	g.Go(func() error {
 		defer cancel()
@@ -218,6 +225,11 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		running, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		go func() { <-served; stop() }()
+		systemd.tell(daemon.SdNotifyReady)
+		g.Go(func() error {
+			systemd.watch(running, func() []*batcher.Engine { return enginesOf(r) })
+			return nil
+		})
 		g.Go(func() error {
 			f.atHangups(running, hangups, read)
 			return nil
@@ -245,6 +257,14 @@ func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*e
 	case <-done:
 		return nil, nil
 	}
+}
+
+// enginesOf returns the engines that are there now.
+func enginesOf(r *engines.Runtime) (list []*batcher.Engine) {
+	for _, h := range r.All() {
+		list = append(list, h.Served.Model.Engine)
+	}
+	return list
 }
 
 // servedModels returns the models of r as the server publishes them.

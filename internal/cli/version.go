@@ -21,6 +21,10 @@ import (
 //	go build -ldflags "-X github.com/lutra-lm/lutra/internal/cli.release=v1.2.0"
 var release string
 
+// built is the commit of such a binary and its time, which Go does not note in every checkout;
+// set as release is.
+var built string
+
 // version returns one word: a release, a module's version or a revision.
 func version() string {
 	short, _ := describeBuild(debug.ReadBuildInfo())
@@ -64,15 +68,15 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version",
-		Long: `Shows the version, the revision that it was built from, and what for. With --kernels also
-which kernels this machine's products go to where there are several, and why: they are
+		Long: `Shows the version, and how it was built: the commit and its time, the Go, and its settings.
+With --kernels also which kernels this machine's products go to where there are several, and why: they are
 measured once for a build and a processor, and kept in a file. lutra bench kernels measures
 them again.`,
 		Example: `  lutra version
   lutra version --kernels`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine(), howBuilt(debug.ReadBuildInfo()))
 			if kernels && err == nil {
 				bench.PrintChoices(cmd.OutOrStdout())
 			}
@@ -101,7 +105,36 @@ func keepChoices() {
 	kept.In(filepath.Join(dir, "lutra", "kernels"), fmt.Sprintf("%s %d %d", version(), info.Size(), info.ModTime().UnixNano()))
 }
 
-// versionLine returns what lutra version and --version print.
+// howBuilt says in lines what a program was built from and with. The settings are those that
+// Go keeps in it, without what it says of the commit.
+func howBuilt(info *debug.BuildInfo, known bool) string {
+	if !known {
+		return ""
+	}
+	var commit, date string
+	changed, settings := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.time":
+			date = " of " + s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = ", changed since"
+		case s.Value != "" && !strings.HasPrefix(s.Key, "vcs"):
+			settings += " " + s.Key + "=" + s.Value
+		}
+	}
+	lines := ""
+	if commit != "" {
+		lines = fmt.Sprintf("commit    %s%s%s\n", commit, date, changed)
+	} else if built != "" {
+		lines = fmt.Sprintf("commit    %s\n", built)
+	}
+	return lines + fmt.Sprintf("go        %s\nsettings %s\n", info.GoVersion, settings)
+}
+
+// versionLine returns what lutra --version prints, and lutra version first.
 func versionLine() string {
 	_, long := describeBuild(debug.ReadBuildInfo())
 	return "lutra " + strings.TrimSpace(long) + "\n"

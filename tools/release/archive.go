@@ -1,0 +1,75 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"path"
+	"time"
+)
+
+// archive returns the target's archive, zip for Windows and else tar.gz, and its SBOM, which
+// lies in the archive too.
+func archive(b bundle) ([]artifact, error) {
+	name := fmt.Sprintf("lutra-%s-%s-%s", b.version, b.target.os, b.target.arch)
+	files := []file{{b.target.binary(), 0o755, b.binary}, {"sbom.cdx.json", 0o644, b.sbom}}
+	files = append(files, b.common...)
+	for i := range files {
+		files[i].path = path.Join(name, files[i].path)
+	}
+	form, ending := tarGz, ".tar.gz"
+	if b.target.os == "windows" {
+		form, ending = zipped, ".zip"
+	}
+	data, err := form(files, b.time)
+	return []artifact{{name + ending, data}, {name + ".cdx.json", b.sbom}}, err
+}
+
+// tarGz packs files in their order; all are root's, of one time, which must be whole seconds.
+func tarGz(files []file, at time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	zw, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	tw := tar.NewWriter(zw)
+	for _, f := range files {
+		h := tar.Header{Name: f.path, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: at, Typeflag: tar.TypeReg}
+		if err := tw.WriteHeader(&h); err != nil {
+			return nil, err
+		}
+		if _, err := tw.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return nil, err
+	}
+	if err := zw.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// zipped is tarGz for zip.
+func zipped(files []file, at time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	zw := zip.NewWriter(&out)
+	for _, f := range files {
+		h := zip.FileHeader{Name: f.path, Method: zip.Deflate, Modified: at.UTC()}
+		h.SetMode(f.mode)
+		w, err := zw.CreateHeader(&h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	if err := zw.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/lutra-lm/lutra/internal/cli"
+)
+
+// file is what an archive or package holds.
+type file struct {
+	path string // with slashes, relative
+	mode os.FileMode
+	data []byte
+}
+
+// artifact is a file of the release.
+type artifact struct {
+	name string
+	data []byte
+}
+
+// bundle is what one target's archives and packages are made of.
+type bundle struct {
+	source
+	target target
+	binary []byte
+	sbom   []byte
+	common []file
+}
+
+// forms are what is made of each target.
+var forms = []struct {
+	fits func(target) bool
+	pack func(bundle) ([]artifact, error)
+}{
+	{func(target) bool { return true }, archive},
+	{func(t target) bool { return t.os == "linux" }, packages},
+	{func(t target) bool { return t.os != "android" }, wheel},
+	{func(t target) bool { return t.os != "android" }, npm},
+}
+
+// commonFiles returns what is the same for all targets: license, configuration, manual pages
+// in man/, completion in completions/.
+func commonFiles(s source) ([]file, error) {
+	var files []file
+	for _, name := range []string{"LICENSE", "README.md", "config.yaml"} {
+		data, err := os.ReadFile(filepath.Join(s.root, name))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name, 0o644, data})
+	}
+	root := cli.Command(&bytes.Buffer{}, os.Stderr)
+	pages, err := manual(s, root)
+	if err != nil {
+		return nil, err
+	}
+	scripts, err := completion(root)
+	return append(append(files, pages...), scripts...), err
+}
+
+// manual returns a page in section 1 for each command.
+func manual(s source, root *cobra.Command) ([]file, error) {
+	var files []file
+	var add func(c *cobra.Command) error
+	add = func(c *cobra.Command) error {
+		c.DisableAutoGenTag = true
+		var page bytes.Buffer
+		header := doc.GenManHeader{Section: "1", Date: &s.time, Source: "Lutra " + s.version.String(), Manual: "Lutra"}
+		if err := doc.GenMan(c, &header, &page); err != nil {
+			return err
+		}
+		files = append(files, file{"man/" + strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1", 0o644, page.Bytes()})
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				if err := add(sub); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	root.InitDefaultCompletionCmd()
+	return files, add(root)
+}
+
+// completion returns the scripts by which shells complete lutra's words.
+func completion(root *cobra.Command) ([]file, error) {
+	var files []file
+	for _, shell := range []struct {
+		name string
+		gen  func(w *bytes.Buffer) error
+	}{
+		{"lutra.bash", func(w *bytes.Buffer) error { return root.GenBashCompletionV2(w, true) }},
+		{"_lutra", func(w *bytes.Buffer) error { return root.GenZshCompletion(w) }},
+		{"lutra.fish", func(w *bytes.Buffer) error { return root.GenFishCompletion(w, true) }},
+		{"lutra.ps1", func(w *bytes.Buffer) error { return root.GenPowerShellCompletionWithDesc(w) }},
+	} {
+		var script bytes.Buffer
+		if err := shell.gen(&script); err != nil {
+			return nil, err
+		}
+		files = append(files, file{path.Join("completions", shell.name), 0o644, script.Bytes()})
+	}
+	return files, nil
+}

@@ -1,0 +1,93 @@
+// Release makes the files that others install Lutra from, and publishes nothing. It is a
+// module of its own: its libraries are none of the server's.
+//
+//	go run . -o dist -version v1.2.0 -targets linux/amd64,darwin/arm64
+//
+//	commit ─▶ go build a target ─▶ binary ─▶ archive, with manual, completion, SBOM
+//	                                      ├▶ deb, rpm, apk   (Linux)
+//	                                      ├▶ wheel, npm's package
+//	                                      └▶ SHA256SUMS of all
+//
+// The same commit, Go and version give the same bytes, wherever and whenever it runs: paths
+// are trimmed, and every time is the commit's.
+package main
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	out := flag.String("o", "dist", "`FOLDER` to write to; it must be empty or not exist")
+	version := flag.String("version", "", "`VERSION` such as v1.2.0 or v1.2.0-rc.1 (default: one made of the commit)")
+	only := flag.String("targets", "", "`OS/ARCH` that are built, with commas (default: all)")
+	flag.Parse()
+	if err := run(*out, *version, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes all files of the targets in out.
+func run(out, version, only string) error {
+	targets, err := choose(only)
+	if err != nil {
+		return err
+	}
+	if there, err := os.ReadDir(out); err == nil && len(there) > 0 {
+		return fmt.Errorf("%s is not empty", out)
+	}
+	src, err := sourceOf(version)
+	if err != nil {
+		return err
+	}
+	common, err := commonFiles(src)
+	if err != nil {
+		return err
+	}
+	var made []artifact
+	for _, t := range targets {
+		fmt.Println("building", t)
+		binary, err := build(src, t)
+		if err != nil {
+			return err
+		}
+		bom, err := sbom(src, t, binary)
+		if err != nil {
+			return err
+		}
+		b := bundle{src, t, binary, bom, common}
+		for _, form := range forms {
+			if !form.fits(t) {
+				continue
+			}
+			a, err := form.pack(b)
+			if err != nil {
+				return fmt.Errorf("%s: %w", t, err)
+			}
+			made = append(made, a...)
+		}
+	}
+	return write(out, made)
+}
+
+// write writes the files and SHA256SUMS, which sha256sum -c reads.
+func write(out string, made []artifact) error {
+	// Not before: a folder that Git does not know would make the checkout a changed one.
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, a := range made {
+		if err := os.WriteFile(filepath.Join(out, a.name), a.data, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(a.data), a.name)
+		fmt.Printf("%9.1f MB  %s\n", float64(len(a.data))/1e6, a.name)
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}
