@@ -215,12 +215,12 @@ func (l *adapterLoader) refuse(name string, model *gguf.File) {
 	switch {
 	case !suffixed:
 		l.Fail("tensor %s: its name ends with neither %s nor %s", name, downName, upName)
+	case model.Tensor(of) == nil && of != outputTensor:
+		l.Fail("tensor %s: the model has no tensor %s", name, of)
 	case l.file.Tensor(of+downName) != nil && l.file.Tensor(of+upName) == nil:
 		l.Fail("tensor %s is missing", of+upName)
-	case l.file.Tensor(of+downName) == nil && l.file.Tensor(of+upName) != nil && model.Tensor(of) != nil:
+	case l.file.Tensor(of+downName) == nil:
 		l.Fail("tensor %s is missing", of+downName)
-	case model.Tensor(of) == nil:
-		l.Fail("tensor %s: the model has no tensor %s", name, of)
 	default:
 		l.Fail("tensor %s: adapters of %s are not supported", name, of)
 	}

@@ -82,7 +82,7 @@ func (l *loader) outputHead() (h head) {
 		h.rotate = l.embeddingRotation() // logits are the same for x·e and H(s·x)·H(s·e)
 		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)
 	}
-	h.onOut = l.target(l.cfg.Hidden, &h.rotate, whole("output.weight", l.cfg.Vocab))
+	h.onOut = l.target(l.cfg.Hidden, &h.rotate, whole(outputTensor, l.cfg.Vocab))
 	if l.arch.attention.softCap && l.cfg.Generates() {
 		h.cap = float32(l.positive("final_logit_softcapping"))
 	}

@@ -24,6 +24,10 @@ func (l *loader) target(cols int, read *rotation, of ...weights.Rows) *target {
 	return t
 }
 
+// outputTensor is the name of the matrix that makes logits, though a file may have the
+// embedding alone.
+const outputTensor = "output.weight"
+
 // whole names all rows of a tensor.
 func whole(tensor string, rows int) weights.Rows {
 	return weights.Rows{Tensor: tensor, N: rows, Of: rows}
