@@ -334,3 +334,16 @@ func (a *admission) branch(s *Sequence, f *fork) {
 		a.move(k, idle)
 	}
 }
+
+// adapters returns the names of the adapters of seqs, sorted.
+func adapters(seqs []*Sequence) (names []string) {
+	for _, s := range seqs {
+		if v := s.setup.variant; v != nil {
+			for _, u := range v.Uses {
+				names = append(names, u.Adapter.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

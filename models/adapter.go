@@ -31,6 +31,7 @@ type Adapter struct {
 	Rank     int       // the largest
 	Bytes    int64     // in memory
 	Identity *Identity // what its file is
+	Sketch   string    // of the file, as Identity has it
 
 	number int64 // no other adapter of the process has it
 	graph  *decoder
@@ -136,6 +137,9 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 	}
 	a.Rank, a.Bytes = l.rank, l.Bytes
 	a.Identity = newIdentity(file, nil, nil, "")
+	if a.Sketch, err = a.Identity.Sketch(); err != nil {
+		return nil, errors.Join(err, l.Memory().Free())
+	}
 	return a, nil
 }
 
