@@ -61,21 +61,22 @@ type adaptedText struct {
 			Cached int `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
-	Receipt receipt.Receipt `json:"receipt"`
+	Receipt receipt.Receipt `json:"-"`
 }
 
-func (f *fixture) writes(fields string) (w adaptedText) {
-	f.t.Helper()
-	status, _, answer := f.post("/v1/completions", `{"prompt":"the rest of the test, nine ants eat tin, it is the one that sits on it","max_tokens":8,"temperature":0,"receipt":true,`+fields+`}`)
+func (f *fixture) writes(t *testing.T, fields string) (w adaptedText) {
+	t.Helper()
+	status, _, answer := f.post("/v1/completions", `{"prompt":"the rest of the test, nine ants eat tin, it is the one that sits on it, a stone in the net, nine ants eat tin","max_tokens":8,"temperature":0,"receipt":true,`+fields+`}`)
 	if err := json.Unmarshal(answer, &w); err != nil || status != 200 || len(w.Choices) == 0 {
-		f.t.Fatalf("%s: %d %s", fields, status, answer)
+		t.Fatalf("%s: %v, %d %s", fields, err, status, answer)
 	}
+	w.Receipt, _ = received(t, status, answer)
 	return w
 }
 
 func TestARequestChoosesAdaptersByNameOrByField(t *testing.T) {
 	f := adapted(t)
-	plain, one, two := f.writes(`"model":"base"`), f.writes(`"model":"base:one"`), f.writes(`"model":"two"`)
+	plain, one, two := f.writes(t, `"model":"base"`), f.writes(t, `"model":"base:one"`), f.writes(t, `"model":"two"`)
 	texts := []string{plain.Choices[0].Text, one.Choices[0].Text, two.Choices[0].Text}
 	slices.Sort(texts)
 	if len(slices.Compact(texts)) != 3 || plain.Fingerprint == one.Fingerprint || one.Usage.Details.Cached+two.Usage.Details.Cached > 0 {
@@ -83,12 +84,15 @@ func TestARequestChoosesAdaptersByNameOrByField(t *testing.T) {
 	}
 	for fields, want := range map[string]adaptedText{
 		`"model":"one"`: one, `"model":"alias:one"`: one, `"model":"base","lora":[{"id":0,"scale":1}]`: one, `"lora":[{"id":1,"scale":0.5},{"id":0,"scale":0}]`: two,
-		`"model":"base","lora":[]`: plain, `"model":"base","lora":[{"id":1}]`: plain, `"model":"base:two+bon8","n":1`: {},
+		`"model":"base","lora":[]`: plain, `"model":"base","lora":[{"id":1}]`: plain,
 	} {
-		got := f.writes(fields)
-		if want.Choices != nil && (got.Choices[0].Text != want.Choices[0].Text || got.Fingerprint != want.Fingerprint || got.Usage.Details.Cached == 0) {
+		got := f.writes(t, fields)
+		if got.Choices[0].Text != want.Choices[0].Text || got.Fingerprint != want.Fingerprint || got.Usage.Details.Cached == 0 {
 			t.Errorf("%s writes %+v, want %+v and a prompt of the cache", fields, got, want)
 		}
+	}
+	if status, _, answer := f.post("/v1/completions", `{"model":"base:two+bon8","prompt":"a","max_tokens":2,"lora":null}`); status != 200 {
+		t.Errorf("a search of an adapter: %d %s", status, answer)
 	}
 	if a := one.Receipt.Model.Adapters; len(a) != 1 || a[0].Name != "one" || a[0].Scale != 1 || len(a[0].SHA256) != 64 || plain.Receipt.Model.Adapters != nil {
 		t.Errorf("receipts have the adapters %+v and %+v", a, plain.Receipt.Model.Adapters)
@@ -148,17 +152,17 @@ func TestScalesOfTheServerAreThoseOfRequestsThatNameTheModelAlone(t *testing.T) 
 	if got, want := scales(), `[{"id":0,"path":"llama-all.gguf","scale":0,"name":"one","rank":4},{"id":1,"path":"llama-some","scale":0,"name":"two","rank":9}]`; got != want {
 		t.Errorf("adapters %s, want %s", got, want)
 	}
-	plain, one := f.writes(`"model":"base"`).Choices[0].Text, f.writes(`"model":"one"`).Choices[0].Text
+	plain, one := f.writes(t, `"model":"base"`).Choices[0].Text, f.writes(t, `"model":"one"`).Choices[0].Text
 	if status, _, answer := f.post("/lora-adapters", ` [{"id":0,"scale":1.0}]`); status != 200 || strings.TrimSpace(string(answer)) != `{"success":true}` {
 		t.Errorf("POST: %d %s", status, answer)
 	}
-	if got := f.writes(`"model":"base"`).Choices[0].Text; got != one || !strings.Contains(scales(), `"scale":1`) {
+	if got := f.writes(t, `"model":"base"`).Choices[0].Text; got != one || !strings.Contains(scales(), `"scale":1`) {
 		t.Errorf("after POST the model writes %q, want %q", got, one)
 	}
-	if got := f.writes(`"lora":[]`).Choices[0].Text; got != plain {
+	if got := f.writes(t, `"lora":[]`).Choices[0].Text; got != plain {
 		t.Errorf("a request with a list of its own gets %q, want %q", got, plain)
 	}
-	if got := f.writes(`"model":"two"`).Choices[0].Text; got == one || got == plain {
+	if got := f.writes(t, `"model":"two"`).Choices[0].Text; got == one || got == plain {
 		t.Errorf("an adapter by its name gets %q too", got)
 	}
 	if status, _, answer := f.post("/lora-adapters", `[{"id":9,"scale":1}]`); status != 400 || !strings.Contains(string(answer), "lora[0].id") {

@@ -11,15 +11,15 @@ const LoraField = "lora"
 // adapted returns the model with the adapters that a request asks for: at the scales of its
 // field, or without that, as all requests for the model get it.
 func adapted(f *jsonread.Fields, m *registry.Model) (*registry.Model, error) {
-	if !f.Has(LoraField) {
+	switch {
+	case m.Adapters == nil: // a field that asks for some is refused as one that nobody knows
+		return m, nil
+	case !f.Has(LoraField):
 		return m.Standing()
 	}
 	scales, err := Scales(f, m)
 	if err != nil {
 		return nil, err
-	}
-	if m.Adapters == nil {
-		return m, nil
 	}
 	return m.Scaled(scales)
 }

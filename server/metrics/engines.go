@@ -161,9 +161,7 @@ func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
 		st := engine.Stats()
 		ch <- gaps(model, &st.Gaps)
 		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, 1, model, strconv.Itoa(st.BlockLen), strconv.Itoa(st.Blocks))
-		if n := c.adapters(model); n > 0 {
-			ch <- prometheus.MustNewConstMetric(adaptersDesc, prometheus.GaugeValue, float64(time.Now().UnixMilli())/1e3, model, strings.Join(st.RunningAdapters, ","), strings.Join(st.WaitingAdapters, ","), strconv.Itoa(n))
-		}
+		ch <- prometheus.MustNewConstMetric(adaptersDesc, prometheus.GaugeValue, float64(time.Now().UnixMilli())/1e3, model, strings.Join(st.RunningAdapters, ","), strings.Join(st.WaitingAdapters, ","), strconv.Itoa(c.adapters(model)))
 		for _, e := range c.metrics {
 			ch <- prometheus.MustNewConstMetric(e.desc, e.kind, e.of(&st), model)
 		}
