@@ -101,14 +101,13 @@ func TestARequestChoosesAdaptersByNameOrByField(t *testing.T) {
 		t.Errorf("receipts of two adapters are apart by %q", v.Apart)
 	}
 	for fields, want := range map[string]string{
-		`"model":"base","lora":[{"id":2,"scale":1}]`:                        "'lora[0].id': the model has 2 adapters",
-		`"model":"base","lora":[{"scale":1}]`:                               "'lora[0].id': it is missing",
-		`"model":"base","lora":[{"id":0,"scale":1},{"id":0,"scale":2}]`:     "'lora[1].id': 0 is there twice",
-		`"model":"base","lora":[{"id":0,"scale":1e5}]`:                      "lora[0].scale",
-		`"model":"base","lora":[{"id":0},{"id":1},{"id":0}]`:                "lora",
-		`"model":"base:one","lora":[{"id":0,"scale":1}]`:                    "the model's name asks for an adapter already",
-		`"model":"base","lora":[{"id":0,"scale":1,"task_name":"classify"}]`: "task_name",
-		`"model":"base:three"`:                                              "base:three",
+		`"model":"base","lora":[{"id":2,"scale":1}]`:                    "'lora[0].id': the model has 2 adapters",
+		`"model":"base","lora":[{"scale":1}]`:                           "'lora[0].id': it is missing",
+		`"model":"base","lora":[{"id":0,"scale":1},{"id":0,"scale":2}]`: "'lora[1].id': 0 is there twice",
+		`"model":"base","lora":[{"id":0,"scale":1e5}]`:                  "lora[0].scale",
+		`"model":"base","lora":[{"id":0},{"id":1},{"id":0}]`:            "lora",
+		`"model":"base:one","lora":[{"id":0,"scale":1}]`:                "the model's name asks for an adapter already",
+		`"model":"base:three"`:                                          "base:three",
 	} {
 		if status, _, answer := f.post("/v1/completions", `{"prompt":"a",`+fields+`}`); status != 400 && status != 404 || !strings.Contains(string(answer), want) {
 			t.Errorf("%s: %d %s, want %q", fields, status, answer, want)
