@@ -140,7 +140,7 @@ func (a *admission) admit() {
 func (a *admission) cachedSoon(s *Sequence) bool {
 	own, l := s.task.prefix(s.content.tokens), a.kv.BlockLen()
 	for _, o := range a.active {
-		if o.task.demand.Left() < l || o.spare || o.task.demand.Background && !s.task.demand.Background { // which may take its time
+		if o.setup.variant != s.setup.variant || o.task.demand.Left() < l || o.spare || o.task.demand.Background && !s.task.demand.Background { // which may take its time
 			continue
 		}
 		o.mu.Lock()
@@ -174,7 +174,7 @@ const grantedTokens = 2 * Tile
 // active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
 	t := &s.task
-	found := a.kv.Open(t.prefix(s.content.tokens))
+	found := a.kv.OpenOf(s.setup.variant.KVRoot(), t.prefix(s.content.tokens))
 	own := needs(found, t.demand.Target-found.Len())
 	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}
@@ -386,4 +386,17 @@ func (a *admission) branch(s *Sequence, f *fork) {
 		t.demand.Target, t.demand.LogitsFrom, t.reached = t.demand.Computed, schedule.NoRows, n
 		a.move(k, idle)
 	}
+}
+
+// adapters returns the names of the adapters of seqs, sorted.
+func adapters(seqs []*Sequence) (names []string) {
+	for _, s := range seqs {
+		if v := s.setup.variant; v != nil {
+			for _, u := range v.Uses {
+				names = append(names, u.Adapter.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
+	"github.com/lutra-lm/lutra/models"
 )
 
 // duplicates finds active sequences that hold equal tokens, so that each step
@@ -25,6 +26,7 @@ func newDuplicates() duplicates { return duplicates{leaders: map[dedupKey]*Seque
 
 // dedupKey is equal for duplicates, and seldom for others.
 type dedupKey struct {
+	by   *models.Variant
 	sum  uint64
 	want schedule.Demand
 }
@@ -44,7 +46,7 @@ func (d *duplicates) lead(active []*Sequence, withheld, spare bool) {
 			continue
 		}
 		s.task.leader, s.task.span = nil, -1
-		key := dedupKey{s.task.hash.sum, s.task.demand}
+		key := dedupKey{s.setup.variant, s.task.hash.sum, s.task.demand}
 		leader := d.leaders[key]
 		switch {
 		case leader == nil:

@@ -15,8 +15,8 @@ import (
 type Engine struct {
 	setup     *setup
 	box       *mailbox[*Sequence]
-	published published
-	loop      loop
+	published *published
+	loop      *loop
 }
 
 // New makes an engine; it does nothing until Run or Step is called. Options
@@ -38,9 +38,17 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 	if b.recurrent {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
-	e := &Engine{setup: &setup{opt, b}, box: newMailbox[*Sequence](opt.Sequences, opt.Queue)}
-	e.loop.init(m, cache, e.setup, e.box, &e.published)
+	e := &Engine{setup: &setup{opt: opt, bounds: b}, box: newMailbox[*Sequence](opt.Sequences, opt.Queue), published: new(published), loop: new(loop)}
+	e.loop.init(m, cache, e.setup, e.box, e.published)
 	return e
+}
+
+// With returns the same engine, whose sequences v computes when they are opened by way of it:
+// they run in the steps of all others. nil is the model as it is.
+func (e *Engine) With(v *models.Variant) *Engine {
+	with, setup := *e, *e.setup
+	setup.variant, with.setup = v, &setup
+	return &with
 }
 
 // Limit returns the longest sequence in tokens: the context, or what the KV pool holds.

@@ -302,6 +302,7 @@ func (l *loop) publish() {
 	st, c := &l.step.StepStats, &l.counts
 	c.RunningRequests, c.WaitingRequests = l.admission.requests()
 	c.Running, c.Waiting, c.Idle = len(l.admission.active), len(l.admission.waiting), len(l.admission.idle)
+	c.RunningAdapters, c.WaitingAdapters = adapters(l.admission.active), adapters(l.admission.waiting)
 	c.Blocks, c.Used, c.BlockLen = l.kv.Blocks(), l.kv.Blocks()-l.kv.Free(), l.kv.BlockLen()
 	c.States, c.Held, c.Kept = l.kv.States(), l.kv.States()-l.kv.FreeStates(), l.kv.Checkpoints()
 	c.Budget = st.Budget

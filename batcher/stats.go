@@ -17,6 +17,9 @@ type Stats struct {
 	RunningRequests int // requests with a sequence of Running
 	WaitingRequests int // requests with a sequence of Waiting and none of Running
 
+	// The names of adapters, sorted, that such sequences have.
+	RunningAdapters, WaitingAdapters []string
+
 	Blocks   int // KV blocks in the pool
 	BlockLen int // tokens a block
 	Used     int // KV blocks held by sequences

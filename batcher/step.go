@@ -70,6 +70,7 @@ func (b *stepBatch) add(p *span) {
 	s := p.s
 	b.tokens = append(append(b.tokens[:0], s.content.tokens[s.task.demand.Computed:s.task.demand.Computed+p.n]...), p.draft...)
 	b.Add(s.task.kv, s.task.demand.Computed, p.rows.n, b.tokens...)
+	b.Spans[len(b.Spans)-1].Variant = s.setup.variant
 }
 
 // rate returns how often the guesses that p has are right; -1: it has none.

@@ -34,6 +34,7 @@ type selfAttention struct {
 	oBias          []float32
 	postNorm       []float32 // of y
 	rotate, last   rotation  // of what qkv and o read
+	onQKV, onO     *target
 }
 
 // heads is what becomes of a layer's queries or keys after their product.
@@ -102,6 +103,9 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden))
 	}
+	if a.normed == nil {
+		a.onQKV = l.target(c.Hidden, &a.rotate, a.qkv.Rows...)
+	}
 	a.qHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, ropeIndex: ropeIndex}
 	a.kHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, ropeIndex: ropeIndex}
 	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
@@ -134,6 +138,7 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 		a.subNorm = l.Vector(name("attn_output_norm_in.weight"), q)
 	}
 	a.o = l.Matrix(out, c.Hidden, q)
+	a.onO = l.target(q, &a.last, whole(out, c.Hidden))
 	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
 	if l.arch.norms.post {
 		a.postNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
@@ -165,6 +170,7 @@ func (a *selfAttention) project(s *rowShard) {
 		s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &a.rotate)
 		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 		a.qkv.Mul(s.qkv, &s.acts, &s.part)
+		s.adapt(s.qkv, a.onQKV)
 	}
 	s.ops.storeKV(s, a)
 }
@@ -181,6 +187,7 @@ func (a *selfAttention) attend(s *rowShard) {
 	s.ops.rotate(s.a, s.rows, a.q, &a.last)
 	s.acts.Set(s.a, s.rows, a.q)
 	a.o.Mul(s.y, &s.acts)
+	s.adapt(s.y, a.onO)
 	s.ops.addBias(s.y, s.rows, a.oBias)
 	s.ops.normInto(s.y, s.rows, a.postNorm, s.cfg.NormEps)
 }

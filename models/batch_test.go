@@ -247,19 +247,19 @@ func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 	}
 	shared := newCache()
 	for what, b := range map[string]Batch{
-		"a token beyond the vocabulary":  {Tokens: []int32{int32(cfg.Vocab)}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 1}}},
-		"a negative token":               {Tokens: []int32{-1}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 1}}},
-		"a position beyond the context":  {Tokens: []int32{1}, Positions: []int32{int32(cfg.Context)}, Spans: []Span{{0, 1, s, 1}}},
-		"a negative position":            {Tokens: []int32{1}, Positions: []int32{-1}, Spans: []Span{{0, 1, s, 1}}},
-		"a position that was not grown":  {Tokens: []int32{1}, Positions: []int32{4}, Spans: []Span{{0, 1, foreign, 1}}},
-		"positions with a gap":           {Tokens: []int32{1, 1}, Positions: []int32{0, 2}, Spans: []Span{{0, 2, s, 1}}},
-		"a sequence of another cache":    {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, foreign, 1}}},
-		"a span without a sequence":      {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, nil, 1}}},
-		"more outputs than tokens":       {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 2}}},
-		"a span beyond the tokens":       {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 2, s, 1}}},
-		"an empty span":                  {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 0, s, 0}, {0, 1, s, 1}}},
-		"a token outside all spans":      {Tokens: []int32{1, 1}, Positions: []int32{0, 1}, Spans: []Span{{0, 1, s, 1}}},
-		"positions that are not as many": {Tokens: []int32{1}, Spans: []Span{{0, 1, s, 1}}},
+		"a token beyond the vocabulary":  {Tokens: []int32{int32(cfg.Vocab)}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 1, nil}}},
+		"a negative token":               {Tokens: []int32{-1}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 1, nil}}},
+		"a position beyond the context":  {Tokens: []int32{1}, Positions: []int32{int32(cfg.Context)}, Spans: []Span{{0, 1, s, 1, nil}}},
+		"a negative position":            {Tokens: []int32{1}, Positions: []int32{-1}, Spans: []Span{{0, 1, s, 1, nil}}},
+		"a position that was not grown":  {Tokens: []int32{1}, Positions: []int32{4}, Spans: []Span{{0, 1, foreign, 1, nil}}},
+		"positions with a gap":           {Tokens: []int32{1, 1}, Positions: []int32{0, 2}, Spans: []Span{{0, 2, s, 1, nil}}},
+		"a sequence of another cache":    {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, foreign, 1, nil}}},
+		"a span without a sequence":      {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, nil, 1, nil}}},
+		"more outputs than tokens":       {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 2, nil}}},
+		"a span beyond the tokens":       {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 2, s, 1, nil}}},
+		"an empty span":                  {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 0, s, 0, nil}, {0, 1, s, 1, nil}}},
+		"a token outside all spans":      {Tokens: []int32{1, 1}, Positions: []int32{0, 1}, Spans: []Span{{0, 1, s, 1, nil}}},
+		"positions that are not as many": {Tokens: []int32{1}, Spans: []Span{{0, 1, s, 1, nil}}},
 	} {
 		if err := m.Forward(&b, cache); !errors.Is(err, ErrBatch) {
 			t.Errorf("Forward with %s: %v", what, err)
@@ -270,7 +270,7 @@ func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent.Fork()
-	b := Batch{Tokens: []int32{1}, Positions: []int32{2}, Spans: []Span{{0, 1, parent, 1}}}
+	b := Batch{Tokens: []int32{1}, Positions: []int32{2}, Spans: []Span{{0, 1, parent, 1, nil}}}
 	if err := m.Forward(&b, shared); !errors.Is(err, ErrBatch) {
 		t.Errorf("Forward into a block that a fork shares: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 var ErrBatch = errors.New("models: invalid batch")
 
 // check reports ErrBatch for a batch that a model of shape c cannot compute with cache.
-func (c *Config) check(b *Batch, cache *kv.Cache) error {
+func (c *Config) check(b *Batch, cache *kv.Cache, graph *decoder) error {
 	if len(b.Positions) != len(b.Tokens) {
 		return fmt.Errorf("%w: %d positions for %d tokens", ErrBatch, len(b.Positions), len(b.Tokens))
 	}
@@ -30,6 +30,9 @@ func (c *Config) check(b *Batch, cache *kv.Cache) error {
 		sp := &b.Spans[i]
 		if sp.Start != end || sp.End <= sp.Start || sp.End > len(b.Tokens) || sp.Out < 0 || sp.Out > sp.End-sp.Start {
 			return fmt.Errorf("%w: span %d is [%d, %d) with %d outputs, after %d of %d tokens", ErrBatch, i, sp.Start, sp.End, sp.Out, end, len(b.Tokens))
+		}
+		if sp.Variant != nil && sp.Variant.graph != graph {
+			return fmt.Errorf("%w: span %d is of a variant of another model", ErrBatch, i)
 		}
 		end = sp.End
 		if err := c.checkPositions(sp, b.Positions[sp.Start:sp.End], cache); err != nil {

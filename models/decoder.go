@@ -39,6 +39,7 @@ type decoder struct {
 	store    *expertStore // nil: all experts, if there are any, are in memory
 	file     *gguf.File   // that embed is in
 	memory   *cpu.Arena   // of the matrices
+	targets  []*target    // products that adapters may add to
 
 	recurrent recurrent.Shape // of the layers that have a recurrent state
 	warnings  []string        // of what is odd in the file
@@ -109,7 +110,7 @@ func newDecoder(l *loader) *decoder {
 	if l.Err() != nil {
 		return nil
 	}
-	m.cfg = l.config()
+	m.cfg, m.targets = l.config(), l.targets
 	return m
 }
 

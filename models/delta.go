@@ -22,15 +22,16 @@ import (
 // The state takes the place of keys and values: it is the same size for any length.
 type gatedDelta struct {
 	recurrent.Weights
-	shape  recurrent.Shape
-	layer  int // among the recurrent ones
-	qkvz   weights.Stacked
-	gates  weights.Stacked // beta, alpha
-	norm   []float32       // [Width] of each head's output
-	out    kernels.Linear
-	rotate rotation // of what qkvz reads
-	last   rotation // of what out reads
-	group  bool     // out reads value heads grouped by their key heads
+	shape                recurrent.Shape
+	layer                int // among the recurrent ones
+	qkvz                 weights.Stacked
+	gates                weights.Stacked // beta, alpha
+	norm                 []float32       // [Width] of each head's output
+	out                  kernels.Linear
+	rotate               rotation // of what qkvz reads
+	last                 rotation // of what out reads
+	onIn, onGates, onOut *target
+	group                bool // out reads value heads grouped by their key heads
 }
 
 // deltaShape reads the hyper-parameters of gated delta nets.
@@ -89,6 +90,7 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 	l.checkDecays(name("ssm_a"), d.A)
 	d.norm = l.Vector(name("ssm_norm.weight"), shape.Width)
 	d.out = l.Matrix(out, c.Hidden, values)
+	d.onGates, d.onIn, d.onOut = l.target(c.Hidden, &rotation{}, d.gates.Rows...), l.target(c.Hidden, &d.rotate, d.qkvz.Rows...), l.target(values, &d.last, whole(out, c.Hidden))
 	return d
 }
 
@@ -112,10 +114,12 @@ func (d *gatedDelta) rowWidth() int { return d.shape.Channels() + d.shape.Values
 func (d *gatedDelta) project(s *rowShard) {
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	d.gates.Mul(s.gates, &s.acts, &s.part)
+	s.adapt(s.gates, d.onGates)
 	if s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &d.rotate) {
 		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	}
 	d.qkvz.Mul(s.qkv, &s.acts, &s.part)
+	s.adapt(s.qkv, d.onIn)
 	width := d.rowWidth()
 	s.rec.Run(s.qkv[:s.rows*width], width, s.gates, s.spans, d.layer, &d.Weights)
 }
@@ -126,6 +130,7 @@ func (d *gatedDelta) attend(s *rowShard) {
 	s.ops.rotate(s.a, s.rows, d.shape.Values(), &d.last)
 	s.acts.Set(s.a, s.rows, d.shape.Values())
 	d.out.Mul(s.y, &s.acts)
+	s.adapt(s.y, d.onOut)
 }
 
 // normGate sets dst[n][Values] to norm(outputs)·silu(z), a head at a time.

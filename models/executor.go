@@ -32,6 +32,7 @@ type executor struct {
 	lo, hi int         // stages under way
 
 	rowPos   []attention.RowPos
+	variants []*Variant       // [T] of the rows; empty: all are computed by the model as it is
 	wanted   []bool           // [T] the row wants logits
 	spans    []recurrent.Span // of models with recurrent layers
 	x, qkv   []float32        // [T][Hidden], [T][rowWidth]
@@ -40,6 +41,8 @@ type executor struct {
 	second   []bool           // [T] the row belongs to the second text of a pair
 	size     int              // rows these have room for
 	rowWidth int              // the widest mixer's
+
+	known variants
 }
 
 // aloneBytes is the size of weights up to which each worker runs shards of its own.
@@ -83,7 +86,7 @@ func (e *executor) Config() Config { return e.cfg }
 // Forward runs one step; see Model. It fails from when the file, which the
 // embedding is read from, was changed: gguf.ErrChanged.
 func (e *executor) Forward(b *Batch, cache *kv.Cache) error {
-	if err := e.cfg.check(b, cache); err != nil {
+	if err := e.cfg.check(b, cache, e.graph); err != nil {
 		return err
 	}
 	e.begin(b, cache)
@@ -183,7 +186,8 @@ func (e *executor) reserve(n int) {
 // listRows lists where the rows of b stand and which want logits, and moves recurrent
 // states on.
 func (e *executor) listRows(b *Batch) {
-	e.rowPos, e.wanted, e.spans = e.rowPos[:0], e.wanted[:0], e.spans[:0]
+	e.rowPos, e.wanted, e.spans, e.variants = e.rowPos[:0], e.wanted[:0], e.spans[:0], e.variants[:0]
+	varied := slices.ContainsFunc(b.Spans, func(sp Span) bool { return sp.Variant != nil })
 	for i := range b.Spans {
 		sp := &b.Spans[i]
 		if e.cfg.State > 0 {
@@ -196,6 +200,9 @@ func (e *executor) listRows(b *Batch) {
 			}
 			e.rowPos = append(e.rowPos, at)
 			e.wanted = append(e.wanted, row >= sp.End-sp.Out)
+			if varied {
+				e.variants = append(e.variants, sp.Variant)
+			}
 		}
 	}
 }
@@ -217,7 +224,7 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plans: sh.plans, cfg: &e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
+			plans: sh.plans, adapters: sh.adapters, cfg: &e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
 			tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
 			x: rowsOf(e.x, lo, hi, e.cfg.Hidden), qkv: rowsOf(e.qkv, lo, hi, e.rowWidth), inputs: rowsOf(e.inputs, lo, hi, e.cfg.Layers*e.cfg.LayerInputs), logits: b.Logits[out*e.cfg.Outputs:],
 		}
@@ -228,6 +235,10 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 		if len(e.second) > 0 {
 			sh.second = e.second[lo:hi]
 		}
+		if len(e.variants) > 0 {
+			sh.variants = e.variants[lo:hi]
+		}
+		sh.adapters.make(sh.variants)
 		att.plan(&sh.plans, sh.rowPos, cache)
 		for _, wanted := range sh.wanted {
 			if wanted {

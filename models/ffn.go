@@ -26,6 +26,7 @@ type feedForward struct {
 	postNorm   []float32 // of y
 
 	rotate, last rotation // of what gateUp and down read
+	onUp, onDown *target  // onUp: of gateUp, or of up alone
 }
 
 // feedForward loads that of layer i.
@@ -47,6 +48,7 @@ func (l *loader) feedForward(i int) *feedForward {
 	} else if v.ungated {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.up, f.upBias = l.Matrix(up, ffn, c.Hidden), l.Vector(name("ffn_up.bias"), ffn)
+		f.onUp = l.target(c.Hidden, &f.rotate, whole(up, ffn))
 	} else if v.gateUp == fused || v.gateUp == either && l.file.Tensor(gate) == nil {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.gateUp = l.Stack(l.Part(up, 2*ffn, 0, ffn, c.Hidden), l.Part(up, 2*ffn, ffn, 2*ffn, c.Hidden))
@@ -54,10 +56,14 @@ func (l *loader) feedForward(i int) *feedForward {
 		f.rotate = l.rotation(c.Hidden, gate, up)
 		f.gateUp = l.Stack(l.Packed(gate, ffn, c.Hidden), l.Packed(up, ffn, c.Hidden))
 	}
+	if f.normed == nil && f.up == nil {
+		f.onUp = l.target(c.Hidden, &f.rotate, f.gateUp.Rows...)
+	}
 	if l.arch.norms.sub {
 		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), ffn)
 	}
 	f.down = l.Matrix(down, c.Hidden, ffn)
+	f.onDown = l.target(ffn, &f.last, whole(down, c.Hidden))
 	if v.ungated || v.downBias {
 		f.downBias = l.Vector(name("ffn_down.bias"), c.Hidden)
 	}
@@ -88,6 +94,7 @@ func (f *feedForward) run(s *rowShard) {
 	}
 	if f.up != nil {
 		f.up.Mul(s.gate, &s.acts)
+		s.adapt(s.gate, f.onUp)
 		s.ops.addBias(s.gate, s.rows, f.upBias)
 		s.ops.gelu(s.gate, s.rows, f.width)
 	} else {
@@ -95,6 +102,7 @@ func (f *feedForward) run(s *rowShard) {
 			f.normed.run(s.gateUp, s)
 		} else {
 			f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
+			s.adapt(s.gateUp, f.onUp)
 		}
 		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, f.width)
 	}
@@ -102,6 +110,7 @@ func (f *feedForward) run(s *rowShard) {
 	s.ops.rotate(s.gate, s.rows, f.width, &f.last)
 	s.acts.Set(s.gate, s.rows, f.width)
 	f.down.Mul(s.y, &s.acts)
+	s.adapt(s.y, f.onDown)
 	s.ops.addBias(s.y, s.rows, f.downBias)
 	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.NormEps)
 }

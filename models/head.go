@@ -13,6 +13,7 @@ type head struct {
 	out       kernels.Linear // [Outputs][Hidden]; nil: hidden states are the output
 	bias      []float32      // [Outputs], or nil
 	rotate    rotation       // of what out reads
+	onOut     *target        // of the vocabulary; nil: adapters do not add to it
 	factor    float32        // of the logits; 0: one
 	cap       float32        // logits are drawn into (-cap, cap); 0: they are not
 }
@@ -32,6 +33,7 @@ func (h *head) run(s *rowShard) {
 		s.acts.Set(s.y, s.rows, s.cfg.Hidden)
 	}
 	h.out.Mul(s.logits, &s.acts)
+	s.adapt(s.logits, h.onOut)
 	s.ops.addBias(s.logits, s.rows, h.bias)
 	if h.factor != 0 {
 		s.ops.multiply(s.logits, s.rows, s.cfg.Outputs, h.factor)
@@ -80,6 +82,7 @@ func (l *loader) outputHead() (h head) {
 		h.rotate = l.embeddingRotation() // logits are the same for x·e and H(s·x)·H(s·e)
 		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)
 	}
+	h.onOut = l.target(l.cfg.Hidden, &h.rotate, whole(outputTensor, l.cfg.Vocab))
 	if l.arch.attention.softCap && l.cfg.Generates() {
 		h.cap = float32(l.positive("final_logit_softcapping"))
 	}

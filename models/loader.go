@@ -26,6 +26,7 @@ type loader struct {
 	kvCounts []int  // KV heads of each layer, where the file says so and they may differ
 	widths   []int  // of feed-forwards, where the file has one a layer; nil: Config.FFN
 	cfg      Config
+	targets  []*target
 	warnings []string
 }
 

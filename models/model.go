@@ -80,7 +80,8 @@ type Batch struct {
 type Span struct {
 	Start, End int // half-open range of Batch.Tokens
 	KV         *kv.Sequence
-	Out        int // how many of the last tokens want logits: 0 prefill chunk, 1 decode, k verify
+	Out        int      // how many of the last tokens want logits: 0 prefill chunk, 1 decode, k verify
+	Variant    *Variant // what computes it; nil: the model as it is
 }
 
 // Reset empties the batch and keeps its memory.

@@ -12,31 +12,34 @@ import (
 // workspace of the worker, or of the pool, that runs them.
 type rowShard struct {
 	*workspace
-	cfg    *Config
-	device *device
-	kv     *kv.Cache
-	rows   int                // all; after trim those that want logits
-	tokens []int32            // [rows]
-	rowPos []attention.RowPos // [rows]
-	wanted []bool             // [rows] the row wants logits; before trim
-	plans  attentionPlans     // of rowPos
-	spans  []recurrent.Span   // of all rows, for recurrent layers
-	x      []float32          // [rows][Hidden] residual stream
-	qkv    []float32          // [rows][mixer.rowWidth] queries, keys and values, and what is beside them
-	angles [2]angles          // of the rows' positions, by each of the model's ropes
-	second []bool             // [rows] the row belongs to the second text of a pair; nil: none does
-	inputs []float32          // [rows][Layers][LayerInputs] inputs of layers
-	logits []float32          // [rows that want them][Outputs], and those of later shards
+	cfg      *Config
+	device   *device
+	kv       *kv.Cache
+	rows     int                // all; after trim those that want logits
+	tokens   []int32            // [rows]
+	rowPos   []attention.RowPos // [rows]
+	variants []*Variant         // [rows] by what they are computed; nil: all by the model as it is
+	adapters adaptPlan          // of variants
+	wanted   []bool             // [rows] the row wants logits; before trim
+	plans    attentionPlans     // of rowPos
+	spans    []recurrent.Span   // of all rows, for recurrent layers
+	x        []float32          // [rows][Hidden] residual stream
+	qkv      []float32          // [rows][mixer.rowWidth] queries, keys and values, and what is beside them
+	angles   [2]angles          // of the rows' positions, by each of the model's ropes
+	second   []bool             // [rows] the row belongs to the second text of a pair; nil: none does
+	inputs   []float32          // [rows][Layers][LayerInputs] inputs of layers
+	logits   []float32          // [rows that want them][Outputs], and those of later shards
 }
 
 // workspace is what running a shard needs besides its rows. Buffers grow to the
 // largest shard seen and are reused; nothing in them outlives a stage.
 type workspace struct {
-	acts kernels.Acts
-	ops  rowOps
-	att  attentionPasses
-	rec  *recurrent.Pass // nil without recurrent layers
-	size int             // rows the buffers have room for
+	acts     kernels.Acts
+	ops      rowOps
+	att      attentionPasses
+	rec      *recurrent.Pass // nil without recurrent layers
+	adapting adaptPass
+	size     int // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [mixed] attended values
 	gates        []float32 // [rows][gateWidth] of recurrent layers
@@ -56,7 +59,7 @@ func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
 		rec = recurrent.New(w, shape, cfg.NormEps)
 	}
 	return workspace{
-		ops: rowOps{workers: w}, perHead: newPerHead(w.N()), att: newAttentionPasses(w, &cfg), rec: rec,
+		ops: rowOps{workers: w}, perHead: newPerHead(w.N()), adapting: newAdaptPass(w), att: newAttentionPasses(w, &cfg), rec: rec,
 		mixed: max(cfg.Heads*cfg.HeadDim, cfg.Heads*cfg.Others.HeadDim, shape.Values(), shape.Inputs, shape.StateSpace.Inner()), gateWidth: 2 * shape.ValueHeads,
 	}
 }
@@ -113,6 +116,9 @@ func (s *rowShard) trim(width int, more bool) {
 		}
 		if n < i {
 			s.rowPos[n] = s.rowPos[i]
+			if s.variants != nil {
+				s.variants[n] = s.variants[i]
+			}
 			moveRow(s.x, n, i, s.cfg.Hidden)
 			moveRow(s.qkv, n, i, width)
 			moveRow(s.inputs, n, i, s.cfg.Layers*s.cfg.LayerInputs)
@@ -128,5 +134,9 @@ func (s *rowShard) trim(width int, more bool) {
 	if n < s.rows {
 		s.rows, s.rowPos = n, s.rowPos[:n]
 		s.att.plan(&s.plans, s.rowPos, s.kv)
+		if s.variants != nil {
+			s.variants = s.variants[:n]
+			s.adapters.make(s.variants)
+		}
 	}
 }

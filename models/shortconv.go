@@ -17,9 +17,10 @@ import (
 // Its state is what the convolution looks back to.
 type shortConv struct {
 	recurrent.Weights
-	layer int             // among the recurrent ones
-	in    weights.Stacked // b, c, x
-	out   kernels.Linear
+	layer       int             // among the recurrent ones
+	in          weights.Stacked // b, c, x
+	out         kernels.Linear
+	onIn, onOut *target
 }
 
 // convShape reads the hyper-parameters of short convolutions.
@@ -31,10 +32,12 @@ func (l *loader) convShape() recurrent.Shape {
 func (l *loader) shortConv(i, layer int, shape recurrent.Shape) *shortConv {
 	c, name := &l.cfg, layerNames(i)
 	taps := l.Array(name("shortconv.conv.weight"), shape.Taps, c.Hidden)
-	return &shortConv{
+	m := &shortConv{
 		Weights: recurrent.Weights{Conv: transposed(taps, shape.Taps, c.Hidden)}, layer: layer,
 		in: l.Stack(l.Packed(name("shortconv.in_proj.weight"), 3*c.Hidden, c.Hidden)), out: l.Matrix(name("shortconv.out_proj.weight"), c.Hidden, c.Hidden),
 	}
+	m.onIn, m.onOut = l.target(c.Hidden, &rotation{}, m.in.Rows...), l.target(c.Hidden, &rotation{}, whole(name("shortconv.out_proj.weight"), c.Hidden))
+	return m
 }
 
 // rowWidth returns the width of [b, c, x].
@@ -44,6 +47,7 @@ func (m *shortConv) rowWidth() int { return m.in.Sum }
 func (m *shortConv) project(s *rowShard) {
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	m.in.Mul(s.qkv, &s.acts, &s.part)
+	s.adapt(s.qkv, m.onIn)
 	s.ops.gateInputs(s.qkv, s.rows, s.cfg.Hidden)
 	s.rec.Run(s.qkv[2*s.cfg.Hidden:s.rows*m.in.Sum], m.in.Sum, nil, s.spans, m.layer, &m.Weights)
 }
@@ -53,6 +57,7 @@ func (m *shortConv) attend(s *rowShard) {
 	s.ops.gateConvolved(s.a, s.qkv, s.rows, s.cfg.Hidden)
 	s.acts.Set(s.a, s.rows, s.cfg.Hidden)
 	m.out.Mul(s.y, &s.acts)
+	s.adapt(s.y, m.onOut)
 }
 
 // gateInputs multiplies x by b in the rows [b, c, x] of n, width each.

@@ -16,13 +16,14 @@ import (
 //	y = norm(scan(silu(conv(x, B, C)), dt) · silu(z))·Wout
 type stateSpace struct {
 	recurrent.Weights
-	shape  recurrent.StateSpace
-	layer  int             // among the recurrent ones
-	in     weights.Stacked // not, if it is attention's matrices too that make the rows
-	at     int             // where z begins in a row
-	stride int             // of rows
-	norm   []float32       // [Inner] RMSNorm of each group; nil: none
-	out    kernels.Linear
+	shape       recurrent.StateSpace
+	layer       int             // among the recurrent ones
+	in          weights.Stacked // not, if it is attention's matrices too that make the rows
+	at          int             // where z begins in a row
+	stride      int             // of rows
+	norm        []float32       // [Inner] RMSNorm of each group; nil: none
+	out         kernels.Linear
+	onIn, onOut *target
 }
 
 // stateSpaceShape reads the hyper-parameters of state spaces.
@@ -43,7 +44,7 @@ func (l *loader) stateSpaceShape() recurrent.Shape {
 func (l *loader) stateSpaceAlone(i, layer int, shape recurrent.Shape) *stateSpace {
 	in := l.Stack(l.stateSpaceIn(i, shape.StateSpace))
 	m := l.stateSpace(i, layer, shape)
-	m.in = in
+	m.in, m.onIn = in, l.target(l.cfg.Hidden, &rotation{}, in.Rows...)
 	return m
 }
 
@@ -68,6 +69,7 @@ func (l *loader) stateSpace(i, layer int, shape recurrent.Shape) *stateSpace {
 		m.norm = l.Array(norm, s.Inner()/s.Groups, s.Groups)
 	}
 	m.out = l.Matrix(name("ssm_out.weight"), c.Hidden, s.Inner())
+	m.onOut = l.target(s.Inner(), &rotation{}, whole(name("ssm_out.weight"), c.Hidden))
 	return m
 }
 
@@ -97,6 +99,7 @@ func (m *stateSpace) rowWidth() int { return m.stride }
 func (m *stateSpace) project(s *rowShard) {
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	m.in.Mul(s.qkv, &s.acts, &s.part)
+	s.adapt(s.qkv, m.onIn)
 	m.scan(s)
 }
 
@@ -110,6 +113,7 @@ func (m *stateSpace) attend(s *rowShard) {
 	s.ops.gateStates(s, m)
 	s.acts.Set(s.a, s.rows, m.shape.Inner())
 	m.out.Mul(s.y, &s.acts)
+	s.adapt(s.y, m.onOut)
 }
 
 // gateStates sets a of the rows to norm(outputs · silu(z)).

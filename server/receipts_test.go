@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestAReceiptSaysWhatAnAnswerWasComputedFrom(t *testing.T) {
 	if r.Request != body || r.Hash != sumOf([]byte(body)) || r.Endpoint != "/v1/chat/completions" {
 		t.Errorf("the request is %q (%s) at %s", r.Request, r.Hash, r.Endpoint)
 	}
-	if want := (receipt.Model{Name: "lutra-tiny-s", SHA256: sumOf(file), Packing: "I2", KV: "f16", Context: f.model.Context}); r.Model != want {
+	if want := (receipt.Model{Name: "lutra-tiny-s", SHA256: sumOf(file), Packing: "I2", KV: "f16", Context: f.model.Context}); !reflect.DeepEqual(r.Model, want) {
 		t.Errorf("the model is %+v, want %+v", r.Model, want)
 	}
 	if len(r.Prompts) != 1 || r.Prompts[0].Tokens < 20 || len(r.Prompts[0].Hash) != 64 {

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// receive completes a call by its body, of which factor bytes are made of a byte, and then
+// receive completes a call by its body, of which the route's factor of bytes is made of a byte, and then
 // answers it. A request is admitted before its body is received, and again before it costs more
 // than memory: a body may take a minute to arrive, and has no place until then.
-func (s *Server) receive(c *api.Call, factor int64, answer func(*api.Call) (*account, error)) (*account, error) {
+func (s *Server) receive(c *api.Call, route *api.Route, answer func(*api.Call) (*account, error)) (*account, error) {
 	if err := wantJSON(c.Request); err != nil {
 		return nil, err
 	}
@@ -40,11 +41,14 @@ func (s *Server) receive(c *api.Call, factor int64, answer func(*api.Call) (*acc
 		return nil, err
 	}
 	defer leave()
-	if err := c.Lease.Grow(max(0, factor*int64(len(body))-int64(cap(body)))); err != nil {
+	if err := c.Lease.Grow(max(0, route.Factor*int64(len(body))-int64(cap(body)))); err != nil {
 		return nil, err
 	}
 	ctx, cancel := s.answerTime(c.Context())
 	defer cancel()
+	if route.List != "" && jsonread.Kind(body) == "a list" {
+		body = slices.Concat([]byte(`{"`+route.List+`":`), body, []byte("}"))
+	}
 	if c.Body, err = parseAside(ctx, body); err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r
 		return nil, route.Answer(c)
 	}
 	if route.Factor > 0 {
-		return s.receive(c, route.Factor, carryOut)
+		return s.receive(c, &route.Route, carryOut)
 	}
 	return carryOut(c)
 }

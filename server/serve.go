@@ -30,7 +30,7 @@ func New(opt Options) *Server {
 	standard, _ := opt.defaultPlan() // Validate has tried it
 	s.seen = api.Server{Models: s.known, Hold: s.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits, Standard: standard, Alternates: opt.Alternates, Fill: opt.Fill,
 		Unknown: s.unknownField, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive}
-	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.stored, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, CountRequests: s.opt.CountRequests})
+	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.stored, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, Adapters: s.adapters, CountRequests: s.opt.CountRequests})
 	s.handler = s.routes()
 	return s
 }

@@ -140,6 +140,16 @@ func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
 	}
 }
 
+// adapters returns how many adapters a model in memory has.
+func (s *Server) adapters(model string) int {
+	for _, m := range s.loaded() {
+		if m.Name == model {
+			return len(m.Adapters.Names())
+		}
+	}
+	return 0
+}
+
 // Register adds metrics that the server knows nothing of, such as kernels', to
 // /metrics. It panics for names that are taken.
 func (s *Server) Register(c prometheus.Collector) { s.metrics.Register(c) }

@@ -30,6 +30,9 @@ type Model struct {
 	Formats      *constrain.Formats // what answers can be held to
 	Identity     *models.Identity   // what its answers depend on; nil: it has no file
 
+	Variant *models.Variant // what Engine computes by; nil: the model as it is
+
+	adapt func(...models.Use) (*models.Variant, error)
 	lines []int32 // tokens that hold a line's end
 }
 
@@ -38,7 +41,7 @@ type Model struct {
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Speller: text.NewSpeller(b.Tokenizer, b.Model.Config().Vocab), Name: b.Name, Engine: e, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
-		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Outputs: b.Model.Config().Outputs,
+		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Outputs: b.Model.Config().Outputs, adapt: b.Variant,
 	}
 	if e != nil {
 		m.Run(e)
@@ -49,6 +52,21 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 
 // Run has e run the model, before anybody asks it.
 func (m *Model) Run(e *batcher.Engine) { m.Engine, m.Context = e, e.Limit() }
+
+// With returns the model with adapters in place of those that it has, under the same name. A
+// search of it stays on this machine. Errors: models.ErrAdapter.
+func (m *Model) With(uses ...models.Use) (*Model, error) {
+	v, err := m.adapt(uses...)
+	if err != nil {
+		return nil, err
+	}
+	with := *m
+	with.Variant, with.Engine = v, m.Engine.With(v)
+	if v != nil {
+		with.Source = nil
+	}
+	return &with, nil
+}
 
 // ToolFormat returns how the model calls tools.
 func (m *Model) ToolFormat() *toolcall.Format {

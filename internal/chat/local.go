@@ -64,7 +64,10 @@ func (l *local) load(ctx context.Context, m config.Model, withVerifiers bool) er
 	if err != nil {
 		return err
 	}
-	if err := r.Writes(); err != nil {
+	if err = r.Writes(); err == nil {
+		err = r.Adapt()
+	}
+	if err != nil {
 		r.Close()
 		return err
 	}

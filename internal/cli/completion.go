@@ -31,6 +31,7 @@ var flagChoices = map[string]choices{
 	"draft-model": {words: modelNames, files: true},
 	"vocabulary":  {words: modelNames, files: true},
 	"verifier":    {words: verifierNames, files: true},
+	"lora":        {files: true},
 	"scaling":     {words: plans},
 	"methods":     {words: eval.Methods, list: true},
 	"backend":     {words: config.Backends},

@@ -258,7 +258,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	}
 	return engines.WithWatcher(cmd.Context(), cfg, log, watch, func(ctx context.Context, r *engines.Runtime) error {
 		shown.End()
-		if err := r.Writes(); err != nil {
+		if err := errors.Join(r.Writes(), r.Adapt()); err != nil {
 			return err
 		}
 		e.models = map[string]eval.Searcher{}

@@ -106,7 +106,7 @@ func (f *fleet) source(m config.Model) residency.Source {
 	if err != nil {
 		panic(err) // Validate has tried it
 	}
-	s := residency.Source{Name: m.APIName(), Aliases: m.Aliases, Pinned: m.Pin, KeepAlive: keep,
+	s := residency.Source{Name: m.APIName(), Aliases: m.Aliases, Pinned: m.Pin, KeepAlive: keep, Adapters: adaptersOf(m),
 		Need: func() (int64, error) { return f.r.Need(m) },
 		Load: func(ctx context.Context, progress func(done, total int64)) (*residency.Resident, error) {
 			h, err := f.r.Add(ctx, m, progress)
@@ -126,6 +126,14 @@ func (f *fleet) source(m config.Model) residency.Source {
 	how.Aliases, how.Pin, how.KeepAlive = nil, false, ""
 	s.Key = fmt.Sprintf("%s %+v", engines.KeyOf(m), how)
 	return s
+}
+
+// adaptersOf returns a model's adapters.
+func adaptersOf(m config.Model) (list []residency.Adapter) {
+	for _, a := range m.Adapters {
+		list = append(list, residency.Adapter{Name: a.APIName(), File: filepath.Base(a.Path)})
+	}
+	return list
 }
 
 // sources returns all models of a configuration: those that it names, in their order, those of

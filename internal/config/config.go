@@ -167,6 +167,12 @@ func (c *Config) Validate() error {
 		for j, a := range m.Aliases {
 			name(fmt.Sprintf("%s.aliases[%d]", key, j), a)
 		}
+		for j, a := range m.Adapters {
+			name(fmt.Sprintf("%s.adapters[%d]", key, j), a.APIName())
+		}
+		for _, err := range m.validateAdapters() {
+			fault("%s.%w", key, err)
+		}
 	}
 	for i, v := range c.Verifiers {
 		if err := v.validate(); err != nil {

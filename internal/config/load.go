@@ -155,6 +155,11 @@ var configKeys = map[string]string{
 // readFlags sets what the command line says; --model and --verifier name the models
 // to load.
 func (s *settings) readFlags(set *pflag.FlagSet) {
+	defer func() {
+		if f := set.Lookup("lora"); f != nil && f.Changed { // of the first model, which may be --model's
+			s.readAdapters(f.Value.(pflag.SliceValue).GetSlice())
+		}
+	}()
 	set.Visit(func(f *pflag.Flag) {
 		from := "--" + f.Name
 		key, ok := configKeys[f.Name]

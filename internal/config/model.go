@@ -19,15 +19,16 @@ import (
 
 // Model names one model to serve. Exactly one of Path and Embedded is set.
 type Model struct {
-	Name     string   `yaml:"name"`     // API name; empty: the file's stem, the embedded name, or the one on the hub
-	Path     string   `yaml:"path"`     // GGUF file or directory of safetensors, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue
-	Embedded string   `yaml:"embedded"` // a model inside the binary
-	Aliases  []string `yaml:"aliases"`  // further API names
-	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
-	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
-	Backend  string   `yaml:"backend"`  // as Config.Backend, for this model; empty: that
-	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
-	Pin      bool     `yaml:"pin"`      // it is never unloaded to make room
+	Name     string    `yaml:"name"`     // API name; empty: the file's stem, the embedded name, or the one on the hub
+	Path     string    `yaml:"path"`     // GGUF file or directory of safetensors, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue
+	Embedded string    `yaml:"embedded"` // a model inside the binary
+	Aliases  []string  `yaml:"aliases"`  // further API names
+	Packing  string    `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
+	Context  int       `yaml:"context"`  // longest sequence in tokens; 0: the model's own
+	Backend  string    `yaml:"backend"`  // as Config.Backend, for this model; empty: that
+	Draft    string    `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
+	Adapters []Adapter `yaml:"adapters"` // that requests may choose
+	Pin      bool      `yaml:"pin"`      // it is never unloaded to make room
 	// KeepAlive is Loading.KeepAlive for this model; empty: that.
 	KeepAlive string `yaml:"keep_alive"`
 	// Metadata replaces what the file says of itself: true or false, a number, or text.

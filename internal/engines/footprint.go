@@ -156,6 +156,9 @@ func (r *Runtime) Need(m config.Model) (bytes int64, err error) {
 		d.Backend = m.Backend
 		list = append(list, d)
 	}
+	for _, a := range m.Adapters {
+		bytes += adapterSize(a)
+	}
 	for _, m := range list {
 		f, err := Measure(&r.cfg, m)
 		if err != nil {
@@ -179,7 +182,7 @@ func (r *Runtime) Need(m config.Model) (bytes int64, err error) {
 func (r *Runtime) Taken() (bytes int64) {
 	r.shelf.each(func(b *models.Bundle) { bytes += b.Model.Config().Bytes })
 	for _, h := range r.All() {
-		bytes += h.caching() + h.buffers
+		bytes += h.caching() + h.buffers + h.adapting()
 	}
 	return bytes
 }
@@ -194,7 +197,7 @@ func (h *Host) caching() (bytes int64) {
 
 // Bytes returns what would be free without the model: of weights that others use too, nothing.
 func (r *Runtime) Bytes(h *Host) int64 {
-	bytes := h.caching() + h.buffers
+	bytes := h.caching() + h.buffers + h.adapting()
 	for _, b := range h.bundles() {
 		if r.shelf.users(b) == 1 {
 			bytes += b.Model.Config().Bytes

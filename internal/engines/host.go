@@ -22,7 +22,8 @@ type Host struct {
 	Config config.Model
 	Bundle *models.Bundle
 
-	draft    *models.Bundle // that drafts for it; nil: none
+	adapters []*models.Adapter // of Bundle
+	draft    *models.Bundle    // that drafts for it; nil: none
 	caches   []*kv.Cache
 	took     time.Duration // to load Bundle
 	stop     func()        // ends its engine, and waits for that; nil: it does not run
@@ -150,6 +151,9 @@ func (r *Runtime) close(h *Host) error {
 	var errs []error
 	for _, cache := range h.caches {
 		errs = append(errs, cache.Close())
+	}
+	for _, a := range h.adapters {
+		errs = append(errs, a.Close())
 	}
 	for _, b := range h.bundles() {
 		errs = append(errs, r.shelf.give(b))

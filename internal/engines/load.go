@@ -76,6 +76,9 @@ func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Mode
 	for _, w := range bundle.Warnings {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
+	if err := h.loadAdapters(ctx); err != nil {
+		return nil, errors.Join(err, r.close(h))
+	}
 	if d, ok := cfg.DraftOf(m); ok {
 		d.Backend = cfg.BackendOf(d)
 		draft, err := r.loadBundle(ctx, cfg, d)

@@ -32,6 +32,9 @@ func (a *Rows) Pin(worker int) { a.pinned, a.worker = true, worker }
 // Pinned reports whether products run on one worker.
 func (a *Rows) Pinned() bool { return a.pinned }
 
+// Worker returns the worker that rows are pinned to.
+func (a *Rows) Worker() int { return a.worker }
+
 // Run executes t for these rows: on p, or in the worker they are pinned to.
 func (a *Rows) Run(p *pool.Pool, t pool.Task, parts int) {
 	if !a.pinned {

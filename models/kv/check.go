@@ -19,7 +19,7 @@ func (c *Cache) Check(seqs ...*Sequence) error {
 		if state[b]++; m.refs != 0 || !m.indexed || m.older != prev {
 			return fmt.Errorf("kv: cached block %d has %d references, indexed %t, neighbour %d, want %d", b, m.refs, m.indexed, m.older, prev)
 		}
-		if m.parent != none && state[m.parent] != 0 {
+		if m.parent >= 0 && state[m.parent] != 0 {
 			return fmt.Errorf("kv: block %d would be evicted before its continuation %d", m.parent, b)
 		}
 		prev, cached = b, cached+1
@@ -146,7 +146,7 @@ func (c *Cache) checkIndex() error {
 			continue
 		}
 		found--
-		if m.parent == none {
+		if m.parent < 0 {
 			continue
 		}
 		p := &c.blocks[m.parent]

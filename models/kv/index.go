@@ -49,7 +49,7 @@ func (c *Cache) insert(b int32, hash uint64, parent int32, tokens []int32) {
 	if c.observer != nil {
 		c.observer.Stored(b, parent, tokens)
 	}
-	if parent != none {
+	if parent >= 0 {
 		c.blocks[parent].children++
 	}
 }
@@ -71,7 +71,7 @@ func (c *Cache) remove(b int32) {
 	default:
 		delete(c.index.first, m.hash)
 	}
-	if m.parent != none {
+	if m.parent >= 0 {
 		c.blocks[m.parent].children--
 	}
 	m.indexed = false

@@ -4,7 +4,8 @@ package kv
 // goroutine that owns the cache, in the midst of a step, and must not keep it waiting.
 type Observer interface {
 	// Stored tells that a block with these tokens, valid during the call, stands behind
-	// the indexed block parent, or behind none, which is negative. No other indexed
+	// the indexed block parent, or behind none: -1, and of sequences of
+	// root n, -1-n. No other indexed
 	// block has the same tokens behind the same prefix.
 	Stored(block, parent int32, tokens []int32)
 	// Removed tells that a block without continuations is found no more.

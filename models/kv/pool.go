@@ -46,7 +46,7 @@ type Cache struct {
 type block struct {
 	refs     int32
 	indexed  bool
-	parent   int32  // indexed: the block of the tokens before, or none
+	parent   int32  // indexed: the block of the tokens before; negative: the root of its sequence
 	children int32  // indexed: blocks whose parent this is
 	hash     uint64 // indexed: key in the index
 	sameHash int32  // indexed: next block with the same hash, or none
@@ -106,6 +106,7 @@ type recurrent struct {
 // is one method each, hence their number; those of recurrent states are in state.go.
 type Sequence struct {
 	c      *Cache
+	root   int32 // stands for the parent of the first block: none, or below it
 	blocks []int32
 	n      int // positions held
 	sealed int // leading blocks that are in the index

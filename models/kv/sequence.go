@@ -9,9 +9,13 @@ import (
 // if the cache is cold; its Len is how many of them need not be computed. Pass
 // all but the last token when the last one's logits are wanted. Of a model with
 // recurrent layers the prefix must end at a checkpoint.
-func (c *Cache) Open(tokens []int32) *Sequence {
-	s := &Sequence{c: c, recurrent: recurrent{state: none, mark: none, made: none}}
-	l, parent := c.opt.BlockLen, none
+func (c *Cache) Open(tokens []int32) *Sequence { return c.OpenOf(0, tokens) }
+
+// OpenOf does what Open does for sequences of another root: what a variant of the model has
+// computed is found by that variant alone. A root is not negative; that of Open is 0.
+func (c *Cache) OpenOf(root int32, tokens []int32) *Sequence {
+	s := &Sequence{c: c, root: none - root, recurrent: recurrent{state: none, mark: none, made: none}}
+	l, parent := c.opt.BlockLen, s.root
 	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
 		own := tokens[n-l : n]
 		b := c.find(c.index.hash(parent, own), parent, own)
@@ -114,7 +118,7 @@ func (s *Sequence) Seal(tokens []int32) {
 	if len(tokens) < s.n {
 		panic(fmt.Sprintf("kv: Sequence.Seal: %d tokens for %d positions", len(tokens), s.n))
 	}
-	c, l, parent := s.c, s.c.opt.BlockLen, none
+	c, l, parent := s.c, s.c.opt.BlockLen, s.root
 	if s.sealed > 0 {
 		parent = s.blocks[s.sealed-1]
 	}
@@ -144,7 +148,7 @@ func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
 		s.c.hold(b)
 	}
-	f := &Sequence{c: s.c, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{state: none, mark: none, made: s.made}}
+	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{state: none, mark: none, made: s.made}}
 	f.setState(s.state, s.at)
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
 	return f
@@ -152,6 +156,9 @@ func (s *Sequence) Fork() *Sequence {
 
 // Become makes s hold what t holds, as Fork would. What they share already stays.
 func (s *Sequence) Become(t *Sequence) {
+	if s.root != t.root {
+		panic(fmt.Sprintf("kv: Sequence.Become: roots %d and %d", none-s.root, none-t.root))
+	}
 	same := 0
 	for same < min(len(s.blocks), len(t.blocks)) && s.blocks[same] == t.blocks[same] {
 		same++

@@ -150,3 +150,8 @@ func ParseIndex(text []byte) (map[string]string, error) {
 func plain(file string) bool {
 	return len(file) <= maxName && strings.HasSuffix(file, ".safetensors") && filepath.IsLocal(file) && !strings.ContainsAny(file, `/\:`) && !strings.ContainsRune(file, 0)
 }
+
+// OpenFile opens the tensors of one file in a directory.
+func OpenFile(dir, file string) (*Model, error) {
+	return openAll(dir, []string{file}, nil)
+}

@@ -86,7 +86,7 @@ func (m *Model) Forward(b *models.Batch, cache *kv.Cache) error {
 		if end := first + sp.End - sp.Start; sp.KV.Len() != end {
 			return fmt.Errorf("toy: span ends at position %d of a sequence of %d", end, sp.KV.Len())
 		}
-		hash, err := m.read(sp.KV, first)
+		hash, err := m.read(sp.KV, sp.Variant.KVRoot(), first)
 		if err != nil {
 			return err
 		}
@@ -147,10 +147,11 @@ func (m *Model) advance(sp *models.Span, first int, hash uint64) (state, mark []
 	return state, mark, markAt, nil
 }
 
-// read walks the first n positions and returns their hash; m.tokens are their tokens.
-func (m *Model) read(s *kv.Sequence, n int) (uint64, error) {
+// read walks the first n positions and returns their hash, which begins with the root of what
+// computes them; m.tokens are their tokens.
+func (m *Model) read(s *kv.Sequence, root int32, n int) (uint64, error) {
 	m.tokens = m.tokens[:0]
-	hash := uint64(0)
+	hash := uint64(root)
 	for pos := range n {
 		key, value := s.Plain(0, 0, pos)
 		id := int32(value[0])

@@ -51,7 +51,7 @@ type Loader struct {
 	used     map[string]bool // tensors that were asked for
 	zero     map[string]bool // tensors read so far: whether they hold zeros alone
 
-	from map[*matrix.Matrix]Part // of matrices that are not loaded yet, if there is an Observe
+	from map[*matrix.Matrix]origin // of matrices that are not loaded yet
 
 	memory      *cpu.Arena // of the matrices
 	raw         []byte     // what tensors are read into
@@ -62,7 +62,7 @@ type Loader struct {
 func NewLoader(file *gguf.File, opt Options) *Loader {
 	l := &Loader{
 		file: file, opt: opt, memory: new(cpu.Arena),
-		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, from: map[*matrix.Matrix]Part{},
+		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, from: map[*matrix.Matrix]origin{},
 	}
 	if opt.Pool != nil { // else no matrix is read
 		l.cpu = kernels.NewCPU(opt.Pool)

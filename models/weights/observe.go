@@ -13,6 +13,18 @@ type Part struct {
 	Matrices int
 }
 
+// Rows names N of a tensor's Of rows, from Lo on.
+type Rows struct {
+	Tensor    string
+	Lo, N, Of int
+}
+
+// origin tells where a matrix comes from.
+type origin struct {
+	part Part
+	rows Rows
+}
+
 // partOf tells what begins at row lo of t.
 func partOf(t *gguf.Tensor, lo int) Part {
 	p := Part{Tensor: t.Name, Matrices: 1}

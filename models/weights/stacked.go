@@ -15,6 +15,8 @@ type Stacked struct {
 	parts []kernels.Linear
 	Width []int // outputs of the parts
 	Sum   int   // of Width
+	// Rows tells what the outputs are products with, part by part.
+	Rows []Rows
 	// Packings is what the matrices have, each once.
 	Packings []matrix.Packing
 }
@@ -28,10 +30,12 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 		if m == nil {
 			return s
 		}
-		if p, known := l.from[m]; known && !slices.Contains(of, p) {
-			of = append(of, p)
-		}
+		from := l.from[m]
 		delete(l.from, m)
+		if !slices.Contains(of, from.part) {
+			of = append(of, from.part)
+		}
+		s.Rows = append(s.Rows, from.rows)
 		s.Width = append(s.Width, m.Rows)
 		s.Sum += m.Rows
 		if !slices.Contains(s.Packings, m.Packing) {

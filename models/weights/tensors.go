@@ -239,9 +239,7 @@ func (l *Loader) part(t *gguf.Tensor, lo, hi int) *matrix.Matrix {
 		return nil
 	}
 	l.account(name, w)
-	if l.opt.Observe != nil {
-		l.from[w] = partOf(t, lo)
-	}
+	l.from[w] = origin{partOf(t, lo), Rows{name, lo, hi - lo, t.Rows()}}
 	return w
 }
 

@@ -70,7 +70,8 @@ func (c *Call) Model() (*Ask, error) {
 	if a.Name == "" {
 		a.Name = a.Model.Name
 	}
-	return a, nil
+	a.Model, err = adapted(c.Body, a.Model)
+	return a, err
 }
 
 // Generator is Model for requests that want text written.

@@ -29,6 +29,7 @@ type Route struct {
 	Path   string
 	Method string // empty: POST where a body is read, else GET
 	Factor int64  // bytes that are made of a byte of the body, itself included; 0: no body is read
+	List   string // the field that a body which is a list counts as; empty: a body is an object
 	Open   bool   // it needs no key
 
 	Ask    func(*Call) (*Ask, error)     // reads a request for text

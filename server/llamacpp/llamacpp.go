@@ -1,5 +1,6 @@
 // Package llamacpp is what is spoken here of llama.cpp's own API: gaps to fill in, templates, and
-// which models are in memory.
+// which models are in memory,
+// and adapters.
 package llamacpp
 
 import (
@@ -19,6 +20,8 @@ func Protocol() api.Protocol {
 	return api.Protocol{Routes: []api.Route{
 		{Path: "/infill", Factor: api.CompletionFactor, Ask: infill},
 		{Path: "/apply-template", Factor: api.TemplateFactor, Answer: applyTemplate},
+		{Path: "/lora-adapters", Answer: listAdapters},
+		{Path: "/lora-adapters", Factor: api.TemplateFactor, List: api.LoraField, Answer: scaleAdapters},
 		{Path: "/models", Answer: openai.ListModels},
 		{Path: "/models/load", Factor: api.TemplateFactor, Answer: change((*residency.Set).Load)},
 		{Path: "/models/unload", Factor: api.TemplateFactor, Answer: change((*residency.Set).Unload)},

@@ -19,6 +19,7 @@ var vllmNames = map[string]string{
 	"vllm:inter_token_latency_seconds":           "lutra_inter_token_latency_seconds",
 	"vllm:iteration_tokens_total":                "lutra_batch_tokens",
 	"vllm:kv_cache_usage_perc":                   "lutra_kv_cache_usage_ratio",
+	"vllm:lora_requests_info":                    "lutra_lora_requests_info",
 	"vllm:num_preemptions_total":                 "lutra_num_preemptions_total",
 	"vllm:num_requests_running":                  "lutra_num_requests_running",
 	"vllm:num_requests_waiting":                  "lutra_num_requests_waiting",

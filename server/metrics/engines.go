@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -86,6 +88,10 @@ var (
 	gapsDesc = prometheus.NewDesc("lutra_inter_token_latency_seconds", "Time between the tokens of streams, one step after another.", []string{modelLabel}, nil)
 	poolDesc = prometheus.NewDesc("lutra_cache_config_info", "Size of the KV cache: blocks, and tokens of one.", []string{modelLabel, "block_size", "num_gpu_blocks"}, nil)
 
+	// adaptersDesc's value is the time, as vLLM has it: of several series the largest counts.
+	adaptersDesc = prometheus.NewDesc("lutra_lora_requests_info", "Adapters of the requests being computed and waiting, and how many there may be; its value is the time.",
+		[]string{modelLabel, "running_lora_adapters", "waiting_lora_adapters", "max_lora"}, nil)
+
 	// modelFailedDesc is 0 or 1.
 	modelFailedDesc = prometheus.NewDesc("lutra_model_failed", "Whether the model has failed and answers no more requests.", []string{modelLabel}, nil)
 )
@@ -118,17 +124,19 @@ var load = func() (of [2][]engineMetric) {
 
 // engineCollector reads engines at each scrape.
 type engineCollector struct {
-	engines Engines
-	metrics []engineMetric
+	engines  Engines
+	adapters func(model string) int
+	metrics  []engineMetric
 }
 
-// newEngineCollector counts the requests of engines in gauges of load, or their sequences.
-func newEngineCollector(engines Engines, requests bool) engineCollector {
+// newEngineCollector counts the requests of engines in gauges of load, or their sequences. Models
+// have adapters.
+func newEngineCollector(engines Engines, adapters func(model string) int, requests bool) engineCollector {
 	which := load[0]
 	if requests {
 		which = load[1]
 	}
-	return engineCollector{engines, append(which[:len(which):len(which)], engineMetrics...)}
+	return engineCollector{engines, adapters, append(which[:len(which):len(which)], engineMetrics...)}
 }
 
 // Describe implements prometheus.Collector.
@@ -136,6 +144,7 @@ func (c engineCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- gapsDesc
 	ch <- poolDesc
 	ch <- modelFailedDesc
+	ch <- adaptersDesc
 	for i := range c.metrics {
 		ch <- c.metrics[i].desc
 	}
@@ -152,6 +161,7 @@ func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
 		st := engine.Stats()
 		ch <- gaps(model, &st.Gaps)
 		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, 1, model, strconv.Itoa(st.BlockLen), strconv.Itoa(st.Blocks))
+		ch <- prometheus.MustNewConstMetric(adaptersDesc, prometheus.GaugeValue, float64(time.Now().UnixMilli())/1e3, model, strings.Join(st.RunningAdapters, ","), strings.Join(st.WaitingAdapters, ","), strconv.Itoa(c.adapters(model)))
 		for _, e := range c.metrics {
 			ch <- prometheus.MustNewConstMetric(e.desc, e.kind, e.of(&st), model)
 		}

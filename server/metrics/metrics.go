@@ -55,6 +55,7 @@ type Sources struct {
 	// OutOfFiles counts the times that no connection could be accepted for want of a file descriptor.
 	OutOfFiles func() int64
 	Engines    Engines
+	Adapters   func(model string) int // how many a model has
 	// CountRequests has the gauges of an engine's load count requests, not their sequences.
 	CountRequests bool
 }
@@ -108,7 +109,7 @@ func New(src Sources) *Metrics {
 	gauge("stored_responses_bytes", "Bytes of responses that are kept for requests that follow.", src.Stored)
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lutra_out_of_files_total",
 		Help: "Times that no connection could be accepted because no file descriptor was free."}, func() float64 { return float64(src.OutOfFiles()) }))
-	m.registry.MustRegister(m.fill, m.fillTokens, newEngineCollector(src.Engines, src.CountRequests), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.fill, m.fillTokens, newEngineCollector(src.Engines, src.Adapters, src.CountRequests), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

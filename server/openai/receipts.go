@@ -60,7 +60,17 @@ func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
 	if errors.Is(err, models.ErrNoIdentity) {
 		return receipt.Model{}, api.Invalid(jsonread.CodeUnsupported, "receipt", "Invalid 'receipt': the model '%s' has no file to take a hash of.", m.Name)
 	}
-	return receipt.Model{Name: m.Name, SHA256: sum, Metadata: m.Identity.Metadata(), Packing: m.Identity.Packings(), KV: m.Engine.KVType().String(), Context: m.Context}, err
+	var adapters []receipt.Adapter
+	if m.Variant != nil && err == nil {
+		for _, u := range m.Variant.Uses {
+			a := receipt.Adapter{Name: u.Adapter.Name, Scale: u.Scale}
+			if a.SHA256, err = u.Adapter.Identity.Digest(ctx, cpulimit.Pause); err != nil {
+				break
+			}
+			adapters = append(adapters, a)
+		}
+	}
+	return receipt.Model{Adapters: adapters, Name: m.Name, SHA256: sum, Metadata: m.Identity.Metadata(), Packing: m.Identity.Packings(), KV: m.Engine.KVType().String(), Context: m.Context}, err
 }
 
 // receiptSearch describes a search, with the verifier that judges in it.

@@ -73,6 +73,7 @@ func apart(was, now *Receipt) (reasons []string) {
 		note(what+".metadata", was.Metadata, now.Metadata)
 		note(what+".packing", was.Packing, now.Packing)
 		note(what+".kv", was.KV, now.KV)
+		note(what+".adapters", adapters(was), adapters(now))
 	}
 	model("model", &was.Model, &now.Model)
 	note("kernels", was.Kernels, now.Kernels)
@@ -101,6 +102,14 @@ func apart(was, now *Receipt) (reasons []string) {
 	}
 	note("choices", len(was.Choices), len(now.Choices))
 	return reasons
+}
+
+// adapters writes the files of a model's adapters, whatever their names, and their scales.
+func adapters(m *Model) (text string) {
+	for _, a := range m.Adapters {
+		text += fmt.Sprintf("%s at %v ", a.SHA256, a.Scale)
+	}
+	return text
 }
 
 // shown returns v as a reason shows it.

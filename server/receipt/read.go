@@ -19,6 +19,7 @@ const (
 	maxCandidates = 1 << 16
 	maxTokens     = 1 << 22 // of a choice
 	maxSteps      = 1 << 12
+	maxAdapters   = 1 << 12
 )
 
 // Endpoints are those whose answers have receipts.
@@ -168,6 +169,13 @@ func (m *Model) read(f *jsonread.Fields) {
 	text(f, "sha256", &m.SHA256)
 	f.String("metadata", &m.Metadata)
 	f.String("packing", &m.Packing)
+	for _, o := range f.Each("adapters", maxAdapters) {
+		var a Adapter
+		o.String("name", &a.Name)
+		text(o, "sha256", &a.SHA256)
+		o.Float32("scale", &a.Scale, -math.MaxFloat32, math.MaxFloat32)
+		m.Adapters = append(m.Adapters, a)
+	}
 	f.String("kv", &m.KV)
 	f.Int("context", &m.Context, 0, math.MaxInt32)
 }

@@ -39,12 +39,20 @@ type Receipt struct {
 
 // Model is what wrote the answer.
 type Model struct {
-	Name     string `json:"name"`
-	SHA256   string `json:"sha256"`             // of the file: weights, tokenizer and template
-	Metadata string `json:"metadata,omitempty"` // a hash of what the configuration gives in place of the file's
-	Packing  string `json:"packing"`            // what the layers' matrices run as
-	KV       string `json:"kv"`                 // format of keys and values
-	Context  int    `json:"context"`            // tokens of prompt and answer at most
+	Name     string    `json:"name"`
+	SHA256   string    `json:"sha256"`             // of the file: weights, tokenizer and template
+	Metadata string    `json:"metadata,omitempty"` // a hash of what the configuration gives in place of the file's
+	Packing  string    `json:"packing"`            // what the layers' matrices run as
+	Adapters []Adapter `json:"adapters,omitempty"` // in the order in which they add
+	KV       string    `json:"kv"`                 // format of keys and values
+	Context  int       `json:"context"`            // tokens of prompt and answer at most
+}
+
+// Adapter is a LoRA that changes the model.
+type Adapter struct {
+	Name   string  `json:"name"`
+	SHA256 string  `json:"sha256"` // of the file
+	Scale  float32 `json:"scale"`
 }
 
 // Build is the program.

@@ -58,6 +58,9 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 		if err := r.addThinking(m); err != nil {
 			return nil, err
 		}
+		if err := r.addAdapters(m); err != nil {
+			return nil, err
+		}
 	}
 	if len(r.Models) == 0 || r.generator == nil && !slices.ContainsFunc(r.Models, func(m *Model) bool { return m.Rank != nil }) {
 		return nil, fmt.Errorf("server: no models to serve")

@@ -21,11 +21,12 @@ const DefaultName = "default"
 // Served is a model under the names that requests may use for it.
 type Served struct {
 	*tts.Model
-	Reward  *reward.Scorer  // of a model that scores answers; nil: the model writes them
-	Embed   *embed.Embedder // of a model that makes vectors of texts
-	Rank    embed.Scorer    // of a model that scores documents; embedders do too
-	Aliases []string        // besides Model.Name
-	Demo    bool            // it is one of those built into the program
+	Reward   *reward.Scorer  // of a model that scores answers; nil: the model writes them
+	Embed    *embed.Embedder // of a model that makes vectors of texts
+	Rank     embed.Scorer    // of a model that scores documents; embedders do too
+	Aliases  []string        // besides Model.Name
+	Adapters *Adapters       // of the model; nil: it has none
+	Demo     bool            // it is one of those built into the program
 	// Fingerprint changes where answers to the same seed may; empty: New finds it out.
 	Fingerprint string
 }
@@ -49,6 +50,8 @@ type Model struct {
 	Curve     *profile.Curve    // what methods reach and cost with a generator; nil: it was not profiled
 	Forecast  *profile.Forecast // of how long its answers take
 	offer     *offer            // of a generator
+	parent    *Model            // of an adapter: the model that it changes
+	root      string            // of an adapter: its file
 	switched  map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
 }
 
@@ -115,13 +118,14 @@ const (
 	TaskScore    = "score"
 )
 
-// Card is OpenAI's model object, with vLLM's max_model_len and root.
+// Card is OpenAI's model object, with vLLM's max_model_len, root and parent.
 type Card struct {
 	ID          string `json:"id"`
 	Object      string `json:"object"`
 	Created     int64  `json:"created"`
 	OwnedBy     string `json:"owned_by"`
-	Root        string `json:"root"` // the model behind an alias
+	Root        string `json:"root"`             // the model behind an alias, or the file of an adapter
+	Parent      string `json:"parent,omitempty"` // of an adapter: the model that it changes
 	MaxModelLen int    `json:"max_model_len"`
 	Task        string `json:"task"` // generate; reward: scores answers; embed: makes vectors; score: scores documents
 	Offer       *offer `json:"lutra,omitempty"`
@@ -294,7 +298,16 @@ func (r *Registry) Cards() []Card {
 
 // Card returns the card of a model under one of its names.
 func (r *Registry) Card(id string, m *Model) Card {
-	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.Task(), Offer: m.offer}
+	c := Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.Task(), Offer: m.offer}
+	if m.parent != nil {
+		c.Root, c.Parent = m.root, m.parent.Name
+	}
+	return c
+}
+
+// Of tells whether the card is that of a model, or of one of its adapters.
+func (c *Card) Of(model string) bool {
+	return c.Parent == model || c.Parent == "" && c.Root == model
 }
 
 // Unloaded returns the card of a model that is not in memory, under one of its names.

@@ -53,6 +53,13 @@ func (s *Set) Cards() []registry.Card {
 			for _, name := range append([]string{e.Name}, e.Aliases...) {
 				cards = append(cards, s.Registry().Unloaded(name, e.Name, &e.About))
 			}
+			for _, a := range e.Adapters {
+				for _, name := range registry.AdapterNames(a.Name, append([]string{e.Name}, e.Aliases...)...) {
+					c := s.Registry().Unloaded(name, a.File, &e.About)
+					c.Parent = e.Name
+					cards = append(cards, c)
+				}
+			}
 		}
 		for _, c := range cards {
 			if c.Status = (registry.Status{Value: string(e.status()), Failed: e.failed != nil}); c.ID == e.Name || slices.Contains(e.Aliases, c.ID) {
@@ -68,7 +75,7 @@ func (s *Set) Cards() []registry.Card {
 // cardsOf returns the cards of a model in memory. It needs mu.
 func (s *Set) cardsOf(e *entry) (cards []registry.Card) {
 	for _, c := range s.Registry().Cards() {
-		if c.Root == e.Name {
+		if c.Of(e.Name) {
 			cards = append(cards, c)
 		}
 	}

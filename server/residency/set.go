@@ -43,7 +43,7 @@ func New(opt Options, settings *registry.Settings) *Set {
 func Of(settings *registry.Settings, served ...registry.Served) (*Set, error) {
 	s := New(Options{}, settings)
 	for i := range served {
-		s.entries = append(s.entries, &entry{Source: Source{Name: served[i].Model.Name, Aliases: served[i].Aliases, Pinned: true}, resident: &Resident{Served: served[i], Bytes: served[i].Model.Config.Bytes}})
+		s.entries = append(s.entries, &entry{Source: Source{Name: served[i].Model.Name, Aliases: served[i].Aliases, Adapters: adaptersOf(&served[i]), Pinned: true}, resident: &Resident{Served: served[i], Bytes: served[i].Model.Config.Bytes}})
 	}
 	return s, s.rebuild()
 }
@@ -266,7 +266,10 @@ func (s *Set) find(name string, tasks []string) *entry {
 // named returns the model that has a name, nil if none has. It needs mu.
 func (s *Set) named(name string) *entry {
 	for _, e := range s.entries {
-		if e.Name == name || slices.Contains(e.Aliases, name) {
+		names := append([]string{e.Name}, e.Aliases...)
+		if slices.Contains(names, name) || slices.ContainsFunc(e.Adapters, func(a Adapter) bool {
+			return slices.Contains(registry.AdapterNames(a.Name, names...), name)
+		}) {
 			return e
 		}
 	}

@@ -2,6 +2,7 @@ package residency
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/lutra-lm/lutra/server/registry"
@@ -9,9 +10,10 @@ import (
 
 // Source is a model that can be loaded.
 type Source struct {
-	Name    string
-	Aliases []string
-	About   registry.About
+	Name     string
+	Aliases  []string
+	Adapters []Adapter // of the model
+	About    registry.About
 	// Key tells one from another source of the same name: what it is loaded from, and how.
 	Key string
 	// Pinned models stay in memory, and are loaded before the server is ready. The first
@@ -26,6 +28,9 @@ type Source struct {
 	// Load loads the model until ctx ends, and tells how many bytes have been read, of how many.
 	Load func(ctx context.Context, progress func(done, total int64)) (*Resident, error)
 }
+
+// Adapter is an adapter of a source.
+type Adapter struct{ Name, File string }
 
 // Resident is a model in memory.
 type Resident struct {
@@ -64,4 +69,15 @@ type Options struct {
 	Queue int
 	// Changed is told, after the fact, of models that have come or gone; nil: nobody is.
 	Changed func(name string, status Status, err error)
+}
+
+// adaptersOf returns the adapters of a model in memory.
+func adaptersOf(m *registry.Served) (list []Adapter) {
+	if m.Adapters == nil {
+		return nil
+	}
+	for _, u := range m.Adapters.List {
+		list = append(list, Adapter{u.Adapter.Name, filepath.Base(u.Adapter.Path)})
+	}
+	return list
 }

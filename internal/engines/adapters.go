@@ -1,0 +1,69 @@
+package engines
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/server/registry"
+)
+
+// loadAdapters loads those of a model's configuration.
+func (h *Host) loadAdapters(ctx context.Context) error {
+	if len(h.Config.Adapters) == 0 {
+		return nil
+	}
+	if h.Bundle.Task() != models.TaskGenerate {
+		return fmt.Errorf("adapters: the model writes no text; only models that do take adapters")
+	}
+	h.Adapters = &registry.Adapters{}
+	for _, c := range h.Config.Adapters {
+		a, err := h.Bundle.LoadAdapter(c.APIName(), c.Path, Until(ctx))
+		if err != nil {
+			return fmt.Errorf("adapter %s: %w", c.APIName(), err)
+		}
+		h.adapters = append(h.adapters, a)
+		h.Adapters.List = append(h.Adapters.List, models.Use{Adapter: a, Scale: c.Factor()})
+	}
+	return nil
+}
+
+// Adapt has each model's adapters change all that it is asked, at the scales of the configuration:
+// for commands whose requests choose none.
+func (r *Runtime) Adapt() error {
+	for _, h := range r.All() {
+		if h.Adapters == nil {
+			continue
+		}
+		m, err := h.Model.With(h.Adapters.List...)
+		if err != nil {
+			return fmt.Errorf("model %s: %w", h.Bundle.Name, err)
+		}
+		h.Model = m
+	}
+	return nil
+}
+
+// adapting returns the memory that adapters take.
+func (h *Host) adapting() (bytes int64) {
+	for _, a := range h.adapters {
+		bytes += a.Bytes
+	}
+	return bytes
+}
+
+// adapterSize returns about the memory that an adapter will take: what its file has.
+func adapterSize(a config.Adapter) int64 {
+	path := a.Path
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "adapter_model.safetensors")
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0 // loading says so
+	}
+	return info.Size()
+}

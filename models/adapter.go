@@ -1,0 +1,250 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/huggingface"
+	"github.com/lutra-lm/lutra/models/weights"
+)
+
+// ErrAdapter says that a file is no adapter of a model. What is wrapped around it names the key
+// or tensor.
+var ErrAdapter = errors.New("models: cannot adapt this model")
+
+// Adapter is a LoRA of a loaded model (Hu et al., "LoRA: Low-Rank Adaptation of Large Language
+// Models", 2021): of some of its matrices W, two of low rank that add to the products:
+//
+//	y = W·x + scale · alpha/rank · B·(A·x)
+//
+// Any number of sequences may use it at once.
+type Adapter struct {
+	Name     string
+	Path     string
+	Rank     int       // the largest
+	Bytes    int64     // in memory
+	Identity *Identity // what its file is
+	Sketch   string    // of the file, as Identity has it
+
+	number int64 // no other adapter of the process has it
+	graph  *decoder
+	on     map[*target]*lowRank
+	file   *gguf.File
+	memory *cpu.Arena
+}
+
+// lowRank is an adapter's matrices of one target.
+type lowRank struct {
+	down weights.Stacked // all A that read the target's rows, [ranks][cols]
+	up   []upProduct
+}
+
+// upProduct adds to some of a target's outputs.
+type upProduct struct {
+	b        weights.Stacked // [n][rank]
+	from     int             // of down's outputs, the first that it reads
+	rank     int
+	to, n    int // of the target's outputs
+	strength float32
+}
+
+// MaxRank bounds the rank of an adapter's matrices.
+const MaxRank = 512
+
+// The keys of adapters, as llama.cpp has them, and one for PEFT's rank-stabilised LoRA.
+const (
+	keyType        = "general.type"
+	keyAdapterType = "adapter.type"
+	keyAlpha       = "adapter.lora.alpha"
+	keyInvocation  = "adapter.alora.invocation_tokens"
+	keyRootRank    = huggingface.KeyRootRank // alpha is divided by the root of the rank
+)
+
+// What the names of an adapter's tensors end with.
+const (
+	downName = ".lora_a"
+	upName   = ".lora_b"
+)
+
+var adapters atomic.Int64
+
+// LoadAdapter reads an adapter of b: a GGUF file as llama.cpp converts them, or a directory as
+// PEFT saves it. interrupt, unless it is nil, is asked now and then; its error ends the
+// loading. The caller closes the adapter. Errors: ErrAdapter, and of reading.
+func (b *Bundle) LoadAdapter(name, path string, interrupt func() error) (*Adapter, error) {
+	if b.exec == nil || b.Backend() != nil {
+		return nil, fmt.Errorf("%s: %w: only models on the CPU take adapters", path, ErrAdapter)
+	}
+	file, err := openAdapter(path, b.file.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	a, err := loadAdapter(file, b.exec, interrupt)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w: %w", path, ErrAdapter, err), file.Close())
+	}
+	a.Name, a.Path = name, path
+	return a, nil
+}
+
+// openAdapter opens what LoadAdapter reads, for a model with that metadata.
+func openAdapter(path string, model gguf.Metadata) (*gguf.File, error) {
+	if isDirectory(path) {
+		return huggingface.OpenAdapter(path, model)
+	}
+	return gguf.Open(path)
+}
+
+// loadAdapter reads the adapter of a model that a file holds.
+func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Adapter, error) {
+	graph := model.graph
+	strength, err := adapterStrength(file.Metadata, graph.cfg.Arch)
+	if err != nil {
+		return nil, err
+	}
+	exact := false
+	for i := range file.Tensors {
+		switch t := &file.Tensors[i]; t.Type {
+		case gguf.F32, gguf.F16, gguf.BF16:
+		case gguf.Q8_0:
+			exact = true // activations stay as they are
+		default:
+			return nil, fmt.Errorf("tensor %s has storage type %v, want F32, F16, BF16 or Q8_0", t.Name, t.Type)
+		}
+	}
+	l := &adapterLoader{Loader: weights.NewLoader(file, weights.Options{Pool: model.pool, Packing: weights.PackingStored, Exact: exact, Interrupt: interrupt}), file: file, strength: strength}
+	a := &Adapter{number: adapters.Add(1), graph: graph, on: map[*target]*lowRank{}, file: file, memory: l.Memory()}
+	for _, t := range graph.targets {
+		if low := l.lowRank(t); low != nil {
+			a.on[t] = low
+		}
+	}
+	for _, name := range l.Finish() {
+		l.refuse(name, graph.file)
+	}
+	if len(a.on) == 0 {
+		l.Fail("it has no tensors")
+	}
+	if err := l.Err(); err != nil {
+		return nil, errors.Join(err, l.Memory().Free())
+	}
+	a.Rank, a.Bytes = l.rank, l.Bytes
+	a.Identity = newIdentity(file, nil, nil, "")
+	if a.Sketch, err = a.Identity.Sketch(); err != nil {
+		return nil, errors.Join(err, l.Memory().Free())
+	}
+	return a, nil
+}
+
+// adapterStrength checks what metadata says of an adapter, of a model of architecture arch, and
+// returns what products of a rank are multiplied by.
+func adapterStrength(md gguf.Metadata, arch string) (func(rank int) float32, error) {
+	for _, want := range [][2]string{{keyType, "adapter"}, {keyAdapterType, "lora"}, {"general.architecture", arch}} {
+		if got, _ := md.String(want[0]); got != want[1] {
+			return nil, fmt.Errorf("%s is %.64q, want %q", want[0], got, want[1])
+		}
+	}
+	if md[keyInvocation] != nil {
+		return nil, fmt.Errorf("%s: adapters that tokens invoke (aLoRA) are not supported", keyInvocation)
+	}
+	alpha, ok := md.Float(keyAlpha)
+	if !ok || alpha-alpha != 0 || math.Abs(alpha) > math.MaxFloat32/MaxRank {
+		return nil, fmt.Errorf("%s is %v, want a finite number", keyAlpha, md[keyAlpha])
+	}
+	root, _ := md.Bool(keyRootRank)
+	return func(rank int) float32 {
+		switch {
+		case alpha == 0: // as llama.cpp has it
+			return 1
+		case root:
+			return float32(alpha / math.Sqrt(float64(rank)))
+		}
+		return float32(alpha / float64(rank))
+	}, nil
+}
+
+// adapterLoader reads an adapter's tensors.
+type adapterLoader struct {
+	*weights.Loader
+	file     *gguf.File
+	strength func(rank int) float32
+	rank     int // the largest so far
+}
+
+// lowRank reads what there is of a target, nil: nothing.
+func (l *adapterLoader) lowRank(t *target) *lowRank {
+	var downs []*matrix.Matrix
+	from, ranks, sum := map[string]int{}, map[string]int{}, 0
+	for _, r := range t.rows {
+		if _, seen := from[r.Tensor]; seen || l.file.Tensor(r.Tensor+downName) == nil {
+			continue
+		}
+		a := l.file.Tensor(r.Tensor + downName)
+		rank := a.Rows()
+		if rank < 1 || rank > MaxRank {
+			l.Fail("tensor %s has rank %d, want 1 to %d", a.Name, rank, MaxRank)
+			return nil
+		}
+		downs = append(downs, l.Packed(a.Name, rank, t.cols))
+		from[r.Tensor], ranks[r.Tensor] = sum, rank
+		sum, l.rank = sum+rank, max(l.rank, rank)
+	}
+	if len(downs) == 0 || l.Err() != nil {
+		return nil
+	}
+	low, to := &lowRank{down: l.Stack(downs...)}, 0
+	for _, r := range t.rows {
+		if rank := ranks[r.Tensor]; rank > 0 {
+			b := l.Stack(l.Rows(r.Tensor+upName, r.Lo, r.Lo+r.N, rank, r.Of))
+			low.up = append(low.up, upProduct{b: b, from: from[r.Tensor], rank: rank, to: to, n: r.N, strength: l.strength(rank)})
+		}
+		to += r.N
+	}
+	return low
+}
+
+// refuse fails for a tensor that no target has asked for.
+func (l *adapterLoader) refuse(name string, model *gguf.File) {
+	of, suffixed := strings.CutSuffix(name, downName)
+	if !suffixed {
+		of, suffixed = strings.CutSuffix(name, upName)
+	}
+	switch {
+	case !suffixed:
+		l.Fail("tensor %s: its name ends with neither %s nor %s", name, downName, upName)
+	case model.Tensor(of) == nil && of != outputTensor:
+		l.Fail("tensor %s: the model has no tensor %s", name, of)
+	case l.file.Tensor(of+downName) != nil && l.file.Tensor(of+upName) == nil:
+		l.Fail("tensor %s is missing", of+upName)
+	case l.file.Tensor(of+downName) == nil:
+		l.Fail("tensor %s is missing", of+downName)
+	default:
+		l.Fail("tensor %s: adapters of %s are not supported", name, of)
+	}
+}
+
+// Close gives back the memory and the file. No sequence may use the adapter afterwards.
+func (a *Adapter) Close() error { return errors.Join(a.memory.Free(), a.file.Close()) }
+
+// checkScales reports adapters that are not the graph's, twice there, or at a scale that is no
+// finite number.
+func checkScales(graph *decoder, uses []Use) error {
+	for i, u := range uses {
+		switch {
+		case u.Adapter.graph != graph:
+			return fmt.Errorf("%w: %q is an adapter of another", ErrAdapter, u.Adapter.Name)
+		case u.Scale-u.Scale != 0:
+			return fmt.Errorf("%w: %q has scale %v", ErrAdapter, u.Adapter.Name, u.Scale)
+		case slices.ContainsFunc(uses[:i], func(v Use) bool { return v.Adapter == u.Adapter }):
+			return fmt.Errorf("%w: %q is there twice", ErrAdapter, u.Adapter.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package huggingface
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/safetensors"
+)
+
+// The files of a directory that PEFT has saved.
+const (
+	fileAdapter    = "adapter_config.json"
+	adapterWeights = "adapter_model.safetensors"
+)
+
+// KeyRootRank is a key of adapters that is true where alpha is divided by the root of the rank
+// (Kalajdzievski, "A Rank Stabilization Scaling Factor for Fine-Tuning with LoRA", 2023).
+const KeyRootRank = "lutra.lora.root_rank"
+
+// adapterKeys are those of adapter_config.json that say nothing of what is computed, or that
+// openAdapter reads. All others must be null, false, empty or zero.
+var adapterKeys = []string{
+	"peft_type", "r", "lora_alpha", "use_rslora", "rank_pattern", "bias", "init_lora_weights", "task_type", "base_model_name_or_path", "revision", "target_modules", "exclude_modules",
+	"layers_to_transform", "layers_pattern", "inference_mode", "lora_dropout", "peft_version", "auto_mapping", "megatron_core", "eva_config", "loftq_config",
+	"qalora_group_size", "runtime_config", "ensure_weight_tying", "lora_ga_config",
+}
+
+// plainStarts are values of init_lora_weights that leave the model's own weights as they are.
+var plainStarts = []string{"gaussian", "eva", "orthogonal"}
+
+// IsAdapter tells whether a path is a directory that OpenAdapter may read.
+func IsAdapter(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, fileAdapter))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// OpenAdapter opens the LoRA that PEFT has saved in a directory, as the GGUF file that llama.cpp
+// makes of it for a model with such metadata. Its weights stay in their file, which is open
+// until the File is closed.
+func OpenAdapter(dir string, model gguf.Metadata) (*gguf.File, error) {
+	b := &builder{dir: dir, md: gguf.Metadata{}}
+	f, err := b.adapter(model)
+	if err != nil {
+		for _, s := range b.files {
+			err = errors.Join(err, s.Close())
+		}
+		return nil, fmt.Errorf("huggingface: %w", err)
+	}
+	return f, nil
+}
+
+func (b *builder) adapter(model gguf.Metadata) (*gguf.File, error) {
+	config := b.read(fileAdapter, true)
+	b.adapterConfig(&config)
+	b.ofModel(model)
+	if b.err != nil {
+		return nil, b.err
+	}
+	if b.weights, b.err = safetensors.OpenFile(b.dir, adapterWeights); b.err != nil {
+		return nil, b.err
+	}
+	b.files = append(b.files, b.weights.Files...)
+	for i := range b.weights.Tensors {
+		b.adapterTensor(&b.weights.Tensors[i])
+	}
+	if b.err != nil {
+		return nil, b.err
+	}
+	slices.SortFunc(b.tensors, func(x, y gguf.Tensor) int { return strings.Compare(x.Name, y.Name) })
+	return gguf.Assemble(b.md, b.tensors, b.files)
+}
+
+// adapterConfig reads adapter_config.json, of which it refuses by name what is not supported.
+func (b *builder) adapterConfig(c *values) {
+	if b.err != nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.m)) {
+		if !slices.Contains(adapterKeys, key) && asks(c.m[key]) {
+			c.fail(key, "is %s: %w", brief(c.m[key]), ErrUnsupported)
+		}
+	}
+	if kind := c.text("peft_type", ""); kind != "LORA" {
+		c.fail("peft_type", "is %.64q: %w: only LORA is", kind, ErrUnsupported)
+	}
+	if bias := c.text("bias", "none"); bias != "none" {
+		c.fail("bias", "is %.64q: %w: only none is", bias, ErrUnsupported)
+	}
+	if start, ok := c.m["init_lora_weights"].(string); ok && !slices.Contains(plainStarts, start) {
+		c.fail("init_lora_weights", "is %.64q: %w: it changes the model's own weights", start, ErrUnsupported)
+	}
+	c.count("r", 1, maxDim, required)
+	if !c.has("lora_alpha") {
+		c.fail("lora_alpha", "is missing")
+	}
+	alpha := c.number("lora_alpha", 0)
+	if alpha == 0 {
+		c.fail("lora_alpha", "is 0: %w", ErrUnsupported)
+	}
+	maps.Copy(b.md, gguf.Metadata{"general.type": "adapter", "adapter.type": "lora", "adapter.lora.alpha": float32(alpha), KeyRootRank: c.flag("use_rslora", false)})
+}
+
+// asks tells whether a value of JSON asks for anything.
+func asks(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	n, ok := whole(v)
+	return !ok || n != 0
+}
+
+// ofModel takes from a model's metadata what names of tensors and the order of rows go by.
+func (b *builder) ofModel(model gguf.Metadata) {
+	name, _ := model.String("general.architecture")
+	b.md["general.architecture"] = name
+	for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
+		if architectures[kind].name == name {
+			b.arch = architectures[kind]
+			break
+		}
+	}
+	if b.arch.name == "" {
+		b.fail("%w: adapters of models of architecture %.64q are read from GGUF files alone; convert_lora_to_gguf.py of llama.cpp makes them", ErrUnsupported, name)
+		return
+	}
+	heads, _ := model.Int(name + ".attention.head_count")
+	kv, ok := model.Int(name + ".attention.head_count_kv")
+	if !ok {
+		kv = heads
+	}
+	if b.arch.paired && (heads < 1 || kv < 1 || heads > maxDim || kv > maxDim) {
+		b.fail("%w: the model has layers of unlike heads", ErrUnsupported)
+		return
+	}
+	b.md[name+".attention.head_count"], b.md[name+".attention.head_count_kv"] = uint32(heads), uint32(kv)
+}
+
+// adapterTensor adds one of the two matrices that change one of the model's:
+// base_model.model.NAME.lora_A.weight or lora_B.weight.
+func (b *builder) adapterTensor(t *safetensors.Tensor) {
+	if b.err != nil {
+		return
+	}
+	name, found := strings.CutPrefix(t.Name, "base_model.model.")
+	stem, down := strings.CutSuffix(name, ".lora_A.weight")
+	up := false
+	if !down {
+		stem, up = strings.CutSuffix(name, ".lora_B.weight")
+	}
+	if !found || !down && !up || len(t.Shape) != 2 {
+		b.fail("tensor %q: %w: want base_model.model.NAME.lora_A.weight or lora_B.weight, a matrix", t.Name, ErrUnsupported)
+		return
+	}
+	p, wanted := b.place(&safetensors.Tensor{Name: stem + ".weight"})
+	typ, float := floatTypes[t.DType]
+	switch {
+	case b.err != nil:
+		return
+	case !wanted || p.expert >= 0 || p.halves:
+		b.fail("tensor %q: %w: adapters of it are not read", t.Name, ErrUnsupported)
+		return
+	case !float:
+		b.fail("tensor %q: %w: weights of %s are not read", t.Name, ErrUnsupported, t.DType)
+		return
+	}
+	s := &stack{name: p.name + ".lora_a", parts: []*safetensors.Tensor{t}, dims: fastestFirst(t.Shape)}
+	if up {
+		s.name, s.order = p.name+".lora_b", b.order(p.name, s.dims)
+	}
+	if b.err == nil {
+		b.tensors = append(b.tensors, s.asStored(typ))
+	}
+}

@@ -1,0 +1,62 @@
+package huggingface
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+func TestAdaptersThatAreMoreThanLoRAAreRefusedByKey(t *testing.T) {
+	weights, err := os.ReadFile("../testdata/lora/llama-some/adapter_model.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	llama := gguf.Metadata{"general.architecture": "llama", "llama.attention.head_count": uint32(4), "llama.attention.head_count_kv": uint32(2)}
+	const plain = `"peft_type":"LORA","r":9,"lora_alpha":12`
+	for _, c := range []struct {
+		config string
+		model  gguf.Metadata
+		want   string
+	}{
+		{plain, llama, ""},
+		{plain + `,"use_dora":true`, llama, "use_dora"},
+		{plain + `,"modules_to_save":["lm_head"]`, llama, "modules_to_save"},
+		{plain + `,"alora_invocation_tokens":[1]`, llama, "alora_invocation_tokens"},
+		{plain + `,"alpha_pattern":{"q_proj":3}`, llama, "alpha_pattern"},
+		{plain + `,"fan_in_fan_out":true`, llama, "fan_in_fan_out"},
+		{plain + `,"something_new":1`, llama, "something_new"},
+		{plain + `,"init_lora_weights":"pissa"`, llama, "init_lora_weights"},
+		{plain + `,"bias":"all"`, llama, "bias"},
+		{`"peft_type":"IA3","r":9,"lora_alpha":12`, llama, "peft_type"},
+		{`"peft_type":"LORA","lora_alpha":12`, llama, "r is missing"},
+		{`"peft_type":"LORA","r":9`, llama, "lora_alpha is missing"},
+		{`"peft_type":"LORA","r":9,"lora_alpha":NaN`, llama, fileAdapter},
+		{`"peft_type":"LORA","r":9,"lora_alpha":1e300`, llama, "lora_alpha"},
+		{plain, gguf.Metadata{"general.architecture": "falcon-h1"}, "falcon-h1"},
+		{plain, gguf.Metadata{"general.architecture": "llama"}, "unlike heads"},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, fileAdapter), []byte("{"+c.config+"}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, adapterWeights), weights, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenAdapter(dir, c.model)
+		switch {
+		case err == nil:
+			f.Close()
+			if c.want != "" {
+				t.Errorf("{%s} was read, want an error that says %q", c.config, c.want)
+			}
+		case c.want == "" || !strings.Contains(err.Error(), c.want):
+			t.Errorf("{%s}: %v, want an error that says %q", c.config, err, c.want)
+		}
+	}
+	if _, err := OpenAdapter(t.TempDir(), llama); err == nil || !strings.Contains(err.Error(), fileAdapter+" is missing") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
