@@ -15,6 +15,7 @@ import (
 //	 0  int8[16]  q
 //	16  float32   d of the group
 //	20  int32     -128·Σq
+//	24  int32     -16·Σq
 const HalfBytes = RecordBytes / 2
 
 // halving is a Task that makes the half records of one row.
@@ -44,8 +45,9 @@ func (g *halving) Do(_, i int) {
 			half := (*[HalfBytes]byte)(dst[h*HalfBytes:])
 			copy(half[:16], rec[16*h:])
 			copy(half[16:20], rec[32:])
-			less := 4 * binary.LittleEndian.Uint32(rec[56+4*h:]) // 4 times -32·Σq
-			binary.LittleEndian.PutUint32(half[20:], less)
+			less := int32(binary.LittleEndian.Uint32(rec[56+4*h:])) // -32·Σq
+			binary.LittleEndian.PutUint32(half[20:], uint32(4*less))
+			binary.LittleEndian.PutUint32(half[24:], uint32(less/2))
 		}
 		dst, rec = dst[RecordBytes:], rec[RecordBytes:]
 	}

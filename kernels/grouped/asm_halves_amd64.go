@@ -5,25 +5,25 @@
 package grouped
 
 // unfoldNL4AVX2 writes the scales of groups ≥ 1 groups of a band of NL4 times factor to d, two a
-// group and row, stride bytes from half to half; it prefetches lines ≥ 1 lines of
-// 64 bytes a group from fetch on, which need not be memory at all.
+// group and row, stride bytes from half to half; it prefetches
+// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL4AVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
+func unfoldNL4AVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
 
 // unfoldNL4KAVX2 writes the scales of groups ≥ 1 groups of a band of NL4K times factor to d, two a
-// group and row, stride bytes from half to half; it prefetches lines ≥ 1 lines of
-// 64 bytes a group from fetch on, which need not be memory at all.
+// group and row, stride bytes from half to half; it prefetches
+// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL4KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
+func unfoldNL4KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
 
 // unfoldNL3KAVX2 writes the scales of groups ≥ 1 groups of a band of NL3K times factor to d, two a
-// group and row, stride bytes from half to half, and its codes as nibbles to dst; it prefetches lines ≥ 1 lines of
-// 64 bytes a group from fetch on, which need not be memory at all.
+// group and row, stride bytes from half to half, and its codes as nibbles to dst; it prefetches
+// 4 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL3KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
+func unfoldNL3KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
 
 // halvesAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
@@ -59,6 +59,41 @@ func halvesAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32
 //
 //go:noescape
 func halvesAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+
+// halvesSmallAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
+// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+// are lda bytes apart. levels are what the 16 codes stand for.
+//
+//go:noescape
+func halvesSmallAVX2x2x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+
+// halvesSmallAVX2x1x1 adds to y[1][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+// are lda bytes apart. levels are what the 16 codes stand for.
+//
+//go:noescape
+func halvesSmallAVX2x1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+
+// halvesSmallAVX2x1x2 adds to y[2][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+// are lda bytes apart. levels are what the 16 codes stand for.
+//
+//go:noescape
+func halvesSmallAVX2x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+
+// halvesSmallAVX2x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+// are lda bytes apart. levels are what the 16 codes stand for.
+//
+//go:noescape
+func halvesSmallAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+
+// halvesSmallAVX2x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+// are lda bytes apart. levels are what the 16 codes stand for.
+//
+//go:noescape
+func halvesSmallAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 
 // halvesAVXVNNIx2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that

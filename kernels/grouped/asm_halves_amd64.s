@@ -5,29 +5,27 @@
 #include "textflag.h"
 #include "vex_amd64.h"
 
-// func unfoldNL4AVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
+// func unfoldNL4AVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
 // Requires: AVX, F16C, MMX+
-TEXT ·unfoldNL4AVX2(SB), NOSPLIT, $0-72
+TEXT ·unfoldNL4AVX2(SB), NOSPLIT, $0-64
 	// unfoldNL4AVX2 writes the scales of groups ≥ 1 groups of a band of NL4 times factor to d, two a
-	// group and row, stride bytes from half to half; it prefetches lines ≥ 1 lines of
-	// 64 bytes a group from fetch on, which need not be memory at all.
+	// group and row, stride bytes from half to half; it prefetches
+	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
 	MOVQ         d+8(FP), AX
 	MOVQ         stride+16(FP), CX
 	MOVQ         scales+32(FP), DX
 	MOVQ         fetch+48(FP), BX
-	MOVQ         lines+56(FP), SI
-	MOVQ         groups+64(FP), DI
-	MOVQ         factor+40(FP), R8
-	VBROADCASTSS (R8), Y0
+	MOVQ         groups+56(FP), SI
+	MOVQ         factor+40(FP), DI
+	VBROADCASTSS (DI), Y0
 
 group:
-	MOVQ SI, R8
-
-fetch:
 	PREFETCHT1 (BX)
-	ADDQ       $0x40, BX
-	DECQ       R8
-	JNE        fetch
+	PREFETCHT1 64(BX)
+	PREFETCHT1 128(BX)
+	PREFETCHT1 192(BX)
+	PREFETCHT1 256(BX)
+	ADDQ       $0x00000140, BX
 	VCVTPH2PS  (DX), Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, (AX)
@@ -38,25 +36,24 @@ fetch:
 	VMOVUPS    Y1, 32(AX)(CX*1)
 	LEAQ       (AX)(CX*2), AX
 	ADDQ       $0x00000020, DX
-	DECQ       DI
+	DECQ       SI
 	JNE        group
 	VZEROUPPER
 	RET
 
-// func unfoldNL4KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
+// func unfoldNL4KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
-TEXT ·unfoldNL4KAVX2(SB), NOSPLIT, $0-72
+TEXT ·unfoldNL4KAVX2(SB), NOSPLIT, $0-64
 	// unfoldNL4KAVX2 writes the scales of groups ≥ 1 groups of a band of NL4K times factor to d, two a
-	// group and row, stride bytes from half to half; it prefetches lines ≥ 1 lines of
-	// 64 bytes a group from fetch on, which need not be memory at all.
+	// group and row, stride bytes from half to half; it prefetches
+	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
 	MOVQ         d+8(FP), AX
 	MOVQ         stride+16(FP), CX
 	MOVQ         scales+32(FP), DX
 	MOVQ         fetch+48(FP), BX
-	MOVQ         lines+56(FP), SI
-	MOVQ         groups+64(FP), DI
-	MOVQ         factor+40(FP), R8
-	VBROADCASTSS (R8), Y0
+	MOVQ         groups+56(FP), SI
+	MOVQ         factor+40(FP), DI
+	VBROADCASTSS (DI), Y0
 
 unit:
 	VCVTPH2PS (DX), Y1
@@ -64,16 +61,15 @@ unit:
 	VCVTPH2PS 16(DX), Y2
 	VMULPS    Y0, Y2, Y2
 	ADDQ      $0x00000020, DX
-	MOVQ      $0x00000008, R8
+	MOVQ      $0x00000008, DI
 
 group:
-	MOVQ SI, R9
-
-fetch:
 	PREFETCHT1 (BX)
-	ADDQ       $0x40, BX
-	DECQ       R9
-	JNE        fetch
+	PREFETCHT1 64(BX)
+	PREFETCHT1 128(BX)
+	PREFETCHT1 192(BX)
+	PREFETCHT1 256(BX)
+	ADDQ       $0x00000140, BX
 	VPMOVSXBD  (DX), Y3
 	VCVTDQ2PS  Y3, Y3
 	VMULPS     Y1, Y3, Y3
@@ -86,34 +82,33 @@ fetch:
 	VMOVUPS    Y3, 32(AX)(CX*1)
 	LEAQ       (AX)(CX*2), AX
 	ADDQ       $0x00000010, DX
-	DECQ       R8
+	DECQ       DI
 	JNE        group
-	SUBQ       $0x08, DI
+	SUBQ       $0x08, SI
 	JNE        unit
 	VZEROUPPER
 	RET
 
-// func unfoldNL3KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
+// func unfoldNL3KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
-TEXT ·unfoldNL3KAVX2(SB), NOSPLIT, $0-72
+TEXT ·unfoldNL3KAVX2(SB), NOSPLIT, $0-64
 	// unfoldNL3KAVX2 writes the scales of groups ≥ 1 groups of a band of NL3K times factor to d, two a
-	// group and row, stride bytes from half to half, and its codes as nibbles to dst; it prefetches lines ≥ 1 lines of
-	// 64 bytes a group from fetch on, which need not be memory at all.
+	// group and row, stride bytes from half to half, and its codes as nibbles to dst; it prefetches
+	// 4 lines of 64 bytes a group from fetch on, which need not be memory at all.
 	MOVQ         d+8(FP), AX
 	MOVQ         stride+16(FP), CX
 	MOVQ         scales+32(FP), DX
 	MOVQ         fetch+48(FP), BX
-	MOVQ         lines+56(FP), SI
-	MOVQ         groups+64(FP), DI
-	MOVQ         factor+40(FP), R8
-	VBROADCASTSS (R8), Y0
-	MOVQ         codes+24(FP), R8
-	MOVQ         dst+0(FP), R9
-	MOVL         $0x33333333, R10
-	VMOVD        R10, X1
+	MOVQ         groups+56(FP), SI
+	MOVQ         factor+40(FP), DI
+	VBROADCASTSS (DI), Y0
+	MOVQ         codes+24(FP), DI
+	MOVQ         dst+0(FP), R8
+	MOVL         $0x33333333, R9
+	VMOVD        R9, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x44444444, R10
-	VMOVD        R10, X2
+	MOVL         $0x44444444, R9
+	VMOVD        R9, X2
 	VPBROADCASTD X2, Y2
 
 unit:
@@ -122,16 +117,14 @@ unit:
 	VCVTPH2PS 16(DX), Y4
 	VMULPS    Y0, Y4, Y4
 	ADDQ      $0x00000020, DX
-	MOVQ      $0x00000008, R10
+	MOVQ      $0x00000008, R9
 
 group:
-	MOVQ SI, R11
-
-fetch:
 	PREFETCHT1 (BX)
-	ADDQ       $0x40, BX
-	DECQ       R11
-	JNE        fetch
+	PREFETCHT1 64(BX)
+	PREFETCHT1 128(BX)
+	PREFETCHT1 192(BX)
+	ADDQ       $0x00000100, BX
 	VPMOVSXBD  (DX), Y5
 	VCVTDQ2PS  Y5, Y5
 	VMULPS     Y3, Y5, Y5
@@ -148,61 +141,61 @@ fetch:
 	VCVTDQ2PS  Y5, Y5
 	VMULPS     Y4, Y5, Y5
 	VMOVUPS    Y5, 32(AX)(CX*1)
-	VMOVDQU    128(R8), Y5
-	VMOVDQU    (R8), Y6
+	VMOVDQU    128(DI), Y5
+	VMOVDQU    (DI), Y6
 	VPAND      Y1, Y6, Y7
 	VPAND      Y2, Y5, Y8
 	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, (R9)
+	VMOVDQU    Y7, (R8)
 	VPSRLW     $0x02, Y6, Y6
 	VPAND      Y1, Y6, Y6
 	VPSRLW     $0x01, Y5, Y7
 	VPAND      Y2, Y7, Y7
 	VPOR       Y7, Y6, Y6
-	VMOVDQU    Y6, 64(R9)
-	VMOVDQU    64(R8), Y6
+	VMOVDQU    Y6, 64(R8)
+	VMOVDQU    64(DI), Y6
 	VPAND      Y1, Y6, Y7
 	VPSLLW     $0x02, Y5, Y8
 	VPAND      Y2, Y8, Y8
 	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, 128(R9)
+	VMOVDQU    Y7, 128(R8)
 	VPSRLW     $0x02, Y6, Y6
 	VPAND      Y1, Y6, Y6
 	VPSLLW     $0x01, Y5, Y5
 	VPAND      Y2, Y5, Y5
 	VPOR       Y5, Y6, Y6
-	VMOVDQU    Y6, 192(R9)
-	VMOVDQU    160(R8), Y5
-	VMOVDQU    32(R8), Y6
+	VMOVDQU    Y6, 192(R8)
+	VMOVDQU    160(DI), Y5
+	VMOVDQU    32(DI), Y6
 	VPAND      Y1, Y6, Y7
 	VPAND      Y2, Y5, Y8
 	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, 32(R9)
+	VMOVDQU    Y7, 32(R8)
 	VPSRLW     $0x02, Y6, Y6
 	VPAND      Y1, Y6, Y6
 	VPSRLW     $0x01, Y5, Y7
 	VPAND      Y2, Y7, Y7
 	VPOR       Y7, Y6, Y6
-	VMOVDQU    Y6, 96(R9)
-	VMOVDQU    96(R8), Y6
+	VMOVDQU    Y6, 96(R8)
+	VMOVDQU    96(DI), Y6
 	VPAND      Y1, Y6, Y7
 	VPSLLW     $0x02, Y5, Y8
 	VPAND      Y2, Y8, Y8
 	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, 160(R9)
+	VMOVDQU    Y7, 160(R8)
 	VPSRLW     $0x02, Y6, Y6
 	VPAND      Y1, Y6, Y6
 	VPSLLW     $0x01, Y5, Y5
 	VPAND      Y2, Y5, Y5
 	VPOR       Y5, Y6, Y6
-	VMOVDQU    Y6, 224(R9)
-	ADDQ       $0x000000c0, R8
-	ADDQ       $0x00000100, R9
+	VMOVDQU    Y6, 224(R8)
+	ADDQ       $0x000000c0, DI
+	ADDQ       $0x00000100, R8
 	LEAQ       (AX)(CX*2), AX
 	ADDQ       $0x00000020, DX
-	DECQ       R10
+	DECQ       R9
 	JNE        group
-	SUBQ       $0x08, DI
+	SUBQ       $0x08, SI
 	JNE        unit
 	VZEROUPPER
 	RET
@@ -223,187 +216,166 @@ TEXT ·halvesAVX2x2x1(SB), NOSPLIT, $0-72
 	MOVL           $0x0f0f0f0f, DI
 	VMOVD          DI, X1
 	VPBROADCASTD   X1, Y1
-	MOVL           $0x00010001, DI
-	VMOVD          DI, X2
-	VPBROADCASTD   X2, Y2
-	VMOVUPS        (SI), Y3
-	VMOVUPS        32(SI), Y4
-	VMOVUPS        64(SI), Y5
-	VMOVUPS        96(SI), Y6
+	VMOVUPS        (SI), Y2
+	VMOVUPS        32(SI), Y3
+	VMOVUPS        64(SI), Y4
+	VMOVUPS        96(SI), Y5
 	MOVQ           halves+64(FP), DI
 
 half:
-	VMOVDQU      (AX), Y8
-	VPAND        Y1, Y8, Y7
+	VPBROADCASTD (BX), Y9
+	VPABSB       Y9, Y10
+	VPAND        (AX), Y1, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPSIGNB      Y9, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y6, Y6
+	VPAND        32(AX), Y1, Y7
 	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y9
-	VPBROADCASTD (BX), Y10
-	VPSIGNB      Y7, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y7
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y1, Y8, Y8
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPAND        (AX)(DX*1), Y1, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y9
-	VPBROADCASTD 8(BX), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VMOVDQU      32(AX), Y9
-	VPAND        Y1, Y9, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y10
-	VPBROADCASTD (BX), Y11
-	VPSIGNB      Y8, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y8
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
-	VPBROADCASTD 8(BX), Y11
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
+	VPAND        32(AX)(DX*1), Y1, Y11
+	VPSHUFB      Y11, Y0, Y11
 	VPSIGNB      Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VMOVDQU      64(AX), Y9
-	VPAND        Y1, Y9, Y10
-	VPSHUFB      Y10, Y0, Y10
+	VPMADDWD     halfWeight1<>+0(SB), Y11, Y9
+	VPBROADCASTD 4(BX), Y10
 	VPABSB       Y10, Y11
-	VPBROADCASTD 4(BX), Y12
+	VPAND        64(AX), Y1, Y12
+	VPSHUFB      Y12, Y0, Y12
 	VPSIGNB      Y10, Y12, Y12
 	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y6, Y6
+	VPAND        96(AX), Y1, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y7, Y7
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
-	VPBROADCASTD 12(BX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VMOVDQU      96(AX), Y9
-	VPAND        Y1, Y9, Y10
-	VPSHUFB      Y10, Y0, Y10
-	VPABSB       Y10, Y11
-	VPBROADCASTD 4(BX), Y12
+	VPAND        64(AX)(DX*1), Y1, Y12
+	VPSHUFB      Y12, Y0, Y12
 	VPSIGNB      Y10, Y12, Y12
 	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
-	VPBROADCASTD 12(BX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VMOVUPS      (CX), Y9
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
-	VBROADCASTSS 16(BX), Y9
-	VFMADD231PS  Y9, Y7, Y3
-	VMOVUPS      32(CX), Y7
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y7, Y8, Y8
-	VBROADCASTSS 16(BX), Y7
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      (AX)(DX*1), Y8
-	VPAND        Y1, Y8, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y9
-	VPBROADCASTD (BX), Y10
-	VPSIGNB      Y7, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y7
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y9
+	VPAND        96(AX)(DX*1), Y1, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y9, Y9
 	VPBROADCASTD 8(BX), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VMOVDQU      32(AX)(DX*1), Y9
-	VPAND        Y1, Y9, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y10
-	VPBROADCASTD (BX), Y11
-	VPSIGNB      Y8, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y8
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
-	VPBROADCASTD 8(BX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VMOVDQU      64(AX)(DX*1), Y9
-	VPAND        Y1, Y9, Y10
-	VPSHUFB      Y10, Y0, Y10
 	VPABSB       Y10, Y11
-	VPBROADCASTD 4(BX), Y12
+	VMOVDQU      (AX), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
 	VPSIGNB      Y10, Y12, Y12
 	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y6, Y6
+	VMOVDQU      32(AX), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y7, Y7
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
-	VPBROADCASTD 12(BX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VMOVDQU      96(AX)(DX*1), Y9
-	VPAND        Y1, Y9, Y10
-	VPSHUFB      Y10, Y0, Y10
-	VPABSB       Y10, Y11
-	VPBROADCASTD 4(BX), Y12
+	VMOVDQU      (AX)(DX*1), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
 	VPSIGNB      Y10, Y12, Y12
 	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
-	VPBROADCASTD 12(BX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VMOVUPS      64(CX), Y9
+	VMOVDQU      32(AX)(DX*1), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VPBROADCASTD 12(BX), Y10
+	VPABSB       Y10, Y11
+	VMOVDQU      64(AX), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y6, Y6
+	VMOVDQU      96(AX), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y7, Y7
+	VMOVDQU      64(AX)(DX*1), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      96(AX)(DX*1), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VPSIGNB      Y10, Y12, Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPMADDWD     halfWeight1<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVUPS      (CX), Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VBROADCASTSS 16(BX), Y10
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      32(CX), Y6
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
-	VBROADCASTSS 16(BX), Y9
-	VFMADD231PS  Y9, Y7, Y5
-	VMOVUPS      96(CX), Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVUPS      64(CX), Y6
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y7, Y8, Y8
-	VBROADCASTSS 16(BX), Y7
-	VFMADD231PS  Y7, Y8, Y6
+	VMULPS       Y6, Y8, Y8
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y8, Y4
+	VMOVUPS      96(CX), Y6
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y9, Y5
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000020, BX
 	DECQ         DI
 	JNE          half
-	VMOVUPS      Y3, (SI)
-	VMOVUPS      Y4, 32(SI)
-	VMOVUPS      Y5, 64(SI)
-	VMOVUPS      Y6, 96(SI)
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, 64(SI)
+	VMOVUPS      Y5, 96(SI)
 	VZEROUPPER
 	RET
+
+DATA halfWeight1<>+0(SB)/8, $0x0001000100010001
+DATA halfWeight1<>+8(SB)/8, $0x0001000100010001
+DATA halfWeight1<>+16(SB)/8, $0x0001000100010001
+DATA halfWeight1<>+24(SB)/8, $0x0001000100010001
+GLOBL halfWeight1<>(SB), RODATA|NOPTR, $32
 
 // func halvesAVX2x1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
@@ -420,101 +392,90 @@ TEXT ·halvesAVX2x1x1(SB), NOSPLIT, $0-72
 	MOVL           $0x0f0f0f0f, SI
 	VMOVD          SI, X1
 	VPBROADCASTD   X1, Y1
-	MOVL           $0x00010001, SI
-	VMOVD          SI, X2
-	VPBROADCASTD   X2, Y2
-	VMOVUPS        (BX), Y3
-	VMOVUPS        32(BX), Y4
+	VMOVUPS        (BX), Y2
+	VMOVUPS        32(BX), Y3
 	MOVQ           halves+64(FP), SI
 
 half:
-	VMOVDQU      (AX), Y6
-	VPAND        Y1, Y6, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
-	VPBROADCASTD (DX), Y8
-	VPSIGNB      Y5, Y8, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     Y2, Y8, Y5
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y1, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (DX), Y5
+	VPABSB       Y5, Y6
+	VPAND        (AX), Y1, Y4
+	VPSHUFB      Y4, Y0, Y4
+	VPSIGNB      Y5, Y4, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
+	VPAND        32(AX), Y1, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPSIGNB      Y5, Y7, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y5
+	VPBROADCASTD 4(DX), Y6
 	VPABSB       Y6, Y7
-	VPBROADCASTD 8(DX), Y8
+	VPAND        64(AX), Y1, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPSIGNB      Y6, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     Y2, Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPAND        96(AX), Y1, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
 	VPADDD       Y8, Y5, Y5
-	VMOVDQU      32(AX), Y7
-	VPAND        Y1, Y7, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD (DX), Y9
-	VPSIGNB      Y6, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y8
-	VPBROADCASTD 8(DX), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y6, Y6
-	VMOVDQU      64(AX), Y7
-	VPAND        Y1, Y7, Y8
+	VPBROADCASTD 8(DX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      (AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y5, Y5
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y8
-	VPBROADCASTD 12(DX), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y5, Y5
-	VMOVDQU      96(AX), Y7
-	VPAND        Y1, Y7, Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VMOVDQU      32(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y8
-	VPBROADCASTD 12(DX), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y6, Y6
-	VMOVUPS      (CX), Y7
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 12(DX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      64(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VMOVDQU      96(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVUPS      (CX), Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VBROADCASTSS 16(DX), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VMOVUPS      32(CX), Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
-	VBROADCASTSS 16(DX), Y7
-	VFMADD231PS  Y7, Y5, Y3
-	VMOVUPS      32(CX), Y5
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 16(DX), Y5
-	VFMADD231PS  Y5, Y6, Y4
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 16(DX), Y4
+	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000020, DX
 	DECQ         SI
 	JNE          half
-	VMOVUPS      Y3, (BX)
-	VMOVUPS      Y4, 32(BX)
+	VMOVUPS      Y2, (BX)
+	VMOVUPS      Y3, 32(BX)
 	VZEROUPPER
 	RET
 
@@ -532,153 +493,189 @@ TEXT ·halvesAVX2x1x2(SB), NOSPLIT, $0-72
 	MOVQ           ld+8(FP), DI
 	SHLQ           $0x02, DI
 	MOVQ           levels+40(FP), R8
+	MOVL           $0x80808080, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (R8), Y0
-	MOVL           $0x0f0f0f0f, R8
+	VPXOR          Y1, Y0, Y0
+	MOVL           $0x07070707, R8
 	VMOVD          R8, X1
 	VPBROADCASTD   X1, Y1
-	MOVL           $0x00010001, R8
-	VMOVD          R8, X2
-	VPBROADCASTD   X2, Y2
+	VPAND          Y1, Y0, Y3
+	VPSRLW         $0x03, Y0, Y0
+	MOVL           $0x1f1f1f1f, R8
+	VMOVD          R8, X1
+	VPBROADCASTD   X1, Y1
+	VPAND          Y1, Y0, Y0
+	VMOVUPS        (SI), Y1
+	VMOVUPS        32(SI), Y4
+	VMOVUPS        (SI)(DI*1), Y5
+	VMOVUPS        32(SI)(DI*1), Y6
 	MOVQ           halves+64(FP), R8
 
 half:
-	VMOVDQU      (AX), Y4
-	VPAND        Y1, Y4, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y6
-	VPBROADCASTD (DX), Y3
-	VPSIGNB      Y5, Y3, Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPMADDWD     Y2, Y3, Y3
-	VPBROADCASTD (DX)(BX*1), Y7
-	VPSIGNB      Y5, Y7, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     Y2, Y7, Y5
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y1, Y4, Y4
-	VPSHUFB      Y4, Y0, Y4
-	VPABSB       Y4, Y6
-	VPBROADCASTD 8(DX), Y7
-	VPSIGNB      Y4, Y7, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     Y2, Y7, Y7
-	VPADDD       Y7, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y7
-	VPSIGNB      Y4, Y7, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     Y2, Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      32(AX), Y7
-	VPAND        Y1, Y7, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD (DX), Y4
-	VPSIGNB      Y6, Y4, Y4
-	VPMADDUBSW   Y4, Y8, Y4
-	VPMADDWD     Y2, Y4, Y4
-	VPBROADCASTD (DX)(BX*1), Y9
-	VPSIGNB      Y6, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y8
-	VPBROADCASTD 8(DX), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 8(DX)(BX*1), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y6, Y6
-	VMOVDQU      64(AX), Y7
-	VPAND        Y1, Y7, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y5, Y5
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y8
-	VPBROADCASTD 12(DX), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y3, Y3
-	VPBROADCASTD 12(DX)(BX*1), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y5, Y5
-	VMOVDQU      96(AX), Y7
-	VPAND        Y1, Y7, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*1), Y10
-	VPSIGNB      Y8, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPABSB       Y7, Y8
-	VPBROADCASTD 12(DX), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 12(DX)(BX*1), Y9
-	VPSIGNB      Y7, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y6, Y6
-	VMOVUPS      (CX), Y7
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y7, Y3, Y3
-	VBROADCASTSS 16(DX), Y8
-	VFMADD213PS  (SI), Y8, Y3
-	VMOVUPS      Y3, (SI)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  (SI)(DI*1), Y3, Y5
-	VMOVUPS      Y5, (SI)(DI*1)
-	VMOVUPS      32(CX), Y3
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 16(DX), Y5
-	VFMADD213PS  32(SI), Y5, Y4
-	VMOVUPS      Y4, 32(SI)
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  32(SI)(DI*1), Y3, Y6
-	VMOVUPS      Y6, 32(SI)(DI*1)
+	VPAND        (AX), Y2, Y7
+	VPSHUFB      Y7, Y0, Y8
+	VPSHUFB      Y7, Y3, Y7
+	VPBROADCASTD (DX), Y9
+	VPMADDUBSW   Y9, Y8, Y10
+	VPMADDUBSW   Y9, Y7, Y9
+	VPBROADCASTD (DX)(BX*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPMADDUBSW   Y11, Y7, Y7
+	VPAND        64(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 4(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 4(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VMOVDQU      (AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 8(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 8(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VMOVDQU      64(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 12(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 12(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDWD     halfWeight8<>+0(SB), Y10, Y10
+	VPMADDWD     halfWeight1<>+0(SB), Y9, Y9
+	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 20(DX), Y10
+	VPADDD       Y10, Y9, Y9
+	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVUPS      (CX), Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VBROADCASTSS 16(DX), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS 16(DX)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPAND        32(AX), Y2, Y7
+	VPSHUFB      Y7, Y0, Y8
+	VPSHUFB      Y7, Y3, Y7
+	VPBROADCASTD (DX), Y9
+	VPMADDUBSW   Y9, Y8, Y10
+	VPMADDUBSW   Y9, Y7, Y9
+	VPBROADCASTD (DX)(BX*1), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPMADDUBSW   Y11, Y7, Y7
+	VPAND        96(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 4(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 4(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VMOVDQU      32(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 8(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 8(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VMOVDQU      96(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 12(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 12(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VPMADDWD     halfWeight8<>+0(SB), Y10, Y10
+	VPMADDWD     halfWeight1<>+0(SB), Y9, Y9
+	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 20(DX), Y10
+	VPADDD       Y10, Y9, Y9
+	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVUPS      32(CX), Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VBROADCASTSS 16(DX), Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS 16(DX)(BX*1), Y8
+	VFMADD231PS  Y8, Y7, Y6
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000020, DX
 	DECQ         R8
 	JNE          half
+	VMOVUPS      Y1, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      Y5, (SI)(DI*1)
+	VMOVUPS      Y6, 32(SI)(DI*1)
 	VZEROUPPER
 	RET
+
+DATA halfWeight8<>+0(SB)/8, $0x0008000800080008
+DATA halfWeight8<>+8(SB)/8, $0x0008000800080008
+DATA halfWeight8<>+16(SB)/8, $0x0008000800080008
+DATA halfWeight8<>+24(SB)/8, $0x0008000800080008
+GLOBL halfWeight8<>(SB), RODATA|NOPTR, $32
 
 // func halvesAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
@@ -694,194 +691,228 @@ TEXT ·halvesAVX2x1x3(SB), NOSPLIT, $0-72
 	MOVQ           ld+8(FP), DI
 	SHLQ           $0x02, DI
 	MOVQ           levels+40(FP), R8
+	MOVL           $0x80808080, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (R8), Y0
-	MOVL           $0x0f0f0f0f, R8
+	VPXOR          Y1, Y0, Y0
+	MOVL           $0x07070707, R8
 	VMOVD          R8, X1
 	VPBROADCASTD   X1, Y1
-	MOVL           $0x00010001, R8
-	VMOVD          R8, X2
-	VPBROADCASTD   X2, Y2
+	VPAND          Y1, Y0, Y3
+	VPSRLW         $0x03, Y0, Y0
+	MOVL           $0x1f1f1f1f, R8
+	VMOVD          R8, X1
+	VPBROADCASTD   X1, Y1
+	VPAND          Y1, Y0, Y0
 	MOVQ           halves+64(FP), R8
 
 half:
-	VMOVDQU      (AX), Y4
-	VPAND        Y1, Y4, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y7
-	VPBROADCASTD (DX), Y3
-	VPSIGNB      Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y7, Y3
-	VPMADDWD     Y2, Y3, Y3
-	VPBROADCASTD (DX)(BX*1), Y5
-	VPSIGNB      Y6, Y5, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
-	VPBROADCASTD (DX)(BX*2), Y8
-	VPSIGNB      Y6, Y8, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     Y2, Y8, Y7
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y1, Y4, Y4
-	VPSHUFB      Y4, Y0, Y4
-	VPABSB       Y4, Y6
-	VPBROADCASTD 8(DX), Y8
-	VPSIGNB      Y4, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y8
-	VPSIGNB      Y4, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPADDD       Y8, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*2), Y8
-	VPSIGNB      Y4, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      32(AX), Y9
-	VPAND        Y1, Y9, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPABSB       Y8, Y10
-	VPBROADCASTD (DX), Y4
-	VPSIGNB      Y8, Y4, Y4
-	VPMADDUBSW   Y4, Y10, Y4
-	VPMADDWD     Y2, Y4, Y4
-	VPBROADCASTD (DX)(BX*1), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y10, Y6
-	VPMADDWD     Y2, Y6, Y6
-	VPBROADCASTD (DX)(BX*2), Y11
-	VPSIGNB      Y8, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y8
+	VPAND        (AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y4
+	VPSHUFB      Y1, Y3, Y1
+	VPBROADCASTD (DX), Y5
+	VPMADDUBSW   Y5, Y4, Y6
+	VPMADDUBSW   Y5, Y1, Y5
+	VPBROADCASTD (DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y4, Y8
+	VPMADDUBSW   Y7, Y1, Y7
+	VPBROADCASTD (DX)(BX*2), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPMADDUBSW   Y9, Y1, Y1
+	VPAND        64(AX), Y2, Y9
+	VPSHUFB      Y9, Y0, Y10
+	VPSHUFB      Y9, Y3, Y9
+	VPBROADCASTD 4(DX), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 4(DX)(BX*1), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 4(DX)(BX*2), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
+	VMOVDQU      (AX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
+	VPAND        Y2, Y9, Y9
+	VPSHUFB      Y9, Y0, Y10
+	VPSHUFB      Y9, Y3, Y9
 	VPBROADCASTD 8(DX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y4, Y4
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
 	VPBROADCASTD 8(DX)(BX*1), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y6, Y6
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
 	VPBROADCASTD 8(DX)(BX*2), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y8, Y8
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
 	VMOVDQU      64(AX), Y9
-	VPAND        Y1, Y9, Y10
-	VPSHUFB      Y10, Y0, Y10
-	VPABSB       Y10, Y11
-	VPBROADCASTD 4(DX), Y12
-	VPSIGNB      Y10, Y12, Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y12
-	VPSIGNB      Y10, Y12, Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*2), Y12
-	VPSIGNB      Y10, Y12, Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
-	VPADDD       Y12, Y7, Y7
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
+	VPAND        Y2, Y9, Y9
+	VPSHUFB      Y9, Y0, Y10
+	VPSHUFB      Y9, Y3, Y9
 	VPBROADCASTD 12(DX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y3, Y3
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
 	VPBROADCASTD 12(DX)(BX*1), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y5, Y5
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
 	VPBROADCASTD 12(DX)(BX*2), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VMOVDQU      96(AX), Y9
-	VPAND        Y1, Y9, Y10
-	VPSHUFB      Y10, Y0, Y10
-	VPABSB       Y10, Y11
-	VPBROADCASTD 4(DX), Y12
-	VPSIGNB      Y10, Y12, Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
-	VPADDD       Y12, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*1), Y12
-	VPSIGNB      Y10, Y12, Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
-	VPADDD       Y12, Y6, Y6
-	VPBROADCASTD 4(DX)(BX*2), Y12
-	VPSIGNB      Y10, Y12, Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPMADDWD     Y2, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPABSB       Y9, Y10
-	VPBROADCASTD 12(DX), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y4, Y4
-	VPBROADCASTD 12(DX)(BX*1), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y6, Y6
-	VPBROADCASTD 12(DX)(BX*2), Y11
-	VPSIGNB      Y9, Y11, Y11
-	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y2, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VMOVUPS      (CX), Y9
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y9, Y3, Y3
-	VBROADCASTSS 16(DX), Y10
-	VFMADD213PS  (SI), Y10, Y3
-	VMOVUPS      Y3, (SI)
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
+	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 20(DX), Y6
+	VPADDD       Y6, Y5, Y5
+	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y6
+	VPADDD       Y6, Y7, Y7
+	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPBROADCASTD 20(DX)(BX*2), Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVUPS      (CX), Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y9, Y5, Y5
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  (SI)(DI*1), Y3, Y5
-	VMOVUPS      Y5, (SI)(DI*1)
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 16(DX), Y6
+	VFMADD213PS  (SI), Y6, Y5
+	VMOVUPS      Y5, (SI)
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
-	VBROADCASTSS 16(DX)(BX*2), Y3
-	VFMADD213PS  (SI)(DI*2), Y3, Y7
-	VMOVUPS      Y7, (SI)(DI*2)
-	VMOVUPS      32(CX), Y3
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 16(DX), Y5
-	VFMADD213PS  32(SI), Y5, Y4
-	VMOVUPS      Y4, 32(SI)
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 16(DX)(BX*1), Y4
-	VFMADD213PS  32(SI)(DI*1), Y4, Y6
-	VMOVUPS      Y6, 32(SI)(DI*1)
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y3, Y8, Y8
-	VBROADCASTSS 16(DX)(BX*2), Y3
-	VFMADD213PS  32(SI)(DI*2), Y3, Y8
-	VMOVUPS      Y8, 32(SI)(DI*2)
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 16(DX)(BX*1), Y5
+	VFMADD213PS  (SI)(DI*1), Y5, Y7
+	VMOVUPS      Y7, (SI)(DI*1)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 16(DX)(BX*2), Y4
+	VFMADD213PS  (SI)(DI*2), Y4, Y1
+	VMOVUPS      Y1, (SI)(DI*2)
+	VPAND        32(AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y4
+	VPSHUFB      Y1, Y3, Y1
+	VPBROADCASTD (DX), Y5
+	VPMADDUBSW   Y5, Y4, Y6
+	VPMADDUBSW   Y5, Y1, Y5
+	VPBROADCASTD (DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y4, Y8
+	VPMADDUBSW   Y7, Y1, Y7
+	VPBROADCASTD (DX)(BX*2), Y9
+	VPMADDUBSW   Y9, Y4, Y4
+	VPMADDUBSW   Y9, Y1, Y1
+	VPAND        96(AX), Y2, Y9
+	VPSHUFB      Y9, Y0, Y10
+	VPSHUFB      Y9, Y3, Y9
+	VPBROADCASTD 4(DX), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 4(DX)(BX*1), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 4(DX)(BX*2), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
+	VMOVDQU      32(AX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPSHUFB      Y9, Y0, Y10
+	VPSHUFB      Y9, Y3, Y9
+	VPBROADCASTD 8(DX), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 8(DX)(BX*1), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 8(DX)(BX*2), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
+	VMOVDQU      96(AX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPSHUFB      Y9, Y0, Y10
+	VPSHUFB      Y9, Y3, Y9
+	VPBROADCASTD 12(DX), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 12(DX)(BX*1), Y11
+	VPMADDUBSW   Y11, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 12(DX)(BX*2), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
+	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 20(DX), Y6
+	VPADDD       Y6, Y5, Y5
+	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y6
+	VPADDD       Y6, Y7, Y7
+	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPBROADCASTD 20(DX)(BX*2), Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVUPS      32(CX), Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 16(DX), Y6
+	VFMADD213PS  32(SI), Y6, Y5
+	VMOVUPS      Y5, 32(SI)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 16(DX)(BX*1), Y5
+	VFMADD213PS  32(SI)(DI*1), Y5, Y7
+	VMOVUPS      Y7, 32(SI)(DI*1)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 16(DX)(BX*2), Y4
+	VFMADD213PS  32(SI)(DI*2), Y4, Y1
+	VMOVUPS      Y1, 32(SI)(DI*2)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000020, DX
@@ -908,242 +939,1068 @@ TEXT ·halvesAVX2x1x4(SB), NOSPLIT, $0-72
 	LEAQ           (DI)(R8*2), R9
 	ADDQ           R8, R9
 	MOVQ           levels+40(FP), R10
+	MOVL           $0x80808080, R11
+	VMOVD          R11, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R11
+	VMOVD          R11, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (R10), Y0
-	MOVL           $0x0f0f0f0f, R10
+	VPXOR          Y1, Y0, Y0
+	MOVL           $0x07070707, R10
 	VMOVD          R10, X1
 	VPBROADCASTD   X1, Y1
-	MOVL           $0x00010001, R10
-	VMOVD          R10, X2
-	VPBROADCASTD   X2, Y2
+	VPAND          Y1, Y0, Y3
+	VPSRLW         $0x03, Y0, Y0
+	MOVL           $0x1f1f1f1f, R10
+	VMOVD          R10, X1
+	VPBROADCASTD   X1, Y1
+	VPAND          Y1, Y0, Y0
 	MOVQ           halves+64(FP), R10
 
 half:
-	VMOVDQU      (AX), Y4
-	VPAND        Y1, Y4, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD (DX), Y3
-	VPSIGNB      Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y8, Y3
-	VPMADDWD     Y2, Y3, Y3
-	VPBROADCASTD (DX)(BX*1), Y5
-	VPSIGNB      Y6, Y5, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
-	VPBROADCASTD (DX)(BX*2), Y7
-	VPSIGNB      Y6, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     Y2, Y7, Y7
-	VPBROADCASTD (SI), Y9
-	VPSIGNB      Y6, Y9, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     Y2, Y9, Y9
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y1, Y4, Y4
-	VPSHUFB      Y4, Y0, Y4
-	VPABSB       Y4, Y6
-	VPBROADCASTD 8(DX), Y8
-	VPSIGNB      Y4, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y8
-	VPSIGNB      Y4, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPADDD       Y8, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*2), Y8
-	VPSIGNB      Y4, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VPBROADCASTD 8(SI), Y8
-	VPSIGNB      Y4, Y8, Y8
-	VPMADDUBSW   Y8, Y6, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPADDD       Y8, Y9, Y9
-	VMOVDQU      32(AX), Y11
-	VPAND        Y1, Y11, Y10
-	VPSHUFB      Y10, Y0, Y10
-	VPABSB       Y10, Y12
-	VPBROADCASTD (DX), Y4
-	VPSIGNB      Y10, Y4, Y4
-	VPMADDUBSW   Y4, Y12, Y4
-	VPMADDWD     Y2, Y4, Y4
-	VPBROADCASTD (DX)(BX*1), Y6
-	VPSIGNB      Y10, Y6, Y6
-	VPMADDUBSW   Y6, Y12, Y6
-	VPMADDWD     Y2, Y6, Y6
-	VPBROADCASTD (DX)(BX*2), Y8
-	VPSIGNB      Y10, Y8, Y8
-	VPMADDUBSW   Y8, Y12, Y8
-	VPMADDWD     Y2, Y8, Y8
-	VPBROADCASTD (SI), Y13
-	VPSIGNB      Y10, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y10
+	VPAND        (AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y4
+	VPSHUFB      Y1, Y3, Y1
+	VPBROADCASTD (DX), Y5
+	VPMADDUBSW   Y5, Y4, Y6
+	VPMADDUBSW   Y5, Y1, Y5
+	VPBROADCASTD (DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y4, Y8
+	VPMADDUBSW   Y7, Y1, Y7
+	VPBROADCASTD (DX)(BX*2), Y9
+	VPMADDUBSW   Y9, Y4, Y10
+	VPMADDUBSW   Y9, Y1, Y9
+	VPBROADCASTD (SI), Y11
+	VPMADDUBSW   Y11, Y4, Y4
+	VPMADDUBSW   Y11, Y1, Y1
+	VPAND        64(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 4(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y6, Y6
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 4(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 4(DX)(BX*2), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 4(SI), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y4, Y4
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y1, Y1
+	VMOVDQU      (AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPSHUFB      Y11, Y0, Y11
-	VPABSB       Y11, Y12
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
 	VPBROADCASTD 8(DX), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y6, Y6
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 8(DX)(BX*1), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y6, Y6
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
 	VPBROADCASTD 8(DX)(BX*2), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y8, Y8
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
 	VPBROADCASTD 8(SI), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y10, Y10
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y4, Y4
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y1, Y1
 	VMOVDQU      64(AX), Y11
-	VPAND        Y1, Y11, Y12
-	VPSHUFB      Y12, Y0, Y12
-	VPABSB       Y12, Y13
-	VPBROADCASTD 4(DX), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*2), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 4(SI), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y9, Y9
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPSHUFB      Y11, Y0, Y11
-	VPABSB       Y11, Y12
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
 	VPBROADCASTD 12(DX), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y3, Y3
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y6, Y6
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y5, Y5
 	VPBROADCASTD 12(DX)(BX*1), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y5, Y5
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
 	VPBROADCASTD 12(DX)(BX*2), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y7, Y7
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
 	VPBROADCASTD 12(SI), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y9, Y9
-	VMOVDQU      96(AX), Y11
-	VPAND        Y1, Y11, Y12
-	VPSHUFB      Y12, Y0, Y12
-	VPABSB       Y12, Y13
-	VPBROADCASTD 4(DX), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*1), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y6, Y6
-	VPBROADCASTD 4(DX)(BX*2), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 4(SI), Y14
-	VPSIGNB      Y12, Y14, Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPSHUFB      Y11, Y0, Y11
-	VPABSB       Y11, Y12
-	VPBROADCASTD 12(DX), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y4, Y4
-	VPBROADCASTD 12(DX)(BX*1), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y6, Y6
-	VPBROADCASTD 12(DX)(BX*2), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y8, Y8
-	VPBROADCASTD 12(SI), Y13
-	VPSIGNB      Y11, Y13, Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y2, Y13, Y13
-	VPADDD       Y13, Y10, Y10
-	VMOVUPS      (CX), Y11
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y11, Y3, Y3
-	VBROADCASTSS 16(DX), Y12
-	VFMADD213PS  (DI), Y12, Y3
-	VMOVUPS      Y3, (DI)
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y4, Y4
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y1, Y1
+	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 20(DX), Y6
+	VPADDD       Y6, Y5, Y5
+	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y6
+	VPADDD       Y6, Y7, Y7
+	VPMADDWD     halfWeight8<>+0(SB), Y10, Y10
+	VPMADDWD     halfWeight1<>+0(SB), Y9, Y9
+	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 20(DX)(BX*2), Y6
+	VPADDD       Y6, Y9, Y9
+	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPBROADCASTD 20(SI), Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVUPS      (CX), Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y11, Y5, Y5
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  (DI)(R8*1), Y3, Y5
-	VMOVUPS      Y5, (DI)(R8*1)
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 16(DX), Y6
+	VFMADD213PS  (DI), Y6, Y5
+	VMOVUPS      Y5, (DI)
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y11, Y7, Y7
-	VBROADCASTSS 16(DX)(BX*2), Y3
-	VFMADD213PS  (DI)(R8*2), Y3, Y7
-	VMOVUPS      Y7, (DI)(R8*2)
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 16(DX)(BX*1), Y5
+	VFMADD213PS  (DI)(R8*1), Y5, Y7
+	VMOVUPS      Y7, (DI)(R8*1)
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y11, Y9, Y9
-	VBROADCASTSS 16(SI), Y3
-	VFMADD213PS  (R9), Y3, Y9
-	VMOVUPS      Y9, (R9)
-	VMOVUPS      32(CX), Y3
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 16(DX), Y5
-	VFMADD213PS  32(DI), Y5, Y4
-	VMOVUPS      Y4, 32(DI)
+	VMULPS       Y4, Y9, Y9
+	VBROADCASTSS 16(DX)(BX*2), Y5
+	VFMADD213PS  (DI)(R8*2), Y5, Y9
+	VMOVUPS      Y9, (DI)(R8*2)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 16(SI), Y4
+	VFMADD213PS  (R9), Y4, Y1
+	VMOVUPS      Y1, (R9)
+	VPAND        32(AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y4
+	VPSHUFB      Y1, Y3, Y1
+	VPBROADCASTD (DX), Y5
+	VPMADDUBSW   Y5, Y4, Y6
+	VPMADDUBSW   Y5, Y1, Y5
+	VPBROADCASTD (DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y4, Y8
+	VPMADDUBSW   Y7, Y1, Y7
+	VPBROADCASTD (DX)(BX*2), Y9
+	VPMADDUBSW   Y9, Y4, Y10
+	VPMADDUBSW   Y9, Y1, Y9
+	VPBROADCASTD (SI), Y11
+	VPMADDUBSW   Y11, Y4, Y4
+	VPMADDUBSW   Y11, Y1, Y1
+	VPAND        96(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 4(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y6, Y6
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 4(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 4(DX)(BX*2), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 4(SI), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y4, Y4
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y1, Y1
+	VMOVDQU      32(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 8(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y6, Y6
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 8(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 8(DX)(BX*2), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 8(SI), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y4, Y4
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y1, Y1
+	VMOVDQU      96(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y12
+	VPSHUFB      Y11, Y3, Y11
+	VPBROADCASTD 12(DX), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y6, Y6
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 12(DX)(BX*1), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y8, Y8
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 12(DX)(BX*2), Y13
+	VPMADDUBSW   Y13, Y12, Y14
+	VPADDW       Y14, Y10, Y10
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 12(SI), Y13
+	VPMADDUBSW   Y13, Y12, Y12
+	VPADDW       Y12, Y4, Y4
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y1, Y1
+	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 20(DX), Y6
+	VPADDD       Y6, Y5, Y5
+	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y6
+	VPADDD       Y6, Y7, Y7
+	VPMADDWD     halfWeight8<>+0(SB), Y10, Y10
+	VPMADDWD     halfWeight1<>+0(SB), Y9, Y9
+	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 20(DX)(BX*2), Y6
+	VPADDD       Y6, Y9, Y9
+	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPBROADCASTD 20(SI), Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVUPS      32(CX), Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 16(DX), Y6
+	VFMADD213PS  32(DI), Y6, Y5
+	VMOVUPS      Y5, 32(DI)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 16(DX)(BX*1), Y5
+	VFMADD213PS  32(DI)(R8*1), Y5, Y7
+	VMOVUPS      Y7, 32(DI)(R8*1)
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y4, Y9, Y9
+	VBROADCASTSS 16(DX)(BX*2), Y5
+	VFMADD213PS  32(DI)(R8*2), Y5, Y9
+	VMOVUPS      Y9, 32(DI)(R8*2)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 16(SI), Y4
+	VFMADD213PS  32(R9), Y4, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, SI
+	DECQ         R10
+	JNE          half
+	VZEROUPPER
+	RET
+
+// func halvesSmallAVX2x2x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·halvesSmallAVX2x2x1(SB), NOSPLIT, $0-72
+	// halvesSmallAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
+	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+	// are lda bytes apart. levels are what the 16 codes stand for.
+	MOVQ           codes+16(FP), AX
+	MOVQ           scales+32(FP), CX
+	MOVQ           stride+24(FP), DX
+	MOVQ           acts+48(FP), BX
+	MOVQ           y+0(FP), SI
+	MOVQ           levels+40(FP), DI
+	MOVQ           levels+40(FP), DI
+	MOVL           $0x80808080, R8
+	VMOVD          R8, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R8
+	VMOVD          R8, X0
+	VPBROADCASTD   X0, Y2
+	VBROADCASTI128 (DI), Y0
+	MOVL           $0x10101010, DI
+	VMOVD          DI, X1
+	VPBROADCASTD   X1, Y1
+	VPADDB         Y1, Y0, Y0
+	VMOVUPS        (SI), Y1
+	VMOVUPS        32(SI), Y3
+	VMOVUPS        64(SI), Y4
+	VMOVUPS        96(SI), Y5
+	MOVQ           halves+64(FP), DI
+
+half:
+	VPBROADCASTD (BX), Y10
+	VPAND        (AX), Y2, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPMADDUBSW   Y10, Y6, Y6
+	VPAND        32(AX), Y2, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPMADDUBSW   Y10, Y7, Y7
+	VPAND        (AX)(DX*1), Y2, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPMADDUBSW   Y10, Y8, Y8
+	VPAND        32(AX)(DX*1), Y2, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPMADDUBSW   Y10, Y9, Y9
+	VPBROADCASTD 4(BX), Y10
+	VPAND        64(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y6, Y6
+	VPAND        96(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VPAND        64(AX)(DX*1), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y8, Y8
+	VPAND        96(AX)(DX*1), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 8(BX), Y10
+	VMOVDQU      (AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y6, Y6
+	VMOVDQU      32(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VMOVDQU      (AX)(DX*1), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      32(AX)(DX*1), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 12(BX), Y10
+	VMOVDQU      64(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y6, Y6
+	VMOVDQU      96(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VMOVDQU      64(AX)(DX*1), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      96(AX)(DX*1), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 24(BX), Y10
+	VPMADDWD     halfWeight1<>+0(SB), Y6, Y6
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPMADDWD     halfWeight1<>+0(SB), Y8, Y8
+	VPADDD       Y10, Y8, Y8
+	VPMADDWD     halfWeight1<>+0(SB), Y9, Y9
+	VPADDD       Y10, Y9, Y9
+	VMOVUPS      (CX), Y10
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 16(DX)(BX*1), Y4
-	VFMADD213PS  32(DI)(R8*1), Y4, Y6
-	VMOVUPS      Y6, 32(DI)(R8*1)
+	VMULPS       Y10, Y6, Y6
+	VBROADCASTSS 16(BX), Y10
+	VFMADD231PS  Y10, Y6, Y1
+	VMOVUPS      32(CX), Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVUPS      64(CX), Y6
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y3, Y8, Y8
-	VBROADCASTSS 16(DX)(BX*2), Y4
-	VFMADD213PS  32(DI)(R8*2), Y4, Y8
-	VMOVUPS      Y8, 32(DI)(R8*2)
-	VCVTDQ2PS    Y10, Y10
-	VMULPS       Y3, Y10, Y10
+	VMULPS       Y6, Y8, Y8
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y8, Y4
+	VMOVUPS      96(CX), Y6
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y9, Y5
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000020, BX
+	DECQ         DI
+	JNE          half
+	VMOVUPS      Y1, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, 64(SI)
+	VMOVUPS      Y5, 96(SI)
+	VZEROUPPER
+	RET
+
+// func halvesSmallAVX2x1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·halvesSmallAVX2x1x1(SB), NOSPLIT, $0-72
+	// halvesSmallAVX2x1x1 adds to y[1][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+	// are lda bytes apart. levels are what the 16 codes stand for.
+	MOVQ           codes+16(FP), AX
+	MOVQ           scales+32(FP), CX
+	MOVQ           acts+48(FP), DX
+	MOVQ           y+0(FP), BX
+	MOVQ           levels+40(FP), SI
+	MOVQ           levels+40(FP), SI
+	MOVL           $0x80808080, DI
+	VMOVD          DI, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, DI
+	VMOVD          DI, X0
+	VPBROADCASTD   X0, Y2
+	VBROADCASTI128 (SI), Y0
+	MOVL           $0x10101010, SI
+	VMOVD          SI, X1
+	VPBROADCASTD   X1, Y1
+	VPADDB         Y1, Y0, Y0
+	VMOVUPS        (BX), Y1
+	VMOVUPS        32(BX), Y3
+	MOVQ           halves+64(FP), SI
+
+half:
+	VPBROADCASTD (DX), Y6
+	VPAND        (AX), Y2, Y4
+	VPSHUFB      Y4, Y0, Y4
+	VPMADDUBSW   Y6, Y4, Y4
+	VPAND        32(AX), Y2, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 4(DX), Y6
+	VPAND        64(AX), Y2, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y4, Y4
+	VPAND        96(AX), Y2, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 8(DX), Y6
+	VMOVDQU      (AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y2, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y4, Y4
+	VMOVDQU      32(AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y2, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 12(DX), Y6
+	VMOVDQU      64(AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y2, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y4, Y4
+	VMOVDQU      96(AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y2, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 24(DX), Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VMOVUPS      (CX), Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VBROADCASTSS 16(DX), Y6
+	VFMADD231PS  Y6, Y4, Y1
+	VMOVUPS      32(CX), Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 16(DX), Y4
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000020, DX
+	DECQ         SI
+	JNE          half
+	VMOVUPS      Y1, (BX)
+	VMOVUPS      Y3, 32(BX)
+	VZEROUPPER
+	RET
+
+// func halvesSmallAVX2x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·halvesSmallAVX2x1x2(SB), NOSPLIT, $0-72
+	// halvesSmallAVX2x1x2 adds to y[2][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+	// are lda bytes apart. levels are what the 16 codes stand for.
+	MOVQ           codes+16(FP), AX
+	MOVQ           scales+32(FP), CX
+	MOVQ           acts+48(FP), DX
+	MOVQ           lda+56(FP), BX
+	MOVQ           y+0(FP), SI
+	MOVQ           ld+8(FP), DI
+	SHLQ           $0x02, DI
+	MOVQ           levels+40(FP), R8
+	MOVL           $0x80808080, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y2
+	VBROADCASTI128 (R8), Y0
+	MOVL           $0x10101010, R8
+	VMOVD          R8, X1
+	VPBROADCASTD   X1, Y1
+	VPADDB         Y1, Y0, Y0
+	VMOVUPS        (SI), Y1
+	VMOVUPS        32(SI), Y3
+	VMOVUPS        (SI)(DI*1), Y4
+	VMOVUPS        32(SI)(DI*1), Y5
+	MOVQ           halves+64(FP), R8
+
+half:
+	VPAND        (AX), Y2, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPBROADCASTD (DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPAND        64(AX), Y2, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 4(DX), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 4(DX)(BX*1), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      (AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y2, Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 8(DX), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 8(DX)(BX*1), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      64(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y2, Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 12(DX), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 12(DX)(BX*1), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPBROADCASTD 24(DX), Y8
+	VPADDD       Y8, Y7, Y7
+	VPMADDWD     halfWeight1<>+0(SB), Y6, Y6
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVUPS      (CX), Y8
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS 16(DX), Y9
+	VFMADD231PS  Y9, Y7, Y1
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VBROADCASTSS 16(DX)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPAND        32(AX), Y2, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPBROADCASTD (DX)(BX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPAND        96(AX), Y2, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 4(DX), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 4(DX)(BX*1), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      32(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y2, Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 8(DX), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 8(DX)(BX*1), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      96(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y2, Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 12(DX), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 12(DX)(BX*1), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
+	VPBROADCASTD 24(DX), Y8
+	VPADDD       Y8, Y7, Y7
+	VPMADDWD     halfWeight1<>+0(SB), Y6, Y6
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVUPS      32(CX), Y8
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS 16(DX), Y9
+	VFMADD231PS  Y9, Y7, Y3
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VBROADCASTSS 16(DX)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000020, DX
+	DECQ         R8
+	JNE          half
+	VMOVUPS      Y1, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, (SI)(DI*1)
+	VMOVUPS      Y5, 32(SI)(DI*1)
+	VZEROUPPER
+	RET
+
+// func halvesSmallAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·halvesSmallAVX2x1x3(SB), NOSPLIT, $0-72
+	// halvesSmallAVX2x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+	// are lda bytes apart. levels are what the 16 codes stand for.
+	MOVQ           codes+16(FP), AX
+	MOVQ           scales+32(FP), CX
+	MOVQ           acts+48(FP), DX
+	MOVQ           lda+56(FP), BX
+	MOVQ           y+0(FP), SI
+	MOVQ           ld+8(FP), DI
+	SHLQ           $0x02, DI
+	MOVQ           levels+40(FP), R8
+	MOVL           $0x80808080, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y2
+	VBROADCASTI128 (R8), Y0
+	MOVL           $0x10101010, R8
+	VMOVD          R8, X1
+	VPBROADCASTD   X1, Y1
+	VPADDB         Y1, Y0, Y0
+	MOVQ           halves+64(FP), R8
+
+half:
+	VPAND        (AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y1
+	VPBROADCASTD (DX), Y3
+	VPMADDUBSW   Y3, Y1, Y3
+	VPBROADCASTD (DX)(BX*1), Y4
+	VPMADDUBSW   Y4, Y1, Y4
+	VPBROADCASTD (DX)(BX*2), Y5
+	VPMADDUBSW   Y5, Y1, Y1
+	VPAND        64(AX), Y2, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 4(DX), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y3, Y3
+	VPBROADCASTD 4(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y4, Y4
+	VPBROADCASTD 4(DX)(BX*2), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VMOVDQU      (AX), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 8(DX), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y3, Y3
+	VPBROADCASTD 8(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y4, Y4
+	VPBROADCASTD 8(DX)(BX*2), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VMOVDQU      64(AX), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 12(DX), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y3, Y3
+	VPBROADCASTD 12(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y4, Y4
+	VPBROADCASTD 12(DX)(BX*2), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
+	VPBROADCASTD 24(DX), Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
+	VPBROADCASTD 24(DX)(BX*1), Y5
+	VPADDD       Y5, Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPBROADCASTD 24(DX)(BX*2), Y5
+	VPADDD       Y5, Y1, Y1
+	VMOVUPS      (CX), Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VBROADCASTSS 16(DX), Y6
+	VFMADD213PS  (SI), Y6, Y3
+	VMOVUPS      Y3, (SI)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 16(DX)(BX*1), Y3
+	VFMADD213PS  (SI)(DI*1), Y3, Y4
+	VMOVUPS      Y4, (SI)(DI*1)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VBROADCASTSS 16(DX)(BX*2), Y3
+	VFMADD213PS  (SI)(DI*2), Y3, Y1
+	VMOVUPS      Y1, (SI)(DI*2)
+	VPAND        32(AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y1
+	VPBROADCASTD (DX), Y3
+	VPMADDUBSW   Y3, Y1, Y3
+	VPBROADCASTD (DX)(BX*1), Y4
+	VPMADDUBSW   Y4, Y1, Y4
+	VPBROADCASTD (DX)(BX*2), Y5
+	VPMADDUBSW   Y5, Y1, Y1
+	VPAND        96(AX), Y2, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 4(DX), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y3, Y3
+	VPBROADCASTD 4(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y4, Y4
+	VPBROADCASTD 4(DX)(BX*2), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VMOVDQU      32(AX), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 8(DX), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y3, Y3
+	VPBROADCASTD 8(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y4, Y4
+	VPBROADCASTD 8(DX)(BX*2), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VMOVDQU      96(AX), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 12(DX), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y3, Y3
+	VPBROADCASTD 12(DX)(BX*1), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y4, Y4
+	VPBROADCASTD 12(DX)(BX*2), Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
+	VPBROADCASTD 24(DX), Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
+	VPBROADCASTD 24(DX)(BX*1), Y5
+	VPADDD       Y5, Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPBROADCASTD 24(DX)(BX*2), Y5
+	VPADDD       Y5, Y1, Y1
+	VMOVUPS      32(CX), Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VBROADCASTSS 16(DX), Y6
+	VFMADD213PS  32(SI), Y6, Y3
+	VMOVUPS      Y3, 32(SI)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 16(DX)(BX*1), Y3
+	VFMADD213PS  32(SI)(DI*1), Y3, Y4
+	VMOVUPS      Y4, 32(SI)(DI*1)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VBROADCASTSS 16(DX)(BX*2), Y3
+	VFMADD213PS  32(SI)(DI*2), Y3, Y1
+	VMOVUPS      Y1, 32(SI)(DI*2)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000020, DX
+	DECQ         R8
+	JNE          half
+	VZEROUPPER
+	RET
+
+// func halvesSmallAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·halvesSmallAVX2x1x4(SB), NOSPLIT, $0-72
+	// halvesSmallAVX2x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
+	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
+	// are lda bytes apart. levels are what the 16 codes stand for.
+	MOVQ           codes+16(FP), AX
+	MOVQ           scales+32(FP), CX
+	MOVQ           acts+48(FP), DX
+	MOVQ           lda+56(FP), BX
+	LEAQ           (DX)(BX*2), SI
+	ADDQ           BX, SI
+	MOVQ           y+0(FP), DI
+	MOVQ           ld+8(FP), R8
+	SHLQ           $0x02, R8
+	LEAQ           (DI)(R8*2), R9
+	ADDQ           R8, R9
+	MOVQ           levels+40(FP), R10
+	MOVL           $0x80808080, R11
+	VMOVD          R11, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R11
+	VMOVD          R11, X0
+	VPBROADCASTD   X0, Y2
+	VBROADCASTI128 (R10), Y0
+	MOVL           $0x10101010, R10
+	VMOVD          R10, X1
+	VPBROADCASTD   X1, Y1
+	VPADDB         Y1, Y0, Y0
+	MOVQ           halves+64(FP), R10
+
+half:
+	VPAND        (AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y1
+	VPBROADCASTD (DX), Y3
+	VPMADDUBSW   Y3, Y1, Y3
+	VPBROADCASTD (DX)(BX*1), Y4
+	VPMADDUBSW   Y4, Y1, Y4
+	VPBROADCASTD (DX)(BX*2), Y5
+	VPMADDUBSW   Y5, Y1, Y5
+	VPBROADCASTD (SI), Y6
+	VPMADDUBSW   Y6, Y1, Y1
+	VPAND        64(AX), Y2, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 4(DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y3, Y3
+	VPBROADCASTD 4(DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 4(DX)(BX*2), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 4(SI), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y1, Y1
+	VMOVDQU      (AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y2, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 8(DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y3, Y3
+	VPBROADCASTD 8(DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 8(DX)(BX*2), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 8(SI), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y1, Y1
+	VMOVDQU      64(AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y2, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 12(DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y3, Y3
+	VPBROADCASTD 12(DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 12(DX)(BX*2), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 12(SI), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
+	VPBROADCASTD 24(DX), Y6
+	VPADDD       Y6, Y3, Y3
+	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
+	VPBROADCASTD 24(DX)(BX*1), Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
+	VPBROADCASTD 24(DX)(BX*2), Y6
+	VPADDD       Y6, Y5, Y5
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPBROADCASTD 24(SI), Y6
+	VPADDD       Y6, Y1, Y1
+	VMOVUPS      (CX), Y6
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS 16(DX), Y7
+	VFMADD213PS  (DI), Y7, Y3
+	VMOVUPS      Y3, (DI)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VBROADCASTSS 16(DX)(BX*1), Y3
+	VFMADD213PS  (DI)(R8*1), Y3, Y4
+	VMOVUPS      Y4, (DI)(R8*1)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS 16(DX)(BX*2), Y3
+	VFMADD213PS  (DI)(R8*2), Y3, Y5
+	VMOVUPS      Y5, (DI)(R8*2)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
 	VBROADCASTSS 16(SI), Y3
-	VFMADD213PS  32(R9), Y3, Y10
-	VMOVUPS      Y10, 32(R9)
+	VFMADD213PS  (R9), Y3, Y1
+	VMOVUPS      Y1, (R9)
+	VPAND        32(AX), Y2, Y1
+	VPSHUFB      Y1, Y0, Y1
+	VPBROADCASTD (DX), Y3
+	VPMADDUBSW   Y3, Y1, Y3
+	VPBROADCASTD (DX)(BX*1), Y4
+	VPMADDUBSW   Y4, Y1, Y4
+	VPBROADCASTD (DX)(BX*2), Y5
+	VPMADDUBSW   Y5, Y1, Y5
+	VPBROADCASTD (SI), Y6
+	VPMADDUBSW   Y6, Y1, Y1
+	VPAND        96(AX), Y2, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 4(DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y3, Y3
+	VPBROADCASTD 4(DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 4(DX)(BX*2), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 4(SI), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y1, Y1
+	VMOVDQU      32(AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y2, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 8(DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y3, Y3
+	VPBROADCASTD 8(DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 8(DX)(BX*2), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 8(SI), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y1, Y1
+	VMOVDQU      96(AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y2, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 12(DX), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y3, Y3
+	VPBROADCASTD 12(DX)(BX*1), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 12(DX)(BX*2), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 12(SI), Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
+	VPBROADCASTD 24(DX), Y6
+	VPADDD       Y6, Y3, Y3
+	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
+	VPBROADCASTD 24(DX)(BX*1), Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
+	VPBROADCASTD 24(DX)(BX*2), Y6
+	VPADDD       Y6, Y5, Y5
+	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
+	VPBROADCASTD 24(SI), Y6
+	VPADDD       Y6, Y1, Y1
+	VMOVUPS      32(CX), Y6
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS 16(DX), Y7
+	VFMADD213PS  32(DI), Y7, Y3
+	VMOVUPS      Y3, 32(DI)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VBROADCASTSS 16(DX)(BX*1), Y3
+	VFMADD213PS  32(DI)(R8*1), Y3, Y4
+	VMOVUPS      Y4, 32(DI)(R8*1)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS 16(DX)(BX*2), Y3
+	VFMADD213PS  32(DI)(R8*2), Y3, Y5
+	VMOVUPS      Y5, 32(DI)(R8*2)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VBROADCASTSS 16(SI), Y3
+	VFMADD213PS  32(R9), Y3, Y1
+	VMOVUPS      Y1, 32(R9)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000020, DX
@@ -1165,118 +2022,122 @@ TEXT ·halvesAVXVNNIx2x1(SB), NOSPLIT, $0-72
 	MOVQ           acts+48(FP), BX
 	MOVQ           y+0(FP), SI
 	MOVQ           levels+40(FP), DI
+	MOVL           $0x80808080, R8
+	VMOVD          R8, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R8
+	VMOVD          R8, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (DI), Y0
-	MOVL           $0x80808080, DI
-	VMOVD          DI, X1
-	VPBROADCASTD   X1, Y1
 	VPXOR          Y1, Y0, Y0
-	MOVL           $0x0f0f0f0f, DI
-	VMOVD          DI, X1
-	VPBROADCASTD   X1, Y1
+	VMOVUPS        (SI), Y1
+	VMOVUPS        32(SI), Y3
+	VMOVUPS        64(SI), Y4
+	VMOVUPS        96(SI), Y5
 	MOVQ           halves+64(FP), DI
 
 half:
-	VPBROADCASTD 20(BX), Y2
-	VMOVDQA      Y2, Y3
-	VMOVDQA      Y2, Y4
-	VMOVDQA      Y2, Y5
-	VMOVDQU      (AX), Y6
-	VMOVDQU      32(AX), Y7
-	VMOVDQU      (AX)(DX*1), Y8
-	VMOVDQU      32(AX)(DX*1), Y9
-	VPAND        Y1, Y6, Y10
+	VPBROADCASTD 20(BX), Y6
+	VMOVDQA      Y6, Y7
+	VMOVDQA      Y6, Y8
+	VMOVDQA      Y6, Y9
+	VPAND        (AX), Y2, Y10
 	VPSHUFB      Y10, Y0, Y10
-	VPAND        Y1, Y7, Y11
+	VPAND        32(AX), Y2, Y11
 	VPSHUFB      Y11, Y0, Y11
-	VPAND        Y1, Y8, Y12
+	VPAND        (AX)(DX*1), Y2, Y12
 	VPSHUFB      Y12, Y0, Y12
-	VPAND        Y1, Y9, Y13
+	VPAND        32(AX)(DX*1), Y2, Y13
 	VPSHUFB      Y13, Y0, Y13
 	VPBROADCASTD (BX), Y14
-	VPDPBUSD_VEX(14, 10, 2)
-	VPDPBUSD_VEX(14, 11, 3)
-	VPDPBUSD_VEX(14, 12, 4)
-	VPDPBUSD_VEX(14, 13, 5)
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y1, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 8(BX), Y10
-	VPDPBUSD_VEX(10, 6, 2)
-	VPDPBUSD_VEX(10, 7, 3)
-	VPDPBUSD_VEX(10, 8, 4)
-	VPDPBUSD_VEX(10, 9, 5)
-	VMOVDQU      64(AX), Y6
-	VMOVDQU      96(AX), Y7
-	VMOVDQU      64(AX)(DX*1), Y8
-	VMOVDQU      96(AX)(DX*1), Y9
-	VPAND        Y1, Y6, Y10
+	VPDPBUSD_VEX(14, 10, 6)
+	VPDPBUSD_VEX(14, 11, 7)
+	VPDPBUSD_VEX(14, 12, 8)
+	VPDPBUSD_VEX(14, 13, 9)
+	VPAND        64(AX), Y2, Y10
 	VPSHUFB      Y10, Y0, Y10
-	VPAND        Y1, Y7, Y11
+	VPAND        96(AX), Y2, Y11
 	VPSHUFB      Y11, Y0, Y11
-	VPAND        Y1, Y8, Y12
+	VPAND        64(AX)(DX*1), Y2, Y12
 	VPSHUFB      Y12, Y0, Y12
-	VPAND        Y1, Y9, Y13
+	VPAND        96(AX)(DX*1), Y2, Y13
 	VPSHUFB      Y13, Y0, Y13
 	VPBROADCASTD 4(BX), Y14
-	VPDPBUSD_VEX(14, 10, 2)
-	VPDPBUSD_VEX(14, 11, 3)
-	VPDPBUSD_VEX(14, 12, 4)
-	VPDPBUSD_VEX(14, 13, 5)
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y1, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 12(BX), Y10
-	VPDPBUSD_VEX(10, 6, 2)
-	VPDPBUSD_VEX(10, 7, 3)
-	VPDPBUSD_VEX(10, 8, 4)
-	VPDPBUSD_VEX(10, 9, 5)
-	VMOVUPS      (CX), Y6
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y6, Y2, Y2
+	VPDPBUSD_VEX(14, 10, 6)
+	VPDPBUSD_VEX(14, 11, 7)
+	VPDPBUSD_VEX(14, 12, 8)
+	VPDPBUSD_VEX(14, 13, 9)
+	VMOVDQU      (AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VMOVDQU      32(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VMOVDQU      (AX)(DX*1), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y2, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VMOVDQU      32(AX)(DX*1), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y2, Y13, Y13
+	VPSHUFB      Y13, Y0, Y13
+	VPBROADCASTD 8(BX), Y14
+	VPDPBUSD_VEX(14, 10, 6)
+	VPDPBUSD_VEX(14, 11, 7)
+	VPDPBUSD_VEX(14, 12, 8)
+	VPDPBUSD_VEX(14, 13, 9)
+	VMOVDQU      64(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VMOVDQU      96(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VMOVDQU      64(AX)(DX*1), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y2, Y12, Y12
+	VPSHUFB      Y12, Y0, Y12
+	VMOVDQU      96(AX)(DX*1), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y2, Y13, Y13
+	VPSHUFB      Y13, Y0, Y13
+	VPBROADCASTD 12(BX), Y14
+	VPDPBUSD_VEX(14, 10, 6)
+	VPDPBUSD_VEX(14, 11, 7)
+	VPDPBUSD_VEX(14, 12, 8)
+	VPDPBUSD_VEX(14, 13, 9)
+	VMOVUPS      (CX), Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VBROADCASTSS 16(BX), Y10
+	VFMADD231PS  Y10, Y6, Y1
+	VMOVUPS      32(CX), Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
 	VBROADCASTSS 16(BX), Y6
-	VFMADD213PS  (SI), Y6, Y2
-	VMOVUPS      Y2, (SI)
-	VMOVUPS      32(CX), Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 16(BX), Y2
-	VFMADD213PS  32(SI), Y2, Y3
-	VMOVUPS      Y3, 32(SI)
-	VMOVUPS      64(CX), Y2
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y2, Y4, Y4
-	VBROADCASTSS 16(BX), Y2
-	VFMADD213PS  64(SI), Y2, Y4
-	VMOVUPS      Y4, 64(SI)
-	VMOVUPS      96(CX), Y2
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 16(BX), Y2
-	VFMADD213PS  96(SI), Y2, Y5
-	VMOVUPS      Y5, 96(SI)
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVUPS      64(CX), Y6
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y8, Y4
+	VMOVUPS      96(CX), Y6
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y9, Y5
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000020, BX
 	DECQ         DI
 	JNE          half
+	VMOVUPS      Y1, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, 64(SI)
+	VMOVUPS      Y5, 96(SI)
 	VZEROUPPER
 	RET
 
@@ -1291,53 +2152,53 @@ TEXT ·halvesAVXVNNIx1x1(SB), NOSPLIT, $0-72
 	MOVQ           acts+48(FP), DX
 	MOVQ           y+0(FP), BX
 	MOVQ           levels+40(FP), SI
+	MOVL           $0x80808080, DI
+	VMOVD          DI, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, DI
+	VMOVD          DI, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (SI), Y0
-	MOVL           $0x80808080, SI
-	VMOVD          SI, X1
-	VPBROADCASTD   X1, Y1
 	VPXOR          Y1, Y0, Y0
-	MOVL           $0x0f0f0f0f, SI
-	VMOVD          SI, X1
-	VPBROADCASTD   X1, Y1
-	VMOVUPS        (BX), Y2
+	VMOVUPS        (BX), Y1
 	VMOVUPS        32(BX), Y3
 	MOVQ           halves+64(FP), SI
 
 half:
 	VPBROADCASTD 20(DX), Y4
 	VMOVDQA      Y4, Y5
-	VMOVDQU      (AX), Y6
-	VMOVDQU      32(AX), Y7
-	VPAND        Y1, Y6, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPAND        Y1, Y7, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD (DX), Y10
-	VPDPBUSD_VEX(10, 8, 4)
-	VPDPBUSD_VEX(10, 9, 5)
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y1, Y6, Y6
+	VPAND        (AX), Y2, Y6
 	VPSHUFB      Y6, Y0, Y6
+	VPAND        32(AX), Y2, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD (DX), Y8
+	VPDPBUSD_VEX(8, 6, 4)
+	VPDPBUSD_VEX(8, 7, 5)
+	VPAND        64(AX), Y2, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPAND        96(AX), Y2, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(DX), Y8
+	VPDPBUSD_VEX(8, 6, 4)
+	VPDPBUSD_VEX(8, 7, 5)
+	VMOVDQU      (AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y2, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VMOVDQU      32(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
+	VPAND        Y2, Y7, Y7
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 8(DX), Y8
 	VPDPBUSD_VEX(8, 6, 4)
 	VPDPBUSD_VEX(8, 7, 5)
 	VMOVDQU      64(AX), Y6
-	VMOVDQU      96(AX), Y7
-	VPAND        Y1, Y6, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPAND        Y1, Y7, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPDPBUSD_VEX(10, 8, 4)
-	VPDPBUSD_VEX(10, 9, 5)
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y1, Y6, Y6
+	VPAND        Y2, Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
+	VMOVDQU      96(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
+	VPAND        Y2, Y7, Y7
 	VPSHUFB      Y7, Y0, Y7
 	VPBROADCASTD 12(DX), Y8
 	VPDPBUSD_VEX(8, 6, 4)
@@ -1346,7 +2207,7 @@ half:
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y6, Y4, Y4
 	VBROADCASTSS 16(DX), Y6
-	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y4, Y1
 	VMOVUPS      32(CX), Y4
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
@@ -1357,7 +2218,7 @@ half:
 	ADDQ         $0x00000020, DX
 	DECQ         SI
 	JNE          half
-	VMOVUPS      Y2, (BX)
+	VMOVUPS      Y1, (BX)
 	VMOVUPS      Y3, 32(BX)
 	VZEROUPPER
 	RET
@@ -1376,96 +2237,100 @@ TEXT ·halvesAVXVNNIx1x2(SB), NOSPLIT, $0-72
 	MOVQ           ld+8(FP), DI
 	SHLQ           $0x02, DI
 	MOVQ           levels+40(FP), R8
+	MOVL           $0x80808080, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (R8), Y0
-	MOVL           $0x80808080, R8
-	VMOVD          R8, X1
-	VPBROADCASTD   X1, Y1
 	VPXOR          Y1, Y0, Y0
-	MOVL           $0x0f0f0f0f, R8
-	VMOVD          R8, X1
-	VPBROADCASTD   X1, Y1
+	VMOVUPS        (SI), Y1
+	VMOVUPS        32(SI), Y3
+	VMOVUPS        (SI)(DI*1), Y4
+	VMOVUPS        32(SI)(DI*1), Y5
 	MOVQ           halves+64(FP), R8
 
 half:
-	VPBROADCASTD 20(DX), Y2
-	VMOVDQA      Y2, Y3
-	VPBROADCASTD 20(DX)(BX*1), Y4
-	VMOVDQA      Y4, Y5
-	VMOVDQU      (AX), Y6
-	VMOVDQU      32(AX), Y7
-	VPAND        Y1, Y6, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPAND        Y1, Y7, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD (DX), Y10
-	VPDPBUSD_VEX(10, 8, 2)
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD (DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 8, 4)
-	VPDPBUSD_VEX(10, 9, 5)
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y1, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 8(DX), Y8
-	VPDPBUSD_VEX(8, 6, 2)
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 8(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 6, 4)
-	VPDPBUSD_VEX(8, 7, 5)
-	VMOVDQU      64(AX), Y6
-	VMOVDQU      96(AX), Y7
-	VPAND        Y1, Y6, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPAND        Y1, Y7, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 4(DX), Y10
-	VPDPBUSD_VEX(10, 8, 2)
-	VPDPBUSD_VEX(10, 9, 3)
-	VPBROADCASTD 4(DX)(BX*1), Y10
-	VPDPBUSD_VEX(10, 8, 4)
-	VPDPBUSD_VEX(10, 9, 5)
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y1, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 12(DX), Y8
-	VPDPBUSD_VEX(8, 6, 2)
-	VPDPBUSD_VEX(8, 7, 3)
-	VPBROADCASTD 12(DX)(BX*1), Y8
-	VPDPBUSD_VEX(8, 6, 4)
-	VPDPBUSD_VEX(8, 7, 5)
-	VMOVUPS      (CX), Y6
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y6, Y2, Y2
-	VBROADCASTSS 16(DX), Y7
-	VFMADD213PS  (SI), Y7, Y2
-	VMOVUPS      Y2, (SI)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VBROADCASTSS 16(DX)(BX*1), Y2
-	VFMADD213PS  (SI)(DI*1), Y2, Y4
-	VMOVUPS      Y4, (SI)(DI*1)
-	VMOVUPS      32(CX), Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 16(DX), Y4
-	VFMADD213PS  32(SI), Y4, Y3
-	VMOVUPS      Y3, 32(SI)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 16(DX)(BX*1), Y2
-	VFMADD213PS  32(SI)(DI*1), Y2, Y5
-	VMOVUPS      Y5, 32(SI)(DI*1)
+	VPBROADCASTD 20(DX), Y6
+	VMOVDQA      Y6, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	VMOVDQA      Y8, Y9
+	VPAND        (AX), Y2, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPAND        32(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPBROADCASTD (DX), Y12
+	VPDPBUSD_VEX(12, 10, 6)
+	VPDPBUSD_VEX(12, 11, 7)
+	VPBROADCASTD (DX)(BX*1), Y12
+	VPDPBUSD_VEX(12, 10, 8)
+	VPDPBUSD_VEX(12, 11, 9)
+	VPAND        64(AX), Y2, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPAND        96(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPBROADCASTD 4(DX), Y12
+	VPDPBUSD_VEX(12, 10, 6)
+	VPDPBUSD_VEX(12, 11, 7)
+	VPBROADCASTD 4(DX)(BX*1), Y12
+	VPDPBUSD_VEX(12, 10, 8)
+	VPDPBUSD_VEX(12, 11, 9)
+	VMOVDQU      (AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VMOVDQU      32(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPBROADCASTD 8(DX), Y12
+	VPDPBUSD_VEX(12, 10, 6)
+	VPDPBUSD_VEX(12, 11, 7)
+	VPBROADCASTD 8(DX)(BX*1), Y12
+	VPDPBUSD_VEX(12, 10, 8)
+	VPDPBUSD_VEX(12, 11, 9)
+	VMOVDQU      64(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VMOVDQU      96(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPBROADCASTD 12(DX), Y12
+	VPDPBUSD_VEX(12, 10, 6)
+	VPDPBUSD_VEX(12, 11, 7)
+	VPBROADCASTD 12(DX)(BX*1), Y12
+	VPDPBUSD_VEX(12, 10, 8)
+	VPDPBUSD_VEX(12, 11, 9)
+	VMOVUPS      (CX), Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VBROADCASTSS 16(DX), Y11
+	VFMADD231PS  Y11, Y6, Y1
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VBROADCASTSS 16(DX)(BX*1), Y6
+	VFMADD231PS  Y6, Y8, Y4
+	VMOVUPS      32(CX), Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 16(DX), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 16(DX)(BX*1), Y6
+	VFMADD231PS  Y6, Y9, Y5
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000020, DX
 	DECQ         R8
 	JNE          half
+	VMOVUPS      Y1, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, (SI)(DI*1)
+	VMOVUPS      Y5, 32(SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -1483,46 +2348,59 @@ TEXT ·halvesAVXVNNIx1x3(SB), NOSPLIT, $0-72
 	MOVQ           ld+8(FP), DI
 	SHLQ           $0x02, DI
 	MOVQ           levels+40(FP), R8
+	MOVL           $0x80808080, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R9
+	VMOVD          R9, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (R8), Y0
-	MOVL           $0x80808080, R8
-	VMOVD          R8, X1
-	VPBROADCASTD   X1, Y1
 	VPXOR          Y1, Y0, Y0
-	MOVL           $0x0f0f0f0f, R8
-	VMOVD          R8, X1
-	VPBROADCASTD   X1, Y1
 	MOVQ           halves+64(FP), R8
 
 half:
-	VPBROADCASTD 20(DX), Y2
-	VMOVDQA      Y2, Y3
+	VPBROADCASTD 20(DX), Y1
+	VMOVDQA      Y1, Y3
 	VPBROADCASTD 20(DX)(BX*1), Y4
 	VMOVDQA      Y4, Y5
 	VPBROADCASTD 20(DX)(BX*2), Y6
 	VMOVDQA      Y6, Y7
-	VMOVDQU      (AX), Y8
-	VMOVDQU      32(AX), Y9
-	VPAND        Y1, Y8, Y10
-	VPSHUFB      Y10, Y0, Y10
-	VPAND        Y1, Y9, Y11
-	VPSHUFB      Y11, Y0, Y11
-	VPBROADCASTD (DX), Y12
-	VPDPBUSD_VEX(12, 10, 2)
-	VPDPBUSD_VEX(12, 11, 3)
-	VPBROADCASTD (DX)(BX*1), Y12
-	VPDPBUSD_VEX(12, 10, 4)
-	VPDPBUSD_VEX(12, 11, 5)
-	VPBROADCASTD (DX)(BX*2), Y12
-	VPDPBUSD_VEX(12, 10, 6)
-	VPDPBUSD_VEX(12, 11, 7)
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y1, Y8, Y8
+	VPAND        (AX), Y2, Y8
 	VPSHUFB      Y8, Y0, Y8
+	VPAND        32(AX), Y2, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (DX), Y10
+	VPDPBUSD_VEX(10, 8, 1)
+	VPDPBUSD_VEX(10, 9, 3)
+	VPBROADCASTD (DX)(BX*1), Y10
+	VPDPBUSD_VEX(10, 8, 4)
+	VPDPBUSD_VEX(10, 9, 5)
+	VPBROADCASTD (DX)(BX*2), Y10
+	VPDPBUSD_VEX(10, 8, 6)
+	VPDPBUSD_VEX(10, 9, 7)
+	VPAND        64(AX), Y2, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPAND        96(AX), Y2, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(DX), Y10
+	VPDPBUSD_VEX(10, 8, 1)
+	VPDPBUSD_VEX(10, 9, 3)
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	VPDPBUSD_VEX(10, 8, 4)
+	VPDPBUSD_VEX(10, 9, 5)
+	VPBROADCASTD 4(DX)(BX*2), Y10
+	VPDPBUSD_VEX(10, 8, 6)
+	VPDPBUSD_VEX(10, 9, 7)
+	VMOVDQU      (AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y2, Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VMOVDQU      32(AX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
+	VPAND        Y2, Y9, Y9
 	VPSHUFB      Y9, Y0, Y9
 	VPBROADCASTD 8(DX), Y10
-	VPDPBUSD_VEX(10, 8, 2)
+	VPDPBUSD_VEX(10, 8, 1)
 	VPDPBUSD_VEX(10, 9, 3)
 	VPBROADCASTD 8(DX)(BX*1), Y10
 	VPDPBUSD_VEX(10, 8, 4)
@@ -1531,28 +2409,15 @@ half:
 	VPDPBUSD_VEX(10, 8, 6)
 	VPDPBUSD_VEX(10, 9, 7)
 	VMOVDQU      64(AX), Y8
-	VMOVDQU      96(AX), Y9
-	VPAND        Y1, Y8, Y10
-	VPSHUFB      Y10, Y0, Y10
-	VPAND        Y1, Y9, Y11
-	VPSHUFB      Y11, Y0, Y11
-	VPBROADCASTD 4(DX), Y12
-	VPDPBUSD_VEX(12, 10, 2)
-	VPDPBUSD_VEX(12, 11, 3)
-	VPBROADCASTD 4(DX)(BX*1), Y12
-	VPDPBUSD_VEX(12, 10, 4)
-	VPDPBUSD_VEX(12, 11, 5)
-	VPBROADCASTD 4(DX)(BX*2), Y12
-	VPDPBUSD_VEX(12, 10, 6)
-	VPDPBUSD_VEX(12, 11, 7)
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y1, Y8, Y8
+	VPAND        Y2, Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
+	VMOVDQU      96(AX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
+	VPAND        Y2, Y9, Y9
 	VPSHUFB      Y9, Y0, Y9
 	VPBROADCASTD 12(DX), Y10
-	VPDPBUSD_VEX(10, 8, 2)
+	VPDPBUSD_VEX(10, 8, 1)
 	VPDPBUSD_VEX(10, 9, 3)
 	VPBROADCASTD 12(DX)(BX*1), Y10
 	VPDPBUSD_VEX(10, 8, 4)
@@ -1561,36 +2426,36 @@ half:
 	VPDPBUSD_VEX(10, 8, 6)
 	VPDPBUSD_VEX(10, 9, 7)
 	VMOVUPS      (CX), Y8
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
 	VBROADCASTSS 16(DX), Y9
-	VFMADD213PS  (SI), Y9, Y2
-	VMOVUPS      Y2, (SI)
+	VFMADD213PS  (SI), Y9, Y1
+	VMOVUPS      Y1, (SI)
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y8, Y4, Y4
-	VBROADCASTSS 16(DX)(BX*1), Y2
-	VFMADD213PS  (SI)(DI*1), Y2, Y4
+	VBROADCASTSS 16(DX)(BX*1), Y1
+	VFMADD213PS  (SI)(DI*1), Y1, Y4
 	VMOVUPS      Y4, (SI)(DI*1)
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y8, Y6, Y6
-	VBROADCASTSS 16(DX)(BX*2), Y2
-	VFMADD213PS  (SI)(DI*2), Y2, Y6
+	VBROADCASTSS 16(DX)(BX*2), Y1
+	VFMADD213PS  (SI)(DI*2), Y1, Y6
 	VMOVUPS      Y6, (SI)(DI*2)
-	VMOVUPS      32(CX), Y2
+	VMOVUPS      32(CX), Y1
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
 	VBROADCASTSS 16(DX), Y4
 	VFMADD213PS  32(SI), Y4, Y3
 	VMOVUPS      Y3, 32(SI)
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VMULPS       Y1, Y5, Y5
 	VBROADCASTSS 16(DX)(BX*1), Y3
 	VFMADD213PS  32(SI)(DI*1), Y3, Y5
 	VMOVUPS      Y5, 32(SI)(DI*1)
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y2, Y7, Y7
-	VBROADCASTSS 16(DX)(BX*2), Y2
-	VFMADD213PS  32(SI)(DI*2), Y2, Y7
+	VMULPS       Y1, Y7, Y7
+	VBROADCASTSS 16(DX)(BX*2), Y1
+	VFMADD213PS  32(SI)(DI*2), Y1, Y7
 	VMOVUPS      Y7, 32(SI)(DI*2)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
@@ -1618,51 +2483,67 @@ TEXT ·halvesAVXVNNIx1x4(SB), NOSPLIT, $0-72
 	LEAQ           (DI)(R8*2), R9
 	ADDQ           R8, R9
 	MOVQ           levels+40(FP), R10
+	MOVL           $0x80808080, R11
+	VMOVD          R11, X0
+	VPBROADCASTD   X0, Y1
+	MOVL           $0x0f0f0f0f, R11
+	VMOVD          R11, X0
+	VPBROADCASTD   X0, Y2
 	VBROADCASTI128 (R10), Y0
-	MOVL           $0x80808080, R10
-	VMOVD          R10, X1
-	VPBROADCASTD   X1, Y1
 	VPXOR          Y1, Y0, Y0
-	MOVL           $0x0f0f0f0f, R10
-	VMOVD          R10, X1
-	VPBROADCASTD   X1, Y1
 	MOVQ           halves+64(FP), R10
 
 half:
-	VPBROADCASTD 20(DX), Y2
-	VMOVDQA      Y2, Y3
+	VPBROADCASTD 20(DX), Y1
+	VMOVDQA      Y1, Y3
 	VPBROADCASTD 20(DX)(BX*1), Y4
 	VMOVDQA      Y4, Y5
 	VPBROADCASTD 20(DX)(BX*2), Y6
 	VMOVDQA      Y6, Y7
 	VPBROADCASTD 20(SI), Y8
 	VMOVDQA      Y8, Y9
-	VMOVDQU      (AX), Y10
-	VMOVDQU      32(AX), Y11
-	VPAND        Y1, Y10, Y12
-	VPSHUFB      Y12, Y0, Y12
-	VPAND        Y1, Y11, Y13
-	VPSHUFB      Y13, Y0, Y13
-	VPBROADCASTD (DX), Y14
-	VPDPBUSD_VEX(14, 12, 2)
-	VPDPBUSD_VEX(14, 13, 3)
-	VPBROADCASTD (DX)(BX*1), Y14
-	VPDPBUSD_VEX(14, 12, 4)
-	VPDPBUSD_VEX(14, 13, 5)
-	VPBROADCASTD (DX)(BX*2), Y14
-	VPDPBUSD_VEX(14, 12, 6)
-	VPDPBUSD_VEX(14, 13, 7)
-	VPBROADCASTD (SI), Y14
-	VPDPBUSD_VEX(14, 12, 8)
-	VPDPBUSD_VEX(14, 13, 9)
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y1, Y10, Y10
+	VPAND        (AX), Y2, Y10
 	VPSHUFB      Y10, Y0, Y10
+	VPAND        32(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPBROADCASTD (DX), Y12
+	VPDPBUSD_VEX(12, 10, 1)
+	VPDPBUSD_VEX(12, 11, 3)
+	VPBROADCASTD (DX)(BX*1), Y12
+	VPDPBUSD_VEX(12, 10, 4)
+	VPDPBUSD_VEX(12, 11, 5)
+	VPBROADCASTD (DX)(BX*2), Y12
+	VPDPBUSD_VEX(12, 10, 6)
+	VPDPBUSD_VEX(12, 11, 7)
+	VPBROADCASTD (SI), Y12
+	VPDPBUSD_VEX(12, 10, 8)
+	VPDPBUSD_VEX(12, 11, 9)
+	VPAND        64(AX), Y2, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPAND        96(AX), Y2, Y11
+	VPSHUFB      Y11, Y0, Y11
+	VPBROADCASTD 4(DX), Y12
+	VPDPBUSD_VEX(12, 10, 1)
+	VPDPBUSD_VEX(12, 11, 3)
+	VPBROADCASTD 4(DX)(BX*1), Y12
+	VPDPBUSD_VEX(12, 10, 4)
+	VPDPBUSD_VEX(12, 11, 5)
+	VPBROADCASTD 4(DX)(BX*2), Y12
+	VPDPBUSD_VEX(12, 10, 6)
+	VPDPBUSD_VEX(12, 11, 7)
+	VPBROADCASTD 4(SI), Y12
+	VPDPBUSD_VEX(12, 10, 8)
+	VPDPBUSD_VEX(12, 11, 9)
+	VMOVDQU      (AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VMOVDQU      32(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
+	VPAND        Y2, Y11, Y11
 	VPSHUFB      Y11, Y0, Y11
 	VPBROADCASTD 8(DX), Y12
-	VPDPBUSD_VEX(12, 10, 2)
+	VPDPBUSD_VEX(12, 10, 1)
 	VPDPBUSD_VEX(12, 11, 3)
 	VPBROADCASTD 8(DX)(BX*1), Y12
 	VPDPBUSD_VEX(12, 10, 4)
@@ -1674,31 +2555,15 @@ half:
 	VPDPBUSD_VEX(12, 10, 8)
 	VPDPBUSD_VEX(12, 11, 9)
 	VMOVDQU      64(AX), Y10
-	VMOVDQU      96(AX), Y11
-	VPAND        Y1, Y10, Y12
-	VPSHUFB      Y12, Y0, Y12
-	VPAND        Y1, Y11, Y13
-	VPSHUFB      Y13, Y0, Y13
-	VPBROADCASTD 4(DX), Y14
-	VPDPBUSD_VEX(14, 12, 2)
-	VPDPBUSD_VEX(14, 13, 3)
-	VPBROADCASTD 4(DX)(BX*1), Y14
-	VPDPBUSD_VEX(14, 12, 4)
-	VPDPBUSD_VEX(14, 13, 5)
-	VPBROADCASTD 4(DX)(BX*2), Y14
-	VPDPBUSD_VEX(14, 12, 6)
-	VPDPBUSD_VEX(14, 13, 7)
-	VPBROADCASTD 4(SI), Y14
-	VPDPBUSD_VEX(14, 12, 8)
-	VPDPBUSD_VEX(14, 13, 9)
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y1, Y10, Y10
+	VPAND        Y2, Y10, Y10
 	VPSHUFB      Y10, Y0, Y10
+	VMOVDQU      96(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
+	VPAND        Y2, Y11, Y11
 	VPSHUFB      Y11, Y0, Y11
 	VPBROADCASTD 12(DX), Y12
-	VPDPBUSD_VEX(12, 10, 2)
+	VPDPBUSD_VEX(12, 10, 1)
 	VPDPBUSD_VEX(12, 11, 3)
 	VPBROADCASTD 12(DX)(BX*1), Y12
 	VPDPBUSD_VEX(12, 10, 4)
@@ -1710,46 +2575,46 @@ half:
 	VPDPBUSD_VEX(12, 10, 8)
 	VPDPBUSD_VEX(12, 11, 9)
 	VMOVUPS      (CX), Y10
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y10, Y2, Y2
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y10, Y1, Y1
 	VBROADCASTSS 16(DX), Y11
-	VFMADD213PS  (DI), Y11, Y2
-	VMOVUPS      Y2, (DI)
+	VFMADD213PS  (DI), Y11, Y1
+	VMOVUPS      Y1, (DI)
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y10, Y4, Y4
-	VBROADCASTSS 16(DX)(BX*1), Y2
-	VFMADD213PS  (DI)(R8*1), Y2, Y4
+	VBROADCASTSS 16(DX)(BX*1), Y1
+	VFMADD213PS  (DI)(R8*1), Y1, Y4
 	VMOVUPS      Y4, (DI)(R8*1)
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y10, Y6, Y6
-	VBROADCASTSS 16(DX)(BX*2), Y2
-	VFMADD213PS  (DI)(R8*2), Y2, Y6
+	VBROADCASTSS 16(DX)(BX*2), Y1
+	VFMADD213PS  (DI)(R8*2), Y1, Y6
 	VMOVUPS      Y6, (DI)(R8*2)
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y10, Y8, Y8
-	VBROADCASTSS 16(SI), Y2
-	VFMADD213PS  (R9), Y2, Y8
+	VBROADCASTSS 16(SI), Y1
+	VFMADD213PS  (R9), Y1, Y8
 	VMOVUPS      Y8, (R9)
-	VMOVUPS      32(CX), Y2
+	VMOVUPS      32(CX), Y1
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
 	VBROADCASTSS 16(DX), Y4
 	VFMADD213PS  32(DI), Y4, Y3
 	VMOVUPS      Y3, 32(DI)
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VMULPS       Y1, Y5, Y5
 	VBROADCASTSS 16(DX)(BX*1), Y3
 	VFMADD213PS  32(DI)(R8*1), Y3, Y5
 	VMOVUPS      Y5, 32(DI)(R8*1)
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y2, Y7, Y7
+	VMULPS       Y1, Y7, Y7
 	VBROADCASTSS 16(DX)(BX*2), Y3
 	VFMADD213PS  32(DI)(R8*2), Y3, Y7
 	VMOVUPS      Y7, 32(DI)(R8*2)
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y2, Y9, Y9
-	VBROADCASTSS 16(SI), Y2
-	VFMADD213PS  32(R9), Y2, Y9
+	VMULPS       Y1, Y9, Y9
+	VBROADCASTSS 16(SI), Y1
+	VFMADD213PS  32(R9), Y1, Y9
 	VMOVUPS      Y9, 32(R9)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
@@ -1773,15 +2638,15 @@ TEXT ·halvesAVX512x4x1(SB), NOSPLIT, $0-72
 	MOVQ            acts+48(FP), SI
 	MOVQ            y+0(FP), DI
 	MOVQ            levels+40(FP), R8
+	MOVL            $0x80808080, R9
+	VMOVD           R9, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R9
+	VMOVD           R9, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R8), Z0
-	MOVL            $0x80808080, R8
-	VMOVD           R8, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R8
-	VMOVD           R8, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (DI), Z2
+	VMOVUPS         (DI), Z1
 	VMOVUPS         64(DI), Z3
 	VMOVUPS         128(DI), Z4
 	VMOVUPS         192(DI), Z5
@@ -1792,34 +2657,47 @@ half:
 	VMOVDQA64    Z6, Z7
 	VMOVDQA64    Z6, Z8
 	VMOVDQA64    Z6, Z9
-	VMOVDQU64    (AX), Z10
-	VMOVDQU64    (AX)(DX*1), Z11
-	VMOVDQU64    (AX)(DX*2), Z12
-	VMOVDQU64    (AX)(BX*1), Z13
-	VPANDD       Z1, Z10, Z14
-	VPSHUFB      Z14, Z0, Z14
-	VPANDD       Z1, Z11, Z15
-	VPSHUFB      Z15, Z0, Z15
-	VPANDD       Z1, Z12, Z16
-	VPSHUFB      Z16, Z0, Z16
-	VPANDD       Z1, Z13, Z17
-	VPSHUFB      Z17, Z0, Z17
-	VPBROADCASTD (SI), Z18
-	VPDPBUSD     Z18, Z14, Z6
-	VPDPBUSD     Z18, Z15, Z7
-	VPDPBUSD     Z18, Z16, Z8
-	VPDPBUSD     Z18, Z17, Z9
-	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z1, Z10, Z10
+	VPANDD       (AX), Z2, Z10
 	VPSHUFB      Z10, Z0, Z10
-	VPSRLW       $0x04, Z11, Z11
-	VPANDD       Z1, Z11, Z11
+	VPANDD       (AX)(DX*1), Z2, Z11
 	VPSHUFB      Z11, Z0, Z11
-	VPSRLW       $0x04, Z12, Z12
-	VPANDD       Z1, Z12, Z12
+	VPANDD       (AX)(DX*2), Z2, Z12
 	VPSHUFB      Z12, Z0, Z12
+	VPANDD       (AX)(BX*1), Z2, Z13
+	VPSHUFB      Z13, Z0, Z13
+	VPBROADCASTD (SI), Z14
+	VPDPBUSD     Z14, Z10, Z6
+	VPDPBUSD     Z14, Z11, Z7
+	VPDPBUSD     Z14, Z12, Z8
+	VPDPBUSD     Z14, Z13, Z9
+	VPANDD       64(AX), Z2, Z10
+	VPSHUFB      Z10, Z0, Z10
+	VPANDD       64(AX)(DX*1), Z2, Z11
+	VPSHUFB      Z11, Z0, Z11
+	VPANDD       64(AX)(DX*2), Z2, Z12
+	VPSHUFB      Z12, Z0, Z12
+	VPANDD       64(AX)(BX*1), Z2, Z13
+	VPSHUFB      Z13, Z0, Z13
+	VPBROADCASTD 4(SI), Z14
+	VPDPBUSD     Z14, Z10, Z6
+	VPDPBUSD     Z14, Z11, Z7
+	VPDPBUSD     Z14, Z12, Z8
+	VPDPBUSD     Z14, Z13, Z9
+	VMOVDQU64    (AX), Z10
+	VPSRLW       $0x04, Z10, Z10
+	VPANDD       Z2, Z10, Z10
+	VPSHUFB      Z10, Z0, Z10
+	VMOVDQU64    (AX)(DX*1), Z11
+	VPSRLW       $0x04, Z11, Z11
+	VPANDD       Z2, Z11, Z11
+	VPSHUFB      Z11, Z0, Z11
+	VMOVDQU64    (AX)(DX*2), Z12
+	VPSRLW       $0x04, Z12, Z12
+	VPANDD       Z2, Z12, Z12
+	VPSHUFB      Z12, Z0, Z12
+	VMOVDQU64    (AX)(BX*1), Z13
 	VPSRLW       $0x04, Z13, Z13
-	VPANDD       Z1, Z13, Z13
+	VPANDD       Z2, Z13, Z13
 	VPSHUFB      Z13, Z0, Z13
 	VPBROADCASTD 8(SI), Z14
 	VPDPBUSD     Z14, Z10, Z6
@@ -1827,33 +2705,20 @@ half:
 	VPDPBUSD     Z14, Z12, Z8
 	VPDPBUSD     Z14, Z13, Z9
 	VMOVDQU64    64(AX), Z10
-	VMOVDQU64    64(AX)(DX*1), Z11
-	VMOVDQU64    64(AX)(DX*2), Z12
-	VMOVDQU64    64(AX)(BX*1), Z13
-	VPANDD       Z1, Z10, Z14
-	VPSHUFB      Z14, Z0, Z14
-	VPANDD       Z1, Z11, Z15
-	VPSHUFB      Z15, Z0, Z15
-	VPANDD       Z1, Z12, Z16
-	VPSHUFB      Z16, Z0, Z16
-	VPANDD       Z1, Z13, Z17
-	VPSHUFB      Z17, Z0, Z17
-	VPBROADCASTD 4(SI), Z18
-	VPDPBUSD     Z18, Z14, Z6
-	VPDPBUSD     Z18, Z15, Z7
-	VPDPBUSD     Z18, Z16, Z8
-	VPDPBUSD     Z18, Z17, Z9
 	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z1, Z10, Z10
+	VPANDD       Z2, Z10, Z10
 	VPSHUFB      Z10, Z0, Z10
+	VMOVDQU64    64(AX)(DX*1), Z11
 	VPSRLW       $0x04, Z11, Z11
-	VPANDD       Z1, Z11, Z11
+	VPANDD       Z2, Z11, Z11
 	VPSHUFB      Z11, Z0, Z11
+	VMOVDQU64    64(AX)(DX*2), Z12
 	VPSRLW       $0x04, Z12, Z12
-	VPANDD       Z1, Z12, Z12
+	VPANDD       Z2, Z12, Z12
 	VPSHUFB      Z12, Z0, Z12
+	VMOVDQU64    64(AX)(BX*1), Z13
 	VPSRLW       $0x04, Z13, Z13
-	VPANDD       Z1, Z13, Z13
+	VPANDD       Z2, Z13, Z13
 	VPSHUFB      Z13, Z0, Z13
 	VPBROADCASTD 12(SI), Z14
 	VPDPBUSD     Z14, Z10, Z6
@@ -1864,7 +2729,7 @@ half:
 	VCVTDQ2PS    Z6, Z6
 	VMULPS       Z10, Z6, Z6
 	VBROADCASTSS 16(SI), Z10
-	VFMADD231PS  Z10, Z6, Z2
+	VFMADD231PS  Z10, Z6, Z1
 	VMOVUPS      64(CX), Z6
 	VCVTDQ2PS    Z7, Z7
 	VMULPS       Z6, Z7, Z7
@@ -1885,7 +2750,7 @@ half:
 	ADDQ         $0x00000020, SI
 	DECQ         R8
 	JNE          half
-	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z1, (DI)
 	VMOVUPS      Z3, 64(DI)
 	VMOVUPS      Z4, 128(DI)
 	VMOVUPS      Z5, 192(DI)
@@ -1903,36 +2768,36 @@ TEXT ·halvesAVX512x1x1(SB), NOSPLIT, $0-72
 	MOVQ            acts+48(FP), DX
 	MOVQ            y+0(FP), BX
 	MOVQ            levels+40(FP), SI
+	MOVL            $0x80808080, DI
+	VMOVD           DI, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, DI
+	VMOVD           DI, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (SI), Z0
-	MOVL            $0x80808080, SI
-	VMOVD           SI, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, SI
-	VMOVD           SI, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (BX), Z2
+	VMOVUPS         (BX), Z1
 	MOVQ            halves+64(FP), SI
 
 half:
 	VPBROADCASTD 20(DX), Z3
+	VPANDD       (AX), Z2, Z4
+	VPSHUFB      Z4, Z0, Z4
+	VPBROADCASTD (DX), Z5
+	VPDPBUSD     Z5, Z4, Z3
+	VPANDD       64(AX), Z2, Z4
+	VPSHUFB      Z4, Z0, Z4
+	VPBROADCASTD 4(DX), Z5
+	VPDPBUSD     Z5, Z4, Z3
 	VMOVDQU64    (AX), Z4
-	VPANDD       Z1, Z4, Z5
-	VPSHUFB      Z5, Z0, Z5
-	VPBROADCASTD (DX), Z6
-	VPDPBUSD     Z6, Z5, Z3
 	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z1, Z4, Z4
+	VPANDD       Z2, Z4, Z4
 	VPSHUFB      Z4, Z0, Z4
 	VPBROADCASTD 8(DX), Z5
 	VPDPBUSD     Z5, Z4, Z3
 	VMOVDQU64    64(AX), Z4
-	VPANDD       Z1, Z4, Z5
-	VPSHUFB      Z5, Z0, Z5
-	VPBROADCASTD 4(DX), Z6
-	VPDPBUSD     Z6, Z5, Z3
 	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z1, Z4, Z4
+	VPANDD       Z2, Z4, Z4
 	VPSHUFB      Z4, Z0, Z4
 	VPBROADCASTD 12(DX), Z5
 	VPDPBUSD     Z5, Z4, Z3
@@ -1940,13 +2805,13 @@ half:
 	VCVTDQ2PS    Z3, Z3
 	VMULPS       Z4, Z3, Z3
 	VBROADCASTSS 16(DX), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VFMADD231PS  Z4, Z3, Z1
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000020, DX
 	DECQ         SI
 	JNE          half
-	VMOVUPS      Z2, (BX)
+	VMOVUPS      Z1, (BX)
 	VZEROUPPER
 	RET
 
@@ -1964,44 +2829,44 @@ TEXT ·halvesAVX512x1x2(SB), NOSPLIT, $0-72
 	MOVQ            ld+8(FP), DI
 	SHLQ            $0x02, DI
 	MOVQ            levels+40(FP), R8
+	MOVL            $0x80808080, R9
+	VMOVD           R9, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R9
+	VMOVD           R9, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R8), Z0
-	MOVL            $0x80808080, R8
-	VMOVD           R8, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R8
-	VMOVD           R8, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (SI), Z2
+	VMOVUPS         (SI), Z1
 	VMOVUPS         (SI)(DI*1), Z3
 	MOVQ            halves+64(FP), R8
 
 half:
 	VPBROADCASTD 20(DX), Z4
 	VPBROADCASTD 20(DX)(BX*1), Z5
+	VPANDD       (AX), Z2, Z6
+	VPSHUFB      Z6, Z0, Z6
+	VPBROADCASTD (DX), Z7
+	VPDPBUSD     Z7, Z6, Z4
+	VPBROADCASTD (DX)(BX*1), Z7
+	VPDPBUSD     Z7, Z6, Z5
+	VPANDD       64(AX), Z2, Z6
+	VPSHUFB      Z6, Z0, Z6
+	VPBROADCASTD 4(DX), Z7
+	VPDPBUSD     Z7, Z6, Z4
+	VPBROADCASTD 4(DX)(BX*1), Z7
+	VPDPBUSD     Z7, Z6, Z5
 	VMOVDQU64    (AX), Z6
-	VPANDD       Z1, Z6, Z7
-	VPSHUFB      Z7, Z0, Z7
-	VPBROADCASTD (DX), Z8
-	VPDPBUSD     Z8, Z7, Z4
-	VPBROADCASTD (DX)(BX*1), Z8
-	VPDPBUSD     Z8, Z7, Z5
 	VPSRLW       $0x04, Z6, Z6
-	VPANDD       Z1, Z6, Z6
+	VPANDD       Z2, Z6, Z6
 	VPSHUFB      Z6, Z0, Z6
 	VPBROADCASTD 8(DX), Z7
 	VPDPBUSD     Z7, Z6, Z4
 	VPBROADCASTD 8(DX)(BX*1), Z7
 	VPDPBUSD     Z7, Z6, Z5
 	VMOVDQU64    64(AX), Z6
-	VPANDD       Z1, Z6, Z7
-	VPSHUFB      Z7, Z0, Z7
-	VPBROADCASTD 4(DX), Z8
-	VPDPBUSD     Z8, Z7, Z4
-	VPBROADCASTD 4(DX)(BX*1), Z8
-	VPDPBUSD     Z8, Z7, Z5
 	VPSRLW       $0x04, Z6, Z6
-	VPANDD       Z1, Z6, Z6
+	VPANDD       Z2, Z6, Z6
 	VPSHUFB      Z6, Z0, Z6
 	VPBROADCASTD 12(DX), Z7
 	VPDPBUSD     Z7, Z6, Z4
@@ -2011,7 +2876,7 @@ half:
 	VCVTDQ2PS    Z4, Z4
 	VMULPS       Z6, Z4, Z4
 	VBROADCASTSS 16(DX), Z7
-	VFMADD231PS  Z7, Z4, Z2
+	VFMADD231PS  Z7, Z4, Z1
 	VCVTDQ2PS    Z5, Z5
 	VMULPS       Z6, Z5, Z5
 	VBROADCASTSS 16(DX)(BX*1), Z4
@@ -2021,7 +2886,7 @@ half:
 	ADDQ         $0x00000020, DX
 	DECQ         R8
 	JNE          half
-	VMOVUPS      Z2, (SI)
+	VMOVUPS      Z1, (SI)
 	VMOVUPS      Z3, (SI)(DI*1)
 	VZEROUPPER
 	RET
@@ -2040,15 +2905,15 @@ TEXT ·halvesAVX512x1x3(SB), NOSPLIT, $0-72
 	MOVQ            ld+8(FP), DI
 	SHLQ            $0x02, DI
 	MOVQ            levels+40(FP), R8
+	MOVL            $0x80808080, R9
+	VMOVD           R9, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R9
+	VMOVD           R9, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R8), Z0
-	MOVL            $0x80808080, R8
-	VMOVD           R8, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R8
-	VMOVD           R8, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (SI), Z2
+	VMOVUPS         (SI), Z1
 	VMOVUPS         (SI)(DI*1), Z3
 	VMOVUPS         (SI)(DI*2), Z4
 	MOVQ            halves+64(FP), R8
@@ -2057,17 +2922,25 @@ half:
 	VPBROADCASTD 20(DX), Z5
 	VPBROADCASTD 20(DX)(BX*1), Z6
 	VPBROADCASTD 20(DX)(BX*2), Z7
+	VPANDD       (AX), Z2, Z8
+	VPSHUFB      Z8, Z0, Z8
+	VPBROADCASTD (DX), Z9
+	VPDPBUSD     Z9, Z8, Z5
+	VPBROADCASTD (DX)(BX*1), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	VPBROADCASTD (DX)(BX*2), Z9
+	VPDPBUSD     Z9, Z8, Z7
+	VPANDD       64(AX), Z2, Z8
+	VPSHUFB      Z8, Z0, Z8
+	VPBROADCASTD 4(DX), Z9
+	VPDPBUSD     Z9, Z8, Z5
+	VPBROADCASTD 4(DX)(BX*1), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	VPBROADCASTD 4(DX)(BX*2), Z9
+	VPDPBUSD     Z9, Z8, Z7
 	VMOVDQU64    (AX), Z8
-	VPANDD       Z1, Z8, Z9
-	VPSHUFB      Z9, Z0, Z9
-	VPBROADCASTD (DX), Z10
-	VPDPBUSD     Z10, Z9, Z5
-	VPBROADCASTD (DX)(BX*1), Z10
-	VPDPBUSD     Z10, Z9, Z6
-	VPBROADCASTD (DX)(BX*2), Z10
-	VPDPBUSD     Z10, Z9, Z7
 	VPSRLW       $0x04, Z8, Z8
-	VPANDD       Z1, Z8, Z8
+	VPANDD       Z2, Z8, Z8
 	VPSHUFB      Z8, Z0, Z8
 	VPBROADCASTD 8(DX), Z9
 	VPDPBUSD     Z9, Z8, Z5
@@ -2076,16 +2949,8 @@ half:
 	VPBROADCASTD 8(DX)(BX*2), Z9
 	VPDPBUSD     Z9, Z8, Z7
 	VMOVDQU64    64(AX), Z8
-	VPANDD       Z1, Z8, Z9
-	VPSHUFB      Z9, Z0, Z9
-	VPBROADCASTD 4(DX), Z10
-	VPDPBUSD     Z10, Z9, Z5
-	VPBROADCASTD 4(DX)(BX*1), Z10
-	VPDPBUSD     Z10, Z9, Z6
-	VPBROADCASTD 4(DX)(BX*2), Z10
-	VPDPBUSD     Z10, Z9, Z7
 	VPSRLW       $0x04, Z8, Z8
-	VPANDD       Z1, Z8, Z8
+	VPANDD       Z2, Z8, Z8
 	VPSHUFB      Z8, Z0, Z8
 	VPBROADCASTD 12(DX), Z9
 	VPDPBUSD     Z9, Z8, Z5
@@ -2097,7 +2962,7 @@ half:
 	VCVTDQ2PS    Z5, Z5
 	VMULPS       Z8, Z5, Z5
 	VBROADCASTSS 16(DX), Z9
-	VFMADD231PS  Z9, Z5, Z2
+	VFMADD231PS  Z9, Z5, Z1
 	VCVTDQ2PS    Z6, Z6
 	VMULPS       Z8, Z6, Z6
 	VBROADCASTSS 16(DX)(BX*1), Z5
@@ -2111,7 +2976,7 @@ half:
 	ADDQ         $0x00000020, DX
 	DECQ         R8
 	JNE          half
-	VMOVUPS      Z2, (SI)
+	VMOVUPS      Z1, (SI)
 	VMOVUPS      Z3, (SI)(DI*1)
 	VMOVUPS      Z4, (SI)(DI*2)
 	VZEROUPPER
@@ -2135,15 +3000,15 @@ TEXT ·halvesAVX512x1x4(SB), NOSPLIT, $0-72
 	LEAQ            (DI)(R8*2), R9
 	ADDQ            R8, R9
 	MOVQ            levels+40(FP), R10
+	MOVL            $0x80808080, R11
+	VMOVD           R11, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R11
+	VMOVD           R11, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R10), Z0
-	MOVL            $0x80808080, R10
-	VMOVD           R10, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R10
-	VMOVD           R10, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (DI), Z2
+	VMOVUPS         (DI), Z1
 	VMOVUPS         (DI)(R8*1), Z3
 	VMOVUPS         (DI)(R8*2), Z4
 	VMOVUPS         (R9), Z5
@@ -2154,19 +3019,29 @@ half:
 	VPBROADCASTD 20(DX)(BX*1), Z7
 	VPBROADCASTD 20(DX)(BX*2), Z8
 	VPBROADCASTD 20(SI), Z9
+	VPANDD       (AX), Z2, Z10
+	VPSHUFB      Z10, Z0, Z10
+	VPBROADCASTD (DX), Z11
+	VPDPBUSD     Z11, Z10, Z6
+	VPBROADCASTD (DX)(BX*1), Z11
+	VPDPBUSD     Z11, Z10, Z7
+	VPBROADCASTD (DX)(BX*2), Z11
+	VPDPBUSD     Z11, Z10, Z8
+	VPBROADCASTD (SI), Z11
+	VPDPBUSD     Z11, Z10, Z9
+	VPANDD       64(AX), Z2, Z10
+	VPSHUFB      Z10, Z0, Z10
+	VPBROADCASTD 4(DX), Z11
+	VPDPBUSD     Z11, Z10, Z6
+	VPBROADCASTD 4(DX)(BX*1), Z11
+	VPDPBUSD     Z11, Z10, Z7
+	VPBROADCASTD 4(DX)(BX*2), Z11
+	VPDPBUSD     Z11, Z10, Z8
+	VPBROADCASTD 4(SI), Z11
+	VPDPBUSD     Z11, Z10, Z9
 	VMOVDQU64    (AX), Z10
-	VPANDD       Z1, Z10, Z11
-	VPSHUFB      Z11, Z0, Z11
-	VPBROADCASTD (DX), Z12
-	VPDPBUSD     Z12, Z11, Z6
-	VPBROADCASTD (DX)(BX*1), Z12
-	VPDPBUSD     Z12, Z11, Z7
-	VPBROADCASTD (DX)(BX*2), Z12
-	VPDPBUSD     Z12, Z11, Z8
-	VPBROADCASTD (SI), Z12
-	VPDPBUSD     Z12, Z11, Z9
 	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z1, Z10, Z10
+	VPANDD       Z2, Z10, Z10
 	VPSHUFB      Z10, Z0, Z10
 	VPBROADCASTD 8(DX), Z11
 	VPDPBUSD     Z11, Z10, Z6
@@ -2177,18 +3052,8 @@ half:
 	VPBROADCASTD 8(SI), Z11
 	VPDPBUSD     Z11, Z10, Z9
 	VMOVDQU64    64(AX), Z10
-	VPANDD       Z1, Z10, Z11
-	VPSHUFB      Z11, Z0, Z11
-	VPBROADCASTD 4(DX), Z12
-	VPDPBUSD     Z12, Z11, Z6
-	VPBROADCASTD 4(DX)(BX*1), Z12
-	VPDPBUSD     Z12, Z11, Z7
-	VPBROADCASTD 4(DX)(BX*2), Z12
-	VPDPBUSD     Z12, Z11, Z8
-	VPBROADCASTD 4(SI), Z12
-	VPDPBUSD     Z12, Z11, Z9
 	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z1, Z10, Z10
+	VPANDD       Z2, Z10, Z10
 	VPSHUFB      Z10, Z0, Z10
 	VPBROADCASTD 12(DX), Z11
 	VPDPBUSD     Z11, Z10, Z6
@@ -2202,7 +3067,7 @@ half:
 	VCVTDQ2PS    Z6, Z6
 	VMULPS       Z10, Z6, Z6
 	VBROADCASTSS 16(DX), Z11
-	VFMADD231PS  Z11, Z6, Z2
+	VFMADD231PS  Z11, Z6, Z1
 	VCVTDQ2PS    Z7, Z7
 	VMULPS       Z10, Z7, Z7
 	VBROADCASTSS 16(DX)(BX*1), Z6
@@ -2221,7 +3086,7 @@ half:
 	ADDQ         $0x00000020, SI
 	DECQ         R10
 	JNE          half
-	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z1, (DI)
 	VMOVUPS      Z3, (DI)(R8*1)
 	VMOVUPS      Z4, (DI)(R8*2)
 	VMOVUPS      Z5, (R9)
@@ -2243,15 +3108,15 @@ TEXT ·halvesAVX512x2x2(SB), NOSPLIT, $0-72
 	MOVQ            ld+8(FP), R8
 	SHLQ            $0x02, R8
 	MOVQ            levels+40(FP), R9
+	MOVL            $0x80808080, R10
+	VMOVD           R10, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R10
+	VMOVD           R10, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R9), Z0
-	MOVL            $0x80808080, R9
-	VMOVD           R9, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R9
-	VMOVD           R9, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (DI), Z2
+	VMOVUPS         (DI), Z1
 	VMOVUPS         (DI)(R8*1), Z3
 	VMOVUPS         64(DI), Z4
 	VMOVUPS         64(DI)(R8*1), Z5
@@ -2262,23 +3127,33 @@ half:
 	VMOVDQA64    Z6, Z8
 	VPBROADCASTD 20(BX)(SI*1), Z7
 	VMOVDQA64    Z7, Z9
-	VMOVDQU64    (AX), Z10
-	VMOVDQU64    (AX)(DX*1), Z11
-	VPANDD       Z1, Z10, Z12
-	VPSHUFB      Z12, Z0, Z12
-	VPANDD       Z1, Z11, Z13
-	VPSHUFB      Z13, Z0, Z13
-	VPBROADCASTD (BX), Z14
-	VPDPBUSD     Z14, Z12, Z6
-	VPDPBUSD     Z14, Z13, Z8
-	VPBROADCASTD (BX)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z7
-	VPDPBUSD     Z14, Z13, Z9
-	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z1, Z10, Z10
+	VPANDD       (AX), Z2, Z10
 	VPSHUFB      Z10, Z0, Z10
+	VPANDD       (AX)(DX*1), Z2, Z11
+	VPSHUFB      Z11, Z0, Z11
+	VPBROADCASTD (BX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD (BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z9
+	VPANDD       64(AX), Z2, Z10
+	VPSHUFB      Z10, Z0, Z10
+	VPANDD       64(AX)(DX*1), Z2, Z11
+	VPSHUFB      Z11, Z0, Z11
+	VPBROADCASTD 4(BX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 4(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVDQU64    (AX), Z10
+	VPSRLW       $0x04, Z10, Z10
+	VPANDD       Z2, Z10, Z10
+	VPSHUFB      Z10, Z0, Z10
+	VMOVDQU64    (AX)(DX*1), Z11
 	VPSRLW       $0x04, Z11, Z11
-	VPANDD       Z1, Z11, Z11
+	VPANDD       Z2, Z11, Z11
 	VPSHUFB      Z11, Z0, Z11
 	VPBROADCASTD 8(BX), Z12
 	VPDPBUSD     Z12, Z10, Z6
@@ -2287,22 +3162,12 @@ half:
 	VPDPBUSD     Z12, Z10, Z7
 	VPDPBUSD     Z12, Z11, Z9
 	VMOVDQU64    64(AX), Z10
-	VMOVDQU64    64(AX)(DX*1), Z11
-	VPANDD       Z1, Z10, Z12
-	VPSHUFB      Z12, Z0, Z12
-	VPANDD       Z1, Z11, Z13
-	VPSHUFB      Z13, Z0, Z13
-	VPBROADCASTD 4(BX), Z14
-	VPDPBUSD     Z14, Z12, Z6
-	VPDPBUSD     Z14, Z13, Z8
-	VPBROADCASTD 4(BX)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z7
-	VPDPBUSD     Z14, Z13, Z9
 	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z1, Z10, Z10
+	VPANDD       Z2, Z10, Z10
 	VPSHUFB      Z10, Z0, Z10
+	VMOVDQU64    64(AX)(DX*1), Z11
 	VPSRLW       $0x04, Z11, Z11
-	VPANDD       Z1, Z11, Z11
+	VPANDD       Z2, Z11, Z11
 	VPSHUFB      Z11, Z0, Z11
 	VPBROADCASTD 12(BX), Z12
 	VPDPBUSD     Z12, Z10, Z6
@@ -2314,7 +3179,7 @@ half:
 	VCVTDQ2PS    Z6, Z6
 	VMULPS       Z10, Z6, Z6
 	VBROADCASTSS 16(BX), Z11
-	VFMADD231PS  Z11, Z6, Z2
+	VFMADD231PS  Z11, Z6, Z1
 	VCVTDQ2PS    Z7, Z7
 	VMULPS       Z10, Z7, Z7
 	VBROADCASTSS 16(BX)(SI*1), Z6
@@ -2333,7 +3198,7 @@ half:
 	ADDQ         $0x00000020, BX
 	DECQ         R9
 	JNE          half
-	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z1, (DI)
 	VMOVUPS      Z3, (DI)(R8*1)
 	VMOVUPS      Z4, 64(DI)
 	VMOVUPS      Z5, 64(DI)(R8*1)
@@ -2355,15 +3220,15 @@ TEXT ·halvesAVX512x2x3(SB), NOSPLIT, $0-72
 	MOVQ            ld+8(FP), R8
 	SHLQ            $0x02, R8
 	MOVQ            levels+40(FP), R9
+	MOVL            $0x80808080, R10
+	VMOVD           R10, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R10
+	VMOVD           R10, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R9), Z0
-	MOVL            $0x80808080, R9
-	VMOVD           R9, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R9
-	VMOVD           R9, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (DI), Z2
+	VMOVUPS         (DI), Z1
 	VMOVUPS         (DI)(R8*1), Z3
 	VMOVUPS         (DI)(R8*2), Z4
 	VMOVUPS         64(DI), Z5
@@ -2378,26 +3243,39 @@ half:
 	VMOVDQA64    Z9, Z12
 	VPBROADCASTD 20(BX)(SI*2), Z10
 	VMOVDQA64    Z10, Z13
-	VMOVDQU64    (AX), Z14
-	VMOVDQU64    (AX)(DX*1), Z15
-	VPANDD       Z1, Z14, Z16
-	VPSHUFB      Z16, Z0, Z16
-	VPANDD       Z1, Z15, Z17
-	VPSHUFB      Z17, Z0, Z17
-	VPBROADCASTD (BX), Z18
-	VPDPBUSD     Z18, Z16, Z8
-	VPDPBUSD     Z18, Z17, Z11
-	VPBROADCASTD (BX)(SI*1), Z18
-	VPDPBUSD     Z18, Z16, Z9
-	VPDPBUSD     Z18, Z17, Z12
-	VPBROADCASTD (BX)(SI*2), Z18
-	VPDPBUSD     Z18, Z16, Z10
-	VPDPBUSD     Z18, Z17, Z13
-	VPSRLW       $0x04, Z14, Z14
-	VPANDD       Z1, Z14, Z14
+	VPANDD       (AX), Z2, Z14
 	VPSHUFB      Z14, Z0, Z14
+	VPANDD       (AX)(DX*1), Z2, Z15
+	VPSHUFB      Z15, Z0, Z15
+	VPBROADCASTD (BX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD (BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z9
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD (BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z13
+	VPANDD       64(AX), Z2, Z14
+	VPSHUFB      Z14, Z0, Z14
+	VPANDD       64(AX)(DX*1), Z2, Z15
+	VPSHUFB      Z15, Z0, Z15
+	VPBROADCASTD 4(BX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 4(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z9
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 4(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVDQU64    (AX), Z14
+	VPSRLW       $0x04, Z14, Z14
+	VPANDD       Z2, Z14, Z14
+	VPSHUFB      Z14, Z0, Z14
+	VMOVDQU64    (AX)(DX*1), Z15
 	VPSRLW       $0x04, Z15, Z15
-	VPANDD       Z1, Z15, Z15
+	VPANDD       Z2, Z15, Z15
 	VPSHUFB      Z15, Z0, Z15
 	VPBROADCASTD 8(BX), Z16
 	VPDPBUSD     Z16, Z14, Z8
@@ -2409,25 +3287,12 @@ half:
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z13
 	VMOVDQU64    64(AX), Z14
-	VMOVDQU64    64(AX)(DX*1), Z15
-	VPANDD       Z1, Z14, Z16
-	VPSHUFB      Z16, Z0, Z16
-	VPANDD       Z1, Z15, Z17
-	VPSHUFB      Z17, Z0, Z17
-	VPBROADCASTD 4(BX), Z18
-	VPDPBUSD     Z18, Z16, Z8
-	VPDPBUSD     Z18, Z17, Z11
-	VPBROADCASTD 4(BX)(SI*1), Z18
-	VPDPBUSD     Z18, Z16, Z9
-	VPDPBUSD     Z18, Z17, Z12
-	VPBROADCASTD 4(BX)(SI*2), Z18
-	VPDPBUSD     Z18, Z16, Z10
-	VPDPBUSD     Z18, Z17, Z13
 	VPSRLW       $0x04, Z14, Z14
-	VPANDD       Z1, Z14, Z14
+	VPANDD       Z2, Z14, Z14
 	VPSHUFB      Z14, Z0, Z14
+	VMOVDQU64    64(AX)(DX*1), Z15
 	VPSRLW       $0x04, Z15, Z15
-	VPANDD       Z1, Z15, Z15
+	VPANDD       Z2, Z15, Z15
 	VPSHUFB      Z15, Z0, Z15
 	VPBROADCASTD 12(BX), Z16
 	VPDPBUSD     Z16, Z14, Z8
@@ -2442,7 +3307,7 @@ half:
 	VCVTDQ2PS    Z8, Z8
 	VMULPS       Z14, Z8, Z8
 	VBROADCASTSS 16(BX), Z15
-	VFMADD231PS  Z15, Z8, Z2
+	VFMADD231PS  Z15, Z8, Z1
 	VCVTDQ2PS    Z9, Z9
 	VMULPS       Z14, Z9, Z9
 	VBROADCASTSS 16(BX)(SI*1), Z8
@@ -2469,7 +3334,7 @@ half:
 	ADDQ         $0x00000020, BX
 	DECQ         R9
 	JNE          half
-	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z1, (DI)
 	VMOVUPS      Z3, (DI)(R8*1)
 	VMOVUPS      Z4, (DI)(R8*2)
 	VMOVUPS      Z5, 64(DI)
@@ -2497,15 +3362,15 @@ TEXT ·halvesAVX512x2x4(SB), NOSPLIT, $0-72
 	LEAQ            (R8)(R9*2), R10
 	ADDQ            R9, R10
 	MOVQ            levels+40(FP), R11
+	MOVL            $0x80808080, R12
+	VMOVD           R12, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R12
+	VMOVD           R12, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R11), Z0
-	MOVL            $0x80808080, R11
-	VMOVD           R11, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R11
-	VMOVD           R11, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (R8), Z2
+	VMOVUPS         (R8), Z1
 	VMOVUPS         (R8)(R9*1), Z3
 	VMOVUPS         (R8)(R9*2), Z4
 	VMOVUPS         (R10), Z5
@@ -2524,29 +3389,45 @@ half:
 	VMOVDQA64    Z12, Z16
 	VPBROADCASTD 20(DI), Z13
 	VMOVDQA64    Z13, Z17
-	VMOVDQU64    (AX), Z18
-	VMOVDQU64    (AX)(DX*1), Z19
-	VPANDD       Z1, Z18, Z20
-	VPSHUFB      Z20, Z0, Z20
-	VPANDD       Z1, Z19, Z21
-	VPSHUFB      Z21, Z0, Z21
-	VPBROADCASTD (BX), Z22
-	VPDPBUSD     Z22, Z20, Z10
-	VPDPBUSD     Z22, Z21, Z14
-	VPBROADCASTD (BX)(SI*1), Z22
-	VPDPBUSD     Z22, Z20, Z11
-	VPDPBUSD     Z22, Z21, Z15
-	VPBROADCASTD (BX)(SI*2), Z22
-	VPDPBUSD     Z22, Z20, Z12
-	VPDPBUSD     Z22, Z21, Z16
-	VPBROADCASTD (DI), Z22
-	VPDPBUSD     Z22, Z20, Z13
-	VPDPBUSD     Z22, Z21, Z17
-	VPSRLW       $0x04, Z18, Z18
-	VPANDD       Z1, Z18, Z18
+	VPANDD       (AX), Z2, Z18
 	VPSHUFB      Z18, Z0, Z18
+	VPANDD       (AX)(DX*1), Z2, Z19
+	VPSHUFB      Z19, Z0, Z19
+	VPBROADCASTD (BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z14
+	VPBROADCASTD (BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z11
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD (BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z16
+	VPBROADCASTD (DI), Z20
+	VPDPBUSD     Z20, Z18, Z13
+	VPDPBUSD     Z20, Z19, Z17
+	VPANDD       64(AX), Z2, Z18
+	VPSHUFB      Z18, Z0, Z18
+	VPANDD       64(AX)(DX*1), Z2, Z19
+	VPSHUFB      Z19, Z0, Z19
+	VPBROADCASTD 4(BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z14
+	VPBROADCASTD 4(BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z11
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD 4(BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z16
+	VPBROADCASTD 4(DI), Z20
+	VPDPBUSD     Z20, Z18, Z13
+	VPDPBUSD     Z20, Z19, Z17
+	VMOVDQU64    (AX), Z18
+	VPSRLW       $0x04, Z18, Z18
+	VPANDD       Z2, Z18, Z18
+	VPSHUFB      Z18, Z0, Z18
+	VMOVDQU64    (AX)(DX*1), Z19
 	VPSRLW       $0x04, Z19, Z19
-	VPANDD       Z1, Z19, Z19
+	VPANDD       Z2, Z19, Z19
 	VPSHUFB      Z19, Z0, Z19
 	VPBROADCASTD 8(BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
@@ -2561,28 +3442,12 @@ half:
 	VPDPBUSD     Z20, Z18, Z13
 	VPDPBUSD     Z20, Z19, Z17
 	VMOVDQU64    64(AX), Z18
-	VMOVDQU64    64(AX)(DX*1), Z19
-	VPANDD       Z1, Z18, Z20
-	VPSHUFB      Z20, Z0, Z20
-	VPANDD       Z1, Z19, Z21
-	VPSHUFB      Z21, Z0, Z21
-	VPBROADCASTD 4(BX), Z22
-	VPDPBUSD     Z22, Z20, Z10
-	VPDPBUSD     Z22, Z21, Z14
-	VPBROADCASTD 4(BX)(SI*1), Z22
-	VPDPBUSD     Z22, Z20, Z11
-	VPDPBUSD     Z22, Z21, Z15
-	VPBROADCASTD 4(BX)(SI*2), Z22
-	VPDPBUSD     Z22, Z20, Z12
-	VPDPBUSD     Z22, Z21, Z16
-	VPBROADCASTD 4(DI), Z22
-	VPDPBUSD     Z22, Z20, Z13
-	VPDPBUSD     Z22, Z21, Z17
 	VPSRLW       $0x04, Z18, Z18
-	VPANDD       Z1, Z18, Z18
+	VPANDD       Z2, Z18, Z18
 	VPSHUFB      Z18, Z0, Z18
+	VMOVDQU64    64(AX)(DX*1), Z19
 	VPSRLW       $0x04, Z19, Z19
-	VPANDD       Z1, Z19, Z19
+	VPANDD       Z2, Z19, Z19
 	VPSHUFB      Z19, Z0, Z19
 	VPBROADCASTD 12(BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
@@ -2600,7 +3465,7 @@ half:
 	VCVTDQ2PS    Z10, Z10
 	VMULPS       Z18, Z10, Z10
 	VBROADCASTSS 16(BX), Z19
-	VFMADD231PS  Z19, Z10, Z2
+	VFMADD231PS  Z19, Z10, Z1
 	VCVTDQ2PS    Z11, Z11
 	VMULPS       Z18, Z11, Z11
 	VBROADCASTSS 16(BX)(SI*1), Z10
@@ -2636,7 +3501,7 @@ half:
 	ADDQ         $0x00000020, DI
 	DECQ         R11
 	JNE          half
-	VMOVUPS      Z2, (R8)
+	VMOVUPS      Z1, (R8)
 	VMOVUPS      Z3, (R8)(R9*1)
 	VMOVUPS      Z4, (R8)(R9*2)
 	VMOVUPS      Z5, (R10)
@@ -2666,15 +3531,15 @@ TEXT ·halvesAVX512x2x5(SB), NOSPLIT, $0-72
 	LEAQ            (R8)(R9*2), R10
 	ADDQ            R9, R10
 	MOVQ            levels+40(FP), R11
+	MOVL            $0x80808080, R12
+	VMOVD           R12, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R12
+	VMOVD           R12, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R11), Z0
-	MOVL            $0x80808080, R11
-	VMOVD           R11, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R11
-	VMOVD           R11, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (R8), Z2
+	VMOVUPS         (R8), Z1
 	VMOVUPS         (R8)(R9*1), Z3
 	VMOVUPS         (R8)(R9*2), Z4
 	VMOVUPS         (R10), Z5
@@ -2697,32 +3562,51 @@ half:
 	VMOVDQA64    Z15, Z20
 	VPBROADCASTD 20(DI)(SI*1), Z16
 	VMOVDQA64    Z16, Z21
-	VMOVDQU64    (AX), Z22
-	VMOVDQU64    (AX)(DX*1), Z23
-	VPANDD       Z1, Z22, Z24
-	VPSHUFB      Z24, Z0, Z24
-	VPANDD       Z1, Z23, Z25
-	VPSHUFB      Z25, Z0, Z25
-	VPBROADCASTD (BX), Z26
-	VPDPBUSD     Z26, Z24, Z12
-	VPDPBUSD     Z26, Z25, Z17
-	VPBROADCASTD (BX)(SI*1), Z26
-	VPDPBUSD     Z26, Z24, Z13
-	VPDPBUSD     Z26, Z25, Z18
-	VPBROADCASTD (BX)(SI*2), Z26
-	VPDPBUSD     Z26, Z24, Z14
-	VPDPBUSD     Z26, Z25, Z19
-	VPBROADCASTD (DI), Z26
-	VPDPBUSD     Z26, Z24, Z15
-	VPDPBUSD     Z26, Z25, Z20
-	VPBROADCASTD (DI)(SI*1), Z26
-	VPDPBUSD     Z26, Z24, Z16
-	VPDPBUSD     Z26, Z25, Z21
-	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z1, Z22, Z22
+	VPANDD       (AX), Z2, Z22
 	VPSHUFB      Z22, Z0, Z22
+	VPANDD       (AX)(DX*1), Z2, Z23
+	VPSHUFB      Z23, Z0, Z23
+	VPBROADCASTD (BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD (BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z13
+	VPDPBUSD     Z24, Z23, Z18
+	VPBROADCASTD (BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD (DI), Z24
+	VPDPBUSD     Z24, Z22, Z15
+	VPDPBUSD     Z24, Z23, Z20
+	VPBROADCASTD (DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z21
+	VPANDD       64(AX), Z2, Z22
+	VPSHUFB      Z22, Z0, Z22
+	VPANDD       64(AX)(DX*1), Z2, Z23
+	VPSHUFB      Z23, Z0, Z23
+	VPBROADCASTD 4(BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD 4(BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z13
+	VPDPBUSD     Z24, Z23, Z18
+	VPBROADCASTD 4(BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD 4(DI), Z24
+	VPDPBUSD     Z24, Z22, Z15
+	VPDPBUSD     Z24, Z23, Z20
+	VPBROADCASTD 4(DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z21
+	VMOVDQU64    (AX), Z22
+	VPSRLW       $0x04, Z22, Z22
+	VPANDD       Z2, Z22, Z22
+	VPSHUFB      Z22, Z0, Z22
+	VMOVDQU64    (AX)(DX*1), Z23
 	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z1, Z23, Z23
+	VPANDD       Z2, Z23, Z23
 	VPSHUFB      Z23, Z0, Z23
 	VPBROADCASTD 8(BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
@@ -2740,31 +3624,12 @@ half:
 	VPDPBUSD     Z24, Z22, Z16
 	VPDPBUSD     Z24, Z23, Z21
 	VMOVDQU64    64(AX), Z22
-	VMOVDQU64    64(AX)(DX*1), Z23
-	VPANDD       Z1, Z22, Z24
-	VPSHUFB      Z24, Z0, Z24
-	VPANDD       Z1, Z23, Z25
-	VPSHUFB      Z25, Z0, Z25
-	VPBROADCASTD 4(BX), Z26
-	VPDPBUSD     Z26, Z24, Z12
-	VPDPBUSD     Z26, Z25, Z17
-	VPBROADCASTD 4(BX)(SI*1), Z26
-	VPDPBUSD     Z26, Z24, Z13
-	VPDPBUSD     Z26, Z25, Z18
-	VPBROADCASTD 4(BX)(SI*2), Z26
-	VPDPBUSD     Z26, Z24, Z14
-	VPDPBUSD     Z26, Z25, Z19
-	VPBROADCASTD 4(DI), Z26
-	VPDPBUSD     Z26, Z24, Z15
-	VPDPBUSD     Z26, Z25, Z20
-	VPBROADCASTD 4(DI)(SI*1), Z26
-	VPDPBUSD     Z26, Z24, Z16
-	VPDPBUSD     Z26, Z25, Z21
 	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z1, Z22, Z22
+	VPANDD       Z2, Z22, Z22
 	VPSHUFB      Z22, Z0, Z22
+	VMOVDQU64    64(AX)(DX*1), Z23
 	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z1, Z23, Z23
+	VPANDD       Z2, Z23, Z23
 	VPSHUFB      Z23, Z0, Z23
 	VPBROADCASTD 12(BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
@@ -2785,7 +3650,7 @@ half:
 	VCVTDQ2PS    Z12, Z12
 	VMULPS       Z22, Z12, Z12
 	VBROADCASTSS 16(BX), Z23
-	VFMADD231PS  Z23, Z12, Z2
+	VFMADD231PS  Z23, Z12, Z1
 	VCVTDQ2PS    Z13, Z13
 	VMULPS       Z22, Z13, Z13
 	VBROADCASTSS 16(BX)(SI*1), Z12
@@ -2829,7 +3694,7 @@ half:
 	ADDQ         $0x00000020, DI
 	DECQ         R11
 	JNE          half
-	VMOVUPS      Z2, (R8)
+	VMOVUPS      Z1, (R8)
 	VMOVUPS      Z3, (R8)(R9*1)
 	VMOVUPS      Z4, (R8)(R9*2)
 	VMOVUPS      Z5, (R10)
@@ -2861,15 +3726,15 @@ TEXT ·halvesAVX512x2x6(SB), NOSPLIT, $0-72
 	LEAQ            (R8)(R9*2), R10
 	ADDQ            R9, R10
 	MOVQ            levels+40(FP), R11
+	MOVL            $0x80808080, R12
+	VMOVD           R12, X0
+	VPBROADCASTD    X0, Z1
+	MOVL            $0x0f0f0f0f, R12
+	VMOVD           R12, X0
+	VPBROADCASTD    X0, Z2
 	VBROADCASTI32X4 (R11), Z0
-	MOVL            $0x80808080, R11
-	VMOVD           R11, X1
-	VPBROADCASTD    X1, Z1
 	VPXORD          Z1, Z0, Z0
-	MOVL            $0x0f0f0f0f, R11
-	VMOVD           R11, X1
-	VPBROADCASTD    X1, Z1
-	VMOVUPS         (R8), Z2
+	VMOVUPS         (R8), Z1
 	VMOVUPS         (R8)(R9*1), Z3
 	VMOVUPS         (R8)(R9*2), Z4
 	VMOVUPS         (R10), Z5
@@ -2896,35 +3761,57 @@ half:
 	VMOVDQA64    Z18, Z24
 	VPBROADCASTD 20(DI)(SI*2), Z19
 	VMOVDQA64    Z19, Z25
-	VMOVDQU64    (AX), Z26
-	VMOVDQU64    (AX)(DX*1), Z27
-	VPANDD       Z1, Z26, Z28
-	VPSHUFB      Z28, Z0, Z28
-	VPANDD       Z1, Z27, Z29
-	VPSHUFB      Z29, Z0, Z29
-	VPBROADCASTD (BX), Z30
-	VPDPBUSD     Z30, Z28, Z14
-	VPDPBUSD     Z30, Z29, Z20
-	VPBROADCASTD (BX)(SI*1), Z30
-	VPDPBUSD     Z30, Z28, Z15
-	VPDPBUSD     Z30, Z29, Z21
-	VPBROADCASTD (BX)(SI*2), Z30
-	VPDPBUSD     Z30, Z28, Z16
-	VPDPBUSD     Z30, Z29, Z22
-	VPBROADCASTD (DI), Z30
-	VPDPBUSD     Z30, Z28, Z17
-	VPDPBUSD     Z30, Z29, Z23
-	VPBROADCASTD (DI)(SI*1), Z30
-	VPDPBUSD     Z30, Z28, Z18
-	VPDPBUSD     Z30, Z29, Z24
-	VPBROADCASTD (DI)(SI*2), Z30
-	VPDPBUSD     Z30, Z28, Z19
-	VPDPBUSD     Z30, Z29, Z25
-	VPSRLW       $0x04, Z26, Z26
-	VPANDD       Z1, Z26, Z26
+	VPANDD       (AX), Z2, Z26
 	VPSHUFB      Z26, Z0, Z26
+	VPANDD       (AX)(DX*1), Z2, Z27
+	VPSHUFB      Z27, Z0, Z27
+	VPBROADCASTD (BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD (BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z15
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD (BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z22
+	VPBROADCASTD (DI), Z28
+	VPDPBUSD     Z28, Z26, Z17
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD (DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z24
+	VPBROADCASTD (DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z25
+	VPANDD       64(AX), Z2, Z26
+	VPSHUFB      Z26, Z0, Z26
+	VPANDD       64(AX)(DX*1), Z2, Z27
+	VPSHUFB      Z27, Z0, Z27
+	VPBROADCASTD 4(BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 4(BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z15
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD 4(BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z22
+	VPBROADCASTD 4(DI), Z28
+	VPDPBUSD     Z28, Z26, Z17
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD 4(DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z24
+	VPBROADCASTD 4(DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z25
+	VMOVDQU64    (AX), Z26
+	VPSRLW       $0x04, Z26, Z26
+	VPANDD       Z2, Z26, Z26
+	VPSHUFB      Z26, Z0, Z26
+	VMOVDQU64    (AX)(DX*1), Z27
 	VPSRLW       $0x04, Z27, Z27
-	VPANDD       Z1, Z27, Z27
+	VPANDD       Z2, Z27, Z27
 	VPSHUFB      Z27, Z0, Z27
 	VPBROADCASTD 8(BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
@@ -2945,34 +3832,12 @@ half:
 	VPDPBUSD     Z28, Z26, Z19
 	VPDPBUSD     Z28, Z27, Z25
 	VMOVDQU64    64(AX), Z26
-	VMOVDQU64    64(AX)(DX*1), Z27
-	VPANDD       Z1, Z26, Z28
-	VPSHUFB      Z28, Z0, Z28
-	VPANDD       Z1, Z27, Z29
-	VPSHUFB      Z29, Z0, Z29
-	VPBROADCASTD 4(BX), Z30
-	VPDPBUSD     Z30, Z28, Z14
-	VPDPBUSD     Z30, Z29, Z20
-	VPBROADCASTD 4(BX)(SI*1), Z30
-	VPDPBUSD     Z30, Z28, Z15
-	VPDPBUSD     Z30, Z29, Z21
-	VPBROADCASTD 4(BX)(SI*2), Z30
-	VPDPBUSD     Z30, Z28, Z16
-	VPDPBUSD     Z30, Z29, Z22
-	VPBROADCASTD 4(DI), Z30
-	VPDPBUSD     Z30, Z28, Z17
-	VPDPBUSD     Z30, Z29, Z23
-	VPBROADCASTD 4(DI)(SI*1), Z30
-	VPDPBUSD     Z30, Z28, Z18
-	VPDPBUSD     Z30, Z29, Z24
-	VPBROADCASTD 4(DI)(SI*2), Z30
-	VPDPBUSD     Z30, Z28, Z19
-	VPDPBUSD     Z30, Z29, Z25
 	VPSRLW       $0x04, Z26, Z26
-	VPANDD       Z1, Z26, Z26
+	VPANDD       Z2, Z26, Z26
 	VPSHUFB      Z26, Z0, Z26
+	VMOVDQU64    64(AX)(DX*1), Z27
 	VPSRLW       $0x04, Z27, Z27
-	VPANDD       Z1, Z27, Z27
+	VPANDD       Z2, Z27, Z27
 	VPSHUFB      Z27, Z0, Z27
 	VPBROADCASTD 12(BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
@@ -2996,7 +3861,7 @@ half:
 	VCVTDQ2PS    Z14, Z14
 	VMULPS       Z26, Z14, Z14
 	VBROADCASTSS 16(BX), Z27
-	VFMADD231PS  Z27, Z14, Z2
+	VFMADD231PS  Z27, Z14, Z1
 	VCVTDQ2PS    Z15, Z15
 	VMULPS       Z26, Z15, Z15
 	VBROADCASTSS 16(BX)(SI*1), Z14
@@ -3048,7 +3913,7 @@ half:
 	ADDQ         $0x00000020, DI
 	DECQ         R11
 	JNE          half
-	VMOVUPS      Z2, (R8)
+	VMOVUPS      Z1, (R8)
 	VMOVUPS      Z3, (R8)(R9*1)
 	VMOVUPS      Z4, (R8)(R9*2)
 	VMOVUPS      Z5, (R10)

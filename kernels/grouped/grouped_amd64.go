@@ -83,8 +83,12 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 		pair: []pairTile{groupedFP4AVX512x2x2, groupedFP4AVX512x2x3, groupedFP4AVX512x2x4, groupedFP4AVX512x2x5, groupedFP4AVX512x2x6}},
 }
 
-// tilesFor returns the kernels that this machine multiplies with in an instruction set.
-func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
+// tilesFor returns the kernels that this machine multiplies w with in an instruction set.
+func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
+	p := w.Packing
+	if formats[p].halves {
+		return halfTilesOf(i, p, w.Levels)
+	}
 	if i != cpu.AVX512 {
 		return tilesOf(i, p)
 	}
@@ -104,9 +108,6 @@ func tilesBy(method string, p matrix.Packing) tileSet {
 // tilesOf returns the tiles that every processor with the instruction set can run.
 func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 	if t, ok := lowTiles[i][p]; ok {
-		return t
-	}
-	if t, ok := halfTilesOf(i, p); ok {
 		return t
 	}
 	switch i {

@@ -32,13 +32,13 @@ var neonTiles = map[matrix.Packing][]tileFunc{
 }
 
 // tilesFor gives none where SDOT is missing: the portable kernels serve.
-func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
+func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 	if i != cpu.NEON || !cpu.HasDotProd {
 		return tileSet{}
 	}
-	t := tileSet{direct: neonTiles[p]}
+	t := tileSet{direct: neonTiles[w.Packing]}
 	if cpu.HasI8MM {
-		t.panel = i8mmPanels[p]
+		t.panel = i8mmPanels[w.Packing]
 	}
 	return t
 }

@@ -3,6 +3,7 @@
 package grouped
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
@@ -17,7 +18,7 @@ type halfTile func(y *float32, ld int, codes *byte, stride int, scales *float32,
 
 // unfolding writes the scales of some groups of a band as float32, stride bytes from half to
 // half, and its codes to dst where they are no nibbles, and prefetches.
-type unfolding func(dst *byte, d *float32, stride int, codes, scales *byte, factor *float32, fetch uintptr, lines, groups int)
+type unfolding func(dst *byte, d *float32, stride int, codes, scales *byte, factor *float32, fetch uintptr, groups int)
 
 // halfTiles are the tiles of an instruction set, and what unfolds for them.
 type halfTiles struct {
@@ -31,14 +32,15 @@ type halfTiles struct {
 var unfoldings = map[matrix.Packing]unfolding{matrix.NL4: unfoldNL4AVX2, matrix.NL4K: unfoldNL4KAVX2, matrix.NL3K: unfoldNL3KAVX2}
 
 // halfTilesOf returns the tiles of a packing with levels.
-func halfTilesOf(i cpu.ISA, p matrix.Packing) (t tileSet, ok bool) {
+func halfTilesOf(i cpu.ISA, p matrix.Packing, levels *matrix.Levels) (t tileSet) {
 	h := &halfTiles{unfold: unfoldings[p]}
-	if h.unfold == nil {
-		return t, false
-	}
 	t.halves, t.bands = h, 2
 	switch i {
 	case cpu.AVX2:
+		if small(levels) {
+			h.one, h.single = halvesSmallAVX2x2x1, []halfTile{halvesSmallAVX2x1x1, halvesSmallAVX2x1x2, halvesSmallAVX2x1x3, halvesSmallAVX2x1x4}
+			break
+		}
 		h.one, h.single = halvesAVX2x2x1, []halfTile{halvesAVX2x1x1, halvesAVX2x1x2, halvesAVX2x1x3, halvesAVX2x1x4}
 	case cpu.AVXVNNI:
 		h.one, h.single = halvesAVXVNNIx2x1, []halfTile{halvesAVXVNNIx1x1, halvesAVXVNNIx1x2, halvesAVXVNNIx1x3, halvesAVXVNNIx1x4}
@@ -47,9 +49,14 @@ func halfTilesOf(i cpu.ISA, p matrix.Packing) (t tileSet, ok bool) {
 		h.one, h.single = halvesAVX512x4x1, []halfTile{halvesAVX512x1x1, halvesAVX512x1x2, halvesAVX512x1x3, halvesAVX512x1x4}
 		h.pair = []halfTile{halvesAVX512x2x2, halvesAVX512x2x3, halvesAVX512x2x4, halvesAVX512x2x5, halvesAVX512x2x6}
 	default:
-		return tileSet{}, false
+		return tileSet{}
 	}
-	return t, true
+	return t
+}
+
+// small reports whether levels are of five bits, as signed numbers.
+func small(levels *matrix.Levels) bool {
+	return slices.Min(levels.Of[:]) >= -16 && slices.Max(levels.Of[:]) <= 15
 }
 
 // What a worker's panel holds: codes and scales of some groups of some bands.
@@ -71,7 +78,7 @@ func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x 
 		chunk := halfBandGroups / take &^ (superGroups - 1)
 		for g := gLo; g < gHi; g += chunk {
 			end := min(g+chunk, gHi)
-			c := q.unfoldHalves(scratch, s, take, g, end, next+uintptr((g-gLo)*f.codeBytes), uintptr(q.BandBytes()), f.codeBytes/64)
+			c := q.unfoldHalves(scratch, s, take, g, end, next+uintptr((g-gLo)*f.codeBytes), uintptr(q.BandBytes()))
 			q.multiplyHalves(c, tiles, least, y, ld, x, t, tEnd, g, end)
 		}
 		y, s, n = y[take*bands.Rows:], s+take, n-take
@@ -86,9 +93,9 @@ type unfolded struct {
 	bands  int
 }
 
-// unfoldHalves makes groups [g, end) of n bands ready; it prefetches lines a group from next on,
-// ahead bytes further for each band.
-func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ahead uintptr, lines int) unfolded {
+// unfoldHalves makes groups [g, end) of n bands ready; it prefetches as much from next on, for each band
+// ahead bytes further.
+func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ahead uintptr) unfolded {
 	f, groups := q.f, end-g
 	u := unfolded{bands: n, scales: scratch.Panel[:n*groups*halfScaleBytes]}
 	rest := scratch.Panel[len(u.scales):]
@@ -105,7 +112,7 @@ func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ah
 			u.codes, u.stride = codes, q.BandBytes()
 		}
 		q.tiles.halves.unfold(dst, (*float32)(unsafe.Pointer(&u.scales[b*halfScaleBytes/2])), stride, &codes[0], &scales[0],
-			&q.w.Levels.Scale, next+uintptr(b)*ahead, lines, groups)
+			&q.w.Levels.Scale, next+uintptr(b)*ahead, groups)
 	}
 	return u
 }
@@ -134,7 +141,7 @@ func (q *kernel) streamHalves(scratch *bands.Scratch, y []float32, s int, x *act
 	for g := 0; g < groups; g += chunk {
 		end := min(g+chunk, groups)
 		ahead := uintptr((end - g) * lines * 64)
-		u := q.unfoldHalves(scratch, s, n, g, end, next, ahead, lines)
+		u := q.unfoldHalves(scratch, s, n, g, end, next, ahead)
 		next += uintptr(n) * ahead
 		q.multiplyHalves(u, []halfTile{q.tiles.halves.one}, 1, y, 0, x, 0, 1, g, end)
 	}

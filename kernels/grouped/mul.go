@@ -34,7 +34,7 @@ type kernel struct {
 
 // NewKernel returns the kernel that multiplies w on the instruction set in use.
 func NewKernel(w *matrix.Matrix) bands.Kernel {
-	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w.Packing)}
+	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w)}
 }
 
 // BandBytes returns the size of a band.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/_gen/dense"
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
-	"github.com/lutra-lm/lutra/kernels/_gen/ternary"
 )
 
 // Codes that name levels are multiplied by halves of a group: 16 columns of a band are two
@@ -28,9 +27,10 @@ const (
 
 // Offsets in the record of a half, kernels/acts/halves.go.
 const (
-	halfRecord = 32
-	halfScale  = 16
-	halfLess   = 20 // -128·Σq
+	halfRecord    = 32
+	halfScale     = 16
+	halfLess      = 20 // -128·Σq
+	halfLessSmall = 24 // -16·Σq
 )
 
 const halfSignature = "func(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)"
@@ -38,10 +38,11 @@ const halfSignature = "func(y *float32, ld int, codes *byte, stride int, scales 
 // halves is a tile under construction.
 type halves struct {
 	*tile
-	n          int                  // bands
-	bytes      int                  // of a vector
-	table, low reg.VecVirtual       // of levels; the mask of nibbles
-	yRegs      [][][]reg.VecVirtual // [band][token][vector]; nil: y stays in memory
+	n     int                  // bands
+	bytes int                  // of a vector
+	low   reg.VecVirtual       // the mask of nibbles
+	less  int                  // of a record: what sums begin with or are added to at last
+	yRegs [][][]reg.VecVirtual // [band][token][vector]; nil: y stays in memory
 }
 
 // halvesDotTokens are the most tokens of an AVX-VNNI tile, which takes both vectors together.
@@ -50,9 +51,12 @@ const halvesDotTokens = 4
 // Halves emits the tiles and what unfolds for them.
 func Halves() {
 	unfold()
-	halvesNarrow(streamBands, 1)
-	for t := 1; t <= avx2Tokens; t++ {
-		halvesNarrow(1, t)
+	for _, small := range []bool{false, true} {
+		halvesOne(streamBands, small)
+		halvesOne(1, small)
+		for t := 2; t <= avx2Tokens; t++ {
+			halvesNarrow(t, small)
+		}
 	}
 	halvesVNNI(emit.VexSuffix, 32, streamBands, 1)
 	for t := 1; t <= halvesDotTokens; t++ {
@@ -67,7 +71,7 @@ func Halves() {
 	}
 }
 
-func beginHalves(isa string, bands, tokens, bytes int, signed bool) *halves {
+func beginHalves(isa string, bands, tokens, bytes int) *halves {
 	name := fmt.Sprintf("halves%sx%dx%d", isa, bands, tokens)
 	emit.Text(name, halfSignature)
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of halves ≥ 1 halves of groups,", name, tokens, bands*dense.BandRows),
@@ -85,7 +89,6 @@ func beginHalves(isa string, bands, tokens, bytes int, signed bool) *halves {
 	}
 	h.acts = emit.NewRows("acts", "lda", 0, tokens)
 	h.y = emit.NewRows("y", "ld", 2, tokens)
-	h.lookup(signed)
 	return h
 }
 
@@ -97,24 +100,38 @@ func (h *halves) vec() reg.VecVirtual {
 	return YMM()
 }
 
-// lookup loads the table of levels, signed or 128 above them, and the mask.
-func (h *halves) lookup(signed bool) {
+// tables loads the levels 128 above what they are, in one table or two: the five high bits and
+// the three low ones. Small levels are 16 above in one. less is where records have what is too
+// much.
+func (h *halves) tables(small, split bool) (tables []reg.VecVirtual) {
 	levels := Mem{Base: Load(Param("levels"), GP64())}
-	h.table, h.low = h.vec(), h.vec()
-	if h.bytes == 64 {
-		VBROADCASTI32X4(levels, h.table)
-	} else {
-		VBROADCASTI128(levels, h.table)
-	}
-	if !signed {
-		emit.FillLanes(0x80808080, h.low)
-		if h.bytes == 64 {
-			VPXORD(h.low, h.table, h.table)
-		} else {
-			VPXOR(h.low, h.table, h.table)
-		}
-	}
+	table, mask := h.vec(), h.vec()
+	emit.FillLanes(0x80808080, mask)
+	h.low, h.less = h.vec(), halfLess
 	emit.FillLanes(0x0f0f0f0f, h.low)
+	if h.bytes == 64 {
+		VBROADCASTI32X4(levels, table)
+		VPXORD(mask, table, table)
+		return []reg.VecVirtual{table}
+	}
+	VBROADCASTI128(levels, table)
+	if small {
+		emit.FillLanes(0x10101010, mask)
+		VPADDB(mask, table, table)
+		h.less = halfLessSmall
+		return []reg.VecVirtual{table}
+	}
+	VPXOR(mask, table, table)
+	if !split {
+		return []reg.VecVirtual{table}
+	}
+	low := YMM()
+	emit.FillLanes(0x07070707, mask)
+	VPAND(mask, table, low)
+	VPSRLW(Imm(3), table, table)
+	emit.FillLanes(0x1f1f1f1f, mask)
+	VPAND(mask, table, table)
+	return []reg.VecVirtual{table, low}
 }
 
 // loop runs half over all halves, with the sums of y in registers if they are to stay there.
@@ -159,84 +176,202 @@ func (h *halves) eachY(b int, f func(r reg.VecVirtual, m Mem)) {
 	}
 }
 
-// finish adds the int32 sums of a band, times the scales and those of the activations.
-func (h *halves) finish(b int, sum [][]reg.VecVirtual) {
-	for v := range sum[0] {
-		d := h.vec()
-		VMOVUPS(Mem{Base: h.scales, Disp: b*halfScales + v*h.bytes}, d)
-		for i := range sum {
-			s, a := sum[i][v], h.vec()
-			VCVTDQ2PS(s, s)
-			VMULPS(d, s, s)
-			VBROADCASTSS(h.acts.At(i, halfScale), a)
-			if h.yRegs != nil {
-				VFMADD231PS(a, s, h.yRegs[b][i][v])
-				continue
-			}
-			y := h.y.At(i, b*halfScales+v*h.bytes)
-			VFMADD213PS(y, a, s)
-			VMOVUPS(s, y)
+// finish adds the int32 sums of vector v of a band, times the scales and those of the activations.
+func (h *halves) finish(b, v int, sum [][]reg.VecVirtual) {
+	d := h.vec()
+	VMOVUPS(Mem{Base: h.scales, Disp: b*halfScales + v*h.bytes}, d)
+	for i := range sum {
+		s, a := sum[i][v], h.vec()
+		VCVTDQ2PS(s, s)
+		VMULPS(d, s, s)
+		VBROADCASTSS(h.acts.At(i, halfScale), a)
+		if h.yRegs != nil {
+			VFMADD231PS(a, s, h.yRegs[b][i][v])
+			continue
 		}
+		y := h.y.At(i, b*halfScales+v*h.bytes)
+		VFMADD213PS(y, a, s)
+		VMOVUPS(s, y)
 	}
 }
 
-// halvesNarrow generates an AVX2 tile, which multiplies |level| with activations of its sign.
-// A pair's sum is at most 2·127·127, so each is widened at once.
-func halvesNarrow(bands, tokens int) {
-	h := beginHalves("AVX2", bands, tokens, 32, true)
-	ones := YMM()
-	emit.FillLanes(0x00010001, ones)
-	h.loop(tokens == 1, func() {
-		for h.band = range bands {
+// narrowISA names tiles of AVX2, those of small levels apart.
+func narrowISA(small bool) string {
+	if small {
+		return "SmallAVX2"
+	}
+	return "AVX2"
+}
+
+// halvesNarrow generates an AVX2 tile. A level is 8·(high-16) + low, of 5 and 3 bits, which have
+// a table each: 8 products of 31·127 fit int16, so that sums are widened once. Levels of 4 bits
+// and a sign are high-16 themselves.
+func halvesNarrow(tokens int, small bool) {
+	h := beginHalves(narrowISA(small), 1, tokens, 32)
+	tables := h.tables(small, !small)
+	weights := []Mem{weight(1)}
+	if !small {
+		weights = []Mem{weight(8), weight(1)}
+	}
+	h.loop(tokens <= heldTokens, func() {
+		{
 			sum := h.grid()
-			for p := range 2 {
-				for v := range vectors {
-					raw := ternary.LoadY(h.code(p*planeBytes + v*32))
-					for high := range 2 {
-						w, size := h.nibble(raw, high), YMM()
-						VPABSB(w, size)
-						for i := range tokens {
-							a := YMM()
-							VPBROADCASTD(h.acts.At(i, 4*p+8*high), a)
-							VPSIGNB(w, a, a)
-							VPMADDUBSW(a, size, a)
-							if p+high == 0 {
-								VPMADDWD(ones, a, sum[i][v])
-								continue
+			for v := range vectors {
+				parts := make([][]reg.VecVirtual, tokens)
+				for word := range 4 {
+					codes := make([]reg.VecVirtual, len(tables))
+					index := YMM()
+					h.index(h.code(word%2*planeBytes+v*32), word/2, index)
+					for k, table := range tables {
+						codes[k] = index
+						if k < len(tables)-1 {
+							codes[k] = YMM()
+						}
+						VPSHUFB(index, table, codes[k])
+					}
+					for i := range tokens {
+						a := YMM()
+						VPBROADCASTD(h.acts.At(i, 4*word), a)
+						for k, c := range codes {
+							m := a
+							if k < len(codes)-1 || word == 0 {
+								m = YMM()
 							}
-							VPMADDWD(ones, a, a)
-							VPADDD(a, sum[i][v], sum[i][v])
+							VPMADDUBSW(a, c, m)
+							if word == 0 {
+								parts[i] = append(parts[i], m)
+							} else {
+								VPADDW(m, parts[i][k], parts[i][k])
+							}
 						}
 					}
 				}
+				for i, part := range parts {
+					for k, p := range part {
+						VPMADDWD(weights[k], p, p)
+						if k > 0 {
+							VPADDD(part[0], p, p)
+						}
+					}
+					less := YMM()
+					VPBROADCASTD(h.acts.At(i, h.less), less)
+					VPADDD(less, part[len(part)-1], part[len(part)-1])
+					sum[i][v] = part[len(part)-1]
+				}
+				h.finish(0, v, sum)
 			}
-			h.finish(h.band, sum)
 		}
 	})
 }
 
-// nibble gives the levels of the low or the high halves of raw, which it spoils at last.
-func (h *halves) nibble(raw reg.VecVirtual, high int) reg.VecVirtual {
-	w := raw
-	if high == 1 {
-		VPSRLW(Imm(4), w, w)
+// halvesOne generates an AVX2 tile of one token, whose activations all bands share: |a| times the
+// level with a's sign, of which a pair's sum is at most 2·127·127; sums of small levels are widened
+// once, as those of more tokens are.
+func halvesOne(bands int, small bool) {
+	h := beginHalves(narrowISA(small), bands, 1, 32)
+	levels := Mem{Base: Load(Param("levels"), GP64())}
+	table := YMM()
+	if small {
+		table = h.tables(true, false)[0]
 	} else {
-		w = h.vec()
+		VBROADCASTI128(levels, table)
+		h.low = YMM()
+		emit.FillLanes(0x0f0f0f0f, h.low)
 	}
-	if h.bytes == 64 {
-		VPANDD(h.low, raw, w)
-	} else {
-		VPAND(h.low, raw, w)
+	ones := weight(1)
+	h.loop(true, func() {
+		sums := make([][][]reg.VecVirtual, bands)
+		for b := range sums {
+			sums[b] = h.grid()
+		}
+		for word := range 4 {
+			a, size := YMM(), YMM()
+			VPBROADCASTD(h.acts.At(0, 4*word), a)
+			if !small {
+				VPABSB(a, size)
+			}
+			for h.band = range bands {
+				for v, sum := range sums[h.band][0] {
+					m := YMM()
+					if small && word == 0 {
+						m = sum
+					}
+					h.index(h.code(word%2*planeBytes+v*32), word/2, m)
+					VPSHUFB(m, table, m)
+					switch {
+					case small && word == 0:
+						VPMADDUBSW(a, m, m)
+					case small:
+						VPMADDUBSW(a, m, m)
+						VPADDW(m, sum, sum)
+					default:
+						VPSIGNB(a, m, m)
+						VPMADDUBSW(m, size, m)
+						if word == 0 {
+							VPMADDWD(ones, m, sum)
+							continue
+						}
+						VPMADDWD(ones, m, m)
+						VPADDD(m, sum, sum)
+					}
+				}
+			}
+		}
+		if small {
+			less := YMM()
+			VPBROADCASTD(h.acts.At(0, h.less), less)
+			for b := range sums {
+				for _, sum := range sums[b][0] {
+					VPMADDWD(ones, sum, sum)
+					VPADDD(less, sum, sum)
+				}
+			}
+		}
+		for b := range sums {
+			for v := range sums[b][0] {
+				h.finish(b, v, sums[b])
+			}
+		}
+	})
+}
+
+// weights are tables of 16 words of a value, by value.
+var weights = map[uint16]Mem{}
+
+// weight returns 16 words of w in memory.
+func weight(w uint16) Mem {
+	m, ok := weights[w]
+	if !ok {
+		m = emit.Table(fmt.Sprintf("halfWeight%d", w), emit.Words(16, w))
+		weights[w] = m
 	}
-	VPSHUFB(w, h.table, w)
-	return w
+	return m
+}
+
+// index sets v to the low or the high nibbles at m.
+func (h *halves) index(m Mem, high int, v reg.VecVirtual) {
+	switch {
+	case high == 0 && h.bytes == 64:
+		VPANDD(m, h.low, v)
+	case high == 0:
+		VPAND(m, h.low, v)
+	case h.bytes == 64:
+		VMOVDQU64(m, v)
+		VPSRLW(Imm(4), v, v)
+		VPANDD(h.low, v, v)
+	default:
+		VMOVDQU(m, v)
+		VPSRLW(Imm(4), v, v)
+		VPAND(h.low, v, v)
+	}
 }
 
 // halvesVNNI generates a tile of VPDPBUSD, whose levels are 128 above what they are; so are
 // the sums that it begins with below. An activation is broadcast once for all bands' vectors.
 func halvesVNNI(isa string, bytes, bands, tokens int) {
-	h := beginHalves(isa, bands, tokens, bytes, false)
-	h.loop(bytes == 64 || tokens*bands == 1, func() { // VEX encodes 16 registers
+	h := beginHalves(isa, bands, tokens, bytes)
+	table := h.tables(false, false)[0]
+	h.loop(bytes == 64 || tokens*bands <= 2, func() { // VEX encodes 16 registers
 		sums := make([][][]reg.VecVirtual, bands)
 		for b := range sums {
 			sums[b] = h.grid()
@@ -248,7 +383,7 @@ func halvesVNNI(isa string, bytes, bands, tokens int) {
 					switch {
 					case first == nil:
 						first = s
-						VPBROADCASTD(h.acts.At(i, halfLess), s)
+						VPBROADCASTD(h.acts.At(i, h.less), s)
 					case bytes == 64:
 						VMOVDQA64(first, s)
 					default:
@@ -257,39 +392,30 @@ func halvesVNNI(isa string, bytes, bands, tokens int) {
 				}
 			}
 		}
-		for p := range 2 {
-			raw := make([][]reg.VecVirtual, bands)
+		for word := range 4 {
+			codes := make([][]reg.VecVirtual, bands)
 			for h.band = range bands {
 				for v := range sums[h.band][0] {
-					r := h.vec()
-					if at := h.code(p*planeBytes + v*bytes); bytes == 64 {
-						VMOVDQU64(at, r)
-					} else {
-						VMOVDQU(at, r)
-					}
-					raw[h.band] = append(raw[h.band], r)
+					c := h.vec()
+					h.index(h.code(word%2*planeBytes+v*bytes), word/2, c)
+					VPSHUFB(c, table, c)
+					codes[h.band] = append(codes[h.band], c)
 				}
 			}
-			for high := range 2 {
-				codes := make([][]reg.VecVirtual, bands)
-				for b := range raw {
-					for _, r := range raw[b] {
-						codes[b] = append(codes[b], h.nibble(r, high))
-					}
-				}
-				for i := range tokens {
-					a := h.vec()
-					VPBROADCASTD(h.acts.At(i, 4*p+8*high), a)
-					for b := range codes {
-						for v, c := range codes[b] {
-							VPDPBUSD(a, c, sums[b][i][v])
-						}
+			for i := range tokens {
+				a := h.vec()
+				VPBROADCASTD(h.acts.At(i, 4*word), a)
+				for b := range codes {
+					for v, c := range codes[b] {
+						VPDPBUSD(a, c, sums[b][i][v])
 					}
 				}
 			}
 		}
 		for b := range sums {
-			h.finish(b, sums[b])
+			for v := range sums[b][0] {
+				h.finish(b, v, sums[b])
+			}
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package grouped
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -10,12 +12,13 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/ternary"
 )
 
-const unfoldSignature = "func(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, lines int, groups int)"
+const unfoldSignature = "func(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)"
 
 // unfolding is a routine that makes ready what halves' tiles read of a band.
 type unfolding struct {
-	dst, d, stride, codes, scales, fetch, lines, groups reg.Register
-	factor                                              reg.VecVirtual
+	dst, d, stride, codes, scales, fetch, groups reg.Register
+	lines                                        int
+	factor                                       reg.VecVirtual
 }
 
 // unfold emits them, for each packing of levels. They are for all instruction sets: memory and
@@ -26,28 +29,25 @@ func unfold() {
 	unfoldSuper("NL3K", 2)
 }
 
-func beginUnfold(packing, what string) *unfolding {
+func beginUnfold(packing, what string, lines int) *unfolding {
 	name := "unfold" + packing + "AVX2"
 	emit.Text(name, unfoldSignature)
 	emit.Contract(name+" writes the scales of groups ≥ 1 groups of a band of "+packing+" times factor to d, two a",
-		"group and row, stride bytes from half to half"+what+"; it prefetches lines ≥ 1 lines of",
-		"64 bytes a group from fetch on, which need not be memory at all.")
+		"group and row, stride bytes from half to half"+what+"; it prefetches",
+		fmt.Sprintf("%d lines of 64 bytes a group from fetch on, which need not be memory at all.", lines))
 	arg := func(name string) reg.Register { return Load(Param(name), GP64()) }
-	u := &unfolding{d: arg("d"), stride: arg("stride"), scales: arg("scales"), fetch: arg("fetch"), lines: arg("lines"), groups: arg("groups")}
+	u := &unfolding{d: arg("d"), stride: arg("stride"), scales: arg("scales"), fetch: arg("fetch"), lines: lines, groups: arg("groups")}
 	u.factor = YMM()
 	VBROADCASTSS(Mem{Base: arg("factor")}, u.factor)
 	return u
 }
 
-// prefetch fetches a group's lines.
+// prefetch fetches as many bytes as a group has.
 func (u *unfolding) prefetch() {
-	line := GP64()
-	MOVQ(u.lines, line)
-	Label("fetch")
-	PREFETCHT1(Mem{Base: u.fetch})
-	ADDQ(Imm(64), u.fetch)
-	DECQ(line)
-	JNE(LabelRef("fetch"))
+	for line := range u.lines {
+		PREFETCHT1(Mem{Base: u.fetch, Disp: 64 * line})
+	}
+	ADDQ(U32(uint32(64*u.lines)), u.fetch)
 }
 
 // scale gives float16 scales of vector v times the factor.
@@ -71,7 +71,7 @@ func (u *unfolding) put(d reg.VecVirtual, half, v int) {
 func (u *unfolding) next() { LEAQ(Mem{Base: u.d, Index: u.stride, Scale: 2}, u.d) }
 
 func unfoldNL4() {
-	u := beginUnfold("NL4", "")
+	u := beginUnfold("NL4", "", 5)
 	Label("group")
 	u.prefetch()
 	for v := range vectors {
@@ -93,7 +93,7 @@ func unfoldSuper(packing string, each int) {
 	if each == 2 {
 		what = ", and its codes as nibbles to dst"
 	}
-	u := beginUnfold(packing, what)
+	u := beginUnfold(packing, what, 6-each)
 	var three *threeBits
 	if each == 2 {
 		three = newThreeBits()
