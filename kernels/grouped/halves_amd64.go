@@ -62,7 +62,7 @@ func small(levels *matrix.Levels) bool {
 // What a worker's panel holds: codes and scales of some groups of some bands.
 const (
 	halfScaleBytes = 2 * bands.Rows * 4 // of a group
-	halfBandGroups = bands.PanelGroups * bands.MaxPanelGroup / (nibbleBytes + halfScaleBytes)
+	halfBandGroups = 16
 )
 
 // addHalves adds groups [gLo, gHi) of n bands from s on.
@@ -75,7 +75,7 @@ func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x 
 		f := q.f
 		here, _ := bandOf(q.w, s)
 		next := uintptr(unsafe.Pointer(unsafe.SliceData(here))) + uintptr(take*q.BandBytes()+gLo*f.codeBytes)
-		chunk := halfBandGroups / take &^ (superGroups - 1)
+		chunk := max(superGroups, halfBandGroups/take)
 		for g := gLo; g < gHi; g += chunk {
 			end := min(g+chunk, gHi)
 			c := q.unfoldHalves(scratch, s, take, g, end, next+uintptr((g-gLo)*f.codeBytes), uintptr(q.BandBytes()))
@@ -137,7 +137,7 @@ func (q *kernel) multiplyHalves(u unfolded, tiles []halfTile, least int, y []flo
 func (q *kernel) streamHalves(scratch *bands.Scratch, y []float32, s int, x *acts.Rows, next uintptr) {
 	n, f, groups := q.tiles.bands, q.f, q.w.Cols/acts.GroupCols
 	lines := (f.codeBytes + f.unitBytes/f.unit + 63) / 64
-	chunk := halfBandGroups / n &^ (superGroups - 1)
+	chunk := max(superGroups, halfBandGroups/n)
 	for g := 0; g < groups; g += chunk {
 		end := min(g+chunk, groups)
 		ahead := uintptr((end - g) * lines * 64)

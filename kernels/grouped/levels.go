@@ -11,12 +11,9 @@ import (
 // Levels of ggml's types: the codes of its non-linear four bits (kvalues_iq4nl), and the
 // values that entries of the codebooks of other types have, with their signs.
 var (
-	LevelsIQ4    = &matrix.Levels{Of: [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, Scale: 1}
-	LevelsIQ3XXS = signedLevels(1.0/2, 2, 6, 10, 14, 18, 22, 26, 31)
-	LevelsIQ3S   = signedLevels(1, 1, 3, 5, 7, 9, 11, 13, 15)
-	LevelsIQ2    = signedLevels(1.0/8, 8, 25, 43)
-	LevelsIQ1    = signedLevels(1.0/8, 1, 7, 9) // {-8, 0, 8} and 1 more or less
-	LevelsQ3K    = &matrix.Levels{Of: [16]int8{0, 1, 2, 3, -4, -3, -2, -1}, Scale: 1}
+	LevelsIQ4 = &matrix.Levels{Of: [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, Scale: 1}
+	LevelsIQ2 = signedLevels(1.0/8, 8, 25, 43)
+	LevelsIQ1 = signedLevels(1.0/8, 1, 7, 9) // {-8, 0, 8} and 1 more or less
 )
 
 // signedLevels returns levels of both signs.

@@ -77,15 +77,14 @@ var storages = map[gguf.Type]storage{
 	gguf.NVFP4:  {matrix.F16, packHalves}, // which holds all its values
 	gguf.IQ4_NL: {matrix.NL4, whole(grouped.PackIQ4_NL)},
 	gguf.IQ4_XS: {matrix.NL4K, superblocks(grouped.LevelsIQ4)},
-	gguf.IQ3_S:  {matrix.NL4K, superblocks(grouped.LevelsIQ3S)}, gguf.IQ3_XXS: {matrix.NL4K, superblocks(grouped.LevelsIQ3XXS)},
-	gguf.IQ2_S: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)},
+	gguf.IQ2_S:  {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)},
 	gguf.IQ1_M: {matrix.NL3K, superblocks(grouped.LevelsIQ1)}, gguf.IQ1_S: {matrix.NL3K, superblocks(grouped.LevelsIQ1)},
-	gguf.Q3_K: {matrix.NL3K, superblocks(grouped.LevelsQ3K)},
 
 	// As gguf.Tensor.Recoding has them.
 	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
 	gguf.Q5_0:     {matrix.Q8, nil},
 	gguf.Q1_0_G32: {matrix.Q4, nil},
+	gguf.Q3_K:     {matrix.Q6, nil}, gguf.IQ3_XXS: {matrix.Q6, nil}, gguf.IQ3_S: {matrix.Q6, nil},
 }
 
 // whole has pack read the bytes of a tensor as they are.
