@@ -15,9 +15,6 @@ import (
 func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 	ternary := std * math.Sqrt(1.5)  // of {-a, 0, a}, a third each: a·√(2/3)
 	uniform := std * math.Sqrt(12.0) // of a range a: a/√12
-	if t == gguf.IQ4_NL || t.Superblocks() != nil {
-		return drawn(t, std)
-	}
 	switch t {
 	case gguf.F32, gguf.F16, gguf.BF16:
 		return levels(t, uniform)
@@ -219,43 +216,4 @@ func bitPairs() bytesTable {
 		}
 	}
 	return t
-}
-
-// drawn fills blocks of a type with one binary16 scale at random, its codes as its small scales,
-// and finds by a sample which scale gives weights of standard deviation std.
-func drawn(t gguf.Type, std float64) (func([]byte, *rand.PCG), error) {
-	const sample = 64
-	fill := func(block []byte, r *rand.PCG, scale uint16) {
-		var word [8]byte
-		for i := 0; i < len(block); i += 8 {
-			binary.LittleEndian.PutUint64(word[:], r.Uint64())
-			copy(block[i:], word[:])
-		}
-		switch t {
-		case gguf.IQ1_M: // four bits in each of four words
-			for i := range 4 {
-				at := 49 + 2*i
-				block[at] = block[at]&15 | byte(scale>>(4*i)&15)<<4
-			}
-		case gguf.Q3_K:
-			binary.LittleEndian.PutUint16(block[108:], scale)
-		default:
-			binary.LittleEndian.PutUint16(block, scale)
-		}
-	}
-	raw, values := make([]byte, sample*t.BlockBytes()), make([]float32, sample*t.BlockLen())
-	r := rand.NewPCG(1, 1)
-	for at := 0; at < len(raw); at += t.BlockBytes() {
-		fill(raw[at:][:t.BlockBytes()], r, half(1))
-	}
-	x := gguf.Tensor{Name: "sample", Type: t, Dims: []int{len(values)}, Data: raw}
-	if err := x.Dequantize(values, 0); err != nil {
-		return nil, err
-	}
-	var squares float64
-	for _, v := range values {
-		squares += float64(v) * float64(v)
-	}
-	scale := half(std / math.Sqrt(squares/float64(len(values))))
-	return func(block []byte, r *rand.PCG) { fill(block, r, scale) }, nil
 }
