@@ -27,7 +27,7 @@ var affine = map[matrix.Packing]layout.Format{
 // the device does not hold exactly.
 func convert(w *matrix.Matrix) (*layout.Weights, error) {
 	f, ok := affine[w.Packing]
-	if !ok && w.Packing == matrix.Q8 && holdsIQ4NL(w) {
+	if !ok && w.Levels == grouped.LevelsIQ4 {
 		f, ok = layout.IQ4_NL, true
 	}
 	if !ok || w.Cols > layout.MaxDim {
@@ -111,19 +111,3 @@ var iq4NL = func() (t [256]int8) {
 	}
 	return t
 }()
-
-// holdsIQ4NL tells whether all codes of a Q8 matrix are values of IQ4_NL, as which
-// files store such weights: the CPU has no packing for them.
-func holdsIQ4NL(w *matrix.Matrix) bool {
-	var other atomic.Bool
-	matrix.Parallel((w.Rows+rowsAtOnce-1)/rowsAtOnce, func(i int) {
-		u := newUnpacker(w, layout.IQ4_NL)
-		for m := i * rowsAtOnce; m < min(w.Rows, (i+1)*rowsAtOnce) && !other.Load(); m++ {
-			grouped.Codes(u.signed, u.scales, u.least, w, m)
-			if slices.ContainsFunc(u.signed, func(q int8) bool { return iq4NL[uint8(q)] < 0 }) {
-				other.Store(true)
-			}
-		}
-	})
-	return !other.Load()
-}

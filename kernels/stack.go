@@ -47,19 +47,24 @@ func NewBuilder(a *cpu.Arena, rows int) *Builder {
 	return &Builder{arena: a, m: &matrix.Matrix{Rows: rows}}
 }
 
+// alike reports whether rows of a and b may lie in one matrix.
+func alike(a, b *matrix.Matrix) bool {
+	return a.Packing == b.Packing && a.Cols == b.Cols && a.Levels == b.Levels
+}
+
 // Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
-// m has another packing or width than they, or when they do not end with a
+// m has another packing, other levels or another width than they, or when they do not end with a
 // unit of the packing (PieceRows do); ErrShape for too many rows; and ErrMemory.
 func (b *Builder) Add(m *matrix.Matrix) (err error) {
 	w := b.m
 	unit, size := unit(m.Packing, m.Cols)
 	if w.Data == nil {
-		w.Packing, w.Cols = m.Packing, m.Cols
+		w.Packing, w.Cols, w.Levels = m.Packing, m.Cols, m.Levels
 		if w.Data, err = b.arena.Bytes(DataSize(w.Rows, m.Cols, m.Packing)); err != nil {
 			return err
 		}
 	}
-	if m.Packing != w.Packing || m.Cols != w.Cols || b.at%unit != 0 {
+	if !alike(m, w) || b.at%unit != 0 {
 		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
 	}
 	if m.Rows > w.Rows-b.at {
@@ -103,7 +108,7 @@ func Stack(a *cpu.Arena, ms ...*matrix.Matrix) (*matrix.Matrix, error) {
 	rows := 0
 	for i, m := range ms {
 		unit, _ := unit(m.Packing, m.Cols)
-		if m.Packing != ms[0].Packing || m.Cols != ms[0].Cols || i+1 < len(ms) && m.Rows%unit != 0 {
+		if !alike(m, ms[0]) || i+1 < len(ms) && m.Rows%unit != 0 {
 			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
 		}
 		rows += m.Rows

@@ -44,6 +44,7 @@ var families = map[string]func(){
 	"grouped_low":    grouped.Low,
 	"grouped_tables": grouped.Tables,
 	"grouped_gfni":   grouped.GFNI,
+	"grouped_halves": grouped.Halves,
 	"tiles":          tiles.Kernels,
 	"vector":         vector.Kernels,
 	"attend":         attention.Kernels,

@@ -56,13 +56,15 @@ const (
 // groups holds rows quantised to int8 with one absmax scale each 32
 // columns, as records [n][K/32]. Columns beyond K count as zero.
 type groups struct {
-	ready      bool
-	rec        []byte
-	mixedReady bool
-	mixed      []byte // records in the order of mixed panels
-	src        *Rows
-	limit      Limit
-	lanes      groupLanes
+	ready       bool
+	rec         []byte
+	mixedReady  bool
+	mixed       []byte // records in the order of mixed panels
+	halvesReady bool
+	halves      []byte // records of halves
+	src         *Rows
+	limit       Limit
+	lanes       groupLanes
 
 	pairs []byte // groups of pairs of rows; empty: not made
 
@@ -71,7 +73,7 @@ type groups struct {
 }
 
 func (g *groups) reset() {
-	g.ready, g.mixedReady, g.nibblesReady, g.lanes.tokens = false, false, false, 0
+	g.ready, g.mixedReady, g.halvesReady, g.nibblesReady, g.lanes.tokens = false, false, false, false, 0
 	g.pairs = g.pairs[:0]
 }
 

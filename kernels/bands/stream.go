@@ -9,7 +9,7 @@ type StreamKernel interface {
 	StreamBands() int
 	// Stream adds to y[16·StreamBands] the products of the bands from s on with
 	// the only row of x, and prefetches as many bytes from next on.
-	Stream(y []float32, s int, x *acts.Rows, next uintptr)
+	Stream(scratch *Scratch, y []float32, s int, x *acts.Rows, next uintptr)
 }
 
 // initStream makes tiles the units of the matrix's stream, if there are any.
@@ -34,7 +34,7 @@ func (m *Task) Multiply(worker, tile int, next uintptr) {
 	if m.x.N() == 1 && s+per <= m.l.w.Rows/Rows {
 		y := m.y[s*Rows : (s+per)*Rows]
 		clear(y)
-		m.l.one.Stream(y, s, m.x, next)
+		m.l.one.Stream(&m.l.run.scratch[worker], y, s, m.x, next)
 		return
 	}
 	m.manyTokens(&m.l.run.scratch[worker], s, min(per, Count(m.l.w.Rows)-s), 0)

@@ -209,7 +209,7 @@ func makeStack(rows, cols int, p matrix.Packing, least int) ([]*matrix.Matrix, e
 			stack = append(stack, ternary.Arbitrary(rows, cols, p, rng))
 			continue
 		}
-		w := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](kernels.DataSize(rows, cols, p))}
+		w := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](kernels.DataSize(rows, cols, p)), Levels: grouped.LevelsIQ4}
 		for i := range w.Data {
 			w.Data[i] = 0x3c
 		}

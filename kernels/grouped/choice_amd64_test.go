@@ -49,7 +49,7 @@ func TestWithoutGFNIThereIsNothingToChoose(t *testing.T) {
 	if got := Methods(matrix.Q4); !slices.Equal(got, []string{MAD}) {
 		t.Errorf("methods %v, want %q alone", got, MAD)
 	}
-	if tiles := tilesFor(cpu.AVX512, matrix.Q4); tiles.gfni != nil || tiles.pair == nil {
+	if tiles := tilesFor(cpu.AVX512, &matrix.Matrix{Packing: matrix.Q4}); tiles.gfni != nil || tiles.pair == nil {
 		t.Error("tiles of GFNI without it")
 	}
 }

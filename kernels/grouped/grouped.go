@@ -6,6 +6,7 @@ package grouped
 //go:generate go -C ../_gen run . -family grouped_low -pkg grouped -out ../grouped/asm_low_amd64.s -stubs ../grouped/asm_low_amd64.go
 //go:generate go -C ../_gen run . -family grouped_tables -pkg grouped -out ../grouped/asm_tables_amd64.s -stubs ../grouped/asm_tables_amd64.go
 //go:generate go -C ../_gen run . -family grouped_gfni -pkg grouped -out ../grouped/asm_gfni_amd64.s -stubs ../grouped/asm_gfni_amd64.go
+//go:generate go -C ../_gen run . -family grouped_halves -pkg grouped -out ../grouped/asm_halves_amd64.s -stubs ../grouped/asm_halves_amd64.go
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../grouped
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../grouped
 
@@ -32,11 +33,15 @@ import (
 //	Q6       low nibbles, pairs of high bits        each 256 columns: d f16[16], 16 × sc i8[16]
 //	Q8       bytes                                  each 32 columns: d f16[16]
 //	FP4      low nibbles                            each 32 columns: d f16[16]
+//	NL4      nibbles of halves                      each 32 columns: d f16[16]
+//	NL4K     nibbles of halves                      each 256 columns: d f16[16], 8 × sc i8[16]
+//	NL3K     pairs of bits, bits of halves          each 256 columns: d f16[16], 16 × sc i8[16]
 //
 // and a weight is
 //
 //	Q1G128: d·(2·code-1)   Q2G64, Q2G128: d·(code-1)
 //	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code   FP4: d·e2m1[code]
+//	NL4: d·level[code]   NL4K, NL3K: d·sc·level[code]
 //
 // Codes stand so that a 32-bit word holds four consecutive columns of a row:
 // planes of [16 rows][4 bytes]. Word j of a group is columns 4j..4j+3.
@@ -45,6 +50,11 @@ import (
 //	pairs of bits  plane h of 2: word 4h+f in bits 2f, 2f+1
 //	nibbles        plane p of 4: word p in the low half of each byte, p+4 in the high
 //	bytes          plane j of 8: word j
+//
+// and of halves of a group, 16 columns, whose words are 4h..4h+3:
+//
+//	nibbles of halves  plane 2h+p of 4: word 4h+p in the low half of each byte, 4h+p+2 in the high
+//	bits of halves     one plane: word 4h+f in bit 2-2h + (0, 1, 4, 5)[f] of each byte
 type format struct {
 	codeBytes int       // of a band's group
 	unitBytes int       // of a band's scale unit
@@ -55,6 +65,7 @@ type format struct {
 	scales func(r *row, g int) scales
 	limit  acts.Limit // of activations
 	super  bool       // d multiplies the sum of a whole scale unit, not that of each group
+	halves bool       // codes lie in halves, whose sums meet their scales apart; the matrix has levels
 }
 
 // scales says what a group's codes mean: weights are d·sc[half]·code - least,
@@ -69,6 +80,7 @@ const (
 	pairBytes   = 2 * planeBytes
 	nibbleBytes = 4 * planeBytes
 	byteBytes   = 8 * planeBytes
+	threeBytes  = 3 * planeBytes
 	superGroups = 8 // groups of a superblock of 256 columns
 )
 
@@ -80,6 +92,10 @@ var formats = [...]format{
 	matrix.Q8:  {codeBytes: byteBytes, unitBytes: 2 * bands.Rows, unit: 1, scales: scalesOfD},
 
 	matrix.FP4: {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, levels: &e2m1, scales: scalesOfD},
+
+	matrix.NL4:  {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, halves: true, scales: scalesOfD},
+	matrix.NL4K: {codeBytes: nibbleBytes, unitBytes: (2 + superGroups) * bands.Rows, unit: superGroups, halves: true, scales: scalesNL4K},
+	matrix.NL3K: {codeBytes: threeBytes, unitBytes: (2 + 2*superGroups) * bands.Rows, unit: superGroups, halves: true, scales: scalesQ6},
 
 	matrix.Q1G128: {codeBytes: planeBytes, unitBytes: 2 * bands.Rows, unit: 4, scales: scalesOfUnit, super: true},
 	matrix.Q2G64:  {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 2, offset: 1, scales: scalesOfUnit, super: true},
@@ -112,7 +128,12 @@ func bandOf(m *matrix.Matrix, s int) (codes, scales []byte) {
 // newMatrix allocates a matrix and has pack fill each scale unit u of every row r. The
 // rows of a band go unit by unit, so that what they share stays in L1.
 func newMatrix(p matrix.Packing, rows, cols int, pack func(w *row, r, u int)) *matrix.Matrix {
-	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p}
+	return newLevelled(p, nil, rows, cols, pack)
+}
+
+// newLevelled does as newMatrix, with levels.
+func newLevelled(p matrix.Packing, levels *matrix.Levels, rows, cols int, pack func(w *row, r, u int)) *matrix.Matrix {
+	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Levels: levels}
 	m.Data = cpu.Aligned[byte](bands.Count(rows) * formats[p].bandBytes(cols))
 	matrix.Parallel(bands.Count(rows), func(s int) {
 		first := s * bands.Rows
@@ -132,6 +153,7 @@ func newMatrix(p matrix.Packing, rows, cols int, pack func(w *row, r, u int)) *m
 // row is one row of a grouped matrix.
 type row struct {
 	format        *format
+	levels        *matrix.Levels
 	inBand        int // which row of the band
 	codes, scales []byte
 }
@@ -139,7 +161,7 @@ type row struct {
 // rowOf returns row r of m.
 func rowOf(m *matrix.Matrix, r int) row {
 	codes, scales := bandOf(m, r/bands.Rows)
-	return row{&formats[m.Packing], r % bands.Rows, codes, scales}
+	return row{&formats[m.Packing], m.Levels, r % bands.Rows, codes, scales}
 }
 
 // half gives the place of f16 scale i (each 16 rows long) of unit u.
@@ -158,7 +180,11 @@ func (w *row) putHalf(u, i int, raw []byte) {
 }
 
 func (w *row) halfAt(u, i int) float32 {
-	return vector.FromF16(binary.LittleEndian.Uint16(w.half(u, i)))
+	d := vector.FromF16(binary.LittleEndian.Uint16(w.half(u, i)))
+	if w.levels != nil {
+		d *= w.levels.Scale
+	}
+	return d
 }
 
 // small gives byte scale i of superblock u; halves is the number of f16 scales before.
@@ -214,6 +240,10 @@ const (
 func (w *row) codesOf(g int, q *[acts.GroupCols]int8) {
 	f := w.format
 	b := w.codes[g*f.codeBytes+w.inBand*4:]
+	if f.halves {
+		w.levelsOf(g, q)
+		return
+	}
 	if f.codeBytes == byteBytes {
 		for k := range q {
 			q[k] = int8(b[k/4*planeBytes+k%4])
@@ -272,7 +302,7 @@ func scalesQ6(w *row, g int) scales {
 
 // Codes sets codes[Cols] to the codes of row r of m, what a code of zero weight is
 // taken off, and scale and least to the parts of each 32 columns: a weight is
-// scale·code - least. m is of any packing but Q6, which has two scales there.
+// scale·code - least. m is of any packing but Q6 and NL3K, which have two scales there.
 func Codes(codes []int8, scale, least []float32, m *matrix.Matrix, r int) {
 	w := rowOf(m, r)
 	for g := range m.Cols / acts.GroupCols {

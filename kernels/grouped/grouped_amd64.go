@@ -38,6 +38,7 @@ type tileSet struct {
 	gfni    *gfniTiles  // instead of pair; nil: pair
 	panel   *panelTiles // nil where unfolding never pays
 	lookup  *lookupTile // nil where there is none
+	halves  *halfTiles  // in place of all these, but for bands, where codes have levels; else nil
 }
 
 // panelFrom is the least number of tokens of a tile over a panel.
@@ -82,8 +83,12 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 		pair: []pairTile{groupedFP4AVX512x2x2, groupedFP4AVX512x2x3, groupedFP4AVX512x2x4, groupedFP4AVX512x2x5, groupedFP4AVX512x2x6}},
 }
 
-// tilesFor returns the kernels that this machine multiplies with in an instruction set.
-func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
+// tilesFor returns the kernels that this machine multiplies w with in an instruction set.
+func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
+	p := w.Packing
+	if formats[p].halves {
+		return halfTilesOf(i, p, w.Levels)
+	}
 	if i != cpu.AVX512 {
 		return tilesOf(i, p)
 	}
@@ -119,6 +124,9 @@ func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	x.MakeGroups(p, q.f.limit)
+	if q.tiles.halves != nil {
+		x.MakeHalves(p, q.f.limit)
+	}
 	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
 		x.MakeMixed(p, q.f.limit)
 	}
@@ -133,6 +141,10 @@ func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 // Add adds the products of groups [kLo/32, kHi/32).
 func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {
 	gLo, gHi := kLo/acts.GroupCols, kHi/acts.GroupCols
+	if q.tiles.halves != nil {
+		q.addHalves(scratch, y, ld, s, n, x, t, tEnd, gLo, gHi)
+		return
+	}
 	for i := 0; i < n; {
 		if q.tiles.gfni != nil && n-i >= 2 && tEnd-t >= 2 {
 			q.addGFNI(y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
@@ -175,7 +187,11 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 func (q *kernel) StreamBands() int { return q.tiles.bands }
 
 // Stream multiplies such a tile.
-func (q *kernel) Stream(y []float32, s int, x *acts.Rows, next uintptr) {
+func (q *kernel) Stream(scratch *bands.Scratch, y []float32, s int, x *acts.Rows, next uintptr) {
+	if q.tiles.halves != nil {
+		q.streamHalves(scratch, y, s, x, next)
+		return
+	}
 	codes, scales := bandOf(q.w, s)
 	_, _ = bandOf(q.w, s+q.tiles.bands-1)
 	_ = y[q.tiles.bands*bands.Rows-1]

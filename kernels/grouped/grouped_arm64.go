@@ -31,14 +31,33 @@ var neonTiles = map[matrix.Packing][]tileFunc{
 	matrix.Q2G128: {groupedQ2G128NEONx1, groupedQ2G128NEONx2, groupedQ2G128NEONx3, groupedQ2G128NEONx4},
 }
 
+// halfTile is a tileFunc of codes whose levels are given, times a factor.
+type halfTile func(y *float32, ld int, codes, scales, acts *byte, lda, groups int, levels *int8, factor float32)
+
+var halfTiles = map[matrix.Packing][]halfTile{
+	matrix.NL4:  {halvesNL4NEONx1, halvesNL4NEONx2},
+	matrix.NL4K: {halvesNL4KNEONx1, halvesNL4KNEONx2},
+	matrix.NL3K: {halvesNL3KNEONx1, halvesNL3KNEONx2},
+}
+
+// of makes a tile of levels.
+func (f halfTile) of(l *matrix.Levels) tileFunc {
+	return func(y *float32, ld int, codes, scales, acts *byte, lda, groups int) {
+		f(y, ld, codes, scales, acts, lda, groups, &l.Of[0], l.Scale)
+	}
+}
+
 // tilesFor gives none where SDOT is missing: the portable kernels serve.
-func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
+func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 	if i != cpu.NEON || !cpu.HasDotProd {
 		return tileSet{}
 	}
-	t := tileSet{direct: neonTiles[p]}
+	t := tileSet{direct: neonTiles[w.Packing]}
+	for _, f := range halfTiles[w.Packing] {
+		t.direct = append(t.direct, f.of(w.Levels))
+	}
 	if cpu.HasI8MM {
-		t.panel = i8mmPanels[p]
+		t.panel = i8mmPanels[w.Packing]
 	}
 	return t
 }

@@ -12,7 +12,7 @@ import (
 
 type tileSet struct{}
 
-func tilesFor(cpu.ISA, matrix.Packing) tileSet { return tileSet{} }
+func tilesFor(cpu.ISA, *matrix.Matrix) tileSet { return tileSet{} }
 
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) { x.MakeGroups(p, q.f.limit) }

@@ -23,6 +23,7 @@ const (
 //	Q4M     y += (d·(sc·Σ) - (dmin·m)·Σq)·a
 //	Q6      y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
 //	Q1, Q2  y += d·(… + Σ·a)
+//	NL      y += ((d·sc₀)·Σ₀)·a, then the same of the second half
 //
 // with a the activations' scale and every bracket rounded once.
 type kernel struct {
@@ -33,7 +34,7 @@ type kernel struct {
 
 // NewKernel returns the kernel that multiplies w on the instruction set in use.
 func NewKernel(w *matrix.Matrix) bands.Kernel {
-	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w.Packing)}
+	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w)}
 }
 
 // BandBytes returns the size of a band.
@@ -69,6 +70,12 @@ func addUnit(y []float32, super bool, unit []genericGroup, recs []byte) {
 			a := math.Float32frombits(binary.LittleEndian.Uint32(rec[32:]))
 			lo, hi := dotHalves(&g.codes[r], rec)
 			s := &g.scales[r]
+			if g.halves {
+				for h, sum := range [2]int32{lo, hi} {
+					y[r] += s.d * float32(s.sc[h]) * float32(sum) * a
+				}
+				continue
+			}
 			sum := float32(lo*s.sc[0] + hi*s.sc[1])
 			if super {
 				whole += sum * a
@@ -87,9 +94,11 @@ func addUnit(y []float32, super bool, unit []genericGroup, recs []byte) {
 type genericGroup struct {
 	codes  [bands.Rows][acts.GroupCols]int8
 	scales [bands.Rows]scales
+	halves bool // sums meet their scales apart
 }
 
 func (g *genericGroup) read(w *matrix.Matrix, s, group int) {
+	g.halves = formats[w.Packing].halves
 	for i := range bands.Rows {
 		r := rowOf(w, s*bands.Rows+i)
 		r.codesOf(group, &g.codes[i])

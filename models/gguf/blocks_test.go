@@ -50,6 +50,9 @@ func TestDequantizeReadsBlocksWorkedOutByHand(t *testing.T) {
 		{"MXFP4", MXFP4, bytesOf([]byte{127, 0x21, 0xf9}, fill(14, 0x07)), map[int]float32{0: 0.5, 16: 1, 1: -0.5, 17: -6, 2: 6, 18: 0}, 32},
 		{"MXFP4 of tiny scale", MXFP4, bytesOf([]byte{0}, fill(16, 0x71)), map[int]float32{0: 0x1p-128, 16: 12 * 0x1p-128}, 32},
 		{"MXFP4 of the largest scale", MXFP4, bytesOf([]byte{252}, fill(16, 0xf1)), map[int]float32{0: 0x1p124, 16: -12 * 0x1p124}, 32},
+		// Scales 1, 1.5·2, the smallest and zero (0x7f); highest bits do not count.
+		{"NVFP4", NVFP4, bytesOf([]byte{0x38, 0xc4, 0x01, 0x7f}, []byte{0xf1}, fill(7, 0), fill(8, 0x21), fill(8, 0x09), fill(8, 0x77)),
+			map[int]float32{0: 0.5, 8: -6, 1: 0, 16: 1.5, 24: 3, 32: -0x1p-10, 40: 0, 48: 0, 63: 0}, 64},
 		// Scale 3 and minimum 2 in all groups; codes 0, 1, 2, 3 up the bit pairs.
 		{"Q2_K", Q2_K, bytesOf(fill(16, 0x23), fill(64, 0xe4), one, half), map[int]float32{0: -1, 16: -1, 32: 2, 64: 5, 127: 8, 128: -1, 255: 8}, 256},
 		// Scales 0b10_0001 − 32 = 1, but group 0 is 0b10_0011 − 32 = 3; third bits of the first 32 values only.
@@ -122,26 +125,20 @@ func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
 				binary.LittleEndian.PutUint32(src[tr.blockBytes:], math.Float32bits(vector.FromF16(uint16(r.Uint32())&0x3fff|0x0400)))
 				_, f = block.Recoding()
 			}
-			within := float32(0)
-			switch typ {
-			case IQ1_S, IQ3_XXS, IQ3_S: // scales that stay normal numbers
+			if typ == IQ3_XXS || typ == IQ3_S { // scales that stay normal numbers
 				src[1] = src[1]&0x83 | 0x2c
-			case IQ1_M:
-				src[55] = src[55]&0x8f | 0x20
-			case IQ2_XXS, IQ4_XS: // and are rounded
-				src[1], within = src[1]&0x83|0x2c, 0x1p-11
 			}
 			f(dst, src[:tr.blockBytes])
 			if err := errors.Join(dequantize(typ, want, src), dequantize(to, got, dst)); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.EqualFunc(got, want, func(g, w float32) bool { return abs(g-w) <= within*abs(w) }) {
+			if !slices.Equal(got, want) {
 				t.Fatalf("%v as %v is %v, want %v", typ, to, got, want)
 			}
 		}
 	}
-	if recoded != 14 {
-		t.Errorf("%d types are recoded, want 14", recoded)
+	if recoded != 9 {
+		t.Errorf("%d types are recoded, want 9", recoded)
 	}
 }
 

@@ -45,12 +45,12 @@ var unpacked = sync.OnceValue(func() *books {
 })
 
 // put sets group g of eight codes to those of an entry, negative where signs have a bit.
-func (s *superblock) put(g int, entry *[8]int8, signs byte) {
+func (s *Superblock) put(g int, entry *[8]int8, signs byte) {
 	for j, c := range entry {
 		if signs>>j&1 != 0 {
 			c = -c
 		}
-		s.codes[8*g+j] = c
+		s.Codes[8*g+j] = c
 	}
 }
 
@@ -66,15 +66,15 @@ func even(signs uint32) byte {
 }
 
 // both sets the scales of 32 values from the odd number 2·bits + 1.
-func (s *superblock) both(g int, bits byte) { s.scales[2*g], s.scales[2*g+1] = odd(bits), odd(bits) }
+func (s *Superblock) both(g int, bits byte) { s.Scales[2*g], s.Scales[2*g+1] = odd(bits), odd(bits) }
 
 func odd(bits byte) int8 { return int8(2*bits + 1) }
 
 // IQ2_XXS: f16 scale; each 32 values four indices of eight codes, then four times seven
 // signs, and four bits of scale.
-func readIQ2_XXS(s *superblock, block []byte) {
+func readIQ2_XXS(s *Superblock, block []byte) {
 	book := unpacked().iq2xxs
-	s.d = half(block) / 8
+	s.D = half(block) / 8
 	for g := range 8 {
 		b := block[2+8*g:]
 		signs := binary.LittleEndian.Uint32(b[4:])
@@ -87,9 +87,9 @@ func readIQ2_XXS(s *superblock, block []byte) {
 
 // IQ2_XS: f16 scale; each eight values nine bits of index and seven signs; each 16 values
 // four bits of scale.
-func readIQ2_XS(s *superblock, block []byte) {
+func readIQ2_XS(s *Superblock, block []byte) {
 	book := unpacked().iq2xs
-	s.d = half(block) / 8
+	s.D = half(block) / 8
 	for g := range 32 {
 		w := uint32(binary.LittleEndian.Uint16(block[2+2*g:]))
 		s.put(g, &book[w&511], even(w>>9))
@@ -98,17 +98,17 @@ func readIQ2_XS(s *superblock, block []byte) {
 }
 
 // nibbleScales sets the scales of 16 values each.
-func (s *superblock) nibbleScales(packed []byte) {
-	for g := range s.scales {
-		s.scales[g] = odd(packed[g/2] >> (g % 2 * 4) & 15)
+func (s *Superblock) nibbleScales(packed []byte) {
+	for g := range s.Scales {
+		s.Scales[g] = odd(packed[g/2] >> (g % 2 * 4) & 15)
 	}
 }
 
 // IQ2_S: f16 scale; each eight values an index of eight bits, then as many signs, then two
 // more bits of each index; each 16 values four bits of scale.
-func readIQ2_S(s *superblock, block []byte) {
+func readIQ2_S(s *Superblock, block []byte) {
 	book := unpacked().iq2s
-	s.d = half(block) / 8
+	s.D = half(block) / 8
 	indices, signs, high := block[2:34], block[34:66], block[66:74]
 	for g := range 32 {
 		top := int(high[g/4]>>(g%4*2)&3) << 8
@@ -119,9 +119,9 @@ func readIQ2_S(s *superblock, block []byte) {
 
 // IQ3_XXS: f16 scale; each four values an index; then each 32 values four times seven
 // signs, and four bits of scale.
-func readIQ3_XXS(s *superblock, block []byte) {
+func readIQ3_XXS(s *Superblock, block []byte) {
 	book := unpacked().iq3xxs
-	s.d = half(block) / 2
+	s.D = half(block) / 2
 	indices := block[2:66]
 	for g := range 8 {
 		signs := binary.LittleEndian.Uint32(block[66+4*g:])
@@ -135,9 +135,9 @@ func readIQ3_XXS(s *superblock, block []byte) {
 
 // IQ3_S: f16 scale; each four values an index of eight bits, then a ninth; a sign each
 // value; each 32 values four bits of scale.
-func readIQ3_S(s *superblock, block []byte) {
+func readIQ3_S(s *Superblock, block []byte) {
 	book := unpacked().iq3s
-	s.d = half(block)
+	s.D = half(block)
 	indices, ninth, signs, scales := block[2:66], block[66:74], block[74:106], block[106:110]
 	at := func(i int) *[8]int8 { return &book[int(indices[i])|int(ninth[i/8]>>(i%8)&1)<<8] }
 	for g := range 32 {
@@ -149,21 +149,21 @@ func readIQ3_S(s *superblock, block []byte) {
 }
 
 // putIQ1 sets group g of eight codes in eighths: an entry's, one more or, if lower, less.
-func (s *superblock) putIQ1(g int, entry *[8]int8, lower bool) {
+func (s *Superblock) putIQ1(g int, entry *[8]int8, lower bool) {
 	delta := int8(1)
 	if lower {
 		delta = -1
 	}
 	for j, c := range entry {
-		s.codes[8*g+j] = c + delta
+		s.Codes[8*g+j] = c + delta
 	}
 }
 
 // IQ1_S: f16 scale; each eight values an index of eight bits; then each 32 values four
 // times three more bits of index, three of scale, and whether codes are lowered.
-func readIQ1_S(s *superblock, block []byte) {
+func readIQ1_S(s *Superblock, block []byte) {
 	book := unpacked().iq1
-	s.d = half(block) / 8
+	s.D = half(block) / 8
 	for g := range 8 {
 		h := int(binary.LittleEndian.Uint16(block[34+2*g:]))
 		s.both(g, byte(h>>12&7))
@@ -176,16 +176,16 @@ func readIQ1_S(s *superblock, block []byte) {
 // IQ1_M: each eight values an index of eight bits; then a nibble of three more bits and
 // whether codes are lowered; each 64 values a word of four times three bits of scale and
 // four bits of the block's f16 scale.
-func readIQ1_M(s *superblock, block []byte) {
+func readIQ1_M(s *Superblock, block []byte) {
 	book := unpacked().iq1
 	indices, nibbles, scales := block[:32], block[32:48], block[48:56]
-	s.d = scaleIQ1M(block) / 8
+	s.D = scaleIQ1M(block) / 8
 	for g := range 32 {
 		n := nibbles[g/2] >> (g % 2 * 4)
 		s.putIQ1(g, &book[int(indices[g])|int(n&7)<<8], n&8 != 0)
 	}
-	for g := range s.scales {
-		s.scales[g] = odd(byte(binary.LittleEndian.Uint16(scales[g/4*2:])>>(g%4*3)) & 7)
+	for g := range s.Scales {
+		s.Scales[g] = odd(byte(binary.LittleEndian.Uint16(scales[g/4*2:])>>(g%4*3)) & 7)
 	}
 }
 
@@ -202,15 +202,15 @@ func scaleBitsIQ1M(block []byte) (bits uint16) {
 
 // IQ4_XS: f16 scale; each 32 values two bits of scale, then four more, 32 above their
 // value; codes as in IQ4_NL.
-func readIQ4_XS(s *superblock, block []byte) {
-	s.d = half(block)
+func readIQ4_XS(s *Superblock, block []byte) {
+	s.D = half(block)
 	high, low, codes := binary.LittleEndian.Uint16(block[2:]), block[4:8], block[8:136]
 	for g := range 8 {
 		scale := int8(low[g/2]>>(g%2*4)&15|byte(high>>(2*g)&3)<<4) - 32
-		s.scales[2*g], s.scales[2*g+1] = scale, scale
+		s.Scales[2*g], s.Scales[2*g+1] = scale, scale
 		for i, q := range codes[16*g : 16*g+16] {
-			s.codes[32*g+i] = levelsIQ4NL[q&15]
-			s.codes[32*g+16+i] = levelsIQ4NL[q>>4]
+			s.Codes[32*g+i] = levelsIQ4NL[q&15]
+			s.Codes[32*g+16+i] = levelsIQ4NL[q>>4]
 		}
 	}
 }

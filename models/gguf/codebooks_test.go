@@ -68,20 +68,3 @@ func TestBlocksOfCodebooksHaveTheValuesThatGgmlGivesThem(t *testing.T) {
 		}
 	}
 }
-
-// IQ2_XXS and IQ4_XS multiply a block's scale by up to 31 and −32.
-func TestScalesWhoseProductsAreBeyondBinary16AreNotRecoded(t *testing.T) {
-	for typ, largest := range map[Type]uint16{IQ2_XXS: 0x7420, IQ4_XS: 0x67ff} { // 16896, 2047
-		raw := drawnBlocks(typ, 2)
-		x := &Tensor{Name: "w", Type: typ, Dims: []int{512}, Data: raw}
-		for _, c := range []struct {
-			scale uint16
-			fits  bool
-		}{{largest, true}, {largest | 0x8000, true}, {largest + 1, false}, {largest + 1 | 0x8000, false}} {
-			binary.LittleEndian.PutUint16(raw[typ.BlockBytes():], c.scale)
-			if to, f := x.Recoding(); (f != nil) != c.fits {
-				t.Errorf("%v with a scale of %g becomes %v", typ, half(raw[typ.BlockBytes():]), to)
-			}
-		}
-	}
-}

@@ -22,16 +22,16 @@ func dequantizeQ2_K(dst []float32, src []byte) {
 
 // Q3_K: 32 bytes of third bits, 64 bytes of 2-bit codes, 12 bytes of 6-bit
 // scales (32 above their value), f16 scale. Codes are 4 above their value.
-func readQ3_K(s *superblock, block []byte) {
+func readQ3_K(s *Superblock, block []byte) {
 	third, pairs, packed := block[:32], block[32:96], block[96:108]
-	s.d = half(block[108:])
-	for g := range s.scales {
+	s.D = half(block[108:])
+	for g := range s.Scales {
 		low := packed[g%8] >> (g / 8 * 4) & 15
 		high := packed[8+g%4] >> (g / 4 * 2) & 3
-		s.scales[g] = int8(low|high<<4) - 32
+		s.Scales[g] = int8(low|high<<4) - 32
 	}
 	for g := range 8 { // 32 values: bit pair g%4 of the bytes of a half, third bit g
-		codes, pairs := (*[32]int8)(s.codes[32*g:]), (*[32]byte)(pairs[g/4*32:])
+		codes, pairs := (*[32]int8)(s.Codes[32*g:]), (*[32]byte)(pairs[g/4*32:])
 		for i, t := range third {
 			q := pairs[i&31]>>(g%4*2)&3 | t>>g&1<<2
 			codes[i&31] = int8(q) - 4

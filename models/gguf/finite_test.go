@@ -51,7 +51,7 @@ func TestNumbersAndScalesThatAreNotFiniteAreFound(t *testing.T) {
 				found++
 			}
 		}
-		if found == 0 {
+		if found == 0 && typ != NVFP4 { // which holds finite numbers alone
 			t.Errorf("%v: nothing was found", typ)
 		}
 	}

@@ -10,26 +10,21 @@ import (
 // recoding says how blocks of a type can be rewritten: f turns one into the blocks of type
 // to that hold the same elements.
 type recoding struct {
-	to   Type
-	f    func(dst, src []byte)
-	most float32 // of blocks' scales, whose products would be beyond binary16; 0: all are within it
+	to Type
+	f  func(dst, src []byte)
 }
 
 // recodings are those that depend on the type alone.
 var recodings = map[Type]recoding{
-	Q1_0_G32: {Q4_0, recodeSigns, 0},
-	Q5_0:     {Q8_0, recodeQ5_0, 0}, IQ4_NL: {Q8_0, recodeIQ4_NL, 0},
-	IQ2_XXS: {Q8_0, recodeQ8(readIQ2_XXS), 65504 * 8 / 31}, IQ4_XS: {Q8_0, recodeQ8(readIQ4_XS), 65504 / 32},
-	Q3_K:  {Q6_K, recodeQ6(readQ3_K), 0},
-	IQ1_S: {Q6_K, recodeQ6(readIQ1_S), 0}, IQ1_M: {Q6_K, recodeQ6(readIQ1_M), 0},
-	IQ3_XXS: {Q6_K, recodeQ6(readIQ3_XXS), 0}, IQ3_S: {Q6_K, recodeQ6(readIQ3_S), 0},
+	Q1_0_G32: {Q4_0, recodeSigns}, Q5_0: {Q8_0, recodeQ5_0},
+	Q3_K: {Q6_K, recodeQ6(readQ3_K)}, IQ3_XXS: {Q6_K, recodeQ6(readIQ3_XXS)}, IQ3_S: {Q6_K, recodeQ6(readIQ3_S)},
 }
 
 // Recoding tells how a tensor in memory can be rewritten in a more common type
 // with every value kept exactly: f turns one block into the blocks of type to
 // that hold the same elements. f is nil where there is no such type. The
-// scales of I2_S, IQ2_XXS and IQ4_XS, and those of blocks whose scale is no normal
-// number, are rounded to binary16, a relative error below 2⁻¹¹ of normal ones.
+// scale of I2_S, and those of blocks whose scale is no normal number, are rounded to
+// binary16, a relative error below 2⁻¹¹ of normal ones.
 func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	switch t.Type {
 	case I2_S:
@@ -39,20 +34,7 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 		return PQ2_0, func(dst, src []byte) { p.recode(dst, src, src[p.scale:]) }
 	}
 	r := recodings[t.Type]
-	if r.most > 0 && t.scaleAbove(r.most) {
-		return 0, nil
-	}
 	return r.to, r.f
-}
-
-// scaleAbove tells whether the f16 scale that a block begins with exceeds most somewhere.
-func (t *Tensor) scaleAbove(most float32) bool {
-	for b := t.Data; len(b) > 0; b = b[t.Type.BlockBytes():] {
-		if abs(half(b)) > most {
-			return true
-		}
-	}
-	return false
 }
 
 // recodingI2S gives each 128 weights the tensor's scale. Scales that binary16 has
@@ -83,13 +65,5 @@ func recodeQ5_0(dst, src []byte) {
 	for i, q := range src[6:22] {
 		dst[2+i] = fifthBit(q&15, fifth, i) - 16
 		dst[18+i] = fifthBit(q>>4, fifth, i+16) - 16
-	}
-}
-
-func recodeIQ4_NL(dst, src []byte) {
-	copy(dst, src[:2])
-	for i, q := range src[2:18] {
-		dst[2+i] = byte(levelsIQ4NL[q&15])
-		dst[18+i] = byte(levelsIQ4NL[q>>4])
 	}
 }

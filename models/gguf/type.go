@@ -42,6 +42,7 @@ const (
 	I2_S Type = 36
 	// MXFP4 has a scale each 32 that is a power of two: the experts of gpt-oss.
 	MXFP4 Type = 39
+	// NVFP4 has a scale of eight bits each 16.
 	NVFP4 Type = 40
 	// Q1_0 holds signs with one scale each 128, Q2_0 codes of -1 to 2 with one
 	// each 64. Their numbers have stood for other blocks too: see meanings.
@@ -106,7 +107,7 @@ var types = [...]traits{
 	TQ2_0:   {"TQ2_0", 256, 66, dequantizeTQ2_0, quantizeTQ2_0, 0},
 	I2_S:    {"I2_S", 128, 32, dequantizeI2_S, nil, 32},
 	MXFP4:   {"MXFP4", 32, 17, dequantizeMXFP4, quantizeMXFP4, 0},
-	NVFP4:   {"NVFP4", 64, 36, nil, nil, 0},
+	NVFP4:   {"NVFP4", 64, 36, dequantizeNVFP4, nil, 0},
 	Q1_0:    {"Q1_0", 128, 18, dequantizeQ1_0, quantizeQ1_0, 0},
 	Q2_0:    {"Q2_0", 64, 18, dequantizeQ2_0, quantizeQ2_0, 0},
 	PQ2_0:   {"PQ2_0", 128, 34, dequantizePQ2_0, quantizePQ2_0, 0},

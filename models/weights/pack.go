@@ -25,8 +25,7 @@ import (
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
-//   - Q4_1, Q5_1, Q2_K, Q5_K, IQ2_XS and IQ2_S are rounded to binary16, a relative error
-//     below 2⁻¹¹.
+//   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error below 2⁻¹¹.
 //   - opt.Exact widens everything to float32.
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
@@ -75,19 +74,32 @@ var storages = map[gguf.Type]storage{
 	gguf.Q6_K:  {matrix.Q6, whole(grouped.PackQ6_K)},
 	gguf.MXFP4: {matrix.FP4, packMXFP4}, // with the scales that there are in practice
 	gguf.Q4_1:  {matrix.F16, packHalves}, gguf.Q5_1: {matrix.F16, packHalves}, gguf.Q2_K: {matrix.F16, packHalves}, gguf.Q5_K: {matrix.F16, packHalves},
-	gguf.IQ2_XS: {matrix.F16, packHalves}, gguf.IQ2_S: {matrix.F16, packHalves},
+	gguf.NVFP4:  {matrix.F16, packHalves}, // which holds all its values
+	gguf.IQ4_NL: {matrix.NL4, whole(grouped.PackIQ4_NL)},
+	gguf.IQ4_XS: {matrix.NL4K, superblocks(grouped.LevelsIQ4)},
+	gguf.IQ2_S:  {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)},
+	gguf.IQ1_M: {matrix.NL3K, superblocks(grouped.LevelsIQ1)}, gguf.IQ1_S: {matrix.NL3K, superblocks(grouped.LevelsIQ1)},
 
 	// As gguf.Tensor.Recoding has them.
 	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
-	gguf.Q5_0: {matrix.Q8, nil}, gguf.IQ4_NL: {matrix.Q8, nil},
+	gguf.Q5_0:     {matrix.Q8, nil},
 	gguf.Q1_0_G32: {matrix.Q4, nil},
-	gguf.Q3_K:     {matrix.Q6, nil}, gguf.IQ1_S: {matrix.Q6, nil}, gguf.IQ1_M: {matrix.Q6, nil}, gguf.IQ3_XXS: {matrix.Q6, nil}, gguf.IQ3_S: {matrix.Q6, nil},
-	gguf.IQ2_XXS: {matrix.Q8, nil}, gguf.IQ4_XS: {matrix.Q8, nil},
+	gguf.Q3_K:     {matrix.Q6, nil}, gguf.IQ3_XXS: {matrix.Q6, nil}, gguf.IQ3_S: {matrix.Q6, nil},
 }
 
 // whole has pack read the bytes of a tensor as they are.
 func whole(pack func(rows, cols int, data []byte) (*matrix.Matrix, error)) func(*gguf.Tensor) (*matrix.Matrix, error) {
 	return func(t *gguf.Tensor) (*matrix.Matrix, error) { return pack(t.Rows(), t.Cols(), t.Data) }
+}
+
+// superblocks has blocks of a type of superblocks packed as codes of levels.
+func superblocks(levels *matrix.Levels) func(*gguf.Tensor) (*matrix.Matrix, error) {
+	return func(t *gguf.Tensor) (*matrix.Matrix, error) {
+		read, size, each := t.Type.Superblocks(), t.Type.BlockBytes(), t.Cols()/t.Type.BlockLen()
+		return grouped.PackSuperblocks(levels, t.Rows(), t.Cols(), func(s *grouped.Superblock, r, u int) {
+			read((*gguf.Superblock)(s), t.Data[(r*each+u)*size:][:size])
+		})
+	}
 }
 
 // MostBytes returns the size in memory that a stored matrix of rows × cols has at

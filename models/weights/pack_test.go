@@ -73,7 +73,9 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	for typ, want := range map[gguf.Type]matrix.Packing{
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16,
 		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
-		gguf.Q5_0: matrix.Q8, gguf.IQ4_NL: matrix.Q8, gguf.MXFP4: matrix.FP4, gguf.Q3_K: matrix.Q6,
+		gguf.Q5_0: matrix.Q8, gguf.MXFP4: matrix.FP4, gguf.NVFP4: matrix.F16,
+		gguf.IQ4_NL: matrix.NL4, gguf.IQ4_XS: matrix.NL4K, gguf.Q3_K: matrix.Q6,
+		gguf.IQ2_S: matrix.NL3K, gguf.IQ2_XS: matrix.NL3K, gguf.IQ2_XXS: matrix.NL3K, gguf.IQ1_M: matrix.NL3K, gguf.IQ1_S: matrix.NL3K,
 		gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128,
 		gguf.Q1_0: matrix.Q1G128, gguf.Q2_0: matrix.Q2G64, gguf.PQ2_0: matrix.Q2G128, gguf.PTQ1_0: matrix.Q2G128, gguf.Q1_0_G32: matrix.Q4,
 	} {
@@ -273,10 +275,10 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 }
 
 func TestWhatCannotBePackedIsAnError(t *testing.T) {
-	nvfp4 := &gguf.Tensor{Name: "w", Type: gguf.NVFP4, Dims: []int{64, 1}, Data: make([]byte, 36)}
+	q81 := &gguf.Tensor{Name: "w", Type: 9, Dims: []int{32, 1}, Data: make([]byte, 36)}
 	for _, exact := range []bool{false, true} {
-		if w, err := pack(nvfp4, 1, Options{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
-			t.Errorf("packing NVFP4 = %v, %v, want ErrUnsupported", w, err)
+		if w, err := pack(q81, 1, Options{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
+			t.Errorf("packing Q8_1 = %v, %v, want ErrUnsupported", w, err)
 		}
 	}
 	if w, err := pack(stored(t, gguf.F32, 1, 1, []float32{1}), 1, Options{Packing: "i3"}); w != nil || err == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Banded are the packings that are stored in bands.
-var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4}
+var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4, matrix.NL4, matrix.NL4K, matrix.NL3K}
 
 // Grouped are the packings of integer codes.
 var Grouped = Banded[3:]
@@ -68,6 +68,18 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 			raw[o] = byte(118 + r.IntN(8))
 		}
 		m, err = grouped.PackMXFP4(rows, cols, raw)
+	case matrix.NL4:
+		m, err = grouped.PackIQ4_NL(rows, cols, blocks(32, 18, 0))
+	case matrix.NL4K, matrix.NL3K:
+		m, err = superblocks(p, rows, cols, func(s *grouped.Superblock, levels *matrix.Levels) {
+			s.D = vector.FromF16(vector.ToF16(float32(r.NormFloat64())*0.002)) * levels.Scale
+			for i := range s.Scales {
+				s.Scales[i] = int8(r.Uint32())
+			}
+			for i := range s.Codes {
+				s.Codes[i] = levels.Of[r.Uint32()%levelsOf[p]]
+			}
+		})
 	case matrix.Q8:
 		m, err = grouped.PackQ8_0(rows, cols, blocks(32, 34, 0))
 	case matrix.Q4M:
@@ -85,6 +97,22 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 		tb.Fatal(err)
 	}
 	return m
+}
+
+// levelsOf is the number of levels of a packing.
+var levelsOf = map[matrix.Packing]uint32{matrix.NL4K: 16, matrix.NL3K: 6}
+
+// superblocks packs what fill sets each superblock to, in the order of rows.
+func superblocks(p matrix.Packing, rows, cols int, fill func(s *grouped.Superblock, levels *matrix.Levels)) (*matrix.Matrix, error) {
+	levels := grouped.LevelsIQ4
+	if p == matrix.NL3K {
+		levels = grouped.LevelsIQ2
+	}
+	all := make([]grouped.Superblock, rows*cols/256)
+	for i := range all {
+		fill(&all[i], levels)
+	}
+	return grouped.PackSuperblocks(levels, rows, cols, func(s *grouped.Superblock, r, u int) { *s = all[r*(cols/256)+u] })
 }
 
 // Extreme packs codes that are all at one end of their range.
@@ -108,6 +136,18 @@ func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.
 		m, err = grouped.PackQ4_0(rows, cols, raw(32, 18, one...))
 	case matrix.FP4:
 		m, err = grouped.PackMXFP4(rows, cols, raw(32, 17, 128))
+	case matrix.NL4:
+		m, err = grouped.PackIQ4_NL(rows, cols, raw(32, 18, one...))
+	case matrix.NL4K, matrix.NL3K:
+		m, err = superblocks(p, rows, cols, func(s *grouped.Superblock, levels *matrix.Levels) {
+			s.D = levels.Scale
+			for i := range s.Scales {
+				s.Scales[i] = []int8{-128, -128, 127, 127}[i%4]
+			}
+			for i := range s.Codes {
+				s.Codes[i] = levels.Of[uint32(code>>(i/16%2*4)&15)%levelsOf[p]]
+			}
+		})
 	case matrix.Q8:
 		m, err = grouped.PackQ8_0(rows, cols, raw(32, 34, one...))
 	case matrix.Q4M:

@@ -1,0 +1,148 @@
+//go:build amd64 && !purego
+
+package grouped
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
+
+// halfTile adds to y[tokens][16·bands] the products of some halves of groups, of codes in
+// nibbles whose levels a table has, with half records.
+type halfTile func(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda, halves int)
+
+// unfolding writes the scales of some groups of a band as float32, stride bytes from half to
+// half, and its codes to dst where they are no nibbles, and prefetches.
+type unfolding func(dst *byte, d *float32, stride int, codes, scales *byte, factor *float32, fetch uintptr, groups int)
+
+// halfTiles are the tiles of an instruction set, and what unfolds for them.
+type halfTiles struct {
+	unfold unfolding
+	one    halfTile   // of as many bands as the set's one
+	single []halfTile // one band, i+1 tokens for the i-th
+	pair   []halfTile // two bands, i+2 tokens; nil: one by one
+}
+
+// unfoldings is by packing.
+var unfoldings = map[matrix.Packing]unfolding{matrix.NL4: unfoldNL4AVX2, matrix.NL4K: unfoldNL4KAVX2, matrix.NL3K: unfoldNL3KAVX2}
+
+// halfTilesOf returns the tiles of a packing with levels.
+func halfTilesOf(i cpu.ISA, p matrix.Packing, levels *matrix.Levels) (t tileSet) {
+	h := &halfTiles{unfold: unfoldings[p]}
+	t.halves, t.bands = h, 2
+	switch i {
+	case cpu.AVX2:
+		if small(levels) {
+			h.one, h.single = halvesSmallAVX2x2x1, []halfTile{halvesSmallAVX2x1x1, halvesSmallAVX2x1x2, halvesSmallAVX2x1x3, halvesSmallAVX2x1x4}
+			break
+		}
+		h.one, h.single = halvesAVX2x2x1, []halfTile{halvesAVX2x1x1, halvesAVX2x1x2, halvesAVX2x1x3, halvesAVX2x1x4}
+	case cpu.AVXVNNI:
+		h.one, h.single = halvesAVXVNNIx2x1, []halfTile{halvesAVXVNNIx1x1, halvesAVXVNNIx1x2, halvesAVXVNNIx1x3, halvesAVXVNNIx1x4}
+	case cpu.AVX512:
+		t.bands = 4
+		h.one, h.single = halvesAVX512x4x1, []halfTile{halvesAVX512x1x1, halvesAVX512x1x2, halvesAVX512x1x3, halvesAVX512x1x4}
+		h.pair = []halfTile{halvesAVX512x2x2, halvesAVX512x2x3, halvesAVX512x2x4, halvesAVX512x2x5, halvesAVX512x2x6}
+	default:
+		return tileSet{}
+	}
+	return t
+}
+
+// small reports whether levels are of five bits, as signed numbers.
+func small(levels *matrix.Levels) bool {
+	return slices.Min(levels.Of[:]) >= -16 && slices.Max(levels.Of[:]) <= 15
+}
+
+// What a worker's panel holds: codes and scales of some groups of some bands.
+const (
+	halfScaleBytes = 2 * bands.Rows * 4 // of a group
+	halfBandGroups = 16
+)
+
+// addHalves adds groups [gLo, gHi) of n bands from s on.
+func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	for n > 0 {
+		take, tiles, least := 1, q.tiles.halves.single, 1
+		if n >= 2 && tEnd-t >= 2 && q.tiles.halves.pair != nil {
+			take, tiles, least = 2, q.tiles.halves.pair, 2
+		}
+		f := q.f
+		here, _ := bandOf(q.w, s)
+		next := uintptr(unsafe.Pointer(unsafe.SliceData(here))) + uintptr(take*q.BandBytes()+gLo*f.codeBytes)
+		chunk := max(superGroups, halfBandGroups/take)
+		for g := gLo; g < gHi; g += chunk {
+			end := min(g+chunk, gHi)
+			c := q.unfoldHalves(scratch, s, take, g, end, next+uintptr((g-gLo)*f.codeBytes), uintptr(q.BandBytes()))
+			q.multiplyHalves(c, tiles, least, y, ld, x, t, tEnd, g, end)
+		}
+		y, s, n = y[take*bands.Rows:], s+take, n-take
+	}
+}
+
+// unfolded is what a tile reads of some bands.
+type unfolded struct {
+	codes  []byte // of the first band
+	stride int    // to the next
+	scales []byte
+	bands  int
+}
+
+// unfoldHalves makes groups [g, end) of n bands ready; it prefetches as much from next on, for each band
+// ahead bytes further.
+func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ahead uintptr) unfolded {
+	f, groups := q.f, end-g
+	u := unfolded{bands: n, scales: scratch.Panel[:n*groups*halfScaleBytes]}
+	rest := scratch.Panel[len(u.scales):]
+	stride := n * halfScaleBytes / 2
+	for b := range n {
+		codes, scales := bandOf(q.w, s+b)
+		codes, scales = codes[g*f.codeBytes:end*f.codeBytes], scales[g/f.unit*f.unitBytes:end/f.unit*f.unitBytes]
+		dst := &codes[0]
+		switch {
+		case f.codeBytes != nibbleBytes:
+			dst = &rest[b*groups*nibbleBytes]
+			u.codes, u.stride = rest[:n*groups*nibbleBytes], groups*nibbleBytes
+		case b == 0:
+			u.codes, u.stride = codes, q.BandBytes()
+		}
+		q.tiles.halves.unfold(dst, (*float32)(unsafe.Pointer(&u.scales[b*halfScaleBytes/2])), stride, &codes[0], &scales[0],
+			&q.w.Levels.Scale, next+uintptr(b)*ahead, groups)
+	}
+	return u
+}
+
+// multiplyHalves adds those groups for all tokens, by tiles of which the first is of least
+// tokens.
+func (q *kernel) multiplyHalves(u unfolded, tiles []halfTile, least int, y []float32, ld int, x *acts.Rows, t, tEnd, g, end int) {
+	lda, groups := x.GroupStride(), end-g
+	for t < tEnd {
+		n := cpu.TileWidth(tEnd-t, len(tiles)+least-1)
+		rec := x.Halves(q.f.limit)[t*lda+g*acts.RecordBytes:]
+		_, _ = y[(n-1)*ld+u.bands*bands.Rows-1], rec[(n-1)*lda+groups*acts.RecordBytes-1]
+		tiles[n-least](&y[0], ld, &u.codes[0], u.stride, (*float32)(unsafe.Pointer(&u.scales[0])), &q.w.Levels.Of[0], &rec[0], lda, 2*groups)
+		if t += n; t < tEnd {
+			y = y[n*ld:]
+		}
+	}
+}
+
+// streamHalves multiplies a tile of bands with one token, and prefetches as many bytes from
+// next on.
+func (q *kernel) streamHalves(scratch *bands.Scratch, y []float32, s int, x *acts.Rows, next uintptr) {
+	n, f, groups := q.tiles.bands, q.f, q.w.Cols/acts.GroupCols
+	lines := (f.codeBytes + f.unitBytes/f.unit + 63) / 64
+	chunk := max(superGroups, halfBandGroups/n)
+	for g := 0; g < groups; g += chunk {
+		end := min(g+chunk, groups)
+		ahead := uintptr((end - g) * lines * 64)
+		u := q.unfoldHalves(scratch, s, n, g, end, next, ahead)
+		next += uintptr(n) * ahead
+		q.multiplyHalves(u, []halfTile{q.tiles.halves.one}, 1, y, 0, x, 0, 1, g, end)
+	}
+}

@@ -1,0 +1,148 @@
+package grouped
+
+import (
+	"encoding/binary"
+
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// Levels of ggml's types: the codes of its non-linear four bits (kvalues_iq4nl), and the
+// values that entries of the codebooks of other types have, with their signs.
+var (
+	LevelsIQ4 = &matrix.Levels{Of: [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, Scale: 1}
+	LevelsIQ2 = signedLevels(1.0/8, 8, 25, 43)
+	LevelsIQ1 = signedLevels(1.0/8, 1, 7, 9) // {-8, 0, 8} and 1 more or less
+)
+
+// signedLevels returns levels of both signs.
+func signedLevels(scale float32, sizes ...int8) *matrix.Levels {
+	l := &matrix.Levels{Scale: scale}
+	for i, s := range sizes {
+		l.Of[i], l.Of[len(sizes)+i] = s, -s
+	}
+	return l
+}
+
+// codesOfLevels returns the code of each level, as a byte.
+func codesOfLevels(l *matrix.Levels) (codes [256]byte) {
+	for c := len(l.Of) - 1; c >= 0; c-- {
+		codes[byte(l.Of[c])] = byte(c)
+	}
+	return codes
+}
+
+// PackIQ4_NL packs IQ4_NL as NL4: blocks of 32 columns in 18 bytes, as Q4_0's, where a weight
+// is d·level[q].
+func PackIQ4_NL(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+	const size = 18
+	if err := matrix.Check("IQ4_NL", rows, cols, acts.GroupCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newLevelled(matrix.NL4, LevelsIQ4, rows, cols, func(w *row, r, g int) {
+		b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
+		w.putHalf(g, 0, b)
+		var codes levelWords
+		for i := range 4 {
+			v := binary.LittleEndian.Uint32(b[2+4*i:])
+			codes[i], codes[i+4] = v&fourNibbles, v>>4&fourNibbles
+		}
+		w.putLevels(g, &codes)
+	}), nil
+}
+
+// Superblock is 256 columns of a row: a weight is D·Scales[k/16]·Codes[k].
+type Superblock struct {
+	D      float32 // a binary16 number times the Scale of the levels
+	Scales [16]int8
+	Codes  [superCols]int8 // of the levels
+}
+
+// PackSuperblocks packs what read sets s to, superblock u of row r, which calls make on several
+// goroutines: as NL3K where levels are eight, else as NL4K, of which scales 2i and 2i+1 are one.
+func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superblock, r, u int)) (*matrix.Matrix, error) {
+	if err := matrix.Check("superblocks", rows, cols, superCols, 0, 0); err != nil {
+		return nil, err
+	}
+	p, each := matrix.NL4K, 1
+	if [8]int8(levels.Of[8:]) == [8]int8{} {
+		p, each = matrix.NL3K, 2
+	}
+	code := codesOfLevels(levels)
+	return newLevelled(p, levels, rows, cols, func(w *row, r, u int) {
+		var s Superblock
+		var d [2]byte
+		{
+			read(&s, r, u)
+			binary.LittleEndian.PutUint16(d[:], vector.ToF16(s.D/levels.Scale))
+			w.putHalf(u, 0, d[:])
+			for i := range each * superGroups {
+				*w.small(u, 1, i) = byte(s.Scales[i*2/each])
+			}
+			for g := range superGroups {
+				var codes levelWords
+				for k, q := range s.Codes[g*acts.GroupCols:][:acts.GroupCols] {
+					codes[k/4] |= uint32(code[byte(q)]) << (k % 4 * 8)
+				}
+				w.putLevels(u*superGroups+g, &codes)
+			}
+		}
+	}), nil
+}
+
+// placeOfBit is where the bit of word f of the second half is, in a plane of NL3K; that of the
+// first is two further up.
+var placeOfBit = [4]int{0, 1, 4, 5}
+
+// levelWords are a group's codes: word j holds columns 4j..4j+3, a byte each.
+type levelWords [acts.GroupCols / 4]uint32
+
+// Masks of four bytes.
+const (
+	fourNibbles = 0x0f0f0f0f
+	fourPairs   = 0x03030303
+)
+
+// word gives the place of the row's word in a plane of group g.
+func (w *row) word(g, plane int) []byte { return w.planes(g)[plane*planeBytes:] }
+
+// putLevels writes the codes of group g in halves.
+func (w *row) putLevels(g int, s *levelWords) {
+	if w.format.codeBytes == nibbleBytes {
+		for p := range 4 {
+			at := p + p&2 // word 4h+p of half h
+			binary.LittleEndian.PutUint32(w.word(g, p), s[at]|s[at+2]<<4)
+		}
+		return
+	}
+	var bits uint32
+	for h := range 2 {
+		var pairs uint32
+		for f, codes := range s[4*h : 4*h+4] {
+			pairs |= codes & fourPairs << (2 * f)
+			bits |= codes >> 2 & 0x01010101 << (2 - 2*h + placeOfBit[f])
+		}
+		binary.LittleEndian.PutUint32(w.word(g, h), pairs)
+	}
+	binary.LittleEndian.PutUint32(w.word(g, 2), bits)
+}
+
+// levelsOf sets q to the levels of group g.
+func (w *row) levelsOf(g int, q *[acts.GroupCols]int8) {
+	for k := range q {
+		h, f, c := k/16, k/4%4, k%4
+		if w.format.codeBytes == nibbleBytes {
+			q[k] = w.levels.Of[w.word(g, 2*h+f%2)[c]>>(f/2*4)&15]
+			continue
+		}
+		pair, bit := w.word(g, h)[c]>>(2*f)&3, w.word(g, 2)[c]>>(2-2*h+placeOfBit[f])&1
+		q[k] = w.levels.Of[pair|bit<<2]
+	}
+}
+
+func scalesNL4K(w *row, g int) scales {
+	u, i := g/superGroups, g%superGroups
+	sc := int32(int8(*w.small(u, 1, i)))
+	return scales{d: w.halfAt(u, 0), sc: [2]int32{sc, sc}}
+}
