@@ -106,7 +106,7 @@ func (n *naming) identified(doc, span string) error {
 	case plan.MatchString(span) && !slices.Contains(notPlans, span):
 		m := plan.FindStringSubmatch(span)
 		p, err := scaling.Parse(m[1] + m[2])
-		if err == nil && !slices.Contains(scaling.Methods(), p.Method) {
+		if err == nil && !p.Unchosen() && !slices.Contains(scaling.Methods(), p.Method) {
 			err = fmt.Errorf("there is no method %s", p.Method)
 		}
 		if err != nil {

@@ -189,7 +189,7 @@ func TestNoMessageNamesAPackage(t *testing.T) {
 		{[]string{"serve", "--config", configFile(t, "server: [1]\nkv: 3\n")}, ":1: server: found a list, want keys with values\nlutra serve: "},
 		{[]string{"ask", "--scaling", "sc4;answer.extract=regex:(", "hi"}, "--scaling: answer"},
 		{[]string{"ask", "--scaling", "bon4;verifier=none", "hi"}, "lutra ask: test_time_scaling.verifier: there is no verifier"},
-		{[]string{"bench", "model", "--shape", "tiny", "--type", "IQ1_S", "-o", "x"}, "lutra bench model: "},
+		{[]string{"bench", "model", "--shape", "tiny", "--type", "IQ1_M", "-o", "x"}, "lutra bench model: "},
 		{[]string{"ask", "--model", "hf:me", "hi"}, "lutra ask: --model: "},
 	} {
 		status, got := complain(t, c.args...)

@@ -11,8 +11,8 @@ import (
 // with the source.
 var packages = []string{
 	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "huggingface", "jinja", "kernels",
-	"kv", "kvevents", "matrices", "models", "moecost", "npu", "quantize", "regex", "residency", "responses", "reward", "sampling", "scaling", "schema", "server", "structure", "synthetic",
-	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "web", "weights", "workers", "zmtp",
+	"kv", "kvevents", "matrices", "models", "moecost", "npu", "profile", "quantize", "regex", "residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "structure", "synthetic",
+	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
 }
 
 // Text returns what err says, without names of packages before it or before the errors

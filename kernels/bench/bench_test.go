@@ -81,7 +81,9 @@ func TestBenchKernelsMeasuresNamedKernelsAlone(t *testing.T) {
 	}
 }
 
-func blank(p matrix.Packing) *matrix.Matrix { return &matrix.Matrix{Rows: 16, Cols: 1024, Packing: p} }
+func blank(p matrix.Packing) *matrix.Matrix {
+	return &matrix.Matrix{Rows: 16, Cols: 1024, Packing: p, Levels: grouped.LevelsIQ4}
+}
 
 func TestTheNameOfAGroupKernelIsThatOfTheRoutineThatRuns(t *testing.T) {
 	defer cpu.Override(cpu.Active())()

@@ -62,7 +62,7 @@ type format struct {
 	offset    int8      // what a code of zero weight is; whole bytes have their sign themselves
 	levels    *[16]int8 // what nibbles stand for; nil: themselves
 	// scales gives the parts of group g's scales.
-	scales func(r *row, g int) scales
+	scales func(r row, g int) scales
 	limit  acts.Limit // of activations
 	super  bool       // d multiplies the sum of a whole scale unit, not that of each group
 	halves bool       // codes lie in halves, whose sums meet their scales apart; the matrix has levels
@@ -282,20 +282,20 @@ func (w *row) codesOf(g int, q *[acts.GroupCols]int8) {
 }
 
 // scalesOfD: one float16 a group is all.
-func scalesOfD(w *row, g int) scales { return scales{d: w.halfAt(g, 0), sc: [2]int32{1, 1}} }
+func scalesOfD(w row, g int) scales { return scales{d: w.halfAt(g, 0), sc: [2]int32{1, 1}} }
 
 // scalesOfUnit: one float16 a unit is all.
-func scalesOfUnit(w *row, g int) scales {
+func scalesOfUnit(w row, g int) scales {
 	return scales{d: w.halfAt(g/w.format.unit, 0), sc: [2]int32{1, 1}}
 }
 
-func scalesQ4M(w *row, g int) scales {
+func scalesQ4M(w row, g int) scales {
 	u, i := g/superGroups, g%superGroups
 	sc := int32(*w.small(u, 2, 2*i))
 	return scales{w.halfAt(u, 0), w.halfAt(u, 1) * float32(*w.small(u, 2, 2*i+1)), [2]int32{sc, sc}}
 }
 
-func scalesQ6(w *row, g int) scales {
+func scalesQ6(w row, g int) scales {
 	u, i := g/superGroups, g%superGroups
 	return scales{d: w.halfAt(u, 0), sc: [2]int32{int32(int8(*w.small(u, 1, 2*i))), int32(int8(*w.small(u, 1, 2*i+1)))}}
 }
@@ -307,7 +307,7 @@ func Codes(codes []int8, scale, least []float32, m *matrix.Matrix, r int) {
 	w := rowOf(m, r)
 	for g := range m.Cols / acts.GroupCols {
 		w.codesOf(g, (*[acts.GroupCols]int8)(codes[g*acts.GroupCols:]))
-		s := w.format.scales(&w, g)
+		s := w.format.scales(w, g)
 		scale[g], least[g] = s.d*float32(s.sc[0]), s.least
 	}
 }
@@ -319,7 +319,7 @@ func Row(dst []float32, m *matrix.Matrix, r int) {
 	var q [acts.GroupCols]int8
 	for g := range len(dst) / acts.GroupCols {
 		w.codesOf(g, &q)
-		s := w.format.scales(&w, g)
+		s := w.format.scales(w, g)
 		d := [2]float32{s.d * float32(s.sc[0]), s.d * float32(s.sc[1])}
 		for k, out := 0, dst[g*acts.GroupCols:][:acts.GroupCols]; k < acts.GroupCols; k++ {
 			out[k] = d[k/16]*float32(q[k]) - s.least

@@ -141,7 +141,7 @@ func (w *row) levelsOf(g int, q *[acts.GroupCols]int8) {
 	}
 }
 
-func scalesNL4K(w *row, g int) scales {
+func scalesNL4K(w row, g int) scales {
 	u, i := g/superGroups, g%superGroups
 	sc := int32(int8(*w.small(u, 1, i)))
 	return scales{d: w.halfAt(u, 0), sc: [2]int32{sc, sc}}

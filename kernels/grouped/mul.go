@@ -102,7 +102,7 @@ func (g *genericGroup) read(w *matrix.Matrix, s, group int) {
 	for i := range bands.Rows {
 		r := rowOf(w, s*bands.Rows+i)
 		r.codesOf(group, &g.codes[i])
-		g.scales[i] = r.format.scales(&r, group)
+		g.scales[i] = r.format.scales(r, group)
 	}
 }
 

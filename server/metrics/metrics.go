@@ -98,6 +98,9 @@ func New(src Sources) *Metrics {
 	m.candidates = counter("search_candidates_total", "Candidates of searches, by outcome.", "outcome")
 	m.searched = counter("search_tokens_total", "Tokens of searches: those the policy generated, by their fate, and those the verifier computed.", "role", "fate")
 	m.filled = counter("fill_candidates_total", "Candidates that plain answers got in lanes to spare, by outcome.", "outcome")
+	for _, outcome := range []string{"finished", "dropped", "late"} {
+		m.filled.WithLabelValues(outcome)
+	}
 	m.fillTokens = prometheus.NewCounter(prometheus.CounterOpts{Name: "lutra_fill_tokens_total", Help: "Tokens generated for them."})
 	m.fill = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lutra_tile_fill_ratio",
 		Help: "Share of the last step's tile lanes that carried a token."}, []string{modelLabel})

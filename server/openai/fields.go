@@ -89,16 +89,15 @@ func (f Fields) streaming() (stream, includeUsage bool) {
 	return stream, includeUsage
 }
 
-// metadata checks the strings that clients store with a request, and returns the one
-// that asks for scaling.
-func (f Fields) metadata() (scaling string) {
+// metadata checks the strings that clients store with a request.
+func (f Fields) metadata() {
 	raw, ok := f.Take("metadata")
 	if !ok {
-		return ""
+		return
 	}
 	if jsonread.Kind(raw) != "an object" {
 		f.WrongType("metadata", "an object of strings", raw)
-		return ""
+		return
 	}
 	n := 0
 	for written, value := range jsonread.Members(raw) {
@@ -114,11 +113,25 @@ func (f Fields) metadata() (scaling string) {
 			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", MaxMetadataName, MaxMetadataValue)
 		}
 		if f.Err != nil {
-			return ""
-		}
-		if name == api.ScalingField {
-			scaling = s
+			return
 		}
 	}
-	return scaling
+}
+
+// scalingInMetadata returns the string in a request's metadata that asks for scaling. What
+// else is there, or wrong, is for those APIs to see that have metadata.
+func (f Fields) scalingInMetadata() (plan string) {
+	raw := f.Raw("metadata")
+	if jsonread.Kind(raw) != "an object" {
+		return ""
+	}
+	for written, value := range jsonread.Members(raw) {
+		if name, _ := jsonread.Text(written); name == api.ScalingField {
+			plan, _ = jsonread.Text(value)
+		}
+	}
+	if len(plan) > MaxMetadataValue {
+		return ""
+	}
+	return plan
 }

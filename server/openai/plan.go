@@ -15,7 +15,7 @@ import (
 // object without a method changes the next of these, or the server's standard; where there is
 // none, it has to say what the answer is to reach. nil: the request asks for none.
 func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *api.ScalingRequest {
-	fromMetadata := f.metadata()
+	fromMetadata := f.scalingInMetadata()
 	inBody := f.plan(func() (p scaling.Plan) {
 		if a := planElsewhere(f, header, fromMetadata, preset); a != nil {
 			p = *a.Plan
@@ -111,6 +111,7 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, has
 // tells whether it names a temperature. The report is nil without a search, or for one that
 // the answer does not tell of.
 func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature bool) *searchReport {
+	f.metadata()
 	asked, standard := a.Asked, c.Standard
 	switch {
 	case a.Choice == nil:

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: wasmfuel CALL < module.wasm > metered.wasm.gz")
+		fmt.Fprintln(os.Stderr, "wasmfuel CALL < module.wasm > metered.wasm.gz")
 		os.Exit(2)
 	}
 	if err := run(os.Stdin, os.Stdout, os.Args[1]); err != nil {
