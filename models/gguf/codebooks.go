@@ -46,11 +46,10 @@ var unpacked = sync.OnceValue(func() *books {
 
 // put sets group g of eight codes to those of an entry, negative where signs have a bit.
 func (s *Superblock) put(g int, entry *[8]int8, signs byte) {
+	codes := (*[8]int8)(s.Codes[8*g:])
 	for j, c := range entry {
-		if signs>>j&1 != 0 {
-			c = -c
-		}
-		s.Codes[8*g+j] = c
+		m := -int8(signs >> j & 1) // no branch, which nobody could foresee
+		codes[j] = (c ^ m) - m
 	}
 }
 
@@ -154,8 +153,9 @@ func (s *Superblock) putIQ1(g int, entry *[8]int8, lower bool) {
 	if lower {
 		delta = -1
 	}
+	codes := (*[8]int8)(s.Codes[8*g:])
 	for j, c := range entry {
-		s.Codes[8*g+j] = c + delta
+		codes[j] = c + delta
 	}
 }
 
