@@ -67,8 +67,9 @@ keeps it, streamed or not; or its receipt alone; or -. A receipt of hashes alone
 
 The exit status is 0 when all bits are the same, 1 when some differ, and 2 when the
 answers cannot be compared: another model file, other settings, or kernels of another
-family, which round otherwise. Only the server at --url is asked, and no model is
-downloaded that --model does not name.`,
+family, which round otherwise. Adapters are found by their files' hashes among those of
+--lora. Only the server at --url is asked, and no model is downloaded that --model does
+not name.`,
 		Example: `  lutra replay answer.json
   lutra replay answer.json --model lutra-tiny-l --threads 1
   lutra replay answer.json --url http://127.0.0.1:8080
