@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -16,7 +17,7 @@ func TestVariantsShareStepsAndNothingElse(t *testing.T) {
 	m := &toy.Model{}
 	prompt := counting(40)
 	p := sampling.Params{MaxTokens: 12}
-	variants := []*models.Variant{nil, {Root: 1}, {Root: 2}}
+	variants := []*models.Variant{nil, {Root: kv.Root{Number: 1}}, {Root: kv.Root{Number: 2}}}
 	var want [][]int32
 	for _, v := range variants {
 		start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
@@ -71,7 +72,7 @@ func TestStatsNameTheAdaptersOfWhatRuns(t *testing.T) {
 	}
 	start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		e = r.Engine
-		b := &models.Variant{Root: 1, Uses: []models.Use{{Adapter: &models.Adapter{Name: "b"}, Scale: 1}, {Adapter: &models.Adapter{Name: "a"}, Scale: 1}}}
+		b := &models.Variant{Root: kv.Root{Number: 1}, Uses: []models.Use{{Adapter: &models.Adapter{Name: "b"}, Scale: 1}, {Adapter: &models.Adapter{Name: "a"}, Scale: 1}}}
 		var all sync.WaitGroup
 		for range 2 {
 			s := rig{r.With(b), m, t}.open(counting(9)...)

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -26,14 +25,15 @@ var ErrAdapter = errors.New("models: cannot adapt this model")
 //
 // Any number of sequences may use it at once.
 type Adapter struct {
+	ID       int32 // from 1, in the order in which the model's were loaded
 	Name     string
 	Path     string
+	Scale    float32   // that Name alone stands for: 1 unless the owner changes it before its use
 	Rank     int       // the largest
 	Bytes    int64     // in memory
 	Identity *Identity // what its file is
 	Sketch   string    // of the file, as Identity has it
 
-	number int64 // no other adapter of the process has it
 	graph  *decoder
 	on     map[*target]*lowRank
 	file   *gguf.File
@@ -73,8 +73,6 @@ const (
 	upName   = ".lora_b"
 )
 
-var adapters atomic.Int64
-
 // LoadAdapter reads an adapter of b: a GGUF file as llama.cpp converts them, or a directory as
 // PEFT saves it. interrupt, unless it is nil, is asked now and then; its error ends the
 // loading. The caller closes the adapter. Errors: ErrAdapter, and of reading.
@@ -90,7 +88,7 @@ func (b *Bundle) LoadAdapter(name, path string, interrupt func() error) (*Adapte
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w: %w", path, ErrAdapter, err), file.Close())
 	}
-	a.Name, a.Path = name, path
+	a.ID, a.Name, a.Path = b.exec.adapters.Add(1), name, path
 	return a, nil
 }
 
@@ -120,7 +118,7 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 		}
 	}
 	l := &adapterLoader{Loader: weights.NewLoader(file, weights.Options{Pool: model.pool, Packing: weights.PackingStored, Exact: exact, Interrupt: interrupt}), file: file, strength: strength}
-	a := &Adapter{number: adapters.Add(1), graph: graph, on: map[*target]*lowRank{}, file: file, memory: l.Memory()}
+	a := &Adapter{Scale: 1, graph: graph, on: map[*target]*lowRank{}, file: file, memory: l.Memory()}
 	for _, t := range graph.targets {
 		if low := l.lowRank(t); low != nil {
 			a.on[t] = low

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -259,6 +261,32 @@ func TestRowsOfOtherAdaptersInOneBatchHaveTheBitsTheyHaveAlone(t *testing.T) {
 				t.Error("no sequence began with what the cache held")
 			}
 			cache.Close()
+		}
+	}
+}
+
+// What observers of the cache are told of a variant is the same in every process.
+func TestARootIsNamedAfterItsAdapterOrAfterItsScales(t *testing.T) {
+	b := loadBase(t, "llama", 1, LoadOptions{})
+	one, two := adapter(t, b, loras+"/llama-all.gguf"), adapter(t, b, loras+"/llama-some")
+	two.Scale = 0.5
+	for i, c := range []struct {
+		uses []Use
+		id   int
+		name string
+	}{
+		{[]Use{{one, 1}}, 1, "llama-all.gguf"},
+		{[]Use{{two, 0.5}, {one, 0}}, 2, "llama-some"},
+		{[]Use{{two, 1}}, 0, "llama-some=1"},
+		{[]Use{{two, 0.5}, {one, 0.1}}, 0, "llama-all.gguf=0.1+llama-some=0.5"},
+	} {
+		want := kv.Root{Number: int32(i + 1), ID: c.id, Name: c.name}
+		if c.id == 0 {
+			sum := sha256.Sum256([]byte(c.name))
+			want.ID, want.Name = 1<<30+int(binary.BigEndian.Uint32(sum[:])/4), fmt.Sprintf("%x", sum[:8])
+		}
+		if got := variant(t, b, c.uses...).Root; got != want {
+			t.Errorf("root %+v of %s, want %+v", got, c.name, want)
 		}
 	}
 }

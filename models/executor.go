@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/attention"
@@ -42,7 +43,8 @@ type executor struct {
 	size     int              // rows these have room for
 	rowWidth int              // the widest mixer's
 
-	known variants
+	known    variants
+	adapters atomic.Int32 // that were loaded
 }
 
 // aloneBytes is the size of weights up to which each worker runs shards of its own.

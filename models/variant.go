@@ -2,10 +2,17 @@ package models
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // Use is an adapter at a scale.
@@ -16,19 +23,34 @@ type Use struct {
 
 // Variant is a model with some of its adapters, each at a scale. nil is the model as it is.
 type Variant struct {
-	Uses []Use // in the order in which their products are added
-	// Root is positive, and another one for each variant of a model: keys and values of
-	// one are not those of another.
-	Root  int32
+	Uses  []Use   // in the order in which their products are added
+	Root  kv.Root // keys and values of one variant are not those of another
 	graph *decoder
 }
 
-// KVRoot returns Root; 0 of nil.
-func (v *Variant) KVRoot() int32 {
+// KVRoot returns Root; nil of nil.
+func (v *Variant) KVRoot() *kv.Root {
 	if v == nil {
-		return 0
+		return nil
 	}
-	return v.Root
+	return &v.Root
+}
+
+// mixID is added to the ID of variants that are not one adapter at its own scale.
+const mixID = 1 << 30
+
+// newRoot returns the root of a variant: one adapter at its own scale goes by its name, all others
+// by a hash of names and scales, which is the same in every process.
+func newRoot(number int32, uses []Use) kv.Root {
+	if a := uses[0].Adapter; len(uses) == 1 && uses[0].Scale == a.Scale {
+		return kv.Root{Number: number, ID: int(a.ID), Name: a.Name}
+	}
+	var parts []string
+	for _, u := range uses {
+		parts = append(parts, u.Adapter.Name+"="+strconv.FormatFloat(float64(u.Scale), 'g', -1, 32))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "+")))
+	return kv.Root{Number: number, ID: mixID | int(binary.BigEndian.Uint32(sum[:])>>2), Name: hex.EncodeToString(sum[:8])}
 }
 
 // variants finds those of a model again: equal uses are one variant.
@@ -53,10 +75,10 @@ func (b *Bundle) Variant(uses ...Use) (*Variant, error) {
 	if err := checkScales(graph, uses); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(uses, func(x, y Use) int { return cmp.Compare(x.Adapter.number, y.Adapter.number) })
+	slices.SortFunc(uses, func(x, y Use) int { return cmp.Compare(x.Adapter.ID, y.Adapter.ID) })
 	key := ""
 	for _, u := range uses {
-		key += fmt.Sprintf("%d %x ", u.Adapter.number, math.Float32bits(u.Scale))
+		key += fmt.Sprintf("%d %x ", u.Adapter.ID, math.Float32bits(u.Scale))
 	}
 	known.mu.Lock()
 	defer known.mu.Unlock()
@@ -70,7 +92,7 @@ func (b *Bundle) Variant(uses ...Use) (*Variant, error) {
 		known.by = map[string]*Variant{}
 	}
 	known.next++
-	v := &Variant{Uses: uses, Root: known.next, graph: graph}
+	v := &Variant{Uses: uses, Root: newRoot(known.next, uses), graph: graph}
 	known.by[key] = v
 	return v, nil
 }

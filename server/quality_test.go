@@ -175,7 +175,7 @@ func TestARepeatedRequestDoesWhatWasChosen(t *testing.T) {
 	if was.Search == nil || !was.Search.Chosen || !strings.Contains(string(was.Search.Plan), `"best_of_n"`) {
 		t.Fatalf("the receipt's search is %+v", was.Search)
 	}
-	again, err := was.Repeat([]byte(body), "")
+	again, err := was.Repeat([]byte(body), "", nil)
 	if err != nil || strings.Contains(string(again), "quality") || !strings.Contains(string(again), `"model":"lutra-tiny-s"`) {
 		t.Fatalf("%s, %v", again, err)
 	}

@@ -87,7 +87,7 @@ func (f *fixture) spell(t *testing.T, ids []int32) (text []byte) {
 // repeated asks for the answer of a receipt again.
 func (f *fixture) repeated(t *testing.T, r *receipt.Receipt, body string) receipt.Receipt {
 	t.Helper()
-	again, err := r.Repeat([]byte(body), "")
+	again, err := r.Repeat([]byte(body), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

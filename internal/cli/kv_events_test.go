@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,6 +33,108 @@ func posted(t *testing.T, url, body string, answer any) {
 	}
 }
 
+// storedEvent is vLLM's BlockStored.
+type storedEvent struct {
+	_      struct{} `msgpack:",as_array"`
+	Type   string
+	Hashes []uint64
+	Parent *uint64
+	Tokens []int32
+	Block  int
+	LoRA   *int
+	Medium string
+	Name   *string
+}
+
+// storedIn returns the events of a batch, all of which tell of stored blocks of 8 tokens.
+func storedIn(t *testing.T, payload []byte) (list []storedEvent) {
+	t.Helper()
+	var batch struct {
+		_      struct{} `msgpack:",as_array"`
+		At     float64
+		Events []msgpack.RawMessage
+		Rank   int
+	}
+	if err := msgpack.Unmarshal(payload, &batch); err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range batch.Events {
+		var e storedEvent
+		if err := msgpack.Unmarshal(raw, &e); err != nil || e.Type != "BlockStored" || e.Block != 8 {
+			t.Fatalf("event %+v, %v", e, err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// subscriber subscribes to the topics that begin with topic, and returns once the server knows.
+func subscriber(t *testing.T, base, port, topic string) zmq4.Socket {
+	t.Helper()
+	sub := zmq4.NewSub(t.Context())
+	t.Cleanup(func() { sub.Close() })
+	if err := errors.Join(sub.Dial("tcp://127.0.0.1:"+port), sub.SetOption(zmq4.OptionSubscribe, topic)); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); !bytes.Contains(scraped(t, base), []byte("\nlutra_kv_event_subscribers 1\n")); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the server counts no subscriber")
+		}
+	}
+	return sub
+}
+
+// scraped returns what a server's metrics are.
+func scraped(t *testing.T, base string) []byte {
+	t.Helper()
+	resp, err := http.Get(base + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, _ := io.ReadAll(resp.Body)
+	return data
+}
+
+// A router that reads events knows an adapter's prefix by the adapter's name, and takes that of
+// another scale for neither.
+func TestARouterIsToldWhichAdapterABlockIsOf(t *testing.T) {
+	events, config := freePort(t), filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("models: [{name: base, path: ../../models/testdata/huggingface/llama, adapters: [{name: one, path: ../../models/testdata/lora/llama-all.gguf, scale: 0.5}]}]\nverifiers: []\nkv: {events: 'tcp://*:%s', pod: pod, block: 8}\nlog: {format: json}\n", events)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, "--config", config, "--addr", "127.0.0.1:0")
+	sub := subscriber(t, s.base, events, "kv@pod@base")
+	first := func(model string) storedEvent { // of the events of a request
+		var answer any
+		posted(t, s.base+"/v1/completions", `{`+model+`,"prompt":[5,6,7,8,9,10,11,12,13,14],"max_tokens":1}`, &answer)
+		msg, err := sub.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return storedIn(t, msg.Frames[2])[0]
+	}
+	plain, named, scaled := first(`"model":"base"`), first(`"model":"one"`), first(`"model":"base","lora":[{"id":0,"scale":1}]`)
+	if plain.LoRA != nil || plain.Name != nil {
+		t.Errorf("the model's block is %+v", plain)
+	}
+	if named.LoRA == nil || *named.LoRA != 1 || *named.Name != "one" {
+		t.Errorf("the adapter's block is %+v", named)
+	}
+	if scaled.LoRA == nil || *scaled.LoRA < 1<<30 || len(*scaled.Name) != 16 {
+		t.Errorf("the block of another scale is %+v", scaled)
+	}
+	for _, e := range []storedEvent{plain, named, scaled} {
+		if e.Parent != nil || !slices.Equal(e.Tokens, plain.Tokens) {
+			t.Errorf("event %+v is not of the first block", e)
+		}
+	}
+	if plain.Hashes[0] == named.Hashes[0] || named.Hashes[0] == scaled.Hashes[0] || scaled.Hashes[0] == plain.Hashes[0] {
+		t.Errorf("hashes %x, %x and %x", plain.Hashes, named.Hashes, scaled.Hashes)
+	}
+}
+
 // What a router does: it has a request rendered, and knows by events how much of it a
 // server has.
 func TestARouterKnowsWhatAServerHas(t *testing.T) {
@@ -41,35 +144,14 @@ func TestARouterKnowsWhatAServerHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serving(t, "--config", config, "--addr", "127.0.0.1:0")
-	sub := zmq4.NewSub(t.Context())
-	defer sub.Close()
-	if err := sub.Dial(fmt.Sprintf("tcp://127.0.0.1:%s", events)); err != nil {
-		t.Fatal(err)
-	}
-	if err := sub.SetOption(zmq4.OptionSubscribe, "kv@10.0.0.7@lutra-tiny-s"); err != nil {
-		t.Fatal(err)
-	}
-	scrape := func() []byte {
-		resp, err := http.Get(s.base + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		data, _ := io.ReadAll(resp.Body)
-		return data
-	}
-	for end := time.Now().Add(30 * time.Second); !bytes.Contains(scrape(), []byte("\nlutra_kv_event_subscribers 1\n")); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the server counts no subscriber")
-		}
-	}
+	sub := subscriber(t, s.base, events, "kv@10.0.0.7@lutra-tiny-s")
 	names := func(text []byte) []string {
 		list := regexp.MustCompile(`lutra_kv_event_\w+`).FindAllString(string(text), -1)
 		slices.Sort(list)
 		return slices.Compact(list)
 	}
 	docs, err := os.ReadFile("../../docs/metrics.md")
-	if got, want := names(scrape()), names(docs); err != nil || !slices.Equal(got, want) || len(got) != 4 {
+	if got, want := names(scraped(t, s.base)), names(docs); err != nil || !slices.Equal(got, want) || len(got) != 4 {
 		t.Errorf("the metrics are %q, documented are %q, %v", got, want, err)
 	}
 	const body = `{"messages":[{"role":"user","content":"Tom has 12 apples. He buys 7 more and gives 5 of them to Ann. How many apples does Tom have?"}],"temperature":0,"max_tokens":8}`
@@ -96,28 +178,9 @@ func TestARouterKnowsWhatAServerHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var batch struct {
-			_      struct{} `msgpack:",as_array"`
-			At     float64
-			Events []msgpack.RawMessage
-			Rank   int
-		}
-		if err := msgpack.Unmarshal(msg.Frames[2], &batch); err != nil {
-			t.Fatal(err)
-		}
-		for _, raw := range batch.Events {
-			var e struct {
-				_      struct{} `msgpack:",as_array"`
-				Type   string
-				Hashes []uint64
-				Parent *uint64
-				Tokens []int32
-				Block  int
-				LoRA   *int
-				Medium string
-			}
-			if err := msgpack.Unmarshal(raw, &e); err != nil || e.Type != "BlockStored" || e.Block != 8 {
-				t.Fatalf("event %+v, %v", e, err)
+		for _, e := range storedIn(t, msg.Frames[2]) {
+			if e.LoRA != nil || e.Name != nil {
+				t.Errorf("without adapters, a block is of %v, %v", e.LoRA, e.Name)
 			}
 			stored = append(stored, e.Tokens...)
 		}

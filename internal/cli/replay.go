@@ -67,8 +67,9 @@ keeps it, streamed or not; or its receipt alone; or -. A receipt of hashes alone
 
 The exit status is 0 when all bits are the same, 1 when some differ, and 2 when the
 answers cannot be compared: another model file, other settings, or kernels of another
-family, which round otherwise. Only the server at --url is asked, and no model is
-downloaded that --model does not name.`,
+family, which round otherwise. Adapters are found by their files' hashes among those of
+--lora. Only the server at --url is asked, and no model is downloaded that --model does
+not name.`,
 		Example: `  lutra replay answer.json
   lutra replay answer.json --model lutra-tiny-l --threads 1
   lutra replay answer.json --url http://127.0.0.1:8080
@@ -212,12 +213,43 @@ func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte
 		if err := s.Publish(servedModels(r)...); err != nil {
 			return err
 		}
-		name := cfg.Models[0].APIName()
-		if i := slices.IndexFunc(cfg.Models, func(m config.Model) bool { return m.APIName() == was.Model.Name }); i >= 0 {
-			name = was.Model.Name
+		name, base := cfg.Models[0].APIName(), was.Model.Base()
+		if slices.ContainsFunc(cfg.Models, func(m config.Model) bool { return m.APIName() == base }) {
+			name = base
 		}
-		return f(&replay.Replica{Client: &http.Client{Transport: within{s.Handler()}}, Base: "http://localhost", Model: name + was.Switches(body)})
+		scales, err := scalesOf(cmd.Context(), &was.Model, r, name)
+		if err != nil {
+			return err
+		}
+		return f(&replay.Replica{Client: &http.Client{Transport: within{s.Handler()}}, Base: "http://localhost", Model: name + was.Switches(body), Scales: scales})
 	})
+}
+
+// scalesOf returns the scales of a loaded model's adapters that give the model of a receipt:
+// adapters are found by their files' hashes.
+func scalesOf(ctx context.Context, was *receipt.Model, r *engines.Runtime, name string) ([]receipt.Scale, error) {
+	loaded := map[string][]int{} // SHA-256 → numbers
+	for _, h := range r.All() {
+		if h.Config.APIName() != name || h.Adapters == nil {
+			continue
+		}
+		for i, u := range h.Adapters.List {
+			sum, err := u.Adapter.Identity.Digest(ctx, context.Cause)
+			if err != nil {
+				return nil, err
+			}
+			loaded[sum] = append(loaded[sum], i)
+		}
+	}
+	scales := []receipt.Scale{}
+	for _, a := range was.Adapters {
+		of := loaded[a.SHA256]
+		if len(of) == 0 {
+			return nil, fmt.Errorf("model.adapters: the answer has %q of SHA-256 %.12s, which no adapter here is: name its file with --lora", usage.Brief(a.Name), a.SHA256)
+		}
+		scales, loaded[a.SHA256] = append(scales, receipt.Scale{ID: of[0], Scale: a.Scale}), of[1:]
+	}
+	return scales, nil
 }
 
 // configuration configures the model that computes the answer again: the receipt's if it
@@ -225,12 +257,16 @@ func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte
 func (a *replayFlags) configuration(cmd *cobra.Command, was *receipt.Receipt) (cfg config.Config, log zerolog.Logger, err error) {
 	f := cmd.Flags()
 	if !f.Changed("model") && a.model.config == "" {
-		if !slices.ContainsFunc(embedded.Models(), func(e embedded.Entry) bool { return e.Name == was.Model.Name }) {
-			return cfg, log, fmt.Errorf("the answer is by %q, which is not embedded: name its file with --model, or a server with --url", usage.Brief(was.Model.Name))
+		name := was.Model.Base()
+		if !slices.ContainsFunc(embedded.Models(), func(e embedded.Entry) bool { return e.Name == name }) {
+			return cfg, log, fmt.Errorf("the answer is by %q, which is not embedded: name its file with --model, or a server with --url", usage.Brief(name))
 		}
-		if err := f.Set("model", was.Model.Name); err != nil {
+		if err := f.Set("model", name); err != nil {
 			return cfg, log, err
 		}
+	}
+	if list := was.Model.Adapters; len(list) > 0 && !f.Changed("lora") && a.model.config == "" {
+		return cfg, log, fmt.Errorf("the answer has adapter %q (SHA-256 %.12s): name its file with --lora, or a server with --url", usage.Brief(list[0].Name), list[0].SHA256)
 	}
 	if !f.Changed("kv-type") && a.model.config == "" && slices.Contains([]string{"f16", "int8", "f32"}, was.Model.KV) {
 		if err := f.Set("kv-type", was.Model.KV); err != nil {

@@ -144,6 +144,36 @@ func TestReplayRefusesByNameWhatCannotBeCompared(t *testing.T) {
 	}
 }
 
+// Adapters are found by their files, whatever their names and their order among others.
+func TestAnAnswerOfAdaptersIsReplayedWithTheirFiles(t *testing.T) {
+	const base, loras = "base=../../models/testdata/huggingface/llama", "../../models/testdata/lora/"
+	one, two := loras+"llama-all.gguf", loras+"llama-some"
+	s := serving(t, "--model", base, "--lora", "one="+one, "--lora", "two="+two+":0.5", "--addr", "127.0.0.1:0")
+	ask := func(fields string) string {
+		return keep(t, s.base, `{`+fields+`,"messages":[{"role":"user","content":"a"}],"max_tokens":8,"temperature":0,"receipt":true}`)
+	}
+	named, mixed, plain := ask(`"model":"base:two"`), ask(`"model":"base","lora":[{"id":0,"scale":2},{"id":1,"scale":0.25}]`), ask(`"model":"base"`)
+	for name, args := range map[string][]string{
+		"one by its name": {named, "--model", base, "--lora", "x=" + two}, "among others": {named, "--model", base, "--lora", one, "--lora", two + ":3"},
+		"a mixture": {mixed, "--model", base, "--lora", one, "--lora", two}, "none": {plain, "--model", base}, "none of some": {plain, "--model", base, "--lora", one},
+		"the server": {mixed, "--url", s.base},
+	} {
+		if out, status, err := replayed(t, args...); status != 0 || !strings.HasPrefix(out, "same: 1 choice, ") {
+			t.Errorf("%s: status %d, %v\n%s", name, status, err, out)
+		}
+	}
+	for want, args := range map[string][]string{
+		`the answer has adapter "two" (SHA-256 `:  {named, "--model", base},
+		`model.adapters: the answer has "two" of`: {mixed, "--model", base, "--lora", "two=" + one},
+		`model.adapters: `:                        {mixed, "--model", base, "--lora", two, "--lora", one}, // sums of another order
+		`"base", which is not embedded`:           {named, "--lora", two},
+	} {
+		if out, status, err := replayed(t, args...); status != 2 || err == nil || !strings.Contains(err.Error(), want) || out != "" {
+			t.Errorf("status %d, %v, want %q\n%s", status, err, want, out)
+		}
+	}
+}
+
 // TestInstructionSetsOfAFamilyReplayEachOther samples and searches with each instruction
 // set, and replays with all others of its family.
 func TestInstructionSetsOfAFamilyReplayEachOther(t *testing.T) {

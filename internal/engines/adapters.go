@@ -26,7 +26,8 @@ func (h *Host) loadAdapters(ctx context.Context) error {
 			return fmt.Errorf("adapter %s: %w", c.APIName(), err)
 		}
 		h.adapters = append(h.adapters, a)
-		h.Adapters.List = append(h.Adapters.List, models.Use{Adapter: a, Scale: c.Factor()})
+		a.Scale = c.Factor()
+		h.Adapters.List = append(h.Adapters.List, models.Use{Adapter: a, Scale: a.Scale})
 	}
 	return nil
 }

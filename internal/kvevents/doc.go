@@ -8,6 +8,7 @@
 // that is undone before that goroutine has seen it is forgotten, so that no more can wait
 // than the cache has blocks, and nothing is lost however slow the goroutine is.
 //
-// A block's hash is of the model's name and all tokens to the block's end: the same in every
-// process, so that routers know equal prefixes on several replicas as one.
+// A block's hash is of the names of the model and of its adapter, and of all tokens to the
+// block's end: the same in every process, so that routers know equal prefixes on several
+// replicas as one.
 package kvevents

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // medium says where blocks are, in vLLM's words: where attention reads them. vLLM says so
@@ -19,8 +21,9 @@ const medium = "GPU"
 type event struct {
 	kind   kind
 	hashes []uint64
-	parent uint64  // stored: of the block before; 0: there is none
-	tokens []int32 // stored: of all blocks
+	parent uint64   // stored: of the block before; 0: there is none
+	root   *kv.Root // stored: of their prefixes; nil: the model's own
+	tokens []int32  // stored: of all blocks
 }
 
 // mostBatch bounds a batch: tokens and hashes together. Its last event may exceed it by a
@@ -42,9 +45,13 @@ func batches(list []event) (all [][]event) {
 	return all
 }
 
-// rootHash returns the parent of a model's first blocks.
-func rootHash(model string) uint64 {
-	h := sha256.Sum256([]byte("lutra kv\x00" + model))
+// rootHash returns the parent of the first blocks of a model, or of a variant of it.
+func rootHash(model string, root *kv.Root) uint64 {
+	of := "lutra kv\x00" + model
+	if root != nil {
+		of += "\x00" + root.Name
+	}
+	h := sha256.Sum256([]byte(of))
 	return binary.BigEndian.Uint64(h[:])
 }
 
@@ -69,7 +76,7 @@ func (f *feed) events(changes []change, alone bool) (list []event) {
 		case stored:
 			before, known := f.hashes[c.parent]
 			if c.parent < 0 {
-				before = rootHash(f.model)
+				before = rootHash(f.model, c.root)
 			} else if !known {
 				panic("kvevents: a block is stored behind one that is not")
 			}
@@ -82,7 +89,7 @@ func (f *feed) events(changes []change, alone bool) (list []event) {
 				if c.parent < 0 {
 					before = 0
 				}
-				list = append(list, event{stored, []uint64{h}, before, c.tokens})
+				list = append(list, event{stored, []uint64{h}, before, c.root, c.tokens})
 			}
 			last = c.block
 		case removed:
@@ -126,7 +133,7 @@ func encode(at time.Time, list []event) []byte {
 	for _, ev := range list {
 		switch ev.kind {
 		case stored:
-			write(e.EncodeArrayLen(7), e.EncodeString("BlockStored"))
+			write(e.EncodeArrayLen(8), e.EncodeString("BlockStored"))
 			hashes(ev.hashes)
 			if ev.parent == 0 {
 				write(e.EncodeNil())
@@ -137,7 +144,12 @@ func encode(at time.Time, list []event) []byte {
 			for _, t := range ev.tokens {
 				write(e.EncodeInt(int64(t)))
 			}
-			write(e.EncodeInt(int64(len(ev.tokens)/len(ev.hashes))), e.EncodeNil(), e.EncodeString(medium))
+			write(e.EncodeInt(int64(len(ev.tokens) / len(ev.hashes))))
+			if ev.root == nil {
+				write(e.EncodeNil(), e.EncodeString(medium), e.EncodeNil())
+			} else {
+				write(e.EncodeInt(int64(ev.root.ID)), e.EncodeString(medium), e.EncodeString(ev.root.Name))
+			}
 		case removed:
 			write(e.EncodeArrayLen(3), e.EncodeString("BlockRemoved"))
 			hashes(ev.hashes)

@@ -3,6 +3,8 @@ package kvevents
 import (
 	"slices"
 	"sync"
+
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // kind says what has happened to a block, or to all of them.
@@ -19,8 +21,9 @@ const (
 type change struct {
 	kind   kind
 	block  int32
-	parent int32   // stored: the block before, or negative
-	tokens []int32 // stored
+	parent int32    // stored: the block before, or negative
+	root   *kv.Root // stored: of its prefix; nil: the model's own
+	tokens []int32  // stored
 }
 
 // feed gathers the changes of one cache until they are taken. It is a kv.Observer.
@@ -41,10 +44,10 @@ func newFeed(model string, wake chan<- struct{}) *feed {
 }
 
 // Stored implements kv.Observer.
-func (f *feed) Stored(block, parent int32, tokens []int32) {
+func (f *feed) Stored(block, parent int32, root *kv.Root, tokens []int32) {
 	f.mu.Lock()
 	f.waiting[block] = len(f.changes)
-	f.changes = append(f.changes, change{stored, block, parent, slices.Clone(tokens)})
+	f.changes = append(f.changes, change{stored, block, parent, root, slices.Clone(tokens)})
 	f.mu.Unlock()
 	f.poke()
 }

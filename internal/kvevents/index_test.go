@@ -38,8 +38,8 @@ func key(parent uint64, tokens []int32) uint64 {
 	return h.Sum64()
 }
 
-// root is the key that a model's first blocks follow.
-func root(model string) uint64 { return key(0, []int32{int32(len(model)), int32(model[0])}) }
+// root is the key that the first blocks of a model, or of an adapter, follow.
+func root(model string) uint64 { return key(0, []int32([]rune(model))) }
 
 // prefix is how many tokens of a prompt a pod has.
 func (x *index) prefix(pod, model string, prompt []int32) (n int) {
@@ -101,7 +101,7 @@ func (x *index) read(topic, seq, payload []byte) {
 	x.seen++
 }
 
-// stored takes in ["BlockStored", hashes, parent, tokens, block size, lora, medium].
+// stored takes in ["BlockStored", hashes, parent, tokens, block size, lora id, medium, lora name].
 func (x *index) stored(pod, model string, e []any, fault func(string, ...any)) {
 	hashes, ids := e[1].([]any), e[3].([]any)
 	tokens := make([]int32, len(ids))
@@ -110,9 +110,12 @@ func (x *index) stored(pod, model string, e []any, fault func(string, ...any)) {
 		fmt.Sscan(fmt.Sprint(id), &n)
 		tokens[i] = int32(n)
 	}
-	if len(e) != 7 || fmt.Sprint(e[4]) != fmt.Sprint(x.block) || len(tokens) != len(hashes)*x.block || e[5] != nil || e[6] != "GPU" {
+	if len(e) != 8 || fmt.Sprint(e[4]) != fmt.Sprint(x.block) || len(tokens) != len(hashes)*x.block || (e[5] == nil) != (e[7] == nil) || e[6] != "GPU" {
 		fault("stored: %v", e)
 		return
+	}
+	if e[7] != nil { // an adapter's name takes the place of the model's
+		model = e[7].(string)
 	}
 	parent := root(model)
 	if e[2] != nil {

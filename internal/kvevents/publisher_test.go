@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/zmtp"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -148,20 +149,23 @@ func requests(t *testing.T, few int) int {
 	return few
 }
 
-// The picker's index agrees with the engines' own prefix hits, of two models in one process
-// whose small caches evict all the time.
+// The picker's index agrees with the engines' own prefix hits, of two models in one process, one
+// of them with two adapters, whose small caches evict all the time.
 func TestAnIndexMadeOfEventsKnowsWhatTheEngineFinds(t *testing.T) {
 	p, x := publisher(t), newIndex(block)
 	defer p.Close()
 	subscribe(t, p, x)
-	models := []string{"owl", "otter"}
-	engines := []*batcher.Engine{engine(t, p, models[0], 64), engine(t, p, models[1], 40)}
+	names := []string{"owl", "otter", "sql", "poet"}
+	engines := []*batcher.Engine{engine(t, p, names[0], 64), engine(t, p, names[1], 40)}
+	for i, name := range names[2:] {
+		engines = append(engines, engines[0].With(&models.Variant{Root: kv.Root{Number: int32(i + 1), ID: i + 1, Name: name}}))
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	hits, evicting := 0, 0
 	compare := func(i int) {
-		ids, which := prompt(rng), rng.IntN(2)
+		ids, which := prompt(rng), rng.IntN(len(engines))
 		quiet(t, p, x, engines...)
-		want := x.prefix(pod, models[which], ids[:len(ids)-1]) // the last token is computed anyway
+		want := x.prefix(pod, names[which], ids[:len(ids)-1]) // the last token is computed anyway
 		got := request(t, engines[which], ids, 1+rng.IntN(2), 1+rng.IntN(12))
 		if got != want {
 			t.Fatalf("request %d: the engine had %d tokens of the prompt %v, the index thought %d", i, got, ids, want)
@@ -177,7 +181,7 @@ func TestAnIndexMadeOfEventsKnowsWhatTheEngineFinds(t *testing.T) {
 	for range 4 { // many at once, and again
 		var wg sync.WaitGroup
 		for range max(1, n/10) {
-			ids, which := prompt(rng), rng.IntN(2)
+			ids, which := prompt(rng), rng.IntN(len(engines))
 			wg.Go(func() { request(t, engines[which], ids, 2, 3) })
 			if rng.IntN(8) == 0 {
 				wg.Wait()
@@ -230,7 +234,7 @@ func BenchmarkChange(b *testing.B) {
 	f := newFeed("owl", make(chan<- struct{}, 1))
 	tokens := make([]int32, 32)
 	for b.Loop() {
-		f.Stored(1, -1, tokens)
+		f.Stored(1, -1, nil, tokens)
 		f.Removed(1)
 	}
 }
@@ -243,15 +247,15 @@ func store(o kv.Observer, from, n int) {
 		if i == 0 {
 			parent = -1
 		}
-		o.Stored(b, parent, []int32{b, 1, 2, 3})
+		o.Stored(b, parent, nil, []int32{b, 1, 2, 3})
 	}
 }
 
 func TestHashesAreThoseOfThePrefixInEveryProcess(t *testing.T) {
 	a, b := newFeed("owl", make(chan<- struct{}, 1)), newFeed("owl", make(chan<- struct{}, 1))
 	store(a, 0, 3)
-	b.Stored(9, -1, []int32{0, 1, 2, 3})
-	b.Stored(4, 9, []int32{1, 1, 2, 3})
+	b.Stored(9, -1, nil, []int32{0, 1, 2, 3})
+	b.Stored(4, 9, nil, []int32{1, 1, 2, 3})
 	one, other := a.events(a.take(), true), b.events(b.take(), true)
 	if one[0].hashes[1] != other[0].hashes[1] || one[0].hashes[0] == one[0].hashes[1] {
 		t.Errorf("hashes %x and %x", one[0].hashes, other[0].hashes)
@@ -264,6 +268,15 @@ func TestHashesAreThoseOfThePrefixInEveryProcess(t *testing.T) {
 	store(c, 0, 1)
 	if c.events(c.take(), true)[0].hashes[0] == one[0].hashes[0] {
 		t.Error("two models have the same hash for the same tokens")
+	}
+	// Adapters are told apart by their names, whatever the order in which a process met them.
+	sql, same, poet := &kv.Root{Number: 1, ID: 1, Name: "sql"}, &kv.Root{Number: 9, ID: 1, Name: "sql"}, &kv.Root{Number: 2, ID: 2, Name: "poet"}
+	for i, root := range []*kv.Root{sql, same, poet} {
+		a.Stored(int32(10+i), -1, root, []int32{0, 1, 2, 3})
+	}
+	of := a.events(a.take(), true)
+	if of[0].hashes[0] != of[1].hashes[0] || of[0].hashes[0] == of[2].hashes[0] || of[0].hashes[0] == one[0].hashes[0] || of[2].root != poet {
+		t.Errorf("the adapters' events are %+v, the model's %+v", of, one)
 	}
 }
 

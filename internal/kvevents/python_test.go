@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // libzmq and Python's msgpack read what is published, and ask for it again.
@@ -18,16 +19,17 @@ func TestPythonReadsEvents(t *testing.T) {
 	defer p.Close()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), python, "testdata/reader.py",
-		fmt.Sprintf("tcp://127.0.0.1:%d", port(p.pub.Addr())), fmt.Sprintf("tcp://127.0.0.1:%d", port(p.router.Addr())), "4")
+		fmt.Sprintf("tcp://127.0.0.1:%d", port(p.pub.Addr())), fmt.Sprintf("tcp://127.0.0.1:%d", port(p.router.Addr())), "5")
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "Python subscribes", func() bool { return p.Stats().Subscribers == 1 })
-	f := p.Feed("owl")
+	f, sql := p.Feed("owl"), &kv.Root{Number: 7, ID: 2, Name: "sql"}
 	for i, change := range []func(){
-		func() { f.Stored(0, -1, []int32{1, 200, 70000, 0}) },
-		func() { f.Stored(1, 0, []int32{5, 6, 7, 8}) },
+		func() { f.Stored(0, -1, nil, []int32{1, 200, 70000, 0}) },
+		func() { f.Stored(1, 0, nil, []int32{5, 6, 7, 8}) },
+		func() { f.Stored(2, -1, sql, []int32{1, 200, 70000, 0}) },
 		func() { f.Removed(1) },
 		f.Cleared,
 	} {
@@ -37,11 +39,12 @@ func TestPythonReadsEvents(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
-	first := blockHash(rootHash("owl"), []int32{1, 200, 70000, 0})
+	first := blockHash(rootHash("owl", nil), []int32{1, 200, 70000, 0})
 	second := blockHash(first, []int32{5, 6, 7, 8})
 	want := []string{
-		fmt.Sprintf(`[["BlockStored",[%d],null,[1,200,70000,0],4,null,"GPU"]]`, first),
-		fmt.Sprintf(`[["BlockStored",[%d],%d,[5,6,7,8],4,null,"GPU"]]`, second, first),
+		fmt.Sprintf(`[["BlockStored",[%d],null,[1,200,70000,0],4,null,"GPU",null]]`, first),
+		fmt.Sprintf(`[["BlockStored",[%d],%d,[5,6,7,8],4,null,"GPU",null]]`, second, first),
+		fmt.Sprintf(`[["BlockStored",[%d],null,[1,200,70000,0],4,2,"GPU","sql"]]`, blockHash(rootHash("owl", sql), []int32{1, 200, 70000, 0})),
 		fmt.Sprintf(`[["BlockRemoved",[%d],"GPU"]]`, second),
 		`[["AllBlocksCleared"]]`,
 	}
@@ -57,8 +60,8 @@ func TestPythonReadsEvents(t *testing.T) {
 			t.Fatalf("line %d: %s", i, lines[i])
 		}
 		number := i
-		if i >= 4 {
-			number = i - 3
+		if i >= 5 {
+			number = i - 4
 		}
 		var compact bytes.Buffer
 		json.Compact(&compact, batch[1])

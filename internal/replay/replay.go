@@ -27,6 +27,8 @@ type Replica struct {
 	Base   string // of its URLs, without a slash at its end
 	Key    string // bearer; empty: none
 	Model  string // the name to ask for; empty: the request's
+	// Scales are those of the model's adapters; nil: the request's.
+	Scales []receipt.Scale
 }
 
 // NewReplica returns the server at an address, as apiclient.Address reads it.
@@ -49,7 +51,7 @@ func trimVersion(base string) string {
 
 // Run has the replica compute the answer of was again, whose request has that body.
 func Run(ctx context.Context, was *receipt.Receipt, body []byte, r *Replica) (*receipt.Verdict, error) {
-	request, err := was.Repeat(body, r.Model)
+	request, err := was.Repeat(body, r.Model, r.Scales)
 	if err != nil {
 		return nil, err
 	}

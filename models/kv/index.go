@@ -34,8 +34,8 @@ func (c *Cache) find(hash uint64, parent int32, tokens []int32) int32 {
 	return b
 }
 
-// insert indexes block b.
-func (c *Cache) insert(b int32, hash uint64, parent int32, tokens []int32) {
+// insert indexes block b of a sequence of that root.
+func (c *Cache) insert(b int32, hash uint64, parent int32, root *Root, tokens []int32) {
 	m := &c.blocks[b]
 	if m.indexed {
 		panic(fmt.Sprintf("kv: block %d sealed with two contents", b))
@@ -47,7 +47,7 @@ func (c *Cache) insert(b int32, hash uint64, parent int32, tokens []int32) {
 	c.index.first[hash] = b
 	copy(c.tokensOf(b), tokens)
 	if c.observer != nil {
-		c.observer.Stored(b, parent, tokens)
+		c.observer.Stored(b, max(parent, none), root, tokens)
 	}
 	if parent >= 0 {
 		c.blocks[parent].children++

@@ -4,10 +4,9 @@ package kv
 // goroutine that owns the cache, in the midst of a step, and must not keep it waiting.
 type Observer interface {
 	// Stored tells that a block with these tokens, valid during the call, stands behind
-	// the indexed block parent, or behind none: -1, and of sequences of
-	// root n, -1-n. No other indexed
-	// block has the same tokens behind the same prefix.
-	Stored(block, parent int32, tokens []int32)
+	// the indexed block parent, or behind none: -1. root is that of its sequence, nil: Open's.
+	// No other indexed block has the same tokens behind the same prefix of that root.
+	Stored(block, parent int32, root *Root, tokens []int32)
 	// Removed tells that a block without continuations is found no more.
 	Removed(block int32)
 	// Cleared tells that no block is found any more.

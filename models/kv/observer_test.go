@@ -15,7 +15,7 @@ type toldBlock struct {
 }
 
 // Stored implements Observer.
-func (o told) Stored(block, parent int32, tokens []int32) {
+func (o told) Stored(block, parent int32, _ *Root, tokens []int32) {
 	_, known := o[block]
 	if _, ok := o[parent]; known || !ok && parent >= 0 {
 		panic(fmt.Sprintf("block %d is stored behind %d: it is there already, or its parent is not", block, parent))
@@ -46,7 +46,7 @@ func (o told) verify(t *testing.T, c *Cache) {
 		t.Fatalf("the observer knows %d blocks of %d", len(o), c.indexed())
 	}
 	for b, m := range o {
-		if got := &c.blocks[b]; !got.indexed || max(got.parent, none) != max(m.parent, none) || !slices.Equal(c.tokensOf(b), m.tokens) {
+		if got := &c.blocks[b]; !got.indexed || max(got.parent, none) != m.parent || !slices.Equal(c.tokensOf(b), m.tokens) {
 			t.Fatalf("the observer knows block %d as %+v, it is %+v with tokens %v", b, m, *got, c.tokensOf(b))
 		}
 	}

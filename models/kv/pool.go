@@ -106,7 +106,7 @@ type recurrent struct {
 // is one method each, hence their number; those of recurrent states are in state.go.
 type Sequence struct {
 	c      *Cache
-	root   int32 // stands for the parent of the first block: none, or below it
+	root   *Root // nil: none but the model's own
 	blocks []int32
 	n      int // positions held
 	sealed int // leading blocks that are in the index

@@ -9,13 +9,30 @@ import (
 // if the cache is cold; its Len is how many of them need not be computed. Pass
 // all but the last token when the last one's logits are wanted. Of a model with
 // recurrent layers the prefix must end at a checkpoint.
-func (c *Cache) Open(tokens []int32) *Sequence { return c.OpenOf(0, tokens) }
+func (c *Cache) Open(tokens []int32) *Sequence { return c.OpenOf(nil, tokens) }
+
+// Root is where the prefixes of a variant of the model begin: those of another root are others,
+// whatever their tokens.
+type Root struct {
+	Number int32 // positive; of each variant another one
+	// ID and Name are for observers, who know the variant by them in other processes too.
+	ID   int
+	Name string
+}
+
+// before stands for the parent of the first block: none, or below it. nil is Open's root.
+func (r *Root) before() int32 {
+	if r == nil {
+		return none
+	}
+	return none - r.Number
+}
 
 // OpenOf does what Open does for sequences of another root: what a variant of the model has
-// computed is found by that variant alone. A root is not negative; that of Open is 0.
-func (c *Cache) OpenOf(root int32, tokens []int32) *Sequence {
-	s := &Sequence{c: c, root: none - root, recurrent: recurrent{state: none, mark: none, made: none}}
-	l, parent := c.opt.BlockLen, s.root
+// computed is found by that variant alone. That of Open is nil.
+func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
+	s := &Sequence{c: c, root: root, recurrent: recurrent{state: none, mark: none, made: none}}
+	l, parent := c.opt.BlockLen, s.root.before()
 	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
 		own := tokens[n-l : n]
 		b := c.find(c.index.hash(parent, own), parent, own)
@@ -118,7 +135,7 @@ func (s *Sequence) Seal(tokens []int32) {
 	if len(tokens) < s.n {
 		panic(fmt.Sprintf("kv: Sequence.Seal: %d tokens for %d positions", len(tokens), s.n))
 	}
-	c, l, parent := s.c, s.c.opt.BlockLen, s.root
+	c, l, parent := s.c, s.c.opt.BlockLen, s.root.before()
 	if s.sealed > 0 {
 		parent = s.blocks[s.sealed-1]
 	}
@@ -132,7 +149,7 @@ func (s *Sequence) Seal(tokens []int32) {
 		case known == none && s.swapped && c.blocks[b].refs > 1:
 			return // another holder of b may lack the parent; a later Seal tries again
 		case known == none:
-			c.insert(b, hash, parent, own)
+			c.insert(b, hash, parent, s.root, own)
 		case known != b:
 			c.hold(known)
 			c.drop(b)
@@ -156,8 +173,8 @@ func (s *Sequence) Fork() *Sequence {
 
 // Become makes s hold what t holds, as Fork would. What they share already stays.
 func (s *Sequence) Become(t *Sequence) {
-	if s.root != t.root {
-		panic(fmt.Sprintf("kv: Sequence.Become: roots %d and %d", none-s.root, none-t.root))
+	if s.root.before() != t.root.before() {
+		panic(fmt.Sprintf("kv: Sequence.Become: roots %d and %d", none-s.root.before(), none-t.root.before()))
 	}
 	same := 0
 	for same < min(len(s.blocks), len(t.blocks)) && s.blocks[same] == t.blocks[same] {

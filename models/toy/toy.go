@@ -149,9 +149,12 @@ func (m *Model) advance(sp *models.Span, first int, hash uint64) (state, mark []
 
 // read walks the first n positions and returns their hash, which begins with the root of what
 // computes them; m.tokens are their tokens.
-func (m *Model) read(s *kv.Sequence, root int32, n int) (uint64, error) {
+func (m *Model) read(s *kv.Sequence, root *kv.Root, n int) (uint64, error) {
 	m.tokens = m.tokens[:0]
-	hash := uint64(root)
+	hash := uint64(0)
+	if root != nil {
+		hash = uint64(root.Number)
+	}
 	for pos := range n {
 		key, value := s.Plain(0, 0, pos)
 		id := int32(value[0])

@@ -122,7 +122,7 @@ func TestARepeatedRequestPinsWhatWasInForce(t *testing.T) {
 		if change != nil {
 			change(&r)
 		}
-		text, err := r.Repeat([]byte(body), model)
+		text, err := r.Repeat([]byte(body), model, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func FuzzRead(f *testing.F) {
 		}
 		body, err := r.Body(nil)
 		if err == nil {
-			_, err = r.Repeat(body, "m")
+			_, err = r.Repeat(body, "m", nil)
 		}
 		if err != nil && !strings.Contains(err.Error(), "the request: ") {
 			t.Fatal(err)

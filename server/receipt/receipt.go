@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -46,6 +47,14 @@ type Model struct {
 	Adapters []Adapter `json:"adapters,omitempty"` // in the order in which they add
 	KV       string    `json:"kv"`                 // format of keys and values
 	Context  int       `json:"context"`            // tokens of prompt and answer at most
+}
+
+// Base returns the model's name without that of an adapter that it was asked for by.
+func (m *Model) Base() string {
+	if len(m.Adapters) == 1 {
+		return strings.TrimSuffix(m.Name, ":"+m.Adapters[0].Name)
+	}
+	return m.Name
 }
 
 // Adapter is a LoRA that changes the model.

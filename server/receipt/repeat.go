@@ -32,8 +32,8 @@ func (r *Receipt) Body(given []byte) ([]byte, error) {
 // Repeat makes of the request's body the one that asks for the same answer, with a
 // receipt of hashes alone if r is one: seed and search are those that were in force,
 // and the answer is not streamed. The model is asked for by the name given, if that
-// is not empty.
-func (r *Receipt) Repeat(body []byte, model string) ([]byte, error) {
+// is not empty, and its adapters are at scales, unless those are nil.
+func (r *Receipt) Repeat(body []byte, model string, scales []Scale) ([]byte, error) {
 	f, err := parse(body)
 	if err != nil {
 		return nil, fmt.Errorf("the request: %w", err)
@@ -65,6 +65,12 @@ func (r *Receipt) Repeat(body []byte, model string) ([]byte, error) {
 	case r.Search != nil && r.Search.Chosen: // it may be another than the request names
 		put("model", r.Model.Name)
 	}
+	if scales != nil {
+		delete(fields, "lora")
+	}
+	if len(scales) > 0 {
+		put("lora", scales)
+	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -72,6 +78,12 @@ func (r *Receipt) Repeat(body []byte, model string) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// Scale is that of the adapter of a model whose number is ID, as requests ask for it.
+type Scale struct {
+	ID    int     `json:"id"`
+	Scale float32 `json:"scale"`
 }
 
 // Switches returns the words after the model's name in the request that switch thinking,
