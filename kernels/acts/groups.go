@@ -56,15 +56,14 @@ const (
 // groups holds rows quantised to int8 with one absmax scale each 32
 // columns, as records [n][K/32]. Columns beyond K count as zero.
 type groups struct {
-	ready       bool
-	rec         []byte
-	mixedReady  bool
-	mixed       []byte // records in the order of mixed panels
-	halvesReady bool
-	halves      []byte // records of halves
-	src         *Rows
-	limit       Limit
-	lanes       groupLanes
+	ready bool
+	rec   []byte
+	src   *Rows
+	limit Limit
+	lanes groupLanes
+
+	mixed  derived // for mixed panels
+	halves derived // of halves
 
 	pairs []byte // groups of pairs of rows; empty: not made
 
@@ -72,8 +71,16 @@ type groups struct {
 	nibbles      []byte // of one row
 }
 
+// derived holds records that some tiles read in place of the groups' own, one made of each.
+type derived struct {
+	ready bool
+	rec   []byte // [n][GroupStride]
+	from  *groups
+	make  func(dst, rec *[RecordBytes]byte)
+}
+
 func (g *groups) reset() {
-	g.ready, g.mixedReady, g.halvesReady, g.nibblesReady, g.lanes.tokens = false, false, false, false, 0
+	g.ready, g.mixed.ready, g.halves.ready, g.nibblesReady, g.lanes.tokens = false, false, false, false, 0
 	g.pairs = g.pairs[:0]
 }
 

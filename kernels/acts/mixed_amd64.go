@@ -5,7 +5,6 @@ package acts
 import (
 	"encoding/binary"
 
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -16,33 +15,15 @@ import (
 //	32  float32   d
 //	36  int16[2]  -32·Σq of each half, which fits what is Limited
 
-// mixing is a Task that makes the mixed records of one row.
-type mixing groups
-
 // MakeMixed makes mixed records of a limit, [n][K/32] as the others, unless that was
 // done since Set. It wants MakeGroups first.
 func (a *Rows) MakeMixed(p *pool.Pool, limit Limit) {
 	g := &a.groups[limit]
-	if g.mixedReady {
-		return
-	}
-	g.mixed = cpu.Grow(g.mixed, len(g.rec))
-	a.Run(p, (*mixing)(g), a.n)
-	g.mixedReady = true
+	g.derive(p, &g.mixed, mix)
 }
 
 // Mixed returns the records [n][GroupStride] that MakeMixed made with that limit.
-func (a *Rows) Mixed(limit Limit) []byte { return a.groups[limit].mixed }
-
-// Do mixes row i.
-func (g *mixing) Do(_, i int) {
-	size := g.src.GroupStride()
-	dst, rec := g.mixed[i*size:], g.rec[i*size:]
-	for range (g.src.k + GroupCols - 1) / GroupCols {
-		mix((*[RecordBytes]byte)(dst), (*[RecordBytes]byte)(rec))
-		dst, rec = dst[RecordBytes:], rec[RecordBytes:]
-	}
-}
+func (a *Rows) Mixed(limit Limit) []byte { return a.groups[limit].mixed.rec }
 
 func mix(dst, rec *[RecordBytes]byte) {
 	le := binary.LittleEndian

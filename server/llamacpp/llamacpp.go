@@ -1,6 +1,5 @@
-// Package llamacpp is what is spoken here of llama.cpp's own API: gaps to fill in, templates, and
-// which models are in memory,
-// and adapters.
+// Package llamacpp is what is spoken here of llama.cpp's own API: gaps to fill in, templates,
+// which models are in memory, and adapters.
 package llamacpp
 
 import (

@@ -106,10 +106,10 @@ func (i *Include) add(name string) {
 // (true or false), early_stop.consensus, adaptive (true or false; its settings switch it
 // on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a
 // comma-separated list), verify.language, verify.tests (adds one), verify.json_schema,
-// verify.pattern, verify.arithmetic (true or false), deepconf.warmup, deepconf.eta, deepconf.window, deepconf.top_k,
-// deepconf.weight, deepconf.tau, particles.resampling, particles.temperature,
-// particles.iterations, particles.references, budget.tokens, budget.time_ms, quality,
-// deadline_ms, stream_mode, include (adds a comma-separated list).
+// verify.pattern, verify.arithmetic (true or false), deepconf.warmup, deepconf.eta,
+// deepconf.window, deepconf.top_k, deepconf.weight, deepconf.tau, particles.resampling,
+// particles.temperature, particles.iterations, particles.references, budget.tokens,
+// budget.time_ms, quality, deadline_ms, stream_mode, include (adds a comma-separated list).
 func (p *Plan) Set(key, value string) error {
 	s := written{key: key, value: value}
 	p.Read(&s)
