@@ -26,6 +26,9 @@ type Costs struct {
 	Read   float64 `json:"read_gbs"`     // weights that a launch reads, in 1e9 bytes a second
 	Device float64 `json:"device_gmacs"` // multiply-adds, in 1e9 a second
 	Host   float64 `json:"host_gmacs"`   // the CPU's
+	// HostRead is how fast the CPU reads the weights of the experts that a chunk has rows
+	// for, in 1e9 bytes a second; 0: that takes no time.
+	HostRead float64 `json:"host_read_gbs,omitempty"`
 }
 
 // Bounds of what a file may say.
@@ -46,13 +49,13 @@ func (d Device) Check() error {
 	case d.GroupBytes < 0 || d.GroupBytes > mostBytes || d.Bytes < 0 || d.Bytes > mostBytes || d.WeightBits < 0 || d.WeightBits > mostBits:
 		return fmt.Errorf("a device of %d bytes a graph, %d in all and %d bits a weight", d.GroupBytes, d.Bytes, d.WeightBits)
 	}
-	for _, x := range []float64{1 + d.Costs.Launch, d.Costs.Read, d.Costs.Device, d.Costs.Host} {
+	for _, x := range []float64{1 + d.Costs.Launch, d.Costs.Read, d.Costs.Device, d.Costs.Host, 1 + d.Costs.HostRead} {
 		if !(x >= 1/mostCost && x <= mostCost) {
 			return fmt.Errorf("a device whose costs are %+v", d.Costs)
 		}
 	}
-	if !(d.Costs.Launch >= 0) {
-		return fmt.Errorf("a device whose launches take %v ms", d.Costs.Launch)
+	if !(d.Costs.Launch >= 0) || !(d.Costs.HostRead >= 0) {
+		return fmt.Errorf("a device whose launches take %v ms, beside a CPU that reads %v GB/s", d.Costs.Launch, d.Costs.HostRead)
 	}
 	return nil
 }

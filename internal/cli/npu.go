@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/npu/mixtures"
 	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
@@ -29,7 +30,7 @@ func newNPU() *cobra.Command {
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNPUPlan(), newNPUCalibrate(), newNPUPlacements(), newNPUDoctor(), newNPUAblate())
+	cmd.AddCommand(newNPUPlan(), newNPUCalibrate(), newNPUPlacements(), newNPUPapers(), newNPUDoctor(), newNPUAblate())
 	return cmd
 }
 
@@ -41,10 +42,10 @@ func newNPUPlan() *cobra.Command {
 	drawing, route, head := "", string(o.Route), string(npu.HeadAuto)
 	cmd := &cobra.Command{
 		Use:   "plan [MODEL]",
-		Short: "Show tilings, memory, timeline and bounds of a model on an NPU",
-		Long: `Cuts each matrix of a model into tiles, lays them out in TCM, and bounds the time and
-energy of prompts and of decoded batches on four SoCs, beside the papers' figures. All
-of it is modelled: nothing was measured on a device, and what is assumed says so.
+		Short: "Show tilings, memory, timeline and modelled time of a model on an NPU",
+		Long: `Cuts each matrix of a model into tiles, lays them out in TCM, and models the time and
+energy of prompts and of decoded batches on four SoCs. Nothing was measured on a device:
+what is assumed or fitted to the papers' figures says so, and lutra npu papers how well.
 
 With --moe the model's mixtures of experts are planned in place of the rest: groups of
 experts with static capacities, by what lutra npu calibrate has counted, and which of
@@ -81,6 +82,11 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 			if err != nil {
 				return err
 			}
+			for name, v := range map[string]float64{"clock": o.Clock, "cycles-per-packet": o.CyclesPerPacket} {
+				if cmd.Flags().Changed(name) && v == 0 {
+					return usage.Errorf("--%s: 0 is out of range", name)
+				}
+			}
 			o.Route, change.Head = soc.Route(route), npu.Head(head)
 			if err := errors.Join(change.Apply(&x), o.Check()); err != nil {
 				return usage.Error{Err: err}
@@ -104,7 +110,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 	wordVar(f, &route, "route", route, soc.Routes(), "`HOW` weights come from DDR")
 	wordVar(f, &head, "head", head, npu.Heads(), "`WHERE` logits are computed; auto is the CPU if the device does not hold the matrix exactly")
 	f.IntVar(&change.Bits, "bits", 0, "store the layers' weights in 1, 2 or 4 `BITS`, in groups of 64 (default: as the model is)")
-	f.Float64Var(&o.Clock, "clock", 0, "`GHZ` of the vector threads (default: assumed)")
+	f.Float64Var(&o.Clock, "clock", 0, "`GHZ` of the vector threads (default: fitted)")
 	f.Float64Var(&o.CyclesPerPacket, "cycles-per-packet", 0, "`CYCLES` of a packet of vector code (default: assumed)")
 	f.IntVar(&o.Prompt, "prompt", o.Prompt, "`TOKENS` of the prompt")
 	f.IntVar(&o.Context, "context", o.Context, "`TOKENS` before those that are decoded")
@@ -151,6 +157,37 @@ has: libcdsprpc.so, the FastRPC device, the skel library. It opens no session.`,
 				return output.JSON(cmd.OutOrStdout(), list)
 			}
 			return npu.PrintFindings(cmd.OutOrStdout(), list)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newNPUPapers() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "papers",
+		Short: "Show what the papers measured beside what is modelled",
+		Long: `Lists every figure that the texts of T-MAN, of the test-time scaling paper and of NPUMoE have
+of an NPU's time and energy, beside the model's. Figures that constants were fitted to say
+so; all others are held out.`,
+		Example: `  lutra npu papers
+  lutra npu papers --json`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := npu.Figures()
+			if err != nil {
+				return err
+			}
+			more, err := mixtures.Figures()
+			if err != nil {
+				return err
+			}
+			list = append(list, more...)
+			if asJSON {
+				return output.JSON(cmd.OutOrStdout(), list)
+			}
+			return npu.PrintFigures(cmd.OutOrStdout(), list)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

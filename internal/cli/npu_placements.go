@@ -15,18 +15,19 @@ import (
 func newNPUPlacements() *cobra.Command {
 	o := mixtures.DefaultPlacementOptions()
 	var asJSON bool
-	calibration := ""
+	calibration, drawing := "", ""
 	cmd := &cobra.Command{
 		Use:   "placements MODEL",
 		Short: "Model time and energy of a mixture's prompts, by what the NPU computes",
 		Long: `Models the time to the first token, energy and CPU cycles of a mixture of experts under the
 four placements of NPUMoE (Table 2): all on the CPU, experts on the NPU without a plan,
 attention alone on the NPU, and all of both, experts as a plan says. All of it is
-modelled, beside the paper's figures where it has them.
+modelled; lutra npu papers sets it beside the paper's figures.
 
 MODEL is one that ` + "`lutra npu plan --moe`" + ` takes. Without --calibration routing is assumed:
 the popularity of experts falls evenly from --ratio times the mean.`,
 		Example: `  lutra npu placements phi-3.5-moe
+  lutra npu placements phi-3.5-moe --svg placements.svg
   lutra npu placements qwen3-30b-a3b --soc 8gen3 --prompt 1024 --chunk 256 --json`,
 		Args: arguments("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +53,11 @@ the popularity of experts falls evenly from --ratio times the mean.`,
 				return usage.Error{Err: err}
 			case err != nil:
 				return err
-			case asJSON:
+			}
+			if err := writeFile(drawing, r.SVG); err != nil {
+				return err
+			}
+			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), r)
 			}
 			return r.Print(cmd.OutOrStdout())
@@ -65,6 +70,7 @@ the popularity of experts falls evenly from --ratio times the mean.`,
 	f.Float64Var(&o.Ratio, "ratio", o.Ratio, "imbalance `R` of the assumed routing: the most popular expert's tokens by the mean")
 	f.Float64Var(&o.MostOverflow, "most-overflow", o.MostOverflow, "`SHARE` of rows that may overflow; the paper drops up to 0.22")
 	f.StringVar(&calibration, "calibration", "", "`FILE` of lutra npu calibrate: what routers chose")
+	f.StringVar(&drawing, "svg", "", "`FILE` for a drawing of times, and of time against energy")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -58,7 +58,7 @@ func TestTheOrderOfThePapersComparisonsIsFound(t *testing.T) {
 		t.Errorf("beside LUT dequantisation: %v", r)
 	}
 	for i, r := range ratios(t, ablate(t, "pipeline"), 7) {
-		if r < 1.4 || r > 3 {
+		if r < 1.2 || r > 3 {
 			t.Errorf("pipeline, row %d: %v", i, r)
 		}
 	}

@@ -54,7 +54,7 @@ func (t *Timeline) chart() *chart.Chart {
 func (p *Plan) curve() *chart.Chart {
 	c := &chart.Chart{
 		Title: fmt.Sprintf("%s, decode at a context of %d", p.Model.Name, p.Options.Context),
-		X:     chart.Axis{Label: "batch"}, Y: chart.Axis{Label: "tokens/s, modelled bound"},
+		X:     chart.Axis{Label: "batch"}, Y: chart.Axis{Label: "tokens/s, modelled"},
 	}
 	for i, b := range p.Chips {
 		var at []chart.Point

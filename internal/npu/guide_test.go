@@ -31,15 +31,11 @@ func guideTables(t *testing.T) map[string]string {
 		a := ablate(t, name)
 		tables[name] = table(append([][]string{a.Head}, a.Rows...))
 	}
-	papers := [][]string{{"figure", "measured", "in", "modelled", "ratio"}}
-	for _, name := range []string{"bitnet-2b", "qwen2.5-1.5b"} {
-		for _, c := range plan(t, named(t, name), DefaultOptions()).Papers {
-			if name == "bitnet-2b" || strings.HasPrefix(c.Where, "TTS") {
-				papers = append(papers, []string{c.What, fmt.Sprintf("%.4g", c.Measured), c.Where, fmt.Sprintf("%.4g", c.Modelled), fmt.Sprintf("%.2f", c.Ratio)})
-			}
-		}
+	figures, err := Figures()
+	if err != nil {
+		t.Fatal(err)
 	}
-	tables["papers"] = table(papers)
+	tables["papers"] = table(FigureTable(figures)) + "\n" + Fit(figures) + ".\n"
 	bounds := [][]string{{"SoC", "prefill", "batch 1", "2", "4", "8", "16", "J/token, batch 1", "16"}}
 	for _, c := range plan(t, named(t, "bitnet-2b"), DefaultOptions()).Chips {
 		row := []string{c.Name, fmt.Sprintf("%.0f", c.Prefill.TokensPerSecond)}

@@ -1,82 +1,302 @@
 package npu
 
 import (
-	"strings"
+	"fmt"
+	"io"
+	"math"
+	"slices"
 
+	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// Comparison is a measured figure of the papers beside the modelled one.
-type Comparison struct {
+// Figure is what a paper measured, beside what the model of time gives.
+type Figure struct {
+	Paper    string  `json:"paper"`
+	Where    string  `json:"where"` // in the paper
 	What     string  `json:"what"`
-	Where    string  `json:"where"` // in which paper
-	Measured float64 `json:"measured"`
+	Low      float64 `json:"low"` // measured; the same as High unless the paper gives a range
+	High     float64 `json:"high"`
 	Modelled float64 `json:"modelled"`
-	Ratio    float64 `json:"ratio"` // modelled by measured
+	Ratio    float64 `json:"ratio"`  // modelled by the nearer end of the range; 1 within it
+	Fitted   bool    `json:"fitted"` // a constant was chosen by it; others are held out
 	Note     string  `json:"note,omitempty"`
 }
 
-// compare sets the model beside what the papers' text says of this model, and of
-// kernels. Both measured 8 Gen 3; figures that stand in drawings alone are not here.
-func (o Options) compare(x soc.Model) ([]Comparison, error) {
+// NewFigure returns what was measured, from low to high, beside what is modelled.
+func NewFigure(paper, where, what string, low, high, modelled float64) Figure {
+	f := Figure{Paper: paper, Where: where, What: what, Low: low, High: high, Modelled: modelled, Ratio: 1}
+	if near := min(max(modelled, low), high); modelled != near {
+		f.Ratio = modelled / near
+	}
+	return f
+}
+
+// off returns by how much a figure is missed, from 1 on.
+func (f *Figure) off() float64 { return max(f.Ratio, 1/f.Ratio) }
+
+// measured writes the range.
+func (f *Figure) measured() string {
+	if f.Low == f.High {
+		return fmt.Sprintf("%.4g", f.Low)
+	}
+	return fmt.Sprintf("%.4g – %.4g", f.Low, f.High)
+}
+
+// row has the cells of FigureHead.
+func (f *Figure) row() []string {
+	kind := "held out"
+	if f.Fitted {
+		kind = "fitted"
+	}
+	return []string{f.What, f.Paper + " " + f.Where, f.measured(), fmt.Sprintf("%.4g", f.Modelled), fmt.Sprintf("%.2f", f.Ratio), kind}
+}
+
+var figureHead = []string{"figure", "in", "measured", "modelled", "ratio", ""}
+
+// FigureTable returns figures as rows, with a head.
+func FigureTable(list []Figure) [][]string {
+	rows := [][]string{figureHead}
+	for i := range list {
+		rows = append(rows, list[i].row())
+	}
+	return rows
+}
+
+// Fit says how many of the held-out figures the model gives within 1.3 times, and its
+// median miss.
+func Fit(list []Figure) string {
+	var off []float64
+	within := 0
+	for i := range list {
+		if list[i].Fitted {
+			continue
+		}
+		off = append(off, list[i].off())
+		if list[i].off() <= 1.3 {
+			within++
+		}
+	}
+	if len(off) == 0 {
+		return "no figure is held out"
+	}
+	slices.Sort(off)
+	return fmt.Sprintf("%d of %d held-out figures within 1.3 times, the median within %.2f", within, len(off), off[len(off)/2])
+}
+
+// PrintFigures writes figures for people.
+func PrintFigures(w io.Writer, list []Figure) error {
+	fmt.Fprintln(w, "What papers measured beside what is modelled: \"fitted\" chose a constant of the model.")
+	if err := output.Table(w, FigureTable(list)); err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Note != "" {
+			fmt.Fprintf(w, "%s, %s: %s\n", list[i].Paper, list[i].What, list[i].Note)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", Fit(list))
+	return err
+}
+
+// Figures returns those of T-MAN and of the test-time scaling paper, of Snapdragon 8 Gen 3.
+// What stands in drawings alone is not among them: their texts give no numbers for it.
+func Figures() ([]Figure, error) {
 	chip, err := soc.Named("8gen3")
 	if err != nil {
 		return nil, err
 	}
-	m := o.machine(chip)
-	var list []Comparison
-	add := func(what, where string, measured, modelled float64, note string) {
-		list = append(list, Comparison{what, where, measured, modelled, modelled / measured, note})
-	}
-	if strings.HasPrefix(x.Name, "bitnet-2b") {
-		pre, err := m.Prefill(&x, 1024)
-		if err != nil {
-			return nil, err
-		}
-		dec, err := m.Decode(&x, 1, 1024)
-		if err != nil {
-			return nil, err
-		}
-		add("BitNet-2B, decode, tokens/s", "T-MAN §6.3", 49.1, 1/dec.Seconds, "")
-		add("BitNet-2B, decode, J/token", "T-MAN Table 3", 0.101, dec.Joules, "")
-		add("BitNet-2B, prefill of 1024, tokens/s", "T-MAN Table 3", 5.01/0.0080, 1024/pre.Seconds, "measured: power by energy a token; T-MAN multiplies int8 tiles, we fp16")
-		add("BitNet-2B, prefill of 1024, J/token", "T-MAN Table 3", 0.0080, pre.Joules/1024, "")
-	}
-	if x.Name == "qwen2.5-1.5b" {
-		list = append(list, o.scaling(m, x)...)
-	}
-	w := soc.Matrix{Name: "4096×4096", M: 4096, K: 4096, Bits: 4, Group: 64, Offsets: true, Count: 1}
-	over, err := m.Tiled(w, 128, true)
-	if err != nil {
-		return nil, err
-	}
-	apart, err := m.Tiled(w, 128, false)
-	if err != nil {
-		return nil, err
-	}
-	add("4096×4096×128 W4, sequential by pipelined", "T-MAN §6.5.2", 1.5, apart.Seconds/over.Seconds, "")
-	add("4096×4096×128 W4, pipelined by the tile unit alone", "T-MAN §6.5.2", 1.10, over.Seconds/over.Tiles, "")
-	return list, nil
+	c := &comparison{Machine: soc.NewMachine(chip)}
+	c.kernels()
+	c.bitnet()
+	c.large()
+	c.scaling()
+	return c.list, c.err
 }
 
-// scaling returns what the other paper's text says of energies and of the head on the CPU.
-func (o Options) scaling(m *soc.Machine, x soc.Model) (list []Comparison) {
-	large, _ := Shape("qwen2.5-3b")
-	for _, y := range []*soc.Model{&x, &large} {
-		y.Matrices = append([]soc.Matrix(nil), y.Matrices...)
-		_ = Change{Head: HeadCPU}.Apply(y) // as the paper runs them; no bits change
+// comparison collects figures. The first error ends up in err.
+type comparison struct {
+	*soc.Machine
+	list []Figure
+	err  error
+}
+
+func (c *comparison) add(f Figure, fitted bool, note string) {
+	f.Fitted, f.Note = fitted, note
+	c.list = append(c.list, f)
+}
+
+func (c *comparison) tman(where, what string, low, high, modelled float64, fitted bool, note string) {
+	c.add(NewFigure("T-MAN", where, what, low, high, modelled), fitted, note)
+}
+
+// of returns the cost of one call, and keeps its error.
+func (c *comparison) of(cost soc.Cost, err error) soc.Cost {
+	if c.err == nil {
+		c.err = err
 	}
-	m.Only = soc.ByTiles // it has no lookup
-	defer func() { m.Only = "" }()
-	small, err := m.Decode(&x, 16, o.Context)
-	if err == nil {
-		list = append(list, Comparison{"Qwen2.5-1.5B, batch 16, the CPU's share by its logits", "TTS §7.2.2", 0.5, small.Host / small.Seconds, small.Host / small.Seconds / 0.5, "measured: close to or above 50 %"})
+	return cost
+}
+
+// The sizes that T-MAN's kernels are measured with: Llama's, Qwen's and BitNet's.
+var measuredShapes = [][2]int{{4096, 4096}, {14336, 4096}, {4096, 14336}, {12288, 4096}, {4096, 12288}, {2560, 2560}, {6912, 2560}, {2560, 6912}}
+
+// gptqMatrix is a matrix in groups of 64 with offsets; BitNet's have one scale.
+func gptqMatrix(rows, cols, bits int) soc.Matrix {
+	x := gptq
+	x.bits = bits
+	if rows == 2560 || cols == 2560 {
+		x = ternary
 	}
-	eight, err1 := m.Decode(&x, 8, o.Context)
-	one, err2 := m.Decode(&large, 1, o.Context)
-	if err1 == nil && err2 == nil {
-		r := eight.Joules / one.Joules
-		list = append(list, Comparison{"energy of a step, 1.5B at batch 8 by 3B at batch 1", "TTS §7.2.3", 1, r, r, "measured: below 1"})
+	return x.matrix("w", rows, cols, 1)
+}
+
+// native returns the cost of rows products with weights of bits bits that the tile unit reads
+// as they are, as QNN's kernels do.
+func (c *comparison) native(m, k, bits, rows int) soc.Cost {
+	x := soc.Matrix{Name: "w", M: m, K: k, Bits: 4, Group: k, Count: 1}
+	cost := c.of(c.Tiled(x, rows, true))
+	cost.DMA = float64(m) * float64(k) * float64(bits) / 8 / c.Bandwidth(c.Route)
+	cost.Vector, cost.Seconds = 0, max(cost.DMA, cost.Tiles)
+	return cost
+}
+
+// kernels compares single kernels of T-MAN.
+func (c *comparison) kernels() {
+	w := gptqMatrix(4096, 4096, 4)
+	counts := ablation.Recorded()
+	blocks := float64(w.M) * float64(w.K) / (128 * 64)
+	lut := max(float64(w.Bytes())/c.Bandwidth(soc.ByDMA), seconds(c.Machine, blocks*counts.Each("dequant-4")))
+	c.tman("§6.5.1", "weights in fp16 from memory by lookups, W4", 4.9, 4.9, 2*float64(w.M)*float64(w.K)/c.Bandwidth(soc.ByLoad)/lut, true, "")
+	convert := seconds(c.Machine, blocks*counts.Each("convert-4"))
+	c.tman("§6.5.1", "ConvertDQ by lookups, W4", 10.2, 10.2, convert/lut, false,
+		"our ConvertDQ is vector code throughout; the paper's converts floats by slow instructions")
+	over, apart := c.of(c.Tiled(w, 128, true)), c.of(c.Tiled(w, 128, false))
+	c.tman("§6.5.2", "4096×4096×128 W4, one stage after the other by pipelined", 1.5, 1.5, apart.Seconds/over.Seconds, true, "")
+	c.tman("§6.5.2", "4096×4096×128 W4, pipelined by the tile unit alone", 1.10, 1.10, over.Seconds/over.Tiles, true, "")
+	c.tman("Fig. 5", "4096×4096 W4 by ConvertDQ, by the CPU", 3.8, 3.8, convert/(2*float64(w.M)*float64(w.K)/(c.HostRow.Value*1e9)), false, "as ConvertDQ")
+
+	fp16, four, two, cpu := 0.0, []float64{}, []float64{}, 0.0
+	for _, s := range measuredShapes {
+		row := func(bits int) float64 { return c.Lookup(gptqMatrix(s[0], s[1], bits), 1).Seconds }
+		fp16 = max(fp16, c.native(s[0], s[1], 16, 1).Seconds/row(2))
+		two = append(two, c.native(s[0], s[1], 4, 1).Seconds/row(2))
+		if s[0] != 2560 && s[1] != 2560 {
+			four = append(four, c.native(s[0], s[1], 4, 1).Seconds/row(4))
+		}
+		cpu = max(cpu, 2*float64(s[0])*float64(s[1])*128/(c.HostCompute.Value*1e9)/c.of(c.Tiled(gptqMatrix(s[0], s[1], 2), 128, true)).Seconds)
 	}
-	return list
+	c.tman("§6.2", "one row, QNN in FP16 by W2, at most", 8, 8, fp16, false, "")
+	c.tman("§6.2", "one row, QNN in W4 by W2, least", 1.8, 2.5, slices.Min(two), false, "")
+	c.tman("§6.2", "one row, QNN in W4 by W2, most", 1.8, 2.5, slices.Max(two), false, "")
+	c.tman("§6.2", "one row, QNN in W4 by W4 (\"similar\")", 1, 1, mean(four), false, "")
+	c.tman("§6.2", "128 rows, CPU by W2, at most", 30, 30, cpu, false, "")
+}
+
+// tmanScore is what a score of T-MAN's attention takes, which has no kernel of its own
+// (§7); fitted to BitNet-2B's prompts.
+const tmanScore = 2.54e-9 // seconds
+
+// tmanContext is the mean context of T-MAN's decoding: 128 tokens after 1024.
+const tmanContext = 1024 + 64
+
+// bitnet compares BitNet-2B, Table 3.
+func (c *comparison) bitnet() {
+	x, _ := Shape("bitnet-2b")
+	c.Score = tmanScore
+	defer func() { c.Score = 0 }()
+	decode, prompt := c.of(c.Decode(&x, 1, tmanContext)), c.of(c.Prefill(&x, 1024))
+	c.tman("§6.3", "BitNet-2B, decode, tokens/s", 49.1, 49.1, 1/decode.Seconds, true, "")
+	c.tman("Table 3", "BitNet-2B, prompt of 1024, tokens/s", 5.01/0.0080, 5.01/0.0080, 1024/prompt.Seconds, true, "")
+	c.tman("Table 3", "BitNet-2B, decode, J/token", 0.101, 0.101, decode.Joules, false, "the powers are the paper's")
+	c.tman("Table 3", "BitNet-2B, prompt of 1024, J/token", 0.0080, 0.0080, prompt.Joules/1024, false, "")
+	one, many := c.whole(&x, 4, 1, tmanContext), soc.Cost{}
+	for at := 128; at <= 1024; at += 128 {
+		many.Add(c.whole(&x, 4, 128, at))
+	}
+	c.tman("Table 3", "BitNet-2B in QNN's W4, decode, tokens/s", 4.72/0.134, 4.72/0.134, 1/one.Seconds, false, "")
+	c.tman("Table 3", "BitNet-2B in QNN's W4, prompt of 1024, tokens/s", 4.96/0.0073, 4.96/0.0073, 1024/many.Seconds, false, "")
+	operations := 0.0
+	for _, m := range x.Matrices {
+		operations += 2 * float64(m.M) * float64(m.K) * float64(m.Count)
+	}
+	head := x.Matrices[len(x.Matrices)-1]
+	layers := operations - 2*float64(head.M)*float64(head.K)
+	c.tman("Table 3", "bitnet.cpp, decode, tokens/s", 8.22/0.490, 8.22/0.490, c.HostRow.Value*1e9/operations, true, "")
+	c.tman("Table 3", "bitnet.cpp, prompt, tokens/s", 8.22/0.196, 8.22/0.196, c.HostCompute.Value*1e9/layers, true, "")
+	c.tman("Table 3", "llm.npu, which decodes on the CPU, tokens/s", 8.31/0.612, 8.31/0.612, c.HostRow.Value*1e9/operations, false, "the rate is bitnet.cpp's")
+}
+
+// whole returns the cost of a step of rows rows with weights as QNN has them.
+func (c *comparison) whole(x *soc.Model, bits, rows, context int) soc.Cost {
+	none := *x
+	none.Matrices = nil
+	sum, _, err := c.Step(&none, []soc.Work{{Rows: rows, Context: context}}, 1)
+	c.of(sum, err)
+	for _, m := range x.Matrices {
+		n := rows
+		if m.Input == soc.Logits {
+			n = 1
+		}
+		for range m.Count {
+			sum.Add(c.native(m.M, m.K, bits, n))
+		}
+	}
+	return sum
+}
+
+// large compares models of 8B, of which the paper's text has ratios.
+func (c *comparison) large() {
+	c.Score = tmanScore
+	defer func() { c.Score = 0 }()
+	for _, name := range []string{"llama-3.1-8b", "qwen3-8b"} {
+		x, _ := Shape(name)
+		qnn := c.whole(&x, 4, 1, tmanContext).Seconds
+		c.of(soc.Cost{}, Change{Bits: 2}.Apply(&x))
+		c.tman("§6.3", name+" W2, decode, by QNN's W4", 1.5, 1.8, qnn/c.of(c.Decode(&x, 1, tmanContext)).Seconds, false, "")
+	}
+}
+
+// scaling compares the other paper's energies, its head on the CPU and its kernels.
+func (c *comparison) scaling() {
+	tts := func(where, what string, low, high, modelled float64, note string) {
+		c.add(NewFigure("TTS", where, what, low, high, modelled), false, note)
+	}
+	small, _ := Shape("qwen2.5-1.5b")
+	medium, _ := Shape("qwen2.5-3b")
+	for _, x := range []*soc.Model{&small, &medium} {
+		_ = Change{Head: HeadCPU}.Apply(x) // as the paper runs them; no bits change
+	}
+	c.Only = soc.ByTiles // it has no lookup products
+	sixteen := c.of(c.Decode(&small, 16, 1024))
+	tts("§7.2.2", "Qwen2.5-1.5B, batch 16, the CPU's share by its logits", 0.5, 1, sixteen.Host/sixteen.Seconds, "\"close to or exceeds\"")
+	tts("§7.2.3", "energy of a step, 1.5B at batch 8 by 3B at batch 1", 0, 1, c.of(c.Decode(&small, 8, 1024)).Joules/c.of(c.Decode(&medium, 1, 1024)).Joules, "")
+	c.Only = ""
+
+	n := ablation.Recorded()
+	time := func(packets float64) float64 { // of a weight
+		return max(144.0/256/c.Bandwidth(soc.ByDMA), seconds(c.Machine, packets/256))
+	}
+	ours, latency := time(n.Each("super-groups")), 4*c.GatherPackets.Value
+	conventional := n.Each("conventional-groups")
+	tts("Fig. 15", "common groups by ours, least", 9.65, 19.04, time(conventional+latency)/ours, "a vscatter takes as long as a vgather: assumed")
+	tts("Fig. 15", "common groups by ours, most", 9.65, 19.04, time(conventional+2*latency)/ours, "")
+	tts("Fig. 15", "order of tiles by ours", 1.82, 3.45, time(n.Each("tile-groups"))/ours, "")
+	tts("Fig. 15", "ours by no dequantisation", 1.27, 1.27, ours/time(n.Each("no-dequantisation")), "")
+	table := n.Each("softmax")
+	tts("Fig. 14", "softmax, float32 by the table", 1.26, 2.19, (table-n.Each("exp-lut")+n.Each("exp-f32"))/table, "vgather's latency hidden")
+	tts("Fig. 14", "softmax, float16 by the table, at most", 1.60, 1.60, (table-n.Each("exp-lut")+n.Each("exp-f16"))/table, "")
+}
+
+func mean(list []float64) (m float64) {
+	for _, x := range list {
+		m += x / float64(len(list))
+	}
+	return m
+}
+
+// check reports a number that is none.
+func finite(list ...float64) bool {
+	return !slices.ContainsFunc(list, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }

@@ -35,7 +35,7 @@ func (o Options) Check() error {
 	switch {
 	case o.Prompt < 1 || o.Prompt > mostTokens || o.Context < 1 || o.Context > mostTokens:
 		return fmt.Errorf("a prompt of %d and a context of %d tokens are outside 1 to %d", o.Prompt, o.Context, mostTokens)
-	case o.Clock < 0 || o.Clock > mostGHz || o.CyclesPerPacket < 0 || o.CyclesPerPacket > mostCycles:
+	case !finite(o.Clock, o.CyclesPerPacket) || o.Clock < 0 || o.Clock > mostGHz || o.CyclesPerPacket < 0 || o.CyclesPerPacket > mostCycles:
 		return fmt.Errorf("%v GHz and %v cycles a packet are out of range", o.Clock, o.CyclesPerPacket)
 	}
 	_, err := soc.Named(o.Chip)
@@ -50,16 +50,15 @@ const timelineTiles = 8
 
 // Plan is what `lutra npu plan --json` prints. All times and energies are modelled.
 type Plan struct {
-	Kind     string       `json:"kind"` // "modelled": nothing here was measured on a device
-	Model    soc.Model    `json:"model"`
-	Options  Options      `json:"options"`
-	Weights  int          `json:"weight_bytes"`
-	KVBytes  int          `json:"kv_bytes_per_token"`
-	Matrices []Tiled      `json:"matrices"`
-	TCM      soc.Layout   `json:"tcm"` // of the largest matrix
-	Timeline Timeline     `json:"timeline"`
-	Chips    []Bounds     `json:"socs"`
-	Papers   []Comparison `json:"papers"`
+	Kind     string     `json:"kind"` // "modelled": nothing here was measured on a device
+	Model    soc.Model  `json:"model"`
+	Options  Options    `json:"options"`
+	Weights  int        `json:"weight_bytes"`
+	KVBytes  int        `json:"kv_bytes_per_token"`
+	Matrices []Tiled    `json:"matrices"`
+	TCM      soc.Layout `json:"tcm"` // of the largest matrix
+	Timeline Timeline   `json:"timeline"`
+	Chips    []Bounds   `json:"socs"`
 }
 
 // Tiled is the tiling of a matrix.
@@ -149,8 +148,7 @@ func NewPlan(x soc.Model, o Options) (*Plan, error) {
 		}
 		p.Chips = append(p.Chips, b)
 	}
-	p.Papers, err = o.compare(x)
-	return p, err
+	return p, nil
 }
 
 // tile plans the matrices, and the largest one of the layers in detail.

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ func TestFilesThatAreNoModelsAreRefused(t *testing.T) {
 func TestWhatCannotBePlannedIsRefused(t *testing.T) {
 	x := named(t, "tiny")
 	for _, change := range []func(*Options){
-		func(o *Options) { o.Prompt = 0 }, func(o *Options) { o.Context = 1 << 30 }, func(o *Options) { o.Clock = -1 },
+		func(o *Options) { o.Prompt = 0 }, func(o *Options) { o.Context = 1 << 30 }, func(o *Options) { o.Clock = -1 }, func(o *Options) { o.Clock = math.NaN() },
 		func(o *Options) { o.CyclesPerPacket = 1e9 }, func(o *Options) { o.Chip = "6502" },
 	} {
 		o := DefaultOptions()
@@ -143,7 +144,7 @@ func TestWhatCannotBePlannedIsRefused(t *testing.T) {
 func TestClockAndCyclesAreInputs(t *testing.T) {
 	x := named(t, "bitnet-2b")
 	o := DefaultOptions()
-	o.Clock, o.CyclesPerPacket = 2, 6
+	o.Clock, o.CyclesPerPacket = 2.44, 6
 	slow := plan(t, x, o).Chips[1].Decode[0]
 	fast := plan(t, x, DefaultOptions()).Chips[1].Decode[0]
 	if r := slow.Vector / fast.Vector; r < 2.99 || r > 3.01 {
@@ -171,9 +172,6 @@ func TestThePlanSaysThatItIsModelled(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if len(p.Papers) != 6 {
-		t.Errorf("%d figures of the papers beside BitNet-2B, want 6", len(p.Papers))
 	}
 }
 

@@ -53,15 +53,7 @@ func (p *Plan) Print(w io.Writer) error {
 	if err := p.printBounds(w); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nBeside the papers' figures, on Snapdragon 8 Gen 3")
-	rows = [][]string{{"what", "measured", "in", "modelled", "ratio", ""}}
-	for _, c := range p.Papers {
-		rows = append(rows, []string{c.What, fmt.Sprintf("%.4g", c.Measured), c.Where, fmt.Sprintf("%.4g", c.Modelled), fmt.Sprintf("%.2f", c.Ratio), c.Note})
-	}
-	if err := output.Table(w, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\nConstants of %s: T is measured in T-MAN, S in the test-time scaling paper, A assumed\n", chip.Name)
+	fmt.Fprintf(w, "\nConstants of %s: T is measured in T-MAN, S in the test-time scaling paper, F fitted, A assumed; lutra npu papers says how well\n", chip.Name)
 	rows = [][]string{{"constant", "value", "source", ""}}
 	for _, n := range chip.Numbers {
 		rows = append(rows, []string{n.Name, fmt.Sprintf("%.6g %s", n.Value, n.Unit), string(n.Source), n.Note})
@@ -87,7 +79,7 @@ func (t *Timeline) print(w io.Writer) error {
 }
 
 func (p *Plan) printBounds(w io.Writer) error {
-	fmt.Fprintf(w, "\nModelled bounds: a prompt of %d tokens, then decoding at a context of %d\n", p.Options.Prompt, p.Options.Context)
+	fmt.Fprintf(w, "\nModelled: a prompt of %d tokens, then decoding at a context of %d\n", p.Options.Prompt, p.Options.Context)
 	rows := [][]string{{"SoC", "phase", "tok/s", "ms a step", "J/token", "W", "bound by", "DMA ms", "HVX ms", "HMX ms", "CPU ms", "tile rows in use"}}
 	for _, c := range p.Chips {
 		name := c.Name

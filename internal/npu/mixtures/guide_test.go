@@ -1,18 +1,20 @@
 package mixtures
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/npu"
 	"github.com/lutra-lm/lutra/internal/npu/planning"
 )
 
-var update = flag.Bool("update", false, "rewrite the table of docs/mixtures.md")
+var update = flag.Bool("update", false, "rewrite the tables and a drawing of docs/mixtures.md")
 
 // tiersTable is the tiers of the paper's models, as the Neural Engine has them.
 func tiersTable(t *testing.T) string {
@@ -42,24 +44,68 @@ func tiersTable(t *testing.T) string {
 	return b.String()
 }
 
-func TestTheGuidesTiersAreWhatTheProgramComputes(t *testing.T) {
+var theirs = sync.OnceValues(Figures)
+
+// figures returns Figures, computed once.
+func figures(t *testing.T) []npu.Figure {
+	t.Helper()
+	list, err := theirs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// papersTable is what `lutra npu papers` prints of NPUMoE.
+func papersTable(t *testing.T) string {
+	t.Helper()
+	list := figures(t)
+	var b strings.Builder
+	for i, row := range npu.FigureTable(list) {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			b.WriteString("|---|---|---|---|---|---|\n")
+		}
+	}
+	fmt.Fprintf(&b, "\n%s.\n", npu.Fit(list))
+	return b.String()
+}
+
+func TestTheGuidesTablesAreWhatTheProgramComputes(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "docs", "mixtures.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- table tiers -->\n", "<!-- end -->"
-	guide, want := strings.ReplaceAll(string(text), "\r\n", "\n"), tiersTable(t)
-	before, rest, found := strings.Cut(guide, begin)
-	got, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatal("docs/mixtures.md has no table of tiers")
+	guide := strings.ReplaceAll(string(text), "\r\n", "\n")
+	for name, want := range map[string]string{"tiers": tiersTable(t), "papers": papersTable(t)} {
+		begin, end := "<!-- table "+name+" -->\n", "<!-- end -->"
+		before, rest, found := strings.Cut(guide, begin)
+		got, after, ended := strings.Cut(rest, end)
+		switch {
+		case !found || !ended:
+			t.Fatalf("docs/mixtures.md has no table %s", name)
+		case *update:
+			guide = before + begin + "\n" + want + "\n" + end + after
+		case strings.TrimSpace(got) != strings.TrimSpace(want):
+			t.Errorf("docs/mixtures.md, table %s (go test ./internal/npu/mixtures -run Guide -update rewrites it): has\n%s\nthe program computes\n%s", name, got, want)
+		}
 	}
-	if *update {
-		if err := os.WriteFile(path, []byte(before+begin+"\n"+want+"\n"+end+after), 0o644); err != nil {
+	if !*update {
+		return
+	}
+	x, _ := npu.ShapeMixture("phi-3.5-moe")
+	r, err := Place(x, nil, DefaultPlacementOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawing bytes.Buffer
+	if err := r.SVG(&drawing); err != nil {
+		t.Fatal(err)
+	}
+	for file, data := range map[string][]byte{path: []byte(guide), filepath.Join(filepath.Dir(path), "placements.svg"): drawing.Bytes()} {
+		if err := os.WriteFile(file, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if strings.TrimSpace(got) != strings.TrimSpace(want) {
-		t.Errorf("docs/mixtures.md (go test ./internal/npu/mixtures -run Guide -update rewrites it): has\n%s\nthe program computes\n%s", got, want)
 	}
 }

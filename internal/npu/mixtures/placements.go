@@ -1,7 +1,6 @@
 package mixtures
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -11,35 +10,6 @@ import (
 	"github.com/lutra-lm/lutra/internal/npu/moecost"
 	"github.com/lutra-lm/lutra/internal/npu/planning"
 )
-
-// figure is by how much a placement needs more than "all", as NPUMoE measured.
-type figure struct {
-	model, machine string
-	prompt, chunk  int // chunk 0: the paper does not say
-	placement      hexagon.Placement
-	seconds        float64 // time to the first token; 0: not in the text
-	joules         float64
-	cycles         float64
-	where          string
-}
-
-// measured are the figures of the paper's text; those in drawings alone are not here.
-var measured = []figure{
-	{"phi-3.5-moe", "m2-ultra", 1024, 256, hexagon.PlacementCPU, 2.07, 2.01, 3.78, "§5.3, §5.8, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 256, hexagon.PlacementNaive, 5.55, 6.30, 3.61, "§5.3, §5.8, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 256, hexagon.PlacementAttention, 1.95, 0, 2.98, "§5.3, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 512, hexagon.PlacementCPU, 1.32, 3.19, 2.45, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 512, hexagon.PlacementNaive, 3.44, 7.37, 3.20, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 1024, 512, hexagon.PlacementAttention, 1.33, 3.43, 1.78, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 512, hexagon.PlacementCPU, 1.58, 1.81, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 512, hexagon.PlacementNaive, 3.85, 4.71, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 512, hexagon.PlacementAttention, 1.50, 1.86, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 1024, hexagon.PlacementCPU, 1.72, 2.30, 0, "§5.3, §5.4"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 1024, hexagon.PlacementNaive, 3.70, 5.23, 5.54, "§5.3, §5.4, §5.5"},
-	{"phi-3.5-moe", "m2-ultra", 4096, 1024, hexagon.PlacementAttention, 1.56, 2.49, 2.21, "§5.3, §5.4, §5.5"},
-	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, hexagon.PlacementCPU, 1.99, 3.33, 0, "Tables 6, 7"},
-	{"qwen3-30b-a3b", "m2-ultra", 1024, 0, hexagon.PlacementAttention, 2.00, 3.19, 0, "Tables 6, 7"},
-}
 
 // PlacementOptions say what is modelled.
 type PlacementOptions struct {
@@ -93,11 +63,10 @@ type PlacementReport struct {
 
 // Setting is a prompt's length and the size of its chunks.
 type Setting struct {
-	Prompt int              `json:"prompt"`
-	Chunk  int              `json:"chunk"`
-	Plan   experts.Choice   `json:"plan"` // of the placement "all"
-	Costs  []moecost.Cost   `json:"costs"`
-	Papers []npu.Comparison `json:"papers"` // how much more than "all" other placements need
+	Prompt int            `json:"prompt"`
+	Chunk  int            `json:"chunk"`
+	Plan   experts.Choice `json:"plan"` // of the placement "all"
+	Costs  []moecost.Cost `json:"costs"`
 }
 
 // Place models a mixture under all placements, with the routing of a calibration, or
@@ -109,7 +78,7 @@ func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*P
 	}
 	x := moecost.Model{Shape: mixture.Shape, Heads: mixture.Dense.Heads, KVHeads: mixture.Dense.KVHeads, HeadDim: mixture.Dense.HeadDim, Bits: m.Device.WeightBits}
 	if x.Bits == 0 {
-		x.Bits = max(2, mixture.Parts[0][0].Bits)
+		x.Bits = mixture.Parts[0][0].Bits
 	}
 	r := &PlacementReport{Kind: "modelled", Model: x, Machine: m, Options: o}
 	if c == nil {
@@ -124,16 +93,12 @@ func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*P
 	for _, l := range c.Sets[0].Layers {
 		r.Imbalance += l.Imbalance / float64(len(c.Sets[0].Layers))
 	}
-	bytes := make([]int64, x.Layers)
-	for i := range bytes {
-		bytes[i] = x.ExpertBytes()
-	}
 	for _, prompt := range o.Prompts {
 		for _, chunk := range o.Chunks {
 			if chunk > prompt {
 				continue
 			}
-			s, err := r.setting(c, bytes, prompt, chunk)
+			s, err := r.setting(c, mixture, prompt, chunk)
 			if err != nil {
 				return nil, err
 			}
@@ -144,9 +109,9 @@ func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*P
 }
 
 // setting models a prompt in chunks of one size.
-func (r *PlacementReport) setting(c *experts.Calibration, bytes []int64, prompt, chunk int) (Setting, error) {
+func (r *PlacementReport) setting(c *experts.Calibration, x *npu.Mixture, prompt, chunk int) (Setting, error) {
 	s := Setting{Prompt: prompt, Chunk: chunk}
-	options := planning.Options{Shape: r.Model.Shape, Device: r.Machine.Device, ExpertBytes: bytes}
+	options := planning.Options{Shape: r.Model.Shape, Device: r.Machine.Device, ExpertBytes: x.ExpertBytes(r.Machine.Device), Reserved: x.DenseBytes(prompt)}
 	plan, err := planning.Weigh(c, options, planning.Space{Chunks: []int{chunk}, MostOverflow: r.Options.MostOverflow})
 	if err != nil {
 		return s, err
@@ -162,33 +127,12 @@ func (r *PlacementReport) setting(c *experts.Calibration, bytes []int64, prompt,
 		}
 		s.Costs = append(s.Costs, cost)
 	}
-	s.compare(r.Model.Model, r.Options.Machine)
 	return s, nil
 }
 
 // cost returns the cost of placement p.
 func (s *Setting) cost(p hexagon.Placement) *moecost.Cost {
 	return &s.Costs[slices.IndexFunc(s.Costs, func(c moecost.Cost) bool { return c.Placement == p })]
-}
-
-// compare sets the model beside what the paper measured.
-func (s *Setting) compare(model, machine string) {
-	best := s.cost(hexagon.PlacementAll)
-	for _, f := range measured {
-		if f.model != model || f.machine != machine || f.prompt != s.Prompt || cmp.Or(f.chunk, s.Chunk) != s.Chunk {
-			continue
-		}
-		c := s.cost(f.placement)
-		for _, x := range []struct {
-			what              string
-			paper, mine, best float64
-		}{{"time", f.seconds, c.Seconds, best.Seconds}, {"energy", f.joules, c.Joules, best.Joules}, {"CPU cycles", f.cycles, c.Cycles, best.Cycles}} {
-			if x.paper > 0 {
-				ratio := x.mine / x.best
-				s.Papers = append(s.Papers, npu.Comparison{What: string(f.placement) + " by all, " + x.what, Where: f.where, Measured: x.paper, Modelled: ratio, Ratio: ratio / x.paper})
-			}
-		}
-	}
 }
 
 // repeat makes a calibration of one layer one of many.

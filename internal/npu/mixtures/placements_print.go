@@ -3,7 +3,6 @@ package mixtures
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/output"
@@ -28,19 +27,7 @@ func (r *PlacementReport) Print(w io.Writer) error {
 			return err
 		}
 	}
-	if slices.ContainsFunc(r.Settings, func(s Setting) bool { return len(s.Papers) > 0 }) {
-		fmt.Fprintln(w, "\nBeside the paper: how much more a placement needs than \"all\"")
-		rows := [][]string{{"prompt", "chunk", "what", "NPUMoE", "in", "modelled", "ratio"}}
-		for _, s := range r.Settings {
-			for _, c := range s.Papers {
-				rows = append(rows, []string{fmt.Sprint(s.Prompt), fmt.Sprint(s.Chunk), c.What, times(c.Measured), c.Where, times(c.Modelled), fmt.Sprintf("%.2f", c.Ratio)})
-			}
-		}
-		if err := output.Table(w, rows); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(w, "\nConstants of %s: P is what plans reckon with, F fitted to figures of NPUMoE, T measured in T-MAN, A assumed\n", r.Machine.Name)
+	fmt.Fprintf(w, "\nConstants of %s: P is what plans reckon with, F fitted to figures of papers (lutra npu papers says how well), T measured in T-MAN, A assumed\n", r.Machine.Name)
 	rows := [][]string{{"constant", "value", "", "source", ""}}
 	for _, n := range r.Machine.Numbers() {
 		rows = append(rows, []string{n.Name, fmt.Sprintf("%.4g", n.Value), n.Unit, string(n.Source), n.Note})

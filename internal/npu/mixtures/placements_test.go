@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/npu"
 )
 
-func TestPlacementsOfThePapersModelAreBesideItsFigures(t *testing.T) {
+func TestPlacementsOfThePapersModelAreModelled(t *testing.T) {
 	x, ok := npu.ShapeMixture("phi-3.5-moe")
 	if !ok {
 		t.Fatal("the shape is gone")
@@ -17,27 +17,23 @@ func TestPlacementsOfThePapersModelAreBesideItsFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures := 0
 	for _, s := range r.Settings {
-		for _, c := range s.Papers {
-			figures++
-			// A queue with constant costs is no device: it is right within a factor of three.
-			if c.Modelled <= 1 || c.Ratio < 1.0/3 || c.Ratio > 3 {
-				t.Errorf("prompt %d, chunk %d: %s is %.2f, measured %.2f", s.Prompt, s.Chunk, c.What, c.Modelled, c.Measured)
-			}
-		}
 		if s.Plan.Overflow > r.Options.MostOverflow {
 			t.Errorf("prompt %d, chunk %d: %v of the rows overflow", s.Prompt, s.Chunk, s.Plan.Overflow)
 		}
 	}
-	if figures != 31 || len(r.Settings) != 6 {
-		t.Errorf("%d figures of the paper in %d settings, want 31 in 6", figures, len(r.Settings))
+	if len(r.Settings) != 6 {
+		t.Errorf("%d settings, want 6", len(r.Settings))
+	}
+	var drawing bytes.Buffer
+	if err := r.SVG(&drawing); err != nil || strings.Count(drawing.String(), "<circle") < 24 {
+		t.Errorf("the drawing: %v, %.200s", err, &drawing)
 	}
 	var out bytes.Buffer
 	if err := r.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"modelled", "naive by all, CPU cycles", "Table 4"} {
+	for _, want := range []string{"modelled", "naive", "Table 4"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}
@@ -62,5 +58,22 @@ func TestBadPlacementOptionsAreRefused(t *testing.T) {
 	}
 	if err := DefaultPlacementOptions().Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The model is one of queues with constant costs; these are its limits, no aims.
+func TestThePapersFiguresAreMissedByNoMoreThanIsSaid(t *testing.T) {
+	list, fitted := figures(t), 0
+	for _, f := range list {
+		limit := 2.0
+		if f.Fitted {
+			fitted, limit = fitted+1, 1.6
+		}
+		if f.Ratio > limit || f.Ratio < 1/limit {
+			t.Errorf("%s is %.3g, measured %.3g", f.What, f.Modelled, f.Low)
+		}
+	}
+	if len(list) != 49 || fitted != 19 {
+		t.Errorf("%d figures, %d of them fitted", len(list), fitted)
 	}
 }

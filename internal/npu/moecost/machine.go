@@ -9,11 +9,9 @@ import (
 	"github.com/lutra-lm/lutra/internal/npu/soc"
 )
 
-// The sources of numbers beside those of package soc.
-const (
-	Fitted  soc.Source = "F" // fitted to figures that the NPUMoE paper measured
-	Planned soc.Source = "P" // what plans reckon with (package experts)
-)
+// Planned is the source of what plans reckon with (package experts), beside those of
+// package soc.
+const Planned soc.Source = "P"
 
 // Machine is what the model knows of a computer with an NPU.
 type Machine struct {
@@ -38,15 +36,15 @@ type Machine struct {
 // ultra is the machine that the paper measures most.
 var ultra = Machine{
 	Name:          "Apple M2 Ultra",
-	Load:          soc.Number{Value: 4, Unit: "GB/s", Source: Fitted, Note: "Table 4: the naive placement's experts take 3370 ms, 39 ms a launch more than their products"},
-	HostRate:      soc.Number{Value: 825, Unit: "GFLOPS", Source: Fitted, Note: "Figure 7: the NPU is 1.4 to 2.3 times faster; 1.85 here"},
+	Load:          soc.Number{Value: 4, Unit: "GB/s", Source: soc.Fitted, Note: "Table 4: the naive placement's experts take 3370 ms, 39 ms a launch more than their products"},
+	HostRate:      soc.Number{Value: 825, Unit: "GFLOPS", Source: soc.Fitted, Note: "Figure 7: the NPU is 1.4 to 2.3 times faster; 1.85 here"},
 	HostBandwidth: soc.Number{Value: 100, Unit: "GB/s", Source: soc.Assumed, Note: "of copies on the CPU"},
 	HostClock:     soc.Number{Value: 24 * 3.5, Unit: "GHz", Source: soc.Assumed, Note: "24 cores"},
-	WaitCycles:    soc.Number{Value: 0.4, Unit: "of all", Source: Fitted, Note: "§5.5: the CPU alone needs 3.78 times the cycles at a prompt of 1024 in chunks of 256"},
-	HostPower:     soc.Number{Value: 8.5, Unit: "W", Source: Fitted, Note: "Table 7: 9.66 J in Table 6's 1.139 s"},
-	WaitPower:     soc.Number{Value: 1.9, Unit: "W", Source: Fitted, Note: "Table 7: what is left of 1.23 J"},
-	NPUPower:      soc.Number{Value: 2.2, Unit: "W", Source: Fitted, Note: "Table 7: 1.20 J in Table 6's 0.550 s"},
-	MemoryPower:   soc.Number{Value: 2.6, Unit: "W", Source: Fitted, Note: "Table 7: 3.01 J in 1.139 s"},
+	WaitCycles:    soc.Number{Value: 0.55, Unit: "of all", Source: soc.Fitted, Note: "§5.5: the six figures of a prompt of 1024, of 1.78 to 3.78 times the cycles"},
+	HostPower:     soc.Number{Value: 8.5, Unit: "W", Source: soc.Fitted, Note: "Table 7: 9.66 J in Table 6's 1.139 s"},
+	WaitPower:     soc.Number{Value: 1.9, Unit: "W", Source: soc.Fitted, Note: "Table 7: what is left of 1.23 J"},
+	NPUPower:      soc.Number{Value: 2.2, Unit: "W", Source: soc.Fitted, Note: "Table 7: 1.20 J in Table 6's 0.550 s"},
+	MemoryPower:   soc.Number{Value: 2.6, Unit: "W", Source: soc.Fitted, Note: "Table 7: 3.01 J in 1.139 s"},
 }
 
 // max2 assumes an M2 Max to be as an Ultra, which is two of them: a queue keeps one busy.
@@ -67,7 +65,7 @@ func snapdragon(c soc.Chip) Machine {
 		HostRate:      c.HostCompute,
 		HostBandwidth: c.HostBandwidth,
 		HostClock:     soc.Number{Value: 4 * 3, Unit: "GHz", Source: soc.Assumed, Note: "four cores"},
-		WaitCycles:    soc.Number{Value: 0.4, Unit: "of all", Source: soc.Assumed, Note: "as on M2 Ultra"},
+		WaitCycles:    soc.Number{Value: 0.55, Unit: "of all", Source: soc.Assumed, Note: "as on M2 Ultra"},
 		HostPower:     soc.Number{Value: 8.22, Unit: "W", Source: soc.TMan, Note: "Table 3, bitnet.cpp, whole device"},
 		NPUPower:      c.PrefillPower,
 		units:         soc.NewMachine(c),
@@ -108,7 +106,7 @@ func (m *Machine) Numbers() []soc.NamedNumber {
 		return soc.NamedNumber{Name: name, Number: soc.Number{Value: value, Unit: unit, Source: Planned, Note: m.Device.Source}}
 	}
 	return []soc.NamedNumber{
-		of("launch", d.Launch, "ms"), of("NPU, weights", d.Read, "GB/s"), of("NPU, products", 2*d.Device, "GFLOPS"), of("CPU, experts", 2*d.Host, "GFLOPS"),
+		of("launch", d.Launch, "ms"), of("NPU, weights", d.Read, "GB/s"), of("NPU, products", 2*d.Device, "GFLOPS"), of("CPU, experts", 2*d.Host, "GFLOPS"), of("CPU, experts' weights", d.HostRead, "GB/s"),
 		{Name: "loading a graph", Number: m.Load}, {Name: "CPU, large products", Number: m.HostRate}, {Name: "CPU, copies", Number: m.HostBandwidth},
 		{Name: "CPU, clock of all cores", Number: m.HostClock}, {Name: "CPU, cycles while it waits", Number: m.WaitCycles},
 		{Name: "power, CPU", Number: m.HostPower}, {Name: "power, CPU that waits", Number: m.WaitPower},

@@ -25,8 +25,8 @@ func (x *Model) Check() error {
 	if x.Heads < 1 || x.Heads > most || x.KVHeads < 1 || x.KVHeads > x.Heads || x.HeadDim < 1 || x.HeadDim > most {
 		return fmt.Errorf("%d heads, %d of keys, of %d numbers are outside 1 to %d", x.Heads, x.KVHeads, x.HeadDim, most)
 	}
-	if x.Bits != 2 && x.Bits != 4 && x.Bits != 16 {
-		return fmt.Errorf("weights of %d bits: want 2, 4 or 16", x.Bits)
+	if x.Bits != 1 && x.Bits != 2 && x.Bits != 4 && x.Bits != 16 {
+		return fmt.Errorf("weights of %d bits: want 1, 2, 4 or 16", x.Bits)
 	}
 	return nil
 }
@@ -52,6 +52,12 @@ func operations(list []matrix) (n float64) {
 		n += 2 * float64(w.m) * float64(w.k)
 	}
 	return n
+}
+
+// Row returns the seconds of a row in launches of group experts with room for capacity rows.
+func (m *Machine) Row(x *Model, group, capacity int) (float64, error) {
+	one, err := m.product(x.expert(), capacity, x.Bits)
+	return (m.launch() + float64(group)*one) / float64(group*capacity), err
 }
 
 // product returns the seconds that the NPU multiplies rows with each matrix of the list.

@@ -52,7 +52,7 @@ func (m *Machine) Prefill(x *Model, p hexagon.Placement, w Work) (Cost, error) {
 		}
 	}
 	// The last layer computes the row alone that logits are of, on the CPU.
-	last := float64(x.Chosen) * m.hostRow(x)
+	last := float64(x.Chosen) * (m.hostRow(x) + m.hostRead(x))
 	c.Experts, c.CPU = c.Experts+last, c.CPU+last
 	for i := range x.Layers - 1 {
 		if err := m.layer(&c, x, p, w, i, float64(chunks)); err != nil {
@@ -96,20 +96,30 @@ func (m *Machine) hostRow(x *Model) float64 {
 	return operations(x.expert()) / 2 / (m.Device.Costs.Host * 1e9)
 }
 
+// hostRead returns the seconds in which the CPU reads an expert.
+func (m *Machine) hostRead(x *Model) float64 {
+	if m.Device.Costs.HostRead == 0 {
+		return 0
+	}
+	return float64(x.ExpertBytes()) / (m.Device.Costs.HostRead * 1e9)
+}
+
 // layer adds the experts of a layer in all chunks.
 func (m *Machine) layer(c *Cost, x *Model, p hexagon.Placement, w Work, i int, chunks float64) error {
 	tallies, n := w.Split.Layers[i], float64(w.Split.Count)
 	host, npu, loading := 0.0, 0.0, 0.0 // seconds a chunk
 	launches, copied := 0.0, 0.0        // a chunk
 	hostRow := m.hostRow(x)
+	onHost := func(r float64) { // an expert's rows; it is read where it has some
+		host, copied = host+min(1, r)*m.hostRead(x)+r*hostRow, copied+r
+	}
 	rows := func(e, capacity int) float64 {
 		return float64(tallies[e].Beyond(0)-tallies[e].Beyond(capacity)) / n
 	}
 	switch p {
 	case hexagon.PlacementCPU, hexagon.PlacementAttention:
 		for e := range tallies {
-			r := rows(e, w.Plan.Chunk)
-			host, copied = host+r*hostRow, copied+r
+			onHost(rows(e, w.Plan.Chunk))
 		}
 	case hexagon.PlacementNaive:
 		// The one graph of an expert has room for what the busiest one is expected to get.
@@ -130,8 +140,7 @@ func (m *Machine) layer(c *Cost, x *Model, p hexagon.Placement, w Work, i int, c
 			g := &w.Plan.Layers[i].Groups[j]
 			if g.Placement == experts.CPU {
 				for _, e := range g.Experts {
-					r := rows(e, w.Plan.Chunk)
-					host, copied = host+r*hostRow, copied+r
+					onHost(rows(e, w.Plan.Chunk))
 				}
 				continue
 			}

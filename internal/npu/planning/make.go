@@ -185,7 +185,7 @@ func place(p *experts.Plan, o *Options, counted bool) {
 			g := &p.Layers[i].Groups[j]
 			g.Placement = experts.CPU
 			fitting := g.Expected.Rows - g.Expected.Overflow
-			launch, host := launchTime(costs, g.Bytes, g.Rows(), macs), hostTime(costs, fitting, macs)
+			launch, host := launchTime(costs, g.Bytes, g.Rows(), macs), hostTime(costs, touched(g), fitting, macs)
 			switch {
 			case g.Bytes == 0:
 				g.Why = "the device does not hold its weights as they are stored"
@@ -225,12 +225,14 @@ func sum(p *experts.Plan, layers []experts.Layer, set *experts.Set, chunks *expe
 	c := experts.Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing, Bytes: p.Bytes}
 	costs, macs := &p.Device.Costs, rowMACs(p.Shape)
 	var all, computed, padding, overflow, host, launches, cost float64
+	read := 0.0 // bytes, by the CPU; of what overflows none
 	for i := range layers {
 		for j := range layers[i].Groups {
 			g := &layers[i].Groups[j]
 			all += g.Expected.Rows
 			if g.Placement == experts.CPU {
 				host += g.Expected.Rows
+				read += touched(g)
 				continue
 			}
 			launches++
@@ -243,7 +245,7 @@ func sum(p *experts.Plan, layers []experts.Layer, set *experts.Set, chunks *expe
 	tokens := float64(p.Chunk)
 	if set != nil {
 		tokens = float64(set.Tokens) / float64(chunks.Count)
-		cost += hostTime(costs, host+overflow, macs)
+		cost += hostTime(costs, read, host+overflow, macs)
 		c.Overflow, c.Host = overflow/all, host/all
 		if computed > 0 {
 			c.Padding = padding / computed

@@ -1,5 +1,6 @@
-// Package soc models the time and energy that the NPUs of Snapdragon chips need at
-// least: bounds, not predictions. Nothing in it was measured on a device by this
+// Package soc models the time and energy that the NPUs of Snapdragon chips need. A few
+// constants are fitted to what papers measured, and what else they measured says how far the
+// model is off (package npu lists all of it). Nothing in it was measured on a device by this
 // project.
 //
 //	Chip (what the hardware has, each number with its source)
@@ -8,8 +9,8 @@
 //
 // A kernel takes as long as its slowest unit: DMA, vector threads or the tile unit;
 // a product over tiles also fills and drains its pipeline. Kernels run one after the
-// other. What is not in the bound: launches, cache maintenance, conflicts in TCM, norms,
-// rotary embeddings, sampling.
+// other, and each layer of a step costs Chip.Layer beside: launches, cache maintenance,
+// norms and rotary embeddings together. Sampling is not in it.
 package soc
 
 import (
@@ -25,6 +26,7 @@ const (
 	TMan     Source = "T" // measured, in the T-MAN paper
 	Scaling  Source = "S" // measured, in "Scaling LLM Test-Time Compute with Mobile NPU on Smartphones"
 	Emulated Source = "E" // counted by the emulator that runs this project's kernels
+	Fitted   Source = "F" // so that the model gives a figure that a paper measured
 	Assumed  Source = "A" // not published: an input
 )
 
@@ -51,12 +53,15 @@ type Chip struct {
 	L2Fetch    Number `json:"l2fetch"`     // DDR to L2 by prefetch, for what falls back to it
 	VectorLoad Number `json:"vector_load"` // DDR to registers through L2, without prefetch
 	TileUnit   Number `json:"tile_unit"`   // fp16, operands in TCM
+	TileShare  Number `json:"tile_share"`  // of that rate, which products with weights that come in tiles reach
+	Layer      Number `json:"layer"`       // what a layer of a step costs beside its kernels
 
 	TCM       Number `json:"tcm"`
 	Addresses Number `json:"addresses"` // virtual memory of one session
 
 	HostBandwidth Number `json:"host_bandwidth"` // of the CPU, for what stays there
-	HostCompute   Number `json:"host_compute"`
+	HostCompute   Number `json:"host_compute"`   // of many rows
+	HostRow       Number `json:"host_row"`       // of one row
 
 	PrefillPower Number `json:"prefill_power"` // of the whole device
 	DecodePower  Number `json:"decode_power"`
@@ -66,17 +71,20 @@ type Chip struct {
 var gen3 = Chip{
 	Name: "Snapdragon 8 Gen 3", ID: "8gen3", Arch: "V75",
 	Threads:         Number{4, "threads", TMan, "Table 2 measures four; both papers say 4 to 6"},
-	Clock:           Number{1, "GHz", Assumed, "not published"},
-	CyclesPerPacket: Number{1, "cycles", Assumed, "no stalls; at 1 GHz T-MAN §6.5.2 leaves no room for more than 1.1"},
+	Clock:           Number{1.22, "GHz", Fitted, "T-MAN §6.5.1: LoadFull takes 4.9 times as long as lookups"},
+	CyclesPerPacket: Number{1, "cycles", Assumed, "the clock is fitted with it: 1.22 packets a nanosecond"},
 	GatherPackets:   Number{24, "packets", Scaling, "§5.2.1: 24 to 48; the bound hides them behind other threads"},
 	DMA:             Number{59, "GB/s", TMan, "Table 2; [S] Table 2 has 60"},
 	L2Fetch:         Number{32, "GB/s", TMan, "Table 2, four threads"},
 	VectorLoad:      Number{20, "GB/s", TMan, "Table 2, four threads"},
 	TileUnit:        Number{12032.54, "GFLOPS", Scaling, "Table 2, 1024×1024×1024"},
+	TileShare:       Number{0.46, "of the tile unit", Fitted, "T-MAN §6.5.2: one stage after the other takes 1.5 × 1.1 times the product alone"},
+	Layer:           Number{0.224, "ms", Fitted, "T-MAN §6.3: BitNet-2B decodes 49.1 tokens/s"},
 	TCM:             Number{8 << 20, "bytes", TMan, "§2.3; [S] §3.1.2"},
 	Addresses:       Number{4 << 30, "bytes", Scaling, "§7.2.2: 32-bit virtual addresses"},
 	HostBandwidth:   Number{40, "GB/s", Assumed, "of the CPU cluster"},
-	HostCompute:     Number{100, "GFLOPS", Assumed, "of four cores at 8-bit dot products"},
+	HostCompute:     Number{175, "GFLOPS", Fitted, "T-MAN Table 3: bitnet.cpp computes prompts at 8.22 W and 0.196 J/token"},
+	HostRow:         Number{81, "GFLOPS", Fitted, "T-MAN Table 3: bitnet.cpp decodes at 8.22 W and 0.490 J/token"},
 	PrefillPower:    Number{5.01, "W", TMan, "Table 3, BitNet-2B, whole device"},
 	DecodePower:     Number{4.91, "W", TMan, "Table 3, BitNet-2B, whole device; [S] §7.2.3 has below 5 W at 1.5B, 4.3 W at 3B"},
 }
@@ -126,7 +134,7 @@ func (c *Chip) threads(n float64) {
 
 // derived marks what is taken over from 8 Gen 3.
 func (c *Chip) derived() {
-	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.PrefillPower, &c.DecodePower, &c.HostCompute} {
+	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.Clock, &c.TileShare, &c.Layer, &c.PrefillPower, &c.DecodePower, &c.HostCompute, &c.HostRow} {
 		if n.Source != Assumed {
 			n.Source, n.Note = Assumed, "as on 8 Gen 3"
 		}
@@ -155,8 +163,9 @@ func Named(id string) (Chip, error) {
 func (c *Chip) Numbers() []NamedNumber {
 	return []NamedNumber{
 		{"vector threads", c.Threads}, {"clock", c.Clock}, {"cycles per packet", c.CyclesPerPacket}, {"vgather", c.GatherPackets},
-		{"DMA", c.DMA}, {"l2fetch", c.L2Fetch}, {"vector load", c.VectorLoad}, {"tile unit", c.TileUnit},
-		{"TCM", c.TCM}, {"addresses", c.Addresses}, {"CPU bandwidth", c.HostBandwidth}, {"CPU compute", c.HostCompute},
+		{"DMA", c.DMA}, {"l2fetch", c.L2Fetch}, {"vector load", c.VectorLoad}, {"tile unit", c.TileUnit}, {"tile unit, in use", c.TileShare},
+		{"a layer", c.Layer},
+		{"TCM", c.TCM}, {"addresses", c.Addresses}, {"CPU bandwidth", c.HostBandwidth}, {"CPU compute", c.HostCompute}, {"CPU, one row", c.HostRow},
 		{"power, prefill", c.PrefillPower}, {"power, decode", c.DecodePower},
 	}
 }
@@ -201,7 +210,7 @@ func (c *Chip) thread(packets float64) float64 {
 
 // tileSeconds returns the time of a product of n rows, padded to whole tiles.
 func (c *Chip) tileSeconds(m, k, n int) float64 {
-	return 2 * float64(up(m, 32)) * float64(up(k, 32)) * float64(up(n, 32)) / (c.TileUnit.Value * 1e9)
+	return 2 * float64(up(m, 32)) * float64(up(k, 32)) * float64(up(n, 32)) / (c.TileUnit.Value * c.TileShare.Value * 1e9)
 }
 
 func up(n, unit int) int { return (n + unit - 1) / unit * unit }

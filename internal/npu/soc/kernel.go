@@ -12,7 +12,8 @@ type Machine struct {
 	Chip
 	Packets Packets
 	Route   Route
-	Only    Path                 // of products; empty: the one that is bound to take less
+	Only    Path                 // of products; empty: the one that takes less
+	Score   float64              // seconds of a score of attention as another engine computes it; 0: this project's softmax
 	layouts map[layoutKey]Layout // Plan is slow
 }
 
@@ -103,12 +104,16 @@ const (
 	ByHost   Path = "cpu"
 )
 
-// Product returns the cost of rows products with x, by the path that is bound to take less.
+// Product returns the cost of rows products with x, by the path that takes less.
 // Lookup includes nothing for tables.
 func (m *Machine) Product(x Matrix, rows int) (Cost, Path, error) {
 	if x.Host {
 		bytes, flops := float64(x.M)*float64(x.K)*float64(x.Bits)/8, 2*float64(x.M)*float64(x.K)*float64(rows)
-		s := max(bytes/(m.HostBandwidth.Value*1e9), flops/(m.HostCompute.Value*1e9))
+		rate := m.HostCompute.Value
+		if rows == 1 {
+			rate = m.HostRow.Value
+		}
+		s := max(bytes/(m.HostBandwidth.Value*1e9), flops/(rate*1e9))
 		return Cost{Host: s, Seconds: s}, ByHost, nil
 	}
 	byTiles, err := m.Tiled(x, rows, true)
@@ -143,7 +148,12 @@ func (m *Machine) Attention(x *Model, work []Work) Cost {
 			Tiles:  2 * m.tileSeconds(padded, x.HeadDim, keys) * float64(x.KVHeads),
 			Useful: float64(rows) / float64(padded),
 		}
-		sum.Add(c.overlapped())
+		c.overlapped()
+		if m.Score > 0 {
+			seen := float64(w.Context) - float64(w.Rows-1)/2 // a row sees none that come after it
+			c.Seconds = float64(w.Rows) * seen * float64(x.Heads) * m.Score
+		}
+		sum.Add(c)
 	}
 	return sum
 }
@@ -178,7 +188,9 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 		sum.Add(c.times(mx.Count))
 		paths = append(paths, path)
 	}
-	sum.Add(m.Attention(x, work).times(x.Layers))
+	layer := m.Attention(x, work)
+	layer.Seconds += m.Layer.Value / 1e3
+	sum.Add(layer.times(x.Layers))
 	watts := m.DecodePower.Value
 	if longest > 1 {
 		watts = m.PrefillPower.Value

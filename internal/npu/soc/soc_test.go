@@ -35,7 +35,7 @@ func TestEveryConstantHasASourceAndAUnit(t *testing.T) {
 	for _, c := range Chips() {
 		for _, n := range c.Numbers() {
 			switch n.Source {
-			case TMan, Scaling, Emulated, Assumed:
+			case TMan, Scaling, Emulated, Fitted, Assumed:
 			default:
 				t.Errorf("%s, %s: no source", c.Name, n.Name)
 			}
@@ -49,21 +49,21 @@ func TestEveryConstantHasASourceAndAUnit(t *testing.T) {
 	}
 }
 
-func TestTheBoundsStayBelowWhatThePapersMeasure(t *testing.T) {
+func TestModelledTimesAreNotFarFromWhatThePapersMeasure(t *testing.T) {
 	m, x := machine(t, "8gen3"), bitnet()
 	c, err := m.Decode(&x, 1, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := 1 / c.Seconds; got < 49.1 || got > 4*49.1 {
-		t.Errorf("decode is bound by %.1f tokens/s; T-MAN measures 49.1", got)
+	if got := 1 / c.Seconds; got < 49.1 || got > 1.3*49.1 {
+		t.Errorf("decode is modelled as %.1f tokens/s; T-MAN measures 49.1", got)
 	}
 	if c, err = m.Prefill(&x, 1024); err != nil {
 		t.Fatal(err)
 	}
-	measured := 5.01 / 0.0080
-	if got := 1024 / c.Seconds; got < measured || got > 8*measured {
-		t.Errorf("prefill is bound by %.0f tokens/s; T-MAN measures %.0f", got, measured)
+	measured := 5.01 / 0.0080 // with attention that has no kernel of its own
+	if got := 1024 / c.Seconds; got < measured || got > 2.5*measured {
+		t.Errorf("prefill is modelled as %.0f tokens/s; T-MAN measures %.0f", got, measured)
 	}
 }
 
