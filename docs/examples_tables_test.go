@@ -102,7 +102,7 @@ func substitutes(base string) *strings.Replacer {
 		"--models-dir models", "--models-dir .",
 		"127.0.0.1:8080", address, "localhost:8080", address,
 		"127.0.0.1:8000", address, // another server
-		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny", "--shape qwen3-30b-a3b", "--shape tiny",
+		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny", "--shape qwen3-30b-a3b", "--shape tiny", "--shape gpt-oss-20b", "--shape tiny",
 		"--vocabulary ggml-vocab-llama-bpe.gguf", "--vocabulary lutra-tiny-s",
 		"--contexts 128,512,2048", "--contexts 128,512", // the tiny shape's context is 1024
 		"--limit 100", "--limit 1", "--limit 60", "--limit 1", "--limit 200", "--limit 1", "--limit 20", "--limit 1", "--limit 50", "--limit 1",

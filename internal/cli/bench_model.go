@@ -19,7 +19,8 @@ gives the same bytes everywhere, so engines can be compared without a download. 
 does not depend on the values of weights.`,
 		Example: `  lutra bench model --shape falcon3-1b --out falcon3-1b-tq2_0.gguf
   lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf
-  lutra bench model --shape qwen3-30b-a3b --layers 8 --type Q4_K --out qwen3-8-layers-q4_k.gguf`,
+  lutra bench model --shape qwen3-30b-a3b --layers 8 --type Q4_K --out qwen3-8-layers-q4_k.gguf
+  lutra bench model --shape gpt-oss-20b --layers 4 --type MXFP4 --head Q8_0 --out gpt-oss-4-layers.gguf`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			size, err := bench.WriteModel(cmd.Context(), out, o, cmd.ErrOrStderr())

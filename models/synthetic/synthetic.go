@@ -19,6 +19,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -61,6 +62,7 @@ const (
 	BitNet   Arch = "bitnet-b1.58" // with two more norms a layer
 	Qwen35   Arch = "qwen35"       // gated delta nets, and gated attention in every fourth layer
 	Qwen3MoE Arch = "qwen3moe"     // mixtures of experts
+	GPTOSS   Arch = "gpt-oss"      // the same with biases and sinks, and windows in every other layer
 )
 
 // Shapes lists the named shapes.
@@ -75,6 +77,8 @@ const (
 //   - bonsai-1.7b, bonsai-8b: the sizes of prism-ml's Bonsai, which are those of
 //     Qwen3, as a Llama.
 //   - qwen3-30b-a3b: Qwen3-30B-A3B, 128 experts a layer of which a token takes 8.
+//   - gpt-oss-20b: 32 experts a layer of which a token takes 4. As published in
+//     MXFP4, the experts alone are of the blocks' type, all else of the head's.
 //   - qwen35-0.8b, qwen35-27b: Qwen3.5-0.8B, and 27B, which Bonsai 27B is made of.
 func Shapes() []Shape {
 	return []Shape{
@@ -88,6 +92,7 @@ func Shapes() []Shape {
 		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}},
 		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}},
 		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{128, 8, 768}},
+		{"gpt-oss-20b", 2880, 2880, 24, 64, 8, 64, 201088, 131072, 150000, false, GPTOSS, Delta{}, Experts{32, 4, 2880}},
 	}
 }
 
@@ -168,10 +173,10 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if s.Arch != Llama && s.Arch != BitNet && s.Arch != Qwen35 && s.Arch != Qwen3MoE {
-		return fmt.Errorf("%w: architecture %q is none of %s, %s, %s, %s", ErrOptions, s.Arch, Llama, BitNet, Qwen35, Qwen3MoE)
+	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS}; !slices.Contains(known, s.Arch) {
+		return fmt.Errorf("%w: architecture %q is none of %q", ErrOptions, s.Arch, known)
 	}
-	if e := s.Experts; s.Arch == Qwen3MoE && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || e.FFN > 1<<20) {
+	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || e.FFN > 1<<20) {
 		return fmt.Errorf("%w: shape %+v: %d of %d experts of %d", ErrOptions, *s, e.Used, e.Count, e.FFN)
 	}
 	if d := s.Delta; s.Arch == Qwen35 && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
@@ -188,12 +193,15 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	b := builder{seed: opt.Seed}
+	b, mixing := builder{seed: opt.Seed}, opt.Blocks
+	if s.Arch == GPTOSS {
+		mixing = opt.Head
+	}
 	headStd := 2 / math.Sqrt(float64(s.Hidden)) // logits of standard deviation 2
 	b.matrix("token_embd.weight", opt.Head, s.Vocab, s.Hidden, headStd)
 	for i := range s.Layers {
 		block := func(name string, rows, cols int) {
-			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), opt.Blocks, rows, cols, 1/math.Sqrt(float64(cols)))
+			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), mixing, rows, cols, 1/math.Sqrt(float64(cols)))
 		}
 		b.ones(fmt.Sprintf("blk.%d.attn_norm.weight", i), s.Hidden)
 		if s.Arch == Qwen35 && (i+1)%attentionInterval != 0 {
@@ -202,11 +210,11 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 			s.attention(&b, i, block)
 		}
 		norm := "ffn_norm"
-		if s.Arch == Qwen35 {
+		if s.Arch == Qwen35 || s.Arch == GPTOSS {
 			norm = "post_attention_norm"
 		}
 		b.ones(fmt.Sprintf("blk.%d.%s.weight", i, norm), s.Hidden)
-		if s.Arch == Qwen3MoE {
+		if s.mixes() {
 			s.experts(&b, i, opt.Blocks)
 			continue
 		}
@@ -243,6 +251,11 @@ func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols 
 		b.ones(fmt.Sprintf("blk.%d.ffn_sub_norm.weight", i), s.FFN)
 	}
 	block("attn_output", s.Hidden, q)
+	if s.Arch == GPTOSS {
+		for name, n := range map[string]int{"attn_sinks.weight": s.Heads, "attn_q.bias": q, "attn_k.bias": kv, "attn_v.bias": kv, "attn_output.bias": s.Hidden} {
+			b.numbers(fmt.Sprintf("blk.%d.%s", i, name), n, 0)
+		}
+	}
 }
 
 // deltaNet adds that of layer i.

@@ -119,6 +119,14 @@ func TestEveryArchitectureLoads(t *testing.T) {
 			t.Errorf("%s loads as %+v", shape.Arch, got)
 		}
 	}
+	shape.Arch, shape.Experts = GPTOSS, Experts{4, 2, 64}
+	f, err := Build(shape, Options{Blocks: gguf.MXFP4, Head: gguf.Q8_0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := models.LoadFile(f, models.LoadOptions{Pool: pool}); err != nil || b.Model.Config().Arch != string(shape.Arch) {
+		t.Errorf("%s loads as %+v, %v", shape.Arch, b, err)
+	}
 	shape.Arch = "mamba"
 	if _, err := Build(shape, DefaultOptions()); !errors.Is(err, ErrOptions) {
 		t.Errorf("Build(mamba) = %v, want ErrOptions", err)
@@ -127,7 +135,11 @@ func TestEveryArchitectureLoads(t *testing.T) {
 
 func TestEveryNamedShapeIsAModel(t *testing.T) {
 	for _, s := range Shapes() {
-		for _, typ := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0} {
+		types := []gguf.Type{gguf.TQ1_0, gguf.TQ2_0}
+		if s.Arch == GPTOSS {
+			types = []gguf.Type{gguf.MXFP4, gguf.Q8_0} // its rows are no whole blocks of others
+		}
+		for _, typ := range types {
 			if _, err := s.sources(Options{Blocks: typ, Head: gguf.Q4_0}); err != nil {
 				t.Errorf("%s in %v: %v", s.Name, typ, err)
 			}

@@ -61,9 +61,17 @@ func (s *Shape) metadata() map[string]any {
 	} {
 		md[string(s.Arch)+"."+key] = v
 	}
-	if s.Arch == Qwen3MoE {
+	if s.mixes() {
 		for key, n := range map[string]int{"expert_count": s.Experts.Count, "expert_used_count": s.Experts.Used, "expert_feed_forward_length": s.Experts.FFN} {
 			md[string(s.Arch)+"."+key] = uint32(n)
+		}
+	}
+	if s.Arch == GPTOSS {
+		for key, v := range map[string]any{
+			"attention.sliding_window": uint32(128), "rope.scaling.type": "yarn", "rope.scaling.factor": float32(32),
+			"rope.scaling.original_context_length": uint32(4096),
+		} {
+			md[string(s.Arch)+"."+key] = v
 		}
 	}
 	if s.Arch == Qwen35 {
