@@ -572,3 +572,23 @@ func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, 
 //
 //go:noescape
 func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+
+// panelFP4AVX2 unfolds groups ≥ 1 groups of FP4, whole scale units, into a panel; it prefetches
+// the scales that lie ahead bytes further on.
+//
+//go:noescape
+func panelFP4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+
+// groupedFP4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of FP4 with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+//
+//go:noescape
+func groupedFP4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+
+// groupedFP4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of FP4 with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+//
+//go:noescape
+func groupedFP4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)

@@ -60,7 +60,7 @@ func dotGroup(p packing, bands, tokens int) {
 		t.dotQ6(sets)
 	} else {
 		group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8, "FP4": t.dotQ4}[p.name]()
-		t.heldSums(func() {
+		t.heldSums(nil, func() {
 			for _, vs := range sets {
 				group(vs)
 			}

@@ -35,7 +35,7 @@ var packings = []packing{
 	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*dense.BandRows + superGroups*2*dense.BandRows, unit: superGroups, widest: 4},
 	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*dense.BandRows + 2*superGroups*dense.BandRows, unit: superGroups, widest: 6},
 	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
-	{name: "FP4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1},
+	{name: "FP4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
 }
 
 // Kernels emits products with integer codes in groups of 32 columns.

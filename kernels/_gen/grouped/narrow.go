@@ -29,6 +29,7 @@ type tile struct {
 	stride, stride3 reg.GPVirtual // of bands
 	acts, y         emit.Rows
 	sums            [][]reg.VecVirtual // float32 sums of the band [token][vector]; nil: they stay in y
+	wide            []Mem              // d and dmin of each band's superblock as float32; nil: they are float16
 }
 
 // groupedSignature is the signature of every tile; groups ≥ 1, whole scale units.
@@ -164,7 +165,8 @@ func narrow(p packing, bands, tokens int) {
 	if p.name == "Q6" {
 		t.narrowQ6()
 	} else {
-		t.heldSums(map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8, "FP4": t.narrowFP4}[p.name]())
+		group := map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8, "FP4": t.narrowQ4}[p.name]()
+		t.heldSums(t.widen(), group)
 	}
 	emit.Done()
 }
@@ -181,8 +183,26 @@ func (t *tile) fetchStride() {
 
 const heldTokens = 2 // up to which float32 sums stay in registers of 256 bits
 
-// heldSums runs group over all groups, with the sums of a few tokens in registers.
-func (t *tile) heldSums(group func()) {
+// widen gives what converts the scales of a superblock of Q4M once for all its groups.
+func (t *tile) widen() (first func()) {
+	if t.name != "Q4M" {
+		return nil
+	}
+	for range t.bands {
+		t.wide = append(t.wide, AllocLocal(2*vectors*32))
+	}
+	return func() {
+		for i := range 2 * vectors {
+			d := YMM()
+			VCVTPH2PS(t.scaleAt(16*i), d)
+			VMOVUPS(d, t.wide[t.band].Offset(32*i))
+		}
+	}
+}
+
+// heldSums runs first, if there is one, before a superblock and group over all groups, with
+// the sums of a few tokens in registers.
+func (t *tile) heldSums(first, group func()) {
 	var sums [][][]reg.VecVirtual
 	if t.tokens <= heldTokens {
 		for b := range t.bands {
@@ -190,7 +210,7 @@ func (t *tile) heldSums(group func()) {
 			t.each(func(i, v int) { VMOVUPS(t.y.At(i, b*64+v*32), sums[b][i][v]) })
 		}
 	}
-	t.loop(nil, func() {
+	t.loop(first, func() {
 		if sums != nil {
 			t.sums = sums[t.band]
 		}
@@ -245,62 +265,116 @@ func (t *tile) addWord(sum [][]reg.VecVirtual, disp int, fresh bool, code func(v
 func (t *tile) narrowQ4() func() {
 	low, ones := YMM(), YMM()
 	emit.FillLanes(0x0f0f0f0f, low)
-	if t.name == "Q4" {
+	if t.name != "Q4M" {
 		emit.FillLanes(0x00010001, ones)
 	}
+	level := t.levels(false)
 	nibble := func(p int, high bool) func(v int) reg.VecVirtual {
 		return func(v int) reg.VecVirtual {
 			c := YMM()
 			if !high {
 				VPAND(t.code(p*planeBytes+v*32), low, c)
-				return c
+			} else {
+				VMOVDQU(t.code(p*planeBytes+v*32), c)
+				VPSRLW(Imm(4), c, c)
+				VPAND(low, c, c)
 			}
-			VMOVDQU(t.code(p*planeBytes+v*32), c)
-			VPSRLW(Imm(4), c, c)
-			VPAND(low, c, c)
+			level(c)
 			return c
 		}
 	}
 	return func() {
 		sum := grid(t.tokens)
-		if t.name == "Q4" {
-			Comment("sums start at -8 times those of the activations")
-			t.each(func(i, v int) { VPBROADCASTD(t.acts.At(i, acts.RecStart4), sum[i][v]) })
-		}
+		t.startNibbles(sum)
 		for p := range 4 {
 			t.addWord(sum, 4*p, p == 0 && t.name == "Q4M", nibble(p, false))
 			t.addWord(sum, 16+4*p, false, nibble(p, true))
 		}
-		if t.name == "Q4" {
+		if t.name != "Q4M" {
 			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
 			t.finish(sum, nil)
 			return
 		}
-		sc := t.pairs(VPMOVZXBW, 64, 64)
+		sc := t.scalePairs()
 		t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
 		t.finish(sum, t.minimums())
 	}
 }
 
+// startNibbles sets the sums to what the offset of codes or levels takes off. Those of FP4
+// may pass the ends of int16 before all 16 products are there, each at most 12·128: then
+// they fit again.
+func (t *tile) startNibbles(sum [][]reg.VecVirtual) {
+	switch t.name {
+	case "Q4":
+		Comment("sums start at -8 times those of the activations")
+		t.start(sum, acts.RecStart4)
+	case "FP4":
+		Commentf("sums start at -%d times those of the activations", fp4Offset)
+		for i := range sum {
+			VPBROADCASTD(t.acts.At(i, acts.RecStart4), sum[i][0])
+			VPADDW(sum[i][0], sum[i][0], sum[i][0])
+			VMOVDQA(sum[i][0], sum[i][1])
+		}
+	}
+}
+
+// A shuffle of bytes beside each other in both lanes of a register is one operation where
+// VPMOVZX from memory is two, and then wants others.
+var scaleShuffles, leastShuffles []Mem
+
+// shuffled gives the sixteen bytes at disp of the narrow scales as shuffles arrange them: a byte of
+// a row of vector v in each arranged one of its four, zero in the others.
+func (t *tile) shuffled(tables *[]Mem, name string, disp int, arranged [4]bool) []reg.VecVirtual {
+	if *tables == nil {
+		for v := range vectors {
+			*tables = append(*tables, emit.Table(fmt.Sprintf("%s%d", name, v), emit.Fill(32, func(i int) byte {
+				if arranged[i%4] {
+					return byte(8*v + i/4)
+				}
+				return 0x80
+			})))
+		}
+	}
+	both, of := YMM(), grid(1)[0]
+	VBROADCASTI128(t.smallAt(disp), both)
+	for v := range of {
+		VPSHUFB((*tables)[v], both, of[v])
+	}
+	return of
+}
+
+// scalePairs gives the scales of Q4M's current group as int16 pairs: one multiply-add of such
+// pairs scales and sums.
+func (t *tile) scalePairs() []reg.VecVirtual {
+	return t.shuffled(&scaleShuffles, "scalesQ4M", 64, [4]bool{0: true, 2: true})
+}
+
 // minimums gives dmin·m of the current group.
 func (t *tile) minimums() []reg.VecVirtual {
-	least := grid(1)[0]
+	least := t.shuffled(&leastShuffles, "leastQ4M", 80, [4]bool{0: true})
 	for v := range vectors {
-		d := YMM()
-		VPMOVZXBD(t.smallAt(80+v*8), least[v])
 		VCVTDQ2PS(least[v], least[v])
-		VCVTPH2PS(t.scaleAt(32+v*16), d)
-		VMULPS(d, least[v], least[v])
+		VMULPS(t.unitScale(vectors+v), least[v], least[v])
 	}
 	return least
 }
 
-// pairs widens the sixteen byte scales at even and those at odd to int16 pairs:
-// one multiply-add of such pairs scales and sums.
-func (t *tile) pairs(widen func(...Op), even, odd int) []reg.VecVirtual {
+// unitScale gives eight float16 scales of the unit as float32, d's first.
+func (t *tile) unitScale(i int) Op {
+	if t.wide != nil {
+		return t.wide[t.band].Offset(32 * i)
+	}
+	d := YMM()
+	VCVTPH2PS(t.scaleAt(16*i), d)
+	return d
+}
+
+// pairs widens the sixteen signed byte scales at even and those at odd to int16 pairs.
+func (t *tile) pairs(even, odd int) []reg.VecVirtual {
 	scales := func(disp int) reg.VecVirtual {
 		w := YMM()
-		widen(t.smallAt(disp), w)
+		VPMOVSXBW(t.smallAt(disp), w)
 		VPERMQ(Imm(0xd8), w, w)
 		return w
 	}
@@ -318,10 +392,7 @@ func (t *tile) pairs(widen func(...Op), even, odd int) []reg.VecVirtual {
 // finish adds the int32 sums of a group to the float32 ones: times the band's
 // scales, less the minimums, times the activations' scale.
 func (t *tile) finish(sum [][]reg.VecVirtual, least []reg.VecVirtual) {
-	d := []reg.VecVirtual{YMM(), YMM()}
-	for v := range vectors {
-		VCVTPH2PS(t.scaleAt(v*16), d[v])
-	}
+	d := []Op{t.unitScale(0), t.unitScale(1)}
 	for i := range t.tokens {
 		for v := range vectors {
 			VCVTDQ2PS(sum[i][v], sum[i][v])

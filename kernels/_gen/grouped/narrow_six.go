@@ -32,7 +32,7 @@ func (t *tile) narrowQ6() {
 			for p := range 4 {
 				t.addWord(sum, 16*h+4*p, false, code(h, p))
 			}
-			sc := t.pairs(VPMOVSXBW, 32+16*h, 32+16*h)
+			sc := t.pairs(32+16*h, 32+16*h)
 			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
 			if h == 0 {
 				t.each(func(i, v int) { VMOVDQU(sum[i][v], place(i, v)) })

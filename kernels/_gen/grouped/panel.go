@@ -12,7 +12,7 @@ import (
 // what a tile would do to codes and scales is done once. A group is
 //
 //	  0  codes u8, planes as those of Q8: Q8 their sizes, the others as they
-//	     are, Q6 mixed: plane j has columns 2j, 2j+1, 16+2j and 17+2j
+//	     are, FP4 levels, Q6 mixed: plane j has columns 2j, 2j+1, 16+2j and 17+2j
 //	512  d f32[16]; Q6 and Q2: only in the last group of a unit, of Q2 d/8
 //	576  byte scales: Q4M int16[32], each twice, Q6 int16[16][2], of both
 //	     halves. Q8: sum of the negative codes' sizes, int32[16]
@@ -29,7 +29,7 @@ const (
 )
 
 // panelBytes is the size of a group of a panel.
-var panelBytes = map[string]int{"Q4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast, "Q8": panelLast + 8*planeBytes,
+var panelBytes = map[string]int{"Q4": panelSmall, "FP4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast, "Q8": panelLast + 8*planeBytes,
 	"Q2": lowPanelBytes}
 
 // panelWriter generates the routine that unfolds groups.
@@ -44,7 +44,7 @@ func panelWriter(p packing) {
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	to := func(disp int) Mem { return Mem{Base: dst, Disp: disp} }
-	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8}[p.name]()
+	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "FP4": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8}[p.name]()
 	size := panelBytes[p.name]
 	t.loop(nil, func() {
 		scales := t.scales
@@ -72,12 +72,12 @@ func (t *tile) unfoldScales(to func(int) Mem) {
 	}
 	switch t.name {
 	case "Q4M":
-		small(t.pairs(VPMOVZXBW, 64, 64))
+		small(t.scalePairs())
 		for v, least := range t.minimums() {
 			VMOVUPS(least, to(panelLast+v*32))
 		}
 	case "Q6":
-		small(t.pairs(VPMOVSXBW, 32, 48))
+		small(t.pairs(32, 48))
 		return
 	}
 	t.unfoldD(to)
@@ -95,6 +95,7 @@ func (t *tile) unfoldD(to func(int) Mem) {
 func (t *tile) unfold4() func(to func(int) Mem) {
 	low := YMM()
 	emit.FillLanes(0x0f0f0f0f, low)
+	level := t.levels(false)
 	return func(to func(int) Mem) {
 		for p := range 4 {
 			for v := range vectors {
@@ -103,6 +104,8 @@ func (t *tile) unfold4() func(to func(int) Mem) {
 				VPSRLW(Imm(4), a, b)
 				VPAND(low, a, a)
 				VPAND(low, b, b)
+				level(a)
+				level(b)
 				VMOVDQU(a, to(p*planeBytes+v*32))
 				VMOVDQU(b, to((4+p)*planeBytes+v*32))
 			}

@@ -20,7 +20,7 @@ func panelTile(p packing, tokens int) {
 	if p.name == "Q6" {
 		t.panelQ6(groups, prefetch)
 	} else {
-		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q8": t.panelQ8}[p.name]()
+		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "FP4": t.panelQ4, "Q8": t.panelQ8}[p.name]()
 		Label("loop")
 		prefetch()
 		group()
@@ -96,19 +96,16 @@ func (t *tile) start(sum [][]reg.VecVirtual, disp int) {
 
 func (t *tile) panelQ4() func() {
 	ones := YMM()
-	if t.name == "Q4" {
+	if t.name != "Q4M" {
 		emit.FillLanes(0x00010001, ones)
 	}
 	return func() {
 		sum := grid(t.tokens)
-		if t.name == "Q4" {
-			Comment("sums start at -8 times those of the activations")
-			t.start(sum, acts.RecStart4)
-		}
+		t.startNibbles(sum)
 		for j := range 8 {
 			t.addWord(sum, 4*j, j == 0 && t.name == "Q4M", t.panelCode(j))
 		}
-		if t.name == "Q4" {
+		if t.name != "Q4M" {
 			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
 		} else {
 			sc := t.panelPair(panelSmall)
