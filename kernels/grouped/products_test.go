@@ -137,7 +137,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is mostHalf
 		}
 		for _, p := range matrices.Grouped {
-			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0} {
+			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x77, 0x0f, 0xf0} {
 				m := matrices.Extreme(t, p, rows, cols, code)
 				l := load(t, pool, m)
 				for s, sign := range signs {
