@@ -27,7 +27,7 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	switch t.Type {
 	case I2_S:
 		return t.recodingI2S()
-	case TQ1_0, TQ2_0, PTQ1_0:
+	case TQ1_0, TQ2_0, PTQ1_0, STQ1_0:
 		p := pairsOf[t.Type]
 		return PQ2_0, func(dst, src []byte) { p.recode(dst, src, src[p.scale:]) }
 	}

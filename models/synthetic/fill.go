@@ -53,6 +53,8 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 			table.fill(block[:64], r)
 			binary.LittleEndian.PutUint16(block[64:], scale)
 		}, nil
+	case gguf.STQ1_0:
+		return codes(0, 40, 40, ternary), nil
 	case gguf.Q1_0:
 		return twoScales(codes(2, 18, 0, 0), 0, std), nil
 	case gguf.Q2_0, gguf.PQ2_0:

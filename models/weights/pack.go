@@ -87,7 +87,7 @@ var storages = map[gguf.Type]storage{
 	gguf.IQ1_M: {matrix.NL3K, superblocks(grouped.LevelsIQ1)}, gguf.IQ1_S: {matrix.NL3K, superblocks(grouped.LevelsIQ1)},
 
 	// As gguf.Tensor.Recoding has them.
-	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
+	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.STQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
 	gguf.Q5_0:     {matrix.Q8, nil},
 	gguf.Q1_0_G32: {matrix.Q4, nil},
 }
