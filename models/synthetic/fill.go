@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -52,6 +53,19 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 		return func(block []byte, r *rand.PCG) {
 			table.fill(block[:64], r)
 			binary.LittleEndian.PutUint16(block[64:], scale)
+		}, nil
+	case gguf.NVFP4:
+		scale := byte(0) // the least one of so much spread, of codes whose values are 6.2 in the mean square, halved
+		for scale < 0x7e && float64(vector.FromF16(uint16(scale)<<7))*256*3.1 < std {
+			scale++
+		}
+		return func(block []byte, r *rand.PCG) {
+			for i := 0; i < len(block); i += 8 {
+				var word [8]byte
+				binary.LittleEndian.PutUint64(word[:], r.Uint64())
+				copy(block[i:], word[:])
+			}
+			block[0], block[1], block[2], block[3] = scale, scale, scale, scale
 		}, nil
 	case gguf.STQ1_0:
 		return codes(0, 40, 40, ternary), nil

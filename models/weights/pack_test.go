@@ -141,7 +141,7 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 	shared := func(int) float32 { return 0.75 }
 	for typ, want := range map[gguf.Type]matrix.Packing{
-		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16, gguf.Q8_0: matrix.Q8, gguf.STQ1_0: matrix.Q2G128, gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128, gguf.Q2_0: matrix.Q2G64,
+		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16, gguf.Q8_0: matrix.Q8, gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128, gguf.Q2_0: matrix.Q2G64,
 	} {
 		x := stored(t, typ, 70, 256, trits(70, 256, shared))
 		w, err := pack(x, 1, Options{Packing: PackingStored})
