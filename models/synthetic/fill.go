@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -56,7 +55,7 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 		}, nil
 	case gguf.NVFP4:
 		scale := byte(0) // the least one of so much spread, of codes whose values are 6.2 in the mean square, halved
-		for scale < 0x7e && float64(vector.FromF16(uint16(scale)<<7))*256*3.1 < std {
+		for scale < 0x7e && math.Ldexp(8+float64(scale&7), int(scale>>3)-10)*3.1 < std {
 			scale++
 		}
 		return func(block []byte, r *rand.PCG) {
