@@ -49,7 +49,8 @@ func NewBuilder(a *cpu.Arena, rows int) *Builder {
 
 // alike reports whether rows of a and b may lie in one matrix.
 func alike(a, b *matrix.Matrix) bool {
-	return a.Packing == b.Packing && a.Cols == b.Cols && a.Levels == b.Levels
+	return a.Packing == b.Packing && a.Cols == b.Cols &&
+		(a.Levels == b.Levels || a.Levels != nil && b.Levels != nil && *a.Levels == *b.Levels)
 }
 
 // Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when

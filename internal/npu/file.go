@@ -78,7 +78,7 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 // exactly stays on the CPU.
 func stored(t gguf.Type) (s storage, held bool) {
 	switch t {
-	case gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S:
+	case gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S, gguf.STQ1_0:
 		return ternary, true
 	case gguf.Q1_0:
 		return oneBit, true

@@ -45,6 +45,7 @@ var families = map[string]func(){
 	"grouped_tables": grouped.Tables,
 	"grouped_gfni":   grouped.GFNI,
 	"grouped_halves": grouped.Halves,
+	"grouped_levels": grouped.Levels,
 	"tiles":          tiles.Kernels,
 	"vector":         vector.Kernels,
 	"attend":         attention.Kernels,

@@ -82,6 +82,6 @@ func quantizeGroupsFast(rec []byte, x []float32, limit Limit) int {
 		return 0
 	}
 	_ = rec[groups*RecordBytes-1]
-	quantizeGroupsAVX2(&rec[0], &x[0], groups, int(limit.most()))
+	quantizeGroupsAVX2(&rec[0], &x[0], groups, int(limit.most()), float32(limit.flat()))
 	return groups
 }

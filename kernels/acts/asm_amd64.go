@@ -77,9 +77,10 @@ func lanes32AVX512(dst *int8, q *int8, stride int, n int)
 
 // quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,
 // whose codes of half a group are at most mostHalf together; 16·127 is no limit.
+// flat is what Σ|q| of half a group is divided by where it is too large.
 //
 //go:noescape
-func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int)
+func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int, flat float32)
 
 // nibbleRecordsAVX2 makes nibble records of groups ≥ 1 activation records.
 //

@@ -748,11 +748,12 @@ DATA joinLanes<>+48(SB)/8, $0x0000000000000005
 DATA joinLanes<>+56(SB)/8, $0x0000000000000007
 GLOBL joinLanes<>(SB), RODATA|NOPTR, $64
 
-// func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int)
-// Requires: AVX, AVX2
-TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-32
+// func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int, flat float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-36
 	// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,
 	// whose codes of half a group are at most mostHalf together; 16·127 is no limit.
+	// flat is what Σ|q| of half a group is divided by where it is too large.
 	MOVQ         rec+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         groups+16(FP), DX
@@ -769,111 +770,111 @@ TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-32
 	VMOVDQU      groupOrder<>+0(SB), Y3
 	MOVL         $0x42fe0000, SI
 	VMOVD        SI, X4
-	MOVL         $0x47f98900, SI
+	MOVSS        flat+32(FP), X5
 
 group:
 	// top = largest |x|, compared as integers, in every lane
-	VPAND      (CX), Y0, Y5
-	VPAND      32(CX), Y0, Y6
-	VPMAXSD    Y6, Y5, Y5
-	VPAND      64(CX), Y0, Y6
-	VPMAXSD    Y6, Y5, Y5
-	VPAND      96(CX), Y0, Y6
-	VPMAXSD    Y6, Y5, Y5
-	VPERM2I128 $0x01, Y5, Y5, Y6
-	VPMAXSD    Y6, Y5, Y5
-	VPSHUFD    $0x4e, Y5, Y6
-	VPMAXSD    Y6, Y5, Y5
-	VPSHUFD    $0xb1, Y5, Y6
-	VPMAXSD    Y6, Y5, Y5
+	VPAND      (CX), Y0, Y6
+	VPAND      32(CX), Y0, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VPAND      64(CX), Y0, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VPAND      96(CX), Y0, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VPERM2I128 $0x01, Y6, Y6, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VPSHUFD    $0x4e, Y6, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VPSHUFD    $0xb1, Y6, Y7
+	VPMAXSD    Y7, Y6, Y6
 
 	// outside [2^-100, largest finite]: zero codes, and a scale of 0 or NaN
-	VMOVD   X5, DI
-	CMPL    DI, $0x0d800000
+	VMOVD   X6, SI
+	CMPL    SI, $0x0d800000
 	JLT     zero
-	CMPL    DI, $0x7f800000
+	CMPL    SI, $0x7f800000
 	JGE     nan
-	VMOVAPS X4, X6
+	VMOVAPS X4, X7
 
 codes:
 	// codes = round(x·(most/top))
-	VDIVSS       X5, X6, X8
-	VDIVSS       X6, X5, X7
-	VBROADCASTSS X8, Y6
-	VMULPS       (CX), Y6, Y8
-	VCVTPS2DQ    Y8, Y8
-	VMULPS       32(CX), Y6, Y9
+	VDIVSS       X6, X7, X9
+	VDIVSS       X7, X6, X8
+	VBROADCASTSS X9, Y7
+	VMULPS       (CX), Y7, Y9
 	VCVTPS2DQ    Y9, Y9
-	VMULPS       64(CX), Y6, Y10
+	VMULPS       32(CX), Y7, Y10
 	VCVTPS2DQ    Y10, Y10
-	VMULPS       96(CX), Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPACKSSDW    Y9, Y8, Y8
-	VPACKSSDW    Y6, Y10, Y10
-	VPACKSSWB    Y10, Y8, Y8
-	VPERMD       Y8, Y3, Y8
+	VMULPS       64(CX), Y7, Y11
+	VCVTPS2DQ    Y11, Y11
+	VMULPS       96(CX), Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPACKSSDW    Y10, Y9, Y9
+	VPACKSSDW    Y7, Y11, Y11
+	VPACKSSWB    Y11, Y9, Y9
+	VPERMD       Y9, Y3, Y9
 
 	// a half of too large codes: all anew with a smaller most
-	VPXOR        Y10, Y10, Y10
-	VPABSB       Y8, Y9
-	VPSADBW      Y10, Y9, Y9
-	VPSHUFD      $0x4e, Y9, Y6
-	VPADDD       Y6, Y9, Y9
-	VEXTRACTI128 $0x01, Y9, X6
-	VPMAXSD      Y6, Y9, Y9
-	VMOVD        X9, DI
-	CMPL         DI, BX
+	VPXOR        Y11, Y11, Y11
+	VPABSB       Y9, Y10
+	VPSADBW      Y11, Y10, Y10
+	VPSHUFD      $0x4e, Y10, Y7
+	VPADDD       Y7, Y10, Y10
+	VEXTRACTI128 $0x01, Y10, X7
+	VPMAXSD      Y7, Y10, Y10
+	VMOVD        X10, SI
+	CMPL         SI, BX
 	JGT          flat
-	VMOVDQU      Y8, (AX)
-	VMOVSS       X7, 32(AX)
+	VMOVDQU      Y9, (AX)
+	VMOVSS       X8, 32(AX)
 
 	// int16 sums of columns k%4 < 2 and k%4 >= 2 of each half, a dword a half
-	VPMADDUBSW   Y8, Y1, Y5
-	VPSHUFD      $0x4e, Y5, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSHUFD      $0xb1, Y5, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     Y2, Y5, Y6
+	VPMADDUBSW   Y9, Y1, Y6
+	VPSHUFD      $0x4e, Y6, Y7
+	VPADDW       Y7, Y6, Y6
+	VPSHUFD      $0xb1, Y6, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y2, Y6, Y7
 	CMPL         BX, $0x000007f0
 	JE           sums
-	VPSLLW       $0x05, Y5, Y5
-	VPSUBW       Y5, Y10, Y5
-	VMOVD        X5, 48(AX)
-	VEXTRACTI128 $0x01, Y5, X5
-	VMOVD        X5, 52(AX)
+	VPSLLW       $0x05, Y6, Y6
+	VPSUBW       Y6, Y11, Y6
+	VMOVD        X6, 48(AX)
+	VEXTRACTI128 $0x01, Y6, X6
+	VMOVD        X6, 52(AX)
 
 sums:
 	// sums of the halves and of the group
-	VMOVD        X6, DI
-	VEXTRACTI128 $0x01, Y6, X6
-	VMOVD        X6, R8
-	LEAL         (DI)(R8*1), R9
-	VPXOR        X5, X5, X5
-	VCVTSI2SSL   R9, X5, X5
-	VMOVSS       X5, 36(AX)
-	NEGL         R9
-	SHLL         $0x02, R9
-	MOVW         R9, 40(AX)
-	MOVW         R9, 42(AX)
-	SHLL         $0x01, R9
-	MOVL         R9, 44(AX)
+	VMOVD        X7, SI
+	VEXTRACTI128 $0x01, Y7, X7
+	VMOVD        X7, DI
+	LEAL         (SI)(DI*1), R8
+	VPXOR        X6, X6, X6
+	VCVTSI2SSL   R8, X6, X6
+	VMOVSS       X6, 36(AX)
+	NEGL         R8
+	SHLL         $0x02, R8
+	MOVW         R8, 40(AX)
+	MOVW         R8, 42(AX)
+	SHLL         $0x01, R8
+	MOVL         R8, 44(AX)
 	CMPL         BX, $0x000007f0
 	JNE          halves
 
 	// no limit: what sums start from that become float32 as they are
-	LEAL 1262485504(R9), R10
-	MOVL R10, 48(AX)
-	SHLL $0x04, R9
-	ADDL $0x4b400000, R9
-	MOVL R9, 52(AX)
+	LEAL 1262485504(R8), R9
+	MOVL R9, 48(AX)
+	SHLL $0x04, R8
+	ADDL $0x4b400000, R8
+	MOVL R8, 52(AX)
 
 halves:
+	NEGL SI
+	SHLL $0x05, SI
+	MOVL SI, 56(AX)
 	NEGL DI
 	SHLL $0x05, DI
-	MOVL DI, 56(AX)
-	NEGL R8
-	SHLL $0x05, R8
-	MOVL R8, 60(AX)
+	MOVL DI, 60(AX)
 
 next:
 	ADDQ $0x00000040, AX
@@ -884,24 +885,24 @@ next:
 	RET
 
 flat:
-	// most = flatHalf / half, whole: of float32 the quotient is never rounded up to a whole number
-	VMOVD      SI, X6
-	VCVTSI2SSL DI, X9, X9
-	VDIVSS     X9, X6, X6
-	VROUNDSS   $0x03, X6, X6, X6
+	// most = flat / half, whole: of float32 the quotient is never rounded up to a whole number
+	VMOVAPS    X5, X7
+	VCVTSI2SSL SI, X10, X10
+	VDIVSS     X10, X7, X7
+	VROUNDSS   $0x03, X7, X7, X7
 	JMP        codes
 
 nan:
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, (AX)
-	VMOVDQU Y5, 32(AX)
+	VPXOR   Y6, Y6, Y6
+	VMOVDQU Y6, (AX)
+	VMOVDQU Y6, 32(AX)
 	MOVL    $0x7fc00000, 32(AX)
 	JMP     next
 
 zero:
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, (AX)
-	VMOVDQU Y5, 32(AX)
+	VPXOR   Y6, Y6, Y6
+	VMOVDQU Y6, (AX)
+	VMOVDQU Y6, 32(AX)
 	JMP     next
 
 DATA groupOrder<>+0(SB)/4, $0x00000000

@@ -38,19 +38,27 @@ const (
 	// Σ|q| is at most mostHalf. Groups whose values are of much the same size, as
 	// those of embeddings that are signs, lose up to a bit by it.
 	Limited
+	// Tight is Limited further, to mostTight, for products with levels of up to 43.
+	Tight
 	limits
 )
 
 // most returns the largest Σ|q| of half a group.
-func (l Limit) most() int32 { return [limits]int32{16 * 127, mostHalf}[l] }
+func (l Limit) most() int32 { return [limits]int32{16 * 127, mostHalf, mostTight}[l] }
+
+// flat is what Σ|q| is divided by where it is more than that.
+func (l Limit) flat() int32 { return [limits]int32{Limited: flatHalf, Tight: flatTight}[l] }
 
 // mostHalf bounds Σ|q| of half a group where it is Limited. Where d = absmax/127
 // gives more, as it does for some groups in a hundred of gaussian values, the largest
 // code is flatHalf/Σ|q|, rounded down, instead of 127: with the roundings of both
-// passes, a half a code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf.
+// passes, a half a code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf, and of
+// what is Tight at most 746·(1+8/763) + 8 < mostTight, of which 43 times fit int16.
 const (
-	mostHalf = 1023
-	flatHalf = 127 * 1006
+	mostHalf  = 1023
+	flatHalf  = 127 * 1006
+	mostTight = 762
+	flatTight = 127 * 746
 )
 
 // groups holds rows quantised to int8 with one absmax scale each 32
@@ -147,7 +155,7 @@ func QuantizeGroup(rec *[RecordBytes]byte, x []float32, limit Limit) {
 	most := int32(127)
 	sums, half := codesOfGroup(rec, x, float32(most)/top)
 	if half > limit.most() {
-		most = flatHalf / half
+		most = limit.flat() / half
 		sums, _ = codesOfGroup(rec, x, float32(most)/top)
 	}
 	first, second := sums[0][0]+sums[0][1], sums[1][0]+sums[1][1]
@@ -157,7 +165,7 @@ func QuantizeGroup(rec *[RecordBytes]byte, x []float32, limit Limit) {
 	le.PutUint16(rec[40:], uint16(-4*sum))
 	le.PutUint16(rec[42:], uint16(-4*sum))
 	le.PutUint32(rec[44:], uint32(-8*sum))
-	if limit == Limited {
+	if limit != Unlimited {
 		for i := range 4 {
 			le.PutUint16(rec[48+2*i:], uint16(-32*sums[i/2][i%2]))
 		}

@@ -13,12 +13,16 @@ import (
 //
 //	 0  dword j: columns 2j, 2j+1, 16+2j, 17+2j of q
 //	32  float32   d
-//	36  int16[2]  -32·Σq of each half, which fits what is Limited
+//	36  int16[2]  -32·Σq of each half, or of what is Tight -64·Σq: modulo 2¹⁶, where the sums fit
 
 // MakeMixed makes mixed records of a limit, [n][K/32] as the others, unless that was
 // done since Set. It wants MakeGroups first.
 func (a *Rows) MakeMixed(p *pool.Pool, limit Limit) {
 	g := &a.groups[limit]
+	if limit == Tight {
+		g.derive(p, &g.mixed, mixTight)
+		return
+	}
 	g.derive(p, &g.mixed, mix)
 }
 
@@ -34,4 +38,12 @@ func mix(dst, rec *[RecordBytes]byte) {
 	copy(dst[32:36], rec[32:])
 	copy(dst[36:38], rec[56:]) // the low halves of int32
 	copy(dst[38:40], rec[60:])
+}
+
+func mixTight(dst, rec *[RecordBytes]byte) {
+	mix(dst, rec)
+	le := binary.LittleEndian
+	for h := 36; h < 40; h += 2 {
+		le.PutUint16(dst[h:], 2*le.Uint16(dst[h:]))
+	}
 }

@@ -26,6 +26,9 @@ func colsOf(p matrix.Packing) []int {
 	case p.Kind() != meter.Grouped:
 		return []int{1, 2, 3, 7, 64, 255, 257, 576}
 	case grouped.UnitCols(p) == acts.GroupCols:
+		if p == matrix.NVFP4 {
+			return []int{64, 192, 576, 2048 + 64}
+		}
 		return []int{32, 96, 288, 2048 + 64}
 	}
 	return []int{256, 768, 2048 + 256}

@@ -9,21 +9,21 @@ package grouped
 // 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL4AVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
+func unfoldNL4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
 
 // unfoldNL4KAVX2 writes the scales of groups ≥ 1 groups of a band of NL4K times factor to d, two a
 // group and row, stride bytes from half to half; it prefetches
 // 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL4KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
+func unfoldNL4KAVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
 
-// unfoldNL3KAVX2 writes the scales of groups ≥ 1 groups of a band of NL3K times factor to d, two a
-// group and row, stride bytes from half to half, and its codes as nibbles to dst; it prefetches
-// 4 lines of 64 bytes a group from fetch on, which need not be memory at all.
+// unfoldNVFP4AVX2 writes the scales of groups ≥ 1 groups of a band of NVFP4 times factor to d, two a
+// group and row, stride bytes from half to half; it prefetches
+// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL3KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
+func unfoldNVFP4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
 
 // halvesAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that

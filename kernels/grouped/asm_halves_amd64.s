@@ -5,18 +5,18 @@
 #include "textflag.h"
 #include "vex_amd64.h"
 
-// func unfoldNL4AVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
+// func unfoldNL4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
 // Requires: AVX, F16C, MMX+
-TEXT ·unfoldNL4AVX2(SB), NOSPLIT, $0-64
+TEXT ·unfoldNL4AVX2(SB), NOSPLIT, $0-48
 	// unfoldNL4AVX2 writes the scales of groups ≥ 1 groups of a band of NL4 times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
 	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
-	MOVQ         d+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         scales+32(FP), DX
-	MOVQ         fetch+48(FP), BX
-	MOVQ         groups+56(FP), SI
-	MOVQ         factor+40(FP), DI
+	MOVQ         d+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         fetch+32(FP), BX
+	MOVQ         groups+40(FP), SI
+	MOVQ         factor+24(FP), DI
 	VBROADCASTSS (DI), Y0
 
 group:
@@ -41,18 +41,18 @@ group:
 	VZEROUPPER
 	RET
 
-// func unfoldNL4KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
+// func unfoldNL4KAVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
-TEXT ·unfoldNL4KAVX2(SB), NOSPLIT, $0-64
+TEXT ·unfoldNL4KAVX2(SB), NOSPLIT, $0-48
 	// unfoldNL4KAVX2 writes the scales of groups ≥ 1 groups of a band of NL4K times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
 	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
-	MOVQ         d+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         scales+32(FP), DX
-	MOVQ         fetch+48(FP), BX
-	MOVQ         groups+56(FP), SI
-	MOVQ         factor+40(FP), DI
+	MOVQ         d+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         fetch+32(FP), BX
+	MOVQ         groups+40(FP), SI
+	MOVQ         factor+24(FP), DI
 	VBROADCASTSS (DI), Y0
 
 unit:
@@ -89,114 +89,51 @@ group:
 	VZEROUPPER
 	RET
 
-// func unfoldNL3KAVX2(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)
-// Requires: AVX, AVX2, F16C, MMX+
-TEXT ·unfoldNL3KAVX2(SB), NOSPLIT, $0-64
-	// unfoldNL3KAVX2 writes the scales of groups ≥ 1 groups of a band of NL3K times factor to d, two a
-	// group and row, stride bytes from half to half, and its codes as nibbles to dst; it prefetches
-	// 4 lines of 64 bytes a group from fetch on, which need not be memory at all.
-	MOVQ         d+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         scales+32(FP), DX
-	MOVQ         fetch+48(FP), BX
-	MOVQ         groups+56(FP), SI
-	MOVQ         factor+40(FP), DI
+// func unfoldNVFP4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+// Requires: AVX, F16C, MMX+
+TEXT ·unfoldNVFP4AVX2(SB), NOSPLIT, $0-48
+	// unfoldNVFP4AVX2 writes the scales of groups ≥ 1 groups of a band of NVFP4 times factor to d, two a
+	// group and row, stride bytes from half to half; it prefetches
+	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
+	MOVQ         d+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         fetch+32(FP), BX
+	MOVQ         groups+40(FP), SI
+	MOVQ         factor+24(FP), DI
 	VBROADCASTSS (DI), Y0
-	MOVQ         codes+24(FP), DI
-	MOVQ         dst+0(FP), R8
-	MOVL         $0x33333333, R9
-	VMOVD        R9, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x44444444, R9
-	VMOVD        R9, X2
-	VPBROADCASTD X2, Y2
-
-unit:
-	VCVTPH2PS (DX), Y3
-	VMULPS    Y0, Y3, Y3
-	VCVTPH2PS 16(DX), Y4
-	VMULPS    Y0, Y4, Y4
-	ADDQ      $0x00000020, DX
-	MOVQ      $0x00000008, R9
 
 group:
 	PREFETCHT1 (BX)
 	PREFETCHT1 64(BX)
 	PREFETCHT1 128(BX)
 	PREFETCHT1 192(BX)
-	ADDQ       $0x00000100, BX
-	VPMOVSXBD  (DX), Y5
-	VCVTDQ2PS  Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VMOVUPS    Y5, (AX)
-	VPMOVSXBD  8(DX), Y5
-	VCVTDQ2PS  Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VMOVUPS    Y5, 32(AX)
-	VPMOVSXBD  16(DX), Y5
-	VCVTDQ2PS  Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VMOVUPS    Y5, (AX)(CX*1)
-	VPMOVSXBD  24(DX), Y5
-	VCVTDQ2PS  Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VMOVUPS    Y5, 32(AX)(CX*1)
-	VMOVDQU    128(DI), Y5
-	VMOVDQU    (DI), Y6
-	VPAND      Y1, Y6, Y7
-	VPAND      Y2, Y5, Y8
-	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, (R8)
-	VPSRLW     $0x02, Y6, Y6
-	VPAND      Y1, Y6, Y6
-	VPSRLW     $0x01, Y5, Y7
-	VPAND      Y2, Y7, Y7
-	VPOR       Y7, Y6, Y6
-	VMOVDQU    Y6, 64(R8)
-	VMOVDQU    64(DI), Y6
-	VPAND      Y1, Y6, Y7
-	VPSLLW     $0x02, Y5, Y8
-	VPAND      Y2, Y8, Y8
-	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, 128(R8)
-	VPSRLW     $0x02, Y6, Y6
-	VPAND      Y1, Y6, Y6
-	VPSLLW     $0x01, Y5, Y5
-	VPAND      Y2, Y5, Y5
-	VPOR       Y5, Y6, Y6
-	VMOVDQU    Y6, 192(R8)
-	VMOVDQU    160(DI), Y5
-	VMOVDQU    32(DI), Y6
-	VPAND      Y1, Y6, Y7
-	VPAND      Y2, Y5, Y8
-	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, 32(R8)
-	VPSRLW     $0x02, Y6, Y6
-	VPAND      Y1, Y6, Y6
-	VPSRLW     $0x01, Y5, Y7
-	VPAND      Y2, Y7, Y7
-	VPOR       Y7, Y6, Y6
-	VMOVDQU    Y6, 96(R8)
-	VMOVDQU    96(DI), Y6
-	VPAND      Y1, Y6, Y7
-	VPSLLW     $0x02, Y5, Y8
-	VPAND      Y2, Y8, Y8
-	VPOR       Y8, Y7, Y7
-	VMOVDQU    Y7, 160(R8)
-	VPSRLW     $0x02, Y6, Y6
-	VPAND      Y1, Y6, Y6
-	VPSLLW     $0x01, Y5, Y5
-	VPAND      Y2, Y5, Y5
-	VPOR       Y5, Y6, Y6
-	VMOVDQU    Y6, 224(R8)
-	ADDQ       $0x000000c0, DI
-	ADDQ       $0x00000100, R8
+	PREFETCHT1 256(BX)
+	ADDQ       $0x00000140, BX
+	VPMOVZXBW  (DX), X1
+	VPSLLW     $0x07, X1, X1
+	VCVTPH2PS  X1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, (AX)
+	VPMOVZXBW  8(DX), X1
+	VPSLLW     $0x07, X1, X1
+	VCVTPH2PS  X1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 32(AX)
+	VPMOVZXBW  16(DX), X1
+	VPSLLW     $0x07, X1, X1
+	VCVTPH2PS  X1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, (AX)(CX*1)
+	VPMOVZXBW  24(DX), X1
+	VPSLLW     $0x07, X1, X1
+	VCVTPH2PS  X1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 32(AX)(CX*1)
 	LEAQ       (AX)(CX*2), AX
 	ADDQ       $0x00000020, DX
-	DECQ       R9
+	DECQ       SI
 	JNE        group
-	SUBQ       $0x08, SI
-	JNE        unit
 	VZEROUPPER
 	RET
 

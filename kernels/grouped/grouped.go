@@ -7,6 +7,7 @@ package grouped
 //go:generate go -C ../_gen run . -family grouped_tables -pkg grouped -out ../grouped/asm_tables_amd64.s -stubs ../grouped/asm_tables_amd64.go
 //go:generate go -C ../_gen run . -family grouped_gfni -pkg grouped -out ../grouped/asm_gfni_amd64.s -stubs ../grouped/asm_gfni_amd64.go
 //go:generate go -C ../_gen run . -family grouped_halves -pkg grouped -out ../grouped/asm_halves_amd64.s -stubs ../grouped/asm_halves_amd64.go
+//go:generate go -C ../_gen run . -family grouped_levels -pkg grouped -out ../grouped/asm_levels_amd64.s -stubs ../grouped/asm_levels_amd64.go
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../grouped
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../grouped
 
@@ -35,13 +36,15 @@ import (
 //	FP4      low nibbles                            each 32 columns: d f16[16]
 //	NL4      nibbles of halves                      each 32 columns: d f16[16]
 //	NL4K     nibbles of halves                      each 256 columns: d f16[16], 8 × sc i8[16]
+//	NL4S     nibbles of halves                      each 256 columns: d f16[16], 8 × sc i8[16]
+//	NVFP4    nibbles of halves                      each 32 columns: 2 × e4m3[16], of one half and the other
 //	NL3K     pairs of bits, bits of halves          each 256 columns: d f16[16], 16 × sc i8[16]
 //
 // and a weight is
 //
 //	Q1G128: d·(2·code-1)   Q2G64, Q2G128: d·(code-1)
 //	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code   FP4: d·e2m1[code]
-//	NL4: d·level[code]   NL4K, NL3K: d·sc·level[code]
+//	NL4: d·level[code]   NVFP4: sc·level[code]   NL4K, NL4S, NL3K: d·sc·level[code]
 //
 // Codes stand so that a 32-bit word holds four consecutive columns of a row:
 // planes of [16 rows][4 bytes]. Word j of a group is columns 4j..4j+3.
@@ -65,7 +68,7 @@ type format struct {
 	scales func(r row, g int) scales
 	limit  acts.Limit // of activations
 	super  bool       // d multiplies the sum of a whole scale unit, not that of each group
-	halves bool       // codes lie in halves, whose sums meet their scales apart; the matrix has levels
+	halves bool       // codes lie in halves, whose sums meet their scales apart unless super; the matrix has levels
 }
 
 // scales says what a group's codes mean: weights are d·sc[half]·code - least,
@@ -93,9 +96,11 @@ var formats = [...]format{
 
 	matrix.FP4: {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, levels: &e2m1, scales: scalesOfD},
 
-	matrix.NL4:  {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, halves: true, scales: scalesOfD},
-	matrix.NL4K: {codeBytes: nibbleBytes, unitBytes: (2 + superGroups) * bands.Rows, unit: superGroups, halves: true, scales: scalesNL4K},
-	matrix.NL3K: {codeBytes: threeBytes, unitBytes: (2 + 2*superGroups) * bands.Rows, unit: superGroups, halves: true, scales: scalesQ6},
+	matrix.NL4:   {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, halves: true, scales: scalesOfD},
+	matrix.NL4K:  {codeBytes: nibbleBytes, unitBytes: (2 + superGroups) * bands.Rows, unit: superGroups, halves: true, scales: scalesNL4K},
+	matrix.NVFP4: {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, halves: true, scales: scalesNVFP4},
+	matrix.NL4S:  {codeBytes: nibbleBytes, unitBytes: (2 + superGroups) * bands.Rows, unit: superGroups, halves: true, scales: scalesNL4K, limit: acts.Limited, super: true},
+	matrix.NL3K:  {codeBytes: threeBytes, unitBytes: (2 + 2*superGroups) * bands.Rows, unit: superGroups, halves: true, scales: scalesQ6, limit: acts.Tight, super: true},
 
 	matrix.Q1G128: {codeBytes: planeBytes, unitBytes: 2 * bands.Rows, unit: 4, scales: scalesOfUnit, super: true},
 	matrix.Q2G64:  {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 2, offset: 1, scales: scalesOfUnit, super: true},
@@ -302,7 +307,7 @@ func scalesQ6(w row, g int) scales {
 
 // Codes sets codes[Cols] to the codes of row r of m, what a code of zero weight is
 // taken off, and scale and least to the parts of each 32 columns: a weight is
-// scale·code - least. m is of any packing but Q6 and NL3K, which have two scales there.
+// scale·code - least. m is of any packing but Q6, NL3K and NVFP4, which have two scales there.
 func Codes(codes []int8, scale, least []float32, m *matrix.Matrix, r int) {
 	w := rowOf(m, r)
 	for g := range m.Cols / acts.GroupCols {

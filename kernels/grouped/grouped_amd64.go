@@ -87,7 +87,10 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 // tilesFor returns the kernels that this machine multiplies w with in an instruction set.
 func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 	p := w.Packing
-	if formats[p].halves {
+	switch {
+	case levelRoutines[p].one != nil:
+		return levelTilesOf(i, p, w.Levels)
+	case formats[p].halves:
 		return halfTilesOf(i, p, w.Levels)
 	}
 	if i != cpu.AVX512 {

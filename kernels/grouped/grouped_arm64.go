@@ -35,9 +35,11 @@ var neonTiles = map[matrix.Packing][]tileFunc{
 type halfTile func(y *float32, ld int, codes, scales, acts *byte, lda, groups int, levels *int8, factor float32)
 
 var halfTiles = map[matrix.Packing][]halfTile{
-	matrix.NL4:  {halvesNL4NEONx1, halvesNL4NEONx2},
-	matrix.NL4K: {halvesNL4KNEONx1, halvesNL4KNEONx2},
-	matrix.NL3K: {halvesNL3KNEONx1, halvesNL3KNEONx2},
+	matrix.NL4:   {halvesNL4NEONx1, halvesNL4NEONx2},
+	matrix.NL4K:  {halvesNL4KNEONx1, halvesNL4KNEONx2},
+	matrix.NVFP4: {halvesNVFP4NEONx1, halvesNVFP4NEONx2},
+	matrix.NL4S:  {halvesNL4SNEONx1, halvesNL4SNEONx2},
+	matrix.NL3K:  {halvesNL3KNEONx1, halvesNL3KNEONx2},
 }
 
 // of makes a tile of levels.

@@ -17,8 +17,8 @@ import (
 type halfTile func(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda, halves int)
 
 // unfolding writes the scales of some groups of a band as float32, stride bytes from half to
-// half, and its codes to dst where they are no nibbles, and prefetches.
-type unfolding func(dst *byte, d *float32, stride int, codes, scales *byte, factor *float32, fetch uintptr, groups int)
+// half, and prefetches.
+type unfolding func(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
 
 // halfTiles are the tiles of an instruction set, and what unfolds for them.
 type halfTiles struct {
@@ -29,7 +29,7 @@ type halfTiles struct {
 }
 
 // unfoldings is by packing.
-var unfoldings = map[matrix.Packing]unfolding{matrix.NL4: unfoldNL4AVX2, matrix.NL4K: unfoldNL4KAVX2, matrix.NL3K: unfoldNL3KAVX2}
+var unfoldings = map[matrix.Packing]unfolding{matrix.NL4: unfoldNL4AVX2, matrix.NL4K: unfoldNL4KAVX2, matrix.NVFP4: unfoldNVFP4AVX2}
 
 // halfTilesOf returns the tiles of a packing with levels.
 func halfTilesOf(i cpu.ISA, p matrix.Packing, levels *matrix.Levels) (t tileSet) {
@@ -59,7 +59,7 @@ func small(levels *matrix.Levels) bool {
 	return slices.Min(levels.Of[:]) >= -16 && slices.Max(levels.Of[:]) <= 15
 }
 
-// What a worker's panel holds: codes and scales of some groups of some bands.
+// What a worker's panel holds: scales of some groups of some bands.
 const (
 	halfScaleBytes = 2 * bands.Rows * 4 // of a group
 	halfBandGroups = 16
@@ -97,21 +97,14 @@ type unfolded struct {
 // ahead bytes further.
 func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ahead uintptr) unfolded {
 	f, groups := q.f, end-g
-	u := unfolded{bands: n, scales: scratch.Panel[:n*groups*halfScaleBytes]}
-	rest := scratch.Panel[len(u.scales):]
-	stride := n * halfScaleBytes / 2
+	u := unfolded{bands: n, stride: q.BandBytes(), scales: scratch.Panel[:n*groups*halfScaleBytes]}
 	for b := range n {
 		codes, scales := bandOf(q.w, s+b)
 		codes, scales = codes[g*f.codeBytes:end*f.codeBytes], scales[g/f.unit*f.unitBytes:end/f.unit*f.unitBytes]
-		dst := &codes[0]
-		switch {
-		case f.codeBytes != nibbleBytes:
-			dst = &rest[b*groups*nibbleBytes]
-			u.codes, u.stride = rest[:n*groups*nibbleBytes], groups*nibbleBytes
-		case b == 0:
-			u.codes, u.stride = codes, q.BandBytes()
+		if b == 0 {
+			u.codes = codes
 		}
-		q.tiles.halves.unfold(dst, (*float32)(unsafe.Pointer(&u.scales[b*halfScaleBytes/2])), stride, &codes[0], &scales[0],
+		q.tiles.halves.unfold((*float32)(unsafe.Pointer(&u.scales[b*halfScaleBytes/2])), n*halfScaleBytes/2, &scales[0],
 			&q.w.Levels.Scale, next+uintptr(b)*ahead, groups)
 	}
 	return u

@@ -7,8 +7,7 @@
 //
 //	V0-V3, V8-V11  sums of the first and the second token
 //	V4-V7          d of a unit   V26-V29  scales of a half
-//	V12, V13       masks of pairs of bits and of high bits   V14  factor
-//	V16-V19        activations, two registers a token        V24 = 15   V31  levels
+//	V16-V19        activations, two registers a token        V14  factor   V24 = 15   V31  levels
 //	R0 y   R1 codes   R2 scales   R3 activations   R4 groups left   R8 byte scales   R9 groups of the unit
 //	R5, R6 activations and y of the second token
 
@@ -44,31 +43,18 @@
 	NIBBLES(dot, 0, half, 0); NIBBLES(dot, 1, half, 0); NIBBLES(dot, 2, half, 0); NIBBLES(dot, 3, half, 0) \
 	NIBBLES(dot, 0, half, 1); NIBBLES(dot, 1, half, 1); NIBBLES(dot, 2, half, 1); NIBBLES(dot, 3, half, 1)
 
-// Four rows of three bits: pairs V15, and high bits V30, which shifts bring to bits 2 and 6.
-#define THREEBITS(dot, v, half, shift0, n0, shift1, n1) \
-	FMOVQ (64*half+16*v)(R1), F15 \
-	FMOVQ (128+16*v)(R1), F30 \
-	AND_B16(20, 15, 12) \
-	shift0(23, 30, n0) \
-	AND_B16(23, 23, 13) \
-	ORR_B16(20, 20, 23) \
-	LEVELS(dot, v, half, 0) \
-	USHR(15, 15, 2) \
-	AND_B16(20, 15, 12) \
-	shift1(23, 30, n1) \
-	AND_B16(23, 23, 13) \
-	ORR_B16(20, 20, 23) \
-	LEVELS(dot, v, half, 1)
-
-#define THREEHALF(dot, half, shift0, n0, shift1, n1) \
-	THREEBITS(dot, 0, half, shift0, n0, shift1, n1); THREEBITS(dot, 1, half, shift0, n0, shift1, n1) \
-	THREEBITS(dot, 2, half, shift0, n0, shift1, n1); THREEBITS(dot, 3, half, shift0, n0, shift1, n1)
-
 // Four registers from d on: float16 scales at R2 times the factor.
 #define WIDE(d) \
 	VLD1.P 32(R2), [V20.H8, V21.H8] \
 	FCVTL(d, 20); FCVTL2((d)+1, 20); FCVTL((d)+2, 21); FCVTL2((d)+3, 21) \
 	FMUL(d, d, 14); FMUL((d)+1, (d)+1, 14); FMUL((d)+2, (d)+2, 14); FMUL((d)+3, (d)+3, 14)
+
+// V26-V29 = sixteen scales of e4m3, as binary16 numbers 2⁻⁸ as large, times the factor.
+#define TINY \
+	VLD1.P 16(R2), [V20.B16] \
+	RR(0x2f0fa400, 21, 20); RR(0x6f0fa400, 22, 20) /* USHLL 7 */ \
+	FCVTL(26, 21); FCVTL2(27, 21); FCVTL(28, 22); FCVTL2(29, 22) \
+	FMUL(26, 26, 14); FMUL(27, 27, 14); FMUL(28, 28, 14); FMUL(29, 29, 14)
 
 // V26-V29 = d times the next sixteen byte scales.
 #define SMALL \
@@ -150,36 +136,6 @@ group:
 	BNE unit
 	RET
 
-// func halvesNL3KNEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int, levels *int8, factor float32)
-// y[1 of ld][16] += ((d·sc)·Σlevel·q)·a, half by half; groups is a multiple of 8.
-TEXT ·halvesNL3KNEONx1(SB), NOSPLIT, $0-68
-	ARGS
-	VMOVI $51, V12.B16
-	VMOVI $68, V13.B16
-unit:
-	WIDE(4)
-	MOVD R2, R8
-	MOVD $8, R9
-group:
-	PRFM 1024(R1), PLDL1STRM
-	ACTS1
-	CLEAR1
-	THREEHALF(DOT1, 0, SHL, 0, USHR, 1)
-	SMALL
-	ADD1
-	CLEAR1
-	THREEHALF(DOT1, 1, SHL, 2, SHL, 1)
-	SMALL
-	ADD1
-	ADD $192, R1
-	NEXT1
-	SUBS $1, R9, R9
-	BNE group
-	MOVD R8, R2
-	SUBS $8, R4, R4
-	BNE unit
-	RET
-
 // func halvesNL4NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int, levels *int8, factor float32)
 // y[2 of ld][16] += (d·Σlevel·q)·a, half by half.
 TEXT ·halvesNL4NEONx2(SB), NOSPLIT, $0-68
@@ -225,32 +181,42 @@ group:
 	BNE unit
 	RET
 
-// func halvesNL3KNEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int, levels *int8, factor float32)
-// y[2 of ld][16] += ((d·sc)·Σlevel·q)·a, half by half; groups is a multiple of 8.
-TEXT ·halvesNL3KNEONx2(SB), NOSPLIT, $0-68
+// func halvesNVFP4NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int, levels *int8, factor float32)
+// y[1 of ld][16] += (sc·Σlevel·q)·a, half by half.
+TEXT ·halvesNVFP4NEONx1(SB), NOSPLIT, $0-68
 	ARGS
-	VMOVI $51, V12.B16
-	VMOVI $68, V13.B16
-unit:
-	WIDE(4)
-	MOVD R2, R8
-	MOVD $8, R9
+group:
+	PRFM 1024(R1), PLDL1STRM
+	ACTS1
+	TINY
+	CLEAR1
+	NIBBLEHALF(DOT1, 0)
+	ADD1
+	TINY
+	CLEAR1
+	NIBBLEHALF(DOT1, 1)
+	ADD1
+	NEXT1
+	SUBS $1, R4, R4
+	BNE group
+	RET
+
+// func halvesNVFP4NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int, levels *int8, factor float32)
+// y[2 of ld][16] += (sc·Σlevel·q)·a, half by half.
+TEXT ·halvesNVFP4NEONx2(SB), NOSPLIT, $0-68
+	ARGS
 group:
 	PRFM 1024(R1), PLDL1STRM
 	ACTS2
+	TINY
 	CLEAR2
-	THREEHALF(DOT2, 0, SHL, 0, USHR, 1)
-	SMALL
+	NIBBLEHALF(DOT2, 0)
 	ADD2
+	TINY
 	CLEAR2
-	THREEHALF(DOT2, 1, SHL, 2, SHL, 1)
-	SMALL
+	NIBBLEHALF(DOT2, 1)
 	ADD2
-	ADD $192, R1
 	NEXT2
-	SUBS $1, R9, R9
+	SUBS $1, R4, R4
 	BNE group
-	MOVD R8, R2
-	SUBS $8, R4, R4
-	BNE unit
 	RET

@@ -2,6 +2,7 @@ package grouped
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -11,9 +12,12 @@ import (
 // Levels of ggml's types: the codes of its non-linear four bits (kvalues_iq4nl), and the
 // values that entries of the codebooks of other types have, with their signs.
 var (
-	LevelsIQ4 = &matrix.Levels{Of: [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, Scale: 1}
-	LevelsIQ2 = signedLevels(1.0/8, 8, 25, 43)
-	LevelsIQ1 = signedLevels(1.0/8, 1, 7, 9) // {-8, 0, 8} and 1 more or less
+	LevelsIQ4    = &matrix.Levels{Of: [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, Scale: 1}
+	LevelsIQ3XXS = signedLevels(1.0/2, 2, 6, 10, 14, 18, 22, 26, 31)
+	LevelsIQ3S   = signedLevels(1, 1, 3, 5, 7, 9, 11, 13, 15)
+	LevelsQ3K    = &matrix.Levels{Of: [16]int8{0, 1, 2, 3, -4, -3, -2, -1}, Scale: 1}
+	LevelsIQ2    = signedLevels(1.0/8, 8, 25, 43)
+	LevelsIQ1    = signedLevels(1.0/8, 1, 7, 9) // {-8, 0, 8} and 1 more or less
 )
 
 // signedLevels returns levels of both signs.
@@ -60,14 +64,18 @@ type Superblock struct {
 }
 
 // PackSuperblocks packs what read sets s to, superblock u of row r, which calls make on several
-// goroutines: as NL3K where levels are eight, else as NL4K, of which scales 2i and 2i+1 are one.
+// goroutines: as NL3K where levels are eight, else as NL4S or, of large levels, NL4K, of which
+// scales 2i and 2i+1 are one.
 func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superblock, r, u int)) (*matrix.Matrix, error) {
 	if err := matrix.Check("superblocks", rows, cols, superCols, 0, 0); err != nil {
 		return nil, err
 	}
 	p, each := matrix.NL4K, 1
-	if [8]int8(levels.Of[8:]) == [8]int8{} {
+	switch {
+	case [8]int8(levels.Of[8:]) == [8]int8{}:
 		p, each = matrix.NL3K, 2
+	case slices.Max(levels.Of[:]) < 32 && slices.Min(levels.Of[:]) >= -32:
+		p = matrix.NL4S
 	}
 	code := codesOfLevels(levels)
 	return newLevelled(p, levels, rows, cols, func(w *row, r, u int) {

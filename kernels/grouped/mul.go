@@ -21,9 +21,11 @@ const (
 //
 //	Q4, Q8  y += (d·Σ)·a            Σ: sum of products of a group
 //	Q4M     y += (d·(sc·Σ) - (dmin·m)·Σq)·a
-//	Q6      y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
+//	Q6, NL4S, NL3K
+//	        y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
 //	Q1, Q2  y += d·(… + Σ·a)
-//	NL      y += ((d·sc₀)·Σ₀)·a, then the same of the second half
+//	NL4, NL4K, NVFP4
+//	        y += ((d·sc₀)·Σ₀)·a, then the same of the second half
 //
 // with a the activations' scale and every bracket rounded once.
 type kernel struct {
@@ -98,7 +100,7 @@ type genericGroup struct {
 }
 
 func (g *genericGroup) read(w *matrix.Matrix, s, group int) {
-	g.halves = formats[w.Packing].halves
+	g.halves = formats[w.Packing].halves && !formats[w.Packing].super
 	for i := range bands.Rows {
 		r := rowOf(w, s*bands.Rows+i)
 		r.codesOf(group, &g.codes[i])

@@ -60,3 +60,46 @@ var halfOfExponent = func() (d [256]uint16) {
 	}
 	return d
 }()
+
+// PackNVFP4 packs NVFP4 times factor: blocks of 64 columns in 36 bytes,
+//
+//	d e4m3[4] · qs[32], byte 8s+i of which has column 16s+i in its low half, 16s+i+8 in the high
+//
+// where a weight is factor·e2m1[q]·d/2. The highest bit of d counts for nothing, and 0x7f is 0.
+func PackNVFP4(rows, cols int, raw []byte, factor float32) (*matrix.Matrix, error) {
+	const size, blockCols = 36, 64
+	if err := matrix.Check("NVFP4", rows, cols, blockCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	levels := &levelsFP4
+	if factor != 1 {
+		levels = &matrix.Levels{Of: e2m1, Scale: levels.Scale * factor}
+	}
+	return newLevelled(matrix.NVFP4, levels, rows, cols, func(w *row, r, g int) {
+		b := (*[size]byte)(raw[(r*(cols/blockCols)+g/2)*size:])
+		for h := range 2 {
+			s := g%2*2 + h
+			d := b[s] & 0x7f
+			if d == 0x7f {
+				d = 0
+			}
+			*w.small(g, 0, h) = d
+			for p := range 2 {
+				copy(w.word(g, 2*h+p)[:4], b[4+8*s+4*p:])
+			}
+		}
+	}), nil
+}
+
+// levelsFP4 makes up for e2m1's being doubled, and for scales that are read as binary16 numbers.
+var levelsFP4 = matrix.Levels{Of: e2m1, Scale: 0x1p7}
+
+// scalesNVFP4 gives e4m3 as multiples of the least of them.
+func scalesNVFP4(w row, g int) scales {
+	const least = 0x1p-17 // as binary16 numbers 2⁻⁸ as large
+	s := scales{d: w.levels.Scale * least}
+	for h := range s.sc {
+		s.sc[h] = int32(vector.FromF16(uint16(*w.small(g, 0, h))<<7) / least)
+	}
+	return s
+}

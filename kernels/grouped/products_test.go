@@ -135,12 +135,16 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 			func(k int) float32 { return float32(1 - 2*(k%2)) }, func(k int) float32 { return float32(1 - 2*(k/2%2)) },
 			func(k int) float32 { return float32(1 - 2*(k/16%2)) },
 			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is mostHalf
+			func(k int) float32 { return []float32{1, 0, 0}[k%16/6] },             // and mostTight
 		}
 		for _, p := range matrices.Grouped {
 			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x77, 0x0f, 0xf0} {
 				m := matrices.Extreme(t, p, rows, cols, code)
 				l := load(t, pool, m)
 				for s, sign := range signs {
+					if s == 5 && grouped.Limit(p) == acts.Tight {
+						continue // its codes are smaller
+					}
 					x := make([]float32, n*cols)
 					for i := range x {
 						x[i] = 127 * sign(i%cols)

@@ -30,7 +30,9 @@ const (
 	FP4                   // 4-bit codes of the numbers of e2m1 with a scale each 32 columns (4.5 bits); the same activations
 	NL4                   // 4-bit codes of Levels with a scale each 32 columns (4.5 bits); the same activations
 	NL4K                  // the same with a scale of 8 bits each 32 columns of 256 (4.3125 bits)
-	NL3K                  // 3-bit codes of Levels with a scale of 8 bits each 16 columns of 256 (3.5625 bits); the same activations
+	NL4S                  // the same of Levels between -32 and 31
+	NL3K                  // 3-bit codes of Levels between -43 and 43 with a scale of 8 bits each 16 columns of 256 (3.5625 bits); the same activations
+	NVFP4                 // FP4's codes with a scale of e4m3 each 16 columns (4.5 bits); the same activations
 	numPackings
 )
 
@@ -44,7 +46,8 @@ var packings = [numPackings]struct {
 	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
 	Q1G128: {"Q1G128", meter.Grouped}, Q2G64: {"Q2G64", meter.Grouped}, Q2G128: {"Q2G128", meter.Grouped},
 	FP4: {"FP4", meter.Grouped},
-	NL4: {"NL4", meter.Grouped}, NL4K: {"NL4K", meter.Grouped}, NL3K: {"NL3K", meter.Grouped},
+	NL4: {"NL4", meter.Grouped}, NL4K: {"NL4K", meter.Grouped}, NL4S: {"NL4S", meter.Grouped}, NL3K: {"NL3K", meter.Grouped},
+	NVFP4: {"NVFP4", meter.Grouped},
 }
 
 // Valid reports whether p is one of the constants.
@@ -94,13 +97,13 @@ type Matrix struct {
 	Packing    Packing
 	Scale      []float32 // I1 and I2 only: one a row, or a single one for the matrix
 	Data       []byte    // layout defined by the packing; 64-byte aligned
-	Levels     *Levels   // NL4, NL4K and NL3K only
+	Levels     *Levels   // NL4, NL4K, NL4S, NL3K and NVFP4 only
 }
 
 // Levels says what codes stand for: a weight is its scales times Scale times Of[code].
 type Levels struct {
 	Of    [16]int8
-	Scale float32 // a power of two
+	Scale float32 // a power of two, but for NVFP4; routines find it here
 }
 
 // Weights returns the number of weights.

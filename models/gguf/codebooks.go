@@ -39,7 +39,7 @@ var unpacked = sync.OnceValue(func() *books {
 	return &books{
 		iq2xxs: next(256, 8, 8, 25, 43), iq2xs: next(512, 8, 8, 25, 43), iq2s: next(1024, 8, 8, 25, 43),
 		iq1:    next(2048, 8, -8, 0, 8),                    // in eighths: see putIQ1
-		iq3xxs: next(256, 4, 2, 6, 10, 14, 18, 22, 26, 31), // half of ggml's, so that Q6_K holds them
+		iq3xxs: next(256, 4, 2, 6, 10, 14, 18, 22, 26, 31), // half of ggml's, as small as levels of NL4S are
 		iq3s:   next(512, 4, 1, 3, 5, 7, 9, 11, 13, 15),
 	}
 })

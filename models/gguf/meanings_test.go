@@ -65,6 +65,8 @@ func TestNumbersOfSeveralMeaningsAreToldBySizes(t *testing.T) {
 		{"42", []part{{42, 256, 16, 1152}, norm}, "Q2_0 F32"},
 		{"42 in groups of 128", []part{{42, 256, 16, 1088}, norm}, "PQ2_0 F32"},
 		{"42 in rows that 128 does not divide", []part{{42, 192, 1, 54}, norm}, "Q2_0 F32"},
+		{"42 as STQ1_0, which is told and not read", []part{{42, 256, 16, 672}, norm}, "STQ1_0_42 F32"},
+		{"43", []part{{43, 256, 16, 672}, norm}, "STQ1_0 F32"},
 		{"142 and 143", []part{{142, 256, 1, 68}, {143, 256, 1, 56}}, "PQ2_0 PTQ1_0"},
 		{"a small one, then a large one", []part{{42, 128, 1, 34}, norm, {42, 256, 16, 1088}, norm}, "PQ2_0 F32 PQ2_0 F32"},
 		{"a large one, then a small one", []part{norm, {42, 256, 16, 1152}, {42, 128, 1, 36}, norm}, "F32 Q2_0 Q2_0 F32"},

@@ -20,6 +20,7 @@ var pairsOf = map[Type]pairCodes{
 	TQ1_0:  {256, 54, 52, pairsTQ1},
 	TQ2_0:  {256, 66, 64, pairsTQ2},
 	PTQ1_0: {128, 28, 26, pairsPTQ1},
+	STQ1_0: {256, 42, 40, pairsSTQ1},
 	Q2_0:   {64, 18, 0, pairsQ2},
 	PQ2_0:  {128, 34, 0, pairsQ2},
 }
@@ -28,6 +29,7 @@ func dequantizeI2_S(dst []float32, src []byte)   { pairsOf[I2_S].dequantize(dst,
 func dequantizeTQ1_0(dst []float32, src []byte)  { pairsOf[TQ1_0].dequantize(dst, src) }
 func dequantizeTQ2_0(dst []float32, src []byte)  { pairsOf[TQ2_0].dequantize(dst, src) }
 func dequantizePTQ1_0(dst []float32, src []byte) { pairsOf[PTQ1_0].dequantize(dst, src) }
+func dequantizeSTQ1_0(dst []float32, src []byte) { pairsOf[STQ1_0].dequantize(dst, src) }
 func dequantizeQ2_0(dst []float32, src []byte)   { pairsOf[Q2_0].dequantize(dst, src) }
 func dequantizePQ2_0(dst []float32, src []byte)  { pairsOf[PQ2_0].dequantize(dst, src) }
 

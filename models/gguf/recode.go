@@ -17,19 +17,17 @@ type recoding struct {
 // recodings are those that depend on the type alone.
 var recodings = map[Type]recoding{
 	Q1_0_G32: {Q4_0, recodeSigns}, Q5_0: {Q8_0, recodeQ5_0},
-	Q3_K: {Q6_K, recodeQ6(readQ3_K)}, IQ3_XXS: {Q6_K, recodeQ6(readIQ3_XXS)}, IQ3_S: {Q6_K, recodeQ6(readIQ3_S)},
 }
 
 // Recoding tells how a tensor in memory can be rewritten in a more common type
 // with every value kept exactly: f turns one block into the blocks of type to
 // that hold the same elements. f is nil where there is no such type. The
-// scale of I2_S, and those of blocks whose scale is no normal number, are rounded to
-// binary16, a relative error below 2⁻¹¹ of normal ones.
+// scale of I2_S is rounded to binary16, a relative error below 2⁻¹¹.
 func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	switch t.Type {
 	case I2_S:
 		return t.recodingI2S()
-	case TQ1_0, TQ2_0, PTQ1_0:
+	case TQ1_0, TQ2_0, PTQ1_0, STQ1_0:
 		p := pairsOf[t.Type]
 		return PQ2_0, func(dst, src []byte) { p.recode(dst, src, src[p.scale:]) }
 	}

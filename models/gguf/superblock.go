@@ -1,11 +1,5 @@
 package gguf
 
-import (
-	"encoding/binary"
-
-	"github.com/lutra-lm/lutra/kernels/vector"
-)
-
 // Superblock is a block of 256 values, of ggml's IQ types or Q3_K: value i is
 // D·Scales[i/16]·Codes[i]. Codes of IQ types are entries of codebooks, or levels, with
 // signs.
@@ -38,27 +32,5 @@ func dequantizeSuper(size int, read func(s *Superblock, block []byte)) func(dst 
 				}
 			}
 		}
-	}
-}
-
-// recodeQ6 returns a function that writes a block as one of Q6_K, whose codes are 32
-// above their value, from −32 to 31. D must be a normal binary16 number, or is rounded.
-func recodeQ6(read func(s *Superblock, block []byte)) func(dst, src []byte) {
-	return func(dst, src []byte) {
-		var s Superblock
-		read(&s, src)
-		for h := range 2 { // 128 values
-			low, high := (*[64]byte)(dst[64*h:]), (*[32]byte)(dst[128+32*h:])
-			codes := (*[128]int8)(s.Codes[128*h:])
-			for i := range high {
-				q0, q1, q2, q3 := byte(codes[i]+32), byte(codes[i+32]+32), byte(codes[i+64]+32), byte(codes[i+96]+32)
-				low[i], low[i+32] = q0&15|q2<<4, q1&15|q3<<4
-				high[i] = q0>>4 | q1>>4<<2 | q2>>4<<4 | q3>>4<<6
-			}
-		}
-		for g, scale := range s.Scales {
-			dst[192+g] = byte(scale)
-		}
-		binary.LittleEndian.PutUint16(dst[208:], vector.ToF16(s.D))
 	}
 }

@@ -48,10 +48,16 @@ const (
 	// each 64. Their numbers have stood for other blocks too: see meanings.
 	Q1_0 Type = 41
 	Q2_0 Type = 42
+	// STQ1_0 holds ternary weights of which one of four is zero, with one scale each
+	// 256: of AngelSlim's llama.cpp.
+	STQ1_0 Type = 43
 	// PQ2_0 is Q2_0 with one scale each 128, PTQ1_0 ternary weights in base 3
 	// with as many: of PrismML's llama.cpp, which numbered them.
 	PQ2_0  Type = 142
 	PTQ1_0 Type = 143
+	// STQ1_0_42 is STQ1_0 under the number of Q2_0, as it was first published. Files in two
+	// orders of weights are about, which nothing tells apart: it is not read.
+	STQ1_0_42 Type = 254
 	// Q1_0_G32 is Q1_0 with one scale each 32, as first published. Its numbers
 	// have become those of other types, so it has none that a file may state, and
 	// is read but not written.
@@ -110,10 +116,12 @@ var types = [...]traits{
 	NVFP4:   {"NVFP4", 64, 36, dequantizeNVFP4, nil, 0},
 	Q1_0:    {"Q1_0", 128, 18, dequantizeQ1_0, quantizeQ1_0, 0},
 	Q2_0:    {"Q2_0", 64, 18, dequantizeQ2_0, quantizeQ2_0, 0},
+	STQ1_0:  {"STQ1_0", 256, 42, dequantizeSTQ1_0, quantizeSTQ1_0, 0},
 	PQ2_0:   {"PQ2_0", 128, 34, dequantizePQ2_0, quantizePQ2_0, 0},
 	PTQ1_0:  {"PTQ1_0", 128, 28, dequantizePTQ1_0, quantizePTQ1_0, 0},
 
-	Q1_0_G32: {"Q1_0_G32", 32, 6, dequantizeQ1_0_G32, nil, 0},
+	STQ1_0_42: {"STQ1_0_42", 256, 42, nil, nil, 0},
+	Q1_0_G32:  {"Q1_0_G32", 32, 6, dequantizeQ1_0_G32, nil, 0},
 }
 
 // traits returns the type's row of the table; one without a name for an unknown
@@ -204,6 +212,9 @@ func Quantize(t Type, dst []byte, src []float32) error {
 	}
 	if tr.blockLen > 1 && !finite(src) {
 		return fmt.Errorf("gguf: %w: infinite or NaN values have no %v form", ErrFormat, t)
+	}
+	if t == STQ1_0 && !isSparse(src) {
+		return fmt.Errorf("gguf: %w: STQ1_0 holds no weights but those of which one of four, 16 apart, is zero and the others are of one size in each 256", ErrFormat)
 	}
 	tr.quantize(dst, src)
 	return nil

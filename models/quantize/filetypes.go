@@ -121,6 +121,7 @@ var fileTypes = []FileType{
 	{Name: "Q2_0", Number: 41, Base: gguf.Q2_0, Embedding: gguf.Q4_K},
 	{Name: "PQ2_0", Number: 141, Base: gguf.PQ2_0, Embedding: gguf.Q4_K},
 	{Name: "PTQ1_0", Number: 143, Base: gguf.PTQ1_0, Embedding: gguf.Q4_K},
+	{Name: "STQ1_0", Number: 42, Base: gguf.STQ1_0, Embedding: gguf.Q4_K},
 	{Name: "Q1_0", Number: 40, Base: gguf.Q1_0},
 }
 
@@ -155,7 +156,7 @@ var instead = map[gguf.Type]gguf.Type{
 	gguf.Q6_K: gguf.Q8_0, gguf.Q5_K: gguf.Q5_1, gguf.Q4_K: gguf.Q5_0, gguf.IQ4_XS: gguf.IQ4_NL,
 	gguf.TQ1_0: gguf.Q4_0, gguf.TQ2_0: gguf.Q4_0, gguf.Q2_0: gguf.Q4_0, gguf.Q1_0: gguf.Q4_0,
 	// Groups of 64 keep trits as they are.
-	gguf.I2_S: gguf.Q2_0, gguf.PQ2_0: gguf.Q2_0, gguf.PTQ1_0: gguf.Q2_0,
+	gguf.I2_S: gguf.Q2_0, gguf.PQ2_0: gguf.Q2_0, gguf.PTQ1_0: gguf.Q2_0, gguf.STQ1_0: gguf.Q2_0,
 }
 
 // fitting returns t, or what rows of cols values become instead.

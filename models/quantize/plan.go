@@ -136,7 +136,7 @@ func isQuantized(t gguf.Type) bool { return t.BlockLen() > 1 }
 // holdsTrits reports whether a type is made for ternary weights.
 func holdsTrits(t gguf.Type) bool {
 	switch t {
-	case gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0:
+	case gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0, gguf.STQ1_0:
 		return true
 	}
 	return false

@@ -109,6 +109,28 @@ func TestTernaryWeightsAreKeptWithoutLoss(t *testing.T) {
 	}
 }
 
+func TestSparseTernaryWeightsAreKeptWithoutLossInSTQ1_0(t *testing.T) {
+	sparse := func(i int) float32 {
+		if at := i % 256; at/16%4 == at*7%4 { // one of four that are 16 apart
+			return 0
+		}
+		return float32(int(mix(uint64(i))%2)*2-1) * 0.03125
+	}
+	shape := map[string][]int{"blk.0.ffn_up.weight": {512, 600}}
+	f := fileOf(t, shape, sparse)
+	g, results := written(t, f, Options{Type: named(t, "STQ1_0")})
+	if r := results["blk.0.ffn_up.weight"]; !r.Lossless || !r.Trits || g.Tensor("blk.0.ffn_up.weight").Type != gguf.STQ1_0 || g.FileType() != "STQ1_0" {
+		t.Errorf("%+v of type %v in a file of %s", r, g.Tensor("blk.0.ffn_up.weight").Type, g.FileType())
+	}
+	p, err := NewPlan(fileOf(t, shape, func(int) float32 { return 0.5 }), Options{Type: named(t, "STQ1_0")})
+	if err == nil {
+		err = p.Write(t.Context(), io.Discard, func(*Result) {})
+	}
+	if err == nil || !strings.Contains(err.Error(), "blk.0.ffn_up.weight") || !strings.Contains(err.Error(), "one of four") {
+		t.Errorf("weights without zeros: %v", err)
+	}
+}
+
 func TestWeightsThatAreNotTernaryAreNotSaidToBe(t *testing.T) {
 	f := fileOf(t, map[string][]int{"blk.0.ffn_up.weight": {512, 2}}, func(i int) float32 { return float32(i%3-1) * 0.03125 * float32(1+i%2) })
 	for _, name := range []string{"TQ2_0", "I2_S"} {

@@ -29,7 +29,7 @@ import (
 //   - opt.Exact widens everything to float32.
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
-// matrices; others are widened to float32 when it is not 1.
+// matrices and of NVFP4; others are widened to float32 when it is not 1.
 func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 	ternary, stored, err := ternaryPacking(opt.Packing)
 	if err != nil {
@@ -43,7 +43,11 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 			return m, err
 		}
 	}
-	if factor != 1 {
+	switch {
+	case factor == 1:
+	case t.Type == gguf.NVFP4:
+		return packNVFP4(t, factor)
+	default:
 		return packFloats(t, factor)
 	}
 	if to, f := t.Recoding(); f != nil {
@@ -74,17 +78,18 @@ var storages = map[gguf.Type]storage{
 	gguf.Q6_K:  {matrix.Q6, whole(grouped.PackQ6_K)},
 	gguf.MXFP4: {matrix.FP4, packMXFP4}, // with the scales that there are in practice
 	gguf.Q4_1:  {matrix.F16, packHalves}, gguf.Q5_1: {matrix.F16, packHalves}, gguf.Q2_K: {matrix.F16, packHalves}, gguf.Q5_K: {matrix.F16, packHalves},
-	gguf.NVFP4:  {matrix.F16, packHalves}, // which holds all its values
+	gguf.NVFP4:  {matrix.NVFP4, func(t *gguf.Tensor) (*matrix.Matrix, error) { return packNVFP4(t, 1) }},
 	gguf.IQ4_NL: {matrix.NL4, whole(grouped.PackIQ4_NL)},
 	gguf.IQ4_XS: {matrix.NL4K, superblocks(grouped.LevelsIQ4)},
-	gguf.IQ2_S:  {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)},
+	gguf.IQ3_S:  {matrix.NL4S, superblocks(grouped.LevelsIQ3S)}, gguf.IQ3_XXS: {matrix.NL4S, superblocks(grouped.LevelsIQ3XXS)},
+	gguf.Q3_K:  {matrix.NL3K, superblocks(grouped.LevelsQ3K)},
+	gguf.IQ2_S: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)},
 	gguf.IQ1_M: {matrix.NL3K, superblocks(grouped.LevelsIQ1)}, gguf.IQ1_S: {matrix.NL3K, superblocks(grouped.LevelsIQ1)},
 
 	// As gguf.Tensor.Recoding has them.
-	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
+	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.STQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
 	gguf.Q5_0:     {matrix.Q8, nil},
 	gguf.Q1_0_G32: {matrix.Q4, nil},
-	gguf.Q3_K:     {matrix.Q6, nil}, gguf.IQ3_XXS: {matrix.Q6, nil}, gguf.IQ3_S: {matrix.Q6, nil},
 }
 
 // whole has pack read the bytes of a tensor as they are.
@@ -153,6 +158,11 @@ func packFloats(t *gguf.Tensor, factor float32) (*matrix.Matrix, error) {
 		return nil, err
 	}
 	return dense.PackF32(t.Rows(), t.Cols(), w)
+}
+
+// packNVFP4 packs factor × t.
+func packNVFP4(t *gguf.Tensor, factor float32) (*matrix.Matrix, error) {
+	return grouped.PackNVFP4(t.Rows(), t.Cols(), t.Data, factor)
 }
 
 // packMXFP4 packs t, or widens it where its scales are beyond what that packing has.

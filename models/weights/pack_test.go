@@ -73,10 +73,10 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	for typ, want := range map[gguf.Type]matrix.Packing{
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16,
 		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
-		gguf.Q5_0: matrix.Q8, gguf.MXFP4: matrix.FP4, gguf.NVFP4: matrix.F16,
-		gguf.IQ4_NL: matrix.NL4, gguf.IQ4_XS: matrix.NL4K, gguf.Q3_K: matrix.Q6,
+		gguf.Q5_0: matrix.Q8, gguf.MXFP4: matrix.FP4, gguf.NVFP4: matrix.NVFP4,
+		gguf.IQ4_NL: matrix.NL4, gguf.IQ4_XS: matrix.NL4K, gguf.Q3_K: matrix.NL3K, gguf.IQ3_S: matrix.NL4S, gguf.IQ3_XXS: matrix.NL4S,
 		gguf.IQ2_S: matrix.NL3K, gguf.IQ2_XS: matrix.NL3K, gguf.IQ2_XXS: matrix.NL3K, gguf.IQ1_M: matrix.NL3K, gguf.IQ1_S: matrix.NL3K,
-		gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128,
+		gguf.STQ1_0: matrix.Q2G128, gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128,
 		gguf.Q1_0: matrix.Q1G128, gguf.Q2_0: matrix.Q2G64, gguf.PQ2_0: matrix.Q2G128, gguf.PTQ1_0: matrix.Q2G128, gguf.Q1_0_G32: matrix.Q4,
 	} {
 		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{512, 33}}

@@ -303,9 +303,14 @@ func (l *Loader) loadHere(w *matrix.Matrix) (kernels.Linear, error) {
 }
 
 // factor returns what all weights of a matrix are multiplied by: the tensor beside
-// it where the architecture has such, or 1.
+// it where the architecture or the type has such, or 1.
 func (l *Loader) factor(name string) float32 {
-	if l.opt.Scales {
+	t := l.file.Tensor(name)
+	nvfp4 := t != nil && t.Type == gguf.NVFP4
+	if nvfp4 { // what activations were scaled by elsewhere
+		l.Ignore(strings.TrimSuffix(name, "weight") + "input_scale")
+	}
+	if l.opt.Scales || nvfp4 {
 		if v := l.OptionalVector(strings.TrimSuffix(name, "weight")+"scale", 1); v != nil {
 			return v[0]
 		}

@@ -3,9 +3,11 @@ package weights
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -100,5 +102,45 @@ func TestAPackedMatrixIsNoLargerThanItsTypeMayTake(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestAMatrixOfNVFP4IsMultipliedByTheScaleBesideIt(t *testing.T) {
+	const rows, cols = 20, 128
+	x := gguf.Tensor{Name: "w.weight", Type: gguf.NVFP4, Dims: []int{cols, rows}, Data: make([]byte, rows*cols/64*36)}
+	for i := range x.Data {
+		x.Data[i] = byte(i*37) & 0xbf
+	}
+	number := func(name string, v float32) gguf.Tensor {
+		return gguf.Tensor{Name: name, Type: gguf.F32, Dims: []int{1}, Data: binary.LittleEndian.AppendUint32(nil, math.Float32bits(v))}
+	}
+	var raw bytes.Buffer
+	tensors := []gguf.Tensor{x, number("w.scale", 0.75), number("w.input_scale", 3)}
+	if err := gguf.Write(&raw, gguf.Metadata{"general.architecture": "llama"}, tensors); err != nil {
+		t.Fatal(err)
+	}
+	file, err := gguf.Parse(raw.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := loader(t, file)
+	w := l.Packed("w.weight", rows, cols)
+	if l.Err() != nil || w.Packing != matrix.NVFP4 {
+		t.Fatalf("the matrix is packed as %+v: %v", w, l.Err())
+	}
+	got, want := make([]float32, cols), make([]float32, cols)
+	for r := range rows {
+		matrices.Row(got, w, r)
+		if err := x.Dequantize(want, r*cols); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if got[i] != 0.75*want[i] {
+				t.Fatalf("row %d, column %d is %v, want %v", r, i, got[i], 0.75*want[i])
+			}
+		}
+	}
+	if unused := l.Finish(); len(unused) > 0 {
+		t.Errorf("tensors %v are not read", unused)
 	}
 }

@@ -1,18 +1,12 @@
 package acts
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
-
-// What Σ|q| of half a group is divided by where it is too large: see
-// kernels/acts/groups.go.
-const flatHalf = 127 * 1006
 
 // ActRecord is the size of an activation record.
 const ActRecord = 64
@@ -31,9 +25,10 @@ const (
 
 // quantize generates the AVX2 routine that makes activation records.
 func quantize() {
-	emit.Text("quantizeGroupsAVX2", "func(rec *byte, x *float32, groups int, mostHalf int)")
+	emit.Text("quantizeGroupsAVX2", "func(rec *byte, x *float32, groups int, mostHalf int, flat float32)")
 	emit.Contract("quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,",
-		"whose codes of half a group are at most mostHalf together; 16·127 is no limit.")
+		"whose codes of half a group are at most mostHalf together; 16·127 is no limit.",
+		"flat is what Σ|q| of half a group is divided by where it is too large.")
 	rec := Load(Param("rec"), GP64())
 	x := Load(Param("x"), GP64())
 	groups := Load(Param("groups"), GP64())
@@ -46,8 +41,7 @@ func quantize() {
 	t := GP32()
 	MOVL(U32(0x42fe0000), t) // 127
 	VMOVD(t, scale127)
-	flat := GP32()
-	MOVL(U32(math.Float32bits(flatHalf)), flat)
+	flat := Load(Param("flat"), XMM())
 
 	Label("group")
 	Comment("top = largest |x|, compared as integers, in every lane")
@@ -166,8 +160,8 @@ func quantize() {
 	RET()
 
 	Label("flat")
-	Comment("most = flatHalf / half, whole: of float32 the quotient is never rounded up to a whole number")
-	VMOVD(flat, most)
+	Comment("most = flat / half, whole: of float32 the quotient is never rounded up to a whole number")
+	VMOVAPS(flat, most)
 	VCVTSI2SSL(half, sizes.AsX(), sizes.AsX())
 	VDIVSS(sizes.AsX(), most, most)
 	VROUNDSS(Imm(3), most, most, most)

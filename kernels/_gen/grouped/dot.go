@@ -31,7 +31,7 @@ import (
 
 // dotWidths are the most tokens that take both vectors, as registers allow, and
 // the most of a tile.
-var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}, "FP4": {4, 8}}
+var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}, "FP4": {4, 8}, "NL3K": {4, 8}, "NL4S": {4, 8}}
 
 func Dot() {
 	for f := range dotPairs {
@@ -56,7 +56,7 @@ func dotGroup(p packing, bands, tokens int) {
 	if tokens > dotWidths[p.name].both {
 		sets = [][]int{{0}, {1}}
 	}
-	if p.name == "Q6" {
+	if p.super() {
 		t.dotQ6(sets)
 	} else {
 		group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8, "FP4": t.dotQ4}[p.name]()
@@ -159,7 +159,7 @@ func (t *tile) dotScale(v int) reg.VecVirtual {
 }
 
 func (t *tile) dotQ6(sets [][]int) {
-	six := newDotSixBits()
+	codes := t.dotCodes()
 	super := t.superSums()
 	var first func(i, k int) Op
 	if t.tokens > 1 { // the first half's sums: registers run out
@@ -168,7 +168,7 @@ func (t *tile) dotQ6(sets [][]int) {
 	}
 	t.loop(func() { super[t.band].begin() }, func() {
 		for _, vs := range sets {
-			sum := t.dotHalves(vs, six, first)
+			sum := t.dotHalves(vs, codes, first)
 			for i := range t.tokens {
 				a := YMM()
 				VBROADCASTSS(t.acts.At(i, acts.RecScale), a)
@@ -178,6 +178,15 @@ func (t *tile) dotQ6(sets [][]int) {
 			}
 		}
 	}, func() { super[t.band].end(t.superScales()) })
+}
+
+// dotCodes loads the codes of superblocks.
+func (t *tile) dotCodes() superCodes {
+	if t.raised > 0 {
+		return t.levelCodes(32)
+	}
+	six := newDotSixBits()
+	return superCodes{inOrder, func(h, p, v int) reg.VecVirtual { return six.code(t, h, p, v) }}
 }
 
 // dotSixBits joins low nibbles and high bits. Half of the pairs of high bits
@@ -227,20 +236,20 @@ func (s *dotSixBits) code(t *tile, h, p, v int) reg.VecVirtual {
 	return code
 }
 
-// dotHalves gives the float32 sums of a group of 6-bit codes with the scales of
+// dotHalves gives the float32 sums of a group of a superblock with the scales of
 // its halves. A half's sum fits int16 (mostHalf in kernels/acts/groups.go of the
 // kernels), so one VPMADDWD scales and adds both; meanwhile those of the first
 // half are in memory that first names, nil: in registers.
-func (t *tile) dotHalves(vs []int, six *dotSixBits, first func(i, k int) Op) dotSums {
+func (t *tile) dotHalves(vs []int, codes superCodes, first func(i, k int) Op) dotSums {
 	half := func(h int) dotSums {
-		Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
-		sum := t.dotStart(vs, acts.RecHalf32+4*h, 0)
-		for p := range 4 {
-			codes := make([]reg.VecVirtual, len(vs))
+		Commentf("columns %d to %d, sums from -%d times those of the activations", 16*h, 16*h+15, max(32, t.raised))
+		sum := t.dotStart(vs, acts.RecHalf32+4*h, t.doubled())
+		for _, p := range codes.order {
+			words := make([]reg.VecVirtual, len(vs))
 			for k, v := range vs {
-				codes[k] = six.code(t, h, p, v)
+				words[k] = codes.word(h, p, v)
 			}
-			t.dotWord(sum, codes, 16*h+4*p)
+			t.dotWord(sum, words, 16*h+4*p)
 		}
 		return sum
 	}
@@ -257,8 +266,8 @@ func (t *tile) dotHalves(vs []int, six *dotSixBits, first func(i, k int) Op) dot
 	odd := half(1)
 	for k, v := range vs {
 		x, y, sc := XMM(), XMM(), YMM()
-		VMOVQ(t.smallAt(32+v*8), x)
-		VMOVQ(t.smallAt(48+v*8), y)
+		VMOVQ(t.smallAt(t.halfScales(0)+v*8), x)
+		VMOVQ(t.smallAt(t.halfScales(1)+v*8), y)
 		VPUNPCKLBW(y, x, x)
 		VPMOVSXBW(x, sc)
 		for i, s := range odd[k] {

@@ -28,15 +28,20 @@ type packing struct {
 	unit      int // groups in a scale unit; 0: 2 or 4, as routines are told
 	widest    int // tokens of a tile over a panel: what the registers hold; 0: there are no panels
 	low       int // bits of a code of one or two bits
+	raised    int // of codes that name levels: what is added to these, that they are unsigned; else 0
+	scales    int // byte scales of a superblock's group and row
 }
 
 var packings = []packing{
 	{name: "Q4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
-	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*dense.BandRows + superGroups*2*dense.BandRows, unit: superGroups, widest: 4},
-	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*dense.BandRows + 2*superGroups*dense.BandRows, unit: superGroups, widest: 6},
+	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*dense.BandRows + superGroups*2*dense.BandRows, unit: superGroups, widest: 4, scales: 2},
+	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*dense.BandRows + 2*superGroups*dense.BandRows, unit: superGroups, widest: 6, scales: 2},
 	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
 	{name: "FP4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
 }
+
+// super reports whether d multiplies the sums of whole superblocks.
+func (p packing) super() bool { return p.name == "Q6" || p.raised > 0 }
 
 // Kernels emits products with integer codes in groups of 32 columns.
 // kernels/grouped/mul.go states what is computed, kernels/acts/groups.go and

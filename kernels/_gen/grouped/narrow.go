@@ -37,8 +37,11 @@ const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, st
 
 // signature returns that of a routine of p.
 func (p packing) signature(of string) string {
-	if p.unit == 0 {
+	switch {
+	case p.unit == 0:
 		return strings.TrimSuffix(of, ")") + ", unit int)"
+	case p.raised > 0:
+		return strings.TrimSuffix(of, ")") + ", levels *int8)"
 	}
 	return of
 }
@@ -132,7 +135,7 @@ func (t *tile) loop(first, group, last func()) {
 	Label("group")
 	all()
 	if t.small != nil {
-		ADDQ(U32(2*dense.BandRows), t.small)
+		ADDQ(U32(uint32(t.packing.scales*dense.BandRows)), t.small)
 	}
 	DECQ(inner)
 	JNE(LabelRef("group"))
@@ -162,7 +165,7 @@ const vectors = 2
 func narrow(p packing, bands, tokens int) {
 	t := begin(p, "AVX2", bands, tokens)
 	t.fetchStride()
-	if p.name == "Q6" {
+	if p.super() {
 		t.narrowQ6()
 	} else {
 		group := map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8, "FP4": t.narrowQ4}[p.name]()

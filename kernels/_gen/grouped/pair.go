@@ -32,7 +32,7 @@ const pairTokens = 6
 // The float32 operations are those of the other tiles, in the same order.
 func pair(p packing, tokens int) {
 	t := beginPair(p, tokens)
-	if p.name == "Q6" {
+	if p.super() {
 		t.pairQ6()
 	} else {
 		t.pairSums(map[string]func() func(*bandPair){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q8": t.pairQ8, "FP4": t.pairQ4}[p.name]())
@@ -155,9 +155,7 @@ func (t *tile) pairQ4() func(sums *bandPair) {
 }
 
 func (t *tile) pairQ6() {
-	low, high := ZMM(), ZMM()
-	emit.FillLanes(0x0f0f0f0f, low)
-	emit.FillLanes(0x30303030, high)
+	codes := t.wideCodes()
 	super := []*superSums{t.superMemory(0), t.superMemory(1)}
 	t.loop(func() {
 		super[0].begin()
@@ -165,10 +163,10 @@ func (t *tile) pairQ6() {
 	}, func() {
 		var first [2][]reg.VecVirtual
 		for h := range 2 {
-			sum := t.pairStart(acts.RecHalf32+4*h, 0)
-			for p := range 4 {
+			sum := t.pairStart(acts.RecHalf32+4*h, t.doubled())
+			for _, p := range codes.order {
 				var code [2]reg.VecVirtual
-				t.both(func(b int) { code[b] = t.wideSixBits(h, p, low, high) })
+				t.both(func(b int) { code[b] = codes.word(h, p, 0) })
 				t.pairDot(sum, code, 16*h+4*p)
 			}
 			t.both(func(b int) { t.wideHalf(first[b], sum[b], h) })

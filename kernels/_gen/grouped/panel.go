@@ -30,12 +30,12 @@ const (
 
 // panelBytes is the size of a group of a panel.
 var panelBytes = map[string]int{"Q4": panelSmall, "FP4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast, "Q8": panelLast + 8*planeBytes,
-	"Q2": lowPanelBytes}
+	"Q2": lowPanelBytes, "NL3K": panelLast, "NL4S": panelLast}
 
 // panelWriter generates the routine that unfolds groups.
 func panelWriter(p packing) {
 	name := "panel" + p.name + "AVX2"
-	emit.Text(name, "func(dst *byte, codes *byte, scales *byte, ahead int, groups int)")
+	emit.Text(name, p.signature("func(dst *byte, codes *byte, scales *byte, ahead int, groups int)"))
 	emit.Contract(name+" unfolds groups ≥ 1 groups of "+p.name+", whole scale units, into a panel; it prefetches",
 		"the scales that lie ahead bytes further on.")
 	t := &tile{packing: p, bands: 1}
@@ -44,7 +44,7 @@ func panelWriter(p packing) {
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	to := func(disp int) Mem { return Mem{Base: dst, Disp: disp} }
-	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "FP4": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8}[p.name]()
+	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "FP4": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8, "NL3K": t.unfold6, "NL4S": t.unfold6}[p.name]()
 	size := panelBytes[p.name]
 	t.loop(nil, func() {
 		scales := t.scales
@@ -56,7 +56,7 @@ func panelWriter(p packing) {
 		t.unfoldScales(to)
 		ADDQ(U32(uint32(size)), dst)
 	}, func() {
-		if p.name == "Q6" {
+		if p.super() {
 			t.unfoldD(func(disp int) Mem { return to(disp - size) })
 		}
 	})
@@ -76,8 +76,8 @@ func (t *tile) unfoldScales(to func(int) Mem) {
 		for v, least := range t.minimums() {
 			VMOVUPS(least, to(panelLast+v*32))
 		}
-	case "Q6":
-		small(t.pairs(32, 48))
+	case "Q6", "NL3K", "NL4S":
+		small(t.pairs(t.halfScales(0), t.halfScales(1)))
 		return
 	}
 	t.unfoldD(to)
@@ -88,6 +88,7 @@ func (t *tile) unfoldD(to func(int) Mem) {
 	for v := range vectors {
 		d := YMM()
 		VCVTPH2PS(t.scaleAt(v*16), d)
+		t.putFactor([]reg.VecVirtual{d})
 		VMOVUPS(d, to(panelD+v*32))
 	}
 }
@@ -114,15 +115,11 @@ func (t *tile) unfold4() func(to func(int) Mem) {
 }
 
 func (t *tile) unfold6() func(to func(int) Mem) {
-	low, high := YMM(), YMM()
-	emit.FillLanes(0x0f0f0f0f, low)
-	emit.FillLanes(0x30303030, high)
+	codes := t.narrowCodes()
 	return func(to func(int) Mem) {
-		for p := range 4 {
+		for _, p := range codes.order {
 			for v := range vectors {
-				first, second, m := YMM(), YMM(), YMM()
-				t.sixBits(0, p, v, low, high, first)
-				t.sixBits(1, p, v, low, high, second)
+				first, second, m := codes.word(0, p, v), codes.word(1, p, v), YMM()
 				VPSLLD(Imm(16), second, m)
 				VPBLENDW(Imm(0xaa), m, first, m)
 				VMOVDQU(m, to(2*p*planeBytes+32*v))

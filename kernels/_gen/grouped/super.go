@@ -48,6 +48,7 @@ func (t *tile) superScales() []reg.VecVirtual {
 	for v := range d {
 		VCVTPH2PS(t.scaleAt(v*16), d[v])
 	}
+	t.putFactor(d)
 	return d
 }
 

@@ -9,34 +9,35 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/_gen/dense"
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
-	"github.com/lutra-lm/lutra/kernels/_gen/ternary"
 )
 
-const unfoldSignature = "func(dst *byte, d *float32, stride int, codes *byte, scales *byte, factor *float32, fetch uintptr, groups int)"
+const unfoldSignature = "func(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)"
 
-// unfolding is a routine that makes ready what halves' tiles read of a band.
+// fetchedLines is what a group has of codes and scales, in lines of 64 bytes.
+const fetchedLines = 5
+
+// unfolding is a routine that makes float32 scales that halves' tiles read of a band.
 type unfolding struct {
-	dst, d, stride, codes, scales, fetch, groups reg.Register
-	lines                                        int
-	factor                                       reg.VecVirtual
+	d, stride, scales, fetch, groups reg.Register
+	factor                           reg.VecVirtual
 }
 
-// unfold emits them, for each packing of levels. They are for all instruction sets: memory and
-// the tiles take longer.
+// unfold emits them, for each packing whose sums of halves meet their scales apart. They are for
+// all instruction sets: memory and the tiles take longer.
 func unfold() {
 	unfoldNL4()
-	unfoldSuper("NL4K", 1)
-	unfoldSuper("NL3K", 2)
+	unfoldNL4K()
+	unfoldNVFP4()
 }
 
-func beginUnfold(packing, what string, lines int) *unfolding {
+func beginUnfold(packing string) *unfolding {
 	name := "unfold" + packing + "AVX2"
 	emit.Text(name, unfoldSignature)
 	emit.Contract(name+" writes the scales of groups ≥ 1 groups of a band of "+packing+" times factor to d, two a",
-		"group and row, stride bytes from half to half"+what+"; it prefetches",
-		fmt.Sprintf("%d lines of 64 bytes a group from fetch on, which need not be memory at all.", lines))
+		"group and row, stride bytes from half to half; it prefetches",
+		fmt.Sprintf("%d lines of 64 bytes a group from fetch on, which need not be memory at all.", fetchedLines))
 	arg := func(name string) reg.Register { return Load(Param(name), GP64()) }
-	u := &unfolding{d: arg("d"), stride: arg("stride"), scales: arg("scales"), fetch: arg("fetch"), lines: lines, groups: arg("groups")}
+	u := &unfolding{d: arg("d"), stride: arg("stride"), scales: arg("scales"), fetch: arg("fetch"), groups: arg("groups")}
 	u.factor = YMM()
 	VBROADCASTSS(Mem{Base: arg("factor")}, u.factor)
 	return u
@@ -44,10 +45,10 @@ func beginUnfold(packing, what string, lines int) *unfolding {
 
 // prefetch fetches as many bytes as a group has.
 func (u *unfolding) prefetch() {
-	for line := range u.lines {
+	for line := range fetchedLines {
 		PREFETCHT1(Mem{Base: u.fetch, Disp: 64 * line})
 	}
-	ADDQ(U32(uint32(64*u.lines)), u.fetch)
+	ADDQ(U32(uint32(64*fetchedLines)), u.fetch)
 }
 
 // scale gives float16 scales of vector v times the factor.
@@ -70,105 +71,66 @@ func (u *unfolding) put(d reg.VecVirtual, half, v int) {
 // next moves on to the next group's scales.
 func (u *unfolding) next() { LEAQ(Mem{Base: u.d, Index: u.stride, Scale: 2}, u.d) }
 
-func unfoldNL4() {
-	u := beginUnfold("NL4", "", 5)
+// eachGroup runs scales for every group of groups, whose scales are of so many bytes.
+func (u *unfolding) eachGroup(bytes int, groups reg.Register, scales func()) {
 	Label("group")
 	u.prefetch()
-	for v := range vectors {
-		d := u.scale(v)
-		u.put(d, 0, v)
-		u.put(d, 1, v)
-	}
+	scales()
 	u.next()
-	ADDQ(U32(2*dense.BandRows), u.scales)
-	DECQ(u.groups)
+	ADDQ(U32(uint32(bytes)), u.scales)
+	DECQ(groups)
 	JNE(LabelRef("group"))
+}
+
+func unfoldNL4() {
+	u := beginUnfold("NL4")
+	u.eachGroup(2*dense.BandRows, u.groups, func() {
+		for v := range vectors {
+			d := u.scale(v)
+			u.put(d, 0, v)
+			u.put(d, 1, v)
+		}
+	})
 	emit.Done()
 }
 
-// unfoldSuper generates the routine of superblocks with so many scales a group; of codes of
-// three bits it makes those of four.
-func unfoldSuper(packing string, each int) {
-	what := ""
-	if each == 2 {
-		what = ", and its codes as nibbles to dst"
-	}
-	u := beginUnfold(packing, what, 6-each)
-	var three *threeBits
-	if each == 2 {
-		three = newThreeBits()
-	}
+// unfoldNVFP4 generates that of scales of four bits of exponent and three of mantissa, which are
+// the highest but one of a binary16 number 2⁻⁸ as large.
+func unfoldNVFP4() {
+	u := beginUnfold("NVFP4")
+	u.eachGroup(2*dense.BandRows, u.groups, func() {
+		for half := range 2 {
+			for v := range vectors {
+				bits, d := XMM(), YMM()
+				VPMOVZXBW(Mem{Base: u.scales, Disp: half*dense.BandRows + v*8}, bits)
+				VPSLLW(Imm(7), bits, bits)
+				VCVTPH2PS(bits, d)
+				VMULPS(u.factor, d, d)
+				u.put(d, half, v)
+			}
+		}
+	})
+	emit.Done()
+}
+
+func unfoldNL4K() {
+	u := beginUnfold("NL4K")
 	Label("unit")
 	d := []reg.VecVirtual{u.scale(0), u.scale(1)}
 	ADDQ(U32(2*dense.BandRows), u.scales)
 	left := GP64()
 	MOVQ(U32(superGroups), left)
-	Label("group")
-	u.prefetch()
-	for half := range each {
+	u.eachGroup(dense.BandRows, left, func() {
 		for v := range vectors {
 			sc := YMM()
-			VPMOVSXBD(Mem{Base: u.scales, Disp: half*dense.BandRows + v*8}, sc)
+			VPMOVSXBD(Mem{Base: u.scales, Disp: v * 8}, sc)
 			VCVTDQ2PS(sc, sc)
 			VMULPS(d[v], sc, sc)
-			u.put(sc, half, v)
-			if each == 1 {
-				u.put(sc, 1, v)
-			}
+			u.put(sc, 0, v)
+			u.put(sc, 1, v)
 		}
-	}
-	if each == 2 {
-		three.group()
-	}
-	u.next()
-	ADDQ(U32(uint32(each*dense.BandRows)), u.scales)
-	DECQ(left)
-	JNE(LabelRef("group"))
+	})
 	SUBQ(Imm(superGroups), u.groups)
 	JNE(LabelRef("unit"))
 	emit.Done()
-}
-
-// threeBits joins pairs of low bits and single high ones.
-type threeBits struct {
-	codes, dst reg.Register
-	pairs, bit reg.VecVirtual
-}
-
-func newThreeBits() *threeBits {
-	t := &threeBits{codes: Load(Param("codes"), GP64()), dst: Load(Param("dst"), GP64()), pairs: YMM(), bit: YMM()}
-	emit.FillLanes(0x33333333, t.pairs)
-	emit.FillLanes(0x44444444, t.bit)
-	return t
-}
-
-// group makes the nibbles of a group: kernels/grouped/grouped.go says where the bits lie.
-func (t *threeBits) group() {
-	for v := range vectors {
-		bits := ternary.LoadY(Mem{Base: t.codes, Disp: 2*planeBytes + v*32})
-		for half := range 2 {
-			pairs := ternary.LoadY(Mem{Base: t.codes, Disp: half*planeBytes + v*32})
-			for p := range 2 {
-				low, high := YMM(), bits
-				if p == 1 {
-					VPSRLW(Imm(2), pairs, pairs)
-				}
-				VPAND(t.pairs, pairs, low)
-				switch shift := 2*half - p; {
-				case shift > 0:
-					high = YMM()
-					VPSLLW(Imm(uint64(shift)), bits, high)
-				case shift < 0:
-					high = YMM()
-					VPSRLW(Imm(uint64(-shift)), bits, high)
-				}
-				top := YMM()
-				VPAND(t.bit, high, top)
-				VPOR(top, low, low)
-				VMOVDQU(low, Mem{Base: t.dst, Disp: (2*half+p)*planeBytes + v*32})
-			}
-		}
-	}
-	ADDQ(U32(3*planeBytes), t.codes)
-	ADDQ(U32(4*planeBytes), t.dst)
 }

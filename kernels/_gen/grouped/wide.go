@@ -14,7 +14,7 @@ import (
 // order, so the bits agree.
 func wide(p packing, bands, tokens int) {
 	t := begin(p, "AVX512", bands, tokens)
-	if p.name == "Q6" {
+	if p.super() {
 		t.wideQ6()
 	} else {
 		t.wideSums(map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q8": t.wideQ8, "FP4": t.wideQ4}[p.name]())
@@ -105,10 +105,19 @@ func (t *tile) wideScale(sum []reg.VecVirtual) (least reg.VecVirtual) {
 	return least
 }
 
-func (t *tile) wideQ6() {
+// wideCodes loads the codes of superblocks, whole bands.
+func (t *tile) wideCodes() superCodes {
+	if t.raised > 0 {
+		return t.levelCodes(64)
+	}
 	low, high := ZMM(), ZMM()
 	emit.FillLanes(0x0f0f0f0f, low)
 	emit.FillLanes(0x30303030, high)
+	return superCodes{inOrder, func(h, p, _ int) reg.VecVirtual { return t.wideSixBits(h, p, low, high) }}
+}
+
+func (t *tile) wideQ6() {
+	codes := t.wideCodes()
 	super := make([]*superSums, t.bands)
 	for b := range super {
 		sums := make([][]reg.VecVirtual, t.tokens)
@@ -123,9 +132,12 @@ func (t *tile) wideQ6() {
 			sum := row(t.tokens)
 			for i := range sum {
 				VPBROADCASTD(t.acts.At(i, acts.RecHalf32+4*h), sum[i])
+				if t.doubled() > 0 {
+					VPADDD(sum[i], sum[i], sum[i])
+				}
 			}
-			for p := range 4 {
-				t.dot(sum, t.wideSixBits(h, p, low, high), 16*h+4*p)
+			for _, p := range codes.order {
+				t.dot(sum, codes.word(h, p, 0), 16*h+4*p)
 			}
 			t.wideHalf(first, sum, h)
 			first = sum
@@ -141,6 +153,7 @@ func (t *tile) wideQ6() {
 func (t *tile) wideScales() []reg.VecVirtual {
 	d := ZMM()
 	VCVTPH2PS(t.scaleAt(0), d)
+	t.putFactor([]reg.VecVirtual{d})
 	return []reg.VecVirtual{d}
 }
 
@@ -167,7 +180,7 @@ func (t *tile) wideSixBits(h, p int, low, high reg.VecVirtual) reg.VecVirtual {
 // wideHalf scales the sums of half h of a group and adds those of the first.
 func (t *tile) wideHalf(first, sum []reg.VecVirtual, h int) {
 	sc := ZMM()
-	VPMOVSXBD(t.smallAt(32+16*h), sc)
+	VPMOVSXBD(t.smallAt(t.halfScales(h)), sc)
 	for i := range sum {
 		VPMULLD(sc, sum[i], sum[i])
 		if h == 1 {

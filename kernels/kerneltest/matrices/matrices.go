@@ -13,7 +13,7 @@ import (
 )
 
 // Banded are the packings that are stored in bands.
-var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4, matrix.NL4, matrix.NL4K, matrix.NL3K}
+var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4, matrix.NL4, matrix.NL4K, matrix.NL4S, matrix.NL3K, matrix.NVFP4}
 
 // Grouped are the packings of integer codes.
 var Grouped = Banded[3:]
@@ -68,9 +68,11 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 			raw[o] = byte(118 + r.IntN(8))
 		}
 		m, err = grouped.PackMXFP4(rows, cols, raw)
+	case matrix.NVFP4:
+		m, err = grouped.PackNVFP4(rows, cols, blocks(64, 36), 0.3)
 	case matrix.NL4:
 		m, err = grouped.PackIQ4_NL(rows, cols, blocks(32, 18, 0))
-	case matrix.NL4K, matrix.NL3K:
+	case matrix.NL4K, matrix.NL4S, matrix.NL3K:
 		m, err = superblocks(p, rows, cols, func(s *grouped.Superblock, levels *matrix.Levels) {
 			s.D = vector.FromF16(vector.ToF16(float32(r.NormFloat64())*0.002)) * levels.Scale
 			for i := range s.Scales {
@@ -100,12 +102,15 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 }
 
 // levelsOf is the number of levels of a packing.
-var levelsOf = map[matrix.Packing]uint32{matrix.NL4K: 16, matrix.NL3K: 6}
+var levelsOf = map[matrix.Packing]uint32{matrix.NL4K: 16, matrix.NL4S: 16, matrix.NL3K: 6}
 
 // superblocks packs what fill sets each superblock to, in the order of rows.
 func superblocks(p matrix.Packing, rows, cols int, fill func(s *grouped.Superblock, levels *matrix.Levels)) (*matrix.Matrix, error) {
 	levels := grouped.LevelsIQ4
-	if p == matrix.NL3K {
+	switch p {
+	case matrix.NL4S:
+		levels = grouped.LevelsIQ3XXS
+	case matrix.NL3K:
 		levels = grouped.LevelsIQ2
 	}
 	all := make([]grouped.Superblock, rows*cols/256)
@@ -136,9 +141,11 @@ func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.
 		m, err = grouped.PackQ4_0(rows, cols, raw(32, 18, one...))
 	case matrix.FP4:
 		m, err = grouped.PackMXFP4(rows, cols, raw(32, 17, 128))
+	case matrix.NVFP4:
+		m, err = grouped.PackNVFP4(rows, cols, raw(64, 36, 0x30, 0x31, 0x01, 0x7e), 1)
 	case matrix.NL4:
 		m, err = grouped.PackIQ4_NL(rows, cols, raw(32, 18, one...))
-	case matrix.NL4K, matrix.NL3K:
+	case matrix.NL4K, matrix.NL4S, matrix.NL3K:
 		m, err = superblocks(p, rows, cols, func(s *grouped.Superblock, levels *matrix.Levels) {
 			s.D = levels.Scale
 			for i := range s.Scales {
