@@ -23,14 +23,19 @@ func Data(n int) []byte {
 	return cpu.Aligned[byte](1 << class)[:n]
 }
 
-// Recycle gives back the memory of matrices that packers made and nothing reads any more.
+// Recycle gives back the memory of matrices that packers made and nothing reads any more; some
+// may be nil.
 func Recycle(ms ...*Matrix) {
 	for _, m := range ms {
+		if m == nil {
+			continue
+		}
 		if size := cap(m.Data); size >= cpu.CacheLine && size&(size-1) == 0 {
 			b := m.Data[:size]
 			spare[bits.Len(uint(size-1))].Put(&b)
 		}
 		m.Data = nil
+		Recycle(m.Offsets)
 	}
 }
 

@@ -137,8 +137,8 @@ func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
 			}
 		}
 	}
-	if recoded != 9 {
-		t.Errorf("%d types are recoded, want 9", recoded)
+	if recoded != 8 {
+		t.Errorf("%d types are recoded, want 8", recoded)
 	}
 }
 

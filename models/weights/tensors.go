@@ -257,7 +257,7 @@ func (l *Loader) account(name string, w *matrix.Matrix) {
 // count adds a packed matrix to the totals.
 func (l *Loader) count(w *matrix.Matrix) {
 	l.Params += int64(w.Rows) * int64(w.Cols)
-	l.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
+	l.Bytes += int64(w.Bytes())
 }
 
 // arena returns where matrices are built: that of the loader, or the heap where a backend
