@@ -43,13 +43,41 @@ func PackIQ4_NL(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newLevelled(matrix.NL4, LevelsIQ4, rows, cols, func(w *row, r, g int) {
 		b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
 		w.putHalf(g, 0, b)
-		var codes levelWords
-		for i := range 4 {
-			v := binary.LittleEndian.Uint32(b[2+4*i:])
-			codes[i], codes[i+4] = v&fourNibbles, v>>4&fourNibbles
-		}
-		w.putLevels(g, &codes)
+		w.putNibbles(g, (*[16]byte)(b[2:]))
 	}), nil
+}
+
+// PackIQ4_XS packs IQ4_XS as NL4K: superblocks of 256 columns in 136 bytes,
+//
+//	d f16 · high u16 · low[4] · qs[128]
+//
+// where a weight is d·(sc-32)·level[q]: group i has four bits of sc in half i%2 of low[i/2], two
+// more in bits 2i, 2i+1 of high, and its codes as IQ4_NL has them.
+func PackIQ4_XS(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+	const size = 136
+	if err := matrix.Check("IQ4_XS", rows, cols, superCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newLevelled(matrix.NL4K, LevelsIQ4, rows, cols, func(w *row, r, u int) {
+		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
+		w.putHalf(u, 0, b[:])
+		high := binary.LittleEndian.Uint16(b[2:])
+		for i := range superGroups {
+			*w.small(u, 1, i) = (b[4+i/2]>>(i%2*4)&15 | byte(high>>(2*i)&3)<<4) - 32
+			w.putNibbles(u*superGroups+i, (*[16]byte)(b[8+16*i:]))
+		}
+	}), nil
+}
+
+// putNibbles writes a group's codes as IQ4_NL has them: column k in the low half of byte k, k+16
+// in the high.
+func (w *row) putNibbles(g int, b *[16]byte) {
+	var codes levelWords
+	for i := range 4 {
+		v := binary.LittleEndian.Uint32(b[4*i:])
+		codes[i], codes[i+4] = v&fourNibbles, v>>4&fourNibbles
+	}
+	w.putLevels(g, &codes)
 }
 
 // Superblock is 256 columns of a row: a weight is D·Scales[k/16]·Codes[k].
@@ -82,8 +110,9 @@ func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superbl
 			}
 			for g := range superGroups {
 				var codes levelWords
-				for k, q := range s.Codes[g*acts.GroupCols:][:acts.GroupCols] {
-					codes[k/4] |= uint32(code[byte(q)]) << (k % 4 * 8)
+				for j := range codes {
+					q := (*[4]int8)(s.Codes[g*acts.GroupCols+4*j:])
+					codes[j] = uint32(code[byte(q[0])]) | uint32(code[byte(q[1])])<<8 | uint32(code[byte(q[2])])<<16 | uint32(code[byte(q[3])])<<24
 				}
 				w.putLevels(u*superGroups+g, &codes)
 			}

@@ -81,7 +81,7 @@ var storages = map[gguf.Type]storage{
 	gguf.Q5_K:   {matrix.Q6, whole(grouped.PackQ5_K), 32},
 	gguf.NVFP4:  {packing: matrix.F16, pack: packHalves}, // which holds all its values
 	gguf.IQ4_NL: {packing: matrix.NL4, pack: whole(grouped.PackIQ4_NL)},
-	gguf.IQ4_XS: {packing: matrix.NL4K, pack: superblocks(grouped.LevelsIQ4)},
+	gguf.IQ4_XS: {packing: matrix.NL4K, pack: whole(grouped.PackIQ4_XS)},
 	gguf.IQ2_S:  {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)},
 	gguf.IQ1_M: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ1)}, gguf.IQ1_S: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ1)},
 
