@@ -175,11 +175,13 @@ func PackQ2_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		}
 		for g := range superGroups {
 			qs := (*[32]byte)(b[16+g/4*32:])
-			var codes levelWords
-			for j := range codes {
-				codes[j] = binary.LittleEndian.Uint32(qs[4*j:]) >> (g % 4 * 2) & fourPairs
+			planes := (*[2*planeBytes + 4]byte)(w.planes(u*superGroups + g))
+			for h := range 2 { // words 4h to 4h+3, two by two; none has a third bit
+				a, b := binary.LittleEndian.Uint64(qs[16*h:])>>(g%4*2)&lowPairs, binary.LittleEndian.Uint64(qs[16*h+8:])>>(g%4*2)&lowPairs
+				both := a | b<<4
+				binary.LittleEndian.PutUint32(planes[h*planeBytes:], uint32(both)|uint32(both>>32)<<2)
 			}
-			w.putLevels(u*superGroups+g, &codes)
+			binary.LittleEndian.PutUint32(planes[2*planeBytes:], 0)
 		}
 	}), nil
 }
