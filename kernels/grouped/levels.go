@@ -2,6 +2,7 @@ package grouped
 
 import (
 	"encoding/binary"
+	"sync"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -87,7 +88,7 @@ type Superblock struct {
 	Codes  [superCols]int8 // of the levels
 }
 
-// PackSuperblocks packs what read sets s to, superblock u of row r, which calls make on several
+// PackSuperblocks packs what read sets all of s to, superblock u of row r, which calls make on several
 // goroutines: as NL3K where levels are eight, else as NL4K, of which scales 2i and 2i+1 are one.
 func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superblock, r, u int)) (*matrix.Matrix, error) {
 	if err := matrix.Check("superblocks", rows, cols, superCols, 0, 0); err != nil {
@@ -98,24 +99,24 @@ func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superbl
 		p, each = matrix.NL3K, 2
 	}
 	code := codesOfLevels(levels)
+	blocks := sync.Pool{New: func() any { return new(Superblock) }} // one a goroutine: read has it escape
 	return newLevelled(p, levels, rows, cols, func(w *row, r, u int) {
-		var s Superblock
+		s := blocks.Get().(*Superblock)
+		defer blocks.Put(s)
 		var d [2]byte
-		{
-			read(&s, r, u)
-			binary.LittleEndian.PutUint16(d[:], vector.ToF16(s.D/levels.Scale))
-			w.putHalf(u, 0, d[:])
-			for i := range each * superGroups {
-				*w.small(u, 1, i) = byte(s.Scales[i*2/each])
+		read(s, r, u)
+		binary.LittleEndian.PutUint16(d[:], vector.ToF16(s.D/levels.Scale))
+		w.putHalf(u, 0, d[:])
+		for i := range each * superGroups {
+			*w.small(u, 1, i) = byte(s.Scales[i*2/each])
+		}
+		for g := range superGroups {
+			var codes levelWords
+			for j := range codes {
+				q := (*[4]int8)(s.Codes[g*acts.GroupCols+4*j:])
+				codes[j] = uint32(code[byte(q[0])]) | uint32(code[byte(q[1])])<<8 | uint32(code[byte(q[2])])<<16 | uint32(code[byte(q[3])])<<24
 			}
-			for g := range superGroups {
-				var codes levelWords
-				for j := range codes {
-					q := (*[4]int8)(s.Codes[g*acts.GroupCols+4*j:])
-					codes[j] = uint32(code[byte(q[0])]) | uint32(code[byte(q[1])])<<8 | uint32(code[byte(q[2])])<<16 | uint32(code[byte(q[3])])<<24
-				}
-				w.putLevels(u*superGroups+g, &codes)
-			}
+			w.putLevels(u*superGroups+g, &codes)
 		}
 	}), nil
 }
