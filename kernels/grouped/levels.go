@@ -132,6 +132,7 @@ type levelWords [acts.GroupCols / 4]uint32
 const (
 	fourNibbles = 0x0f0f0f0f
 	fourPairs   = 0x03030303
+	fourOnes    = 0x01010101
 )
 
 // word gives the place of the row's word in a plane of group g.
@@ -148,12 +149,9 @@ func (w *row) putLevels(g int, s *levelWords) {
 	}
 	var bits uint32
 	for h := range 2 {
-		var pairs uint32
-		for f, codes := range s[4*h : 4*h+4] {
-			pairs |= codes & fourPairs << (2 * f)
-			bits |= codes >> 2 & 0x01010101 << (2 - 2*h + placeOfBit[f])
-		}
-		binary.LittleEndian.PutUint32(w.word(g, h), pairs)
+		a, b, c, d := s[4*h], s[4*h+1], s[4*h+2], s[4*h+3]
+		binary.LittleEndian.PutUint32(w.word(g, h), a&fourPairs|b&fourPairs<<2|c&fourPairs<<4|d&fourPairs<<6)
+		bits |= (a>>2&fourOnes | b>>2&fourOnes<<1 | c>>2&fourOnes<<4 | d>>2&fourOnes<<5) << (2 - 2*h) // placeOfBit
 	}
 	binary.LittleEndian.PutUint32(w.word(g, 2), bits)
 }
