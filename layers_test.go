@@ -134,7 +134,7 @@ var layers = map[string][]string{
 	"kernels/delta":      {"kernels/vector", "kernels/cpu"},
 	"kernels/vector":     {"kernels/cpu"},
 	"kernels/pool":       {"kernels/meter", "kernels/cpu"},
-	"kernels/matrix":     {"kernels/meter"},
+	"kernels/matrix":     {"kernels/meter", "kernels/cpu"},
 	"kernels/meter":      {},
 	"kernels/kept":       {"kernels/cpu"},
 	"kernels/cpu":        {},

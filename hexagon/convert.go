@@ -30,7 +30,7 @@ func convert(w *matrix.Matrix) (*layout.Weights, error) {
 	if !ok && w.Levels == grouped.LevelsIQ4 {
 		f, ok = layout.IQ4_NL, true
 	}
-	if !ok || w.Cols > layout.MaxDim {
+	if !ok || w.Offsets != nil || w.Cols > layout.MaxDim {
 		return nil, fmt.Errorf("%w: %v of %dx%d", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)
 	}
 	d, err := layout.New(w.Rows, w.Cols, f)

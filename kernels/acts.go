@@ -13,4 +13,5 @@ type Acts struct {
 	acts.Rows
 	ternary ternary.Task
 	bands   bands.Task
+	sums    *sums // of columns, for matrices with offsets; nil: none were asked for
 }

@@ -49,6 +49,9 @@ func (c *CPU) Load(w *matrix.Matrix) (Linear, error) {
 	if !w.Packing.Valid() {
 		return nil, fmt.Errorf("%w: %v", matrix.ErrUnsupported, w.Packing)
 	}
+	if o := w.Offsets; o != nil {
+		return c.loadShifted(w, o)
+	}
 	if w.Packing.Ternary() {
 		l, err := c.ternary.Load(w)
 		if err != nil {
@@ -65,6 +68,24 @@ func (c *CPU) Load(w *matrix.Matrix) (Linear, error) {
 		return nil, err
 	}
 	return bandProduct{l}, nil
+}
+
+// loadShifted prepares a matrix with offsets.
+func (c *CPU) loadShifted(w, offsets *matrix.Matrix) (Linear, error) {
+	if offsets.Offsets != nil || offsets.Rows != w.Rows || offsets.Cols < 1 || w.Cols%offsets.Cols != 0 || w.Cols/offsets.Cols%4 != 0 {
+		return nil, fmt.Errorf("%w: offsets of %dx%d of a matrix of %dx%d", matrix.ErrShape, offsets.Rows, offsets.Cols, w.Rows, w.Cols)
+	}
+	plain := *w
+	plain.Offsets = nil
+	l := shifted{pool: c.pool, cols: w.Cols / offsets.Cols, rows: w.Rows}
+	var err error
+	if l.codes, err = c.Load(&plain); err != nil {
+		return nil, err
+	}
+	if l.offsets, err = c.Load(offsets); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Err returns nil: a processor that computes wrongly cannot say so.

@@ -40,6 +40,8 @@ type Builder struct {
 	arena *cpu.Arena
 	m     *matrix.Matrix // Scale is one a row so far
 	at    int            // rows so far
+
+	offsets *Builder // nil: there are none
 }
 
 // NewBuilder begins a matrix of rows in a. A nil arena means the heap.
@@ -49,8 +51,13 @@ func NewBuilder(a *cpu.Arena, rows int) *Builder {
 
 // alike reports whether rows of a and b may lie in one matrix.
 func alike(a, b *matrix.Matrix) bool {
-	return a.Packing == b.Packing && a.Cols == b.Cols &&
-		(a.Levels == b.Levels || a.Levels != nil && b.Levels != nil && *a.Levels == *b.Levels)
+	if a.Packing != b.Packing || a.Cols != b.Cols || (a.Offsets == nil) != (b.Offsets == nil) {
+		return false
+	}
+	if a.Levels != b.Levels && (a.Levels == nil || b.Levels == nil || *a.Levels != *b.Levels) {
+		return false
+	}
+	return a.Offsets == nil || alike(a.Offsets, b.Offsets)
 }
 
 // Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
@@ -64,6 +71,11 @@ func (b *Builder) Add(m *matrix.Matrix) (err error) {
 		if w.Data, err = b.arena.Bytes(DataSize(w.Rows, m.Cols, m.Packing)); err != nil {
 			return err
 		}
+		if m.Offsets != nil {
+			b.offsets = NewBuilder(b.arena, w.Rows)
+			w.Offsets = b.offsets.m
+			w.Offsets.Packing, w.Offsets.Cols = m.Offsets.Packing, m.Offsets.Cols
+		}
 	}
 	if !alike(m, w) || b.at%unit != 0 {
 		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
@@ -73,6 +85,11 @@ func (b *Builder) Add(m *matrix.Matrix) (err error) {
 	}
 	copyParallel(w.Data[b.at/unit*size:], m.Data)
 	b.at += m.Rows
+	if b.offsets != nil {
+		if err := b.offsets.Add(m.Offsets); err != nil {
+			return err
+		}
+	}
 	if len(m.Scale) == 1 {
 		w.Scale = append(w.Scale, slices.Repeat(m.Scale, m.Rows)...)
 	} else {

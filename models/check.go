@@ -11,8 +11,9 @@ import (
 // written when Forward returns it.
 var ErrBatch = errors.New("models: invalid batch")
 
-// check reports ErrBatch for a batch that a model of shape c cannot compute with cache.
-func (c *Config) check(b *Batch, cache *kv.Cache, graph *decoder) error {
+// check reports ErrBatch for a batch that a model of shape c cannot compute with cache, or whose
+// sequences are longer than context.
+func (c *Config) check(b *Batch, cache *kv.Cache, graph *decoder, context int) error {
 	if len(b.Positions) != len(b.Tokens) {
 		return fmt.Errorf("%w: %d positions for %d tokens", ErrBatch, len(b.Positions), len(b.Tokens))
 	}
@@ -35,7 +36,7 @@ func (c *Config) check(b *Batch, cache *kv.Cache, graph *decoder) error {
 			return fmt.Errorf("%w: span %d is of a variant of another model", ErrBatch, i)
 		}
 		end = sp.End
-		if err := c.checkPositions(sp, b.Positions[sp.Start:sp.End], cache); err != nil {
+		if err := c.checkPositions(sp, b.Positions[sp.Start:sp.End], cache, context); err != nil {
 			return fmt.Errorf("%w: span %d %w", ErrBatch, i, err)
 		}
 	}
@@ -46,7 +47,7 @@ func (c *Config) check(b *Batch, cache *kv.Cache, graph *decoder) error {
 }
 
 // checkPositions verifies that the keys and values of a span get positions pos of their own.
-func (c *Config) checkPositions(sp *Span, pos []int32, cache *kv.Cache) error {
+func (c *Config) checkPositions(sp *Span, pos []int32, cache *kv.Cache, context int) error {
 	if sp.KV == nil || !sp.KV.In(cache) {
 		return errors.New("is of another KV cache")
 	}
@@ -57,8 +58,8 @@ func (c *Config) checkPositions(sp *Span, pos []int32, cache *kv.Cache) error {
 		}
 	}
 	last := first + len(pos) - 1
-	if last >= c.Context {
-		return fmt.Errorf("reaches position %d, beyond the context of %d", last, c.Context)
+	if last >= context {
+		return fmt.Errorf("reaches position %d, beyond the context of %d", last, context)
 	}
 	if c.Bidirectional && (first != 0 || last+1 != sp.KV.Len()) {
 		return fmt.Errorf("is [%d, %d] of a sequence of %d, which must be whole", first, last, sp.KV.Len())

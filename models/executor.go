@@ -88,7 +88,12 @@ func (e *executor) Config() Config { return e.cfg }
 // Forward runs one step; see Model. It fails from when the file, which the
 // embedding is read from, was changed: gguf.ErrChanged.
 func (e *executor) Forward(b *Batch, cache *kv.Cache) error {
-	if err := e.cfg.check(b, cache, e.graph); err != nil {
+	return e.forward(b, cache, e.cfg.Context)
+}
+
+// forward does as Forward, of sequences of context tokens at most.
+func (e *executor) forward(b *Batch, cache *kv.Cache, context int) error {
+	if err := e.cfg.check(b, cache, e.graph, context); err != nil {
 		return err
 	}
 	e.begin(b, cache)

@@ -17,6 +17,7 @@ func (l *loader) shape() {
 	c.Heads = l.count("attention.head_count", 1, maxDim, required)
 	c.KVHeads = l.kvHeads()
 	c.Context = l.count("context_length", 1, 1<<30, required)
+	c.longest = c.Context
 	switch n := l.opt.Context; {
 	case n > c.Context:
 		l.Fail("a context of %d tokens is longer than the model's own of %d", n, c.Context)

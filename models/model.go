@@ -63,6 +63,9 @@ type Config struct {
 	SharedLayers    int // of Layers, the last: they read the keys and values of layers before them
 	LayerInputs     int // numbers that each layer has of a token besides its embedding
 
+	longest    int  // the file's own Context
+	ownContext bool // Context decides more than how long sequences are
+
 	beside bool        // layers with mixtures have feed-forwards too
 	latent latentShape // zero: heads have keys and values of their own
 	Others kv.Others   // layers, of those with keys and values, that have other heads

@@ -215,6 +215,7 @@ func (l *loader) ropeFactors(p ropeParams) []float32 {
 		if name = short; l.cfg.Context > p.original {
 			name = long
 		}
+		l.cfg.ownContext = true
 		if l.file.Tensor(name) == nil {
 			l.Fail("tensor %s is missing", name)
 		}

@@ -171,7 +171,7 @@ func (r *Runtime) Need(m config.Model) (bytes int64, err error) {
 		if each == 0 {
 			each = f.Least()
 		}
-		if bytes += each + f.Buffers; !r.shelf.has(KeyOf(m)) {
+		if bytes += each + f.Buffers; !r.shelf.has(KeyOf(m), m.Context) {
 			bytes += f.Fixed
 		}
 	}

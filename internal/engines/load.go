@@ -122,7 +122,7 @@ func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Mo
 		return nil, fmt.Errorf("experts.memory: %w", err)
 	}
 	key := KeyOf(m)
-	if b := r.shelf.find(key); b != nil {
+	if b := r.shelf.find(key, m.Context); b != nil {
 		r.tell(m, 1, 1)
 		return b, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/lutra-lm/lutra/internal/config"
@@ -15,7 +16,7 @@ import (
 // draft. Engines of one arbiter step one at a time, so that they may run one model.
 type shelf struct {
 	mu   sync.Mutex
-	held map[string]*held         // by what they are loaded from, and how
+	held map[string][]*held       // by what they are loaded from, and how; several: for contexts of their own
 	of   map[*models.Bundle]*held // by what take has returned
 }
 
@@ -27,16 +28,16 @@ type held struct {
 }
 
 func newShelf() *shelf {
-	return &shelf{held: map[string]*held{}, of: map[*models.Bundle]*held{}}
+	return &shelf{held: map[string][]*held{}, of: map[*models.Bundle]*held{}}
 }
 
-// KeyOf tells what a model is loaded from, and how: equal ones are the same bits. Empty: of one
-// that nothing else is equal to.
+// KeyOf tells what a model is loaded from, and how: equal ones have the same weights. Empty: of
+// one that nothing else is equal to.
 func KeyOf(m config.Model) string {
 	if m.Backend != "" && m.Backend != config.CPU {
 		return ""
 	}
-	how := fmt.Sprintf("%s %d %v", m.Packed(), m.Context, m.Metadata)
+	how := fmt.Sprintf("%s %v", m.Packed(), m.Metadata)
 	if m.Embedded != "" {
 		return m.Embedded + " " + how
 	}
@@ -59,22 +60,33 @@ func KeyOf(m config.Model) string {
 	return path + " " + how
 }
 
-// find returns a model that is loaded, nil if it is not.
-func (s *shelf) find(key string) *models.Bundle {
+// find returns a model that is loaded, for a context; nil if it is not.
+func (s *shelf) find(key string, context int) *models.Bundle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[key]
+	h, b := s.within(key, context)
 	if h == nil {
 		return nil
 	}
-	return s.use(h)
+	return s.use(h, b)
 }
 
-// has tells whether a model is loaded.
-func (s *shelf) has(key string) bool {
+// has tells whether a model is loaded that a context can use.
+func (s *shelf) has(key string, context int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held[key] != nil
+	h, _ := s.within(key, context)
+	return h != nil
+}
+
+// within finds a model that is loaded, and what it is for a context. It needs mu.
+func (s *shelf) within(key string, context int) (*held, *models.Bundle) {
+	for _, h := range s.held[key] {
+		if b, ok := h.bundle.Within(context); ok {
+			return h, b
+		}
+	}
+	return nil, nil
 }
 
 // users returns how many use a model.
@@ -93,17 +105,18 @@ func (s *shelf) put(key string, b *models.Bundle) *models.Bundle {
 	defer s.mu.Unlock()
 	h := &held{key: key, bundle: b}
 	if key != "" {
-		s.held[key] = h
+		s.held[key] = append(s.held[key], h)
 	}
-	return s.use(h)
+	own := *b
+	return s.use(h, &own)
 }
 
-// use returns a model for one more user, whose name for it is its own. It needs mu.
-func (s *shelf) use(h *held) *models.Bundle {
-	b := *h.bundle
+// use returns b, a copy of a model's bundle, for one more user, whose name for it is its own. It
+// needs mu.
+func (s *shelf) use(h *held, b *models.Bundle) *models.Bundle {
 	h.users++
-	s.of[&b] = h
-	return &b
+	s.of[b] = h
+	return b
 }
 
 // give takes a model back, and frees it once nobody uses it.
@@ -115,7 +128,9 @@ func (s *shelf) give(b *models.Bundle) error {
 		s.mu.Unlock()
 		return nil
 	}
-	if s.held[h.key] == h {
+	if rest := slices.DeleteFunc(s.held[h.key], func(g *held) bool { return g == h }); len(rest) > 0 {
+		s.held[h.key] = rest
+	} else {
 		delete(s.held, h.key)
 	}
 	s.mu.Unlock()

@@ -52,9 +52,20 @@ func TestModelsOfOneFileAreInMemoryOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.shelf.users(other.Bundle) != 1 || r.shelf.users(again.Bundle) != 3 {
-		t.Errorf("%d and %d users: another context is another model", r.shelf.users(other.Bundle), r.shelf.users(again.Bundle))
+	if r.shelf.users(other.Bundle) != 4 || other.Model.Context != 100 || again.Model.Context == 100 || r.Bytes(other) != other.caching()+other.buffers {
+		t.Errorf("%d users, contexts of %d and %d, %d bytes: another context is the same weights", r.shelf.users(other.Bundle), other.Model.Context, again.Model.Context, r.Bytes(other))
 	}
+	if err := r.answer(other); err != nil {
+		t.Errorf("one of another context: %v", err)
+	}
+	packed, err := r.Add(t.Context(), config.Model{Path: path, Name: "e", Packing: "stored"}, func(int64, int64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.shelf.users(packed.Bundle) != 1 {
+		t.Errorf("%d users: another packing is other weights", r.shelf.users(packed.Bundle))
+	}
+	r.Remove(packed)
 	for _, h := range []*Host{b, again, other} {
 		r.Remove(h)
 	}

@@ -97,7 +97,12 @@ func spreadHalves(band, rows []byte, cols, n int) {
 }
 
 func newMatrix(p matrix.Packing, rows, cols int) *matrix.Matrix {
-	return &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](bands.Count(rows) * BandBytes(p, cols))}
+	size := BandBytes(p, cols)
+	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Data: matrix.Data(bands.Count(rows) * size)}
+	if rows%bands.Rows != 0 {
+		clear(m.Data[rows/bands.Rows*size:])
+	}
+	return m
 }
 
 // BandBytes returns the size of a band of cols columns.

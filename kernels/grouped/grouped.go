@@ -116,10 +116,13 @@ func UnitCols(p matrix.Packing) int { return formats[p].unit * acts.GroupCols }
 // BandBytes returns the size of a band of cols columns.
 func BandBytes(p matrix.Packing, cols int) int { return formats[p].bandBytes(cols) }
 
-// bandBytes returns the size of a band of cols columns, a multiple of 64.
+// bandAlign divides the size of a band.
+const bandAlign = 64
+
+// bandBytes returns the size of a band of cols columns.
 func (f *format) bandBytes(cols int) int {
 	groups := cols / acts.GroupCols
-	return (groups*f.codeBytes + groups/f.unit*f.unitBytes + 63) &^ 63
+	return cpu.RoundUp(groups*f.codeBytes+groups/f.unit*f.unitBytes, bandAlign)
 }
 
 // bandOf gives the codes and the scales of band s of m.
@@ -139,9 +142,15 @@ func newMatrix(p matrix.Packing, rows, cols int, pack func(w *row, r, u int)) *m
 // newLevelled does as newMatrix, with levels.
 func newLevelled(p matrix.Packing, levels *matrix.Levels, rows, cols int, pack func(w *row, r, u int)) *matrix.Matrix {
 	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Levels: levels}
-	m.Data = cpu.Aligned[byte](bands.Count(rows) * formats[p].bandBytes(cols))
+	size := formats[p].bandBytes(cols)
+	m.Data = matrix.Data(bands.Count(rows) * size)
 	matrix.Parallel(bands.Count(rows), func(s int) {
 		first := s * bands.Rows
+		if whole := m.Data[s*size : (s+1)*size]; rows-first < bands.Rows {
+			clear(whole)
+		} else {
+			clear(whole[max(0, len(whole)-bandAlign):]) // what fills it up
+		}
 		band := make([]row, min(bands.Rows, rows-first))
 		for i := range band {
 			band[i] = rowOf(m, first+i)

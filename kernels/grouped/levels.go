@@ -3,6 +3,7 @@ package grouped
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -47,13 +48,41 @@ func PackIQ4_NL(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newLevelled(matrix.NL4, LevelsIQ4, rows, cols, func(w *row, r, g int) {
 		b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
 		w.putHalf(g, 0, b)
-		var codes levelWords
-		for i := range 4 {
-			v := binary.LittleEndian.Uint32(b[2+4*i:])
-			codes[i], codes[i+4] = v&fourNibbles, v>>4&fourNibbles
-		}
-		w.putLevels(g, &codes)
+		w.putNibbles(g, (*[16]byte)(b[2:]))
 	}), nil
+}
+
+// PackIQ4_XS packs IQ4_XS as NL4K: superblocks of 256 columns in 136 bytes,
+//
+//	d f16 · high u16 · low[4] · qs[128]
+//
+// where a weight is d·(sc-32)·level[q]: group i has four bits of sc in half i%2 of low[i/2], two
+// more in bits 2i, 2i+1 of high, and its codes as IQ4_NL has them.
+func PackIQ4_XS(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+	const size = 136
+	if err := matrix.Check("IQ4_XS", rows, cols, superCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newLevelled(matrix.NL4K, LevelsIQ4, rows, cols, func(w *row, r, u int) {
+		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
+		w.putHalf(u, 0, b[:])
+		high := binary.LittleEndian.Uint16(b[2:])
+		for i := range superGroups {
+			*w.small(u, 1, i) = (b[4+i/2]>>(i%2*4)&15 | byte(high>>(2*i)&3)<<4) - 32
+			w.putNibbles(u*superGroups+i, (*[16]byte)(b[8+16*i:]))
+		}
+	}), nil
+}
+
+// putNibbles writes a group's codes as IQ4_NL has them: column k in the low half of byte k, k+16
+// in the high.
+func (w *row) putNibbles(g int, b *[16]byte) {
+	var codes levelWords
+	for i := range 4 {
+		v := binary.LittleEndian.Uint32(b[4*i:])
+		codes[i], codes[i+4] = v&fourNibbles, v>>4&fourNibbles
+	}
+	w.putLevels(g, &codes)
 }
 
 // Superblock is 256 columns of a row: a weight is D·Scales[k/16]·Codes[k].
@@ -63,7 +92,7 @@ type Superblock struct {
 	Codes  [superCols]int8 // of the levels
 }
 
-// PackSuperblocks packs what read sets s to, superblock u of row r, which calls make on several
+// PackSuperblocks packs what read sets all of s to, superblock u of row r, which calls make on several
 // goroutines: as NL3K where levels are eight, else as NL4S or, of large levels, NL4K, of which
 // scales 2i and 2i+1 are one.
 func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superblock, r, u int)) (*matrix.Matrix, error) {
@@ -78,23 +107,24 @@ func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superbl
 		p = matrix.NL4S
 	}
 	code := codesOfLevels(levels)
+	blocks := sync.Pool{New: func() any { return new(Superblock) }} // one a goroutine: read has it escape
 	return newLevelled(p, levels, rows, cols, func(w *row, r, u int) {
-		var s Superblock
+		s := blocks.Get().(*Superblock)
+		defer blocks.Put(s)
 		var d [2]byte
-		{
-			read(&s, r, u)
-			binary.LittleEndian.PutUint16(d[:], vector.ToF16(s.D/levels.Scale))
-			w.putHalf(u, 0, d[:])
-			for i := range each * superGroups {
-				*w.small(u, 1, i) = byte(s.Scales[i*2/each])
+		read(s, r, u)
+		binary.LittleEndian.PutUint16(d[:], vector.ToF16(s.D/levels.Scale))
+		w.putHalf(u, 0, d[:])
+		for i := range each * superGroups {
+			*w.small(u, 1, i) = byte(s.Scales[i*2/each])
+		}
+		for g := range superGroups {
+			var codes levelWords
+			for j := range codes {
+				q := (*[4]int8)(s.Codes[g*acts.GroupCols+4*j:])
+				codes[j] = uint32(code[byte(q[0])]) | uint32(code[byte(q[1])])<<8 | uint32(code[byte(q[2])])<<16 | uint32(code[byte(q[3])])<<24
 			}
-			for g := range superGroups {
-				var codes levelWords
-				for k, q := range s.Codes[g*acts.GroupCols:][:acts.GroupCols] {
-					codes[k/4] |= uint32(code[byte(q)]) << (k % 4 * 8)
-				}
-				w.putLevels(u*superGroups+g, &codes)
-			}
+			w.putLevels(u*superGroups+g, &codes)
 		}
 	}), nil
 }
@@ -110,6 +140,7 @@ type levelWords [acts.GroupCols / 4]uint32
 const (
 	fourNibbles = 0x0f0f0f0f
 	fourPairs   = 0x03030303
+	fourOnes    = 0x01010101
 )
 
 // word gives the place of the row's word in a plane of group g.
@@ -126,12 +157,9 @@ func (w *row) putLevels(g int, s *levelWords) {
 	}
 	var bits uint32
 	for h := range 2 {
-		var pairs uint32
-		for f, codes := range s[4*h : 4*h+4] {
-			pairs |= codes & fourPairs << (2 * f)
-			bits |= codes >> 2 & 0x01010101 << (2 - 2*h + placeOfBit[f])
-		}
-		binary.LittleEndian.PutUint32(w.word(g, h), pairs)
+		a, b, c, d := s[4*h], s[4*h+1], s[4*h+2], s[4*h+3]
+		binary.LittleEndian.PutUint32(w.word(g, h), a&fourPairs|b&fourPairs<<2|c&fourPairs<<4|d&fourPairs<<6)
+		bits |= (a>>2&fourOnes | b>>2&fourOnes<<1 | c>>2&fourOnes<<4 | d>>2&fourOnes<<5) << (2 - 2*h) // placeOfBit
 	}
 	binary.LittleEndian.PutUint32(w.word(g, 2), bits)
 }

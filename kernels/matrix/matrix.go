@@ -98,12 +98,24 @@ type Matrix struct {
 	Scale      []float32 // I1 and I2 only: one a row, or a single one for the matrix
 	Data       []byte    // layout defined by the packing; 64-byte aligned
 	Levels     *Levels   // NL4, NL4K, NL4S, NL3K and NVFP4 only
+	// Offsets are F32, of fewer columns: what is added to the weights of Cols/Offsets.Cols
+	// columns each of a row. Nil: nothing is.
+	Offsets *Matrix
 }
 
 // Levels says what codes stand for: a weight is its scales times Scale times Of[code].
 type Levels struct {
 	Of    [16]int8
 	Scale float32 // a power of two, but for NVFP4; routines find it here
+}
+
+// Bytes returns what the matrix takes in memory.
+func (m *Matrix) Bytes() int {
+	n := len(m.Data) + 4*len(m.Scale)
+	if m.Offsets != nil {
+		n += m.Offsets.Bytes()
+	}
+	return n
 }
 
 // Weights returns the number of weights.

@@ -2,10 +2,42 @@ package matrix
 
 import (
 	"fmt"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
+
+// spare are the memories of matrices that were given back, by the logarithm of their size: fresh
+// memory is cleared twice, by the system and by Go, which takes longer than packing does.
+var spare [64]sync.Pool
+
+// Data returns n bytes on a cache line for a matrix that is packed. They may hold anything.
+func Data(n int) []byte {
+	class := bits.Len(uint(max(n, cpu.CacheLine) - 1))
+	if b, _ := spare[class].Get().(*[]byte); b != nil {
+		return (*b)[:n]
+	}
+	return cpu.Aligned[byte](1 << class)[:n]
+}
+
+// Recycle gives back the memory of matrices that packers made and nothing reads any more; some
+// may be nil.
+func Recycle(ms ...*Matrix) {
+	for _, m := range ms {
+		if m == nil {
+			continue
+		}
+		if size := cap(m.Data); size >= cpu.CacheLine && size&(size-1) == 0 {
+			b := m.Data[:size]
+			spare[bits.Len(uint(size-1))].Put(&b)
+		}
+		m.Data = nil
+		Recycle(m.Offsets)
+	}
+}
 
 // Parallel calls do for all i in [0, n), on all cores: packing a large model is
 // part of its start-up time.

@@ -89,7 +89,7 @@ func PackPairs(rows, cols int, pairs []byte, scale []float32, p matrix.Packing) 
 		return nil, cmp.Or(err, fmt.Errorf("%w: %d bytes of codes for %d x %d", matrix.ErrShape, len(pairs), rows, cols))
 	}
 	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Scale: append([]float32(nil), scale...)}
-	m.Data = cpu.Aligned[byte](Size(rows, cols, p))
+	m.Data = matrix.Data(Size(rows, cols, p))
 	var bad atomic.Bool
 	matrix.Parallel(cpu.RoundUp(rows, StripRows)/StripRows, func(s int) {
 		if !packStrip(m, s, pairs) {

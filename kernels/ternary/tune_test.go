@@ -1,11 +1,14 @@
 package ternary
 
 import (
+	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
@@ -181,5 +184,44 @@ func TestChoicesAreKernelsOfThisMachine(t *testing.T) {
 			t.Errorf("%v: rules from %d and then from %d tokens", c.Packing, last, c.From)
 		}
 		from[c.Packing] = c.From
+	}
+}
+
+func TestRulesOfAnEarlierRunAreFollowedOnlyIfThisMachineCan(t *testing.T) {
+	t.Cleanup(func() { kept.In("", "") })
+	if len(measurable()) == 0 {
+		t.Skip("this machine has nothing to choose from")
+	}
+	name, more := measurable()[0].name, strconv.Itoa(tuneTokens[1])
+	kept.In(filepath.Join(t.TempDir(), "kernels"), "v1")
+	if list, _ := recalled(); list != nil {
+		t.Errorf("recalled() of nothing = %v", list)
+	}
+	for _, c := range []struct {
+		choice string
+		rules  int
+	}{
+		{"I1:1:" + name + ";I2:1:" + name, 2},
+		{"I1:1:" + name + ";I1:" + more + ":" + name + ";I2:1:" + name, 3},
+		{"I2:1:" + name, 0}, // nothing of I1
+		{"I1:" + more + ":" + name + ";I2:1:" + name, 0},         // begins with more tokens than one
+		{"I1:1:" + name + ";I1:1:" + name + ";I2:1:" + name, 0},  // begins twice
+		{"I1:1:" + name + ";I2:1:no-such-kernel", 0},             // of another machine
+		{"I1:1:" + name + ";I2:1:" + name + ";I2:3x:" + name, 0}, // no number
+		{"I1:1:" + name + ";I2:1:" + name + ";I2:999:" + name, 0},
+		{"I1:1:" + name + ";Q4:1:" + name, 0}, // not ternary
+		{"I1:1:" + name + ";I9:1:" + name, 0},
+		{"I1", 0},
+	} {
+		kept.Note(choiceName, c.choice)
+		list, why := recalled()
+		if len(list) != c.rules || (why != "") != (c.rules > 0) {
+			t.Errorf("recalled() of %q = %v, %q, want %d rules", c.choice, list, why, c.rules)
+		}
+		for _, r := range list {
+			if r.isa != cpu.Active() || r.kernel != measurable()[0] {
+				t.Errorf("recalled() of %q has %v", c.choice, r)
+			}
+		}
 	}
 }

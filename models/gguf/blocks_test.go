@@ -134,8 +134,8 @@ func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
 			}
 		}
 	}
-	if recoded != 7 {
-		t.Errorf("%d types are recoded, want 7", recoded)
+	if recoded != 6 {
+		t.Errorf("%d types are recoded, want 6", recoded)
 	}
 }
 

@@ -47,11 +47,20 @@ var unpacked = sync.OnceValue(func() *books {
 // put sets group g of eight codes to those of an entry, negative where signs have a bit.
 func (s *Superblock) put(g int, entry *[8]int8, signs byte) {
 	codes := (*[8]int8)(s.Codes[8*g:])
-	for j, c := range entry {
-		m := -int8(signs >> j & 1) // no branch, which nobody could foresee
-		codes[j] = (c ^ m) - m
-	}
+	a, b := &signed[signs&15], &signed[signs>>4] // no branch, which nobody could foresee
+	codes[0], codes[1], codes[2], codes[3] = entry[0]*a[0], entry[1]*a[1], entry[2]*a[2], entry[3]*a[3]
+	codes[4], codes[5], codes[6], codes[7] = entry[4]*b[0], entry[5]*b[1], entry[6]*b[2], entry[7]*b[3]
 }
+
+// signed are four signs: -1 where a nibble has a bit.
+var signed = func() (s [16][4]int8) {
+	for n := range s {
+		for j := range s[n] {
+			s[n][j] = 1 - int8(n>>j&1)*2
+		}
+	}
+	return s
+}()
 
 // pairOf makes one entry of two of four codes.
 func pairOf(a, b *[8]int8) *[8]int8 {

@@ -16,7 +16,7 @@ type recoding struct {
 
 // recodings are those that depend on the type alone.
 var recodings = map[Type]recoding{
-	Q1_0_G32: {Q4_0, recodeSigns}, Q5_0: {Q8_0, recodeQ5_0},
+	Q1_0_G32: {Q4_0, recodeSigns},
 }
 
 // Recoding tells how a tensor in memory can be rewritten in a more common type
@@ -54,14 +54,5 @@ func (p pairCodes) recode(dst, block, d []byte) {
 	for c := codes[:p.cols/4]; len(c) > 0; dst, c = dst[34:], c[32:] {
 		copy(dst, d[:2])
 		copy(dst[2:34], c)
-	}
-}
-
-func recodeQ5_0(dst, src []byte) {
-	copy(dst, src[:2])
-	fifth := binary.LittleEndian.Uint32(src[2:])
-	for i, q := range src[6:22] {
-		dst[2+i] = fifthBit(q&15, fifth, i) - 16
-		dst[18+i] = fifthBit(q>>4, fifth, i+16) - 16
 	}
 }

@@ -28,6 +28,9 @@ func Estimate(t *gguf.Tensor, opt Options) (int64, error) {
 		return 0, fmt.Errorf("tensor %s: %w", t.Name, err)
 	}
 	bytes := int64(kernels.DataSize(t.Rows(), t.Cols(), w.Packing))
+	if o := w.Offsets; o != nil {
+		bytes += int64(kernels.DataSize(t.Rows(), o.Cols, o.Packing))
+	}
 	if len(w.Scale) > 0 {
 		bytes += 4 * int64(t.Rows())
 	}

@@ -25,7 +25,7 @@ import (
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
-//   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error below 2⁻¹¹.
+//   - Q4_1, Q5_1, Q2_K and Q5_K become codes about their middle, and offsets of float32.
 //   - opt.Exact widens everything to float32.
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
@@ -63,33 +63,37 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 type storage struct {
 	packing matrix.Packing
 	pack    func(t *gguf.Tensor) (*matrix.Matrix, error) // nil: there is none for what was not recoded
+	offset  int                                          // columns that have an offset each; 0: none have
 }
 
 // storages are of all types but those that are widened to float32.
 var storages = map[gguf.Type]storage{
-	gguf.F16:   {matrix.F16, whole(dense.PackF16)},
-	gguf.BF16:  {matrix.BF16, whole(dense.PackBF16)},
-	gguf.Q1_0:  {matrix.Q1G128, whole(grouped.PackQ1_0)},
-	gguf.Q2_0:  {matrix.Q2G64, whole(grouped.PackQ2_0)},
-	gguf.PQ2_0: {matrix.Q2G128, whole(grouped.PackPQ2_0)},
-	gguf.Q8_0:  {matrix.Q8, whole(grouped.PackQ8_0)},
-	gguf.Q4_0:  {matrix.Q4, whole(grouped.PackQ4_0)},
-	gguf.Q4_K:  {matrix.Q4M, whole(grouped.PackQ4_K)},
-	gguf.Q6_K:  {matrix.Q6, whole(grouped.PackQ6_K)},
-	gguf.MXFP4: {matrix.FP4, packMXFP4}, // with the scales that there are in practice
-	gguf.Q4_1:  {matrix.F16, packHalves}, gguf.Q5_1: {matrix.F16, packHalves}, gguf.Q2_K: {matrix.F16, packHalves}, gguf.Q5_K: {matrix.F16, packHalves},
-	gguf.NVFP4:  {matrix.NVFP4, func(t *gguf.Tensor) (*matrix.Matrix, error) { return packNVFP4(t, 1) }},
-	gguf.IQ4_NL: {matrix.NL4, whole(grouped.PackIQ4_NL)},
-	gguf.IQ4_XS: {matrix.NL4K, superblocks(grouped.LevelsIQ4)},
-	gguf.IQ3_S:  {matrix.NL4S, superblocks(grouped.LevelsIQ3S)}, gguf.IQ3_XXS: {matrix.NL4S, superblocks(grouped.LevelsIQ3XXS)},
-	gguf.Q3_K:  {matrix.NL3K, superblocks(grouped.LevelsQ3K)},
-	gguf.IQ2_S: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {matrix.NL3K, superblocks(grouped.LevelsIQ2)},
-	gguf.IQ1_M: {matrix.NL3K, superblocks(grouped.LevelsIQ1)}, gguf.IQ1_S: {matrix.NL3K, superblocks(grouped.LevelsIQ1)},
+	gguf.F16:    {packing: matrix.F16, pack: whole(dense.PackF16)},
+	gguf.BF16:   {packing: matrix.BF16, pack: whole(dense.PackBF16)},
+	gguf.Q1_0:   {packing: matrix.Q1G128, pack: whole(grouped.PackQ1_0)},
+	gguf.Q2_0:   {packing: matrix.Q2G64, pack: whole(grouped.PackQ2_0)},
+	gguf.PQ2_0:  {packing: matrix.Q2G128, pack: whole(grouped.PackPQ2_0)},
+	gguf.Q8_0:   {packing: matrix.Q8, pack: whole(grouped.PackQ8_0)},
+	gguf.Q4_0:   {packing: matrix.Q4, pack: whole(grouped.PackQ4_0)},
+	gguf.Q4_K:   {packing: matrix.Q4M, pack: whole(grouped.PackQ4_K)},
+	gguf.Q6_K:   {packing: matrix.Q6, pack: whole(grouped.PackQ6_K)},
+	gguf.MXFP4:  {packing: matrix.FP4, pack: packMXFP4}, // with the scales that there are in practice
+	gguf.Q5_0:   {packing: matrix.Q8, pack: whole(grouped.PackQ5_0)},
+	gguf.Q4_1:   {matrix.Q4, whole(grouped.PackQ4_1), 32},
+	gguf.Q5_1:   {matrix.Q8, whole(grouped.PackQ5_1), 32},
+	gguf.Q2_K:   {matrix.NL3K, whole(grouped.PackQ2_K), 16},
+	gguf.Q5_K:   {matrix.Q6, whole(grouped.PackQ5_K), 32},
+	gguf.NVFP4:  {packing: matrix.NVFP4, pack: func(t *gguf.Tensor) (*matrix.Matrix, error) { return packNVFP4(t, 1) }},
+	gguf.IQ4_NL: {packing: matrix.NL4, pack: whole(grouped.PackIQ4_NL)},
+	gguf.IQ4_XS: {packing: matrix.NL4K, pack: whole(grouped.PackIQ4_XS)},
+	gguf.IQ3_S:  {packing: matrix.NL4S, pack: superblocks(grouped.LevelsIQ3S)}, gguf.IQ3_XXS: {packing: matrix.NL4S, pack: superblocks(grouped.LevelsIQ3XXS)},
+	gguf.Q3_K:  {packing: matrix.NL3K, pack: superblocks(grouped.LevelsQ3K)},
+	gguf.IQ2_S: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)},
+	gguf.IQ1_M: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ1)}, gguf.IQ1_S: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ1)},
 
 	// As gguf.Tensor.Recoding has them.
-	gguf.PTQ1_0: {matrix.Q2G128, nil}, gguf.STQ1_0: {matrix.Q2G128, nil}, gguf.TQ1_0: {matrix.Q2G128, nil}, gguf.TQ2_0: {matrix.Q2G128, nil}, gguf.I2_S: {matrix.Q2G128, nil},
-	gguf.Q5_0:     {matrix.Q8, nil},
-	gguf.Q1_0_G32: {matrix.Q4, nil},
+	gguf.PTQ1_0: {packing: matrix.Q2G128}, gguf.STQ1_0: {packing: matrix.Q2G128}, gguf.TQ1_0: {packing: matrix.Q2G128}, gguf.TQ2_0: {packing: matrix.Q2G128}, gguf.I2_S: {packing: matrix.Q2G128},
+	gguf.Q1_0_G32: {packing: matrix.Q4},
 }
 
 // whole has pack read the bytes of a tensor as they are.
@@ -113,11 +117,14 @@ func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
 	if l.opt.Exact {
 		return kernels.DataSize(rows, cols, matrix.F32)
 	}
-	packing := matrix.F32
+	packing, offsets := matrix.F32, 0
 	if s, ok := storages[t.Type]; ok {
 		packing = s.packing
+		if s.offset > 0 {
+			offsets = kernels.DataSize(rows, cols/s.offset, matrix.F32)
+		}
 	}
-	return max(kernels.DataSize(rows, cols, packing), kernels.DataSize(rows, cols, matrix.I2))
+	return max(kernels.DataSize(rows, cols, packing)+offsets, kernels.DataSize(rows, cols, matrix.I2))
 }
 
 // The run-time packings of ternary matrices, as Options.Packing names them.
@@ -172,18 +179,6 @@ func packMXFP4(t *gguf.Tensor) (*matrix.Matrix, error) {
 		return packFloats(t, 1)
 	}
 	return m, err
-}
-
-// packHalves rounds t to binary16.
-func packHalves(t *gguf.Tensor) (*matrix.Matrix, error) {
-	raw := make([]byte, 2*t.Len())
-	err := eachRow(t, func(r int, values []float32) error {
-		return gguf.Quantize(gguf.F16, raw[2*r*len(values):][:2*len(values)], values)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return dense.PackF16(t.Rows(), t.Cols(), raw)
 }
 
 // eachRow calls do with the values of every row, in parallel, and returns one

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -107,10 +108,11 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	}
 }
 
-func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
+func TestTypesWithOffsetsKeepTheirValuesWhenPacked(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, typ := range []gguf.Type{gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K} {
-		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{256, 20}}
+	for typ, packing := range map[gguf.Type]matrix.Packing{gguf.Q4_1: matrix.Q4, gguf.Q5_1: matrix.Q8, gguf.Q2_K: matrix.NL3K, gguf.Q5_K: matrix.Q6} {
+		const rows, cols = 20, 512
+		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{cols, rows}}
 		size, err := typ.Size(x.Dims)
 		if err != nil {
 			t.Fatal(err)
@@ -120,18 +122,19 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 			x.Data[i] = byte(r.Uint32()) & 0xb7 // halves below 2: no overflow
 		}
 		w, err := pack(x, 1, Options{})
-		if err != nil || w.Packing != matrix.F16 {
-			t.Fatalf("%v: %v, want F16", typ, err)
+		if err != nil || w.Packing != packing || w.Offsets == nil {
+			t.Fatalf("%v: %v as %v, want %v with offsets", typ, err, w.Packing, packing)
 		}
-		want, got := make([]float32, 256), make([]float32, 256)
-		for row := range 20 {
-			if err := x.Dequantize(want, row*256); err != nil {
+		want, got := make([]float32, cols), make([]float32, cols)
+		for row := range rows {
+			if err := x.Dequantize(want, row*cols); err != nil {
 				t.Fatal(err)
 			}
 			matrices.Row(got, w, row)
+			most := float64(vector.AbsMax(want))
 			for i := range want {
-				if math.Abs(float64(got[i]-want[i])) > math.Abs(float64(want[i]))/2048+0x1p-25 {
-					t.Fatalf("%v: row %d, column %d is %v, want %v rounded", typ, row, i, got[i], want[i])
+				if math.Abs(float64(got[i]-want[i])) > 0x1p-22*most { // roundings of float32
+					t.Fatalf("%v: row %d, column %d is %v, want %v", typ, row, i, got[i], want[i])
 				}
 			}
 		}

@@ -22,7 +22,7 @@ type Stacked struct {
 }
 
 // Stack loads matrices, which are in the heap, as one if they allow it. Some are
-// nil after a failure.
+// nil after a failure. Their memory is recycled.
 func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 	s := Stacked{}
 	var of []Part
@@ -42,6 +42,7 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 			s.Packings = append(s.Packings, m.Packing)
 		}
 	}
+	defer matrix.Recycle(ms...)
 	whole, err := kernels.Stack(l.arena(), ms...)
 	switch {
 	case err == nil:

@@ -3,6 +3,7 @@ package weights
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -136,8 +137,9 @@ func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix 
 }
 
 // pieceBytes is about how much of a matrix is read and packed at a time, so that
-// a large vocabulary needs no second copy of itself.
-const pieceBytes = 16 << 20
+// a large vocabulary needs no second copy of itself, and what is read is still cached
+// when it is packed.
+var pieceBytes = 2 << 20 * runtime.GOMAXPROCS(0)
 
 // build packs t piece by piece. It reports ErrUnsupported when the pieces have
 // different packings.
@@ -149,6 +151,7 @@ func (l *Loader) build(t *gguf.Tensor, factor float32, opt Options) (*matrix.Mat
 		w, err := l.packRows(t, lo, min(rows, lo+piece), factor, opt)
 		if err == nil {
 			err = b.Add(w)
+			matrix.Recycle(w)
 		}
 		if err != nil {
 			return nil, err
@@ -254,7 +257,7 @@ func (l *Loader) account(name string, w *matrix.Matrix) {
 // count adds a packed matrix to the totals.
 func (l *Loader) count(w *matrix.Matrix) {
 	l.Params += int64(w.Rows) * int64(w.Cols)
-	l.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
+	l.Bytes += int64(w.Bytes())
 }
 
 // arena returns where matrices are built: that of the loader, or the heap where a backend

@@ -25,4 +25,11 @@ func Row(dst []float32, m *matrix.Matrix, r int) {
 	default:
 		dense.Row(dst, m, r)
 	}
+	if o := m.Offsets; o != nil {
+		offsets := make([]float32, o.Cols)
+		dense.Row(offsets, o, r)
+		for k := range dst {
+			dst[k] += offsets[k/(m.Cols/o.Cols)]
+		}
+	}
 }

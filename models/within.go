@@ -1,0 +1,32 @@
+package models
+
+import "github.com/lutra-lm/lutra/models/kv"
+
+// Within returns the model, on the same weights, for sequences of a context of its own: at most
+// the file's, or that for 0. It is closed with b. ok is false where the context decides what the
+// model computes too, as with LongRoPE, or is longer than the file's.
+func (b *Bundle) Within(context int) (own *Bundle, ok bool) {
+	c := b.Model.Config()
+	if context == 0 {
+		context = c.longest
+	}
+	if context < 1 || context > c.longest || context != c.Context && c.ownContext || b.exec == nil {
+		return nil, false
+	}
+	view := *b
+	c.Context = context
+	view.Model = within{b.exec, c}
+	return &view, true
+}
+
+// within is a model whose sequences have another bound.
+type within struct {
+	exec *executor
+	cfg  Config
+}
+
+func (w within) Config() Config { return w.cfg }
+
+func (w within) Forward(b *Batch, cache *kv.Cache) error {
+	return w.exec.forward(b, cache, w.cfg.Context)
+}
