@@ -92,16 +92,18 @@ func (a *admission) admitAll() {
 
 // dropSpare drops all spare sequences. It reports whether there were any.
 func (a *admission) dropSpare() bool {
-	dropped := false
+	var spare []*Sequence
 	for _, list := range [...][]*Sequence{a.active, a.waiting, a.idle} {
-		for _, s := range slices.Clone(list) {
+		for _, s := range list {
 			if s.spare {
-				a.drop(s)
-				dropped = true
+				spare = append(spare, s)
 			}
 		}
 	}
-	return dropped
+	for _, s := range spare {
+		a.drop(s)
+	}
+	return len(spare) > 0
 }
 
 // drop ends a spare sequence.

@@ -59,8 +59,8 @@ type waker interface {
 	urgent() bool // interactive sequences have been posted
 }
 
-// slowdown bounds by what factor streams may become slower on average, due to prompts and due to
-// background work; 0: no bound.
+// slowdown bounds by what factor streams may become slower on average, due to each prompt that waits
+// and due to all background work; 0: no bound.
 type slowdown struct{ prefill, background float64 }
 
 // workload counts an engine's active sequences.
@@ -242,7 +242,7 @@ func (t *tenant) account(st stepUsage, cost *schedule.CostModel, need [schedule.
 		if first == st.tokens {
 			heldUp = max(0, st.computing-alone)
 		}
-		t.addCredit(alone+st.drafting, heldUp, st.streams, t.slowdown)
+		t.addCredit(alone+st.drafting, heldUp, t.slowdown)
 	case first > 0:
 		t.splitCredit(schedule.BackgroundAhead, alone*(t.slowdown.background-1))
 	}
@@ -260,23 +260,17 @@ func (t *tenant) showBegun(n int) {
 // addCredit distributes the credit of a step whose streams alone take the seconds of alone.
 // A delay that nothing in the batch explains is charged to background work, whose
 // callers use the processors too. Locked.
-func (a *StepArbiter) addCredit(alone, heldUp float64, streams int, s slowdown) {
-	prompts := 0
-	for _, t := range a.tenants {
-		prompts += t.demand.prompts
-	}
+func (a *StepArbiter) addCredit(alone, heldUp float64, s slowdown) {
 	forBackground := alone * (s.background - 1)
-	if prompts > 0 {
+	if slices.ContainsFunc(a.tenants, func(t *tenant) bool { return t.demand.prompts > 0 }) {
 		forBackground /= 2
 	}
 	forBackground -= min(heldUp, forBackground*0.9) // something is left in any case
 	a.splitCredit(schedule.Background, forBackground)
-	// One prompt must not stop many streams, nor one stream many prompts.
-	forPrompts := max(s.prefill-1, float64(prompts-1)/float64(streams))
+	// Each prompt has a share of its own. If they had one together, they would wait while the
+	// streams end one after the other, and a batch half empty costs the time that all wait for.
 	for _, t := range a.tenants {
-		if n := t.demand.prompts; n > 0 {
-			t.income(schedule.Prefill, alone*forPrompts*float64(n)/float64(prompts))
-		}
+		t.income(schedule.Prefill, alone*max(0, s.prefill-1)*float64(t.demand.prompts))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -101,7 +102,7 @@ func engines(t *testing.T, n int, f func(t *testing.T, c *tally, e []*Engine)) {
 }
 
 func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T) {
-	for _, streams := range []int{1, 2, 20} {
+	for _, streams := range []int{1, 20, 2}[:sweep.Of(2, 3)] {
 		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
 			for range streams {
 				c.stream(e[0], false, 1, 2, 3)
@@ -174,6 +175,31 @@ func TestALongPromptSlowsStreamsDownByHalfWhicheverEngineComputesIt(t *testing.T
 				if ratio := float64(beside) / float64(alone); ratio > 1.53 || ratio < 1.3 {
 					t.Errorf("engine %d: %v a token, alone %v: %.2f times; want one and a half", at, beside, alone, ratio)
 				}
+			}
+		})
+	}
+}
+
+func TestEachPromptThatWaitsSlowsStreamsDownByAsMuch(t *testing.T) {
+	for _, prompts := range []int{2, 4} {
+		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
+			for range 4 {
+				c.stream(e[0], false, 5)
+			}
+			alone := c.perToken(4, 2*time.Second)
+			for i := range prompts {
+				prompt := counting(4096)
+				prompt[0] = int32(i)
+				c.stream(e[i%2], false, prompt...)
+			}
+			c.perToken(4, 100*time.Millisecond) // the first tokens of prompts are lent
+			beside, all := c.perToken(4, time.Second), c.counts()
+			if slices.Max(all[4:]) > 0 {
+				t.Fatalf("%d prompts: one was done too soon: %v", prompts, all)
+			}
+			got, want := float64(beside)/float64(alone), 1+0.45*float64(prompts)
+			if got < 0.9*want || got > 1.1*want {
+				t.Errorf("%d prompts: %v a token, alone %v: %.2f times, want %.2f", prompts, beside, alone, got, want)
 			}
 		})
 	}

@@ -127,7 +127,7 @@ func simulate(c stepCosts, l plannedLoad) Loaded {
 		budget := opt.StepTokens - lanes
 		if lanes > 0 { // what streams leave to prompts
 			if waiting := min(len(queue), free); waiting > 0 {
-				earned := alone * max(opt.PrefillSlowdown-1, float64(waiting-1)/float64(lanes))
+				earned := alone * (opt.PrefillSlowdown - 1) * float64(waiting)
 				need := c.prompt * float64(min(queue[0].prompt, batcher.Tile))
 				credit = min(credit+earned, max(credit, need+earned, 2*earned)) // saves no more than is needed
 			}
