@@ -56,6 +56,7 @@ var layers = map[string][]string{
 	"tools/wasmfuel":        {}, // counts steps into interpreters
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":            {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/judge":             {"tts", "batcher", "models", "internal/parallel"},
 	"tts/structure":         {"grammar", "models/tokenizer"},
 	"tts/text":              {"models/tokenizer"},
 	"tts/constrain":         {"tts/structure", "tts/text", "grammar", "batcher/sampling", "models/tokenizer", "internal/cpulimit"},

@@ -50,7 +50,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 	}
 	g := &generation{Ask: a, Call: c, ctx: ctx, account: acc, growth: growth{lease: c.Lease, token: a.PerToken}}
 	defer func() {
-		tokens := acc.Usage.Prompt + acc.Usage.Completion
+		tokens := acc.Usage.Prompt + acc.Usage.Completion + acc.Usage.Critiques
 		if !g.ended { // whoever leaves a search early pays for what was under way
 			tokens += acc.Usage.Cancelled
 		}

@@ -26,7 +26,7 @@ func (g *growth) add(e tts.Event, text bool) error {
 	case tts.Text:
 		g.uncounted += g.token * int64(w.Sampled)
 	case tts.Usage:
-		g.uncounted += g.token * int64(w.Completion)
+		g.uncounted += g.token * int64(w.Completion+w.Critiques)
 	}
 	if g.uncounted <= countedAtOnce {
 		return nil

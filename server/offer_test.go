@@ -70,7 +70,7 @@ func TestACardListsWhatMayBeOffered(t *testing.T) {
 		o := c.Lutra
 		if !o.Demo || o.MaxTurns == nil || *o.MaxTurns != 6 || o.Thinking ||
 			!slices.Equal(o.Methods, []string{"none", "self_consistency", "best_of_n", "deepconf", "beam_search", "dvts", "particle_filtering", "auto"}) ||
-			!slices.Equal(o.Verifiers, []string{"lutra-tiny-prm", "logprob", "self_certainty"}) ||
+			!slices.Equal(o.Verifiers, []string{"lutra-tiny-prm", "self", "logprob", "self_certainty"}) ||
 			!slices.Equal(o.Presets, []string{"beam16x4", "bon8", "cert8", "sc16", "sc8"}) {
 			t.Errorf("%s offers %+v", name, o)
 		}
@@ -93,7 +93,7 @@ func TestACardWithoutAVerifierOffersNoMethodThatNeedsOne(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.DefaultScaling, o.ReasoningFormat = "sc4", "none" })
 	o := f.cards(t)["toy"].Lutra
 	if o.Demo || o.MaxTurns != nil || !slices.Equal(o.Methods, []string{"none", "self_consistency", "best_of_n", "deepconf", "auto"}) ||
-		!slices.Equal(o.Verifiers, []string{"logprob", "self_certainty"}) || !slices.Equal(o.Presets, []string{"bon8", "cert8", "sc16", "sc8"}) {
+		!slices.Equal(o.Verifiers, []string{"self", "logprob", "self_certainty"}) || !slices.Equal(o.Presets, []string{"bon8", "cert8", "sc16", "sc8"}) {
 		t.Errorf("it offers %+v", o)
 	}
 	if *o.Defaults.Scaling != "sc4" || o.Defaults.ReasoningFormat != "none" {

@@ -22,6 +22,7 @@ func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
 func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 	k, c := *b, *b.cand
 	c.IDs, c.Tokens, c.StepScores, c.confidences = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores), slices.Clone(c.confidences)
+	c.Critiques = slices.Clone(c.Critiques)
 	k.cand, k.seq, k.judge, k.dec, k.text, k.step = &c, seq, judge, b.dec.clone(), slices.Clone(b.text), nil
 	return &k
 }

@@ -75,6 +75,7 @@ func (r *searchRun) step(live []*beam, first int) error {
 // scoreAll judges what beams have gained, but for those within whose solution step the budget has
 // ended.
 func (r *searchRun) scoreAll(beams []*beam) error {
+	r.grant(len(beams))
 	return parallel.Each(beams, func(_ int, b *beam) error {
 		if b.paused {
 			return nil

@@ -27,22 +27,12 @@ type ranking struct {
 // rank orders candidates, the best first, and fills their Votes. Those that
 // were cut off, or filtered, come last and have no vote, unless all were.
 func rank(cands []*Candidate, sel scaling.Select) ranking {
-	var voters, cut []*Candidate
-	for _, c := range cands {
-		if c.Finish == FinishStop && !c.Filtered {
-			voters = append(voters, c)
-		} else {
-			cut = append(cut, c)
-		}
-	}
-	if len(voters) == 0 {
-		voters, cut = cut, nil
-	}
+	voters, cut := voters(cands)
 	rk := ranking{voters: len(voters), sel: sel}
 	var silent []*Candidate
 	rk.groups, silent = groupAnswers(voters)
 	rk.answered = len(voters) - len(silent)
-	if rk.answered*2 < len(voters) {
+	if rk.answered*2 < len(voters) && !sel.Tournament() {
 		rk.sel = scaling.SelectMax
 	}
 	slices.SortStableFunc(rk.groups, func(a, b *answerGroup) int {
@@ -52,7 +42,7 @@ func rank(cands []*Candidate, sel scaling.Select) ranking {
 		}
 		return cmp.Or(weight, votes)
 	})
-	if rk.sel == scaling.SelectMax {
+	if rk.sel == scaling.SelectMax || sel.Tournament() {
 		rk.order = slices.Clone(voters)
 		slices.SortStableFunc(rk.order, better)
 	} else {
@@ -67,6 +57,22 @@ func rank(cands []*Candidate, sel scaling.Select) ranking {
 		rk.agreement = float64(rk.order[0].Votes) / float64(rk.voters)
 	}
 	return rk
+}
+
+// voters divides candidates into those that vote and those that come last: those that were cut
+// off, or filtered, unless all were.
+func voters(cands []*Candidate) (voters, cut []*Candidate) {
+	for _, c := range cands {
+		if c.Finish == FinishStop && !c.Filtered {
+			voters = append(voters, c)
+		} else {
+			cut = append(cut, c)
+		}
+	}
+	if len(voters) == 0 {
+		return cut, nil
+	}
+	return voters, cut
 }
 
 // better orders by weight; of equal ones the earlier comes first.
@@ -106,7 +112,7 @@ func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) 
 func (r *searchRun) decided(n int) (StopReason, bool) {
 	sel := r.plan.Select
 	left := n - len(r.tree.done)
-	if r.plan.EarlyStop.Off || left == 0 || len(r.tree.done) < r.req.choices() {
+	if r.plan.EarlyStop.Off || left == 0 || sel.Tournament() || len(r.tree.done) < r.req.choices() {
 		return "", false
 	}
 	if sel == scaling.SelectMax {
@@ -165,7 +171,7 @@ func (r *searchRun) outcome() *Outcome {
 	nodes := r.tree.nodes
 	out := &Outcome{
 		Plan: r.plan, Method: r.method, N: r.plan.N, Steps: r.steps, Reason: r.reason, Select: rk.sel, Agreement: rk.agreement,
-		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes, Filled: r.filled,
+		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes, Games: r.games, Filled: r.filled,
 	}
 	for _, c := range rk.order {
 		nodes[c.Node].Fate = FatePruned

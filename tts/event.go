@@ -60,6 +60,7 @@ type Usage struct {
 	Cached     int // those of them that the prefix cache saved
 	Completion int // tokens generated for candidates that took part in the answer's choice
 	Verifier   int // tokens that a verifier read of these, each different beginning once
+	Critiques  int // tokens that it wrote of these
 	// Cancelled are tokens generated for candidates that were given up before
 	// they took part: how many depends on their speed, so nobody is charged.
 	Cancelled int
@@ -71,6 +72,7 @@ func (u *Usage) Add(v Usage) {
 	u.Cached += v.Cached
 	u.Completion += v.Completion
 	u.Verifier += v.Verifier
+	u.Critiques += v.Critiques
 	u.Cancelled += v.Cancelled
 }
 

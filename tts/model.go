@@ -83,7 +83,13 @@ func (m *Model) words() constrain.Words {
 
 // HeldTo returns a constraint that holds answers of the model to a format of it.
 func (m *Model) HeldTo(f *structure.Format) sampling.Constraint {
-	return (&constrain.Rules{Format: f}).New(m.words(), nil, false)
+	return m.Held(&constrain.Rules{Format: f}, false)
+}
+
+// Held returns a constraint that holds answers of the model to rules. thinking says that the
+// prompt ends within a thought.
+func (m *Model) Held(r *constrain.Rules, thinking bool) sampling.Constraint {
+	return r.New(m.words(), nil, thinking)
 }
 
 // delimiters returns the tokens that hold one of stops: engines stop at them, so

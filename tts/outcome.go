@@ -18,10 +18,11 @@ type Candidate struct {
 	Certainty  float32 // mean over its tokens: nats between the uniform distribution and the model's
 	Confidence float32 // with DeepConf, in nats: its weight in the vote
 	Filtered   bool    // with DeepConf: it has shown too little confidence to vote; unless complete, it was ended for that
-	Verdict    string  // of a check: why it has its score
-	Answer     string  // extracted; empty: none found
-	Votes      int     // candidates with the same answer, itself included
-	Node       int     // its last node in Outcome.Tree
+	Verdict    string  // of a check or of critiques: why it has its score
+	Critiques  []Critique
+	Answer     string // extracted; empty: none found
+	Votes      int    // candidates with the same answer, itself included
+	Node       int    // its last node in Outcome.Tree
 
 	key         string    // equal for equal answers
 	confidences []float32 // of its tokens, with DeepConf
@@ -63,6 +64,7 @@ type Outcome struct {
 	Choices    []*Candidate   // those delivered, best first
 	Candidates []*Candidate   // all, best first
 	Tree       []Node         // a parent stands before its children
+	Games      []Game         // of a tournament
 	Filled     *Filled        // with Search.Fill
 	Usage      SearchUsage
 }
@@ -73,7 +75,8 @@ type SearchUsage struct {
 	Chosen    int // on the way to the choices
 	Discarded int
 	Verifier  int
-	Cancelled int // as in Usage
+	Critiques int // as in Usage, the others too
+	Cancelled int
 }
 
 // Node is one solution step of a search, or a whole answer.

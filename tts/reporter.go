@@ -58,9 +58,13 @@ func (p *reporter) spent(w What) error {
 func (p *reporter) unreported() Usage {
 	now := Usage{Cached: p.run.prompt.seq.CachedPrompt(), Completion: p.run.tree.charged, Verifier: p.run.prompt.judge.Spent()}
 	now.Cancelled = int(p.run.budget.generated.Load()) - p.run.tree.charged
+	if p.run.critic != nil {
+		now.Critiques, _ = p.run.critic.Written()
+	}
 	since := Usage{
 		Cached: now.Cached - p.reported.Cached, Completion: now.Completion - p.reported.Completion,
 		Cancelled: now.Cancelled - p.reported.Cancelled, Verifier: now.Verifier - p.reported.Verifier,
+		Critiques: now.Critiques - p.reported.Critiques,
 	}
 	p.reported = now
 	return since
@@ -115,6 +119,7 @@ func commonText(a, b string) int {
 // finish delivers the choices of an outcome, and completes its usage.
 func (p *reporter) finish(out *Outcome) error {
 	usage := p.unreported()
+	out.Usage.Critiques = p.reported.Critiques
 	out.Usage.Discarded, out.Usage.Verifier, out.Usage.Cancelled = p.reported.Completion-out.Usage.Chosen, p.reported.Verifier, p.reported.Cancelled
 	for i, c := range out.Choices {
 		rest, ok := strings.CutPrefix(c.Text, p.committed)

@@ -72,6 +72,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 		return err
 	}
 	defer judge.Close()
+	r.critic, _ = judge.(Critic)
 	if !yield(prepared.opening(), nil) {
 		return errLeft
 	}
@@ -99,7 +100,11 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 	r.share()
 	root := r.newBeam(seq, judge)
 	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, root
-	if err := r.carryOut(); err != nil && !r.outOfTime(err) {
+	err = r.carryOut()
+	if err == nil {
+		err = r.compete()
+	}
+	if err != nil && !r.outOfTime(err) {
 		if errors.Is(err, errLeft) {
 			return err
 		}

@@ -27,6 +27,7 @@ func (r *searchRun) sample(n, total int) error {
 		ready[b] = make(chan struct{})
 	}
 	r.begin(beams, first, true)
+	r.grant(len(beams))
 	over := make(chan struct{})
 	wait := parallel.Start([][]*beam{beams}, func(_ int, beams []*beam) error {
 		defer close(over)

@@ -92,8 +92,26 @@ func (v *Verifiers) Add(scorers map[string]Scorer) {
 }
 
 // resolve returns the scorer that a plan asks for, and whether it is more than
-// the generator's own score. final finds the final answer of a text.
+// the generator's own score. final finds the final answer of a text. It completes p.Judge.
 func (v *Verifiers) resolve(p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
+	if s, verified, err = v.find(p, final); err != nil {
+		return nil, false, err
+	}
+	if writes, ok := s.(Generative); ok {
+		s, p.Judge, err = writes.For(p)
+		return s, true, err
+	}
+	switch {
+	case p.Judge != (scaling.Judge{}):
+		err = scaling.Errorf(scaling.CodeValue, "judge", "the verifier writes no critiques; name one that does, such as %s", scaling.VerifierSelf)
+	case p.Select.Tournament():
+		err = scaling.Errorf(scaling.CodeValue, "select", "%s needs a verifier that compares answers, such as %s", p.Select, scaling.VerifierSelf)
+	}
+	return s, verified, err
+}
+
+// find returns the scorer as it is known by its name.
+func (v *Verifiers) find(p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
 	name := p.Verifier
 	if p.Method == scaling.DeepConfidence {
 		return byConfidence(), true, nil

@@ -30,8 +30,10 @@ type searchRun struct {
 	tree      searchTree
 	reporter  reporter
 	elsewhere elsewhere
-	root      *beam // forked into the candidates
-	steps     int   // solution steps so far
+	critic    Critic // the prompt's judge, where it writes critiques; else nil
+	games     []Game // of a tournament
+	root      *beam  // forked into the candidates
+	steps     int    // solution steps so far
 	method    scaling.Method
 	reason    StopReason
 	over      func(total int) (StopReason, bool) // whether the candidates complete so far settle the outcome of total ones

@@ -32,7 +32,8 @@ type Usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
 	Search     *struct {
-		Verifier int `json:"verifier_tokens"`
+		Verifier  int `json:"verifier_tokens"`
+		Critiques int `json:"critique_tokens"`
 	} `json:"test_time_scaling"`
 }
 

@@ -74,6 +74,7 @@ type Usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`         // of all candidates
 	Verifier   int `json:"verifier_tokens,omitempty"` // that a verifier read of these
+	Critiques  int `json:"critique_tokens,omitempty"` // that it wrote of them
 }
 
 // Search describes the search behind an answer.

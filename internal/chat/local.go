@@ -166,7 +166,7 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 			done.Search = outcome(w, o.Candidates)
 		}
 	}
-	done.Usage.Prompt, done.Usage.Completion, done.Usage.Verifier = spent.Prompt, spent.Completion, spent.Verifier
+	done.Usage = Usage{Prompt: spent.Prompt, Completion: spent.Completion, Verifier: spent.Verifier, Critiques: spent.Critiques}
 	return done, nil
 }
 

@@ -80,7 +80,7 @@ func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message,
 		if u := chunk.Usage; u != nil {
 			done.Usage = Usage{Prompt: u.Prompt, Completion: u.Completion}
 			if u.Search != nil {
-				done.Usage.Verifier = u.Search.Verifier
+				done.Usage.Verifier, done.Usage.Critiques = u.Search.Verifier, u.Search.Critiques
 			}
 		}
 		for _, c := range chunk.Choices {

@@ -20,6 +20,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/workers"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
+	"github.com/lutra-lm/lutra/tts/judge"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/lutra-lm/lutra/tts/verify"
 )
@@ -61,6 +62,7 @@ type Search struct {
 	workers.Options
 
 	Webhooks []verify.WebhookOptions `yaml:"webhooks"` // services that judge candidates
+	Judges   []judge.Options         `yaml:"judges"`   // by which models judge their own
 	Aims
 }
 
@@ -117,7 +119,7 @@ func Default() Config {
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
-		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Webhooks: []verify.WebhookOptions{}, Aims: Aims{Profiles: []string{}, Alternates: []string{}}},
+		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Webhooks: []verify.WebhookOptions{}, Judges: []judge.Options{}, Aims: Aims{Profiles: []string{}, Alternates: []string{}}},
 		Server:    server.DefaultOptions(),
 		Log:       Log{Level: "info", Format: "auto"},
 	}
@@ -213,7 +215,7 @@ func (c *Config) Validate() error {
 	if err := c.Search.Limits.Validate(); err != nil {
 		return errors.Join(append(errs, inSection("search", err)...)...) // the server checks its plans against these limits
 	}
-	if err := c.validateWebhooks(); err != nil {
+	if err := c.validateJudges(); err != nil {
 		errs = append(errs, err)
 	}
 	c.Server.Limits, c.Server.Scorers = c.Search.Limits, c.Search.Scorers()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/tts/judge"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -23,6 +24,8 @@ type Verifier struct {
 	Context   int    `yaml:"context"` // longest sequence in tokens; 0: the model's own
 	Packing   string `yaml:"packing"` // as Model's
 	Backend   string `yaml:"backend"` // as Model's
+
+	judge.Criteria // of one that writes critiques: format think-prm, gen-prm or rubric
 }
 
 // defaultVerifiers returns the embedded reward models.
@@ -50,8 +53,13 @@ func (v Verifier) validate() error {
 	if err := checkPacking(v.Packing); err != nil {
 		return err
 	}
-	_, err := v.FormatFor(models.Verifier{})
-	return err
+	if _, err := v.FormatFor(models.Verifier{}); err != nil {
+		return err
+	}
+	if v.Criteria != (judge.Criteria{}) && !slices.Contains(judge.Formats(), v.Format) {
+		return fmt.Errorf("format: rubric, template, scale, steps, critiques and max_tokens are for %s", strings.Join(judge.Formats(), ", "))
+	}
+	return nil
 }
 
 // Model returns the verifier as a model to load.
@@ -73,5 +81,8 @@ func (v Verifier) FormatFor(file models.Verifier) (reward.Format, error) {
 	}
 	f := formats[i]
 	f.Separator = cmp.Or(v.Separator, file.Separator, f.Separator)
+	if f.Judge = (judge.Options{Name: v.Model().APIName(), Format: f.Name, Criteria: v.Criteria}); f.Writes {
+		return f, f.Judge.Validate()
+	}
 	return f, nil
 }

@@ -18,7 +18,7 @@ type Solution struct {
 	Text       string      // the answer
 	Candidates []Candidate // that it was chosen among; nil: not known
 	Tokens     int         // generated, by all candidates
-	Verifier   int         // tokens that a verifier computed
+	Verifier   int         // tokens that a verifier read and wrote
 	Modelled   *Modelled
 }
 

@@ -91,7 +91,7 @@ func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error
 			}
 		}
 	}
-	out.Text, out.Tokens, out.Verifier = text.Answer(out.Text, inThought), spent.Completion, spent.Verifier
+	out.Text, out.Tokens, out.Verifier = text.Answer(out.Text, inThought), spent.Completion, spent.Verifier+spent.Critiques
 	return out, nil
 }
 

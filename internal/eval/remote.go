@@ -73,7 +73,7 @@ func (r remote) searched(ctx context.Context, req openai.ChatCompletionRequest, 
 		if u := chunk.Usage; u != nil {
 			out.Tokens = u.Completion
 			if u.Search != nil {
-				out.Verifier = u.Search.Verifier
+				out.Verifier = u.Search.Verifier + u.Search.Critiques
 			}
 		}
 		for _, c := range chunk.Choices {

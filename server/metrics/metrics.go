@@ -96,7 +96,7 @@ func New(src Sources) *Metrics {
 	m.batch = histogram("batch_tokens", "Tokens of an engine step.", []float64{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048})
 	m.searches = counter("search_requests_total", "Requests answered by a search, by method.", "method")
 	m.candidates = counter("search_candidates_total", "Candidates of searches, by outcome.", "outcome")
-	m.searched = counter("search_tokens_total", "Tokens of searches: those the policy generated, by their fate, and those the verifier computed.", "role", "fate")
+	m.searched = counter("search_tokens_total", "Tokens of searches: those the policy generated, by their fate, and those a verifier computed, or wrote of them.", "role", "fate")
 	m.filled = counter("fill_candidates_total", "Candidates that plain answers got in lanes to spare, by outcome.", "outcome")
 	for _, outcome := range []string{"finished", "dropped", "late"} {
 		m.filled.WithLabelValues(outcome)
@@ -222,6 +222,7 @@ func (m *Metrics) search(o *tts.Outcome) {
 	m.searched.WithLabelValues("policy", "discarded").Add(float64(o.Usage.Discarded))
 	m.searched.WithLabelValues("policy", "cancelled").Add(float64(o.Usage.Cancelled))
 	m.searched.WithLabelValues("verifier", "computed").Add(float64(o.Usage.Verifier))
+	m.searched.WithLabelValues("verifier", "written").Add(float64(o.Usage.Critiques))
 }
 
 // StepObserver returns what the engine of the model of this name should call after

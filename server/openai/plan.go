@@ -76,6 +76,7 @@ func (f Fields) plan(elsewhere func() scaling.Plan) *api.ScalingRequest {
 	}
 	src := planFields{o: o}
 	a.Plan.Read(&src)
+	src.refuse("rubric", "template", "judge.rubric", "judge.template") // are the operator's
 	src.close()
 	f.Adopt(o)
 	return a

@@ -55,6 +55,13 @@ func (p *planFields) read(key string, f func(o *jsonread.Fields, name string)) b
 	return o.Err == nil && p.o.Err == nil
 }
 
+// refuse refuses fields that no request may have.
+func (p *planFields) refuse(keys ...string) {
+	for _, key := range keys {
+		p.read(key, func(o *jsonread.Fields, name string) { o.Refuse(name) })
+	}
+}
+
 // close puts unread fields into the plan's object.
 func (p *planFields) close() {
 	for _, section := range slices.Sorted(maps.Keys(p.sections)) { // else equal requests get different errors

@@ -12,7 +12,6 @@ import (
 	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -83,8 +82,9 @@ func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) 
 		}
 	}
 	out := &receipt.Search{}
-	if judge, ok := s.Verifiers.ByName[plan.Verifier].(*reward.Scorer); ok {
-		m, err := receiptModel(ctx, judge.Model())
+	judges, ok := s.Verifiers.ByName[plan.Verifier].(interface{ Model() *tts.Model }) // of its own
+	if ok && judges.Model() != nil {
+		m, err := receiptModel(ctx, judges.Model())
 		if err != nil {
 			return nil, err
 		}

@@ -98,6 +98,7 @@ type searchOutcome struct {
 	Chosen     *chosen        `json:"chosen,omitempty"`
 	Fill       *filled        `json:"fill,omitempty"`
 	scaling.MethodSettings
+	Games      []game       `json:"games,omitempty"` // of a tournament
 	Candidates []*candidate `json:"candidates,omitempty"`
 	Tree       []node       `json:"tree,omitempty"`
 }
@@ -175,9 +176,16 @@ func (r *searchReport) choice(i int) *candidate {
 	}
 	o := r.outcomes[i/r.n]
 	c := o.Choices[i%r.n]
-	out := newCandidate(c)
+	return r.described(newCandidate(c), c, o)
+}
+
+// described adds to a candidate of a search what was asked for.
+func (r *searchReport) described(out *candidate, c *tts.Candidate, o *tts.Outcome) *candidate {
 	if r.include.Steps {
 		out.Steps = stepsTo(o.Tree, c.Node)
+	}
+	if r.include.Critiques {
+		out.Critiques = critiques(c.Critiques, false)
 	}
 	return out
 }
@@ -223,15 +231,18 @@ func (r *searchReport) search(i int) any {
 	if r.include.Tree {
 		out.Tree = nodes(o.Tree)
 	}
+	for _, g := range o.Games {
+		one := game{Round: g.Round, Candidates: g.Rivals, Shares: [2]float64{jsonwrite.Number(g.Shares[0]), jsonwrite.Number(g.Shares[1])}}
+		if r.include.Critiques {
+			one.Critiques = critiques(g.Critiques, true)
+		}
+		out.Games = append(out.Games, one)
+	}
 	if !r.include.Candidates {
 		return out
 	}
 	for _, c := range o.Candidates {
-		one := withText(newCandidate(c), c)
-		if r.include.Steps {
-			one.Steps = stepsTo(o.Tree, c.Node)
-		}
-		out.Candidates = append(out.Candidates, one)
+		out.Candidates = append(out.Candidates, r.described(withText(newCandidate(c), c), c, o))
 	}
 	return out
 }
@@ -250,6 +261,7 @@ func (r *searchReport) usage(u tts.Usage) usage {
 		sum.Chosen += o.Usage.Chosen
 		sum.Discarded += o.Usage.Discarded
 		sum.Verifier += o.Usage.Verifier
+		sum.Critiques += o.Usage.Critiques
 		sum.Cancelled += o.Usage.Cancelled
 	}
 	out.Scaling = &sum
@@ -261,6 +273,19 @@ func newCandidate(c *tts.Candidate) *candidate {
 		StepScores: make([]float64, len(c.StepScores)), Confidence: jsonwrite.Number(c.Confidence), Filtered: c.Filtered}
 	for i, s := range c.StepScores {
 		out.StepScores[i] = jsonwrite.Number(s)
+	}
+	return out
+}
+
+// critiques lists what was written of a candidate, or of a pair.
+func critiques(list []tts.Critique, pair bool) []critique {
+	var out []critique
+	for _, c := range list {
+		one := critique{Step: c.Step, Score: jsonwrite.Number(c.Score), Labels: c.Labels, Tokens: c.Tokens, Text: c.Text}
+		if pair {
+			one.First = &c.First
+		}
+		out = append(out, one)
 	}
 	return out
 }

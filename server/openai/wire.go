@@ -320,10 +320,29 @@ type candidate struct {
 	Answer       *string        `json:"answer"`  // null: none was found
 	Votes        int            `json:"votes"`
 	StepScores   []float64      `json:"step_scores"`
-	Verdict      string         `json:"verdict,omitempty"`    // of a check
+	Verdict      string         `json:"verdict,omitempty"` // of a check, or of critiques
+	Critiques    []critique     `json:"critiques,omitempty"`
 	Confidence   float64        `json:"confidence,omitempty"` // of deepconf
 	Filtered     bool           `json:"filtered,omitempty"`   // likewise
 	Steps        []solutionStep `json:"steps,omitempty"`
+}
+
+// critique is what a verifier has written of a candidate, a solution step or a pair.
+type critique struct {
+	Step   int     `json:"step,omitempty"`  // solution steps that it judges
+	First  *int    `json:"first,omitempty"` // of a pair: the candidate that was shown first, whose score it is
+	Score  float64 `json:"score"`
+	Labels []bool  `json:"labels,omitempty"` // whether it finds each solution step right
+	Tokens int     `json:"tokens"`
+	Text   string  `json:"text"`
+}
+
+// game is two candidates compared.
+type game struct {
+	Round      int        `json:"round"`
+	Candidates [2]int     `json:"candidates"`
+	Shares     [2]float64 `json:"shares"` // of the votes
+	Critiques  []critique `json:"critiques,omitempty"`
 }
 
 // solutionStep is a part of a candidate that is scored and competes.
@@ -339,6 +358,7 @@ type scalingUsage struct {
 	Chosen    int `json:"chosen_tokens"`
 	Discarded int `json:"discarded_tokens"`
 	Verifier  int `json:"verifier_tokens"`
+	Critiques int `json:"critique_tokens,omitempty"` // that a verifier wrote
 	Cancelled int `json:"cancelled_tokens"`
 }
 

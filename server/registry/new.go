@@ -94,7 +94,7 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 		}
 	}
 	o.Verifiers = append(o.Verifiers, slices.Sorted(maps.Keys(set.Scorers))...)
-	o.Verifiers = append(o.Verifiers, scaling.VerifierLogprob, scaling.VerifierSelfCertainty)
+	o.Verifiers = append(o.Verifiers, scaling.VerifierSelf, scaling.VerifierLogprob, scaling.VerifierSelfCertainty)
 	for _, name := range slices.Sorted(maps.Keys(r.presets)) {
 		if works(r.presets[name]) {
 			o.Presets = append(o.Presets, name)

@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/judge"
 )
 
 // Format says what a reward model reads and where its score of a solution step
@@ -27,6 +28,10 @@ type Format struct {
 	whole bool
 	chat  bool   // write needs the model's chat template
 	tag   string // special token at which scores stand
+
+	// Writes says that a score is read off critiques that the model writes, as Judge says.
+	Writes bool
+	Judge  judge.Options
 
 	// A score is the sigmoid of the model's one output, the softmax of the
 	// second of two, or that of good among the logits of the words good and bad.
@@ -63,6 +68,10 @@ func Formats() []Format {
 		// with one label. Their rewards (Bradley and Terry 1952) may be 20 or 30,
 		// where a sigmoid in float32 tells nothing apart any more.
 		{Name: "sequence", outputs: 1, write: wholeChat, chat: true, whole: true},
+		// Language models that write critiques.
+		{Name: judge.FormatThink, Writes: true, chat: true, whole: true},
+		{Name: judge.FormatGen, Separator: "\n", Writes: true, chat: true},
+		{Name: judge.FormatRubric, Writes: true, chat: true, whole: true},
 	}
 }
 

@@ -33,7 +33,7 @@ type Rating struct {
 // Rate scores responses to a prompt, which may come from anywhere: their lines
 // are the solution steps, and a line's end that is missing at the end of a
 // response is the end of its turn. The prompt is computed once, the responses
-// together. The second result counts the tokens computed.
+// together. The second result counts the tokens read and written.
 func (v *Scorer) Rate(ctx context.Context, prompt *tts.Prompt, by scaling.Aggregate, responses ...string) ([]Rating, int, error) {
 	for _, text := range responses {
 		if strings.TrimSpace(text) == "" {
@@ -50,7 +50,7 @@ func (v *Scorer) Rate(ctx context.Context, prompt *tts.Prompt, by scaling.Aggreg
 	defer cancel(nil)
 	req := &tts.Request{Prompt: *prompt}
 	var ids []int32
-	if v.format.write == nil {
+	if v.format.write == nil && v.writer == nil {
 		prepared, err := v.model.PrepareRequest(ctx, req)
 		if err != nil {
 			return nil, 0, err
@@ -65,6 +65,11 @@ func (v *Scorer) Rate(ctx context.Context, prompt *tts.Prompt, by scaling.Aggreg
 	judges, err := root.Fork(ctx, len(responses))
 	if err != nil {
 		return nil, 0, err
+	}
+	critic, writes := root.(tts.Critic)
+	if writes {
+		limits := scaling.DefaultLimits()
+		critic.Grant(limits.Tokens / max(1, len(responses)))
 	}
 	ratings := make([]Rating, len(responses))
 	err = parallel.Each(responses, func(i int, text string) (err error) {
@@ -83,7 +88,12 @@ func (v *Scorer) Rate(ctx context.Context, prompt *tts.Prompt, by scaling.Aggreg
 	if err != nil {
 		return nil, 0, context.Cause(ctx)
 	}
-	return ratings, root.Spent(), nil
+	spent := root.Spent()
+	if writes {
+		written, _ := critic.Written()
+		spent += written
+	}
+	return ratings, spent, nil
 }
 
 // rate scores one response, step by step.
@@ -92,6 +102,13 @@ func (v *Scorer) rate(ctx context.Context, judge tts.Judge, text string) (Rating
 	if j, ok := judge.(*textJudge); ok {
 		err := j.judge(ctx, c, text)
 		r.StepScores = c.StepScores
+		return r, err
+	}
+	if v.writer != nil {
+		c.Text = text
+		err := judge.Score(ctx, c)
+		r.StepScores = c.StepScores
+		r.Steps = r.Steps[max(0, len(r.Steps)-len(r.StepScores)):] // thoughts are not judged, nor the first of very many
 		return r, err
 	}
 	from := 0

@@ -261,3 +261,24 @@ func TestParagraphsAreStepsWhereTheModelSaysSo(t *testing.T) {
 		t.Errorf("the scores of one line are %v", c.StepScores)
 	}
 }
+
+func TestModelsThatWriteCritiquesRateToo(t *testing.T) {
+	for name, want := range map[string]int{"think-prm": 1, "gen-prm": 2, "rubric": 1} {
+		format := formats()[name]
+		format.Judge.MaxTokens = 3
+		_, model, v, _ := seen(t, format)
+		ratings, spent, err := v.Rate(t.Context(), &ttstest.Request(1, 1).Prompt, scaling.AggregateLast, "1.\n2.", "3.\n4.")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range ratings {
+			if len(r.StepScores) != want || len(r.Steps) != want || r.Score <= 0 || r.Score >= 1 {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		verifiers := VerifiersFor(model, func(yield func(string, *Scorer) bool) { yield(name, v) })
+		if _, ok := verifiers.ByName[name].(tts.Generative); !ok || spent == 0 {
+			t.Errorf("%s is no verifier that writes, or has read %d tokens", name, spent)
+		}
+	}
+}

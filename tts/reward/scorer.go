@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/judge"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -27,7 +28,8 @@ import (
 type Scorer struct {
 	model  *tts.Model
 	format Format
-	ids    []int32 // of the words good and bad, or of a head's two outputs; nil: the one output
+	ids    []int32       // of the words good and bad, or of a head's two outputs; nil: the one output
+	writer *judge.Scorer // of a format that writes critiques; else nil
 }
 
 // New makes a scorer of m, which must be a model of that format.
@@ -50,6 +52,10 @@ func New(m *tts.Model, f Format) (*Scorer, error) {
 	}
 	if f.tag != "" && len(m.Tokenizer.Encode(nil, f.tag, tokenizer.Options{ParseSpecial: true})) != 1 {
 		return nil, misfit("its vocabulary has no token %s", f.tag)
+	}
+	if f.Writes {
+		f.Judge.Format = f.Name
+		v.writer = judge.New(f.Judge, m)
 	}
 	if f.good == "" {
 		return v, nil
@@ -82,6 +88,9 @@ func (v *Scorer) read(ctx context.Context, seq *batcher.Sequence) (float32, erro
 
 // Open implements tts.Scorer.
 func (v *Scorer) Open(ctx context.Context, m *tts.Model, req *tts.Request, prompt []int32) (tts.Judge, error) {
+	if v.writer != nil {
+		return v.writer.Open(ctx, m, req, prompt)
+	}
 	if v.format.write != nil {
 		asked, begun := conversation(m, req, prompt)
 		return &textJudge{reader: v.reader(nil, nil), from: m, asked: asked, begun: begun}, nil
@@ -152,7 +161,7 @@ func (v *Scorer) Model() *tts.Model { return v.model }
 // Reads reports whether v can judge what m writes: reward models that take the
 // generator's very tokens need its vocabulary.
 func (v *Scorer) Reads(m *tts.Model) bool {
-	if v.format.write != nil {
+	if v.format.write != nil || v.writer != nil {
 		return true
 	}
 	if m.Vocab != v.model.Vocab {
@@ -166,15 +175,18 @@ func (v *Scorer) Reads(m *tts.Model) bool {
 	return true
 }
 
-// VerifiersFor returns those of the named scorers that can judge what m writes. The
+// VerifiersFor returns those of the named scorers that can judge what m writes, and m itself. The
 // first one is the default.
 func VerifiersFor(m *tts.Model, scorers iter.Seq2[string, *Scorer]) tts.Verifiers {
-	v := tts.Verifiers{ByName: map[string]tts.Scorer{}}
+	v := tts.Verifiers{ByName: map[string]tts.Scorer{scaling.VerifierSelf: judge.Self()}}
 	for name, scorer := range scorers {
 		if !scorer.Reads(m) {
 			continue
 		}
 		v.ByName[name] = scorer
+		if scorer.writer != nil {
+			v.ByName[name] = scorer.writer
+		}
 		if v.Default == "" {
 			v.Default = name
 		}

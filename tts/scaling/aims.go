@@ -66,6 +66,7 @@ func (p *Plan) Take(q *Plan) bool {
 	take(&p.Verifier, q.Verifier)
 	take(&p.Aggregate, q.Aggregate)
 	take(&p.Select, q.Select)
+	take(&p.Judge, q.Judge)
 	take(&p.DeepConf, q.DeepConf)
 	take(&p.Particles, q.Particles)
 	return true

@@ -37,6 +37,7 @@ func (p *Plan) Read(src Source) {
 	readName(src, "stream_mode", &p.Stream)
 	src.Name("verifier", &p.Verifier)
 	p.Verify.read(src)
+	p.Judge.read(src)
 	src.CountOrAuto("n", &p.N)
 	src.Count("width", &p.Width)
 	src.Count("max_steps", &p.MaxSteps)
@@ -94,10 +95,10 @@ func readName[T ~string](src Source, key string, dst *T) {
 }
 
 // includes are the names of Include's fields.
-var includes = []string{"candidates", "steps", "tree", "partial"}
+var includes = []string{"candidates", "steps", "tree", "partial", "critiques"}
 
 func (i *Include) add(name string) {
-	*map[string]*bool{"candidates": &i.Candidates, "steps": &i.Steps, "tree": &i.Tree, "partial": &i.Partial}[name] = true
+	*map[string]*bool{"candidates": &i.Candidates, "steps": &i.Steps, "tree": &i.Tree, "partial": &i.Partial, "critiques": &i.Critiques}[name] = true
 }
 
 // Set sets one field by its path in JSON and its value as text: method, n,
@@ -106,7 +107,8 @@ func (i *Include) add(name string) {
 // (true or false), early_stop.consensus, adaptive (true or false; its settings switch it
 // on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a
 // comma-separated list), verify.language, verify.tests (adds one), verify.json_schema,
-// verify.pattern, verify.arithmetic (true or false), deepconf.warmup, deepconf.eta,
+// verify.pattern, verify.arithmetic (true or false), judge.critiques, judge.max_tokens,
+// judge.total_tokens, judge.temperature, judge.combine, deepconf.warmup, deepconf.eta,
 // deepconf.window, deepconf.top_k, deepconf.weight, deepconf.tau, particles.resampling,
 // particles.temperature, particles.iterations, particles.references, budget.tokens,
 // budget.time_ms, quality, deadline_ms, stream_mode, include (adds a comma-separated list).

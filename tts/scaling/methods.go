@@ -204,6 +204,7 @@ const leastHeat, mostHeat = 0.01, 100.0
 // them.
 type MethodSettings struct {
 	Lookahead int        `json:"lookahead,omitempty"`
+	Judge     *Judge     `json:"judge,omitempty"` // of a verifier that writes critiques
 	Adaptive  *Adaptive  `json:"adaptive,omitempty"`
 	DeepConf  *DeepConf  `json:"deepconf,omitempty"`
 	Particles *Particles `json:"particles,omitempty"`
@@ -212,6 +213,9 @@ type MethodSettings struct {
 // MethodSettings returns those of a plan that has its defaults.
 func (p *Plan) MethodSettings() (s MethodSettings) {
 	s.Lookahead = p.Lookahead
+	if p.Judge != (Judge{}) {
+		s.Judge = &p.Judge
+	}
 	switch {
 	case p.Adaptive.On:
 		s.Adaptive = &p.Adaptive

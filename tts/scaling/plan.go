@@ -109,6 +109,10 @@ const (
 	SelectMax          Select = "max"           // the best scored candidate
 	SelectVote         Select = "vote"          // the best scored of the most frequent answer
 	SelectWeightedVote Select = "weighted_vote" // the same, a vote counting as much as its score
+
+	// Tournaments: a verifier compares two candidates at a time, in both orders.
+	SelectKnockout   Select = "knockout"    // the better of each pair goes on
+	SelectRoundRobin Select = "round_robin" // each pair once; most votes win
 )
 
 // StreamMode says what is delivered while a search runs.
@@ -129,6 +133,7 @@ const AutoN = -1
 const (
 	VerifierLogprob       = "logprob"        // mean log-probability of a candidate's tokens
 	VerifierSelfCertainty = "self_certainty" // mean distance of their distributions from the uniform one
+	VerifierSelf          = "self"           // what the generator writes of a candidate when it is asked to check it
 )
 
 // Plan is how one request wants to be searched. The zero values of all fields
@@ -142,6 +147,7 @@ type Plan struct {
 	Step        StepRule
 	Verifier    string // who scores; "": the default one
 	Verify      Verify // scores by what can be checked, in place of a verifier
+	Judge       Judge  // how a verifier that writes critiques does so
 	Aggregate   Aggregate
 	Select      Select
 	Answer      answer.Rule
@@ -183,7 +189,8 @@ type Budget struct {
 // Include asks for more than the choices in an answer. The outcome always
 // holds candidates, steps and tree; what is shown of them is up to the caller.
 // Partial makes the search report what its candidates write while they do.
-type Include struct{ Candidates, Steps, Tree, Partial bool }
+// Critiques adds to candidates what a verifier has written of them.
+type Include struct{ Candidates, Steps, Tree, Partial, Critiques bool }
 
 // Limits bound what a plan may ask for.
 type Limits struct {
@@ -330,9 +337,9 @@ func (p Plan) Validate(l Limits) error {
 		return Errorf(CodeValue, "aggregate", "%v", err)
 	}
 	switch p.Select {
-	case "", SelectMax, SelectVote, SelectWeightedVote:
+	case "", SelectMax, SelectVote, SelectWeightedVote, SelectKnockout, SelectRoundRobin:
 	default:
-		return Errorf(CodeValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
+		return Errorf(CodeValue, "select", "expected max, vote, weighted_vote, knockout or round_robin, but got %.40q", string(p.Select))
 	}
 	switch p.Stream {
 	case StreamCommitted, StreamFinal, StreamCandidates, StreamReasoning:
@@ -360,6 +367,9 @@ func (p Plan) Validate(l Limits) error {
 		return err
 	}
 	if err := p.validateVerify(); err != nil {
+		return err
+	}
+	if err := p.validateJudge(&l); err != nil {
 		return err
 	}
 	return p.validateMethod()

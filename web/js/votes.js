@@ -30,6 +30,6 @@ function words({ votes, weight, judged }, select) {
   const count = `${votes} ${votes === 1 ? 'vote' : 'votes'}`;
   if (!judged) return count;
   if (select === 'weighted_vote') return `${count}, weight ${weight.toFixed(2)}`;
-  if (select === 'max') return `${count}, best score ${weight.toFixed(2)}`;
+  if (['max', 'knockout', 'round_robin'].includes(select)) return `${count}, best score ${weight.toFixed(2)}`;
   return count;
 }

@@ -1,0 +1,15 @@
+// Package judge has language models write critiques of candidates, and makes scores of them.
+//
+//	candidate ─▶ prompt ─▶ k critiques ─▶ the decision's words ─▶ their probabilities ─▶ score
+//
+// A Scorer judges in a form: a chain of thought that checks a solution (think-prm), one of each
+// solution step (gen-prm), or JSON by a rubric of the operator's; and all compare pairs. The model
+// is the generator itself, or one of its own. Critiques are rows of its engine's steps: all of a
+// request fork one computed prompt, those of a candidate one that ends with it.
+//
+// A critique always comes to a decision: when it has spent its tokens, or has ended without one,
+// the words that lead to the decision are put behind it. The score is read off the logits there, so
+// that nothing of it depends on how a number is written. What is said of equal texts is said once.
+//
+// Texts of others, questions and answers, never become special tokens of a prompt.
+package judge

@@ -1,0 +1,123 @@
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The names of the forms.
+const (
+	FormatThink  = "think-prm"
+	FormatGen    = "gen-prm"
+	FormatRubric = "rubric"
+)
+
+// form is how a critique goes on from its prompt, and where its decision stands. The texts of
+// think-prm and gen-prm are those that the checkpoints of these names were trained with.
+type form struct {
+	begin  string    // of the critique, which the model goes on from; %d: the solution step
+	mark   string    // ends with where the decision's words stand
+	lead   string    // leads to the decision, after what is left open is closed
+	words  []string  // of decisions
+	values []float64 // of these, in [0, 1]
+	end    string    // of the text, behind a decision
+	schema string    // that the text is held to; empty: nothing
+}
+
+// think has a chain of thought check all steps, and asks whether the solution is right (Khalifa et
+// al. 2025, "Process Reward Models That Think", §3).
+var think = form{
+	begin: "Let's verify step by step:", mark: "Is the solution correct?", lead: "\nIs the solution correct?",
+	words: []string{" Yes", " No"}, values: []float64{1, 0},
+}
+
+// gen analyses one solution step after those before it (Zhao et al. 2025, "GenPRM: Scaling
+// Test-Time Compute of Process Reward Models via Generative Reasoning", §3), and runs no code.
+var gen = form{
+	begin: "<analyze>\nLet's analyze the Paragraph %d step by step: ", mark: `\boxed{`, lead: "\n</analyze>\n<output>\n**Judgement**: $\\boxed{",
+	words: []string{"Yes", "No"}, values: []float64{1, 0}, end: "}$\n</output>",
+}
+
+// graded decides on a number from 0 to scale.
+func graded(scale int) form {
+	f := form{mark: `"score":`, lead: ` "score":`, end: "}"}
+	for n := range scale + 1 {
+		f.words = append(f.words, " "+strconv.Itoa(n))
+		f.values = append(f.values, float64(n)/float64(scale))
+	}
+	f.schema = fmt.Sprintf(`{"type": "object", "properties": {"reason": {"type": "string"}, "score": {"type": "integer", "minimum": 0, "maximum": %d}},
+		"required": ["reason", "score"], "additionalProperties": false}`, scale)
+	return f
+}
+
+// compared decides on the better of two answers.
+var compared = form{
+	mark: `"better": "`, lead: ` "better": "`, words: []string{"A", "B", "tie"}, values: []float64{1, 0, 0.5}, end: `"}`,
+	schema: `{"type": "object", "properties": {"reason": {"type": "string"}, "better": {"enum": ["A", "B", "tie"]}},
+		"required": ["reason", "better"], "additionalProperties": false}`,
+}
+
+// decision returns where the decision's words stand in a critique: behind the mark. No string in
+// JSON holds a mark, whose quotes would be escaped there.
+func (f *form) decision(said string) (at int, ok bool) {
+	i := strings.Index(said, f.mark)
+	return i + len(f.mark), i >= 0
+}
+
+// closing returns what leads from a critique without a decision to it.
+func (f *form) closing(said string, inThought bool) string {
+	if f.schema == "" {
+		if inThought {
+			return "\n</think>" + f.lead
+		}
+		return f.lead
+	}
+	said = strings.TrimSpace(said)
+	if json.Valid([]byte(said + `"x"}`)) { // behind the reason's colon
+		return ` "",` + f.lead
+	}
+	for _, close := range []string{`"`, `\"`, `0"`, `00"`, `000"`, `0000"`} { // an escape may be half written
+		if json.Valid([]byte(said + close + `}`)) {
+			return close + "," + f.lead
+		}
+	}
+	if json.Valid([]byte(said + `}`)) {
+		return "," + f.lead
+	}
+	if cut, ok := strings.CutSuffix(said, ","); ok && json.Valid([]byte(cut+`}`)) {
+		return f.lead
+	}
+	return "\n" + `{"reason": "",` + f.lead // hardly begun
+}
+
+// labels are what a chain of thought says of steps.
+var labels = regexp.MustCompile(`\\boxed\{\s*(?:\\text\{)?\s*(correct|incorrect)\s*\}`)
+
+// readLabels returns what a critique says of the solution steps, in their order: of at most steps.
+func readLabels(said string, steps int) []bool {
+	var out []bool
+	for _, m := range labels.FindAllStringSubmatch(strings.ToLower(said), steps) {
+		out = append(out, m[1] == "correct")
+	}
+	return out
+}
+
+// steps divides an answer where one of stops ends a solution step. Blank ones do not count.
+func steps(said string, stops []string) (out []string) {
+	for said != "" {
+		end := len(said)
+		for _, stop := range stops {
+			if i := strings.Index(said, stop); i >= 0 {
+				end = min(end, i+len(stop))
+			}
+		}
+		if step := strings.TrimSpace(said[:end]); step != "" {
+			out = append(out, step)
+		}
+		said = said[end:]
+	}
+	return out
+}
