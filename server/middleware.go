@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -36,15 +37,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				status = toFault(rec.err).Status
 			}
 			s.metrics.Answered(routeOf(r), status)
-			if acc := rec.account; acc != nil {
+			if acc := rec.account.Load(); acc != nil {
 				if acc.Model != "" && rec.err == nil {
 					s.metrics.Completed(&acc.Request)
 				}
-				if rec.key != nil && rec.key.Name != "" {
-					s.metrics.AnsweredKey(rec.key.Name, acc.Usage.Prompt, acc.Usage.Completion)
+				if rec.key != nil {
+					rec.key.Answered(acc.Usage.Prompt, acc.Usage.Completion)
 				}
 			}
-			s.logRequest(r, rec, status)
+			s.requests.leave(rec, status)
+			s.logRequest(r, rec, status, ww.BytesWritten())
 		}()
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
 	})
@@ -68,8 +70,16 @@ func requestID(r *http.Request) string {
 	return id
 }
 
+// remote returns the address that a request came from: its client's, or a proxy's.
+func remote(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
 // logRequest writes the one line a request has.
-func (s *Server) logRequest(r *http.Request, rec *record, status int) {
+func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
 	var e *zerolog.Event
 	switch {
 	case status == http.StatusInternalServerError:
@@ -80,9 +90,9 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 		e = s.log.Info()
 	}
 	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief(r.URL.Path)).Int("status", status).
-		Dur("duration_ms", time.Since(rec.start))
-	if rec.account != nil {
-		rec.account.log(e, rec.start)
+		Int("bytes", bytes).Str("remote", remote(r)).Dur("duration_ms", time.Since(rec.start))
+	if acc := rec.account.Load(); acc != nil {
+		acc.log(e, rec.start)
 	}
 	if rec.key != nil && rec.key.Name != "" {
 		e = e.Str("key", rec.key.Name)
