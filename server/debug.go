@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"path"
 
 	"github.com/go-chi/chi/v5"
 
@@ -15,22 +16,34 @@ func (s *Server) debugRoutes() http.Handler {
 	r := chi.NewRouter()
 	names := newHosts(&s.opt, s.opt.DebugAddr)
 	r.Use(s.observe, s.recover, func(next http.Handler) http.Handler { return s.site(names, next) })
-	for path, answer := range map[string]func(*api.Call) error{
-		"/debug/requests": s.debugRequests, "/debug/state": s.debugState, "/usage": s.usage,
+	for at, answer := range map[string]func(*api.Call) error{
+		"/debug/requests": s.debugRequests, "/debug/state": s.debugState, "/debug/pprof/*": profiles, "/usage": s.usage,
 	} {
-		r.Get(path, func(w http.ResponseWriter, req *http.Request) {
+		r.Get(at, func(w http.ResponseWriter, req *http.Request) {
 			if err := answer(&api.Call{Request: req, W: w}); err != nil {
 				s.fail(w, req, err)
 			}
 		})
 	}
 	r.Method(http.MethodGet, "/metrics", s.metrics.Handler())
-	r.Get("/debug/pprof/cmdline", pprof.Cmdline)
-	r.Get("/debug/pprof/profile", pprof.Profile)
-	r.Get("/debug/pprof/symbol", pprof.Symbol)
-	r.Get("/debug/pprof/trace", pprof.Trace)
-	r.Get("/debug/pprof/*", pprof.Index)
 	return r
+}
+
+// profiles answers with Go's profiles.
+func profiles(c *api.Call) error {
+	answer := pprof.Index
+	switch path.Base(c.URL.Path) {
+	case "cmdline":
+		answer = pprof.Cmdline
+	case "profile":
+		answer = pprof.Profile
+	case "symbol":
+		answer = pprof.Symbol
+	case "trace":
+		answer = pprof.Trace
+	}
+	answer(c.W, c.Request)
+	return nil
 }
 
 // listenDebug listens on Options.DebugAddr; nil: there is none.

@@ -37,9 +37,9 @@ func TestTheDebugAddressShowsWhatAnOperatorLooksAt(t *testing.T) {
 	if w := get("localhost", "/v1/models"); w.Code != 404 {
 		t.Errorf("the API on the debug address: %d", w.Code)
 	}
-	for _, path := range []string{"/debug/pprof/", "/debug/state"} {
-		if w := f.as("GET", path, "a", ""); w.Code != 404 {
-			t.Errorf("%s on the server's address: %d", path, w.Code)
+	for path, want := range map[string]int{"/debug/pprof/": 403, "/debug/pprof/heap": 403, "/debug/state": 404} {
+		if w := f.as("GET", path, "a", ""); w.Code != want {
+			t.Errorf("%s on the server's address: %d, want %d", path, w.Code, want)
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (s *Server) ownRoutes() []api.Route {
 	list := []api.Route{
 		{Path: "/usage", Admin: true, Answer: s.usage},
 		{Path: "/debug/requests", Admin: true, Answer: s.debugRequests},
+		{Path: "/debug/pprof/*", Admin: true, Answer: profiles},
 		// Probes come without a key.
 		{Path: "/healthz", Open: true, Answer: healthz},
 		{Path: "/readyz", Open: true, Answer: s.readyz},
