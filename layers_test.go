@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "models"},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
 	"internal/bench":        {"internal/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
@@ -80,6 +80,7 @@ var layers = map[string][]string{
 	"internal/cpulimit":     {},
 	"internal/hub":          {"models/gguf/parts"},
 	"internal/parallel":     {},
+	"internal/tracing":      {},
 	"internal/kvevents":     {"internal/zmtp", "models/kv"},
 	"internal/zmtp":         {},
 	"internal/workers":      {"tts", "batcher/sampling"},

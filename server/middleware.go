@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/web"
@@ -22,6 +23,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestID(r)
 		rec := &record{id: id, start: time.Now()}
+		r, span := s.beginSpan(r)
 		w.Header().Set("X-Request-Id", id)
 		if header := s.protocolOf(r).IDHeader; header != "" {
 			w.Header().Set(header, id)
@@ -46,6 +48,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				}
 			}
 			s.requests.leave(rec, status)
+			s.endSpan(span, r, rec, status)
 			s.logRequest(r, rec, status, ww.BytesWritten())
 		}()
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
@@ -96,6 +99,9 @@ func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
 	}
 	if rec.key != nil && rec.key.Name != "" {
 		e = e.Str("key", rec.key.Name)
+	}
+	if span := trace.SpanContextFromContext(r.Context()); span.IsSampled() {
+		e = e.Stringer("trace_id", span.TraceID())
 	}
 	e.AnErr("error", rec.err).Msg("request")
 }

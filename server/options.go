@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
@@ -76,6 +77,7 @@ type Options struct {
 	Fill       *scaling.Plan         `yaml:"-"` // likewise: what plain answers get in lanes to spare; nil: nothing
 	Alternates []string              `yaml:"-"` // likewise: models of which any may answer a request with a quality for one of them
 	Log        zerolog.Logger        `yaml:"-"`
+	Tracer     trace.TracerProvider  `yaml:"-"` // of spans; nil: nothing is traced
 }
 
 // DefaultOptions serves this machine alone, without keys.

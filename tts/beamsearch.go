@@ -75,11 +75,13 @@ func (r *searchRun) step(live []*beam, first int) error {
 // scoreAll judges what beams have gained, but for those within whose solution step the budget has
 // ended.
 func (r *searchRun) scoreAll(beams []*beam) error {
+	ctx, end := r.traced(r.work, "verifier", len(beams))
+	defer end()
 	return parallel.Each(beams, func(_ int, b *beam) error {
 		if b.paused {
 			return nil
 		}
-		return r.score(r.work, b)
+		return r.score(ctx, b)
 	})
 }
 

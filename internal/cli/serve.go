@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/tracing"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -153,6 +155,19 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		log.Warn().Msg(w)
 	}
 	cfg.Server.Log = log
+	tracer, endTraces, err := tracing.New(ctx, os.Getenv, version(), log)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	if endTraces != nil {
+		defer func() {
+			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer done()
+			_ = endTraces(ctx) // a dead collector has been told of
+		}()
+	}
+	cfg.Server.Tracer = tracer
 	srv := server.New(cfg.Server)
 	systemd := supervised{log: log}
 	stopperOf(ctx).atSecond(func(s stopSignal) {
