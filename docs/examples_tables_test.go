@@ -90,6 +90,7 @@ var shownAlone = map[string]string{
 	"docs/models.md {\"error\"":                      "what /readyz says while models load, as the server's tests hold it",
 	"docs/models.md : loading":                       "what a stream says while its model loads, as the server's tests hold it",
 	"docs/testing.md go test -c ──▶":                 "a drawing",
+	"docs/serving.md {\"object\": \"list\"":          "what /usage says, as the server's tests hold it",
 	"docs/fleet.md limit = 1 /":                      "a formula",
 }
 

@@ -2,29 +2,37 @@ package server
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// account is what a request's log line and metrics report of its answer.
+// account is what a request's log line and metrics report of its answer. Its handler alone
+// changes it; mu is for those who look at it meanwhile.
 type account struct {
+	mu sync.Mutex
 	metrics.Request
 	strategy string
 	searched bool
-	tokens   []int // of each choice so far
+	tokens   []int                 // of each choice so far
+	began    time.Time             // first token, whoever gets it
+	prompt   func() batcher.Timing // of the first prompt; nil: its sequence is yet to be opened
 }
 
 // record is what a request's log line and metrics report.
 type record struct {
 	id      string
 	start   time.Time
-	key     *admission.Key // that the client has shown; nil: none was asked for
-	account *account       // of its answer; nil: no model took part
+	route   string
+	key     *admission.Key          // that the client has shown; nil: none was asked for
+	account atomic.Pointer[account] // of its answer; nil: no model took part
 	err     error
 	waiting *waiting // what a stream began with, before it had anything to say; nil: nothing
 }
@@ -33,7 +41,11 @@ type recordKey struct{}
 
 // note takes in an event of an answer.
 func (a *account) note(e tts.Event) {
-	a.Usage.Count(e)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.Usage.Count(e); a.began.IsZero() && a.Usage.Completion+a.Usage.Cancelled > 0 {
+		a.began = time.Now()
+	}
 	switch w := e.What.(type) {
 	case tts.Text:
 		// A search spends tokens long before its reader gets any.
@@ -60,6 +72,42 @@ func (a *account) note(e tts.Event) {
 	}
 }
 
+// opened takes in the sequence of a prompt.
+func (a *account) opened(timing func() batcher.Timing) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.prompt == nil {
+		a.prompt = timing
+	}
+}
+
+// read notes the tokens of texts that were read.
+func (a *account) read(tokens int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Usage.Prompt = tokens
+}
+
+// finished notes how an answer has ended.
+func (a *account) finished(f tts.Finish) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Finish = f
+}
+
+// stages returns when the first prompt's computation and the first token came. Zero: not yet,
+// or nobody knows. Locked.
+func (a *account) stages() (started, first time.Time) {
+	if a.prompt == nil {
+		return started, first
+	}
+	t := a.prompt()
+	if first = t.FirstToken; first.IsZero() { // forks have it
+		first = a.began
+	}
+	return t.Started, first
+}
+
 // gained notes that the reader gets something.
 func (a *account) gained() {
 	a.Last = time.Now()
@@ -84,6 +132,9 @@ func (a *account) log(e *zerolog.Event, start time.Time) {
 		e.Str("finish", string(a.Finish))
 	}
 }
+
+// answeredBy notes that a model takes part in the answer.
+func (r *record) answeredBy(a *account) { r.account.Store(a) }
 
 // recordOf returns the record of the request that ctx belongs to.
 func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }

@@ -100,7 +100,7 @@ var faults = []func(error) *api.Fault{
 	is(admission.ErrBusy, busy("The server is busy. Please try again shortly.")),
 	as(func(e *admission.RateError) *api.Fault {
 		return &api.Fault{Status: http.StatusTooManyRequests, Type: api.TypeRateLimit, Code: "rate_limit_exceeded",
-			Message: fmt.Sprintf("Rate limit reached. Please try again in %v.", e.Wait.Round(time.Millisecond)), RetryAfter: e.Wait}
+			Message: fmt.Sprintf("Rate limit reached: %s of this key is %d. Please try again in %v.", e.Limit, e.Most, e.Wait.Round(time.Millisecond)), RetryAfter: e.Wait}
 	}),
 	as(func(e *residency.LoadError) *api.Fault {
 		return unavailable("model_load_failed", "The model '"+jsonread.Brief(e.Model)+"' could not be loaded: its file is missing, damaged or of a kind that this server does not read. The server's log says more.", max(time.Second, time.Until(e.Retry)))

@@ -85,6 +85,9 @@ func TestKeysThatEveryUserCanReadAreToldOf(t *testing.T) {
 		if err := os.Chmod(o.APIKeysFile, mode); err != nil {
 			t.Fatal(err)
 		}
+		if err := o.Validate(); err != nil {
+			t.Fatal(err)
+		}
 		if got := o.Warnings(); len(got) != n || n > 0 && !strings.Contains(got[0], o.APIKeysFile) {
 			t.Errorf("mode %o: %q", mode, got)
 		}

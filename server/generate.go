@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/metrics"
@@ -16,10 +15,10 @@ import (
 // more is a search in all but name, and must not make others wait.
 const interactiveChoices = 8
 
-// generate answers a request for text, and returns what came of it with an error.
-func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
+// generate answers a request for text.
+func (s *Server) generate(c *api.Call, a *api.Ask) error {
 	if a.Instead != nil {
-		return nil, c.JSON(a.Instead)
+		return c.JSON(a.Instead)
 	}
 	first := a.Requests[0] // which has what all of them share
 	acc := &account{strategy: "single", searched: a.Search != nil, tokens: make([]int, a.Choices()),
@@ -27,6 +26,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 	if acc.searched {
 		acc.strategy = a.Search.Plan.String()
 	}
+	recordOf(c.Context()).answeredBy(acc)
 	if a.Applied {
 		c.W.Header().Set(api.ScalingApplied, acc.strategy)
 	}
@@ -38,15 +38,20 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 	}
 	s.trace(c, a)
 	if err := c.Lease.Grow(upFront(a)); err != nil {
-		return acc, err
+		return err
 	}
 	for _, req := range a.Requests {
 		req.Background = a.Choices() > interactiveChoices || req.Continued != nil
+		req.Opened = acc.opened
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	if a.Begin != nil {
 		defer a.Begin(cancel)()
+	}
+	settle, err := s.reserve(c, allowed(a))
+	if err != nil {
+		return err
 	}
 	g := &generation{Ask: a, Call: c, ctx: ctx, account: acc, growth: growth{lease: c.Lease, token: a.PerToken}}
 	defer func() {
@@ -54,13 +59,13 @@ func (s *Server) generate(c *api.Call, a *api.Ask) (*account, error) {
 		if !g.ended { // whoever leaves a search early pays for what was under way
 			tokens += acc.Usage.Cancelled
 		}
-		c.Key.Spend(time.Now(), tokens)
+		settle(tokens)
 	}()
 	events := tts.Filtered(run(ctx, a), a.Filters...)
 	if a.Stream {
-		return acc, g.stream(events, func() { cancel(nil) })
+		return g.stream(events, func() { cancel(nil) })
 	}
-	return acc, g.whole(events)
+	return g.whole(events)
 }
 
 // candidatesAtOnce bounds the candidates that the searches of one request decode at

@@ -15,6 +15,9 @@ func (s *Server) hold(c *api.Call, name string, tasks ...string) (*registry.Regi
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Access(set, name, tasks...); err != nil {
+		return nil, err
+	}
 	w := &waiting{c: c, s: s}
 	lease, err := set.Hold(c.Context(), name, w.begin, tasks...)
 	w.end()

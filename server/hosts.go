@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/server/admission"
 )
 
 // hosts are the names under which the server may be called.
@@ -19,8 +21,9 @@ type hosts struct {
 	names []string // Options.AllowedHosts, in small letters
 }
 
-func newHosts(opt *Options) hosts {
-	h := hosts{local: listensLocally(opt.Addr)}
+// newHosts returns those of a server of these options that listens on addr.
+func newHosts(opt *Options, addr string) *hosts {
+	h := &hosts{local: listensLocally(addr)}
 	for _, name := range opt.AllowedHosts {
 		h.names = append(h.names, strings.ToLower(name))
 	}
@@ -101,7 +104,11 @@ func (o *Options) Warnings() (list []string) {
 		}
 	}
 	const others = 0o007
-	if info, err := os.Stat(o.APIKeysFile); err == nil && info.Mode().Perm()&others != 0 && runtime.GOOS != "windows" { // which has no such bits
+	if o.DebugAddr != "" && !listensLocally(o.DebugAddr) {
+		list = append(list, fmt.Sprintf("whoever can reach %s sees what this server does, without a key: let server.debug_addr be one of 127.0.0.1", o.DebugAddr))
+	}
+	plain := slices.ContainsFunc(o.credentials, func(c admission.Credential) bool { return c.Plain })
+	if info, err := os.Stat(o.APIKeysFile); err == nil && plain && info.Mode().Perm()&others != 0 && runtime.GOOS != "windows" { // which has no such bits
 		list = append(list, fmt.Sprintf("every user of this machine can read the keys in %s: chmod o= would forbid it", o.APIKeysFile))
 	}
 	return list
@@ -109,6 +116,5 @@ func (o *Options) Warnings() (list []string) {
 
 // AnswersTo tells whether the server answers requests to a host of this name.
 func (o *Options) AnswersTo(host string) bool {
-	h := newHosts(o)
-	return h.allow(host)
+	return newHosts(o, o.Addr).allow(host)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/web"
@@ -21,6 +23,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestID(r)
 		rec := &record{id: id, start: time.Now()}
+		r, span := s.beginSpan(r)
 		w.Header().Set("X-Request-Id", id)
 		if header := s.protocolOf(r).IDHeader; header != "" {
 			w.Header().Set(header, id)
@@ -36,15 +39,17 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				status = toFault(rec.err).Status
 			}
 			s.metrics.Answered(routeOf(r), status)
-			if acc := rec.account; acc != nil {
+			if acc := rec.account.Load(); acc != nil {
 				if acc.Model != "" && rec.err == nil {
 					s.metrics.Completed(&acc.Request)
 				}
-				if rec.key != nil && rec.key.Name != "" {
-					s.metrics.AnsweredKey(rec.key.Name, acc.Usage.Prompt, acc.Usage.Completion)
+				if rec.key != nil {
+					rec.key.Answered(acc.Usage.Prompt, acc.Usage.Completion)
 				}
 			}
-			s.logRequest(r, rec, status)
+			s.requests.leave(rec, status)
+			s.endSpan(span, r, rec, status)
+			s.logRequest(r, rec, status, ww.BytesWritten())
 		}()
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
 	})
@@ -68,8 +73,16 @@ func requestID(r *http.Request) string {
 	return id
 }
 
+// remote returns the address that a request came from: its client's, or a proxy's.
+func remote(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
 // logRequest writes the one line a request has.
-func (s *Server) logRequest(r *http.Request, rec *record, status int) {
+func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
 	var e *zerolog.Event
 	switch {
 	case status == http.StatusInternalServerError:
@@ -80,12 +93,15 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 		e = s.log.Info()
 	}
 	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief(r.URL.Path)).Int("status", status).
-		Dur("duration_ms", time.Since(rec.start))
-	if rec.account != nil {
-		rec.account.log(e, rec.start)
+		Int("bytes", bytes).Str("remote", remote(r)).Dur("duration_ms", time.Since(rec.start))
+	if acc := rec.account.Load(); acc != nil {
+		acc.log(e, rec.start)
 	}
 	if rec.key != nil && rec.key.Name != "" {
 		e = e.Str("key", rec.key.Name)
+	}
+	if span := trace.SpanContextFromContext(r.Context()); span.IsSampled() {
+		e = e.Stringer("trace_id", span.TraceID())
 	}
 	e.AnErr("error", rec.err).Msg("request")
 }

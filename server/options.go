@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
@@ -38,6 +40,9 @@ type Options struct {
 	AllowedHosts []string `yaml:"allowed_hosts"`
 	Strict       bool     `yaml:"strict"` // refuse unknown request fields instead of logging them once
 	Debug        bool     `yaml:"debug"`  // serve /debug/state
+	// DebugAddr is another address, of plain http without keys, for what an operator looks at:
+	// requests, engines, metrics and profiles; empty: none.
+	DebugAddr string `yaml:"debug_addr"`
 	// CountRequests has vllm:num_requests_* count requests: a search counts one, not its
 	// sequences.
 	CountRequests bool `yaml:"count_requests"`
@@ -47,8 +52,8 @@ type Options struct {
 	MaxConnections    int   `yaml:"max_connections"`     // open connections; more wait to be accepted; 0: no limit
 	MaxRequests       int   `yaml:"max_requests"`        // requests being answered or waiting; more get 429
 	MaxChoices        int   `yaml:"max_choices"`         // choices of a request: n times its prompts
-	RequestsPerMinute int   `yaml:"requests_per_minute"` // a key; 0: no limit
-	TokensPerMinute   int   `yaml:"tokens_per_minute"`   // a key, prompt and completion; 0: no limit
+	RequestsPerMinute int   `yaml:"requests_per_minute"` // a key that has no limit of its own; 0: no limit
+	TokensPerMinute   int   `yaml:"tokens_per_minute"`   // likewise, prompt and completion; 0: no limit
 
 	HeaderTimeout  time.Duration `yaml:"header_timeout"`  // to receive a request's headers
 	BodyTimeout    time.Duration `yaml:"body_timeout"`    // to receive a request's body
@@ -72,6 +77,7 @@ type Options struct {
 	Fill       *scaling.Plan         `yaml:"-"` // likewise: what plain answers get in lanes to spare; nil: nothing
 	Alternates []string              `yaml:"-"` // likewise: models of which any may answer a request with a quality for one of them
 	Log        zerolog.Logger        `yaml:"-"`
+	Tracer     trace.TracerProvider  `yaml:"-"` // of spans; nil: nothing is traced
 }
 
 // DefaultOptions serves this machine alone, without keys.
@@ -111,21 +117,21 @@ func (o *Options) Validate() error {
 	}
 	_, _, err := net.SplitHostPort(o.Addr)
 	fault(err != nil, "addr: %q is not of the form host:port", o.Addr)
+	if o.DebugAddr != "" {
+		_, _, err := net.SplitHostPort(o.DebugAddr)
+		fault(err != nil, "debug_addr: %q is not of the form host:port", o.DebugAddr)
+		fault(o.DebugAddr == o.Addr && !strings.HasSuffix(o.Addr, ":0"), "debug_addr: %q is addr too", o.DebugAddr)
+	}
 	fault((o.TLSCert == "") != (o.TLSKey == ""), "tls_cert: set tls_key too, or neither")
 	if o.TLSCert != "" && o.TLSKey != "" {
 		_, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
 		fault(err != nil, "tls_cert: %v", err)
 	}
-	o.credentials = nil
 	for i, k := range o.APIKeys {
 		fault(k == "", "api_keys[%d]: is empty", i)
-		o.credentials = append(o.credentials, admission.Credential{Key: k})
 	}
-	if o.APIKeysFile != "" {
-		keys, err := admission.ReadKeys(o.APIKeysFile)
-		fault(err != nil, "api_keys_file: %w", err)
-		o.credentials = append(o.credentials, keys...)
-	}
+	o.credentials, err = o.readKeys()
+	fault(err != nil, "api_keys_file: %w", err)
 	for i, origin := range o.CORSOrigins {
 		err := error(nil)
 		if origin != anyOrigin {
@@ -145,8 +151,8 @@ func (o *Options) Validate() error {
 		{"max_requests", int64(o.MaxRequests), 1, 1 << 16},
 		{"max_connections", int64(o.MaxConnections), 0, 1 << 20},
 		{"max_choices", int64(o.MaxChoices), 1, 1 << 12},
-		{"requests_per_minute", int64(o.RequestsPerMinute), 0, 1 << 30},
-		{"tokens_per_minute", int64(o.TokensPerMinute), 0, 1 << 40},
+		{"requests_per_minute", int64(o.RequestsPerMinute), 0, admission.MostRequests},
+		{"tokens_per_minute", int64(o.TokensPerMinute), 0, admission.MostTokens},
 	} {
 		fault(n.n < n.lo || n.n > n.hi, "%s: %d is outside %d..%d", n.key, n.n, n.lo, n.hi)
 	}
@@ -178,6 +184,22 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// limits returns those of keys that have none of their own.
+func (o *Options) limits() admission.Limits {
+	return admission.Limits{Requests: o.RequestsPerMinute, Tokens: o.TokensPerMinute}
+}
+
+// readKeys returns the keys that are configured, those of the file first: they have limits.
+func (o *Options) readKeys() (list []admission.Credential, err error) {
+	if o.APIKeysFile != "" {
+		list, err = admission.ReadKeys(o.APIKeysFile, o.limits())
+	}
+	for _, k := range o.APIKeys {
+		list = append(list, admission.Credential{Hash: sha256.Sum256([]byte(k)), Limits: o.limits()})
+	}
+	return list, err
 }
 
 // mostBody bounds Options.MaxBody: bodies lie in memory. mostMemory is more than any

@@ -18,15 +18,15 @@ import (
 // site refuses requests under a name that is not the server's, and those from pages
 // of other sites, unless they are configured. Probes are answered under any name: an
 // orchestrator asks by address, and the answers reveal nothing.
-func (s *Server) site(next http.Handler) http.Handler {
+func (s *Server) site(names *hosts, next http.Handler) http.Handler {
 	probes := []string{"/healthz", "/readyz", "/health"}
 	cross := crossOrigin(s.opt.CORSOrigins)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !s.hosts.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
+		case !names.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
 			s.fail(w, r, forbidden("host_not_allowed", fmt.Sprintf(
 				"This server does not answer to the name '%s'. If it should, add the name to server.allowed_hosts.", jsonread.Brief(r.Host))))
-		case cross != nil && cross.Check(r) != nil && !s.hosts.ownPage(r):
+		case cross != nil && cross.Check(r) != nil && !names.ownPage(r):
 			s.fail(w, r, crossSite(r))
 		default:
 			next.ServeHTTP(w, r)
@@ -79,7 +79,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+api.ScalingApplied+", "+api.Warning)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+rateHeaders+", "+api.ScalingApplied+", "+api.Warning)
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)
 			return

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -16,28 +15,32 @@ import (
 // perText is how many bytes a text holds besides itself, its tokens and its numbers.
 const perText = 1 << 10
 
-// read answers a request for what a model makes of texts, and returns what came of it with
-// an error.
-func (s *Server) read(c *api.Call, r *api.Reading) (*account, error) {
+// read answers a request for what a model makes of texts.
+func (s *Server) read(c *api.Call, r *api.Reading) error {
 	acc := &account{strategy: r.Task, Request: metrics.Request{Start: c.Start, N: r.Texts}}
 	if r.Model != nil {
 		acc.Model = r.Model.Name
 	}
+	recordOf(c.Context()).answeredBy(acc)
 	if err := c.Lease.Grow(int64(r.Texts) * (perText + 16*int64(r.Width))); err != nil {
-		return acc, err
+		return err
 	}
+	settle, err := s.reserve(c, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { settle(acc.Usage.Prompt) }()
 	ctx := c.Context()
 	spent, err := r.Read(ctx)
-	acc.Usage.Prompt = spent
-	c.Key.Spend(time.Now(), spent)
+	acc.read(spent)
 	if err != nil {
 		if ctx.Err() != nil {
-			return acc, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		return acc, textFault(r, err)
+		return textFault(r, err)
 	}
-	acc.Finish = tts.FinishStop
-	return acc, c.Reply(func(p *jsonwrite.Reply) { r.Write(p, spent) })
+	acc.finished(tts.FinishStop)
+	return c.Reply(func(p *jsonwrite.Reply) { r.Write(p, spent) })
 }
 
 // textFault names the text that an error is about, if it is about one.

@@ -20,37 +20,41 @@ import (
 // receive completes a call by its body, of which the route's factor of bytes is made of a byte, and then
 // answers it. A request is admitted before its body is received, and again before it costs more
 // than memory: a body may take a minute to arrive, and has no place until then.
-func (s *Server) receive(c *api.Call, route *api.Route, answer func(*api.Call) (*account, error)) (*account, error) {
+func (s *Server) receive(c *api.Call, route *api.Route, answer func(*api.Call) error) error {
 	if err := wantJSON(c.Request); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.admit(c.Key); err != nil {
-		return nil, err
+	err := s.admit(c.Key)
+	s.showRates(c)
+	if err != nil {
+		return err
 	}
 	c.Lease = s.memory.Lease()
 	defer c.Lease.End()
 	if err := c.Lease.Grow(perRequest); err != nil {
-		return nil, err
+		return err
 	}
 	body, err := s.readBody(c.W, c.Request, c.Lease)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	leave, err := s.enter()
+	leave, err := s.enter(c.Key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer leave()
+	s.requests.enter(recordOf(c.Context()), route.Path)
 	if err := c.Lease.Grow(max(0, route.Factor*int64(len(body))-int64(cap(body)))); err != nil {
-		return nil, err
+		return err
 	}
+	c.Size = len(body)
 	ctx, cancel := s.answerTime(c.Context())
 	defer cancel()
 	if route.List != "" && jsonread.Kind(body) == "a list" {
 		body = slices.Concat([]byte(`{"`+route.List+`":`), body, []byte("}"))
 	}
 	if c.Body, err = parseAside(ctx, body); err != nil {
-		return nil, err
+		return err
 	}
 	c.Request = c.WithContext(ctx)
 	return answer(c)

@@ -35,6 +35,9 @@ func protocols() []api.Protocol {
 // routes of the server's own.
 func (s *Server) ownRoutes() []api.Route {
 	list := []api.Route{
+		{Path: "/usage", Admin: true, Answer: s.usage},
+		{Path: "/debug/requests", Admin: true, Answer: s.debugRequests},
+		{Path: "/debug/pprof/*", Admin: true, Answer: profiles},
 		// Probes come without a key.
 		{Path: "/healthz", Open: true, Answer: healthz},
 		{Path: "/readyz", Open: true, Answer: s.readyz},
@@ -48,7 +51,9 @@ func (s *Server) ownRoutes() []api.Route {
 
 func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.observe, s.recover, s.cors, s.site, middleware.GetHead)
+	names := newHosts(&s.opt, s.opt.Addr)
+	site := func(next http.Handler) http.Handler { return s.site(names, next) }
+	r.Use(s.observe, s.recover, s.cors, site, middleware.GetHead)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, api.InvalidStatus(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief(r.URL.Path)+"."))
 	})
@@ -111,42 +116,43 @@ func (s *Server) handle(routes []ownedRoute) http.HandlerFunc {
 		if i < 0 {
 			i = len(routes) - 1
 		}
-		rec := recordOf(r.Context())
-		var err error
-		if rec.account, err = s.answer(rec, &routes[i], w, r); err != nil {
+		if err := s.answer(recordOf(r.Context()), &routes[i], w, r); err != nil {
 			s.fail(w, r, err)
 		}
 	}
 }
 
-// answer carries out a route, and returns what came of it with an error.
-func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r *http.Request) (*account, error) {
+// answer carries out a route.
+func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r *http.Request) error {
 	c := &api.Call{Request: r, Server: &s.seen, W: w, ID: rec.id, Start: rec.start}
 	defer release(c)
 	if !route.Open {
 		if c.Key = s.keys.Of(shownKey(r)); c.Key == nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			return nil, errKey
+			return errKey
+		}
+		if route.Admin && !c.Key.Admin {
+			return errAdmin
 		}
 		rec.key = c.Key
 	}
-	carryOut := func(c *api.Call) (*account, error) {
+	carryOut := func(c *api.Call) error {
 		switch {
 		case route.Ask != nil:
 			awaitsStream(c, route.protocol)
 			a, err := route.Ask(c)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			return s.generate(c, a)
 		case route.Read != nil:
 			reading, err := route.Read(c)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			return s.read(c, reading)
 		}
-		return nil, route.Answer(c)
+		return route.Answer(c)
 	}
 	if route.Factor > 0 {
 		return s.receive(c, &route.Route, carryOut)
@@ -155,20 +161,3 @@ func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r
 }
 
 func healthz(c *api.Call) error { return c.JSON(map[string]string{"status": "ok"}) }
-
-// debugState shows what the engines are doing.
-func (s *Server) debugState(c *api.Call) error {
-	type state struct {
-		Model  string `json:"model"`
-		Engine any    `json:"engine"`
-	}
-	out := struct {
-		Draining bool    `json:"draining"`
-		InFlight int64   `json:"in_flight"`
-		Models   []state `json:"models"`
-	}{Draining: s.draining.Load(), InFlight: s.places.Taken(), Models: []state{}}
-	for _, m := range s.loaded() {
-		out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})
-	}
-	return c.JSON(out)
-}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -23,15 +24,16 @@ func New(opt Options) *Server {
 	if opt.NeedsKey() && len(opt.credentials) == 0 {
 		panic("server: New of options with keys that were not validated")
 	}
-	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
-		keys:   admission.NewKeys(opt.credentials, opt.RequestsPerMinute, opt.TokensPerMinute),
+	s := &Server{opt: opt, log: opt.Log,
+		keys:   admission.NewKeys(opt.credentials, opt.limits()),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
 	s.protocols = protocols()
 	standard, _ := opt.defaultPlan() // Validate has tried it
 	s.seen = api.Server{Models: s.known, Hold: s.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits, Standard: standard, Alternates: opt.Alternates, Fill: opt.Fill,
 		Unknown: s.unknownField, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive}
-	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.stored, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, Adapters: s.adapters, CountRequests: s.opt.CountRequests})
+	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.stored, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, Adapters: s.adapters, Keys: s.keys.Usage, CountRequests: s.opt.CountRequests})
 	s.handler = s.routes()
+	s.watchFiles()
 	return s
 }
 
@@ -71,8 +73,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          stdLog(s.log),
 	}
+	debug, err := s.listenDebug()
+	if err != nil {
+		l.Close()
+		return err
+	}
 	stopped := make(chan struct{})
 	var g errgroup.Group
+	g.Go(func() error {
+		s.serveDebug(debug, stopped)
+		return nil
+	})
+	g.Go(func() error {
+		s.reloadChanged(stopped)
+		return nil
+	})
 	g.Go(func() error {
 		defer close(stopped)
 		err := s.listen(srv, l)
@@ -101,7 +116,11 @@ func (s *Server) listen(srv *http.Server, l net.Listener) error {
 		l = netutil.LimitListener(l, s.opt.MaxConnections)
 	}
 	if s.opt.TLSCert != "" {
-		return srv.ServeTLS(l, s.opt.TLSCert, s.opt.TLSKey)
+		if err := s.readCertificate(); err != nil {
+			return err
+		}
+		srv.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil }}
+		return srv.ServeTLS(l, "", "")
 	}
 	return srv.Serve(l)
 }

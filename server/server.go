@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"slices"
@@ -36,11 +37,14 @@ type Server struct {
 	keys       *admission.Keys
 	protocols  []api.Protocol
 	seen       api.Server // what they know of it
-	hosts      hosts
-	metrics    *metrics.Metrics
-	unknown    onceSet // unknown request fields already logged
-	handler    http.Handler
-	open       map[string]bool // paths that need no key
+	requests   requests
+	files      []*watched // that are read again when they change
+	// certificate is that of new connections; nil without TLS.
+	certificate atomic.Pointer[tls.Certificate]
+	metrics     *metrics.Metrics
+	unknown     onceSet // unknown request fields already logged
+	handler     http.Handler
+	open        map[string]bool // paths that need no key
 }
 
 // stored returns how many bytes are kept for later requests.

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 func TestTLSIsServedWithTheGivenCertificate(t *testing.T) {
@@ -45,6 +47,37 @@ func TestTLSIsServedWithTheGivenCertificate(t *testing.T) {
 	stop(ErrAtOnce)
 	if err := <-served; err != nil {
 		t.Errorf("Serve() = %v", err)
+	}
+}
+
+func TestACertificateIsReadAgainWhenItChanges(t *testing.T) {
+	cert, key, _ := certificate(t)
+	log := &logged{}
+	o := DefaultOptions()
+	o.TLSCert, o.TLSKey, o.Log = cert, key, zerolog.New(log)
+	s := New(o)
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	first := s.certificate.Load()
+	s.readChanged()
+	if s.certificate.Load() != first {
+		t.Error("nothing has changed, and another certificate is used")
+	}
+	newCert, newKey, _ := certificate(t)
+	if err := os.Rename(newCert, cert); err != nil {
+		t.Fatal(err)
+	}
+	s.readChanged() // one half is there
+	if s.certificate.Load() != first || !strings.Contains(log.String(), "server.tls_cert") {
+		t.Errorf("a certificate without its key is used, or not told of:\n%s", log)
+	}
+	if err := os.Rename(newKey, key); err != nil {
+		t.Fatal(err)
+	}
+	s.readChanged()
+	if now := s.certificate.Load(); now == first || now.Leaf.Equal(first.Leaf) {
+		t.Error("the new certificate is not used")
 	}
 }
 

@@ -104,6 +104,8 @@ func (r *searchRun) aim(beams []*beam, first int, whole bool) {
 // that end have not used is shared out again when all others have used theirs.
 // So where the budget ends depends on the beams' tokens, not on their speed.
 func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam) error) error {
+	ctx, end := r.traced(ctx, "search step", len(beams))
+	defer end()
 	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
 	defer cancel(nil)
 	for _, b := range beams {

@@ -76,11 +76,13 @@ func (r *searchRun) step(live []*beam, first int) error {
 // ended.
 func (r *searchRun) scoreAll(beams []*beam) error {
 	r.grant(len(beams))
+	ctx, end := r.traced(r.work, "verifier", len(beams))
+	defer end()
 	return parallel.Each(beams, func(_ int, b *beam) error {
 		if b.paused {
 			return nil
 		}
-		return r.score(r.work, b)
+		return r.score(ctx, b)
 	})
 }
 

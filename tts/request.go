@@ -32,6 +32,9 @@ type Request struct {
 	// Sampled gets the tokens of each choice of a plain answer as they are sampled, those
 	// of one choice in their order and those of several at once; nil: nobody wants them.
 	Sampled func(choice int, id int32)
+	// Opened gets a way to ask for the times of the prompt's sequence, at any time from then on;
+	// nil: nobody wants them.
+	Opened func(timing func() batcher.Timing)
 	// Continued are the candidates that the choices are, one each; nil: those with the
 	// numbers 0 to N-1, from their beginning. It excludes Echo and NoTokens.
 	Continued []Continued
@@ -44,6 +47,13 @@ type Request struct {
 
 // choices returns N with its default.
 func (r *Request) choices() int { return max(r.N, 1) }
+
+// opened tells of the prompt's sequence.
+func (r *Request) opened(prompt *batcher.Sequence) {
+	if r.Opened != nil {
+		r.Opened(prompt.Timing)
+	}
+}
 
 // prepare makes the prompt ready for m and checks what depends on it, for
 // candidates candidates that share it and generate at most generated tokens together.

@@ -67,6 +67,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 		return err
 	}
 	defer seq.Close()
+	req.opened(seq)
 	judge, err := r.scorer.Open(ctx, s.Model, req, prompt)
 	if err != nil {
 		return err

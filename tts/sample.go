@@ -33,6 +33,8 @@ func (r *searchRun) sample(n, total int) error {
 		defer close(over)
 		judge := func(b *beam) error {
 			defer close(ready[b])
+			ctx, end := r.traced(ctx, "verifier", 1)
+			defer end()
 			return r.score(ctx, b)
 		}
 		err := r.extend(ctx, beams, judge)

@@ -50,6 +50,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Event, error) 
 		return err
 	}
 	defer root.Close()
+	req.opened(root)
 	if !yield(prepared.opening(), nil) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/tracing"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -101,7 +103,8 @@ Models that the configuration names, of the folder of --models-dir, and those th
 pulled are all served: the first at once, the others as far as there is room, and when a
 request names them. The least recently used one goes for another.
 
-With --config or --models-dir, SIGHUP has both read again, and models come and go.
+With --config or --models-dir, SIGHUP has both read again, and models come and go; with
+--api-keys-file or --tls-cert, these, which are also read when they change.
 SIGTERM drains, and SIGHUP otherwise: new requests are refused with 503 for
 server.lame_duck, then the port closes, and running answers have until
 server.drain_timeout to end. Ctrl-C does the same without the lame-duck time. A second
@@ -127,7 +130,8 @@ signal ends at once, but for a SIGTERM or SIGHUP that follows the first within a
 	m.register(f)
 	f.String("addr", "127.0.0.1:8080", "`HOST:PORT` to listen on")
 	f.StringArray("api-key", nil, "accept this bearer `KEY`, which other users of this machine can see; may be repeated")
-	f.String("api-keys-file", "", "`FILE` of keys to accept, one a line: KEY, or NAME: KEY")
+	f.String("api-keys-file", "", "`FILE` of keys to accept, one a line: KEY, or NAME: KEY SETTING..., as lutra key create writes them")
+	f.String("debug-addr", "", "`HOST:PORT` for /debug/requests, /debug/pprof/, /usage and /metrics without keys")
 	f.Bool("strict", false, "refuse unknown request fields")
 	f.String("tls-cert", "", "certificate `FILE` (PEM); serves HTTPS with --tls-key")
 	f.String("tls-key", "", "key `FILE` (PEM)")
@@ -138,7 +142,8 @@ signal ends at once, but for a SIGTERM or SIGHUP that follows the first within a
 
 // serve answers /healthz while get brings models and they load, publishes them, and
 // drains when ctx ends: the server before the engines, which running requests need. At a
-// hangup it takes the models that read finds; nil: that ends it too.
+// hangup it takes the models that read finds, unless that is nil, and the server's own files; one
+// with neither ends.
 func serve(ctx context.Context, cfg config.Config, read func() (config.Config, error), get *getter, errOut io.Writer) error {
 	log := newLogger(cfg.Log, errOut)
 	cfg.Warn(log)
@@ -150,13 +155,26 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		log.Warn().Msg(w)
 	}
 	cfg.Server.Log = log
+	tracer, endTraces, err := tracing.New(ctx, os.Getenv, version(), log)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	if endTraces != nil {
+		defer func() {
+			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer done()
+			_ = endTraces(ctx) // a dead collector has been told of
+		}()
+	}
+	cfg.Server.Tracer = tracer
 	srv := server.New(cfg.Server)
 	systemd := supervised{log: log}
 	stopperOf(ctx).atSecond(func(s stopSignal) {
 		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
 	})
 	hangups := make(chan struct{}, 1)
-	if read != nil {
+	if read != nil || cfg.Server.Reloads() {
 		stopperOf(ctx).atHangup(reloads(hangups, errOut))
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -232,7 +250,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 			return nil
 		})
 		g.Go(func() error {
-			f.atHangups(running, hangups, read)
+			f.atHangups(running, hangups, read, srv.Reload)
 			return nil
 		})
 		return r.Run(running)

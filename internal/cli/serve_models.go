@@ -257,17 +257,23 @@ func (f *fleet) reload(ctx context.Context, read func() (config.Config, error)) 
 		return err
 	}
 	f.cfg.Models = cfg.Models
-	f.log.Info().Int("models", len(sources)).Msg("reloaded: models, and what the folder and the cache hold; keys and other settings are read at the start alone")
+	f.log.Info().Int("models", len(sources)).Msg("reloaded: models, and what the folder and the cache hold; other settings are read at the start alone")
 	return nil
 }
 
-// atHangups reloads at each hangup, until ctx ends.
-func (f *fleet) atHangups(ctx context.Context, hangups <-chan struct{}, read func() (config.Config, error)) {
+// atHangups reloads at each hangup, until ctx ends: models, unless read is nil, and files.
+func (f *fleet) atHangups(ctx context.Context, hangups <-chan struct{}, read func() (config.Config, error), files func() error) {
 	for {
 		select {
 		case <-hangups:
-			if err := f.reload(ctx, read); err != nil && ctx.Err() == nil {
-				f.log.Error().Err(err).Msg("nothing is reloaded")
+			if read != nil {
+				if err := f.reload(ctx, read); err != nil && ctx.Err() == nil {
+					f.log.Error().Err(err).Msg("nothing is reloaded")
+					continue
+				}
+			}
+			if err := files(); err != nil {
+				f.log.Error().Err(err).Msg("what has changed is not used")
 			}
 		case <-ctx.Done():
 			return

@@ -136,6 +136,7 @@ var configKeys = map[string]string{
 	"api-key":       "server.api_keys",
 	"api-keys-file": "server.api_keys_file",
 	"backend":       "backend",
+	"debug-addr":    "server.debug_addr",
 	"draft-model":   "engine.draft_model",
 	"threads":       "threads",
 	"expert-mem":    "experts.memory",

@@ -20,11 +20,13 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("admission: the request needs more than %d bytes of memory", e.Most)
 }
 
-// RateError says that a key has spent its allowance.
+// RateError says that a key has spent one of its Limits.
 type RateError struct {
-	Wait time.Duration // until a request would be let through
+	Limit string        // as a line of a file of keys has it
+	Most  int           // of it
+	Wait  time.Duration // until a request would be let through
 }
 
 func (e *RateError) Error() string {
-	return fmt.Sprintf("admission: rate limit reached for %v", e.Wait)
+	return fmt.Sprintf("admission: %s reached for %v", e.Limit, e.Wait)
 }

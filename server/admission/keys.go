@@ -5,53 +5,99 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"math"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 )
+
+// Credential is a key that clients may show, and what it is good for.
+type Credential struct {
+	Name string            // for logs and metrics; empty: the beginning of Hash
+	Hash [sha256.Size]byte // of the key
+	Limits
+	Plain bool // its file shows the key itself
+	Admin bool // it may ask about other keys and their requests
+}
 
 // Keys are the clients that the server knows.
 type Keys struct {
-	known  []*Key
+	known  atomic.Pointer[[]*Key]
 	anyone *Key // set when no keys are configured: all clients share it
+	since  time.Time
+	change sync.Mutex // held by Replace
 }
 
-// Key is one client with what it may still spend.
+// Key is one client with what it may still spend. Those of a former Replace go on counting for
+// the one of their name.
 type Key struct {
-	Name     string // for logs and metrics: as given, or the beginning of the key's hash; empty: no keys are configured
-	hash     [sha256.Size]byte
-	requests *rate.Limiter // nil: no limit
-	tokens   *rate.Limiter // nil: no limit; may be in debt, because an answer's cost is known at its end
+	Credential // its name is not empty unless no keys are configured
+	allowance  *allowance
+	counts     *counts
 }
 
 // Owner identifies the key by its whole hash: what it stores is for it alone.
-func (k *Key) Owner() string { return string(k.hash[:]) }
+func (k *Key) Owner() string { return string(k.Hash[:]) }
 
-// NewKeys accepts these credentials; with none, all clients share one key. Each key may
-// send so many requests and tokens a minute; 0: any.
-func NewKeys(credentials []Credential, requests, tokens int) *Keys {
-	perMinute := func(n int) *rate.Limiter {
-		if n == 0 {
-			return nil
-		}
-		return rate.NewLimiter(rate.Limit(float64(n)/60), n)
-	}
-	fresh := func() *Key {
-		return &Key{requests: perMinute(requests), tokens: perMinute(tokens)}
-	}
+// May tells whether the key may use a model that has these names.
+func (k *Key) May(names ...string) bool {
+	return k == nil || k.Models == nil || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(k.Models, n) })
+}
+
+// NewKeys accepts these credentials; with none, all clients share one key with these limits.
+func NewKeys(credentials []Credential, standard Limits) *Keys {
+	ks := &Keys{since: time.Now()}
 	if len(credentials) == 0 {
-		return &Keys{anyone: fresh()}
+		ks.anyone = newKey(Credential{Limits: standard}, nil)
 	}
-	ks := &Keys{}
-	for _, c := range credentials {
-		k := fresh()
-		k.hash = sha256.Sum256([]byte(c.Key))
-		k.Name = cmp.Or(c.Name, hex.EncodeToString(k.hash[:4]))
-		ks.known = append(ks.known, k)
-	}
+	ks.Replace(credentials)
 	return ks
+}
+
+// newKey makes a key that takes over what the former one of its name has spent.
+func newKey(c Credential, former *Key) *Key {
+	k := &Key{Credential: c}
+	if former != nil {
+		k.allowance, k.counts = former.allowance, former.counts
+	} else {
+		k.allowance, k.counts = &allowance{}, &counts{}
+	}
+	k.allowance.limit(time.Now(), c.Limits)
+	return k
+}
+
+// Replace accepts these credentials in place of the former ones; of equal keys the first counts.
+// Requests that have been let in go on.
+func (ks *Keys) Replace(credentials []Credential) {
+	ks.change.Lock()
+	defer ks.change.Unlock()
+	former := map[string]*Key{}
+	for _, k := range ks.all() {
+		former[k.Name] = k
+	}
+	known := make([]*Key, 0, len(credentials))
+	hashes, names := map[[sha256.Size]byte]bool{}, map[string]bool{}
+	for _, c := range credentials {
+		if hashes[c.Hash] {
+			continue
+		}
+		hash := hex.EncodeToString(c.Hash[:])
+		if c.Name = cmp.Or(c.Name, hash[:8]); names[c.Name] {
+			c.Name = hash
+		}
+		hashes[c.Hash], names[c.Name] = true, true
+		known = append(known, newKey(c, former[c.Name]))
+	}
+	ks.known.Store(&known)
+}
+
+// all returns the keys that are configured.
+func (ks *Keys) all() []*Key {
+	if known := ks.known.Load(); known != nil {
+		return *known
+	}
+	return nil
 }
 
 // Of returns the key of an Authorization header, nil for none of ours.
@@ -71,8 +117,8 @@ func (ks *Keys) Of(authorization string) *Key {
 func (ks *Keys) find(secret string) *Key {
 	hash := sha256.Sum256([]byte(secret))
 	var found *Key
-	for _, k := range ks.known {
-		if subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1 {
+	for _, k := range ks.all() {
+		if subtle.ConstantTimeCompare(hash[:], k.Hash[:]) == 1 {
 			found = k
 		}
 	}
@@ -80,37 +126,19 @@ func (ks *Keys) find(secret string) *Key {
 }
 
 // Admit takes one request from the allowance, or returns a *RateError.
-func (k *Key) Admit(now time.Time) error {
-	if wait := k.wait(now); wait > 0 {
-		return &RateError{wait}
-	}
-	return nil
+func (k *Key) Admit(now time.Time) error { return k.refused(k.allowance.admit(now)) }
+
+// Enter counts a request as under way until leave is called, or returns a *RateError.
+func (k *Key) Enter() (leave func(), err error) {
+	return k.allowance.leave, k.refused(k.allowance.enter())
 }
 
-// wait takes one request from the allowance and returns 0, or takes nothing
-// and returns the time until a request would be let through.
-func (k *Key) wait(now time.Time) time.Duration {
-	if k.tokens != nil {
-		if left := k.tokens.TokensAt(now); left < 1 {
-			return time.Duration(math.Ceil((1 - left) / float64(k.tokens.Limit()) * float64(time.Second)))
-		}
-	}
-	if k.requests == nil {
-		return 0
-	}
-	r := k.requests.ReserveN(now, 1)
-	if wait := r.DelayFrom(now); wait > 0 {
-		r.CancelAt(now)
-		return wait
-	}
-	return 0
+// Reserve sets tokens of the allowance aside until settle is called with what was spent, or
+// returns a *RateError.
+func (k *Key) Reserve(tokens int) (settle func(spent int), err error) {
+	n, err := k.allowance.reserve(time.Now(), tokens)
+	return func(spent int) { k.allowance.settle(time.Now(), n, spent) }, k.refused(err)
 }
 
-// Spend takes an answer's tokens from the allowance, into debt if need be.
-func (k *Key) Spend(now time.Time, tokens int) {
-	for k.tokens != nil && tokens > 0 {
-		n := min(tokens, k.tokens.Burst())
-		k.tokens.ReserveN(now, n)
-		tokens -= n
-	}
-}
+// Rates returns where the key stands with its requests and its tokens a minute; nil: no limit.
+func (k *Key) Rates() (requests, tokens *Rate) { return k.allowance.rates(time.Now()) }

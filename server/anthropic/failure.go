@@ -1,6 +1,11 @@
 package anthropic
 
 import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
@@ -28,6 +33,14 @@ func failure(f *api.Fault, id string) any {
 		Error fault  `json:"error"`
 		ID    string `json:"request_id"`
 	}{"error", body, id}}
+}
+
+// rates writes the headers of Anthropic's API that say where a key stands.
+func rates(h http.Header, what string, r *admission.Rate) {
+	of := "Anthropic-Ratelimit-" + what
+	h.Set(of+"-Limit", strconv.Itoa(r.Limit))
+	h.Set(of+"-Remaining", strconv.Itoa(r.Remaining))
+	h.Set(of+"-Reset", time.Now().Add(r.Reset).UTC().Format(time.RFC3339))
 }
 
 // errorType returns the API's word for a status.

@@ -21,6 +21,7 @@ func Protocol() api.Protocol {
 			return r.URL.Path == "/v1/messages" || strings.HasPrefix(r.URL.Path, "/v1/messages/") || r.Header.Get("Anthropic-Version") != ""
 		},
 		Failure:  failure,
+		Rates:    rates,
 		IDHeader: "Request-Id",
 		Routes: []api.Route{
 			{Path: "/api/hello", Open: true, Answer: hello},
@@ -82,12 +83,12 @@ func hello(c *api.Call) error { return c.JSON(map[string]string{"message": "hell
 
 // listModels answers GET /v1/models.
 func listModels(c *api.Call) error {
-	models, err := c.Models()
+	all, err := c.Cards()
 	if err != nil {
 		return err
 	}
 	cards := []card{}
-	for _, m := range models.Cards() {
+	for _, m := range all {
 		if m.Writes() {
 			cards = append(cards, newCard(m.ID, time.Unix(m.Created, 0), m.MaxModelLen))
 		}

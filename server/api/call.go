@@ -40,6 +40,7 @@ type Call struct {
 	Start time.Time
 	Key   *admission.Key   // that the client has shown
 	Body  *jsonread.Fields // nil: the route reads none
+	Size  int              // bytes of the body
 	Lease *admission.Lease // the memory that the request holds; nil without a body
 
 	Held    []*residency.Lease // of its models

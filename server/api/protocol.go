@@ -4,6 +4,8 @@ package api
 
 import (
 	"net/http"
+
+	"github.com/lutra-lm/lutra/server/admission"
 )
 
 // Protocol is an API that the server speaks.
@@ -20,6 +22,9 @@ type Protocol struct {
 	Waiting func(c *Call) any
 	// IDHeader is the header that holds a request's id, besides X-Request-Id; empty: none.
 	IDHeader string
+	// Rates writes the headers that say where a key stands with its requests or its tokens a
+	// minute, as what says; nil: OpenAI's.
+	Rates func(h http.Header, what string, r *admission.Rate)
 	// Stored returns how many bytes are kept for later requests; nil: nothing is.
 	Stored func() int64
 }
@@ -31,6 +36,7 @@ type Route struct {
 	Factor int64  // bytes that are made of a byte of the body, itself included; 0: no body is read
 	List   string // the field that a body which is a list counts as; empty: a body is an object
 	Open   bool   // it needs no key
+	Admin  bool   // it needs a key with the right to ask about others
 
 	Ask    func(*Call) (*Ask, error)     // reads a request for text
 	Read   func(*Call) (*Reading, error) // reads a request for what a model makes of texts

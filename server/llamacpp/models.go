@@ -15,7 +15,7 @@ func change(do func(*residency.Set, string) error) func(*api.Call) error {
 		if err := openai.Finish(c); err != nil {
 			return err
 		}
-		models, err := c.Models()
+		models, err := c.Known(name)
 		if err != nil {
 			return err
 		}

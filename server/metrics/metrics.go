@@ -23,8 +23,6 @@ type Metrics struct {
 
 	http       *prometheus.CounterVec // path, code
 	success    *prometheus.CounterVec // model_name, finished_reason
-	keys       *prometheus.CounterVec // key: requests
-	keyTokens  *prometheus.CounterVec // key, kind
 	ttft       *prometheus.HistogramVec
 	tpot       *prometheus.HistogramVec
 	e2e        *prometheus.HistogramVec
@@ -56,6 +54,7 @@ type Sources struct {
 	OutOfFiles func() int64
 	Engines    Engines
 	Adapters   func(model string) int // how many a model has
+	Keys       Keys
 	// CountRequests has the gauges of an engine's load count requests, not their sequences.
 	CountRequests bool
 }
@@ -77,8 +76,6 @@ func New(src Sources) *Metrics {
 	}
 	m.http = counter("http_requests_total", "Requests answered, by route and status.", "path", "code")
 	m.success = counter("request_success_total", "Requests answered in full, by finish reason.", modelLabel, "finished_reason")
-	m.keys = counter("key_requests_total", "Requests with a key, by the key's name.", "key")
-	m.keyTokens = counter("key_tokens_total", "Tokens of requests with a key, by the key's name and whether of the prompt or the completion.", "key", "kind")
 	m.ttft = histogram("time_to_first_token_seconds", "From a request's arrival to its first token.",
 		[]float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560})
 	m.tpot = histogram("time_per_output_token_seconds", "Mean time of a request's tokens after the first.",
@@ -112,7 +109,7 @@ func New(src Sources) *Metrics {
 	gauge("stored_responses_bytes", "Bytes of responses that are kept for requests that follow.", src.Stored)
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lutra_out_of_files_total",
 		Help: "Times that no connection could be accepted because no file descriptor was free."}, func() float64 { return float64(src.OutOfFiles()) }))
-	m.registry.MustRegister(m.fill, m.fillTokens, newEngineCollector(src.Engines, src.Adapters, src.CountRequests), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.fill, m.fillTokens, newEngineCollector(src.Engines, src.Adapters, src.CountRequests), newKeyCollector(src.Keys), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -150,14 +147,6 @@ func (r *Request) TPOT() time.Duration {
 // Answered counts an answer of any kind.
 func (m *Metrics) Answered(route string, status int) {
 	m.http.WithLabelValues(route, strconv.Itoa(status)).Inc()
-}
-
-// AnsweredKey counts an answer, of any kind, to a client that has shown the key of this
-// name, and the tokens of its prompt and completion.
-func (m *Metrics) AnsweredKey(name string, prompt, completion int) {
-	m.keys.WithLabelValues(name).Inc()
-	m.keyTokens.WithLabelValues(name, "prompt").Add(float64(prompt))
-	m.keyTokens.WithLabelValues(name, "completion").Add(float64(completion))
 }
 
 // Completed counts a request for text that has been answered in full.

@@ -67,11 +67,11 @@ func unloads(c *api.Call) bool {
 
 // unload answers such a request.
 func unload(c *api.Call, chat bool) (*api.Ask, error) {
-	models, err := c.Models()
+	e, reason := &encoder{model: c.Name(), chat: chat}, "unload"
+	models, err := c.Known(e.model)
 	if err != nil {
 		return nil, err
 	}
-	e, reason := &encoder{model: c.Name(), chat: chat}, "unload"
 	switch err := models.Unload(e.model); {
 	case errors.Is(err, residency.ErrPinned):
 		reason = "load" // it stays

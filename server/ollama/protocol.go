@@ -103,8 +103,12 @@ func list(c *api.Call) error {
 	if err != nil {
 		return err
 	}
+	all, err := c.Cards()
+	if err != nil {
+		return err
+	}
 	cards := []card{}
-	for _, one := range models.Cards() {
+	for _, one := range all {
 		st, err := models.State(one.ID)
 		if err == nil && one.Task != registry.TaskReward {
 			cards = append(cards, newCard(one.ID, &st, time.Unix(one.Created, 0)))
@@ -121,7 +125,7 @@ func listLoaded(c *api.Call) error {
 	}
 	cards := []card{}
 	for _, st := range models.States() {
-		if st.Model != nil && st.Model.Reward == nil {
+		if st.Model != nil && st.Model.Reward == nil && c.Key.May(models.Names(st.Source.Name)...) {
 			cards = append(cards, newLoaded(&st))
 		}
 	}
@@ -139,7 +143,7 @@ func show(c *api.Call) error {
 	if err := openai.Finish(c); err != nil {
 		return err
 	}
-	models, err := c.Models()
+	models, err := c.Known(name)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func alternates(c *api.Call, m *registry.Model) []*registry.Model {
 	}
 	loaded := set.Registry()
 	for _, name := range c.Alternates {
-		if o := loaded.Named(name); o != nil && o.Writes() && !slices.ContainsFunc(list, func(l *registry.Model) bool { return l.Model == o.Model }) {
+		if o := loaded.Named(name); o != nil && o.Writes() && c.Key.May(append(slices.Clip(o.Aliases), o.Name)...) && !slices.ContainsFunc(list, func(l *registry.Model) bool { return l.Model == o.Model }) {
 			list = append(list, o)
 		}
 	}

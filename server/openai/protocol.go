@@ -34,14 +34,14 @@ func Protocol() api.Protocol {
 
 // ListModels answers GET /v1/models.
 func ListModels(c *api.Call) error {
-	models, err := c.Models()
+	cards, err := c.Cards()
 	if err != nil {
 		return err
 	}
 	return c.JSON(struct {
 		Object string          `json:"object"`
 		Data   []registry.Card `json:"data"`
-	}{"list", models.Cards()})
+	}{"list", cards})
 }
 
 // showModel answers GET /v1/models/{name}.
@@ -56,7 +56,7 @@ func ShowModel(c *api.Call, list func(*api.Call) error, show func(registry.Card)
 	if err != nil || name == "" {
 		return list(c)
 	}
-	models, err := c.Models()
+	models, err := c.Known(name)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package residency
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/server/registry"
 )
@@ -26,6 +27,28 @@ func (s *Set) State(name string) (State, error) {
 		return s.state(e), nil
 	}
 	return State{}, &registry.NotFoundError{Name: name}
+}
+
+// Names returns the names of the model that Hold finds, and the one that it is found by, which
+// may be an adapter's; none: there is no such model.
+func (s *Set) Names(name string, tasks ...string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.find(name, tasks)
+	if e == nil {
+		return nil
+	}
+	names := append([]string{e.Name}, e.Aliases...)
+	for by := registry.WithoutTag(name); ; {
+		if s.named(by) == e {
+			return append(names, by)
+		}
+		at := strings.LastIndexByte(by, '+')
+		if at < 0 {
+			return names
+		}
+		by = by[:at]
+	}
 }
 
 // state needs mu.
