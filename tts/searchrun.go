@@ -10,7 +10,6 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/lutra-lm/lutra/tts/text"
 )
@@ -86,9 +85,19 @@ func (r *searchRun) fits(n, shared, own int) int {
 	return min(n, room)
 }
 
-// read finds the answer in a candidate's text. What it thinks on the way is none.
-func (r *searchRun) read(said string) (answer.Answer, bool) {
-	return r.reader.Read(text.Answer(said, r.prompt.thinking))
+// read finds the answer in a candidate's text, or the calls of tools that it ends in. What it
+// thinks on the way is neither.
+func (r *searchRun) read(c *Candidate, written string) {
+	said := text.Answer(r.prompt.begun+written, r.prompt.thinking)
+	if r.req.Calling != nil {
+		if calls, ok := r.req.Calling.Read(said); ok {
+			c.Answer, c.key, c.calls = calls, "\x00"+calls, true // no text has that key
+			return
+		}
+	}
+	if a, ok := r.reader.Read(said); ok {
+		c.Answer, c.key = a.Text, a.Key
+	}
 }
 
 // retire makes b a candidate, complete or not, and gives back what it holds.
@@ -96,15 +105,7 @@ func (r *searchRun) retire(b *beam) {
 	b.close()
 	c, tree := b.cand, &r.tree
 	c.Index, c.Node = len(tree.done), b.node
-	whole := r.prompt.begun + c.Text
-	if a, ok := r.read(whole); ok {
-		c.Answer, c.key = a.Text, a.Key
-	}
-	if r.req.Calls != nil {
-		if calls, ok := r.req.Calls(whole); ok {
-			c.Answer, c.key = calls, calls
-		}
-	}
+	r.read(c, c.Text)
 	tree.done = append(tree.done, c)
 	tree.beams[c] = b
 }
