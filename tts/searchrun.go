@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,14 @@ type searchTree struct {
 	longest int                  // tokens of the longest one
 }
 
+// delimiters are texts after which, but not within a token, a solution step may end.
+func (r *searchRun) delimiters() []string {
+	if r.plan.Step.JSON {
+		return append(slices.Clip(r.plan.Step.Stop), ",")
+	}
+	return r.plan.Step.Stop
+}
+
 // fits returns how many of n beams the whole KV pool can hold at once, when they
 // share shared tokens after the prompt and each adds own ones. It depends on
 // the search alone, not on what else is running: between requests the engine
@@ -135,6 +144,7 @@ type beam struct {
 	seq       *batcher.Sequence
 	judge     Judge
 	dec       *decoder
+	shape     *shape // of text
 	text      []byte
 	step      []byte // bytes of the solution step that is being written
 	logprobs  float64
