@@ -114,7 +114,7 @@ func learns(c *api.Call, a *api.Ask) tts.Filter {
 // and the request does not mind: how many there are depends on what else is running. A stream
 // shows its answer while it is written, so it gets none; nor does one whose bits, tokens or
 // log-probabilities somebody asks for.
-func (f Fields) fill(c *api.Call, a *api.Ask, req *tts.Request) *searchReport {
+func (f Fields) fill(c *api.Call, a *api.Ask, req *tts.Request) *SearchReport {
 	if c.Fill == nil || a.Search != nil || c.Streams || a.Pinned ||
 		req.N > 1 || req.Sampling.Temperature == 0 || req.Sampling.Logprobs || req.Echo || req.NoTokens || req.Continued != nil {
 		return nil
