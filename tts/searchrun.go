@@ -74,7 +74,7 @@ type searchTree struct {
 
 // delimiters are texts after which, but not within a token, a solution step may end.
 func (r *searchRun) delimiters() []string {
-	if r.plan.Step.JSON {
+	if r.plan.Step.Members {
 		return append(slices.Clip(r.plan.Step.Stop), ",")
 	}
 	return r.plan.Step.Stop

@@ -21,11 +21,11 @@ type shape struct {
 // newShape returns the shape of an answer of which nothing has been generated.
 func (r *searchRun) newShape() *shape {
 	calling := r.req.Calling
-	if !r.plan.Stepwise() || calling == nil && !r.plan.Step.JSON {
+	if !r.plan.Stepwise() || calling == nil && !r.plan.Step.Members {
 		return nil
 	}
 	s := &shape{thought: text.NewThought(r.prompt.thinking, false)}
-	if r.plan.Step.JSON {
+	if r.plan.Step.Members {
 		s.members = &members{}
 	}
 	if calling != nil {

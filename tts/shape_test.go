@@ -100,10 +100,10 @@ func TestWithinJSONSolutionStepsEndWithMembers(t *testing.T) {
 		want       []string
 	}{
 		{answer, "", true, want},
-		{answer, ";step.json=true", false, want},
+		{answer, ";step.members=true", false, want},
 		{answer, `;step.stop="\n"`, true, []string{answer}},
 		{answer, "", false, []string{answer}},
-		{"Like, so:\nThis.\n" + answer, ";step.json=true", false, append([]string{"Like, so:\n", "This.\n"}, want...)},
+		{"Like, so:\nThis.\n" + answer, ";step.members=true", false, append([]string{"Like, so:\n", "This.\n"}, want...)},
 		{"<think>{\"a\": 1, \"b\": 2\n}</think>{\n \"a\": 1,\n \"b\": 2\n}", "", true, []string{"<think>{\"a\": 1, \"b\": 2\n", "}</think>{\n \"a\": 1,", "\n \"b\": 2\n}"}},
 	} {
 		m := ttstest.Run(t, saysOneOf(t, c.text))

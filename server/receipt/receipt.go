@@ -131,7 +131,7 @@ type plan struct {
 type (
 	planStep struct {
 		Stop      []string `json:"stop,omitempty"`
-		JSON      bool     `json:"json,omitempty"`
+		Members   bool     `json:"members,omitempty"`
 		MaxTokens int      `json:"max_tokens,omitempty"`
 	}
 	planAnswer struct {

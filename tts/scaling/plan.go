@@ -161,7 +161,7 @@ type Plan struct {
 // a candidate's last solution step, whatever it holds.
 type StepRule struct {
 	Stop      []string // delimiters; none: a line's end
-	JSON      bool     // within JSON, steps end with members of objects and with items that are objects or arrays; where nothing sets Stop, answers in JSON have it
+	Members   bool     // within JSON, steps end with members of objects and with items that are objects or arrays; where nothing sets Stop, answers in JSON have it
 	MaxTokens int      // 0: 256
 }
 
