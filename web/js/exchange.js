@@ -99,29 +99,27 @@ export class ExchangeView {
   }
 }
 
-/** An answer with what it took, beside others. */
+/** An answer; beside others, with its name and what it took. */
 class Column {
-  #title = el('h3', { hidden: true });
-  #facts = el('p', { class: 'meta', hidden: true });
+  #title = el('h3');
+  #took = el('p', { class: 'took' });
   #votes = new Votes();
   #text;
 
   /** @param {string} kind @param {HTMLElement} [text] */
   constructor(kind, text = el('div', { class: 'text' })) {
     this.#text = text;
-    this.element = el('section', { class: kind }, this.#title, text, this.#votes.element, this.#facts);
+    this.element = el('section', { class: kind }, text);
   }
 
   /** @param {Result} result @param {string} name empty: the column stands alone */
-  update(result, name) {
-    const { answer, search, stats } = result;
+  update({ answer, search, stats }, name) {
     this.#text.replaceChildren(markdown(answer));
-    this.#title.hidden = this.#facts.hidden = !name;
     if (!name) return;
     this.#title.textContent = name;
-    this.#facts.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && `${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
+    this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && `${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
     if (search) this.#votes.update(search);
-    else this.#votes.element.hidden = true;
+    if (!this.#title.isConnected) this.element.replaceChildren(this.#title, this.#text, this.#votes.element, this.#took);
   }
 }
 

@@ -28,7 +28,7 @@ export class SearchView {
   #cards = new Candidates();
   #tree = new Tree();
   #votes = new Votes();
-  #spent = el('p', { class: 'meta spent', hidden: true });
+  #spent = el('p', { class: 'spent', hidden: true });
   #asCards = this.#tab('Candidates', 'cards');
   #asTree = this.#tab('Tree', 'tree');
   #tabs = el('div', { class: 'tabs', role: 'group', 'aria-label': 'View of the search' }, this.#asCards, this.#asTree);
@@ -54,7 +54,6 @@ export class SearchView {
     if (view === 'cards') this.#cards.update(search.candidates, running && !search.done);
     else this.#tree.update(search.steps, search.done, search.method === 'particle_filtering');
     if (votes) this.#votes.update(search);
-    else this.#votes.element.hidden = true;
     this.#spent.textContent = search.done ? spentWords(search) : '';
     this.#spent.hidden = !this.#spent.textContent;
   }

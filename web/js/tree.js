@@ -88,7 +88,7 @@ export class Tree {
     ...lines.map((line, i) => svg('text', { class: 'words', x: box.x + 8, y: top + i * 14 }, line)),
     svg('text', { class: 'score', x: box.x + box.w - 7, y: small ? box.y : box.y - 7 }, score),
     small || step.count < 2 && !(drawn && drawn > 1) ? null
-      : svg('text', { class: 'count', x: box.x + box.w - 7, y: box.y + 7 }, drawn && drawn > 1 ? `⑂${drawn}` : `×${step.count}`));
+      : svg('text', { class: 'count', x: box.x + box.w - 7, y: box.y + 7 }, drawn && drawn > 1 ? `→${drawn}` : `×${step.count}`));
   }
 
   /** @param {string} text @param {string} label @param {() => void} action */

@@ -37,7 +37,7 @@ test('two methods answer one question side by side', async () => {
   assert.deepEqual(await page.locator('.answers h3').allInnerTexts(), ['Self-consistency 8', 'Single answer', 'Beam search 8 × 4']);
   assert.equal(await page.locator('.answers .text .result').count(), 3, 'each has an answer');
   for (const i of [0, 1, 2]) {
-    assert.match(await page.locator('.answers .meta').nth(i).innerText(), i === 1 ? /^\d+ tokens · [\d.]+ m?s$/ : /tokens · [\d.]+ m?s · \d+ % agree$/);
+    assert.match(await page.locator('.answers .took').nth(i).innerText(), i === 1 ? /^\d+ tokens · [\d.]+ m?s$/ : /tokens · [\d.]+ m?s · \d+ % agree$/);
     assert.equal(await page.locator('.answers section').nth(i).locator('.votes .chosen').count(), i === 1 ? 0 : 1, 'votes of searches');
   }
   assert.equal(await page.locator('.search > .votes:visible').count(), 0, 'the votes are shown once');
@@ -109,7 +109,7 @@ test('particles fork where they are drawn again, and end where they are not', as
   await page.locator('#n').selectOption('16');
   await ask(question);
   await ended();
-  await page.locator('.tree text.count', { hasText: '⑂' }).first().waitFor();
+  await page.locator('.tree text.count', { hasText: '→' }).first().waitFor();
   await page.locator('.outline').locator('xpath=..').locator('summary').click();
   await page.locator('.outline li').first().waitFor();
   const list = await page.locator('.outline').innerText();
