@@ -111,6 +111,36 @@ func TestARequestMaySayWhatToReachInsteadOfHow(t *testing.T) {
 	}
 }
 
+func TestProfilesAreListedWithWhatTheyAreExpectedToTake(t *testing.T) {
+	f := profiled(t, nil)
+	type list struct {
+		Object string
+		Data   []struct {
+			Model  string
+			Points []struct {
+				Model, Plan string
+				Quality     float64
+				Low         float64 `json:"ci_low"`
+				High        float64 `json:"ci_high"`
+				Tokens      float64
+				Expected    float64 `json:"expected_ms"`
+			}
+		}
+	}
+	_, _, answer := f.do("GET", "/v1/profiles", nil)
+	got := strict[list](t, answer)
+	if len(got.Data) != 2 || got.Data[0].Model != "toy" || len(got.Data[0].Points) != 2 || len(got.Data[1].Points) != 1 {
+		t.Fatalf("%s", answer)
+	}
+	if p := got.Data[0].Points[1]; p.Plan != "self_consistency;n=4" || p.Quality != 0.8 || p.Low != 0.7 || p.High != 0.9 || p.Tokens != 40 || p.Expected <= 0 {
+		t.Errorf("%+v", p)
+	}
+	f = start(t, says(t, "Answer: 4"), nil)
+	if _, _, answer := f.do("GET", "/v1/profiles", nil); len(strict[list](t, answer).Data) != 0 {
+		t.Errorf("without profiles: %s", answer)
+	}
+}
+
 func TestEveryAPIThatSearchesTakesAQualityAndADeadline(t *testing.T) {
 	f := profiled(t, nil)
 	const aims = `"test_time_scaling":{"quality":0.8,"deadline_ms":60000}`

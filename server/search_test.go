@@ -204,11 +204,16 @@ func TestCompletionsSearchTooAndBestOfReportsNothing(t *testing.T) {
 }
 
 func TestAClientThatLeavesASearchFreesBothEngines(t *testing.T) {
-	for _, plan := range []string{"beam16x4", "sc16", "dvts16x4", "pf16", "deepconf16"} {
+	for plan, path := range map[string]string{
+		"beam16x4": "/v1/chat/completions", "sc16": "/v1/chat/completions", "dvts16x4": "/v1/messages", "pf16": "/v1/chat/completions", "deepconf16": "/v1/responses",
+	} {
 		f := real(t, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		body := question(t, 2, `,"stream":true,"test_time_scaling":"`+plan+`"`)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/v1/chat/completions", strings.NewReader(body))
+		if path == "/v1/responses" {
+			body = strings.Replace(strings.Replace(body, "messages", "input", 1), "max_tokens", "max_output_tokens", 1)
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,8 +221,8 @@ func TestAClientThatLeavesASearchFreesBothEngines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := resp.Body.Read(make([]byte, 512)); err != nil {
-			t.Error(err)
+		if _, err := resp.Body.Read(make([]byte, 512)); err != nil || resp.StatusCode != http.StatusOK {
+			t.Error(plan, resp.Status, err)
 		}
 		cancel()
 		resp.Body.Close()

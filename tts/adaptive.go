@@ -28,10 +28,7 @@ func (r *searchRun) worth(most int) (n int, reason StopReason) {
 	rk := rank(r.tree.done, r.plan.Select)
 	gain := func(m int) float64 { return record(len(r.tree.done), m) * (1 - rk.order[0].weight()) }
 	if rk.sel != scaling.SelectMax {
-		a, b := len(rk.groups[0].members), 0
-		if len(rk.groups) > 1 {
-			b = len(rk.groups[1].members)
-		}
+		a, b := rk.closest()
 		if rk.order[0].Finish == FinishStop && majority(a, b) >= set.Threshold {
 			return 0, StopConsensus
 		}

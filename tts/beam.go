@@ -15,7 +15,7 @@ import (
 
 // newBeam makes an empty beam.
 func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
-	return &beam{cand: &Candidate{}, seq: seq, judge: judge, dec: newDecoder(r.Model, r.req), node: -1}
+	return &beam{cand: &Candidate{}, seq: seq, judge: judge, dec: newDecoder(r.Model, r.req), shape: r.newShape(), node: -1}
 }
 
 // copyTo copies b for forks of its sequence and its judge.
@@ -23,7 +23,7 @@ func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 	k, c := *b, *b.cand
 	c.IDs, c.Tokens, c.StepScores, c.confidences = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores), slices.Clone(c.confidences)
 	c.Critiques = slices.Clone(c.Critiques)
-	k.cand, k.seq, k.judge, k.dec, k.text, k.step = &c, seq, judge, b.dec.clone(), slices.Clone(b.text), nil
+	k.cand, k.seq, k.judge, k.dec, k.shape, k.text, k.step = &c, seq, judge, b.dec.clone(), b.shape.clone(), slices.Clone(b.text), nil
 	return &k
 }
 
@@ -85,16 +85,22 @@ func (r *searchRun) aim(beams []*beam, first int, whole bool) {
 		p := r.decoding.params
 		p.Candidate, p.Temperature, p.Logprobs, p.Stop = first+i, r.temperature, true, r.decoding.breaks
 		if b.whole = whole; whole {
-			b.limit, p.Stop = math.MaxInt, r.decoding.ends
+			b.limit, p.Stop = r.longest(), r.decoding.ends
 		}
 		if len(r.req.Stop) == 0 && r.reporter.partials == nil && r.trusted == 0 && r.plan.Deadline == 0 { // else each token may be the last, or is to be shown
 			p.FlushEvery = tokensPerWake
 		}
-		if m := r.req.Sampling.MaxTokens; m > 0 {
-			b.limit = min(b.limit, m)
-		}
+		b.limit = min(b.limit, r.longest())
 		b.step, b.params = b.step[:0], p
 	}
+}
+
+// longest returns how many tokens a candidate may have.
+func (r *searchRun) longest() int {
+	if m := r.req.Sampling.MaxTokens; m > 0 {
+		return m
+	}
+	return math.MaxInt
 }
 
 // extend lets beams generate until each has ended, and calls done for each as it
@@ -187,10 +193,13 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 				return r.dropIfEnded(ctx, err)
 			}
 			b.take(r, tok)
-			if b.cand.Finish != "" || b.cand.Filtered || !b.whole && r.breaksAfter(b.step, tok.ID) {
+			if b.cand.Finish != "" || b.cand.Filtered || !b.whole && r.breaksAfter(b, tok.ID) {
 				return nil
 			}
 			if n := len(b.cand.IDs); n >= b.grant {
+				if n >= b.limit && !b.whole && b.shape.calling() {
+					b.limit = r.longest()
+				}
 				b.paused = n < b.limit
 				return nil
 			}
@@ -231,23 +240,34 @@ func (b *beam) take(r *searchRun, tok sampling.Token) {
 		b.trust(r, &tok)
 	}
 	gained, end := b.dec.push(tok)
+	written, listed := len(b.text), len(c.Tokens)
 	b.text = append(b.text, gained.Text...)
 	b.step = append(b.step, r.Model.Tokenizer.Piece(tok.ID)...)
 	c.Tokens = append(c.Tokens, gained.Tokens...)
 	c.Finish = end.Finish
+	if b.shape != nil && !b.whole {
+		b.shape.push(gained.Text)
+		if at, over := b.shape.over(b.text); over && c.Finish == "" {
+			c.Finish, b.text, c.Tokens = FinishStop, b.text[:max(at, written)], c.Tokens[:listed]
+		}
+	}
 	r.note(b)
 }
 
-// breaksAfter reports whether a solution step ends with its last token. Blank
-// lines belong to the step before or after them.
-func (r *searchRun) breaksAfter(step []byte, last int32) bool {
-	piece := len(r.Model.Tokenizer.Piece(last))
-	for _, stop := range r.plan.Step.Stop {
-		if bytes.Contains(step[max(0, len(step)-piece-len(stop)+1):], []byte(stop)) {
-			return len(bytes.TrimSpace(step)) > 0
-		}
+// breaksAfter reports whether a solution step ends with b's last token. Blank lines belong to
+// the step before or after them, and a call of a tool has no steps within.
+func (r *searchRun) breaksAfter(b *beam, last int32) bool {
+	within, ended := b.shape.within()
+	if b.shape.calling() || len(bytes.TrimSpace(b.step)) == 0 {
+		return false
 	}
-	return false
+	if within || ended {
+		return ended
+	}
+	piece := len(r.Model.Tokenizer.Piece(last))
+	return slices.ContainsFunc(r.plan.Step.Stop, func(stop string) bool {
+		return bytes.Contains(b.step[max(0, len(b.step)-piece-len(stop)+1):], []byte(stop))
+	})
 }
 
 // score judges what b has gained.

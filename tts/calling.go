@@ -2,7 +2,6 @@ package tts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,7 +64,7 @@ func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest 
 // tools: it ends with the last of them. What holds them is in use until ctx ends.
 // Errors: *toolcall.SchemaError of a strict tool, and those of Model.Format.
 func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, name string) error {
-	req.Marks, req.Calls = c.Format.Marks, c.Read
+	req.Marks, req.Calling = c.Format.Marks, c
 	tools := c.Tools
 	if name != "" {
 		tools = slices.DeleteFunc(slices.Clone(tools), func(t toolcall.Tool) bool { return t.Name != name })
@@ -100,36 +99,22 @@ func (c *Calling) format(ctx context.Context, m *Model, tools []toolcall.Tool, h
 	return m.Formats.Calls(ctx, key.String(), func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return c.Format.Grammar(b, tools, h) })
 }
 
-// Read returns the calls in a whole answer, by name and arguments: the order of members and
-// the white space between them do not matter. It is false for an answer without any.
+// Read returns the calls in a whole answer in their order, a line each, by name and arguments
+// (toolcall.Call.Canonical). It is false for an answer without any.
 func (c *Calling) Read(text string) (calls string, ok bool) {
 	p := c.Format.NewParser(c.Tools)
 	var list []toolcall.Call
 	for _, part := range p.Push(text, true) {
 		list = toolcall.Join(list, part.Call)
 	}
-	var b strings.Builder
+	if c.Single {
+		list = list[:min(1, len(list))]
+	}
+	lines := make([]string, len(list))
 	for i := range list {
-		if c.Single && i > 0 {
-			break
-		}
-		b.WriteString(list[i].Name + "(" + canonical(list[i].Arguments) + ")\n")
+		lines[i] = list[i].Canonical()
 	}
-	return strings.TrimSuffix(b.String(), "\n"), b.Len() > 0
-}
-
-// canonical is JSON with its members in order and without white space, or what it is
-// if it is no JSON.
-func canonical(arguments string) string {
-	d := json.NewDecoder(strings.NewReader(arguments))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) == nil {
-		if out, err := json.Marshal(v); err == nil {
-			return string(out)
-		}
-	}
-	return arguments
+	return strings.Join(lines, "\n"), len(list) > 0
 }
 
 // Apart returns the filters that set the thoughts of n choices apart, and the calls of tools

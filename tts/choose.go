@@ -14,50 +14,56 @@ type answerGroup struct {
 	weight  float64 // sum of theirs
 }
 
+func (g *answerGroup) add(c *Candidate) {
+	g.members = append(g.members, c)
+	g.weight += c.weight()
+}
+
 // ranking is candidates in order of preference.
 type ranking struct {
 	order     []*Candidate
-	groups    []*answerGroup // in order of preference
-	voters    int            // candidates that could have voted
-	answered  int            // those that did
+	side      answerGroup    // candidates that could have voted, and call tools as the first choice does or write text as it does
+	rivals    answerGroup    // the others that could have voted
+	groups    []*answerGroup // those of side, in order of preference
+	answered  int            // candidates of side that did vote
 	sel       scaling.Select // the rule that made the order
 	agreement float64
 }
 
 // rank orders candidates, the best first, and fills their Votes. Those that
 // were cut off, or filtered, come last and have no vote, unless all were.
+//
+// Calls of tools and texts are no answers to one question: where there are both, a vote is about
+// that first, which of the two has more votes or weight, and then about which calls or which text.
 func rank(cands []*Candidate, sel scaling.Select) ranking {
 	voters, cut := voters(cands)
-	rk := ranking{voters: len(voters), sel: sel}
-	var silent []*Candidate
-	rk.groups, silent = groupAnswers(voters)
-	rk.answered = len(voters) - len(silent)
-	if rk.answered*2 < len(voters) && !sel.Tournament() {
-		rk.sel = scaling.SelectMax
+	rk := ranking{sel: sel}
+	for _, c := range voters {
+		if c.calls && !rk.byScore() {
+			rk.rivals.add(c)
+		} else {
+			rk.side.add(c)
+		}
 	}
-	slices.SortStableFunc(rk.groups, func(a, b *answerGroup) int {
-		votes, weight := cmp.Compare(len(b.members), len(a.members)), cmp.Compare(b.weight, a.weight)
-		if rk.sel == scaling.SelectVote {
-			return cmp.Or(votes, weight)
-		}
-		return cmp.Or(weight, votes)
-	})
-	if rk.sel == scaling.SelectMax || sel.Tournament() {
-		rk.order = slices.Clone(voters)
-		slices.SortStableFunc(rk.order, better)
-	} else {
-		for _, g := range rk.groups {
-			rk.order = append(rk.order, g.members...)
-		}
-		rk.order = append(rk.order, silent...)
+	if rk.heavier(&rk.rivals, &rk.side) < 0 {
+		rk.side, rk.rivals = rk.rivals, rk.side
+	}
+	others, _ := rk.vote(rk.rivals.members)
+	rk.sel = sel
+	rk.order, rk.groups = rk.vote(rk.side.members)
+	for _, g := range rk.groups {
+		rk.answered += len(g.members)
 	}
 	slices.SortStableFunc(cut, better)
-	rk.order = append(rk.order, cut...)
+	rk.order = slices.Concat(rk.order, others, cut)
 	if len(rk.order) > 0 {
-		rk.agreement = float64(rk.order[0].Votes) / float64(rk.voters)
+		rk.agreement = float64(rk.order[0].Votes) / float64(len(voters))
 	}
 	return rk
 }
+
+// byScore reports whether the rule takes no votes. The games of a tournament come later.
+func (rk *ranking) byScore() bool { return rk.sel == scaling.SelectMax || rk.sel.Tournament() }
 
 // voters divides candidates into those that vote and those that come last: those that were cut
 // off, or filtered, unless all were.
@@ -73,6 +79,62 @@ func voters(cands []*Candidate) (voters, cut []*Candidate) {
 		return cut, nil
 	}
 	return voters, cut
+}
+
+// vote orders candidates of which all call tools or none does. Where most texts have no answer
+// to vote on, the best comes first.
+func (rk *ranking) vote(voters []*Candidate) (order []*Candidate, groups []*answerGroup) {
+	groups, silent := groupAnswers(voters)
+	if len(silent)*2 > len(voters) && !rk.sel.Tournament() {
+		rk.sel = scaling.SelectMax
+	}
+	slices.SortStableFunc(groups, rk.heavier)
+	if rk.byScore() {
+		order = slices.Clone(voters)
+		slices.SortStableFunc(order, better)
+		return order, groups
+	}
+	for _, g := range groups {
+		order = append(order, g.members...)
+	}
+	return append(order, silent...), groups
+}
+
+// heavier orders groups by the rule.
+func (rk *ranking) heavier(a, b *answerGroup) int {
+	votes, weight := cmp.Compare(len(b.members), len(a.members)), cmp.Compare(b.weight, a.weight)
+	if rk.sel == scaling.SelectVote {
+		return cmp.Or(votes, weight)
+	}
+	return cmp.Or(weight, votes)
+}
+
+// silent reports whether most of the side that has won have no answer to vote on.
+func (rk *ranking) silent() bool { return rk.answered*2 < len(rk.side.members) }
+
+// contests returns the pairs of which the first has to stay ahead for the outcome to stay: the
+// two sides, and the first two answers of the side that leads.
+func (rk *ranking) contests() [2][2]*answerGroup {
+	lead, second := &answerGroup{}, &answerGroup{}
+	if len(rk.groups) > 0 {
+		lead = rk.groups[0]
+	}
+	if len(rk.groups) > 1 {
+		second = rk.groups[1]
+	}
+	return [2][2]*answerGroup{{&rk.side, &rk.rivals}, {lead, second}}
+}
+
+// closest returns the votes of the two that are the least settled of contests.
+func (rk *ranking) closest() (a, b int) {
+	least := 1.0
+	for _, c := range rk.contests() {
+		first, second := len(c[0].members), len(c[1].members)
+		if p := majority(first, second); p <= least {
+			a, b, least = first, second, p
+		}
+	}
+	return a, b
 }
 
 // better orders by weight; of equal ones the earlier comes first.
@@ -95,8 +157,7 @@ func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) 
 			byKey[c.key] = g
 			all = append(all, g)
 		}
-		g.members = append(g.members, c)
-		g.weight += c.weight()
+		g.add(c)
 	}
 	for _, g := range all {
 		for _, c := range g.members {
@@ -122,19 +183,18 @@ func (r *searchRun) decided(n int) (StopReason, bool) {
 	if len(rk.groups) == 0 || rk.sel != sel || rk.order[0].Finish != FinishStop {
 		return "", false
 	}
-	lead, second := rk.groups[0], &answerGroup{}
-	if len(rk.groups) > 1 {
-		second = rk.groups[1]
-	}
-	a, b := len(lead.members), len(second.members)
-	ahead := float64(a - b)
-	if sel == scaling.SelectWeightedVote {
-		ahead = lead.weight - second.weight // a vote weighs 1 at most
+	ahead := math.Inf(1)
+	for _, c := range rk.contests() {
+		by := float64(len(c[0].members) - len(c[1].members))
+		if sel == scaling.SelectWeightedVote {
+			by = c[0].weight - c[1].weight // a vote weighs 1 at most
+		}
+		ahead = min(ahead, by)
 	}
 	if ahead > float64(left) && rk.answered*2 >= n {
 		return StopDecided, true
 	}
-	if c := r.plan.EarlyStop.Consensus; c > 0 && c < 1 && majority(a, b) >= c {
+	if c := r.plan.EarlyStop.Consensus; c > 0 && c < 1 && majority(rk.closest()) >= c {
 		return StopConsensus, true
 	}
 	return "", false

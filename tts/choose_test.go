@@ -3,6 +3,7 @@ package tts
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -102,6 +103,62 @@ func TestMajorityIsTheBetaTail(t *testing.T) {
 		}
 		if got := majority(c.a, c.b) + majority(c.b, c.a); math.Abs(got-1) > 1e-12 {
 			t.Errorf("majority(%d, %d) and its opposite add up to %v", c.a, c.b, got)
+		}
+	}
+}
+
+// poll makes candidates of answers, of which those that begin with "f(" are calls. Weights are the
+// candidates' scores; nil: all have 0.5.
+func poll(answers []string, weights []float32) (all []*Candidate) {
+	for i, a := range answers {
+		c := &Candidate{Index: i, key: a, Answer: a, calls: strings.HasPrefix(a, "f("), Score: 0.5, Finish: FinishStop}
+		if weights != nil {
+			c.Score = weights[i]
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func TestAVoteIsFirstAboutCallingAtAll(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []string
+		weights []float32
+		sel     scaling.Select
+		want    string
+		rule    scaling.Select
+		votes   int
+	}{
+		"calls that differ outvote one text": {answers: []string{"f(1)", "12", "f(2)", "12", "f(1)", "f(3)", "12"}, sel: scaling.SelectVote, want: "f(1)", rule: scaling.SelectVote, votes: 2},
+		"texts that differ outvote one call": {answers: []string{"f(1)", "12", "f(1)", "13", "14"}, sel: scaling.SelectVote, want: "12", rule: scaling.SelectVote, votes: 1},
+		"texts without an answer count":      {answers: []string{"f(1)", "", "f(1)", "", ""}, sel: scaling.SelectVote, want: "", rule: scaling.SelectMax},
+		"by weight":                          {answers: []string{"f(1)", "12", "f(1)", "13", "14"}, weights: []float32{0.9, 0.4, 0.9, 0.4, 0.4}, sel: scaling.SelectWeightedVote, want: "f(1)", rule: scaling.SelectWeightedVote, votes: 2},
+		"calls alone are a vote":             {answers: []string{"f(1)", "f(2)", "f(2)"}, sel: scaling.SelectVote, want: "f(2)", rule: scaling.SelectVote, votes: 2},
+		"the best is the best":               {answers: []string{"f(1)", "f(1)", "12"}, weights: []float32{0.5, 0.5, 0.9}, sel: scaling.SelectMax, want: "12", rule: scaling.SelectMax, votes: 1},
+	} {
+		rk := rank(poll(c.answers, c.weights), c.sel)
+		if got := rk.order[0]; got.Answer != c.want || rk.sel != c.rule || got.Votes != c.votes || len(rk.order) != len(c.answers) {
+			t.Errorf("%s: %q with %d votes by %s, want %q with %d by %s", name, got.Answer, got.Votes, rk.sel, c.want, c.votes, c.rule)
+		}
+	}
+}
+
+func TestAMixtureIsDecidedOnceNeitherVoteCanTurn(t *testing.T) {
+	for _, c := range []struct {
+		answers []string
+		n       int
+		want    bool
+	}{
+		{[]string{"f(1)", "f(1)", "f(1)"}, 5, true},
+		{[]string{"f(1)", "f(1)", "f(1)", "12"}, 6, false}, // two texts more make it three to three
+		{[]string{"f(1)", "f(1)", "f(1)", "f(1)", "12"}, 7, true},
+		{[]string{"f(1)", "f(1)", "f(2)", "f(3)"}, 6, false},
+		{[]string{"f(1)", "f(2)", "12", "12", "12", "12"}, 7, true},
+	} {
+		r := &searchRun{resolvedPlan: resolvedPlan{plan: scaling.Plan{Select: scaling.SelectVote}}, req: &Request{}}
+		r.tree.done = poll(c.answers, nil)
+		if _, got := r.decided(c.n); got != c.want {
+			t.Errorf("%v of %d is decided: %t, want %t", c.answers, c.n, got, c.want)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (r *searchRun) agreed(int) (StopReason, bool) {
 	if len(rk.groups) == 0 || rk.sel != scaling.SelectWeightedVote || rk.order[0].Finish != FinishStop || rk.order[0].Filtered {
 		return "", false
 	}
-	all := 0.0
+	all := rk.rivals.weight
 	for _, g := range rk.groups {
 		all += g.weight
 	}

@@ -55,7 +55,7 @@ func (r *searchRun) offer(beams []*beam) *Work {
 	b := beams[0]
 	w := &Work{Prompt: r.prompt.ids, Params: b.params, Until: b.params.Stop, Stops: slices.Concat(r.req.Stop, r.req.chatStops(r.Model)), Limit: r.Model.Engine.Limit()}
 	if w.Params.Stop = r.decoding.ends; !b.whole {
-		w.Delimiters = r.plan.Step.Stop
+		w.Delimiters = r.delimiters()
 	}
 	for _, b := range beams {
 		w.Jobs = append(w.Jobs, Job{Candidate: b.params.Candidate, Begun: slices.Clone(b.cand.IDs), MaxTokens: b.params.MaxTokens})

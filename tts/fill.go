@@ -1,7 +1,6 @@
 package tts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -106,7 +105,7 @@ func (r *searchRun) forkSpare(b *beam, n int) ([]*beam, error) {
 // keepPlain puts the plain answer first where the others have no answers to vote on: of free
 // texts none is more frequent.
 func (r *searchRun) keepPlain(rk *ranking) {
-	if r.filled == nil || r.plan.Method == scaling.BestOfN || rk.answered*2 >= rk.voters {
+	if r.filled == nil || r.plan.Method == scaling.BestOfN || !rk.silent() {
 		return
 	}
 	for i, c := range rk.order {
@@ -115,5 +114,5 @@ func (r *searchRun) keepPlain(rk *ranking) {
 			rk.order[0] = c
 		}
 	}
-	rk.agreement = float64(max(1, rk.order[0].Votes)) / float64(cmp.Or(rk.voters, 1))
+	rk.agreement = float64(max(1, rk.order[0].Votes)) / float64(max(1, len(rk.side.members)+len(rk.rivals.members)))
 }

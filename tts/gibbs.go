@@ -36,7 +36,7 @@ func remember(beams []*beam) {
 	for _, b := range beams {
 		now, cand := *b, *b.cand
 		cand.IDs, cand.Tokens, cand.StepScores = slices.Clip(cand.IDs), slices.Clip(cand.Tokens), slices.Clip(cand.StepScores)
-		now.cand, now.dec, now.text = &cand, b.dec.clone(), slices.Clip(b.text)
+		now.cand, now.dec, now.shape, now.text = &cand, b.dec.clone(), b.shape.clone(), slices.Clip(b.text)
 		now.seq, now.judge, now.partial, now.past = nil, nil, nil, nil
 		b.past = append(slices.Clip(b.past), &now)
 	}

@@ -20,11 +20,12 @@ type Candidate struct {
 	Filtered   bool    // with DeepConf: it has shown too little confidence to vote; unless complete, it was ended for that
 	Verdict    string  // of a check or of critiques: why it has its score
 	Critiques  []Critique
-	Answer     string // extracted; empty: none found
+	Answer     string // extracted, or the calls of tools that it ends in, a line each; empty: none found
 	Votes      int    // candidates with the same answer, itself included
 	Node       int    // its last node in Outcome.Tree
 
 	key         string    // equal for equal answers
+	calls       bool      // its answer is calls of tools
 	confidences []float32 // of its tokens, with DeepConf
 }
 

@@ -33,8 +33,9 @@ func (r *searchRun) note(b *beam) {
 	}
 	c, now := b.cand, p.now
 	if now.Finish == "" && c.Finish != "" {
-		a, _ := r.read(string(b.text))
-		now.Answer = a.Text
+		var whole Candidate
+		r.read(&whole, string(b.text))
+		now.Answer = whole.Answer
 	}
 	now.Tokens, now.Logprob, now.Finish = len(c.IDs), c.Logprob, c.Finish
 	now.Judged, now.Score = len(c.StepScores) > p.scores, c.Score

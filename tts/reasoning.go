@@ -45,7 +45,7 @@ func (p *reporter) candidateReasoning(c *Candidate, total int) error {
 		p.shownCandidate = c
 	} else {
 		if lead.Answer != "" {
-			fmt.Fprintf(&out, " %s leads with %d of %d.", lead.Answer, lead.Votes, rk.voters)
+			fmt.Fprintf(&out, " %s leads with %d of %d.", lead.Answer, lead.Votes, len(rk.side.members)+len(rk.rivals.members))
 		}
 		out.WriteByte('\n')
 	}

@@ -26,9 +26,9 @@ type Request struct {
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int
-	// Calls finds the calls of tools in a whole answer, written alike where they mean
-	// the same: the answer that candidates of a search agree on. nil: there are none.
-	Calls func(text string) (calls string, ok bool)
+	// Calling reads the calls of tools in answers, which candidates of a search agree on as
+	// on any other answer. nil: there are none.
+	Calling *Calling
 	// Sampled gets the tokens of each choice of a plain answer as they are sampled, those
 	// of one choice in their order and those of several at once; nil: nobody wants them.
 	Sampled func(choice int, id int32)

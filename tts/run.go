@@ -88,7 +88,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 	r.decoding.params = req.sampling(s.Model, prepared.Thinking)
 	r.decoding.ends = r.decoding.params.Stop
 	if r.plan.Stepwise() {
-		r.decoding.breaks = sampling.NewTokenSet(r.decoding.ends, s.Model.delimiters(r.plan.Step.Stop))
+		r.decoding.breaks = sampling.NewTokenSet(r.decoding.ends, s.Model.delimiters(r.delimiters()))
 	}
 	if r.plan.Include.Partial {
 		r.reporter.partials = &partials{due: time.NewTimer(partialInterval)}

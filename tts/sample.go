@@ -133,7 +133,7 @@ func (r *searchRun) auto() error {
 	case r.budget.left == 0:
 		r.reason = StopBudgetTokens
 		return nil
-	case rk.answered*2 < rk.voters:
+	case rk.silent():
 		r.method = scaling.BestOfN
 		return nil
 	case rk.agreement == 1:

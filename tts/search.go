@@ -83,6 +83,7 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 			p.Select = scaling.SelectVote
 		}
 	}
+	p.Step.Members = p.Step.Members || req.JSON && len(s.Plan.Step.Stop) == 0
 	if p.N == scaling.AutoN {
 		p.N = s.fillTile(p, &limits, req)
 		*p = p.WithDefaults(&limits)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/lutra-lm/lutra/tts/text"
 )
@@ -74,6 +74,14 @@ type searchTree struct {
 	longest int                  // tokens of the longest one
 }
 
+// delimiters are texts after which, but not within a token, a solution step may end.
+func (r *searchRun) delimiters() []string {
+	if r.plan.Step.Members {
+		return append(slices.Clip(r.plan.Step.Stop), ",")
+	}
+	return r.plan.Step.Stop
+}
+
 // fits returns how many of n beams the whole KV pool can hold at once, when they
 // share shared tokens after the prompt and each adds own ones. It depends on
 // the search alone, not on what else is running: between requests the engine
@@ -88,9 +96,19 @@ func (r *searchRun) fits(n, shared, own int) int {
 	return min(n, room)
 }
 
-// read finds the answer in a candidate's text. What it thinks on the way is none.
-func (r *searchRun) read(said string) (answer.Answer, bool) {
-	return r.reader.Read(text.Answer(said, r.prompt.thinking))
+// read finds the answer in a candidate's text, or the calls of tools that it ends in. What it
+// thinks on the way is neither.
+func (r *searchRun) read(c *Candidate, written string) {
+	said := text.Answer(r.prompt.begun+written, r.prompt.thinking)
+	if r.req.Calling != nil {
+		if calls, ok := r.req.Calling.Read(said); ok {
+			c.Answer, c.key, c.calls = calls, "\x00"+calls, true // no text has that key
+			return
+		}
+	}
+	if a, ok := r.reader.Read(said); ok {
+		c.Answer, c.key = a.Text, a.Key
+	}
 }
 
 // retire makes b a candidate, complete or not, and gives back what it holds.
@@ -98,15 +116,7 @@ func (r *searchRun) retire(b *beam) {
 	b.close()
 	c, tree := b.cand, &r.tree
 	c.Index, c.Node = len(tree.done), b.node
-	whole := r.prompt.begun + c.Text
-	if a, ok := r.read(whole); ok {
-		c.Answer, c.key = a.Text, a.Key
-	}
-	if r.req.Calls != nil {
-		if calls, ok := r.req.Calls(whole); ok {
-			c.Answer, c.key = calls, calls
-		}
-	}
+	r.read(c, c.Text)
 	tree.done = append(tree.done, c)
 	tree.beams[c] = b
 }
@@ -136,6 +146,7 @@ type beam struct {
 	seq       *batcher.Sequence
 	judge     Judge
 	dec       *decoder
+	shape     *shape // of text
 	text      []byte
 	step      []byte // bytes of the solution step that is being written
 	logprobs  float64

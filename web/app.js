@@ -2,11 +2,13 @@
 
 import { ApiError, models, setKey } from './js/api.js';
 import { Chat } from './js/chat.js';
+import { compared, openCompare } from './js/compare.js';
 import { byId } from './js/dom.js';
 import { openEngine } from './js/engine.js';
 import { offers } from './js/offer.js';
+import { openPareto } from './js/pareto.js';
 import { Server } from './js/server.js';
-import { choose, current, openSettings, plan, planSingle, several, showModels } from './js/settings.js';
+import { choose, current, nameOf, openSettings, plan, several, showModels, singly, way } from './js/settings.js';
 import { showStatus } from './js/status.js';
 import { welcome } from './js/welcome.js';
 
@@ -28,7 +30,8 @@ let known = false;
 
 const chat = new Chat(byId('conversation'), {
   plan,
-  planSingle,
+  way,
+  nameOf,
   model: () => (several() ? current().id : undefined),
   whyLimited(read) {
     const { maxTurns } = current();
@@ -66,16 +69,16 @@ function renew() {
   question.focus();
 }
 
-/** @param {string} text @param {boolean} [compare] with a single answer */
-function ask(text, compare) {
+/** @param {string} text @param {import('./js/settings.js').Way[]} rivals that it is asked in too */
+function ask(text, rivals) {
   following = true;
-  chat.ask(text, compare);
+  chat.ask(text, rivals);
 }
 
 /** @param {import('./js/welcome.js').Example} example */
 function show(example) {
   choose(example);
-  ask(example.text, example.compare);
+  ask(example.text, example.compare ? [singly] : compared());
 }
 
 // The composer.
@@ -85,7 +88,7 @@ byId('composer').addEventListener('submit', (/** @type {Event} */ event) => {
   if (!text || chat.busy || chat.waiting) return;
   question.value = '';
   grow();
-  ask(text);
+  ask(text, compared());
 });
 question.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -127,6 +130,7 @@ async function loadModels() {
     showModels(offers(await models()));
     known = true;
     welcome(current(), show);
+    showPareto();
     greet();
     return true;
   } catch (err) {
@@ -136,7 +140,12 @@ async function loadModels() {
   }
 }
 
-openSettings(() => welcome(current(), show));
+openSettings(() => {
+  welcome(current(), show);
+  showPareto();
+});
+openCompare();
+const showPareto = openPareto(() => current().id, choose);
 chat.restore();
 const server = new Server(async (now, before) => {
   showStatus(now);

@@ -3,8 +3,10 @@
 //
 //	index.html ── app.js ─┬─ js/chat, exchange, markdown        the conversation
 //	                      ├─ js/settings, offer, welcome        what the chosen model offers
+//	                      ├─ js/compare                         methods side by side
+//	                      ├─ js/pareto                          what methods reach and cost
 //	                      ├─ js/search, searchview, candidates, test-time scaling
-//	                      │     tree, forest, layout, votes
+//	                      │     tree, forest, layout, votes, spent
 //	                      ├─ js/server, status                  whether the server is ready
 //	                      ├─ js/engine, metrics                 the live panel
 //	                      └─ js/api, sse                        everything sent and received

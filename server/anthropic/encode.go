@@ -18,14 +18,15 @@ type encoder struct {
 	id, model string
 	request   string   // the request's id
 	applied   *applied // nil: the request asked for no edits
+	report    *openai.SearchReport
 
 	index int    // of the block under way
 	kind  string // of it; empty: none is open
 	end   tts.End
 }
 
-func newEncoder(c *api.Call, model string, applied *applied) *encoder {
-	return &encoder{id: "msg_" + strings.ReplaceAll(uuid.NewString(), "-", ""), model: model, request: c.ID, applied: applied}
+func newEncoder(c *api.Call, model string, applied *applied, report *openai.SearchReport) *encoder {
+	return &encoder{id: "msg_" + strings.ReplaceAll(uuid.NewString(), "-", ""), model: model, request: c.ID, applied: applied, report: report}
 }
 
 // message is an answer, or what its stream begins with.
@@ -39,6 +40,7 @@ type message struct {
 	StopSequence *string `json:"stop_sequence"`
 	Usage        usage   `json:"usage"`
 	Context      *edited `json:"context_management,omitempty"`
+	Scaling      any     `json:"test_time_scaling,omitempty"` // Lutra's own
 }
 
 // edited says which edits have changed the prompt.
@@ -88,6 +90,11 @@ func stopReason(d *tts.End) (reason, sequence *string) {
 	return new("end_turn"), nil
 }
 
+func (s *encoder) Collect(e tts.Event) {
+	s.report.Update(e)
+	s.Choices.Collect(e)
+}
+
 func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	c := s.List[0]
 	m := s.message(newUsage(u))
@@ -105,7 +112,7 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 		m.Content = append(m.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: input})
 	}
 	m.StopReason, m.StopSequence = stopReason(&c.End)
-	m.Context = s.edited()
+	m.Context, m.Scaling = s.edited(), s.report.Answer()
 	p.Value(m)
 }
 
@@ -122,6 +129,7 @@ type event struct {
 	Delta   any      `json:"delta,omitempty"`
 	Usage   *usage   `json:"usage,omitempty"`
 	Context *edited  `json:"context_management,omitempty"`
+	Scaling any      `json:"test_time_scaling,omitempty"` // of pings and at the end; Lutra's own
 }
 
 func named(e event) jsonwrite.Event { return jsonwrite.Event{Name: e.Type, Data: e} }
@@ -135,6 +143,9 @@ type delta struct {
 }
 
 func (s *encoder) Event(e tts.Event) any {
+	if now := s.report.Update(e); now != nil {
+		return named(event{Type: "ping", Scaling: now})
+	}
 	var list jsonwrite.List
 	switch w := e.What.(type) {
 	case tts.Opening:
@@ -154,8 +165,6 @@ func (s *encoder) Event(e tts.Event) any {
 			b := block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: json.RawMessage("{}")}
 			list = s.add(list, b, delta{Type: "input_json_delta", JSON: &c.Arguments})
 		}
-	case *tts.Progress:
-		return s.KeepAlive()
 	case tts.End:
 		s.end = w
 		list = s.close(list)
@@ -196,7 +205,7 @@ func (s *encoder) End(u tts.Usage, fault *api.Fault) any {
 	end.Reason, end.Sequence = stopReason(&s.end)
 	spent := newUsage(u)
 	return jsonwrite.List{
-		named(event{Type: "message_delta", Delta: end, Usage: &spent, Context: s.edited()}),
+		named(event{Type: "message_delta", Delta: end, Usage: &spent, Context: s.edited(), Scaling: s.report.Answer()}),
 		named(event{Type: "message_stop"}),
 	}
 }

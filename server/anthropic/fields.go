@@ -108,6 +108,9 @@ func (f fields) sampling(req *tts.Request) {
 
 // bookkeeping reads fields that change nothing, and refuses those that would.
 func (f fields) bookkeeping() {
+	if raw, ok := f.Take("n"); ok && string(raw) != "null" {
+		f.Fail(jsonread.CodeUnsupported, "n", "an answer is one message. Candidates for it are asked for with 'test_time_scaling'.")
+	}
 	f.Ignore("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "safeguards")
 	for _, name := range []string{"container", "mcp_servers", "compaction", fieldThread} {
 		if raw, ok := f.Take(name); ok && string(raw) != "null" && string(raw) != "[]" && string(raw) != "{}" {

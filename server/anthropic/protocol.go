@@ -43,13 +43,14 @@ func messages(c *api.Call) (*api.Ask, error) {
 	hasTemperature := f.Has("temperature")
 	calling, edits := f.message(req, a.Model.Model)
 	a.Model.Switch(&req.Prompt)
-	openai.Fields{Fields: c.Body}.Scale(c, a, req, hasTemperature)
+	report := openai.Fields{Fields: c.Body}.Scale(c, a, req, hasTemperature)
 	f.Bool("stream", &a.Stream)
 	if err := openai.Finish(c); err != nil {
 		return nil, err
 	}
 	applied, err := edits.apply(&req.Prompt, a.Counter(c.Context()))
-	a.Requests, a.Filters, a.Encoder = []*tts.Request{req}, tts.Apart(calling, req.N), newEncoder(c, a.Name, applied)
+	a.Requests, a.Filters = []*tts.Request{req}, append(a.Filters, tts.Apart(calling, req.N)...)
+	a.Encoder = newEncoder(c, a.Name, applied, report)
 	return a, err
 }
 

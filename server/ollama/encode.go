@@ -19,6 +19,7 @@ type encoder struct {
 	chat        bool
 	logprobs    bool
 	begun       time.Time
+	report      *openai.SearchReport
 	calls       []toolcall.Call // under way: they are sent whole
 	end         tts.End
 
@@ -38,7 +39,8 @@ type answer struct {
 	Reason    string   `json:"done_reason,omitempty"`
 	Context   []int32  `json:"context,omitempty"` // of others, on the last line
 	*spent
-	Logprobs any `json:"logprobs,omitempty"` // []logprob; in a whole answer a place for them
+	Logprobs any `json:"logprobs,omitempty"`          // []logprob; in a whole answer a place for them
+	Scaling  any `json:"test_time_scaling,omitempty"` // Lutra's own
 }
 
 // logprob is a token with its log-probability and the likeliest ones in its place.
@@ -126,6 +128,11 @@ func (s *encoder) line(text, thinking string, calls []toolcall.Call) *answer {
 	return a
 }
 
+func (s *encoder) Collect(e tts.Event) {
+	s.report.Update(e)
+	s.Choices.Collect(e)
+}
+
 func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	c := s.List[0]
 	a := s.last(s.line(c.Text(), c.Reasoning(), c.Calls), &c.End, u)
@@ -140,7 +147,7 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 
 // last completes the last line of an answer, or the only one.
 func (s *encoder) last(a *answer, end *tts.End, u tts.Usage) *answer {
-	a.Done, a.Reason, a.spent = true, reason(end.Finish), s.spent(end, u)
+	a.Done, a.Reason, a.spent, a.Scaling = true, reason(end.Finish), s.spent(end, u), s.report.Answer()
 	if s.conversation != nil {
 		a.Context = s.conversation(s.List[0].Text(), s.List[0].Reasoning())
 	}
@@ -150,7 +157,12 @@ func (s *encoder) last(a *answer, end *tts.End, u tts.Usage) *answer {
 // Event has calls wait until they are whole.
 func (s *encoder) Event(e tts.Event) any {
 	if s.conversation != nil {
-		s.Collect(e)
+		s.Choices.Collect(e)
+	}
+	if now := s.report.Update(e); now != nil {
+		a := s.line("", "", nil)
+		a.Scaling = now
+		return a
 	}
 	switch w := e.What.(type) {
 	case tts.Text:
@@ -182,8 +194,6 @@ func (s *encoder) Event(e tts.Event) any {
 	case tts.End:
 		s.end = w
 		return s.called(s.calls[max(0, len(s.calls)-1):])
-	case *tts.Progress:
-		return s.KeepAlive()
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 		a.Instead = e.said("load")
 		return a, openai.Finish(c)
 	}
-	openai.Fields{Fields: c.Body}.Scale(c, a, req, true)
+	e.report = openai.Fields{Fields: c.Body}.Scale(c, a, req, true)
 	if !chat && req.Prompt.Messages != nil {
 		e.conversation = conversation(c, a, req)
 	}

@@ -49,11 +49,7 @@ func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
 	models := alternates(c, a.Model)
 	candidates := make([]profile.Candidate, len(models))
 	for i, m := range models {
-		candidates[i] = profile.Candidate{Name: m.Name, Curve: m.Curve, Pace: m.Engine.Pace, Forecast: m.Forecast, Works: func(p scaling.Plan) bool {
-			search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: m.Verifiers}
-			_, err := search.Check(&tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
-			return err == nil
-		}}
+		candidates[i] = candidateOf(c, m, choices)
 	}
 	now := time.Now()
 	choice, err := profile.Choose(candidates, plan, plan.Deadline-now.Sub(c.Start), now)
@@ -68,6 +64,42 @@ func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
 	}
 	a.Choice = choice
 	return nil
+}
+
+// candidateOf describes a model that may answer a request for so many choices.
+func candidateOf(c *api.Call, m *registry.Model, choices int) profile.Candidate {
+	return profile.Candidate{Name: m.Name, Curve: m.Curve, Pace: m.Engine.Pace, Forecast: m.Forecast, Works: func(p scaling.Plan) bool {
+		search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: m.Verifiers}
+		_, err := search.Check(&tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
+		return err == nil
+	}}
+}
+
+// expectation is what a model's methods are expected to reach and take now.
+type expectation struct {
+	Model  string            `json:"model"`
+	Points []*profile.Choice `json:"points"`
+}
+
+// listProfiles answers GET /v1/profiles with the models in memory that were profiled.
+func listProfiles(c *api.Call) error {
+	models, err := c.Models()
+	if err != nil {
+		return err
+	}
+	list, loaded := []expectation{}, models.Registry()
+	for _, card := range models.Cards() {
+		m := loaded.Named(card.ID)
+		if m == nil || m.Name != card.ID || m.Curve == nil {
+			continue
+		}
+		candidate := candidateOf(c, m, 1)
+		list = append(list, expectation{m.Name, candidate.Expected(time.Now())})
+	}
+	return c.JSON(struct {
+		Object string        `json:"object"`
+		Data   []expectation `json:"data"`
+	}{"list", list})
 }
 
 // alternates returns the models that may answer a request for m, which comes first.
@@ -114,7 +146,7 @@ func learns(c *api.Call, a *api.Ask) tts.Filter {
 // and the request does not mind: how many there are depends on what else is running. A stream
 // shows its answer while it is written, so it gets none; nor does one whose bits, tokens or
 // log-probabilities somebody asks for.
-func (f Fields) fill(c *api.Call, a *api.Ask, req *tts.Request) *searchReport {
+func (f Fields) fill(c *api.Call, a *api.Ask, req *tts.Request) *SearchReport {
 	if c.Fill == nil || a.Search != nil || c.Streams || a.Pinned ||
 		req.N > 1 || req.Sampling.Temperature == 0 || req.Sampling.Logprobs || req.Echo || req.NoTokens || req.Continued != nil {
 		return nil

@@ -12,7 +12,7 @@ type encoder struct {
 	heading
 	choices api.Choices      // of an answer that is not streamed
 	usage   bool             // the stream ends with the usage
-	report  *searchReport    // of the searches; nil: none
+	report  *SearchReport    // of the searches; nil: none
 	builder *receipt.Builder // of the receipt with which the answer ends; nil: it has none
 }
 

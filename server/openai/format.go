@@ -73,7 +73,7 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind constra
 		FailFormat(f.Fields, jsonread.CodeValue, name, "", err)
 	}
 	if kind == constrain.Schema && err == nil {
-		req.Unheld = schema.Unheld([]byte(text))
+		req.JSON, req.Unheld = true, schema.Unheld([]byte(text))
 	}
 }
 

@@ -111,7 +111,7 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, has
 // Scale decides whether a request is answered by a search, and by which. hasTemperature
 // tells whether it names a temperature. The report is nil without a search, or for one that
 // the answer does not tell of.
-func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature bool) *searchReport {
+func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature bool) *SearchReport {
 	f.metadata()
 	asked, standard := a.Asked, c.Standard
 	switch {

@@ -23,6 +23,7 @@ func Protocol() api.Protocol {
 		Routes: []api.Route{
 			{Path: "/v1/models", Answer: ListModels},
 			{Path: "/v1/models/*", Answer: showModel},
+			{Path: "/v1/profiles", Answer: listProfiles},
 			{Path: "/v1/chat/completions", Factor: api.ChatFactor, Ask: chat},
 			{Path: "/v1/chat/completions/render", Factor: api.ChatFactor, Answer: renderChat},
 			{Path: "/v1/completions", Factor: api.CompletionFactor, Ask: completions},

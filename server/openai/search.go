@@ -11,9 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// searchReport is what an answer reports of the searches behind it, one a prompt. A
+// SearchReport is what an answer reports of the searches behind it, one a prompt. A
 // nil one reports nothing: the answer looks as if there had been no search.
-type searchReport struct {
+type SearchReport struct {
 	include    scaling.Include
 	candidates bool // report each candidate once it is complete
 	n          int  // choices of a prompt
@@ -39,17 +39,18 @@ type filled struct {
 
 // newSearchReport reports a search by a plan, which may have been chosen, for a request that
 // came at start.
-func newSearchReport(p *scaling.Plan, choice *profile.Choice, start time.Time) *searchReport {
-	r := &searchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates, start: start}
+func newSearchReport(p *scaling.Plan, choice *profile.Choice, start time.Time) *SearchReport {
+	r := &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates, start: start}
+	r.expect(1, 1)
 	if choice != nil {
 		r.chosen = &chosen{Choice: choice}
 	}
 	return r
 }
 
-// expect prepares the report for prompts prompts of n choices each. The report may be
-// nil.
-func (r *searchReport) expect(prompts, n int) {
+// expect prepares the report for prompts prompts of n choices each; a new one is for one of each.
+// The report may be nil.
+func (r *SearchReport) expect(prompts, n int) {
 	if r != nil {
 		r.n, r.outcomes = n, make([]*tts.Outcome, prompts)
 	}
@@ -113,7 +114,7 @@ type node struct {
 
 // update takes in what an event says of the search. It tells whether that deserves a
 // chunk of its own.
-func (r *searchReport) update(e tts.Event) bool {
+func (r *SearchReport) update(e tts.Event) bool {
 	if r == nil {
 		return false
 	}
@@ -131,7 +132,7 @@ func (r *searchReport) update(e tts.Event) bool {
 }
 
 // take takes in where the search of a prompt stands.
-func (r *searchReport) take(prompt int, p *tts.Progress) {
+func (r *SearchReport) take(prompt int, p *tts.Progress) {
 	now := &searchProgress{Method: p.Method, Select: p.Select, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: jsonwrite.Number(p.Best), Leader: jsonwrite.Optional(p.Leader), Agreement: p.Agreement}
 	if len(r.outcomes) > 1 {
@@ -153,7 +154,7 @@ func (r *searchReport) take(prompt int, p *tts.Progress) {
 
 // progress returns the latest, for chunks without anything else. It may be called during
 // update.
-func (r *searchReport) progress() any {
+func (r *SearchReport) progress() any {
 	if r == nil {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (r *searchReport) progress() any {
 }
 
 // choice reports a choice's candidate.
-func (r *searchReport) choice(i int) *candidate {
+func (r *SearchReport) choice(i int) *candidate {
 	if r == nil || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -180,7 +181,7 @@ func (r *searchReport) choice(i int) *candidate {
 }
 
 // described adds to a candidate of a search what was asked for.
-func (r *searchReport) described(out *candidate, c *tts.Candidate, o *tts.Outcome) *candidate {
+func (r *SearchReport) described(out *candidate, c *tts.Candidate, o *tts.Outcome) *candidate {
 	if r.include.Steps {
 		out.Steps = stepsTo(o.Tree, c.Node)
 	}
@@ -191,7 +192,7 @@ func (r *searchReport) described(out *candidate, c *tts.Candidate, o *tts.Outcom
 }
 
 // summary reports the search as a whole, or all of them in a list.
-func (r *searchReport) summary() any {
+func (r *SearchReport) summary() any {
 	if r == nil {
 		return nil
 	}
@@ -207,7 +208,7 @@ func (r *searchReport) summary() any {
 
 // search reports the search of a prompt with its first choice, i; nil for other
 // choices.
-func (r *searchReport) search(i int) any {
+func (r *SearchReport) search(i int) any {
 	if r == nil || i%r.n != 0 || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -248,15 +249,21 @@ func (r *searchReport) search(i int) any {
 }
 
 // usage returns a request's usage, divided once all searches have ended.
-func (r *searchReport) usage(u tts.Usage) usage {
+func (r *SearchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
+	out.Scaling = r.spent()
+	return out
+}
+
+// spent divides the tokens of all searches; nil before they have ended.
+func (r *SearchReport) spent() *scalingUsage {
 	if r == nil {
-		return out
+		return nil
 	}
 	var sum scalingUsage
 	for _, o := range r.outcomes {
 		if o == nil {
-			return out
+			return nil
 		}
 		sum.Chosen += o.Usage.Chosen
 		sum.Discarded += o.Usage.Discarded
@@ -264,8 +271,30 @@ func (r *searchReport) usage(u tts.Usage) usage {
 		sum.Critiques += o.Usage.Critiques
 		sum.Cancelled += o.Usage.Cancelled
 	}
-	out.Scaling = &sum
-	return out
+	return &sum
+}
+
+// Update takes in what an event says of the search, for an API whose answers have one choice.
+// It returns where the search stands, if that is news, for a place that adds nothing.
+func (r *SearchReport) Update(e tts.Event) any {
+	if !r.update(e) {
+		return nil
+	}
+	return r.progress()
+}
+
+// Answer reports the search in one object, with what it chose and its tokens, for an API whose
+// answers have one choice; nil where there is nothing to report.
+func (r *SearchReport) Answer() any {
+	out, ok := r.search(0).(*searchOutcome)
+	if !ok {
+		return nil
+	}
+	return struct {
+		*searchOutcome
+		Choice *candidate    `json:"choice"`
+		Usage  *scalingUsage `json:"usage"`
+	}{out, r.choice(0), r.spent()}
 }
 
 func newCandidate(c *tts.Candidate) *candidate {

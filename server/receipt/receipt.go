@@ -131,6 +131,7 @@ type plan struct {
 type (
 	planStep struct {
 		Stop      []string `json:"stop,omitempty"`
+		Members   bool     `json:"members,omitempty"`
 		MaxTokens int      `json:"max_tokens,omitempty"`
 	}
 	planAnswer struct {
@@ -148,7 +149,7 @@ type (
 
 // NewPlan writes p with all that is in force. How it is reported is left out.
 func NewPlan(p *scaling.Plan) json.RawMessage {
-	out := plan{Method: p.Method, N: p.N, Width: p.Width, MaxSteps: p.MaxSteps, Step: planStep{p.Step.Stop, p.Step.MaxTokens}, Verifier: p.Verifier,
+	out := plan{Method: p.Method, N: p.N, Width: p.Width, MaxSteps: p.MaxSteps, Step: planStep(p.Step), Verifier: p.Verifier,
 		Aggregate: p.Aggregate, Select: p.Select, Answer: planAnswer{p.Answer.Extract, p.Answer.Normalize}, Temperature: p.Temperature,
 		MethodSettings: p.MethodSettings(), Budget: planBudget{p.Budget.Tokens, p.Budget.Time.Milliseconds()}}
 	if p.Verify.Kind() != "" {

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 type encoder struct {
 	settings *settings
 	response response
+	report   *openai.SearchReport
 	number   int             // of the next event
 	open     bool            // the last item of the output goes on
 	text     strings.Builder // that it has so far
@@ -59,7 +61,10 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	p.Value(&s.response)
 }
 
-func (s *encoder) Collect(e tts.Event) { s.add(nil, e) }
+func (s *encoder) Collect(e tts.Event) {
+	s.report.Update(e)
+	s.add(nil, e)
+}
 
 // complete ends the response, and keeps it.
 func (s *encoder) complete(u tts.Usage) {
@@ -67,6 +72,9 @@ func (s *encoder) complete(u tts.Usage) {
 	r.Status, r.Usage, r.CompletedAt = completed, newUsage(u), new(now())
 	if s.end == tts.FinishLength {
 		r.Status, r.Incomplete, r.CompletedAt = cutOff, &incomplete{"max_output_tokens"}, nil
+	}
+	if found := s.report.Answer(); found != nil {
+		r.Scaling, _ = json.Marshal(found) // numbers and texts, which are kept
 	}
 	s.keep()
 }
@@ -99,6 +107,7 @@ func (s *encoder) event(e event) jsonwrite.Event {
 }
 
 func (s *encoder) Event(e tts.Event) any {
+	s.report.Update(e)
 	switch e.What.(type) {
 	case tts.Opening:
 		return s.opening()

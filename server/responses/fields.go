@@ -24,6 +24,9 @@ func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calli
 		s.MaxTokens = req.Sampling.MaxTokens
 	}
 	f.Int("max_tool_calls", &s.MaxToolCalls, 1, math.MaxInt32) // of tools of the server's own: it has none
+	if raw, ok := f.Take("n"); ok && string(raw) != "null" {
+		f.Fail(jsonread.CodeUnsupported, "n", "a request has one response. Candidates for it are asked for with 'test_time_scaling'.")
+	}
 	o := openai.Fields{Fields: f.Fields}
 	o.Sampling(req, m, 1)
 	f.include(req, s)

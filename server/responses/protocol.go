@@ -54,10 +54,11 @@ func (s *Store) create(c *api.Call) (*api.Ask, error) {
 	a.Model.Switch(&req.Prompt)
 	f.Bool("stream", &a.Stream)
 	o := openai.Fields{Fields: c.Body}
-	o.Scale(c, a, req, hasTemperature)
+	report := o.Scale(c, a, req, hasTemperature)
 	o.Bookkeeping()
 	e := newEncoder(a.Name, req, settings, stored)
-	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, tts.Apart(calling, req.N), e, true
+	e.report = report
+	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, append(a.Filters, tts.Apart(calling, req.N)...), e, true
 	if a.Stream && settings.Store {
 		a.Begin = func(cancel context.CancelCauseFunc) func() { return stored.Begin(e.response.ID, cancel) }
 	}

@@ -10,7 +10,7 @@ import (
 func (r *record) events(yield func(jsonwrite.Event) bool) {
 	s := &encoder{settings: &settings{encrypted: r.encrypted}, response: r.response, replayed: r.response.Output}
 	p := &s.response
-	p.Status, p.Output, p.Usage, p.CompletedAt, p.Incomplete, p.Error = inProgress, []*item{}, nil, nil, nil, nil
+	p.Status, p.Output, p.Usage, p.CompletedAt, p.Incomplete, p.Error, p.Scaling = inProgress, []*item{}, nil, nil, nil, nil, nil
 	send := func(v any) bool {
 		switch v := v.(type) {
 		case jsonwrite.Event:

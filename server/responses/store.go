@@ -227,7 +227,7 @@ func (r *record) all(yield func(*item) bool) {
 // size returns about how many bytes a record holds besides its items.
 func (r *record) size() int {
 	p := &r.response
-	n := 2048 + 12*len(r.steps) + 16*(len(r.input)+len(p.Output)) + len(p.Model) + len(p.Metadata) + len(p.ToolChoice) + len(p.User)
+	n := 2048 + 12*len(r.steps) + 16*(len(r.input)+len(p.Output)) + len(p.Model) + len(p.Metadata) + len(p.ToolChoice) + len(p.User) + len(p.Scaling)
 	if p.Instructions != nil {
 		n += len(*p.Instructions)
 	}

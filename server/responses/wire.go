@@ -37,6 +37,7 @@ type response struct {
 	Usage        *usage          `json:"usage,omitempty"` // of a response that has ended
 	User         string          `json:"user,omitempty"`
 	Metadata     json.RawMessage `json:"metadata"`
+	Scaling      json.RawMessage `json:"test_time_scaling,omitempty"` // of one that has ended; Lutra's own
 }
 
 // fault says why a response failed, in the API's words.

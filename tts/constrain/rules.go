@@ -28,6 +28,8 @@ type Rules struct {
 	Allowed []int32
 	// Format is what answers are held to; nil: nothing.
 	Format *structure.Format
+	// JSON says that Format is one of JSON.
+	JSON bool
 	// Unheld are formats of strings that the schema of Format names and answers are not
 	// held to: annotations, since nobody knows them.
 	Unheld []string

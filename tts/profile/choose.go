@@ -75,6 +75,21 @@ func Choose(candidates []Candidate, want scaling.Plan, left time.Duration, now t
 	return nil, refusal(candidates, &want, profiled, most, soonest)
 }
 
+// Expected returns what each of the measured plans that the model can carry out is expected to
+// reach and to take now.
+func (c *Candidate) Expected(now time.Time) []*Choice {
+	out := []*Choice{}
+	if c.Curve == nil {
+		return out
+	}
+	for i := range c.Curve.Points {
+		if one := c.choice(&c.Curve.Points[i], &scaling.Plan{}, now); one != nil {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // choice makes a point a choice for a request; nil: it is none.
 func (c *Candidate) choice(p *Point, want *scaling.Plan, now time.Time) *Choice {
 	plan := *want

@@ -47,6 +47,7 @@ func (p *Plan) Read(src Source) {
 		p.Temperature = &t
 	}
 	src.Texts("step.stop", &p.Step.Stop)
+	src.Switch("step.members", &p.Step.Members)
 	src.Count("step.max_tokens", &p.Step.MaxTokens)
 	src.Name("answer.extract", &p.Answer.Extract)
 	src.Name("answer.normalize", &p.Answer.Normalize)
@@ -102,7 +103,7 @@ func (i *Include) add(name string) {
 }
 
 // Set sets one field by its path in JSON and its value as text: method, n,
-// width, max_steps, lookahead, step.stop (adds one), step.max_tokens, verifier,
+// width, max_steps, lookahead, step.stop (adds one), step.members (true or false), step.max_tokens, verifier,
 // aggregate, select, answer.extract, answer.normalize, temperature, early_stop
 // (true or false), early_stop.consensus, adaptive (true or false; its settings switch it
 // on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a

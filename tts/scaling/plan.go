@@ -163,9 +163,11 @@ type Plan struct {
 	Include     Include
 }
 
-// StepRule says where a solution step ends. The delimiter stays in the text.
+// StepRule says where a solution step ends. The delimiter stays in the text. A call of a tool is
+// a candidate's last solution step, whatever it holds.
 type StepRule struct {
 	Stop      []string // delimiters; none: a line's end
+	Members   bool     // within JSON, steps end with members of objects and with items that are objects or arrays; where nothing sets Stop, answers in JSON have it
 	MaxTokens int      // 0: 256
 }
 

@@ -83,6 +83,17 @@ func (p *Parser) Push(text string, last bool) []Part {
 // Calls returns the number of calls so far.
 func (p *Parser) Calls() int { return p.calls }
 
+// Undecided reports whether what came last may yet turn out to be a call.
+func (p *Parser) Undecided() bool { return len(p.raw) > 0 || strings.TrimSpace(p.held) != "" }
+
+// Clone returns a parser that goes on from here on its own.
+func (p *Parser) Clone() *Parser {
+	c, o := *p, &p.object
+	c.out, c.raw = nil, slices.Clone(p.raw)
+	c.object.key, c.object.name, c.object.args = slices.Clone(o.key), slices.Clone(o.name), slices.Clone(o.args)
+	return &c
+}
+
 // finish ends the message.
 func (p *Parser) finish() {
 	if len(p.raw) > 0 {

@@ -62,6 +62,12 @@ export async function models() {
   return Array.isArray(list?.data) ? list.data : [];
 }
 
+/** What the plans of models were measured to reach. @returns {Promise<any[]>} */
+export async function profiles() {
+  const list = await (await call('v1/profiles')).json();
+  return Array.isArray(list?.data) ? list.data : [];
+}
+
 /**
  * Asks the server whether it is ready. It throws when there is no server.
  * @returns {Promise<Readiness>}

@@ -8,11 +8,14 @@ import { absorb } from './search.js';
 import { recall, remember } from './store.js';
 
 /** @typedef {import('./exchange.js').Exchange} Exchange */
+/** @typedef {import('./exchange.js').Result} Result */
+/** @typedef {import('./settings.js').Way} Way */
 
 /**
  * @typedef {object} Hooks
- * @property {() => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set
- * @property {() => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} planSingle the same for a single answer
+ * @property {(way: Way) => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set, answered in a way
+ * @property {() => Way} way that is set
+ * @property {(way: Way) => string} nameOf
  * @property {() => string | undefined} model that answers, where there are several
  * @property {(read: number) => string} whyLimited says why the model reads no more than so many questions, this one included
  * @property {(busy: boolean) => void} busy
@@ -63,10 +66,10 @@ export class Chat {
   /** A question waits for the server. */
   get waiting() { return this.#exchanges.at(-1)?.state === 'waiting'; }
 
-  /** @param {string} question @param {boolean} [compare] with a single answer to it */
-  async ask(question, compare = false) {
+  /** @param {string} question @param {Way[]} [ways] in which it is answered too, for comparison */
+  async ask(question, ways = []) {
     if (this.busy) return;
-    this.#show({ question, answer: '', state: 'asking', compare });
+    this.#show({ question, answer: '', state: 'asking', rivals: ways.map((way) => ({ name: this.#hooks.nameOf(way), way, answer: '' })) });
     await this.#run();
   }
 
@@ -74,7 +77,9 @@ export class Chat {
   async again() {
     const exchange = this.#exchanges.at(-1);
     if (!exchange || this.busy) return;
-    Object.assign(exchange, { answer: '', reasoning: '', state: 'asking', needsKey: false, error: undefined, finish: undefined, unread: undefined, search: null, stats: undefined, single: undefined });
+    const fresh = { answer: '', reasoning: '', finish: undefined, search: null, stats: undefined };
+    Object.assign(exchange, fresh, { state: 'asking', needsKey: false, error: undefined, unread: undefined });
+    exchange.rivals = exchange.rivals?.map((rival) => ({ ...rival, ...fresh }));
     await this.#run();
   }
 
@@ -117,8 +122,8 @@ export class Chat {
    * The request, the indexes of the exchanges that have been answered, and how many of these are left out.
    * @returns {{ request: import('./api.js').ChatRequest, answered: number[], left: number }}
    */
-  #request(plan = this.#hooks.plan) {
-    const { system, ...rest } = plan();
+  #request(way = this.#hooks.way()) {
+    const { system, ...rest } = this.#hooks.plan(way);
     const messages = system ? [{ role: 'system', content: system }] : [];
     const last = this.#exchanges.length - 1;
     const answered = [...this.#exchanges.keys()].filter((i) => i < last && this.#exchanges[i].answer);
@@ -138,8 +143,10 @@ export class Chat {
     this.#hooks.busy(true);
     this.#hooks.announce('Answering.');
     exchange.model = this.#hooks.model();
+    exchange.name = this.#hooks.nameOf(this.#hooks.way());
     try {
-      if (exchange.compare) await this.#receiveSingle(exchange, view, running.signal);
+      // One after the other, so that none takes another's time.
+      for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, view, running.signal);
       await this.#receive(exchange, view, running.signal);
       exchange.state = 'done';
       this.#hooks.announce(exchange.answer);
@@ -157,22 +164,10 @@ export class Chat {
   /** @param {Exchange} exchange @param {ExchangeView} view @param {AbortSignal} signal */
   async #receive(exchange, view, signal) {
     const { request, answered, left } = this.#request();
-    const start = performance.now();
-    const since = () => (performance.now() - start) / 1000;
-    const stats = { first: 0, total: 0, tokens: 0 };
+    const take = receiver(exchange);
     view.render();
     for await (const chunk of chat(request, signal)) {
-      exchange.search = absorb(exchange.search ?? null, chunk);
-      const choice = chunk.choices?.find((/** @type {any} */ c) => (c.index ?? 0) === 0);
-      const text = choice?.delta?.content;
-      const reasoning = choice?.delta?.reasoning_content;
-      if (text) stats.first ||= since();
-      exchange.answer += text ?? '';
-      exchange.reasoning = (exchange.reasoning ?? '') + (reasoning ?? '');
-      exchange.finish = choice?.finish_reason ?? exchange.finish;
-      stats.tokens = spent(stats.tokens, chunk, exchange.search, Boolean(text || reasoning));
-      stats.total = since();
-      exchange.stats = stats;
+      take(chunk);
       const dropped = droppedMessages(chunk);
       if (dropped !== null || exchange.unread === undefined) {
         const unread = left + Math.ceil((dropped ?? 0) / 2);
@@ -185,11 +180,11 @@ export class Chat {
     }
   }
 
-  /** Asks for the single answer that the search's is compared with. @param {Exchange} exchange @param {ExchangeView} view @param {AbortSignal} signal */
-  async #receiveSingle(exchange, view, signal) {
-    exchange.single = '';
-    for await (const chunk of chat(this.#request(this.#hooks.planSingle).request, signal)) {
-      exchange.single += chunk.choices?.[0]?.delta?.content ?? '';
+  /** Answers in a way that the answer is compared with. @param {import('./exchange.js').Rival} rival @param {ExchangeView} view @param {AbortSignal} signal */
+  async #receiveRival(rival, view, signal) {
+    const take = receiver(rival);
+    for await (const chunk of chat(this.#request(rival.way).request, signal)) {
+      take(chunk);
       view.update();
       this.#hooks.changed();
     }
@@ -218,8 +213,29 @@ export class Chat {
 
   /** Stores the conversation; if it is too large, without its searches. */
   #keep() {
-    if (!remember('conversation', this.#exchanges)) remember('conversation', this.#exchanges.map(({ search, ...exchange }) => exchange));
+    if (!remember('conversation', this.#exchanges)) remember('conversation', this.#exchanges.map(({ search, rivals, ...exchange }) => ({ ...exchange, rivals: rivals?.map(({ search, ...rival }) => rival) })));
   }
+}
+
+/** What adds the chunks of an answer to a result, from now on. @param {Result} result */
+function receiver(result) {
+  const start = performance.now();
+  const since = () => (performance.now() - start) / 1000;
+  const stats = { first: 0, total: 0, tokens: 0 };
+  /** @param {any} chunk */
+  return (chunk) => {
+    result.search = absorb(result.search ?? null, chunk);
+    const choice = chunk.choices?.find((/** @type {any} */ c) => (c.index ?? 0) === 0);
+    const text = choice?.delta?.content;
+    const reasoning = choice?.delta?.reasoning_content;
+    if (text) stats.first ||= since();
+    result.answer += text ?? '';
+    result.reasoning = (result.reasoning ?? '') + (reasoning ?? '');
+    result.finish = choice?.finish_reason ?? result.finish;
+    stats.tokens = spent(stats.tokens, chunk, result.search, Boolean(text || reasoning));
+    stats.total = since();
+    result.stats = stats;
+  };
 }
 
 /**

@@ -3,23 +3,31 @@
 import { el, eachFrame } from './dom.js';
 import { markdown } from './markdown.js';
 import { SearchView } from './searchview.js';
+import { Votes } from './votes.js';
 
 /**
- * @typedef {object} Exchange
- * @property {string} question
+ * What a way of answering made of a question.
+ * @typedef {object} Result
  * @property {string} answer so far
  * @property {string} [reasoning] before the answer
+ * @property {string} [finish] the finish reason
+ * @property {import('./search.js').Search | null} [search]
+ * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
+ *
+ * @typedef {Result & { name: string, way: import('./settings.js').Way }} Rival in a column of its own
+ *
+ * @typedef {object} Exchanged
+ * @property {string} question
+ * @property {string} [name] of the way in which it is answered
  * @property {'asking' | 'waiting' | 'done' | 'stopped' | 'failed'} state waiting: for the server
  * @property {string} [error] in the server's words
  * @property {boolean} [needsKey] refused without a valid key; the page asks for one
- * @property {string} [finish] the finish reason
  * @property {string} [model] that answers, where there are several
  * @property {number} [unread] how many of the exchanges before this one the model was not shown
  * @property {string} [limit] why
- * @property {import('./search.js').Search | null} [search]
- * @property {boolean} [compare] with a single answer
- * @property {string} [single] that answer, so far
- * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
+ * @property {Rival[]} [rivals] other ways of answering, which are asked first
+ *
+ * @typedef {Result & Exchanged} Exchange
  */
 
 /** Shows an exchange. Call update or render when the exchange has changed. */
@@ -32,11 +40,10 @@ export class ExchangeView {
   #meta = el('p', { class: 'meta' });
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
   #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning);
-  #singleText = el('div', { class: 'text' });
-  #single = el('section', { class: 'single', hidden: true }, el('h3', {}, 'A single answer'), this.#singleText);
-  #searched = el('h3', { hidden: true }, 'The answer that the search chose');
-  /** The single answer, if one is asked for, beside the search's. */
-  #answers = el('div', { class: 'answers' }, this.#single, el('section', {}, this.#searched, this.#text));
+  #own = new Column('own', this.#text);
+  /** A column for each rival. @type {Column[]} */
+  #rivals = [];
+  #answers = el('div', { class: 'answers' }, this.#own.element);
   /** @type {SearchView | null} */
   #search = null;
   /** The answer had begun when it was last shown. */
@@ -58,17 +65,20 @@ export class ExchangeView {
 
   /** Shows the exchange as it is now. */
   render() {
-    const { answer, reasoning, state, error, search, single } = this.#exchange;
+    const { answer, reasoning, state, error, search, rivals = [] } = this.#exchange;
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
     if (this.#reasoningText.textContent !== (reasoning ?? '')) this.#reasoningText.textContent = reasoning ?? '';
     if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
     this.#answered = Boolean(answer);
-    this.#text.replaceChildren(markdown(answer));
+    if (this.#rivals.length !== rivals.length) {
+      this.#rivals = rivals.map(() => new Column('rival'));
+      this.#answers.replaceChildren(...this.#rivals.map((c) => c.element), this.#own.element);
+    }
+    rivals.forEach((rival, i) => this.#rivals[i].update(rival, rival.name));
+    this.#own.update(this.#exchange, rivals.length ? this.#exchange.name ?? '' : '');
     this.#text.classList.toggle('waiting', asking && !(search && !answer)); // a search shows by itself that it is running
-    this.#single.hidden = this.#searched.hidden = single === undefined;
-    this.#singleText.replaceChildren(markdown(single ?? ''));
     this.#error.hidden = !error;
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
     this.#showSearch(search ?? null, asking);
@@ -83,11 +93,38 @@ export class ExchangeView {
       this.#search = null;
     } else if (search !== this.#drawn[0] || running !== this.#drawn[1]) {
       if (!this.#search) this.#answers.after((this.#search = new SearchView()).element);
-      this.#search.update(search, running);
+      this.#search.update(search, running, this.#rivals.length === 0);
     }
     this.#drawn = [search, running];
   }
 }
+
+/** An answer; beside others, with its name and what it took. */
+class Column {
+  #title = el('h3');
+  #took = el('p', { class: 'took' });
+  #votes = new Votes();
+  #text;
+
+  /** @param {string} kind @param {HTMLElement} [text] */
+  constructor(kind, text = el('div', { class: 'text' })) {
+    this.#text = text;
+    this.element = el('section', { class: kind }, text);
+  }
+
+  /** @param {Result} result @param {string} name empty: the column stands alone */
+  update({ answer, search, stats }, name) {
+    this.#text.replaceChildren(markdown(answer));
+    if (!name) return;
+    this.#title.textContent = name;
+    this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && `${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
+    if (search) this.#votes.update(search);
+    if (!this.#title.isConnected) this.element.replaceChildren(this.#title, this.#text, this.#votes.element, this.#took);
+  }
+}
+
+/** @param {number} n */
+const tokens = (n) => `${n.toLocaleString('en')} ${n === 1 ? 'token' : 'tokens'}`;
 
 /** @param {Exchange} exchange */
 function facts({ state, finish, stats, needsKey, model }) {
@@ -97,7 +134,7 @@ function facts({ state, finish, stats, needsKey, model }) {
   if (state === 'waiting') parts.push('waiting for the server');
   if (state === 'stopped') parts.push('stopped');
   if (finish === 'length') parts.push('cut at the token limit');
-  if (stats?.tokens) parts.push(`${stats.tokens.toLocaleString('en')} ${stats.tokens === 1 ? 'token' : 'tokens'}`, `${rate(stats.tokens / stats.total)} tokens/s`);
+  if (stats?.tokens) parts.push(tokens(stats.tokens), `${rate(stats.tokens / stats.total)} tokens/s`);
   if (stats?.first) parts.push(`first text after ${seconds(stats.first)}`);
   if (stats && state === 'done') parts.push(`${seconds(stats.total)} in all`);
   return parts.join(' · ');

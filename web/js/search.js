@@ -42,6 +42,7 @@ import { number, objects, string } from './read.js';
  * @property {any[]} nodes of the tree so far; empty at the end
  * @property {import('./forest.js').Step[]} steps a parent comes before its children
  * @property {Vote[]} votes the first leads
+ * @property {{ chosen: number, discarded: number, cancelled: number, verifier: number } | null} usage tokens, at the end
  */
 
 const mostCandidates = 512;
@@ -59,6 +60,11 @@ export const byStep = (search) => ['beam_search', 'dvts', 'particle_filtering'].
 export function absorb(known, chunk) {
   const report = chunk.test_time_scaling;
   const choices = objects(chunk.choices).filter((c) => c.test_time_scaling);
+  const used = chunk.usage?.test_time_scaling;
+  if (used && known) {
+    const [chosen, discarded, cancelled, verifier] = ['chosen', 'discarded', 'cancelled', 'verifier'].map((of) => number(used[`${of}_tokens`]) ?? 0);
+    return { ...known, usage: { chosen, discarded, cancelled, verifier } };
+  }
   if (!report && !choices.length) return known;
   /** @type {Search} */
   const next = { ...(known ?? empty()) };
@@ -102,7 +108,7 @@ export function absorb(known, chunk) {
 function empty() {
   return {
     done: false, method: '', select: '', n: null, width: null, stepsTaken: null, live: null, finished: null, tokens: null,
-    leader: '', agreement: null, reason: '', degraded: false, score: null, candidates: [], beams: [], nodes: [], steps: [], votes: [],
+    leader: '', agreement: null, reason: '', degraded: false, score: null, candidates: [], beams: [], nodes: [], steps: [], votes: [], usage: null,
   };
 }
 

@@ -4,6 +4,7 @@ import { Candidates } from './candidates.js';
 import { el } from './dom.js';
 import { methods } from './methods.js';
 import { byStep } from './search.js';
+import { spentWords } from './spent.js';
 import { Tree } from './tree.js';
 import { Votes } from './votes.js';
 
@@ -27,19 +28,20 @@ export class SearchView {
   #cards = new Candidates();
   #tree = new Tree();
   #votes = new Votes();
+  #spent = el('p', { class: 'spent', hidden: true });
   #asCards = this.#tab('Candidates', 'cards');
   #asTree = this.#tab('Tree', 'tree');
   #tabs = el('div', { class: 'tabs', role: 'group', 'aria-label': 'View of the search' }, this.#asCards, this.#asTree);
   element = el('figure', { class: 'search' },
-    el('header', {}, this.#line, this.#tree.controls, this.#tabs), this.#cards.element, this.#tree.element, this.#votes.element);
+    el('header', {}, this.#line, this.#tree.controls, this.#tabs), this.#cards.element, this.#tree.element, this.#votes.element, this.#spent);
   /** The view that the person has chosen; null: the one that suits the method. @type {'cards' | 'tree' | null} */
   #wanted = null;
-  /** @type {[Search, boolean] | null} */
+  /** @type {[Search, boolean, boolean] | null} */
   #drawn = null;
 
-  /** @param {Search} search @param {boolean} running */
-  update(search, running) {
-    this.#drawn = [search, running];
+  /** @param {Search} search @param {boolean} running @param {boolean} votes are shown here */
+  update(search, running, votes) {
+    this.#drawn = [search, running, votes];
     const can = { cards: search.candidates.length > 0, tree: search.steps.length > 0 };
     const fitting = byStep(search) && can.tree || !can.cards ? 'tree' : 'cards';
     const view = this.#wanted && can[this.#wanted] ? this.#wanted : fitting;
@@ -50,8 +52,10 @@ export class SearchView {
     this.#cards.element.hidden = view !== 'cards' || !can.cards;
     this.#tree.show(view === 'tree' && can.tree);
     if (view === 'cards') this.#cards.update(search.candidates, running && !search.done);
-    else this.#tree.update(search.steps, search.done);
-    this.#votes.update(search);
+    else this.#tree.update(search.steps, search.done, search.method === 'particle_filtering');
+    if (votes) this.#votes.update(search);
+    this.#spent.textContent = search.done ? spentWords(search) : '';
+    this.#spent.hidden = !this.#spent.textContent;
   }
 
   /** @param {string} text @param {'cards' | 'tree'} view */

@@ -105,8 +105,11 @@ function pick(menu, wanted, otherwise) {
 export function choose(wanted) {
   if (wanted.method === undefined || ![...method.options].some((o) => o.value === wanted.method)) return;
   method.value = wanted.method;
-  if (wanted.n) n.value = String(wanted.n);
-  if (wanted.width) width.value = String(wanted.width);
+  for (const [menu, value] of /** @type {[HTMLSelectElement, number | undefined][]} */ ([[n, wanted.n], [width, wanted.width]])) {
+    if (!value) continue;
+    if (![...menu.options].some((o) => o.value === String(value))) menu.append(el('option', { value }, value));
+    menu.value = String(value);
+  }
   change();
 }
 
@@ -114,17 +117,41 @@ export function choose(wanted) {
 function adjust() {
   const known = methods[method.value];
   byId('n-label').hidden = !known || ['', 'none'].includes(method.value);
-  byId('width-label').hidden = !['beam_search', 'dvts', 'auto'].includes(method.value);
+  byId('width-label').hidden = !stepped(method.value);
   byId('method-hint').textContent = known ? known.hint : 'A search preset of this server.';
   for (const option of width.options) option.disabled = Number(option.value) > Number(n.value);
   if (Number(width.value) > Number(n.value)) width.value = n.value;
 }
 
-/** The settings as fields of a request for a single answer, the likeliest. */
-export const planSingle = () => ({ ...plan(), temperature: 0, test_time_scaling: { method: 'none' } });
+/**
+ * A way to find an answer, as the menus have it.
+ * @typedef {{ method: string, n: number, width: number, verifier: string, likeliest?: boolean }} Way `likeliest`: at temperature 0
+ */
 
-/** The settings as fields of a request; empty ones are left out, for the server's defaults. */
-export function plan() {
+/** The way that is set. @returns {Way} */
+export const way = () => ({ method: method.value, n: Number(n.value), width: Number(width.value), verifier: verifier.value });
+
+/** A single answer. @type {Way} */
+export const singly = { method: 'none', n: 1, width: 1, verifier: '', likeliest: true };
+
+/** The chosen model offers a way. @param {Way} way */
+export const offersWay = (way) => [...method.options].some((o) => o.value === way.method);
+
+/** What a way is called. @param {Way} way */
+export function nameOf({ method, n, width }) {
+  if (!methods[method]) return method.slice(preset.length);
+  const size = ['', 'none'].includes(method) ? '' : stepped(method) ? ` ${n} × ${width}` : ` ${n}`;
+  return methods[method].name + size;
+}
+
+/** The method has a width. @param {string} method */
+const stepped = (method) => ['beam_search', 'dvts', 'auto'].includes(method);
+
+/**
+ * The settings as fields of a request that is answered in a way; empty ones are left out, for the server's defaults.
+ * @param {Way} way
+ */
+export function plan({ method, n, width, verifier, likeliest }) {
   const { id, demo } = current();
   const values = Object.fromEntries(fields().map((f) => [f.name, f.value.trim()]));
   /** @type {Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} */
@@ -132,16 +159,17 @@ export function plan() {
   if (values.temperature !== '') set.temperature = Number(values.temperature);
   if (values.max_tokens !== '') set.max_tokens = Number(values.max_tokens);
   if (values.seed !== '') set.seed = Number(values.seed);
-  if (method.value === 'none') {
+  if (likeliest) set.temperature = 0;
+  if (method === 'none') {
     set.test_time_scaling = { method: 'none' }; // whatever the server's default is
     if (demo) set.temperature ??= 0; // for arithmetic the likeliest answer is the best
-  } else if (method.value.startsWith(preset)) {
-    set.model += method.value;
+  } else if (method.startsWith(preset)) {
+    set.model += method;
     set.test_time_scaling = { include };
-  } else if (method.value !== '') {
-    set.test_time_scaling = { method: method.value, n: Number(n.value), include };
-    if (!byId('width-label').hidden) set.test_time_scaling.width = Number(width.value);
-    if (verifier.value) set.test_time_scaling.verifier = verifier.value;
+  } else if (method !== '') {
+    set.test_time_scaling = { method, n, include };
+    if (stepped(method)) set.test_time_scaling.width = width;
+    if (verifier) set.test_time_scaling.verifier = verifier;
   } else if (set.temperature !== 0) { // else the default does not apply, and the answer is plain
     set.test_time_scaling = { include };
   }

@@ -22,6 +22,8 @@ export class Tree {
   #layout = null;
   /** @type {Step[]} */
   #steps = [];
+  /** Of particles: how often each step was drawn. @type {number[]} */
+  #draws = [];
   /** Steps already drawn: only new ones fade in. @type {Set<string>} */
   #seen = new Set();
 
@@ -39,21 +41,22 @@ export class Tree {
     this.controls.hidden = this.element.hidden = !seen;
   }
 
-  /** @param {Step[]} steps @param {boolean} done */
-  update(steps, done) {
+  /** @param {Step[]} steps @param {boolean} done @param {boolean} [particles] the steps are drawn, not ranked */
+  update(steps, done, particles = false) {
     const at = (this.#layout = layout(steps));
     this.#steps = steps;
+    this.#draws = particles ? draws(steps) : [];
     const pruned = steps.filter((s) => s.fate === 'pruned').length;
     this.#drawing.setAttribute('viewBox', `0 0 ${at.width} ${at.height}`);
     this.#drawing.setAttribute('aria-label',
-      `${steps.length} different solution steps, ${pruned} pruned${done ? ', the chosen path highlighted' : ''}. A list follows.`);
+      `${steps.length} different solution steps, ${pruned} ${particles ? 'dropped' : 'pruned'}${done ? ', the chosen path highlighted' : ''}. A list follows.`);
     const fresh = this.#seen;
     const paths = pathKeys(steps);
     const { fontFamily } = getComputedStyle(this.#drawing);
     this.#drawing.replaceChildren(
       svg('g', { class: 'edges' }, ...inFront(steps).map((i) => edge(steps, at, i))),
       svg('circle', { class: 'root', cx: at.root.x, cy: at.root.y, r: 7 }),
-      ...steps.map((s, i) => this.#node(s, at.boxes[i], !fresh.has(paths[i]), fontFamily)));
+      ...steps.map((s, i) => this.#node(s, at.boxes[i], !fresh.has(paths[i]), fontFamily, this.#draws[i])));
     this.#seen = new Set(paths);
     this.#scale(this.#zoomed ? this.#zoom : Math.min(1, Math.max(legible, this.#fitting())));
     this.#spell();
@@ -61,11 +64,11 @@ export class Tree {
   }
 
   #spell() {
-    if (this.#words.open) this.#outline.replaceChildren(outline(this.#steps));
+    if (this.#words.open) this.#outline.replaceChildren(outline(this.#steps, this.#draws));
   }
 
-  /** @param {Step} step @param {import('./layout.js').Box} box @param {boolean} fresh @param {string} family of fonts */
-  #node(step, box, fresh, family) {
+  /** @param {Step} step @param {import('./layout.js').Box} box @param {boolean} fresh @param {string} family of fonts @param {number} [drawn] of a particle */
+  #node(step, box, fresh, family, drawn) {
     const small = isSmall(step);
     const score = step.score === null ? '' : step.score.toFixed(2);
     const room = box.w - 16 - (step.score === null && step.count < 2 ? 0 : 32);
@@ -74,9 +77,9 @@ export class Tree {
     const top = box.y - (lines.length - 1) * 7 - (small ? 0 : 1);
     return svg('g', {
       class: `step ${step.fate}${fresh ? ' fresh' : ''}`,
-      on: { click: () => { this.#detail.textContent = describe(step); } },
+      on: { click: () => { this.#detail.textContent = describe(step, drawn); } },
     },
-    svg('title', {}, describe(step)),
+    svg('title', {}, describe(step, drawn)),
     svg('rect', { x: box.x, y: box.y - box.h / 2, width: box.w, height: box.h, rx: small ? 5 : 8 }),
     step.score === null ? null : svg('rect', {
       class: `gauge ${step.score >= 0.8 ? 'high' : step.score >= 0.4 ? 'mid' : 'low'}`,
@@ -84,7 +87,8 @@ export class Tree {
     }),
     ...lines.map((line, i) => svg('text', { class: 'words', x: box.x + 8, y: top + i * 14 }, line)),
     svg('text', { class: 'score', x: box.x + box.w - 7, y: small ? box.y : box.y - 7 }, score),
-    small || step.count < 2 ? null : svg('text', { class: 'count', x: box.x + box.w - 7, y: box.y + 7 }, `×${step.count}`));
+    small || step.count < 2 && !(drawn && drawn > 1) ? null
+      : svg('text', { class: 'count', x: box.x + box.w - 7, y: box.y + 7 }, drawn && drawn > 1 ? `→${drawn}` : `×${step.count}`));
   }
 
   /** @param {string} text @param {string} label @param {() => void} action */
@@ -141,12 +145,20 @@ function pathKeys(steps) {
   return keys;
 }
 
-/** @param {Step} step */
-function describe(step) {
+/** How often particles were drawn: each draw goes on with a step of its own. @param {Step[]} steps */
+function draws(steps) {
+  const times = steps.map(() => 0);
+  for (const s of steps) if (s.parent >= 0) times[s.parent] += s.count;
+  return times;
+}
+
+/** @param {Step} step @param {number} [drawn] of a particle */
+function describe(step, drawn) {
   const facts = [];
   if (step.score !== null) facts.push(`score ${step.score.toFixed(3)}`);
   if (step.count > 1) facts.push(`written ${step.count} times`);
-  if (step.fate !== 'kept') facts.push(step.fate === 'live' ? 'being written' : step.fate);
+  if (drawn && drawn > 1) facts.push(`drawn ${drawn} times`);
+  if (step.fate !== 'kept') facts.push(step.fate === 'live' ? 'being written' : step.fate === 'pruned' && drawn !== undefined ? 'not drawn' : step.fate);
   return step.text + (facts.length ? ` (${facts.join(', ')})` : '');
 }
 
@@ -176,13 +188,13 @@ function wrap(text, room, font) {
   return [cut(words.slice(0, n).join(' '), room, font), cut(words.slice(n).join(' '), room, font)];
 }
 
-/** The nested list. @param {Step[]} steps */
-function outline(steps) {
+/** The nested list. @param {Step[]} steps @param {number[]} draws of particles */
+function outline(steps, draws) {
   const top = el('ul');
   /** @type {HTMLElement[]} */
   const items = [];
-  for (const s of steps) {
-    const item = el('li', { class: s.fate }, describe(s));
+  for (const [i, s] of steps.entries()) {
+    const item = el('li', { class: s.fate }, describe(s, draws[i]));
     items.push(item);
     const parent = s.parent < 0 ? null : items[s.parent];
     const list = parent ? parent.querySelector(':scope > ul') ?? parent.appendChild(el('ul')) : top;

@@ -104,8 +104,8 @@ export const cards = (...data) => ({ object: 'list', data });
 
 export const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`), animations: 'disabled' });
 export const ended = () => page.locator('.exchange:last-child [aria-busy=false]').waitFor();
-export const lastAnswer = () => page.locator('.exchange:last-child section:not(.single) > .text').innerText();
-export const lastSingle = () => page.locator('.exchange:last-child .single > .text').innerText();
+export const lastAnswer = () => page.locator('.exchange:last-child section.own > .text').innerText();
+export const lastSingle = () => page.locator('.exchange:last-child .rival > .text').innerText();
 
 export async function fitsItsWidth() {
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -16,7 +16,7 @@ try {
   await page.locator('[name=temperature]').fill('1.5'); // candidates that differ
   await page.locator('#settings summary').click();
   await page.locator('#examples button').nth(2).click();
-  await page.locator('.exchange:last-child [aria-busy=false] section:not(.single) > .text .result').waitFor();
+  await page.locator('.exchange:last-child [aria-busy=false] section.own > .text .result').waitFor();
   await page.locator('#engine-brief', { hasText: 'tokens/s' }).waitFor();
   await page.mouse.move(0, 0); // off what it would highlight
   await page.screenshot({ path: file, animations: 'disabled' });

@@ -131,7 +131,7 @@ test('the examples of a search show it beside a single answer that is wrong', as
     await page.locator('#examples button').nth(i).click();
     await ended();
     assert.match(await lastAnswer(), new RegExp(`Answer: ${answer}$`));
-    assert.equal(await page.locator('.single:visible').count(), i ? 1 : 0, 'the first is a single answer itself');
+    assert.equal(await page.locator('.rival:visible').count(), i ? 1 : 0, 'the first is a single answer itself');
     assert.equal(await page.locator('#method').inputValue(), ['none', 'best_of_n', 'beam_search', 'beam_search'][i], 'the button sets the method');
     if (!i) continue;
     assert.match(await lastSingle(), /Answer: \d+$/);

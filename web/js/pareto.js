@@ -1,0 +1,119 @@
+// What the server's profile says of each plan: the share of right answers against time or
+// tokens. Plans that nothing beats in both are joined, and listed.
+
+import { profiles } from './api.js';
+import { byId, el, svg } from './dom.js';
+import { methods } from './methods.js';
+import { number, objects, string } from './read.js';
+import { nameOf } from './settings.js';
+
+/** @typedef {{ plan: string, quality: number, low: number, high: number, tokens: number, ms: number }} Point */
+
+const most = 512;
+const size = { width: 300, height: 190, left: 34, right: 12, top: 10, bottom: 26 };
+
+/** @type {Record<'ms' | 'tokens', { label: string, show: (v: number) => string }>} */
+const costs = {
+  ms: { label: 'Time', show: (v) => (v < 1000 ? `${v < 10 ? v.toFixed(1) : Math.round(v)} ms` : `${(v / 1000).toFixed(1)} s`) },
+  tokens: { label: 'Tokens', show: (v) => Math.round(v).toLocaleString('en') },
+};
+const percent = (/** @type {number} */ v) => `${(100 * v).toFixed(1)} %`;
+
+/** @type {'ms' | 'tokens'} */
+let cost = 'ms';
+/** @type {Point[]} */
+let points = [];
+let asked = '';
+
+/**
+ * Fills the panel whenever it is opened.
+ * @param {() => string} model that is chosen
+ * @param {(wanted: { method: string, n?: number, width?: number }) => void} choose
+ */
+export function openPareto(model, choose) {
+  const panel = byId('pareto');
+  const refresh = async () => {
+    if (!panel.open) return;
+    asked = model();
+    const name = asked;
+    const list = await profiles().catch(() => null); // older servers have none
+    if (name !== asked) return;
+    points = read(objects(list).find((p) => p.model === name));
+    draw(list === null, choose);
+  };
+  panel.addEventListener('toggle', refresh);
+  return refresh;
+}
+
+/** @param {any} profile @returns {Point[]} */
+function read(profile) {
+  return objects(profile?.points).slice(0, most).map((p) => ({
+    plan: string(p.plan), quality: number(p.quality) ?? -1, low: number(p.ci_low) ?? 0, high: number(p.ci_high) ?? 1, tokens: number(p.tokens) ?? 0, ms: number(p.expected_ms) ?? 0,
+  })).filter((p) => p.plan && p.quality >= 0 && p.tokens > 0 && p.ms > 0);
+}
+
+/** Points that no other beats in both, the cheapest first. */
+function frontier() {
+  let best = -1;
+  return [...points].sort((a, b) => a[cost] - b[cost] || b.quality - a.quality).filter((p) => p.quality > best && (best = p.quality, true));
+}
+
+/** @param {boolean} failed @param {(wanted: { method: string, n?: number, width?: number }) => void} choose */
+function draw(failed, choose) {
+  const body = byId('pareto-body');
+  if (!points.length) {
+    body.replaceChildren(el('p', { class: 'hint' }, failed ? 'The server does not say.' : 'This model was not profiled: lutra eval --profile measures it.'));
+    return;
+  }
+  const joined = frontier();
+  body.replaceChildren(
+    el('div', { class: 'tabs', role: 'group', 'aria-label': 'Against' }, .../** @type {('ms' | 'tokens')[]} */ (Object.keys(costs)).map((c) => el('button', {
+      type: 'button', class: 'quiet', 'aria-pressed': String(c === cost),
+      on: { click: () => { cost = c; draw(failed, choose); /** @type {any} */ (body.querySelector('[aria-pressed=true]')).focus(); } },
+    }, costs[c].label))),
+    picture(joined),
+    el('ol', { class: 'frontier', 'aria-label': 'Plans that nothing beats' }, ...joined.map((p) => {
+      const wanted = parse(p.plan);
+      const words = [el('span', { class: 'name' }, nameOfPlan(p.plan)), el('span', { class: 'facts' }, `${percent(p.quality)} · ${costs.ms.show(p.ms)} · ${costs.tokens.show(p.tokens)} tokens`)];
+      return el('li', { title: p.plan }, wanted ? el('button', { type: 'button', class: 'quiet', on: { click: () => choose(wanted) } }, ...words) : el('p', {}, ...words));
+    })),
+    el('p', { class: 'hint' }, 'Right answers to the profile\'s problems; times as the server expects them now.'));
+}
+
+/** @param {Point[]} joined */
+function picture(joined) {
+  const logs = points.map((p) => Math.log10(p[cost]));
+  const [from, to] = [Math.min(...logs) - 0.05, Math.max(...logs) + 0.05];
+  const [low, high] = [Math.min(...points.map((p) => p.quality)) - 0.02, Math.min(1, Math.max(...points.map((p) => p.quality)) + 0.02)];
+  const x = (/** @type {Point} */ p) => size.left + (size.width - size.left - size.right) * (Math.log10(p[cost]) - from) / (to - from);
+  const level = (/** @type {number} */ q) => size.top + (size.height - size.top - size.bottom) * (high - q) / (high - low);
+  const base = size.height - size.bottom;
+  const path = joined.map((p, i) => (i ? `H${x(p).toFixed(1)}V${level(p.quality).toFixed(1)}` : `M${x(p).toFixed(1)} ${level(p.quality).toFixed(1)}`)).join('');
+  const marks = [low, (low + high) / 2, high];
+  return svg('svg', { class: 'pareto', viewBox: `0 0 ${size.width} ${size.height}`, role: 'img', 'aria-label': `${points.length} plans; ${joined.length} of them are not beaten, and listed below` },
+    ...marks.flatMap((q) => [
+      svg('path', { class: 'rule', d: `M${size.left} ${level(q)}H${size.width - size.right}` }),
+      svg('text', { x: size.left - 4, y: level(q), class: 'tick end' }, `${Math.round(100 * q)} %`)]),
+    svg('text', { x: size.left, y: base + 14, class: 'tick' }, costs[cost].show(10 ** from)),
+    svg('text', { x: size.width - size.right, y: base + 14, class: 'tick end' }, `${costs[cost].show(10 ** to)}${cost === 'tokens' ? ' tokens' : ''}`),
+    svg('path', { class: 'front', d: path }),
+    ...points.map((p) => svg('circle', { class: joined.includes(p) ? 'best' : 'other', cx: x(p), cy: level(p.quality), r: joined.includes(p) ? 4 : 3 },
+      svg('title', {}, `${p.plan}: ${percent(p.quality)} (${percent(p.low)} to ${percent(p.high)}), ${costs.ms.show(p.ms)}, ${costs.tokens.show(p.tokens)} tokens`))));
+}
+
+/** What the menus can be set to for a plan; null: it has other settings. @param {string} plan */
+function parse(plan) {
+  const [method, ...settings] = plan.split(';');
+  if (method === 'single') return settings.length ? null : { method: 'none' };
+  const set = Object.fromEntries(settings.map((s) => s.split('=')));
+  if (!methods[method] || Object.keys(set).some((key) => !['n', 'width'].includes(key))) return null;
+  return { method, n: Number(set.n) || undefined, width: Number(set.width) || undefined };
+}
+
+/** @param {string} plan */
+function nameOfPlan(plan) {
+  const wanted = parse(plan);
+  if (wanted) return nameOf({ verifier: '', n: 8, width: 4, ...wanted });
+  const [method, ...settings] = plan.split(';');
+  return `${method === 'single' ? methods.none.name : methods[method]?.name ?? method}; ${settings.join('; ')}`;
+}

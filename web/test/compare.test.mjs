@@ -1,0 +1,119 @@
+// The page in a real browser: methods side by side, what they spent, and what they reach.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask, browse, ended, fake, fitsItsWidth, open, page, phone, shot } from './browser.mjs';
+import { startServer } from './server.mjs';
+
+const question = 'Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?';
+
+let server;
+
+browse(async () => {
+  server = await startServer();
+  return [server.stop];
+});
+
+const set = async (name, value) => {
+  await page.locator('#settings summary').click();
+  await page.locator(`[name=${name}]`).fill(value);
+  await page.locator(`[name=${name}]`).dispatchEvent('change');
+  await page.locator('#settings summary').click();
+};
+
+test('two methods answer one question side by side', async () => {
+  await open(server);
+  await set('seed', '1');
+  await page.locator('#method').selectOption('self_consistency');
+  await page.locator('#compare').press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'method', 'the other method is chosen next');
+  await page.locator('#method').selectOption('none');
+  await page.locator('#compare').press('Enter');
+  await page.locator('#method').selectOption('beam_search');
+  const asked = [];
+  page.on('request', (r) => r.url().endsWith('/chat/completions') && asked.push(r.postDataJSON().test_time_scaling.method));
+  await ask(question);
+  await ended();
+  assert.deepEqual(asked, ['self_consistency', 'none', 'beam_search']);
+  assert.deepEqual(await page.locator('.answers h3').allInnerTexts(), ['Self-consistency 8', 'Single answer', 'Beam search 8 × 4']);
+  assert.equal(await page.locator('.answers .text .result').count(), 3, 'each has an answer');
+  for (const i of [0, 1, 2]) {
+    assert.match(await page.locator('.answers .took').nth(i).innerText(), i === 1 ? /^\d+ tokens · [\d.]+ m?s$/ : /tokens · [\d.]+ m?s · \d+ % agree$/);
+    assert.equal(await page.locator('.answers section').nth(i).locator('.votes .chosen').count(), i === 1 ? 0 : 1, 'votes of searches');
+  }
+  assert.equal(await page.locator('.search > .votes:visible').count(), 0, 'the votes are shown once');
+  assert.match(await page.locator('.spent').innerText(), /^Spent [\d,]+ tokens: [\d,]+ for the answer, [\d,]+ for others.*the verifier read [\d,]+\. The question looks (easy|moderate|hard): \d+ % agree, of the first \d answers (all|\d)\.$/);
+  await shot('compare');
+  await page.reload();
+  assert.equal(await page.locator('.answers h3').count(), 3, 'all are there after a reload');
+  await page.setViewportSize(phone);
+  await fitsItsWidth();
+  await shot('compare-phone');
+  await page.locator('#rivals button').first().click();
+  await page.keyboard.press('Shift+Tab');
+  assert.equal(await page.locator('#rivals button').count(), 1, 'a method is taken away');
+  await page.locator('#rivals button').first().click();
+  assert.ok(await page.locator('#rivals').isHidden());
+});
+
+test('where candidates disagree, the question looks hard', async () => {
+  await open(server);
+  const words = await page.evaluate(async () => {
+    const { difficulty, spentWords } = await import('/web/js/spent.js');
+    const search = (answers, agreement = null) => ({ agreement, usage: null, votes: [{ answer: answers[0] }], candidates: answers.map((answer) => ({ answer, state: 'complete' })) });
+    return [difficulty(search(['1', '1', '1', '1', '1', '1', '2'])).level, difficulty(search(['1', '2', '1', '3'])).level, difficulty(search(['1', '2', '3', '4', '1'], 0.4)).level,
+      difficulty(search(['1'])), spentWords({ ...search(['1']), usage: { chosen: 1200, discarded: 0, cancelled: 0, verifier: 0 } }), spentWords(search(['1', '2', '3', '4', '1'], 0.4))];
+  });
+  assert.deepEqual(words, ['easy', 'moderate', 'hard', null, 'Spent 1,200 tokens: 1,200 for the answer.', 'The question looks hard: 40 % agree, of the first 4 answers 1.']);
+});
+
+test('the profile is a picture whose plans can be chosen', async () => {
+  await open(server);
+  await page.locator('#pareto summary').press('Enter');
+  await page.locator('.pareto .best').first().waitFor();
+  const n = await page.locator('.pareto circle').count();
+  assert.ok(n >= 5, `${n} plans`);
+  assert.match(await page.locator('.frontier li').last().innerText(), /\d+\.\d % · [\d.]+ m?s · [\d,]+ tokens/);
+  const qualities = (await page.locator('.frontier .facts').allInnerTexts()).map(parseFloat);
+  assert.deepEqual(qualities, [...qualities].sort((a, b) => a - b), 'what costs more is better');
+  await shot('pareto');
+  await page.locator('#pareto .tabs button', { hasText: 'Tokens' }).press('Enter');
+  assert.equal(await page.locator('#pareto .tabs [aria-pressed=true]').innerText(), 'Tokens');
+  const choice = page.locator('.frontier button', { hasText: /Best of n|Self-consistency|Beam/ }).first();
+  const name = await choice.locator('.name').innerText();
+  await choice.press('Enter');
+  assert.ok(name.startsWith(await page.locator('#method option:checked').innerText()), name);
+  await page.setViewportSize(phone);
+  await fitsItsWidth();
+  await shot('pareto-phone');
+});
+
+test('what a profile says is never markup, and one that is wrong is left out', async () => {
+  const points = [{ plan: '<img src=x onerror=alert(1)>;n=2', quality: 0.5, ci_low: 0.4, ci_high: 0.6, tokens: 9, expected_ms: 3 }, { plan: 'single', quality: 'x' }, null, { plan: 'auto;n=4', quality: 0.6, tokens: -1, expected_ms: 2 }];
+  await fake('**/v1/profiles', 200, { data: [null, { model: 'lutra-tiny-l', points }] });
+  await open(server);
+  await page.locator('#pareto summary').click();
+  await page.locator('.pareto circle').waitFor();
+  assert.equal(await page.locator('#pareto img').count(), 0);
+  assert.match(await page.locator('.frontier').innerText(), /<img src=x/);
+  await fake('**/v1/profiles', 200, { data: [] });
+  await page.reload();
+  await page.locator('#pareto summary').click();
+  await page.locator('#pareto .hint', { hasText: 'was not profiled' }).waitFor();
+});
+
+test('particles fork where they are drawn again, and end where they are not', async () => {
+  await open(server);
+  await set('temperature', '1.5');
+  await set('seed', '3');
+  await page.locator('#method').selectOption('particle_filtering');
+  await page.locator('#n').selectOption('16');
+  await ask(question);
+  await ended();
+  await page.locator('.tree text.count', { hasText: '→' }).first().waitFor();
+  await page.locator('.outline').locator('xpath=..').locator('summary').click();
+  await page.locator('.outline li').first().waitFor();
+  const list = await page.locator('.outline').innerText();
+  assert.match(list, /drawn \d+ times/);
+  assert.match(list, /not drawn\)/);
+  await shot('particles');
+});
