@@ -31,8 +31,13 @@ type Rate struct {
 
 // Measure measures for about a second, with at most a quarter of so many free bytes.
 func Measure(free int64) (*Speed, error) {
+	return measure(free/4, 400*time.Millisecond, 25*time.Millisecond)
+}
+
+// measure reads at most so many bytes, and gives memory and each product their times.
+func measure(bytes int64, reading, product time.Duration) (*Speed, error) {
 	s := &Speed{}
-	s.ReadOne, s.ReadAll = kernelbench.Memory(400*time.Millisecond, free/4)
+	s.ReadOne, s.ReadAll = kernelbench.Memory(reading, bytes)
 	var all []matrix.Packing
 	for _, p := range matrix.Packings() {
 		for _, used := range packings {
@@ -42,7 +47,7 @@ func Measure(free int64) (*Speed, error) {
 			}
 		}
 	}
-	rates, err := kernelbench.Rates(all, 25*time.Millisecond)
+	rates, err := kernelbench.Rates(all, product)
 	for _, r := range rates {
 		s.Rates = append(s.Rates, Rate{r.Packing.String(), r.Bits, r.One, r.Many})
 	}
