@@ -37,7 +37,7 @@ func CPUs(root fs.FS) (cpus float64) {
 }
 
 // Memory returns the least limit of the process in root in bytes, and what its group has used of
-// it; ok is false where there is no limit.
+// it and would not give back; ok is false where there is no limit.
 func Memory(root fs.FS) (limit, used int64, ok bool) {
 	least := func(dir, most, current string) {
 		n, err := strconv.ParseInt(line(root, dir+most), 10, 64)
@@ -46,7 +46,7 @@ func Memory(root fs.FS) (limit, used int64, ok bool) {
 		}
 		limit, ok = n, true
 		used, _ = strconv.ParseInt(line(root, dir+current), 10, 64) // 0 where it is not told
-		used = max(used, 0)
+		used = max(used-reclaimable(root, dir), 0)
 	}
 	for dir := range groups(root, "") {
 		least(dir, "/memory.max", "/memory.current")
@@ -55,6 +55,20 @@ func Memory(root fs.FS) (limit, used int64, ok bool) {
 		least(dir, "/memory.limit_in_bytes", "/memory.usage_in_bytes")
 	}
 	return limit, used, ok
+}
+
+// reclaimable returns what a group's memory holds of files that nobody has read lately, such as
+// the file of a model that was loaded: the system takes it back when memory is wanted.
+func reclaimable(root fs.FS, dir string) (bytes int64) {
+	for l := range strings.Lines(read(root, dir+"/memory.stat")) {
+		key, n, _ := strings.Cut(strings.TrimSpace(l), " ")
+		if key == "inactive_file" || key == "total_inactive_file" { // with the groups below, in version 1
+			if v, err := strconv.ParseInt(n, 10, 64); err == nil {
+				bytes = max(bytes, v)
+			}
+		}
+	}
+	return bytes
 }
 
 // unlimited is at most what version 1 says where there is no limit: the most whole pages.

@@ -24,7 +24,7 @@ func TestTheNarrowestGroupBinds(t *testing.T) {
 		{"no groups", nil, 0, 0, 0},
 		{"no limits", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "max 100000", "sys/fs/cgroup/memory.max": "max"}, 0, 0, 0},
 		{"a container", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "250000 100000",
-			"sys/fs/cgroup/memory.max": "1000", "sys/fs/cgroup/memory.current": "400"}, 2.5, 1000, 400},
+			"sys/fs/cgroup/memory.max": "1000", "sys/fs/cgroup/memory.current": "400", "sys/fs/cgroup/memory.stat": "anon 5\ninactive_file 150\nactive_file 7"}, 2.5, 1000, 250},
 		{"a unit of systemd within a slice", map[string]string{"proc/self/cgroup": "0::/system.slice/lutra.service",
 			"sys/fs/cgroup/system.slice/lutra.service/memory.max": "3000", "sys/fs/cgroup/system.slice/lutra.service/memory.current": "30",
 			"sys/fs/cgroup/system.slice/memory.max": "2000", "sys/fs/cgroup/system.slice/memory.current": "1500",
