@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-	"golang.org/x/crypto/x509roots/fallback/bundle"
+	roots "golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
 // imageConfig is what the Dockerfile says; its comments say why.
@@ -89,7 +89,7 @@ func imageOf(b bundle) (v1.Image, error) {
 // would differ from one to the next.
 func certificates() []byte {
 	var out bytes.Buffer
-	for root := range bundle.Roots() {
+	for root := range roots.Roots() {
 		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a Buffer takes all
 	}
 	return out.Bytes()
