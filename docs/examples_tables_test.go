@@ -20,12 +20,12 @@ var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Be
 
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
-	"go test ./...":           "this test is part of it",
-	"docker build -t lutra .": "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
+	"go test ./...":                            "this test is part of it",
+	"docker build -t lutra .":                  "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
 	"docker compose -f deploy/compose.yaml up": "TestComposeStartsWhatIsThere reads the file",
-	"server {":                "TestExamplesOfProxiesPassChatsOn runs it",
-	"chat.example {":          "TestExamplesOfProxiesPassChatsOn runs it",
-	"global":                  "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
+	"server {":       "TestExamplesOfProxiesPassChatsOn runs it",
+	"chat.example {": "TestExamplesOfProxiesPassChatsOn runs it",
+	"global":         "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
 	"map $request_body $beginning {   # the messages up to the first user's": "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
 	"docker build -t registry.example/lutra:v1 .":                            "the gate's step helm renders what it installs",
 	"rules:":                           "the gate's step helm reads it",

@@ -123,8 +123,8 @@ func layoutTar(index v1.ImageIndex, src source) ([]byte, error) {
 		}
 		return writeTar(tw, file{name, 0o644, data}, src.time)
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = tw.Close()
 	}
-	return out.Bytes(), tw.Close()
+	return out.Bytes(), err
 }

@@ -70,6 +70,9 @@ func TestTheImageIsSoundForEachTargetOfLinux(t *testing.T) {
 	if err != nil || len(made) != 1 || made[0].name != "lutra-1.2.0-image.tar" || !bytes.Equal(made[0].data, again[0].data) {
 		t.Fatalf("%d files, not the same each time: %v", len(made), err)
 	}
+	if !bytes.HasSuffix(made[0].data, make([]byte, 1024)) {
+		t.Error("the tar file has no end") // Go reads it all the same
+	}
 	dir := t.TempDir()
 	for tr := tar.NewReader(bytes.NewReader(made[0].data)); ; {
 		h, err := tr.Next()
