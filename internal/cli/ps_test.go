@@ -37,6 +37,19 @@ func (l *live) served(t *testing.T) map[string]servedModel {
 	return byName
 }
 
+// becomes asks for a model until it is as wanted: a request's end is told before it lets go of its
+// model.
+func (l *live) becomes(t *testing.T, name string, wanted func(servedModel) bool) {
+	t.Helper()
+	var m servedModel
+	for range 500 {
+		if m = l.served(t)[name]; wanted(m) {
+			return
+		}
+	}
+	t.Errorf("%s stays %+v", name, m)
+}
+
 func TestModelsOfARunningServerAreListedAndStopped(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "noise.gguf"), tinyModel(t), 0o600); err != nil {
@@ -48,9 +61,7 @@ func TestModelsOfARunningServerAreListedAndStopped(t *testing.T) {
 		t.Fatalf("at first the models are %+v", m)
 	}
 	against(t, "", "ask", "--url", s.base, "--model", "noise", "--max-tokens", "2", "hi")
-	if m := s.served(t)["noise"]; m.Status != "loaded" || m.Until == nil || m.Running+m.Waiting != 0 {
-		t.Errorf("after a request the model is %+v", m)
-	}
+	s.becomes(t, "noise", func(m servedModel) bool { return m.Status == "loaded" && m.Until != nil && m.Running+m.Waiting == 0 })
 	if out := against(t, "", "ps", "--url", s.base); !strings.Contains(out, "stays") || !strings.Contains(out, "noise") {
 		t.Errorf("ps prints\n%s", out)
 	}
@@ -61,9 +72,7 @@ func TestModelsOfARunningServerAreListedAndStopped(t *testing.T) {
 		if out := against(t, "", "stop", "--url", s.base, name); !strings.Contains(out, "noise goes\n") || strings.Contains(out, "tiny-s stays\n") != (name == "all") {
 			t.Errorf("stop %s prints %q", name, out)
 		}
-		if m := s.served(t)["noise"]; m.Status != "unloaded" {
-			t.Errorf("after stop %s the model is %+v", name, m)
-		}
+		s.becomes(t, "noise", func(m servedModel) bool { return m.Status == "unloaded" })
 	}
 	for name, want := range map[string]string{"noise": "not running", "lutra-tiny-s": "pinned", "nobody": "nobody"} {
 		if status, got := complain(t, "stop", "--url", s.base, name); status != 1 || !strings.Contains(got, want) {

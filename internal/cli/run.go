@@ -98,10 +98,8 @@ func (a *askFlags) serverFor(cmd *cobra.Command, name string) (end func() error,
 	if cfg, err = a.model.load(f); err != nil { // with the model
 		return nil, err
 	}
-	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	if !f.Changed("log") {
-		log = log.Level(zerolog.WarnLevel)
-		cfg.Log.Level = zerolog.WarnLevel.String()
+		cfg.Log.Level = zerolog.WarnLevel.String() // the answer is the output
 	}
 	get := a.model.getter(cmd, cfg.Log)
 	get.log = nil // the bar
