@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "models"},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
 	"internal/bench":        {"internal/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
@@ -33,7 +33,9 @@ var layers = map[string][]string{
 	"internal/usage":        {"internal/errtext", "tts/scaling"},
 	"internal/output":       {},
 	"internal/chart":        {},
-	"internal/memory":       {},
+	"internal/memory":       {"internal/cgroup"},
+	"internal/cgroup":       {}, // what a container may use
+	"internal/doctor":       {"internal/cgroup", "internal/hub", "internal/memory", "internal/output", "kernels", "kernels/bench"},
 	"internal/eval":         {"internal/chart", "internal/apiclient", "tts", "models", "models/embedded"},
 	"web":                   {},
 	"server":                {"web", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext"},
@@ -147,8 +149,8 @@ var layers = map[string][]string{
 var reserved = map[string][]string{
 	"models/attention":            {"models"},
 	"models/recurrent":            {"models"},
-	"models/weights":              {"models", "internal/config", "internal/cli"}, // settings and flags list packings
-	"kernels/bench":               {"internal/bench", "tools/cores"},             // measures; what serves does without
+	"models/weights":              {"models", "internal/config", "internal/cli"},        // settings and flags list packings
+	"kernels/bench":               {"internal/bench", "internal/doctor", "tools/cores"}, // measures; what serves does without
 	"internal/bench":              {"internal/cli"},
 	"tts/ttstest":                 {}, // for tests
 	"grammar/grammartest":         {}, // for tests

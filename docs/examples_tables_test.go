@@ -20,11 +20,12 @@ var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Be
 
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
-	"go test ./...":           "this test is part of it",
-	"docker build -t lutra .": "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
-	"server {":                "TestExamplesOfProxiesPassChatsOn runs it",
-	"chat.example {":          "TestExamplesOfProxiesPassChatsOn runs it",
-	"global":                  "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
+	"go test ./...":                            "this test is part of it",
+	"docker build -t lutra .":                  "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
+	"docker compose -f deploy/compose.yaml up": "TestComposeStartsWhatIsThere reads the file",
+	"server {":       "TestExamplesOfProxiesPassChatsOn runs it",
+	"chat.example {": "TestExamplesOfProxiesPassChatsOn runs it",
+	"global":         "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
 	"map $request_body $beginning {   # the messages up to the first user's": "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
 	"docker build -t registry.example/lutra:v1 .":                            "the gate's step helm renders what it installs",
 	"rules:":                           "the gate's step helm reads it",
@@ -122,6 +123,10 @@ func substitutes(base string) *strings.Replacer {
 		"lutra bench serve", "lutra bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
 		"lutra eval", "lutra eval --limit 1",
 		"lutra ask", "lutra ask --max-tokens 120", "lutra chat", "lutra chat --max-tokens 120", // noise does not end
+		"lutra doctor --quick", "LUTRA_SERVER_ADDR=127.0.0.1:0 lutra doctor --quick", "lutra doctor", "LUTRA_SERVER_ADDR=127.0.0.1:0 lutra doctor --quick",
+		"lutra ps --url http://127.0.0.1:8080", "lutra ps --url "+base, "lutra ps", "lutra ps --url "+base,
+		"lutra stop all", "lutra stop --url "+base+" all",
+		"lutra run", "lutra run --addr 127.0.0.1:18097",
 		"lutra health", "lutra health --url "+base, // the sandbox's servers have no port of their own
 		// Examples of models that are there run in any order.
 		"lutra rm bonsai-1.7b", "lutra pull bonsai-1.7b && lutra rm bonsai-1.7b",

@@ -85,7 +85,7 @@ func TestEveryLibraryHasAReason(t *testing.T) {
 			required = append(required, regexp.MustCompile(`/v\d+$`).ReplaceAllString(name, ""))
 		}
 	}
-	table := documents(t)["docs/adr/0002-dependencies.md"] + documents(t)["docs/adr/0055-chart.md"] + documents(t)["docs/adr/0073-releases.md"]
+	table := documents(t)["docs/adr/0002-dependencies.md"] + documents(t)["docs/adr/0055-chart.md"] + documents(t)["docs/adr/0073-releases.md"] + documents(t)["docs/adr/0083-image.md"]
 	listed := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(table, -1) {
 		owner := ""
@@ -101,12 +101,12 @@ func TestEveryLibraryHasAReason(t *testing.T) {
 	}
 	for _, name := range required {
 		if !listed[name] {
-			t.Errorf("none of docs/adr/0002-dependencies.md, 0055-chart.md and 0073-releases.md has a reason for %s", name)
+			t.Errorf("none of docs/adr/0002-dependencies.md, 0055-chart.md, 0073-releases.md and 0083-image.md has a reason for %s", name)
 		}
 	}
 	for name := range listed {
 		if strings.Contains(name, "/") && !slices.Contains(required, name) {
-			t.Errorf("docs/adr/0002-dependencies.md, 0055-chart.md or 0073-releases.md has a reason for %s, which no go.mod requires", name)
+			t.Errorf("docs/adr/0002-dependencies.md, 0055-chart.md, 0073-releases.md or 0083-image.md has a reason for %s, which no go.mod requires", name)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +14,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
-	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/matrix"
-	"github.com/lutra-lm/lutra/kernels/meter"
-	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // packingList returns the names of all packings, for errors.
@@ -166,19 +161,8 @@ func (rows KernelReport) Print(w io.Writer) error {
 // PrintChoices prints the kernels that the engine uses, one line for each packing that has
 // several, and why.
 func PrintChoices(w io.Writer) {
-	choices, why := ternary.Choices()
-	lines, reasons := map[matrix.Packing][]string{}, map[matrix.Packing]string{}
-	for _, c := range choices {
-		lines[c.Packing], reasons[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From)), why
-	}
-	for _, p := range matrix.Packings() {
-		if p.Kind() == meter.Grouped && len(grouped.Methods(p)) > 1 {
-			method, why := grouped.Choice(p)
-			lines[p], reasons[p] = []string{fmt.Sprintf("%v:%s from N=2", cpu.Active(), method)}, why
-		}
-	}
-	for _, p := range slices.Sorted(maps.Keys(lines)) {
-		fmt.Fprintf(w, "%s: %s (%s)\n", p, strings.Join(lines[p], ", "), reasons[p])
+	for _, c := range kernelbench.Choices() {
+		fmt.Fprintf(w, "%s: %s (%s)\n", c.Packing, strings.Join(c.Kernels, ", "), c.Why)
 	}
 }
 

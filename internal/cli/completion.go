@@ -54,6 +54,7 @@ var argumentChoices = map[string]choices{
 	"lutra info":         {words: modelNames, files: true},
 	"lutra pull":         {words: hub.Names},
 	"lutra rm":           {words: storedNames},
+	"lutra run":          {words: modelNames, files: true},
 	"lutra schema check": {files: true},
 	"lutra quantize":     {words: modelNames, files: true},
 }

@@ -118,7 +118,7 @@ func TestValuesThatAreOfferedAreTaken(t *testing.T) {
 
 func TestCommandsOfOtherProgramsAreAnsweredWithWhatThereIs(t *testing.T) {
 	root := Command(&bytes.Buffer{}, &bytes.Buffer{})
-	for word, want := range map[string]string{"run": "lutra chat", "ps": "lutra list", "show": "lutra info", "models": "lutra list", "download": "lutra pull", "delete": "lutra rm", "stop": "Ctrl-C"} {
+	for word, want := range map[string]string{"show": "lutra info", "models": "lutra list", "download": "lutra pull", "delete": "lutra rm", "server": "lutra serve"} {
 		if status, got := complain(t, word); status != 2 || !strings.Contains(got, want) {
 			t.Errorf("lutra %s: status %d, %s; want %s in it", word, status, got, want)
 		}

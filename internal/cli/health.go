@@ -36,7 +36,7 @@ downloading its model is not ready.`,
   lutra health --url http://127.0.0.1:8080`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client := &http.Client{Timeout: 3 * time.Second}
+			client := &http.Client{Timeout: healthTimeout}
 			for _, name := range []string{"addr", "config"} {
 				if url != "" && cmd.Flags().Changed(name) {
 					return usage.Errorf("--url and --%s both say where the server is", name)
@@ -50,8 +50,7 @@ downloading its model is not ready.`,
 				if url, err = ownURL(cfg.Server); err != nil {
 					return err
 				}
-				// The certificate is for the server's name, and no secret is sent.
-				client.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+				client = ownClient()
 			} else {
 				var err error
 				if url, err = apiclient.Address(url); err != nil {
@@ -70,6 +69,14 @@ downloading its model is not ready.`,
 	f.StringVar(&file, "config", "", "configuration `FILE` of the server")
 	f.String("addr", server.DefaultOptions().Addr, "`HOST:PORT` that the server listens on")
 	return cmd
+}
+
+const healthTimeout = 3 * time.Second
+
+// ownClient asks a server of this machine, whose certificate is for another name. No secret is
+// sent.
+func ownClient() *http.Client {
+	return &http.Client{Timeout: healthTimeout, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
 }
 
 // ownURL returns the address at which this machine reaches a server with opt.

@@ -127,13 +127,10 @@ func arguments(names ...string) cobra.PositionalArgs {
 
 // elsewhere are commands of other programs for models, and what does the same here.
 var elsewhere = map[string]string{
-	"run":      "lutra chat --model NAME talks to a model, lutra ask asks it one question",
 	"generate": "lutra ask asks a model one question",
 	"prompt":   "lutra ask asks a model one question",
 	"start":    "lutra serve serves models",
 	"server":   "lutra serve serves models",
-	"stop":     "a server ends at Ctrl-C or SIGTERM",
-	"ps":       "lutra list lists the models on this machine, /v1/models those that a server has loaded",
 	"ls":       "lutra list lists the models on this machine, lutra list --catalogue those to download",
 	"models":   "lutra list lists the models on this machine, lutra list --catalogue those to download",
 	"search":   "lutra list --catalogue lists models to download",

@@ -13,9 +13,14 @@ type Entry struct {
 	Size    int64  // bytes of the file, rounded
 	// Memory is an estimate for serving it: the weights, a KV cache of 4096
 	// tokens in float16, and buffers.
-	Memory  int64
-	Licence string
-	Good    string // what it is good for
+	Memory int64
+	// Layers and Output are the weights that a token is multiplied with: those of the layers, of
+	// a mixture without the experts that it does not choose; and those of the output matrix,
+	// which is stored as OutputIn.
+	Layers, Output int64
+	OutputIn       string
+	Licence        string
+	Good           string // what it is good for
 	// Format is how a reward model is read; empty: it is a generator.
 	Format string
 }
@@ -30,54 +35,75 @@ const (
 // are those that the files had in 2026; a file that its owner has renamed since
 // is an error that lists what there is.
 func Catalogue() []Entry {
-	const mb = 1_000_000
+	const mb, million = 1_000_000, 1_000_000
 	at := func(repo, file string) Ref {
 		owner, name, _ := strings.Cut(repo, "/")
 		return Ref{Owner: owner, Repo: name, File: file}
 	}
 	return []Entry{
 		{Name: "bonsai-1.7b", Ref: at("prism-ml/Bonsai-1.7B-gguf", "Bonsai-1.7B-Q1_0.gguf"), Storage: "Q1_0",
-			Size: 248 * mb, Memory: 800 * mb, Licence: apache, Good: "1 bit: conversation on the smallest machines"},
+			Size: 248 * mb, Memory: 800 * mb, Layers: 1409 * million, Output: 311 * million, OutputIn: "Q1_0",
+			Licence: apache, Good: "1 bit: conversation on the smallest machines"},
 		{Name: "bonsai-4b", Ref: at("prism-ml/Bonsai-4B-gguf", "Bonsai-4B-Q1_0.gguf"), Storage: "Q1_0",
-			Size: 572 * mb, Memory: 1300 * mb, Licence: apache, Good: "1 bit: conversation, short texts"},
+			Size: 572 * mb, Memory: 1300 * mb, Layers: 3633 * million, Output: 388 * million, OutputIn: "Q1_0",
+			Licence: apache, Good: "1 bit: conversation, short texts"},
 		{Name: "bonsai-8b", Ref: at("prism-ml/Bonsai-8B-gguf", "Bonsai-8B-Q1_0.gguf"), Storage: "Q1_0",
-			Size: 1159 * mb, Memory: 1900 * mb, Licence: apache, Good: "1 bit: conversation, texts, contexts of 65,536 tokens"},
+			Size: 1159 * mb, Memory: 1900 * mb, Layers: 6946 * million, Output: 621 * million, OutputIn: "Q1_0",
+			Licence: apache, Good: "1 bit: conversation, texts, contexts of 65,536 tokens"},
 		{Name: "ternary-bonsai-1.7b", Ref: at("prism-ml/Ternary-Bonsai-1.7B-gguf", "Ternary-Bonsai-1.7B-PQ2_0.gguf"), Storage: "PQ2_0",
-			Size: 463 * mb, Memory: 1000 * mb, Licence: apache, Good: "ternary: conversation on small machines"},
+			Size: 463 * mb, Memory: 1000 * mb, Layers: 1409 * million, Output: 311 * million, OutputIn: "PQ2_0",
+			Licence: apache, Good: "ternary: conversation on small machines"},
 		{Name: "ternary-bonsai-4b", Ref: at("prism-ml/Ternary-Bonsai-4B-gguf", "Ternary-Bonsai-4B-PQ2_0.gguf"), Storage: "PQ2_0",
-			Size: 1075 * mb, Memory: 1800 * mb, Licence: apache, Good: "ternary: conversation, texts, mathematics"},
+			Size: 1075 * mb, Memory: 1800 * mb, Layers: 3633 * million, Output: 388 * million, OutputIn: "PQ2_0",
+			Licence: apache, Good: "ternary: conversation, texts, mathematics"},
 		{Name: "ternary-bonsai-8b", Ref: at("prism-ml/Ternary-Bonsai-8B-gguf", "Ternary-Bonsai-8B-PQ2_0.gguf"), Storage: "PQ2_0",
-			Size: 2182 * mb, Memory: 2900 * mb, Licence: apache, Good: "ternary: conversation, texts, mathematics, contexts of 65,536 tokens"},
+			Size: 2182 * mb, Memory: 2900 * mb, Layers: 6946 * million, Output: 621 * million, OutputIn: "PQ2_0",
+			Licence: apache, Good: "ternary: conversation, texts, mathematics, contexts of 65,536 tokens"},
 		{Name: "bitnet-2b", Ref: at("microsoft/bitnet-b1.58-2B-4T-gguf", "ggml-model-i2_s.gguf"), Storage: "I2_S",
-			Size: 1188 * mb, Memory: 1600 * mb, Licence: "MIT", Good: "ternary from the start: conversation, contexts of 4,096 tokens"},
+			Size: 1188 * mb, Memory: 1600 * mb, Layers: 2084 * million, Output: 328 * million, OutputIn: "F16",
+			Licence: "MIT", Good: "ternary from the start: conversation, contexts of 4,096 tokens"},
 		{Name: "falcon3-1b-1.58bit", Ref: at("tiiuae/Falcon3-1B-Instruct-1.58bit-GGUF", "ggml-model-i2_s.gguf"), Storage: "I2_S",
-			Size: 1362 * mb, Memory: 1700 * mb, Licence: falcon, Good: "ternary: simple tasks, quickly"},
+			Size: 1362 * mb, Memory: 1700 * mb, Layers: 1132 * million, Output: 268 * million, OutputIn: "F16",
+			Licence: falcon, Good: "ternary: simple tasks, quickly"},
 		{Name: "falcon3-3b-1.58bit", Ref: at("tiiuae/Falcon3-3B-Instruct-1.58bit-GGUF", "ggml-model-i2_s.gguf"), Storage: "I2_S",
-			Size: 2221 * mb, Memory: 2700 * mb, Licence: falcon, Good: "ternary: conversation"},
+			Size: 2221 * mb, Memory: 2700 * mb, Layers: 2422 * million, Output: 403 * million, OutputIn: "F16",
+			Licence: falcon, Good: "ternary: conversation"},
 		{Name: "falcon3-7b-1.58bit", Ref: at("tiiuae/Falcon3-7B-Instruct-1.58bit-GGUF", "ggml-model-i2_s.gguf"), Storage: "I2_S",
-			Size: 3279 * mb, Memory: 3800 * mb, Licence: falcon, Good: "ternary: conversation, texts"},
+			Size: 3279 * mb, Memory: 3800 * mb, Layers: 6650 * million, Output: 403 * million, OutputIn: "F16",
+			Licence: falcon, Good: "ternary: conversation, texts"},
 		{Name: "falcon3-10b-1.58bit", Ref: at("tiiuae/Falcon3-10B-Instruct-1.58bit-GGUF", "ggml-model-i2_s.gguf"), Storage: "I2_S",
-			Size: 3991 * mb, Memory: 4800 * mb, Licence: falcon, Good: "ternary: the largest of its family"},
+			Size: 3991 * mb, Memory: 4800 * mb, Layers: 9500 * million, Output: 403 * million, OutputIn: "F16",
+			Licence: falcon, Good: "ternary: the largest of its family"},
 		{Name: "falcon-e-1b", Ref: at("tiiuae/Falcon-E-1B-Instruct-GGUF", "ggml-model-i2_s.gguf"), Storage: "I2_S",
-			Size: 666 * mb, Memory: 1000 * mb, Licence: falcon, Good: "ternary from the start: simple tasks, quickly"},
+			Size: 666 * mb, Memory: 1000 * mb, Layers: 1590 * million, Output: 67 * million, OutputIn: "F16",
+			Licence: falcon, Good: "ternary from the start: simple tasks, quickly"},
 		{Name: "falcon-e-3b", Ref: at("tiiuae/Falcon-E-3B-Instruct-GGUF", "ggml-model-i2_s.gguf"), Storage: "I2_S",
-			Size: 1000 * mb, Memory: 1400 * mb, Licence: falcon, Good: "ternary from the start: conversation"},
+			Size: 1000 * mb, Memory: 1400 * mb, Layers: 2919 * million, Output: 67 * million, OutputIn: "F16",
+			Licence: falcon, Good: "ternary from the start: conversation"},
 		{Name: "qwen3-0.6b", Ref: at("unsloth/Qwen3-0.6B-GGUF", "Qwen3-0.6B-Q4_K_M.gguf"), Storage: "Q4_K",
-			Size: 397 * mb, Memory: 1000 * mb, Licence: apache, Good: "4 bits, thinks: simple tasks; drafts for larger Qwen3"},
+			Size: 397 * mb, Memory: 1000 * mb, Layers: 440 * million, Output: 156 * million, OutputIn: "Q6_K",
+			Licence: apache, Good: "4 bits, thinks: simple tasks; drafts for larger Qwen3"},
 		{Name: "qwen3-1.7b", Ref: at("unsloth/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q4_K_M.gguf"), Storage: "Q4_K",
-			Size: 1107 * mb, Memory: 1700 * mb, Licence: apache, Good: "4 bits, thinks: conversation, mathematics"},
+			Size: 1107 * mb, Memory: 1700 * mb, Layers: 1409 * million, Output: 311 * million, OutputIn: "Q6_K",
+			Licence: apache, Good: "4 bits, thinks: conversation, mathematics"},
 		{Name: "qwen3-4b", Ref: at("Qwen/Qwen3-4B-GGUF", "Qwen3-4B-Q4_K_M.gguf"), Storage: "Q4_K",
-			Size: 2500 * mb, Memory: 3200 * mb, Licence: apache, Good: "4 bits, thinks: mathematics, code, languages"},
+			Size: 2500 * mb, Memory: 3200 * mb, Layers: 3633 * million, Output: 389 * million, OutputIn: "Q6_K",
+			Licence: apache, Good: "4 bits, thinks: mathematics, code, languages"},
 		{Name: "qwen3-30b-a3b", Ref: at("Qwen/Qwen3-30B-A3B-GGUF", "Qwen3-30B-A3B-Q4_K_M.gguf"), Storage: "Q4_K",
-			Size: 18557 * mb, Memory: 19500 * mb, Licence: apache, Good: "4 bits, thinks: a mixture of experts, with the speed of a 3B model"},
+			Size: 18557 * mb, Memory: 19500 * mb, Layers: 2718 * million, Output: 311 * million, OutputIn: "Q6_K",
+			Licence: apache, Good: "4 bits, thinks: a mixture of experts, with the speed of a 3B model"},
 		{Name: "smollm2-360m", Ref: at("bartowski/SmolLM2-360M-Instruct-GGUF", "SmolLM2-360M-Instruct-Q4_K_M.gguf"), Storage: "Q4_K",
-			Size: 271 * mb, Memory: 500 * mb, Licence: apache, Good: "4 bits: rewriting, extraction, quick tries"},
+			Size: 271 * mb, Memory: 500 * mb, Layers: 315 * million, Output: 47 * million, OutputIn: "Q8_0",
+			Licence: apache, Good: "4 bits: rewriting, extraction, quick tries"},
 		{Name: "smollm2-1.7b", Ref: at("HuggingFaceTB/SmolLM2-1.7B-Instruct-GGUF", "smollm2-1.7b-instruct-q4_k_m.gguf"), Storage: "Q4_K",
-			Size: 1056 * mb, Memory: 2000 * mb, Licence: apache, Good: "4 bits: conversation, short texts in English"},
+			Size: 1056 * mb, Memory: 2000 * mb, Layers: 1611 * million, Output: 101 * million, OutputIn: "Q6_K",
+			Licence: apache, Good: "4 bits: conversation, short texts in English"},
 		{Name: "smollm3-3b", Ref: at("ggml-org/SmolLM3-3B-GGUF", "SmolLM3-Q4_K_M.gguf"), Storage: "Q4_K",
-			Size: 1915 * mb, Memory: 2300 * mb, Licence: apache, Good: "4 bits, thinks: conversation in six languages"},
+			Size: 1915 * mb, Memory: 2300 * mb, Layers: 2812 * million, Output: 263 * million, OutputIn: "Q6_K",
+			Licence: apache, Good: "4 bits, thinks: conversation in six languages"},
 		{Name: "rlhflow-prm-8b", Ref: at("QuantFactory/Llama3.1-8B-PRM-Deepseek-Data-GGUF", "Llama3.1-8B-PRM-Deepseek-Data.Q4_K_M.gguf"), Storage: "Q4_K",
-			Size: 4921 * mb, Memory: 5600 * mb, Licence: "Llama 3.1", Good: "reward model: judges every step of solutions in mathematics", Format: "rlhflow"},
+			Size: 4921 * mb, Memory: 5600 * mb, Layers: 6979 * million, Output: 525 * million, OutputIn: "Q6_K",
+			Licence: "Llama 3.1", Good: "reward model: judges every step of solutions in mathematics", Format: "rlhflow"},
 	}
 }
 

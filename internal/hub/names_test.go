@@ -111,6 +111,10 @@ func TestTheCatalogueHoldsTogether(t *testing.T) {
 		if e.Size < 100e6 || e.Memory < e.Size || e.Memory > 3*e.Size+5e8 {
 			t.Errorf("%s of %d bytes wants %d of memory", e.Name, e.Size, e.Memory)
 		}
+		// Bits that weights have in files, from those of a mixture's chosen experts on.
+		if bits := float64(e.Size) * 8 / float64(e.Layers+e.Output); e.Layers < e.Output || e.OutputIn == "" || bits < 1.1 || bits > 8 && !strings.Contains(e.Name, "a3b") {
+			t.Errorf("%s has %.1f bits for each of %d and %d weights", e.Name, bits, e.Layers, e.Output)
+		}
 		if r, ok, err := Resolve(e.Name); !ok || err != nil || r != e.Ref {
 			t.Errorf("Resolve(%s) = %v, %v, %v", e.Name, r, ok, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/pbnjay/memory"
+
+	"github.com/lutra-lm/lutra/internal/cgroup"
 )
 
 // fallbackMemory is assumed free if the system says nothing at all.
@@ -20,7 +22,7 @@ const fallbackMemory = 2 << 30
 // system does not say.
 func Physical() int64 {
 	total := int64(min(memory.TotalMemory(), math.MaxInt64))
-	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
+	if limit, _, ok := cgroup.Memory(os.DirFS("/")); ok {
 		total = min(total, limit)
 	}
 	return total
@@ -56,8 +58,7 @@ func measure() (free int64, ok bool) {
 			free, ok = n, true
 		}
 	}
-	if limit, limited := readInt("/sys/fs/cgroup/memory.max"); limited {
-		used, _ := readInt("/sys/fs/cgroup/memory.current")
+	if limit, used, limited := cgroup.Memory(os.DirFS("/")); limited {
 		if left := max(limit-used, 0); !ok || left < free {
 			free, ok = left, true
 		}
@@ -74,13 +75,4 @@ func meminfoAvailable(data []byte, otherwise int64) int64 {
 		}
 	}
 	return otherwise
-}
-
-func readInt(path string) (int64, bool) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	return n, err == nil
 }

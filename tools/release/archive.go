@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -36,11 +37,7 @@ func tarGz(files []file, at time.Time) ([]byte, error) {
 	}
 	tw := tar.NewWriter(zw)
 	for _, f := range files {
-		h := tar.Header{Name: f.path, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: at, Typeflag: tar.TypeReg}
-		if err := tw.WriteHeader(&h); err != nil {
-			return nil, err
-		}
-		if _, err := tw.Write(f.data); err != nil {
+		if err := writeTar(tw, f, at); err != nil {
 			return nil, err
 		}
 	}
@@ -51,6 +48,19 @@ func tarGz(files []file, at time.Time) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// writeTar adds a file, or a folder where the path ends with a slash.
+func writeTar(tw *tar.Writer, f file, at time.Time) error {
+	h := tar.Header{Name: f.path, Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: at, Typeflag: tar.TypeReg}
+	if strings.HasSuffix(f.path, "/") {
+		h.Typeflag = tar.TypeDir
+	}
+	if err := tw.WriteHeader(&h); err != nil {
+		return err
+	}
+	_, err := tw.Write(f.data)
+	return err
 }
 
 // zipped is tarGz for zip.

@@ -46,6 +46,9 @@ var forms = []struct {
 	{func(t target) bool { return t.os != "android" }, npm},
 }
 
+// wholes are what is made of all targets together.
+var wholes = []func([]bundle) ([]artifact, error){image, umbrella}
+
 // commonFiles returns what is the same for all targets: license, configuration, manual pages
 // in man/, completion in completions/.
 func commonFiles(s source) ([]file, error) {

@@ -6,6 +6,7 @@
 //	commit ─▶ go build a target ─▶ binary ─▶ archive, with manual, completion, SBOM
 //	                                      ├▶ deb, rpm, apk   (Linux)
 //	                                      ├▶ wheel, npm's package
+//	                            all targets ▶ container image, npm's package that chooses
 //	                                      └▶ SHA256SUMS of all
 //
 // The same commit, Go and version give the same bytes, wherever and whenever it runs: paths
@@ -50,6 +51,7 @@ func run(out, version, only string) error {
 		return err
 	}
 	var made []artifact
+	var bundles []bundle
 	for _, t := range targets {
 		fmt.Println("building", t)
 		binary, err := build(src, t)
@@ -61,6 +63,7 @@ func run(out, version, only string) error {
 			return err
 		}
 		b := bundle{src, t, binary, bom, common}
+		bundles = append(bundles, b)
 		for _, form := range forms {
 			if !form.fits(t) {
 				continue
@@ -71,6 +74,13 @@ func run(out, version, only string) error {
 			}
 			made = append(made, a...)
 		}
+	}
+	for _, whole := range wholes {
+		a, err := whole(bundles)
+		if err != nil {
+			return err
+		}
+		made = append(made, a...)
 	}
 	return write(out, made)
 }

@@ -136,7 +136,16 @@ func TestAPackageOfNpmNamesItsSystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zr, err := gzip.NewReader(bytes.NewReader(made[0].data))
+	p := manifestOf(t, made[0].data)
+	if p.Name != "lutra-lm-win32-x64" || p.Version != "1.2.0" || p.Bin["lutra"] != "bin/lutra.exe" || !slices.Equal(p.OS, []string{"win32"}) || !slices.Equal(p.CPU, []string{"x64"}) {
+		t.Errorf("package.json = %+v", p)
+	}
+}
+
+// manifestOf is package.json, the first file of a package.
+func manifestOf(t *testing.T, tgz []byte) (p npmPackage) {
+	t.Helper()
+	zr, err := gzip.NewReader(bytes.NewReader(tgz))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,13 +153,10 @@ func TestAPackageOfNpmNamesItsSystem(t *testing.T) {
 	if h, err := tr.Next(); err != nil || h.Name != "package/package.json" {
 		t.Fatalf("%v, %v", h, err)
 	}
-	var p npmPackage
 	if err := json.NewDecoder(tr).Decode(&p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Name != "lutra-lm-win32-x64" || p.Version != "1.2.0" || p.Bin["lutra"] != "bin/lutra.exe" || !slices.Equal(p.OS, []string{"win32"}) || !slices.Equal(p.CPU, []string{"x64"}) {
-		t.Errorf("package.json = %+v", p)
-	}
+	return p
 }
 
 func TestAnSBOMListsTheModulesInTheBinary(t *testing.T) {
