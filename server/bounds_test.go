@@ -257,8 +257,8 @@ func readsOfFields(t *testing.T) (reads []read) {
 			if !ok || !slices.Contains(methods, method.Sel.Name) {
 				return true
 			}
-			if _, named := method.X.(*ast.Ident); !named {
-				return true // a chain, of a log line
+			if of, named := method.X.(*ast.Ident); !named || of.Name == "attribute" {
+				return true // a chain, of a log line; what a trace says
 			}
 			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				field, err := strconv.Unquote(lit.Value)

@@ -10,7 +10,7 @@ import (
 // packages are the names that errors of this module begin with. A test compares them
 // with the source.
 var packages = []string{
-	"ablation", "admission", "answer", "batcher", "config", "cpu", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "huggingface", "jinja", "kernels",
+	"ablation", "admission", "answer", "batcher", "config", "cpu", "doctor", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "huggingface", "jinja", "kernels",
 	"kv", "kvevents", "matrices", "models", "moecost", "npu", "profile", "quantize", "regex", "residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "structure", "synthetic",
 	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
 }
