@@ -28,6 +28,7 @@ func (r *searchRun) sample(n, total int) error {
 	}
 	r.begin(beams, first, true)
 	r.grant(len(beams))
+	r.steps = 1 // before beams, whose traces say it
 	over := make(chan struct{})
 	wait := parallel.Start([][]*beam{beams}, func(_ int, beams []*beam) error {
 		defer close(over)
@@ -54,7 +55,6 @@ func (r *searchRun) sample(n, total int) error {
 			b.close()
 		}
 	}()
-	r.steps = 1
 	for i, b := range beams {
 		if err := r.reporter.await(len(beams)-i, ready[b], over); err != nil { // over with an error, before it came to b
 			return err
