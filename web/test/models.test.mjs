@@ -227,6 +227,8 @@ test('a model that has failed is named, and the others can be used', async () =>
   await page.route('**/v1/chat/completions', (route) => route.fulfill({ status: 503, json: { error: { message: "The model 'sea' has failed.", code: 'model_failed' } } }));
   await ask('And now?');
   await page.locator('.exchange:last-child .error', { hasText: "'sea' has failed" }).waitFor();
+  for (const path of ['**/v1/chat/completions', ready]) await page.unroute(path);
+  await page.locator('.status').waitFor({ state: 'hidden' }); // no other refusal is under way
   complaints.length = 0;
 });
 
