@@ -3,7 +3,6 @@ package npu
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
@@ -294,9 +293,4 @@ func mean(list []float64) (m float64) {
 		m += x / float64(len(list))
 	}
 	return m
-}
-
-// check reports a number that is none.
-func finite(list ...float64) bool {
-	return !slices.ContainsFunc(list, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }

@@ -35,7 +35,7 @@ func (o Options) Check() error {
 	switch {
 	case o.Prompt < 1 || o.Prompt > mostTokens || o.Context < 1 || o.Context > mostTokens:
 		return fmt.Errorf("a prompt of %d and a context of %d tokens are outside 1 to %d", o.Prompt, o.Context, mostTokens)
-	case !finite(o.Clock, o.CyclesPerPacket) || o.Clock < 0 || o.Clock > mostGHz || o.CyclesPerPacket < 0 || o.CyclesPerPacket > mostCycles:
+	case !(o.Clock >= 0 && o.Clock <= mostGHz && o.CyclesPerPacket >= 0 && o.CyclesPerPacket <= mostCycles): // NaN, too
 		return fmt.Errorf("%v GHz and %v cycles a packet are out of range", o.Clock, o.CyclesPerPacket)
 	}
 	_, err := soc.Named(o.Chip)
