@@ -44,7 +44,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 					s.metrics.Completed(&acc.Request)
 				}
 				if rec.key != nil {
-					rec.key.Answered(acc.Usage.Prompt, acc.Usage.Completion)
+					rec.key.Answered(acc.Usage.Prompt, acc.Usage.Completion+acc.Usage.Critiques) // as it is charged
 				}
 			}
 			s.requests.leave(rec, status)
