@@ -135,6 +135,10 @@ func TestProfilesAreListedWithWhatTheyAreExpectedToTake(t *testing.T) {
 	if p := got.Data[0].Points[1]; p.Plan != "self_consistency;n=4" || p.Quality != 0.8 || p.Low != 0.7 || p.High != 0.9 || p.Tokens != 40 || p.Expected <= 0 {
 		t.Errorf("%+v", p)
 	}
+	f = profiled(t, func(o *Options) { o.APIKeysFile = keyFile(t, "one: k models=toy", 0o600) })
+	if got := strict[list](t, f.as("GET", "/v1/profiles", "k", "").Body.Bytes()); len(got.Data) != 1 || got.Data[0].Model != "toy" {
+		t.Errorf("a key for one model sees the profiles %+v", got)
+	}
 	f = start(t, says(t, "Answer: 4"), nil)
 	if _, _, answer := f.do("GET", "/v1/profiles", nil); len(strict[list](t, answer).Data) != 0 {
 		t.Errorf("without profiles: %s", answer)

@@ -81,14 +81,19 @@ type expectation struct {
 	Points []*profile.Choice `json:"points"`
 }
 
-// listProfiles answers GET /v1/profiles with the models in memory that were profiled.
+// listProfiles answers GET /v1/profiles with the models in memory that were profiled, and that
+// the call's key may use.
 func listProfiles(c *api.Call) error {
 	models, err := c.Models()
 	if err != nil {
 		return err
 	}
+	cards, err := c.Cards()
+	if err != nil {
+		return err
+	}
 	list, loaded := []expectation{}, models.Registry()
-	for _, card := range models.Cards() {
+	for _, card := range cards {
 		m := loaded.Named(card.ID)
 		if m == nil || m.Name != card.ID || m.Curve == nil {
 			continue
