@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func newLogger(c config.Log, w io.Writer) zerolog.Logger {
 	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, FormatPrepare: readable,
-			NoColor: !output.IsTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
+			NoColor: !output.Styled(w),
 		}
 	}
 	return zerolog.New(w).Level(level).With().Timestamp().Logger()
