@@ -94,6 +94,9 @@ const (
 	up    = "\x1b[A"
 	left  = "\x1b[D"
 	ctrlC = "\x03"
+
+	altEnter = "\x1b\r"
+
 	ctrlD = "\x04"
 )
 
@@ -110,27 +113,39 @@ func TestAChatAtATerminalEditsAndRemembersLines(t *testing.T) {
 	s.types("/hlp" + enter)
 	s.sees("did you mean /help?", "> ")
 	s.types("half a question" + ctrlC)
-	s.sees("(Ctrl-D or /quit leaves)", "> ")
+	s.sees("(Ctrl-C again, Ctrl-D or /bye leaves)", "> ")
 	s.types(`"""What is` + enter)
 	s.sees("... ")
 	s.types(`9 * 8?"""` + enter)
 	s.sees("Answer: ", "> ")
-	s.types(ctrlD)
+	s.types("What is 12" + altEnter)
+	s.sees("... ")
+	s.types("* 7?" + enter)
+	s.sees("Answer: ", "> ")
+	s.types("\x1b[200~What is\n12 * 7?\x1b[201~")
+	s.sees("... ", "12 * 7?")
+	s.types(enter)
+	s.sees("Answer: ", "> ")
+	s.types("/set th\t of\t" + enter)
+	s.sees("(thinking: off)", "> ")
+	s.types(ctrlC)
+	s.sees("leaves)", "> ")
+	s.types(ctrlC)
 	if err := first.Wait(); err != nil {
-		t.Errorf("Ctrl-D: %v", err)
+		t.Errorf("Ctrl-C twice: %v", err)
 	}
 
 	again := process(t, "chat", "--model", "lutra-tiny-s")
 	again.Env = first.Env // the same home
 	s = start(t, again, 80)
 	s.sees("> ")
-	s.types(up + up + up)
-	s.sees("/hlp")
+	s.types(up)
+	s.sees("/set thinking off")
 	s.types(ctrlC)
 	s.sees("> ")
-	s.types("/quit" + enter)
+	s.types(ctrlD)
 	if err := again.Wait(); err != nil {
-		t.Errorf("/quit: %v", err)
+		t.Errorf("Ctrl-D: %v", err)
 	}
 	var home string
 	for _, e := range first.Env {
@@ -182,7 +197,7 @@ func TestAChatNeedsNeitherAHomeNorAWideTerminal(t *testing.T) {
 			s.sees("> ")
 			s.types("What is 12 * 7?" + enter)
 			s.sees("Answer: 84", "> ")
-			s.types("/quit" + enter)
+			s.types("/bye" + enter)
 			if err := cmd.Wait(); err != nil {
 				t.Error(err)
 			}
