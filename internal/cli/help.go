@@ -88,6 +88,9 @@ func groupHelp(root *cobra.Command) {
 		if c.Name() == "completion" {
 			c.Short = "Print a script that completes commands in a shell"
 			c.Long = "Prints a script for a shell, which then completes commands, flags and their values. The help of\neach shell's command says where its script belongs."
+			for _, shell := range c.Commands() {
+				shell.Example = "  " + shell.CommandPath()
+			}
 		}
 	}
 }
