@@ -117,12 +117,14 @@ func (t *terminal) openHistory() {
 	if err != nil {
 		return
 	}
+	_ = f.Chmod(0o600)   // others may have made it
 	const most = 1 << 20 // bytes to read, from the end
-	if end, err := f.Seek(0, io.SeekEnd); err == nil {
+	end, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
 		_, _ = f.Seek(max(0, end-most), io.SeekStart) // a pipe has no end: all of it is read
 	}
 	n, err := t.ReadHistory(f)
-	if err != nil || n > 2*liner.HistoryLimit { // else the file grows without end
+	if err != nil || n > 2*liner.HistoryLimit || end > most { // else the file grows without end
 		if f.Truncate(0) == nil {
 			_, _ = t.WriteHistory(f)
 		}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -181,6 +182,50 @@ func TestCtrlCStopsTheAnswerAndNotTheChat(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("SIGTERM: %v", err)
+	}
+}
+
+func TestMarkdownIsSetAtATerminalUnlessTheUserWantsItAsWritten(t *testing.T) {
+	url, _ := scripted(t, `{"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}`, `{"choices":[{"index":0,"delta":{"content":"It is **bo"}}]}`,
+		`{"choices":[{"index":0,"delta":{"content":"ld**.\n\n- on"}}]}`, `{"choices":[{"index":0,"delta":{"content":"e `+"`two`"+`"},"finish_reason":"stop"}]}`)
+	for _, c := range []struct {
+		args []string
+		env  string
+		want []string
+		not  string
+	}{
+		{nil, "NO_COLOR=", []string{"Thinking...", "Hm.", "...done thinking.", "\x1b[1mbold\x1b[0m.", "• one \x1b[36mtwo\x1b[0m"}, "\x1b[200~"},
+		{[]string{"--plain"}, "NO_COLOR=", []string{"Thinking...", "Hm.", "...done thinking.", "**bold**.", "- one `two`"}, "\x1b["},
+		{nil, "NO_COLOR=1", []string{"**bold**.", "- one `two`"}, "\x1b["},
+		{nil, "TERM=dumb", []string{"**bold**.", "- one `two`"}, "\x1b["},
+	} {
+		cmd := process(t, append([]string{"ask", "--url", url, "hi"}, c.args...)...)
+		cmd.Env = append(cmd.Env, c.env)
+		s := start(t, cmd, 80)
+		if seen := s.sees(c.want...); strings.Contains(seen, c.not) {
+			t.Errorf("%q with %s shows %q", c.args, c.env, seen)
+		}
+		_ = cmd.Wait()
+	}
+}
+
+func TestAToolOfAChatIsRunOnceTheUserAgrees(t *testing.T) {
+	url, asked := scripted(t, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{\"a\": 1}"}}]},"finish_reason":"tool_calls"}]}`)
+	cmd := process(t, "chat", "--url", url, "--tools", fileOf(t, toolList))
+	s := start(t, cmd, 80)
+	s.sees("> ")
+	s.types("add" + enter)
+	s.sees(`add {"a": 1}`, "run cat? [y]es, [N]o, [a]lways: ")
+	s.types("y" + enter)
+	s.sees(`{"a": 1}`, "run cat?")
+	s.types(ctrlC)
+	s.sees("(stopped)", "> ")
+	s.types(up)
+	s.sees("add") // and not the answer to whether it may run
+	s.types(ctrlC)
+	_ = cmd.Wait()
+	if sent, _ := json.Marshal((*asked)["messages"]); !strings.Contains(string(sent), `{"content":"{\"a\": 1}","role":"tool","tool_call_id":"c1"}`) {
+		t.Errorf("the server is sent %s", sent)
 	}
 }
 
