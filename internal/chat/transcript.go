@@ -26,7 +26,7 @@ type transcript struct {
 
 // maxTranscript bounds the bytes of a file, and maxTurns the messages.
 const (
-	maxTranscript = 64 << 20
+	maxTranscript = 16 << 20
 	maxTurns      = 100_000
 )
 
