@@ -2,7 +2,6 @@ package hexagon
 
 import (
 	"context"
-	"math"
 	"unsafe"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
@@ -80,7 +79,7 @@ func (d *refDevice) compute(p *device.Packet) {
 		if a[6] > 0 {
 			runs = append(runs, ref.Run{Act: tiles(a[4], rows*n(6)), Wgt: tiles(a[5], cols*n(6)), K: n(6)})
 		}
-		ref.TileMul(tiles(a[0], rows*cols), runs, rows, cols, math.Float32frombits(a[9]))
+		ref.TileMul(tiles(a[0], rows*cols), runs, rows, cols, layout.F32(uint16(a[9])))
 	case device.OpExpTable:
 		ref.ExpTable(numbers[uint16](m, a[0], 1<<15))
 	case device.OpSoftmax:

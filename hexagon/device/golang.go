@@ -3,7 +3,6 @@ package device
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/hmx"
 	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
@@ -197,5 +196,5 @@ func (u *TileUnit) Run(memory []byte, p Packet) {
 	if k := int(a[6]); k > 0 {
 		runs = append(runs, hmx.Run{Act: operand(a[4], rows*k), Wgt: operand(a[5], cols*k), K: k})
 	}
-	u.unit.Mul(operand(a[0], rows*cols), runs, rows, cols, math.Float32frombits(a[9]))
+	u.unit.Mul(operand(a[0], rows*cols), runs, rows, cols, layout.F32(uint16(a[9])))
 }

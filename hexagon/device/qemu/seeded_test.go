@@ -53,23 +53,26 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "memory(&c, a[3], k / 8);", ""},
 }
 
+const program = "build/lutra-emulator.elf"
+
 // exercise runs a little of everything, and says whether all of it is as defined.
 func exercise(t *testing.T, d *Device) error {
 	r := rand.New(rand.NewPCG(10, 1))
 	a := &arena{d.Memory(), 1 << 17}
-	const m, k, table = 128, 512, 1 << 16
+	const m, k, table = 256, 512, 1 << 16
 	var packets []device.Packet
 	add := func(op device.Op, args ...uint32) { packets = append(packets, packet(op, args...)) }
 	x := a.int16s(extreme(r, k))
 	tables, sums := a.alloc(8*k, 128), a.alloc(k/8, 128)
 	add(device.OpPrecompute, tables, sums, x, k)
-	codes, sc, of := a.bytes(randomBytes(r, m*k/2), 128), a.int16s(scales(r, m*k/32, false)), a.int16s(scales(r, m*k/32, true))
+	behind := &arena{d.Memory(), device.TCMBytes}
+	codes, sc, of := behind.bytes(randomBytes(r, m*k/2), 128), behind.int16s(scales(r, m*k/32, false)), behind.int16s(scales(r, m*k/32, true))
 	v := randomHalves(r, 16)
 	v[0], v[1], v[2] = 0x8000, 0x7bff, 0x0001
 	values := a.uint16s(v)
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{32, 64, 128, k} {
-			add(device.OpGEMV, a.alloc(4*m, 128), codes, tables, sums, sc, of, m, k, bits, group, 2, 9)
+			packets = append(packets, multiplication(a.alloc(4*m, 128), codes, tables, sums, sc, of, m, k, bits, group, 2, 9))
 			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 0, k/64, k, bits, group)
 		}
 	}
@@ -102,6 +105,12 @@ func exercise(t *testing.T, d *Device) error {
 	if _, err := d.Run(t.Context(), packets); err != nil {
 		return err
 	}
+	for _, p := range packets {
+		for _, s := range scratch(p) {
+			clear(d.Memory()[s[0]:][:s[1]])
+			clear(want[s[0]:][:s[1]])
+		}
+	}
 	if !bytes.Equal(d.Memory(), want) {
 		return errors.New("results differ")
 	}
@@ -120,7 +129,7 @@ func exercise(t *testing.T, d *Device) error {
 }
 
 func TestTheProgramPassesItsExercise(t *testing.T) {
-	if err := exercise(t, open(t, Options{})); err != nil {
+	if err := exercise(t, open(t, Options{KeepTCM: true})); err != nil {
 		t.Error(err)
 	}
 }
@@ -129,13 +138,13 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	if !*faults {
 		t.Skip("only with -faults: it builds the program once for each fault")
 	}
-	open(t, Options{}).Close()
+	open(t, Options{KeepTCM: true}).Close()
 	dir := t.TempDir()
 	build := func() []byte {
-		if out, err := exec.Command("make", "-s", "-C", dir, "lutra-emulator.elf").CombinedOutput(); err != nil {
+		if out, err := exec.Command("make", "-s", "-C", dir, program).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		program, err := os.ReadFile(filepath.Join(dir, "lutra-emulator.elf"))
+		program, err := os.ReadFile(filepath.Join(dir, program))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +153,7 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../../dsp")); err != nil {
 		t.Fatal(err)
 	}
-	if err := exercise(t, open(t, Options{Program: build()})); err != nil {
+	if err := exercise(t, open(t, Options{Program: build(), KeepTCM: true})); err != nil {
 		t.Fatal("without a fault:", err)
 	}
 	for _, f := range seeded {
@@ -159,7 +168,7 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(right), f.from, f.to)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d := open(t, Options{Program: build()})
+		d := open(t, Options{Program: build(), KeepTCM: true})
 		if err := exercise(t, d); err == nil {
 			t.Errorf("%s: %q for %q is not noticed", f.file, f.to, f.from)
 		}
@@ -171,15 +180,16 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 }
 
 func TestAWrongBitOfPackedWeightsIsNoticed(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(11, 1))
 	const m, k = 128, 256
 	a := &arena{d.Memory(), device.Align}
 	x := a.int16s(random16(r, k, device.MaxActivation))
 	tables, sums, y := a.alloc(8*k, 128), a.alloc(k/8, 128), a.alloc(4*m, 128)
-	codes, sc := a.bytes(randomBytes(r, m*k/4), 128), a.int16s(scales(r, m*k/32, false))
+	behind := &arena{d.Memory(), device.TCMBytes}
+	codes, sc := behind.bytes(randomBytes(r, m*k/4), 128), behind.int16s(scales(r, m*k/32, false))
 	packets := []device.Packet{packet(device.OpPrecompute, tables, sums, x, k),
-		packet(device.OpGEMV, y, codes, tables, sums, sc, 0, m, k, 2, 32, 1, 1)}
+		multiplication(y, codes, tables, sums, sc, 0, m, k, 2, 32, 1, 1)}
 	both(t, d, packets...)
 	right := bytes.Clone(d.Memory()[y:][:4*m])
 	for range 50 {
