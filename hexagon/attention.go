@@ -28,6 +28,7 @@ type attention struct {
 	keys    []uint16 // as gathered, [keys][HeadDim]
 	values  []uint16
 	staged  uint32 // end of what is staged
+	kept    bool   // the device keeps keys and values
 	tcm     struct{ q, s, diag, before, after, k, v uint32 }
 }
 
@@ -67,6 +68,9 @@ func (b *Backend) Attend(call *models.Attention) bool {
 	}
 	b.resident = resident{}
 	a.staged = b.x.at
+	if a.kept = b.keys.begin(call, a.chunk); a.kept {
+		b.store(call)
+	}
 	rows := call.Rows
 	for lo, hi := 0, 0; lo < len(rows); lo = hi {
 		hi = lo + 1
@@ -126,10 +130,14 @@ func (b *Backend) attendRows(lo, hi int) bool {
 	}
 	for at := 0; at < keys; at += a.chunk {
 		n := min(a.chunk, keys-at)
+		var kept *list // nil: keys are staged
+		if a.kept && from == 0 {
+			kept, _ = b.collected(rows[0].Seq, call.Layer, at, n)
+		}
 		for i := range tiles {
 			t := &tiles[i]
 			need, first := a.tileBytes(), t.begin == 0
-			if first { // of its head; further tiles of a run find the keys in TCM
+			if first && kept == nil { // of its head; further tiles of a run find the keys in TCM
 				need += a.keyBytes(n)
 			}
 			if b.room() < need {
@@ -137,7 +145,10 @@ func (b *Backend) attendRows(lo, hi int) bool {
 					return false
 				}
 			}
-			if first {
+			switch {
+			case first && kept != nil:
+				b.collectKeys(kept, t.head, n)
+			case first:
 				b.stageKeys(t, from+at, n)
 			}
 			b.stageTile(t, at, n, at+a.chunk >= keys)
@@ -188,11 +199,27 @@ func (b *Backend) stageKeys(t *rowTile, first, n int) {
 			putHalf(b.mem, v+uint32((i/layout.Tile*tiles+j/layout.Tile)*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), number(a.values[j*d+i]))
 		}
 	}
+	b.addPowers()
+	b.add(device.OpCopy, a.tcm.k, k, uint32(size))
+	b.add(device.OpCopy, a.tcm.v, v, uint32(size))
+}
+
+// addPowers has a run begin with the table of powers of two.
+func (b *Backend) addPowers() {
 	if len(b.packets) == 0 {
 		b.add(device.OpCopy, expTable, b.powers.at, device.ExpTableBytes)
 	}
-	b.add(device.OpCopy, a.tcm.k, k, uint32(size))
-	b.add(device.OpCopy, a.tcm.v, v, uint32(size))
+}
+
+// collectKeys has n keys and values of a head, which the device keeps, brought to TCM.
+func (b *Backend) collectKeys(l *list, head, n int) {
+	a, tiles := &b.att, uint32(roundUp(n, layout.Tile)/layout.Tile)
+	b.addPowers()
+	at, size := uint32(head*b.keys.head), uint32(a.dim*layout.TileBytes)
+	b.add(device.OpCollect, a.tcm.k, l.at, tiles, size, at, size)
+	for i := range uint32(a.dim) {
+		b.add(device.OpCollect, a.tcm.v+i*tiles*layout.TileBytes, l.at, tiles, layout.TileBytes, at+size+i*layout.TileBytes, layout.TileBytes)
+	}
 }
 
 // number reads an fp16 as the device knows them: without infinities and NaN.

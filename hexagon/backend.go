@@ -27,6 +27,7 @@ type Options struct {
 	Tiles   func(w *layout.Weights) (strips, cols int)
 	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
+	Keys    int           // bytes of keys and values that the device keeps; 0: DefaultKeys
 	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
 
 	// Of models with experts.
@@ -68,6 +69,7 @@ type Backend struct {
 	levels   float32   // of activations of lookups
 	weights  []float32 // of the row that is probed
 	att      attention
+	keys     keys
 	group    struct{ x, y region } // of launches
 	mix      mixtures
 	fault    atomic.Pointer[error]
@@ -99,6 +101,9 @@ type resident struct {
 func New(name string, open Opener, opt Options) *Backend {
 	if opt.Timeout == 0 {
 		opt.Timeout = DefaultTimeout
+	}
+	if opt.Keys == 0 {
+		opt.Keys = DefaultKeys
 	}
 	if opt.Path == "" {
 		opt.Path = PathAuto
@@ -169,6 +174,7 @@ func (b *Backend) Start() error {
 		}
 	}
 	b.tables = b.region(tables)
+	b.keys.slotsAt, b.keys.listsAt = b.region(b.opt.Keys), b.region(listCount*listBytes)
 	b.mix.regions(b)
 	if b.end > math.MaxUint32 {
 		return fmt.Errorf("hexagon: %d bytes are more than a device can address", b.end)

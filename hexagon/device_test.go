@@ -34,7 +34,7 @@ func (d *refDevice) Close() error   { return nil }
 func (d *refDevice) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
 	for i := range packets {
 		p := &packets[i]
-		if s := p.Check(len(d.mem)); s != device.StatusOK {
+		if s := p.Check(d.mem); s != device.StatusOK {
 			return device.Counts{}, &device.PacketError{Index: i, Op: p.Op, Status: s}
 		}
 		d.compute(p)
@@ -63,6 +63,10 @@ func (d *refDevice) compute(p *device.Packet) {
 	switch p.Op {
 	case device.OpCopy:
 		copy(m[a[0]:][:a[2]], m[a[1]:])
+	case device.OpCollect:
+		for i, from := range numbers[uint32](m, a[1], n(2)) {
+			copy(m[a[0]+uint32(i)*a[5]:][:a[3]], m[from+a[4]:])
+		}
 	case device.OpPrecompute:
 		ref.Precompute(numbers[int16](m, a[0], 4*n(3)), numbers[int32](m, a[1], n(3)/32), numbers[int16](m, a[2], n(3)))
 	case device.OpGEMV:

@@ -1,19 +1,27 @@
 package device
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-// Check says whether a device with memory bytes takes the packet. Every
-// device has this rule. It looks at bits, group, A, B and scale first, then at counts,
-// and at operands last.
-func (p Packet) Check(memory int) Status {
+// Check says whether a device with that memory takes the packet. Every device has this
+// rule. It looks at bits, group, A, B and scale first, then at counts, and at operands last;
+// of the memory's content only at the table of an OpCollect.
+func (p Packet) Check(memory []byte) Status {
 	if p.Op == 0 || p.Op >= numOps {
 		return StatusOp
 	}
-	c := p.check(memory)
+	c := p.check(len(memory))
+	if p.Op == OpCollect && c.status == StatusOK {
+		for i := range p.Args[2] {
+			at := uint64(binary.LittleEndian.Uint32(memory[p.Args[1]+4*i:])) + uint64(p.Args[4])
+			c.require(at >= TCMBytes && at <= math.MaxUint32, StatusRange)
+			c.memory(uint32(at), uint64(p.Args[3]))
+		}
+	}
 	return c.status
 }
 
@@ -74,6 +82,12 @@ func (p Packet) check(memory int) checker {
 			tile(a[4], rows*k1)
 			tile(a[5], cols*k1)
 		}
+	case OpCollect:
+		n, size, stride := c.tiles(a[2], 1), uint64(a[3]), uint64(a[5])
+		c.sizes(size > 0 && size%Align == 0 && stride%Align == 0 && stride >= size && stride <= TCMBytes)
+		c.memory(a[0], n*stride)
+		c.memory(a[1], 4*n)
+		c.require(a[1] >= TCMBytes, StatusRange)
 	case OpExpTable:
 		c.tcm(a[0], ExpTableBytes, ExpTableBytes)
 	case OpSoftmax:

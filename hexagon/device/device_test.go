@@ -19,6 +19,9 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 	const memory = TCMBytes + 1<<20
 	const ddr = TCMBytes
 	const one = 0x3c00
+	all := make([]byte, memory)
+	collect := Packet{OpCollect, [15]uint32{0, ddr + 65536, 3, 256, 128, 512}}
+	copy(View[uint32](all, ddr+65536, 6), []uint32{ddr, memory - 384, ddr + 256, ddr - 256, ddr + 1, math.MaxUint32 - 127})
 	gemv := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, ddr + 512, 0, 0, 128, 256, 2, 256, 1, 1, 1 << 20, 1, 256}}
 	grouped := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, ddr + 512, ddr + 65536, 0, 128, 256, 2, 64, 1, 1, TCMBytes - 3*Page, 1, 256}}
 	dequant := Packet{OpDequant, [15]uint32{0, ddr, 65536, 0, ddr + 256<<10, 0, 1, 3, 256, 4, 64}}
@@ -56,12 +59,15 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 		{Packet{OpExpTable, [15]uint32{65536}}, StatusOK}, {Packet{OpExpTable, [15]uint32{128}}, StatusRange}, {Packet{OpExpTable, [15]uint32{ddr}}, StatusRange},
 		{change(softmax, 1, 128), StatusRange}, {change(softmax, 0, ddr), StatusRange}, {change(softmax, 3, ddr), StatusRange}, {change(softmax, 2, memory-128), StatusRange},
 		{change(softmax, 5, 0), StatusSize},
+		{collect, StatusOK}, {change(collect, 2, 0), StatusSize}, {change(collect, 3, 100), StatusSize}, {change(collect, 5, 128), StatusSize}, {change(collect, 3, 0), StatusSize},
+		{change(collect, 5, 512+64), StatusSize}, {change(collect, 1, 0), StatusRange}, {change(collect, 0, TCMBytes-512), StatusRange}, {change(collect, 4, 256), StatusRange},
+		{change(collect, 2, 4), StatusRange}, {change(collect, 1, ddr+65536+128), StatusRange}, {change(collect, 1, ddr+65536+4), StatusRange}, {change(collect, 2, MaxTiles+1), StatusSize},
 	} {
-		if got := c.p.Check(memory); got != c.want {
+		if got := c.p.Check(all); got != c.want {
 			t.Errorf("%v is answered %d, want %d", c.p, got, c.want)
 		}
 	}
-	if got := copies.Check(4096); got != StatusRange {
+	if got := copies.Check(all[:4096]); got != StatusRange {
 		t.Errorf("a copy beyond a small memory is answered %d", got)
 	}
 }

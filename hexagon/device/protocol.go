@@ -122,6 +122,14 @@ const (
 	//	s, table, states, diag, rows, keys
 	OpSoftmax
 
+	// OpCollect copies n pieces that lie apart: piece i, of bytes bytes, from table[i] + add
+	// to dst + i·stride. It is how keys and values of a context that grew in pieces come to
+	// TCM. table [n]uint32 and the pieces lie in DDR, and the device writes neither; bytes,
+	// stride and all offsets are multiples of Align, n at most MaxTiles, stride at least bytes.
+	//
+	//	dst, table, n, bytes, add, stride
+	OpCollect
+
 	numOps
 )
 

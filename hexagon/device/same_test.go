@@ -20,6 +20,10 @@ func define(g *Go, p Packet) {
 	switch p.Op {
 	case OpCopy:
 		copy(g.memory[a[0]:][:a[2]], g.memory[a[1]:])
+	case OpCollect:
+		for i := range a[2] {
+			copy(g.memory[a[0]+i*a[5]:][:a[3]], g.memory[view[uint32](g, a[1], int(a[2]))[i]+a[4]:])
+		}
 	case OpPrecompute:
 		k := int(a[3])
 		ref.Precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
@@ -179,6 +183,18 @@ func (g *generator) packet() Packet {
 			}
 		}
 		return p
+	case OpCollect:
+		n, size, add := some(9), Align*some(4), Align*g.IntN(3)
+		stride := size + Align*g.IntN(3)
+		pieces := g.bytes(ddr, 8*size)
+		table := g.bytes(ddr, 4*n)
+		for i := range n {
+			View[uint32](g.memory, table, n)[i] = pieces - uint32(add) + uint32(g.IntN(8)*Align)
+		}
+		if g.tcm += Align; pieces < TCMBytes+uint32(add) {
+			return Packet{Op: OpPing}
+		}
+		return Packet{op, word(int(g.bytes(tcm, n*stride)), int(table), n, size, add, stride)}
 	default:
 		return Packet{Op: op}
 	}
@@ -264,7 +280,7 @@ func FuzzPackets(f *testing.F) {
 				uint64(p.Args[7])*uint64(p.Args[8])*uint64(p.Args[3]+p.Args[6]) > 1000 {
 				continue // correct, but slow
 			}
-			if _, err := d.Run(t.Context(), []Packet{p}); err != nil && p.Check(testMemory) == StatusOK {
+			if _, err := d.Run(t.Context(), []Packet{p}); err != nil && p.Check(memory) == StatusOK {
 				t.Fatalf("%v: %v", p, err)
 			}
 		}

@@ -169,7 +169,7 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 			return total, d.lose(ctx, err)
 		}
 		if p := packets[first]; p.Op == device.OpTileMul {
-			if status := p.Check(len(d.memory)); status != device.StatusOK {
+			if status := p.Check(d.memory); status != device.StatusOK {
 				return total, &device.PacketError{Index: first, Op: p.Op, Status: status}
 			}
 			d.tiles.Run(d.memory, p)

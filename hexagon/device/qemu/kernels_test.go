@@ -267,3 +267,19 @@ func TestCopyAndPing(t *testing.T) {
 	copy(d.Memory(), randomBytes(rand.New(rand.NewPCG(5, 1)), 4096))
 	both(t, d, packet(device.OpPing), packet(device.OpCopy, testMemory-2048, 128, 2048))
 }
+
+func TestCollectBringsPiecesThatLieApart(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	r := rand.New(rand.NewPCG(12, 1))
+	copy(d.Memory()[device.TCMBytes:], randomBytes(r, 1<<20))
+	table := uint32(device.TCMBytes + 1<<20)
+	for _, n := range []uint32{1, 2, 64, 65, 200} {
+		for i := range n {
+			device.View[uint32](d.Memory(), table, int(n))[i] = device.TCMBytes + 128*uint32(r.IntN(8000))
+		}
+		c := both(t, d, packet(device.OpCollect, 1<<16, table, n, 256, 128, 384))
+		if c.Transfers != uint64(n) || c.Moved != uint64(256*n) {
+			t.Errorf("%d pieces are %d transfers of %d bytes", n, c.Transfers, c.Moved)
+		}
+	}
+}

@@ -16,6 +16,8 @@ func outputs(p device.Packet) [][2]int {
 	switch p.Op {
 	case device.OpCopy:
 		return [][2]int{{n(0), n(2)}}
+	case device.OpCollect:
+		return [][2]int{{n(0), n(2) * n(5)}}
 	case device.OpPrecompute:
 		return [][2]int{{n(0), 8 * n(3)}, {n(1), n(3) / 8}}
 	case device.OpGEMV:
@@ -55,7 +57,7 @@ func work(p device.Packet) float64 {
 // checkPacket runs a packet and checks its status, and that nothing but its outputs
 // has changed. Whatever else is in memory stays the fill.
 func checkPacket(t *testing.T, d *Device, fill []byte, p device.Packet) {
-	status := p.Check(len(d.Memory()))
+	status := p.Check(d.Memory())
 	if status == device.StatusOK && work(p) > 3e5 {
 		return
 	}
@@ -84,7 +86,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(11))}
+	p := device.Packet{Op: device.Op(r.IntN(12))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -112,6 +114,7 @@ var valid = []device.Packet{
 	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, 0x3800, 1<<20),
 	packet(device.OpExpTable, 1<<16),
 	packet(device.OpSoftmax, 1<<20, 1<<16, 1<<21, 1<<22, 1, 3),
+	packet(device.OpCollect, 1<<20, ddr, 2, 256, 128, 512),
 }
 
 func mutated(r *rand.Rand) device.Packet {

@@ -26,6 +26,10 @@ func define(memory []byte, p device.Packet) {
 	switch p.Op {
 	case device.OpCopy:
 		copy(memory[a[0]:][:a[2]], memory[a[1]:][:a[2]])
+	case device.OpCollect:
+		for i, from := range device.View[uint32](memory, a[1], n(2)) {
+			copy(memory[a[0]+uint32(i)*a[5]:][:a[3]], memory[from+a[4]:])
+		}
 	case device.OpPrecompute:
 		ref.Precompute(device.View[int16](memory, a[0], 4*n(3)), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
 	case device.OpGEMV:

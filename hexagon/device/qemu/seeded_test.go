@@ -54,6 +54,8 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/exp.c", "int i = 17", "int i = 4"},
 	{"kernels/softmax.c", "gather(s + t * 16, table,", "gather((V *)table - TILE, table,"},
 	{"dispatch/dispatch.c", "a[2] % ALIGN == 0", "1"},
+	{"dispatch/dispatch.c", "at >= TCM_BYTES && at <= 0xffffffffu", "1"},
+	{"dispatch/dispatch.c", "n++, to += a[5]", "n++, to += a[3]"},
 	{"dispatch/dispatch.c", "at + n <= limit;", "limit;"},
 	{"dispatch/dispatch.c", "&& (at >= TCM_BYTES || at + n <= TCM_BYTES)", ""},
 	{"dispatch/dispatch.c", "memory(&c, a[3], k / 8);", ""},
@@ -104,6 +106,10 @@ func exercise(t *testing.T, d *Device) error {
 	}
 	add(device.OpSoftmax, a.uint16s(s), table, states, a.alloc(2048, 128), 1, keys)
 
+	pieces, list := behind.bytes(randomBytes(r, 4096), 128), behind.alloc(128, 128)
+	copy(device.View[uint32](d.Memory(), list, 3), []uint32{pieces + 1024, pieces, pieces + 128})
+	add(device.OpCollect, a.alloc(3*512, 128), list, 3, 256, 128, 512)
+
 	want := bytes.Clone(d.Memory())
 	for _, p := range packets {
 		define(want, p)
@@ -122,7 +128,7 @@ func exercise(t *testing.T, d *Device) error {
 	}
 	for range 2000 {
 		p := mutated(r)
-		status := p.Check(len(d.Memory()))
+		status := p.Check(d.Memory())
 		if status == device.StatusOK || p.Op == device.OpTileMul {
 			continue
 		}

@@ -66,8 +66,15 @@ static uint64_t buffer(const uint32_t *a) {
   return pages(weights / 8 * a[8] + (weights >> shift) * (a[5] ? 4 : 2));
 }
 
-static uint32_t check(const struct packet *p, uint64_t size) {
-  struct check c = {size, STATUS_OK};
+static int piece(struct check *c, uint32_t from, const uint32_t *a) {
+  const uint64_t at = (uint64_t)from + a[4];
+  require(c, at >= TCM_BYTES && at <= 0xffffffffu, STATUS_RANGE);
+  memory(c, (uint32_t)at, a[3]);
+  return !c->status;
+}
+
+static uint32_t check(const struct packet *p, const struct memory *all) {
+  struct check c = {all->size, STATUS_OK};
   const uint32_t *a = p->args;
   uint64_t m, n, k, k1;
   switch (p->op) {
@@ -137,6 +144,14 @@ static uint32_t check(const struct packet *p, uint64_t size) {
     tcm(&c, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
     tcm(&c, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
     break;
+  case OP_COLLECT:
+    n = tiles(&c, a[2], 1);
+    require(&c, a[3] > 0 && a[3] % ALIGN == 0 && a[5] % ALIGN == 0 && a[5] >= a[3] && a[5] <= TCM_BYTES, STATUS_SIZE);
+    memory(&c, a[0], n * a[5]);
+    memory(&c, a[1], 4 * n);
+    require(&c, a[1] >= TCM_BYTES, STATUS_RANGE);
+    for (k = 0; !c.status && k < n; k++) piece(&c, ((const uint32_t *)(all->base + a[1]))[k], a);
+    break;
   default: return STATUS_OP;
   }
   return c.status;
@@ -144,8 +159,29 @@ static uint32_t check(const struct packet *p, uint64_t size) {
 
 static void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
 
+// collect runs an OP_COLLECT. It reads the table again, which the host may have written
+// meanwhile.
+static uint32_t collect(const struct memory *m, const uint32_t *a) {
+  enum { AT_ONCE = 64 };
+  static struct transfer t[AT_ONCE];
+  const volatile uint32_t *table = (const volatile uint32_t *)(m->base + a[1]);
+  struct check c = {m->size, STATUS_OK};
+  uint8_t *to = at(m, a[0]);
+  for (uint32_t left = a[2]; left;) {
+    int n = 0;
+    for (; left && n < AT_ONCE; left--, n++, to += a[5]) {
+      const uint32_t from = *table++;
+      if (!piece(&c, from, a)) return c.status;
+      t[n] = transfer(to, m->base + (from + a[4]), a[3], DMA_SRC_BYPASS);
+    }
+    dma_start(t, n);
+    dma_wait(t, n);
+  }
+  return STATUS_OK;
+}
+
 uint32_t run_packet(const struct packet *p, const struct memory *m) {
-  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m->size), *a = p->args;
+  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m), *a = p->args;
   if (status) return status;
 #define AT(i) at(m, a[i])
 #define OR_NONE(i) (a[i] ? AT(i) : 0)
@@ -158,6 +194,7 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
   case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10)}); break;
   case OP_VLUT16: vlut16(AT(0), AT(1), INT(2), AT(3)); break;
   case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), (uint16_t)a[9], AT(10)}); break;
+  case OP_COLLECT: return collect(m, a);
   case OP_EXP_TABLE: exp_table(AT(0)); break;
   case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), INT(4), INT(5)); break;
   }
