@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -280,6 +281,14 @@ func TestCollectBringsPiecesThatLieApart(t *testing.T) {
 		c := both(t, d, packet(device.OpCollect, 1<<16, table, n, 256, 128, 384))
 		if c.Transfers != uint64(n) || c.Moved != uint64(256*n) {
 			t.Errorf("%d pieces are %d transfers of %d bytes", n, c.Transfers, c.Moved)
+		}
+	}
+	for _, outside := range []uint32{0, device.TCMBytes - 256, testMemory - 256, 1<<32 - 128, 1<<32 - 256, device.TCMBytes + 1} {
+		device.View[uint32](d.Memory(), table, 3)[2] = outside
+		p := packet(device.OpCollect, 1<<16, table, 3, 256, 128, 384)
+		_, err := d.Run(t.Context(), []device.Packet{p})
+		if refused := (*device.PacketError)(nil); !errors.As(err, &refused) || refused.Status != device.StatusRange || p.Check(d.Memory()) != device.StatusRange {
+			t.Errorf("a piece at %#x: %v", outside+128, err)
 		}
 	}
 }
