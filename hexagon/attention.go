@@ -13,7 +13,7 @@ import (
 // one KV head and sequence, those of a group for each token, fill tiles of 32 rows.
 // A chunk of keys K with values V changes what a tile of rows Q has gathered so far:
 //
-//	S = Q·Kᵀ · scale·log₂(e)           OpTileMul
+//	S = (Q · scale·log₂(e))·Kᵀ         OpTileMul
 //	m', P = 2^(S-m'), e = 2^(m-m')     OpSoftmax
 //	O = [diag(e), P]·[O; V]            OpTileMul, two runs
 //
@@ -28,6 +28,7 @@ type attention struct {
 	keys    []uint16 // as gathered, [keys][HeadDim]
 	values  []uint16
 	staged  uint32 // end of what is staged
+	kept    bool   // the device keeps keys and values
 	tcm     struct{ q, s, diag, before, after, k, v uint32 }
 }
 
@@ -67,6 +68,9 @@ func (b *Backend) Attend(call *models.Attention) bool {
 	}
 	b.resident = resident{}
 	a.staged = b.x.at
+	if a.kept = b.keys.begin(call, a.chunk); a.kept {
+		b.store(call)
+	}
 	rows := call.Rows
 	for lo, hi := 0, 0; lo < len(rows); lo = hi {
 		hi = lo + 1
@@ -126,16 +130,25 @@ func (b *Backend) attendRows(lo, hi int) bool {
 	}
 	for at := 0; at < keys; at += a.chunk {
 		n := min(a.chunk, keys-at)
+		var kept *list // nil: keys are staged
+		if a.kept && from == 0 {
+			kept, _ = b.collected(rows[0].Seq, call.Layer, at, n)
+		}
 		for i := range tiles {
 			t := &tiles[i]
-			need := a.tileBytes()
-			if t.begin == 0 { // of its head; further tiles find the keys in TCM
+			need, first := a.tileBytes(), t.begin == 0
+			if first && kept == nil { // of its head; further tiles of a run find the keys in TCM
 				need += a.keyBytes(n)
 			}
-			if b.room() < need && !b.flush() {
-				return false
+			if b.room() < need {
+				if first = true; !b.flush() {
+					return false
+				}
 			}
-			if t.begin == 0 {
+			switch {
+			case first && kept != nil:
+				b.collectKeys(kept, t.head, n)
+			case first:
 				b.stageKeys(t, from+at, n)
 			}
 			b.stageTile(t, at, n, at+a.chunk >= keys)
@@ -147,15 +160,18 @@ func (b *Backend) attendRows(lo, hi int) bool {
 	return true
 }
 
-// lowest is the least fp16: the maximum of no scores.
-const lowest = 0xfbff
+// Numbers in fp16: the least, which is the maximum of no scores, and 1.
+const (
+	lowest = 0xfbff
+	one    = 0x3c00
+)
 
 // room returns the staging memory that is left.
 func (b *Backend) room() int { return int(b.y.at + b.y.size - b.att.staged) }
 
 // tileBytes and keyBytes are what a row tile and n keys take of it.
 func (a *attention) tileBytes() int {
-	return 3*a.dim*layout.TileBytes + layout.Tile*device.StateBytes + 4*device.Align
+	return 3*a.dim*layout.TileBytes + roundUp(layout.Tile*device.StateBytes, layout.TileBytes)
 }
 
 func (a *attention) keyBytes(n int) int {
@@ -174,6 +190,7 @@ func (b *Backend) stageKeys(t *rowTile, first, n int) {
 	t.rows[0].Seq.Halves(a.keys, a.values, a.call.Layer, t.head, first, first+n)
 	size := tiles * a.dim * layout.TileBytes
 	k, v := take(&a.staged, size), take(&a.staged, size)
+	b.count(&b.work.Written, 2*size)
 	clear(b.mem[k:][:size])
 	clear(b.mem[v:][:size])
 	for j := range n {
@@ -182,8 +199,27 @@ func (b *Backend) stageKeys(t *rowTile, first, n int) {
 			putHalf(b.mem, v+uint32((i/layout.Tile*tiles+j/layout.Tile)*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), number(a.values[j*d+i]))
 		}
 	}
+	b.addPowers()
 	b.add(device.OpCopy, a.tcm.k, k, uint32(size))
 	b.add(device.OpCopy, a.tcm.v, v, uint32(size))
+}
+
+// addPowers has a run begin with the table of powers of two.
+func (b *Backend) addPowers() {
+	if len(b.packets) == 0 {
+		b.add(device.OpCopy, expTable, b.powers.at, device.ExpTableBytes)
+	}
+}
+
+// collectKeys has n keys and values of a head, which the device keeps, brought to TCM.
+func (b *Backend) collectKeys(l *list, head, n int) {
+	a, tiles := &b.att, uint32(roundUp(n, layout.Tile)/layout.Tile)
+	b.addPowers()
+	at, size := uint32(head*b.keys.head), uint32(a.dim*layout.TileBytes)
+	b.add(device.OpCollect, a.tcm.k, l.at, tiles, size, at, size)
+	for i := range uint32(a.dim) {
+		b.add(device.OpCollect, a.tcm.v+i*tiles*layout.TileBytes, l.at, tiles, layout.TileBytes, at+size+i*layout.TileBytes, layout.TileBytes)
+	}
 }
 
 // number reads an fp16 as the device knows them: without infinities and NaN.
@@ -204,16 +240,17 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 	d, group := call.Cache.Shape().HeadDim, call.Heads/call.Cache.Shape().Heads
 	size := a.dim * layout.TileBytes
 	q, states := take(&a.staged, size), take(&a.staged, layout.Tile*device.StateBytes)
+	b.count(&b.work.Written, size+layout.Tile*device.StateBytes)
 	clear(b.mem[q:][:size])
 	clear(b.mem[states:][:layout.Tile*device.StateBytes])
-	most := 0
+	most, scale := 0, call.Scale*math.Log2E
 	for i := range layout.Tile {
 		valid := 0
 		if i < t.n {
 			token, head := (t.begin+i)/group, t.head*group+(t.begin+i)%group
 			row := call.QKV[(t.first+token)*call.Width+head*d:][:d]
 			for j, f := range row {
-				putHalf(b.mem, q+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(i, j%layout.Tile), layout.F16(f))
+				putHalf(b.mem, q+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(i, j%layout.Tile), layout.F16(f*scale))
 			}
 			valid = max(0, min(n, t.rows[token].Pos+1-t.from-at))
 		}
@@ -230,20 +267,20 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 	}
 	keys, all, tcm := uint32(roundUp(most, layout.Tile)/layout.Tile), uint32(roundUp(n, layout.Tile)/layout.Tile), &a.tcm
 	b.add(device.OpCopy, tcm.q, q, uint32(size))
-	b.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, math.Float32bits(call.Scale*math.Log2E))
+	b.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
 	b.add(device.OpSoftmax, tcm.s, expTable, states, tcm.diag, 1, keys)
 	if t.values != nil {
 		before := take(&a.staged, size)
+		b.count(&b.work.Written, size)
 		copy(b.mem[before:], t.values)
 		b.add(device.OpCopy, tcm.before, before, uint32(size))
 	}
-	one := math.Float32bits(1)
 	for i := range uint32(a.dim) { // of all values those of the first keys
 		out, v := tcm.after+i*layout.TileBytes, tcm.v+i*all*layout.TileBytes
 		if t.values == nil {
-			b.add(device.OpTileMul, out, tcm.s, v, keys, 0, 0, 0, 1, 1, one)
+			b.add(device.OpTileMul, out, tcm.s, v, keys, 0, 0, 0, 1, 1, one, columns)
 		} else {
-			b.add(device.OpTileMul, out, tcm.diag, tcm.before+i*layout.TileBytes, 1, tcm.s, v, keys, 1, 1, one)
+			b.add(device.OpTileMul, out, tcm.diag, tcm.before+i*layout.TileBytes, 1, tcm.s, v, keys, 1, 1, one, columns)
 		}
 	}
 	out := take(&a.staged, size)
@@ -283,6 +320,7 @@ func (b *Backend) takeIn(j *job) bool {
 		j.sum[i] = j.sum[i]*float64(layout.F32(uint16(word(2)))) + float64(uint64(word(4))<<32|uint64(word(3)))*0x1p-24
 	}
 	size := b.att.dim * layout.TileBytes
+	b.count(&b.work.Read, size+layout.Tile*device.StateBytes)
 	for i := range size / 2 {
 		if half(b.mem, j.out, i)&0x7fff >= layout.Largest {
 			return false

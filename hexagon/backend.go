@@ -22,8 +22,12 @@ type Options struct {
 	Path Path // how matrices are multiplied; "": PathAuto
 	// Lookups says up to how many rows PathAuto multiplies a matrix by lookups; nil: few.
 	Lookups func(w *layout.Weights) int
+	// Tiles says of how many strips and columns the tiles of a matrix are that lookups bring to
+	// TCM; nil: small ones.
+	Tiles   func(w *layout.Weights) (strips, cols int)
 	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
+	Keys    int           // bytes of keys and values that the device keeps; 0: DefaultKeys
 	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
 
 	// Of models with experts.
@@ -56,13 +60,16 @@ type Backend struct {
 	hosted   bool       // the host computes what is queued
 	mem      []byte
 	packets  []device.Packet
-	resident resident // in TCM
+	resident resident
 	x, y     region
+	powers   region // what OpExpTable makes: TCM loses it between runs
+	tables   region // of the activations that are resident, for lookups
 	work     Work
 	probes   uint64
 	levels   float32   // of activations of lookups
 	weights  []float32 // of the row that is probed
 	att      attention
+	keys     keys
 	group    struct{ x, y region } // of launches
 	mix      mixtures
 	fault    atomic.Pointer[error]
@@ -74,13 +81,15 @@ type Work struct {
 	Lookups, Tiled  int64 // rows that were multiplied by lookups and by tiles, of all products
 	Lanes           int64 // of the tiles that these began, 32 a column of tiles
 	Queries, Places int64 // of attention: query heads, and rows of the tiles that these began
+	Written, Read   int64 // bytes that the host wrote for steps where the device reads them, and read
 	device.Counts         // as it counted
 }
 
 // region is a part of the shared memory.
 type region struct{ at, size uint32 }
 
-// resident says which activations lie in TCM.
+// resident says which activations the device has in the form that their path wants: rows
+// in tiles at x, or lookup tables.
 type resident struct {
 	acts *kernels.Acts
 	sets uint64
@@ -92,6 +101,9 @@ type resident struct {
 func New(name string, open Opener, opt Options) *Backend {
 	if opt.Timeout == 0 {
 		opt.Timeout = DefaultTimeout
+	}
+	if opt.Keys == 0 {
+		opt.Keys = DefaultKeys
 	}
 	if opt.Path == "" {
 		opt.Path = PathAuto
@@ -154,6 +166,15 @@ const (
 // Start makes the device, gives it the matrices and tries it.
 func (b *Backend) Start() error {
 	b.x, b.y = b.region(max(tileRows*2*b.mostK, stagingBytes-resultBytes)), b.region(resultBytes)
+	b.powers = b.region(device.ExpTableBytes)
+	tables := 0
+	for _, l := range b.matrices {
+		if l.lookups > 0 {
+			tables = max(tables, l.tableRows()*l.tableBytes())
+		}
+	}
+	b.tables = b.region(tables)
+	b.keys.slotsAt, b.keys.listsAt = b.region(b.opt.Keys), b.region(listCount*listBytes)
 	b.mix.regions(b)
 	if b.end > math.MaxUint32 {
 		return fmt.Errorf("hexagon: %d bytes are more than a device can address", b.end)
@@ -171,16 +192,11 @@ func (b *Backend) Start() error {
 		l.place()
 	}
 	if b.mix.plan != nil {
-		b.host, b.hosted = device.NewBeside(dev, b.opt.Pool), true
-		b.add(device.OpExpTable, expTable)
-		err := b.run()
-		if b.hosted = false; err != nil {
-			return err
-		}
+		b.host = device.NewBeside(dev, b.opt.Pool)
 	}
 	b.add(device.OpPing)
 	b.add(device.OpExpTable, expTable)
-	b.add(device.OpCopy, b.x.at, expTable, device.ExpTableBytes)
+	b.add(device.OpCopy, b.powers.at, expTable, device.ExpTableBytes)
 	if err := b.run(); err != nil {
 		return err
 	}
@@ -188,7 +204,7 @@ func (b *Backend) Start() error {
 		at   int
 		want uint16
 	}{{0, 0x3c00}, {0x3800, 0x39a8}, {0x3c00, 0x3800}, {0x7bff, 0}} {
-		if got := half(b.mem, b.x.at, power.at); got != power.want {
+		if got := half(b.mem, b.powers.at, power.at); got != power.want {
 			return fmt.Errorf("hexagon: the device's table of powers of two holds %#04x at %#04x, want %#04x", got, power.at, power.want)
 		}
 	}
@@ -253,9 +269,7 @@ func (b *Backend) run() error {
 		b.mix.counts.Synced++
 	}
 	b.work.Packets += int64(len(b.packets))
-	b.work.Counts.Packets += counts.Packets
-	b.work.Instructions += counts.Instructions
-	b.work.Vector += counts.Vector
+	b.work.Counts.Add(counts)
 	b.packets = b.packets[:0]
 	return err
 }
@@ -277,16 +291,19 @@ func (b *Backend) fail(format string, args ...any) error {
 	return err
 }
 
-// TCM: the table of powers of two at its beginning, then what an operation needs.
+// TCM: the table of powers of two at its beginning, the tile unit's scales of columns, then
+// what an operation needs. A run finds nothing there.
 const (
 	expTable = 0
-	scratch  = device.ExpTableBytes
+	columns  = expTable + device.ExpTableBytes
+	scratch  = columns + layout.TileBytes
 	tcmEnd   = device.TCMBytes
 )
 
-// take takes n bytes of the range that begins at *at.
+// take takes n bytes of the range that begins at *at, which stays a multiple of a tile's
+// size: the tile unit wants it in TCM.
 func take(at *uint32, n int) uint32 {
 	p := *at
-	*at += (uint32(n) + device.Align - 1) &^ (device.Align - 1)
+	*at += uint32(roundUp(n, layout.TileBytes))
 	return p
 }

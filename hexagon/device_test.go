@@ -2,7 +2,6 @@ package hexagon
 
 import (
 	"context"
-	"math"
 	"unsafe"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
@@ -35,7 +34,7 @@ func (d *refDevice) Close() error   { return nil }
 func (d *refDevice) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
 	for i := range packets {
 		p := &packets[i]
-		if s := p.Check(len(d.mem)); s != device.StatusOK {
+		if s := p.Check(d.mem); s != device.StatusOK {
 			return device.Counts{}, &device.PacketError{Index: i, Op: p.Op, Status: s}
 		}
 		d.compute(p)
@@ -64,6 +63,10 @@ func (d *refDevice) compute(p *device.Packet) {
 	switch p.Op {
 	case device.OpCopy:
 		copy(m[a[0]:][:a[2]], m[a[1]:])
+	case device.OpCollect:
+		for i, from := range numbers[uint32](m, a[1], n(2)) {
+			copy(m[a[0]+uint32(i)*a[5]:][:a[3]], m[from+a[4]:])
+		}
 	case device.OpPrecompute:
 		ref.Precompute(numbers[int16](m, a[0], 4*n(3)), numbers[int32](m, a[1], n(3)/32), numbers[int16](m, a[2], n(3)))
 	case device.OpGEMV:
@@ -80,7 +83,7 @@ func (d *refDevice) compute(p *device.Packet) {
 		if a[6] > 0 {
 			runs = append(runs, ref.Run{Act: tiles(a[4], rows*n(6)), Wgt: tiles(a[5], cols*n(6)), K: n(6)})
 		}
-		ref.TileMul(tiles(a[0], rows*cols), runs, rows, cols, math.Float32frombits(a[9]))
+		ref.TileMul(tiles(a[0], rows*cols), runs, rows, cols, layout.F32(uint16(a[9])))
 	case device.OpExpTable:
 		ref.ExpTable(numbers[uint16](m, a[0], 1<<15))
 	case device.OpSoftmax:

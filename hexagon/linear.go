@@ -17,6 +17,7 @@ type linear struct {
 	groups                        *layout.SuperGroups // in place of Weights' codes and scales; nil: those
 	most                          float64             // magnitude of a weight, without R
 	lookups                       int                 // rows that are multiplied so at most
+	strips, cols                  int                 // of the tiles of lookups
 	codes, scales, offsets, table uint32              // in the shared memory
 }
 
@@ -34,7 +35,9 @@ func (l *linear) size() {
 	if l.Offsets != nil {
 		l.most += mostOffset
 	}
-	l.lookups = l.b.opt.lookups(l.Weights)
+	if l.lookups = l.b.opt.lookups(l.Weights); l.lookups > 0 {
+		l.strips, l.cols = l.b.opt.tiles(l.Weights)
+	}
 }
 
 // mostOffset bounds a group's offset: 2¹⁵ times 2⁻¹².
@@ -89,9 +92,9 @@ func (l *linear) Mul(y []float32, x *kernels.Acts) {
 	l.b.multiply(&product{linear: l, n: x.N(), acts: x, y: y}, x.N() <= l.lookups)
 }
 
-// strips returns how many strips from strip first on have results, of n rows of size
+// fitting returns how many strips from strip first on have results, of n rows of size
 // bytes, that fit a run.
-func (l *linear) strips(first, n, size int) int {
+func (l *linear) fitting(first, n, size int) int {
 	most := int(l.b.y.size) / (n * size * layout.Strip)
 	return min(l.M/layout.Strip-first, max(1, most), device.MaxDim/layout.Strip)
 }
@@ -112,21 +115,34 @@ func (l *linear) at(strip int) (codes, scales, offsets uint32) {
 const lookupRows = 32
 
 // tableBytes returns what the tables and sums of a row take, and tableRows how many rows'
-// are in TCM at once.
+// are in TCM at once, before what OpGEMV wants.
 func (l *linear) tableBytes() int { return 8*l.K + roundUp(l.K/8, device.Align) }
-func (l *linear) tableRows() int  { return min(lookupRows, (tcmEnd-scratch)/l.tableBytes()) }
+func (l *linear) tableRows() int {
+	return min(lookupRows, (int(l.spill())-scratch)/l.tableBytes())
+}
+
+// spill returns where the scratch of OpGEMV begins, at the end of TCM.
+func (l *linear) spill() uint32 {
+	m := min(l.M, device.MaxDim)
+	return uint32(tcmEnd - device.GEMVScratch(m, l.K, l.Bits, l.Group, l.Offsets != nil, l.strips, l.cols))
+}
 
 // mulLookup multiplies on the vector unit.
 func (b *Backend) mulLookup(p *product) error {
 	most := p.tableRows()
 	for lo, pass := 0, 0; lo < p.n; lo, pass = lo+most, pass+1 {
 		n := min(most, p.n-lo)
+		made, size := false, uint32(n*p.tableBytes())
 		if now := (resident{p.acts, p.sets(), PathLookup, pass}); p.acts == nil || b.resident != now {
-			b.resident = now
+			made, b.resident = true, now
 			b.precompute(p, lo, n, b.x.at)
+			b.add(device.OpCopy, b.tables.at, scratch, size)
 		}
-		for first := 0; first < p.M/layout.Strip; {
-			strips := p.strips(first, n, 4)
+		for first := 0; first < p.M/layout.Strip; made = false {
+			if !made {
+				b.add(device.OpCopy, scratch, b.tables.at, size)
+			}
+			strips := p.fitting(first, n, 4)
 			p.lookUp(first, strips, n, b.y.at)
 			if err := b.run(); err != nil {
 				return err
@@ -146,13 +162,14 @@ func (l *linear) lookUp(first, strips, n int, y uint32) {
 	for i := range n {
 		tables := uint32(scratch + i*l.tableBytes())
 		l.b.add(device.OpGEMV, y+uint32(4*i*rows), codes, tables, tables+uint32(8*l.K), scales, offsets,
-			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), uint32(l.B))
+			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), uint32(l.B), l.spill(), uint32(l.strips), uint32(l.cols))
 	}
 }
 
 // gatherSums scales the results at y of rows [lo, lo+n).
 func (b *Backend) gatherSums(p *product, first, strips, lo, n int, y uint32) {
 	begin, rows := first*layout.Strip, strips*layout.Strip
+	b.count(&b.work.Read, 4*n*rows)
 	for i := range n {
 		_, scale := b.activations(p.row(lo + i))
 		from, to := b.mem[int(y)+4*i*rows:], p.out(lo + i)[begin:min(p.Rows, begin+rows)]
@@ -165,6 +182,7 @@ func (b *Backend) gatherSums(p *product, first, strips, lo, n int, y uint32) {
 // precompute queues the lookup tables of rows [lo, lo+n), zeros beyond the last one,
 // which are laid out at x.
 func (b *Backend) precompute(p *product, lo, n int, x uint32) {
+	b.count(&b.work.Written, 2*n*p.K)
 	for i := range n {
 		at, row, inverse := x+uint32(2*i*p.K), []float32(nil), float32(0)
 		if lo+i < p.n {

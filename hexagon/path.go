@@ -50,3 +50,23 @@ func (o *Options) lookups(w *layout.Weights) int {
 	}
 	return o.Lookups(w)
 }
+
+// Tiles where Options do not say them.
+const (
+	fewStrips = 4
+	fewCols   = layout.TableCols
+)
+
+// tiles returns the size of a matrix's tiles of lookups; they and the sums of its rows take
+// at most half of TCM.
+func (o *Options) tiles(w *layout.Weights) (strips, cols int) {
+	strips, cols = fewStrips, fewCols
+	if o.Tiles != nil {
+		strips, cols = o.Tiles(w)
+	}
+	strips, cols = min(strips, w.M/layout.Strip, device.MaxStrips), min(cols, w.K)
+	for strips > 1 && device.GEMVScratch(min(w.M, device.MaxDim), w.K, w.Bits, w.Group, w.Offsets != nil, strips, cols) > device.TCMBytes/2 {
+		strips /= 2
+	}
+	return strips, cols
+}

@@ -33,7 +33,7 @@ func (l *linear) tile(n int, y uint32) (t tiling) {
 	// A column of weights takes bytes of activations, and twice those of its codes,
 	// scales, offsets and tiles; out and what alignment wastes are fixed.
 	const cols = tileRows / layout.Tile
-	fixed := 2*4*cols*layout.TileBytes + 16*device.Align
+	fixed := (2*4*cols + 16) * layout.TileBytes
 	column := 2*layout.Tile*cols + 2*(l.codeBytes()+2*layout.Strip*2/32+2*layout.Strip)
 	t.k = min(l.K, (tcmEnd-scratch-fixed)/column/layout.TableCols*layout.TableCols)
 	at := uint32(scratch)
@@ -66,19 +66,14 @@ func (b *Backend) mulTiles(p *product) error {
 		t := p.tile(n, b.y.at)
 		now := resident{p.acts, p.sets(), PathTiles, pass}
 		if p.acts == nil || b.resident != now {
-			b.resident = resident{}
+			b.resident = now
 			b.layTiles(p, lo, n, b.x.at)
 		}
 		for c := 0; c < p.K; c += t.k {
 			part := min(t.k, p.K-c)
-			if b.resident != now || p.acts == nil || t.k < p.K {
-				b.loadRows(p, &t, b.x.at, c, part)
-			}
-			if b.resident = now; t.k < p.K {
-				b.resident = resident{}
-			}
 			for first := 0; first < p.M/layout.Strip; {
-				strips := p.strips(first, t.cols*layout.Tile, 2)
+				b.loadRows(p, &t, b.x.at, c, part)
+				strips := p.fitting(first, t.cols*layout.Tile, 2)
 				p.pipeline(&t, first, strips, c, part)
 				if err := b.run(); err != nil {
 					return err
@@ -101,7 +96,9 @@ func (b *Backend) loadRows(p *product, t *tiling, x uint32, c, part int) {
 // layTiles lays out rows [lo, lo+n) at x, zeros beyond the last one: [tiles of 32
 // rows][k/32] tiles with a row in each column.
 func (b *Backend) layTiles(p *product, lo, n int, x uint32) {
-	clear(b.mem[x:][:roundUp(n, layout.Tile)*2*p.K])
+	size := roundUp(n, layout.Tile) * 2 * p.K
+	b.count(&b.work.Written, size)
+	clear(b.mem[x:][:size])
 	for i := range min(n, p.n-lo) {
 		row := p.row(lo + i)
 		inverse := 1 / tileScale(row)
@@ -184,7 +181,7 @@ func (l *linear) unpack(w *buffers, part int) {
 // multiply queues the product of those tiles, and the copy of its results.
 func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
 	size := uint32(4 * t.cols * layout.TileBytes)
-	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), math.Float32bits(l.outScale(t.k)))
+	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), uint32(layout.F16(l.outScale(t.k))), columns)
 	l.b.add(device.OpCopy, t.y+uint32(at)*size, w.out, size)
 }
 
@@ -192,6 +189,7 @@ func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
 // them there.
 func (b *Backend) gatherTiles(p *product, lo, n int, t *tiling, first, strips int, more bool) {
 	out := p.outScale(t.k)
+	b.count(&b.work.Read, 2*strips*layout.Strip*t.cols*layout.Tile)
 	for i := range n {
 		scale, row := tileScale(p.row(lo+i))/out, p.out(lo+i)
 		for m := first * layout.Strip; m < min(p.Rows, (first+strips)*layout.Strip); m++ {

@@ -2,7 +2,6 @@ package device
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
@@ -18,7 +17,7 @@ func BenchmarkPackets(b *testing.B) {
 	const m, k = 1024, 1024
 	tcm, ddr := &g.tcm, &g.ddr
 	codes, scales, offsets := g.bytes(ddr, m*k/2), g.bytes(ddr, m*k/32*2), g.bytes(ddr, m*k/32*2)
-	x, y, tables, sums, v := g.bytes(ddr, 2*k), g.bytes(ddr, 4*m), g.bytes(ddr, 8*k), g.bytes(ddr, k/8), g.halves(ddr, 16)
+	x, y, tables, sums, v := g.bytes(ddr, 2*k), g.bytes(ddr, 4*m), g.bytes(tcm, 8*k), g.bytes(ddr, k/8), g.halves(ddr, 16)
 	tiles := g.bytes(tcm, k/layout.Block*8*layout.TileBytes)
 	act, out := g.halves(tcm, k/32*tile), g.bytes(tcm, 4*layout.TileBytes)
 	states, groups := g.bytes(ddr, 32*StateBytes), g.bytes(ddr, 64*layout.SuperGroupBytes)
@@ -28,7 +27,7 @@ func BenchmarkPackets(b *testing.B) {
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{k, 64} {
 			b.Run(fmt.Sprintf("gemv W%d group %d", bits, group), func(b *testing.B) {
-				run(b, d, Packet{OpGEMV, [15]uint32{y, codes, tables, sums, scales, offsets, m, k, bits, group, 1, 1}}, m*k/4*int(bits))
+				run(b, d, Packet{OpGEMV, [15]uint32{y, codes, tables, sums, scales, offsets, m, k, bits, group, 1, 1, 4 << 20, 4, k}}, m*k/4*int(bits))
 			})
 			b.Run(fmt.Sprintf("dequant W%d group %d", bits, group), func(b *testing.B) {
 				run(b, d, Packet{OpDequant, [15]uint32{tiles, codes, scales, offsets, v, 0, 0, k / 64, k, bits, group}}, 128*k)
@@ -37,7 +36,7 @@ func BenchmarkPackets(b *testing.B) {
 	}
 	b.Run("vlut16", func(b *testing.B) { run(b, d, Packet{OpVLUT16, [15]uint32{tiles, groups, 64, v}}, 64*256) })
 	b.Run("tilemul", func(b *testing.B) {
-		run(b, d, Packet{OpTileMul, [15]uint32{out, tiles, act, k / 32, 0, 0, 0, 4, 1, math.Float32bits(1)}}, 128*32*k)
+		run(b, d, Packet{OpTileMul, [15]uint32{out, tiles, act, k / 32, 0, 0, 0, 4, 1, 0x3c00, 6 << 20}}, 128*32*k)
 	})
 	b.Run("softmax", func(b *testing.B) {
 		for r := range uint32(32) {

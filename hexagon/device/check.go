@@ -1,18 +1,34 @@
 package device
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-// Check says whether a device with memory bytes takes the packet. Every
-// device has this rule. It looks at bits, group, A, B and scale first, then at counts,
-// and at operands last.
-func (p Packet) Check(memory int) Status {
+// Check says whether a device with that memory takes the packet. Every device has this
+// rule. It looks at bits, group, A, B and scale first, then at counts, and at operands last;
+// of the memory's content only at the table of an OpCollect.
+func (p Packet) Check(memory []byte) Status {
 	if p.Op == 0 || p.Op >= numOps {
 		return StatusOp
 	}
+	c := p.check(len(memory))
+	if p.Op == OpCollect && c.status == StatusOK {
+		for i := range p.Args[2] {
+			at := uint64(binary.LittleEndian.Uint32(memory[p.Args[1]+4*i:])) + uint64(p.Args[4])
+			c.require(at >= TCMBytes && at <= math.MaxUint32, StatusRange)
+			c.memory(uint32(at), uint64(p.Args[3]))
+		}
+	}
+	return c.status
+}
+
+// TCMEnd returns where what a packet that Check takes reads and writes of TCM ends.
+func (p Packet) TCMEnd(memory int) int { return int(p.check(memory).end) }
+
+func (p Packet) check(memory int) checker {
 	c := checker{size: uint64(memory)}
 	a := &p.Args
 	switch p.Op {
@@ -31,10 +47,13 @@ func (p Packet) Check(memory int) Status {
 		c.number(a[10] == 1 || a[10] == 2)
 		c.number(a[11] <= MaxB)
 		m, k := c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
+		c.count(a[13], 1, MaxStrips)
+		cols := c.dim(a[14], layout.TableCols)
 		c.memory(a[0], 4*m)
-		c.weights(a[1], a[4], a[5], m, k, a[8], a[9])
-		c.memory(a[2], 8*k)
+		c.weights(a[1], a[4], a[5], m, k, a[8], a[9], TCMBytes)
+		c.tcm(a[2], 8*k, Align)
 		c.memory(a[3], k/8)
+		c.tcm(a[12], gemvScratch(m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(a[13]), cols), Page)
 	case OpDequant:
 		c.format(a[9], a[10], a[8])
 		k := c.dim(a[8], layout.TableCols)
@@ -43,7 +62,7 @@ func (p Packet) Check(memory int) Status {
 		c.count(a[6], 0, MaxDim/layout.Block)
 		c.sizes(uint64(a[6])+uint64(a[7]) <= k/layout.Block)
 		c.memory(a[0], uint64(a[7])*8*layout.TileBytes)
-		c.weights(a[1], a[2], a[3], (uint64(a[5])+1)*layout.Strip, k, a[9], a[10])
+		c.weights(a[1], a[2], a[3], (uint64(a[5])+1)*layout.Strip, k, a[9], a[10], 0)
 		c.memory(a[4], 2<<(a[9]&7))
 	case OpVLUT16:
 		c.count(a[2], 1, math.MaxUint32)
@@ -51,26 +70,34 @@ func (p Packet) Check(memory int) Status {
 		c.operand(a[1], uint64(a[2])*layout.SuperGroupBytes, 16, c.size)
 		c.memory(a[3], 32)
 	case OpTileMul:
-		c.number(a[9]>>23&255 != 255)
+		c.number(a[9]>>16 == 0 && a[9]>>10&31 != 31)
 		k0, k1 := c.tiles(a[3], 1), c.tiles(a[6], 0)
 		rows, cols := c.tiles(a[7], 1), c.tiles(a[8], 1)
-		c.tcm(a[0], rows*cols*layout.TileBytes)
-		c.tcm(a[1], rows*k0*layout.TileBytes)
-		c.tcm(a[2], cols*k0*layout.TileBytes)
+		tile := func(offset uint32, n uint64) { c.tcm(offset, n*layout.TileBytes, layout.TileBytes) }
+		tile(a[0], rows*cols)
+		tile(a[1], rows*k0)
+		tile(a[2], cols*k0)
+		c.tcm(a[10], ColumnsBytes, ColumnsBytes)
 		if k1 > 0 {
-			c.tcm(a[4], rows*k1*layout.TileBytes)
-			c.tcm(a[5], cols*k1*layout.TileBytes)
+			tile(a[4], rows*k1)
+			tile(a[5], cols*k1)
 		}
+	case OpCollect:
+		n, size, stride := c.tiles(a[2], 1), uint64(a[3]), uint64(a[5])
+		c.sizes(size > 0 && size%Align == 0 && stride%Align == 0 && stride >= size && stride <= TCMBytes)
+		c.memory(a[0], n*stride)
+		c.memory(a[1], 4*n)
+		c.require(a[1] >= TCMBytes, StatusRange)
 	case OpExpTable:
-		c.table(a[0])
+		c.tcm(a[0], ExpTableBytes, ExpTableBytes)
 	case OpSoftmax:
 		rows, keys := c.tiles(a[4], 1), c.tiles(a[5], 1)
-		c.tcm(a[0], rows*keys*layout.TileBytes)
-		c.table(a[1])
+		c.tcm(a[0], rows*keys*layout.TileBytes, Align)
+		c.tcm(a[1], ExpTableBytes, ExpTableBytes)
 		c.memory(a[2], rows*layout.Tile*StateBytes)
-		c.tcm(a[3], rows*layout.TileBytes)
+		c.tcm(a[3], rows*layout.TileBytes, Align)
 	}
-	return c.status
+	return c
 }
 
 // Sizes of what softmax reads.
@@ -82,6 +109,7 @@ const (
 // checker keeps the first thing that is wrong.
 type checker struct {
 	size   uint64 // of the memory
+	end    uint64 // of the operands in TCM
 	status Status
 }
 
@@ -114,25 +142,30 @@ func (c *checker) format(bits, group, k uint32) {
 	c.number(group == 32 || group == 64 || group == 128 || group == k)
 }
 
-// weights checks the first m rows of a matrix.
-func (c *checker) weights(codes, scales, offsets uint32, m, k uint64, bits, group uint32) {
-	c.memory(codes, m*k/8*uint64(bits))
+// weights checks the first m rows of a matrix that lies behind from.
+func (c *checker) weights(codes, scales, offsets uint32, m, k uint64, bits, group, from uint32) {
+	behind := func(offset uint32, n uint64) {
+		c.memory(offset, n)
+		c.require(offset >= from, StatusRange)
+	}
+	behind(codes, m*k/8*uint64(bits))
 	if uint64(group) != k {
-		c.memory(scales, m*k/uint64(max(group, 1))*2)
+		behind(scales, m*k/uint64(max(group, 1))*2)
 		if offsets != 0 {
-			c.memory(offsets, m*k/uint64(max(group, 1))*2)
+			behind(offsets, m*k/uint64(max(group, 1))*2)
 		}
 	}
 }
 
-func (c *checker) table(offset uint32) { c.operand(offset, ExpTableBytes, ExpTableBytes, TCMBytes) }
-
-func (c *checker) tcm(offset uint32, n uint64)    { c.operand(offset, n, Align, TCMBytes) }
-func (c *checker) memory(offset uint32, n uint64) { c.operand(offset, n, Align, c.size) }
+func (c *checker) tcm(offset uint32, n, align uint64) { c.operand(offset, n, align, TCMBytes) }
+func (c *checker) memory(offset uint32, n uint64)     { c.operand(offset, n, Align, c.size) }
 
 // operand checks n bytes that end below limit, in TCM or behind it. Where n is a product
 // that has wrapped, its factors have been refused before.
 func (c *checker) operand(offset uint32, n, align, limit uint64) {
 	end := uint64(offset) + n
+	if offset < TCMBytes {
+		c.end = max(c.end, min(end, TCMBytes))
+	}
 	c.require(uint64(offset)%align == 0 && end <= min(limit, c.size) && (offset >= TCMBytes || end <= TCMBytes), StatusRange)
 }

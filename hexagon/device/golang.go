@@ -3,7 +3,6 @@ package device
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/hmx"
 	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
@@ -64,7 +63,7 @@ func (g *Go) Run(ctx context.Context, packets []Packet) (Counts, error) {
 		if err := ctx.Err(); err != nil {
 			return Counts{}, err
 		}
-		if status := p.Check(len(g.memory)); status != StatusOK {
+		if status := p.Check(g.memory); status != StatusOK {
 			return Counts{}, &PacketError{Index: i, Op: p.Op, Status: status}
 		}
 		g.compute(p)
@@ -79,6 +78,10 @@ func (g *Go) compute(p Packet) {
 	case OpPing:
 	case OpCopy:
 		copy(g.bytes(a[0], int(a[2])), g.bytes(a[1], int(a[2])))
+	case OpCollect:
+		for i, from := range view[uint32](g, a[1], int(a[2])) {
+			copy(g.bytes(a[0]+uint32(i)*a[5], int(a[3])), g.memory[from+a[4]:])
+		}
 	case OpPrecompute:
 		k := int(a[3])
 		precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
@@ -197,5 +200,5 @@ func (u *TileUnit) Run(memory []byte, p Packet) {
 	if k := int(a[6]); k > 0 {
 		runs = append(runs, hmx.Run{Act: operand(a[4], rows*k), Wgt: operand(a[5], cols*k), K: k})
 	}
-	u.unit.Mul(operand(a[0], rows*cols), runs, rows, cols, math.Float32frombits(a[9]))
+	u.unit.Mul(operand(a[0], rows*cols), runs, rows, cols, layout.F32(uint16(a[9])))
 }

@@ -4,6 +4,8 @@
 // written here, and hexagon/ref is the definition in Go.
 package device
 
+import "github.com/lutra-lm/lutra/hexagon/layout"
+
 // Packet is one operation. Offsets are bytes from the start of the shared memory,
 // multiples of Align unless an operation says otherwise. Its wire form is 16
 // little-endian words: Op, then Args.
@@ -40,7 +42,8 @@ const (
 
 	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM, the
 	// first TCMBytes of the memory. The host must neither read nor write TCM, which on a
-	// chip it cannot see. An operand lies wholly in TCM or wholly behind it.
+	// chip it cannot see, and which holds nothing that means anything when a run begins:
+	// between runs others may have it. An operand lies wholly in TCM or wholly behind it.
 	//
 	//	dst, src, n
 	OpCopy
@@ -60,7 +63,13 @@ const (
 	//	y[m]   = Σ over g of (b·S + 2¹⁴)>>15 + ((Σx<<3)·O + 2¹⁴)>>15    products in int64
 	//	y[m]   = b(m,0) when Group == K; scales and offsets are ignored
 	//
-	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4, group 32|64|128|K, A, B
+	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4, group 32|64|128|K, A, B,
+	//	scratch, strips, cols
+	//
+	// Weights, scales and offsets lie in DDR, tables in TCM, and so does scratch, a multiple of Page: sums of M rows, then two
+	// buffers, to which DMA brings tiles of strips (at most MaxStrips) times 128 rows and
+	// cols columns (a multiple of 256), one while the other is looked up (T-MAN §4.3, §5).
+	// GEMVScratch has its size. Results do not depend on tiles.
 	OpGEMV
 
 	// OpDequant makes tiles of a strip's blocks [first, first+n) of 64 columns, by
@@ -85,9 +94,11 @@ const (
 	//	acc(r,c) = Σ over the runs, their tiles, k = 0..31 in order: acc + a(r,k)·w(k,c)   in float32
 	//	out(r,c) = fp16(acc·scale)
 	//
-	//	out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (float32 bits, finite)
+	//	out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (fp16 bits, finite), columns
 	//
-	// All counts are of tiles; k1 = 0 is no second run. Operands lie in TCM.
+	// All counts are of tiles; k1 = 0 is no second run. Operands lie in TCM, tiles at
+	// multiples of their size. columns is scratch for the unit's scales, ColumnsBytes at a
+	// multiple of that.
 	OpTileMul
 
 	// OpExpTable fills 32768 fp16 numbers: 2⁻ˣ of the fp16 x with these bits, 0 for
@@ -111,6 +122,14 @@ const (
 	//	s, table, states, diag, rows, keys
 	OpSoftmax
 
+	// OpCollect copies n pieces that lie apart: piece i, of bytes bytes, from table[i] + add
+	// to dst + i·stride. It is how keys and values of a context that grew in pieces come to
+	// TCM. table [n]uint32 and the pieces lie in DDR, and the device writes neither; bytes,
+	// stride and all offsets are multiples of Align, n at most MaxTiles, stride at least bytes.
+	//
+	//	dst, table, n, bytes, add, stride
+	OpCollect
+
 	numOps
 )
 
@@ -122,7 +141,33 @@ const (
 	MaxDim        = 1 << 17 // of M and K
 	MaxB          = 255
 	MaxTiles      = TCMBytes / 2048
+	MaxStrips     = 64      // of a tile of OpGEMV
+	Page          = 1 << 16 // scratch of OpGEMV, and each buffer in it, begins at a multiple
+	ColumnsBytes  = 256
 )
+
+// GEMVScratch returns the scratch of an OpGEMV of m rows and k columns in TCM, in bytes.
+func GEMVScratch(m, k, bits, group int, offsets bool, strips, cols int) int {
+	of := uint32(0)
+	if offsets {
+		of = 1
+	}
+	return int(gemvScratch(uint64(m), uint64(k), uint64(bits), uint64(group), of, uint64(strips), uint64(cols)))
+}
+
+func gemvScratch(m, k, bits, group uint64, offsets uint32, strips, cols uint64) uint64 {
+	pages := func(n uint64) uint64 { return (n + Page - 1) &^ (Page - 1) }
+	weights := strips * layout.Strip * cols
+	tile := weights / 8 * bits
+	if group != k && group > 0 {
+		numbers := uint64(1)
+		if offsets != 0 {
+			numbers = 2
+		}
+		tile += weights / group * 2 * numbers
+	}
+	return pages(4*m) + 2*pages(tile)
+}
 
 // Status is how a device answers a packet. All but StatusOK are the host's mistakes.
 type Status uint32
@@ -136,6 +181,12 @@ const (
 	StatusNumber        // bits, group, A or B are none that the operation knows
 )
 
-// Counts is what an emulator counted: packets (bundles of instructions),
-// instructions, and those of the vector unit. Zero where nothing counts.
-type Counts struct{ Packets, Instructions, Vector uint64 }
+// Counts is what an emulator counted. Zero where nothing counts.
+type Counts struct {
+	Packets, Instructions, Vector uint64 // packets are bundles of instructions; Vector those of HVX
+	Transfers, Moved              uint64 // of DMA, and their bytes
+	Flying                        uint64 // transfers under way at once, at most
+	Gathers, Exposed              uint64 // of HVX, and packets that waited for them
+	// Lines of 128 bytes that OpGEMV read of weights, and of sums that it spilled; in DDR, in TCM.
+	WeightsDDR, WeightsTCM, SumsDDR, SumsTCM uint64
+}

@@ -3,7 +3,6 @@ package device
 import (
 	"bytes"
 	"encoding/binary"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -21,6 +20,10 @@ func define(g *Go, p Packet) {
 	switch p.Op {
 	case OpCopy:
 		copy(g.memory[a[0]:][:a[2]], g.memory[a[1]:])
+	case OpCollect:
+		for i := range a[2] {
+			copy(g.memory[a[0]+i*a[5]:][:a[3]], g.memory[view[uint32](g, a[1], int(a[2]))[i]+a[4]:])
+		}
 	case OpPrecompute:
 		k := int(a[3])
 		ref.Precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
@@ -41,7 +44,7 @@ func define(g *Go, p Packet) {
 		if k1 > 0 {
 			runs = append(runs, ref.Run{Act: view[uint16](g, a[4], rows*k1*tile), Wgt: view[uint16](g, a[5], cols*k1*tile), K: k1})
 		}
-		ref.TileMul(view[uint16](g, a[0], rows*cols*tile), runs, rows, cols, math.Float32frombits(a[9]))
+		ref.TileMul(view[uint16](g, a[0], rows*cols*tile), runs, rows, cols, layout.F32(uint16(a[9])))
 	case OpExpTable:
 		ref.ExpTable(view[uint16](g, a[0], ExpTableBytes/2))
 	case OpSoftmax:
@@ -119,10 +122,10 @@ func (g *generator) packet() Packet {
 	bits := 1 << g.IntN(3)
 	m, k := layout.Strip*some(3), layout.TableCols*some(3)
 	group := []int{32, 64, 128, k}[g.IntN(4)]
-	matrix := func() (codes, scales, offsets int) {
-		codes = int(g.bytes(any, m*k/8*bits))
+	matrix := func(at *uint32) (codes, scales, offsets int) {
+		codes = int(g.bytes(at, m*k/8*bits))
 		if group != k {
-			scales = int(g.bytes(any, m*k/group*2))
+			scales = int(g.bytes(at, m*k/group*2))
 			if g.IntN(2) == 0 {
 				offsets = int(g.bytes(ddr, m*k/group*2))
 			}
@@ -136,11 +139,14 @@ func (g *generator) packet() Packet {
 	case OpPrecompute:
 		return Packet{op, word(int(g.bytes(any, 8*k)), int(g.bytes(ddr, k/8)), int(g.bytes(ddr, 2*k)), k)}
 	case OpGEMV:
-		codes, scales, offsets := matrix()
-		return Packet{op, word(int(g.bytes(ddr, 4*m)), codes, int(g.bytes(any, 8*k)), int(g.bytes(ddr, k/8)), scales, offsets,
-			m, k, bits, group, some(2), g.IntN(MaxB+1))}
+		codes, scales, offsets := matrix(ddr)
+		p := Packet{op, word(int(g.bytes(ddr, 4*m)), codes, int(g.bytes(tcm, 8*k)), int(g.bytes(ddr, k/8)), scales, offsets,
+			m, k, bits, group, some(2), g.IntN(MaxB+1), 0, some(3), layout.TableCols*some(3))}
+		*tcm = (*tcm + Page - 1) &^ (Page - 1)
+		p.Args[12] = g.bytes(tcm, GEMVScratch(m, k, bits, group, offsets != 0, int(p.Args[13]), int(p.Args[14])))
+		return p
 	case OpDequant:
-		codes, scales, offsets := matrix()
+		codes, scales, offsets := matrix(any)
 		first := g.IntN(k / layout.Block)
 		n := some(k/layout.Block - first)
 		return Packet{op, word(int(g.bytes(tcm, n*8*layout.TileBytes)), codes, scales, offsets, int(g.halves(ddr, 1<<bits)),
@@ -154,8 +160,9 @@ func (g *generator) packet() Packet {
 		return Packet{op, word(int(g.bytes(any, n*2*layout.SuperGroup)), int(groups), n, int(g.halves(ddr, 16)))}
 	case OpTileMul:
 		rows, cols, k0, k1 := some(3), some(2), some(4), g.IntN(3)
+		*tcm = (*tcm + layout.TileBytes - 1) &^ (layout.TileBytes - 1)
 		return Packet{op, word(int(g.bytes(tcm, rows*cols*layout.TileBytes)), int(g.halves(tcm, rows*k0*tile)), int(g.halves(tcm, cols*k0*tile)), k0,
-			int(g.halves(tcm, rows*k1*tile)), int(g.halves(tcm, cols*k1*tile)), k1, rows, cols, int(math.Float32bits(float32(g.NormFloat64()))))}
+			int(g.halves(tcm, rows*k1*tile)), int(g.halves(tcm, cols*k1*tile)), k1, rows, cols, int(layout.F16(float32(g.NormFloat64()))), int(g.bytes(tcm, ColumnsBytes)))}
 	case OpExpTable:
 		return Packet{op, word(1 << 20 * some(7))}
 	case OpSoftmax:
@@ -176,6 +183,18 @@ func (g *generator) packet() Packet {
 			}
 		}
 		return p
+	case OpCollect:
+		n, size, add := some(9), Align*some(4), Align*g.IntN(3)
+		stride := size + Align*g.IntN(3)
+		pieces := g.bytes(ddr, 8*size)
+		table := g.bytes(ddr, 4*n)
+		for i := range n {
+			View[uint32](g.memory, table, n)[i] = pieces - uint32(add) + uint32(g.IntN(8)*Align)
+		}
+		if g.tcm += Align; pieces < TCMBytes+uint32(add) {
+			return Packet{Op: OpPing}
+		}
+		return Packet{op, word(int(g.bytes(tcm, n*stride)), int(table), n, size, add, stride)}
 	default:
 		return Packet{Op: op}
 	}
@@ -261,7 +280,7 @@ func FuzzPackets(f *testing.F) {
 				uint64(p.Args[7])*uint64(p.Args[8])*uint64(p.Args[3]+p.Args[6]) > 1000 {
 				continue // correct, but slow
 			}
-			if _, err := d.Run(t.Context(), []Packet{p}); err != nil && p.Check(testMemory) == StatusOK {
+			if _, err := d.Run(t.Context(), []Packet{p}); err != nil && p.Check(memory) == StatusOK {
 				t.Fatalf("%v: %v", p, err)
 			}
 		}

@@ -8,13 +8,18 @@ import (
 
 // AnswerBytes is the size of an answer. Packets go to a device in requests of 16
 // bytes and 64 a packet; hexagon/dsp/dispatch has both forms.
-const AnswerBytes = 40
+const AnswerBytes = 16 + 8*12
 
 const magic = 0x4c555452
 
 // AppendRequest appends request number to b: a header, which gives count, and packets.
-func AppendRequest(b []byte, number, count uint32, packets []Packet) []byte {
-	for _, v := range [...]uint32{magic, number, count, 0} {
+// begins says that they are a run's first.
+func AppendRequest(b []byte, number, count uint32, begins bool, packets []Packet) []byte {
+	first := uint32(0)
+	if begins {
+		first = 1
+	}
+	for _, v := range [...]uint32{magic, number, count, first} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
 	for _, p := range packets {
@@ -41,7 +46,7 @@ func ParseAnswer(b []byte, number uint32, packets int) (Answer, error) {
 	}
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
 	long := func(i int) uint64 { return binary.LittleEndian.Uint64(b[16+8*i:]) }
-	a := Answer{int(word(2)), Status(word(3)), Counts{long(0), long(1), long(2)}}
+	a := Answer{int(word(2)), Status(word(3)), Counts{long(0), long(1), long(2), long(3), long(4), long(5), long(6), long(7), long(8), long(9), long(10), long(11)}}
 	switch {
 	case word(0) != magic || word(1) != number || a.Status > StatusNumber:
 		return Answer{}, errors.New("the answer is none")
@@ -56,4 +61,13 @@ func (c *Counts) Add(d Counts) {
 	c.Packets += d.Packets
 	c.Instructions += d.Instructions
 	c.Vector += d.Vector
+	c.Transfers += d.Transfers
+	c.Moved += d.Moved
+	c.Flying = max(c.Flying, d.Flying)
+	c.Gathers += d.Gathers
+	c.Exposed += d.Exposed
+	c.WeightsDDR += d.WeightsDDR
+	c.WeightsTCM += d.WeightsTCM
+	c.SumsDDR += d.SumsDDR
+	c.SumsTCM += d.SumsTCM
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 // Hexagon says how models use a Hexagon NPU, or what stands in for one.
@@ -15,6 +16,7 @@ type Hexagon struct {
 	Path     string        `yaml:"path"`     // of products: one of hexagon.Paths
 	Round    string        `yaml:"round"`    // weights that the device does not hold exactly: none, or one of hexagon.Roundings
 	Timeout  time.Duration `yaml:"timeout"`  // the longest that the device may take for what it is given at once
+	Keys     string        `yaml:"keys"`     // memory for the keys and values that the device keeps, with a unit ("32MiB")
 	Fallback string        `yaml:"fallback"` // what computes once the device has failed: none or cpu
 
 	// Of models with experts.
@@ -30,7 +32,7 @@ func Backends() []string { return append([]string{CPU}, hexagon.Kinds()...) }
 
 // DefaultHexagon takes what is fastest, and no fallback.
 func DefaultHexagon() Hexagon {
-	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Fallback: noFallback,
+	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Keys: "32MiB", Fallback: noFallback,
 		Placement: string(hexagon.PlacementAll)}
 }
 
@@ -43,10 +45,10 @@ func (h Hexagon) Spare() bool { return h.Fallback == CPU }
 func (h Hexagon) Options() (hexagon.Options, error) {
 	o := hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout,
 		Placement: hexagon.Placement(h.Placement)}
-	if h.Plan == "" {
-		return o, nil
+	keys, err := size(h.Keys)
+	if o.Keys = int(keys); err != nil || h.Plan == "" {
+		return o, err
 	}
-	var err error
 	if o.Plan, err = experts.OpenPlan(h.Plan); err != nil {
 		err = fmt.Errorf("hexagon.plan: %w", err)
 	}
@@ -56,8 +58,11 @@ func (h Hexagon) Options() (hexagon.Options, error) {
 // BackendOf returns the name of the backend that computes m.
 func (c *Config) BackendOf(m Model) string { return cmp.Or(m.Backend, c.Backend, CPU) }
 
-// longestTimeout bounds Hexagon.Timeout.
-const longestTimeout = time.Hour
+// Bounds of Hexagon.Timeout, and of Hexagon.Keys: addresses of a device have 32 bits.
+const (
+	longestTimeout = time.Hour
+	mostKeys       = 3 << 30
+)
 
 // checkBackends calls oneOf and fault for the settings of backends.
 func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault func(format string, args ...any)) {
@@ -78,6 +83,11 @@ func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault
 	oneOf("hexagon.placement", c.Hexagon.Placement, hexagon.Placements()...)
 	if c.Hexagon.Plan != "" && !slices.ContainsFunc(c.Models, func(m Model) bool { return c.BackendOf(m) != CPU }) {
 		fault("hexagon.plan: no model has a Hexagon backend, which the plan is for")
+	}
+	if n, err := size(c.Hexagon.Keys); err != nil {
+		fault("hexagon.keys: %v", err)
+	} else if n > mostKeys {
+		fault("hexagon.keys: %s is more than %s", output.Bytes(n), output.Bytes(mostKeys))
 	}
 	if t := c.Hexagon.Timeout; t < time.Millisecond || t > longestTimeout {
 		fault("hexagon.timeout: %v is outside 1ms..%v", t, longestTimeout)

@@ -21,7 +21,7 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if err != nil {
 		return nil, err
 	}
-	use.Pool, use.Lookups = opt.Pool, soc.Lookups()
+	use.Pool, use.Lookups, use.Tiles = opt.Pool, soc.Lookups(), soc.Tiles()
 	b, err := hexagon.Open(name, use)
 	if err != nil {
 		return nil, err

@@ -124,8 +124,13 @@ func (c *Cache) take() int32 {
 		c.stats.Evictions++
 	}
 	c.blocks[b].refs = 1
+	c.blocks[b].taken++
 	return b
 }
+
+// Taken counts how often block b was handed out: what it held before is lost then. Whoever
+// copies blocks elsewhere tells by it whether a copy is still one.
+func (c *Cache) Taken(b int32) uint32 { return c.blocks[b].taken }
 
 // hold adds a reference to b.
 func (c *Cache) hold(b int32) {

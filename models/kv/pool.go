@@ -45,6 +45,7 @@ type Cache struct {
 // block is the bookkeeping of one block.
 type block struct {
 	refs     int32
+	taken    uint32 // how often it was handed out
 	indexed  bool
 	parent   int32  // indexed: the block of the tokens before; negative: the root of its sequence
 	children int32  // indexed: blocks whose parent this is

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -116,16 +115,16 @@ func work(memory []byte) (packets []device.Packet, results [][2]int) {
 	}
 	sums := result(k / 8)
 	add(device.OpPrecompute, tcm, sums, x, k)
-	add(device.OpGEMV, result(4*m), codes, tcm, sums, scales, offsets, m, k, 2, 64, 1, 1)
+	add(device.OpGEMV, result(4*m), codes, tcm, sums, scales, offsets, m, k, 2, 64, 1, 1, 7*tcm, 1, 256)
 	add(device.OpDequant, 2*tcm, codes, scales, offsets, values, 0, 0, k/64, k, 2, 64)
 	add(device.OpVLUT16, 3*tcm, groups, 4, values)
-	add(device.OpTileMul, 4*tcm, 2*tcm, 3*tcm, 1, 2*tcm+2048, 3*tcm, 1, 1, 1, math.Float32bits(0.125))
+	add(device.OpTileMul, 4*tcm, 2*tcm, 3*tcm, 1, 2*tcm+2048, 3*tcm, 1, 1, 1, 0x3000, 7*tcm)
 	add(device.OpCopy, result(2048), 4*tcm, 2048)
 	add(device.OpExpTable, 5*tcm)
 	add(device.OpSoftmax, 2*tcm, 5*tcm, states, 6*tcm, 1, 4)
 	add(device.OpCopy, result(4*2048), 2*tcm, 4*2048)
 	add(device.OpCopy, result(2048), 6*tcm, 2048)
-	for range 100 {
+	for range 300 {
 		add(device.OpPing) // more packets than a message has
 	}
 	return packets, results
@@ -167,14 +166,14 @@ func TestTheDSPRefusesBadPackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packets := make([]device.Packet, 70)
+	packets := make([]device.Packet, 270)
 	for i := range packets {
 		packets[i].Op = device.OpPing
 	}
-	packets[66] = device.Packet{Op: device.OpCopy, Args: [15]uint32{0, 128, uint32(len(d.Memory()))}}
+	packets[266] = device.Packet{Op: device.OpCopy, Args: [15]uint32{0, 128, uint32(len(d.Memory()))}}
 	_, err = d.Run(t.Context(), packets)
 	var refused *device.PacketError
-	if !errors.As(err, &refused) || refused.Index != 66 || refused.Status != device.StatusRange {
+	if !errors.As(err, &refused) || refused.Index != 266 || refused.Status != device.StatusRange {
 		t.Error(err)
 	}
 	if _, err := d.Run(t.Context(), packets[:3]); err != nil {
@@ -203,10 +202,14 @@ func TestADSPThatDiesHangsOrLiesIsAnError(t *testing.T) {
 	pings := []device.Packet{{Op: device.OpPing}, {Op: device.OpPing}}
 	for fault, says := range map[string]string{
 		"silence": "no answer", "death": "failed with", "write": "writing to the queue", "read": "reading from the queue",
-		"short": "40 bytes", "nonsense": "the answer is none", "miscount": "3 of 2 packets",
+		"short": "112 bytes", "nonsense": "the answer is none", "miscount": "3 of 2 packets",
 	} {
 		t.Run(fault, func(t *testing.T) {
-			d, err := open(t, Options{Limit: 100 * time.Millisecond}, fault)
+			limit := 10 * time.Second
+			if fault == "silence" {
+				limit = 100 * time.Millisecond
+			}
+			d, err := open(t, Options{Limit: limit}, fault)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ const (
 	mapFD          = 2
 	expired        = 12 // the error of a read that waited too long
 	queueBytes     = 1 << 16
-	batch          = 64 // packets of a message
+	batch          = 256 // packets of a message
 	patience       = 50 * time.Millisecond
 	methodStart    = 2
 	methodStop     = 3
@@ -128,7 +128,7 @@ func (d *Device) Name() string { return "fastrpc" }
 // Memory returns what the DSP shares, uncached. Its first device.TCMBytes are not the DSP's TCM.
 func (d *Device) Memory() []byte { return d.memory }
 
-// Run computes packets, up to 64 a message.
+// Run computes packets, up to 256 a message.
 func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
 	var total device.Counts
 	if d.lost != nil {
@@ -136,7 +136,7 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	}
 	for first := 0; first < len(packets); {
 		part := packets[first:min(first+batch, len(packets))]
-		answer, err := d.exchange(ctx, part)
+		answer, err := d.exchange(ctx, first == 0, part)
 		if err != nil {
 			d.lost = fmt.Errorf("hexagon: the DSP is lost: %w", err)
 			return total, d.lost
@@ -151,11 +151,11 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 }
 
 // exchange sends a message and waits for its answer, looking at ctx now and then.
-func (d *Device) exchange(ctx context.Context, packets []device.Packet) (device.Answer, error) {
+func (d *Device) exchange(ctx context.Context, begins bool, packets []device.Packet) (device.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
 	d.number++
-	message := device.AppendRequest(nil, d.number, uint32(len(packets)), packets)
+	message := device.AppendRequest(nil, d.number, uint32(len(packets)), begins, packets)
 	us := uint32(patience / time.Microsecond)
 	if err := check("writing to the queue", d.lib.queueWrite(d.queue, 0, 0, nil, uint32(len(message)), &message[0], us)); err != nil {
 		return device.Answer{}, err

@@ -27,6 +27,8 @@ type Device struct {
 	in, out *os.File // the ends of pipes that are ours
 	errors  tail
 	number  uint32 // of the last request
+	used    int    // of TCM by the last run
+	keep    bool
 	lost    error
 	waited  chan struct{} // closed when the child has ended
 	ended   error         // how; once waited is closed
@@ -60,7 +62,7 @@ func Open(o Options) (*Device, error) {
 	}
 	defer program.Close()
 
-	d := &Device{memory: memory, limit: cmp.Or(o.Limit, 2*time.Minute), tiles: device.NewTileUnit(o.Pool), waited: make(chan struct{})}
+	d := &Device{memory: memory, limit: cmp.Or(o.Limit, 2*time.Minute), tiles: device.NewTileUnit(o.Pool), keep: o.KeepTCM, waited: make(chan struct{})}
 	d.child = exec.Command(path, append(command[1:], "/proc/self/fd/4")...)
 	d.child.ExtraFiles = []*os.File{shared, program} // 3 and 4
 	d.child.Stderr = &d.errors
@@ -72,7 +74,7 @@ func Open(o Options) (*Device, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.limit)
 	defer cancel()
 	defer d.killAtEnd(ctx)()
-	answer, err := d.exchange(uint32(size), nil)
+	answer, err := d.exchange(uint32(size), false, nil)
 	if err == nil && answer.Status != device.StatusOK {
 		err = errors.New("the child cannot map the memory")
 	}
@@ -161,12 +163,13 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	ctx, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
 	defer d.killAtEnd(ctx)()
+	d.poison(packets)
 	for first := 0; first < len(packets); {
 		if err := ctx.Err(); err != nil {
 			return total, d.lose(ctx, err)
 		}
 		if p := packets[first]; p.Op == device.OpTileMul {
-			if status := p.Check(len(d.memory)); status != device.StatusOK {
+			if status := p.Check(d.memory); status != device.StatusOK {
 				return total, &device.PacketError{Index: first, Op: p.Op, Status: status}
 			}
 			d.tiles.Run(d.memory, p)
@@ -177,7 +180,7 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 		for end < len(packets) && packets[end].Op != device.OpTileMul {
 			end++
 		}
-		answer, err := d.exchange(uint32(end-first), packets[first:end])
+		answer, err := d.exchange(uint32(end-first), first == 0, packets[first:end])
 		if err != nil {
 			return total, d.lose(ctx, err)
 		}
@@ -190,10 +193,27 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	return total, nil
 }
 
+// poison makes what the last run left in TCM meaningless: on a chip others may have had it.
+func (d *Device) poison(next []device.Packet) {
+	if d.keep {
+		return
+	}
+	used := d.memory[:d.used]
+	for n := copy(used, poison); n > 0 && n < len(used); n *= 2 {
+		copy(used[n:], used[:n])
+	}
+	d.used = 0
+	for _, p := range next {
+		d.used = max(d.used, p.TCMEnd(len(d.memory)))
+	}
+}
+
+const poison = "\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5"
+
 // exchange asks the child and checks what it answers: packets, or to map count bytes.
-func (d *Device) exchange(count uint32, packets []device.Packet) (device.Answer, error) {
+func (d *Device) exchange(count uint32, begins bool, packets []device.Packet) (device.Answer, error) {
 	d.number++
-	if _, err := d.in.Write(device.AppendRequest(nil, d.number, count, packets)); err != nil {
+	if _, err := d.in.Write(device.AppendRequest(nil, d.number, count, begins, packets)); err != nil {
 		return device.Answer{}, err
 	}
 	var b [device.AnswerBytes]byte

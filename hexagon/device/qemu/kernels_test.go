@@ -2,8 +2,8 @@ package qemu
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -48,6 +48,10 @@ func both(t testing.TB, d *Device, packets ...device.Packet) device.Counts {
 	}
 	for _, p := range packets {
 		define(want, p)
+		for _, s := range scratch(p) {
+			clear(d.Memory()[s[0]:][:s[1]])
+			clear(want[s[0]:][:s[1]])
+		}
 	}
 	if bytes.Equal(d.Memory(), want) {
 		return counts
@@ -115,7 +119,7 @@ func scales(r *rand.Rand, n int, edge bool) []int16 {
 }
 
 func TestPrecomputeAndGEMVEqualTheirDefinition(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, bits := range []int{1, 2, 4} {
 		for _, group := range []int{32, 64, 128, 0} {
@@ -133,12 +137,13 @@ func TestPrecomputeAndGEMVEqualTheirDefinition(t *testing.T) {
 					}
 					at := a.int16s(x)
 					tables, sums, y := a.alloc(8*k, 128), a.alloc(k/8, 128), a.alloc(4*m, 128)
-					codes := a.bytes(randomBytes(r, m*k/8*bits), 128)
-					sc, of := a.int16s(scales(r, m*k/g, round == 1)), a.int16s(scales(r, m*k/g, round == 2))
+					behind := &arena{d.Memory(), device.TCMBytes}
+					codes := behind.bytes(randomBytes(r, m*k/8*bits), 128)
+					sc, of := behind.int16s(scales(r, m*k/g, round == 1)), behind.int16s(scales(r, m*k/g, round == 2))
 					both(t, d, packet(device.OpPrecompute, tables, sums, at, uint32(k)))
 					for _, offsets := range []uint32{0, of} {
 						for _, affine := range [][2]uint32{{2, 15}, {1, 255}} {
-							both(t, d, packet(device.OpGEMV, y, codes, tables, sums, sc, offsets, uint32(m), uint32(k), uint32(bits), uint32(g), affine[0], affine[1]))
+							both(t, d, multiplication(y, codes, tables, sums, sc, offsets, uint32(m), uint32(k), uint32(bits), uint32(g), affine[0], affine[1]))
 						}
 					}
 				})
@@ -148,7 +153,7 @@ func TestPrecomputeAndGEMVEqualTheirDefinition(t *testing.T) {
 }
 
 func TestDequantEqualsItsDefinition(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, bits := range []int{1, 2, 4} {
 		for _, group := range []int{32, 64, 128, 0} {
@@ -182,7 +187,7 @@ func TestDequantEqualsItsDefinition(t *testing.T) {
 }
 
 func TestVLUT16EqualsItsDefinition(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(3, 1))
 	for _, n := range []int{1, 2, 7, 64} {
 		a := &arena{d.Memory(), device.Align}
@@ -199,12 +204,12 @@ func TestVLUT16EqualsItsDefinition(t *testing.T) {
 }
 
 func TestTheTableOfExponentialsEqualsItsDefinition(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	both(t, d, packet(device.OpExpTable, 1<<16))
 }
 
 func TestSoftmaxEqualsItsDefinition(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(4, 1))
 	const table = 1 << 16
 	both(t, d, packet(device.OpExpTable, table))
@@ -239,9 +244,9 @@ func TestSoftmaxEqualsItsDefinition(t *testing.T) {
 }
 
 func TestTilesAreMultipliedInTheirPlaceInTheOrder(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(8, 1))
-	a := &arena{d.Memory(), device.Align}
+	a := &arena{d.Memory(), layout.TileBytes}
 	tiles := func(n int) uint32 {
 		s := make([]uint16, n*1024)
 		for i := range s {
@@ -253,13 +258,37 @@ func TestTilesAreMultipliedInTheirPlaceInTheOrder(t *testing.T) {
 	moved, out := a.alloc(2*3*2048, 128), a.alloc(2*2*2048, 128)
 	result := a.alloc(2*2*2048, 128)
 	both(t, d, packet(device.OpCopy, moved, act, 2*3*2048),
-		packet(device.OpTileMul, out, moved, wgt, 3, act1, wgt1, 1, 2, 2, math.Float32bits(0.25)),
-		packet(device.OpTileMul, act, out, wgt, 2, 0, 0, 0, 2, 1, math.Float32bits(1)),
+		packet(device.OpTileMul, out, moved, wgt, 3, act1, wgt1, 1, 2, 2, 0x3400, 1<<20),
+		packet(device.OpTileMul, act, out, wgt, 2, 0, 0, 0, 2, 1, 0x3c00, 1<<20),
 		packet(device.OpCopy, result, out, 2*2*2048))
 }
 
 func TestCopyAndPing(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	copy(d.Memory(), randomBytes(rand.New(rand.NewPCG(5, 1)), 4096))
 	both(t, d, packet(device.OpPing), packet(device.OpCopy, testMemory-2048, 128, 2048))
+}
+
+func TestCollectBringsPiecesThatLieApart(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	r := rand.New(rand.NewPCG(12, 1))
+	copy(d.Memory()[device.TCMBytes:], randomBytes(r, 1<<20))
+	table := uint32(device.TCMBytes + 1<<20)
+	for _, n := range []uint32{1, 2, 64, 65, 200} {
+		for i := range n {
+			device.View[uint32](d.Memory(), table, int(n))[i] = device.TCMBytes + 128*uint32(r.IntN(8000))
+		}
+		c := both(t, d, packet(device.OpCollect, 1<<16, table, n, 256, 128, 384))
+		if c.Transfers != uint64(n) || c.Moved != uint64(256*n) {
+			t.Errorf("%d pieces are %d transfers of %d bytes", n, c.Transfers, c.Moved)
+		}
+	}
+	for _, outside := range []uint32{0, device.TCMBytes - 256, testMemory - 256, 1<<32 - 128, 1<<32 - 256, device.TCMBytes + 1} {
+		device.View[uint32](d.Memory(), table, 3)[2] = outside
+		p := packet(device.OpCollect, 1<<16, table, 3, 256, 128, 384)
+		_, err := d.Run(t.Context(), []device.Packet{p})
+		if refused := (*device.PacketError)(nil); !errors.As(err, &refused) || refused.Status != device.StatusRange || p.Check(d.Memory()) != device.StatusRange {
+			t.Errorf("a piece at %#x: %v", outside+128, err)
+		}
+	}
 }

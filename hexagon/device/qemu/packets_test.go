@@ -3,7 +3,6 @@ package qemu
 import (
 	"bytes"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -17,16 +16,18 @@ func outputs(p device.Packet) [][2]int {
 	switch p.Op {
 	case device.OpCopy:
 		return [][2]int{{n(0), n(2)}}
+	case device.OpCollect:
+		return [][2]int{{n(0), n(2) * n(5)}}
 	case device.OpPrecompute:
 		return [][2]int{{n(0), 8 * n(3)}, {n(1), n(3) / 8}}
 	case device.OpGEMV:
-		return [][2]int{{n(0), 4 * n(6)}}
+		return append(scratch(p), [2]int{n(0), 4 * n(6)})
 	case device.OpDequant:
 		return [][2]int{{n(0), n(7) * 8 * layout.TileBytes}}
 	case device.OpVLUT16:
 		return [][2]int{{n(0), n(2) * 512}}
 	case device.OpTileMul:
-		return [][2]int{{n(0), n(7) * n(8) * layout.TileBytes}}
+		return append(scratch(p), [2]int{n(0), n(7) * n(8) * layout.TileBytes})
 	case device.OpExpTable:
 		return [][2]int{{n(0), device.ExpTableBytes}}
 	case device.OpSoftmax:
@@ -40,7 +41,7 @@ func work(p device.Packet) float64 {
 	n := func(i int) float64 { return float64(p.Args[i]) }
 	switch p.Op {
 	case device.OpGEMV:
-		return n(6) * n(7) * n(8) / 256
+		return n(6)*n(7)*n(8)/256 + n(13)*n(14)
 	case device.OpDequant:
 		return n(7) * 4096
 	case device.OpTileMul:
@@ -56,7 +57,7 @@ func work(p device.Packet) float64 {
 // checkPacket runs a packet and checks its status, and that nothing but its outputs
 // has changed. Whatever else is in memory stays the fill.
 func checkPacket(t *testing.T, d *Device, fill []byte, p device.Packet) {
-	status := p.Check(len(d.Memory()))
+	status := p.Check(d.Memory())
 	if status == device.StatusOK && work(p) > 3e5 {
 		return
 	}
@@ -85,7 +86,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(11))}
+	p := device.Packet{Op: device.Op(r.IntN(12))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -99,18 +100,21 @@ func randomPacket(r *rand.Rand) device.Packet {
 	return p
 }
 
+const ddr = device.TCMBytes
+
 // valid are packets that Check takes, for mutations to begin with.
 var valid = []device.Packet{
 	packet(device.OpPing),
 	packet(device.OpCopy, 128, 4096, 256),
 	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768),
-	packet(device.OpGEMV, 128, 1<<20, 1<<16, 1<<15, 1<<21, 1<<22, 256, 512, 2, 64, 1, 1),
-	packet(device.OpGEMV, 128, 1<<20, 1<<16, 1<<15, 0, 0, 128, 256, 4, 256, 2, 15),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<17, ddr+1<<18, 256, 512, 2, 64, 1, 1, 1<<20, 1, 256),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, 0, 0, 128, 256, 4, 256, 2, 15, 1<<22, 2, 512),
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32),
 	packet(device.OpVLUT16, 1<<20, 144, 5, 128),
-	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, math.Float32bits(0.5)),
+	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, 0x3800, 1<<20),
 	packet(device.OpExpTable, 1<<16),
 	packet(device.OpSoftmax, 1<<20, 1<<16, 1<<21, 1<<22, 1, 3),
+	packet(device.OpCollect, 1<<20, ddr, 2, 256, 128, 512),
 }
 
 func mutated(r *rand.Rand) device.Packet {
@@ -138,7 +142,7 @@ func filled(d *Device) []byte {
 const packetMemory = device.TCMBytes + 1<<20
 
 func TestTheDeviceRefusesWhatCheckRefusesAndWritesNothingElse(t *testing.T) {
-	d := open(t, Options{Memory: packetMemory})
+	d := open(t, Options{Memory: packetMemory, KeepTCM: true})
 	fill := filled(d)
 	r := rand.New(rand.NewPCG(7, 1))
 	n := 250
@@ -152,7 +156,7 @@ func TestTheDeviceRefusesWhatCheckRefusesAndWritesNothingElse(t *testing.T) {
 }
 
 func FuzzPackets(f *testing.F) {
-	d := open(f, Options{Memory: packetMemory})
+	d := open(f, Options{Memory: packetMemory, KeepTCM: true})
 	fill := filled(d)
 	for _, p := range valid {
 		f.Add(encode(p))
@@ -161,10 +165,10 @@ func FuzzPackets(f *testing.F) {
 }
 
 func TestARunStopsAtTheFirstPacketThatIsRefused(t *testing.T) {
-	d := open(t, Options{Memory: packetMemory})
+	d := open(t, Options{Memory: packetMemory, KeepTCM: true})
 	copyTo := func(at uint32) device.Packet { return packet(device.OpCopy, at, 1<<20, 128) }
 	d.Memory()[1<<20] = 7
-	mul := packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 0, 0, 0, 1, 1, 0x7f800000) // an infinite scale
+	mul := packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 0, 0, 0, 1, 1, 0x7c00, 1<<20) // an infinite scale
 	for bad, index := range map[device.Packet]int{{Op: 99}: 2, mul: 2, copyTo(1): 2} {
 		clear(d.Memory()[:1<<20])
 		_, err := d.Run(t.Context(), []device.Packet{copyTo(128), copyTo(256), bad, copyTo(512)})
@@ -182,7 +186,7 @@ func TestARunStopsAtTheFirstPacketThatIsRefused(t *testing.T) {
 }
 
 func TestLongRunsAndLargeMemory(t *testing.T) {
-	d := open(t, Options{Memory: MaxMemory})
+	d := open(t, Options{Memory: MaxMemory, KeepTCM: true})
 	last := uint32(MaxMemory - 128)
 	d.Memory()[last] = 9
 	packets := make([]device.Packet, 2000)
@@ -193,7 +197,7 @@ func TestLongRunsAndLargeMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if counts.Packets == 0 || counts.Instructions < counts.Packets || counts.Vector == 0 {
+	if counts.Packets == 0 || counts.Instructions < counts.Packets || counts.Transfers != 2000 || counts.Moved != 2000*128 {
 		t.Errorf("counted %+v", counts)
 	}
 	for i := range packets {

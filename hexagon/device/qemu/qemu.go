@@ -22,6 +22,9 @@ type Options struct {
 	// Emulator is the command to run, with its flags; empty means the environment's
 	// LUTRA_QEMU_HEXAGON, or "qemu-hexagon -cpu v67".
 	Emulator string
+	// KeepTCM lets TCM keep from run to run what it holds, and the host write there: for tests of
+	// single packets.
+	KeepTCM bool
 	// Program is run instead of dsp.Emulator; for tests of kernels that lie elsewhere.
 	Program []byte
 }

@@ -2,7 +2,6 @@ package qemu
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
@@ -27,6 +26,10 @@ func define(memory []byte, p device.Packet) {
 	switch p.Op {
 	case device.OpCopy:
 		copy(memory[a[0]:][:a[2]], memory[a[1]:][:a[2]])
+	case device.OpCollect:
+		for i, from := range device.View[uint32](memory, a[1], n(2)) {
+			copy(memory[a[0]+uint32(i)*a[5]:][:a[3]], memory[from+a[4]:])
+		}
 	case device.OpPrecompute:
 		ref.Precompute(device.View[int16](memory, a[0], 4*n(3)), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
 	case device.OpGEMV:
@@ -42,13 +45,32 @@ func define(memory []byte, p device.Packet) {
 		if a[6] > 0 {
 			runs = append(runs, ref.Run{Act: device.View[uint16](memory, a[4], n(7)*n(6)*1024), Wgt: device.View[uint16](memory, a[5], n(8)*n(6)*1024), K: n(6)})
 		}
-		ref.TileMul(device.View[uint16](memory, a[0], n(7)*n(8)*1024), runs, n(7), n(8), math.Float32frombits(a[9]))
+		ref.TileMul(device.View[uint16](memory, a[0], n(7)*n(8)*1024), runs, n(7), n(8), layout.F32(uint16(a[9])))
 	case device.OpExpTable:
 		ref.ExpTable(device.View[uint16](memory, a[0], 1<<15))
 	case device.OpSoftmax:
 		ref.Softmax(device.View[uint16](memory, a[0], n(4)*n(5)*1024), device.View[uint16](memory, a[1], 1<<15),
 			device.View[uint32](memory, a[2], n(4)*32*ref.StateWords), device.View[uint16](memory, a[3], n(4)*1024), n(4), n(5))
 	}
+}
+
+// scratch is what a packet that Check takes leaves undefined: offsets and sizes.
+func scratch(p device.Packet) [][2]int {
+	n := func(i int) int { return int(p.Args[i]) }
+	switch p.Op {
+	case device.OpGEMV:
+		return [][2]int{{n(12), device.GEMVScratch(n(6), n(7), n(8), n(9), n(5) != 0, n(13), n(14))}}
+	case device.OpTileMul:
+		return [][2]int{{n(10), device.ColumnsBytes}}
+	}
+	return nil
+}
+
+// multiplication makes an OpGEMV of tiles of some strips and columns, with scratch in the
+// upper half of TCM.
+func multiplication(y, codes, tables, sums, scales, offsets, m, k, bits, group, a, b uint32) device.Packet {
+	tile := (m/128*7 + k/256*5 + bits + group/32) % 4
+	return packet(device.OpGEMV, y, codes, tables, sums, scales, offsets, m, k, bits, group, a, b, 4<<20, 1+tile%3, 256*(1+tile/2))
 }
 
 // arena hands out operands.
@@ -100,4 +122,6 @@ func decode(b []byte) device.Packet {
 	return p
 }
 
-func encode(p device.Packet) []byte { return device.AppendRequest(nil, 0, 0, []device.Packet{p})[16:] }
+func encode(p device.Packet) []byte {
+	return device.AppendRequest(nil, 0, 0, false, []device.Packet{p})[16:]
+}

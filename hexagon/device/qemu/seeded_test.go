@@ -31,6 +31,11 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/gemv.c", "g->A == 2 ? ~0u", "g->A == 1 ? ~0u"},
 	{"kernels/gemv.c", "Q6_Vw_vmpyo_VwVh_s1_rnd_sat", "Q6_Vw_vmpyo_VwVh_s1_sat"},
 	{"kernels/gemv.c", "Q6_W_vshuff_VVR(LO(r23), LO(r01), -8)", "Q6_W_vshuff_VVR(LO(r01), LO(r23), -8)"},
+	{"kernels/gemv.c", "dma_wait(now->t, now->n);", ""},
+	{"kernels/gemv.c", "g->buffers + (at ? g->buffer : 0)", "g->buffers"},
+	{"kernels/gemv.c", "V *sums = (V *)g->spill;", "V *sums = (V *)g->y;"},
+	{"kernels/gemv.c", "(uint32_t)(k >> shift) * STRIP * 2", "(uint32_t)(k >> shift) * STRIP"},
+	{"kernels/gemv.c", "(V *)g->spill + 4 * m", "(V *)g->spill"},
 	{"kernels/dequant.c", "0x30201000u", "0x30102000u"},
 	{"kernels/dequant.c", "0x0c080400u, second2)\nHALF(half_2", "0x0c040800u, second2)\nHALF(half_2"},
 	{"kernels/dequant.c", "exchange(a, b, 64)", "exchange(b, a, 64)"},
@@ -47,29 +52,34 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/softmax.c", "t % 64 == 63", "t % 512 == 511"},
 	{"kernels/softmax.c", "st[1].max << 16", "st[0].max << 16"},
 	{"kernels/exp.c", "int i = 17", "int i = 4"},
+	{"kernels/softmax.c", "gather(s + t * 16, table,", "gather((V *)table - TILE, table,"},
 	{"dispatch/dispatch.c", "a[2] % ALIGN == 0", "1"},
+	{"dispatch/dispatch.c", "n++, to += a[5]", "n++, to += a[3]"},
 	{"dispatch/dispatch.c", "at + n <= limit;", "limit;"},
 	{"dispatch/dispatch.c", "&& (at >= TCM_BYTES || at + n <= TCM_BYTES)", ""},
 	{"dispatch/dispatch.c", "memory(&c, a[3], k / 8);", ""},
 }
 
+const program = "build/lutra-emulator.elf"
+
 // exercise runs a little of everything, and says whether all of it is as defined.
 func exercise(t *testing.T, d *Device) error {
 	r := rand.New(rand.NewPCG(10, 1))
 	a := &arena{d.Memory(), 1 << 17}
-	const m, k, table = 128, 512, 1 << 16
+	const m, k, table = 384, 512, 1 << 16 // three strips: some tiles have two, and the last one
 	var packets []device.Packet
 	add := func(op device.Op, args ...uint32) { packets = append(packets, packet(op, args...)) }
 	x := a.int16s(extreme(r, k))
 	tables, sums := a.alloc(8*k, 128), a.alloc(k/8, 128)
 	add(device.OpPrecompute, tables, sums, x, k)
-	codes, sc, of := a.bytes(randomBytes(r, m*k/2), 128), a.int16s(scales(r, m*k/32, false)), a.int16s(scales(r, m*k/32, true))
+	behind := &arena{d.Memory(), device.TCMBytes}
+	codes, sc, of := behind.bytes(randomBytes(r, m*k/2), 128), behind.int16s(scales(r, m*k/32, false)), behind.int16s(scales(r, m*k/32, true))
 	v := randomHalves(r, 16)
 	v[0], v[1], v[2] = 0x8000, 0x7bff, 0x0001
 	values := a.uint16s(v)
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{32, 64, 128, k} {
-			add(device.OpGEMV, a.alloc(4*m, 128), codes, tables, sums, sc, of, m, k, bits, group, 2, 9)
+			packets = append(packets, multiplication(a.alloc(4*m, 128), codes, tables, sums, sc, of, m, k, bits, group, 2, 9))
 			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 0, k/64, k, bits, group)
 		}
 	}
@@ -95,6 +105,10 @@ func exercise(t *testing.T, d *Device) error {
 	}
 	add(device.OpSoftmax, a.uint16s(s), table, states, a.alloc(2048, 128), 1, keys)
 
+	pieces, list := behind.bytes(randomBytes(r, 4096), 128), behind.alloc(128, 128)
+	copy(device.View[uint32](d.Memory(), list, 3), []uint32{pieces + 1024, pieces, pieces + 128})
+	add(device.OpCollect, a.alloc(3*512, 128), list, 3, 256, 128, 512)
+
 	want := bytes.Clone(d.Memory())
 	for _, p := range packets {
 		define(want, p)
@@ -102,12 +116,18 @@ func exercise(t *testing.T, d *Device) error {
 	if _, err := d.Run(t.Context(), packets); err != nil {
 		return err
 	}
+	for _, p := range packets {
+		for _, s := range scratch(p) {
+			clear(d.Memory()[s[0]:][:s[1]])
+			clear(want[s[0]:][:s[1]])
+		}
+	}
 	if !bytes.Equal(d.Memory(), want) {
 		return errors.New("results differ")
 	}
 	for range 2000 {
 		p := mutated(r)
-		status := p.Check(len(d.Memory()))
+		status := p.Check(d.Memory())
 		if status == device.StatusOK || p.Op == device.OpTileMul {
 			continue
 		}
@@ -120,7 +140,7 @@ func exercise(t *testing.T, d *Device) error {
 }
 
 func TestTheProgramPassesItsExercise(t *testing.T) {
-	if err := exercise(t, open(t, Options{})); err != nil {
+	if err := exercise(t, open(t, Options{KeepTCM: true})); err != nil {
 		t.Error(err)
 	}
 }
@@ -129,13 +149,13 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	if !*faults {
 		t.Skip("only with -faults: it builds the program once for each fault")
 	}
-	open(t, Options{}).Close()
+	open(t, Options{KeepTCM: true}).Close()
 	dir := t.TempDir()
 	build := func() []byte {
-		if out, err := exec.Command("make", "-s", "-C", dir, "lutra-emulator.elf").CombinedOutput(); err != nil {
+		if out, err := exec.Command("make", "-s", "-C", dir, program).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		program, err := os.ReadFile(filepath.Join(dir, "lutra-emulator.elf"))
+		program, err := os.ReadFile(filepath.Join(dir, program))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +164,7 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../../dsp")); err != nil {
 		t.Fatal(err)
 	}
-	if err := exercise(t, open(t, Options{Program: build()})); err != nil {
+	if err := exercise(t, open(t, Options{Program: build(), KeepTCM: true})); err != nil {
 		t.Fatal("without a fault:", err)
 	}
 	for _, f := range seeded {
@@ -159,7 +179,7 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(right), f.from, f.to)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d := open(t, Options{Program: build()})
+		d := open(t, Options{Program: build(), KeepTCM: true})
 		if err := exercise(t, d); err == nil {
 			t.Errorf("%s: %q for %q is not noticed", f.file, f.to, f.from)
 		}
@@ -171,15 +191,16 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 }
 
 func TestAWrongBitOfPackedWeightsIsNoticed(t *testing.T) {
-	d := open(t, Options{})
+	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(11, 1))
 	const m, k = 128, 256
 	a := &arena{d.Memory(), device.Align}
 	x := a.int16s(random16(r, k, device.MaxActivation))
 	tables, sums, y := a.alloc(8*k, 128), a.alloc(k/8, 128), a.alloc(4*m, 128)
-	codes, sc := a.bytes(randomBytes(r, m*k/4), 128), a.int16s(scales(r, m*k/32, false))
+	behind := &arena{d.Memory(), device.TCMBytes}
+	codes, sc := behind.bytes(randomBytes(r, m*k/4), 128), behind.int16s(scales(r, m*k/32, false))
 	packets := []device.Packet{packet(device.OpPrecompute, tables, sums, x, k),
-		packet(device.OpGEMV, y, codes, tables, sums, sc, 0, m, k, 2, 32, 1, 1)}
+		multiplication(y, codes, tables, sums, sc, 0, m, k, 2, 32, 1, 1)}
 	both(t, d, packets...)
 	right := bytes.Clone(d.Memory()[y:][:4*m])
 	for range 50 {

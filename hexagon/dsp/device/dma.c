@@ -1,25 +1,22 @@
-// OP_COPY by user DMA, which moves weights to TCM without passing the vector unit's
-// registers. UNTESTED: qemu has no DMA. It waits for each copy; transfers beside
-// computation want the host's packets in the pipeline's order and a queue here.
-#include "../kernels/hvx.h"
-#include "dma.h"
+// User DMA of a chip, by its instructions. UNTESTED: qemu has no DMA.
+#include "../kernels/machine.h"
 
-struct descriptor { // linear, 16 bytes
-  uint32_t next, control, src, dst;
-};
+enum { STATUS = 3, FAILED = 2 }; // of dmwait
 
-enum { LARGEST = 1 << 23, DONE = (int)(1u << 31) };
-
-void dma_copy(void *dst, const void *src, uint32_t n) {
-  static volatile struct descriptor d ALIGNED;
-  uint32_t to = (uint32_t)(uintptr_t)dst, from = (uint32_t)(uintptr_t)src;
-  while (n) {
-    const uint32_t part = n < LARGEST ? n : LARGEST; // the length has 24 bits
-    d.next = 0, d.src = from, d.dst = to, d.control = part;
-    __asm__ volatile("dmstart(%0)" ::"r"(&d) : "memory");
-    uint32_t left;
-    do __asm__ volatile("%0 = dmwait" : "=r"(left)::"memory");
-    while (!(d.control & (uint32_t)DONE));
-    to += part, from += part, n -= part;
+void dma_start(struct transfer *t, int n) {
+  for (int i = 0; i < n; i++) {
+    t[i].next = i + 1 < n ? (uint32_t)(uintptr_t)(t + i + 1) : 0;
+    // The engine is another master: what the thread has stored must be seen before it reads.
+    __asm__ volatile("release(%0):at" ::"r"(t + i) : "memory");
   }
+  __asm__ volatile("dmstart(%0)" ::"r"(t) : "memory");
+}
+
+void dma_wait(const struct transfer *t, int n) {
+  const volatile struct transfer *last = t + n - 1;
+  uint32_t status;
+  do {
+    __asm__ volatile("%0 = dmwait" : "=r"(status)::"memory");
+    if ((status & STATUS) == FAILED) __builtin_trap(); // the host sees the session's end
+  } while (!(last->control & (uint32_t)DMA_DONE));
 }

@@ -1,5 +1,5 @@
 // What the library for the DSP needs of its system. platform_sdk.c has it from the
-// Hexagon SDK, emulator/platform.c from the stand-in.
+// Hexagon SDK, emulator/skel.c from the stand-in.
 #pragma once
 #include "../dispatch/dispatch.h"
 
@@ -30,7 +30,8 @@ int dspqueue_write(dspqueue_t queue, uint32_t flags, uint32_t buffers, struct ds
 int platform_open(int fd, struct memory *m);
 void platform_close(int fd);
 
-// platform_begin and platform_end stand around a run of packets: they lock the tile
-// unit, and make caches agree with what the host wrote and will read.
-void platform_begin(const struct memory *m);
+// platform_begin and platform_end stand around the packets of a message: they lock the
+// tile unit, and make caches agree with what the host wrote and will read. Where the
+// message begins a run, TCM may have been another's.
+void platform_begin(const struct memory *m, int run);
 void platform_end(const struct memory *m);

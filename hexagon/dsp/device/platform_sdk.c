@@ -5,7 +5,6 @@
 #include <HAP_power.h>
 #include <qurt.h>
 
-#include "dma.h"
 #include "platform.h"
 #include "tile.h"
 
@@ -54,7 +53,7 @@ int platform_open(int fd, struct memory *m) {
     platform_close(fd);
     return 1;
   }
-  m->base = base, m->tcm = tcm, m->tile_mul = tile_mul_hmx, m->copy = dma_copy;
+  m->base = base, m->tcm = tcm, m->tile_mul = tile_mul;
   return 0;
 }
 
@@ -65,8 +64,8 @@ void platform_close(int fd) {
   vote(0);
 }
 
-void platform_begin(const struct memory *m) {
-  (void)m;
+void platform_begin(const struct memory *m, int run) {
+  (void)m, (void)run;
   qurt_mem_cache_clean(0, 0, QURT_MEM_CACHE_FLUSH_INVALIDATE_ALL, QURT_MEM_DCACHE);
   HAP_compute_res_hmx_lock(resource);
 }

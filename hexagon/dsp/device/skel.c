@@ -7,7 +7,7 @@
 // The emulator runs this file against a stand-in; no chip has run it yet.
 #include "platform.h"
 
-enum { EFAILED = 1, EBADPARM = 14, EUNSUPPORTED = 20, BATCH = 64 };
+enum { EFAILED = 1, EBADPARM = 14, EUNSUPPORTED = 20, BATCH = 256 };
 
 struct start {
   uint64_t queue;
@@ -29,12 +29,12 @@ static struct {
 // answer_message runs the packets of one message.
 static struct answer answer_message(uint32_t length) {
   const struct request *q = &message.header;
-  struct answer r = {MAGIC, q->number, 0, STATUS_OK, 0, 0, 0};
+  struct answer r = {.magic = MAGIC, .number = q->number};
   if (length < sizeof *q || q->magic != MAGIC || q->count > BATCH || length != sizeof *q + q->count * sizeof *message.packets) {
     r.status = STATUS_SIZE;
     return r;
   }
-  platform_begin(&session.memory);
+  platform_begin(&session.memory, q->begins != 0);
   for (; r.done < q->count; r.done++)
     if ((r.status = run_packet(&message.packets[r.done], &session.memory))) break;
   platform_end(&session.memory);

@@ -1,5 +1,9 @@
-// The tile unit's products in plain C, for builds without an assembler that knows it.
-#include "tile.h"
+// The tile unit's instructions in plain C, for builds without an assembler that knows them:
+// sums in float32, in the order of k.
+#include "hmx.h"
+#ifdef LUTRA_EMULATED
+#include "../emulator/machine.h"
+#endif
 
 static float of_half(uint16_t h) {
   const uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 0x3ff;
@@ -30,20 +34,40 @@ static uint16_t to_half(float f) {
 
 static int at(int r, int c) { return (r >> 1) * 64 + 2 * c + (r & 1); }
 
-void tile_mul_plain(const struct tile_mul *t) {
-  float scale;
-  __builtin_memcpy(&scale, &t->scale, sizeof scale);
-  for (int row = 0; row < t->rows; row++)
-    for (int col = 0; col < t->cols; col++)
-      for (int r = 0; r < 32; r++)
-        for (int c = 0; c < 32; c++) {
-          float acc = 0;
-          for (int k = 0; k < (t->k0 + t->k1) * 32; k++) {
-            const int second = k >= t->k0 * 32, j = second ? k - t->k0 * 32 : k, n = second ? t->k1 : t->k0;
-            const uint16_t *a = (second ? t->act1 : t->act0) + (row * n + j / 32) * 1024;
-            const uint16_t *w = (second ? t->wgt1 : t->wgt0) + (col * n + j / 32) * 1024;
-            acc += of_half(a[at(r, j % 32)]) * of_half(w[at(j % 32, c)]);
-          }
-          t->out[(row * t->cols + col) * 1024 + at(r, c)] = to_half(acc * scale);
-        }
+static struct {
+  float sums[32][32], scales[32];
+} unit;
+
+// reads says that the unit reads or writes n bytes, aligned to their size.
+static void reads(const void *p, uint32_t n, uint32_t align, const char *what) {
+#ifdef LUTRA_EMULATED
+  if (!machine_in_tcm(p, n) || (uintptr_t)p % align) machine_fault(what);
+#else
+  (void)p, (void)n, (void)align, (void)what;
+#endif
+}
+
+void hmx_columns(const uint32_t *words) {
+  reads(words, 256, 256, "HMX reads scales of columns that are not in TCM, or not aligned");
+  for (int i = 0; i < 32; i++) unit.scales[i] = of_half((uint16_t)words[i]);
+}
+
+void hmx_clear(void) {
+  for (int i = 0; i < 32; i++)
+    for (int j = 0; j < 32; j++) unit.sums[i][j] = 0;
+}
+
+void hmx_multiply(const uint16_t *act, const uint16_t *wgt, uint32_t tiles) {
+  reads(act, tiles * 2048, 2048, "HMX reads activations that are not in TCM, or not aligned");
+  reads(wgt, tiles * 2048, 2048, "HMX reads weights that are not in TCM, or not aligned");
+  for (int r = 0; r < 32; r++)
+    for (int c = 0; c < 32; c++)
+      for (uint32_t k = 0; k < 32 * tiles; k++)
+        unit.sums[r][c] += of_half(act[k / 32 * 1024 + (uint32_t)at(r, (int)(k % 32))]) * of_half(wgt[k / 32 * 1024 + (uint32_t)at((int)(k % 32), c)]);
+}
+
+void hmx_store(uint16_t *out) {
+  reads(out, 2048, 2048, "HMX writes a tile that is not in TCM, or not aligned");
+  for (int r = 0; r < 32; r++)
+    for (int c = 0; c < 32; c++) out[at(r, c)] = to_half(unit.sums[r][c] * unit.scales[c]);
 }

@@ -1,5 +1,4 @@
 #pragma once
 #include "../dispatch/dispatch.h"
 
-void tile_mul_plain(const struct tile_mul *t);
-void tile_mul_hmx(const struct tile_mul *t); // of the SDK's compiler alone; untested
+void tile_mul(const struct tile_mul *t);

@@ -1,7 +1,8 @@
 #include "dispatch.h"
 #include "../kernels/kernels.h"
+#include "../kernels/machine.h"
 
-enum { TILE_BYTES = 2048, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255 };
+enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255 };
 
 // A check keeps the first thing that is wrong with a packet. Its rules, and their
 // order, are those of (device.Packet).Check.
@@ -33,24 +34,47 @@ static void operand(struct check *c, uint32_t at, uint64_t n, uint32_t align, ui
 }
 
 static void memory(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, c->size); }
-static void tcm(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, TCM_BYTES); }
+static void tcm(struct check *c, uint32_t at, uint64_t n, uint32_t align) { operand(c, at, n, align, TCM_BYTES); }
 
 static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k) {
   require(c, bits == 1 || bits == 2 || bits == 4, STATUS_NUMBER);
   require(c, group == 32 || group == 64 || group == 128 || group == k, STATUS_NUMBER);
 }
 
-// weights are the first m rows of a matrix.
-static void weights(struct check *c, uint32_t codes, uint32_t scales, uint32_t offsets, uint64_t m, uint64_t k, uint32_t bits, uint32_t group) {
-  memory(c, codes, m * k / 8 * bits);
-  if (group == k) return;
-  const int shift = group == 32 ? 5 : group == 64 ? 6 : 7;
-  memory(c, scales, (m * k >> shift) * 2);
-  if (offsets) memory(c, offsets, (m * k >> shift) * 2);
+static void behind(struct check *c, uint32_t at, uint64_t n, uint32_t from) {
+  memory(c, at, n);
+  require(c, at >= from, STATUS_RANGE);
 }
 
-static uint32_t check(const struct packet *p, uint64_t size) {
-  struct check c = {size, STATUS_OK};
+// weights are the first m rows of a matrix that lies behind from.
+static void weights(struct check *c, uint32_t codes, uint32_t scales, uint32_t offsets, uint64_t m, uint64_t k, uint32_t bits, uint32_t group,
+                    uint32_t from) {
+  behind(c, codes, m * k / 8 * bits, from);
+  if (group == k) return;
+  const int shift = group == 32 ? 5 : group == 64 ? 6 : 7;
+  behind(c, scales, (m * k >> shift) * 2, from);
+  if (offsets) behind(c, offsets, (m * k >> shift) * 2, from);
+}
+
+static uint64_t pages(uint64_t n) { return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1); }
+
+// buffer is what OP_GEMV's arguments make of a tile's codes, scales and offsets.
+static uint64_t buffer(const uint32_t *a) {
+  const uint64_t weights = (uint64_t)a[13] * 128 * a[14];
+  if (a[9] == a[7]) return pages(weights / 8 * a[8]);
+  const int shift = a[9] == 32 ? 5 : a[9] == 64 ? 6 : 7;
+  return pages(weights / 8 * a[8] + (weights >> shift) * (a[5] ? 4 : 2));
+}
+
+static int piece(struct check *c, uint32_t from, const uint32_t *a) {
+  const uint64_t at = (uint64_t)from + a[4];
+  require(c, at >= TCM_BYTES && at <= 0xffffffffu, STATUS_RANGE);
+  memory(c, (uint32_t)at, a[3]);
+  return !c->status;
+}
+
+static uint32_t check(const struct packet *p, const struct memory *all) {
+  struct check c = {all->size, STATUS_OK};
   const uint32_t *a = p->args;
   uint64_t m, n, k, k1;
   switch (p->op) {
@@ -72,10 +96,13 @@ static uint32_t check(const struct packet *p, uint64_t size) {
     require(&c, a[11] <= MAX_B, STATUS_NUMBER);
     m = dim(&c, a[6], 128);
     k = dim(&c, a[7], 256);
+    count(&c, a[13], 1, GEMV_STRIPS);
+    dim(&c, a[14], 256);
     memory(&c, a[0], 4 * m);
-    weights(&c, a[1], a[4], a[5], m, k, a[8], a[9]);
-    memory(&c, a[2], 8 * k);
+    weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
+    tcm(&c, a[2], 8 * k, ALIGN);
     memory(&c, a[3], k / 8);
+    tcm(&c, a[12], pages(4 * m) + 2 * buffer(a), PAGE);
     break;
   case OP_DEQUANT:
     format(&c, a[9], a[10], a[8]);
@@ -85,7 +112,7 @@ static uint32_t check(const struct packet *p, uint64_t size) {
     count(&c, a[6], 0, MAX_DIM / 64);
     require(&c, (uint64_t)a[6] + a[7] <= k / 64, STATUS_SIZE);
     memory(&c, a[0], (uint64_t)a[7] * 8 * TILE_BYTES);
-    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + 1) * 128, k, a[9], a[10]);
+    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + 1) * 128, k, a[9], a[10], 0);
     memory(&c, a[4], 2u << (a[9] & 7));
     break;
   case OP_VLUT16:
@@ -94,27 +121,36 @@ static uint32_t check(const struct packet *p, uint64_t size) {
     operand(&c, a[1], (uint64_t)a[2] * 144, 16, c.size);
     memory(&c, a[3], 32);
     break;
-  case OP_EXP_TABLE: operand(&c, a[0], EXP_TABLE_BYTES, EXP_TABLE_BYTES, TCM_BYTES); break;
+  case OP_EXP_TABLE: tcm(&c, a[0], EXP_TABLE_BYTES, EXP_TABLE_BYTES); break;
   case OP_SOFTMAX:
     m = tiles(&c, a[4], 1);
     k = tiles(&c, a[5], 1);
-    tcm(&c, a[0], m * k * TILE_BYTES);
-    operand(&c, a[1], EXP_TABLE_BYTES, EXP_TABLE_BYTES, TCM_BYTES);
+    tcm(&c, a[0], m * k * TILE_BYTES, ALIGN);
+    tcm(&c, a[1], EXP_TABLE_BYTES, EXP_TABLE_BYTES);
     memory(&c, a[2], m * 32 * sizeof(struct softmax_state));
-    tcm(&c, a[3], m * TILE_BYTES);
+    tcm(&c, a[3], m * TILE_BYTES, ALIGN);
     break;
   case OP_TILE_MUL:
-    require(&c, (a[9] >> 23 & 255) != 255, STATUS_NUMBER);
+    require(&c, a[9] >> 16 == 0 && (a[9] >> 10 & 31) != 31, STATUS_NUMBER);
     k = tiles(&c, a[3], 1);
     k1 = tiles(&c, a[6], 0);
     m = tiles(&c, a[7], 1);
     n = tiles(&c, a[8], 1);
-    tcm(&c, a[0], m * n * TILE_BYTES);
-    tcm(&c, a[1], m * k * TILE_BYTES);
-    tcm(&c, a[2], n * k * TILE_BYTES);
+    tcm(&c, a[0], m * n * TILE_BYTES, TILE_BYTES);
+    tcm(&c, a[1], m * k * TILE_BYTES, TILE_BYTES);
+    tcm(&c, a[2], n * k * TILE_BYTES, TILE_BYTES);
+    tcm(&c, a[10], COLUMNS_BYTES, COLUMNS_BYTES);
     if (!k1) break;
-    tcm(&c, a[4], m * k1 * TILE_BYTES);
-    tcm(&c, a[5], n * k1 * TILE_BYTES);
+    tcm(&c, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
+    tcm(&c, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
+    break;
+  case OP_COLLECT:
+    n = tiles(&c, a[2], 1);
+    require(&c, a[3] > 0 && a[3] % ALIGN == 0 && a[5] % ALIGN == 0 && a[5] >= a[3] && a[5] <= TCM_BYTES, STATUS_SIZE);
+    memory(&c, a[0], n * a[5]);
+    memory(&c, a[1], 4 * n);
+    require(&c, a[1] >= TCM_BYTES, STATUS_RANGE);
+    for (k = 0; !c.status && k < n; k++) piece(&c, ((const uint32_t *)(all->base + a[1]))[k], a);
     break;
   default: return STATUS_OP;
   }
@@ -123,19 +159,42 @@ static uint32_t check(const struct packet *p, uint64_t size) {
 
 static void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
 
+// collect runs an OP_COLLECT. It reads the table again, which the host may have written
+// meanwhile.
+static uint32_t collect(const struct memory *m, const uint32_t *a) {
+  enum { AT_ONCE = 64 };
+  static struct transfer t[AT_ONCE];
+  const volatile uint32_t *table = (const volatile uint32_t *)(m->base + a[1]);
+  struct check c = {m->size, STATUS_OK};
+  uint8_t *to = at(m, a[0]);
+  for (uint32_t left = a[2]; left;) {
+    int n = 0;
+    for (; left && n < AT_ONCE; left--, n++, to += a[5]) {
+      const uint32_t from = *table++;
+      if (!piece(&c, from, a)) return c.status;
+      t[n] = transfer(to, m->base + (from + a[4]), a[3], DMA_SRC_BYPASS);
+    }
+    dma_start(t, n);
+    dma_wait(t, n);
+  }
+  return STATUS_OK;
+}
+
 uint32_t run_packet(const struct packet *p, const struct memory *m) {
-  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m->size), *a = p->args;
+  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m), *a = p->args;
   if (status) return status;
 #define AT(i) at(m, a[i])
 #define OR_NONE(i) (a[i] ? AT(i) : 0)
 #define INT(i) ((int)a[i])
   switch (p->op) {
-  case OP_COPY: (m->copy ? m->copy : copy)(AT(0), AT(1), a[2]); break;
+  case OP_COPY: dma_copy(AT(0), AT(1), a[2]); break;
   case OP_PRECOMPUTE: precompute(AT(0), AT(1), AT(2), INT(3)); break;
-  case OP_GEMV: gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), INT(10), INT(11)}); break;
+  case OP_GEMV: gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), INT(10), INT(11),
+                                  AT(12), (uint8_t *)AT(12) + pages(4 * a[6]), (uint32_t)buffer(a), INT(13), INT(14)}); break;
   case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10)}); break;
   case OP_VLUT16: vlut16(AT(0), AT(1), INT(2), AT(3)); break;
-  case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), a[9]}); break;
+  case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), (uint16_t)a[9], AT(10)}); break;
+  case OP_COLLECT: return collect(m, a);
   case OP_EXP_TABLE: exp_table(AT(0)); break;
   case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), INT(4), INT(5)); break;
   }

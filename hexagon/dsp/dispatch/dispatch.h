@@ -4,24 +4,26 @@
 #include <stdint.h>
 
 enum {
-  OP_PING = 1, OP_COPY, OP_PRECOMPUTE, OP_GEMV, OP_DEQUANT, OP_VLUT16, OP_TILE_MUL, OP_EXP_TABLE, OP_SOFTMAX,
+  OP_PING = 1, OP_COPY, OP_PRECOMPUTE, OP_GEMV, OP_DEQUANT, OP_VLUT16, OP_TILE_MUL, OP_EXP_TABLE, OP_SOFTMAX, OP_COLLECT,
   STATUS_OK = 0, STATUS_OP, STATUS_SIZE, STATUS_RANGE, STATUS_NUMBER,
-  ALIGN = 128, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17,
+  ALIGN = 128, TILE_BYTES = 2048, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17,
 };
 
 struct packet {
   uint32_t op, args[15];
 };
 
-// A request is a header and count packets; an answer says how many of them went well,
-// and the status of the one behind those.
+// A request is a header and count packets. Where it begins a run, TCM holds nothing that
+// means anything; else what the request before it left. An answer says how many packets
+// went well, and the status of the one behind those.
 struct request {
-  uint32_t magic, number, count, zero;
+  uint32_t magic, number, count, begins;
 };
 
 struct answer {
   uint32_t magic, number, done, status;
-  uint64_t packets, instructions, vector; // counted in the emulator
+  // Counted in the emulator: see device.Counts.
+  uint64_t packets, instructions, vector, transfers, moved, flying, gathers, exposed, weights[2], sums[2];
 };
 
 enum { MAGIC = 0x4c555452 };
@@ -33,14 +35,14 @@ struct tile_mul {
   int k0;
   const uint16_t *act1, *wgt1;
   int k1, rows, cols;
-  uint32_t scale; // bits of a float
+  uint16_t scale;    // fp16
+  uint32_t *columns; // 64 words of TCM, for the unit's scales of columns
 };
 
 struct memory {
   uint8_t *base, *tcm; // tcm is base where the host sees it
   uint64_t size;       // of base; a multiple of ALIGN
   void (*tile_mul)(const struct tile_mul *); // 0 where there is no tile unit
-  void (*copy)(void *dst, const void *src, uint32_t n); // 0: the vector unit copies
 };
 
 // run_packet checks a packet, runs it and returns its status. Nothing outside the

@@ -1,5 +1,8 @@
 #include "runtime.h"
 
+// For the test that what is committed was made of these sources.
+__attribute__((used)) static const char sources[] = "made of sources " LUTRA_SOURCES;
+
 // The compiler calls these two by itself.
 void *memcpy(void *restrict d, const void *restrict s, size_t n) {
   uint8_t *p = d;
@@ -32,6 +35,24 @@ long rt_write(int fd, const void *p, size_t n) { return call(64, fd, (long)p, (l
 void *rt_map(int fd, size_t n) {
   long r = call(222, 0, (long)n, 3 /* read and write */, 1 /* shared */, fd, 0);
   return (unsigned long)r > (unsigned long)-4096 ? 0 : (void *)r;
+}
+
+void rt_protect(void *p, size_t n, int on) { call(226, (long)p, (long)n, on ? 0 : 3, 0, 0, 0); }
+
+static void (*on_segmentation)(uint32_t);
+static void segmentation(int signal, const uint32_t *info, void *context) {
+  (void)signal, (void)context;
+  on_segmentation(info[3]); // si_addr
+}
+
+void rt_on_segmentation(void (*f)(uint32_t address)) {
+  static struct {
+    void (*handler)(int, const uint32_t *, void *);
+    unsigned long flags, restorer;
+    uint64_t mask;
+  } action = {segmentation, 4 /* with info */, 0, 0};
+  on_segmentation = f;
+  call(134, 11, (long)&action, 0, sizeof action.mask, 0, 0);
 }
 
 void rt_exit(int code) {

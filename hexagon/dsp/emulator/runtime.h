@@ -6,6 +6,8 @@
 long rt_read(int fd, void *p, size_t n);
 long rt_write(int fd, const void *p, size_t n);
 void *rt_map(int fd, size_t n); // shared, to read and write; 0 if it fails
+void rt_protect(void *p, size_t n, int on); // pages that nobody may touch, or all may
+void rt_on_segmentation(void (*f)(uint32_t address)); // f does not return
 void rt_exit(int code) __attribute__((noreturn));
 
 // qemu-hexagon counts packets, instructions and those of HVX in c20..c22, which a
@@ -18,6 +20,16 @@ static inline __attribute__((always_inline)) struct rt_count rt_count(void) {
   register uint32_t p __asm__("r0"), i __asm__("r1"), v __asm__("r2");
   __asm__ volatile(".word 0x6a14c000\n.word 0x6a15c001\n.word 0x6a16c002" : "=r"(p), "=r"(i), "=r"(v)::"memory");
   return (struct rt_count){p, i, v};
+}
+
+static inline __attribute__((always_inline)) struct rt_count rt_since(struct rt_count from, struct rt_count to) {
+  return (struct rt_count){to.packets - from.packets, to.instructions - from.instructions, to.vector - from.vector};
+}
+
+static inline __attribute__((always_inline)) uint32_t rt_packets(void) {
+  register uint32_t p __asm__("r0");
+  __asm__ volatile(".word 0x6a14c000" : "=r"(p)::"memory");
+  return p;
 }
 
 int main(void);

@@ -4,6 +4,7 @@
 // TCM is memory that the host does not see, as on a chip.
 #include "../device/platform.h"
 #include "../device/tile.h"
+#include "machine.h"
 #include "runtime.h"
 
 enum { INVOKE = 1, MESSAGE, MAP, EFAILED = 1, EWOULDBLOCK = 516, LONGEST = 1 << 16 };
@@ -24,12 +25,19 @@ int lutra_skel_handle_invoke(uint64_t handle, uint32_t scalars, remote_arg *args
 int platform_open(int fd, struct memory *m) {
   (void)fd;
   if (!shared || m->size != shared_size) return EFAILED;
-  m->base = shared, m->tcm = tcm, m->tile_mul = tile_mul_plain;
+  m->base = shared, m->tcm = tcm, m->tile_mul = tile_mul;
+  machine_open(tcm);
   return 0;
 }
 void platform_close(int fd) { (void)fd; }
-void platform_begin(const struct memory *m) { (void)m; }
-void platform_end(const struct memory *m) { (void)m; }
+void platform_begin(const struct memory *m, int run) {
+  (void)m;
+  if (run) machine_poison();
+}
+void platform_end(const struct memory *m) {
+  (void)m;
+  machine_idle();
+}
 
 int dspqueue_import(uint64_t id, dspqueue_callback_t packet, dspqueue_callback_t error, void *context, dspqueue_t *queue) {
   (void)error, (void)context;

@@ -1,10 +1,12 @@
-// Decode: products of bit-serial weights by lookup, over the rows of a strip
-// (T-MAN §4.3). All strips pass by the 16 tables of 256 columns before the next 256;
-// the sums of rows wait in y, in the order of lanes. A line of weights, 128 rows by 8
-// columns by a bit, wants three packets: two lookups, which take a packet each beside an
-// addition, and the shift between them.
+// Decode: products of bit-serial weights by lookup, over the rows of a strip (T-MAN §4.3,
+// §5). DMA brings weights and scales to TCM tile by tile, the next one while one is looked
+// up; of a tile all strips pass by the 16 tables of 256 columns before the next 256. The
+// sums of rows wait in TCM, in the order of lanes, and leave by DMA. A line of weights, 128
+// rows by 8 columns by a bit, wants three packets: two lookups, which take a packet each
+// beside an addition, and the shift between them.
 #include "hvx.h"
 #include "kernels.h"
+#include "machine.h"
 
 // Quad q of tile t = [t2 t1 t0] stands at lane [t1 t0 t2 q2 q1 q0] of precompute.
 INLINE int table_of(int tile, int pair) { return (tile & 1) << 3 | (tile >> 2 & 1) << 2 | pair; }
@@ -49,85 +51,75 @@ INLINE void natural(V *dst, const V *a) {
   dst[0] = LO(lo), dst[1] = HI(lo), dst[2] = LO(hi), dst[3] = HI(hi);
 }
 
-// start sets y to what the offsets add, or to zero.
-static void start(const struct gemv *g) {
-  const int shift = g->group == 32 ? 5 : g->group == 64 ? 6 : 7, groups = g->K >> shift;
-  const V *of = (const V *)g->offsets;
-  V *y = (V *)g->y;
-  for (int m = 0; m < g->M / STRIP; m++, y += 4) {
-    V r[4] = {zero(), zero(), zero(), zero()};
-    if (of)
-      for (int i = 0; i < groups; i++, of += 2) {
-        uint32_t s = 0;
-        for (int j = 0; j < 1 << (shift - 5); j++) s += (uint32_t)g->sums[(i << (shift - 5)) + j];
-        const V x = splat_w(s << 3);
-        UNROLL for (int j = 0; j < 4; j++) r[j] = scaled(r[j], x, j & 1 ? of[j / 2] : even_as_odd(of[j / 2]));
-      }
-    UNROLL for (int j = 0; j < 4; j++) y[j] = r[j];
-  }
+// A part is the codes, scales and offsets of a tile in TCM: [strips] of cols columns, the
+// first of which is number column of the matrix.
+struct part {
+  const V *codes, *scales, *offsets; // offsets: 0 if there are none
+  int strips, cols, column;
+  V *sums; // of the rows of its strips
+};
+
+// sum_of is the sum of activations of n times 32 columns.
+INLINE uint32_t sum_of(const int32_t *sums, int n) {
+  uint32_t s = 0;
+  for (int i = 0; i < n; i++) s += (uint32_t)sums[i];
+  return s;
 }
 
-#define GROUPED(BITS, COLS)                                                                    \
-  static void gemv_##BITS##_##COLS(const struct gemv *g) {                                     \
-    const int tiles = g->K / TABLE_COLS, groups = g->K / COLS, in_tile = TABLE_COLS / COLS;     \
-    const uint32_t strip = (uint32_t)(g->K / BLOCK) * BITS * 8;                                 \
-    const V again = splat_w(g->A == 2 ? ~0u : 0);                                               \
-    start(g);                                                                                   \
-    for (int kt = 0; kt < tiles; kt++) {                                                        \
-      V minus[TABLE_COLS / COLS]; /* B times the sum of activations */                          \
-      for (int i = 0; i < in_tile; i++) {                                                       \
-        uint32_t s = 0;                                                                         \
-        for (int j = 0; j < COLS / 32; j++) s += (uint32_t)g->sums[(kt * in_tile + i) * (COLS / 32) + j]; \
-        minus[i] = splat_w((uint32_t)g->B * s);                                                 \
-      }                                                                                         \
-      const V *t = (const V *)g->tables + kt * 16;                                              \
-      const V *w = (const V *)g->weights + kt * 4 * BITS * 8;                                   \
-      const V *sc = (const V *)g->scales + kt * in_tile * 2;                                    \
-      V *y = (V *)g->y;                                                                         \
-      for (int m = 0; m < g->M / STRIP; m++, y += 4, w += strip, sc += groups * 2) {            \
-        V r[4] = {y[0], y[1], y[2], y[3]};                                                      \
-        UNROLL for (int i = 0; i < TABLE_COLS / COLS; i++) {                                    \
-          struct sums a;                                                                        \
-          GROUP_SUMS(a, BITS, t, w, i * (COLS / 32), COLS / 32);                                \
-          V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)};                                \
-          UNROLL for (int j = 0; j < 4; j++) {                                                  \
-            b[j] = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(b[j], minus[i]), Q6_V_vand_VV(b[j], again)); \
-            V s = sc[2 * i + j / 2];                                                            \
-            r[j] = scaled(r[j], b[j], j & 1 ? s : even_as_odd(s));                              \
-          }                                                                                     \
-        }                                                                                       \
-        UNROLL for (int j = 0; j < 4; j++) y[j] = r[j];                                         \
-      }                                                                                         \
-    }                                                                                           \
-    V *y = (V *)g->y;                                                                           \
-    for (int m = 0; m < g->M / STRIP; m++, y += 4) natural(y, (V[4]){y[0], y[1], y[2], y[3]});  \
+// add_scaled adds b, of vector j of the strip's sums, times scales.
+INLINE V add_scaled(V r, V b, const V *scales, int j) { return scaled(r, b, j & 1 ? scales[j / 2] : even_as_odd(scales[j / 2])); }
+
+#define GROUPED(BITS, COLS)                                                                       \
+  static void part_##BITS##_##COLS(const struct gemv *g, const struct part *p) {                  \
+    enum { IN_TABLES = TABLE_COLS / COLS };                                                       \
+    const int strip = p->cols / BLOCK * BITS * 8, groups = p->cols / COLS * 2; /* vectors */      \
+    const V again = splat_w(g->A == 2 ? ~0u : 0);                                                 \
+    for (int kt = 0; kt < p->cols / TABLE_COLS; kt++) {                                           \
+      const int all = p->column / TABLE_COLS + kt;                                                \
+      V minus[IN_TABLES], plus[IN_TABLES]; /* B times the sum of activations; eight times that */ \
+      for (int i = 0; i < IN_TABLES; i++) {                                                       \
+        const uint32_t s = sum_of(g->sums + (all * IN_TABLES + i) * (COLS / 32), COLS / 32);      \
+        minus[i] = splat_w((uint32_t)g->B * s), plus[i] = splat_w(s << 3);                        \
+      }                                                                                           \
+      const V *t = (const V *)g->tables + all * 16;                                               \
+      const V *w = p->codes + kt * 4 * BITS * 8, *sc = p->scales + kt * IN_TABLES * 2;            \
+      const V *of = p->offsets ? p->offsets + kt * IN_TABLES * 2 : 0;                             \
+      V *y = p->sums;                                                                             \
+      for (int m = 0; m < p->strips; m++, y += 4, w += strip, sc += groups) {                     \
+        V r[4] = {y[0], y[1], y[2], y[3]};                                                        \
+        UNROLL for (int i = 0; i < IN_TABLES; i++) {                                              \
+          struct sums a;                                                                          \
+          GROUP_SUMS(a, BITS, t, w, i * (COLS / 32), COLS / 32);                                  \
+          V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)};                                  \
+          UNROLL for (int j = 0; j < 4; j++) {                                                    \
+            b[j] = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(b[j], minus[i]), Q6_V_vand_VV(b[j], again));   \
+            r[j] = add_scaled(r[j], b[j], sc + 2 * i, j);                                         \
+          }                                                                                       \
+        }                                                                                         \
+        if (of) {                                                                                 \
+          for (int i = 0; i < IN_TABLES; i++)                                                     \
+            UNROLL for (int j = 0; j < 4; j++) r[j] = add_scaled(r[j], plus[i], of + 2 * i, j);   \
+          of += groups;                                                                           \
+        }                                                                                         \
+        UNROLL for (int j = 0; j < 4; j++) y[j] = r[j];                                           \
+      }                                                                                           \
+    }                                                                                             \
   }
 
-#define WHOLE(BITS)                                                                             \
-  static void gemv_##BITS##_K(const struct gemv *g) {                                           \
-    const uint32_t strip = (uint32_t)(g->K / BLOCK) * BITS * 8;                                 \
-    const V again = splat_w(g->A == 2 ? ~0u : 0);                                               \
-    for (int kt = 0; kt < g->K / TABLE_COLS; kt++) {                                            \
-      const V *t = (const V *)g->tables + kt * 16;                                              \
-      const V *w = (const V *)g->weights + kt * 4 * BITS * 8;                                   \
-      V *y = (V *)g->y;                                                                         \
-      for (int m = 0; m < g->M / STRIP; m++, y += 4, w += strip) {                              \
-        struct sums a;                                                                          \
-        GROUP_SUMS(a, BITS, t, w, 0, 8);                                                        \
-        V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)};                                  \
-        UNROLL for (int j = 0; j < 4; j++) y[j] = kt ? Q6_Vw_vadd_VwVw(y[j], b[j]) : b[j];      \
-      }                                                                                         \
-    }                                                                                           \
-    uint32_t sum = 0;                                                                           \
-    for (int i = 0; i < g->K / 32; i++) sum += (uint32_t)g->sums[i];                            \
-    const V minus = splat_w((uint32_t)g->B * sum);                                              \
-    V *y = (V *)g->y;                                                                           \
-    for (int m = 0; m < g->M / STRIP; m++, y += 4) {                                            \
-      V b[4];                                                                                   \
-      UNROLL for (int j = 0; j < 4; j++)                                                        \
-        b[j] = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(y[j], minus), Q6_V_vand_VV(y[j], again));        \
-      natural(y, b);                                                                            \
-    }                                                                                           \
+#define WHOLE(BITS)                                                                               \
+  static void part_##BITS##_K(const struct gemv *g, const struct part *p) {                       \
+    const int strip = p->cols / BLOCK * BITS * 8;                                                 \
+    for (int kt = 0; kt < p->cols / TABLE_COLS; kt++) {                                           \
+      const V *t = (const V *)g->tables + (p->column / TABLE_COLS + kt) * 16;                     \
+      const V *w = p->codes + kt * 4 * BITS * 8;                                                  \
+      V *y = p->sums;                                                                             \
+      for (int m = 0; m < p->strips; m++, y += 4, w += strip) {                                   \
+        struct sums a;                                                                            \
+        GROUP_SUMS(a, BITS, t, w, 0, 8);                                                          \
+        V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)};                                    \
+        UNROLL for (int j = 0; j < 4; j++) y[j] = Q6_Vw_vadd_VwVw(y[j], b[j]);                    \
+      }                                                                                           \
+    }                                                                                             \
   }
 
 #define KERNELS(BITS) GROUPED(BITS, 32) GROUPED(BITS, 64) GROUPED(BITS, 128) WHOLE(BITS)
@@ -135,17 +127,86 @@ KERNELS(1)
 KERNELS(2)
 KERNELS(4)
 
-void gemv(const struct gemv *g) {
-#define BY_GROUP(BITS)                               \
-  switch (g->group) {                                \
-  case 32: gemv_##BITS##_32(g); return;              \
-  case 64: gemv_##BITS##_64(g); return;              \
-  case 128: gemv_##BITS##_128(g); return;            \
-  default: gemv_##BITS##_K(g); return;               \
-  }
+typedef void (*kernel)(const struct gemv *g, const struct part *p);
+
+static kernel kernel_of(const struct gemv *g) {
+#define BY_GROUP(BITS) g->group == 32 ? part_##BITS##_32 : g->group == 64 ? part_##BITS##_64 : g->group == 128 ? part_##BITS##_128 : part_##BITS##_K
   switch (g->bits) {
-  case 1: BY_GROUP(1)
-  case 2: BY_GROUP(2)
-  default: BY_GROUP(4)
+  case 1: return BY_GROUP(1);
+  case 2: return BY_GROUP(2);
+  default: return BY_GROUP(4);
   }
+}
+
+// finish turns sums into results, in the rows' order: with a scale a row they still lack
+// their B times the sum of activations.
+static void finish(const struct gemv *g, V *y) {
+  const int whole = g->group == g->K;
+  const V minus = splat_w(whole ? (uint32_t)g->B * sum_of(g->sums, g->K / 32) : 0), again = splat_w(whole && g->A == 2 ? ~0u : 0);
+  for (int m = 0; m < g->M / STRIP; m++, y += 4) {
+    V b[4];
+    UNROLL for (int j = 0; j < 4; j++) b[j] = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(y[j], minus), Q6_V_vand_VV(y[j], again));
+    natural(y, b);
+  }
+}
+
+// A load is the transfers of a tile, and where it lies then.
+struct load {
+  struct transfer t[3 * GEMV_STRIPS];
+  int n;
+  struct part part;
+};
+
+// pieces adds the transfers of a part of each of a tile's strips, of which the whole has
+// size bytes: one if the part is all of it.
+static const V *pieces(struct load *l, uint8_t **to, const void *from, uint32_t offset, uint32_t part, uint32_t size) {
+  const uint8_t *src = (const uint8_t *)from + offset;
+  const V *begin = (const V *)*to;
+  const uint32_t n = (uint32_t)l->part.strips, count = part == size ? 1 : n, bytes = part == size ? part * n : part;
+  for (uint32_t i = 0; i < count; i++, src += size, *to += bytes) l->t[l->n++] = transfer(*to, src, bytes, DMA_SRC_BYPASS);
+  return begin;
+}
+
+// describe makes the load of the tile at strip m and column k into a buffer.
+static void describe(const struct gemv *g, struct load *l, int m, int k, uint8_t *buffer) {
+  const int strips = g->M / STRIP;
+  struct part *p = &l->part;
+  l->n = 0;
+  p->strips = strips - m < g->strips ? strips - m : g->strips, p->cols = g->K - k < g->cols ? g->K - k : g->cols;
+  p->column = k, p->sums = (V *)g->spill + 4 * m, p->scales = p->offsets = 0;
+  const uint32_t line = (uint32_t)g->bits * STRIP / 8, row = (uint32_t)g->K * line, at = (uint32_t)m * row + (uint32_t)k * line;
+  p->codes = pieces(l, &buffer, g->weights, at, (uint32_t)p->cols * line, row);
+  if (g->group == g->K) return;
+  const int shift = g->group == 32 ? 5 : g->group == 64 ? 6 : 7;
+  const uint32_t width = (uint32_t)(g->K >> shift) * STRIP * 2, part = (uint32_t)(p->cols >> shift) * STRIP * 2;
+  const uint32_t scale = (uint32_t)m * width + (uint32_t)(k >> shift) * STRIP * 2;
+  p->scales = pieces(l, &buffer, g->scales, scale, part, width);
+  if (g->offsets) p->offsets = pieces(l, &buffer, g->offsets, scale, part, width);
+}
+
+void gemv(const struct gemv *g) {
+  static struct load loads[2];
+  const kernel look_up = kernel_of(g);
+  V *sums = (V *)g->spill;
+  for (int i = 0; i < g->M / 32; i++) sums[i] = zero();
+  int m = 0, k = 0, at = 0;
+  describe(g, &loads[0], m, k, g->buffers);
+  dma_start(loads[0].t, loads[0].n);
+  for (;;) {
+    const struct load *now = &loads[at];
+    dma_wait(now->t, now->n);
+    if ((m += g->strips * STRIP) >= g->M) m = 0, k += g->cols;
+    const int more = k < g->K;
+    at ^= 1;
+    if (more) {
+      describe(g, &loads[at], m / STRIP, k, g->buffers + (at ? g->buffer : 0));
+      dma_start(loads[at].t, loads[at].n);
+    }
+    EMULATED(machine_gemv(now->part.codes, (uint32_t)(now->part.strips * now->part.cols / 8 * g->bits), now->part.sums,
+                          (uint32_t)(now->part.strips * (now->part.cols / TABLE_COLS) * 4));)
+    look_up(g, &now->part);
+    if (!more) break;
+  }
+  finish(g, sums);
+  dma_copy(g->y, sums, (uint32_t)g->M * 4);
 }

@@ -3,8 +3,6 @@
 #pragma once
 #include <stdint.h>
 
-void copy(void *dst, const void *src, uint32_t n);
-
 void precompute(int16_t *tables, int32_t *sums, const int16_t *x, int K);
 
 struct gemv {
@@ -15,7 +13,13 @@ struct gemv {
   const int16_t *scales, *offsets; // offsets may be 0; both are when group == K
   int M, K, bits, group;
   int A, B;
+  // In TCM: sums of all rows, and two buffers, buffer bytes apart, each for a tile.
+  int32_t *spill;
+  uint8_t *buffers;
+  uint32_t buffer;
+  int strips, cols; // of a tile; at most GEMV_STRIPS, and a multiple of 256
 };
+enum { GEMV_STRIPS = 64 };
 void gemv(const struct gemv *g);
 
 struct dequant {

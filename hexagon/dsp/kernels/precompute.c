@@ -2,12 +2,6 @@
 #include "hvx.h"
 #include "kernels.h"
 
-void copy(void *dst, const void *src, uint32_t n) {
-  V *d = dst;
-  const V *s = src;
-  for (n /= sizeof(V); n; n--) *d++ = *s++;
-}
-
 // store_sums adds each 32 of 256 activations and stores the 8 sums at sums, which is
 // aligned to 32 bytes.
 INLINE void store_sums(int32_t *sums, const V *x) {

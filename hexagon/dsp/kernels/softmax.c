@@ -2,12 +2,10 @@
 #include "hf.h"
 #include "hvx.h"
 #include "kernels.h"
+#include "machine.h"
 
-// gather replaces the fp16 at dst by the table's numbers for bits; the shift drops the
-// sign and makes the offset in bytes. dst and table lie in TCM.
-INLINE void gather(V *dst, const uint16_t *table, V bits) {
-  Q6_vgather_ARMVh(dst, (int)(uintptr_t)table, 65535, Q6_Vh_vasl_VhR(bits, 1));
-}
+// offsets are where the table has the numbers for fp16 bits: without the sign, in bytes.
+INLINE V offsets(V bits) { return Q6_Vh_vasl_VhR(bits, 1); }
 
 // q24 is the fp16 in words, all in [0, 1], in units of 2^-24.
 INLINE V q24(V h) {
@@ -65,15 +63,15 @@ static void two_rows(V *s, const uint16_t *table, struct softmax_state *st, V *d
   mx = hf_order(mx);
   const V neg = hf_neg(mx);
 
-  gather(diag, table, hf_add(before, neg));
-  const V decay = *(volatile V *)diag;
+  gather(diag, table, offsets(hf_add(before, neg)));
+  const V decay = gathered(diag);
   *diag = Q6_V_vand_VV(decay, Q6_V_vror_VR(*(const V *)diagonal, -4 * row));
 
   uint64_t even = 0, odd = 0;
   struct sums sum = {zero(), zero()};
   for (int t = 0; t < keys; t++) {
-    gather(s + t * 16, table, hf_add(s[t * 16], neg));
-    V p = *(volatile V *)(s + t * 16);
+    gather(s + t * 16, table, offsets(hf_add(s[t * 16], neg)));
+    V p = gathered(s + t * 16);
     if (t >= whole) {
       p = Q6_V_vmux_QVV(within(valid, t), p, zero());
       s[t * 16] = p;

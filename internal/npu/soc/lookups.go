@@ -25,3 +25,16 @@ func Lookups() func(w *layout.Weights) int {
 		return n
 	}
 }
+
+// Tiles returns a function for hexagon.Options: the tiles that Plan chooses for a matrix.
+func Tiles() func(w *layout.Weights) (strips, cols int) {
+	chip, _ := Named(measuredChip)
+	return func(w *layout.Weights) (strips, cols int) {
+		m := Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil}
+		l, err := chip.Plan(m, 1)
+		if err != nil { // too large for one search: the smallest that lookups want
+			return 1, tiling.TableTile
+		}
+		return l.Search.Choice.MIterD, l.Search.Choice.Cols()
+	}
+}

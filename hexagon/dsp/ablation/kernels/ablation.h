@@ -35,3 +35,5 @@ void sum_vlut16_h(int32_t *sums, const uint8_t *lines, int n, const uint16_t *ta
 void sum_vlut16_b(int16_t *sums, const uint8_t *lines, int n, const uint16_t *tables); // 4 columns, two 8-bit sums an entry
 void sum_vlut32_h(int32_t *sums, const uint8_t *lines, int n, const uint8_t *tables);  // 5 columns, 16-bit sums
 void sum_vlut32_b(int16_t *sums, const uint8_t *lines, int n, const uint8_t *tables);  // 5 columns, 8-bit sums
+
+void copy(void *dst, const void *src, uint32_t n);

@@ -34,3 +34,9 @@ void scatter_dequant(uint16_t *tiles, const uint8_t *groups, int k, const uint16
       Q6_vscatter_RMVwV((uint32_t)(uintptr_t)(tile + 2 * row), 2 * TILE * 2 - 1, *(const V *)at, v);
     }
 }
+
+void copy(void *dst, const void *src, uint32_t n) {
+  V *d = dst;
+  const V *s = src;
+  for (n /= sizeof(V); n; n--) *d++ = *s++;
+}

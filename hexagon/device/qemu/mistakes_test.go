@@ -1,0 +1,166 @@
+package qemu
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/dsp"
+	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+)
+
+const sources = "../../dsp"
+
+// made builds a program of hexagon/dsp, or skips the test where nothing can.
+func made(t *testing.T, name string) string {
+	t.Helper()
+	for _, tool := range []string{"make", "clang-19", "ld.lld-19", "qemu-hexagon"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
+				t.Fatal(err)
+			}
+			t.Skip("programs of the device cannot be built here:", err)
+		}
+	}
+	if out, err := exec.Command("make", "-s", "-C", sources, name).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(sources, name)
+}
+
+// Each is what a chip would not forgive: hexagon/dsp/emulator/mistakes.c makes it.
+func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
+	program := made(t, "build/mistakes.elf")
+	make := func(mistake string) (out, said []byte) {
+		cmd := exec.CommandContext(t.Context(), "qemu-hexagon", "-cpu", "v67", program)
+		var stderr bytes.Buffer
+		cmd.Stdin, cmd.Stderr = strings.NewReader(mistake), &stderr
+		out, _ = cmd.Output()
+		return out, stderr.Bytes()
+	}
+	for mistake, says := range map[string]string{
+		"a": "vgather to DDR", "b": "vgather from DDR", "c": "vgather to an address that is no multiple",
+		"d": "HMX reads scales of columns", "e": "HMX reads scales of columns", "f": "HMX reads activations", "g": "HMX reads weights",
+		"h": "HMX reads activations", "i": "HMX writes a tile", "j": "HMX reads activations",
+		"k": "touched before it is waited for", "l": "touched before it is waited for", "m": "ends with a transfer under way",
+		"n": "dmstart while transfers are under way", "o": "transfers that are not under way", "p": "no multiples of 128",
+		"q": "a bypass for a source that is TCM", "r": "or that is done",
+	} {
+		if out, said := make(mistake); len(out) != 0 || !strings.Contains(string(said), "the machine's fault: ") || !strings.Contains(string(said), says) {
+			t.Errorf("mistake %s: the program says %q and %q, not %q", mistake, out, said, says)
+		}
+	}
+	for right, want := range map[string][]byte{
+		"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
+		"u": binary.LittleEndian.AppendUint64(nil, 20), // packets of the 24 that were waited for a gather
+	} {
+		if out, said := make(right); !bytes.Equal(out, want) || len(said) != 0 {
+			t.Errorf("%s: the program says %x and %q, not %x", right, out, said, want)
+		}
+	}
+}
+
+func TestTCMIsLostBetweenRuns(t *testing.T) {
+	d := open(t, Options{})
+	copy(d.Memory()[device.TCMBytes:], "otter")
+	to, from := packet(device.OpCopy, 4096, device.TCMBytes, 128), packet(device.OpCopy, device.TCMBytes+128, 4096, 128)
+	for _, c := range []struct {
+		runs [][]device.Packet
+		want string
+	}{{[][]device.Packet{{to, from}}, "otter"}, {[][]device.Packet{{to}, {from}}, "\xa5\xa5\xa5\xa5\xa5"}} {
+		for _, packets := range c.runs {
+			if _, err := d.Run(t.Context(), packets); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := string(d.Memory()[device.TCMBytes+128:][:5]); got != c.want {
+			t.Errorf("after %d runs the copy is %q, want %q", len(c.runs), got, c.want)
+		}
+	}
+}
+
+// Lookups of every format read their weights from TCM, where DMA has brought them, and
+// spill their sums there.
+func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	const m, k, table = 512, 1024, 1 << 16
+	for _, bits := range []uint32{1, 2, 4} {
+		for _, group := range []uint32{32, 64, 128, k} {
+			p := packet(device.OpGEMV, 0, device.TCMBytes, table, 1<<15, device.TCMBytes+1<<19, device.TCMBytes+1<<20, m, k, bits, group, 1, 1, 4<<20, 2, 512)
+			c, err := d.Run(t.Context(), []device.Packet{p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			weights, moved := uint64(m*k/8*bits), uint64(m*k/8*bits+4*m)
+			if group != k { // scales and offsets
+				moved += uint64(2 * m * k / group * 2)
+			}
+			want := device.Counts{Packets: c.Packets, Instructions: c.Instructions, Vector: c.Vector, Transfers: c.Transfers, Moved: moved, Flying: c.Flying,
+				WeightsTCM: weights / 128, SumsTCM: 4 * m / 128 * (k / 256)}
+			if c != want {
+				t.Errorf("W%d, groups of %d: counted %+v, want %+v", bits, group, c, want)
+			}
+			if c.Flying < 2 || c.Transfers < 9 {
+				t.Errorf("W%d, groups of %d: %d transfers, at most %d at once", bits, group, c.Transfers, c.Flying)
+			}
+		}
+	}
+}
+
+func TestTheCommittedProgramsWereMadeOfTheseSources(t *testing.T) {
+	var files []string
+	for _, glob := range []string{"*/*.[ch]", "ablation/kernels/*.[ch]"} {
+		found, err := filepath.Glob(filepath.Join(sources, glob))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	slices.Sort(files)
+	hash := sha256.New()
+	for _, f := range append([]string{filepath.Join(sources, "Makefile")}, files...) {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash.Write(text)
+	}
+	want := "made of sources " + hex.EncodeToString(hash.Sum(nil))
+	for name, program := range map[string][]byte{"lutra-emulator.elf": dsp.Emulator, "ablation/lutra-ablation.elf": ablation.Program} {
+		if !bytes.Contains(program, []byte(want)) {
+			t.Errorf("%s is not %s: make -C hexagon/dsp commit", name, want)
+		}
+	}
+}
+
+var built = flag.Bool("built", false, "build the device's program here, and hold it against the committed one")
+
+// Compilers of one version may make other instructions. The results are the same, bit for
+// bit, and the counts nearly so.
+func TestAProgramBuiltHereDoesWhatTheCommittedOneDoes(t *testing.T) {
+	if !*built {
+		t.Skip("only with -built: it takes clang-19")
+	}
+	text, err := os.ReadFile(made(t, program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exercise(t, open(t, Options{Program: text, KeepTCM: true})); err != nil {
+		t.Error(err)
+	}
+	here, recorded := countEach(t, open(t, Options{Program: text, KeepTCM: true})), countEach(t, open(t, Options{KeepTCM: true}))
+	for i, c := range here {
+		if r := recorded[i]; c.Packets > r.Packets+r.Packets/10 || c.Packets < r.Packets-r.Packets/10 {
+			t.Errorf("%s: %d packets here, %d committed", c.what, c.Packets, r.Packets)
+		}
+	}
+}

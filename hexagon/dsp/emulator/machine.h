@@ -1,0 +1,57 @@
+// The memory of the emulated machine: what a chip does not forgive ends the program with a
+// word on stderr. It also counts what packets of instructions do not show.
+#pragma once
+#include <stdint.h>
+#include "runtime.h"
+
+enum {
+  MACHINE_TCM = 8 << 20,
+  MACHINE_LATENCY = 24, // packets from a gather to its numbers (TTS §5.2.1: 24 to 48)
+  MACHINE_RECENT = 128, // gathers whose age is known
+};
+
+struct machine_counts {
+  uint64_t transfers, moved, flying; // by DMA, their bytes, the most under way at once
+  uint64_t gathers, exposed;         // packets that waited for a gather
+  uint64_t weights[2], sums[2];      // lines of 128 bytes that OpGEMV reads and spills: in DDR, in TCM
+};
+
+extern struct machine {
+  uint32_t tcm; // where it begins
+  uint32_t issued[MACHINE_RECENT];
+  struct machine_counts counts;
+  struct rt_count hidden; // what the machine itself took, which a chip does not
+} machine;
+
+// machine_open says where TCM is. Memory behind a destination of DMA becomes inaccessible
+// until it is waited for, by pages of 64 KiB.
+void machine_open(void *tcm);
+// machine_poison makes what TCM holds meaningless: between requests others may have it.
+void machine_poison(void);
+// machine_idle ends the program if a transfer is under way.
+void machine_idle(void);
+void machine_fault(const char *what) __attribute__((noreturn, cold));
+
+static inline __attribute__((always_inline)) int machine_in_tcm(const void *p, uint32_t n) {
+  const uint32_t at = (uint32_t)(uintptr_t)p - machine.tcm;
+  return at < MACHINE_TCM && n <= MACHINE_TCM - at;
+}
+
+static inline __attribute__((always_inline)) void machine_gather(const void *dst, const void *table) {
+  if (!machine_in_tcm(dst, 128)) machine_fault("vgather to DDR");
+  if (!machine_in_tcm(table, 65536)) machine_fault("vgather from DDR");
+  if ((uintptr_t)dst & 127) machine_fault("vgather to an address that is no multiple of 128");
+  machine.counts.gathers++;
+  machine.issued[(uintptr_t)dst / 128 % MACHINE_RECENT] = rt_packets();
+}
+
+static inline __attribute__((always_inline)) void machine_gathered(const void *dst) {
+  const uint32_t age = rt_packets() - machine.issued[(uintptr_t)dst / 128 % MACHINE_RECENT];
+  if (age < MACHINE_LATENCY) machine.counts.exposed += MACHINE_LATENCY - age;
+}
+
+// machine_gemv counts lines of weights that are read, and of sums that are read and written.
+static inline void machine_gemv(const void *weights, uint32_t lines, const void *sums, uint32_t spilled) {
+  machine.counts.weights[machine_in_tcm(weights, 128 * lines)] += lines;
+  machine.counts.sums[machine_in_tcm(sums, 128 * spilled)] += spilled;
+}
