@@ -1,12 +1,19 @@
 // Package web holds the server's page: a chat, the search for an answer drawn as a
 // tree, and what the engine is doing meanwhile.
 //
-//	index.html ── app.js ─┬─ js/chat, exchange, markdown        the conversation
-//	                      ├─ js/settings, offer, welcome        what the chosen model offers
+//	index.html ── app.js ─┬─ js/chats, chat, receive, request   conversations, and their answers
+//	                      ├─ js/thread, exchange, actions,      one that is shown
+//	                      │     markdown, clipboard
+//	                      ├─ js/history, library, transfer,     those that are kept, and as files
+//	                      │     conversation, shape
+//	                      ├─ js/apikey, shortcuts               keys of both kinds
+//	                      ├─ js/settings, fields, named,        what the chosen model offers
+//	                      │     offer, welcome
 //	                      ├─ js/compare                         methods side by side
 //	                      ├─ js/pareto                          what methods reach and cost
 //	                      ├─ js/search, searchview, candidates, test-time scaling
-//	                      │     tree, forest, layout, votes, spent
+//	                      │     reader, replay, tree, forest,
+//	                      │     layout, votes, spent
 //	                      ├─ js/server, status                  whether the server is ready
 //	                      ├─ js/engine, metrics                 the live panel
 //	                      └─ js/api, sse                        everything sent and received
@@ -28,7 +35,7 @@ import (
 	"time"
 )
 
-//go:embed index.html style.css app.js icon.svg js/*.js
+//go:embed index.html *.css app.js icon.svg js/*.js
 var files embed.FS
 
 // Prefix is the path of the page's own files; the page itself is at "/".
