@@ -108,8 +108,10 @@ function rename(head) {
   const title = byId('conversations').querySelector(`[data-id="${head.id}"]`);
   /** @type {any} */
   const field = el('input', { value: head.title, maxlength: mostTitle, 'aria-label': 'Title', required: true });
+  let over = false; // a form that is taken away loses the focus once more
   const end = async (/** @type {boolean} */ saves) => {
-    if (!form.isConnected) return;
+    if (over) return;
+    over = true;
     form.remove();
     const name = field.value.trim();
     if (saves && name) {
