@@ -64,6 +64,11 @@ const chats = new Chats(byId('conversation'), {
     chats.kept();
     if (!kept && chats.current.last?.state !== 'asking') notice('This conversation could not be kept: the browser has no room, or keeps nothing.');
   },
+}, () => {
+  following = true;
+  greet();
+  refresh();
+  scroll.scrollTop = chats.current.empty ? 0 : scroll.scrollHeight;
 });
 
 function greet() {
@@ -72,16 +77,7 @@ function greet() {
 
 function renew() {
   chats.renew();
-  greet();
-  refresh();
   question.focus();
-}
-
-/** Another conversation is shown. */
-function shown() {
-  following = true;
-  greet();
-  scroll.scrollTop = chats.current.empty ? 0 : scroll.scrollHeight;
 }
 
 /** @param {string} text @param {import('./js/settings.js').Way[]} rivals that it is asked in too */
@@ -193,11 +189,8 @@ openSettings(() => {
 });
 openCompare();
 const showPareto = openPareto(() => current().id, choose);
-openHistory(chats, shown);
-chats.restore().then(() => {
-  shown();
-  refresh();
-});
+openHistory(chats);
+chats.restore();
 const server = new Server(async (now, before) => {
   showStatus(now);
   // A server may answer for some models while it loads others, or when one has failed.

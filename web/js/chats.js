@@ -11,15 +11,17 @@ export class Chats {
   current;
   #list;
   #hooks;
+  #shown;
   /** @type {Map<string, Chat>} */
   #open = new Map();
   /** The conversation that is being read. */
   #wanted = '';
 
-  /** @param {HTMLElement} list where it is shown @param {import('./chat.js').Hooks} hooks */
-  constructor(list, hooks) {
+  /** @param {HTMLElement} list where it is shown @param {import('./chat.js').Hooks} hooks @param {() => void} shown is called when another is shown */
+  constructor(list, hooks, shown) {
     this.#list = list;
     this.#hooks = hooks;
+    this.#shown = shown;
     this.current = new Chat(newHead(), [], hooks);
     this.current.show(list);
     library.listen((change, mine) => { if (!mine) this.#changed(change); });
@@ -65,6 +67,7 @@ export class Chats {
     this.#open.set(chat.head.id, chat);
     this.kept();
     chat.show(this.#list);
+    this.#shown();
   }
 
   /** Remembers what this tab shows. */

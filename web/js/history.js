@@ -20,9 +20,8 @@ let drawn = 0;
 /**
  * Fills the list, now and when it changes.
  * @param {import('./chats.js').Chats} all
- * @param {() => void} shown is called when another conversation is shown
  */
-export function openHistory(all, shown) {
+export function openHistory(all) {
   chats = all;
   const drawer = byId('history');
   byId('show-history').addEventListener('click', toggleHistory);
@@ -37,7 +36,7 @@ export function openHistory(all, shown) {
   byId('import-file').addEventListener('change', importFile);
   byId('conversations').addEventListener('click', (/** @type {any} */ event) => {
     const id = event.target.closest('.open')?.dataset.id;
-    if (id) open(id, shown);
+    if (id) open(id);
   });
   library.listen(() => refresh());
   place(wide.matches && !kept('hidden', false));
@@ -66,12 +65,10 @@ function place(shows) {
   byId('show-history').setAttribute('aria-expanded', String(shows));
 }
 
-/** @param {string} id @param {() => void} shown */
-async function open(id, shown) {
+/** @param {string} id */
+function open(id) {
   if (!wide.matches) byId('history').close();
-  await chats.open(id);
-  shown();
-  refresh();
+  return chats.open(id);
 }
 
 /** Draws the list. */
@@ -140,7 +137,6 @@ async function remove(head) {
     deleted = null;
     await library.amend(head.id, { gone: undefined });
     await chats.open(head.id);
-    refresh();
   }, async () => {
     deleted = null;
     await library.forget(head.id);
@@ -180,7 +176,6 @@ async function importFile({ target }) {
     await library.makeRoom();
     notice(conversations.length === 1 ? `“${conversations[0].head.title}” was added.` : `${conversations.length} conversations were added.`);
     if (conversations.length === 1) await chats.open(conversations[0].head.id);
-    refresh();
   } catch (err) {
     if (!(err instanceof ShapeError)) throw err;
     notice(err.message);
