@@ -95,3 +95,42 @@ func TestEveryModuleIsSmall(t *testing.T) {
 		}
 	})
 }
+
+// An interface that is used in one file alone can be replaced, bounded and tested there.
+func TestEachStoreAndSenderHasOneFile(t *testing.T) {
+	owners := map[string]*regexp.Regexp{
+		"js/store.js":     regexp.MustCompile(`\b(local|session)Storage\b`),
+		"js/library.js":   regexp.MustCompile(`\bindexedDB\b|\bBroadcastChannel\b`),
+		"js/clipboard.js": regexp.MustCompile(`navigator\.clipboard|execCommand`),
+		"js/api.js":       regexp.MustCompile(`\bfetch\(`),
+	}
+	used := map[string]bool{}
+	eachFile(t, func(name, text string) {
+		for owner, interfaces := range owners {
+			found := interfaces.FindString(code(text))
+			if found != "" && name == owner {
+				used[owner] = true
+			} else if found != "" {
+				t.Errorf("%s uses %s, which belongs to %s", name, found, owner)
+			}
+		}
+	})
+	if len(used) != len(owners) {
+		t.Errorf("used are %v", used)
+	}
+}
+
+// Browsers leave much out on pages of other machines over plain http, as in a local network.
+func TestThePageNeedsNothingThatPlainHTTPLacks(t *testing.T) {
+	lacking := regexp.MustCompile(`crypto\.(randomUUID|subtle)|navigator\.(locks|storage)\b|show(Open|Save)FilePicker`)
+	eachFile(t, func(name, text string) {
+		for _, found := range lacking.FindAllString(code(text), -1) {
+			t.Errorf("%s uses %s", name, found)
+		}
+	})
+}
+
+// code returns a module's text without the lines that are comments.
+func code(text string) string {
+	return regexp.MustCompile(`(?m)^\s*(//|/?\*).*$`).ReplaceAllString(text, "")
+}

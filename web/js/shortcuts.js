@@ -14,7 +14,7 @@ const single = () => !kept('no-single-keys', false);
 /** @param {Shortcut[]} shortcuts */
 export function openShortcuts(shortcuts) {
   const help = byId('help');
-  const all = [...shortcuts, { key: '?', words: 'These shortcuts', run: show }, { key: '/', control: true, words: 'These shortcuts', run: show }];
+  const all = [...shortcuts, { key: '?', words: 'These shortcuts', run: show }, { key: '/', control: true, words: 'These, too, where ? is a letter', run: show }];
   const box = /** @type {any} */ (el('input', { type: 'checkbox', on: { change: () => keep('no-single-keys', box.checked ? null : true) } }));
   function show() {
     box.checked = single();
