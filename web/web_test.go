@@ -132,5 +132,7 @@ func TestThePageNeedsNothingThatPlainHTTPLacks(t *testing.T) {
 
 // code returns a module's text without the lines that are comments.
 func code(text string) string {
-	return regexp.MustCompile(`(?m)^\s*(//|/?\*).*$`).ReplaceAllString(text, "")
+	return comment.ReplaceAllString(text, "")
 }
+
+var comment = regexp.MustCompile(`(?m)^\s*(//|/?\*).*$`)

@@ -15,7 +15,9 @@ let chats;
 /** What was deleted last. @type {Head | null} */
 let deleted = null;
 /** Lists are drawn in the order in which they were asked for. */
-let drawn = 0;
+let asked = 0;
+/** What the list shows: it is drawn again for other things alone, so that a menu that is open stays so. */
+let drawn = '';
 
 /**
  * Fills the list, now and when it changes.
@@ -38,7 +40,8 @@ export function openHistory(all) {
     const id = event.target.closest('.open')?.dataset.id;
     if (id) open(id);
   });
-  library.listen(() => refresh());
+  // While an answer is written that happens each second; what is found then stays as it is.
+  library.listen(({ gone }) => { if (gone || !byId('find').value) refresh(); });
   place(wide.matches && !kept('hidden', false));
   refresh();
 }
@@ -73,19 +76,26 @@ function open(id) {
 
 /** Draws the list. */
 export async function refresh() {
-  const mine = ++drawn;
-  const wanted = () => mine === drawn;
+  const mine = ++asked;
+  const wanted = () => mine === asked;
   const words = byId('find').value.trim();
   const [list, found, works] = await Promise.all([library.heads(), words ? library.find(words, wanted) : null, library.works]);
   if (!wanted()) return;
   const rows = list.filter((head) => !found || found.has(head.id) || head.title.toLowerCase().includes(words.toLowerCase()));
-  const focused = /** @type {any} */ (document.activeElement)?.closest?.('#conversations .open')?.dataset.id;
-  if (byId('conversations').querySelector('.renaming')) return; // it is drawn when that has ended
-  byId('conversations').replaceChildren(...rows.map((head) => row(head, found?.get(head.id) ?? '')));
-  if (focused) byId('conversations').querySelector(`[data-id="${focused}"]`)?.focus();
+  const look = JSON.stringify([chats.current.head.id, rows.map(({ id, title }) => [id, title, found?.get(id)])]);
+  if (look !== drawn && !byId('conversations').querySelector('.renaming')) draw(rows, found); // a title that is edited is drawn when that has ended
+  drawn = byId('conversations').querySelector('.renaming') ? '' : look;
   byId('no-conversations').textContent = !works ? 'This browser keeps no conversations for this page.'
     : rows.length ? '' : words ? 'Nothing is found.' : 'Conversations are kept here, in this browser alone.';
   byId('export').disabled = list.length === 0;
+}
+
+/** @param {Head[]} rows @param {Map<string, string> | null} found */
+function draw(rows, found) {
+  const list = byId('conversations');
+  const focused = list.contains(document.activeElement) ? /** @type {any} */ (document.activeElement).closest('li')?.querySelector('.open')?.dataset.id : null;
+  list.replaceChildren(...rows.map((head) => row(head, found?.get(head.id) ?? '')));
+  if (focused) list.querySelector(`[data-id="${focused}"]`)?.focus();
 }
 
 /** @param {Head} head @param {string} excerpt */
@@ -110,6 +120,7 @@ function rename(head) {
     if (over) return;
     over = true;
     form.remove();
+    drawn = '';
     const name = field.value.trim();
     if (saves && name) {
       chats.rename(head.id, name);

@@ -109,7 +109,10 @@ test('an answer goes on while another conversation is read', async () => {
   await page.locator('#conversations .open', { hasText: 'rivers' }).click();
   await page.locator('.text', { hasText: 'to the sea' }).waitFor();
   assert.ok(await page.locator('#send').isVisible(), 'and others may be asked');
+  await page.locator('#conversations li', { hasText: 'rivers' }).locator('summary').click();
   stream.next(10);
+  await page.waitForFunction(async () => (await (await import('/web/js/library.js')).find('and the second', () => true)).size === 1);
+  assert.equal(await page.locator('#conversations details[open]').count(), 1, 'a menu stays open when the list has nothing new');
   await page.locator('#conversations .open', { hasText: 'otters' }).click();
   await page.locator('.text', { hasText: 'and the second.' }).waitFor();
   await ended();
