@@ -6,6 +6,7 @@ import { compared, openCompare } from './js/compare.js';
 import { byId } from './js/dom.js';
 import { openEngine } from './js/engine.js';
 import { offers } from './js/offer.js';
+import { keepOffline } from './js/offline.js';
 import { openPareto } from './js/pareto.js';
 import { Server } from './js/server.js';
 import { choose, current, nameOf, openSettings, plan, several, showModels, singly, way } from './js/settings.js';
@@ -156,3 +157,4 @@ const server = new Server(async (now, before) => {
 });
 openEngine(() => server.check());
 if (!touch) question.focus();
+keepOffline();

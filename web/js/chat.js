@@ -221,7 +221,8 @@ export class Chat {
 function receiver(result) {
   const start = performance.now();
   const since = () => (performance.now() - start) / 1000;
-  const stats = { first: 0, total: 0, tokens: 0 };
+  const stats = { first: 0, thought: 0, total: 0, tokens: 0 };
+  let thinking = 0; // since when
   /** @param {any} chunk */
   return (chunk) => {
     result.search = absorb(result.search ?? null, chunk);
@@ -229,6 +230,7 @@ function receiver(result) {
     const text = choice?.delta?.content;
     const reasoning = choice?.delta?.reasoning_content;
     if (text) stats.first ||= since();
+    if (reasoning) stats.thought = since() - (thinking ||= since());
     result.answer += text ?? '';
     result.reasoning = (result.reasoning ?? '') + (reasoning ?? '');
     result.finish = choice?.finish_reason ?? result.finish;
