@@ -60,6 +60,7 @@ const pieces = (node) => node.children.map((/** @type {any} */ child) => (typeof
 /** Runs work once nothing in an element is selected. @param {HTMLElement} element @param {() => void} work */
 function unselected(element, work) {
   const selection = getSelection();
-  if (!selection || selection.isCollapsed || !selection.containsNode(element, true)) work();
+  const range = selection?.rangeCount ? selection.getRangeAt(0) : null; // asked of the selection itself, this needs a layout
+  if (!range || range.collapsed || !range.intersectsNode(element)) work();
   else document.addEventListener('selectionchange', () => unselected(element, work), { once: true });
 }

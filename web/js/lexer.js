@@ -101,12 +101,12 @@ const reader = new Marked({
 /**
  * Reads text that begins with a block.
  * @param {string} text
- * @param {Record<string, any>} links definitions of links so far, to which those of the text are added
+ * @param {Record<string, any>} links that are defined before it
  * @returns {Token[]}
  */
 export function lex(text, links) {
   const lexer = new Lexer(reader.defaults);
-  lexer.tokens.links = links;
+  Object.assign(lexer.tokens.links, links);
   try {
     return lexer.lex(text);
   } catch { // nested too deeply

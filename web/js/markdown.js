@@ -14,7 +14,9 @@ export class Markdown {
   #finished = '';
   /** Elements of the blocks that the text may still change. @type {Element[]} */
   #open = [];
-  /** @type {Record<string, any>} */
+  /** How many items are finished of the list that is the first of these. */
+  #items = 0;
+  /** Links that finished blocks define, by name. @type {Record<string, any>} */
   #links = Object.create(null);
 
   /** @param {HTMLElement} element whose children are the text's blocks */
@@ -31,20 +33,36 @@ export class Markdown {
     const tokens = lex(text.slice(this.#finished.length), this.#links);
     const open = this.#open.splice(0);
     const done = finishedOf(tokens);
+    let items = this.#items;
     tokens.forEach((token, i) => {
       let made = /** @type {Element | null} */ (block(token));
       if (made) {
         const old = open.shift();
-        if (old) made = morph(old, made);
+        if (old) made = morph(old, made, items);
         else this.#element.append(made);
+        items = 0;
       }
-      if (i < done) this.#finished += token.raw;
-      else if (made) this.#open.push(made);
+      if (i < done) {
+        this.#items = 0;
+        this.#finished += token.raw;
+        if (token.type === 'def') this.#links[token.tag] ??= { href: token.href, title: token.title };
+      } else if (made) {
+        this.#open.push(made);
+      }
     });
+    if (tokens[done]?.type === 'list') this.#finishItems(tokens[done].items);
     open.forEach((old) => old.remove());
   }
 
+  /** Also of a list the last item alone is made anew. @param {import('./lexer.js').Token[]} items of the first block that is not finished */
+  #finishItems(items) {
+    const done = finishedOf(items);
+    this.#items += done;
+    for (const item of items.slice(0, done)) this.#finished += item.raw;
+  }
+
   #restart() {
+    this.#items = 0;
     this.#finished = '';
     this.#open = [];
     this.#links = Object.create(null);
@@ -53,7 +71,7 @@ export class Markdown {
 }
 
 /**
- * How many tokens no further text can change: those before the last one, if the first line of what follows them is
+ * How many tokens, or items of a list, no further text can change: those before the last one, if the first line of what follows them is
  * complete. Until then it may continue a list, or become a heading.
  * @param {import('./lexer.js').Token[]} tokens
  */

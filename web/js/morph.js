@@ -15,17 +15,24 @@ export function keyed(element, key, settle) {
   return element;
 }
 
-/** @param {Element} old in the page @param {Element} made @returns {Element} the one that is in the page now */
-export function morph(old, made) {
+/**
+ * @param {Element} old in the page
+ * @param {Element} made
+ * @param {number} [from] which of the old one's children are made anew; others stay
+ * @returns {Element} the one that is in the page now
+ */
+export function morph(old, made, from = 0) {
   const known = keys.get(old), content = keys.get(made);
   if (known && content && known.key === content.key) return old;
   if (old.nodeName !== made.nodeName || known) {
     old.replaceWith(made);
     return made;
   }
-  for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
-  for (const { name, value } of made.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-  const kept = [...old.childNodes], { length } = made.childNodes;
+  if (from === 0) {
+    for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of made.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  const kept = [...old.childNodes].slice(from), { length } = made.childNodes;
   [...made.childNodes].forEach((child, i) => {
     const now = kept[i];
     if (!now) old.append(child);

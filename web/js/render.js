@@ -33,11 +33,12 @@ function list(token) {
     ...token.items.map((/** @type {Token} */ item) => el('li', { class: item.task ? 'task' : null }, ...itemParts(item))));
 }
 
-/** A tight item has its text without a paragraph. @param {Token} item @returns {(Node | string)[]} */
+/** Its first text is without a paragraph, whether there are empty lines between items or not: what follows may bring one. @param {Token} item @returns {(Node | string)[]} */
 function itemParts(item) {
-  return item.tokens.flatMap((/** @type {Token} */ part) => {
+  const first = item.tokens.findIndex((/** @type {Token} */ part) => part.type === 'text' || part.type === 'paragraph');
+  return item.tokens.flatMap((/** @type {Token} */ part, /** @type {number} */ i) => {
     if (part.type === 'checkbox') return part.checked ? '☑ ' : '☐ ';
-    if (part.type === 'text') return spans(part.tokens ?? [part]);
+    if (i === first) return spans(part.tokens ?? [part]);
     return block(part) ?? [];
   });
 }

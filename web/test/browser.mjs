@@ -17,14 +17,15 @@ export let page;
 export let complaints = [];
 
 /**
- * Launches the browser.
+ * Launches the browser; `offline`: with service workers.
  * @returns {Promise<{ context: import('playwright-core').BrowserContext, close: () => Promise<void> }>}
  */
-export async function launch() {
+export async function launch({ offline = false } = {}) {
   const profile = mkdtempSync(join(tmpdir(), 'lutra-chromium-'));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     viewport: desktop,
+    serviceWorkers: offline ? 'allow' : 'block', // which would answer before routes of tests do
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
       '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
