@@ -17,8 +17,8 @@ const block = {
   level: 'block',
   /** @param {string} src */
   start(src) {
-    const m = /(?:^|\n) {0,3}(?:\$\$|\\\[|\\begin\{)/.exec(src);
-    return m ? m.index + (m[0][0] === '\n' ? 1 : 0) : undefined;
+    const at = src.search(/\n {0,3}(?:\$\$|\\\[|\\begin\{)/);
+    return at < 0 ? undefined : at + 1;
   },
   /** @param {string} src @returns {Token} */
   tokenizer(src) {

@@ -40,11 +40,12 @@ export async function launch({ offline = false } = {}) {
 /**
  * Gives the file's tests their pages.
  * @param {() => Promise<(() => Promise<void>)[]>} start what the tests need besides; it returns how to end that
+ * @param {{ offline?: boolean }} [options] of launch
  */
-export function browse(start) {
+export function browse(start, options) {
   let browser, ends = [];
   before(async () => {
-    [browser, ends] = await Promise.all([launch(), start()]);
+    [browser, ends] = await Promise.all([launch(options), start()]);
   });
   after(async () => {
     await browser?.close();
