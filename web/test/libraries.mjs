@@ -1,4 +1,4 @@
-// The page's libraries: copies of what npm has under the versions and hashes of
+// The page's libraries and the font of formulas: copies of what npm has under the versions and hashes of
 // package-lock.json. `node libraries.mjs` writes web/libraries, with --check it compares.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const libraries = join(here, '../vendor');
+const libraries = join(here, '../libraries');
 
 /** Languages whose code is coloured. */
 const languages = ['bash', 'c', 'cpp', 'csharp', 'css', 'diff', 'dockerfile', 'go', 'haskell', 'ini', 'java', 'javascript', 'json',
@@ -21,6 +21,8 @@ const files = {
   'temml/Temml-Local.css': 'temml/dist/Temml-Local.css',
   'temml/Temml.woff2': 'temml/dist/Temml.woff2',
   'temml/LICENSE': 'temml/LICENSE',
+  'noto/NotoSansMath.woff2': '@fontsource/noto-sans-math/files/noto-sans-math-latin-400-normal.woff2', // all of it, whatever the name says
+  'noto/LICENSE': '@fontsource/noto-sans-math/LICENSE',
   'highlight/core.min.js': '@highlightjs/cdn-assets/es/core.min.js',
   'highlight/LICENSE': '@highlightjs/cdn-assets/LICENSE',
   ...Object.fromEntries(languages.map((l) => [`highlight/languages/${l}.min.js`, `@highlightjs/cdn-assets/es/languages/${l}.min.js`])),
