@@ -68,7 +68,7 @@ test('the welcome, with all panels open', { skip: without }, async () => {
 
 test('what a model writes', { skip: without }, async () => {
   await open(server);
-  await answerWith(readFileSync(new URL('writing.md', import.meta.url), 'utf8'));
+  await answerWith(readFileSync(new URL('writing.txt', import.meta.url), 'utf8'));
   await ask('Show me all of it');
   await ended();
   await page.locator('.text math').nth(8).waitFor();

@@ -6,8 +6,8 @@ import { answerWith, ask, browse, complaints, desktop, divert, ended, fitsItsWid
 import { delta, startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 
-const sample = readFileSync(new URL('writing.md', import.meta.url), 'utf8');
-const hostile = readFileSync(new URL('hostile.md', import.meta.url), 'utf8');
+const sample = readFileSync(new URL('writing.txt', import.meta.url), 'utf8');
+const hostile = readFileSync(new URL('hostile.txt', import.meta.url), 'utf8');
 
 let server;
 
