@@ -1,6 +1,7 @@
 // The page: connects the conversation, the composer and the panels.
 
 import { ApiError, models, setKey } from './js/api.js';
+import { openAttachments } from './js/attach.js';
 import { Chat } from './js/chat.js';
 import { compared, openCompare } from './js/compare.js';
 import { byId } from './js/dom.js';
@@ -83,13 +84,14 @@ function show(example) {
 }
 
 // The composer.
+const attached = openAttachments();
 byId('composer').addEventListener('submit', (/** @type {Event} */ event) => {
   event.preventDefault();
   const text = question.value.trim();
-  if (!text || chat.busy || chat.waiting) return;
+  if (!text && !attached.any() || chat.busy || chat.waiting) return;
   question.value = '';
   grow();
-  ask(text, compared());
+  ask(attached.with(text), compared());
 });
 question.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;

@@ -4,6 +4,7 @@
 //	index.html ── app.js ─┬─ js/chat, exchange                  the conversation
 //	                      ├─ js/markdown ─ lexer, render, morph, code, maths
 //	                      │                                     what a model writes
+//	                      ├─ js/attach                          files that go with a question
 //	                      ├─ js/settings, offer, welcome        what the chosen model offers
 //	                      ├─ js/compare                         methods side by side
 //	                      ├─ js/pareto                          what methods reach and cost

@@ -1,23 +1,24 @@
-// Copying, also where the page came by plain HTTP: browsers then give it no clipboard.
+// Copies text, over plain http too, where browsers have no navigator.clipboard.
 
-/** @param {string} text @returns {Promise<boolean>} whether it is in the clipboard */
+/** @param {string} text @returns {Promise<boolean>} whether it was copied */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copyOld(text);
+    return copySelected(text);
   }
 }
 
-/** @param {string} text */
-function copyOld(text) {
-  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+/** Copies by way of a field that is selected. @param {string} text */
+function copySelected(text) {
   const field = document.createElement('textarea');
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
   field.value = text;
   field.readOnly = true;
   field.className = 'hidden';
-  document.body.append(field);
+  // Inside an open dialog: elements outside cannot have the focus.
+  (focused?.closest('dialog') ?? document.body).append(field);
   field.select();
   const done = document.execCommand('copy');
   field.remove();

@@ -61,7 +61,7 @@ export class ExchangeView {
     this.again = el('button', { type: 'button', class: 'quiet again', on: { click: again } }, 'Ask again');
     this.#answer.append(this.#answers, this.#error, el('footer', {}, this.#meta, this.again));
     this.element = el('li', { class: 'exchange' },
-      el('article', { class: 'question', 'aria-label': 'You' }, exchange.question), this.#answer);
+      el('article', { class: 'question', 'aria-label': 'You', tabindex: exchange.question.length > 1000 ? 0 : null }, exchange.question), this.#answer);
     this.render();
   }
 
