@@ -2,12 +2,14 @@
 
 import { ApiError, models } from './js/api.js';
 import { openKey } from './js/apikey.js';
+import { openAttachments } from './js/attach.js';
 import { Chats } from './js/chats.js';
 import { compared, openCompare } from './js/compare.js';
 import { byId } from './js/dom.js';
 import { openEngine } from './js/engine.js';
 import { notice, openHistory, refresh, searchHistory, toggleHistory } from './js/history.js';
 import { offers } from './js/offer.js';
+import { keepOffline } from './js/offline.js';
 import { openPareto } from './js/pareto.js';
 import { Server } from './js/server.js';
 import { choose, current, nameOf, openSettings, plan, several, showModels, singly, valid, way } from './js/settings.js';
@@ -100,14 +102,15 @@ function show(example) {
 }
 
 // The composer.
+const attached = openAttachments();
 byId('composer').addEventListener('submit', (/** @type {Event} */ event) => {
   event.preventDefault();
   const text = question.value.trim();
   const { busy, waiting } = chats.current;
-  if (!text || busy || waiting || !valid()) return;
+  if (!text && !attached.any() || busy || waiting || !valid()) return;
   question.value = '';
   grow();
-  ask(text, compared());
+  ask(attached.with(text), compared());
 });
 question.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -200,3 +203,4 @@ const server = new Server(async (now, before) => {
 });
 openEngine(() => server.check());
 if (!touch) question.focus();
+keepOffline();

@@ -77,7 +77,7 @@ export class Edit {
   constructor(exchange, acts) {
     this.#exchange = exchange;
     this.#acts = acts;
-    this.#words = el('article', { class: 'question', 'aria-label': 'You' }, exchange.question);
+    this.#words = el('article', { class: 'question', 'aria-label': 'You', tabindex: exchange.question.length > 1000 ? 0 : null }, exchange.question);
     this.#open = button('Edit', 'change edit', () => this.#show(true));
     this.#form = el('form', { class: 'editing', hidden: true, on: { submit: (/** @type {Event} */ event) => this.#ask(event), keydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) } },
       this.#field, el('div', { class: 'actions' }, button('Cancel', '', () => this.#show(false)), el('button', { type: 'submit' }, 'Ask')));

@@ -59,7 +59,7 @@ export class Candidates {
 
 class Card {
   #label = el('span', { class: 'label' });
-  #text = el('div', { class: 'words' });
+  #text = el('div', { class: 'words', tabindex: 0 });
   #tokens = el('span', { class: 'facts' });
   #facts = el('p', { class: 'facts' });
   /** What is shown. @type {{ c?: Candidate, state?: string }} */

@@ -29,9 +29,10 @@ export const now = () => (latest = Math.max(Date.now(), latest + 1));
 /** @returns {Head} */
 export const newHead = () => ({ id: newId(), title: '', created: now(), updated: latest, at: '' });
 
-/** What a conversation is called that begins with this question. @param {string} question */
+/** What a conversation is called that begins with this question, whatever files stand before it. @param {string} question */
 export function titleOf(question) {
-  const line = question.trim().replace(/\s+/g, ' ');
+  const words = question.replaceAll(/^[^\n]*:\n(`{3,})\n[^]*?\n\1$/gm, '').trim() || question.trim();
+  const line = words.slice(0, 1000).replace(/\s+/g, ' ');
   return line.length > mostTitle ? `${line.slice(0, mostTitle - 1)}…` : line;
 }
 

@@ -2,7 +2,7 @@
 
 import { Actions, Edit } from './actions.js';
 import { el, eachFrame } from './dom.js';
-import { markdown } from './markdown.js';
+import { Markdown } from './markdown.js';
 import { SearchView } from './searchview.js';
 import { Votes } from './votes.js';
 
@@ -13,7 +13,7 @@ import { Votes } from './votes.js';
  * @property {string} [reasoning] before the answer
  * @property {string} [finish] the finish reason
  * @property {import('./search.js').Search | null} [search]
- * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
+ * @property {{ first: number, thought?: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  *
  * @typedef {Result & { name: string, way: import('./settings.js').Way }} Rival in a column of its own
  *
@@ -54,8 +54,10 @@ export class ExchangeView {
   #actions;
   #text = el('div', { class: 'text' });
   #reasoningText = el('div', { class: 'thoughts' });
+  #thoughts = new Markdown(this.#reasoningText);
+  #reasoningTitle = el('summary');
   /** Open until the answer begins; then the person decides. @type {any} */
-  #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, el('summary', {}, 'Reasoning'), this.#reasoningText);
+  #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, this.#reasoningTitle, this.#reasoningText);
   #meta = el('p', { class: 'meta' });
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
   #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning);
@@ -98,7 +100,8 @@ export class ExchangeView {
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
-    if (this.#reasoningText.textContent !== (reasoning ?? '')) this.#reasoningText.textContent = reasoning ?? '';
+    this.#thoughts.update(reasoning ?? '');
+    this.#reasoningTitle.textContent = thinking(this.#exchange);
     if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
     this.#answered = Boolean(answer);
     if (this.#rivals.length !== rivals.length) {
@@ -134,16 +137,18 @@ class Column {
   #took = el('p', { class: 'took' });
   #votes = new Votes();
   #text;
+  #written;
 
   /** @param {string} kind @param {HTMLElement} [text] */
   constructor(kind, text = el('div', { class: 'text' })) {
     this.#text = text;
+    this.#written = new Markdown(text);
     this.element = el('section', { class: kind }, text);
   }
 
   /** @param {Result} result @param {string} name empty: the column stands alone */
   update({ answer, search, stats }, name) {
-    this.#text.replaceChildren(markdown(answer));
+    this.#written.update(answer);
     if (!name) return;
     this.#title.textContent = name;
     this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && `${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
@@ -154,6 +159,13 @@ class Column {
 
 /** @param {number} n */
 const tokens = (n) => `${n.toLocaleString('en')} ${n === 1 ? 'token' : 'tokens'}`;
+
+/** What stands above a thought. @param {Exchange} exchange */
+function thinking({ answer, state, search, stats }) {
+  if (search) return 'Reasoning'; // how the search goes
+  if (!answer && state === 'asking') return 'Thinking …';
+  return stats?.thought ? `Thought for ${seconds(stats.thought)}` : 'Thought';
+}
 
 /** @param {Exchange} exchange */
 function facts({ state, finish, stats, needsKey, model, promoted }) {

@@ -2,7 +2,7 @@
 
 import { copy } from './clipboard.js';
 import { byId, el } from './dom.js';
-import { markdown } from './markdown.js';
+import { Markdown } from './markdown.js';
 import { parted } from './receive.js';
 
 /** @typedef {import('./search.js').Candidate} Candidate */
@@ -16,9 +16,10 @@ export function read(first, { candidates, label, promote }) {
   const dialog = byId('reader');
   let at = candidates.findIndex((c) => c.index === first.index);
   const title = el('h2', { id: 'reader-title' });
-  const thought = el('p', { class: 'thoughts' });
+  const thought = el('div', { class: 'thoughts' });
   const reasoning = el('details', { class: 'reasoning' }, el('summary', {}, 'Reasoning'), thought);
   const text = el('div', { class: 'text', tabindex: 0, role: 'region', 'aria-label': 'Candidate' });
+  const [written, thoughts] = [new Markdown(text), new Markdown(thought)];
   /** @param {string} words @param {() => unknown} click */
   const button = (words, click, kind = 'quiet') => /** @type {any} */ (el('button', { type: 'button', class: kind, on: { click } }, words));
   const back = button('Previous', () => show(at - 1));
@@ -32,9 +33,9 @@ export function read(first, { candidates, label, promote }) {
     const c = candidates[at];
     const parts = parted(c.text);
     title.textContent = `Candidate ${c.index + 1} of ${candidates.length}: ${label(c)}`;
-    thought.textContent = parts.reasoning;
+    thoughts.update(parts.reasoning);
     reasoning.hidden = !parts.reasoning;
-    text.replaceChildren(markdown(parts.answer));
+    written.update(parts.answer);
     text.scrollTop = 0;
     back.disabled = at === 0;
     on.disabled = at === candidates.length - 1;

@@ -14,10 +14,11 @@ export const mostText = 1 << 21;
  */
 export function receiver(result) {
   const start = performance.now();
-  const before = result.stats ?? { first: 0, total: 0, tokens: 0 };
+  const before = result.stats ?? { first: 0, thought: 0, total: 0, tokens: 0 };
   const continued = before.total > 0;
   const since = () => before.total + (performance.now() - start) / 1000;
-  let { first } = before;
+  let { first, thought = 0 } = before;
+  let thinking = 0; // since when
   let tokens = 0;
   /** @param {any} chunk */
   return (chunk) => {
@@ -26,12 +27,13 @@ export function receiver(result) {
     const text = choice?.delta?.content;
     const reasoning = choice?.delta?.reasoning_content;
     if (text) first ||= since();
+    if (reasoning) thought = (before.thought ?? 0) + since() - (thinking ||= since());
     result.answer += text ?? '';
     result.reasoning = (result.reasoning ?? '') + (reasoning ?? '');
     if (result.answer.length > mostText || result.reasoning.length > mostText) throw new ApiError(200, { message: 'The answer is longer than the page keeps.' });
     result.finish = choice?.finish_reason ?? result.finish;
     tokens = spent(tokens, chunk, continued ? null : result.search ?? null, Boolean(text || reasoning));
-    result.stats = { first, total: since(), tokens: before.tokens + tokens };
+    result.stats = { first, thought, total: since(), tokens: before.tokens + tokens };
   };
 }
 

@@ -41,7 +41,7 @@ const search = record({
 });
 const result = {
   answer: text(mostText), 'reasoning?': text(mostText), 'finish?': words, 'search?': search,
-  'stats?': record({ first: amount, total: amount, tokens: amount }),
+  'stats?': record({ first: amount, 'thought?': amount, total: amount, tokens: amount }),
 };
 const exchange = record({
   ...result, id: name, parent: orNull(name), created: time, question: text(mostText), 'name?': words,

@@ -19,17 +19,20 @@ export let context;
 export let complaints = [];
 
 /**
- * Launches the browser.
+ * Launches the browser; `offline`: with service workers.
  * @returns {Promise<{ newContext: () => Promise<import('playwright-core').BrowserContext>, close: () => Promise<void> }>}
  */
-export async function launch() {
+export async function launch({ offline = false } = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
       '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
   const newContext = async () => {
-    const made = await browser.newContext({ viewport: desktop });
+    const made = await browser.newContext({
+      viewport: desktop,
+      serviceWorkers: offline ? 'allow' : 'block', // which would answer before routes of tests do
+    });
     made.setDefaultTimeout(15_000);
     return made;
   };
@@ -39,11 +42,12 @@ export async function launch() {
 /**
  * Gives the file's tests their pages.
  * @param {() => Promise<(() => Promise<void>)[]>} start what the tests need besides; it returns how to end that
+ * @param {{ offline?: boolean }} [options] of launch
  */
-export function browse(start) {
+export function browse(start, options) {
   let browser, ends = [];
   before(async () => {
-    [browser, ends] = await Promise.all([launch(), start()]);
+    [browser, ends] = await Promise.all([launch(options), start()]);
   });
   after(async () => {
     await browser?.close();
