@@ -31,7 +31,7 @@ export const newHead = () => ({ id: newId(), title: '', created: now(), updated:
 
 /** What a conversation is called that begins with this question. @param {string} question */
 export function titleOf(question) {
-  const line = question.trim().replace(/\s+/g, ' ');
+  const line = question.trim().slice(0, 1000).replace(/\s+/g, ' ');
   return line.length > mostTitle ? `${line.slice(0, mostTitle - 1)}…` : line;
 }
 
