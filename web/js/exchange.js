@@ -100,7 +100,9 @@ export class ExchangeView {
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
-    this.#thoughts.update(reasoning ?? '');
+    this.#reasoningText.classList.toggle('plain', Boolean(search)); // how the search goes, line by line
+    if (!search) this.#thoughts.update(reasoning ?? '');
+    else if (this.#reasoningText.textContent !== (reasoning ?? '')) this.#reasoningText.textContent = reasoning ?? '';
     this.#reasoningTitle.textContent = thinking(this.#exchange);
     if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
     this.#answered = Boolean(answer);
@@ -162,7 +164,7 @@ const tokens = (n) => `${n.toLocaleString('en')} ${n === 1 ? 'token' : 'tokens'}
 
 /** What stands above a thought. @param {Exchange} exchange */
 function thinking({ answer, state, search, stats }) {
-  if (search) return 'Reasoning'; // how the search goes
+  if (search) return 'Reasoning';
   if (!answer && state === 'asking') return 'Thinking …';
   return stats?.thought ? `Thought for ${seconds(stats.thought)}` : 'Thought';
 }
