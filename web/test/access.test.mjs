@@ -31,12 +31,12 @@ browse(async () => {
   return [server.stop, keyed.stop];
 });
 
-/** Finds no fault in what is shown, on any screen. */
-async function accessible(view) {
+/** Finds no fault in what is shown, on some screens or all. */
+async function accessible(view, screens = Object.keys(sizes)) {
   await page.evaluate(`(() => { ${axe} })()`);
   const faults = [];
-  for (const [name, size] of Object.entries(sizes)) {
-    await page.setViewportSize(size);
+  for (const name of screens) {
+    await page.setViewportSize(sizes[name]);
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await fitsItsWidth();
@@ -112,4 +112,23 @@ test('models that load, and an answer that failed', { skip: without }, async () 
   await ended();
   await accessible('failed');
   complaints.length = 0;
+});
+
+test('conversations, a candidate and the shortcuts', { skip: without }, async () => {
+  await open(server);
+  await search(vote);
+  await page.locator('#conversations .shown').waitFor();
+  await page.evaluate(() => document.querySelector('#conversations details').open = true);
+  await page.locator('.edit').click();
+  await accessible('conversations');
+  await page.setViewportSize(sizes.phone);
+  await page.locator('#show-history').click();
+  await page.locator('#history:modal').waitFor();
+  await accessible('drawer', ['phone', 'narrow']);
+  await page.locator('#close-history').click();
+  await page.locator('[aria-label="Read candidate 2"]').click();
+  await accessible('candidate');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+/');
+  await accessible('shortcuts');
 });
