@@ -21,7 +21,8 @@ export function openShortcuts(shortcuts) {
     if (!help.open) help.showModal();
   }
   help.replaceChildren(el('h2', { id: 'help-title' }, 'Keyboard shortcuts'),
-    el('dl', {}, ...all.map((s) => el('div', {}, el('dt', {}, ...keys(s)), el('dd', {}, s.words)))),
+    el('div', { class: 'list', tabindex: 0, role: 'region', 'aria-label': 'Shortcuts' },
+      el('dl', {}, ...all.map((s) => el('div', {}, el('dt', {}, ...keys(s)), el('dd', {}, s.words))))),
     el('label', { class: 'check' }, box, 'Keys alone, too, outside of fields'),
     el('div', { class: 'actions' }, el('button', { type: 'button', on: { click: () => help.close() } }, 'Close')));
   byId('show-help').addEventListener('click', show);
