@@ -102,7 +102,12 @@ function draw(rows, found) {
 function row(head, excerpt) {
   const shown = head.id === chats.current.head.id;
   const title = head.title || 'Untitled';
-  const act = (/** @type {string} */ words, /** @type {() => unknown} */ click) => el('button', { type: 'button', class: 'quiet', on: { click } }, words);
+  const act = (/** @type {string} */ words, /** @type {() => unknown} */ run) => el('button', { type: 'button', class: 'quiet', on: {
+    click(/** @type {any} */ event) {
+      event.target.closest('details').open = false;
+      run();
+    },
+  } }, words);
   return el('li', { class: shown ? 'shown' : null },
     el('button', { type: 'button', class: 'open', 'data-id': head.id, 'aria-current': shown ? 'true' : null, title },
       el('span', { class: 'title' }, title), excerpt ? el('small', {}, excerpt) : null),
