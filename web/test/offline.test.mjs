@@ -7,7 +7,7 @@ import { ask, complaints, browse, ended, lastAnswer, open, page, shot } from './
 import { startServer } from './server.mjs';
 
 /** What the first load may take, compressed. */
-const mostBytes = 150 * 1024, mostRequests = 60;
+const mostBytes = 150 * 1024, mostRequests = 80;
 
 let server;
 
