@@ -132,7 +132,7 @@ test('text as markup is refused by the browser itself', async () => {
 test('texts that are hard to read are shown all the same', async () => {
   await open(server);
   const hard = ['>'.repeat(20_000), '['.repeat(20_000), '*a '.repeat(10_000), '- '.repeat(2_000) + 'a', '$'.repeat(20_000), '`'.repeat(20_001), '\\['.repeat(5_000),
-    '|a'.repeat(3_000) + '\n' + '|-'.repeat(3_000), '$' + '\\frac{'.repeat(2_000) + '$', '$\\def\\a{\\a\\a}\\a$', '\\boxed{'.repeat(1_000), '_a'.repeat(10_000), '![a]('.repeat(5_000), 'x'.repeat(200_000)];
+    '|a'.repeat(3_000) + '\n' + '|-'.repeat(3_000), '$' + '\\frac{'.repeat(2_000) + '$', '$\\def\\a{\\a\\a}\\a$', '\\boxed{'.repeat(1_000), '_a'.repeat(10_000), '![a]('.repeat(5_000), 'x'.repeat(200_000), 'a\n' + '- '.repeat(20_000), '- ' + '$'.repeat(20_000)];
   for (const text of hard) {
     const element = await shown(text);
     assert.ok(await element.evaluate((e) => e.textContent.length) > 0, text.slice(0, 20));
