@@ -211,6 +211,26 @@ test('of a long answer each block is made once, and a selection stays while it s
   }
 });
 
+test('of a long list each item is made once', async () => {
+  await open(server);
+  const { added, elements } = await page.evaluate(async () => {
+    const { Markdown } = await import('/web/js/markdown.js');
+    const element = document.createElement('div'), view = new Markdown(element);
+    let text = '', added = 0;
+    const watch = new MutationObserver(() => {});
+    watch.observe(element, { childList: true, subtree: true });
+    for (let i = 0; text.length < 47_000; i++) {
+      for (const piece of [`${i + 1}. item`, ` **${i}** or`, ` \`${i}\`,\n`, '   - and more\n']) {
+        view.update(text += piece);
+        for (const { addedNodes } of watch.takeRecords()) for (const n of addedNodes) added += n.nodeType === 1 ? 1 + n.querySelectorAll('*').length : 0;
+      }
+    }
+    return { added, elements: element.querySelectorAll('*').length };
+  });
+  assert.ok(elements > 4_000, `${elements} elements`);
+  assert.ok(added < 1.1 * elements, `${added} elements were added of ${elements}`);
+});
+
 test('a thought is folded once the answer begins, says how long it took, and can be opened', async () => {
   const stream = await startScripted([delta({ role: 'assistant', content: '' }), delta({ reasoning_content: 'First, **twelve** times' }), delta({ reasoning_content: ' seven.' }),
     delta({ content: 'It is 84.' }), delta({}, { finish_reason: 'stop' })]);
