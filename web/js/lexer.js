@@ -3,7 +3,7 @@
 
 import { Lexer, Marked } from '../libraries/marked/marked.esm.js';
 
-/** @typedef {any} Token marked's, or of this file: `maths` with `text` and `display` */
+/** @typedef {any} Token marked's, or of this file: `maths` and `mathsBlock` with their TeX as `text`, `plain` */
 
 /** Formulas longer than this, in characters, stay source text. */
 const longest = 10_000;
@@ -84,10 +84,26 @@ const lineBreak = {
   },
 };
 
+/** A line of so many characters is no Markdown: a model that repeats itself, or data. Reading it takes long. */
+const longLine = {
+  name: 'plain',
+  level: 'block',
+  /** @param {string} src */
+  start(src) {
+    const at = src.search(/\n[^\n]{10000}/);
+    return at < 0 ? undefined : at + 1;
+  },
+  /** @param {string} src @returns {Token} */
+  tokenizer(src) {
+    const m = /^(?! {0,3}(?:```|~~~))[^\n]{10000,}(?:\n|$)/.exec(src);
+    return m ? { type: 'plain', raw: m[0], text: m[0] } : undefined;
+  },
+};
+
 const reader = new Marked({
   gfm: true,
   breaks: true, // a line is a solution step, so its end is kept
-  extensions: /** @type {any} */ ([block, inline, lineBreak]),
+  extensions: /** @type {any} */ ([longLine, block, inline, lineBreak]),
   tokenizer: /** @type {any} */ ({
     html: () => undefined,
     tag: () => undefined,

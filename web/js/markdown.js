@@ -79,7 +79,8 @@ function finishedOf(tokens) {
   let following = '';
   for (let i = tokens.length - 1; i >= 0; i--) {
     following = tokens[i].raw + following;
-    if (tokens[i].type !== 'space' && /^[^\n]*\S[^\n]*\n/.test(following)) return i;
+    const line = following.slice(0, following.indexOf('\n') + 1);
+    if (tokens[i].type !== 'space' && line.trim()) return i;
   }
   return 0;
 }

@@ -99,6 +99,7 @@ test('a server that wants a key, and one that cannot be reached', { skip: withou
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
   await page.locator('#status.lost').waitFor();
   await accessible('lost');
+  await page.goto('about:blank'); // it asks no more
   complaints.length = 0;
 });
 
@@ -111,6 +112,7 @@ test('models that load, and an answer that failed', { skip: without }, async () 
   await ask('What is 12 * 7?');
   await ended();
   await accessible('failed');
+  await page.goto('about:blank'); // it asks no more
   complaints.length = 0;
 });
 

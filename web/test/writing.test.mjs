@@ -132,7 +132,7 @@ test('text as markup is refused by the browser itself', async () => {
 test('texts that are hard to read are shown all the same', async () => {
   await open(server);
   const hard = ['>'.repeat(20_000), '['.repeat(20_000), '*a '.repeat(10_000), '- '.repeat(2_000) + 'a', '$'.repeat(20_000), '`'.repeat(20_001), '\\['.repeat(5_000),
-    '|a'.repeat(3_000) + '\n' + '|-'.repeat(3_000), '$' + '\\frac{'.repeat(2_000) + '$', '$\\def\\a{\\a\\a}\\a$', '\\boxed{'.repeat(1_000), '_a'.repeat(10_000), '![a]('.repeat(5_000), 'x'.repeat(200_000)];
+    '|a'.repeat(3_000) + '\n' + '|-'.repeat(3_000), '$' + '\\frac{'.repeat(2_000) + '$', '$\\def\\a{\\a\\a}\\a$', '\\boxed{'.repeat(1_000), '_a'.repeat(10_000), '![a]('.repeat(5_000), 'x'.repeat(200_000), 'a\n' + '- '.repeat(20_000), '- ' + '$'.repeat(20_000)];
   for (const text of hard) {
     const element = await shown(text);
     assert.ok(await element.evaluate((e) => e.textContent.length) > 0, text.slice(0, 20));
@@ -209,6 +209,26 @@ test('of a long answer each block is made once, and a selection stays while it s
   } finally {
     await stream.stop();
   }
+});
+
+test('of a long list each item is made once', async () => {
+  await open(server);
+  const { added, elements } = await page.evaluate(async () => {
+    const { Markdown } = await import('/web/js/markdown.js');
+    const element = document.createElement('div'), view = new Markdown(element);
+    let text = '', added = 0;
+    const watch = new MutationObserver(() => {});
+    watch.observe(element, { childList: true, subtree: true });
+    for (let i = 0; text.length < 47_000; i++) {
+      for (const piece of [`${i + 1}. item`, ` **${i}** or`, ` \`${i}\`,\n`, '   - and more\n']) {
+        view.update(text += piece);
+        for (const { addedNodes } of watch.takeRecords()) for (const n of addedNodes) added += n.nodeType === 1 ? 1 + n.querySelectorAll('*').length : 0;
+      }
+    }
+    return { added, elements: element.querySelectorAll('*').length };
+  });
+  assert.ok(elements > 4_000, `${elements} elements`);
+  assert.ok(added < 1.1 * elements, `${added} elements were added of ${elements}`);
 });
 
 test('a thought is folded once the answer begins, says how long it took, and can be opened', async () => {
