@@ -110,7 +110,7 @@ test('a refusal is shown as the server words it', async () => {
   await page.locator('[name=system]').dispatchEvent('change');
   await ask('What is 12 * 7?');
   await ended();
-  assert.match(await page.locator('.error').innerText(), /maximum context length is 1024 tokens/);
+  assert.match(await page.locator('.exchange .error').innerText(), /maximum context length is 1024 tokens/);
   complaints.length = 0;
 });
 
