@@ -20,9 +20,11 @@ var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Be
 
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
-	"go test ./...":                            "this test is part of it",
-	"docker build -t lutra .":                  "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
-	"docker compose -f deploy/compose.yaml up": "TestComposeStartsWhatIsThere reads the file",
+	"go test ./...":                                "this test is part of it",
+	"lutra logs --url http://127.0.0.1:8080":       "TestAServersLogIsShownToItsAdmin asks with the key that it needs",
+	"lutra logs -f --tail 10 --url 127.0.0.1:6060": "TestAServersLogIsShownToItsAdmin does, and ends it",
+	"docker build -t lutra .":                      "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
+	"docker compose -f deploy/compose.yaml up":     "TestComposeStartsWhatIsThere reads the file",
 	"server {":       "TestExamplesOfProxiesPassChatsOn runs it",
 	"chat.example {": "TestExamplesOfProxiesPassChatsOn runs it",
 	"global":         "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",

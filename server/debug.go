@@ -17,7 +17,7 @@ func (s *Server) debugRoutes() http.Handler {
 	names := newHosts(&s.opt, s.opt.DebugAddr)
 	r.Use(s.observe, s.recover, func(next http.Handler) http.Handler { return s.site(names, next) })
 	for at, answer := range map[string]func(*api.Call) error{
-		"/debug/requests": s.debugRequests, "/debug/state": s.debugState, "/debug/pprof/*": profiles, "/usage": s.usage,
+		"/debug/requests": s.debugRequests, "/debug/logs": s.logs, "/debug/state": s.debugState, "/debug/pprof/*": profiles, "/usage": s.usage,
 	} {
 		r.Get(at, func(w http.ResponseWriter, req *http.Request) {
 			if err := answer(&api.Call{Request: req, W: w}); err != nil {
@@ -53,7 +53,7 @@ func (s *Server) listenDebug() (net.Listener, error) {
 	}
 	l, err := Listen(s.opt.DebugAddr)
 	if err == nil {
-		s.log.Info().Stringer("addr", l.Addr()).Msg("serving /debug/requests, /debug/state, /usage, /metrics and /debug/pprof/")
+		s.log.Info().Stringer("addr", l.Addr()).Msg("serving /debug/requests, /debug/logs, /debug/state, /usage, /metrics and /debug/pprof/")
 	}
 	return l, err
 }

@@ -23,7 +23,7 @@ func TestTheDebugAddressShowsWhatAnOperatorLooksAt(t *testing.T) {
 		return w
 	}
 	for path, sign := range map[string]string{
-		"/debug/requests": `"recent":[{"id":"`, "/debug/state": `"model":"toy"`, "/usage": `"key":"alice"`, "/metrics": `lutra_key_requests_total{key="alice"} 1`,
+		"/debug/requests": `"recent":[{"id":"`, "/debug/logs?tail=0": "", "/debug/state": `"model":"toy"`, "/usage": `"key":"alice"`, "/metrics": `lutra_key_requests_total{key="alice"} 1`,
 		"/debug/pprof/": "goroutine", "/debug/pprof/goroutine?debug=1": "goroutine profile", "/debug/pprof/cmdline": "server.test",
 	} {
 		w := get("localhost:6060", path)

@@ -35,6 +35,7 @@ func (d *drain) run(cause error, stopped <-chan struct{}) error {
 	s := d.s
 	wasReady := s.ready() == nil
 	s.draining.Store(true)
+	s.logLines.wake()
 	d.srv.SetKeepAlivesEnabled(false)
 	lame := min(s.opt.LameDuck, s.opt.DrainTimeout)
 	if !wasReady || errors.Is(cause, ErrAtOnce) { // nobody sends requests, or nobody has to notice

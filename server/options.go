@@ -77,6 +77,7 @@ type Options struct {
 	Fill       *scaling.Plan         `yaml:"-"` // likewise: what plain answers get in lanes to spare; nil: nothing
 	Alternates []string              `yaml:"-"` // likewise: models of which any may answer a request with a quality for one of them
 	Log        zerolog.Logger        `yaml:"-"`
+	LogLines   *LogLines             `yaml:"-"` // of Log, for GET /debug/logs; nil: none are shown
 	Tracer     trace.TracerProvider  `yaml:"-"` // of spans; nil: nothing is traced
 }
 

@@ -37,6 +37,7 @@ func (s *Server) ownRoutes() []api.Route {
 	list := []api.Route{
 		{Path: "/usage", Admin: true, Answer: s.usage},
 		{Path: "/debug/requests", Admin: true, Answer: s.debugRequests},
+		{Path: "/debug/logs", Admin: true, Answer: s.logs},
 		{Path: "/debug/pprof/*", Admin: true, Answer: profiles},
 		// Probes come without a key.
 		{Path: "/healthz", Open: true, Answer: healthz},

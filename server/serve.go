@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,7 +25,7 @@ func New(opt Options) *Server {
 	if opt.NeedsKey() && len(opt.credentials) == 0 {
 		panic("server: New of options with keys that were not validated")
 	}
-	s := &Server{opt: opt, log: opt.Log,
+	s := &Server{opt: opt, log: opt.Log, logLines: cmp.Or(opt.LogLines, &LogLines{}),
 		keys:   admission.NewKeys(opt.credentials, opt.limits()),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
 	s.protocols = protocols()

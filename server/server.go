@@ -38,6 +38,7 @@ type Server struct {
 	protocols  []api.Protocol
 	seen       api.Server // what they know of it
 	requests   requests
+	logLines   *LogLines  // of the log
 	files      []*watched // that are read again when they change
 	// certificate is that of new connections; nil without TLS.
 	certificate atomic.Pointer[tls.Certificate]

@@ -3,6 +3,7 @@ package apiclient
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -85,10 +86,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Extra is what only a lutra server knows, for which the typed client has no fields.
+// Extra is what the typed client has no fields for.
 type Extra struct {
-	Scaling  string // a search's written form; empty: none
-	Truncate bool   // leave out the oldest messages of a conversation that does not fit
+	Scaling string         // a search's written form, which only a lutra server knows; empty: none
+	Fields  map[string]any // further fields of a chat's body
 }
 
 // scalingHeader asks for a search; a lutra server answers with appliedHeader.
@@ -104,15 +105,19 @@ func (x Extra) addTo(r *http.Request) error {
 	if x.Scaling != "" {
 		r.Header.Set(scalingHeader, x.Scaling)
 	}
-	if !x.Truncate || r.Body == nil || !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+	if len(x.Fields) == 0 || r.Body == nil || !strings.HasSuffix(r.URL.Path, "/chat/completions") {
 		return nil
 	}
 	body, err := io.ReadAll(r.Body) // what this program wrote
 	if err != nil {
 		return err
 	}
+	more, err := json.Marshal(x.Fields)
+	if err != nil {
+		return err
+	}
 	if rest, ok := bytes.CutPrefix(body, []byte("{")); ok {
-		body = append([]byte(`{"truncation":"auto",`), rest...)
+		body = append(append(bytes.TrimSuffix(more, []byte("}")), ','), rest...)
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

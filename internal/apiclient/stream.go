@@ -16,7 +16,7 @@ type Chunk struct {
 	Model   string
 	Choices []struct {
 		Index        int
-		Delta        struct{ Content string }
+		Delta        Delta
 		FinishReason string     `json:"finish_reason"`
 		Chosen       *Candidate `json:"test_time_scaling"` // with FinishReason: the candidate that the choice is
 	}
@@ -25,6 +25,21 @@ type Chunk struct {
 		Dropped int `json:"dropped_messages"`
 	}
 	Search *Search `json:"test_time_scaling"` // how it goes; with FinishReason, what it came to
+}
+
+// Delta is what a choice gains.
+type Delta struct {
+	Content          string
+	ReasoningContent string     `json:"reasoning_content"` // of the thought before it, as vLLM and llama.cpp have it
+	Reasoning        string     // likewise as newer servers have it
+	ToolCalls        []ToolCall `json:"tool_calls"`
+}
+
+// ToolCall is a piece of a call of a tool.
+type ToolCall struct {
+	Index    int
+	ID       string
+	Function struct{ Name, Arguments string }
 }
 
 // Usage counts an answer's tokens.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/lutra-lm/lutra/tts"
@@ -9,14 +10,23 @@ import (
 )
 
 // Message is one message of a conversation.
-type Message struct{ Role, Content string }
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+	Calls   []Call `json:"tool_calls,omitempty"`   // of tools, by the assistant
+	CallID  string `json:"tool_call_id,omitempty"` // of the call that a tool's message answers
+}
 
 // The roles of messages, as chat templates know them.
 const (
 	RoleSystem    = "system"
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
+	RoleTool      = "tool"
 )
+
+// Piece is a part of an answer as it comes: of its text, or of the thought before it.
+type Piece struct{ Text, Thought string }
 
 // Options say what answers and how; commands in a chat change some.
 type Options struct {
@@ -24,12 +34,21 @@ type Options struct {
 	System          string
 	Temperature     float32
 	TopP            float32
+	TopK            int     // 0: off, as for the fields below
+	MinP            float32 //
+	Presence        float32 // penalties, as OpenAI has them
+	Frequency       float32 //
+	Repetition      float32 // as vLLM has it; 0 and 1: none
+	Stop            []string
 	MaxTokens       int
 	Seed            uint64
-	TemperatureSet  bool   // somebody chose Temperature; else a search takes its own
-	Scaling         string // a search's written form; empty: none
-	Candidates      bool   // Answered has the candidates of a search
-	Thinking        *bool  // switched on or off; nil: as the chat template has it
+	TemperatureSet  bool            // somebody chose Temperature; else a search takes its own
+	Scaling         string          // a search's written form; empty: none
+	Candidates      bool            // Answered has the candidates of a search
+	Thinking        *bool           // switched on or off; nil: as the chat template has it
+	Schema          json.RawMessage // that answers are held to; nil: none
+	Tools           []Tool          // that the model may call
+	Plain           bool            // show Markdown as it is written
 }
 
 // CheckTemperature checks the range of a temperature.
@@ -54,7 +73,7 @@ func (o *Options) opening() []Message {
 	if o.System == "" {
 		return nil
 	}
-	return []Message{{RoleSystem, o.System}}
+	return []Message{{Role: RoleSystem, Content: o.System}}
 }
 
 // Answered describes a complete answer.
@@ -64,6 +83,7 @@ type Answered struct {
 	Dropped int    // oldest messages left out because the conversation no longer fits
 	Usage   Usage
 	Search  *Search // nil: there was none
+	Calls   []Call  // of tools
 }
 
 // Cut reports whether the answer ended at --max-tokens or at the context's end.
@@ -102,7 +122,7 @@ type Candidate struct {
 // Answerer answers conversations: with a model loaded here, or by a server.
 type Answerer interface {
 	// Answer streams the answer in pieces of text.
-	Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (Answered, error)
+	Answer(ctx context.Context, o *Options, conversation []Message, emit func(Piece) error) (Answered, error)
 	// Models are the names that Use takes.
 	Models(ctx context.Context) ([]string, error)
 	// Use changes the model. After an error the former one answers.

@@ -13,6 +13,8 @@ import (
 // Stats is what `ask --json` prints.
 type Stats struct {
 	Answer     string      `json:"answer"`
+	Reasoning  string      `json:"reasoning,omitempty"` // the thought before it
+	Calls      []Call      `json:"tool_calls,omitempty"`
 	Model      string      `json:"model"`
 	Finish     string      `json:"finish_reason"`
 	Seconds    float64     `json:"seconds"`
@@ -30,40 +32,48 @@ const MaxQuestion = 1 << 20
 const single = "single"
 
 // Ask streams the answer to one question to w, or prints it as JSON when it is
-// complete. What there is to know of the answer goes to notes, unless JSON has it.
+// complete. What there is to know of the answer goes to notes, unless JSON has it. Calls of
+// tools are printed as JSON, and not made.
 func Ask(ctx context.Context, a Answerer, o *Options, question string, w, notes io.Writer, asJSON bool) error {
-	var text strings.Builder
+	var text, thought strings.Builder
 	var stats Stats
 	start := time.Now()
 	asked := *o
 	asked.Candidates = asJSON
-	done, err := a.Answer(ctx, &asked, append(o.opening(), Message{RoleUser, question}), func(piece string) error {
-		if text.Len() == 0 {
+	shown := newScreen(w, output.IsTerminal(w), o.Plain)
+	done, err := a.Answer(ctx, &asked, append(o.opening(), Message{Role: RoleUser, Content: question}), func(p Piece) error {
+		if text.Len()+thought.Len() == 0 {
 			stats.TTFT = 1000 * time.Since(start).Seconds()
 		}
-		text.WriteString(piece)
+		text.WriteString(p.Text)
+		thought.WriteString(p.Thought)
 		if asJSON {
 			return nil
 		}
-		_, err := io.WriteString(w, output.ForTerminal(w, piece))
-		return err
+		return shown.write(p)
 	})
 	if err != nil {
-		if text.Len() > 0 && !asJSON {
-			fmt.Fprintln(w) // the error begins a line of its own
+		if !asJSON {
+			_ = shown.end(false) // the error begins a line of its own
 		}
 		return err
 	}
 	if asJSON {
-		stats.Answer, stats.Model, stats.Finish, stats.Usage = text.String(), done.Model, done.Finish, done.Usage
+		stats.Answer, stats.Reasoning, stats.Calls = text.String(), thought.String(), done.Calls
+		stats.Model, stats.Finish, stats.Usage = done.Model, done.Finish, done.Usage
 		stats.Seconds, stats.Method = time.Since(start).Seconds(), single
 		if s := done.Search; s != nil {
 			stats.Method, stats.Search, stats.Candidates = s.Method, s, s.Candidates
 		}
 		return output.JSON(w, stats)
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
+	if err := shown.end(len(done.Calls) == 0); err != nil {
 		return err
+	}
+	if len(done.Calls) > 0 {
+		if err := output.JSON(w, done.Calls); err != nil {
+			return err
+		}
 	}
 	if done.Cut() {
 		fmt.Fprintln(notes, cutOff)

@@ -29,9 +29,9 @@ func Run(ctx context.Context, release func(), a Answerer, o *Options, in io.Read
 		return context.Cause(ctx)
 	}
 	ctx = context.WithoutCancel(ctx)
-	lines, interactive := newInput(in, out, remember)
-	c := &session{Answerer: a, options: o, in: lines, out: out, errOut: errOut, interactive: interactive}
-	return errors.Join(c.run(ctx, signals), lines.close())
+	c := &session{Answerer: a, options: o, out: out, errOut: errOut, agreed: map[string]bool{}}
+	c.in, c.interactive = newInput(in, out, remember, c.complete)
+	return errors.Join(c.run(ctx, signals), c.in.close())
 }
 
 // session is a conversation at a terminal or through pipes.
@@ -43,8 +43,10 @@ type session struct {
 	out, errOut io.Writer
 	interactive bool // at a terminal
 	turns       []Message
-	forgetful   bool // the user has been told that the beginning no longer fits
-	failed      int  // lines
+	agreed      map[string]bool // tools whose commands the user has allowed for good
+	forgetful   bool            // the user has been told that the beginning no longer fits
+	aborted     bool            // the last key was Ctrl-C
+	failed      int             // lines
 }
 
 // Ends of a chat that are not failures.
@@ -64,21 +66,27 @@ func (c *session) run(ctx context.Context, signals <-chan os.Signal) error {
 	for {
 		question, several, err := c.next(signals)
 		switch {
-		case errors.Is(err, errAborted):
-			fmt.Fprintln(c.out, "(Ctrl-D or /quit leaves)")
+		case errors.Is(err, errAborted) && !c.aborted:
+			c.aborted = true
+			fmt.Fprintln(c.out, "(Ctrl-C again, Ctrl-D or /bye leaves)")
 			continue
+		case errors.Is(err, errAborted):
+			return c.end()
 		case errors.Is(err, io.EOF), errors.Is(err, errTerminated):
 			return c.end()
 		case err != nil:
 			return err
 		}
-		if question == "" {
+		if c.aborted = false; question == "" {
 			continue
 		}
-		if name, arg, ok := commandOf(question); ok && !several {
-			err = c.do(ctx, name, arg, signals)
-		} else {
+		switch name, arg, ok := commandOf(question); {
+		case !ok || several:
 			err = c.ask(ctx, question, signals)
+		case name == retryCommand && arg == "":
+			err = c.retry(ctx, signals)
+		default:
+			err = c.do(ctx, name, arg, signals)
 		}
 		switch {
 		case errors.Is(err, errLeave), errors.Is(err, errTerminated):
@@ -108,19 +116,27 @@ func (c *session) notices() io.Writer {
 	return c.errOut
 }
 
-// next returns the next question: a line, or several between marks.
+// next returns the next question: a line, or several between marks. At a terminal a line that
+// ends in a backslash goes on in the next one.
 func (c *session) next(signals <-chan os.Signal) (question string, several bool, err error) {
-	line, err := c.line("> ", signals)
+	line, err := c.line("> ", true, signals)
 	if err != nil {
 		return "", false, err
 	}
-	first, several := strings.CutPrefix(strings.TrimSpace(line), textMark)
-	if !several {
-		return first, false, nil
-	}
-	lines := []string{first}
-	for !strings.HasSuffix(strings.TrimSpace(lines[len(lines)-1]), textMark) {
-		line, err := c.line("... ", signals)
+	first, marked := strings.CutPrefix(strings.TrimSpace(line), textMark)
+	lines, size := []string{first}, 0
+	for {
+		last := lines[len(lines)-1]
+		switch {
+		case c.interactive && strings.HasSuffix(last, lineMark):
+			lines[len(lines)-1] = strings.TrimSuffix(last, lineMark)
+		case marked && strings.HasSuffix(strings.TrimSpace(last), textMark):
+			text := strings.TrimSpace(strings.Join(lines, "\n"))
+			return strings.TrimSpace(strings.TrimSuffix(text, textMark)), true, nil
+		case !marked:
+			return strings.TrimSpace(strings.Join(lines, "\n")), len(lines) > 1, nil
+		}
+		line, err := c.line("... ", true, signals)
 		if errors.Is(err, io.EOF) && !c.interactive {
 			return "", true, fmt.Errorf("the text that begins with %s has no end", textMark)
 		}
@@ -128,16 +144,17 @@ func (c *session) next(signals <-chan os.Signal) (question string, several bool,
 			return "", true, err
 		}
 		lines = append(lines, line)
-		if size := len(lines) + len(strings.Join(lines, "")); size > MaxQuestion {
+		if size += len(line) + 1; size > MaxQuestion {
 			return "", true, fmt.Errorf("the text has more than %d bytes", MaxQuestion)
 		}
 	}
-	text := strings.TrimSpace(strings.Join(lines, "\n"))
-	return strings.TrimSpace(strings.TrimSuffix(text, textMark)), true, nil
 }
 
 // textMark begins and ends a text of several lines.
 const textMark = `"""`
+
+// lineMark ends a line that another one follows.
+const lineMark = `\`
 
 // read is the result of reading a line.
 type read struct {
@@ -148,11 +165,11 @@ type read struct {
 // line reads a line unless a signal comes first. At a terminal, an interrupt means
 // Ctrl-C after the prompt but before the editor reads keys: the reader continues and
 // the next call waits for it.
-func (c *session) line(prompt string, signals <-chan os.Signal) (string, error) {
+func (c *session) line(prompt string, keep bool, signals <-chan os.Signal) (string, error) {
 	if c.reading == nil {
 		c.reading = make(chan read, 1) // the reader ends with the input or the process
 		go func(result chan<- read) {
-			line, err := c.in.line(prompt)
+			line, err := c.in.line(prompt, keep)
 			result <- read{line, err}
 		}(c.reading)
 	} else {
@@ -174,35 +191,58 @@ func (c *session) line(prompt string, signals <-chan os.Signal) (string, error) 
 	}
 }
 
-// ask asks a question and prints the answer.
+// ask asks a question and prints the answer, with the calls of tools that come before it.
 func (c *session) ask(ctx context.Context, question string, signals <-chan os.Signal) error {
-	asked := append(c.turns[:len(c.turns):len(c.turns)], Message{RoleUser, question})
-	text, done, err := c.reply(ctx, append(c.options.opening(), asked...), signals)
-	stopped := errors.Is(err, context.Canceled) && c.interactive
-	if err == nil || stopped || text != "" {
-		fmt.Fprintln(c.out)
-	}
-	if err != nil && !stopped {
-		return err
-	}
-	switch {
-	case stopped:
-		fmt.Fprintln(c.notices(), "(stopped)")
-	case done.Cut():
-		fmt.Fprintln(c.notices(), cutOff)
-	}
-	if done.Search != nil && !stopped {
-		fmt.Fprintf(c.notices(), "(%s)\n", done.Search)
-	}
-	c.turns = append(asked, Message{RoleAssistant, text})
-	if done.Dropped > 0 {
-		if !c.forgetful {
-			fmt.Fprintln(c.notices(), "(the model reads only the end of this conversation from now on; /clear begins a new one)")
+	asked := append(c.turns[:len(c.turns):len(c.turns)], Message{Role: RoleUser, Content: question})
+	for round := 0; ; round++ {
+		text, done, err := c.reply(ctx, append(c.options.opening(), asked...), signals)
+		stopped := errors.Is(err, context.Canceled) && c.interactive
+		if err != nil && !stopped {
+			return err
 		}
-		c.forgetful = true
-		c.turns = c.turns[min(done.Dropped, len(c.turns)):]
+		switch {
+		case stopped:
+			c.stopped()
+		case done.Cut():
+			fmt.Fprintln(c.notices(), cutOff)
+		}
+		if done.Search != nil && !stopped {
+			fmt.Fprintf(c.notices(), "(%s)\n", done.Search)
+		}
+		turns := append(asked, Message{Role: RoleAssistant, Content: text, Calls: done.Calls})
+		if done.Dropped > 0 {
+			if !c.forgetful {
+				fmt.Fprintln(c.notices(), "(the model reads only the end of this conversation from now on; /clear begins a new one)")
+			}
+			c.forgetful = true
+			turns = turns[min(done.Dropped, len(turns)):]
+		}
+		if stopped || len(done.Calls) == 0 {
+			c.turns = turns
+			return nil
+		}
+		if !c.interactive { // nobody is there to allow calls
+			return output.JSON(c.out, done.Calls)
+		}
+		if round == mostRounds {
+			return fmt.Errorf("the model has called tools %d times after one question", mostRounds)
+		}
+		results, err := c.carryOut(ctx, done.Calls, signals)
+		if errors.Is(err, context.Canceled) || errors.Is(err, errAborted) || errors.Is(err, io.EOF) {
+			c.stopped()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		asked = append(turns, results...)
 	}
-	return nil
+}
+
+// stopped says that Ctrl-C has stopped something; the next one leaves.
+func (c *session) stopped() {
+	c.aborted = true
+	fmt.Fprintln(c.notices(), "(stopped)")
 }
 
 // do carries out a command; a signal stops it.
@@ -211,7 +251,8 @@ func (c *session) do(ctx context.Context, name, arg string, signals <-chan os.Si
 	defer stop()
 	err := c.command(ctx, name, arg)
 	if errors.Is(err, context.Canceled) && c.interactive {
-		return c.say("(stopped)")
+		c.stopped()
+		return nil
 	}
 	return err
 }
@@ -237,21 +278,19 @@ func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Con
 	}
 }
 
-// reply streams one answer. A signal stops it; the text so far is returned.
+// reply streams one answer, and ends its line. A signal stops it; the text so far is returned.
 func (c *session) reply(ctx context.Context, conversation []Message, signals <-chan os.Signal) (string, Answered, error) {
 	ctx, stop := interruptible(ctx, signals)
 	defer stop()
 	var text strings.Builder
-	done, err := c.Answer(ctx, c.options, conversation, func(piece string) error {
-		text.WriteString(piece)
-		if c.interactive {
-			piece = output.WithoutControls(piece)
-		}
-		_, err := io.WriteString(c.out, piece)
-		return err
+	shown := newScreen(c.out, c.interactive, c.options.Plain)
+	done, err := c.Answer(ctx, c.options, conversation, func(p Piece) error {
+		text.WriteString(p.Text)
+		return shown.write(p)
 	})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return text.String(), done, err
+	ended := err == nil && len(done.Calls) == 0 || errors.Is(err, context.Canceled) && c.interactive
+	return text.String(), done, errors.Join(err, shown.end(ended))
 }

@@ -7,30 +7,29 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/peterh/liner"
 
 	"github.com/lutra-lm/lutra/internal/output"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // input gives a chat its lines.
 type input interface {
-	// line reads a line, without its end. Its error is io.EOF, errAborted or one of
-	// reading.
-	line(prompt string) (string, error)
+	// line reads a line, without its end; keep has it offered again. Its error is io.EOF,
+	// errAborted or one of reading.
+	line(prompt string, keep bool) (string, error)
 	close() error
 }
 
 // errAborted means that the user discarded the line with Ctrl-C.
 var errAborted = errors.New("line discarded")
 
-// newInput reads from a terminal, with editing and history, or else from in.
-func newInput(in io.Reader, out io.Writer, remember bool) (i input, interactive bool) {
+// newInput reads from a terminal, with editing and history, or else from in. complete lists
+// what a line may become.
+func newInput(in io.Reader, out io.Writer, remember bool, complete func(line string) []string) (i input, interactive bool) {
 	if in == os.Stdin && out == os.Stdout && output.IsTerminal(in) && output.IsTerminal(out) {
-		return newTerminal(remember), true
+		return newTerminal(remember, complete), true
 	}
 	return &lines{bufio.NewReader(in)}, false
 }
@@ -38,7 +37,7 @@ func newInput(in io.Reader, out io.Writer, remember bool) (i input, interactive 
 // lines are read from a pipe or a file.
 type lines struct{ r *bufio.Reader }
 
-func (l *lines) line(string) (string, error) {
+func (l *lines) line(string, bool) (string, error) {
 	var text strings.Builder
 	for {
 		part, err := l.r.ReadSlice('\n')
@@ -59,23 +58,28 @@ func (l *lines) close() error { return nil }
 // terminal edits lines and keeps them for the next chat.
 type terminal struct {
 	*liner.State
+	keys    *keys    // nil: the editor reads the terminal itself
 	history *os.File // new lines are appended; nil: none is kept
 }
 
-func newTerminal(remember bool) *terminal {
-	t := &terminal{State: liner.NewLiner()}
+func newTerminal(remember bool, complete func(line string) []string) *terminal {
+	t := &terminal{}
+	t.State, t.keys = newEditor()
 	t.SetCtrlCAborts(true)
 	t.SetMultiLineMode(true)
-	t.SetCompleter(func(line string) (list []string) {
-		return completeLine(line)
-	})
+	t.SetTabCompletionStyle(liner.TabPrints)
+	t.SetCompleter(complete)
 	if remember {
 		t.openHistory()
 	}
 	return t
 }
 
-func (t *terminal) line(prompt string) (string, error) {
+func (t *terminal) line(prompt string, keep bool) (string, error) {
+	if t.keys != nil {
+		t.keys.begin()
+		defer t.keys.end()
+	}
 	text, err := t.Prompt(prompt)
 	switch {
 	case errors.Is(err, liner.ErrPromptAborted):
@@ -86,7 +90,7 @@ func (t *terminal) line(prompt string) (string, error) {
 		}
 		return "", err
 	}
-	if strings.TrimSpace(text) != "" {
+	if keep && strings.TrimSpace(text) != "" {
 		t.AppendHistory(text)
 		if t.history != nil {
 			_, _ = fmt.Fprintln(t.history, text) // chats go on when the disk is full
@@ -105,7 +109,7 @@ func (t *terminal) close() error {
 // openHistory reads former lines. Without a home that can be written there is no
 // history, which does not prevent a chat.
 func (t *terminal) openHistory() {
-	path, ok := historyFile()
+	path, ok := stateFile("chat_history")
 	if !ok || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
@@ -113,57 +117,17 @@ func (t *terminal) openHistory() {
 	if err != nil {
 		return
 	}
+	_ = f.Chmod(0o600)   // others may have made it
 	const most = 1 << 20 // bytes to read, from the end
-	if end, err := f.Seek(0, io.SeekEnd); err == nil {
+	end, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
 		_, _ = f.Seek(max(0, end-most), io.SeekStart) // a pipe has no end: all of it is read
 	}
 	n, err := t.ReadHistory(f)
-	if err != nil || n > 2*liner.HistoryLimit { // else the file grows without end
+	if err != nil || n > 2*liner.HistoryLimit || end > most { // else the file grows without end
 		if f.Truncate(0) == nil {
 			_, _ = t.WriteHistory(f)
 		}
 	}
 	t.history = f
-}
-
-// historyFile returns the file of earlier lines, in the system's folder for states.
-func historyFile() (path string, ok bool) {
-	var dir string
-	var err error
-	switch {
-	case filepath.IsAbs(os.Getenv("XDG_STATE_HOME")):
-		dir = os.Getenv("XDG_STATE_HOME")
-	case runtime.GOOS == "windows":
-		dir, err = os.UserCacheDir() // %LocalAppData%
-	case runtime.GOOS == "darwin":
-		dir, err = os.UserConfigDir()
-	default:
-		dir, err = os.UserHomeDir()
-		dir = filepath.Join(dir, ".local", "state")
-	}
-	return filepath.Join(dir, "lutra", "chat_history"), err == nil && filepath.IsAbs(dir)
-}
-
-// completeLine lists the commands that a line begins, ready for their arguments, and
-// the search methods that an argument begins.
-func completeLine(line string) (list []string) {
-	if line == "" {
-		return nil
-	}
-	for _, c := range chatCommands() {
-		for _, name := range c.names {
-			if c.arg != "" {
-				name += " "
-			}
-			if strings.HasPrefix(name, line) {
-				list = append(list, name)
-			}
-		}
-	}
-	for _, method := range scaling.Names() {
-		if whole := scalingCommand + " " + method; strings.HasPrefix(whole, line) && strings.HasPrefix(line, scalingCommand+" ") {
-			list = append(list, whole)
-		}
-	}
-	return list
 }

@@ -7,12 +7,15 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/constrain"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // local answers with a model in this process, one answer at a time.
@@ -117,7 +120,7 @@ func (l *local) About() (name, words string) {
 	return l.model.APIName(), words
 }
 
-func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
+func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, emit func(Piece) error) (done Answered, err error) {
 	if o.Scaling != "" && !l.withVerifiers {
 		if err := l.load(ctx, l.model, true); err != nil {
 			return done, err
@@ -127,23 +130,14 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 	if err != nil {
 		return done, err
 	}
-	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}}
-	if o.Thinking != nil {
-		if m := l.r.Hosts[0].Model; !m.ThinkingSwitches() {
-			return done, fmt.Errorf("the chat template of %s cannot switch thinking on or off", m.Name)
-		}
-		req.Prompt.SwitchThinking(*o.Thinking)
+	req, err := l.request(ctx, o, conversation)
+	if err != nil {
+		return done, err
 	}
-	for _, m := range conversation {
-		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.Role, Content: m.Content})
-	}
-	req.Sampling.Temperature = o.samplingTemperature()
-	req.Sampling.TopP = o.TopP
-	req.Sampling.MaxTokens = o.MaxTokens
-	req.Sampling.Seed = o.Seed
 	done.Model = l.model.APIName()
 	var spent tts.Usage
-	for e, err := range strategy.Run(ctx, req) {
+	var calls []toolcall.Call
+	for e, err := range tts.Filtered(strategy.Run(ctx, req), tts.Apart(req.Calling, 1)...) {
 		if err != nil {
 			return done, err
 		}
@@ -151,12 +145,15 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 		switch w := e.What.(type) {
 		case tts.Opening:
 			done.Dropped = w.Dropped
+		case tts.Reasoning:
+			err = emit(Piece{Thought: string(w)})
 		case tts.Text:
-			if w.Text == "" {
-				continue
+			if w.Text != "" {
+				err = emit(Piece{Text: w.Text})
 			}
-			if err := emit(w.Text); err != nil {
-				return done, err
+		case tts.Calls:
+			for i := range w {
+				calls = toolcall.Join(calls, &w[i])
 			}
 		case tts.End:
 			if e.Choice == 0 {
@@ -165,9 +162,56 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 		case *tts.Outcome:
 			done.Search = outcome(w, o.Candidates)
 		}
+		if err != nil {
+			return done, err
+		}
+	}
+	for _, c := range calls {
+		done.Calls = append(done.Calls, newCall(c.ID, c.Name, c.Arguments))
 	}
 	done.Usage = Usage{Prompt: spent.Prompt, Completion: spent.Completion, Verifier: spent.Verifier, Critiques: spent.Critiques}
 	return done, nil
+}
+
+// request makes what the model in use is asked.
+func (l *local) request(ctx context.Context, o *Options, conversation []Message) (*tts.Request, error) {
+	m := l.r.Hosts[0].Model
+	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}, Stop: o.Stop}
+	if o.Thinking != nil {
+		if !m.ThinkingSwitches() {
+			return nil, fmt.Errorf("the chat template of %s cannot switch thinking on or off", m.Name)
+		}
+		req.Prompt.SwitchThinking(*o.Thinking)
+	}
+	for _, said := range conversation {
+		one := template.Message{Role: said.Role, Content: said.Content, ToolCallID: said.CallID}
+		if len(said.Calls) > 0 {
+			one.ToolCalls = said.Calls
+		}
+		req.Prompt.Messages = append(req.Prompt.Messages, one)
+	}
+	req.Sampling = sampling.Params{
+		Temperature: o.samplingTemperature(), TopP: o.TopP, TopK: o.TopK, MinP: o.MinP, MaxTokens: o.MaxTokens, Seed: o.Seed,
+		PresencePenalty: o.Presence, FrequencyPenalty: o.Frequency, RepetitionPenalty: o.Repetition,
+	}
+	if o.Schema != nil {
+		format, err := m.Formats.Format(ctx, constrain.Schema, string(o.Schema))
+		if err != nil {
+			return nil, fmt.Errorf("the schema: %w", err)
+		}
+		req.Format, req.JSON = format, true
+	}
+	if len(o.Tools) == 0 {
+		return req, nil
+	}
+	for _, t := range o.Tools {
+		req.Prompt.Tools = append(req.Prompt.Tools, t.Definition)
+	}
+	known, fault := toolcall.Definitions(req.Prompt.Tools)
+	if fault != nil {
+		return nil, fmt.Errorf("tools[%d].function%s: %s", fault.Index, fault.Field, fault.Message)
+	}
+	return req, (&tts.Calling{Format: m.ToolFormat(), Tools: known}).Hold(ctx, req, m, false, "")
 }
 
 // outcome describes what a search here came to, with its candidates if they are wanted.

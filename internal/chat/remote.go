@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -65,9 +67,12 @@ func (r *remote) Use(ctx context.Context, name string) error {
 func (r *remote) About() (name, words string) { return r.model, "at " + r.client.Base }
 func (r *remote) Close() error                { return nil }
 
-func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
+func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message, emit func(Piece) error) (done Answered, err error) {
 	done.Model = r.model
-	extra := apiclient.Extra{Scaling: o.Scaling, Truncate: r.lutra}
+	extra := apiclient.Extra{Scaling: o.Scaling, Fields: o.fields()}
+	if r.lutra {
+		extra.Fields["truncation"] = "auto"
+	}
 	if o.Candidates && o.Scaling != "" && !strings.Contains(o.Scaling, ";include=") {
 		extra.Scaling += ";include=candidates"
 	}
@@ -90,18 +95,39 @@ func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message,
 			if c.FinishReason != "" {
 				done.Finish, done.Search = c.FinishReason, searchOf(chunk.Search, c.Chosen)
 			}
-			if c.Delta.Content == "" {
+			for _, piece := range c.Delta.ToolCalls {
+				if length += len(piece.Function.Arguments) + 1; length > maxAnswer {
+					return done, errLong
+				}
+				if done.Calls, err = joined(done.Calls, piece); err != nil {
+					return done, fmt.Errorf("%s: %w", r.client.Base, err)
+				}
+			}
+			piece := Piece{Text: c.Delta.Content, Thought: cmp.Or(c.Delta.ReasoningContent, c.Delta.Reasoning)}
+			if piece == (Piece{}) {
 				continue
 			}
-			if length += len(c.Delta.Content); length > maxAnswer {
+			if length += len(piece.Text) + len(piece.Thought); length > maxAnswer {
 				return done, errLong
 			}
-			if err := emit(c.Delta.Content); err != nil {
+			if err := emit(piece); err != nil {
 				return done, err
 			}
 		}
 	}
 	return done, nil
+}
+
+// joined adds a piece of a call to the calls so far.
+func joined(calls []Call, piece apiclient.ToolCall) ([]Call, error) {
+	switch {
+	case piece.Index == len(calls) && len(calls) < mostCalls:
+		return append(calls, newCall(piece.ID, piece.Function.Name, piece.Function.Arguments)), nil
+	case piece.Index < 0 || piece.Index >= len(calls):
+		return calls, fmt.Errorf("a call of a tool has the index %d after %d calls", piece.Index, len(calls))
+	}
+	calls[piece.Index].Function.Arguments += piece.Function.Arguments
+	return calls, nil
 }
 
 // errLong means that a server's answer is longer than a person reads.
@@ -110,13 +136,45 @@ var errLong = errors.New("the server's answer does not end")
 // maxAnswer bounds what is kept of an answer, in bytes.
 const maxAnswer = 64 << 20
 
+// fields returns the fields of a request that the client's types lack.
+func (o *Options) fields() map[string]any {
+	f := map[string]any{}
+	if o.TopK != 0 {
+		f["top_k"] = o.TopK
+	}
+	if o.MinP != 0 {
+		f["min_p"] = o.MinP
+	}
+	if o.Repetition != 0 {
+		f["repetition_penalty"] = o.Repetition
+	}
+	if o.Schema != nil {
+		f["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "strict": true, "schema": o.Schema}}
+	}
+	if len(o.Tools) > 0 {
+		var list []json.RawMessage
+		for _, t := range o.Tools {
+			list = append(list, t.Definition)
+		}
+		f["tools"] = list
+	}
+	return f
+}
+
 func (r *remote) request(o *Options, conversation []Message) openai.ChatCompletionRequest {
 	seed := int(o.Seed)
-	req := openai.ChatCompletionRequest{Model: r.model, Temperature: o.samplingTemperature(), TopP: o.TopP, Seed: &seed}
+	req := openai.ChatCompletionRequest{
+		Model: r.model, Temperature: o.samplingTemperature(), TopP: o.TopP, Seed: &seed, Stop: o.Stop,
+		PresencePenalty: o.Presence, FrequencyPenalty: o.Frequency,
+	}
 	req.MaxTokens = o.MaxTokens //lint:ignore SA1019 every server knows it, not all know its successor
 	req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	for _, m := range conversation {
-		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
+		one := openai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.CallID}
+		for _, c := range m.Calls {
+			one.ToolCalls = append(one.ToolCalls, openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Function.Name, Arguments: c.Function.Arguments}})
+		}
+		req.Messages = append(req.Messages, one)
 	}
 	if o.Thinking != nil {
 		req.ChatTemplateKwargs = map[string]any{"enable_thinking": *o.Thinking}

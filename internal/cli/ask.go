@@ -27,7 +27,11 @@ func newAsk() *cobra.Command {
 
 What is piped into the command is the question if there is none, or it is -. Beside a
 question it comes first: the text, an empty line, the question. Notes on the answer go
-to standard error: that it was cut off, or what was searched.
+to standard error: that it was cut off, or what was searched. On a terminal Markdown is
+shown in its place, and a thought before the answer; a file or a pipe gets the answer as
+it is, without the thought.
+
+Calls of --tools are printed as JSON after the text; lutra chat carries them out.
 
 LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key; --url= loads a
 model here all the same. --model is a file or a name as lutra serve takes it, and with
@@ -56,8 +60,9 @@ model here all the same. --model is a file or a name as lutra serve takes it, an
 
 // askFlags are the flags of ask and chat.
 type askFlags struct {
-	model  modelFlags
-	server serverFlags
+	model         modelFlags
+	server        serverFlags
+	schema, tools string // files
 	chat.Options
 }
 
@@ -73,6 +78,9 @@ func (a *askFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the sampling")
 	thinkingVar(f, &o.Thinking)
+	f.StringVar(&a.schema, "schema", "", "hold answers to this JSON schema (`FILE`)")
+	f.StringVar(&a.tools, "tools", "", "let the model call these tools (`FILE`): OpenAI's list as JSON, each perhaps with a command")
+	f.BoolVar(&o.Plain, "plain", false, "on a terminal, show Markdown as it is written")
 	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 
@@ -91,6 +99,9 @@ func (a *askFlags) check(f *pflag.FlagSet) error {
 	if a.Scaling == chat.NoScaling {
 		a.Scaling = ""
 	}
+	if err := a.readFiles(); err != nil {
+		return err
+	}
 	if err := a.server.complete(f); err != nil {
 		return err
 	}
@@ -106,6 +117,24 @@ func (a *askFlags) check(f *pflag.FlagSet) error {
 	}
 	a.Model = names[0]
 	return err
+}
+
+// readFiles reads the schema and the tools.
+func (a *askFlags) readFiles() (err error) {
+	if a.schema != "" {
+		if a.Schema, err = chat.ReadSchema(a.schema); err != nil {
+			return usage.Errorf("--schema: %w", err)
+		}
+	}
+	if a.tools != "" {
+		if a.Tools, err = chat.ReadTools(a.tools); err != nil {
+			return usage.Errorf("--tools: %w", err)
+		}
+	}
+	if err := a.CheckTools(); err != nil {
+		return usage.Errorf("--tools: %w", err)
+	}
+	return nil
 }
 
 // questionOf returns the argument, what is piped in, or both.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -79,9 +80,9 @@ func TestDroppedMessagesAndBrokenAnswersOfAServerAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	emit := func(piece string) error { text.WriteString(piece); return nil }
+	emit := func(p chat.Piece) error { text.WriteString(p.Text); return nil }
 	long := []chat.Message{{Role: chat.RoleUser, Content: "one"}, {Role: chat.RoleAssistant, Content: "two"}, {Role: chat.RoleUser, Content: "three"}}
-	if done, err := a.Answer(t.Context(), &chat.Options{}, long, emit); err != nil || done != (chat.Answered{Model: "m", Dropped: 2, Finish: "length"}) {
+	if done, err := a.Answer(t.Context(), &chat.Options{}, long, emit); err != nil || !reflect.DeepEqual(done, chat.Answered{Model: "m", Dropped: 2, Finish: "length"}) {
 		t.Errorf("a long conversation: %+v, %v", done, err)
 	}
 	_, err = a.Answer(t.Context(), &chat.Options{}, []chat.Message{{Role: chat.RoleUser, Content: "break off"}}, emit)

@@ -14,8 +14,9 @@ func newChat() *cobra.Command {
 		Short: "Talk to a model in the terminal",
 		Long: `Reads a line, streams the answer, and remembers the conversation. Arrow keys edit
 the line and bring back earlier ones, also of earlier chats; Ctrl-C stops the
-answer, Ctrl-D leaves. """ begins and ends a text of several lines. /help lists the
-commands.
+answer, Ctrl-D leaves. A line that ends in \ goes on in the next one, as with Alt-Enter,
+and """ begins and ends a text of several lines. /help lists the commands: settings,
+searches, tools, conversations to keep.
 
 If standard input or output is not a terminal, each line is a question and only
 answers are printed; errors go to standard error.

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,14 +23,24 @@ import (
 
 // choices are the values that a shell offers, and whether file names may follow.
 type choices struct {
-	words func() []string
-	files bool
-	list  bool // several, separated by commas
+	words  func() []string
+	files  bool
+	list   bool   // several, separated by commas
+	served served // models of a server are offered too
 }
+
+// served says whose models are offered.
+type served uint8
+
+const (
+	ofNone   served = iota
+	ofNamed         // of the server that --url or LUTRA_URL names, and then no others
+	ofServer        // likewise, else of the one that lutra serve starts with this environment
+)
 
 // flagChoices completes flags that do not list their words themselves.
 var flagChoices = map[string]choices{
-	"model":       {words: modelNames, files: true},
+	"model":       {words: modelNames, files: true, served: ofNamed},
 	"draft-model": {words: modelNames, files: true},
 	"vocabulary":  {words: modelNames, files: true},
 	"verifier":    {words: verifierNames, files: true},
@@ -43,7 +56,7 @@ var flagChoices = map[string]choices{
 
 // serverChoices offers no model of this machine where a server's is meant.
 func serverChoices(cmd *cobra.Command) {
-	if err := cmd.RegisterFlagCompletionFunc("model", choices{words: func() []string { return []string{apiclient.DefaultModel} }}.complete); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("model", choices{words: func() []string { return []string{apiclient.DefaultModel} }, served: ofNamed}.complete); err != nil {
 		panic(err) // the flag is the command's
 	}
 }
@@ -54,7 +67,8 @@ var argumentChoices = map[string]choices{
 	"lutra info":         {words: modelNames, files: true},
 	"lutra pull":         {words: hub.Names},
 	"lutra rm":           {words: storedNames},
-	"lutra run":          {words: modelNames, files: true},
+	"lutra run":          {words: modelNames, files: true, served: ofServer},
+	"lutra stop":         {words: func() []string { return []string{"all"} }, served: ofServer},
 	"lutra schema check": {files: true},
 	"lutra quantize":     {words: modelNames, files: true},
 }
@@ -85,7 +99,10 @@ func offerChoices(cmd *cobra.Command) {
 }
 
 // complete implements cobra.CompletionFunc.
-func (c choices) complete(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+func (c choices) complete(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if c.served != ofNone {
+		c = c.with(servedNames(cmd, c.served))
+	}
 	before := ""
 	if at := strings.LastIndexByte(begun, ','); c.list && at >= 0 {
 		before = begun[:at+1]
@@ -102,6 +119,49 @@ func (c choices) complete(_ *cobra.Command, _ []string, begun string) ([]string,
 		return list, cobra.ShellCompDirectiveDefault
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// with offers a server's models: alone if they are those of a server that was named.
+func (c choices) with(names []string, named bool) choices {
+	words := c.words
+	if named && c.files {
+		return choices{words: func() []string { return names }}
+	}
+	c.words = func() []string { return appendNew(words(), names) }
+	return c
+}
+
+// servedNames asks a server for its models, and tells whether somebody has named the server. A
+// user who completes a line does not want to hear why there are none.
+func servedNames(cmd *cobra.Command, which served) (names []string, named bool) {
+	flags := serverFlags{url: os.Getenv(urlVariable), key: os.Getenv(keyVariable)}
+	if f := cmd.Flags().Lookup("url"); f != nil && f.Changed {
+		flags.url = f.Value.String()
+	}
+	if f := cmd.Flags().Lookup("api-key"); f != nil && f.Changed {
+		flags.key = f.Value.String()
+	}
+	named = flags.url != ""
+	if !named && which == ofNamed {
+		return nil, false
+	}
+	if !named {
+		cfg, err := config.Load("", os.Environ(), nil)
+		if err != nil {
+			return nil, false
+		}
+		if flags.url, err = ownURL(cfg.Server); err != nil {
+			return nil, false
+		}
+	}
+	client, err := apiclient.New(flags.url, flags.key)
+	if err != nil {
+		return nil, named
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	list, _ := client.List(ctx)
+	return list.Names, named
 }
 
 // modelNames returns embedded models, those of the catalogue, and those of the cache.

@@ -41,11 +41,19 @@ func TestAShellIsOfferedTheValuesOfFlagsAndArguments(t *testing.T) {
 	mustLutra(t, "pull", entry.Name)
 	mustLutra(t, "pull", "hf:me/stories-GGUF")
 	const mine = "hf:me/stories-GGUF:stories-Q4_K_M.gguf"
+	server := api(t, "lutra", "theirs")
+	t.Setenv("LUTRA_SERVER_ADDR", strings.TrimPrefix(server.URL, "http://"))
 	for _, c := range []struct {
 		line  string
 		want  []string // among others
 		files bool
 	}{
+		{"ask --url " + server.URL + " --model ", []string{"theirs"}, false},
+		{"bench serve --url " + server.URL + " --model ", []string{"theirs", "default"}, false},
+		{"run ", []string{"theirs", "lutra-tiny-l"}, true},
+		{"stop ", []string{"theirs", "all"}, false},
+		{"ask --schema ", nil, true},
+		{"chat --tools ", nil, true},
 		{"ask --model ", []string{"lutra-tiny-l", entry.Name, mine}, true},
 		{"serve --draft-model ", []string{"lutra-tiny-s"}, true},
 		{"serve --verifier ", []string{"lutra-tiny-prm", "rlhflow-prm-8b"}, true},

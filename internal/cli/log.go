@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -17,17 +16,19 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// newLogger logs to w: for people on a terminal, as JSON lines elsewhere. The
-// configuration must be valid.
-func newLogger(c config.Log, w io.Writer) zerolog.Logger {
+// newLogger logs to w: for people on a terminal, as JSON lines elsewhere; and to others, as JSON.
+// The configuration must be valid.
+func newLogger(c config.Log, w io.Writer, others ...io.Writer) zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.Level)
 	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
-		w = zerolog.ConsoleWriter{
-			Out: w, TimeFormat: time.TimeOnly, FormatPrepare: readable,
-			NoColor: !output.IsTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
-		}
+		w = newConsole(w)
 	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+	return zerolog.New(zerolog.MultiLevelWriter(append([]io.Writer{w}, others...)...)).Level(level).With().Timestamp().Logger()
+}
+
+// newConsole writes lines of JSON as people read them.
+func newConsole(w io.Writer) io.Writer {
+	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, FormatPrepare: readable, NoColor: !output.Styled(w)}
 }
 
 // event is a log line as its JSON decodes.

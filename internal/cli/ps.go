@@ -44,7 +44,7 @@ func newPs() *cobra.Command {
 		Long: `Lists the models of a running server: which are in memory, how much they take, how many
 sequences they compute and let wait, and when they go. The server is that of --url or
 LUTRA_URL, else the one that lutra serve starts with this environment. lutra stop takes a model
-out of memory; a server's log is on its standard error, or in journalctl -u lutra under systemd.`,
+out of memory, lutra logs shows what the server logs.`,
 		Example: `  lutra ps
   lutra ps --url http://127.0.0.1:8080 --json`,
 		Args: arguments(),

@@ -77,7 +77,8 @@ reasoner inside the binary.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.SetVersionTemplate(versionLine())
-	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newDoctor(), newHealth(), newKey(), newVersion())
+	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newDoctor(), newHealth(), newKey(), newVersion())
+	groupHelp(root)
 	offerChoices(root)
 	return root
 }

@@ -131,7 +131,7 @@ signal ends at once, but for a SIGTERM or SIGHUP that follows the first within a
 	f.String("addr", "127.0.0.1:8080", "`HOST:PORT` to listen on")
 	f.StringArray("api-key", nil, "accept this bearer `KEY`, which other users of this machine can see; may be repeated")
 	f.String("api-keys-file", "", "`FILE` of keys to accept, one a line: KEY, or NAME: KEY SETTING..., as lutra key create writes them")
-	f.String("debug-addr", "", "`HOST:PORT` for /debug/requests, /debug/pprof/, /usage and /metrics without keys")
+	f.String("debug-addr", "", "`HOST:PORT` for /debug/requests, /debug/logs, /debug/pprof/, /usage and /metrics without keys")
 	f.Bool("strict", false, "refuse unknown request fields")
 	f.String("tls-cert", "", "certificate `FILE` (PEM); serves HTTPS with --tls-key")
 	f.String("tls-key", "", "key `FILE` (PEM)")
@@ -145,7 +145,11 @@ signal ends at once, but for a SIGTERM or SIGHUP that follows the first within a
 // hangup it takes the models that read finds, unless that is nil, and the server's own files; one
 // with neither ends.
 func serve(ctx context.Context, cfg config.Config, read func() (config.Config, error), get *getter, errOut io.Writer) error {
-	log := newLogger(cfg.Log, errOut)
+	lines := &server.LogLines{}
+	log := newLogger(cfg.Log, errOut, lines)
+	if get.log != nil { // its downloads are part of what the server does
+		get.log = &log
+	}
 	cfg.Warn(log)
 	listener, err := open(&cfg.Server)
 	if err != nil {
@@ -154,7 +158,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 	for _, w := range cfg.Server.Warnings() {
 		log.Warn().Msg(w)
 	}
-	cfg.Server.Log = log
+	cfg.Server.Log, cfg.Server.LogLines = log, lines
 	tracer, endTraces, err := tracing.New(ctx, os.Getenv, version(), log)
 	if err != nil {
 		listener.Close()

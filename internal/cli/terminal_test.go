@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -94,6 +95,9 @@ const (
 	up    = "\x1b[A"
 	left  = "\x1b[D"
 	ctrlC = "\x03"
+
+	altEnter = "\x1b\r"
+
 	ctrlD = "\x04"
 )
 
@@ -110,27 +114,39 @@ func TestAChatAtATerminalEditsAndRemembersLines(t *testing.T) {
 	s.types("/hlp" + enter)
 	s.sees("did you mean /help?", "> ")
 	s.types("half a question" + ctrlC)
-	s.sees("(Ctrl-D or /quit leaves)", "> ")
+	s.sees("(Ctrl-C again, Ctrl-D or /bye leaves)", "> ")
 	s.types(`"""What is` + enter)
 	s.sees("... ")
 	s.types(`9 * 8?"""` + enter)
 	s.sees("Answer: ", "> ")
-	s.types(ctrlD)
+	s.types("What is 12" + altEnter)
+	s.sees("... ")
+	s.types("* 7?" + enter)
+	s.sees("Answer: ", "> ")
+	s.types("\x1b[200~What is\n12 * 7?\x1b[201~")
+	s.sees("... ", "12 * 7?")
+	s.types(enter)
+	s.sees("Answer: ", "> ")
+	s.types("/set th\t of\t" + enter)
+	s.sees("(thinking: off)", "> ")
+	s.types(ctrlC)
+	s.sees("leaves)", "> ")
+	s.types(ctrlC)
 	if err := first.Wait(); err != nil {
-		t.Errorf("Ctrl-D: %v", err)
+		t.Errorf("Ctrl-C twice: %v", err)
 	}
 
 	again := process(t, "chat", "--model", "lutra-tiny-s")
 	again.Env = first.Env // the same home
 	s = start(t, again, 80)
 	s.sees("> ")
-	s.types(up + up + up)
-	s.sees("/hlp")
+	s.types(up)
+	s.sees("/set thinking off")
 	s.types(ctrlC)
 	s.sees("> ")
-	s.types("/quit" + enter)
+	s.types(ctrlD)
 	if err := again.Wait(); err != nil {
-		t.Errorf("/quit: %v", err)
+		t.Errorf("Ctrl-D: %v", err)
 	}
 	var home string
 	for _, e := range first.Env {
@@ -169,6 +185,50 @@ func TestCtrlCStopsTheAnswerAndNotTheChat(t *testing.T) {
 	}
 }
 
+func TestMarkdownIsSetAtATerminalUnlessTheUserWantsItAsWritten(t *testing.T) {
+	url, _ := scripted(t, `{"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}`, `{"choices":[{"index":0,"delta":{"content":"It is **bo"}}]}`,
+		`{"choices":[{"index":0,"delta":{"content":"ld**.\n\n- on"}}]}`, `{"choices":[{"index":0,"delta":{"content":"e `+"`two`"+`"},"finish_reason":"stop"}]}`)
+	for _, c := range []struct {
+		args []string
+		env  string
+		want []string
+		not  string
+	}{
+		{nil, "NO_COLOR=", []string{"Thinking...", "Hm.", "...done thinking.", "\x1b[1mbold\x1b[0m.", "• one \x1b[36mtwo\x1b[0m"}, "\x1b[200~"},
+		{[]string{"--plain"}, "NO_COLOR=", []string{"Thinking...", "Hm.", "...done thinking.", "**bold**.", "- one `two`"}, "\x1b["},
+		{nil, "NO_COLOR=1", []string{"**bold**.", "- one `two`"}, "\x1b["},
+		{nil, "TERM=dumb", []string{"**bold**.", "- one `two`"}, "\x1b["},
+	} {
+		cmd := process(t, append([]string{"ask", "--url", url, "hi"}, c.args...)...)
+		cmd.Env = append(cmd.Env, c.env)
+		s := start(t, cmd, 80)
+		if seen := s.sees(c.want...); strings.Contains(seen, c.not) {
+			t.Errorf("%q with %s shows %q", c.args, c.env, seen)
+		}
+		_ = cmd.Wait()
+	}
+}
+
+func TestAToolOfAChatIsRunOnceTheUserAgrees(t *testing.T) {
+	url, asked := scripted(t, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{\"a\": 1}"}}]},"finish_reason":"tool_calls"}]}`)
+	cmd := process(t, "chat", "--url", url, "--tools", fileOf(t, toolList))
+	s := start(t, cmd, 80)
+	s.sees("> ")
+	s.types("add" + enter)
+	s.sees(`add {"a": 1}`, "run cat? [y]es, [N]o, [a]lways: ")
+	s.types("y" + enter)
+	s.sees(`{"a": 1}`, "run cat?")
+	s.types(ctrlC)
+	s.sees("(stopped)", "> ")
+	s.types(up)
+	s.sees("add") // and not the answer to whether it may run
+	s.types(ctrlC)
+	_ = cmd.Wait()
+	if sent, _ := json.Marshal((*asked)["messages"]); !strings.Contains(string(sent), `{"content":"{\"a\": 1}","role":"tool","tool_call_id":"c1"}`) {
+		t.Errorf("the server is sent %s", sent)
+	}
+}
+
 func TestAChatNeedsNeitherAHomeNorAWideTerminal(t *testing.T) {
 	for name, change := range map[string]func(*exec.Cmd){
 		"no home":          func(c *exec.Cmd) { c.Env = append(c.Env, "HOME=", "XDG_STATE_HOME=") },
@@ -182,7 +242,7 @@ func TestAChatNeedsNeitherAHomeNorAWideTerminal(t *testing.T) {
 			s.sees("> ")
 			s.types("What is 12 * 7?" + enter)
 			s.sees("Answer: 84", "> ")
-			s.types("/quit" + enter)
+			s.types("/bye" + enter)
 			if err := cmd.Wait(); err != nil {
 				t.Error(err)
 			}

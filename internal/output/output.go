@@ -75,14 +75,25 @@ func IsTerminal(w any) bool {
 
 // columns returns the width of a terminal, 0 if w is not one.
 func columns(w any) int {
-	if !IsTerminal(w) {
-		return 0
-	}
-	n, _, err := term.GetSize(int(w.(*os.File).Fd()))
-	if err != nil {
-		return 0
-	}
+	n, _ := Size(w)
 	return n
+}
+
+// Size returns the columns and rows of a terminal, 0 if w is not one.
+func Size(w any) (columns, rows int) {
+	if !IsTerminal(w) {
+		return 0, 0
+	}
+	columns, rows, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return columns, rows
+}
+
+// Styled reports whether w is a terminal whose user wants colours and other styles.
+func Styled(w any) bool {
+	return IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // Bytes prints a number of bytes in binary units.

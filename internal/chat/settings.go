@@ -1,0 +1,185 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// byDefault is the value that takes a setting back.
+const byDefault = "default"
+
+// setting is what /set changes.
+type setting struct {
+	name, words string
+	offers      []string // values, for the completion
+	// set takes a value, or byDefault.
+	set func(c *session, value string) error
+	// now returns the value; empty: the default.
+	now func(o *Options) string
+}
+
+// settings lists all of them, by the names that OpenAI's API and vLLM's use.
+func settings() []setting {
+	return []setting{
+		{name: "temperature", words: "0 to 2; 0: the likeliest answer", set: setTemperature, now: func(o *Options) string {
+			if !o.TemperatureSet {
+				return ""
+			}
+			return fmt.Sprint(o.Temperature)
+		}},
+		number("top_p", "nucleus sampling, 0 to 1", 0, 1, 1, func(o *Options) *float32 { return &o.TopP }),
+		whole("top_k", "the k likeliest tokens alone; 0: all", math.MaxInt32, func(o *Options) *int { return &o.TopK }),
+		number("min_p", "tokens at least so likely beside the likeliest, 0 to 1", 0, 1, 0, func(o *Options) *float32 { return &o.MinP }),
+		number("presence_penalty", "-2 to 2", -2, 2, 0, func(o *Options) *float32 { return &o.Presence }),
+		number("frequency_penalty", "-2 to 2", -2, 2, 0, func(o *Options) *float32 { return &o.Frequency }),
+		number("repetition_penalty", "0.01 to 2; 1: none", 0.01, 2, 0, func(o *Options) *float32 { return &o.Repetition }),
+		whole("max_tokens", "tokens of an answer at most; 0: up to the context", math.MaxInt32, func(o *Options) *int { return &o.MaxTokens }),
+		{name: "seed", words: "of the sampling", set: setSeed, now: func(o *Options) string { return shown(o.Seed, 0) }},
+		{name: "stop", words: `a text that ends an answer, or a JSON list: ["\n\n", "END"]`, set: setStop, now: nowStop},
+		{name: "thinking", words: "on or off, if the chat template can switch it", offers: []string{"on", "off"}, set: setThinking, now: nowThinking},
+		{name: "method", words: "of test-time scaling: " + strings.Join(scaling.Names(), ", "), offers: scaling.Names(), set: setMethod,
+			now: func(o *Options) string { return string(o.plan().Method) }},
+		{name: "n", words: "candidates of a search", set: func(c *session, value string) error { return c.setOfPlan("n", value) },
+			now: func(o *Options) string { return shown(o.plan().N, 0) }},
+		{name: "width", words: "of a beam search", set: func(c *session, value string) error { return c.setOfPlan("width", value) },
+			now: func(o *Options) string { return shown(o.plan().Width, 0) }},
+	}
+}
+
+// settingNamed finds a setting.
+func settingNamed(name string) (*setting, error) {
+	var names []string
+	for _, s := range settings() {
+		if s.name == name {
+			return &s, nil
+		}
+		names = append(names, s.name)
+	}
+	hint := usage.DidYouMean(name, names)
+	if hint == "" {
+		hint = "; /set lists them"
+	}
+	return nil, fmt.Errorf("there is no setting %q%s", usage.Brief(name), hint)
+}
+
+func shown[T comparable](value, none T) string {
+	if value == none {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+func number(name, words string, lo, hi, unset float32, field func(*Options) *float32) setting {
+	return setting{name: name, words: words, now: func(o *Options) string { return shown(*field(o), unset) },
+		set: func(c *session, value string) error {
+			x, err := asNumber(value, lo, hi, unset)
+			if err == nil {
+				*field(c.options) = x
+			}
+			return err
+		}}
+}
+
+func asNumber(value string, lo, hi, unset float32) (float32, error) {
+	if value == byDefault {
+		return unset, nil
+	}
+	x, err := strconv.ParseFloat(value, 32)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a number", usage.Brief(value))
+	case !(float32(x) >= lo && float32(x) <= hi): // NaN is outside too
+		return 0, fmt.Errorf("%v is outside %v to %v", x, lo, hi)
+	}
+	return float32(x), nil
+}
+
+func whole(name, words string, most int, field func(*Options) *int) setting {
+	return setting{name: name, words: words, now: func(o *Options) string { return shown(*field(o), 0) },
+		set: func(c *session, value string) error {
+			if value == byDefault {
+				value = "0"
+			}
+			x, err := strconv.Atoi(value)
+			if err != nil || x < 0 || x > most {
+				return fmt.Errorf("%q is not a whole number of 0 to %d", usage.Brief(value), most)
+			}
+			*field(c.options) = x
+			return nil
+		}}
+}
+
+func setTemperature(c *session, value string) error {
+	t, err := asNumber(value, 0, 2, 0)
+	if err == nil {
+		c.options.Temperature, c.options.TemperatureSet = t, value != byDefault
+	}
+	return err
+}
+
+func setSeed(c *session, value string) error {
+	if value == byDefault {
+		value = "0"
+	}
+	seed, err := strconv.ParseUint(value, 10, 63)
+	if err != nil {
+		return fmt.Errorf("%q is not a whole number, not negative", usage.Brief(value))
+	}
+	c.options.Seed = seed
+	return nil
+}
+
+// maxStops is how many stop strings OpenAI's API takes.
+const maxStops = 4
+
+func setStop(c *session, value string) error {
+	var list []string
+	switch {
+	case value == byDefault:
+	case strings.HasPrefix(value, "["):
+		if err := json.Unmarshal([]byte(value), &list); err != nil || len(list) > maxStops || slices.Contains(list, "") {
+			return fmt.Errorf("want a JSON list of at most %d texts", maxStops)
+		}
+	default:
+		list = []string{value}
+	}
+	c.options.Stop = list
+	return nil
+}
+
+func nowStop(o *Options) string {
+	if len(o.Stop) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(o.Stop) // texts can be written
+	return string(text)
+}
+
+func setThinking(c *session, value string) error {
+	switch value {
+	case byDefault:
+		c.options.Thinking = nil
+	case "on", "off":
+		c.options.Thinking = new(value == "on")
+	default:
+		return fmt.Errorf("%q is none of on, off, %s", usage.Brief(value), byDefault)
+	}
+	return nil
+}
+
+func nowThinking(o *Options) string {
+	switch {
+	case o.Thinking == nil:
+		return ""
+	case *o.Thinking:
+		return "on"
+	}
+	return "off"
+}
