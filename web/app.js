@@ -1,14 +1,19 @@
 // The page: connects the conversation, the composer and the panels.
 
-import { ApiError, models, setKey } from './js/api.js';
-import { Chat } from './js/chat.js';
+import { ApiError, models } from './js/api.js';
+import { openKey } from './js/apikey.js';
+import { openAttachments } from './js/attach.js';
+import { Chats } from './js/chats.js';
 import { compared, openCompare } from './js/compare.js';
 import { byId } from './js/dom.js';
 import { openEngine } from './js/engine.js';
+import { notice, openHistory, refresh, searchHistory, toggleHistory } from './js/history.js';
 import { offers } from './js/offer.js';
+import { keepOffline } from './js/offline.js';
 import { openPareto } from './js/pareto.js';
 import { Server } from './js/server.js';
-import { choose, current, nameOf, openSettings, plan, several, showModels, singly, way } from './js/settings.js';
+import { choose, current, nameOf, openSettings, plan, several, showModels, singly, valid, way } from './js/settings.js';
+import { openShortcuts } from './js/shortcuts.js';
 import { showStatus } from './js/status.js';
 import { welcome } from './js/welcome.js';
 
@@ -16,7 +21,7 @@ import { welcome } from './js/welcome.js';
 /** @type {HTMLButtonElement} */ const send = byId('send');
 /** @type {HTMLButtonElement} */ const stop = byId('stop');
 /** @type {HTMLElement} */ const scroll = byId('scroll');
-/** @type {HTMLFormElement} */ const keyForm = byId('key-form');
+const narrow = matchMedia('(max-width: 59.99rem)');
 const touch = matchMedia('(pointer: coarse)').matches;
 
 /** The view follows the answer unless the person has scrolled away from it. */
@@ -28,7 +33,7 @@ scroll.addEventListener('scroll', () => {
 /** The models are known, so that the welcome can be shown. */
 let known = false;
 
-const chat = new Chat(byId('conversation'), {
+const chats = new Chats(byId('conversation'), {
   plan,
   way,
   nameOf,
@@ -54,41 +59,58 @@ const chat = new Chat(byId('conversation'), {
     }));
   },
   announce(text) { byId('announce').textContent = text; },
-  needKey: askForKey,
+  needKey: (reason) => askForKey(reason),
   comesBack: async () => ['loading', 'lost'].includes((await server.check()).name),
   renew,
+  saved(kept) {
+    chats.kept();
+    if (!kept && chats.current.last?.state !== 'asking') notice('This conversation could not be kept: the browser has no room, or keeps nothing.');
+  },
+}, () => {
+  following = true;
+  greet();
+  refresh();
+  scroll.scrollTop = chats.current.empty ? 0 : scroll.scrollHeight;
 });
 
 function greet() {
-  byId('welcome').hidden = !known || !chat.empty;
+  byId('welcome').hidden = !known || !chats.current.empty;
 }
 
 function renew() {
-  chat.clear();
-  greet();
+  chats.renew();
   question.focus();
 }
 
 /** @param {string} text @param {import('./js/settings.js').Way[]} rivals that it is asked in too */
 function ask(text, rivals) {
   following = true;
-  chat.ask(text, rivals);
+  if (narrow.matches) closePanels();
+  chats.current.ask(text, rivals).then(look);
+  look();
+}
+
+/** Where panels lie above the conversation, they would hide it. */
+function closePanels() {
+  document.querySelectorAll('.panel').forEach((panel) => panel.removeAttribute('open'));
 }
 
 /** @param {import('./js/welcome.js').Example} example */
 function show(example) {
   choose(example);
-  ask(example.text, example.compare ? [singly] : compared());
+  if (valid()) ask(example.text, example.compare ? [singly] : compared());
 }
 
 // The composer.
+const attached = openAttachments();
 byId('composer').addEventListener('submit', (/** @type {Event} */ event) => {
   event.preventDefault();
   const text = question.value.trim();
-  if (!text || chat.busy || chat.waiting) return;
+  const { busy, waiting } = chats.current;
+  if (!text && !attached.any() || busy || waiting || !valid()) return;
   question.value = '';
   grow();
-  ask(text, compared());
+  ask(attached.with(text), compared());
 });
 question.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -100,28 +122,38 @@ function grow() {
   question.style.blockSize = 'auto';
   question.style.blockSize = `${question.scrollHeight}px`;
 }
-stop.addEventListener('click', () => chat.stop());
+stop.addEventListener('click', () => chats.current.stop());
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape' && chat.busy) chat.stop();
+  if (event.key !== 'Escape' || event.defaultPrevented || document.querySelector('dialog:modal')) return;
+  if (chats.current.busy) chats.current.stop();
+  else if (narrow.matches) closePanels();
 });
 byId('new').addEventListener('click', renew);
+question.addEventListener('focus', () => { if (narrow.matches) closePanels(); });
+byId('close-settings').addEventListener('click', () => {
+  byId('settings').open = false;
+  byId('settings').querySelector('summary').focus();
+});
 
-// Keys.
-/** @param {string} reason as the server words it */
-function askForKey(reason) {
-  byId('key-reason').textContent = reason;
-  keyForm.hidden = false;
-  byId('key').focus();
-}
-keyForm.addEventListener('submit', async (event) => {
-  event.preventDefault();
-  setKey(byId('key').value);
-  byId('key').value = '';
-  keyForm.hidden = true;
-  if (await loadModels()) {
-    question.focus();
-    if (chat.failed) chat.again();
-  }
+/** Presses a button of the last exchange. @param {string} which */
+const press = (which) => /** @type {HTMLElement | null} */ (byId('conversation').querySelector(`.exchange:last-child ${which}:not([hidden])`))?.click();
+openShortcuts([
+  { key: 'Enter', words: 'Send the question; with Shift a new line' },
+  { key: 'Escape', words: 'Stop the answer' },
+  { key: 'o', control: true, shift: true, words: 'New conversation', run: renew },
+  { key: 'k', control: true, words: 'Search conversations', run: searchHistory },
+  { key: 's', control: true, shift: true, words: 'Show or hide conversations', run: toggleHistory },
+  { key: 'n', words: 'New conversation', run: renew },
+  { key: '/', words: 'Write a question', run: () => question.focus() },
+  { key: 'e', words: 'Edit the last question', run: () => press('.edit') },
+  { key: 'r', words: 'Ask it again', run: () => press('.again') },
+  { key: 'c', words: 'Copy the last answer', run: () => press('.copy') },
+]);
+
+const askForKey = openKey(async () => {
+  if (!await loadModels()) return;
+  question.focus();
+  if (chats.current.failed) chats.current.again();
 });
 
 /** Fills the model menu. @returns {Promise<boolean>} whether it could */
@@ -140,19 +172,35 @@ async function loadModels() {
   }
 }
 
+/** Looks where the models are: those that are asked are loaded, and others leave. */
+async function look() {
+  try {
+    showModels(offers(await models()));
+  } catch {
+    return; // the server is watched elsewhere
+  }
+  clearTimeout(looking);
+  if (chats.current.busy && current().state !== 'loaded' || current().state === 'loading') looking = setTimeout(look, 1000);
+}
+/** @type {number | undefined} */
+let looking;
+byId('model').addEventListener('focus', look);
+
 openSettings(() => {
   welcome(current(), show);
   showPareto();
 });
 openCompare();
 const showPareto = openPareto(() => current().id, choose);
-chat.restore();
+openHistory(chats);
+chats.restore();
 const server = new Server(async (now, before) => {
   showStatus(now);
   // A server may answer for some models while it loads others, or when one has failed.
   const loaded = now.loading.length !== before.loading.length;
   if (now.name === before.name && !loaded || now.name === 'lost') return;
-  if (await loadModels() && chat.waiting) chat.again();
+  if (await loadModels()) chats.resume();
 });
 openEngine(() => server.check());
 if (!touch) question.focus();
+keepOffline();

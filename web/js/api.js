@@ -1,14 +1,15 @@
 // Every request of the page: the server's public API and nothing else.
 
 import { events } from './sse.js';
-import { recall, remember } from './store.js';
+import { keep, kept, recall, remember } from './store.js';
 
 /**
- * @typedef {{ id: string, root?: string, task?: string, max_model_len?: number, lutra?: any }} ModelCard
- * @typedef {{ role: string, content: string }} ChatMessage
+ * @typedef {{ id: string, root?: string, task?: string, max_model_len?: number, lutra?: any, status?: { value?: string, failed?: boolean } }} ModelCard
+ * @typedef {{ role: string, content: string, reasoning_content?: string }} ChatMessage
  * @typedef {{ method?: string, n?: number, width?: number, verifier?: string, include?: string[] }} ScalingRequest
  * @typedef {{ model: string, messages: ChatMessage[], truncation?: string, temperature?: number, max_tokens?: number,
- *   seed?: number, test_time_scaling?: ScalingRequest }} ChatRequest
+ *   top_p?: number, top_k?: number, min_p?: number, seed?: number, stop?: string[], chat_template_kwargs?: { enable_thinking: boolean },
+ *   continue_final_message?: boolean, test_time_scaling?: ScalingRequest }} ChatRequest
  *
  * What /readyz says: `ready`, or why not. A server that is not ready may answer for some of its models.
  * @typedef {{ ready: boolean, soon: boolean, message: string, loading: { model: string, progress: number | null }[] }} Readiness `soon`: by itself
@@ -28,8 +29,14 @@ export class ApiError extends Error {
   get unavailable() { return this.status === 0 || this.status === 503 && this.code === 'unavailable'; }
 }
 
-/** @param {string} value */
-export const setKey = (value) => remember('key', value || null);
+/** The key that requests have, of this tab or kept on this device; empty: none. @returns {string} */
+export const key = () => recall('key', '') || kept('key', '');
+
+/** @param {string} value empty: none @param {boolean} [keeps] on this device, until it is forgotten */
+export function setKey(value, keeps = false) {
+  remember('key', value || null);
+  keep('key', keeps && value ? value : null);
+}
 
 /** Addresses are relative to the page's: a proxy may serve it under any path. @param {string} path */
 const at = (path) => new URL(path, document.baseURI);
@@ -37,8 +44,7 @@ const at = (path) => new URL(path, document.baseURI);
 /** @param {string} path @param {RequestInit} [init] */
 async function call(path, init = {}) {
   const headers = new Headers(init.headers);
-  const key = recall('key', '');
-  if (key) headers.set('Authorization', `Bearer ${key}`);
+  if (key()) headers.set('Authorization', `Bearer ${key()}`);
   let response;
   try {
     response = await fetch(at(path), { ...init, headers });

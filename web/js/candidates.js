@@ -2,6 +2,7 @@
 // it is written.
 
 import { el } from './dom.js';
+import { read } from './reader.js';
 
 /** @typedef {import('./search.js').Candidate} Candidate */
 
@@ -15,14 +16,31 @@ export class Candidates {
   /** @type {Map<number, Card>} */
   #cards = new Map();
   #shown = false;
+  #promote;
+  /** @type {Candidate[]} */
+  #all = [];
+  #running = false;
+
+  /** @param {(candidate: Candidate) => void} promote makes it the answer */
+  constructor(promote) {
+    this.#promote = promote;
+  }
+
+  /** Shows one in full. @param {number} index */
+  #read(index) {
+    const c = this.#all.find((one) => one.index === index);
+    if (c) read(c, { candidates: this.#all, label: (one) => label(one, stateOf(one, this.#running)), promote: this.#promote });
+  }
 
   /** @param {Candidate[]} candidates @param {boolean} running */
   update(candidates, running) {
+    this.#all = candidates;
+    this.#running = running;
     const winner = candidates.find((c) => c.chosen);
     candidates.forEach((c, i) => {
       let card = this.#cards.get(c.index);
       if (!card) {
-        this.#cards.set(c.index, (card = new Card(c.index)));
+        this.#cards.set(c.index, (card = new Card(c.index, () => this.#read(c.index))));
         this.#list.insertBefore(card.element, this.#list.children[i] ?? null);
       }
       card.update(c, running, winner);
@@ -41,21 +59,22 @@ export class Candidates {
 
 class Card {
   #label = el('span', { class: 'label' });
-  #text = el('div', { class: 'words' });
+  #text = el('div', { class: 'words', tabindex: 0 });
   #tokens = el('span', { class: 'facts' });
   #facts = el('p', { class: 'facts' });
   /** What is shown. @type {{ c?: Candidate, state?: string }} */
   #drawn = {};
 
-  /** @param {number} index */
-  constructor(index) {
+  /** @param {number} index @param {() => void} read */
+  constructor(index, read) {
     this.element = el('li', { class: 'card' },
-      el('p', { class: 'head' }, el('span', { class: 'number' }, index + 1), this.#tokens, this.#label), this.#text, this.#facts);
+      el('p', { class: 'head' }, el('span', { class: 'number' }, index + 1), this.#tokens, this.#label), this.#text,
+      el('div', { class: 'foot' }, this.#facts, el('button', { type: 'button', class: 'quiet', 'aria-label': `Read candidate ${index + 1}`, on: { click: read } }, 'Read')));
   }
 
   /** @param {Candidate} c @param {boolean} running @param {Candidate | undefined} winner */
   update(c, running, winner) {
-    const state = c.state === 'writing' && !running ? 'cancelled' : c.state;
+    const state = stateOf(c, running);
     const lost = winner !== undefined && !c.chosen && (c.answer !== winner.answer || !c.answer);
     this.element.className = `card ${state}${c.chosen ? ' chosen' : lost ? ' lost' : ''}`;
     if (c === this.#drawn.c && state === this.#drawn.state) return;
@@ -68,6 +87,9 @@ class Card {
     this.#facts.textContent = facts(c);
   }
 }
+
+/** Where the search has ended, none is being written. @param {Candidate} c @param {boolean} running */
+const stateOf = (c, running) => (c.state === 'writing' && !running ? 'cancelled' : c.state);
 
 /** @param {Candidate} c @param {Candidate['state']} state */
 function label({ answer, chosen }, state) {

@@ -1,17 +1,20 @@
-// The conversation: its exchanges, the requests to the server, and the answers that
-// stream back.
+// One conversation: its exchanges, the requests to the server, and the answers that stream
+// back. It goes on while another one is shown.
 
 import { ApiError, chat, droppedMessages } from './api.js';
-import { el } from './dom.js';
-import { ExchangeView } from './exchange.js';
-import { absorb } from './search.js';
-import { recall, remember } from './store.js';
+import { mostExchanges, newId, newestBelow, now, pathTo, siblings, titleOf } from './conversation.js';
+import * as library from './library.js';
+import { parted, receiver } from './receive.js';
+import { question, rest } from './request.js';
+import { Thread } from './thread.js';
 
+/** @typedef {import('./conversation.js').Head} Head */
 /** @typedef {import('./exchange.js').Exchange} Exchange */
-/** @typedef {import('./exchange.js').Result} Result */
 /** @typedef {import('./settings.js').Way} Way */
 
 /**
+ * What the page does for the conversation that is shown. Only `plan`, `way`, `nameOf`, `model`, `whyLimited` and
+ * `comesBack` are asked of one that is not.
  * @typedef {object} Hooks
  * @property {(way: Way) => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set, answered in a way
  * @property {() => Way} way that is set
@@ -24,179 +27,241 @@ import { recall, remember } from './store.js';
  * @property {(reason: string) => void} needKey the server wants another key
  * @property {() => Promise<boolean>} comesBack the server does not answer now; true: it will
  * @property {() => void} renew the person wants a new conversation
+ * @property {(kept: boolean) => void} saved the conversation, or there is no room for it
  */
 
-/** How many earlier exchanges are sent at most. */
-const most = 100;
+/** An answer is continued without a search. @type {Way} */
+const single = { method: 'none', n: 1, width: 1, verifier: '' };
+/** Milliseconds between two times that an unfinished answer is kept. */
+const pace = 1000;
+
+/** The page is being left: what fails now has not failed by itself. */
+let leaving = false;
+for (const event of ['beforeunload', 'pagehide']) addEventListener(event, () => { leaving = true; });
+addEventListener('pageshow', () => { leaving = false; });
+// A page that was not left after all, as when a file is saved, is asked again.
+addEventListener('beforeunload', () => setTimeout(() => { leaving = false; }, 2000));
 
 export class Chat {
-  /** @type {Exchange[]} */
-  #exchanges = [];
-  /** @type {ExchangeView[]} */
-  #views = [];
+  /** @type {Exchange[]} in order of their beginning */
+  #all;
+  /** @type {Exchange[]} that are shown */
+  #path = [];
   /** @type {AbortController | null} */
   #running = null;
-  #list;
+  /** What is being answered. @type {Exchange | null} */
+  #answering = null;
   #hooks;
-  #limitWords = el('span');
-  /** The line above the first exchange that the model still reads. */
-  #limit;
+  #kept = 0;
+  #discarded = false;
+  #thread;
 
-  /** @param {HTMLElement} list @param {Hooks} hooks */
-  constructor(list, hooks) {
-    this.#list = list;
+  /** @param {Head} head @param {Exchange[]} exchanges @param {Hooks} hooks */
+  constructor(head, exchanges, hooks) {
+    this.head = head;
+    this.#all = exchanges;
+    this.#path = pathTo(exchanges, head.at);
     this.#hooks = hooks;
-    this.#limit = el('li', { class: 'limit', role: 'note' }, this.#limitWords,
-      el('button', { type: 'button', class: 'quiet', on: { click: () => hooks.renew() } }, 'New conversation'));
+    this.#thread = new Thread(this, hooks.renew);
   }
 
-  /** Shows the conversation that this tab had before it was reloaded. */
-  restore() {
-    const kept = recall('conversation', []);
-    for (const exchange of Array.isArray(kept) ? kept : []) {
-      // The page was closed during this one.
-      this.#show(['asking', 'waiting'].includes(exchange.state) ? { ...exchange, state: 'stopped' } : exchange);
-    }
-    this.#mark();
-  }
-
-  get empty() { return this.#exchanges.length === 0; }
+  get empty() { return this.#path.length === 0; }
   get busy() { return this.#running !== null; }
-  get failed() { return this.#exchanges.at(-1)?.state === 'failed'; }
+  get failed() { return this.last?.state === 'failed'; }
   /** A question waits for the server. */
-  get waiting() { return this.#exchanges.at(-1)?.state === 'waiting'; }
+  get waiting() { return this.last?.state === 'waiting'; }
+  get last() { return this.#path.at(-1); }
 
-  /** @param {string} question @param {Way[]} [ways] in which it is answered too, for comparison */
-  async ask(question, ways = []) {
-    if (this.busy) return;
-    this.#show({ question, answer: '', state: 'asking', rivals: ways.map((way) => ({ name: this.#hooks.nameOf(way), way, answer: '' })) });
-    await this.#run();
+  /** Shows the conversation in a list, or nowhere. @param {HTMLElement | null} list */
+  show(list) {
+    this.#thread.list = list;
+    this.#draw();
+    this.#seen(({ busy }) => busy(this.busy));
   }
 
-  /** Asks the last question once more, as things are set now. */
-  async again() {
-    const exchange = this.#exchanges.at(-1);
+  /** @param {(hooks: Hooks) => void} tell the page, if it shows this conversation */
+  #seen(tell) {
+    if (this.#thread.list) tell(this.#hooks);
+  }
+
+  /** Takes over what other tabs have changed. @param {Head} head @param {Exchange[]} exchanges */
+  refresh(head, exchanges) {
+    for (const fresh of exchanges) {
+      const known = this.#all.find((e) => e.id === fresh.id);
+      if (known && known === this.#answering) continue;
+      if (!known) this.#all.push(fresh);
+      else if (known.state !== fresh.state || known.answer.length !== fresh.answer.length) Object.assign(known, fresh);
+      else continue;
+      this.#thread.view(fresh.id)?.render();
+    }
+    this.#all.sort((a, b) => a.created - b.created);
+    const theirs = pathTo(this.#all, head.at);
+    const follows = !this.last || theirs.includes(this.last); // else the other tab is in another branch
+    if (follows) this.#path = theirs;
+    this.head = { ...head, at: follows ? head.at : this.head.at };
+    this.#draw();
+  }
+
+  /**
+   * @param {string} question @param {Way[]} [ways] in which it is answered too, for comparison
+   * @param {string | null} [parent] the exchange that it follows; otherwise the last
+   */
+  async ask(question, ways = [], parent = this.last?.id ?? null) {
+    if (this.busy || this.#full()) return;
+    const rivals = ways.map((way) => ({ name: this.#hooks.nameOf(way), way, answer: '' }));
+    await this.#run(this.#add({ id: newId(), conversation: this.head.id, parent, created: now(), question, answer: '', state: 'asking', rivals }));
+  }
+
+  /** Asks a question again, as things are set now: beside the answer that there is. @param {Exchange} [exchange] */
+  async again(exchange = this.last) {
     if (!exchange || this.busy) return;
+    if (exchange.answer || exchange.reasoning || exchange.search || exchange !== this.last) {
+      await this.ask(exchange.question, exchange.rivals?.map(({ way }) => way), exchange.parent);
+      return;
+    }
     const fresh = { answer: '', reasoning: '', finish: undefined, search: null, stats: undefined };
     Object.assign(exchange, fresh, { state: 'asking', needsKey: false, error: undefined, unread: undefined });
     exchange.rivals = exchange.rivals?.map((rival) => ({ ...rival, ...fresh }));
-    await this.#run();
+    await this.#run(exchange);
+  }
+
+  /** Goes on with an answer that has ended too early. @param {Exchange} exchange */
+  async resume(exchange) {
+    if (this.busy) return;
+    Object.assign(exchange, { state: 'asking', error: undefined, finish: undefined, needsKey: false });
+    await this.#run(exchange, true);
+  }
+
+  /** Makes a candidate the answer: one more branch. @param {Exchange} exchange @param {import('./search.js').Candidate} candidate */
+  promote(exchange, { index, text, state }) {
+    if (this.busy || this.#full()) return;
+    const { rivals, stats, error, ...same } = exchange;
+    const search = exchange.search && { ...exchange.search, candidates: exchange.search.candidates.map((c) => ({ ...c, chosen: c.index === index })) };
+    const finish = state === 'cut' ? 'length' : 'stop';
+    const chosen = this.#add({ ...same, ...parted(text), id: newId(), created: now(), state: 'done', finish, search, promoted: index });
+    this.#hooks.announce(`Candidate ${index + 1} is the answer.`);
+    this.#keep(chosen);
+  }
+
+  /** Shows the branch beside an exchange. @param {Exchange} exchange @param {number} by -1: the one before */
+  turn(exchange, by) {
+    const beside = siblings(this.#all, exchange);
+    const to = beside[beside.indexOf(exchange) + by];
+    if (!to || this.busy) return;
+    this.head.at = newestBelow(this.#all, to).id;
+    this.#path = pathTo(this.#all, this.head.at);
+    this.#draw();
+    this.#thread.view(to.id)?.focusBranch(by);
+    this.#keep();
   }
 
   stop() {
     this.#running?.abort();
   }
 
-  clear() {
+  /** Ends it: it has been deleted. */
+  discard() {
+    this.#discarded = true;
     this.stop();
-    this.#exchanges = [];
-    this.#views = [];
-    this.#list.replaceChildren();
-    remember('conversation', null);
+  }
+
+  #full() {
+    if (this.#all.length < mostExchanges) return false;
+    this.#seen(({ announce }) => announce('This conversation is full. Begin a new one.'));
+    return true;
   }
 
   /** @param {Exchange} exchange */
-  #show(exchange) {
-    this.#views.at(-1)?.again.remove(); // only the last question can be asked again
-    const view = new ExchangeView(exchange, () => this.again());
-    this.#exchanges.push(exchange);
-    this.#views.push(view);
-    this.#list.append(view.element);
-    this.#hooks.changed();
+  #add(exchange) {
+    this.head.title ||= titleOf(exchange.question);
+    this.head.at = exchange.id;
+    this.#all.push(exchange);
+    this.#path = pathTo(this.#all, exchange.id);
+    this.#draw();
+    this.#seen(({ changed }) => changed());
+    return exchange;
   }
 
-  /** Shows which exchanges the model was not shown when it answered last. */
-  #mark() {
-    const last = this.#exchanges.at(-1);
-    const unread = Math.min(last?.unread ?? 0, this.#views.length - 1);
-    this.#views.forEach((view, i) => view.element.classList.toggle('unread', i < unread));
-    if (unread > 0) {
-      this.#limitWords.textContent = last?.limit ?? '';
-      this.#views[unread].element.before(this.#limit);
-    } else {
-      this.#limit.remove();
-    }
+  /** @param {Exchange} exchange */
+  #pathTo(exchange) {
+    return pathTo(this.#all, exchange.id);
   }
 
-  /**
-   * The request, the indexes of the exchanges that have been answered, and how many of these are left out.
-   * @returns {{ request: import('./api.js').ChatRequest, answered: number[], left: number }}
-   */
-  #request(way = this.#hooks.way()) {
-    const { system, ...rest } = this.#hooks.plan(way);
-    const messages = system ? [{ role: 'system', content: system }] : [];
-    const last = this.#exchanges.length - 1;
-    const answered = [...this.#exchanges.keys()].filter((i) => i < last && this.#exchanges[i].answer);
-    const left = Math.max(0, answered.length - most);
-    for (const i of answered.slice(left)) {
-      messages.push({ role: 'user', content: this.#exchanges[i].question }, { role: 'assistant', content: this.#exchanges[i].answer });
-    }
-    messages.push({ role: 'user', content: this.#exchanges[last].question });
-    return { request: { ...rest, messages }, answered, left };
+  #draw() {
+    this.#thread.draw(this.#path, this.#all, this.busy);
   }
 
-  /** Answers the last exchange. */
-  async #run() {
-    const exchange = this.#exchanges[this.#exchanges.length - 1];
-    const view = this.#views[this.#views.length - 1];
+  /** Answers an exchange, or goes on with its answer. @param {Exchange} exchange @param {boolean} [goesOn] */
+  async #run(exchange, goesOn = false) {
     const running = (this.#running = new AbortController());
-    this.#hooks.busy(true);
-    this.#hooks.announce('Answering.');
-    exchange.model = this.#hooks.model();
-    exchange.name = this.#hooks.nameOf(this.#hooks.way());
+    this.#answering = exchange;
+    this.#draw();
+    this.#seen(({ busy, announce }) => { busy(true); announce('Answering.'); });
+    if (!goesOn) {
+      exchange.model = this.#hooks.model();
+      exchange.name = this.#hooks.nameOf(this.#hooks.way());
+    }
+    this.#keep(exchange);
     try {
       // One after the other, so that none takes another's time.
-      for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, view, running.signal);
-      await this.#receive(exchange, view, running.signal);
+      if (!goesOn) for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, exchange, running.signal);
+      await this.#receive(exchange, goesOn ? rest(this.#pathTo(exchange), this.#hooks.plan(single)) : question(this.#pathTo(exchange), this.#hooks.plan(this.#hooks.way())), running.signal);
       exchange.state = 'done';
-      this.#hooks.announce(exchange.answer);
+      this.#seen(({ announce }) => announce(exchange.answer));
     } catch (err) {
       await this.#fail(exchange, err, running.signal);
     } finally {
-      if (this.#running === running) this.#running = null;
+      this.#running = this.#answering = null;
     }
-    view.render();
-    if (this.#exchanges.includes(exchange)) this.#keep(); // it may have been cleared meanwhile
-    if (!this.busy) this.#hooks.busy(false);
-    this.#hooks.changed(exchange.search && exchange.answer ? view.element : undefined); // the answer is above its search
+    this.#thread.view(exchange.id)?.render();
+    this.#draw();
+    this.#keep(exchange);
+    this.#seen(({ busy, changed }) => {
+      busy(false);
+      changed(exchange.search && exchange.answer ? this.#thread.view(exchange.id)?.element : undefined); // the answer is above its search
+    });
   }
 
-  /** @param {Exchange} exchange @param {ExchangeView} view @param {AbortSignal} signal */
-  async #receive(exchange, view, signal) {
-    const { request, answered, left } = this.#request();
+  /** @param {Exchange} exchange @param {{ request: import('./api.js').ChatRequest, answered: number[], left: number }} asked @param {AbortSignal} signal */
+  async #receive(exchange, { request, answered, left }, signal) {
     const take = receiver(exchange);
-    view.render();
+    this.#thread.view(exchange.id)?.render();
     for await (const chunk of chat(request, signal)) {
       take(chunk);
       const dropped = droppedMessages(chunk);
       if (dropped !== null || exchange.unread === undefined) {
         const unread = left + Math.ceil((dropped ?? 0) / 2);
-        exchange.unread = unread && (answered[unread] ?? this.#exchanges.indexOf(exchange));
+        exchange.unread = unread && (answered[unread] ?? this.#pathTo(exchange).length - 1);
         exchange.limit = this.#hooks.whyLimited(answered.length - unread + 1);
-        this.#mark();
+        this.#draw();
       }
-      view.update();
-      this.#hooks.changed();
+      this.#grown(exchange);
     }
   }
 
-  /** Answers in a way that the answer is compared with. @param {import('./exchange.js').Rival} rival @param {ExchangeView} view @param {AbortSignal} signal */
-  async #receiveRival(rival, view, signal) {
+  /** Answers in a way that the answer is compared with. @param {import('./exchange.js').Rival} rival @param {Exchange} exchange @param {AbortSignal} signal */
+  async #receiveRival(rival, exchange, signal) {
     const take = receiver(rival);
-    for await (const chunk of chat(this.#request(rival.way).request, signal)) {
+    for await (const chunk of chat(question(this.#pathTo(exchange), this.#hooks.plan(rival.way)).request, signal)) {
       take(chunk);
-      view.update();
-      this.#hooks.changed();
+      this.#grown(exchange);
     }
+  }
+
+  /** @param {Exchange} exchange */
+  #grown(exchange) {
+    this.#thread.view(exchange.id)?.update();
+    this.#seen(({ changed }) => changed());
+    if (performance.now() - this.#kept > pace) this.#keep(exchange);
   }
 
   /** @param {Exchange} exchange @param {unknown} err @param {AbortSignal} signal that the person has stopped it */
   async #fail(exchange, err, signal) {
     // A question without any answer yet can wait for the server.
     const wait = err instanceof ApiError && err.unavailable && !exchange.stats && await this.#hooks.comesBack();
-    if (signal.aborted) {
+    if (signal.aborted || leaving) {
       exchange.state = 'stopped';
-      this.#hooks.announce('Stopped.');
+      this.#seen(({ announce }) => announce('Stopped.'));
       return;
     }
     exchange.state = 'failed';
@@ -206,45 +271,18 @@ export class Chat {
       return;
     }
     exchange.needsKey = err.status === 401;
-    if (exchange.needsKey) this.#hooks.needKey(err.message);
+    if (exchange.needsKey) this.#seen(({ needKey }) => needKey(err.message));
     else if (wait) exchange.state = 'waiting';
-    else exchange.error = err.message + (err.retryAfter ? ` (Try again in ${err.retryAfter} s.)` : '');
+    else exchange.error = err.message + (err.retryAfter && !/again in/i.test(err.message) ? ` (Try again in ${err.retryAfter} s.)` : '');
   }
 
-  /** Stores the conversation; if it is too large, without its searches. */
-  #keep() {
-    if (!remember('conversation', this.#exchanges)) remember('conversation', this.#exchanges.map(({ search, rivals, ...exchange }) => ({ ...exchange, rivals: rivals?.map(({ search, ...rival }) => rival) })));
+  /** Keeps the conversation, with the exchange that has changed. @param {...Exchange} exchanges */
+  async #keep(...exchanges) {
+    if (this.#discarded) return;
+    this.#kept = performance.now();
+    for (const exchange of exchanges) exchange.beat = Date.now();
+    if (exchanges.length) this.head.updated = now();
+    const kept = await library.write({ ...this.head }, ...exchanges);
+    this.#seen(({ saved }) => saved(kept));
   }
-}
-
-/** What adds the chunks of an answer to a result, from now on. @param {Result} result */
-function receiver(result) {
-  const start = performance.now();
-  const since = () => (performance.now() - start) / 1000;
-  const stats = { first: 0, total: 0, tokens: 0 };
-  /** @param {any} chunk */
-  return (chunk) => {
-    result.search = absorb(result.search ?? null, chunk);
-    const choice = chunk.choices?.find((/** @type {any} */ c) => (c.index ?? 0) === 0);
-    const text = choice?.delta?.content;
-    const reasoning = choice?.delta?.reasoning_content;
-    if (text) stats.first ||= since();
-    result.answer += text ?? '';
-    result.reasoning = (result.reasoning ?? '') + (reasoning ?? '');
-    result.finish = choice?.finish_reason ?? result.finish;
-    stats.tokens = spent(stats.tokens, chunk, result.search, Boolean(text || reasoning));
-    stats.total = since();
-    result.stats = stats;
-  };
-}
-
-/**
- * The tokens generated so far, by all candidates: as the server reports; for a single answer, one a chunk of text
- * until the usage comes.
- * @param {number} before @param {any} chunk @param {import('./search.js').Search | null} search @param {boolean} text there is some
- */
-function spent(before, chunk, search, text) {
-  const used = (chunk.usage?.completion_tokens ?? 0) + (chunk.usage?.test_time_scaling?.cancelled_tokens ?? 0);
-  if (used) return search ? Math.max(before, used) : used;
-  return search ? Math.max(before, search.tokens ?? 0) : before + (text ? 1 : 0);
 }

@@ -1,7 +1,8 @@
 // One exchange of the conversation: the question, its answer and how that was found.
 
+import { Actions, Edit } from './actions.js';
 import { el, eachFrame } from './dom.js';
-import { markdown } from './markdown.js';
+import { Markdown } from './markdown.js';
 import { SearchView } from './searchview.js';
 import { Votes } from './votes.js';
 
@@ -12,11 +13,16 @@ import { Votes } from './votes.js';
  * @property {string} [reasoning] before the answer
  * @property {string} [finish] the finish reason
  * @property {import('./search.js').Search | null} [search]
- * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
+ * @property {{ first: number, thought?: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  *
  * @typedef {Result & { name: string, way: import('./settings.js').Way }} Rival in a column of its own
  *
  * @typedef {object} Exchanged
+ * @property {string} id
+ * @property {string} conversation
+ * @property {string | null} parent the exchange that it follows
+ * @property {number} created
+ * @property {number} [beat] when it was last known to be written
  * @property {string} question
  * @property {string} [name] of the way in which it is answered
  * @property {'asking' | 'waiting' | 'done' | 'stopped' | 'failed'} state waiting: for the server
@@ -25,18 +31,33 @@ import { Votes } from './votes.js';
  * @property {string} [model] that answers, where there are several
  * @property {number} [unread] how many of the exchanges before this one the model was not shown
  * @property {string} [limit] why
+ * @property {number} [promoted] the candidate that the person has made the answer
  * @property {Rival[]} [rivals] other ways of answering, which are asked first
  *
  * @typedef {Result & Exchanged} Exchange
  */
 
+/**
+ * What can be done with an exchange.
+ * @typedef {object} Acts
+ * @property {(exchange: Exchange) => unknown} again
+ * @property {(exchange: Exchange) => unknown} resume
+ * @property {(question: string, ways: import('./settings.js').Way[], parent: string | null) => unknown} ask
+ * @property {(exchange: Exchange, by: number) => unknown} turn
+ * @property {(exchange: Exchange, candidate: import('./search.js').Candidate) => unknown} promote
+ */
+
 /** Shows an exchange. Call update or render when the exchange has changed. */
 export class ExchangeView {
   #exchange;
+  #acts;
+  #actions;
   #text = el('div', { class: 'text' });
   #reasoningText = el('div', { class: 'thoughts' });
+  #thoughts = new Markdown(this.#reasoningText);
+  #reasoningTitle = el('summary');
   /** Open until the answer begins; then the person decides. @type {any} */
-  #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, el('summary', {}, 'Reasoning'), this.#reasoningText);
+  #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, this.#reasoningTitle, this.#reasoningText);
   #meta = el('p', { class: 'meta' });
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
   #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning);
@@ -53,14 +74,24 @@ export class ExchangeView {
   /** Renders before the next paint, for the many small changes of a stream. */
   update = eachFrame(() => this.render());
 
-  /** @param {Exchange} exchange @param {() => void} again asks once more */
-  constructor(exchange, again) {
+  /** @param {Exchange} exchange @param {Acts} acts */
+  constructor(exchange, acts) {
     this.#exchange = exchange;
-    this.again = el('button', { type: 'button', class: 'quiet again', on: { click: again } }, 'Ask again');
-    this.#answer.append(this.#answers, this.#error, el('footer', {}, this.#meta, this.again));
-    this.element = el('li', { class: 'exchange' },
-      el('article', { class: 'question', 'aria-label': 'You' }, exchange.question), this.#answer);
+    this.#acts = acts;
+    this.#actions = new Actions(exchange, acts);
+    this.#answer.append(this.#answers, this.#error, el('footer', {}, this.#meta, this.#actions.element));
+    this.element = el('li', { class: 'exchange' }, new Edit(exchange, acts).element, this.#answer);
     this.render();
+  }
+
+  /** Tells which of the branches at this place it is. @param {number} index @param {number} of */
+  place(index, of) {
+    this.#actions.place(index, of);
+  }
+
+  /** Puts the focus on the button that leads on. @param {number} by -1: back */
+  focusBranch(by) {
+    this.#actions.focusBranch(by);
   }
 
   /** Shows the exchange as it is now. */
@@ -69,7 +100,10 @@ export class ExchangeView {
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
-    if (this.#reasoningText.textContent !== (reasoning ?? '')) this.#reasoningText.textContent = reasoning ?? '';
+    this.#reasoningText.classList.toggle('plain', Boolean(search)); // how the search goes, line by line
+    if (!search) this.#thoughts.update(reasoning ?? '');
+    else if (this.#reasoningText.textContent !== (reasoning ?? '')) this.#reasoningText.textContent = reasoning ?? '';
+    this.#reasoningTitle.textContent = thinking(this.#exchange);
     if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
     this.#answered = Boolean(answer);
     if (this.#rivals.length !== rivals.length) {
@@ -83,7 +117,7 @@ export class ExchangeView {
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
     this.#showSearch(search ?? null, asking);
     this.#meta.textContent = facts(this.#exchange);
-    this.again.hidden = asking || Boolean(this.#exchange.needsKey);
+    this.#actions.render();
   }
 
   /** @param {import('./search.js').Search | null} search @param {boolean} running */
@@ -92,7 +126,7 @@ export class ExchangeView {
       this.#search?.element.remove();
       this.#search = null;
     } else if (search !== this.#drawn[0] || running !== this.#drawn[1]) {
-      if (!this.#search) this.#answers.after((this.#search = new SearchView()).element);
+      if (!this.#search) this.#answers.after((this.#search = new SearchView((c) => this.#acts.promote(this.#exchange, c))).element);
       this.#search.update(search, running, this.#rivals.length === 0);
     }
     this.#drawn = [search, running];
@@ -105,16 +139,18 @@ class Column {
   #took = el('p', { class: 'took' });
   #votes = new Votes();
   #text;
+  #written;
 
   /** @param {string} kind @param {HTMLElement} [text] */
   constructor(kind, text = el('div', { class: 'text' })) {
     this.#text = text;
+    this.#written = new Markdown(text);
     this.element = el('section', { class: kind }, text);
   }
 
   /** @param {Result} result @param {string} name empty: the column stands alone */
   update({ answer, search, stats }, name) {
-    this.#text.replaceChildren(markdown(answer));
+    this.#written.update(answer);
     if (!name) return;
     this.#title.textContent = name;
     this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && `${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
@@ -126,10 +162,18 @@ class Column {
 /** @param {number} n */
 const tokens = (n) => `${n.toLocaleString('en')} ${n === 1 ? 'token' : 'tokens'}`;
 
+/** What stands above a thought. @param {Exchange} exchange */
+function thinking({ answer, state, search, stats }) {
+  if (search) return 'Reasoning';
+  if (!answer && state === 'asking') return 'Thinking …';
+  return stats?.thought ? `Thought for ${seconds(stats.thought)}` : 'Thought';
+}
+
 /** @param {Exchange} exchange */
-function facts({ state, finish, stats, needsKey, model }) {
+function facts({ state, finish, stats, needsKey, model, promoted }) {
   const parts = [];
   if (model) parts.push(model);
+  if (promoted !== undefined) parts.push(`candidate ${promoted + 1}, chosen by you`);
   if (needsKey) parts.push('waiting for an API key');
   if (state === 'waiting') parts.push('waiting for the server');
   if (state === 'stopped') parts.push('stopped');
@@ -141,7 +185,7 @@ function facts({ state, finish, stats, needsKey, model }) {
 }
 
 /** @param {number} r */
-const rate = (r) => (r < 10 ? r.toFixed(1) : Math.round(r).toLocaleString('en'));
+const rate = (r) => (!Number.isFinite(r) ? '–' : r < 10 ? r.toFixed(1) : Math.round(r).toLocaleString('en'));
 
 /** @param {number} s */
 const seconds = (s) => (s < 1 ? `${Math.round(1000 * s)} ms` : `${s.toFixed(1)} s`);

@@ -1,63 +1,86 @@
-// Light Markdown: fenced code, lists, `code` and **bold**. It builds elements
-// and text nodes only, so whatever a model writes stays text.
+// A text in Markdown that may still be growing. Finished blocks are made once; the last
+// one is made anew when the text has grown, and changes what is there, node by node, so
+// that a selection stays.
 
-import { el } from './dom.js';
+import { lex } from './lexer.js';
+import { morph } from './morph.js';
+import { block } from './render.js';
+
+/** Shows a text in an element. Call update when the text has changed. */
+export class Markdown {
+  #element;
+  #text = '';
+  /** The text of the blocks that are finished. */
+  #finished = '';
+  /** Elements of the blocks that the text may still change. @type {Element[]} */
+  #open = [];
+  /** How many items are finished of the list that is the first of these. */
+  #items = 0;
+  /** Links that finished blocks define, by name. @type {Record<string, any>} */
+  #links = Object.create(null);
+
+  /** @param {HTMLElement} element whose children are the text's blocks */
+  constructor(element) {
+    this.#element = element;
+  }
+
+  /** @param {string} text */
+  update(text) {
+    if (text === this.#text) return;
+    this.#text = text;
+    text = text.replaceAll('\r\n', '\n');
+    if (!text.startsWith(this.#finished)) this.#restart();
+    const tokens = lex(text.slice(this.#finished.length), this.#links);
+    const open = this.#open.splice(0);
+    const done = finishedOf(tokens);
+    let items = this.#items;
+    tokens.forEach((token, i) => {
+      let made = /** @type {Element | null} */ (block(token));
+      if (made) {
+        const old = open.shift();
+        if (old) made = morph(old, made, items);
+        else this.#element.append(made);
+        items = 0;
+      }
+      if (i < done) {
+        this.#items = 0;
+        this.#finished += token.raw;
+        if (token.type === 'def') this.#links[token.tag] ??= { href: token.href, title: token.title };
+      } else if (made) {
+        this.#open.push(made);
+      }
+    });
+    if (tokens[done]?.type === 'list') this.#finishItems(tokens[done].items);
+    open.forEach((old) => old.remove());
+  }
+
+  /** Also of a list the last item alone is made anew. @param {import('./lexer.js').Token[]} items of the first block that is not finished */
+  #finishItems(items) {
+    const done = finishedOf(items);
+    this.#items += done;
+    for (const item of items.slice(0, done)) this.#finished += item.raw;
+  }
+
+  #restart() {
+    this.#items = 0;
+    this.#finished = '';
+    this.#open = [];
+    this.#links = Object.create(null);
+    this.#element.replaceChildren();
+  }
+}
 
 /**
- * @param {string} text possibly still growing
- * @returns {DocumentFragment}
+ * How many tokens, or items of a list, no further text can change: those before the last one, if the first line of what follows them is
+ * complete. Until then it may continue a list, or become a heading.
+ * @param {import('./lexer.js').Token[]} tokens
  */
-export function markdown(text) {
-  const out = document.createDocumentFragment();
-  const lines = text.replaceAll('\r\n', '\n').split('\n');
-  for (let i = 0; i < lines.length; ) {
-    const fence = /^\s*```/.test(lines[i]);
-    const bullet = listItem(lines[i]);
-    if (fence) {
-      const close = lines.findIndex((line, j) => j > i && /^\s*```\s*$/.test(line));
-      const end = close < 0 ? lines.length : close;
-      out.append(el('pre', { tabindex: 0 }, el('code', {}, lines.slice(i + 1, end).join('\n'))));
-      i = end + 1;
-    } else if (bullet) {
-      const list = el(bullet.ordered ? 'ol' : 'ul', { start: bullet.ordered ? bullet.number : null });
-      for (let item; i < lines.length && (item = listItem(lines[i])) && item.ordered === bullet.ordered; i++) {
-        list.append(el('li', {}, ...inline(item.text)));
-      }
-      out.append(list);
-    } else if (lines[i].trim() === '') {
-      i++;
-    } else {
-      out.append(paragraph(lines, i));
-      while (i < lines.length && isProse(lines[i])) i++;
-    }
+function finishedOf(tokens) {
+  let following = '';
+  for (let i = tokens.length - 1; i >= 0; i--) {
+    following = tokens[i].raw + following;
+    const line = following.slice(0, following.indexOf('\n') + 1);
+    if (tokens[i].type !== 'space' && line.trim()) return i;
   }
-  return out;
-}
-
-/** @param {string} line */
-const isProse = (line) => line.trim() !== '' && !/^\s*```/.test(line) && !listItem(line);
-
-/** A line is a solution step, so its end is kept. @param {string[]} lines @param {number} from */
-function paragraph(lines, from) {
-  const p = el('p');
-  for (let i = from; i < lines.length && isProse(lines[i]); i++) {
-    const result = /^\s*(?:\*\*)?Answer:/.test(lines[i]);
-    p.append(el('span', { class: result ? 'line result' : 'line' }, ...inline(lines[i])), '\n');
-  }
-  return p;
-}
-
-/** @param {string} line */
-function listItem(line) {
-  const m = /^\s*(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/.exec(line);
-  return m && { ordered: m[1] !== undefined, number: m[1], text: m[2] };
-}
-
-/** @param {string} text @returns {(Node | string)[]} */
-function inline(text) {
-  return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
-    if (part.length > 2 && part.startsWith('`') && part.endsWith('`')) return el('code', {}, part.slice(1, -1));
-    if (part.length > 4 && part.startsWith('**') && part.endsWith('**')) return el('strong', {}, part.slice(2, -2));
-    return part;
-  });
+  return 0;
 }

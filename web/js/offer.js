@@ -15,6 +15,9 @@ import { number, string, strings } from './read.js';
  * @property {number | null} maxTurns questions of a conversation that it reads
  * @property {number | null} temperature the server's default
  * @property {number | null} maxTokens the server's default
+ * @property {boolean} thinks its answers may begin with thinking, which can be switched
+ * @property {boolean} extended it knows the sampling fields that OpenAI's API has not
+ * @property {'loaded' | 'loading' | 'unloaded' | 'failed'} state
  * @property {string} scaling the server's default search, in its written form; empty: none
  */
 
@@ -46,11 +49,14 @@ function offer(card) {
     maxTurns: number(says.max_turns),
     temperature: number(says.defaults?.temperature),
     maxTokens: number(says.defaults?.max_tokens),
+    thinks: says.thinking === true,
+    extended: Boolean(card.lutra),
+    state: card.status?.failed === true ? 'failed' : ['loading', 'unloaded'].includes(card.status?.value ?? '') ? /** @type {any} */ (card.status?.value) : 'loaded',
     scaling: says.defaults?.scaling === 'none' ? '' : string(says.defaults?.scaling),
   };
 }
 
 /** The model that answers while none is known. @type {Offer} */
 export const anyModel = {
-  id: 'default', demo: false, methods: plain, verifiers: [], presets: [], context: null, maxTurns: null, temperature: null, maxTokens: null, scaling: '',
+  id: 'default', demo: false, methods: plain, verifiers: [], presets: [], context: null, maxTurns: null, temperature: null, maxTokens: null, scaling: '', thinks: false, extended: true, state: 'loaded',
 };

@@ -3,6 +3,7 @@
 import { Candidates } from './candidates.js';
 import { el } from './dom.js';
 import { methods } from './methods.js';
+import { Replay } from './replay.js';
 import { byStep } from './search.js';
 import { spentWords } from './spent.js';
 import { Tree } from './tree.js';
@@ -25,23 +26,37 @@ const reasons = {
 /** A figure that shows a search, while it runs and afterwards. */
 export class SearchView {
   #line = el('figcaption');
-  #cards = new Candidates();
+  #cards;
   #tree = new Tree();
   #votes = new Votes();
   #spent = el('p', { class: 'spent', hidden: true });
   #asCards = this.#tab('Candidates', 'cards');
   #asTree = this.#tab('Tree', 'tree');
   #tabs = el('div', { class: 'tabs', role: 'group', 'aria-label': 'View of the search' }, this.#asCards, this.#asTree);
-  element = el('figure', { class: 'search' },
-    el('header', {}, this.#line, this.#tree.controls, this.#tabs), this.#cards.element, this.#tree.element, this.#votes.element, this.#spent);
+  #replay = new Replay((search, over) => this.#draw(search, !over));
   /** The view that the person has chosen; null: the one that suits the method. @type {'cards' | 'tree' | null} */
   #wanted = null;
-  /** @type {[Search, boolean, boolean] | null} */
+  /** @type {[Search, boolean] | null} */
   #drawn = null;
+
+  /** @param {(candidate: import('./search.js').Candidate) => void} promote makes it the answer */
+  constructor(promote) {
+    this.#cards = new Candidates(promote);
+    this.element = el('figure', { class: 'search' },
+      el('header', {}, this.#line, this.#replay.button, this.#tree.controls, this.#tabs), this.#replay.bar,
+      this.#cards.element, this.#tree.element, this.#votes.element, this.#spent);
+  }
 
   /** @param {Search} search @param {boolean} running @param {boolean} votes are shown here */
   update(search, running, votes) {
-    this.#drawn = [search, running, votes];
+    this.#votes.element.classList.toggle('elsewhere', !votes);
+    this.#replay.of(running ? null : search);
+    this.#draw(search, running);
+  }
+
+  /** @param {Search} search @param {boolean} running */
+  #draw(search, running) {
+    this.#drawn = [search, running];
     const can = { cards: search.candidates.length > 0, tree: search.steps.length > 0 };
     const fitting = byStep(search) && can.tree || !can.cards ? 'tree' : 'cards';
     const view = this.#wanted && can[this.#wanted] ? this.#wanted : fitting;
@@ -53,7 +68,7 @@ export class SearchView {
     this.#tree.show(view === 'tree' && can.tree);
     if (view === 'cards') this.#cards.update(search.candidates, running && !search.done);
     else this.#tree.update(search.steps, search.done, search.method === 'particle_filtering');
-    if (votes) this.#votes.update(search);
+    this.#votes.update(search);
     this.#spent.textContent = search.done ? spentWords(search) : '';
     this.#spent.hidden = !this.#spent.textContent;
   }
@@ -62,7 +77,7 @@ export class SearchView {
   #tab(text, view) {
     const click = () => {
       this.#wanted = view;
-      if (this.#drawn) this.update(...this.#drawn);
+      if (this.#drawn) this.#draw(...this.#drawn);
     };
     return el('button', { type: 'button', class: 'quiet', on: { click } }, text);
   }

@@ -2,9 +2,11 @@
 // do.
 
 import { byId, el } from './dom.js';
+import { check, stopsOf } from './fields.js';
 import { methods } from './methods.js';
+import { openNamed } from './named.js';
 import { anyModel } from './offer.js';
-import { recall, remember } from './store.js';
+import { keep, kept, recall, remember } from './store.js';
 import { placeholder } from './welcome.js';
 
 /** @typedef {import('./offer.js').Offer} Offer */
@@ -31,12 +33,17 @@ export const current = () => offered.find((o) => o.id === model.value) ?? anyMod
 /** There is a choice of models. */
 export const several = () => offered.length > 1;
 
+/** Fields of sampling, which presets of a person's own hold. */
+const sampling = ['temperature', 'top_p', 'top_k', 'min_p', 'max_tokens', 'seed', 'stop', 'thinking'];
+/** What is said of models that are not in memory. */
+const states = { loaded: '', loading: ' · loading', unloaded: ' · on disk', failed: ' · failed' };
+
 /**
- * Fills the form with what was set before in this tab.
+ * Fills the form with what was set before: in this tab, or else on this device.
  * @param {() => void} switched is called when another model is chosen
  */
 export function openSettings(switched) {
-  saved = recall('settings', {});
+  saved = recall('settings', null) ?? kept('settings', {});
   n.append(...[2, 4, 8, 16, 32, 64].map((v) => el('option', { value: v }, v)));
   width.append(...widths.map((v) => el('option', { value: v }, v)));
   n.value = saved.n ?? '8';
@@ -46,21 +53,55 @@ export function openSettings(switched) {
   model.addEventListener('change', () => {
     saved.model = model.value;
     refreshMenus();
-    remember('settings', saved);
+    store();
     switched();
   });
   form.addEventListener('submit', (event) => event.preventDefault());
+  form.addEventListener('input', faulty);
+  openNamed('prompts', 'Saved prompts', ['system'], read, fill);
+  openNamed('samplings', 'Saved sampling', sampling, read, fill);
   refreshMenus();
 }
 
-/** @returns {(HTMLInputElement | HTMLTextAreaElement)[]} */
-const fields = () => [...form.querySelectorAll('input, textarea')].map((f) => /** @type {any} */ (f));
+/** @returns {import('./fields.js').Field[]} */
+const fields = () => [...form.querySelectorAll('[name]')].map((f) => /** @type {any} */ (f));
+
+/** What is set, by the names of fields. */
+const read = () => Object.fromEntries(fields().map((f) => [f.name, f.value]));
+
+/** @param {Record<string, string>} values */
+function fill(values) {
+  for (const field of fields()) if (field.name in values) field.value = values[field.name];
+  change();
+}
+
+/** Shows what is wrong with the fields that are offered. @returns {import('./fields.js').Field[]} */
+function faulty() {
+  return fields().filter((f) => {
+    const greedy = f.name === 'temperature' && f.value !== '' && Number(f.value) === 0 && !['', 'none'].includes(method.value);
+    return !f.closest('[hidden]') && check(f, greedy ? 'A search needs candidates that differ: a temperature above 0.' : '');
+  });
+}
+
+/** Nothing that is set would be refused; otherwise the settings are opened at what would be. */
+export function valid() {
+  const [first] = faulty();
+  if (!first) return true;
+  byId('settings').open = true;
+  first.focus();
+  return false;
+}
+
+function store() {
+  remember('settings', saved);
+  keep('settings', saved);
+}
 
 function change() {
   adjust();
-  const texts = Object.fromEntries(fields().map((f) => [f.name, f.value]));
-  saved = { ...texts, method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value };
-  remember('settings', saved);
+  faulty();
+  saved = { ...read(), method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value };
+  store();
 }
 
 /**
@@ -68,8 +109,12 @@ function change() {
  * @param {Offer[]} list
  */
 export function showModels(list) {
+  const same = list.length === offered.length && list.every((o, i) => o.id === offered[i].id);
   offered = list;
-  model.replaceChildren(...offered.map((o) => el('option', { value: o.id }, o.id)));
+  if (!same) model.replaceChildren(...offered.map((o) => el('option', { value: o.id })));
+  // A menu that is open stays so.
+  offered.forEach((o, i) => { model.options[i].textContent = o.id + states[o.state]; });
+  if (same) return refreshMenus();
   if (offered.some((o) => o.id === saved.model)) model.value = saved.model;
   model.disabled = offered.length === 0;
   refreshMenus();
@@ -77,7 +122,7 @@ export function showModels(list) {
 
 /** Offers what the chosen model can do, and keeps the settings as far as possible. */
 function refreshMenus() {
-  const { scaling, methods: can, presets, verifiers, demo, temperature, maxTokens, context } = current();
+  const { scaling, methods: can, presets, verifiers, demo, temperature, maxTokens, context, thinks, extended } = current();
   const names = [...(scaling ? [''] : []), 'none', ...can];
   method.replaceChildren(...names.map((value) => el('option', { value }, methods[value].name + (value ? '' : ` (${scaling})`))));
   if (presets.length) {
@@ -87,6 +132,8 @@ function refreshMenus() {
   verifier.replaceChildren(el('option', { value: '' }, 'the default'), ...verifiers.map((name) => el('option', { value: name }, name)));
   pick(verifier, saved.verifier, '');
   byId('verifier-label').hidden = verifiers.length === 0;
+  byId('thinking-label').hidden = !thinks;
+  for (const name of ['top_k', 'min_p']) byId(`${name}-label`).hidden = !extended;
   form.temperature.placeholder = `${demo ? 0 : temperature ?? 'default'}; 0.8 in a search`;
   form.max_tokens.placeholder = maxTokens ?? (context ? `as ${context.toLocaleString('en')} of context allow` : 'as the model allows');
   byId('question').placeholder = placeholder(current());
@@ -153,12 +200,14 @@ const stepped = (method) => ['beam_search', 'dvts', 'auto'].includes(method);
  */
 export function plan({ method, n, width, verifier, likeliest }) {
   const { id, demo } = current();
-  const values = Object.fromEntries(fields().map((f) => [f.name, f.value.trim()]));
+  const values = Object.fromEntries(fields().filter((f) => !f.closest('[hidden]')).map((f) => [f.name, f.value.trim()]));
   /** @type {Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} */
   const set = { model: id, system: values.system, truncation: 'auto' };
-  if (values.temperature !== '') set.temperature = Number(values.temperature);
-  if (values.max_tokens !== '') set.max_tokens = Number(values.max_tokens);
-  if (values.seed !== '') set.seed = Number(values.seed);
+  for (const name of /** @type {('temperature' | 'top_p' | 'top_k' | 'min_p' | 'max_tokens' | 'seed')[]} */ (sampling.slice(0, 6))) {
+    if (values[name]) set[name] = Number(values[name]);
+  }
+  if (values.stop) set.stop = stopsOf(form.stop.value);
+  if (values.thinking) set.chat_template_kwargs = { enable_thinking: values.thinking === 'on' };
   if (likeliest) set.temperature = 0;
   if (method === 'none') {
     set.test_time_scaling = { method: 'none' }; // whatever the server's default is

@@ -14,7 +14,7 @@ export class Tree {
   #drawing = svg('svg', { role: 'img', class: 'tree' });
   #scroller = el('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-label': 'Search tree; scrolls' }, this.#drawing);
   #detail = el('p', { class: 'detail', 'aria-live': 'polite' });
-  #outline = el('div', { class: 'outline' });
+  #outline = el('div', { class: 'outline', tabindex: 0 });
   #zoom = 1;
   /** The person has chosen the zoom; it stays. */
   #zoomed = false;

@@ -1,7 +1,7 @@
 // A headless Chromium for one test file, and what the tests have in common.
 // Every test begins with a fresh page; one that makes the browser complain fails.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach } from 'node:test';
@@ -13,37 +13,41 @@ export const phone = { width: 360, height: 720 };
 
 /** The page of the test that runs. @type {import('playwright-core').Page} */
 export let page;
+/** Its browser's tabs and storage, which no other test sees. @type {import('playwright-core').BrowserContext} */
+export let context;
 /** What the browser has complained about; a test that expects it takes it away. @type {string[]} */
 export let complaints = [];
 
 /**
- * Launches the browser.
- * @returns {Promise<{ context: import('playwright-core').BrowserContext, close: () => Promise<void> }>}
+ * Launches the browser; `offline`: with service workers.
+ * @returns {Promise<{ newContext: () => Promise<import('playwright-core').BrowserContext>, close: () => Promise<void> }>}
  */
-export async function launch() {
-  const profile = mkdtempSync(join(tmpdir(), 'lutra-chromium-'));
-  const context = await chromium.launchPersistentContext(profile, {
+export async function launch({ offline = false } = {}) {
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    viewport: desktop,
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
       '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
-  context.setDefaultTimeout(15_000);
-  const close = async () => {
-    await context.close();
-    rmSync(profile, { recursive: true, force: true });
+  const newContext = async () => {
+    const made = await browser.newContext({
+      viewport: desktop,
+      serviceWorkers: offline ? 'allow' : 'block', // which would answer before routes of tests do
+    });
+    made.setDefaultTimeout(15_000);
+    return made;
   };
-  return { context, close };
+  return { newContext, close: () => browser.close() };
 }
 
 /**
  * Gives the file's tests their pages.
  * @param {() => Promise<(() => Promise<void>)[]>} start what the tests need besides; it returns how to end that
+ * @param {{ offline?: boolean }} [options] of launch
  */
-export function browse(start) {
+export function browse(start, options) {
   let browser, ends = [];
   before(async () => {
-    [browser, ends] = await Promise.all([launch(), start()]);
+    [browser, ends] = await Promise.all([launch(options), start()]);
   });
   after(async () => {
     await browser?.close();
@@ -51,18 +55,26 @@ export function browse(start) {
     console.log(`screenshots: ${shots}`);
   });
   beforeEach(async () => {
-    page = await browser.context.newPage();
+    context = await browser.newContext();
+    page = await context.newPage();
     complaints = [];
     const heard = complaints;
-    page.on('console', (m) => m.type() === 'error' && heard.push(m.text()));
-    page.on('pageerror', (err) => heard.push(String(err)));
+    context.on('console', (m) => m.type() === 'error' && heard.push(m.text()));
+    context.on('weberror', (err) => heard.push(String(err.error())));
   });
   afterEach(async () => {
     const heard = complaints;
-    await page.close();
+    await context.close();
     assert.deepEqual(heard, [], 'the browser complained');
   });
 }
+
+/** Loads the page again, and waits until its conversation is there. */
+export async function reload() {
+  await page.reload();
+  await restored();
+}
+export const restored = (at = page) => at.locator('#conversation:not([aria-busy])').waitFor({ state: 'attached' });
 
 /** Opens the page and waits until it can be used. */
 export async function open(at) {

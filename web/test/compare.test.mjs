@@ -1,7 +1,7 @@
 // The page in a real browser: methods side by side, what they spent, and what they reach.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask, browse, ended, fake, fitsItsWidth, open, page, phone, shot } from './browser.mjs';
+import { ask, browse, ended, fake, fitsItsWidth, open, page, phone, reload, shot } from './browser.mjs';
 import { startServer } from './server.mjs';
 
 const question = 'Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?';
@@ -43,7 +43,7 @@ test('two methods answer one question side by side', async () => {
   assert.equal(await page.locator('.search > .votes:visible').count(), 0, 'the votes are shown once');
   assert.match(await page.locator('.spent').innerText(), /^Spent [\d,]+ tokens: [\d,]+ for the answer, [\d,]+ for others.*the verifier read [\d,]+\. The question looks (easy|moderate|hard): \d+ % agree, of the first \d answers (all|\d)\.$/);
   await shot('compare');
-  await page.reload();
+  await reload();
   assert.equal(await page.locator('.answers h3').count(), 3, 'all are there after a reload');
   await page.setViewportSize(phone);
   await fitsItsWidth();
@@ -96,7 +96,7 @@ test('what a profile says is never markup, and one that is wrong is left out', a
   assert.equal(await page.locator('#pareto img').count(), 0);
   assert.match(await page.locator('.frontier').innerText(), /<img src=x/);
   await fake('**/v1/profiles', 200, { data: [] });
-  await page.reload();
+  await reload();
   await page.locator('#pareto summary').click();
   await page.locator('#pareto .hint', { hasText: 'was not profiled' }).waitFor();
 });

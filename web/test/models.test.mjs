@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { answerWith, ask, browse, card, cards, complaints, ended, fake, fitsItsWidth, lastAnswer, open, page, phone, shot } from './browser.mjs';
+import { answerWith, ask, browse, card, cards, complaints, ended, fake, fitsItsWidth, lastAnswer, open, page, phone, reload, shot } from './browser.mjs';
 import { startServer } from './server.mjs';
 
 let demo, own;
@@ -154,7 +154,7 @@ test('turns that the model no longer reads are marked, and a new conversation is
   await page.setViewportSize(phone);
   await fitsItsWidth();
   await shot('limit-phone');
-  await page.reload();
+  await reload();
   assert.equal(await page.locator('.exchange.unread').count(), 2, 'and after a reload');
   assert.match(await page.locator('.limit').innerText(), /the last 2 questions/);
   await page.locator('#model:enabled').selectOption('sea');

@@ -5,9 +5,9 @@ import { startServer } from './server.mjs';
 
 const [file] = process.argv.slice(2);
 const server = await startServer();
-const { context, close } = await launch();
+const { newContext, close } = await launch();
 try {
-  const page = await context.newPage();
+  const page = await (await newContext()).newPage();
   await page.setViewportSize({ width: 1280, height: 860 });
   await page.goto(server.url);
   await page.locator('#model:enabled').waitFor();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, beamSearch } from './beam.mjs';
-import { ask, browse, divert, ended, fitsItsWidth, lastAnswer, lastSingle, open, page, phone, shot } from './browser.mjs';
+import { ask, browse, divert, ended, fitsItsWidth, lastAnswer, lastSingle, open, page, phone, reload, shot } from './browser.mjs';
 import { startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 import { answer as voted, vote } from './vote.mjs';
@@ -71,7 +71,7 @@ test('a vote shows its candidates before any is complete', async () => {
   votes.next();
   await page.locator('.card .words', { hasText: 'First I' }).first().waitFor();
   assert.equal(await page.locator('.card.writing').count(), 8);
-  assert.match(await page.locator('.card').first().innerText(), /^1\s+2 tokens\s+writing\s+First I look at[^]*logprob −0\.20$/);
+  assert.match(await page.locator('.card').first().innerText(), /^1\s+2 tokens\s+writing\s+First I look at[^]*logprob −0\.20\s+Read$/);
   assert.match(await page.locator('.meta').innerText(), /16 tokens · [\d.,]+ tokens\/s/, 'the throughput is that of all candidates');
   assert.equal(await page.locator('.votes li').count(), 0);
   votes.next(2);
@@ -106,7 +106,7 @@ test('a vote shows its candidates before any is complete', async () => {
   assert.equal(await page.locator('.tabs button', { hasText: 'Candidates' }).getAttribute('aria-pressed'), 'true', 'by the keyboard, too');
   await page.emulateMedia({ colorScheme: 'dark' });
   await shot('vote-dark');
-  await page.reload();
+  await reload();
   assert.equal(await page.locator('.card.chosen').count(), 1, 'it is there after a reload');
 });
 
@@ -138,7 +138,7 @@ test('the examples of a search show it beside a single answer that is wrong', as
     assert.doesNotMatch(await lastSingle(), new RegExp(`Answer: ${answer}$`));
     await shot(`example-${i + 1}`);
   }
-  await page.reload();
+  await reload();
   assert.match(await lastSingle(), /Answer: \d+$/, 'both are there after a reload');
   await page.setViewportSize(phone);
   await fitsItsWidth();
