@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "models"},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
 	"internal/bench":        {"internal/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
@@ -38,7 +38,8 @@ var layers = map[string][]string{
 	"internal/doctor":       {"internal/cgroup", "internal/hub", "internal/memory", "internal/output", "kernels", "kernels/bench"},
 	"internal/eval":         {"internal/chart", "internal/apiclient", "tts", "models", "models/embedded"},
 	"web":                   {},
-	"server":                {"web", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext"},
+	"internal/manual":       {},
+	"server":                {"web", "internal/manual", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext"},
 	"server/admission":      {},
 	"server/jsonread":       {},
 	"server/jsonwrite":      {},

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
@@ -78,6 +79,7 @@ type Options struct {
 	Alternates []string              `yaml:"-"` // likewise: models of which any may answer a request with a quality for one of them
 	Log        zerolog.Logger        `yaml:"-"`
 	Tracer     trace.TracerProvider  `yaml:"-"` // of spans; nil: nothing is traced
+	Documents  fs.FS                 `yaml:"-"` // of the repository, shown under /docs; nil: none
 }
 
 // DefaultOptions serves this machine alone, without keys.
