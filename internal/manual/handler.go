@@ -104,21 +104,22 @@ func load(repository fs.FS) map[string]served {
 		panic(err)
 	}
 	files := map[string]served{}
+	z := gzip.NewWriter(nil)
 	for name, data := range site.files {
 		kind, known := kinds[path.Ext(name)]
 		if !known {
 			kind = "text/plain; charset=utf-8"
 		}
 		sum := sha256.Sum256(data)
-		files[name] = served{data, zip(data), kind, hex.EncodeToString(sum[:8])}
+		files[name] = served{data, zip(z, data), kind, hex.EncodeToString(sum[:8])}
 	}
 	return files
 }
 
-// zip compresses, or returns nil where that gains nothing.
-func zip(data []byte) []byte {
+// zip compresses by a writer that nothing else uses, or returns nil where that gains nothing.
+func zip(z *gzip.Writer, data []byte) []byte {
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z.Reset(&out)
 	if _, err := z.Write(data); err != nil {
 		panic(err) // a Buffer takes all
 	}
