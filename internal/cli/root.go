@@ -23,6 +23,7 @@ func Main(args []string, documents fs.FS) int {
 	ctx, stop := untilSignal(withDocuments(context.Background(), documents))
 	defer stop()
 	keepChoices()
+	findNameservers()
 	root := Command(os.Stdout, os.Stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
