@@ -78,6 +78,8 @@ var layers = map[string][]string{
 	"batcher/sampling":      {"kernels"},
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
+	"internal/soak":         {"internal/chart"},
+	"tools/soak":            {"internal/soak"}, // requests by the million
 	"docs/examples":         {},                    // what users of the server write
 	"tools/armcount":        {},                    // counts loops of the arm64 kernels
 	"tools/cores":           {"models", "kernels"}, // models pools of many threads
