@@ -2,6 +2,7 @@ package soak
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -48,6 +49,7 @@ func TestOnlyWholeAnswersAndErrorsWithWordsAreGood(t *testing.T) {
 
 func TestWhatNeverEndsAndWhatIsBadButAnsweredAreFaults(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // before, nobody notices that the client goes
 		if r.Header.Get("Authorization") == "Bearer "+nobody {
 			_, _ = w.Write([]byte(`{"choices":[]}`))
 			return
