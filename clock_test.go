@@ -12,12 +12,19 @@ import (
 // measures and waits by Go's monotonic clock, so that a step of the machine's clock, forward or back, ends
 // nothing and keeps nothing waiting.
 var wallClock = map[string]string{
-	"server/metrics/engines.go": "the value of lutra_lora_requests_info, which is the time",
-	"server/registry/new.go":    "created of a model",
-	"server/requests.go":        "when a request arrived, for /debug/requests",
-	"server/responses/wire.go":  "created_at of a response",
-	"server/openai/wire.go":     "created of an answer",
-	"server/vllm/scores.go":     "created of an answer",
+	"server/metrics/engines.go":    "the value of lutra_lora_requests_info, which is the time",
+	"server/registry/new.go":       "created of a model",
+	"server/requests.go":           "when a request arrived, for /debug/requests",
+	"server/responses/wire.go":     "created_at of a response",
+	"server/openai/wire.go":        "created of an answer",
+	"server/anthropic/failure.go":  "when a limit is reset",
+	"server/anthropic/protocol.go": "created_at of a model",
+	"server/ollama/encode.go":      "created_at of an answer",
+	"server/ollama/models.go":      "expires_at of a model in memory",
+	"server/ollama/protocol.go":    "modified_at of a model",
+	"server/usage.go":              "since when tokens are counted",
+	"internal/kvevents/encode.go":  "the time of a batch of events",
+	"server/vllm/scores.go":        "created of an answer",
 }
 
 func TestOnlyWhatIsShownUsesTheTimeOfDay(t *testing.T) {

@@ -28,6 +28,7 @@ var notRun = map[string]string{
 	"global":         "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
 	"map $request_body $beginning {   # the messages up to the first user's":                                 "TestReplicasOnALANLoseOnlyStreamsThatHadBegun runs it",
 	"docker build -t registry.example/lutra:v1 .":                                                            "the gate's step helm renders what it installs",
+	"go run ./tools/soak -requests 1000000 -out soak":                                                        "takes a quarter of an hour; TestAServerIsAsBeforeAfterHundredsOfRequests is a short run",
 	"brew tap-new --no-git local/lutra":                                                                      "Homebrew is not here; tools/release has Ruby run the formula",
 	"winget settings --enable LocalManifestFiles":                                                            "Windows' own; tools/release holds the manifests against winget's schemas",
 	"nix run https://github.com/lutra-lm/lutra/releases/download/vVERSION/lutra-VERSION-nix.tar.gz -- serve": "fetches nixpkgs; tools/release has Nix read the package",

@@ -1,7 +1,7 @@
 // Command soak sends a server of this checkout a mixture of requests, good, bad and broken off, and says
 // what became of each, and whether the server is afterwards as before. Its status is 1 if not.
 //
-//	go run ./tools/soak --requests 1000000 --out soak
+//	go run ./tools/soak -requests 1000000 -out soak
 package main
 
 import (
