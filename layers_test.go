@@ -79,7 +79,7 @@ var layers = map[string][]string{
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
 	"internal/soak":         {"internal/chart"},
-	"tools/soak":            {"internal/soak"}, // requests by the million
+	"tools/soak":            {"internal/soak"},     // requests by the million
 	"docs/examples":         {},                    // what users of the server write
 	"tools/armcount":        {},                    // counts loops of the arm64 kernels
 	"tools/cores":           {"models", "kernels"}, // models pools of many threads
