@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/markdown", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/markdown":     {},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
@@ -39,7 +39,8 @@ var layers = map[string][]string{
 	"internal/doctor":       {"internal/cgroup", "internal/hub", "internal/memory", "internal/output", "kernels", "kernels/bench"},
 	"internal/eval":         {"internal/chart", "internal/apiclient", "tts", "models", "models/embedded"},
 	"web":                   {},
-	"server":                {"web", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext"},
+	"internal/manual":       {},
+	"server":                {"web", "internal/manual", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext"},
 	"server/admission":      {},
 	"server/jsonread":       {},
 	"server/jsonwrite":      {},
@@ -78,6 +79,8 @@ var layers = map[string][]string{
 	"batcher/sampling":      {"kernels"},
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
+	"internal/soak":         {"internal/chart"},
+	"tools/soak":            {"internal/soak"},     // requests by the million
 	"docs/examples":         {},                    // what users of the server write
 	"tools/armcount":        {},                    // counts loops of the arm64 kernels
 	"tools/cores":           {"models", "kernels"}, // models pools of many threads

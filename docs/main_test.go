@@ -22,6 +22,8 @@ import (
 const (
 	asCommand = "LUTRA_TEST_AS_COMMAND"
 	toRead    = "read"
+	// documentsIn is the repository.
+	documentsIn = "LUTRA_TEST_DOCUMENTS"
 )
 
 // cheap are settings of each command, none of which changes what it says: KV caches that
@@ -32,6 +34,7 @@ var cheap = map[string]string{"LUTRA_KV_MEMORY": "64MiB", "GOGC": "400"}
 func TestMain(m *testing.M) {
 	switch os.Getenv(asCommand) {
 	case "":
+		cheap[documentsIn] = must(filepath.Abs(repository))
 		for name, value := range cheap {
 			if err := os.Setenv(name, value); err != nil {
 				panic(err)
@@ -41,7 +44,7 @@ func TestMain(m *testing.M) {
 	case toRead:
 		os.Exit(readLine(os.Args[1:]))
 	default:
-		os.Exit(cli.Main(os.Args[1:]))
+		os.Exit(cli.Main(os.Args[1:], os.DirFS(os.Getenv(documentsIn))))
 	}
 }
 

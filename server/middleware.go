@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/web"
 )
 
 // observe gives every request an id and a log line, and counts it.
@@ -87,7 +86,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
 	switch {
 	case status == http.StatusInternalServerError:
 		e = s.log.Error()
-	case s.open[r.URL.Path] || strings.HasPrefix(r.URL.Path, web.Prefix): // probes and scrapes come every few seconds, the page's files by the dozen
+	case s.quiet(r.URL.Path):
 		e = s.log.Debug()
 	default:
 		e = s.log.Info()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
@@ -79,6 +80,7 @@ type Options struct {
 	Log        zerolog.Logger        `yaml:"-"`
 	LogLines   *LogLines             `yaml:"-"` // of Log, for GET /debug/logs; nil: none are shown
 	Tracer     trace.TracerProvider  `yaml:"-"` // of spans; nil: nothing is traced
+	Documents  fs.FS                 `yaml:"-"` // of the repository, shown under /docs; nil: none
 }
 
 // DefaultOptions serves this machine alone, without keys.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
+	"github.com/lutra-lm/lutra/internal/manual"
 	"github.com/lutra-lm/lutra/server/anthropic"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -73,6 +75,12 @@ func (s *Server) routes() http.Handler {
 	page := web.Handler()
 	r.Method(http.MethodGet, "/", page)
 	r.Method(http.MethodGet, web.Prefix+"*", page)
+
+	if s.opt.Documents != nil {
+		docs := manual.Handler(s.opt.Documents)
+		r.Method(http.MethodGet, "/docs", docs)
+		r.Method(http.MethodGet, manual.Prefix+"*", docs)
+	}
 
 	for at, routes := range s.patterns() {
 		r.Method(at.method, at.path, s.handle(routes))
@@ -159,6 +167,12 @@ func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r
 		return s.receive(c, &route.Route, carryOut)
 	}
 	return carryOut(c)
+}
+
+// quiet tells whether nothing is said of the requests for a path: probes and scrapes come every few
+// seconds, files of the page and of the documents by the dozen.
+func (s *Server) quiet(path string) bool {
+	return s.open[path] || strings.HasPrefix(path, web.Prefix) || strings.HasPrefix(path, manual.Prefix)
 }
 
 func healthz(c *api.Call) error { return c.JSON(map[string]string{"status": "ok"}) }

@@ -9,8 +9,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/lutra-lm/lutra/web"
 )
 
 // traceScope names the instrumentation.
@@ -19,7 +17,7 @@ const traceScope = "github.com/lutra-lm/lutra/server"
 // beginSpan begins the span of a request, which continues that of its traceparent header, unless
 // nothing is traced. Probes, scrapes and the page's files have none.
 func (s *Server) beginSpan(r *http.Request) (*http.Request, trace.Span) {
-	if s.opt.Tracer == nil || s.open[r.URL.Path] || strings.HasPrefix(r.URL.Path, web.Prefix) {
+	if s.opt.Tracer == nil || s.quiet(r.URL.Path) {
 		return r, nil
 	}
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))

@@ -23,7 +23,7 @@ var cheap = map[string]string{"LUTRA_KV_MEMORY": "64MiB", "GOGC": "400"}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(Main(os.Args[1:]))
+		os.Exit(Main(os.Args[1:], nil))
 	}
 	debug.SetGCPercent(400) // each command leaves what it made; to collect it at once is a quarter of the work
 	for name, value := range cheap {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -16,11 +17,13 @@ import (
 )
 
 // Main runs the command line and returns the exit status: 0 success, 1 failure,
-// 2 wrong usage, 130, 143 or 129 ended by SIGINT, SIGTERM or SIGHUP.
-func Main(args []string) int {
-	ctx, stop := untilSignal(context.Background())
+// 2 wrong usage, 130, 143 or 129 ended by SIGINT, SIGTERM or SIGHUP. The
+// documents are the repository's.
+func Main(args []string, documents fs.FS) int {
+	ctx, stop := untilSignal(withDocuments(context.Background(), documents))
 	defer stop()
 	keepChoices()
+	findNameservers()
 	root := Command(os.Stdout, os.Stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -77,7 +80,7 @@ reasoner inside the binary.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.SetVersionTemplate(versionLine())
-	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newDoctor(), newHealth(), newKey(), newVersion())
+	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newDoctor(), newDocs(), newHealth(), newKey(), newVersion())
 	groupHelp(root)
 	offerChoices(root)
 	return root

@@ -172,6 +172,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		}()
 	}
 	cfg.Server.Tracer = tracer
+	cfg.Server.Documents = documentsOf(ctx)
 	srv := server.New(cfg.Server)
 	systemd := supervised{log: log}
 	stopperOf(ctx).atSecond(func(s stopSignal) {

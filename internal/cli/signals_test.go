@@ -31,7 +31,13 @@ type own struct {
 // startServe runs lutra serve until it is ready.
 func startServe(t *testing.T, env ...string) *own {
 	t.Helper()
-	cmd := process(t, "serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
+	return startServeOf(t, []string{"--addr", "127.0.0.1:0", "--model", "lutra-tiny-s"}, env...)
+}
+
+// startServeOf is startServe with other arguments.
+func startServeOf(t *testing.T, args []string, env ...string) *own {
+	t.Helper()
+	cmd := process(t, append([]string{"serve"}, args...)...)
 	cmd.Env = append(cmd.Env, append(env, "LUTRA_LOG_FORMAT=json")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // archive returns the target's archive, zip for Windows and else tar.gz, and its SBOM, which
 // lies in the archive too.
 func archive(b bundle) ([]artifact, error) {
-	name := fmt.Sprintf("lutra-%s-%s-%s", b.version, b.target.os, b.target.arch)
+	name := b.archiveName()
 	files := []file{{b.target.binary(), 0o755, b.binary}, {"sbom.cdx.json", 0o644, b.sbom}}
 	files = append(files, b.common...)
 	for i := range files {
@@ -26,6 +26,11 @@ func archive(b bundle) ([]artifact, error) {
 	}
 	data, err := form(files, b.time)
 	return []artifact{{name + ending, data}, {name + ".cdx.json", b.sbom}}, err
+}
+
+// archiveName returns the name of the archive without its ending, which is its only folder's too.
+func (b *bundle) archiveName() string {
+	return fmt.Sprintf("lutra-%s-%s-%s", b.version, b.target.os, b.target.arch)
 }
 
 // tarGz packs files in their order; all are root's, of one time, which must be whole seconds.

@@ -46,8 +46,12 @@ var forms = []struct {
 	{func(t target) bool { return t.os != "android" }, npm},
 }
 
-// wholes are what is made of all targets together.
-var wholes = []func([]bundle) ([]artifact, error){image, umbrella}
+// wholes are what is made of all targets together, and of what has been made of them.
+var wholes = []func([]bundle, []artifact) ([]artifact, error){
+	func(b []bundle, _ []artifact) ([]artifact, error) { return image(b) },
+	func(b []bundle, _ []artifact) ([]artifact, error) { return umbrella(b) },
+	recipes,
+}
 
 // commonFiles returns what is the same for all targets: license, configuration, manual pages
 // in man/, completion in completions/.
@@ -61,7 +65,7 @@ func commonFiles(s source) ([]file, error) {
 		files = append(files, file{name, 0o644, data})
 	}
 	root := cli.Command(&bytes.Buffer{}, os.Stderr)
-	pages, err := manual(s, root)
+	pages, err := manPages(s, root)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +73,8 @@ func commonFiles(s source) ([]file, error) {
 	return append(append(files, pages...), scripts...), err
 }
 
-// manual returns a page in section 1 for each command.
-func manual(s source, root *cobra.Command) ([]file, error) {
+// manPages returns a page in section 1 for each command.
+func manPages(s source, root *cobra.Command) ([]file, error) {
 	var files []file
 	var add func(c *cobra.Command) error
 	add = func(c *cobra.Command) error {

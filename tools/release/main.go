@@ -6,7 +6,8 @@
 //	commit ─▶ go build a target ─▶ binary ─▶ archive, with manual, completion, SBOM
 //	                                      ├▶ deb, rpm, apk   (Linux)
 //	                                      ├▶ wheel, npm's package
-//	                            all targets ▶ container image, npm's package that chooses
+//	                            all targets ▶ container image, npm's package that chooses,
+//	                                        recipes of Homebrew, winget, Nix
 //	                                      └▶ SHA256SUMS of all
 //
 // The same commit, Go and version give the same bytes, wherever and whenever it runs: paths
@@ -76,7 +77,7 @@ func run(out, version, only string) error {
 		}
 	}
 	for _, whole := range wholes {
-		a, err := whole(bundles)
+		a, err := whole(bundles, made)
 		if err != nil {
 			return err
 		}

@@ -68,27 +68,39 @@ func TestAnArchiveHoldsProgramManualAndCompletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zr, err := gzip.NewReader(bytes.NewReader(made[0].data))
-	if err != nil {
-		t.Fatal(err)
+	modes := map[string]os.FileMode{}
+	for _, f := range untar(t, made[0].data) {
+		modes[strings.TrimPrefix(f.path, "lutra-1.2.0-darwin-arm64/")] = f.mode
 	}
-	modes := map[string]int64{}
-	for tr := tar.NewReader(zr); ; {
-		h, err := tr.Next()
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if !h.ModTime.Equal(b.time) || h.Uid != 0 || h.Uname != "" {
-			t.Errorf("%s: %v of %d %q", h.Name, h.ModTime, h.Uid, h.Uname)
-		}
-		modes[strings.TrimPrefix(h.Name, "lutra-1.2.0-darwin-arm64/")] = h.Mode
-	}
-	for name, mode := range map[string]int64{"lutra": 0o755, "LICENSE": 0o644, "config.yaml": 0o644, "sbom.cdx.json": 0o644, "man/lutra.1": 0o644, "man/lutra-bench-engine.1": 0o644, "completions/_lutra": 0o644, "completions/lutra.ps1": 0o644} {
+	for name, mode := range map[string]os.FileMode{"lutra": 0o755, "LICENSE": 0o644, "config.yaml": 0o644, "sbom.cdx.json": 0o644, "man/lutra.1": 0o644, "man/lutra-bench-engine.1": 0o644, "completions/_lutra": 0o644, "completions/lutra.ps1": 0o644} {
 		if modes[name] != mode {
 			t.Errorf("%s has mode %o, want %o", name, modes[name], mode)
 		}
+	}
+}
+
+// untar returns the files of a tar.gz that this module has made, which are root's and of sample's time.
+func untar(t *testing.T, tgz []byte) (files []file) {
+	t.Helper()
+	zr, err := gzip.NewReader(bytes.NewReader(tgz))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tr := tar.NewReader(zr); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return files
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.Equal(time.Unix(1795265667, 0)) || h.Uid != 0 || h.Uname != "" {
+			t.Errorf("%s: %v of %d %q", h.Name, h.ModTime, h.Uid, h.Uname)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file{h.Name, os.FileMode(h.Mode), data})
 	}
 }
 
