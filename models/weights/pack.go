@@ -114,7 +114,7 @@ func superblocks(levels *matrix.Levels) func(*gguf.Tensor) (*matrix.Matrix, erro
 // MostBytes returns the size in memory that a stored matrix of rows × cols has at
 // most, whatever its weights are.
 func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
-	if l.opt.Exact {
+	if factors := l.factorsOf(t); l.opt.Exact || factors != nil && t.Type != gguf.NVFP4 {
 		return kernels.DataSize(rows, cols, matrix.F32)
 	}
 	packing, offsets := matrix.F32, 0
