@@ -267,7 +267,9 @@ func fuzzed(f *testing.F, file string, dirs ...string) {
 	})
 }
 
-func FuzzConfig(f *testing.F) { fuzzed(f, fileConfig, "llama", "gemma3", "phi3", "qwen3_moe", "fp8", "awq", "w4a16") }
+func FuzzConfig(f *testing.F) {
+	fuzzed(f, fileConfig, "llama", "gemma3", "phi3", "qwen3_moe", "fp8", "awq", "w4a16")
+}
 
 func FuzzTokenizer(f *testing.F) { fuzzed(f, fileTokenizer, "llama", "qwen2", "mistral", "granite") }
 
