@@ -2,6 +2,7 @@ package huggingface
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
@@ -36,10 +37,16 @@ func (g *grid) rectangle(lo, hi, n, each int) ([]byte, error) {
 	if width == whole {
 		return raw, g.t.Source.Read(raw, g.t.Offset)
 	}
-	for r := range n {
-		if err := g.t.Source.Read(raw[r*width:(r+1)*width], g.t.Offset+int64(r*whole+lo*each)); err != nil {
-			return nil, err
+	var failed atomic.Pointer[error]
+	inParallel(n, func(from, to int) {
+		for r := from; r < to && failed.Load() == nil; r++ {
+			if err := g.t.Source.Read(raw[r*width:(r+1)*width], g.t.Offset+int64(r*whole+lo*each)); err != nil {
+				failed.Store(&err)
+			}
 		}
+	})
+	if err := failed.Load(); err != nil {
+		return nil, *err
 	}
 	return raw, nil
 }

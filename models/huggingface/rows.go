@@ -96,6 +96,9 @@ func (m *rows) source() *disk.Source {
 	if m.tail != nil {
 		size += ternaryTail
 	}
+	if m.run != nil {
+		return disk.MadeAtOnce(m, size)
+	}
 	return disk.Made(m, size)
 }
 
