@@ -1,6 +1,7 @@
 package models
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -134,6 +135,67 @@ func TestAnAdapterIsWhatItsProductIsMergedIntoTheWeights(t *testing.T) {
 	near(t, "two adapters", feedVariant(t, b, variant(t, b, uses...), kv.F32, 40, transformersTokens()...), want)
 }
 
+// PEFT's LoRA of DeepSeek's attention: q_proj or q_a_proj and q_b_proj, kv_a_proj_with_mqa, o_proj.
+func TestAdaptersOfLatentAttentionAreWhatTheirProductIsMergedIntoTheWeights(t *testing.T) {
+	for _, name := range []string{"deepseek2", "deepseek2-v3"} {
+		path := filepath.Join("testdata", "transformers", name+".gguf")
+		base, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer base.Close()
+		arch, _ := base.Metadata.String("general.architecture")
+		rng, tensors, parts := rand.New(rand.NewPCG(5, 5)), []gguf.Tensor(nil), map[string]bool{}
+		for i := range base.Tensors {
+			w := &base.Tensors[i]
+			_, part, _ := strings.Cut(strings.TrimPrefix(w.Name, "blk."), ".")
+			if !slices.Contains([]string{"attn_q.weight", "attn_q_a.weight", "attn_q_b.weight", "attn_kv_a_mqa.weight", "attn_output.weight"}, part) {
+				continue
+			}
+			parts[part] = true
+			const rank = 3
+			for end, dims := range map[string][]int{downName: {w.Cols(), rank}, upName: {rank, w.Rows()}} {
+				raw := make([]byte, 0, 4*dims[0]*dims[1])
+				for range dims[0] * dims[1] {
+					raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(rng.NormFloat64()/math.Sqrt(float64(dims[0])))))
+				}
+				tensors = append(tensors, gguf.Tensor{Name: w.Name + end, Type: gguf.F32, Dims: dims, Data: raw})
+			}
+		}
+		if len(parts) < 3 {
+			t.Fatalf("%s has %v alone", name, parts)
+		}
+		var out bytes.Buffer
+		file := filepath.Join(t.TempDir(), "adapter.gguf")
+		md := gguf.Metadata{keyType: "adapter", keyAdapterType: "lora", keyAlpha: float32(3), "general.architecture": arch}
+		if err := errors.Join(gguf.Write(&out, md, tensors), os.WriteFile(file, out.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		p := pool.New(2)
+		defer p.Close()
+		b, err := Load(path, LoadOptions{Pool: p, Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		uses := []Use{{adapter(t, b, file), 0.75}}
+		m, err := loadModel(merge(t, base, uses), LoadOptions{Pool: p, Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.close()
+		var want []float64
+		for _, x := range newRunner(t, m, kv.F32).feed(40, transformersTokens()...) {
+			want = append(want, float64(x))
+		}
+		got := feedVariant(t, b, variant(t, b, uses...), kv.F32, 40, transformersTokens()...)
+		near(t, name, got, want)
+		if plain := feedVariant(t, b, nil, kv.F32, 40, transformersTokens()...); nmse(plain, got) < 1e-3 {
+			t.Errorf("%s changes the logits by %.3g only", name, nmse(plain, got))
+		}
+	}
+}
+
 // merge returns a copy of base with W + scale·strength·B·A in place of each W.
 func merge(t *testing.T, base *gguf.File, uses []Use) *gguf.File {
 	t.Helper()
@@ -145,16 +207,21 @@ func merge(t *testing.T, base *gguf.File, uses []Use) *gguf.File {
 		return v
 	}
 	var tensors []gguf.Tensor
-	output := *base.Tensor("token_embd.weight") // of a file that has none of its own
-	output.Name = "output.weight"
-	for _, src := range append(base.Tensors, output) {
+	all := slices.Clone(base.Tensors)
+	if base.Tensor(outputTensor) == nil { // it is the embedding, which an adapter leaves as it is
+		output := *base.Tensor("token_embd.weight")
+		output.Name = outputTensor
+		all = append(all, output)
+	}
+	arch, _ := base.Metadata.String("general.architecture")
+	for _, src := range all {
 		w := floats(&src)
 		for _, u := range uses {
 			a, b := u.Adapter.file.Tensor(src.Name+downName), u.Adapter.file.Tensor(src.Name+upName)
 			if a == nil {
 				continue
 			}
-			strength, err := adapterStrength(u.Adapter.file.Metadata, "llama")
+			strength, err := adapterStrength(u.Adapter.file.Metadata, arch)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // beside is a feed-forward and a mixture of experts side by side, each with norms of its
@@ -26,7 +27,9 @@ func (l *loader) beside(i int, dense *feedForward, m *mixture, kept *[]float32) 
 	dense.postNorm = l.Vector(name("post_ffw_norm_1.weight"), hidden)
 	m.norm, m.routerNorm = l.Vector(name("pre_ffw_norm_2.weight"), hidden), l.Vector(name("ffn_gate_inp.scale"), hidden)
 	vector.ScaleInto(m.routerNorm, float32(1/math.Sqrt(float64(hidden))))
-	m.factors = l.OptionalVector(name("ffn_down_exps.scale"), l.cfg.Experts)
+	if down := l.file.Tensor(name("ffn_down_exps.weight")); down == nil || down.Type != gguf.NVFP4 { // whose weights have them
+		m.factors = l.OptionalVector(name("ffn_down_exps.scale"), l.cfg.Experts)
+	}
 	return b
 }
 

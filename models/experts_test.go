@@ -1,6 +1,8 @@
 package models
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -47,7 +49,7 @@ func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestExpertsAreOfEveryStorageType(t *testing.T) {
-	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.MXFP4, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
+	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.MXFP4, gguf.NVFP4, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			shape := manyExperts
 			shape.Experts.Count, shape.Experts.Used = 6, 6 // routing cannot differ
@@ -60,6 +62,82 @@ func TestExpertsAreOfEveryStorageType(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scaledExperts writes a mixture of NVFP4 whose experts have scales of their own; widened, as float32
+// that has them in the weights.
+func scaledExperts(t *testing.T, path string, widened bool) (out string) {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var tensors []gguf.Tensor
+	for i := range f.Tensors {
+		w, err := f.Tensors[i].Load(0, f.Tensors[i].Rows(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Dims = f.Tensors[i].Dims
+		stem, experts := strings.CutSuffix(w.Name, "_exps.weight")
+		if !experts {
+			tensors = append(tensors, *w)
+			continue
+		}
+		n, scales := w.Dims[2], []byte(nil)
+		values := make([]float32, w.Len())
+		if err := w.Dequantize(values, 0); err != nil {
+			t.Fatal(err)
+		}
+		for e := range n {
+			scale := 0.5 + float32(e*len(stem)%7)/8
+			scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(scale))
+			for j := range values[:w.Len()/n] {
+				values[e*w.Len()/n+j] *= scale
+			}
+		}
+		if widened {
+			raw := make([]byte, 0, 4*len(values))
+			for _, x := range values {
+				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+			}
+			tensors = append(tensors, gguf.Tensor{Name: w.Name, Type: gguf.F32, Dims: w.Dims, Data: raw})
+			continue
+		}
+		tensors = append(tensors, *w)
+		for _, name := range []string{"_exps.scale", "_exps.input_scale"} {
+			tensors = append(tensors, gguf.Tensor{Name: stem + name, Type: gguf.F32, Dims: []int{n}, Data: scales})
+		}
+	}
+	out = filepath.Join(t.TempDir(), "scaled.gguf")
+	var raw bytes.Buffer
+	if err := errors.Join(gguf.Write(&raw, f.Metadata, tensors), os.WriteFile(out, raw.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestExpertsOfNVFP4AreMultipliedByTheirScales(t *testing.T) {
+	shape := manyExperts
+	shape.Experts.Count = 5
+	path, tokens := synthetized(t, shape, gguf.NVFP4), []int32{3, 1, 4, 1, 5, 9, 2, 6}
+	run := func(path string, opt LoadOptions) []float32 {
+		m := openModel(t, path, opt)
+		if stored := m.(*executor).graph.store != nil; stored != (opt.ExpertMemory > 0) {
+			t.Fatalf("with %+v experts stay in the file: %t", opt, stored)
+		}
+		return newRunner(t, m, kv.F32).feed(len(tokens), tokens...)
+	}
+	scaled := scaledExperts(t, path, false)
+	want := run(scaledExperts(t, path, true), LoadOptions{Exact: true})
+	compareBits(t, "exact", run(scaled, LoadOptions{Exact: true}), want)
+	packed := run(scaled, LoadOptions{})
+	if e := nmse(packed, want); !(e < 3e-3) {
+		t.Errorf("NMSE %.3g against float32", e)
+	}
+	slot := slotBytes(t, path, shape.Experts.FFN, shape.Hidden)
+	compareBits(t, "from the file", run(scaled, LoadOptions{ExpertMemory: 3 * slot}), packed)
 }
 
 func TestAStepOfAMixtureAllocatesNothing(t *testing.T) {

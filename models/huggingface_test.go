@@ -70,8 +70,10 @@ func TestAConvertedDirectoryGivesTheBitsOfTheDirectory(t *testing.T) {
 		if err := os.WriteFile(path, raw.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		// What no file has becomes a type of the same values, which is multiplied otherwise.
+		exact := slices.ContainsFunc(f.Tensors, func(x gguf.Tensor) bool { return x.Type >= gguf.Q4_Z32 && x.Type <= gguf.Q4_Z128 })
 		logits := func(path string) []float32 {
-			m := openModel(t, path, LoadOptions{})
+			m := openModel(t, path, LoadOptions{Exact: exact})
 			return newRunner(t, m, kv.F16).feed(len(rows), transformersTokens()...)
 		}
 		compareBits(t, name, logits(path), logits(filepath.Join(directories, name)))

@@ -41,6 +41,8 @@ type latentAttention struct {
 	o          kernels.Linear
 	heads, dim int
 	latentShape
+
+	onQueryDown, onQueryUp, onDown, onO *target
 }
 
 // latentShape reads the hyper-parameters of latent attention, if the model has it.
@@ -96,10 +98,14 @@ func (l *loader) latentAttention(i int, place kvPlace, mask attention.Mask) *lat
 	if s.queryRank > 0 {
 		a.queryDown, a.queryNorm = l.Matrix(name("attn_q_a.weight"), s.queryRank, c.Hidden), l.Vector(name("attn_q_a_norm.weight"), s.queryRank)
 		a.queryUp = l.Matrix(name("attn_q_b.weight"), queries, s.queryRank)
+		a.onQueryDown = l.target(c.Hidden, &rotation{}, whole(name("attn_q_a.weight"), s.queryRank))
+		a.onQueryUp = l.target(s.queryRank, &rotation{}, whole(name("attn_q_b.weight"), queries))
 	} else {
 		a.queryUp = l.Matrix(name("attn_q.weight"), queries, c.Hidden)
+		a.onQueryUp = l.target(c.Hidden, &rotation{}, whole(name("attn_q.weight"), queries))
 	}
 	a.down, a.norm = l.Matrix(name("attn_kv_a_mqa.weight"), c.HeadDim, c.Hidden), l.Vector(name("attn_kv_a_norm.weight"), s.rank)
+	a.onDown = l.target(c.Hidden, &rotation{}, whole(name("attn_kv_a_mqa.weight"), c.HeadDim))
 	l.Place(nil) // workers multiply by themselves
 	for h := 0; h < c.Heads && l.Err() == nil; h++ {
 		a.keys = append(a.keys, l.Stack(l.Rows(name("attn_k_b.weight"), h*s.rank, (h+1)*s.rank, s.plain, s.rank, c.Heads)))
@@ -107,6 +113,7 @@ func (l *loader) latentAttention(i int, place kvPlace, mask attention.Mask) *lat
 	}
 	l.Place(l.opt.Backend)
 	a.o = l.Matrix(name("attn_output.weight"), c.Hidden, c.Heads*s.value)
+	a.onO = l.target(c.Heads*s.value, &rotation{}, whole(name("attn_output.weight"), c.Hidden))
 	return a
 }
 
@@ -118,12 +125,15 @@ func (a *latentAttention) project(s *rowShard) {
 	l := &s.latent
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	a.down.Mul(l.latents, &s.acts)
+	s.adapt(l.latents, a.onDown)
 	if a.queryDown != nil {
 		a.queryDown.Mul(l.low, &s.acts)
+		s.adapt(l.low, a.onQueryDown)
 		s.ops.norm(l.low, l.low, s.rows, a.queryNorm, s.cfg.NormEps)
 		s.acts.Set(l.low, s.rows, a.queryRank)
 	}
 	a.queryUp.Mul(l.heads, &s.acts)
+	s.adapt(l.heads, a.onQueryUp)
 	s.ops.storeLatents(s, a)
 	head := a.plain + a.rotated
 	s.perHead.run(s, a.keys, headRows{s.qkv, a.heads * a.dim, a.dim, a.rank}, headRows{l.heads, a.heads * head, head, a.plain})
@@ -136,6 +146,7 @@ func (a *latentAttention) attend(s *rowShard) {
 	s.perHead.run(s, a.values, headRows{s.latent.heads, a.heads * a.value, a.value, a.value}, headRows{s.a, width, a.dim, a.rank})
 	s.acts.Set(s.latent.heads, s.rows, a.heads*a.value)
 	a.o.Mul(s.y, &s.acts)
+	s.adapt(s.y, a.onO)
 }
 
 // storeLatents finishes what rotates of queries, and the latents, which it writes into

@@ -75,6 +75,8 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 			}
 		}
 		return list("", ">>>", "", whole), true
+	case "gemma4":
+		return list("", "", "", whole), true
 	case "harmony": // its calls end messages
 		if text != "" {
 			text = "<|channel|>commentary<|message|>" + text + "<|end|>"
@@ -228,13 +230,13 @@ var sayings = []struct {
 		{"get_weather", `{"city": "\"}]\\ </tool_call> {[<｜tool▁call▁end｜> <|call|> [TOOL_CALLS] >>> \ud83e\udda6"}`}, {"now", `{"unit": "a; {b}"}`}}},
 }
 
-// same tells whether a family's arguments are those of a saying: elements are read as
-// text and written as JSON.
+// same tells whether a family's arguments are those of a saying: elements, and strings between marks,
+// are read as text and written as JSON.
 func same(family, got, want string) bool {
-	if family != "qwen3-coder" {
+	if family != "qwen3-coder" && family != "gemma4" {
 		return got == want
 	}
-	var a, b map[string]string
+	var a, b map[string]any
 	return json.Unmarshal([]byte(got), &a) == nil && json.Unmarshal([]byte(want), &b) == nil && fmt.Sprint(a) == fmt.Sprint(b)
 }
 
@@ -273,6 +275,33 @@ func TestEachFamilysMessagesArriveByteByByteAndWithMarksAsTokens(t *testing.T) {
 				if got := s.streamed(t, req); !got.is(family, say.text, say.calls) {
 					t.Errorf("%s, %s, special marks %v: %q is streamed as %+v", family, say.name, marks != nil, message, got)
 				}
+			}
+		}
+	}
+}
+
+func TestGemmasThoughtsComeApartFromItsTextAndCalls(t *testing.T) {
+	source := "{# <|tool_call> <tool_call|> <|channel>thought <channel|> #}" + template.ChatML
+	for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
+		s, _ := spelling(t, source, marks, nil)
+		message := "<|channel>thought\nIt rains {\"a\": 1}.\n<channel|>" + toolcall.Gemma.Write("get_weather", `{"city": "Berlin", "days": 3}`)
+		for _, c := range []struct {
+			message, text string
+			calls         []called
+			tools         []goopenai.Tool
+		}{
+			{message, "", []called{{"get_weather", `{"city": "Berlin", "days": 3}`}}, toolsOfFamilies()},
+			{message, "", []called{{"get_weather", `{"city": "Berlin", "days": 3}`}}, forecasts("get_weather")}, // strict
+			{"<|channel>thought\nIt rains {\"a\": 1}.\n<channel|>Yes.<|channel>thought\n<channel|>", "Yes.", nil, nil},
+		} {
+			reply := s.model.Tokenizer.Encode(nil, c.message, tokenizer.Options{ParseSpecial: true})
+			s.reply.Store(&reply)
+			req := goopenai.ChatCompletionRequest{Model: "toy", Tools: c.tools, Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}, MaxCompletionTokens: 500}
+			if got := s.whole(t, req); !got.is("gemma4", c.text, c.calls) || got.reasoning != `It rains {"a": 1}.` {
+				t.Errorf("special marks %v: %q is answered as %+v", marks != nil, c.message, got)
+			}
+			if got := s.streamed(t, req); !got.is("gemma4", c.text, c.calls) {
+				t.Errorf("special marks %v: %q is streamed as %+v", marks != nil, c.message, got)
 			}
 		}
 	}

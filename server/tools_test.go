@@ -38,6 +38,7 @@ var callFormats = map[string]string{
 	"kimi":           `<|tool_call_argument_begin|>`,
 	"functionary3.1": `<function=`,
 	"functionary3.2": `>>>all`,
+	"gemma4":         `<|tool_call> <tool_call|>`,
 	"harmony":        `<|channel|> <|message|>`,
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/lutra-lm/lutra/grammar"
 	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/tts/structure"
-	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -75,7 +74,8 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	}
 	h := toolcall.CallConstraint{Required: must, Single: c.Single || name != "", Special: m.Formats.Special}
 	if m.Thinks() {
-		h.Thought = [2]string{text.ThinkBegin, text.ThinkEnd}
+		marks := m.ThoughtMarks()
+		h.Thought = [2]string{marks.Begin, marks.End}
 	}
 	format, err := c.format(ctx, m, tools, h)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, structure.ErrBusy) && !strict { // all at once are too much: the model is trusted with the arguments
@@ -117,11 +117,11 @@ func (c *Calling) Read(text string) (calls string, ok bool) {
 	return strings.Join(lines, "\n"), len(list) > 0
 }
 
-// Apart returns the filters that set the thoughts of n choices apart, and the calls of tools
-// unless calling is nil.
-func Apart(calling *Calling, n int) []Filter {
+// Apart returns the filters that set the thoughts of n choices of the model apart, and the calls of
+// tools unless calling is nil.
+func (m *Model) Apart(calling *Calling, n int) []Filter {
 	if calling == nil {
-		return []Filter{Thoughts(n)}
+		return []Filter{m.Thoughts(n)}
 	}
-	return []Filter{Thoughts(n), calling.Filter(n)}
+	return []Filter{m.Thoughts(n), calling.Filter(n)}
 }

@@ -39,7 +39,7 @@ func judgesSteps(s Scorer) bool {
 
 // Open implements Scorer.
 func (s checkScorer) Open(_ context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
-	j := checkJudge{check: s.check, thinking: m.thinks(prompt)}
+	j := checkJudge{check: s.check, marks: m.ThoughtMarks(), thinking: m.thinks(prompt)}
 	if p := &req.Prompt; p.Ending == ContinueFinalMessage && len(p.Messages) > 0 {
 		j.begun, _ = p.Messages[len(p.Messages)-1].Content.(string)
 	}
@@ -49,13 +49,14 @@ func (s checkScorer) Open(_ context.Context, m *Model, req *Request, prompt []in
 // checkJudge judges a candidate by all of its text, each time anew.
 type checkJudge struct {
 	check    verify.Check
+	marks    text.Marks
 	thinking bool   // answers begin in a thought
 	begun    string // of the answer, in the prompt
 }
 
 // Score implements Judge.
 func (j checkJudge) Score(ctx context.Context, c *Candidate) error {
-	v, err := j.check.Check(ctx, text.Answer(j.begun+c.Text, j.thinking))
+	v, err := j.check.Check(ctx, j.marks.Answer(j.begun+c.Text, j.thinking))
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (m *Model) ToolFormat() *toolcall.Format {
 
 // words returns what constraints have to know of the model.
 func (m *Model) words() constrain.Words {
-	return constrain.Words{Tokenizer: m.Tokenizer, Vocab: m.Vocab, Thinks: m.Thinks()}
+	return constrain.Words{Tokenizer: m.Tokenizer, Vocab: m.Vocab, Thinks: m.Thinks(), Thoughts: m.ThoughtMarks()}
 }
 
 // HeldTo returns a constraint that holds answers of the model to a format of it.
@@ -101,10 +101,18 @@ func (m *Model) delimiters(stops []string) []int32 {
 	return m.Holding(stops)
 }
 
+// ThoughtMarks returns what the model puts its thoughts between.
+func (m *Model) ThoughtMarks() text.Marks {
+	if m.Template == nil {
+		return text.Think
+	}
+	return text.MarksOf(m.Template.Source())
+}
+
 // Thinks reports whether answers may begin with thoughts: the chat template knows
 // the mark that ends one.
 func (m *Model) Thinks() bool {
-	return m.Template != nil && strings.Contains(m.Template.Source(), text.ThinkEnd)
+	return m.Template != nil && strings.Contains(m.Template.Source(), m.ThoughtMarks().End)
 }
 
 // ThinkingSwitches reports whether the chat template can switch thinking on and off.
@@ -114,5 +122,6 @@ func (m *Model) ThinkingSwitches() bool {
 
 // thinks reports whether a prompt ends with the mark that begins a thought.
 func (m *Model) thinks(prompt []int32) bool {
-	return text.EndsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(text.ThinkBegin)):], true))
+	marks := m.ThoughtMarks()
+	return marks.EndsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(marks.Begin)):], true))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
-	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -43,7 +42,8 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	switch {
 	case out.Prefix != "":
 		out.ContinuesText = true
-		out.Thinking = strings.LastIndex(out.Prefix, text.ThinkBegin) > strings.LastIndex(out.Prefix, text.ThinkEnd)
+		marks := m.ThoughtMarks()
+		out.Thinking = strings.LastIndex(out.Prefix, marks.Begin) > strings.LastIndex(out.Prefix, marks.End)
 	case last.ReasoningContent != "":
 		out.ContinuesText, out.Thinking = true, true
 	default:

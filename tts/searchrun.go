@@ -12,7 +12,6 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/scaling"
-	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // searchRun is one execution of a search: its beams, its budget and the tree
@@ -99,7 +98,7 @@ func (r *searchRun) fits(n, shared, own int) int {
 // read finds the answer in a candidate's text, or the calls of tools that it ends in. What it
 // thinks on the way is neither.
 func (r *searchRun) read(c *Candidate, written string) {
-	said := text.Answer(r.prompt.begun+written, r.prompt.thinking)
+	said := r.Model.ThoughtMarks().Answer(r.prompt.begun+written, r.prompt.thinking)
 	if r.req.Calling != nil {
 		if calls, ok := r.req.Calling.Read(said); ok {
 			c.Answer, c.key, c.calls = calls, "\x00"+calls, true // no text has that key

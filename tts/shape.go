@@ -24,7 +24,7 @@ func (r *searchRun) newShape() *shape {
 	if !r.plan.Stepwise() || calling == nil && !r.plan.Step.Members {
 		return nil
 	}
-	s := &shape{thought: text.NewThought(r.prompt.thinking, false)}
+	s := &shape{thought: r.Model.ThoughtMarks().NewThought(r.prompt.thinking, false)}
 	if r.plan.Step.Members {
 		s.members = &members{}
 	}

@@ -79,13 +79,13 @@ type Strategy interface {
 // Thoughts sets the thoughts of a run's n choices apart, as Reasoning: what stands between
 // the marks at an answer's beginning. White space around thoughts belongs to neither. Text
 // that begins otherwise is left as it is.
-func Thoughts(n int) Filter {
-	choices := make([]text.Thought, n)
+func (m *Model) Thoughts(n int) Filter {
+	marks, choices := m.ThoughtMarks(), make([]text.Thought, n)
 	return func(e Event, emit func(Event) bool) bool {
 		switch w := e.What.(type) {
 		case Opening:
 			for i := range choices {
-				choices[i] = text.NewThought(w.Thinking, w.ContinuesText)
+				choices[i] = marks.NewThought(w.Thinking, w.ContinuesText)
 			}
 		case Text:
 			var reasoning string

@@ -4,8 +4,10 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/models/template"
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/ttstest"
@@ -32,14 +34,14 @@ func (s saying) Run(context.Context, *Request) iter.Seq2[Event, error] {
 }
 
 // divided collects what Thoughts makes of s.
-func divided(t *testing.T, s saying) (reasoning, text string) {
+func divided(t *testing.T, m *Model, s saying) (reasoning, text string) {
 	t.Helper()
-	for e, err := range Filtered(s.Run(t.Context(), &Request{}), Thoughts(1)) {
+	for e, err := range Filtered(s.Run(t.Context(), &Request{}), m.Thoughts(1)) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		d := flatten(e)
-		if d.Reasoning != "" && text != "" {
+		if d.Reasoning != "" && text != "" && !m.ThoughtMarks().Again {
 			t.Errorf("%q: reasoning %q after the answer has begun", s.parts, d.Reasoning)
 		}
 		reasoning, text = reasoning+d.Reasoning, text+d.Text
@@ -48,6 +50,10 @@ func divided(t *testing.T, s saying) (reasoning, text string) {
 }
 
 func TestThoughtsAreSetApartHoweverTheTextIsCut(t *testing.T) {
+	channel, err := template.Parse("{# <|channel>thought <channel|> #}" + template.ChatML)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		says            string
 		thinking        bool
@@ -66,7 +72,16 @@ func TestThoughtsAreSetApartHoweverTheTextIsCut(t *testing.T) {
 		{" \n ", false, "", " \n "},
 		{"<think>日本 </think> é\n x ", false, "日本", "é\n x "},
 		{"", true, "", ""},
+		{"<|channel>thought\nWhat is 3*4?\n<channel|>Answer: 12", false, "What is 3*4?", "Answer: 12"},
+		{"<|channel>thought\n<channel|>12 < 13, <|chan.<|channel>thought\n<channel|>", false, "", "12 < 13, <|chan."},
+		{"I look. <|channel>thought\nHm.<channel|>Yes.<channel|>", false, "Hm.", "I look. Yes."},
+		{"Hm.<channel|>\nYes. <cha", true, "Hm.", "Yes. <cha"},
+		{"<|channel>thought\ncut off <chan", false, "cut off <chan", ""},
 	} {
+		m := &Model{}
+		if strings.Contains(c.says, "chan") {
+			m.Template = channel
+		}
 		for seed := range uint64(40) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			var parts []string
@@ -76,7 +91,7 @@ func TestThoughtsAreSetApartHoweverTheTextIsCut(t *testing.T) {
 				parts, rest = append(parts, rest[:n]), rest[n:]
 			}
 			parts = append(parts, rest)
-			reasoning, text := divided(t, saying{parts: parts, thinking: c.thinking})
+			reasoning, text := divided(t, m, saying{parts: parts, thinking: c.thinking})
 			if reasoning != c.reasoning || text != c.text {
 				t.Fatalf("%q is divided into %q and %q, want %q and %q", parts, reasoning, text, c.reasoning, c.text)
 			}
@@ -113,7 +128,7 @@ func TestAnAnswerIsWhatFollowsTheThought(t *testing.T) {
 		{"", false, ""},
 		{"Is <think> a mark?", false, "Is <think> a mark?"},
 	} {
-		if got := text.Answer(c.text, c.inThought); got != c.want {
+		if got := text.Think.Answer(c.text, c.inThought); got != c.want {
 			t.Errorf("Answer(%q, %t) = %q, want %q", c.text, c.inThought, got, c.want)
 		}
 	}

@@ -66,15 +66,19 @@ func (f *Combined) Let(rule grammar.Symbol, alternatives ...[]grammar.Symbol) {
 	f.rules[rule] = alternatives
 }
 
-// document adds a schema whose values are objects. No string in them matches never.
-func (f *Combined) document(text []byte, options Options, never regex.Expr) (int, error) {
+// document adds a schema whose values are objects. No string in them matches never. If quote is not None,
+// they are written as Marked says.
+func (f *Combined) document(text []byte, options Options, quote, never regex.Expr) (int, error) {
 	root, err := read(text)
 	if err != nil {
 		return 0, &Error{err}
 	}
 	c, err := newCompiler(f.arena, root, options)
 	if err == nil {
-		c.never = never
+		if c.never = never; quote != regex.None {
+			c.quoting, c.quote = regex.Raw, quote
+			c.blank, c.indent, c.either = regex.Empty, regex.Empty, regex.Empty
+		}
 		err = c.build(subs{{schema: root}, {schema: ofType("object")}})
 	}
 	if err != nil {
@@ -91,7 +95,18 @@ func ofType(name string) *value {
 
 // Object adds a symbol for an object that meets a schema. An error is an *Error.
 func (f *Combined) Object(schema []byte, options Options) (grammar.Symbol, error) {
-	d, err := f.document(schema, options, regex.None)
+	d, err := f.document(schema, options, regex.None, regex.None)
+	if err != nil {
+		return 0, err
+	}
+	return f.of(d, f.documents[d].symbol(symbol{kind: symValue})), nil
+}
+
+// Marked adds a symbol for what Object does, without white space, with quote on both sides of
+// strings that are written as they are, and with names of properties that have no quotes. No string matches
+// never. Required properties whose names have characters that mean something are an *Error.
+func (f *Combined) Marked(schema []byte, options Options, quote, never regex.Expr) (grammar.Symbol, error) {
+	d, err := f.document(schema, options, quote, never)
 	if err != nil {
 		return 0, err
 	}
@@ -235,7 +250,7 @@ type Elements struct {
 // order. Properties that the schema does not name are left out, unless it names none:
 // then any may be there whose values may be text. An error is an *Error.
 func (f *Combined) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
-	d, err := f.document(schema, Options{}, e.Never)
+	d, err := f.document(schema, Options{}, regex.None, e.Never)
 	if err != nil {
 		return 0, err
 	}

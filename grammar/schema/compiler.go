@@ -43,6 +43,7 @@ type compiler struct {
 	options               Options
 	differ                bool          // there are lists whose items differ and are many
 	quoting               regex.Quoting // of strings: Raw ones have no quotes
+	quote                 regex.Expr    // what stands on both sides of Raw strings; None: nothing
 	never                 regex.Expr    // what no string matches
 	arena                 *regex.Arena
 	refs                  *references
@@ -109,7 +110,7 @@ func (c *compiler) spend(n int) error {
 // that of others too.
 func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler, err error) {
 	c = &compiler{
-		options: options, quoting: regex.JSON, never: regex.None,
+		options: options, quoting: regex.JSON, quote: regex.None, never: regex.None,
 		arena: arena, refs: newReferences(root), known: map[sub]alternatives{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
 		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
 	}

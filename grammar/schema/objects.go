@@ -52,7 +52,7 @@ func (c *compiler) objects(b *branch) error {
 		if err != nil {
 			return err
 		}
-		b.entries = append(b.entries, entry{key: a.Literal(`"` + regex.Escape(name) + `"`), name: name, node: n, required: required[name]})
+		b.entries = append(b.entries, entry{key: c.key(a.Literal(regex.Escape(name))), name: name, node: n, required: required[name]})
 	}
 	for _, name := range s.forbidden {
 		taken = append(taken, regex.Escape(name))
@@ -105,7 +105,7 @@ func (c *compiler) arrange(b *branch) error {
 			for i := range lots {
 				k := e
 				k.names = c.arena.And(e.names, c.arena.Lot(i, lots))
-				k.key = c.quoted(k.names)
+				k.key = c.key(k.names)
 				drawn = append(drawn, k)
 			}
 		}
@@ -205,21 +205,21 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 				return err
 			}
 			key := a.And(append(names, s.last.names)...)
-			b.last = append(b.last, entry{key: c.quoted(key), names: key, node: n})
+			b.last = append(b.last, entry{key: c.key(key), names: key, node: n})
 			if key = a.And(append(names, a.Not(s.last.names))...); key != regex.None {
 				if n, err = c.node(all); err != nil {
 					return err
 				}
-				b.after = append(b.after, entry{key: c.quoted(key), names: key, node: n})
+				b.after = append(b.after, entry{key: c.key(key), names: key, node: n})
 			}
 		}
 		if few, ok := a.Few(names, mostListed); ok {
 			for _, text := range few {
-				b.others = append(b.others, entry{key: c.quoted(a.Literal(text)), name: unescaped(text), names: a.Literal(text), node: n, single: true})
+				b.others = append(b.others, entry{key: c.key(a.Literal(text)), name: unescaped(text), names: a.Literal(text), node: n, single: true})
 			}
 			continue
 		}
-		b.others = append(b.others, entry{key: c.quoted(key), names: key, node: n})
+		b.others = append(b.others, entry{key: c.key(key), names: key, node: n})
 	}
 	return nil
 }

@@ -35,11 +35,29 @@ func (c *compiler) escaped(text string) string {
 
 // quoted returns a string with that content.
 func (c *compiler) quoted(content regex.Expr) regex.Expr {
-	if c.quoting == regex.Raw {
+	quote := c.quote
+	switch {
+	case c.quoting != regex.Raw:
+		quote = c.arena.Byte('"')
+	case quote == regex.None:
 		return content
 	}
-	quote := c.arena.Byte('"')
 	return c.arena.Seq(quote, content, quote)
+}
+
+// bareName is a property's name that stands without quotes: JSON writes it as it is.
+const bareName = `[^\x00-\x1f":,{}\[\]<>|\\]{1,256}`
+
+// key returns the name of a property, of which names are those that it may be, as JSON writes them.
+func (c *compiler) key(names regex.Expr) regex.Expr {
+	if c.quoting != regex.Raw || c.quote == regex.None {
+		return c.quoted(names)
+	}
+	bare, err := c.arena.Match(bareName, regex.Raw)
+	if err != nil {
+		return regex.None
+	}
+	return c.arena.And(names, bare)
 }
 
 // scalars matches the values of a shape that hold no others. Lists and objects of
@@ -74,15 +92,12 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 	var literals []string
 	var es []regex.Expr
 	texts := c.content(&shape{least: s.least, most: s.most, texts: s.texts})
-	quote := `"`
-	if c.quoting == regex.Raw {
-		quote = ""
-	}
+	var strings []string
 	for _, v := range s.enum {
 		switch {
 		case v.kind == strs:
 			if text := c.escaped(v.text); c.never == regex.None && len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
-				literals = append(literals, quote+text+quote)
+				strings = append(strings, text)
 			}
 		case v.kind == nulls:
 			literals = append(literals, "null")
@@ -107,7 +122,7 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 			}
 		}
 	}
-	return c.arena.Or(append(es, c.arena.Literals(literals))...), nil
+	return c.arena.Or(append(es, c.arena.Literals(literals), c.quoted(c.arena.Literals(strings)))...), nil
 }
 
 // numerals returns the texts of a number: as the schema writes it, and without a fraction
@@ -130,7 +145,7 @@ func (c *compiler) literal(v *value) regex.Expr {
 	case numbers:
 		return a.Literals(numerals(v))
 	case strs:
-		return a.Literal(`"` + regex.Escape(v.text) + `"`)
+		return c.quoted(a.Literal(c.escaped(v.text)))
 	case arrays:
 		es := []regex.Expr{a.Byte('['), c.indent}
 		for i, item := range v.items {
@@ -149,7 +164,7 @@ func (c *compiler) literal(v *value) regex.Expr {
 		if i > 0 {
 			es = append(es, a.Byte(','), c.either)
 		}
-		es = append(es, a.Literal(`"`+regex.Escape(m.name)+`"`), a.Byte(':'), c.blank, c.literal(m.value))
+		es = append(es, c.key(a.Literal(regex.Escape(m.name))), a.Byte(':'), c.blank, c.literal(m.value))
 	}
 	if len(v.members) == 0 {
 		return a.Literal("{}")

@@ -52,7 +52,7 @@ func Local(models map[string]Searcher, a Asking) Solve {
 		if req.Sampling.Temperature, err = p.Temperature(a.Temperature); err != nil {
 			return Solution{}, err
 		}
-		return ask(ctx, s, req)
+		return ask(ctx, s, m.Model.ThoughtMarks(), req)
 	}
 }
 
@@ -69,7 +69,7 @@ func (a Asking) request(q Question) *tts.Request {
 	return req
 }
 
-func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error) {
+func ask(ctx context.Context, s tts.Strategy, marks text.Marks, req *tts.Request) (Solution, error) {
 	var out Solution
 	var spent tts.Usage
 	inThought := false
@@ -86,12 +86,12 @@ func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error
 		case *tts.Outcome:
 			for _, c := range w.Candidates {
 				out.Candidates = append(out.Candidates, Candidate{
-					Text: text.Answer(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(w.Choices, c),
+					Text: marks.Answer(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(w.Choices, c),
 				})
 			}
 		}
 	}
-	out.Text, out.Tokens, out.Verifier = text.Answer(out.Text, inThought), spent.Completion, spent.Verifier+spent.Critiques
+	out.Text, out.Tokens, out.Verifier = marks.Answer(out.Text, inThought), spent.Completion, spent.Verifier+spent.Critiques
 	return out, nil
 }
 

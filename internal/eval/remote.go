@@ -48,10 +48,10 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	if len(resp.Choices) == 0 {
 		return Solution{}, errors.New("the server answered without choices")
 	}
-	out := Solution{Text: text.Answer(resp.Choices[0].Message.Content, false), Tokens: resp.Usage.CompletionTokens}
+	out := Solution{Text: text.Think.Answer(resp.Choices[0].Message.Content, false), Tokens: resp.Usage.CompletionTokens}
 	if req.N > 1 {
 		for _, c := range resp.Choices {
-			out.Candidates = append(out.Candidates, Candidate{Text: text.Answer(c.Message.Content, false)})
+			out.Candidates = append(out.Candidates, Candidate{Text: text.Think.Answer(c.Message.Content, false)})
 		}
 		out.Text = vote(out.Candidates)
 	}
@@ -89,12 +89,12 @@ func (r remote) searched(ctx context.Context, req openai.ChatCompletionRequest, 
 			}
 			for _, one := range chunk.Search.Candidates {
 				out.Candidates = append(out.Candidates, Candidate{
-					Text: text.Answer(one.Text, false), Score: one.Score, Votes: one.Votes, Chosen: one.Index == chosen,
+					Text: text.Think.Answer(one.Text, false), Score: one.Score, Votes: one.Votes, Chosen: one.Index == chosen,
 				})
 			}
 		}
 	}
-	out.Text = text.Answer(said, false)
+	out.Text = text.Think.Answer(said, false)
 	return out, nil
 }
 

@@ -38,6 +38,44 @@ func codesOfLevels(l *matrix.Levels) (codes [256]byte) {
 	return codes
 }
 
+// coding is how the code of a level follows from it, so that eight are found at once: its magnitude
+// shifted, and of that some bits.
+type coding struct {
+	low, high struct{ shift, mask uint64 } // the code has bits of both
+	negative  uint64                       // what is added to codes of negative levels; 0: the shifted level is the code, sign and all
+	table     *[256]byte                   // of levels that are in no order; nil: the above
+}
+
+func partOf(shift, mask uint64) (b struct{ shift, mask uint64 }) {
+	b.shift, b.mask = shift, mask*ones
+	return b
+}
+
+// codings are those of the levels of superblocks.
+var codings = map[*matrix.Levels]coding{
+	LevelsIQ2:    {low: partOf(4, 3), negative: 3},
+	LevelsIQ1:    {low: partOf(1, 1), high: partOf(2, 2), negative: 3},
+	LevelsIQ3XXS: {low: partOf(2, 7), negative: 8},
+	LevelsIQ3S:   {low: partOf(1, 7), negative: 8},
+	LevelsQ3K:    {low: partOf(0, 7)},
+}
+
+// codes returns the codes of eight levels.
+func (c *coding) codes(levels uint64) (codes uint64) {
+	if c.table != nil {
+		for i := range 8 {
+			codes |= uint64(c.table[byte(levels>>(8*i))]) << (8 * i)
+		}
+		return codes
+	}
+	below := levels >> 7 & ones
+	if c.negative == 0 {
+		below = 0
+	}
+	size := levels ^ below*0xff + below // no level is -128, none below zero carries
+	return size>>c.low.shift&c.low.mask | size>>c.high.shift&c.high.mask + c.negative*below
+}
+
 // PackIQ4_NL packs IQ4_NL as NL4: blocks of 32 columns in 18 bytes, as Q4_0's, where a weight
 // is d·level[q].
 func PackIQ4_NL(rows, cols int, raw []byte) (*matrix.Matrix, error) {
@@ -89,7 +127,7 @@ func (w *row) putNibbles(g int, b *[16]byte) {
 type Superblock struct {
 	D      float32 // a binary16 number times the Scale of the levels
 	Scales [16]int8
-	Codes  [superCols]int8 // of the levels
+	Codes  [superCols / 8]uint64 // the levels, eight a number
 }
 
 // PackSuperblocks packs what read sets all of s to, superblock u of row r, which calls make on several
@@ -106,7 +144,11 @@ func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superbl
 	case slices.Max(levels.Of[:]) < 32 && slices.Min(levels.Of[:]) >= -32:
 		p = matrix.NL4S
 	}
-	code := codesOfLevels(levels)
+	coding, ok := codings[levels]
+	if !ok {
+		table := codesOfLevels(levels)
+		coding.table = &table
+	}
 	blocks := sync.Pool{New: func() any { return new(Superblock) }} // one a goroutine: read has it escape
 	return newLevelled(p, levels, rows, cols, func(w *row, r, u int) {
 		s := blocks.Get().(*Superblock)
@@ -120,9 +162,9 @@ func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superbl
 		}
 		for g := range superGroups {
 			var codes levelWords
-			for j := range codes {
-				q := (*[4]int8)(s.Codes[g*acts.GroupCols+4*j:])
-				codes[j] = uint32(code[byte(q[0])]) | uint32(code[byte(q[1])])<<8 | uint32(code[byte(q[2])])<<16 | uint32(code[byte(q[3])])<<24
+			for j, levels := range s.Codes[4*g : 4*g+4] {
+				both := coding.codes(levels)
+				codes[2*j], codes[2*j+1] = uint32(both), uint32(both>>32)
 			}
 			w.putLevels(u*superGroups+g, &codes)
 		}

@@ -61,6 +61,29 @@ func PackQ4_1(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	}), nil
 }
 
+// PackQ4Z packs codes about a code of zero as Q4: blocks of group columns, a multiple of 32, in 3 + group/2
+// bytes,
+//
+//	d f16 · z u8 · qs[group/2], each 16 as in Q4_0
+//
+// where a weight is d·(q-z), which is d·(q-8) and an offset of d·(8-z), z at most 16.
+func PackQ4Z(rows, cols, group int, raw []byte) (*matrix.Matrix, error) {
+	size, each := 3+group/2, group/acts.GroupCols
+	if err := matrix.Check("Q4_Z", rows, cols, group, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newShifted(matrix.Q4, nil, rows, cols, group, func(w *row, offsets *matrix.Matrix, r, g int) {
+		b := raw[(r*(cols/group)+g/each)*size:][:size]
+		w.putHalf(g, 0, b)
+		if g%each == 0 {
+			putOffset(offsets, r, g/each, halfOf(b)*float32(8-int(min(16, b[2]))))
+		}
+		qs := b[3+g%each*16:]
+		low, high := binary.LittleEndian.Uint64(qs), binary.LittleEndian.Uint64(qs[8:])
+		w.put4(g, &words{low, high, low >> 4, high >> 4})
+	}), nil
+}
+
 // PackQ5_0 packs Q5_0 as Q8: blocks of 32 columns in 22 bytes,
 //
 //	d f16 · fifth u32 · qs[16], as in Q4_0, the fifth bit of column k in bit k of fifth

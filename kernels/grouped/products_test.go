@@ -175,3 +175,30 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 		}
 	})
 }
+
+func TestCodesFollowFromLevels(t *testing.T) {
+	for name, levels := range map[string]*matrix.Levels{
+		"IQ2": grouped.LevelsIQ2, "IQ1": grouped.LevelsIQ1, "IQ3_XXS": grouped.LevelsIQ3XXS, "IQ3_S": grouped.LevelsIQ3S, "Q3_K": grouped.LevelsQ3K, "IQ4": grouped.LevelsIQ4,
+	} {
+		used := len(levels.Of)
+		for used > 0 && levels.Of[used-1] == 0 {
+			used--
+		}
+		m, err := grouped.PackSuperblocks(levels, 1, 256, func(s *grouped.Superblock, _, _ int) {
+			*s = grouped.Superblock{D: levels.Scale, Scales: [16]int8{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}
+			for i := range 256 {
+				s.Codes[i/8] |= uint64(byte(levels.Of[i*i%used])) << (i % 8 * 8)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float32, 256)
+		grouped.Row(got, m, 0)
+		for i, x := range got {
+			if want := float32(levels.Of[i*i%used]) * levels.Scale; x != want {
+				t.Errorf("%s: weight %d is %v, want %v", name, i, x, want)
+			}
+		}
+	}
+}

@@ -28,6 +28,7 @@ type Source struct {
 	held   []byte   // all of them; nil: not in memory
 	file   *os.File // nil: there is none
 	opened stamp    // of file, when it was opened
+	atOnce bool     // long reads are not divided
 
 	mu    sync.Mutex
 	spare [][]byte // buffers for rows, as many as were in use at once
@@ -46,6 +47,11 @@ func InMemory(data []byte) *Source {
 
 // Made returns size bytes that r makes of others, whose Source is asked for changes.
 func Made(r io.ReaderAt, size int64) *Source { return &Source{ReaderAt: r, size: size} }
+
+// MadeAtOnce does as Made, of what is made sooner the more of it is asked for at once, on all cores.
+func MadeAtOnce(r io.ReaderAt, size int64) *Source {
+	return &Source{ReaderAt: r, size: size, atOnce: true}
+}
 
 // Open opens a regular file, and waits for no writer of a named pipe to find
 // that it is none.
@@ -108,7 +114,7 @@ const readPiece = 1 << 20
 func (s *Source) read(b []byte, offset int64) error {
 	pieces := (len(b) + readPiece - 1) / readPiece
 	workers := min(pieces, runtime.GOMAXPROCS(0))
-	if workers < 2 {
+	if workers < 2 || s.atOnce {
 		_, err := s.ReadAt(b, offset)
 		return err
 	}

@@ -46,6 +46,7 @@ func TestDequantizeReadsBlocksWorkedOutByHand(t *testing.T) {
 		// Fifth bits of codes 0 and 17.
 		{"Q5_0", Q5_0, bytesOf(half, []byte{1, 0, 2, 0}, []byte{0xf3, 0x20}, fill(14, 0)), map[int]float32{0: 1.5, 16: -0.5, 17: 1, 1: -8, 31: -8}, 32},
 		{"Q5_1", Q5_1, bytesOf(half, one, []byte{1, 0, 2, 0}, []byte{0xf3, 0x20}, fill(14, 0)), map[int]float32{0: 10.5, 16: 8.5, 17: 10, 1: 1, 31: 1}, 32},
+		{"Q4_Z64", Q4_Z64, bytesOf(half, []byte{16}, []byte{0xf3}, fill(15, 0), fill(16, 0x0f)), map[int]float32{0: -6.5, 16: -0.5, 1: -8, 32: -0.5, 63: -8}, 64},
 		{"IQ4_NL", IQ4_NL, bytesOf(half, []byte{0xf0}, fill(15, 0x87)), map[int]float32{0: -63.5, 16: 56.5, 1: -5, 17: 0.5}, 32},
 		{"MXFP4", MXFP4, bytesOf([]byte{127, 0x21, 0xf9}, fill(14, 0x07)), map[int]float32{0: 0.5, 16: 1, 1: -0.5, 17: -6, 2: 6, 18: 0}, 32},
 		{"MXFP4 of tiny scale", MXFP4, bytesOf([]byte{0}, fill(16, 0x71)), map[int]float32{0: 0x1p-128, 16: 12 * 0x1p-128}, 32},
@@ -134,8 +135,8 @@ func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
 			}
 		}
 	}
-	if recoded != 6 {
-		t.Errorf("%d types are recoded, want 6", recoded)
+	if recoded != 9 {
+		t.Errorf("%d types are recoded, want 9", recoded)
 	}
 }
 

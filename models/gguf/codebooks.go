@@ -16,62 +16,65 @@ import (
 //go:embed codebooks.bin
 var codebooks []byte
 
-// books are the codebooks unpacked.
+// books are the codebooks unpacked: eight codes a number, the first one lowest.
 type books struct {
-	iq2xxs, iq2xs, iq2s, iq1 [][8]int8
-	iq3xxs, iq3s             [][8]int8 // of four codes
+	iq2xxs, iq2xs, iq2s []uint64
+	iq1                 [2][]uint64 // raised and lowered by an eighth
+	iq3xxs, iq3s        []uint64    // of four codes
 }
 
 var unpacked = sync.OnceValue(func() *books {
 	words := codebooks
-	next := func(entries, n int, levels ...int8) [][8]int8 {
-		list := make([][8]int8, entries)
+	peek := func(entries, n int, levels ...int8) []uint64 {
+		list := make([]uint64, entries)
 		width := bits.Len(uint(len(levels) - 1))
 		for e := range list {
 			w := binary.LittleEndian.Uint16(words[2*e:])
 			for j := range n {
-				list[e][j] = levels[w>>(j*width)&(1<<width-1)]
+				list[e] |= uint64(byte(levels[w>>(j*width)&(1<<width-1)])) << (8 * j)
 			}
 		}
+		return list
+	}
+	next := func(entries, n int, levels ...int8) []uint64 {
+		list := peek(entries, n, levels...)
 		words = words[2*entries:]
 		return list
 	}
 	return &books{
 		iq2xxs: next(256, 8, 8, 25, 43), iq2xs: next(512, 8, 8, 25, 43), iq2s: next(1024, 8, 8, 25, 43),
-		iq1:    next(2048, 8, -8, 0, 8),                    // in eighths: see putIQ1
-		iq3xxs: next(256, 4, 2, 6, 10, 14, 18, 22, 26, 31), // half of ggml's, as small as levels of NL4S are
+		iq1:    [2][]uint64{peek(2048, 8, -7, 1, 9), next(2048, 8, -9, -1, 7)}, // in eighths
+		iq3xxs: next(256, 4, 2, 6, 10, 14, 18, 22, 26, 31),                     // half of ggml's, as small as levels of NL4S are
 		iq3s:   next(512, 4, 1, 3, 5, 7, 9, 11, 13, 15),
 	}
 })
 
-// put sets group g of eight codes to those of an entry, negative where signs have a bit.
-func (s *Superblock) put(g int, entry *[8]int8, signs byte) {
-	codes := (*[8]int8)(s.Codes[8*g:])
-	a, b := &signed[signs&15], &signed[signs>>4] // no branch, which nobody could foresee
-	codes[0], codes[1], codes[2], codes[3] = entry[0]*a[0], entry[1]*a[1], entry[2]*a[2], entry[3]*a[3]
-	codes[4], codes[5], codes[6], codes[7] = entry[4]*b[0], entry[5]*b[1], entry[6]*b[2], entry[7]*b[3]
+// eachByte has a one in each byte.
+const eachByte = 0x0101010101010101
+
+// put sets group g of eight codes to those of an entry, none of which is zero, negative where signs
+// have 0xff.
+func (s *Superblock) put(g int, entry, signs uint64) {
+	s.Codes[g] = entry ^ signs + signs&eachByte // no byte carries
 }
 
-// signed are four signs: -1 where a nibble has a bit.
-var signed = func() (s [16][4]int8) {
-	for n := range s {
-		for j := range s[n] {
-			s[n][j] = 1 - int8(n>>j&1)*2
+// signs have 0xff in byte i where the number has bit i.
+var signs = func() (list [256]uint64) {
+	for n := range list {
+		for j := range 8 {
+			list[n] |= uint64(n>>j&1) * 0xff << (8 * j)
 		}
 	}
-	return s
+	return list
 }()
 
-// pairOf makes one entry of two of four codes.
-func pairOf(a, b *[8]int8) *[8]int8 {
-	return &[8]int8{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]}
-}
-
-// even completes seven signs by an eighth: their number is even.
-func even(signs uint32) byte {
-	s := byte(signs & 127)
-	return s | byte(bits.OnesCount8(s))<<7
-}
+// evenSigns complete seven signs by an eighth: their number is even.
+var evenSigns = func() (list [128]uint64) {
+	for n := range list {
+		list[n] = signs[byte(n)|byte(bits.OnesCount8(byte(n)))<<7]
+	}
+	return list
+}()
 
 // both sets the scales of 32 values from the odd number 2·bits + 1.
 func (s *Superblock) both(g int, bits byte) { s.Scales[2*g], s.Scales[2*g+1] = odd(bits), odd(bits) }
@@ -88,7 +91,7 @@ func readIQ2_XXS(s *Superblock, block []byte) {
 		signs := binary.LittleEndian.Uint32(b[4:])
 		s.both(g, byte(signs>>28))
 		for l := range 4 {
-			s.put(4*g+l, &book[b[l]], even(signs>>(7*l)))
+			s.put(4*g+l, book[b[l]], evenSigns[signs>>(7*l)&127])
 		}
 	}
 }
@@ -100,7 +103,7 @@ func readIQ2_XS(s *Superblock, block []byte) {
 	s.D = half(block) / 8
 	for g := range 32 {
 		w := uint32(binary.LittleEndian.Uint16(block[2+2*g:]))
-		s.put(g, &book[w&511], even(w>>9))
+		s.put(g, book[w&511], evenSigns[w>>9&127])
 	}
 	s.nibbleScales(block[66:])
 }
@@ -117,10 +120,10 @@ func (s *Superblock) nibbleScales(packed []byte) {
 func readIQ2_S(s *Superblock, block []byte) {
 	book := unpacked().iq2s
 	s.D = half(block) / 8
-	indices, signs, high := block[2:34], block[34:66], block[66:74]
+	indices, negative, high := block[2:34], block[34:66], block[66:74]
 	for g := range 32 {
 		top := int(high[g/4]>>(g%4*2)&3) << 8
-		s.put(g, &book[int(indices[g])|top], signs[g])
+		s.put(g, book[int(indices[g])|top], signs[negative[g]])
 	}
 	s.nibbleScales(block[74:])
 }
@@ -136,7 +139,7 @@ func readIQ3_XXS(s *Superblock, block []byte) {
 		s.both(g, byte(signs>>28))
 		for l := range 4 {
 			at := 8*g + 2*l
-			s.put(4*g+l, pairOf(&book[indices[at]], &book[indices[at+1]]), even(signs>>(7*l)))
+			s.put(4*g+l, book[indices[at]]|book[indices[at+1]]<<32, evenSigns[signs>>(7*l)&127])
 		}
 	}
 }
@@ -146,25 +149,13 @@ func readIQ3_XXS(s *Superblock, block []byte) {
 func readIQ3_S(s *Superblock, block []byte) {
 	book := unpacked().iq3s
 	s.D = half(block)
-	indices, ninth, signs, scales := block[2:66], block[66:74], block[74:106], block[106:110]
-	at := func(i int) *[8]int8 { return &book[int(indices[i])|int(ninth[i/8]>>(i%8)&1)<<8] }
+	indices, ninth, negative, scales := block[2:66], block[66:74], block[74:106], block[106:110]
+	at := func(i int) uint64 { return book[int(indices[i])|int(ninth[i/8]>>(i%8)&1)<<8] }
 	for g := range 32 {
-		s.put(g, pairOf(at(2*g), at(2*g+1)), signs[g])
+		s.put(g, at(2*g)|at(2*g+1)<<32, signs[negative[g]])
 	}
 	for g := range 8 {
 		s.both(g, scales[g/2]>>(g%2*4)&15)
-	}
-}
-
-// putIQ1 sets group g of eight codes in eighths: an entry's, one more or, if lower, less.
-func (s *Superblock) putIQ1(g int, entry *[8]int8, lower bool) {
-	delta := int8(1)
-	if lower {
-		delta = -1
-	}
-	codes := (*[8]int8)(s.Codes[8*g:])
-	for j, c := range entry {
-		codes[j] = c + delta
 	}
 }
 
@@ -177,7 +168,7 @@ func readIQ1_S(s *Superblock, block []byte) {
 		h := int(binary.LittleEndian.Uint16(block[34+2*g:]))
 		s.both(g, byte(h>>12&7))
 		for l := range 4 {
-			s.putIQ1(4*g+l, &book[int(block[2+4*g+l])|h>>(3*l)&7<<8], h&0x8000 != 0)
+			s.Codes[4*g+l] = book[h>>15][int(block[2+4*g+l])|h>>(3*l)&7<<8]
 		}
 	}
 }
@@ -191,7 +182,7 @@ func readIQ1_M(s *Superblock, block []byte) {
 	s.D = scaleIQ1M(block) / 8
 	for g := range 32 {
 		n := nibbles[g/2] >> (g % 2 * 4)
-		s.putIQ1(g, &book[int(indices[g])|int(n&7)<<8], n&8 != 0)
+		s.Codes[g] = book[n>>3&1][int(indices[g])|int(n&7)<<8]
 	}
 	for g := range s.Scales {
 		s.Scales[g] = odd(byte(binary.LittleEndian.Uint16(scales[g/4*2:])>>(g%4*3)) & 7)
@@ -217,9 +208,11 @@ func readIQ4_XS(s *Superblock, block []byte) {
 	for g := range 8 {
 		scale := int8(low[g/2]>>(g%2*4)&15|byte(high>>(2*g)&3)<<4) - 32
 		s.Scales[2*g], s.Scales[2*g+1] = scale, scale
+		low, high := (*[2]uint64)(s.Codes[4*g:]), (*[2]uint64)(s.Codes[4*g+2:])
+		clear(s.Codes[4*g : 4*g+4])
 		for i, q := range codes[16*g : 16*g+16] {
-			s.Codes[32*g+i] = levelsIQ4NL[q&15]
-			s.Codes[32*g+16+i] = levelsIQ4NL[q>>4]
+			low[i/8] |= uint64(byte(levelsIQ4NL[q&15])) << (i % 8 * 8)
+			high[i/8] |= uint64(byte(levelsIQ4NL[q>>4])) << (i % 8 * 8)
 		}
 	}
 }

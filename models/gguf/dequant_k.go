@@ -1,5 +1,7 @@
 package gguf
 
+import "encoding/binary"
+
 // K quants: superblocks of 256 values whose groups have small integer scales,
 // themselves scaled by one f16.
 
@@ -31,10 +33,10 @@ func readQ3_K(s *Superblock, block []byte) {
 		s.Scales[g] = int8(low|high<<4) - 32
 	}
 	for g := range 8 { // 32 values: bit pair g%4 of the bytes of a half, third bit g
-		codes, pairs := (*[32]int8)(s.Codes[32*g:]), (*[32]byte)(pairs[g/4*32:])
-		for i, t := range third {
-			q := pairs[i&31]>>(g%4*2)&3 | t>>g&1<<2
-			codes[i&31] = int8(q) - 4
+		for i := range 4 {
+			pair := binary.LittleEndian.Uint64(pairs[g/4*32+8*i:]) >> (g % 4 * 2) & (3 * eachByte)
+			none := ^binary.LittleEndian.Uint64(third[8*i:]) >> g & eachByte
+			s.Codes[4*g+i] = pair | none*0xfc // four less
 		}
 	}
 }

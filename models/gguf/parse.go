@@ -105,7 +105,7 @@ func (f *File) directory(c *cursor, n int) {
 			c.fail("%w: the name is empty or occurs twice", ErrFormat)
 		}
 		t := Tensor{Name: name, Dims: c.dims(), Type: Type(c.u32())}
-		if t.Type == Q1_0_G32 {
+		if !t.Type.numbered() {
 			c.fail("%w: unknown storage type %d", ErrUnsupported, uint32(t.Type))
 		}
 		offsets = append(offsets, c.u64())

@@ -1,13 +1,16 @@
 package gguf
 
 // Superblock is a block of 256 values, of ggml's IQ types or Q3_K: value i is
-// D·Scales[i/16]·Codes[i]. Codes of IQ types are entries of codebooks, or levels, with
+// D·Scales[i/16]·Code(i). Codes of IQ types are entries of codebooks, or levels, with
 // signs.
 type Superblock struct {
 	D      float32
 	Scales [16]int8
-	Codes  [256]int8
+	Codes  [32]uint64 // eight a number, the first one lowest
 }
+
+// Code returns the code of value i.
+func (s *Superblock) Code(i int) int8 { return int8(s.Codes[i/8] >> (i % 8 * 8)) }
 
 // superblocks are the types whose blocks can be read so.
 var superblocks = map[Type]func(s *Superblock, block []byte){
@@ -27,8 +30,11 @@ func dequantizeSuper(size int, read func(s *Superblock, block []byte)) func(dst 
 			read(&s, src[:size])
 			for g, scale := range s.Scales {
 				d := s.D * float32(scale)
-				for i, c := range s.Codes[16*g : 16*g+16] {
-					dst[16*g+i] = d * float32(c)
+				for i, out := range [2][]float32{dst[16*g : 16*g+8], dst[16*g+8 : 16*g+16]} {
+					codes := s.Codes[2*g+i]
+					for j := range out {
+						out[j] = d * float32(int8(codes>>(8*j)))
+					}
 				}
 			}
 		}

@@ -145,6 +145,7 @@ func (t *Tensor) Copy(w io.Writer) error {
 		_, err := w.Write(t.Data)
 		return err
 	}
-	_, err := io.Copy(w, io.NewSectionReader(t.source, t.offset, int64(t.Bytes())))
+	const atOnce = 1 << 20 // rows that are made are so together
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(t.source, t.offset, int64(t.Bytes())), make([]byte, min(atOnce, t.Bytes())))
 	return err
 }

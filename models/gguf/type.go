@@ -55,6 +55,11 @@ const (
 	// with as many: of PrismML's llama.cpp, which numbered them.
 	PQ2_0  Type = 142
 	PTQ1_0 Type = 143
+	// Q4_Z32, Q4_Z64 and Q4_Z128 hold codes of four bits with a scale and the code of zero each 32, 64
+	// and 128, of directories of safetensors: no file has them.
+	Q4_Z32  Type = 251
+	Q4_Z64  Type = 252
+	Q4_Z128 Type = 253
 	// STQ1_0_42 is STQ1_0 under the number of Q2_0, as it was first published. Files in two
 	// orders of weights are about, which nothing tells apart: it is not read.
 	STQ1_0_42 Type = 254
@@ -120,9 +125,16 @@ var types = [...]traits{
 	PQ2_0:   {"PQ2_0", 128, 34, dequantizePQ2_0, quantizePQ2_0, 0},
 	PTQ1_0:  {"PTQ1_0", 128, 28, dequantizePTQ1_0, quantizePTQ1_0, 0},
 
+	Q4_Z32:  {"Q4_Z32", 32, sizeQ4Z(32), dequantizeQ4Z(32), nil, 0},
+	Q4_Z64:  {"Q4_Z64", 64, sizeQ4Z(64), dequantizeQ4Z(64), nil, 0},
+	Q4_Z128: {"Q4_Z128", 128, sizeQ4Z(128), dequantizeQ4Z(128), nil, 0},
+
 	STQ1_0_42: {"STQ1_0_42", 256, 42, nil, nil, 0},
 	Q1_0_G32:  {"Q1_0_G32", 32, 6, dequantizeQ1_0_G32, nil, 0},
 }
+
+// numbered tells whether a number in a file can mean the type.
+func (t Type) numbered() bool { return t != Q1_0_G32 && (t < Q4_Z32 || t > Q4_Z128) }
 
 // traits returns the type's row of the table; one without a name for an unknown
 // type.

@@ -119,7 +119,7 @@ func (e *encoder) directory(sources []Source, align int) ([]int, error) {
 		size, err := s.Type.Size(s.Dims)
 		switch {
 		case err != nil:
-		case s.Type == Q1_0_G32: // no number means it for sure
+		case !s.Type.numbered():
 			err = fmt.Errorf("%w: %v is read but not written", ErrUnsupported, s.Type)
 		case s.Name == "" || len(s.Name) > maxTensorName || seen[s.Name]:
 			err = fmt.Errorf("%w: the name is empty, longer than %d bytes or occurs twice", ErrFormat, maxTensorName)

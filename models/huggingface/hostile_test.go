@@ -117,7 +117,7 @@ func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
 		{"llama", config("num_attention_heads", 0), "num_attention_heads is"},
 		{"llama", config("num_attention_heads", 3), "no pairs of 3 heads"},
 		{"llama", config("hidden_act", "gelu"), `hidden_act is "gelu"`},
-		{"llama", config("quantization_config", object("quant_method", "gptq")), `quant_method is "gptq"`},
+		{"llama", config("quantization_config", object("quant_method", "hqq")), `quant_method is "hqq"`},
 		{"llama", config("rope_parameters", object("rope_type", "dynamic", "factor", 2)), `rope_type is "dynamic"`},
 		{"llama", config("rope_parameters", object("rope_type", "linear", "factor", -2)), "factor is -2"},
 		{"llama", config("rope_parameters", []int{1}), "rope_parameters is"},
@@ -136,6 +136,18 @@ func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
 		{"bitnet", config("quantization_config", nil), `mlp.down_proj.weight_scale": unsupported`},
 		{"fp8", config("quantization_config", object("quant_method", "fp8", "weight_block_size", []int{16})), "weight_block_size is"},
 		{"fp8", config("quantization_config", object("quant_method", "fp8", "weight_block_size", []int{8, 8})), "want 16 numbers"},
+		{"gptq", config("quantization_config", object("quant_method", "gptq", "bits", 8)), "bits is 8: unsupported: only 4 is"},
+		{"gptq", config("quantization_config", object("quant_method", "gptq", "checkpoint_format", "marlin")), `checkpoint_format is "marlin"`},
+		{"awq", config("quantization_config", object("quant_method", "awq", "version", "gemv")), `version is "gemv"`},
+		{"w4a16", config("quantization_config", object("quant_method", "compressed-tensors", "format", "marlin-24")), `format is "marlin-24"`},
+		{"w4a16", config("quantization_config", object("quant_method", "compressed-tensors", "format", "pack-quantized", "config_groups", object("g", object("weights", object("num_bits", 8))))), "num_bits is 8"},
+		{"nvfp4-modelopt", set(fileModelOpt, "quantization", object("quant_algo", "FP8")), `quant_algo is "FP8"`},
+		{"gptq", overwrite("model.layers.0.mlp.up_proj.g_idx", 4*9, 1), `mlp.up_proj.g_idx": unsupported: column 9 is of group 1: columns are in an order of their own (desc_act)`},
+		{"gptq", rename("mlp.up_proj.qzeros", "mlp.up_proj.qzebra"), "mlp.up_proj.qzebra"},
+		{"awq", rename("mlp.up_proj.scales", "mlp.up_proj.skales"), "skales"},
+		{"nvfp4", rename("mlp.up_proj.weight_scale", "mlp.up_proj.weight_skale"), "weight_skale"},
+		{"w4a16", overwrite("model.layers.0.mlp.up_proj.weight_shape", 0, 65), "it says [65 64] of codes for 64 rows of 64"},
+		{"nvfp4", overwrite("model.layers.0.mlp.up_proj.weight_global_scale", 3, 0x7f, 2, 0x80), "the scale is zero, infinite or NaN"},
 		{"qwen2", inModel("type", "WordPiece"), `model.type "WordPiece"`},
 		{"qwen2", inModel("vocab", object("a", 64)), "the embedding 64 rows"},
 		{"qwen2", inModel("vocab", object("a", 9, "b", 9)), "have the same id 9"},
@@ -166,28 +178,48 @@ func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestCodesThatAreNoTritsAreFoundWhenTheyAreRead(t *testing.T) {
-	dir := copied(t, "bitnet")
-	model, err := safetensors.Open(dir)
-	if err != nil {
-		t.Fatal(err)
+// overwrite changes bytes of a tensor: places and values in turn.
+func overwrite(tensor string, bytes ...int) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		model, err := safetensors.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := model.Tensor(tensor).Offset
+		if err := model.Close(); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.OpenFile(filepath.Join(dir, safetensors.Single), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for ; len(bytes) > 0; bytes = bytes[2:] {
+			if _, err := file.WriteAt([]byte{byte(bytes[1])}, at+int64(bytes[0])); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	at := model.Tensor("model.layers.0.mlp.up_proj.weight").Offset
-	if err := model.Close(); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.OpenFile(filepath.Join(dir, safetensors.Single), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteAt([]byte{0b110101}, at+5); err != nil {
-		t.Fatal(err)
-	}
-	file.Close()
-	x := open(t, dir).Tensor("blk.0.ffn_up.weight")
-	err = x.Dequantize(make([]float32, x.Len()), 0)
-	if err == nil || !strings.Contains(err.Error(), `tensor "blk.0.ffn_up.weight": row 64: malformed safetensors: column 5 is no trit`) {
-		t.Errorf("reading gave %v", err)
+}
+
+func TestNumbersThatMeanNothingAreFoundWhenTheyAreRead(t *testing.T) {
+	for _, c := range []struct {
+		dir    string
+		change func(*testing.T, string)
+		want   string
+	}{
+		{"bitnet", overwrite("model.layers.0.mlp.up_proj.weight", 5, 0b110101), "row 64: malformed safetensors: column 5 is no trit"},
+		{"nvfp4", overwrite("model.layers.0.mlp.up_proj.weight_scale", 6, 0x7f), "row 1: malformed safetensors: scale 2 is NaN"},
+		{"nvfp4", overwrite("model.layers.0.mlp.up_proj.weight_scale", 6, 0x80), "row 1: malformed safetensors: scale 2 is -0"},
+		{"w4a16", overwrite("model.layers.0.mlp.up_proj.weight_scale", 4*3, 1), `a scale of`},
+	} {
+		dir := copied(t, c.dir)
+		c.change(t, dir)
+		x := open(t, dir).Tensor("blk.0.ffn_up.weight")
+		err := x.Dequantize(make([]float32, x.Len()), 0)
+		if err == nil || !strings.Contains(err.Error(), `tensor "blk.0.ffn_up.weight": row `) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: reading gave %v, want an error that says %q", c.dir, err, c.want)
+		}
 	}
 }
 
@@ -235,7 +267,9 @@ func fuzzed(f *testing.F, file string, dirs ...string) {
 	})
 }
 
-func FuzzConfig(f *testing.F) { fuzzed(f, fileConfig, "llama", "gemma3", "phi3", "qwen3_moe", "fp8") }
+func FuzzConfig(f *testing.F) {
+	fuzzed(f, fileConfig, "llama", "gemma3", "phi3", "qwen3_moe", "fp8", "awq", "w4a16")
+}
 
 func FuzzTokenizer(f *testing.F) { fuzzed(f, fileTokenizer, "llama", "qwen2", "mistral", "granite") }
 

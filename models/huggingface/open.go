@@ -25,6 +25,7 @@ const (
 	fileTokens     = "tokenizer_config.json"
 	fileTemplate   = "chat_template.jinja"
 	filePooling    = "1_Pooling/config.json"
+	fileModelOpt   = "hf_quant_config.json"
 )
 
 // The bounds of these files, in bytes. tokenizer.json of 260,000 tokens has 35 MB.

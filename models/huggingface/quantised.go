@@ -2,7 +2,9 @@ package huggingface
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,26 +19,55 @@ type quantised struct {
 	online  bool     // bitnet: weights are stored as floats, and become ternary when they are read
 	block   [2]int   // fp8: rows and columns that have a scale; 0: all
 	except  []string // modules whose weights are stored as they are
+	names            // of the tensors of a matrix
+	fp4     bool     // compressed-tensors: codes are numbers of two bits of exponent and one of mantissa
+	fromOne bool     // gptq: codes of zero are stored one below what they are
+}
+
+// names are what the tensors of a matrix are called, behind the name of its module.
+type names struct {
+	codes  string   // of the one that stands for the weights
+	beside []string // of those that are read with it, or that only other devices read
 }
 
 // The methods that are read.
 const (
-	methodBitNet = "bitnet"
-	methodFP8    = "fp8"
+	methodBitNet     = "bitnet"
+	methodFP8        = "fp8"
+	methodModelOpt   = "modelopt"
+	methodCompressed = "compressed-tensors"
+	methodGPTQ       = "gptq"
+	methodAWQ        = "awq"
 )
+
+// methods are those that are read.
+var methods = map[string]names{
+	methodBitNet:     {".weight", []string{".weight_scale"}},
+	methodFP8:        {".weight", []string{".weight_scale_inv", ".weight_scale"}},
+	methodModelOpt:   {".weight", []string{".weight_scale", ".weight_scale_2", ".input_scale", ".k_scale", ".v_scale"}},
+	methodCompressed: {".weight_packed", []string{".weight_scale", ".weight_global_scale", ".weight_zero_point", ".weight_shape", ".weight_g_idx", ".input_global_scale"}},
+	methodGPTQ:       {".qweight", []string{".qzeros", ".scales", ".g_idx"}},
+	methodAWQ:        {".qweight", []string{".qzeros", ".scales"}},
+}
 
 // scaleNames end the names of scales, beside the weight whose name they continue.
 var scaleNames = []string{"_scale_inv", "_scale"}
 
 // quantisation reads quantization_config, as transformers writes it for BitNet and for blocks of
-// FP8 (integrations/bitnet.py and finegrained_fp8.py).
+// FP8 (integrations/bitnet.py and finegrained_fp8.py), and others as the library of their name does.
 func (b *builder) quantisation() {
 	v := b.config.within("quantization_config")
-	if v.m == nil || b.err != nil {
-		return
+	if v.m == nil {
+		if v = b.read(fileModelOpt, false); v.m == nil || b.err != nil {
+			return
+		}
+		v = v.within("quantization")
+		v.m = maps.Clone(v.m)
+		v.m["quant_method"] = methodModelOpt
 	}
 	q := &b.quant
 	q.method, q.except = v.text("quant_method", ""), v.texts("modules_to_not_convert")
+	q.names = methods[q.method]
 	switch q.method {
 	case methodBitNet:
 		class, mode := v.text("linear_class", "bitlinear"), v.text("quantization_mode", "offline")
@@ -60,19 +91,96 @@ func (b *builder) quantisation() {
 				}
 			}
 		}
+	case methodModelOpt:
+		v.only("quant_algo", "NVFP4", "W4A16_NVFP4")
+	case methodCompressed:
+		b.compressed(&v)
+	case methodGPTQ:
+		v.bits("bits")
+		v.only("checkpoint_format", "gptq", "gptq_v2")
+		q.fromOne = v.text("checkpoint_format", methodGPTQ) == methodGPTQ
+	case methodAWQ:
+		v.bits("bits")
+		v.only("version", "gemm", "GEMM")
 	default:
-		v.fail("quant_method", "is %.40q: %w: only bitnet and fp8 are read", q.method, ErrUnsupported)
+		v.fail("quant_method", "is %.40q: %w: only %s are read", q.method, ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 	}
 }
 
-// scales tells whether a tensor is the scale of another one, which is read with it.
-func (b *builder) scales(name string) bool {
-	for _, end := range scaleNames {
-		if stem, ok := strings.CutSuffix(name, end); ok && b.quant.method != "" && strings.HasSuffix(stem, ".weight") && b.weights.Tensor(stem) != nil {
+// compressed reads what compressed-tensors says: groups of modules, all of four bits.
+func (b *builder) compressed(v *values) {
+	v.only("format", "nvfp4-pack-quantized", "pack-quantized")
+	b.quant.fp4 = v.text("format", "") == "nvfp4-pack-quantized"
+	sparsity := v.within("sparsity_config")
+	sparsity.only("format", "dense")
+	groups := v.within("config_groups")
+	for _, name := range slices.Sorted(maps.Keys(groups.m)) {
+		group := groups.within(name)
+		weights := group.within("weights")
+		weights.bits("num_bits")
+		weights.only("type", map[bool]string{true: "float", false: "int"}[b.quant.fp4])
+	}
+}
+
+// only fails on a text that is none of those, and not missing.
+func (v *values) only(key string, known ...string) {
+	if s := v.text(key, known[0]); !slices.Contains(known, s) {
+		v.fail(key, "is %.40q: %w: only %s is", s, ErrUnsupported, strings.Join(known, " or "))
+	}
+}
+
+// bits fails on codes that do not have four.
+func (v *values) bits(key string) {
+	if n := v.count(key, 1, maxDim, 4); n != 4 {
+		v.fail(key, "is %d: %w: only 4 is", n, ErrUnsupported)
+	}
+}
+
+// isBeside tells whether a tensor is read with another one, or is nothing to a CPU.
+func (b *builder) isBeside(name string) bool {
+	for _, end := range b.quant.beside {
+		if stem, ok := strings.CutSuffix(name, end); ok && (b.weights.Tensor(stem+b.quant.codes) != nil || end == ".k_scale" || end == ".v_scale") {
 			return true
 		}
 	}
 	return false
+}
+
+// beside finds a tensor beside codes; nil: it is not there.
+func (b *builder) beside(codes *safetensors.Tensor, end string) *safetensors.Tensor {
+	return b.weights.Tensor(strings.TrimSuffix(codes.Name, b.quant.codes) + end)
+}
+
+// isCodes tells whether a tensor holds the codes of four bits of a matrix.
+func (b *builder) isCodes(t *safetensors.Tensor) bool {
+	switch {
+	case !strings.HasSuffix(t.Name, b.quant.codes):
+		return false
+	case b.quant.method == methodModelOpt, b.quant.method == methodCompressed && b.quant.fp4:
+		return t.DType == "U8"
+	}
+	return t.DType == "I32" && (b.quant.method == methodCompressed || b.quant.method == methodGPTQ || b.quant.method == methodAWQ)
+}
+
+// dims returns the shape of what a stored tensor holds, as GGUF has it.
+func (b *builder) dims(t *safetensors.Tensor) []int {
+	if !b.isCodes(t) {
+		return fastestFirst(t.Shape)
+	}
+	if len(t.Shape) != 2 {
+		b.fail("tensor %q: %w: codes of shape %v, want two dimensions", t.Name, safetensors.ErrFormat, t.Shape)
+		return []int{1}
+	}
+	x, y := t.Shape[0], t.Shape[1]
+	switch {
+	case t.DType == "U8":
+		return []int{2 * y, x}
+	case b.quant.method == methodCompressed:
+		return []int{8 * y, x}
+	case b.quant.method == methodGPTQ:
+		return []int{8 * x, y}
+	}
+	return []int{x, 8 * y}
 }
 
 // scaleOf finds the scale of a weight.
@@ -91,6 +199,10 @@ func (b *builder) pack(s *stack) bool {
 	t := s.parts[0]
 	_, float := floatTypes[t.DType]
 	switch {
+	case b.isCodes(t) && t.DType == "U8":
+		b.packNVFP4(s)
+	case b.isCodes(t):
+		b.packGroups(s)
 	case b.quant.method == methodBitNet && t.DType == "U8":
 		b.packTrits(s)
 	case b.quant.online && float && b.linear(t.Name):

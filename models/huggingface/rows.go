@@ -21,8 +21,10 @@ type rows struct {
 	n    int
 	size int // of a row in bytes
 
-	// row makes row r; scratch has room for scratchSize bytes.
+	// row makes row r; scratch has room for scratchSize bytes. run, if that is not nil, makes rows from
+	// r on instead, as many as dst holds.
 	row         func(dst, scratch []byte, r int) error
+	run         func(dst []byte, r int) error
 	scratchSize int
 	tail        func() ([]byte, error) // what follows the last row; nil: nothing
 
@@ -45,16 +47,31 @@ func (m *rows) ReadAt(p []byte, off int64) (n int, err error) {
 			behind, err := m.behind(p[n:], at-int64(m.n)*int64(m.size))
 			return n + behind, err
 		}
-		if whole := p[n:]; from == 0 && len(whole) >= m.size {
+		whole := p[n:]
+		switch {
+		case from != 0 || len(whole) < m.size:
+			if err = m.one(part, scratch, r); err == nil {
+				n += copy(whole, part[from:])
+			}
+		case m.run != nil:
+			whole = whole[:min(len(whole)/m.size, m.n-r)*m.size]
+			err, n = m.run(whole, r), n+len(whole)
+		default:
 			err, n = m.row(whole[:m.size], scratch, r), n+m.size
-		} else if err = m.row(part, scratch, r); err == nil {
-			n += copy(whole, part[from:])
 		}
 		if err != nil {
 			return n, fmt.Errorf("huggingface: tensor %q: row %d: %w", m.name, r, err)
 		}
 	}
 	return n, nil
+}
+
+// one makes row r.
+func (m *rows) one(dst, scratch []byte, r int) error {
+	if m.run != nil {
+		return m.run(dst, r)
+	}
+	return m.row(dst, scratch, r)
 }
 
 // behind reads of the tail.
@@ -78,6 +95,9 @@ func (m *rows) source() *disk.Source {
 	size := int64(m.n) * int64(m.size)
 	if m.tail != nil {
 		size += ternaryTail
+	}
+	if m.run != nil {
+		return disk.MadeAtOnce(m, size)
 	}
 	return disk.Made(m, size)
 }
@@ -108,8 +128,17 @@ func (s *stack) at(r int) (*safetensors.Tensor, int) {
 	if s.order != nil && len(s.dims) > 1 {
 		r = s.order(r)
 	}
-	each := storedRows(s.parts[0])
+	each := s.rowsEach()
 	return s.parts[r/each], r % each
+}
+
+// rowsEach returns how many rows of the tensor a part has.
+func (s *stack) rowsEach() int {
+	n := 1
+	for _, d := range s.dims[1:] {
+		n *= d
+	}
+	return n / len(s.parts)
 }
 
 // read sets dst to the bytes of row r.

@@ -54,7 +54,7 @@ func (b *builder) allTensors() {
 		case stacks[p.name] != nil:
 			b.fail("tensor %q: %w: %q is the same one", t.Name, safetensors.ErrFormat, stacks[p.name].parts[0].Name)
 		default:
-			stacks[p.name] = &stack{name: p.name, parts: []*safetensors.Tensor{t}, dims: fastestFirst(t.Shape)}
+			stacks[p.name] = &stack{name: p.name, parts: []*safetensors.Tensor{t}, dims: b.dims(t)}
 		}
 	}
 	for name, of := range experts {
@@ -96,7 +96,7 @@ func (b *builder) place(t *safetensors.Tensor) (p place, wanted bool) {
 	p.expert = -1
 	begins := func(s string) bool { return strings.HasPrefix(t.Name, s) }
 	ends := func(s string) bool { return strings.HasSuffix(t.Name, s) }
-	if b.scales(t.Name) || slices.ContainsFunc(otherModels, begins) || slices.ContainsFunc(repeated, ends) {
+	if b.isBeside(t.Name) || slices.ContainsFunc(otherModels, begins) || slices.ContainsFunc(repeated, ends) {
 		return p, false
 	}
 	if head, ok := b.head(t.Name); ok {
@@ -104,6 +104,9 @@ func (b *builder) place(t *safetensors.Tensor) (p place, wanted bool) {
 		return p, true
 	}
 	name := t.Name
+	if b.isCodes(t) {
+		name = strings.TrimSuffix(name, b.quant.codes) + ".weight"
+	}
 	for _, prefix := range prefixes {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
 			name = rest
@@ -182,7 +185,7 @@ func (b *builder) experts(name string, of map[int]*safetensors.Tensor) *stack {
 		b.fail("tensor %s: %d experts are there, %s says %d", name, len(of), fileConfig, n)
 		return s
 	}
-	s.dims = append(fastestFirst(s.parts[0].Shape), len(s.parts))
+	s.dims = append(b.dims(s.parts[0]), len(s.parts))
 	return s
 }
 

@@ -47,9 +47,10 @@ type Loader struct {
 	cpu      kernels.Backend
 	sent     int64 // weights that the backend multiplies, of Params
 	err      error
-	packings map[string]bool // of the layers' matrices
-	used     map[string]bool // tensors that were asked for
-	zero     map[string]bool // tensors read so far: whether they hold zeros alone
+	packings map[string]bool      // of the layers' matrices
+	used     map[string]bool      // tensors that were asked for
+	zero     map[string]bool      // tensors read so far: whether they hold zeros alone
+	factors  map[string][]float32 // of the matrices of tensors that were asked for theirs; nil: ones
 
 	from map[*matrix.Matrix]origin // of matrices that are not loaded yet
 
@@ -62,7 +63,7 @@ type Loader struct {
 func NewLoader(file *gguf.File, opt Options) *Loader {
 	l := &Loader{
 		file: file, opt: opt, memory: new(cpu.Arena),
-		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, from: map[*matrix.Matrix]origin{},
+		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, factors: map[string][]float32{}, from: map[*matrix.Matrix]origin{},
 	}
 	if opt.Pool != nil { // else no matrix is read
 		l.cpu = kernels.NewCPU(opt.Pool)

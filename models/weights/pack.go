@@ -25,7 +25,7 @@ import (
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
-//   - Q4_1, Q5_1, Q2_K and Q5_K become codes about their middle, and offsets of float32.
+//   - Q4_1, Q5_1, Q2_K, Q5_K and Q4_Z types become codes about their middle, and offsets of float32.
 //   - opt.Exact widens everything to float32.
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
@@ -49,6 +49,9 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 		return packNVFP4(t, factor)
 	default:
 		return packFloats(t, factor)
+	}
+	if pack := storages[t.Type].pack; pack != nil {
+		return pack(t)
 	}
 	if to, f := t.Recoding(); f != nil {
 		t = recode(t, to, f)
@@ -81,6 +84,7 @@ var storages = map[gguf.Type]storage{
 	gguf.Q5_0:   {packing: matrix.Q8, pack: whole(grouped.PackQ5_0)},
 	gguf.Q4_1:   {matrix.Q4, whole(grouped.PackQ4_1), 32},
 	gguf.Q5_1:   {matrix.Q8, whole(grouped.PackQ5_1), 32},
+	gguf.Q4_Z32: {matrix.Q4, zeros(32), 32}, gguf.Q4_Z64: {matrix.Q4, zeros(64), 64}, gguf.Q4_Z128: {matrix.Q4, zeros(128), 128},
 	gguf.Q2_K:   {matrix.NL3K, whole(grouped.PackQ2_K), 16},
 	gguf.Q5_K:   {matrix.Q6, whole(grouped.PackQ5_K), 32},
 	gguf.NVFP4:  {packing: matrix.NVFP4, pack: func(t *gguf.Tensor) (*matrix.Matrix, error) { return packNVFP4(t, 1) }},
@@ -101,6 +105,13 @@ func whole(pack func(rows, cols int, data []byte) (*matrix.Matrix, error)) func(
 	return func(t *gguf.Tensor) (*matrix.Matrix, error) { return pack(t.Rows(), t.Cols(), t.Data) }
 }
 
+// zeros has codes about a code of zero each group columns packed.
+func zeros(group int) func(*gguf.Tensor) (*matrix.Matrix, error) {
+	return whole(func(rows, cols int, data []byte) (*matrix.Matrix, error) {
+		return grouped.PackQ4Z(rows, cols, group, data)
+	})
+}
+
 // superblocks has blocks of a type of superblocks packed as codes of levels.
 func superblocks(levels *matrix.Levels) func(*gguf.Tensor) (*matrix.Matrix, error) {
 	return func(t *gguf.Tensor) (*matrix.Matrix, error) {
@@ -114,7 +125,7 @@ func superblocks(levels *matrix.Levels) func(*gguf.Tensor) (*matrix.Matrix, erro
 // MostBytes returns the size in memory that a stored matrix of rows × cols has at
 // most, whatever its weights are.
 func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
-	if l.opt.Exact {
+	if factors := l.factorsOf(t); l.opt.Exact || factors != nil && t.Type != gguf.NVFP4 {
 		return kernels.DataSize(rows, cols, matrix.F32)
 	}
 	packing, offsets := matrix.F32, 0

@@ -123,7 +123,7 @@ func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix 
 	if t == nil {
 		return nil
 	}
-	factor := l.factor(name)
+	factor := l.factor(t, 0)
 	w, err := l.build(t, factor, opt)
 	if errors.Is(err, matrix.ErrUnsupported) { // some pieces are ternary and others are not
 		opt.Packing = PackingStored
@@ -236,7 +236,7 @@ func (l *Loader) part(t *gguf.Tensor, lo, hi int) *matrix.Matrix {
 		return nil
 	}
 	name := t.Name
-	w, err := l.packRows(t, lo, hi, l.factor(name), l.opt)
+	w, err := l.packRows(t, lo, hi, l.factor(t, lo), l.opt)
 	if err != nil {
 		l.Fail("tensor %s: %w", name, err)
 		return nil
@@ -305,18 +305,28 @@ func (l *Loader) loadHere(w *matrix.Matrix) (kernels.Linear, error) {
 	return l.cpu.Load(w)
 }
 
-// factor returns what all weights of a matrix are multiplied by: the tensor beside
-// it where the architecture or the type has such, or 1.
-func (l *Loader) factor(name string) float32 {
-	t := l.file.Tensor(name)
-	nvfp4 := t != nil && t.Type == gguf.NVFP4
-	if nvfp4 { // what activations were scaled by elsewhere
-		l.Ignore(strings.TrimSuffix(name, "weight") + "input_scale")
+// factorsOf returns what the weights of each matrix of a tensor are multiplied by, the numbers of the
+// tensor beside it where the architecture or the type has such; nil: one.
+func (l *Loader) factorsOf(t *gguf.Tensor) []float32 {
+	if t == nil || !l.opt.Scales && t.Type != gguf.NVFP4 {
+		return nil
 	}
-	if l.opt.Scales || nvfp4 {
-		if v := l.OptionalVector(strings.TrimSuffix(name, "weight")+"scale", 1); v != nil {
-			return v[0]
-		}
+	if of, known := l.factors[t.Name]; known {
+		return of
+	}
+	stem := strings.TrimSuffix(t.Name, "weight")
+	if t.Type == gguf.NVFP4 { // what activations were scaled by elsewhere
+		l.Ignore(stem + "input_scale")
+	}
+	of := l.OptionalVector(stem+"scale", partOf(t, 0).Matrices)
+	l.factors[t.Name] = of
+	return of
+}
+
+// factor returns that of the matrix at row lo of t.
+func (l *Loader) factor(t *gguf.Tensor, lo int) float32 {
+	if of := l.factorsOf(t); of != nil {
+		return of[partOf(t, lo).Matrix]
 	}
 	return 1
 }

@@ -49,7 +49,7 @@ func messages(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	applied, err := edits.apply(&req.Prompt, a.Counter(c.Context()))
-	a.Requests, a.Filters = []*tts.Request{req}, append(a.Filters, tts.Apart(calling, req.N)...)
+	a.Requests, a.Filters = []*tts.Request{req}, append(a.Filters, a.Model.Model.Apart(calling, req.N)...)
 	a.Encoder = newEncoder(c, a.Name, applied, report)
 	return a, err
 }

@@ -70,7 +70,7 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 	a.Model.Switch(&req.Prompt)
 	e := &encoder{model: a.Name, chat: chat, logprobs: req.Sampling.Logprobs, begun: time.Now()}
 	a.Stream, a.Lines = f.streaming(), true
-	a.Requests, a.Filters, a.Encoder = []*tts.Request{req}, tts.Apart(calling, req.N), e
+	a.Requests, a.Filters, a.Encoder = []*tts.Request{req}, a.Model.Model.Apart(calling, req.N), e
 	if req.Prompt.Messages == nil && req.Prompt.Text == "" { // models are loaded so; here they are
 		a.Instead = e.said("load")
 		return a, openai.Finish(c)

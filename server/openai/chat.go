@@ -48,7 +48,7 @@ func readChat(c *api.Call) (*asked, error) {
 	}
 	report.expect(1, req.N)
 	if apart {
-		a.Filters = append(a.Filters, tts.Thoughts(req.N))
+		a.Filters = append(a.Filters, a.Model.Model.Thoughts(req.N))
 	}
 	if calling != nil {
 		a.Filters = append(a.Filters, calling.Filter(req.N))

@@ -58,7 +58,7 @@ func (s *Store) create(c *api.Call) (*api.Ask, error) {
 	o.Bookkeeping()
 	e := newEncoder(a.Name, req, settings, stored)
 	e.report = report
-	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, append(a.Filters, tts.Apart(calling, req.N)...), e, true
+	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, append(a.Filters, a.Model.Model.Apart(calling, req.N)...), e, true
 	if a.Stream && settings.Store {
 		a.Begin = func(cancel context.CancelCauseFunc) func() { return stored.Begin(e.response.ID, cancel) }
 	}
@@ -105,7 +105,7 @@ func (s *Store) compact(c *api.Call) (*api.Ask, error) {
 	req := &tts.Request{}
 	e, settings := fields{c.Body}.compact(req, a.Model.Model, s.of(c.Key.Owner()))
 	a.Model.Switch(&req.Prompt)
-	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, tts.Apart(nil, req.N), e, true
+	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, a.Model.Model.Apart(nil, req.N), e, true
 	return a, finish(c, settings)
 }
 

@@ -71,9 +71,9 @@ func (r *Rules) New(m Words, ends []int32, thinking bool) sampling.Constraint {
 	if r.Format != nil {
 		switch {
 		case thinking && r.FormatThoughts:
-			c.format = newForm(r.Format, m, "", m.Tokenizer.Encode(nil, text.ThinkBegin, tokenizer.Options{ParseSpecial: true}))
+			c.format = newForm(r.Format, m, "", m.Tokenizer.Encode(nil, m.Thoughts.Begin, tokenizer.Options{ParseSpecial: true}))
 		case thinking:
-			c.format = newForm(r.Format, m, text.ThinkEnd, nil)
+			c.format = newForm(r.Format, m, m.Thoughts.End, nil)
 		default:
 			c.format = newForm(r.Format, m, "", nil)
 		}
@@ -226,9 +226,9 @@ func newThoughtLimit(m Words, most int, within bool) *thoughtLimit {
 		return nil
 	}
 	marks := tokenizer.Options{ParseSpecial: true}
-	l := &thoughtLimit{most: most, end: text.NewMatcher(m.Tokenizer.Encode(nil, text.ThinkEnd, marks))}
+	l := &thoughtLimit{most: most, end: text.NewMatcher(m.Tokenizer.Encode(nil, m.Thoughts.End, marks))}
 	if !within {
-		l.begin = m.Tokenizer.Encode(nil, text.ThinkBegin, marks)
+		l.begin = m.Tokenizer.Encode(nil, m.Thoughts.Begin, marks)
 	}
 	return l
 }

@@ -5,13 +5,15 @@ package constrain
 import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts/structure"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // Words is what constraints have to know of a model.
 type Words struct {
 	Tokenizer *tokenizer.Tokenizer
-	Vocab     int  // token ids are 0 to Vocab-1
-	Thinks    bool // answers may begin with thoughts
+	Vocab     int        // token ids are 0 to Vocab-1
+	Thinks    bool       // answers may begin with thoughts
+	Thoughts  text.Marks // of them
 }
 
 // Rules are what a request asks of its answers.

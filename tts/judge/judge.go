@@ -31,6 +31,7 @@ type planned struct {
 type desk struct {
 	*planned
 	model    *tts.Model
+	marks    text.Marks      // of the answers' thoughts
 	ctx      context.Context // of the request
 	asked    string
 	begun    string // of the answer, in the prompt
@@ -69,8 +70,9 @@ type judge struct {
 
 // Open implements tts.Scorer.
 func (s *planned) Open(ctx context.Context, m *tts.Model, req *tts.Request, prompt []int32) (tts.Judge, error) {
-	d := &desk{planned: s, model: cmp.Or(s.model, m), ctx: ctx, seed: sampling.Mix(req.Sampling.Seed + judgingNumbers), rulings: map[string]*ruling{},
-		rows: semaphore.NewWeighted(mostTogether), thinking: text.EndsInThought(m.Spell(prompt[max(0, len(prompt)-2*len(text.ThinkBegin)):]))}
+	marks := m.ThoughtMarks()
+	d := &desk{planned: s, model: cmp.Or(s.model, m), marks: marks, ctx: ctx, seed: sampling.Mix(req.Sampling.Seed + judgingNumbers), rulings: map[string]*ruling{},
+		rows: semaphore.NewWeighted(mostTogether), thinking: marks.EndsInThought(m.Spell(prompt[max(0, len(prompt)-2*len(marks.Begin)):]))}
 	d.asked, d.begun = conversation(m, &req.Prompt, prompt)
 	d.granted.Store(int64(s.how.TotalTokens))
 	return &judge{desk: d}, nil
@@ -107,10 +109,10 @@ func conversation(m *tts.Model, p *tts.Prompt, prompt []int32) (asked, begun str
 // said returns what a candidate answers; while it thinks, what it thinks.
 func (d *desk) said(c *tts.Candidate) string {
 	all := d.begun + c.Text
-	if said := strings.TrimSpace(text.Answer(all, d.thinking)); said != "" {
+	if said := strings.TrimSpace(d.marks.Answer(all, d.thinking)); said != "" {
 		return said
 	}
-	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(all), text.ThinkBegin))
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(all), d.marks.Begin))
 }
 
 // Score implements tts.Judge.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // asking is what a model is asked to judge, and how.
@@ -181,8 +180,9 @@ func (a *asking) encode(ctx context.Context, m *tts.Model) (head, rest []int32, 
 		}
 	}
 	begin := a.form.begin
-	if inThought = text.EndsInThought(rendered); inThought && a.form.schema != "" {
-		begin, inThought = "\n"+text.ThinkEnd+"\n\n", false
+	marks := m.ThoughtMarks()
+	if inThought = marks.EndsInThought(rendered); inThought && a.form.schema != "" {
+		begin, inThought = "\n"+marks.End+"\n\n", false
 	}
 	dst, from := &head, 0
 	add := func(said string, foreign, first bool) error {

@@ -47,7 +47,7 @@ func (s *Speller) Hidden(id int32) bool {
 // Mark returns the text of a token that some vocabularies hide though it divides
 // the thoughts from the answer; empty for all others.
 func (s *Speller) Mark(id int32) []byte {
-	if name := s.Tokenizer.Token(id); name == ThinkBegin || name == ThinkEnd {
+	if name := s.Tokenizer.Token(id); isMark(name) {
 		return []byte(name)
 	}
 	return nil

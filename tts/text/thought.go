@@ -1,20 +1,43 @@
 package text
 
-import (
-	"strings"
+import "strings"
+
+// Marks are what a family of models puts its thoughts between. Chat templates may write the first
+// one themselves.
+type Marks struct {
+	Begin, End string
+	Again      bool // thoughts may stand anywhere in an answer, not at its beginning alone
+}
+
+var (
+	// Think is that of DeepSeek-R1 and Qwen3, and of most others.
+	Think = Marks{Begin: "<think>", End: "</think>"}
+	// Channel is that of Gemma 4, whose marks of an empty thought may follow an answer too.
+	Channel = Marks{Begin: "<|channel>thought", End: "<channel|>", Again: true}
 )
 
-// The marks between which thinking models put what they think, as DeepSeek-R1
-// and Qwen3 do. Chat templates may write the first one themselves.
-const (
-	ThinkBegin = "<think>"
-	ThinkEnd   = "</think>"
-)
+// MarksOf returns those of a model with this chat template.
+func MarksOf(template string) Marks {
+	if strings.Contains(template, Channel.Begin) && strings.Contains(template, Channel.End) {
+		return Channel
+	}
+	return Think
+}
+
+// isMark tells whether a special token of that name is the beginning of a mark, or one.
+func isMark(name string) bool {
+	for _, m := range []Marks{Think, Channel} {
+		if name != "" && (strings.HasPrefix(m.Begin, name) || name == m.End) {
+			return true
+		}
+	}
+	return false
+}
 
 // NewThought returns what divides an answer that goes on from a prompt: in a thought, or in
 // the midst of its thought or answer.
-func NewThought(inThought, midway bool) Thought {
-	t := Thought{begun: midway}
+func (m Marks) NewThought(inThought, midway bool) Thought {
+	t := Thought{marks: m, begun: midway}
 	if inThought {
 		t.state = thinking
 	} else if midway {
@@ -34,38 +57,42 @@ const (
 
 // Thought divides one answer's text as it comes.
 type Thought struct {
+	marks Marks
 	state thinkingState
 	begun bool   // the part under way has had more than white space
 	held  string // not divided yet
+
+	answered bool // the answer has begun
 }
 
 // Push takes more text; last says that it is all. What is held back is white
 // space, of which it is not known whether it ends a part, and the beginning
 // of a mark.
 func (t *Thought) Push(text string, last bool) (reasoning, answer string) {
-	if t.state == answering && t.begun {
+	if t.state == answering && t.begun && !t.marks.Again {
 		return "", text
 	}
 	t.held += text
 	if t.state == undecided {
 		head := strings.TrimLeft(t.held, " \t\r\n")
 		switch {
-		case strings.HasPrefix(head, ThinkBegin):
-			t.state, t.held = thinking, head[len(ThinkBegin):]
-		case !last && strings.HasPrefix(ThinkBegin, head):
+		case strings.HasPrefix(head, t.marks.Begin):
+			t.state, t.held = thinking, head[len(t.marks.Begin):]
+		case !last && strings.HasPrefix(t.marks.Begin, head):
 			return "", ""
 		default:
 			t.state, t.begun = answering, true
 		}
 	}
-	if t.state == thinking {
-		reasoning = t.think(last)
-	}
-	if t.state == answering {
-		answer, t.held = t.held, ""
-		if !t.begun {
-			answer = strings.TrimLeft(answer, " \t\r\n")
-			t.begun = answer != ""
+	for more := true; more; {
+		if t.state == thinking {
+			reasoning += t.think(last)
+		}
+		more = false
+		if t.state == answering {
+			var said string
+			said, more = t.answer(last)
+			answer += said
 		}
 	}
 	return reasoning, answer
@@ -73,13 +100,9 @@ func (t *Thought) Push(text string, last bool) (reasoning, answer string) {
 
 // think takes from held what is certainly a thought, and the mark that ends it.
 func (t *Thought) think(last bool) string {
-	out, rest, ended := strings.Cut(t.held, ThinkEnd)
+	out, rest, ended := strings.Cut(t.held, t.marks.End)
 	if !ended && !last {
-		keep := len(ThinkEnd) - 1
-		for keep > 0 && !strings.HasSuffix(out, ThinkEnd[:keep]) {
-			keep--
-		}
-		out = out[:len(out)-keep]
+		out = out[:len(out)-partial(out, t.marks.End)]
 	}
 	out = strings.TrimRight(out, " \t\r\n")
 	t.held = t.held[len(out):]
@@ -88,25 +111,65 @@ func (t *Thought) think(last bool) string {
 		t.begun = out != ""
 	}
 	if ended {
-		t.state, t.begun, t.held = answering, false, rest
+		t.state, t.begun, t.held = answering, t.answered, rest
 	} else if last {
 		t.held = ""
 	}
 	return out
 }
 
-// Answer returns what a model has written after the thought that its text begins
-// with: all of it without one, nothing while the thought lasts. inThought tells that
-// the prompt has begun the thought (Opening.Thinking).
-func Answer(text string, inThought bool) string {
-	if !inThought && !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), ThinkBegin) {
+// answer takes from held what is certainly no thought; more: a thought follows it.
+func (t *Thought) answer(last bool) (out string, more bool) {
+	out, t.held = t.held, ""
+	if t.marks.Again {
+		at, end := strings.Index(out, t.marks.Begin), strings.Index(out, t.marks.End)
+		switch {
+		case end >= 0 && (at < 0 || end < at): // which ends nothing
+			out, t.held, more = out[:end], out[end+len(t.marks.End):], true
+		case at >= 0:
+			out, t.held, more = out[:at], out[at+len(t.marks.Begin):], true
+			t.state = thinking
+		case !last:
+			n := len(out) - max(partial(out, t.marks.Begin), partial(out, t.marks.End))
+			out, t.held = out[:n], out[n:]
+		}
+	}
+	if !t.begun {
+		out = strings.TrimLeft(out, " \t\r\n")
+		t.begun = out != ""
+	}
+	t.answered = t.answered || t.begun
+	if t.state == thinking {
+		t.begun = false
+	}
+	return out, more
+}
+
+// partial returns how many bytes at the end of text begin a mark.
+func partial(text, mark string) int {
+	n := min(len(mark)-1, len(text))
+	for n > 0 && !strings.HasSuffix(text, mark[:n]) {
+		n--
+	}
+	return n
+}
+
+// Answer returns what a model has written without its thoughts: nothing while the first one
+// lasts. inThought tells that the prompt has begun it (Opening.Thinking).
+func (m Marks) Answer(text string, inThought bool) string {
+	if m.Again {
+		t := m.NewThought(inThought, false)
+		_, answer := t.Push(text, true)
+		return answer
+	}
+	if !inThought && !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), m.Begin) {
 		return text
 	}
-	_, rest, _ := strings.Cut(text, ThinkEnd)
+	_, rest, _ := strings.Cut(text, m.End)
 	return rest
 }
 
 // EndsInThought reports whether a text ends with the mark that begins a thought.
-func EndsInThought(text string) bool {
-	return strings.HasSuffix(strings.TrimRight(text, " \t\r\n"), ThinkBegin)
+func (m Marks) EndsInThought(text string) bool {
+	return strings.HasSuffix(strings.TrimRight(text, " \t\r\n"), m.Begin)
 }

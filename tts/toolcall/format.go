@@ -124,6 +124,14 @@ var (
 		frames: []frame{{open: "^", calls: []string{`%n\n%a`}, more: ">>>"}, {open: ">>>", calls: []string{`%n\n%a`}, more: ">>>"}},
 		bars:   []string{"^" + recipientLine, ">>>" + recipientLine},
 	}
+	// Gemma is that of Gemma 4.
+	Gemma = &Format{
+		Name: "gemma4", Marks: []string{gemmaMark, gemmaEnd, gemmaString, "<|channel>", "<channel|>"}, opens: []string{gemmaMark},
+		enter: func(*Parser, string) state { return inGemma },
+		begin: gemmaMark + gemmaCall + "%s", end: gemmaEnd,
+		frames: []frame{{open: gemmaMark, calls: []string{"call:%n%m" + gemmaEnd}, more: gemmaMark}},
+		bars:   []string{gemmaMark},
+	}
 	// Harmony is that of gpt-oss: a message goes out on channels. It ends with its call.
 	Harmony = &Format{
 		Name:  "harmony",
@@ -167,6 +175,7 @@ var known = []struct {
 	format *Format
 }{
 	{[]string{"<|channel|>", "<|message|>"}, Harmony},
+	{[]string{gemmaMark, gemmaEnd}, Gemma},
 	{[]string{"<|tool_call_argument_begin|>"}, Kimi},
 	{[]string{"<｜tool▁call▁begin｜>"}, DeepSeek},
 	{[]string{"[TOOL_CALLS]"}, Mistral},
@@ -197,6 +206,9 @@ func (f *Format) Begin(name string) string { return fmt.Sprintf(f.begin, name) }
 
 // Write returns a whole call. arguments are a JSON object.
 func (f *Format) Write(name, arguments string) string {
+	if f.marked() {
+		arguments = writeMarked(arguments)
+	}
 	return f.Begin(name) + arguments + f.end
 }
 

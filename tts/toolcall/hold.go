@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,8 +31,9 @@ type frame struct {
 //	%n  the name of a tool
 //	%a  the arguments of that tool, an object
 //	%e  the same as elements
+//	%m  the same with a mark around strings
 //	%h  a header of Harmony, up to where it ends
-var holes = []string{"%n", "%a", "%e", "%h"}
+var holes = []string{"%n", "%a", "%e", "%m", "%h"}
 
 // CallConstraint says how an answer is held to calls.
 type CallConstraint struct {
@@ -94,6 +96,9 @@ type holder struct {
 // elements tells whether the format writes arguments as elements.
 func (f *Format) elements() bool { return strings.Contains(f.frames[0].calls[0], "%e") }
 
+// marked tells whether the format writes arguments with a mark around strings.
+func (f *Format) marked() bool { return strings.Contains(f.frames[0].calls[0], "%m") }
+
 // add adds a tool's arguments.
 func (b *holder) add(t *Tool) error {
 	text := string(t.Schema)
@@ -125,6 +130,13 @@ func (b *holder) add(t *Tool) error {
 
 // arguments returns those of a tool in the way that the format writes them.
 func (b *holder) arguments(f *schema.Combined, t *Tool, text string) (grammar.Symbol, error) {
+	if b.format.marked() {
+		never, err := f.Arena().Search(regexp.QuoteMeta(gemmaString), regex.Raw)
+		if err != nil {
+			return 0, err
+		}
+		return f.Marked([]byte(text), schema.Options{Listed: true}, (&holder{format: b.format, hold: b.hold, arena: f.Arena()}).mark(gemmaString), never)
+	}
 	if !b.format.elements() {
 		return f.Object([]byte(text), schema.Options{Listed: true})
 	}
@@ -186,10 +198,14 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 	var one [][]grammar.Symbol
 	single := b.hold.Required && b.hold.Single && !b.format.elements()
+	args := "%a"
+	if b.format.marked() {
+		args = "%m"
+	}
 	for tool := range b.names {
 		for _, pattern := range fr.calls {
 			if single {
-				pattern = pattern[:strings.Index(pattern, "%a")+len("%a")]
+				pattern = pattern[:strings.Index(pattern, args)+len(args)]
 			}
 			s, err := b.sequence(pattern, tool)
 			if err != nil {
@@ -330,7 +346,7 @@ func (b *holder) sequence(pattern string, tool int) (list []grammar.Symbol, err 
 	for _, piece := range b.pieces(pattern) {
 		e := regex.None
 		switch {
-		case piece == "%a" || piece == "%e":
+		case piece == "%a" || piece == "%e" || piece == "%m":
 			list = append(list, b.args[tool])
 			continue
 		case piece == "%n":

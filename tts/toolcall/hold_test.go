@@ -16,7 +16,7 @@ import (
 )
 
 // formats are all families.
-var formats = []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Harmony}
+var formats = []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Gemma, Harmony}
 
 // strictTools returns two with schemas that random arguments do not meet.
 func strictTools(t testing.TB) []Tool {
@@ -223,6 +223,7 @@ func TestSeveralCallsFollowOneAnotherAndOneAloneWhereThatIsAskedFor(t *testing.T
 		DeepSeek:      strings.TrimSuffix(w(DeepSeek, "get_weather", good), "<｜tool▁calls▁end｜>") + "\n" + strings.TrimPrefix(w(DeepSeek, "now", `{"zone": "UTC"}`), "<｜tool▁calls▁begin｜>"),
 		Kimi:          strings.TrimSuffix(w(Kimi, "get_weather", good), "<|tool_calls_section_end|>") + strings.Replace(strings.TrimPrefix(w(Kimi, "now", `{"zone": "UTC"}`), "<|tool_calls_section_begin|>"), ":0", ":1", 1),
 		Functionary31: w(Functionary31, "get_weather", good) + w(Functionary31, "now", `{"zone": "UTC"}`),
+		Gemma:         w(Gemma, "get_weather", good) + w(Gemma, "now", `{"zone": "UTC"}`),
 		Functionary32: w(Functionary32, "get_weather", good) + ">>>" + w(Functionary32, "now", `{"zone": "UTC"}`),
 	}
 	newer := "[TOOL_CALLS]get_weather[ARGS]" + good + "[TOOL_CALLS]now[CALL_ID]123456789[ARGS]" + `{"zone": "UTC"}`

@@ -48,6 +48,7 @@ type Parser struct {
 	tool   *Tool   // of the call under way; nil: none that is known
 	raw    []byte  // of the call under way, while it may still be none
 	object objects // of the call under way
+	marked marked  // the same, of arguments that are written so
 
 	listed    bool // in a list of calls
 	begun     bool // there was text since the last call, or from the beginning

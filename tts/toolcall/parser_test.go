@@ -96,6 +96,12 @@ var messages = []struct {
 	{Functionary31, `<function=get_weather>` + berlin + `</function><function=now>{}</function>`, "\"\"\nget_weather " + berlin + "\nnow {}"},
 	{Functionary32, "all\nI look it up.>>>get_weather\n" + berlin + ">>>now\n{}", "\"I look it up.\"\nget_weather " + berlin + "\nnow {}"},
 	{Functionary32, "Just text", `"Just text"`},
+	{Gemma, `I look.<|tool_call>call:get_weather{city:<|"|>Ber"lin\n{}<|"|>,days:3,places:[<|"|>a<|"|>,true,{x:-1.5e3}]}<tool_call|>`,
+		"\"I look.\"\nget_weather {\"city\": \"Ber\\\"lin\\\\n{}\", \"days\": 3, \"places\": [\"a\", true, {\"x\": -1.5e3}]}"},
+	{Gemma, `<|tool_call>call:now{}<tool_call|><|tool_call>call:get_weather{<|"|>city<|"|>: "B\"n", unit: Celsius}<tool_call|>`,
+		"\"\"\nnow {}\nget_weather {\"city\": \"B\\\"n\", \"unit\": \"Celsius\"}"},
+	{Gemma, `<|tool_call>call:get_weather{city:<|"|>Ber`, "\"\"\nget_weather {\"city\": \"Ber"},
+	{Gemma, `<|tool_call>not a call<tool_call|>`, `"<|tool_call>not a call"`},
 	{Harmony, "<|channel|>analysis<|message|>Think 1 < 2.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>" + berlin + "<|call|>",
 		"\"\" after \"Think 1 < 2.\"\nget_weather " + berlin},
 	{Harmony, "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>final<|message|>Two.", "\"Two.\" after \"Think.\""},
@@ -133,7 +139,7 @@ func TestTheRestOfACharacterBehindACallIsText(t *testing.T) {
 }
 
 func TestWhatAFormatWritesItReads(t *testing.T) {
-	for _, f := range []*Format{Hermes, Llama, Mistral, DeepSeek, Kimi, Functionary31, Functionary32, Harmony} {
+	for _, f := range []*Format{Hermes, Llama, Mistral, DeepSeek, Kimi, Functionary31, Functionary32, Gemma, Harmony} {
 		call := f.Write("get_weather", berlin)
 		if got, want := read(t, f, call), "\"\"\nget_weather "+berlin; got != want {
 			t.Errorf("%s: %q is read as\n%s\nwant\n%s", f.Name, call, got, want)

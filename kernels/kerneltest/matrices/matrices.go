@@ -78,8 +78,8 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 			for i := range s.Scales {
 				s.Scales[i] = int8(r.Uint32())
 			}
-			for i := range s.Codes {
-				s.Codes[i] = levels.Of[r.Uint32()%levelsOf[p]]
+			for i := range 256 {
+				s.Codes[i/8] |= uint64(byte(levels.Of[r.Uint32()%levelsOf[p]])) << (i % 8 * 8)
 			}
 		})
 	case matrix.Q8:
@@ -151,8 +151,8 @@ func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.
 			for i := range s.Scales {
 				s.Scales[i] = []int8{-128, -128, 127, 127}[i%4]
 			}
-			for i := range s.Codes {
-				s.Codes[i] = levels.Of[uint32(code>>(i/16%2*4)&15)%levelsOf[p]]
+			for i := range 256 {
+				s.Codes[i/8] |= uint64(byte(levels.Of[uint32(code>>(i/16%2*4)&15)%levelsOf[p]])) << (i % 8 * 8)
 			}
 		})
 	case matrix.Q8:

@@ -1,12 +1,12 @@
 """Writes tiny models with random weights as transformers saves them, and the logits that it gives.
 
-    pip install torch transformers
+    pip install torch transformers compressed-tensors
     python make.py
 
 For each model a directory, as save_pretrained writes it, with a tokenizer of 64 tokens made here; in
 logits.json the logits after each of the last eight of the tokens of `TOKENS`, computed in float64 with
 the values that the files hold; in tokens.json texts, and the tokens that the library makes of them.
-Weights that transformers packs (BitNet, FP8) are packed here, and computed with as they read.
+Weights in fewer bits are packed here, or by compressed-tensors, and computed with as they read.
 """
 import json
 import shutil
@@ -168,6 +168,146 @@ def write_packed(folder, packed, **how):
     stored(folder, change, quantization_config=dict(quant_method="bitnet", modules_to_not_convert=["lm_head"], **how))
 
 
+# --- four bits
+
+def write_modules(name, model, tokenizer, pack, config, files, dtype):
+    """Saves a model whose linear modules of layers are as pack makes them: tensors by the ends of their
+    names, and the weights that these mean."""
+    packed = {}
+
+    def take(key, w):
+        tensors, weights = pack(w.clone(), np.random.default_rng(len(packed) + 400))
+        packed[key] = tensors
+        w.copy_(weights.double())
+    for key, p in model.named_parameters():
+        if p.dim() == 3:  # experts, which are stored apart
+            for e, w in enumerate(p.data):
+                for name_, part in zip(("gate_proj", "up_proj"), w.chunk(2)) if "gate_up" in key else [("down_proj", w)]:
+                    take(f"{key[:key.rindex('.')]}.{e}.{name_}", part)
+        elif p.dim() == 2 and "layers" in key and not key.endswith("mlp.gate.weight"):
+            take(key.removesuffix(".weight"), p.data)
+
+    def codes(tensors):
+        for key, of in packed.items():
+            tensors.pop(key + ".weight", None)
+            tensors |= {key + end: x for end, x in of.items()}
+        return tensors
+    out = logits(model)
+    folder = save(model, name, tokenizer, dtype)
+    stored(folder, codes, **config)
+    for file, content in files.items():
+        (folder / file).write_text(json.dumps(content))
+    return out
+
+
+def words(codes, axis, order=range(8)):
+    """Packs codes of four bits, eight an I32 along an axis, the one of order[i] in place i."""
+    codes = np.moveaxis(codes, axis, -1).astype(np.uint64)
+    eight = codes.reshape(*codes.shape[:-1], -1, 8)
+    out = sum(eight[..., k] << np.uint64(4 * i) for i, k in enumerate(order))
+    return torch.tensor(np.ascontiguousarray(np.moveaxis(out, -1, axis)).astype(np.uint32).view(np.int32))
+
+
+def drawn_groups(shape, group, symmetric, rng, first=0):
+    """Codes, zeros and scales of [out][in], and the weights that they mean."""
+    rows, cols = shape
+    codes = rng.integers(0, 16, (rows, cols))
+    zeros = np.full((rows, cols // group), 8) if symmetric else rng.integers(first, first + 16, (rows, cols // group))
+    scales = (rng.uniform(0.7, 1.3, zeros.shape) * 0.25 / cols ** 0.5).astype(np.float16)
+    wide = lambda x: x.repeat(group, 1).astype(np.float64)
+    return codes, zeros, scales, torch.tensor(wide(scales) * (codes - wide(zeros)))
+
+
+def gptq(group, symmetric):
+    """The layout of GPTQModel's qlinear modules: zeros are stored one below what they are."""
+    def pack(w, rng):
+        codes, zeros, scales, weights = drawn_groups(w.shape, group, symmetric, rng, 1)
+        index = torch.arange(w.shape[1], dtype=torch.int32) // group
+        return {".qweight": words(codes.T, 0), ".qzeros": words(zeros.T - 1, 1), ".scales": torch.tensor(np.ascontiguousarray(scales.T)), ".g_idx": index}, weights
+    return pack
+
+
+def awq(group):
+    """The layout of AutoAWQ's WQLinear_GEMM."""
+    def pack(w, rng):
+        codes, zeros, scales, weights = drawn_groups(w.shape, group, False, rng)
+        order = [0, 2, 4, 6, 1, 3, 5, 7]
+        return {".qweight": words(codes.T, 1, order), ".qzeros": words(zeros.T, 1, order), ".scales": torch.tensor(np.ascontiguousarray(scales.T))}, weights
+    return pack
+
+
+def compressed(scheme, scales_of):
+    """As compressed-tensors packs, and unpacks, a module."""
+    from compressed_tensors.compressors import BaseCompressor
+    from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+
+    def pack(w, rng):
+        format_ = "nvfp4-pack-quantized" if scheme.weights.type == "float" else "pack-quantized"
+        packer = BaseCompressor.get_value_from_registry(format_)
+        tensors = packer.compress(dict(weight=w.float()) | scales_of(w, rng), scheme)
+        weights = packer.decompress(dict(tensors), scheme)["weight"]
+        if format_.startswith("nvfp4"):  # which it rounds to bfloat16
+            values = unpack_fp4_from_uint8(tensors["weight_packed"], *w.shape, dtype=torch.float32).double()
+            values *= (tensors["weight_scale"].double() / tensors["weight_global_scale"].double()).repeat_interleave(16, 1)
+            assert torch.allclose(values, weights.double(), rtol=0.01)
+            weights = values
+        return {"." + k: v for k, v in tensors.items()}, weights
+    return pack
+
+
+def nvfp4_scales(w, rng):
+    """As NVIDIA's recipe has them: the whole is a multiple that makes the largest scale 448."""
+    whole = torch.tensor([448 * 6 / w.abs().max()], dtype=torch.float32)
+    blocks = w.float().reshape(w.shape[0], -1, 16).abs().amax(-1) / 6
+    return dict(weight_scale=(blocks * whole).to(torch.float8_e4m3fn).float(), weight_global_scale=whole)
+
+
+def model_opt(w, rng):
+    """The layout of NVIDIA's ModelOpt: the whole is what scales are multiplied with."""
+    of = nvfp4_scales(w, rng)
+    levels = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    scale, whole = of["weight_scale"], 1 / of["weight_global_scale"]
+    blocks = (w.float().reshape(w.shape[0], -1, 16) / (scale * whole)[..., None]).reshape(w.shape)
+    codes = (blocks.abs()[..., None] - levels).abs().argmin(-1)
+    weights = levels[codes] * blocks.sign() * (scale.double() * whole.double()).repeat_interleave(16, 1)
+    codes = (codes + 8 * (blocks < 0)).to(torch.uint8)
+    return {".weight": codes[:, ::2] | codes[:, 1::2] << 4, ".weight_scale": scale.to(torch.float8_e4m3fn), ".weight_scale_2": whole.squeeze(),
+            ".input_scale": torch.tensor(0.02)}, weights
+
+
+def four_bits(qwen, llama3):
+    from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+    from compressed_tensors.quantization.utils import calculate_qparams
+
+    small = BASE | dict(hidden_size=64, intermediate_size=64, num_hidden_layers=1)
+    experts = dict(head_dim=16, moe_intermediate_size=64, num_experts=3, num_experts_per_tok=2, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[])
+    scheme = lambda **args: QuantizationScheme(targets=["Linear"], weights=QuantizationArgs(**args))
+    floats = scheme(num_bits=4, type="float", strategy="tensor_group", group_size=16)
+    integers = scheme(num_bits=4, type="int", strategy="group", group_size=32, symmetric=False)
+
+    def integer_scales(w, rng):
+        blocks = w.float().reshape(w.shape[0], -1, 32)
+        scale, zero = calculate_qparams(blocks.amin(-1), blocks.amax(-1), integers.weights)
+        return dict(weight_scale=scale.half().float(), weight_zero_point=zero)
+
+    groups = lambda s: dict(group_0=json.loads(s.model_dump_json()))
+    config = lambda method, **more: dict(quantization_config=dict(quant_method=method, **more))
+    gptq_config = lambda group, sym: config("gptq", bits=4, group_size=group, sym=sym, desc_act=False, checkpoint_format="gptq")
+    nvidia = {"hf_quant_config.json": dict(producer=dict(name="modelopt"), quantization=dict(quant_algo="NVFP4", group_size=16, exclude_modules=["lm_head"]))}
+    seeded = lambda model, seed: ready(model, seed)
+    return {
+        "nvfp4": (seeded(t.Qwen3ForCausalLM(t.Qwen3Config(**small, head_dim=16)), 330), qwen, compressed(floats, nvfp4_scales), torch.bfloat16,
+                  config("compressed-tensors", format="nvfp4-pack-quantized", config_groups=groups(floats)), {}),
+        "nvfp4-modelopt": (seeded(t.Qwen3MoeForCausalLM(t.Qwen3MoeConfig(**small, **experts)), 331), qwen, model_opt, torch.bfloat16, {}, nvidia),
+        "w4a16": (seeded(t.Qwen3ForCausalLM(t.Qwen3Config(**small, head_dim=16)), 332), qwen, compressed(integers, integer_scales), torch.bfloat16,
+                  config("compressed-tensors", format="pack-quantized", config_groups=groups(integers)), {}),
+        "gptq": (seeded(t.LlamaForCausalLM(t.LlamaConfig(**small)), 333), llama3, gptq(64, True), torch.float16, gptq_config(64, True), {}),
+        "gptq-asymmetric": (seeded(t.Qwen3MoeForCausalLM(t.Qwen3MoeConfig(**small, **experts)), 334), qwen, gptq(32, False), torch.float16, gptq_config(32, False), {}),
+        "awq": (seeded(t.Qwen2ForCausalLM(t.Qwen2Config(**small | dict(hidden_size=128, intermediate_size=128, tie_word_embeddings=True))), 335), qwen, awq(128),
+                torch.float16, config("awq", bits=4, group_size=128, version="gemm", zero_point=True), {}),
+    }
+
+
 # --- models
 
 def main():
@@ -227,6 +367,9 @@ def main():
             tensors[key], tensors[key + "_scale_inv"] = x, scale
         return tensors
     stored(save(model, "fp8", qwen, torch.bfloat16), eight_bits, quantization_config=dict(quant_method="fp8", weight_block_size=[16, 16]))
+
+    for name, (model, tokenizer, pack, change, config, files) in four_bits(qwen, llama3).items():
+        results[name] = write_modules(name, model, tokenizer, pack, config, files, change)
 
     # The head of Qwen2.5-Math-PRM in place of that of the vocabulary.
     model = ready(t.Qwen2Model(t.Qwen2Config(**BASE)), 320)
