@@ -191,7 +191,7 @@ func TestCommandsOfAChat(t *testing.T) {
 		{"/retry me", "error: /retry takes no argument"},
 		{"/save", "error: /save: NAME is missing"},
 		{"/save ../x", `error: "../x" is no name`},
-		{"/load", "kept: none"},
+		{"/load", "conversations: none"},
 		{"/load x", `error: no conversation is kept as "x"; /load lists them`},
 		{"/bye now", "error: /bye takes no argument"},
 		{"/etc/passwd what is it?", "re: /etc/passwd what is it?"},
@@ -287,7 +287,7 @@ func TestAConversationIsKeptAndGoesOn(t *testing.T) {
 		t.Fatalf("%s%v", out, err)
 	}
 	e, out, _, err := talk(t, true, Options{TopP: 1, TopK: 3}, "/load\n/load my-chat\n/load my-chat.1\ntwo\n")
-	if err != nil || !strings.Contains(out, "kept: my-chat.1") || !strings.Contains(out, "did you mean my-chat.1?") || len(e.asked) != 1 {
+	if err != nil || !strings.Contains(out, "conversations: my-chat.1") || !strings.Contains(out, "did you mean my-chat.1?") || len(e.asked) != 1 {
 		t.Fatalf("%s%v", out, err)
 	}
 	o := e.options[0]

@@ -328,7 +328,7 @@ func (c *session) keep(_ context.Context, name string) error {
 
 func (c *session) goOn(ctx context.Context, name string) error {
 	if name == "" {
-		return c.say("kept: %s", cmp.Or(strings.Join(transcripts(), ", "), NoScaling))
+		return c.say("conversations: %s", cmp.Or(strings.Join(transcripts(), ", "), NoScaling))
 	}
 	t, err := c.load(name)
 	if err != nil {

@@ -244,7 +244,7 @@ func (b *browser) usesPage(t *testing.T, at string) {
 			t.Errorf("the page names %s, which is elsewhere when it is at %s", m[1], at)
 			continue
 		}
-		get("GET", at+m[1], nil)
+		get("GET", at+strings.TrimPrefix(m[1], "./"), nil)
 	}
 	if models := get("GET", at+"v1/models", nil); !strings.Contains(models, "lutra-tiny-s") {
 		t.Errorf("models at %s: %s", at, models)

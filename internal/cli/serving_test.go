@@ -37,7 +37,7 @@ var readyLine = regexp.MustCompile(`^ready on .*?(https?://[^/\s]+)`)
 // when stop is called.
 func serving(t *testing.T, args ...string) *live {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(withDocuments(context.Background(), os.DirFS("../..")))
 	logRead, logWrite := io.Pipe()
 	cmd := Command(io.Discard, logWrite)
 	cmd.SetArgs(append([]string{"serve"}, args...))

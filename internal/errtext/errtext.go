@@ -10,9 +10,10 @@ import (
 // packages are the names that errors of this module begin with. A test compares them
 // with the source.
 var packages = []string{
-	"ablation", "admission", "answer", "batcher", "config", "cpu", "doctor", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar", "hexagon", "huggingface", "jinja", "kernels",
-	"kv", "kvevents", "matrices", "models", "moecost", "npu", "profile", "quantize", "regex", "residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "structure", "synthetic",
-	"template", "ternary", "tiles", "tiling", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
+	"ablation", "admission", "answer", "batcher", "config", "cpu", "doctor", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar",
+	"hexagon", "huggingface", "jinja", "kernels", "kv", "kvevents", "manual", "matrices", "models", "moecost", "npu", "profile", "quantize", "regex",
+	"residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "soak", "structure", "synthetic", "template", "ternary",
+	"tiles", "tiling", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
 }
 
 // Text returns what err says, without names of packages before it or before the errors
