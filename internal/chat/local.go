@@ -137,7 +137,7 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 	done.Model = l.model.APIName()
 	var spent tts.Usage
 	var calls []toolcall.Call
-	for e, err := range tts.Filtered(strategy.Run(ctx, req), tts.Apart(req.Calling, 1)...) {
+	for e, err := range tts.Filtered(strategy.Run(ctx, req), l.r.Hosts[0].Model.Apart(req.Calling, 1)...) {
 		if err != nil {
 			return done, err
 		}
