@@ -116,6 +116,21 @@ func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 	}
 }
 
+// Two rows' gathers pass behind the sums of the two before, with few keys as with many.
+func TestSoftmaxWaitsForNoGather(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	for _, c := range [][2]uint32{{1, 1}, {2, 1}, {1, 2}, {1, 9}, {3, 33}, {1, 64}} {
+		rows, keys := c[0], c[1]
+		counts, err := d.Run(t.Context(), []device.Packet{packet(device.OpSoftmax, 1<<20, 1<<16, 1<<17, 1<<18, rows, keys)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := uint64(rows * 16 * (keys + 1)); counts.Gathers != want || counts.Exposed != 0 {
+			t.Errorf("%d tiles of rows, %d of keys: %d gathers, not %d, and %d packets wait for them", rows, keys, counts.Gathers, want, counts.Exposed)
+		}
+	}
+}
+
 func TestTheCommittedProgramsWereMadeOfTheseSources(t *testing.T) {
 	var files []string
 	for _, glob := range []string{"*/*.[ch]", "ablation/kernels/*.[ch]"} {

@@ -52,7 +52,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/softmax.c", "t % 64 == 63", "t % 512 == 511"},
 	{"kernels/softmax.c", "st[1].max << 16", "st[0].max << 16"},
 	{"kernels/exp.c", "int i = 17", "int i = 4"},
-	{"kernels/softmax.c", "gather(s + t * 16, table,", "gather((V *)table - TILE, table,"},
+	{"kernels/softmax.c", "gather(s, table,", "gather((V *)table - TILE, table,"},
 	{"dispatch/dispatch.c", "a[2] % ALIGN == 0", "1"},
 	{"dispatch/dispatch.c", "n++, to += a[5]", "n++, to += a[3]"},
 	{"dispatch/dispatch.c", "at + n <= limit;", "limit;"},

@@ -7,7 +7,7 @@
 enum {
   MACHINE_TCM = 8 << 20,
   MACHINE_LATENCY = 24, // packets from a gather to its numbers (TTS §5.2.1: 24 to 48)
-  MACHINE_RECENT = 128, // gathers whose age is known
+  MACHINE_RECENT = 1024, // lines of TCM, in a row, whose gathers' ages are known
 };
 
 struct machine_counts {

@@ -49,34 +49,54 @@ INLINE Q within(const uint32_t *valid, int tile) {
   return Q6_Q_vcmp_gt_VhVh(splat_w(limit), *(const V *)columns);
 }
 
-static void two_rows(V *s, const uint16_t *table, struct softmax_state *st, V *diag, int row, int keys) {
-  const uint32_t valid[2] = {st[0].valid, st[1].valid};
+// Two rows between their maximum and their sums.
+struct pair {
+  V max;
+  V *s, *diag;
+  struct softmax_state *st;
+  int row, whole; // whole: tiles without a lane to leave out
+};
+
+// exponential has a tile's scores of two rows replaced by their exponentials, when they come.
+INLINE void exponential(const struct pair *p, int t, const uint16_t *table) {
+  V *s = p->s + t * 16;
+  gather(s, table, offsets(hf_add(*s, hf_neg(p->max))));
+}
+
+// begin finds the maximum of two rows.
+static void begin(struct pair *p, const uint16_t *table, int keys) {
+  V *const s = p->s;
+  const uint32_t valid[2] = {p->st[0].valid, p->st[1].valid};
   const uint32_t all = (uint32_t)keys * 32, least = valid[0] < valid[1] ? valid[0] : valid[1];
-  const int whole = (int)((least < all ? least : all) / 32); // tiles without a lane to leave out
-  const V before = splat_w((st[0].max & 0xffff) | st[1].max << 16);
+  const int whole = (int)((least < all ? least : all) / 32);
+  const V before = splat_w((p->st[0].max & 0xffff) | p->st[1].max << 16);
 
   V mx = hf_order(before);
   for (int t = 0; t < whole; t++) mx = Q6_Vh_vmax_VhVh(mx, hf_order(s[t * 16]));
   for (int t = whole; t < keys; t++)
     mx = Q6_V_vmux_QVV(within(valid, t), Q6_Vh_vmax_VhVh(mx, hf_order(s[t * 16])), mx);
   for (int r = 4; r < 128; r *= 2) mx = Q6_Vh_vmax_VhVh(mx, Q6_V_vror_VR(mx, r));
-  mx = hf_order(mx);
-  const V neg = hf_neg(mx);
+  p->max = hf_order(mx), p->whole = whole;
+  gather(p->diag, table, offsets(hf_add(before, hf_neg(p->max))));
+}
 
-  gather(diag, table, offsets(hf_add(before, neg)));
-  const V decay = gathered(diag);
-  *diag = Q6_V_vand_VV(decay, Q6_V_vror_VR(*(const V *)diagonal, -4 * row));
+// end sums two rows' exponentials, and gathers those of the next two, if any, tile by tile.
+INLINE void end(const struct pair *p, const struct pair *next, const uint16_t *table, int keys) {
+  V *const s = p->s;
+  const uint32_t valid[2] = {p->st[0].valid, p->st[1].valid};
+  const V decay = gathered(p->diag);
+  *p->diag = Q6_V_vand_VV(decay, Q6_V_vror_VR(*(const V *)diagonal, -4 * p->row));
 
   uint64_t even = 0, odd = 0;
   struct sums sum = {zero(), zero()};
   for (int t = 0; t < keys; t++) {
-    gather(s + t * 16, table, offsets(hf_add(s[t * 16], neg)));
-    V p = gathered(s + t * 16);
-    if (t >= whole) {
-      p = Q6_V_vmux_QVV(within(valid, t), p, zero());
-      s[t * 16] = p;
+    if (next) exponential(next, t, table);
+    V e = gathered(s + t * 16);
+    if (t >= p->whole) {
+      e = Q6_V_vmux_QVV(within(valid, t), e, zero());
+      s[t * 16] = e;
     }
-    W w = Q6_Wuw_vzxt_Vuh(p);
+    W w = Q6_Wuw_vzxt_Vuh(e);
     sum.even = Q6_Vw_vadd_VwVw(sum.even, q24(LO(w)));
     sum.odd = Q6_Vw_vadd_VwVw(sum.odd, q24(HI(w)));
     if (t % 64 == 63) {
@@ -85,13 +105,23 @@ static void two_rows(V *s, const uint16_t *table, struct softmax_state *st, V *d
     }
   }
   add_sums(&even, &odd, sum);
-  const uint32_t m = (uint32_t)Q6_R_vextract_VR(mx, 0), e = (uint32_t)Q6_R_vextract_VR(decay, 0);
-  st[0] = (struct softmax_state){m & 0xffff, valid[0], e & 0xffff, (uint32_t)even, (uint32_t)(even >> 32), 0};
-  st[1] = (struct softmax_state){m >> 16, valid[1], e >> 16, (uint32_t)odd, (uint32_t)(odd >> 32), 0};
+  const uint32_t m = (uint32_t)Q6_R_vextract_VR(p->max, 0), d = (uint32_t)Q6_R_vextract_VR(decay, 0);
+  p->st[0] = (struct softmax_state){m & 0xffff, valid[0], d & 0xffff, (uint32_t)even, (uint32_t)(even >> 32), 0};
+  p->st[1] = (struct softmax_state){m >> 16, valid[1], d >> 16, (uint32_t)odd, (uint32_t)(odd >> 32), 0};
 }
 
+// softmax gathers two rows ahead: their gathers' latency passes while the sums of those before
+// are made.
 void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int rows, int keys) {
-  for (int r = 0; r < rows; r++)
-    for (int i = 0; i < 16; i++)
-      two_rows((V *)scores + r * keys * 16 + i, table, states + r * 32 + 2 * i, (V *)diag + r * 16 + i, 2 * i, keys);
+  struct pair now = {0};
+  for (int i = 0; i < rows * 16; i++) {
+    struct pair next = {.s = (V *)scores + i / 16 * keys * 16 + i % 16, .diag = (V *)diag + i, .st = states + 2 * i, .row = i % 16 * 2};
+    begin(&next, table, keys);
+    if (i)
+      end(&now, &next, table, keys);
+    else
+      for (int t = 0; t < keys; t++) exponential(&next, t, table);
+    now = next;
+  }
+  end(&now, 0, table, keys);
 }
