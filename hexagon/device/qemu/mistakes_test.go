@@ -61,7 +61,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 	}
 	for right, want := range map[string][]byte{
 		"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
-		"u": binary.LittleEndian.AppendUint64(nil, 20), // packets of the 24 that were waited for a gather
+		"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
 	} {
 		if out, said := make(right); !bytes.Equal(out, want) || len(said) != 0 {
 			t.Errorf("%s: the program says %x and %q, not %x", right, out, said, want)
