@@ -129,11 +129,11 @@ func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	x.MakeGroups(p, q.f.limit)
 	if h := q.tiles.halves; h != nil {
-		wide := h.panel != nil && h.panel.wide && x.N() >= panelFrom
+		wide := h.panel != nil && h.panel.wide && x.N() >= halfPanelFrom
 		if wide {
 			x.MakeWide(p)
 		}
-		if !wide || (x.N()-1)%tileTokens < panelFrom-1 { // tokens are left
+		if !wide || (x.N()-1)%tileTokens < halfPanelFrom-1 { // some are not multiplied by panels
 			x.MakeHalves(p, q.f.limit)
 		}
 	}
