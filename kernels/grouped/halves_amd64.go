@@ -33,19 +33,22 @@ type halfTiles struct {
 // _gen/grouped/halves_panel.go states what a panel is.
 type halfPanel struct {
 	write func(panel, codes *byte, levels *int8, halves int)
-	half  int                                                            // bytes of half a group, of which the last are the scales
-	wide  bool                                                           // tiles read wide records, not those of halves
-	tiles []func(y *float32, ld int, panel, acts *byte, lda, halves int) // the i-th for panelFrom+i tokens
+	half  int             // bytes of half a group, of which the last are the scales
+	wide  bool            // tiles read wide records, not those of halves
+	tiles []halfPanelTile // the i-th for panelFrom+i tokens
 }
+
+// halfPanelTile adds to y[tokens][16] the products of some halves of a panel.
+type halfPanelTile func(y *float32, ld int, panel, acts *byte, lda, halves int)
 
 // halfPanelFrom is the number of tokens from which unfolding pays: from L2 it does so from 3 on, but of
 // codes in memory 4 tokens take 1.0 to 1.3 times as long, 8 tokens 0.84 to 1 (Zen 3).
 const halfPanelFrom = 5
 
 var (
-	largePanel = &halfPanel{panelHalvesAVX2, 576, true, []func(y *float32, ld int, panel, acts *byte, lda, halves int){
+	largePanel = &halfPanel{panelHalvesAVX2, 576, true, []halfPanelTile{
 		halvesPanelAVX2x3, halvesPanelAVX2x4, halvesPanelAVX2x5, halvesPanelAVX2x6}}
-	smallPanel = &halfPanel{panelHalvesSmallAVX2, 320, false, []func(y *float32, ld int, panel, acts *byte, lda, halves int){
+	smallPanel = &halfPanel{panelHalvesSmallAVX2, 320, false, []halfPanelTile{
 		halvesPanelSmallAVX2x3, halvesPanelSmallAVX2x4, halvesPanelSmallAVX2x5, halvesPanelSmallAVX2x6}}
 )
 
