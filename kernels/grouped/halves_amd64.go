@@ -41,8 +41,8 @@ type halfPanel struct {
 // halfPanelTile adds to y[tokens][16] the products of some halves of a panel.
 type halfPanelTile func(y *float32, ld int, panel, acts *byte, lda, halves int)
 
-// halfPanelFrom is the number of tokens from which unfolding pays: from L2 it does so from 3 on, but of
-// codes in memory 4 tokens take 1.0 to 1.3 times as long, 8 tokens 0.84 to 1 (Zen 3).
+// halfPanelFrom is the number of tokens from which unfolding pays: from L3 it does so from 3 on, but of
+// codes in memory 4 tokens take 1.0 to 1.4 times as long, 8 tokens 0.85 to 1.1, 32 tokens 0.7 (Zen 3).
 const halfPanelFrom = 5
 
 var (
