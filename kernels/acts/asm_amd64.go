@@ -86,3 +86,8 @@ func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int, flat fl
 //
 //go:noescape
 func nibbleRecordsAVX2(dst *byte, rec *byte, groups int)
+
+// wideRecordsAVX2 makes wide records of groups ≥ 1 activation records.
+//
+//go:noescape
+func wideRecordsAVX2(dst *byte, rec *byte, groups int)

@@ -952,3 +952,30 @@ group:
 	JNE    group
 	VZEROUPPER
 	RET
+
+// func wideRecordsAVX2(dst *byte, rec *byte, groups int)
+// Requires: AVX, AVX2
+TEXT ·wideRecordsAVX2(SB), NOSPLIT, $0-24
+	// wideRecordsAVX2 makes wide records of groups ≥ 1 activation records.
+	MOVQ dst+0(FP), AX
+	MOVQ rec+8(FP), CX
+	MOVQ groups+16(FP), DX
+
+group:
+	VMOVDQU      (CX), Y0
+	VPSLLW       $0x08, Y0, Y1
+	VPSRAW       $0x08, Y0, Y0
+	VPSRAW       $0x08, Y1, Y1
+	MOVL         32(CX), BX
+	VEXTRACTI128 $0x00, Y1, (AX)
+	VEXTRACTI128 $0x00, Y0, 16(AX)
+	MOVL         BX, 32(AX)
+	VEXTRACTI128 $0x01, Y1, 36(AX)
+	VEXTRACTI128 $0x01, Y0, 52(AX)
+	MOVL         BX, 68(AX)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000048, AX
+	DECQ         DX
+	JNE          group
+	VZEROUPPER
+	RET

@@ -72,6 +72,7 @@ type groups struct {
 
 	mixed  derived // for mixed panels
 	halves derived // of halves
+	wide   wide
 
 	pairs []byte // groups of pairs of rows; empty: not made
 
@@ -87,8 +88,15 @@ type derived struct {
 	make  func(dst, rec *[RecordBytes]byte)
 }
 
+// wide holds wide records, which are larger.
+type wide struct {
+	ready bool
+	rec   []byte // [n][WideStride]
+	from  *groups
+}
+
 func (g *groups) reset() {
-	g.ready, g.mixed.ready, g.halves.ready, g.nibblesReady, g.lanes.tokens = false, false, false, false, 0
+	g.ready, g.mixed.ready, g.halves.ready, g.wide.ready, g.nibblesReady, g.lanes.tokens = false, false, false, false, false, 0
 	g.pairs = g.pairs[:0]
 }
 

@@ -15,6 +15,8 @@ import (
 //	16  float32   d of the group
 //	20  int32     -128·Σq
 //	24  int32     -16·Σq
+//	28  int16[2]  the same modulo 2¹⁶ and 0: what sums of levels that are 16 too large, of 0..31,
+//	              start from to fit, of every other pair of columns each
 const HalfBytes = RecordBytes / 2
 
 // MakeHalves makes half records of rows of a limit, [n][K/16] as far apart as the others,
@@ -35,5 +37,6 @@ func halve(dst, rec *[RecordBytes]byte) {
 		less := int32(binary.LittleEndian.Uint32(rec[56+4*h:])) // -32·Σq
 		binary.LittleEndian.PutUint32(half[20:], uint32(4*less))
 		binary.LittleEndian.PutUint32(half[24:], uint32(less/2))
+		binary.LittleEndian.PutUint32(half[28:], uint32(uint16(less/2)))
 	}
 }

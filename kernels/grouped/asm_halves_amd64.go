@@ -95,6 +95,64 @@ func halvesSmallAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *fl
 //go:noescape
 func halvesSmallAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 
+// panelHalvesAVX2 unfolds halves ≥ 1 halves of groups of a band into a panel, but for their scales.
+//
+//go:noescape
+func panelHalvesAVX2(panel *byte, codes *byte, levels *int8, halves int)
+
+// halvesPanelAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of wide records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
+// halvesPanelAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of wide records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
+// halvesPanelAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of wide records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
+// halvesPanelAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of wide records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
+// panelHalvesSmallAVX2 unfolds halves ≥ 1 halves of groups of a band into a panel, but for their scales.
+//
+//go:noescape
+func panelHalvesSmallAVX2(panel *byte, codes *byte, levels *int8, halves int)
+
+// halvesPanelSmallAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of half records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelSmallAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
+// halvesPanelSmallAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of half records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelSmallAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
+// halvesPanelSmallAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of half records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelSmallAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
+// halvesPanelSmallAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
+// with rows of half records that are lda bytes apart.
+//
+//go:noescape
+func halvesPanelSmallAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+
 // halvesAVXVNNIx2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 // are lda bytes apart. levels are what the 16 codes stand for.

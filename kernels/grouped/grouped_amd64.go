@@ -128,8 +128,14 @@ func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	x.MakeGroups(p, q.f.limit)
-	if q.tiles.halves != nil {
-		x.MakeHalves(p, q.f.limit)
+	if h := q.tiles.halves; h != nil {
+		wide := h.panel != nil && h.panel.wide && x.N() >= halfPanelFrom
+		if wide {
+			x.MakeWide(p)
+		}
+		if !wide || (x.N()-1)%tileTokens < halfPanelFrom-1 { // some are not multiplied by panels
+			x.MakeHalves(p, q.f.limit)
+		}
 	}
 	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
 		x.MakeMixed(p, q.f.limit)

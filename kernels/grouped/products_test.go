@@ -75,6 +75,38 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 	})
 }
 
+// Of five tokens and more AVX2 multiplies panels of levels, in tiles of 3 to 6.
+func TestProductsWithLevelsHaveTheBitsOfEachTokenAlone(t *testing.T) {
+	pool := pool.New(1)
+	defer pool.Close()
+	const rows = 35 // three bands, the last not whole
+	onEachMethod(t, func(t *testing.T) {
+		if cpu.Active() == cpu.Generic {
+			t.Skip("slow by design, and has one routine for all")
+		}
+		r := rand.New(rand.NewPCG(10, 10))
+		for p, cols := range map[matrix.Packing]int{matrix.NL4: 17 * 32, matrix.NL4K: 3 * 256, matrix.NVFP4: 9 * 64} {
+			l := load(t, pool, matrices.Random(t, r, p, rows, cols))
+			const most = 66 // two tokens after those that are multiplied together
+			x := kerneltest.RandomVector(r, most*cols)
+			var in input
+			want := make([]float32, most*rows)
+			for i := range most {
+				in.Set(x[i*cols:], 1, cols)
+				l.Mul(want[i*rows:][:rows], &in.Rows, &in.task)
+			}
+			for _, n := range []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 64, 65, most} {
+				in.Set(x[:n*cols], n, cols)
+				got := make([]float32, n*rows)
+				l.Mul(got, &in.Rows, &in.task)
+				if !kerneltest.SameBits(got, want[:n*rows]) {
+					t.Errorf("%v, %d tokens: not the bits of each alone", p, n)
+				}
+			}
+		}
+	})
+}
+
 // A file may say that a scale is no number, or none that is finite. What it multiplies is no
 // number then, whichever kernel does it, and nothing else is.
 func TestScalesThatAreNotFiniteGiveNaNInTheirRowAlone(t *testing.T) {

@@ -24,6 +24,7 @@ func Kernels() {
 	lanes32()
 	quantize()
 	nibbles()
+	wide()
 }
 
 func absmax() {

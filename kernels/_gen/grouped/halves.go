@@ -31,6 +31,7 @@ const (
 	halfScale     = 16
 	halfLess      = 20 // -128·Σq
 	halfLessSmall = 24 // -16·Σq
+	halfStart     = 28 // the same modulo 2¹⁶, as one int16 of a pair
 )
 
 const halfSignature = "func(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)"
@@ -58,6 +59,7 @@ func Halves() {
 			halvesNarrow(t, small)
 		}
 	}
+	halvesPanels()
 	halvesVNNI(emit.VexSuffix, 32, streamBands, 1)
 	for t := 1; t <= halvesDotTokens; t++ {
 		halvesVNNI(emit.VexSuffix, 32, 1, t)
