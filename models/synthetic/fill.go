@@ -54,18 +54,7 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 			binary.LittleEndian.PutUint16(block[64:], scale)
 		}, nil
 	case gguf.NVFP4:
-		scale := byte(0) // the least one of so much spread, of codes whose values are 6.2 in the mean square, halved
-		for scale < 0x7e && math.Ldexp(8+float64(scale&7), int(scale>>3)-10)*3.1 < std {
-			scale++
-		}
-		return func(block []byte, r *rand.PCG) {
-			for i := 0; i < len(block); i += 8 {
-				var word [8]byte
-				binary.LittleEndian.PutUint64(word[:], r.Uint64())
-				copy(block[i:], word[:])
-			}
-			block[0], block[1], block[2], block[3] = scale, scale, scale, scale
-		}, nil
+		return smallFloats(std / math.Sqrt(8.5625)), nil // the mean square of its levels
 	case gguf.STQ1_0:
 		return codes(0, 40, 40, ternary), nil
 	case gguf.Q1_0:
@@ -139,6 +128,34 @@ func powersOfTwo(d float64) func([]byte, *rand.PCG) {
 		}
 		binary.LittleEndian.PutUint64(block[1:], r.Uint64())
 		binary.LittleEndian.PutUint64(block[9:], r.Uint64())
+	}
+}
+
+// smallFloats fills blocks of NVFP4, whose four scales are one of the two numbers of E4M3 about d, so
+// that their mean square is d².
+func smallFloats(d float64) func([]byte, *rand.PCG) {
+	value := func(scale byte) float64 {
+		if scale < 8 {
+			return math.Ldexp(float64(scale), -9)
+		}
+		return math.Ldexp(float64(8+scale%8), int(scale/8)-10)
+	}
+	scale := byte(0)
+	for scale < 0x7d && value(scale+1) <= d {
+		scale++
+	}
+	least, next := value(scale), value(scale+1)
+	above := uint64(min(1, (d*d-least*least)/(next*next-least*least)) * math.MaxUint32)
+	return func(block []byte, r *rand.PCG) {
+		for i := range 4 {
+			block[i] = scale
+			if r.Uint64()>>32 < above {
+				block[i]++
+			}
+		}
+		for i := 4; i < len(block); i += 8 {
+			binary.LittleEndian.PutUint64(block[i:], r.Uint64())
+		}
 	}
 }
 
