@@ -54,11 +54,11 @@ export class Actions {
 
   /** Shows what can be done now. */
   render() {
-    const { answer, reasoning, state, finish, needsKey } = this.#exchange;
+    const { answer, reasoning, state, finish, needsKey, rounds } = this.#exchange;
     const asking = state === 'asking';
     const short = finish === 'length' || state === 'stopped' || state === 'failed';
     this.#copy.hidden = asking || !answer;
-    this.#resume.hidden = asking || !short || !(answer || reasoning);
+    this.#resume.hidden = asking || !short || !(answer || reasoning && !rounds?.length);
     this.#again.hidden = asking || Boolean(needsKey);
   }
 }

@@ -54,6 +54,8 @@ export class Chat {
   #hooks;
   #kept = 0;
   #discarded = false;
+  /** Tools whose calls the person has allowed in this conversation. @type {Set<string>} */
+  #allowed = new Set();
   #thread;
 
   /** @param {Head} head @param {Exchange[]} exchanges @param {Hooks} hooks */
@@ -115,11 +117,11 @@ export class Chat {
   /** Asks a question again, as things are set now: beside the answer that there is. @param {Exchange} [exchange] */
   async again(exchange = this.last) {
     if (!exchange || this.busy) return;
-    if (exchange.answer || exchange.reasoning || exchange.search || exchange !== this.last) {
+    if (exchange.answer || exchange.reasoning || exchange.search || exchange.rounds?.length || exchange !== this.last) {
       await this.ask(exchange.question, exchange.rivals?.map(({ way }) => way), exchange.parent);
       return;
     }
-    const fresh = { answer: '', reasoning: '', finish: undefined, search: null, stats: undefined };
+    const fresh = { answer: '', reasoning: '', finish: undefined, search: null, stats: undefined, rounds: undefined };
     Object.assign(exchange, fresh, { state: 'asking', needsKey: false, error: undefined, unread: undefined });
     exchange.rivals = exchange.rivals?.map((rival) => ({ ...rival, ...fresh }));
     await this.#run(exchange);
@@ -205,7 +207,13 @@ export class Chat {
     try {
       // One after the other, so that none takes another's time.
       if (!goesOn) for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, exchange, running.signal);
-      await this.#receive(exchange, goesOn ? rest(this.#pathTo(exchange), this.#hooks.plan(single)) : question(this.#pathTo(exchange), this.#hooks.plan(this.#hooks.way())), running.signal);
+      const plan = this.#hooks.plan(goesOn ? single : this.#hooks.way());
+      const before = exchange.rounds?.length ?? 0;
+      await this.#receive(exchange, (goesOn ? rest : question)(this.#pathTo(exchange), plan), running.signal);
+      if ((exchange.rounds?.length ?? 0) > before) {
+        const { useTools } = await import('./toolrun.js');
+        await useTools(exchange, plan.tools ?? [], this.#allowed, running.signal, () => this.#grown(exchange), () => this.#receive(exchange, question(this.#pathTo(exchange), plan), running.signal));
+      }
       exchange.state = 'done';
       this.#seen(({ announce }) => announce(exchange.answer));
     } catch (err) {
@@ -242,7 +250,8 @@ export class Chat {
   /** Answers in a way that the answer is compared with. @param {import('./exchange.js').Rival} rival @param {Exchange} exchange @param {AbortSignal} signal */
   async #receiveRival(rival, exchange, signal) {
     const take = receiver(rival);
-    for await (const chunk of chat(question(this.#pathTo(exchange), this.#hooks.plan(rival.way)).request, signal)) {
+    const { tools, ...plan } = this.#hooks.plan(rival.way); // calls are of the answer alone
+    for await (const chunk of chat(question(this.#pathTo(exchange), plan).request, signal)) {
       take(chunk);
       this.#grown(exchange);
     }

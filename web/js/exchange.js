@@ -14,6 +14,10 @@ import { Votes } from './votes.js';
  * @property {string} [finish] the finish reason
  * @property {import('./search.js').Search | null} [search]
  * @property {{ first: number, thought?: number, total: number, tokens: number }} [stats] seconds, and tokens generated
+ * @property {Round[]} [rounds] of calls of tools, before the answer
+ *
+ * @typedef {{ id: string, name: string, arguments: string, result?: string, refused?: boolean }} Call of a tool; without a result: not answered yet
+ * @typedef {{ content: string, calls: Call[] }} Round what the model wrote, and its calls
  *
  * @typedef {Result & { name: string, way: import('./settings.js').Way }} Rival in a column of its own
  *
@@ -59,6 +63,8 @@ export class ExchangeView {
   /** Open until the answer begins; then the person decides. @type {any} */
   #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, this.#reasoningTitle, this.#reasoningText);
   #meta = el('p', { class: 'meta' });
+  /** What shows calls of tools: few conversations have any. @type {Promise<import('./calls.js').Calls> | null} */
+  #calls = null;
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
   #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning);
   #own = new Column('own', this.#text);
@@ -117,7 +123,18 @@ export class ExchangeView {
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
     this.#showSearch(search ?? null, asking);
     this.#meta.textContent = facts(this.#exchange);
+    this.#showCalls();
     this.#actions.render();
+  }
+
+  #showCalls() {
+    if (!this.#exchange.rounds?.length && !this.#calls) return;
+    this.#calls ??= import('./calls.js').then(({ Calls }) => {
+      const calls = new Calls();
+      this.#reasoning.after(calls.element);
+      return calls;
+    });
+    this.#calls.then((calls) => calls.update(this.#exchange.rounds ?? []), () => { this.#calls = null; });
   }
 
   /** @param {import('./search.js').Search | null} search @param {boolean} running */

@@ -2,6 +2,7 @@
 // of the server, so that it refuses nothing.
 
 import { el } from './dom.js';
+import { read } from './toolset.js';
 
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Field */
 
@@ -17,6 +18,14 @@ function fault(field) {
     const list = stopsOf(field.value);
     if (list.length > stops.most) return `There may be ${stops.most} stop strings.`;
     return list.some((s) => new TextEncoder().encode(s).length > stops.bytes) ? `A stop string may have ${stops.bytes.toLocaleString('en')} bytes.` : '';
+  }
+  if (field.name === 'tools') {
+    try {
+      read(field.value);
+      return '';
+    } catch (err) {
+      return err instanceof Error ? err.message : String(err);
+    }
   }
   const { validity } = field;
   const { min, max } = /** @type {HTMLInputElement} */ (field);

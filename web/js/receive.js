@@ -1,12 +1,15 @@
 // An answer as it arrives: the chunks of a stream added to a result.
 
 import { ApiError } from './api.js';
+import { objects, string } from './read.js';
 import { absorb } from './search.js';
 
 /** @typedef {import('./exchange.js').Result} Result */
 
 /** Characters of an answer, and of a thought. */
 export const mostText = 1 << 21;
+/** Calls of tools at once, and characters of the arguments of one. */
+export const mostCalls = 32, mostArguments = 1 << 16;
 
 /**
  * What adds the chunks of an answer to a result, from now on. A result with an answer is continued.
@@ -20,6 +23,8 @@ export function receiver(result) {
   let { first, thought = 0 } = before;
   let thinking = 0; // since when
   let tokens = 0;
+  /** @type {import('./exchange.js').Round | null} */
+  let round = null;
   /** @param {any} chunk */
   return (chunk) => {
     if (!continued) result.search = absorb(result.search ?? null, chunk);
@@ -31,10 +36,27 @@ export function receiver(result) {
     result.answer += text ?? '';
     result.reasoning = (result.reasoning ?? '') + (reasoning ?? '');
     if (result.answer.length > mostText || result.reasoning.length > mostText) throw new ApiError(200, { message: 'The answer is longer than the page keeps.' });
+    for (const part of objects(choice?.delta?.tool_calls)) {
+      if (!round) (result.rounds ??= []).push((round = { content: '', calls: [] }));
+      gather(round.calls, part);
+    }
+    // What was written before calls is theirs, not the answer.
+    if (round && choice?.finish_reason) [round.content, result.answer] = [result.answer, ''];
     result.finish = choice?.finish_reason ?? result.finish;
     tokens = spent(tokens, chunk, continued ? null : result.search ?? null, Boolean(text || reasoning));
     result.stats = { first, thought, total: since(), tokens: before.tokens + tokens };
   };
+}
+
+/** Adds a part of a call. @param {import('./exchange.js').Call[]} calls @param {any} part */
+function gather(calls, part) {
+  const index = part.index ?? 0;
+  if (!Number.isInteger(index) || index < 0 || index > calls.length || index >= mostCalls) throw new ApiError(200, { message: 'The answer has a call of a tool at no place.' });
+  const call = (calls[index] ??= { id: '', name: '', arguments: '' });
+  call.id = (call.id || string(part.id)).slice(0, 256);
+  call.name = (call.name + string(part.function?.name)).slice(0, 256);
+  call.arguments += string(part.function?.arguments);
+  if (call.arguments.length > mostArguments) throw new ApiError(200, { message: `The arguments of ${call.name} are longer than the page keeps.` });
 }
 
 /**

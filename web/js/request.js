@@ -23,11 +23,20 @@ export function question(path, { system, ...set }) {
   const answered = [...path.keys()].filter((i) => i < last && path[i].answer);
   const left = Math.max(0, answered.length - most);
   for (const i of answered.slice(left)) {
-    messages.push({ role: 'user', content: path[i].question }, { role: 'assistant', content: path[i].answer });
+    messages.push({ role: 'user', content: path[i].question }, ...called(path[i]), { role: 'assistant', content: path[i].answer });
   }
-  messages.push({ role: 'user', content: path[last].question });
+  messages.push({ role: 'user', content: path[last].question }, ...called(path[last]));
   return { request: { ...set, messages }, answered, left };
 }
+
+/** The calls of an exchange that were answered, and with what. @param {Exchange} exchange @returns {import('./api.js').ChatMessage[]} */
+const called = ({ rounds = [] }) => rounds.filter(({ calls }) => calls.every((c) => c.result !== undefined)).flatMap(({ content, calls }, r) => {
+  const id = (/** @type {import('./exchange.js').Call} */ call, /** @type {number} */ i) => call.id || `call_${r}_${i}`;
+  return [
+    { role: 'assistant', content, tool_calls: calls.map((c, i) => ({ id: id(c, i), type: 'function', function: { name: c.name, arguments: c.arguments } })) },
+    ...calls.map((c, i) => ({ role: 'tool', tool_call_id: id(c, i), content: c.result ?? '' })),
+  ];
+});
 
 /**
  * The request for the rest of an answer.

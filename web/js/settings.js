@@ -7,6 +7,7 @@ import { methods } from './methods.js';
 import { openNamed } from './named.js';
 import { anyModel } from './offer.js';
 import { keep, kept, recall, remember } from './store.js';
+import * as toolset from './toolset.js';
 import { placeholder } from './welcome.js';
 
 /** @typedef {import('./offer.js').Offer} Offer */
@@ -208,6 +209,8 @@ export function plan({ method, n, width, verifier, likeliest }) {
   }
   if (values.stop) set.stop = stopsOf(form.stop.value);
   if (values.thinking) set.chat_template_kwargs = { enable_thinking: values.thinking === 'on' };
+  const tools = [...(values.builtin ? toolset.builtIn : []), ...toolset.read(values.tools)];
+  if (tools.length) set.tools = tools;
   if (likeliest) set.temperature = 0;
   if (method === 'none') {
     set.test_time_scaling = { method: 'none' }; // whatever the server's default is

@@ -4,7 +4,7 @@
 import { mostExchanges, mostTitle, newestBelow } from './conversation.js';
 import { MOST } from './forest.js';
 import { mostConversations } from './library.js';
-import { mostText } from './receive.js';
+import { mostArguments, mostCalls, mostText } from './receive.js';
 import { ShapeError, flag, list, number, oneOf, orNull, record, text, whole } from './shape.js';
 
 /** @typedef {import('./conversation.js').Head} Head */
@@ -43,8 +43,11 @@ const result = {
   answer: text(mostText), 'reasoning?': text(mostText), 'finish?': words, 'search?': search,
   'stats?': record({ first: amount, 'thought?': amount, total: amount, tokens: amount }),
 };
+const rounds = list(record({
+  content: text(mostText), calls: list(record({ id: text(256), name: text(256), arguments: text(mostArguments), 'result?': text(100_000), 'refused?': flag }), mostCalls),
+}), 17);
 const exchange = record({
-  ...result, id: name, parent: orNull(name), created: time, question: text(mostText), 'name?': words,
+  ...result, 'rounds?': rounds, id: name, parent: orNull(name), created: time, question: text(mostText), 'name?': words,
   state: oneOf('asking', 'waiting', 'done', 'stopped', 'failed'), 'error?': words, 'model?': words, 'unread?': whole(0, mostExchanges), 'limit?': words,
   'promoted?': whole(0, 1 << 20),
   'rivals?': list(record({ ...result, name: words, way: record({ method: words, n: whole(1, 1e6), width: whole(1, 1e6), verifier: words, 'likeliest?': flag }) }), 3),
