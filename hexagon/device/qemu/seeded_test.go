@@ -48,7 +48,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/hf.h", "splat_w(5)", "splat_w(6)"},
 	{"kernels/vlut16.c", "splat_b(4)", "splat_b(3)"},
 	{"kernels/softmax.c", "n - from < 32 ?", "n - from < 31 ?"},
-	{"kernels/softmax.c", "-4 * row", "-4 * row - 4"},
+	{"kernels/softmax.c", "-4 * p->row", "-4 * p->row - 4"},
 	{"kernels/softmax.c", "t % 64 == 63", "t % 512 == 511"},
 	{"kernels/softmax.c", "st[1].max << 16", "st[0].max << 16"},
 	{"kernels/exp.c", "int i = 17", "int i = 4"},
