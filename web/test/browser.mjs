@@ -33,7 +33,7 @@ export async function launch({ offline = false } = {}) {
       viewport: desktop,
       serviceWorkers: offline ? 'allow' : 'block', // which would answer before routes of tests do
     });
-    made.setDefaultTimeout(15_000);
+    made.setDefaultTimeout(60_000);
     return made;
   };
   return { newContext, close: () => browser.close() };
