@@ -76,10 +76,10 @@ func TestACommandOfAToolHasBounds(t *testing.T) {
 		}
 		return result
 	}
-	if got := run("{}", "sh", "-c", "cat; echo; echo $LUTRA_API_KEY; echo wrong >&2; exit 3"); got != "{}\n\nwrong\n\n(error: exit status 3)" {
+	if got := run("{}", "/bin/sh", "-c", "/bin/cat; echo; echo $LUTRA_API_KEY; echo wrong >&2; exit 3"); got != "{}\n\nwrong\n\n(error: exit status 3)" {
 		t.Errorf("it returns %q", got)
 	}
-	if got := run(strings.Repeat("x", 1<<20), "cat"); len(got) > toolOutput+100 || !strings.HasSuffix(got, "(cut off after 65536 bytes)") {
+	if got := run(strings.Repeat("x", 1<<20), "/bin/cat"); len(got) > toolOutput+100 || !strings.HasSuffix(got, "(cut off after 65536 bytes)") {
 		t.Errorf("it returns %d bytes", len(got))
 	}
 	if got := run("", "nowhere-to-be-found"); !strings.Contains(got, "(error: ") {
@@ -95,7 +95,7 @@ func TestAStoppedToolEndsWithItsChildren(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := runTool(ctx, []string{"sh", "-c", "sleep 1000 >" + path + " & wait"}, "")
+		_, err := runTool(ctx, []string{"/bin/sh", "-c", "/bin/sleep 1000 >" + path + " & wait"}, "")
 		ended <- err
 	}()
 	f, err := os.Open(path) // once a child has opened it too
