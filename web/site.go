@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,24 +10,12 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/lutra-lm/lutra/internal/static"
 )
 
 //go:embed index.html *.css app.js sw.js manifest.webmanifest icon.svg icons/*.png js/*.js libraries
 var files embed.FS
-
-// kinds are the media types of files; not from package mime, which reads the machine's
-// tables.
-var kinds = map[string]string{
-	".html":        "text/html; charset=utf-8",
-	".css":         "text/css; charset=utf-8",
-	".js":          "text/javascript; charset=utf-8",
-	".svg":         "image/svg+xml",
-	".png":         "image/png",
-	".woff2":       "font/woff2",
-	".webmanifest": "application/manifest+json",
-	"":             "text/plain; charset=utf-8", // licences and hashes
-}
 
 const (
 	page   = "index.html"
@@ -37,27 +24,14 @@ const (
 
 // site is the page's files by name, and the version of all.
 type site struct {
-	files   map[string]*file
+	files   map[string]*static.File
 	version string
-}
-
-// file is a file with the headers that depend on its content.
-type file struct {
-	data   []byte
-	kind   string        // media type
-	etag   string        // without quotes
-	packed func() []byte // data by gzip, made once; nil: no smaller
-}
-
-// newFile returns the file of a name.
-func newFile(name string, data []byte) *file {
-	return &file{data, kinds[path.Ext(name)], hash(data), sync.OnceValue(func() []byte { return pack(data) })}
 }
 
 // load reads the embedded files. The page's own addresses get the version, and the worker
 // gets it with the names of what it keeps.
 func load() *site {
-	s := &site{files: map[string]*file{}}
+	s := &site{files: map[string]*static.File{}}
 	sum := sha256.New()
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -67,25 +41,25 @@ func load() *site {
 		if err != nil {
 			return err
 		}
-		s.files[name] = newFile(name, data)
-		sum.Write([]byte(name + "\x00" + s.files[name].etag))
+		s.files[name] = static.New(name, data)
+		sum.Write([]byte(name + "\x00" + s.files[name].Tag))
 		return nil
 	})
 	if err != nil {
 		panic("web: embedded files: " + strings.TrimSpace(err.Error())) // the binary itself is broken
 	}
 	s.version = hex.EncodeToString(sum.Sum(nil)[:8])
-	html := s.files[page].data
-	s.files[page] = newFile(page, bytes.ReplaceAll(html, []byte(`"web/`), []byte(`"web/`+s.version+`/`)))
-	s.files[worker] = newFile(worker, append(s.kept(), s.files[worker].data...))
+	html := s.files[page].Data
+	s.files[page] = static.New(page, bytes.ReplaceAll(html, []byte(`"web/`), []byte(`"web/`+s.version+`/`)))
+	s.files[worker] = static.New(worker, append(s.kept(), s.files[worker].Data...))
 	return s
 }
 
 // kept returns the beginning of the worker's script.
 func (s *site) kept() []byte {
 	var names []string
-	for name, f := range s.files {
-		if name != page && name != worker && f.kind != kinds[""] {
+	for name := range s.files {
+		if name != page && name != worker && path.Ext(name) != "" { // licences and hashes have no end
 			names = append(names, s.version+"/"+name)
 		}
 	}
@@ -106,22 +80,4 @@ func (s *site) name(address string) (name string, versioned bool) {
 		return rest, version == s.version
 	}
 	return name, false
-}
-
-// hash returns some of the data's SHA-256 in hexadecimal.
-func hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
-}
-
-// pack compresses data, unless that gains little.
-func pack(data []byte) []byte {
-	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
-	z.Write(data)                                         // a buffer takes all
-	z.Close()
-	if b.Len() > len(data)*9/10 {
-		return nil
-	}
-	return b.Bytes()
 }

@@ -29,12 +29,7 @@
 // relative addresses, so that it works behind a proxy under any path.
 package web
 
-import (
-	"bytes"
-	"net/http"
-	"strings"
-	"time"
-)
+import "net/http"
 
 // Prefix is the path of the page's own files; the page itself is at "/".
 const Prefix = "/web/"
@@ -57,37 +52,12 @@ func Handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		h := w.Header()
-		h.Set("Content-Type", f.kind)
-		h.Set("Cache-Control", "no-cache")
 		if versioned {
-			h.Set("Cache-Control", "public, max-age=31536000, immutable")
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		}
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Vary", "Accept-Encoding")
 		if name == worker {
-			h.Set("Service-Worker-Allowed", "../") // the page's own path, behind any proxy
+			w.Header().Set("Service-Worker-Allowed", "../") // the page's own path, behind any proxy
 		}
-		data, tag := f.data, f.etag
-		if packed := f.packed(); packed != nil && takesGzip(r) {
-			h.Set("Content-Encoding", "gzip")
-			data, tag = packed, f.etag+"-gzip"
-		}
-		h.Set("ETag", `"`+tag+`"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+		f.Serve(w, r, policy)
 	})
-}
-
-// takesGzip reports whether the client of r reads gzip.
-func takesGzip(r *http.Request) bool {
-	for _, coding := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
-		name, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
-		if name == "gzip" {
-			return strings.Trim(weight, "q=0.") != "" || weight == ""
-		}
-	}
-	return false
 }

@@ -32,7 +32,7 @@ func eachFile(t *testing.T, f func(name, text string)) {
 	n := 0
 	for name, file := range load().files {
 		if n++; !strings.HasPrefix(name, "libraries/") {
-			f(name, string(file.data))
+			f(name, string(file.Data))
 		}
 	}
 	if n < 50 {
@@ -43,7 +43,7 @@ func eachFile(t *testing.T, f func(name, text string)) {
 func TestEveryFileIsServedWithItsTypeAndThePolicy(t *testing.T) {
 	for name, file := range load().files {
 		res := get(t, Prefix+name)
-		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Length") != strconv.Itoa(len(file.data)) {
+		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Length") != strconv.Itoa(len(file.Data)) {
 			t.Errorf("%s: status %d, length %s", name, res.StatusCode, res.Header.Get("Content-Length"))
 		}
 		kind := res.Header.Get("Content-Type")
@@ -91,7 +91,7 @@ func TestFilesOfAVersionAreKeptAndOthersAskedFor(t *testing.T) {
 }
 
 func TestFilesAreCompressedForThoseWhoReadGzip(t *testing.T) {
-	want := load().files["js/api.js"].data
+	want := load().files["js/api.js"].Data
 	for accepted, packed := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0, br": false, "br": false, "": false} {
 		res := get(t, "/web/js/api.js", "Accept-Encoding", accepted)
 		body := io.Reader(res.Body)
@@ -115,7 +115,7 @@ func TestFilesAreCompressedForThoseWhoReadGzip(t *testing.T) {
 
 func TestTheWorkerKeepsAllThatThePageMayLoad(t *testing.T) {
 	s := load()
-	head, _, _ := strings.Cut(string(s.files[worker].data), "\n\n")
+	head, _, _ := strings.Cut(string(s.files[worker].Data), "\n\n")
 	for name := range s.files {
 		license := path.Ext(name) == ""
 		if kept := strings.Contains(head, `"`+s.version+"/"+name+`"`); kept == (license || name == page || name == worker) {

@@ -313,6 +313,14 @@ func TestAConversationIsKeptAndGoesOn(t *testing.T) {
 	}
 }
 
+func TestAConversationThatCouldNotBeReadAgainIsNotKept(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	c := &session{Answerer: &echo{name: "echo"}, options: &Options{}, turns: []Message{{Role: RoleUser, Content: strings.Repeat("x", maxTranscript)}}}
+	if path, err := c.save("long"); err == nil || !strings.Contains(err.Error(), "1 messages in 1677") || len(transcripts()) != 0 {
+		t.Errorf("it is kept as %s, %v", path, err)
+	}
+}
+
 func TestAThoughtIsShownAtATerminalAlone(t *testing.T) {
 	_, out, _, _ := talk(t, true, Options{}, "think\n")
 	if !strings.Contains(out, "Thinking...\nHm, [2Jwell.\n...done thinking.\n\nre: think\n") {

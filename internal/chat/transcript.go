@@ -94,6 +94,9 @@ func (c *session) save(name string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if len(data) > maxTranscript || len(t.Messages) > maxTurns {
+		return "", fmt.Errorf("the conversation has %d messages in %d bytes; at most %d in %d are kept", len(t.Messages), len(data), maxTurns, maxTranscript)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}

@@ -10,21 +10,6 @@ import (
 	"testing"
 )
 
-// notices calls do once it has been given a text.
-type notices struct {
-	bytes.Buffer
-	text string
-	do   func()
-}
-
-func (n *notices) Write(p []byte) (int, error) {
-	c, err := n.Buffer.Write(p)
-	if strings.Contains(n.String(), n.text) {
-		n.do()
-	}
-	return c, err
-}
-
 func TestAServersLogIsShownToItsAdmin(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte("alice: a\nops: o admin\n"), 0o600); err != nil {
@@ -46,7 +31,7 @@ func TestAServersLogIsShownToItsAdmin(t *testing.T) {
 		t.Errorf("status %d, %s", status, got)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	n := &notices{text: "model loaded", do: stop}
+	n := &whenSaid{text: "model loaded", do: stop}
 	cmd := Command(n, &bytes.Buffer{})
 	cmd.SetArgs([]string{"logs", "--follow", "--url", s.base, "--api-key", "o"})
 	if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {

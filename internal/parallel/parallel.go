@@ -1,7 +1,10 @@
 // Package parallel calls a function for many items at once.
 package parallel
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
 // Each calls f for all items at once and returns the first item's error, when all
 // calls have returned.
@@ -35,4 +38,17 @@ func Start[T any](items []T, f func(i int, item T) error) (wait func() error) {
 		}
 		return nil
 	}
+}
+
+// leastOfRange is how many rows or blocks are worth a goroutine.
+const leastOfRange = 16
+
+// Ranges calls f on ranges that cover [0, n), on all cores, and returns when all calls have.
+func Ranges(n int, f func(lo, hi int)) {
+	parts := min(runtime.GOMAXPROCS(0), (n+leastOfRange-1)/leastOfRange)
+	var all sync.WaitGroup
+	for i := range parts {
+		all.Go(func() { f(n*i/parts, n*(i+1)/parts) })
+	}
+	all.Wait()
 }

@@ -41,3 +41,19 @@ func TestAPanicComesOutOfEveryWait(t *testing.T) {
 		}()
 	}
 }
+
+func TestRangesCoverEachItemOnce(t *testing.T) {
+	for _, n := range []int{0, 1, 15, 16, 17, 1000} {
+		calls := make([]int, n)
+		Ranges(n, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				calls[i]++
+			}
+		})
+		for i, c := range calls {
+			if c != 1 {
+				t.Fatalf("of %d items item %d is called %d times", n, i, c)
+			}
+		}
+	}
+}

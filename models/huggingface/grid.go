@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
@@ -38,7 +39,7 @@ func (g *grid) rectangle(lo, hi, n, each int) ([]byte, error) {
 		return raw, g.t.Source.Read(raw, g.t.Offset)
 	}
 	var failed atomic.Pointer[error]
-	inParallel(n, func(from, to int) {
+	parallel.Ranges(n, func(from, to int) {
 		for r := from; r < to && failed.Load() == nil; r++ {
 			if err := g.t.Source.Read(raw[r*width:(r+1)*width], g.t.Offset+int64(r*whole+lo*each)); err != nil {
 				failed.Store(&err)
@@ -72,7 +73,7 @@ func (g *grid) nibbles(dst []byte, lo, hi, n int) error {
 		return spread(binary.LittleEndian.Uint32(raw[4*(i*width+o-first):]))
 	}
 	if !across {
-		inParallel(hi-lo, func(from, to int) {
+		parallel.Ranges(hi-lo, func(from, to int) {
 			for i := range depth {
 				for o := from; o < to; o++ {
 					binary.LittleEndian.PutUint64(dst[o*n+8*i:], word(lo+o, i))
@@ -81,7 +82,7 @@ func (g *grid) nibbles(dst []byte, lo, hi, n int) error {
 		})
 		return nil
 	}
-	inParallel(width, func(from, to int) {
+	parallel.Ranges(width, func(from, to int) {
 		for o := first + from; o < first+to; o++ {
 			for i := 0; i < n; i += 8 {
 				var codes [8]uint64 // of eight outputs each, the last of which may be none

@@ -3,9 +3,8 @@ package huggingface
 import (
 	"encoding/binary"
 	"fmt"
-	"runtime"
-	"sync"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/safetensors"
@@ -195,7 +194,7 @@ func (g *grouped) rows(dst []byte, at []int, typ gguf.Type) error {
 		return err
 	}
 	size := len(dst) / len(at)
-	inParallel(len(at), func(from, to int) {
+	parallel.Ranges(len(at), func(from, to int) {
 		for i := from; i < to; i++ {
 			r := at[i] - lo
 			putGroups(dst[i*size:(i+1)*size], codes[r*g.cols:(r+1)*g.cols], scales[r*g.groups:(r+1)*g.groups], zeros[r*g.groups:(r+1)*g.groups], typ)
@@ -258,15 +257,4 @@ func (g *grid) halves(lo, hi, n int) ([]uint16, error) {
 		}
 	}
 	return out, nil
-}
-
-// inParallel calls do on ranges that cover [0, n), on all cores.
-func inParallel(n int, do func(lo, hi int)) {
-	const atLeast = 16
-	parts := min(runtime.GOMAXPROCS(0), (n+atLeast-1)/atLeast)
-	var wait sync.WaitGroup
-	for i := range parts {
-		wait.Go(func() { do(n*i/parts, n*(i+1)/parts) })
-	}
-	wait.Wait()
 }

@@ -3,11 +3,10 @@ package weights
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/dense"
 	"github.com/lutra-lm/lutra/kernels/grouped"
@@ -196,7 +195,7 @@ func packMXFP4(t *gguf.Tensor) (*matrix.Matrix, error) {
 // of its errors. values is reused.
 func eachRow(t *gguf.Tensor, do func(r int, values []float32) error) error {
 	var first atomic.Pointer[error]
-	inParallel(t.Rows(), func(lo, hi int) {
+	parallel.Ranges(t.Rows(), func(lo, hi int) {
 		values := make([]float32, t.Cols())
 		for r := lo; r < hi && first.Load() == nil; r++ {
 			err := t.Dequantize(values, r*len(values))
@@ -220,21 +219,10 @@ func recode(t *gguf.Tensor, to gguf.Type, f func(dst, src []byte)) *gguf.Tensor 
 	size := t.Type.BlockLen() / to.BlockLen() * to.BlockBytes() // what a block becomes
 	blocks := t.Len() / t.Type.BlockLen()
 	out := &gguf.Tensor{Name: t.Name, Type: to, Dims: t.Dims, Data: make([]byte, blocks*size)}
-	inParallel(blocks, func(lo, hi int) {
+	parallel.Ranges(blocks, func(lo, hi int) {
 		for b := lo; b < hi; b++ {
 			f(out.Data[b*size:(b+1)*size], t.Data[b*from:(b+1)*from])
 		}
 	})
 	return out
-}
-
-// inParallel calls do on ranges that cover [0, n), on all cores.
-func inParallel(n int, do func(lo, hi int)) {
-	const atLeast = 16 // rows or blocks worth a goroutine
-	parts := min(runtime.GOMAXPROCS(0), (n+atLeast-1)/atLeast)
-	var wait sync.WaitGroup
-	for i := range parts {
-		wait.Go(func() { do(n*i/parts, n*(i+1)/parts) })
-	}
-	wait.Wait()
 }

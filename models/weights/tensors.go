@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -188,7 +189,7 @@ func (l *Loader) packRows(t *gguf.Tensor, lo, hi int, factor float32, opt Option
 func finite(t *gguf.Tensor) error {
 	var bad atomic.Int64
 	bad.Store(-1)
-	inParallel(t.Rows(), func(lo, hi int) {
+	parallel.Ranges(t.Rows(), func(lo, hi int) {
 		if row, ok := t.Finite(lo, hi); !ok {
 			bad.Store(int64(row))
 		}

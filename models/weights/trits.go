@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/ternary"
 	"github.com/lutra-lm/lutra/kernels/vector"
@@ -32,7 +33,7 @@ func packTernary(t *gguf.Tensor, factor float32, p matrix.Packing) (*matrix.Matr
 	defer pairBuffers.Put(buf)
 	pairs, scale := (*buf)[:rows*stride], make([]float32, rows)
 	var other atomic.Bool
-	inParallel(rows, func(lo, hi int) {
+	parallel.Ranges(rows, func(lo, hi int) {
 		values := make([]float32, cols)
 		for r := lo; r < hi && !other.Load(); r++ {
 			s, ok, err := tensorPairs(t, r, pairs[r*stride:(r+1)*stride], values)
