@@ -325,7 +325,7 @@ func (e example) named() string {
 }
 
 // tools are what examples run besides lutra and coreutils.
-var tools = regexp.MustCompile(`\b(curl|jq)\b`)
+var tools = regexp.MustCompile(`\b(curl|jq|taskset)\b`)
 
 // try runs one example and checks its output.
 func (s *sandbox) try(t *testing.T, e example) {
