@@ -83,7 +83,7 @@ func (m *marked) take(held *string, b *strings.Builder, last bool) bool {
 		return false
 	}
 	switch c := rest[0]; {
-	case strings.HasPrefix(gemmaString, rest) && len(rest) < len(gemmaString) && !last:
+	case strings.HasPrefix(gemmaString, rest) && len(rest) < len(gemmaString): // of what is cut off, too
 		return false
 	case m.at == markedColon:
 		if c == ':' {
@@ -223,6 +223,9 @@ func (m *marked) word(held *string, b *strings.Builder, last bool) bool {
 	most := min(len(*held), mostMarked)
 	at := strings.IndexAny((*held)[:most], ",}] \t\r\n")
 	if at < 0 && len(*held) < mostMarked && !last {
+		return false
+	}
+	if at < 0 && last && !json.Valid([]byte(*held)) { // cut off in the midst of true, or of a number
 		return false
 	}
 	if at < 0 {

@@ -101,6 +101,8 @@ var messages = []struct {
 	{Gemma, `<|tool_call>call:now{}<tool_call|><|tool_call>call:get_weather{<|"|>city<|"|>: "B\"n", unit: Celsius}<tool_call|>`,
 		"\"\"\nnow {}\nget_weather {\"city\": \"B\\\"n\", \"unit\": \"Celsius\"}"},
 	{Gemma, `<|tool_call>call:get_weather{city:<|"|>Ber`, "\"\"\nget_weather {\"city\": \"Ber"},
+	{Gemma, `<|tool_call>call:get_weather{city:<|"`, "\"\"\nget_weather {\"city\": "},
+	{Gemma, `<|tool_call>call:get_weather{near:[true,fal`, "\"\"\nget_weather {\"near\": [true"},
 	{Gemma, `<|tool_call>not a call<tool_call|>`, `"<|tool_call>not a call"`},
 	{Harmony, "<|channel|>analysis<|message|>Think 1 < 2.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>" + berlin + "<|call|>",
 		"\"\" after \"Think 1 < 2.\"\nget_weather " + berlin},
