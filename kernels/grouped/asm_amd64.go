@@ -325,6 +325,30 @@ func groupedQ8AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int
 //go:noescape
 func groupedQ8AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
+// groupedQ8AVX2x1x5 adds to y[5][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX2x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX2x1x6 adds to y[6][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX2x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX2x1x7 adds to y[7][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX2x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX2x1x8 adds to y[8][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX2x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
 // groupedQ8AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
@@ -552,26 +576,6 @@ func groupedQ6PanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, 
 //
 //go:noescape
 func groupedQ6PanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-
-// panelQ8AVX2 unfolds groups ≥ 1 groups of Q8, whole scale units, into a panel; it prefetches
-// the scales that lie ahead bytes further on.
-//
-//go:noescape
-func panelQ8AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
-
-// groupedQ8PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-
-// groupedQ8PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // panelFP4AVX2 unfolds groups ≥ 1 groups of FP4, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.

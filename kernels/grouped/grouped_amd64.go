@@ -65,8 +65,8 @@ var avx2Tiles = map[matrix.Packing]tileSet{
 		panel: &panelTiles{24, panelQ4MAVX2, 704, false, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
 	matrix.Q6: {one: groupedQ6AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
 		panel: &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
-	matrix.Q8: {one: groupedQ8AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
-		panel: &panelTiles{12, panelQ8AVX2, bands.MaxPanelGroup, false, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
+	matrix.Q8: {one: groupedQ8AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4,
+		groupedQ8AVX2x1x5, groupedQ8AVX2x1x6, groupedQ8AVX2x1x7, groupedQ8AVX2x1x8}},
 	matrix.FP4: {one: groupedFP4AVX2x2x1, bands: 2, direct: []tileFunc{groupedFP4AVX2x1x1, groupedFP4AVX2x1x2, groupedFP4AVX2x1x3, groupedFP4AVX2x1x4},
 		panel: &panelTiles{24, panelFP4AVX2, 576, false, []panelTile{groupedFP4PanelAVX2x3, groupedFP4PanelAVX2x4}}},
 }

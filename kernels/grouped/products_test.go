@@ -181,7 +181,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 					for i := range x {
 						x[i] = 127 * sign(i%cols)
 					}
-					for _, tokens := range []int{1, 2, 4, 9, 14, n} {
+					for _, tokens := range []int{1, 2, 4, 8, 9, 14, n} {
 						if tokens == n && cpu.Active() == cpu.Generic && !sweep.All() {
 							continue // slow by design
 						}

@@ -8,7 +8,7 @@ const (
 	planeBytes  = dense.BandRows * 4
 	nibbleBytes = 4 * planeBytes
 	superGroups = 8
-	avx2Tokens  = 4 // widest tiles: what the registers hold
+	avx2Tokens  = 4 // widest tiles of whole bands: what the registers hold
 	wideTokens  = 4 // of the one band that pairs leave, if their number is odd
 	streamBands = 2 // of one token in AVX2
 )
@@ -36,8 +36,16 @@ var packings = []packing{
 	{name: "Q4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
 	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*dense.BandRows + superGroups*2*dense.BandRows, unit: superGroups, widest: 4, scales: 2},
 	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*dense.BandRows + 2*superGroups*dense.BandRows, unit: superGroups, widest: 6, scales: 2},
-	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
+	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 1},
 	{name: "FP4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
+}
+
+// tallest returns the number of tokens of the widest tile of AVX2 that reads codes itself.
+func (p packing) tallest() int {
+	if p.name == "Q8" {
+		return tallTokens
+	}
+	return avx2Tokens
 }
 
 // super reports whether d multiplies the sums of whole superblocks.
@@ -50,7 +58,7 @@ func Kernels() {
 	for _, p := range packings {
 		narrow(p, streamBands, 1)
 		wide(p, 4, 1)
-		for t := 1; t <= avx2Tokens; t++ {
+		for t := 1; t <= p.tallest(); t++ {
 			narrow(p, 1, t)
 		}
 		for t := 1; t <= wideTokens; t++ {

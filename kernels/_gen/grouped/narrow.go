@@ -165,9 +165,12 @@ const vectors = 2
 func narrow(p packing, bands, tokens int) {
 	t := begin(p, "AVX2", bands, tokens)
 	t.fetchStride()
-	if p.super() {
+	switch {
+	case p.super():
 		t.narrowQ6()
-	} else {
+	case tokens > avx2Tokens:
+		t.loop(nil, t.tallQ8(), nil)
+	default:
 		group := map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8, "FP4": t.narrowQ4}[p.name]()
 		t.heldSums(t.widen(), group)
 	}

@@ -11,13 +11,12 @@ import (
 // A panel is some groups of one band unfolded for products with many tokens:
 // what a tile would do to codes and scales is done once. A group is
 //
-//	  0  codes u8, planes as those of Q8: Q8 their sizes, the others as they
-//	     are, FP4 levels, Q6 mixed: plane j has columns 2j, 2j+1, 16+2j and 17+2j
+//	  0  codes u8, planes as those of Q8: as they are, FP4 levels, Q6 mixed:
+//	     plane j has columns 2j, 2j+1, 16+2j and 17+2j
 //	512  d f32[16]; Q6 and Q2: only in the last group of a unit, of Q2 d/8
 //	576  byte scales: Q4M int16[32], each twice, Q6 int16[16][2], of both
-//	     halves. Q8: sum of the negative codes' sizes, int32[16]
-//	640  Q4M: dmin·m f32[16]. Q8: 0xff where a code is negative, planes as the
-//	     codes
+//	     halves
+//	640  Q4M: dmin·m f32[16]
 //
 // Mixed codes add up in int16 lanes of which the even ones hold the first half
 // of a group and the odd ones the second, so that one multiply-add of pairs
@@ -29,7 +28,7 @@ const (
 )
 
 // panelBytes is the size of a group of a panel.
-var panelBytes = map[string]int{"Q4": panelSmall, "FP4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast, "Q8": panelLast + 8*planeBytes,
+var panelBytes = map[string]int{"Q4": panelSmall, "FP4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast,
 	"Q2": lowPanelBytes, "NL3K": panelLast, "NL4S": panelLast}
 
 // panelWriter generates the routine that unfolds groups.
@@ -44,7 +43,7 @@ func panelWriter(p packing) {
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	to := func(disp int) Mem { return Mem{Base: dst, Disp: disp} }
-	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "FP4": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8, "NL3K": t.unfold6, "NL4S": t.unfold6}[p.name]()
+	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "FP4": t.unfold4, "Q6": t.unfold6, "NL3K": t.unfold6, "NL4S": t.unfold6}[p.name]()
 	size := panelBytes[p.name]
 	t.loop(nil, func() {
 		scales := t.scales
@@ -127,37 +126,6 @@ func (t *tile) unfold6() func(to func(int) Mem) {
 				VPBLENDW(Imm(0xaa), second, first, first)
 				VMOVDQU(first, to((2*p+1)*planeBytes+32*v))
 			}
-		}
-	}
-}
-
-func (t *tile) unfold8() func(to func(int) Mem) {
-	none, ones8, ones16 := YMM(), YMM(), YMM()
-	emit.ZeroY(none)
-	emit.FillLanes(0x01010101, ones8)
-	emit.FillLanes(0x00010001, ones16)
-	return func(to func(int) Mem) {
-		sum := grid(1)[0]
-		for j := range 8 {
-			for v := range vectors {
-				w, size, m := YMM(), YMM(), YMM()
-				VMOVDQU(t.code(j*planeBytes+v*32), w)
-				VPABSB(w, size)
-				VMOVDQU(size, to(j*planeBytes+v*32))
-				VPCMPGTB(w, none, w)
-				VMOVDQU(w, to(panelLast+j*planeBytes+v*32))
-				VPAND(w, size, m)
-				if j == 0 {
-					VPMADDUBSW(ones8, m, sum[v])
-					continue
-				}
-				VPMADDUBSW(ones8, m, m)
-				VPADDW(m, sum[v], sum[v])
-			}
-		}
-		for v, s := range sum {
-			VPMADDWD(ones16, s, s)
-			VMOVDQU(s, to(panelSmall+v*32))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func panelTile(p packing, tokens int) {
 	if p.name == "Q6" {
 		t.panelQ6(groups, prefetch)
 	} else {
-		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "FP4": t.panelQ4, "Q8": t.panelQ8}[p.name]()
+		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "FP4": t.panelQ4}[p.name]()
 		Label("loop")
 		prefetch()
 		group()
@@ -129,46 +129,6 @@ func (t *tile) panelQ6(groups reg.GPVirtual, prefetch func()) {
 		t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v]) })
 		t.superAdd(super, sum)
 	})
-}
-
-// panelQ8 multiplies |w| with the activations, or with their complement where
-// w is negative: -a-1, which is a sign's work in half the time. The sums start
-// at what those ones take off. A pair's sum is within ±2·128·128 and fits.
-func (t *tile) panelQ8() func() {
-	ones := YMM()
-	emit.FillLanes(0x00010001, ones)
-	return func() {
-		sum := grid(t.tokens)
-		for j := range 8 {
-			size := []reg.VecVirtual{t.panelCode(j)(0), t.panelCode(j)(1)}
-			negative := grid(1)[0]
-			for v := range vectors {
-				VMOVDQU(t.code(panelLast+j*planeBytes+v*32), negative[v])
-			}
-			for i := range t.tokens {
-				a := YMM()
-				VPBROADCASTD(t.acts.At(i, 4*j), a)
-				m := []reg.VecVirtual{YMM(), a}
-				for v := range vectors {
-					VPXOR(a, negative[v], m[v])
-				}
-				for v := range vectors {
-					VPMADDUBSW(m[v], size[v], m[v])
-				}
-				for v := range vectors {
-					VPMADDWD(ones, m[v], m[v])
-				}
-				for v := range vectors {
-					if j == 0 {
-						VPADDD(t.code(panelSmall+v*32), m[v], sum[i][v])
-					} else {
-						VPADDD(m[v], sum[i][v], sum[i][v])
-					}
-				}
-			}
-		}
-		t.panelFinish(sum)
-	}
 }
 
 // panelFinish does as finish, with unfolded scales.
