@@ -6,24 +6,24 @@ package grouped
 
 // unfoldNL4AVX2 writes the scales of groups ≥ 1 groups of a band of NL4 times factor to d, two a
 // group and row, stride bytes from half to half; it prefetches
-// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
+// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+func unfoldNL4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 
 // unfoldNL4KAVX2 writes the scales of groups ≥ 1 groups of a band of NL4K times factor to d, two a
 // group and row, stride bytes from half to half; it prefetches
-// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
+// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNL4KAVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+func unfoldNL4KAVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 
 // unfoldNVFP4AVX2 writes the scales of groups ≥ 1 groups of a band of NVFP4 times factor to d, two a
 // group and row, stride bytes from half to half; it prefetches
-// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
+// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
 //
 //go:noescape
-func unfoldNVFP4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+func unfoldNVFP4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 
 // halvesAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
@@ -46,20 +46,6 @@ func halvesAVX2x1x1(y *float32, ld int, codes *byte, stride int, scales *float32
 //go:noescape
 func halvesAVX2x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 
-// halvesAVX2x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
-// halvesAVX2x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
 // halvesSmallAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 // are lda bytes apart. levels are what the 16 codes stand for.
@@ -81,48 +67,38 @@ func halvesSmallAVX2x1x1(y *float32, ld int, codes *byte, stride int, scales *fl
 //go:noescape
 func halvesSmallAVX2x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 
-// halvesSmallAVX2x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesSmallAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
-// halvesSmallAVX2x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesSmallAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
 // panelHalvesAVX2 unfolds halves ≥ 1 halves of groups of a band into a panel, but for their scales.
 //
 //go:noescape
 func panelHalvesAVX2(panel *byte, codes *byte, levels *int8, halves int)
 
 // halvesPanelAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of wide records that are lda bytes apart.
+// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesPanelAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of wide records that are lda bytes apart.
+// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesPanelAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of wide records that are lda bytes apart.
+// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesPanelAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of wide records that are lda bytes apart.
+// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // panelHalvesSmallAVX2 unfolds halves ≥ 1 halves of groups of a band into a panel, but for their scales.
 //
@@ -130,28 +106,32 @@ func halvesPanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, hal
 func panelHalvesSmallAVX2(panel *byte, codes *byte, levels *int8, halves int)
 
 // halvesPanelSmallAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of half records that are lda bytes apart.
+// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelSmallAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelSmallAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesPanelSmallAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of half records that are lda bytes apart.
+// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelSmallAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelSmallAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesPanelSmallAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of half records that are lda bytes apart.
+// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelSmallAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelSmallAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesPanelSmallAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of half records that are lda bytes apart.
+// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+// bytes a half from fetch on, which need not be memory at all.
 //
 //go:noescape
-func halvesPanelSmallAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
+func halvesPanelSmallAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesAVXVNNIx2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that

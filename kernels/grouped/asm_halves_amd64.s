@@ -5,27 +5,29 @@
 #include "textflag.h"
 #include "vex_amd64.h"
 
-// func unfoldNL4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+// func unfoldNL4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 // Requires: AVX, F16C, MMX+
-TEXT ·unfoldNL4AVX2(SB), NOSPLIT, $0-48
+TEXT ·unfoldNL4AVX2(SB), NOSPLIT, $0-56
 	// unfoldNL4AVX2 writes the scales of groups ≥ 1 groups of a band of NL4 times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
-	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
+	// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
 	MOVQ         d+0(FP), AX
 	MOVQ         stride+8(FP), CX
 	MOVQ         scales+16(FP), DX
-	MOVQ         fetch+32(FP), BX
-	MOVQ         groups+40(FP), SI
-	MOVQ         factor+24(FP), DI
-	VBROADCASTSS (DI), Y0
+	MOVQ         groups+48(FP), BX
+	MOVQ         fetch+32(FP), SI
+	MOVQ         lines+40(FP), DI
+	MOVQ         factor+24(FP), R8
+	VBROADCASTSS (R8), Y0
 
 group:
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
-	PREFETCHT1 128(BX)
-	PREFETCHT1 192(BX)
-	PREFETCHT1 256(BX)
-	ADDQ       $0x00000140, BX
+	MOVQ DI, R8
+
+fetch:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	DECQ       R8
+	JNE        fetch
 	VCVTPH2PS  (DX), Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, (AX)
@@ -36,24 +38,25 @@ group:
 	VMOVUPS    Y1, 32(AX)(CX*1)
 	LEAQ       (AX)(CX*2), AX
 	ADDQ       $0x00000020, DX
-	DECQ       SI
+	DECQ       BX
 	JNE        group
 	VZEROUPPER
 	RET
 
-// func unfoldNL4KAVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+// func unfoldNL4KAVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
-TEXT ·unfoldNL4KAVX2(SB), NOSPLIT, $0-48
+TEXT ·unfoldNL4KAVX2(SB), NOSPLIT, $0-56
 	// unfoldNL4KAVX2 writes the scales of groups ≥ 1 groups of a band of NL4K times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
-	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
+	// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
 	MOVQ         d+0(FP), AX
 	MOVQ         stride+8(FP), CX
 	MOVQ         scales+16(FP), DX
-	MOVQ         fetch+32(FP), BX
-	MOVQ         groups+40(FP), SI
-	MOVQ         factor+24(FP), DI
-	VBROADCASTSS (DI), Y0
+	MOVQ         groups+48(FP), BX
+	MOVQ         fetch+32(FP), SI
+	MOVQ         lines+40(FP), DI
+	MOVQ         factor+24(FP), R8
+	VBROADCASTSS (R8), Y0
 
 unit:
 	VCVTPH2PS (DX), Y1
@@ -61,15 +64,16 @@ unit:
 	VCVTPH2PS 16(DX), Y2
 	VMULPS    Y0, Y2, Y2
 	ADDQ      $0x00000020, DX
-	MOVQ      $0x00000008, DI
+	MOVQ      $0x00000008, R9
 
 group:
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
-	PREFETCHT1 128(BX)
-	PREFETCHT1 192(BX)
-	PREFETCHT1 256(BX)
-	ADDQ       $0x00000140, BX
+	MOVQ DI, R8
+
+fetch:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	DECQ       R8
+	JNE        fetch
 	VPMOVSXBD  (DX), Y3
 	VCVTDQ2PS  Y3, Y3
 	VMULPS     Y1, Y3, Y3
@@ -82,34 +86,36 @@ group:
 	VMOVUPS    Y3, 32(AX)(CX*1)
 	LEAQ       (AX)(CX*2), AX
 	ADDQ       $0x00000010, DX
-	DECQ       DI
+	DECQ       R9
 	JNE        group
-	SUBQ       $0x08, SI
+	SUBQ       $0x08, BX
 	JNE        unit
 	VZEROUPPER
 	RET
 
-// func unfoldNVFP4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+// func unfoldNVFP4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 // Requires: AVX, F16C, MMX+
-TEXT ·unfoldNVFP4AVX2(SB), NOSPLIT, $0-48
+TEXT ·unfoldNVFP4AVX2(SB), NOSPLIT, $0-56
 	// unfoldNVFP4AVX2 writes the scales of groups ≥ 1 groups of a band of NVFP4 times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
-	// 5 lines of 64 bytes a group from fetch on, which need not be memory at all.
+	// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
 	MOVQ         d+0(FP), AX
 	MOVQ         stride+8(FP), CX
 	MOVQ         scales+16(FP), DX
-	MOVQ         fetch+32(FP), BX
-	MOVQ         groups+40(FP), SI
-	MOVQ         factor+24(FP), DI
-	VBROADCASTSS (DI), Y0
+	MOVQ         groups+48(FP), BX
+	MOVQ         fetch+32(FP), SI
+	MOVQ         lines+40(FP), DI
+	MOVQ         factor+24(FP), R8
+	VBROADCASTSS (R8), Y0
 
 group:
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
-	PREFETCHT1 128(BX)
-	PREFETCHT1 192(BX)
-	PREFETCHT1 256(BX)
-	ADDQ       $0x00000140, BX
+	MOVQ DI, R8
+
+fetch:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	DECQ       R8
+	JNE        fetch
 	VPMOVZXBW  (DX), X1
 	VPSLLW     $0x07, X1, X1
 	VCVTPH2PS  X1, Y1
@@ -132,7 +138,7 @@ group:
 	VMOVUPS    Y1, 32(AX)(CX*1)
 	LEAQ       (AX)(CX*2), AX
 	ADDQ       $0x00000020, DX
-	DECQ       SI
+	DECQ       BX
 	JNE        group
 	VZEROUPPER
 	RET
@@ -614,555 +620,6 @@ DATA halfWeight8<>+16(SB)/8, $0x0008000800080008
 DATA halfWeight8<>+24(SB)/8, $0x0008000800080008
 GLOBL halfWeight8<>(SB), RODATA|NOPTR, $32
 
-// func halvesAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesAVX2x1x3(SB), NOSPLIT, $0-72
-	// halvesAVX2x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ           codes+16(FP), AX
-	MOVQ           scales+32(FP), CX
-	MOVQ           acts+48(FP), DX
-	MOVQ           lda+56(FP), BX
-	MOVQ           y+0(FP), SI
-	MOVQ           ld+8(FP), DI
-	SHLQ           $0x02, DI
-	MOVQ           levels+40(FP), R8
-	MOVL           $0x80808080, R9
-	VMOVD          R9, X0
-	VPBROADCASTD   X0, Y1
-	MOVL           $0x0f0f0f0f, R9
-	VMOVD          R9, X0
-	VPBROADCASTD   X0, Y2
-	VBROADCASTI128 (R8), Y0
-	VPXOR          Y1, Y0, Y0
-	MOVL           $0x07070707, R8
-	VMOVD          R8, X1
-	VPBROADCASTD   X1, Y1
-	VPAND          Y1, Y0, Y3
-	VPSRLW         $0x03, Y0, Y0
-	MOVL           $0x1f1f1f1f, R8
-	VMOVD          R8, X1
-	VPBROADCASTD   X1, Y1
-	VPAND          Y1, Y0, Y0
-	MOVQ           halves+64(FP), R8
-
-half:
-	VPAND        (AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y4
-	VPSHUFB      Y1, Y3, Y1
-	VPBROADCASTD (DX), Y5
-	VPMADDUBSW   Y5, Y4, Y6
-	VPMADDUBSW   Y5, Y1, Y5
-	VPBROADCASTD (DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y4, Y8
-	VPMADDUBSW   Y7, Y1, Y7
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPMADDUBSW   Y9, Y4, Y4
-	VPMADDUBSW   Y9, Y1, Y1
-	VPAND        64(AX), Y2, Y9
-	VPSHUFB      Y9, Y0, Y10
-	VPSHUFB      Y9, Y3, Y9
-	VPBROADCASTD 4(DX), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y6, Y6
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*1), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y8, Y8
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*2), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y1, Y1
-	VMOVDQU      (AX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y2, Y9, Y9
-	VPSHUFB      Y9, Y0, Y10
-	VPSHUFB      Y9, Y3, Y9
-	VPBROADCASTD 8(DX), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y6, Y6
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*1), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y8, Y8
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*2), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y1, Y1
-	VMOVDQU      64(AX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y2, Y9, Y9
-	VPSHUFB      Y9, Y0, Y10
-	VPSHUFB      Y9, Y3, Y9
-	VPBROADCASTD 12(DX), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y6, Y6
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 12(DX)(BX*1), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y8, Y8
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*2), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y1, Y1
-	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
-	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPBROADCASTD 20(DX), Y6
-	VPADDD       Y6, Y5, Y5
-	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
-	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y6
-	VPADDD       Y6, Y7, Y7
-	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPADDD       Y4, Y1, Y1
-	VPBROADCASTD 20(DX)(BX*2), Y4
-	VPADDD       Y4, Y1, Y1
-	VMOVUPS      (CX), Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 16(DX), Y6
-	VFMADD213PS  (SI), Y6, Y5
-	VMOVUPS      Y5, (SI)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y4, Y7, Y7
-	VBROADCASTSS 16(DX)(BX*1), Y5
-	VFMADD213PS  (SI)(DI*1), Y5, Y7
-	VMOVUPS      Y7, (SI)(DI*1)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VBROADCASTSS 16(DX)(BX*2), Y4
-	VFMADD213PS  (SI)(DI*2), Y4, Y1
-	VMOVUPS      Y1, (SI)(DI*2)
-	VPAND        32(AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y4
-	VPSHUFB      Y1, Y3, Y1
-	VPBROADCASTD (DX), Y5
-	VPMADDUBSW   Y5, Y4, Y6
-	VPMADDUBSW   Y5, Y1, Y5
-	VPBROADCASTD (DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y4, Y8
-	VPMADDUBSW   Y7, Y1, Y7
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPMADDUBSW   Y9, Y4, Y4
-	VPMADDUBSW   Y9, Y1, Y1
-	VPAND        96(AX), Y2, Y9
-	VPSHUFB      Y9, Y0, Y10
-	VPSHUFB      Y9, Y3, Y9
-	VPBROADCASTD 4(DX), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y6, Y6
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*1), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y8, Y8
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*2), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y1, Y1
-	VMOVDQU      32(AX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y2, Y9, Y9
-	VPSHUFB      Y9, Y0, Y10
-	VPSHUFB      Y9, Y3, Y9
-	VPBROADCASTD 8(DX), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y6, Y6
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*1), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y8, Y8
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*2), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y1, Y1
-	VMOVDQU      96(AX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y2, Y9, Y9
-	VPSHUFB      Y9, Y0, Y10
-	VPSHUFB      Y9, Y3, Y9
-	VPBROADCASTD 12(DX), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y6, Y6
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 12(DX)(BX*1), Y11
-	VPMADDUBSW   Y11, Y10, Y12
-	VPADDW       Y12, Y8, Y8
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*2), Y11
-	VPMADDUBSW   Y11, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y11, Y9, Y11
-	VPADDW       Y11, Y1, Y1
-	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
-	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPBROADCASTD 20(DX), Y6
-	VPADDD       Y6, Y5, Y5
-	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
-	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y6
-	VPADDD       Y6, Y7, Y7
-	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPADDD       Y4, Y1, Y1
-	VPBROADCASTD 20(DX)(BX*2), Y4
-	VPADDD       Y4, Y1, Y1
-	VMOVUPS      32(CX), Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 16(DX), Y6
-	VFMADD213PS  32(SI), Y6, Y5
-	VMOVUPS      Y5, 32(SI)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y4, Y7, Y7
-	VBROADCASTSS 16(DX)(BX*1), Y5
-	VFMADD213PS  32(SI)(DI*1), Y5, Y7
-	VMOVUPS      Y7, 32(SI)(DI*1)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VBROADCASTSS 16(DX)(BX*2), Y4
-	VFMADD213PS  32(SI)(DI*2), Y4, Y1
-	VMOVUPS      Y1, 32(SI)(DI*2)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	DECQ         R8
-	JNE          half
-	VZEROUPPER
-	RET
-
-// func halvesAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesAVX2x1x4(SB), NOSPLIT, $0-72
-	// halvesAVX2x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ           codes+16(FP), AX
-	MOVQ           scales+32(FP), CX
-	MOVQ           acts+48(FP), DX
-	MOVQ           lda+56(FP), BX
-	LEAQ           (DX)(BX*2), SI
-	ADDQ           BX, SI
-	MOVQ           y+0(FP), DI
-	MOVQ           ld+8(FP), R8
-	SHLQ           $0x02, R8
-	LEAQ           (DI)(R8*2), R9
-	ADDQ           R8, R9
-	MOVQ           levels+40(FP), R10
-	MOVL           $0x80808080, R11
-	VMOVD          R11, X0
-	VPBROADCASTD   X0, Y1
-	MOVL           $0x0f0f0f0f, R11
-	VMOVD          R11, X0
-	VPBROADCASTD   X0, Y2
-	VBROADCASTI128 (R10), Y0
-	VPXOR          Y1, Y0, Y0
-	MOVL           $0x07070707, R10
-	VMOVD          R10, X1
-	VPBROADCASTD   X1, Y1
-	VPAND          Y1, Y0, Y3
-	VPSRLW         $0x03, Y0, Y0
-	MOVL           $0x1f1f1f1f, R10
-	VMOVD          R10, X1
-	VPBROADCASTD   X1, Y1
-	VPAND          Y1, Y0, Y0
-	MOVQ           halves+64(FP), R10
-
-half:
-	VPAND        (AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y4
-	VPSHUFB      Y1, Y3, Y1
-	VPBROADCASTD (DX), Y5
-	VPMADDUBSW   Y5, Y4, Y6
-	VPMADDUBSW   Y5, Y1, Y5
-	VPBROADCASTD (DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y4, Y8
-	VPMADDUBSW   Y7, Y1, Y7
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPMADDUBSW   Y9, Y4, Y10
-	VPMADDUBSW   Y9, Y1, Y9
-	VPBROADCASTD (SI), Y11
-	VPMADDUBSW   Y11, Y4, Y4
-	VPMADDUBSW   Y11, Y1, Y1
-	VPAND        64(AX), Y2, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSHUFB      Y11, Y3, Y11
-	VPBROADCASTD 4(DX), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y6, Y6
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*1), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y8, Y8
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*2), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y10, Y10
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 4(SI), Y13
-	VPMADDUBSW   Y13, Y12, Y12
-	VPADDW       Y12, Y4, Y4
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y1, Y1
-	VMOVDQU      (AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y2, Y11, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSHUFB      Y11, Y3, Y11
-	VPBROADCASTD 8(DX), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y6, Y6
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*1), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y8, Y8
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*2), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y10, Y10
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 8(SI), Y13
-	VPMADDUBSW   Y13, Y12, Y12
-	VPADDW       Y12, Y4, Y4
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y1, Y1
-	VMOVDQU      64(AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y2, Y11, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSHUFB      Y11, Y3, Y11
-	VPBROADCASTD 12(DX), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y6, Y6
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 12(DX)(BX*1), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y8, Y8
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*2), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y10, Y10
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 12(SI), Y13
-	VPMADDUBSW   Y13, Y12, Y12
-	VPADDW       Y12, Y4, Y4
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y1, Y1
-	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
-	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPBROADCASTD 20(DX), Y6
-	VPADDD       Y6, Y5, Y5
-	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
-	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y6
-	VPADDD       Y6, Y7, Y7
-	VPMADDWD     halfWeight8<>+0(SB), Y10, Y10
-	VPMADDWD     halfWeight1<>+0(SB), Y9, Y9
-	VPADDD       Y10, Y9, Y9
-	VPBROADCASTD 20(DX)(BX*2), Y6
-	VPADDD       Y6, Y9, Y9
-	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPADDD       Y4, Y1, Y1
-	VPBROADCASTD 20(SI), Y4
-	VPADDD       Y4, Y1, Y1
-	VMOVUPS      (CX), Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 16(DX), Y6
-	VFMADD213PS  (DI), Y6, Y5
-	VMOVUPS      Y5, (DI)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y4, Y7, Y7
-	VBROADCASTSS 16(DX)(BX*1), Y5
-	VFMADD213PS  (DI)(R8*1), Y5, Y7
-	VMOVUPS      Y7, (DI)(R8*1)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y4, Y9, Y9
-	VBROADCASTSS 16(DX)(BX*2), Y5
-	VFMADD213PS  (DI)(R8*2), Y5, Y9
-	VMOVUPS      Y9, (DI)(R8*2)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VBROADCASTSS 16(SI), Y4
-	VFMADD213PS  (R9), Y4, Y1
-	VMOVUPS      Y1, (R9)
-	VPAND        32(AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y4
-	VPSHUFB      Y1, Y3, Y1
-	VPBROADCASTD (DX), Y5
-	VPMADDUBSW   Y5, Y4, Y6
-	VPMADDUBSW   Y5, Y1, Y5
-	VPBROADCASTD (DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y4, Y8
-	VPMADDUBSW   Y7, Y1, Y7
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPMADDUBSW   Y9, Y4, Y10
-	VPMADDUBSW   Y9, Y1, Y9
-	VPBROADCASTD (SI), Y11
-	VPMADDUBSW   Y11, Y4, Y4
-	VPMADDUBSW   Y11, Y1, Y1
-	VPAND        96(AX), Y2, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSHUFB      Y11, Y3, Y11
-	VPBROADCASTD 4(DX), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y6, Y6
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 4(DX)(BX*1), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y8, Y8
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*2), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y10, Y10
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 4(SI), Y13
-	VPMADDUBSW   Y13, Y12, Y12
-	VPADDW       Y12, Y4, Y4
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y1, Y1
-	VMOVDQU      32(AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y2, Y11, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSHUFB      Y11, Y3, Y11
-	VPBROADCASTD 8(DX), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y6, Y6
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 8(DX)(BX*1), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y8, Y8
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*2), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y10, Y10
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 8(SI), Y13
-	VPMADDUBSW   Y13, Y12, Y12
-	VPADDW       Y12, Y4, Y4
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y1, Y1
-	VMOVDQU      96(AX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y2, Y11, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSHUFB      Y11, Y3, Y11
-	VPBROADCASTD 12(DX), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y6, Y6
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 12(DX)(BX*1), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y8, Y8
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*2), Y13
-	VPMADDUBSW   Y13, Y12, Y14
-	VPADDW       Y14, Y10, Y10
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 12(SI), Y13
-	VPMADDUBSW   Y13, Y12, Y12
-	VPADDW       Y12, Y4, Y4
-	VPMADDUBSW   Y13, Y11, Y13
-	VPADDW       Y13, Y1, Y1
-	VPMADDWD     halfWeight8<>+0(SB), Y6, Y6
-	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPBROADCASTD 20(DX), Y6
-	VPADDD       Y6, Y5, Y5
-	VPMADDWD     halfWeight8<>+0(SB), Y8, Y8
-	VPMADDWD     halfWeight1<>+0(SB), Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y6
-	VPADDD       Y6, Y7, Y7
-	VPMADDWD     halfWeight8<>+0(SB), Y10, Y10
-	VPMADDWD     halfWeight1<>+0(SB), Y9, Y9
-	VPADDD       Y10, Y9, Y9
-	VPBROADCASTD 20(DX)(BX*2), Y6
-	VPADDD       Y6, Y9, Y9
-	VPMADDWD     halfWeight8<>+0(SB), Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPADDD       Y4, Y1, Y1
-	VPBROADCASTD 20(SI), Y4
-	VPADDD       Y4, Y1, Y1
-	VMOVUPS      32(CX), Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y4, Y5, Y5
-	VBROADCASTSS 16(DX), Y6
-	VFMADD213PS  32(DI), Y6, Y5
-	VMOVUPS      Y5, 32(DI)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y4, Y7, Y7
-	VBROADCASTSS 16(DX)(BX*1), Y5
-	VFMADD213PS  32(DI)(R8*1), Y5, Y7
-	VMOVUPS      Y7, 32(DI)(R8*1)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y4, Y9, Y9
-	VBROADCASTSS 16(DX)(BX*2), Y5
-	VFMADD213PS  32(DI)(R8*2), Y5, Y9
-	VMOVUPS      Y9, 32(DI)(R8*2)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VBROADCASTSS 16(SI), Y4
-	VFMADD213PS  32(R9), Y4, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, SI
-	DECQ         R10
-	JNE          half
-	VZEROUPPER
-	RET
-
 // func halvesSmallAVX2x2x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·halvesSmallAVX2x2x1(SB), NOSPLIT, $0-72
@@ -1552,401 +1009,6 @@ half:
 	VZEROUPPER
 	RET
 
-// func halvesSmallAVX2x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesSmallAVX2x1x3(SB), NOSPLIT, $0-72
-	// halvesSmallAVX2x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ           codes+16(FP), AX
-	MOVQ           scales+32(FP), CX
-	MOVQ           acts+48(FP), DX
-	MOVQ           lda+56(FP), BX
-	MOVQ           y+0(FP), SI
-	MOVQ           ld+8(FP), DI
-	SHLQ           $0x02, DI
-	MOVQ           levels+40(FP), R8
-	MOVL           $0x80808080, R9
-	VMOVD          R9, X0
-	VPBROADCASTD   X0, Y1
-	MOVL           $0x0f0f0f0f, R9
-	VMOVD          R9, X0
-	VPBROADCASTD   X0, Y2
-	VBROADCASTI128 (R8), Y0
-	MOVL           $0x10101010, R8
-	VMOVD          R8, X1
-	VPBROADCASTD   X1, Y1
-	VPADDB         Y1, Y0, Y0
-	MOVQ           halves+64(FP), R8
-
-half:
-	VPAND        (AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y1
-	VPBROADCASTD (DX), Y3
-	VPMADDUBSW   Y3, Y1, Y3
-	VPBROADCASTD (DX)(BX*1), Y4
-	VPMADDUBSW   Y4, Y1, Y4
-	VPBROADCASTD (DX)(BX*2), Y5
-	VPMADDUBSW   Y5, Y1, Y1
-	VPAND        64(AX), Y2, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 4(DX), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*2), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VMOVDQU      (AX), Y5
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 8(DX), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y4, Y4
-	VPBROADCASTD 8(DX)(BX*2), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VMOVDQU      64(AX), Y5
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 12(DX), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y3, Y3
-	VPBROADCASTD 12(DX)(BX*1), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y4, Y4
-	VPBROADCASTD 12(DX)(BX*2), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
-	VPBROADCASTD 24(DX), Y5
-	VPADDD       Y5, Y3, Y3
-	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(DX)(BX*1), Y5
-	VPADDD       Y5, Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPBROADCASTD 24(DX)(BX*2), Y5
-	VPADDD       Y5, Y1, Y1
-	VMOVUPS      (CX), Y5
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VBROADCASTSS 16(DX), Y6
-	VFMADD213PS  (SI), Y6, Y3
-	VMOVUPS      Y3, (SI)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  (SI)(DI*1), Y3, Y4
-	VMOVUPS      Y4, (SI)(DI*1)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y1, Y1
-	VBROADCASTSS 16(DX)(BX*2), Y3
-	VFMADD213PS  (SI)(DI*2), Y3, Y1
-	VMOVUPS      Y1, (SI)(DI*2)
-	VPAND        32(AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y1
-	VPBROADCASTD (DX), Y3
-	VPMADDUBSW   Y3, Y1, Y3
-	VPBROADCASTD (DX)(BX*1), Y4
-	VPMADDUBSW   Y4, Y1, Y4
-	VPBROADCASTD (DX)(BX*2), Y5
-	VPMADDUBSW   Y5, Y1, Y1
-	VPAND        96(AX), Y2, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 4(DX), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*2), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VMOVDQU      32(AX), Y5
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 8(DX), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y4, Y4
-	VPBROADCASTD 8(DX)(BX*2), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VMOVDQU      96(AX), Y5
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 12(DX), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y3, Y3
-	VPBROADCASTD 12(DX)(BX*1), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y4, Y4
-	VPBROADCASTD 12(DX)(BX*2), Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
-	VPBROADCASTD 24(DX), Y5
-	VPADDD       Y5, Y3, Y3
-	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(DX)(BX*1), Y5
-	VPADDD       Y5, Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPBROADCASTD 24(DX)(BX*2), Y5
-	VPADDD       Y5, Y1, Y1
-	VMOVUPS      32(CX), Y5
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VBROADCASTSS 16(DX), Y6
-	VFMADD213PS  32(SI), Y6, Y3
-	VMOVUPS      Y3, 32(SI)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  32(SI)(DI*1), Y3, Y4
-	VMOVUPS      Y4, 32(SI)(DI*1)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y1, Y1
-	VBROADCASTSS 16(DX)(BX*2), Y3
-	VFMADD213PS  32(SI)(DI*2), Y3, Y1
-	VMOVUPS      Y1, 32(SI)(DI*2)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	DECQ         R8
-	JNE          half
-	VZEROUPPER
-	RET
-
-// func halvesSmallAVX2x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesSmallAVX2x1x4(SB), NOSPLIT, $0-72
-	// halvesSmallAVX2x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ           codes+16(FP), AX
-	MOVQ           scales+32(FP), CX
-	MOVQ           acts+48(FP), DX
-	MOVQ           lda+56(FP), BX
-	LEAQ           (DX)(BX*2), SI
-	ADDQ           BX, SI
-	MOVQ           y+0(FP), DI
-	MOVQ           ld+8(FP), R8
-	SHLQ           $0x02, R8
-	LEAQ           (DI)(R8*2), R9
-	ADDQ           R8, R9
-	MOVQ           levels+40(FP), R10
-	MOVL           $0x80808080, R11
-	VMOVD          R11, X0
-	VPBROADCASTD   X0, Y1
-	MOVL           $0x0f0f0f0f, R11
-	VMOVD          R11, X0
-	VPBROADCASTD   X0, Y2
-	VBROADCASTI128 (R10), Y0
-	MOVL           $0x10101010, R10
-	VMOVD          R10, X1
-	VPBROADCASTD   X1, Y1
-	VPADDB         Y1, Y0, Y0
-	MOVQ           halves+64(FP), R10
-
-half:
-	VPAND        (AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y1
-	VPBROADCASTD (DX), Y3
-	VPMADDUBSW   Y3, Y1, Y3
-	VPBROADCASTD (DX)(BX*1), Y4
-	VPMADDUBSW   Y4, Y1, Y4
-	VPBROADCASTD (DX)(BX*2), Y5
-	VPMADDUBSW   Y5, Y1, Y5
-	VPBROADCASTD (SI), Y6
-	VPMADDUBSW   Y6, Y1, Y1
-	VPAND        64(AX), Y2, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(DX), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*2), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 4(SI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VMOVDQU      (AX), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(DX), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 8(DX)(BX*2), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 8(SI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VMOVDQU      64(AX), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(DX), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPBROADCASTD 12(DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 12(DX)(BX*2), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 12(SI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
-	VPBROADCASTD 24(DX), Y6
-	VPADDD       Y6, Y3, Y3
-	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(DX)(BX*1), Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
-	VPBROADCASTD 24(DX)(BX*2), Y6
-	VPADDD       Y6, Y5, Y5
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPBROADCASTD 24(SI), Y6
-	VPADDD       Y6, Y1, Y1
-	VMOVUPS      (CX), Y6
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y6, Y3, Y3
-	VBROADCASTSS 16(DX), Y7
-	VFMADD213PS  (DI), Y7, Y3
-	VMOVUPS      Y3, (DI)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  (DI)(R8*1), Y3, Y4
-	VMOVUPS      Y4, (DI)(R8*1)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS 16(DX)(BX*2), Y3
-	VFMADD213PS  (DI)(R8*2), Y3, Y5
-	VMOVUPS      Y5, (DI)(R8*2)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VBROADCASTSS 16(SI), Y3
-	VFMADD213PS  (R9), Y3, Y1
-	VMOVUPS      Y1, (R9)
-	VPAND        32(AX), Y2, Y1
-	VPSHUFB      Y1, Y0, Y1
-	VPBROADCASTD (DX), Y3
-	VPMADDUBSW   Y3, Y1, Y3
-	VPBROADCASTD (DX)(BX*1), Y4
-	VPMADDUBSW   Y4, Y1, Y4
-	VPBROADCASTD (DX)(BX*2), Y5
-	VPMADDUBSW   Y5, Y1, Y5
-	VPBROADCASTD (SI), Y6
-	VPMADDUBSW   Y6, Y1, Y1
-	VPAND        96(AX), Y2, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(DX), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPBROADCASTD 4(DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*2), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 4(SI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VMOVDQU      32(AX), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(DX), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPBROADCASTD 8(DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 8(DX)(BX*2), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 8(SI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VMOVDQU      96(AX), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(DX), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPBROADCASTD 12(DX)(BX*1), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 12(DX)(BX*2), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 12(SI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPMADDWD     halfWeight1<>+0(SB), Y3, Y3
-	VPBROADCASTD 24(DX), Y6
-	VPADDD       Y6, Y3, Y3
-	VPMADDWD     halfWeight1<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(DX)(BX*1), Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDWD     halfWeight1<>+0(SB), Y5, Y5
-	VPBROADCASTD 24(DX)(BX*2), Y6
-	VPADDD       Y6, Y5, Y5
-	VPMADDWD     halfWeight1<>+0(SB), Y1, Y1
-	VPBROADCASTD 24(SI), Y6
-	VPADDD       Y6, Y1, Y1
-	VMOVUPS      32(CX), Y6
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y6, Y3, Y3
-	VBROADCASTSS 16(DX), Y7
-	VFMADD213PS  32(DI), Y7, Y3
-	VMOVUPS      Y3, 32(DI)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VBROADCASTSS 16(DX)(BX*1), Y3
-	VFMADD213PS  32(DI)(R8*1), Y3, Y4
-	VMOVUPS      Y4, 32(DI)(R8*1)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS 16(DX)(BX*2), Y3
-	VFMADD213PS  32(DI)(R8*2), Y3, Y5
-	VMOVUPS      Y5, 32(DI)(R8*2)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VBROADCASTSS 16(SI), Y3
-	VFMADD213PS  32(R9), Y3, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, SI
-	DECQ         R10
-	JNE          half
-	VZEROUPPER
-	RET
-
 // func panelHalvesAVX2(panel *byte, codes *byte, levels *int8, halves int)
 // Requires: AVX, AVX2
 TEXT ·panelHalvesAVX2(SB), NOSPLIT, $0-32
@@ -2030,20 +1092,30 @@ half:
 	VZEROUPPER
 	RET
 
-// func halvesPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelAVX2x3(SB), NOSPLIT, $0-48
+// func halvesPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelAVX2x3(SB), NOSPLIT, $0-64
 	// halvesPanelAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of wide records that are lda bytes apart.
+	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
 	MOVQ y+0(FP), BX
 	MOVQ ld+8(FP), SI
 	SHLQ $0x02, SI
-	MOVQ halves+40(FP), DI
+	MOVQ fetch+40(FP), DI
+	MOVQ halves+56(FP), R8
+	MOVQ lines+48(FP), R9
 
 half:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R10
+	JNE          fetch
 	VMOVDQU      (AX), Y4
 	VMOVDQU      32(AX), Y6
 	VPBROADCASTD (CX), Y1
@@ -2205,16 +1277,17 @@ half:
 	VMOVUPS      Y5, 32(BX)(SI*2)
 	ADDQ         $0x00000240, AX
 	ADDQ         $0x00000024, CX
-	DECQ         DI
+	DECQ         R8
 	JNE          half
 	VZEROUPPER
 	RET
 
-// func halvesPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelAVX2x4(SB), NOSPLIT, $0-48
+// func halvesPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelAVX2x4(SB), NOSPLIT, $0-64
 	// halvesPanelAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of wide records that are lda bytes apart.
+	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -2225,9 +1298,18 @@ TEXT ·halvesPanelAVX2x4(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ halves+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ halves+56(FP), R10
+	MOVQ lines+48(FP), R11
 
 half:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VMOVDQU      (AX), Y6
 	VMOVDQU      32(AX), Y8
 	VPBROADCASTD (CX), Y1
@@ -2437,16 +1519,17 @@ half:
 	ADDQ         $0x00000240, AX
 	ADDQ         $0x00000024, CX
 	ADDQ         $0x00000024, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          half
 	VZEROUPPER
 	RET
 
-// func halvesPanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelAVX2x5(SB), NOSPLIT, $0-48
+// func halvesPanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelAVX2x5(SB), NOSPLIT, $0-64
 	// halvesPanelAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of wide records that are lda bytes apart.
+	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -2457,9 +1540,18 @@ TEXT ·halvesPanelAVX2x5(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ halves+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ halves+56(FP), R10
+	MOVQ lines+48(FP), R11
 
 half:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VMOVDQU      (AX), Y8
 	VMOVDQU      32(AX), Y10
 	VPBROADCASTD (CX), Y1
@@ -2716,16 +1808,17 @@ half:
 	ADDQ         $0x00000240, AX
 	ADDQ         $0x00000024, CX
 	ADDQ         $0x00000024, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          half
 	VZEROUPPER
 	RET
 
-// func halvesPanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelAVX2x6(SB), NOSPLIT, $0-48
+// func halvesPanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelAVX2x6(SB), NOSPLIT, $0-64
 	// halvesPanelAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of wide records that are lda bytes apart.
+	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -2736,9 +1829,18 @@ TEXT ·halvesPanelAVX2x6(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ halves+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ halves+56(FP), R10
+	MOVQ lines+48(FP), R11
 
 half:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VMOVDQU      (AX), Y10
 	VMOVDQU      32(AX), Y12
 	VPBROADCASTD (CX), Y1
@@ -3042,7 +2144,7 @@ half:
 	ADDQ         $0x00000240, AX
 	ADDQ         $0x00000024, CX
 	ADDQ         $0x00000024, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          half
 	VZEROUPPER
 	RET
@@ -3104,20 +2206,30 @@ half:
 	VZEROUPPER
 	RET
 
-// func halvesPanelSmallAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelSmallAVX2x3(SB), NOSPLIT, $0-48
+// func halvesPanelSmallAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelSmallAVX2x3(SB), NOSPLIT, $0-64
 	// halvesPanelSmallAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of half records that are lda bytes apart.
+	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
 	MOVQ y+0(FP), BX
 	MOVQ ld+8(FP), SI
 	SHLQ $0x02, SI
-	MOVQ halves+40(FP), DI
+	MOVQ fetch+40(FP), DI
+	MOVQ halves+56(FP), R8
+	MOVQ lines+48(FP), R9
 
 half:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R10
+	JNE          fetch
 	VPBROADCASTD 28(CX), Y0
 	VMOVDQA      Y0, Y1
 	VPBROADCASTD 28(CX)(DX*1), Y2
@@ -3230,16 +2342,17 @@ half:
 	VMOVUPS      Y5, 32(BX)(SI*2)
 	ADDQ         $0x00000140, AX
 	ADDQ         $0x00000020, CX
-	DECQ         DI
+	DECQ         R8
 	JNE          half
 	VZEROUPPER
 	RET
 
-// func halvesPanelSmallAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelSmallAVX2x4(SB), NOSPLIT, $0-48
+// func halvesPanelSmallAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelSmallAVX2x4(SB), NOSPLIT, $0-64
 	// halvesPanelSmallAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of half records that are lda bytes apart.
+	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -3250,9 +2363,18 @@ TEXT ·halvesPanelSmallAVX2x4(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ halves+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ halves+56(FP), R10
+	MOVQ lines+48(FP), R11
 
 half:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VPBROADCASTD 28(CX), Y0
 	VMOVDQA      Y0, Y1
 	VPBROADCASTD 28(CX)(DX*1), Y2
@@ -3399,16 +2521,17 @@ half:
 	ADDQ         $0x00000140, AX
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          half
 	VZEROUPPER
 	RET
 
-// func halvesPanelSmallAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelSmallAVX2x5(SB), NOSPLIT, $0-48
+// func halvesPanelSmallAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelSmallAVX2x5(SB), NOSPLIT, $0-64
 	// halvesPanelSmallAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of half records that are lda bytes apart.
+	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -3419,9 +2542,18 @@ TEXT ·halvesPanelSmallAVX2x5(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ halves+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ halves+56(FP), R10
+	MOVQ lines+48(FP), R11
 
 half:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VPBROADCASTD 28(CX), Y0
 	VMOVDQA      Y0, Y1
 	VPBROADCASTD 28(CX)(DX*1), Y2
@@ -3601,16 +2733,17 @@ half:
 	ADDQ         $0x00000140, AX
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          half
 	VZEROUPPER
 	RET
 
-// func halvesPanelSmallAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·halvesPanelSmallAVX2x6(SB), NOSPLIT, $0-48
+// func halvesPanelSmallAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·halvesPanelSmallAVX2x6(SB), NOSPLIT, $0-64
 	// halvesPanelSmallAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of half records that are lda bytes apart.
+	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
+	// bytes a half from fetch on, which need not be memory at all.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -3621,9 +2754,18 @@ TEXT ·halvesPanelSmallAVX2x6(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ halves+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ halves+56(FP), R10
+	MOVQ lines+48(FP), R11
 
 half:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VPBROADCASTD 28(CX), Y0
 	VMOVDQA      Y0, Y1
 	VPBROADCASTD 28(CX)(DX*1), Y2
@@ -3836,7 +2978,7 @@ half:
 	ADDQ         $0x00000140, AX
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          half
 	VZEROUPPER
 	RET

@@ -17,8 +17,8 @@ import (
 type halfTile func(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda, halves int)
 
 // unfolding writes the scales of some groups of a band as float32, stride bytes from half to
-// half, and prefetches.
-type unfolding func(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)
+// half, and prefetches some lines a group.
+type unfolding func(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines, groups int)
 
 // halfTiles are the tiles of an instruction set, and what unfolds for them.
 type halfTiles struct {
@@ -38,12 +38,12 @@ type halfPanel struct {
 	tiles []halfPanelTile // the i-th for panelFrom+i tokens
 }
 
-// halfPanelTile adds to y[tokens][16] the products of some halves of a panel.
-type halfPanelTile func(y *float32, ld int, panel, acts *byte, lda, halves int)
+// halfPanelTile adds to y[tokens][16] the products of some halves of a panel, and prefetches some
+// lines a half.
+type halfPanelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch uintptr, lines, halves int)
 
-// halfPanelFrom is the number of tokens from which unfolding pays: from L3 it does so from 3 on, but of
-// codes in memory 4 tokens take 1.0 to 1.4 times as long, 8 tokens 0.85 to 1.1, 32 tokens 0.7 (Zen 3).
-const halfPanelFrom = 5
+// halfPanelFrom is the number of tokens from which unfolding pays: all that there are tiles for.
+const halfPanelFrom = panelFrom
 
 var (
 	largePanel = &halfPanel{panelHalvesAVX2, 576, true, []halfPanelTile{
@@ -63,11 +63,11 @@ func halfTilesOf(i cpu.ISA, p matrix.Packing, levels *matrix.Levels) (t tileSet)
 	case cpu.AVX2:
 		if small(levels) {
 			h.panel = smallPanel
-			h.one, h.single = halvesSmallAVX2x2x1, []halfTile{halvesSmallAVX2x1x1, halvesSmallAVX2x1x2, halvesSmallAVX2x1x3, halvesSmallAVX2x1x4}
+			h.one, h.single = halvesSmallAVX2x2x1, []halfTile{halvesSmallAVX2x1x1, halvesSmallAVX2x1x2}
 			break
 		}
 		h.panel = largePanel
-		h.one, h.single = halvesAVX2x2x1, []halfTile{halvesAVX2x1x1, halvesAVX2x1x2, halvesAVX2x1x3, halvesAVX2x1x4}
+		h.one, h.single = halvesAVX2x2x1, []halfTile{halvesAVX2x1x1, halvesAVX2x1x2}
 	case cpu.AVXVNNI:
 		h.one, h.single = halvesAVXVNNIx2x1, []halfTile{halvesAVXVNNIx1x1, halvesAVXVNNIx1x2, halvesAVXVNNIx1x3, halvesAVXVNNIx1x4}
 	case cpu.AVX512:
@@ -89,6 +89,7 @@ func small(levels *matrix.Levels) bool {
 const (
 	halfScaleBytes = 2 * bands.Rows * 4 // of a group
 	halfBandGroups = 16
+	halfLines      = 5 // of 64 bytes, which a group's codes and scales take
 )
 
 // addHalves adds groups [gLo, gHi) of n bands from s on.
@@ -135,7 +136,7 @@ func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ah
 			u.codes = codes
 		}
 		q.tiles.halves.unfold((*float32)(unsafe.Pointer(&u.scales[b*halfScaleBytes/2])), n*halfScaleBytes/2, &scales[0],
-			&q.w.Levels.Scale, next+uintptr(b)*ahead, groups)
+			&q.w.Levels.Scale, next+uintptr(b)*ahead, halfLines, groups)
 	}
 	return u
 }
@@ -155,23 +156,33 @@ func (q *kernel) multiplyHalves(u unfolded, tiles []halfTile, least int, y []flo
 	}
 }
 
-// addHalfPanel adds groups [g, end) of band s for all tokens by way of a panel.
+// addHalfPanel adds groups [g, end) of band s for all tokens by way of a panel. Its tiles prefetch as
+// many codes from next on: requests at once would wait for one another.
 func (q *kernel) addHalfPanel(panel []byte, y []float32, ld, s int, x *acts.Rows, t, tEnd, g, end int, next uintptr) {
 	f, tiles, groups := q.f, q.tiles.halves.panel, end-g
 	codes, scales := bandOf(q.w, s)
 	codes, scales = codes[g*f.codeBytes:end*f.codeBytes], scales[g/f.unit*f.unitBytes:end/f.unit*f.unitBytes]
 	panel = panel[:2*groups*tiles.half]
-	q.tiles.halves.unfold((*float32)(unsafe.Pointer(&panel[tiles.half-4*bands.Rows])), tiles.half, &scales[0], &q.w.Levels.Scale, next, groups)
+	q.tiles.halves.unfold((*float32)(unsafe.Pointer(&panel[tiles.half-4*bands.Rows])), tiles.half, &scales[0], &q.w.Levels.Scale,
+		uintptr(unsafe.Pointer(&scales[0]))+uintptr(q.BandBytes()), 1, groups)
 	tiles.write(&panel[0], &codes[0], &q.w.Levels.Of[0], 2*groups)
 	recs, lda, size := x.Halves(f.limit), x.GroupStride(), acts.RecordBytes
 	if tiles.wide {
 		recs, lda, size = x.Wide(), x.WideStride(), acts.WideBytes
 	}
+	widest := panelFrom - 1 + len(tiles.tiles)
+	last, lines := next+uintptr(len(codes)), f.codeBytes/2/64 // half a group
+	if tEnd-t > widest {
+		lines = max(1, lines/panelFetchers)
+	}
 	for t < tEnd {
-		n := cpu.TileWidth(tEnd-t, panelFrom-1+len(tiles.tiles))
+		n := cpu.TileWidth(tEnd-t, widest)
 		rec := recs[t*lda+g*size:]
 		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+groups*size-1]
-		tiles.tiles[n-panelFrom](&y[0], ld, &panel[0], &rec[0], lda, 2*groups)
+		tiles.tiles[n-panelFrom](&y[0], ld, &panel[0], &rec[0], lda, next, lines, 2*groups)
+		if next += uintptr(2 * groups * lines * 64); next >= last {
+			next, lines = uintptr(unsafe.Pointer(&panel[0])), 1 // all is on its way
+		}
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}

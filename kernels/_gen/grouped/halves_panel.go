@@ -101,15 +101,19 @@ func (h halfPanel) writer() {
 func (h halfPanel) tile(tokens int) {
 	name := fmt.Sprintf("%sx%d", h.name("halvesPanel"), tokens)
 	records := map[bool]string{false: "wide records", true: "half records"}[h.small]
-	emit.Text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, halves int)")
+	emit.Text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)")
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of halves ≥ 1 halves of a panel", name, tokens, dense.BandRows),
-		"with rows of "+records+" that are lda bytes apart.")
+		"with rows of "+records+" that are lda bytes apart. It prefetches lines ≥ 1 lines of 64",
+		"bytes a half from fetch on, which need not be memory at all.")
 	t := &tile{bands: 1, tokens: tokens}
 	t.codes = Load(Param("panel"), GP64()).(reg.GPVirtual)
 	t.acts = emit.NewRows("acts", "lda", 0, tokens)
 	t.y = emit.NewRows("y", "ld", 2, tokens)
+	fetch := Load(Param("fetch"), GP64()).(reg.GPVirtual)
 	halves := Load(Param("halves"), GP64())
+	prefetch := prefetchLines(fetch)
 	Label("half")
+	prefetch()
 	sum, scale := grid(tokens), halfScale
 	if h.small {
 		t.start(sum, halfStart)

@@ -44,8 +44,13 @@ func beginPanel(p packing, name string, tokens int) (t *tile, groups reg.GPVirtu
 	fetch := Load(Param("fetch"), GP64()).(reg.GPVirtual)
 	ADDQ(Load(Param("ahead"), GP64()), fetch)
 	groups = Load(Param("groups"), GP64()).(reg.GPVirtual)
+	return t, groups, prefetchLines(fetch)
+}
+
+// prefetchLines gives what prefetches the next lines, as many as the parameter says.
+func prefetchLines(fetch reg.GPVirtual) (prefetch func()) {
 	lines, line := Load(Param("lines"), GP64()), GP64()
-	return t, groups, func() {
+	return func() {
 		MOVQ(lines, line)
 		Label("fetch")
 		PREFETCHT1(Mem{Base: fetch})

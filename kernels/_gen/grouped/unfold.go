@@ -1,8 +1,6 @@
 package grouped
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,15 +9,13 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-const unfoldSignature = "func(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, groups int)"
-
-// fetchedLines is what a group has of codes and scales, in lines of 64 bytes.
-const fetchedLines = 5
+const unfoldSignature = "func(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)"
 
 // unfolding is a routine that makes float32 scales that halves' tiles read of a band.
 type unfolding struct {
-	d, stride, scales, fetch, groups reg.Register
-	factor                           reg.VecVirtual
+	d, stride, scales, groups reg.Register
+	factor                    reg.VecVirtual
+	prefetch                  func()
 }
 
 // unfold emits them, for each packing whose sums of halves meet their scales apart. They are for
@@ -35,20 +31,13 @@ func beginUnfold(packing string) *unfolding {
 	emit.Text(name, unfoldSignature)
 	emit.Contract(name+" writes the scales of groups ≥ 1 groups of a band of "+packing+" times factor to d, two a",
 		"group and row, stride bytes from half to half; it prefetches",
-		fmt.Sprintf("%d lines of 64 bytes a group from fetch on, which need not be memory at all.", fetchedLines))
+		"lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.")
 	arg := func(name string) reg.Register { return Load(Param(name), GP64()) }
-	u := &unfolding{d: arg("d"), stride: arg("stride"), scales: arg("scales"), fetch: arg("fetch"), groups: arg("groups")}
+	u := &unfolding{d: arg("d"), stride: arg("stride"), scales: arg("scales"), groups: arg("groups")}
+	u.prefetch = prefetchLines(arg("fetch").(reg.GPVirtual))
 	u.factor = YMM()
 	VBROADCASTSS(Mem{Base: arg("factor")}, u.factor)
 	return u
-}
-
-// prefetch fetches as many bytes as a group has.
-func (u *unfolding) prefetch() {
-	for line := range fetchedLines {
-		PREFETCHT1(Mem{Base: u.fetch, Disp: 64 * line})
-	}
-	ADDQ(U32(uint32(64*fetchedLines)), u.fetch)
 }
 
 // scale gives float16 scales of vector v times the factor.
