@@ -75,7 +75,7 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 	})
 }
 
-// Of five tokens and more AVX2 multiplies panels of levels, in tiles of 3 to 6.
+// Of three tokens and more AVX2 multiplies panels of levels, in tiles of 3 to 6.
 func TestProductsWithLevelsHaveTheBitsOfEachTokenAlone(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
