@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -35,7 +33,7 @@ type Adapter struct {
 	Sketch   string    // of the file, as Identity has it
 
 	graph  *decoder
-	on     map[*target]*lowRank
+	on     map[*target][]*lowRank // one a matrix of the target, nil: nothing; nil: of none
 	file   *gguf.File
 	memory *cpu.Arena
 }
@@ -80,7 +78,7 @@ func (b *Bundle) LoadAdapter(name, path string, interrupt func() error) (*Adapte
 	if b.exec == nil || b.Backend() != nil {
 		return nil, fmt.Errorf("%s: %w: only models on the CPU take adapters", path, ErrAdapter)
 	}
-	file, err := openAdapter(path, b.file.Metadata)
+	file, err := openAdapter(path, b.file)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +90,8 @@ func (b *Bundle) LoadAdapter(name, path string, interrupt func() error) (*Adapte
 	return a, nil
 }
 
-// openAdapter opens what LoadAdapter reads, for a model with that metadata.
-func openAdapter(path string, model gguf.Metadata) (*gguf.File, error) {
+// openAdapter opens what LoadAdapter reads, for a model of that file.
+func openAdapter(path string, model *gguf.File) (*gguf.File, error) {
 	if isDirectory(path) {
 		return huggingface.OpenAdapter(path, model)
 	}
@@ -117,10 +115,10 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 			return nil, fmt.Errorf("tensor %s has storage type %v, want F32, F16, BF16 or Q8_0", t.Name, t.Type)
 		}
 	}
-	l := &adapterLoader{Loader: weights.NewLoader(file, weights.Options{Pool: model.pool, Packing: weights.PackingStored, Exact: exact, Interrupt: interrupt}), file: file, strength: strength}
-	a := &Adapter{Scale: 1, graph: graph, on: map[*target]*lowRank{}, file: file, memory: l.Memory()}
+	l := &adapterLoader{Loader: weights.NewLoader(file, weights.Options{Pool: model.pool, Packing: weights.PackingStored, Exact: exact, Interrupt: interrupt}), file: file, strength: strength, common: map[piece]weights.Stacked{}}
+	a := &Adapter{Scale: 1, graph: graph, on: map[*target][]*lowRank{}, file: file, memory: l.Memory()}
 	for _, t := range graph.targets {
-		if low := l.lowRank(t); low != nil {
+		if low := l.lowRanks(t); low != nil {
 			a.on[t] = low
 		}
 	}
@@ -142,8 +140,8 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 }
 
 // adapterStrength checks what metadata says of an adapter, of a model of architecture arch, and
-// returns what products of a rank are multiplied by.
-func adapterStrength(md gguf.Metadata, arch string) (func(rank int) float32, error) {
+// returns what products of a rank that add to one of the model's tensors are multiplied by.
+func adapterStrength(md gguf.Metadata, arch string) (func(tensor string, rank int) float32, error) {
 	for _, want := range [][2]string{{keyType, "adapter"}, {keyAdapterType, "lora"}, {"general.architecture", arch}} {
 		if got, _ := md.String(want[0]); got != want[1] {
 			return nil, fmt.Errorf("%s is %.64q, want %q", want[0], got, want[1])
@@ -157,7 +155,11 @@ func adapterStrength(md gguf.Metadata, arch string) (func(rank int) float32, err
 		return nil, fmt.Errorf("%s is %v, want a finite number", keyAlpha, md[keyAlpha])
 	}
 	root, _ := md.Bool(keyRootRank)
-	return func(rank int) float32 {
+	return func(tensor string, rank int) float32 {
+		alpha := alpha
+		if own, ok := md.Float(huggingface.KeyAlphaOf + tensor); ok && math.Abs(own) <= math.MaxFloat32/MaxRank {
+			alpha = own
+		}
 		switch {
 		case alpha == 0: // as llama.cpp has it
 			return 1
@@ -166,66 +168,6 @@ func adapterStrength(md gguf.Metadata, arch string) (func(rank int) float32, err
 		}
 		return float32(alpha / float64(rank))
 	}, nil
-}
-
-// adapterLoader reads an adapter's tensors.
-type adapterLoader struct {
-	*weights.Loader
-	file     *gguf.File
-	strength func(rank int) float32
-	rank     int // the largest so far
-}
-
-// lowRank reads what there is of a target, nil: nothing.
-func (l *adapterLoader) lowRank(t *target) *lowRank {
-	var downs []*matrix.Matrix
-	from, ranks, sum := map[string]int{}, map[string]int{}, 0
-	for _, r := range t.rows {
-		if _, seen := from[r.Tensor]; seen || l.file.Tensor(r.Tensor+downName) == nil {
-			continue
-		}
-		a := l.file.Tensor(r.Tensor + downName)
-		rank := a.Rows()
-		if rank < 1 || rank > MaxRank {
-			l.Fail("tensor %s has rank %d, want 1 to %d", a.Name, rank, MaxRank)
-			return nil
-		}
-		downs = append(downs, l.Packed(a.Name, rank, t.cols))
-		from[r.Tensor], ranks[r.Tensor] = sum, rank
-		sum, l.rank = sum+rank, max(l.rank, rank)
-	}
-	if len(downs) == 0 || l.Err() != nil {
-		return nil
-	}
-	low, to := &lowRank{down: l.Stack(downs...)}, 0
-	for _, r := range t.rows {
-		if rank := ranks[r.Tensor]; rank > 0 {
-			b := l.Stack(l.Rows(r.Tensor+upName, r.Lo, r.Lo+r.N, rank, r.Of))
-			low.up = append(low.up, upProduct{b: b, from: from[r.Tensor], rank: rank, to: to, n: r.N, strength: l.strength(rank)})
-		}
-		to += r.N
-	}
-	return low
-}
-
-// refuse fails for a tensor that no target has asked for.
-func (l *adapterLoader) refuse(name string, model *gguf.File) {
-	of, suffixed := strings.CutSuffix(name, downName)
-	if !suffixed {
-		of, suffixed = strings.CutSuffix(name, upName)
-	}
-	switch {
-	case !suffixed:
-		l.Fail("tensor %s: its name ends with neither %s nor %s", name, downName, upName)
-	case model.Tensor(of) == nil && of != outputTensor:
-		l.Fail("tensor %s: the model has no tensor %s", name, of)
-	case l.file.Tensor(of+downName) != nil && l.file.Tensor(of+upName) == nil:
-		l.Fail("tensor %s is missing", of+upName)
-	case l.file.Tensor(of+downName) == nil:
-		l.Fail("tensor %s is missing", of+downName)
-	default:
-		l.Fail("tensor %s: adapters of %s are not supported", name, of)
-	}
 }
 
 // Close gives back the memory and the file. No sequence may use the adapter afterwards.

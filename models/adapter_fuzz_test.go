@@ -42,7 +42,7 @@ func FuzzAdapter(f *testing.F) {
 			if os.WriteFile(filepath.Join(dir, "adapter_config.json"), file, 0o600) != nil || os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), tensors, 0o600) != nil {
 				t.Fatal("no room")
 			}
-			if g, err = openAdapter(dir, b.file.Metadata); err != nil {
+			if g, err = openAdapter(dir, b.file); err != nil {
 				return
 			}
 			defer g.Close()

@@ -25,17 +25,29 @@ import (
 
 const loras = "testdata/lora"
 
-// loadBase loads a model of testdata/huggingface on threads.
+// loadBase loads a model of testdata/huggingface or testdata/transformers on threads.
 func loadBase(t testing.TB, name string, threads int, opt LoadOptions) *Bundle {
 	t.Helper()
 	opt.Pool = pool.New(threads)
 	t.Cleanup(opt.Pool.Close)
-	b, err := Load(filepath.Join(directories, name), opt)
+	b, err := Load(basePath(name), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
 	return b
+}
+
+func basePath(name string) string {
+	if path := filepath.Join("testdata", "transformers", name+".gguf"); isFile(path) {
+		return path
+	}
+	return filepath.Join(directories, name)
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func adapter(t testing.TB, b *Bundle, path string) *Adapter {
@@ -94,7 +106,7 @@ func TestAdaptersGiveTheLogitsOfPEFT(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, rows := range logits {
-		model, _, _ := strings.Cut(name, "-")
+		model := name[:strings.LastIndex(name, "-")]
 		b := loadBase(t, model, 1, LoadOptions{Exact: true})
 		plain := feedVariant(t, b, nil, kv.F32, len(rows), transformersTokens()...)
 		got := feedVariant(t, b, variant(t, b, Use{adapter(t, b, filepath.Join(loras, name)), 1}), kv.F32, len(rows), transformersTokens()...)
@@ -106,11 +118,13 @@ func TestAdaptersGiveTheLogitsOfPEFT(t *testing.T) {
 }
 
 func TestAFileOfLlamaCppsConverterGivesTheBitsOfTheDirectory(t *testing.T) {
-	b := loadBase(t, "llama", 1, LoadOptions{})
-	logits := func(path string) []float32 {
-		return feedVariant(t, b, variant(t, b, Use{adapter(t, b, filepath.Join(loras, path)), 0.5}), kv.F16, 8, transformersTokens()...)
+	for base, name := range map[string]string{"llama": "llama-all", "qwen3_moe": "qwen3_moe-modules"} {
+		b := loadBase(t, base, 1, LoadOptions{})
+		logits := func(path string) []float32 {
+			return feedVariant(t, b, variant(t, b, Use{adapter(t, b, filepath.Join(loras, path)), 0.5}), kv.F16, 8, transformersTokens()...)
+		}
+		compareBits(t, name, logits(name+".gguf"), logits(name))
 	}
-	compareBits(t, "llama-all.gguf", logits("llama-all.gguf"), logits("llama-all"))
 }
 
 func TestAnAdapterIsWhatItsProductIsMergedIntoTheWeights(t *testing.T) {
@@ -135,51 +149,61 @@ func TestAnAdapterIsWhatItsProductIsMergedIntoTheWeights(t *testing.T) {
 	near(t, "two adapters", feedVariant(t, b, variant(t, b, uses...), kv.F32, 40, transformersTokens()...), want)
 }
 
-// PEFT's LoRA of DeepSeek's attention: q_proj or q_a_proj and q_b_proj, kv_a_proj_with_mqa, o_proj.
-func TestAdaptersOfLatentAttentionAreWhatTheirProductIsMergedIntoTheWeights(t *testing.T) {
-	for _, name := range []string{"deepseek2", "deepseek2-v3"} {
-		path := filepath.Join("testdata", "transformers", name+".gguf")
-		base, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
+// adaptedParts are the matrices of layers that drawn adapters add to.
+var adaptedParts = []string{
+	"attn_q.weight", "attn_q_a.weight", "attn_q_b.weight", "attn_kv_a_mqa.weight", "attn_output.weight", "attn_k_b.weight", "attn_v_b.weight", "ffn_gate_inp.weight",
+	"ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", "ffn_gate_shexp.weight", "ffn_up_shexp.weight", "ffn_down_shexp.weight",
+}
+
+// drawnAdapter writes an adapter of base, as llama.cpp's converter does, and tells which parts of
+// layers it changes.
+func drawnAdapter(t testing.TB, base *gguf.File, seed uint64) (path string, parts map[string]bool) {
+	t.Helper()
+	arch, _ := base.Metadata.String("general.architecture")
+	rng, tensors := rand.New(rand.NewPCG(5, seed)), []gguf.Tensor(nil)
+	parts = map[string]bool{}
+	for i := range base.Tensors {
+		w := &base.Tensors[i]
+		_, part, _ := strings.Cut(strings.TrimPrefix(w.Name, "blk."), ".")
+		if !slices.Contains(adaptedParts, part) {
+			continue
 		}
-		defer base.Close()
-		arch, _ := base.Metadata.String("general.architecture")
-		rng, tensors, parts := rand.New(rand.NewPCG(5, 5)), []gguf.Tensor(nil), map[string]bool{}
-		for i := range base.Tensors {
-			w := &base.Tensors[i]
-			_, part, _ := strings.Cut(strings.TrimPrefix(w.Name, "blk."), ".")
-			if !slices.Contains([]string{"attn_q.weight", "attn_q_a.weight", "attn_q_b.weight", "attn_kv_a_mqa.weight", "attn_output.weight"}, part) {
-				continue
-			}
-			parts[part] = true
-			const rank = 3
-			for end, dims := range map[string][]int{downName: {w.Cols(), rank}, upName: {rank, w.Rows()}} {
-				raw := make([]byte, 0, 4*dims[0]*dims[1])
-				for range dims[0] * dims[1] {
-					raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(rng.NormFloat64()/math.Sqrt(float64(dims[0])))))
-				}
-				tensors = append(tensors, gguf.Tensor{Name: w.Name + end, Type: gguf.F32, Dims: dims, Data: raw})
-			}
+		parts[part] = true
+		const rank = 3
+		down, up := append([]int{w.Cols(), rank}, w.Dims[2:]...), append([]int{rank}, w.Dims[1:]...)
+		switch part { // one for all heads, as kv_b_proj's have
+		case "attn_v_b.weight":
+			down = down[:2]
+		case "attn_k_b.weight":
+			up = up[:2]
 		}
-		if len(parts) < 3 {
+		for _, of := range []gguf.Tensor{{Name: w.Name + downName, Dims: down}, {Name: w.Name + upName, Dims: up}} {
+			for range of.Len() {
+				of.Data = binary.LittleEndian.AppendUint32(of.Data, math.Float32bits(float32(rng.NormFloat64()/math.Sqrt(float64(of.Dims[0])))))
+			}
+			of.Type = gguf.F32
+			tensors = append(tensors, of)
+		}
+	}
+	var out bytes.Buffer
+	path = filepath.Join(t.TempDir(), "adapter.gguf")
+	md := gguf.Metadata{keyType: "adapter", keyAdapterType: "lora", keyAlpha: float32(3), "general.architecture": arch}
+	if err := errors.Join(gguf.Write(&out, md, tensors), os.WriteFile(path, out.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path, parts
+}
+
+// Latents, heads' matrices and mixtures: with experts that all rows take, biases, a feed-forward beside.
+func TestAdaptersOfHeadsAndExpertsAreWhatTheirProductIsMergedIntoTheWeights(t *testing.T) {
+	for _, name := range []string{"deepseek2", "deepseek2-v3", "gpt-oss", "gemma4-moe", "qwen2moe"} {
+		b := loadBase(t, name, 2, LoadOptions{Exact: true})
+		file, parts := drawnAdapter(t, b.file, 5)
+		if len(parts) < 6 {
 			t.Fatalf("%s has %v alone", name, parts)
 		}
-		var out bytes.Buffer
-		file := filepath.Join(t.TempDir(), "adapter.gguf")
-		md := gguf.Metadata{keyType: "adapter", keyAdapterType: "lora", keyAlpha: float32(3), "general.architecture": arch}
-		if err := errors.Join(gguf.Write(&out, md, tensors), os.WriteFile(file, out.Bytes(), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		p := pool.New(2)
-		defer p.Close()
-		b, err := Load(path, LoadOptions{Pool: p, Exact: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
 		uses := []Use{{adapter(t, b, file), 0.75}}
-		m, err := loadModel(merge(t, base, uses), LoadOptions{Pool: p, Exact: true})
+		m, err := loadModel(merge(t, b.file, uses), LoadOptions{Pool: b.exec.pool, Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,12 +249,13 @@ func merge(t *testing.T, base *gguf.File, uses []Use) *gguf.File {
 			if err != nil {
 				t.Fatal(err)
 			}
-			down, up, rank, cols := floats(a), floats(b), a.Rows(), a.Cols()
+			down, up, rank, cols := floats(a), floats(b), a.Dims[1], a.Cols()
 			for r := range src.Rows() {
+				m := r / src.Dims[1] // of the matrices, which may have one in common
 				for k := range rank {
-					f := u.Scale * strength(rank) * up[r*rank+k]
+					f := u.Scale * strength(src.Name, rank) * up[(r*rank+k)%len(up)]
 					for c := range cols {
-						w[r*cols+c] += f * down[k*cols+c]
+						w[r*cols+c] += f * down[((m*rank+k)*cols+c)%len(down)]
 					}
 				}
 			}
@@ -251,84 +276,93 @@ func merge(t *testing.T, base *gguf.File, uses []Use) *gguf.File {
 
 // Workers that take shards of rows, a pool that divides products, and rows that it divides.
 func TestRowsOfOtherAdaptersInOneBatchHaveTheBitsTheyHaveAlone(t *testing.T) {
-	for _, threads := range []int{1, 3} {
-		for _, alone := range []bool{false, true} {
-			b := loadBase(t, "llama", threads, LoadOptions{})
-			one, two, three := adapter(t, b, loras+"/llama-all.gguf"), adapter(t, b, loras+"/llama-some"), adapter(t, b, loras+"/llama-ranks")
-			all := []*Variant{nil, variant(t, b, Use{one, 1}), variant(t, b, Use{two, 0.5}), variant(t, b, Use{three, -1}, Use{one, 0.25}), variant(t, b, Use{one, 0.5}, Use{two, 2}, Use{three, 1})}
-			if variant(t, b, Use{one, 0.25}, Use{two, 0}, Use{three, -1}) != all[3] || variant(t, b, Use{one, 0}) != nil {
-				t.Error("equal uses are not one variant")
+	for _, c := range []struct {
+		model   string
+		threads int
+		alone   bool
+	}{{"llama", 1, false}, {"llama", 1, true}, {"llama", 3, false}, {"llama", 3, true}, {"deepseek2-dense", 3, false}, {"deepseek2-dense", 3, true}, {"deepseek2-v3", 1, false}, {"deepseek2-v3", 3, false}} {
+		threads, alone := c.threads, c.alone
+		b := loadBase(t, c.model, threads, LoadOptions{})
+		paths := []string{loras + "/llama-all.gguf", loras + "/llama-some", loras + "/llama-ranks"}
+		for i := range paths {
+			if c.model != "llama" {
+				paths[i], _ = drawnAdapter(t, b.file, uint64(i))
 			}
-			b.exec.alone = alone
-			rng := rand.New(rand.NewPCG(1, uint64(threads)))
-			cache, err := kv.New(b.Model.Config().KV(), kv.Options{BlockLen: 16, Blocks: 400})
-			if err != nil {
-				t.Fatal(err)
-			}
-			type run struct {
-				v      *Variant
-				tokens []int32
-				want   []float32
-				seq    *kv.Sequence
-				done   int
-			}
-			runs := make([]*run, 20)
-			text := transformersTokens()
-			for i := range runs {
-				r := &run{v: all[i%len(all)], tokens: text[:20+rng.IntN(21)]}
-				r.want = feedVariant(t, b, r.v, kv.F16, len(r.tokens), r.tokens...)
-				runs[i] = r
-			}
-			width := b.Model.Config().Outputs
-			hits := false
-			for step, left := 0, len(runs); left > 0; step++ {
-				var batch Batch
-				var planned []*run
-				for _, r := range runs[:min(len(runs), 2+2*step)] {
-					if r.done == len(r.tokens) || rng.IntN(3) == 0 {
-						continue
-					}
-					if r.seq == nil {
-						r.seq = cache.OpenOf(r.v.KVRoot(), r.tokens[:len(r.tokens)-1])
-						r.done = r.seq.Len()
-						hits = hits || r.done > 0
-					}
-					n := 1 + rng.IntN(min(17, len(r.tokens)-r.done))
-					if err := r.seq.Grow(n); err != nil {
-						t.Fatal(err)
-					}
-					batch.Add(r.seq, r.done, rng.IntN(n+1), r.tokens[r.done:r.done+n]...)
-					batch.Spans[len(planned)].Variant = r.v
-					planned = append(planned, r)
-				}
-				if len(planned) == 0 {
+		}
+		one, two, three := adapter(t, b, paths[0]), adapter(t, b, paths[1]), adapter(t, b, paths[2])
+		all := []*Variant{nil, variant(t, b, Use{one, 1}), variant(t, b, Use{two, 0.5}), variant(t, b, Use{three, -1}, Use{one, 0.25}), variant(t, b, Use{one, 0.5}, Use{two, 2}, Use{three, 1})}
+		if variant(t, b, Use{one, 0.25}, Use{two, 0}, Use{three, -1}) != all[3] || variant(t, b, Use{one, 0}) != nil {
+			t.Error("equal uses are not one variant")
+		}
+		b.exec.alone = alone
+		rng := rand.New(rand.NewPCG(1, uint64(threads)))
+		cache, err := kv.New(b.Model.Config().KV(), kv.Options{BlockLen: 16, Blocks: 400})
+		if err != nil {
+			t.Fatal(err)
+		}
+		type run struct {
+			v      *Variant
+			tokens []int32
+			want   []float32
+			seq    *kv.Sequence
+			done   int
+		}
+		runs := make([]*run, 20)
+		text := transformersTokens()
+		for i := range runs {
+			r := &run{v: all[i%len(all)], tokens: text[:20+rng.IntN(21)]}
+			r.want = feedVariant(t, b, r.v, kv.F16, len(r.tokens), r.tokens...)
+			runs[i] = r
+		}
+		width := b.Model.Config().Outputs
+		hits := false
+		for step, left := 0, len(runs); left > 0; step++ {
+			var batch Batch
+			var planned []*run
+			for _, r := range runs[:min(len(runs), 2+2*step)] {
+				if r.done == len(r.tokens) || rng.IntN(3) == 0 {
 					continue
 				}
-				if err := b.Model.Forward(&batch, cache); err != nil {
+				if r.seq == nil {
+					r.seq = cache.OpenOf(r.v.KVRoot(), r.tokens[:len(r.tokens)-1])
+					r.done = r.seq.Len()
+					hits = hits || r.done > 0
+				}
+				n := 1 + rng.IntN(min(17, len(r.tokens)-r.done))
+				if err := r.seq.Grow(n); err != nil {
 					t.Fatal(err)
 				}
-				row := 0
-				for i, r := range planned {
-					sp := &batch.Spans[i]
-					r.done += sp.End - sp.Start
-					for j := r.done - sp.Out; j < r.done; j++ {
-						compareBits(t, fmt.Sprintf("threads %d, alone %t, position %d", threads, alone, j), rowOf(batch.Logits, row, width), rowOf(r.want, j, width))
-						row++
-					}
-					if r.seq.Seal(r.tokens[:r.done]); r.done == len(r.tokens) {
-						r.seq.Release()
-						left--
-					}
+				batch.Add(r.seq, r.done, rng.IntN(n+1), r.tokens[r.done:r.done+n]...)
+				batch.Spans[len(planned)].Variant = r.v
+				planned = append(planned, r)
+			}
+			if len(planned) == 0 {
+				continue
+			}
+			if err := b.Model.Forward(&batch, cache); err != nil {
+				t.Fatal(err)
+			}
+			row := 0
+			for i, r := range planned {
+				sp := &batch.Spans[i]
+				r.done += sp.End - sp.Start
+				for j := r.done - sp.Out; j < r.done; j++ {
+					compareBits(t, fmt.Sprintf("%s, threads %d, alone %t, position %d", c.model, threads, alone, j), rowOf(batch.Logits, row, width), rowOf(r.want, j, width))
+					row++
 				}
-				if err := cache.Check(); err != nil {
-					t.Fatal(err)
+				if r.seq.Seal(r.tokens[:r.done]); r.done == len(r.tokens) {
+					r.seq.Release()
+					left--
 				}
 			}
-			if !hits {
-				t.Error("no sequence began with what the cache held")
+			if err := cache.Check(); err != nil {
+				t.Fatal(err)
 			}
-			cache.Close()
 		}
+		if !hits {
+			t.Error("no sequence began with what the cache held")
+		}
+		cache.Close()
 	}
 }
 
@@ -359,8 +393,13 @@ func TestARootIsNamedAfterItsAdapterOrAfterItsScales(t *testing.T) {
 }
 
 func TestAWarmStepOfAdaptersAllocatesNothing(t *testing.T) {
-	b := loadBase(t, "llama", 2, LoadOptions{})
-	one, two := adapter(t, b, loras+"/llama-all.gguf"), adapter(t, b, loras+"/llama-some")
+	for base, names := range map[string][]string{"llama": {"llama-all.gguf", "llama-some"}, "deepseek2": {"deepseek2-latent", "deepseek2-modules"}} {
+		warmStepOfAdapters(t, loadBase(t, base, 2, LoadOptions{}), names)
+	}
+}
+
+func warmStepOfAdapters(t *testing.T, b *Bundle, names []string) {
+	one, two := adapter(t, b, filepath.Join(loras, names[0])), adapter(t, b, filepath.Join(loras, names[1]))
 	vs := []*Variant{nil, variant(t, b, Use{one, 1}), variant(t, b, Use{two, 0.5}, Use{one, 1})}
 	cache, err := kv.New(b.Model.Config().KV(), kv.Options{BlockLen: 16, Blocks: 64})
 	if err != nil {
@@ -392,7 +431,7 @@ func TestAWarmStepOfAdaptersAllocatesNothing(t *testing.T) {
 		step()
 	}
 	if n := testing.AllocsPerRun(20, step); n != 0 {
-		t.Errorf("a step allocates %v times", n)
+		t.Errorf("a step of %s allocates %v times", b.Name, n)
 	}
 }
 

@@ -53,10 +53,26 @@ type adaptPass struct {
 	all     adaptScratch   // of products that the workers divide
 	own     []adaptScratch // one a worker
 
-	shard *rowShard // of the run under way
-	on    *target
-	y     []float32
-	parts []adaptPart
+	adaptProduct // of the run under way
+	shard        *rowShard
+	parts        []adaptPart
+}
+
+// adaptProduct is a product that adapters add to.
+type adaptProduct struct {
+	on     *target
+	matrix int           // which of the target's
+	read   *kernels.Acts // the rows that it reads
+	at     []int32       // which of them is row i of y; nil: i
+	y      []float32     // [rows][on.width]
+}
+
+// lowOf returns what an adapter has for a product, nil: nothing.
+func (p *adaptProduct) lowOf(a *Adapter) *lowRank {
+	if list := a.on[p.on]; list != nil {
+		return list[p.matrix]
+	}
+	return nil
 }
 
 // adaptPart is rows of a group for one worker.
@@ -79,12 +95,15 @@ func newAdaptPass(w pool.Workers) adaptPass {
 
 // adapt adds to y, the products of target t with the rows that acts has been set to, what
 // adapters make of these rows.
-func (s *rowShard) adapt(y []float32, t *target) {
+func (s *rowShard) adapt(y []float32, t *target) { s.adaptOf(y, t, &s.acts) }
+
+// adaptOf does as adapt, of rows of the shard that other acts hold.
+func (s *rowShard) adaptOf(y []float32, t *target, read *kernels.Acts) {
 	if len(s.adapters.groups) == 0 || t == nil {
 		return
 	}
 	p := &s.adapting
-	p.shard, p.on, p.y = s, t, y
+	p.shard, p.adaptProduct = s, adaptProduct{on: t, read: read, y: y}
 	for lo, groups := 0, s.adapters.groups; lo < len(groups); {
 		hi := lo + 1
 		for hi < len(groups) && groups[hi].round == groups[lo].round {
@@ -100,7 +119,7 @@ func (s *rowShard) adapt(y []float32, t *target) {
 func (p *adaptPass) run(groups []adaptGroup) {
 	rows := 0
 	for i := range groups {
-		if groups[i].adapter.on[p.on] != nil {
+		if p.lowOf(groups[i].adapter) != nil {
 			rows += len(groups[i].rows)
 		}
 	}
@@ -108,7 +127,7 @@ func (p *adaptPass) run(groups []adaptGroup) {
 	p.parts = p.parts[:0]
 	for i := range groups {
 		g := &groups[i]
-		if g.adapter.on[p.on] == nil {
+		if p.lowOf(g.adapter) == nil {
 			continue
 		}
 		n := len(g.rows)
@@ -121,7 +140,7 @@ func (p *adaptPass) run(groups []adaptGroup) {
 		return
 	}
 	for i := range p.parts {
-		p.add(&p.all, &p.parts[i])
+		p.all.add(&p.adaptProduct, &p.parts[i])
 	}
 }
 
@@ -131,18 +150,35 @@ func (p *adaptPass) Do(worker, part int) {
 	if p.workers.Alone {
 		worker = p.shard.acts.Worker()
 	}
-	s.read.Pin(worker)
-	s.low.Pin(worker)
-	p.add(s, &p.parts[part])
+	s.pin(worker)
+	s.add(&p.adaptProduct, &p.parts[part])
 }
 
-// add adds the products of one part with s.
-func (p *adaptPass) add(s *adaptScratch, part *adaptPart) {
-	low, rows, scales := part.group.adapter.on[p.on], part.group.rows[part.lo:part.hi], part.group.scales[part.lo:part.hi]
+// pin makes the products with s those of one worker.
+func (s *adaptScratch) pin(worker int) {
+	s.read.Pin(worker)
+	s.low.Pin(worker)
+}
+
+// addAll adds the products of all groups, one after the other.
+func (s *adaptScratch) addAll(p adaptProduct, groups []adaptGroup) {
+	for i := range groups {
+		if g := &groups[i]; p.lowOf(g.adapter) != nil {
+			s.add(&p, &adaptPart{g, 0, len(g.rows)})
+		}
+	}
+}
+
+// add adds the products of one part.
+func (s *adaptScratch) add(p *adaptProduct, part *adaptPart) {
+	low, rows, scales := p.lowOf(part.group.adapter), part.group.rows[part.lo:part.hi], part.group.scales[part.lo:part.hi]
 	n, cols := len(rows), p.on.cols
 	s.x = cpu.Grow(s.x, n*cols)
 	for i, row := range rows {
-		copy(rowOf(s.x, i, cols), p.shard.acts.Row(int(row)))
+		if p.at != nil {
+			row = p.at[row]
+		}
+		copy(rowOf(s.x, i, cols), p.read.Row(int(row)))
 	}
 	s.read.Set(s.x, n, cols)
 	s.down = cpu.Grow(s.down, n*low.down.Sum)

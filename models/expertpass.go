@@ -38,8 +38,7 @@ type expertPass struct {
 	large   int       // of active: the whole pool multiplies each
 
 	gateUp, gate, out []float32    // [places] × [2·width], [width], [Hidden]
-	group             kernels.Acts // of a large group
-	part              []float32    // outputs of one of several stacked matrices
+	all               expertWorker // the whole pool, which multiplies large groups
 	own               []expertWorker
 
 	request Experts // of the Accelerator
@@ -52,7 +51,22 @@ type expertPass struct {
 // expertWorker is what a worker needs to multiply an expert by itself.
 type expertWorker struct {
 	acts kernels.Acts
-	part []float32
+	part []float32 // outputs of one of several stacked matrices
+
+	variants []*Variant // [rows] of an expert
+	adapters adaptPlan  // of variants
+	adapt    adaptScratch
+}
+
+// plan groups the rows of a shard that stand at numbers by their adapters.
+func (w *expertWorker) plan(s *rowShard, at []int32) {
+	w.variants = w.variants[:0]
+	for _, row := range at {
+		if s.variants != nil {
+			w.variants = append(w.variants, s.variants[row])
+		}
+	}
+	w.adapters.make(w.variants)
 }
 
 // expertWork is what the parts of a pass's task are.
@@ -75,6 +89,7 @@ func newExpertPass(p *pool.Pool, local bool) *expertPass {
 	x := &expertPass{pool: p, local: local, own: make([]expertWorker, p.Threads())}
 	for i := range x.own {
 		x.own[i].acts.Pin(i)
+		x.own[i].adapt.pin(i)
 	}
 	return x
 }
@@ -88,6 +103,7 @@ func (x *expertPass) run(m *expertSet, s *rowShard) {
 	}
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	m.router.Mul(x.logits, &s.acts)
+	s.adapt(x.logits, m.onRouter)
 	if m.norm != nil {
 		s.ops.norm(s.h, s.x, s.rows, m.norm, s.cfg.NormEps)
 		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
@@ -134,7 +150,7 @@ func (x *expertPass) begin(experts []int32) (n int) {
 func (x *expertPass) multiplyActive(experts []int32) {
 	x.divide(experts)
 	for _, e := range x.active[:x.large] {
-		x.multiply(e, &x.group, &x.part)
+		x.multiply(e, &x.all)
 	}
 	x.what = multiplyOne
 	x.pool.Run(x, len(x.active)-x.large)
@@ -212,8 +228,7 @@ func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
 // Do runs a part of the work under way.
 func (x *expertPass) Do(worker, part int) {
 	if x.what == multiplyOne {
-		w := &x.own[worker]
-		x.multiply(x.active[x.large+part], &w.acts, &w.part)
+		x.multiply(x.active[x.large+part], &x.own[worker])
 		return
 	}
 	for i := part * expertRows; i < min(x.s.rows, (part+1)*expertRows); i++ {
@@ -241,20 +256,22 @@ func (x *expertPass) route(i int) {
 	}
 }
 
-// multiply sets out of the places of expert e.
-func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
+// multiply sets out of the places of expert e, with what w has.
+func (x *expertPass) multiply(e int32, w *expertWorker) {
 	m, lo, n := x.m, int(x.first[e]), x.size(e)
-	w, hidden := m.expert(e), x.s.cfg.Hidden
+	ex, a, at, hidden := m.expert(e), &w.acts, x.rowAt[lo:lo+n], x.s.cfg.Hidden
+	w.plan(x.s, at)
 	var gateUpBias, downBias []float32
 	if m.downBias != nil {
 		gateUpBias, downBias = rowOf(m.gateUpBias, int(e), 2*m.width), rowOf(m.downBias, int(e), hidden)
 	}
-	a.Gather(&x.s.acts.Rows, x.rowAt[lo:lo+n])
+	a.Gather(&x.s.acts.Rows, at)
 	if !x.local {
 		a.MakeRows(x.pool) // a device quantises by itself
 	}
 	gateUp, gate := rowsOf(x.gateUp, lo, lo+n, 2*m.width), rowsOf(x.gate, lo, lo+n, m.width)
-	w.gateUp.Mul(gateUp, a, part)
+	ex.gateUp.Mul(gateUp, a, &w.part)
+	w.adapt.addAll(adaptProduct{on: m.onUp, matrix: int(e), read: &x.s.acts, at: at, y: gateUp}, w.adapters.groups)
 	if a.Pinned() {
 		start := x.pool.Meter().Start()
 		for i := range n {
@@ -271,7 +288,8 @@ func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
 	}
 	a.Set(gate, n, m.width)
 	out := rowsOf(x.out, lo, lo+n, hidden)
-	w.down.Mul(out, a, part)
+	ex.down.Mul(out, a, &w.part)
+	w.adapt.addAll(adaptProduct{on: m.onDown, matrix: int(e), read: a, y: out}, w.adapters.groups)
 	for i := 0; i < n && downBias != nil; i++ {
 		vector.AddInto(rowOf(out, i, hidden), downBias)
 	}
@@ -283,10 +301,12 @@ func (x *expertPass) multiplyShared() {
 	if width == 0 {
 		return
 	}
-	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.part)
+	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.all.part)
+	s.adapt(x.gateUp, m.onSharedUp)
 	s.ops.gate(m.activation, x.gate, x.gateUp, s.rows, width)
-	x.group.Set(x.gate, s.rows, width)
-	m.shared.down.Mul(s.y, &x.group, &x.part)
+	x.all.acts.Set(x.gate, s.rows, width)
+	m.shared.down.Mul(s.y, &x.all.acts, &x.all.part)
+	s.adaptOf(s.y, m.onSharedDown, &x.all.acts)
 }
 
 // combine sets row i of y to the weighted sum of its experts' outputs, the best

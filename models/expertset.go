@@ -25,9 +25,14 @@ type expertSet struct {
 	gateUpBias, downBias []float32
 	activation           gatedUnit
 
+	onRouter     *target
+	onUp, onDown *target
+
 	shared      expert    // of all rows
 	sharedWidth int       // 0: there is none
 	sharedGate  []float32 // [Hidden] g; nil: one in place of the sigmoid
+
+	onSharedUp, onSharedDown *target
 
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }

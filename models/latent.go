@@ -43,6 +43,7 @@ type latentAttention struct {
 	latentShape
 
 	onQueryDown, onQueryUp, onDown, onO *target
+	onKeys, onValues                    *target
 }
 
 // latentShape reads the hyper-parameters of latent attention, if the model has it.
@@ -106,6 +107,8 @@ func (l *loader) latentAttention(i int, place kvPlace, mask attention.Mask) *lat
 	}
 	a.down, a.norm = l.Matrix(name("attn_kv_a_mqa.weight"), c.HeadDim, c.Hidden), l.Vector(name("attn_kv_a_norm.weight"), s.rank)
 	a.onDown = l.target(c.Hidden, &rotation{}, whole(name("attn_kv_a_mqa.weight"), c.HeadDim))
+	a.onKeys = l.headsTarget(name("attn_k_b.weight"), c.Heads, s.rank, s.plain)
+	a.onValues = l.headsTarget(name("attn_v_b.weight"), c.Heads, s.value, s.rank)
 	l.Place(nil) // workers multiply by themselves
 	for h := 0; h < c.Heads && l.Err() == nil; h++ {
 		a.keys = append(a.keys, l.Stack(l.Rows(name("attn_k_b.weight"), h*s.rank, (h+1)*s.rank, s.plain, s.rank, c.Heads)))
@@ -136,14 +139,14 @@ func (a *latentAttention) project(s *rowShard) {
 	s.adapt(l.heads, a.onQueryUp)
 	s.ops.storeLatents(s, a)
 	head := a.plain + a.rotated
-	s.perHead.run(s, a.keys, headRows{s.qkv, a.heads * a.dim, a.dim, a.rank}, headRows{l.heads, a.heads * head, head, a.plain})
+	s.perHead.run(s, a.keys, a.onKeys, headRows{s.qkv, a.heads * a.dim, a.dim, a.rank}, headRows{l.heads, a.heads * head, head, a.plain})
 }
 
 // attend turns the queries into y.
 func (a *latentAttention) attend(s *rowShard) {
 	width := a.heads * a.dim
 	s.att[a.place.kind].Run(s.a, s.qkv[:s.rows*width], &s.plans[a.place.kind], s.rowPos, s.kv, a.place.layer, &a.mask)
-	s.perHead.run(s, a.values, headRows{s.latent.heads, a.heads * a.value, a.value, a.value}, headRows{s.a, width, a.dim, a.rank})
+	s.perHead.run(s, a.values, a.onValues, headRows{s.latent.heads, a.heads * a.value, a.value, a.value}, headRows{s.a, width, a.dim, a.rank})
 	s.acts.Set(s.latent.heads, s.rows, a.heads*a.value)
 	a.o.Mul(s.y, &s.acts)
 	s.adapt(s.y, a.onO)

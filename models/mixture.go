@@ -194,6 +194,7 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 		routing: p.routing, activation: l.arch.ffn.activation, store: store, layer: i, width: p.width, sharedWidth: p.sharedWidth,
 	}}
 	m.router = l.Wide(name("ffn_gate_inp.weight"), p.experts, c.Hidden)
+	m.onRouter = l.target(c.Hidden, &rotation{}, whole(name("ffn_gate_inp.weight"), p.experts))
 	switch t.prefers {
 	case preferred:
 		m.prefer = l.Vector(name("exp_probs_b.bias"), p.experts)
@@ -209,9 +210,12 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 	if store == nil {
 		l.packExperts(m, i)
 	}
+	m.onUp, m.onDown = l.expertTargets(name, p.experts)
 	if n := p.sharedWidth; n > 0 {
 		gate, up := l.Packed(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Packed(name("ffn_up_shexp.weight"), n, c.Hidden)
 		m.shared = expert{gateUp: l.Stack(gate, up), down: l.Stack(l.Packed(name("ffn_down_shexp.weight"), c.Hidden, n))}
+		m.onSharedUp = l.target(c.Hidden, &rotation{}, whole(name("ffn_gate_shexp.weight"), n), whole(name("ffn_up_shexp.weight"), n))
+		m.onSharedDown = l.target(n, &rotation{}, whole(name("ffn_down_shexp.weight"), c.Hidden))
 		if t.shared == sharedGated {
 			m.sharedGate = l.Vector(name("ffn_gate_inp_shexp.weight"), c.Hidden)
 		}

@@ -12,6 +12,7 @@ type perHead struct {
 
 	shard    *rowShard
 	matrices []weights.Stacked
+	on       *target // of matrices
 	dst, src headRows
 }
 
@@ -28,6 +29,7 @@ type headWorker struct {
 	acts    kernels.Acts
 	in, out []float32
 	part    []float32
+	adapt   adaptScratch
 }
 
 func newPerHead(workers int) perHead {
@@ -38,11 +40,11 @@ func newPerHead(workers int) perHead {
 	return p
 }
 
-// run sets dst, of all rows of s, to the products of src.
-func (p *perHead) run(s *rowShard, matrices []weights.Stacked, dst, src headRows) {
-	p.shard, p.matrices, p.dst, p.src = s, matrices, dst, src
+// run sets dst, of all rows of s, to the products of src with matrices, the target on.
+func (p *perHead) run(s *rowShard, matrices []weights.Stacked, on *target, dst, src headRows) {
+	p.shard, p.matrices, p.on, p.dst, p.src = s, matrices, on, dst, src
 	s.ops.workers.Run(p, len(matrices))
-	p.shard, p.matrices, p.dst, p.src = nil, nil, headRows{}, headRows{}
+	p.shard, p.matrices, p.on, p.dst, p.src = nil, nil, nil, headRows{}, headRows{}
 }
 
 // Do multiplies one head.
@@ -58,6 +60,10 @@ func (p *perHead) Do(worker, head int) {
 	}
 	acts.Set(w.in, n, src.width)
 	p.matrices[head].Mul(w.out, acts, &w.part)
+	if len(s.adapters.groups) > 0 {
+		w.adapt.pin(acts.Worker())
+		w.adapt.addAll(adaptProduct{on: p.on, matrix: head, read: acts, y: w.out}, s.adapters.groups)
+	}
 	for i := range n {
 		copy(dst.x[i*dst.stride+head*dst.each:], rowOf(w.out, i, dst.width))
 	}

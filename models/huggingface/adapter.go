@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,10 +24,14 @@ const (
 // (Kalajdzievski, "A Rank Stabilization Scaling Factor for Fine-Tuning with LoRA", 2023).
 const KeyRootRank = "lutra.lora.root_rank"
 
+// KeyAlphaOf and the name of one of the model's tensors are a key of the alpha that stands there in
+// place of the adapter's.
+const KeyAlphaOf = "lutra.lora.alpha."
+
 // adapterKeys are those of adapter_config.json that say nothing of what is computed, or that
 // openAdapter reads. All others must be null, false, empty or zero.
 var adapterKeys = []string{
-	"peft_type", "r", "lora_alpha", "use_rslora", "rank_pattern", "bias", "init_lora_weights", "task_type", "base_model_name_or_path", "revision", "target_modules", "exclude_modules",
+	"peft_type", "r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern", "bias", "init_lora_weights", "task_type", "base_model_name_or_path", "revision", "target_modules", "target_parameters", "exclude_modules",
 	"layers_to_transform", "layers_pattern", "inference_mode", "lora_dropout", "peft_version", "auto_mapping", "megatron_core", "eva_config", "loftq_config",
 	"qalora_group_size", "runtime_config", "ensure_weight_tying", "lora_ga_config",
 }
@@ -41,11 +46,12 @@ func IsAdapter(dir string) bool {
 }
 
 // OpenAdapter opens the LoRA that PEFT has saved in a directory, as the GGUF file that llama.cpp
-// makes of it for a model with such metadata. Its weights stay in their file, which is open
-// until the File is closed.
-func OpenAdapter(dir string, model gguf.Metadata) (*gguf.File, error) {
-	b := &builder{dir: dir, md: gguf.Metadata{}}
-	f, err := b.adapter(model)
+// makes of it for a model. What experts have are tensors of one each, blk.0.ffn_up.3.weight.lora_a, so
+// that ranks may differ and some may have nothing. Its weights stay in their file, which is open until
+// the File is closed.
+func OpenAdapter(dir string, model *gguf.File) (*gguf.File, error) {
+	b := &adapterBuilder{builder: &builder{dir: dir, md: gguf.Metadata{}}, model: model, pairs: map[string]*pair{}}
+	f, err := b.adapter()
 	if err != nil {
 		for _, s := range b.files {
 			err = errors.Join(err, s.Close())
@@ -55,10 +61,20 @@ func OpenAdapter(dir string, model gguf.Metadata) (*gguf.File, error) {
 	return f, nil
 }
 
-func (b *builder) adapter(model gguf.Metadata) (*gguf.File, error) {
+// adapterBuilder makes the file of an adapter.
+type adapterBuilder struct {
+	*builder
+	model *gguf.File
+	pairs map[string]*pair // by the name of what they change, less lora_A.weight: those that are read together
+	old   bool             // PEFT before 0.19.1 has saved it
+
+	patterns []alphaPattern // the first that fits counts
+}
+
+func (b *adapterBuilder) adapter() (*gguf.File, error) {
 	config := b.read(fileAdapter, true)
 	b.adapterConfig(&config)
-	b.ofModel(model)
+	b.ofModel(b.model.Metadata)
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -69,6 +85,7 @@ func (b *builder) adapter(model gguf.Metadata) (*gguf.File, error) {
 	for i := range b.weights.Tensors {
 		b.adapterTensor(&b.weights.Tensors[i])
 	}
+	b.allPairs()
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -77,7 +94,7 @@ func (b *builder) adapter(model gguf.Metadata) (*gguf.File, error) {
 }
 
 // adapterConfig reads adapter_config.json, of which it refuses by name what is not supported.
-func (b *builder) adapterConfig(c *values) {
+func (b *adapterBuilder) adapterConfig(c *values) {
 	if b.err != nil {
 		return
 	}
@@ -99,10 +116,12 @@ func (b *builder) adapterConfig(c *values) {
 	if !c.has("lora_alpha") {
 		c.fail("lora_alpha", "is missing")
 	}
+	b.old = before(c.text("peft_version", ""), 0, 19, 1)
 	alpha := c.number("lora_alpha", 0)
 	if alpha == 0 {
 		c.fail("lora_alpha", "is 0: %w", ErrUnsupported)
 	}
+	b.alphaPatterns(c.within("alpha_pattern"))
 	maps.Copy(b.md, gguf.Metadata{"general.type": "adapter", "adapter.type": "lora", "adapter.lora.alpha": float32(alpha), KeyRootRank: c.flag("use_rslora", false)})
 }
 
@@ -125,13 +144,13 @@ func asks(v any) bool {
 }
 
 // ofModel takes from a model's metadata what names of tensors and the order of rows go by.
-func (b *builder) ofModel(model gguf.Metadata) {
+func (b *adapterBuilder) ofModel(model gguf.Metadata) {
 	name, _ := model.String("general.architecture")
 	b.md["general.architecture"] = name
+	b.arch = adaptedAlone[name]
 	for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
-		if architectures[kind].name == name {
+		if architectures[kind].name == name && b.arch.mixture == nil { // or has experts
 			b.arch = architectures[kind]
-			break
 		}
 	}
 	if b.arch.name == "" {
@@ -152,7 +171,7 @@ func (b *builder) ofModel(model gguf.Metadata) {
 
 // adapterTensor adds one of the two matrices that change one of the model's:
 // base_model.model.NAME.lora_A.weight or lora_B.weight.
-func (b *builder) adapterTensor(t *safetensors.Tensor) {
+func (b *adapterBuilder) adapterTensor(t *safetensors.Tensor) {
 	if b.err != nil {
 		return
 	}
@@ -166,23 +185,59 @@ func (b *builder) adapterTensor(t *safetensors.Tensor) {
 		b.fail("tensor %q: %w: want base_model.model.NAME.lora_A.weight or lora_B.weight, a matrix", t.Name, ErrUnsupported)
 		return
 	}
-	p, wanted := b.place(&safetensors.Tensor{Name: stem + ".weight"})
 	typ, float := floatTypes[t.DType]
-	switch {
-	case b.err != nil:
-		return
-	case !wanted || p.expert >= 0 || p.halves:
-		b.fail("tensor %q: %w: adapters of it are not read", t.Name, ErrUnsupported)
-		return
-	case !float:
+	if !float {
 		b.fail("tensor %q: %w: weights of %s are not read", t.Name, ErrUnsupported, t.DType)
 		return
 	}
+	if b.isPair(stem) {
+		b.pair(stem, t, up)
+		return
+	}
+	p, wanted := b.place(&safetensors.Tensor{Name: stem + ".weight"})
+	switch {
+	case b.err != nil:
+		return
+	case !wanted || p.halves:
+		b.fail("tensor %q: %w: adapters of it are not read", t.Name, ErrUnsupported)
+		return
+	case p.expert >= 0:
+		p.name = alone(p.name, p.expert)
+	}
 	s := &stack{name: p.name + ".lora_a", parts: []*safetensors.Tensor{t}, dims: fastestFirst(t.Shape)}
+	b.alphaOf(p.name, stem)
 	if up {
 		s.name, s.order = p.name+".lora_b", b.order(p.name, s.dims)
 	}
 	if b.err == nil {
 		b.tensors = append(b.tensors, s.asStored(typ))
+	}
+}
+
+// alphaPattern is an alpha of modules whose names an expression fits.
+type alphaPattern struct {
+	fits  *regexp.Regexp
+	alpha float32
+}
+
+// alphaPatterns reads alpha_pattern.
+func (b *adapterBuilder) alphaPatterns(c values) {
+	for _, key := range slices.Sorted(maps.Keys(c.m)) { // as PEFT saves them
+		fits, err := regexp.Compile(`^(?:.*\.)?(?:` + key + `)$`)
+		if alpha := c.number(key, 0); err != nil || alpha == 0 {
+			c.fail(key, "is %s: want a regular expression of RE2, and a number that is not 0", brief(c.m[key]))
+		} else {
+			b.patterns = append(b.patterns, alphaPattern{fits, float32(alpha)})
+		}
+	}
+}
+
+// alphaOf notes the alpha of what a module, or one of those parameters, has for the model's tensor.
+func (b *adapterBuilder) alphaOf(tensor, module string, parameters ...string) {
+	for _, p := range b.patterns {
+		if slices.ContainsFunc(append(parameters, module), p.fits.MatchString) {
+			b.md[KeyAlphaOf+tensor] = p.alpha
+			return
+		}
 	}
 }

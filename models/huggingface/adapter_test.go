@@ -45,7 +45,7 @@ func TestAdaptersThatAreMoreThanLoRAAreRefusedByKey(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, adapterWeights), weights, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := OpenAdapter(dir, c.model)
+		f, err := OpenAdapter(dir, &gguf.File{Metadata: c.model})
 		switch {
 		case err == nil:
 			f.Close()
@@ -56,7 +56,7 @@ func TestAdaptersThatAreMoreThanLoRAAreRefusedByKey(t *testing.T) {
 			t.Errorf("{%s}: %v, want an error that says %q", c.config, err, c.want)
 		}
 	}
-	if _, err := OpenAdapter(t.TempDir(), llama); err == nil || !strings.Contains(err.Error(), fileAdapter+" is missing") {
+	if _, err := OpenAdapter(t.TempDir(), &gguf.File{Metadata: llama}); err == nil || !strings.Contains(err.Error(), fileAdapter+" is missing") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
