@@ -490,6 +490,9 @@ func TestAdaptersOfOtherModelsAreRefusedByName(t *testing.T) {
 		`tensor blk.0.attn_q.weight.lora_a: row 1 holds a number that`: func(_ gguf.Metadata, ts map[string]*gguf.Tensor) {
 			ts[q+downName] = &gguf.Tensor{Type: gguf.F32, Dims: []int{32, 4}, Data: slices.Concat(make([]byte, 4*32+2), []byte{0xc0, 0x7f}, make([]byte, 3*4*32-4))}
 		},
+		`tensor blk.0.attn_q.weight.lora_a has shape [32 4 2], want`: func(_ gguf.Metadata, ts map[string]*gguf.Tensor) {
+			ts[q+downName] = &gguf.Tensor{Type: gguf.F32, Dims: []int{32, 4, 2}, Data: make([]byte, 4*32*4*2)}
+		},
 		`it has no tensors`: func(_ gguf.Metadata, ts map[string]*gguf.Tensor) { clear(ts) },
 	} {
 		if _, err := loadAdapter(changedAdapter(t, change), b.exec, nil); err == nil || !strings.Contains(err.Error(), want) {

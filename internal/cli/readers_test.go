@@ -54,13 +54,17 @@ func TestAServerOfAnEncoderMakesVectors(t *testing.T) {
 }
 
 func TestAServerOfARerankerRanksAndMakesNoVectors(t *testing.T) {
-	s := serving(t, "--model", "../../tts/embed/testdata/reference/bert.gguf")
+	const folder = "../../tts/embed/testdata/reference/"
+	s := serving(t, "--model", folder+"bert.gguf", "--lora", "law="+folder+"lora/bert")
 	for _, c := range []struct {
 		path, body, want string
 		code             int
 	}{
 		{"/v1/rerank", `{"query":"how far is the sea?","documents":["it is about 12 miles","the otter plays in the evening"]}`, `"results":[{"index":0,"relevance_score":0.90`, http.StatusOK},
-		{"/v1/score", `{"text_1":"x","text_2":"y"}`, `"score":0.93`, http.StatusOK},
+		{"/v1/score", `{"text_1":"x","text_2":"y"}`, `"score":0.9346`, http.StatusOK},
+		{"/v1/score", `{"model":"bert:law","text_1":"x","text_2":"y"}`, `"score":0.938`, http.StatusOK},
+		{"/v1/score", `{"model":"bert","text_1":"x","text_2":"y","lora":[{"id":0,"scale":1}]}`, `"score":0.938`, http.StatusOK},
+		{"/v1/score", `{"model":"bert","text_1":"x","text_2":"y","lora":[{"id":1,"scale":1}]}`, `the model has 1 adapters`, http.StatusBadRequest},
 		{"/v1/embeddings", `{"model":"bert","input":"x"}`, "makes no vectors: it ranks documents", http.StatusBadRequest},
 		{"/v1/chat/completions", `{"model":"bert","messages":[{"role":"user","content":"x"}]}`, "writes no text", http.StatusBadRequest},
 	} {

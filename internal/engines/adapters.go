@@ -16,8 +16,8 @@ func (h *Host) loadAdapters(ctx context.Context) error {
 	if len(h.Config.Adapters) == 0 {
 		return nil
 	}
-	if h.Bundle.Task() != models.TaskGenerate {
-		return fmt.Errorf("adapters: the model writes no text; only models that do take adapters")
+	if h.Bundle.Task() == models.TaskReward {
+		return fmt.Errorf("adapters: the model scores answers; only models that write, embed or rank texts take adapters")
 	}
 	h.Adapters = &registry.Adapters{}
 	for _, c := range h.Config.Adapters {
@@ -44,6 +44,9 @@ func (r *Runtime) Adapt() error {
 			return fmt.Errorf("model %s: %w", h.Bundle.Name, err)
 		}
 		h.Model = m
+		if err := h.giveTask(); err != nil {
+			return fmt.Errorf("model %s: %w", h.Bundle.Name, err)
+		}
 	}
 	return nil
 }

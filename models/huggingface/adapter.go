@@ -149,7 +149,7 @@ func (b *adapterBuilder) ofModel(model gguf.Metadata) {
 	b.md["general.architecture"] = name
 	b.arch = adaptedAlone[name]
 	for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
-		if architectures[kind].name == name && b.arch.mixture == nil { // or has experts
+		if architectures[kind].name == name && b.arch.mixture == nil { // the last, or that with experts
 			b.arch = architectures[kind]
 		}
 	}
@@ -194,7 +194,7 @@ func (b *adapterBuilder) adapterTensor(t *safetensors.Tensor) {
 		b.pair(stem, t, up)
 		return
 	}
-	p, wanted := b.place(&safetensors.Tensor{Name: stem + ".weight"})
+	p, wanted := b.place(&safetensors.Tensor{Name: encoderNames.ReplaceAllString(stem, "layers.") + ".weight"})
 	switch {
 	case b.err != nil:
 		return

@@ -25,7 +25,9 @@ func TestAdaptersThatAreMoreThanLoRAAreRefusedByKey(t *testing.T) {
 		{plain + `,"use_dora":true`, llama, "use_dora"},
 		{plain + `,"modules_to_save":["lm_head"]`, llama, "modules_to_save"},
 		{plain + `,"alora_invocation_tokens":[1]`, llama, "alora_invocation_tokens"},
-		{plain + `,"alpha_pattern":{"q_proj":3}`, llama, "alpha_pattern"},
+		{plain + `,"alpha_pattern":{"q_proj":3}`, llama, ""},
+		{plain + `,"alpha_pattern":{"(q_proj":3}`, llama, "alpha_pattern: (q_proj"},
+		{plain + `,"alpha_pattern":{"q_proj":"3"}`, llama, "alpha_pattern: q_proj"},
 		{plain + `,"fan_in_fan_out":true`, llama, "fan_in_fan_out"},
 		{plain + `,"something_new":1`, llama, "something_new"},
 		{plain + `,"init_lora_weights":"pissa"`, llama, "init_lora_weights"},
@@ -58,5 +60,31 @@ func TestAdaptersThatAreMoreThanLoRAAreRefusedByKey(t *testing.T) {
 	}
 	if _, err := OpenAdapter(t.TempDir(), &gguf.File{Metadata: llama}); err == nil || !strings.Contains(err.Error(), fileAdapter+" is missing") {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// What the two matrices of all experts, or of kv_b_proj, do not fit is refused by name.
+func TestAdaptersOfOtherExpertsAndLatentsAreRefusedByName(t *testing.T) {
+	for _, c := range []struct {
+		adapter, arch string
+		tensors       []gguf.Tensor
+		want          string
+	}{
+		{"qwen3_moe-experts", "qwen3moe", nil, "the model has no blk.0.ffn_down_exps.weight"},
+		{"qwen3_moe-experts", "qwen3moe", []gguf.Tensor{{Name: "blk.0.ffn_down_exps.weight", Dims: []int{24, 32, 4}}}, "they add neither to gate and up, [48 32], nor to down, [32 24], of 4 experts"},
+		{"deepseek2-latent", "deepseek2", nil, "the model has no blk.0.attn_k_b.weight and blk.0.attn_v_b.weight"},
+		{"deepseek2-latent", "deepseek2", []gguf.Tensor{{Name: "blk.0.attn_k_b.weight", Dims: []int{8, 16, 4}}, {Name: "blk.0.attn_v_b.weight", Dims: []int{16, 8, 4}}}, "want [2 16] and [64 2]"},
+		{"qwen3_moe-experts", "qwen3", nil, "mlp.experts"},
+	} {
+		for i := range c.tensors {
+			c.tensors[i].Type, c.tensors[i].Data = gguf.F32, make([]byte, 4*c.tensors[i].Len())
+		}
+		model, err := gguf.Assemble(gguf.Metadata{"general.architecture": c.arch, c.arch + ".attention.head_count": uint32(4), c.arch + ".expert_count": uint32(4)}, c.tensors, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := OpenAdapter("../testdata/lora/"+c.adapter, model); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %s: %v, %v, want an error that says %q", c.adapter, c.arch, f, err, c.want)
+		}
 	}
 }

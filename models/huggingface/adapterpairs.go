@@ -3,6 +3,7 @@ package huggingface
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,15 @@ var adaptedAlone = map[string]architecture{
 		"self_attn.q_a_proj": "attn_q_a", "self_attn.q_b_proj": "attn_q_b", "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa",
 		"mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp", "mlp.shared_experts.down_proj": "ffn_down_shexp",
 	}},
+	"bert": {name: "bert", names: map[string]string{
+		"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v", "attention.output.dense": "attn_output",
+		"intermediate.dense": "ffn_up", "output.dense": "ffn_down",
+	}},
+	"modern-bert": {name: "modern-bert", names: map[string]string{"attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down"}},
 }
+
+// encoderNames are what encoders call the layers of a model, in place of the beginnings of other models.
+var encoderNames = regexp.MustCompile(`^(?:bert\.|roberta\.)?encoder\.layer\.`)
 
 // pair is the two matrices that change one that a model's file has in another form.
 type pair struct{ a, b *safetensors.Tensor }

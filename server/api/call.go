@@ -99,7 +99,11 @@ func (c *Call) Reader(find func(*registry.Registry, string) (*registry.Model, er
 	if err != nil {
 		return nil, err
 	}
-	return find(models, name)
+	m, err := find(models, name)
+	if err != nil {
+		return nil, err
+	}
+	return adapted(c.Body, m)
 }
 
 // Reply answers with what write writes, before the deadline of the context. It returns

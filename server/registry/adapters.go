@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/tts/embed"
 )
 
 // AdapterMark stands between a model's name and that of its adapter: base:adapter.
@@ -84,6 +85,10 @@ func (m *Model) with(uses ...models.Use) (*Model, error) {
 	var err error
 	if v.Model, err = m.Model.With(uses...); err != nil || v.Model.Variant == nil {
 		return &v, err
+	}
+	if m.Rank != nil {
+		v.Rank = m.Rank.With(v.Model)
+		v.Embed, _ = v.Rank.(*embed.Embedder)
 	}
 	what := m.Fingerprint
 	for _, u := range v.Model.Variant.Uses {

@@ -38,6 +38,9 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 	}
 	for _, m := range r.Models {
 		if !m.Writes() {
+			if err := r.addAdapters(m); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if r.generator == nil {

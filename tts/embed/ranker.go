@@ -19,6 +19,8 @@ type Pair struct{ Query, Document string }
 // tokens read. Errors are as of Embedder.Embed.
 type Scorer interface {
 	Score(ctx context.Context, pairs []Pair) ([]float32, int, error)
+	// With returns the scorer with its model in another variant.
+	With(m *tts.Model) Scorer
 }
 
 var (
@@ -64,6 +66,9 @@ func (e *Embedder) Score(ctx context.Context, pairs []Pair) ([]float32, int, err
 	return scores, read, nil
 }
 
+// With implements Scorer.
+func (e *Embedder) With(m *tts.Model) Scorer { return &Embedder{m} }
+
 // The places of a template where the two texts of a pair stand.
 const (
 	queryPlace    = "{query}"
@@ -84,6 +89,9 @@ type part struct {
 	ids  []int32
 	text string
 }
+
+// With implements Scorer.
+func (r *Ranker) With(m *tts.Model) Scorer { return &Ranker{model: m, head: r.head, parts: r.parts} }
 
 // NewRanker makes a ranker of m: with a head, of its pooled hidden states, or else of its
 // logits, which must be one score, or two whose softmax gives the first. template is what it
