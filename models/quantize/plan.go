@@ -41,6 +41,7 @@ type Planned struct {
 	Instead bool // of a type whose blocks do not divide the rows
 
 	importance *Importance // that has some for the tensor; nil: none
+	factors    []float32   // of its matrices' weights; nil: ones
 }
 
 // Bytes returns the size that the tensor will have.
@@ -57,7 +58,8 @@ type Plan struct {
 
 // NewPlan decides the types of f's tensors. Those of one dimension, and those that are no
 // matrices of products, stay as they are. Errors name the tensor: a type that is not read,
-// or what is quantised already.
+// or what is quantised already. What multiplies weights of NVFP4 beside them goes into weights that
+// become another type.
 func NewPlan(f *gguf.File, opt Options) (*Plan, error) {
 	m, err := traitsOf(f, opt)
 	if err != nil {
@@ -94,7 +96,7 @@ func NewPlan(f *gguf.File, opt Options) (*Plan, error) {
 			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
 	}
-	return p, nil
+	return p, p.takeFactors(f)
 }
 
 // planned is t with the type that is wanted of it.

@@ -200,6 +200,7 @@ func (c *conversion) measure(p *piece) error {
 	if err := c.Dequantize(p.rows, p.lo*c.Cols()); err != nil {
 		return err
 	}
+	c.multiply(p.rows, p.lo)
 	if i := notFinite(p.rows); i >= 0 {
 		return fmt.Errorf("%w: row %d, column %d is %v", ErrValue, p.lo+i/c.Cols(), i%c.Cols(), p.rows[i])
 	}

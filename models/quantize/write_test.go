@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -281,4 +282,46 @@ func FuzzEncodeReadsBackOrSaysWhyNot(f *testing.F) {
 			t.Fatalf("%s: row %d has a scale that is not finite", name, row)
 		}
 	})
+}
+
+func TestFactorsOfNVFP4GoWithTheWeightsThatLeaveIt(t *testing.T) {
+	blocks := func(n int) (raw []byte) {
+		for i := range n * 36 {
+			raw = append(raw, byte(0x38+i*7%11)) // scales that are numbers
+		}
+		return raw
+	}
+	of := func(name string, x ...float32) gguf.Tensor {
+		return gguf.Tensor{Name: name, Type: gguf.F32, Dims: []int{len(x)}, Data: floatBytes(x)}
+	}
+	const up, down, q = "blk.0.ffn_up_exps.", "blk.0.ffn_down.", "blk.0.attn_q."
+	list := []gguf.Tensor{
+		{Name: up + "weight", Type: gguf.NVFP4, Dims: []int{64, 2, 3}, Data: blocks(6)}, of(up+"scale", 0.5, -2, 3), of(up+"input_scale", 9, 9, 9),
+		{Name: down + "weight", Type: gguf.NVFP4, Dims: []int{64, 2}, Data: blocks(2)}, of(down+"scale", 0.25),
+		{Name: q + "weight", Type: gguf.NVFP4, Dims: []int{64, 2}, Data: blocks(2)},
+	}
+	f := parsed(t, gguf.Metadata{"general.architecture": "llama", "llama.block_count": uint32(1)}, list)
+	g, results := written(t, f, Options{Type: named(t, "F32"), Tensors: []Override{{regexp.MustCompile(`ffn_down\.weight`), gguf.NVFP4}}})
+	got, want := make([]float32, 384), make([]float32, 384)
+	if err := errors.Join(g.Tensor(up+"weight").Dequantize(got, 0), f.Tensor(up+"weight").Dequantize(want, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for k := range want {
+		if want[k] *= []float32{0.5, -2, 3}[k/128]; got[k] != want[k] {
+			t.Fatalf("weight %d is %v, want %v", k, got[k], want[k])
+		}
+	}
+	if r := results[up+"weight"]; !r.Lossless || r.squares == 0 {
+		t.Errorf("%+v, want no loss", r)
+	}
+	for name, want := range map[string]bool{up + "scale": false, up + "input_scale": false, down + "weight": true, down + "scale": true, q + "weight": true} {
+		if got := g.Tensor(name) != nil; got != want {
+			t.Errorf("%s is there: %v, want %v", name, got, want)
+		}
+	}
+	list[1] = of(up+"scale", 1, 2)
+	f = parsed(t, f.Metadata, list)
+	if _, err := NewPlan(f, Options{Type: named(t, "F32")}); !errors.Is(err, gguf.ErrFormat) || !strings.Contains(err.Error(), up+"scale") {
+		t.Errorf("two factors of three matrices: %v", err)
+	}
 }
