@@ -41,7 +41,7 @@ const fewRows = 4
 // same path.
 func (o *Options) lookups(w *layout.Weights) int {
 	switch {
-	case !w.Affine() || o.Path == PathTiles:
+	case !w.Integers() || o.Path == PathTiles:
 		return 0
 	case o.Path == PathLookup || o.Path == PathInt8:
 		return math.MaxInt

@@ -38,24 +38,36 @@ func (p Packet) check(memory int) checker {
 		c.memory(a[0], uint64(a[2]))
 		c.memory(a[1], uint64(a[2]))
 	case OpPrecompute:
+		c.number(a[4] <= 1)
 		k := c.dim(a[3], layout.TableCols)
-		c.memory(a[0], 8*k)
+		c.memory(a[0], uint64(TableBytes(int(k), a[4] == 1)))
 		c.memory(a[1], k/8)
 		c.memory(a[2], 2*k)
 	case OpGEMV:
-		c.format(a[8], a[9], a[7])
-		c.number(a[10] == 1 || a[10] == 2)
-		c.number(a[11] <= MaxB)
+		bytes := a[8] == 8 || a[8] == 4 && a[10] == 0
+		c.format(a[8], a[9], a[7], bytes)
+		switch {
+		case a[8] == 8:
+			c.number(a[10] == 1 && a[11] == layout.ByteZero)
+		case !bytes:
+			c.number(a[10] == 1 || a[10] == 2)
+			c.number(a[11] <= MaxB)
+		}
 		m, k := c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
 		c.count(a[13], 1, MaxStrips)
 		cols := c.dim(a[14], layout.TableCols)
 		c.memory(a[0], 4*m)
 		c.weights(a[1], a[4], a[5], m, k, a[8], a[9], TCMBytes)
-		c.tcm(a[2], 8*k, Align)
+		c.tcm(a[2], uint64(TableBytes(int(k), bytes)), Align)
 		c.memory(a[3], k/8)
+		if bytes && a[8] == 4 {
+			c.memory(a[11], 16)
+		}
 		c.tcm(a[12], gemvScratch(m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(a[13]), cols), Page)
 	case OpDequant:
-		c.format(a[9], a[10], a[8])
+		bytes := a[9] == 8 || a[9] == 4 && a[11] == 1
+		c.format(a[9], a[10], a[8], bytes)
+		c.number(a[11] == 0 || bytes && a[11] == 1)
 		k := c.dim(a[8], layout.TableCols)
 		c.count(a[5], 0, MaxDim/layout.Strip-1)
 		c.count(a[7], 1, MaxDim/layout.Block)
@@ -63,7 +75,9 @@ func (p Packet) check(memory int) checker {
 		c.sizes(uint64(a[6])+uint64(a[7]) <= k/layout.Block)
 		c.memory(a[0], uint64(a[7])*8*layout.TileBytes)
 		c.weights(a[1], a[2], a[3], (uint64(a[5])+1)*layout.Strip, k, a[9], a[10], 0)
-		c.memory(a[4], 2<<(a[9]&7))
+		if a[9] != 8 {
+			c.memory(a[4], 2<<(a[9]&7))
+		}
 	case OpVLUT16:
 		c.count(a[2], 1, math.MaxUint32)
 		c.memory(a[0], uint64(a[2])*2*layout.SuperGroup)
@@ -137,9 +151,9 @@ func (c *checker) tiles(n, least uint32) uint64 {
 	return uint64(n)
 }
 
-func (c *checker) format(bits, group, k uint32) {
-	c.number(bits == 1 || bits == 2 || bits == 4)
-	c.number(group == 32 || group == 64 || group == 128 || group == k)
+func (c *checker) format(bits, group, k uint32, bytes bool) {
+	c.number(bits == 1 || bits == 2 || bits == 4 || bits == 8)
+	c.number(group == 32 || group == 64 || group == 128 || group == k && !bytes)
 }
 
 // weights checks the first m rows of a matrix that lies behind from.

@@ -29,6 +29,9 @@ type Op uint32
 // 2⁻¹⁵ and 2⁻¹²; R is float32 and stays on the host. With Group == K there are no S
 // and O on the device: w = R·v(q). A is 1 or 2, B at most 255.
 //
+// Codes of 8 bits, with v(q) = q - 128, and those of 4 whose values are no line of A and B
+// stand in bytes instead (layout.ByteCode), in groups of 32, 64 or 128.
+//
 // What an operation writes must not overlap what it reads, unless it says "in
 // place". The bits of an fp16 operand that is infinite or NaN have no meaning: the
 // results are then some numbers.
@@ -54,17 +57,23 @@ const (
 	// of int16, wrapping: number n sums the columns of n's bits. It is number
 	// layout.TableIndex(h, q, n) of the 1024 of its 256 columns.
 	//
-	//	tables, sums, x, K
+	// With form 1 tables are bytes [2K] in their place, for weights in bytes: of each four
+	// columns the low bytes, then the high ones.
+	//
+	//	tables, sums, x, K, form 0|1
 	OpPrecompute
 
-	// OpGEMV multiplies by table lookup, exactly:
+	// OpGEMV multiplies by table lookup, those in bytes as bytes, exactly:
 	//
 	//	t(m,g) = Σ q·x over the group's columns;  b(m,g) = A·t - B·Σx    in int32
 	//	y[m]   = Σ over g of (b·S + 2¹⁴)>>15 + ((Σx<<3)·O + 2¹⁴)>>15    products in int64
 	//	y[m]   = b(m,0) when Group == K; scales and offsets are ignored
 	//
-	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4, group 32|64|128|K, A, B,
+	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4|8, group 32|64|128|K, A, B,
 	//	scratch, strips, cols
+	//
+	// With 8 bits A is 1 and B 128. With 4 bits and A = 0, B is the offset of 16 bytes:
+	// v(q) is number q of them, less 128. Both read bytes for tables.
 	//
 	// Weights, scales and offsets lie in DDR, tables in TCM, and so does scratch, a multiple of Page: sums of M rows, then two
 	// buffers, to which DMA brings tiles of strips (at most MaxStrips) times 128 rows and
@@ -77,7 +86,9 @@ const (
 	// o = fp16(O·2⁻¹²); v(q) alone when Group == K; no addition without offsets. v is a
 	// table of 2^bits fp16 numbers.
 	//
-	//	tiles [4][2n], weights, scales, offsets (0: none), v, strip, first, n, K, bits, group
+	//	tiles [4][2n], weights, scales, offsets (0: none), v, strip, first, n, K, bits, group, form 0|1
+	//
+	// form 1 is codes of 4 bits in bytes. With 8 bits there is no v: v(q) = q - 128.
 	//
 	// weights, scales and offsets are the whole matrix's, of which strips 0..strip
 	// must lie in the memory. Scales and offsets are ignored when Group == K.
@@ -137,7 +148,7 @@ const (
 const (
 	Align         = 128
 	TCMBytes      = 8 << 20 // the first bytes of the memory: see OpCopy
-	MaxActivation = 8191    // a sum of four fits int16
+	MaxActivation = layout.MaxActivation
 	MaxDim        = 1 << 17 // of M and K
 	MaxB          = 255
 	MaxTiles      = TCMBytes / 2048
@@ -145,6 +156,14 @@ const (
 	Page          = 1 << 16 // scratch of OpGEMV, and each buffer in it, begins at a multiple
 	ColumnsBytes  = 256
 )
+
+// TableBytes returns what OpPrecompute makes of k activations, without the sums.
+func TableBytes(k int, bytes bool) int {
+	if bytes {
+		return 2 * k
+	}
+	return 8 * k
+}
 
 // GEMVScratch returns the scratch of an OpGEMV of m rows and k columns in TCM, in bytes.
 func GEMVScratch(m, k, bits, group int, offsets bool, strips, cols int) int {

@@ -83,6 +83,31 @@ func unpackRow(codes []uint8, strip []byte, row, bits int) {
 	}
 }
 
+// bytePlace returns where the code of a row and column of a block stands that has its codes
+// in bytes: of 128 rows by 4 columns, by 8 where codes have four bits, four lines, line i with
+// rows 4j+i, whose four columns are bytes 4j, 4j+1 ...; the further four are their high halves.
+func bytePlace(row, col, bits int) (at, shift int) {
+	if bits == 8 {
+		return (col/4*4+row%4)*LineBytes + row&^3 + col%4, 0
+	}
+	return (col/8*4+row%4)*LineBytes + row&^3 + col%4, col & 4
+}
+
+// packBytes puts a row's codes into a strip's blocks in bytes.
+func packBytes(strip []byte, row int, codes []uint8, bits int) {
+	for k, c := range codes {
+		at, shift := bytePlace(row, k%Block, bits)
+		b := &strip[k/Block*BlockBytes(bits)+at]
+		*b = *b&^(byte(1<<bits-1)<<shift) | c<<shift
+	}
+}
+
+// ByteCode returns the code of a row and column of a strip's block in bytes.
+func ByteCode(block []byte, row, col, bits int) uint8 {
+	at, shift := bytePlace(row, col, bits)
+	return block[at] >> shift & byte(1<<bits-1)
+}
+
 // TableIndex returns the place of entry n of a quad's table among the 1024 numbers of the
 // 256 columns that half, 0..7, is of. A vector of 64 has four tables, in the order
 // that vlut16 selects them.

@@ -12,11 +12,11 @@ import (
 // with v(q) = A·q - B, or Values[q] where that is given, and one scale and offset a
 // group of columns.
 type Format struct {
-	Bits    int       // of a code: 1, 2 or 4
+	Bits    int       // of a code: 1, 2, 4 or 8
 	Group   int       // columns of one scale: 32, 64 or 128; 0: the whole row
 	A, B    int       // 1 ≤ A ≤ 2, 0 ≤ B ≤ 255
 	Offsets bool      // groups have offsets; not with whole rows
-	Values  []float32 // 2^Bits values that are no line of A and B (NF4, IQ4_NL)
+	Values  []float32 // 16 values that are no line of A and B (NF4, IQ4_NL)
 }
 
 // Formats of models.
@@ -27,8 +27,16 @@ var (
 	IQ4_NL  = Format{Bits: 4, Group: 32, Values: []float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}}
 	NF4     = Format{Bits: 4, Group: 64, Values: []float32{-1, -0.6961928, -0.52507305, -0.3949175, -0.28444138,
 		-0.18477343, -0.091050036, 0, 0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1}}
-	FP4 = Format{Bits: 4, Group: 32, Values: []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}}
+	FP4   = Format{Bits: 4, Group: 32, Values: []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}}
+	MXFP4 = Format{Bits: 4, Group: 32, Values: []float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}} // twice FP4: integers
+	Q8_0  = Format{Bits: 8, A: 1, B: ByteZero, Group: 32}
 )
+
+// ByteZero is the code of zero of eight bits.
+const ByteZero = 128
+
+// MaxActivation bounds the integers that OpGEMV multiplies: a sum of four fits int16.
+const MaxActivation = 8191
 
 // MaxDim bounds the columns of a matrix, and the rows that one packet multiplies.
 const MaxDim = 1 << 17
@@ -46,20 +54,34 @@ type Weights struct {
 	Offsets    []int16   // like Scales; nil without offsets
 }
 
-// Affine reports whether lookup GEMV can multiply the matrix: its values are A·q - B.
-func (w *Weights) Affine() bool { return w.Values == nil }
+// InBytes reports whether codes stand in bytes, those of four bits by two: they are then
+// multiplied as bytes. Others stand bit by bit, for lookups.
+func (f *Format) InBytes() bool { return f.Bits == 8 || f.Values != nil }
+
+// Integers reports whether OpGEMV can multiply the matrix: its values are A·q - B, or such
+// that a byte holds.
+func (f *Format) Integers() bool {
+	for _, v := range f.Values {
+		if v != float32(int8(v)) {
+			return false
+		}
+	}
+	return true
+}
 
 // Check says what is wrong with a format.
 func (f Format) Check() error {
 	switch {
-	case f.Bits != 1 && f.Bits != 2 && f.Bits != 4:
-		return fmt.Errorf("hexagon: codes have 1, 2 or 4 bits, not %d", f.Bits)
+	case f.Bits != 1 && f.Bits != 2 && f.Bits != 4 && f.Bits != 8:
+		return fmt.Errorf("hexagon: codes have 1, 2, 4 or 8 bits, not %d", f.Bits)
 	case f.Group != 0 && f.Group != 32 && f.Group != 64 && f.Group != 128:
 		return fmt.Errorf("hexagon: groups have 32, 64 or 128 columns, or are whole rows; not %d", f.Group)
-	case f.Offsets && f.Group == 0:
-		return fmt.Errorf("hexagon: whole rows have no offsets")
-	case f.Values != nil && len(f.Values) != 1<<f.Bits:
+	case f.Group == 0 && (f.Offsets || f.InBytes()):
+		return fmt.Errorf("hexagon: whole rows have neither offsets nor codes in bytes")
+	case f.Values != nil && (f.Bits != 4 || len(f.Values) != 16):
 		return fmt.Errorf("hexagon: %d values for codes of %d bits", len(f.Values), f.Bits)
+	case f.Bits == 8 && (f.A != 1 || f.B != ByteZero):
+		return fmt.Errorf("hexagon: codes of 8 bits stand for q - %d", ByteZero)
 	case f.Values == nil && (f.A < 1 || f.A > 2 || f.B < 0 || f.B > 255):
 		return fmt.Errorf("hexagon: values %d·q - %d are beyond the device's", f.A, f.B)
 	}
@@ -104,23 +126,31 @@ func (w *Weights) SetRow(m int, codes []uint8, scales, offsets []float32) error 
 		return fmt.Errorf("hexagon: a row of %d offsets", len(offsets))
 	}
 	for _, c := range codes {
-		if c >= 1<<w.Bits {
+		if int(c) >= 1<<w.Bits {
 			return fmt.Errorf("hexagon: code %d has more than %d bits", c, w.Bits)
 		}
 	}
-	if err := w.scaleRow(m, scales, offsets); err != nil {
+	if err := w.scaleRow(m, codes, scales, offsets); err != nil {
 		return err
 	}
 	size := w.K / Block * BlockBytes(w.Bits)
-	packRow(w.Codes[m/Strip*size:][:size], m%Strip, codes, w.Bits)
+	strip := w.Codes[m/Strip*size:][:size]
+	if w.InBytes() {
+		packBytes(strip, m%Strip, codes, w.Bits)
+	} else {
+		packRow(strip, m%Strip, codes, w.Bits)
+	}
 	return nil
 }
 
 // scaleRow splits a row's scales and offsets into its factor and int16.
-func (w *Weights) scaleRow(m int, scales, offsets []float32) error {
+func (w *Weights) scaleRow(m int, codes []uint8, scales, offsets []float32) error {
 	var s, o float64
+	powers := w.Offsets == nil
 	for _, f := range scales {
 		s = max(s, math.Abs(float64(f)))
+		half, _ := math.Frexp(math.Abs(float64(f)))
+		powers = powers && (half == 0.5 || half == 0)
 	}
 	for _, f := range offsets {
 		o = max(o, math.Abs(float64(f)))
@@ -128,7 +158,16 @@ func (w *Weights) scaleRow(m int, scales, offsets []float32) error {
 	if w.Scales == nil {
 		w.R[m] = scales[0]
 	} else {
-		w.R[m] = float32(max(s*scaleUnit, o*offsetUnit) / math.MaxInt16)
+		most := max(s*scaleUnit, o*offsetUnit) / math.MaxInt16
+		if powers {
+			most = 2 * s // so are those of int16: each is exact
+		}
+		if w.InBytes() {
+			// No sum of the largest activations leaves int32, roundings of scales included.
+			for sum := w.magnitude(codes, scales, offsets) * MaxActivation / 0x7f000000; sum > most; most *= 2 {
+			}
+		}
+		w.R[m] = float32(most)
 	}
 	r := float64(w.R[m])
 	if math.IsNaN(s+o) || math.IsInf(r, 0) {
@@ -145,6 +184,22 @@ func (w *Weights) scaleRow(m int, scales, offsets []float32) error {
 		w.Offsets[at+g*Strip] = toInt16(float64(f) / r * offsetUnit)
 	}
 	return nil
+}
+
+// magnitude returns the sum of a row's weights and offsets without their signs.
+func (w *Weights) magnitude(codes []uint8, scales, offsets []float32) (sum float64) {
+	for g, f := range scales {
+		var values float64
+		group := codes[g*w.Group : min((g+1)*w.Group, w.Cols)]
+		for _, q := range group {
+			values += math.Abs(float64(w.value(int(q))))
+		}
+		sum += math.Abs(float64(f)) * values
+		if offsets != nil {
+			sum += math.Abs(float64(offsets[g])) * float64(len(group))
+		}
+	}
+	return sum
 }
 
 const scaleUnit, offsetUnit = 1 << 15, 1 << 12
@@ -170,11 +225,27 @@ func (w *Weights) value(q int) float32 {
 	return float32(w.A*q - w.B)
 }
 
+// ByteValues returns the values of codes as OpGEMV reads them: bytes that are 128 larger.
+func (w *Weights) ByteValues() []byte {
+	v := make([]byte, len(w.Values))
+	for q, f := range w.Values {
+		v[q] = uint8(int(f) + ByteZero)
+	}
+	return v
+}
+
 // RowCodes unpacks the codes of row m; dst has a place for each column, padding
 // included if it is K long.
 func (w *Weights) RowCodes(dst []uint8, m int) {
 	size := w.K / Block * BlockBytes(w.Bits)
-	unpackRow(dst, w.Codes[m/Strip*size:], m%Strip, w.Bits)
+	strip := w.Codes[m/Strip*size:]
+	if !w.InBytes() {
+		unpackRow(dst, strip, m%Strip, w.Bits)
+		return
+	}
+	for k := range dst {
+		dst[k] = ByteCode(strip[k/Block*BlockBytes(w.Bits):], m%Strip, k%Block, w.Bits)
+	}
 }
 
 // Dequantize undoes SetRow: it gives the weights of row m that the device

@@ -24,12 +24,30 @@ func Precompute(tables []int16, sums []int32, x []int16) {
 	}
 }
 
+// PrecomputeBytes computes OpPrecompute of bytes: bytes has 2·len(x), sums len(x)/32.
+func PrecomputeBytes(bytes []byte, sums []int32, x []int16) {
+	for k, v := range x {
+		bytes[k/4*8+k%4], bytes[k/4*8+4+k%4] = byte(v), byte(v>>8)
+		if k%layout.Tile == 0 {
+			sums[k/layout.Tile] = 0
+		}
+		sums[k/layout.Tile] += int32(v)
+	}
+}
+
 // Matrix is the operands of OpGEMV and OpDequant that are a matrix's: K columns, and
 // the rows that Codes holds.
 type Matrix struct {
 	Codes           []byte
 	Scales, Offsets []int16 // nil: none
 	K, Bits, Group  int
+	InBytes         bool   // codes stand in bytes: those of 8 bits, and of 4 with values
+	Values          []byte // 16, less 128; nil: codes are numbers
+}
+
+// code returns a code of a matrix in bytes.
+func (w *Matrix) code(strip []byte, row, k int) int {
+	return int(layout.ByteCode(strip[k/layout.Block*layout.BlockBytes(w.Bits):], row, k%layout.Block, w.Bits))
 }
 
 // strip returns the codes of a strip.
@@ -66,10 +84,40 @@ func GEMV(y []int32, w *Matrix, tables []int16, sums []int32, a, b int32) {
 				y[m] = sum
 				continue
 			}
-			y[m] += int32((int64(sum)*int64(w.Scales[w.scale(m, g)]) + 1<<14) >> 15)
-			if w.Offsets != nil {
-				y[m] += int32((int64(x<<3)*int64(w.Offsets[w.scale(m, g)]) + 1<<14) >> 15)
+			y[m] += w.scaled(m, g, sum, x)
+		}
+	}
+}
+
+// scaled returns what a group of row m adds: its sum times its scale, and the sum x of
+// activations times its offset.
+func (w *Matrix) scaled(m, g int, sum, x int32) int32 {
+	y := int32((int64(sum)*int64(w.Scales[w.scale(m, g)]) + 1<<14) >> 15)
+	if w.Offsets != nil {
+		y += int32((int64(x<<3)*int64(w.Offsets[w.scale(m, g)]) + 1<<14) >> 15)
+	}
+	return y
+}
+
+// GEMVBytes computes OpGEMV of codes in bytes, with activations in bytes.
+func GEMVBytes(y []int32, w *Matrix, bytes []byte, sums []int32) {
+	for m := range y {
+		strip := w.strip(m / layout.Strip)
+		y[m] = 0
+		for g := range w.K / w.Group {
+			var t, x int32
+			for k := g * w.Group; k < (g+1)*w.Group; k++ {
+				q := w.code(strip, m%layout.Strip, k)
+				if w.Values != nil {
+					q = int(w.Values[q])
+				}
+				low, high := bytes[k/4*8+k%4], int8(bytes[k/4*8+4+k%4])
+				t += int32(q) * (int32(low) + 256*int32(high))
 			}
+			for _, s := range sums[g*w.Group/layout.Tile : (g+1)*w.Group/layout.Tile] {
+				x += s
+			}
+			y[m] += w.scaled(m, g, t-layout.ByteZero*x, x)
 		}
 	}
 }

@@ -14,13 +14,20 @@ func Dequant(tiles []uint16, w *Matrix, v []uint16, strip, first, n int) {
 	codes := w.strip(strip)
 	for row := range layout.Strip {
 		for k := first * layout.Block; k < (first+n)*layout.Block; k++ {
-			block := codes[k/layout.Block*layout.BlockBytes(w.Bits):]
-			quad, i := k%16/2, k%2*2+k/16%2
 			var q int
-			for plane := range w.Bits {
-				q |= layout.Nibble(block, row, plane, k/layout.Tile%2, quad, w.Bits) >> i & 1 << plane
+			if w.InBytes {
+				q = w.code(codes, row, k)
+			} else {
+				block := codes[k/layout.Block*layout.BlockBytes(w.Bits):]
+				quad, i := k%16/2, k%2*2+k/16%2
+				for plane := range w.Bits {
+					q |= layout.Nibble(block, row, plane, k/layout.Tile%2, quad, w.Bits) >> i & 1 << plane
+				}
 			}
-			e := v[q]
+			e := layout.F16(float32(q - layout.ByteZero))
+			if w.Bits < 8 {
+				e = v[q]
+			}
 			if w.Group != w.K {
 				at := w.scale(strip*layout.Strip+row, k/w.Group)
 				e = Mul(e, layout.F16(float32(w.Scales[at])*0x1p-15))

@@ -292,3 +292,55 @@ func TestCollectBringsPiecesThatLieApart(t *testing.T) {
 		}
 	}
 }
+
+func TestProductsOfBytesEqualTheirDefinition(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	r := rand.New(rand.NewPCG(13, 1))
+	for _, bits := range []uint32{8, 4} {
+		for round, group := range []uint32{32, 64, 128} {
+			t.Run(fmt.Sprintf("W%d group %d", bits, group), func(t *testing.T) {
+				m, k := []uint32{256, 128, 128}[round], []uint32{256, 768, 1024}[round]
+				a := &arena{d.Memory(), device.Align}
+				x := extreme(r, int(k))
+				if round > 0 {
+					x = random16(r, int(k), device.MaxActivation)
+				}
+				at := a.int16s(x)
+				split, sums, y := a.alloc(2*int(k), 128), a.alloc(int(k)/8, 128), a.alloc(4*int(m), 128)
+				values := a.bytes(randomBytes(r, 16), 128)
+				behind := &arena{d.Memory(), device.TCMBytes}
+				codes := behind.bytes(randomBytes(r, int(m*k/8*bits)), 128)
+				sc, of := behind.int16s(scales(r, int(m*k/group), round == 1)), behind.int16s(scales(r, int(m*k/group), round == 2))
+				both(t, d, packet(device.OpPrecompute, split, sums, at, k, 1))
+				one, b := uint32(1), uint32(layout.ByteZero)
+				if bits == 4 {
+					one, b = 0, values
+				}
+				for _, offsets := range []uint32{0, of} {
+					both(t, d, multiplication(y, codes, split, sums, sc, offsets, m, k, bits, group, one, b))
+				}
+			})
+		}
+	}
+}
+
+func TestDequantOfBytesEqualsItsDefinition(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	r := rand.New(rand.NewPCG(14, 1))
+	const m, k = 256, 512
+	for _, bits := range []uint32{8, 4} {
+		for round, group := range []uint32{32, 64, 128} {
+			t.Run(fmt.Sprintf("W%d group %d", bits, group), func(t *testing.T) {
+				a := &arena{d.Memory(), device.Align}
+				codes := a.bytes(randomBytes(r, int(m*k/8*bits)), 128)
+				sc, of := a.int16s(scales(r, int(m*k/group), round == 1)), a.int16s(scales(r, int(m*k/group), round == 2))
+				values, tiles := a.uint16s(randomHalves(r, 16)), a.alloc(8*8*2048, 128)
+				for _, offsets := range []uint32{0, of} {
+					for _, span := range [][3]uint32{{0, 0, 8}, {1, 3, 2}, {1, 7, 1}} {
+						both(t, d, packet(device.OpDequant, tiles, codes, sc, offsets, values, span[0], span[1], span[2], k, bits, group, 1))
+					}
+				}
+			})
+		}
+	}
+}

@@ -31,13 +31,27 @@ func define(memory []byte, p device.Packet) {
 			copy(memory[a[0]+uint32(i)*a[5]:][:a[3]], memory[from+a[4]:])
 		}
 	case device.OpPrecompute:
+		if a[4] == 1 {
+			ref.PrecomputeBytes(memory[a[0]:][:2*n(3)], device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
+			break
+		}
 		ref.Precompute(device.View[int16](memory, a[0], 4*n(3)), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
 	case device.OpGEMV:
+		if w := matrix(n(6), 1, 4, 5, 7, 8, 9); n(8) == 8 || n(10) == 0 {
+			if n(8) == 4 {
+				w.Values = memory[a[11]:][:16]
+			}
+			ref.GEMVBytes(device.View[int32](memory, a[0], n(6)), w, memory[a[2]:][:2*n(7)], device.View[int32](memory, a[3], n(7)/32))
+			break
+		}
 		ref.GEMV(device.View[int32](memory, a[0], n(6)), matrix(n(6), 1, 4, 5, 7, 8, 9),
 			device.View[int16](memory, a[2], 4*n(7)), device.View[int32](memory, a[3], n(7)/32), int32(a[10]), int32(a[11]))
 	case device.OpDequant:
-		ref.Dequant(device.View[uint16](memory, a[0], n(7)*8*1024), matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10),
-			device.View[uint16](memory, a[4], 1<<a[9]), n(5), n(6), n(7))
+		w, v := matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10), []uint16(nil)
+		if w.InBytes = n(9) == 8 || n(11) == 1; n(9) < 8 {
+			v = device.View[uint16](memory, a[4], 1<<a[9])
+		}
+		ref.Dequant(device.View[uint16](memory, a[0], n(7)*8*1024), w, v, n(5), n(6), n(7))
 	case device.OpVLUT16:
 		ref.VLUT16(device.View[uint16](memory, a[0], n(2)*256), memory[a[1]:][:n(2)*layout.SuperGroupBytes], device.View[uint16](memory, a[3], 16))
 	case device.OpTileMul:

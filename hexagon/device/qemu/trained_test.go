@@ -37,7 +37,7 @@ func multiply(t *testing.T, d *Device, w *layout.Weights, x []int16) {
 	tables, sums, y := a.alloc(8*w.K, 128), a.alloc(w.K/8, 128), a.alloc(4*w.M, 128)
 	values, tiles := a.uint16s(w.Table()), a.alloc(4*w.K/32*2048, 128)
 	format := []uint32{uint32(w.Bits), uint32(w.Group)}
-	if w.Affine() {
+	if w.Integers() && !w.InBytes() {
 		both(t, d, packet(device.OpPrecompute, tables, sums, at, k),
 			multiplication(y, codes, tables, sums, scales, offsets, m, k, uint32(w.Bits), uint32(w.Group), uint32(w.A), uint32(w.B)))
 	}

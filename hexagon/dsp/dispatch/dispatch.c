@@ -2,7 +2,7 @@
 #include "../kernels/kernels.h"
 #include "../kernels/machine.h"
 
-enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255 };
+enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, BYTE_ZERO = 128 };
 
 // A check keeps the first thing that is wrong with a packet. Its rules, and their
 // order, are those of (device.Packet).Check.
@@ -36,10 +36,14 @@ static void operand(struct check *c, uint32_t at, uint64_t n, uint32_t align, ui
 static void memory(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, c->size); }
 static void tcm(struct check *c, uint32_t at, uint64_t n, uint32_t align) { operand(c, at, n, align, TCM_BYTES); }
 
-static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k) {
-  require(c, bits == 1 || bits == 2 || bits == 4, STATUS_NUMBER);
-  require(c, group == 32 || group == 64 || group == 128 || group == k, STATUS_NUMBER);
+static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k, int bytes) {
+  require(c, bits == 1 || bits == 2 || bits == 4 || bits == 8, STATUS_NUMBER);
+  require(c, group == 32 || group == 64 || group == 128 || (group == k && !bytes), STATUS_NUMBER);
 }
+
+// Codes in bytes: of OP_GEMV and of OP_DEQUANT.
+static int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); }
+static int dequant_bytes(const uint32_t *a) { return a[9] == 8 || (a[9] == 4 && a[11] == 1); }
 
 static void behind(struct check *c, uint32_t at, uint64_t n, uint32_t from) {
   memory(c, at, n);
@@ -85,27 +89,30 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[1], a[2]);
     break;
   case OP_PRECOMPUTE:
+    require(&c, a[4] <= 1, STATUS_NUMBER);
     k = dim(&c, a[3], 256);
-    memory(&c, a[0], 8 * k);
+    memory(&c, a[0], (a[4] ? 2 : 8) * k);
     memory(&c, a[1], k / 8);
     memory(&c, a[2], 2 * k);
     break;
   case OP_GEMV:
-    format(&c, a[8], a[9], a[7]);
-    require(&c, a[10] == 1 || a[10] == 2, STATUS_NUMBER);
-    require(&c, a[11] <= MAX_B, STATUS_NUMBER);
+    format(&c, a[8], a[9], a[7], gemv_bytes(a));
+    if (a[8] == 8) require(&c, a[10] == 1 && a[11] == BYTE_ZERO, STATUS_NUMBER);
+    else if (!gemv_bytes(a)) require(&c, (a[10] == 1 || a[10] == 2) && a[11] <= MAX_B, STATUS_NUMBER);
     m = dim(&c, a[6], 128);
     k = dim(&c, a[7], 256);
     count(&c, a[13], 1, GEMV_STRIPS);
     dim(&c, a[14], 256);
     memory(&c, a[0], 4 * m);
     weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
-    tcm(&c, a[2], 8 * k, ALIGN);
+    tcm(&c, a[2], (gemv_bytes(a) ? 2 : 8) * k, ALIGN);
     memory(&c, a[3], k / 8);
+    if (gemv_bytes(a) && a[8] == 4) memory(&c, a[11], 16);
     tcm(&c, a[12], pages(4 * m) + 2 * buffer(a), PAGE);
     break;
   case OP_DEQUANT:
-    format(&c, a[9], a[10], a[8]);
+    format(&c, a[9], a[10], a[8], dequant_bytes(a));
+    require(&c, a[11] == 0 || (dequant_bytes(a) && a[11] == 1), STATUS_NUMBER);
     k = dim(&c, a[8], 256);
     count(&c, a[5], 0, MAX_DIM / 128 - 1);
     count(&c, a[7], 1, MAX_DIM / 64);
@@ -113,7 +120,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     require(&c, (uint64_t)a[6] + a[7] <= k / 64, STATUS_SIZE);
     memory(&c, a[0], (uint64_t)a[7] * 8 * TILE_BYTES);
     weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + 1) * 128, k, a[9], a[10], 0);
-    memory(&c, a[4], 2u << (a[9] & 7));
+    if (a[9] != 8) memory(&c, a[4], 2u << (a[9] & 7));
     break;
   case OP_VLUT16:
     count(&c, a[2], 1, ~0u);
@@ -188,10 +195,17 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
 #define INT(i) ((int)a[i])
   switch (p->op) {
   case OP_COPY: dma_copy(AT(0), AT(1), a[2]); break;
-  case OP_PRECOMPUTE: precompute(AT(0), AT(1), AT(2), INT(3)); break;
-  case OP_GEMV: gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), INT(10), INT(11),
-                                  AT(12), (uint8_t *)AT(12) + pages(4 * a[6]), (uint32_t)buffer(a), INT(13), INT(14)}); break;
-  case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10)}); break;
+  case OP_PRECOMPUTE:
+    if (a[4]) precompute_bytes(AT(0), AT(1), AT(2), INT(3));
+    else precompute(AT(0), AT(1), AT(2), INT(3));
+    break;
+  case OP_GEMV: {
+    const int listed = gemv_bytes(a) && a[8] == 4;
+    gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11),
+                        listed ? AT(11) : 0, AT(12), (uint8_t *)AT(12) + pages(4 * a[6]), (uint32_t)buffer(a), INT(13), INT(14)});
+    break;
+  }
+  case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10), dequant_bytes(a)}); break;
   case OP_VLUT16: vlut16(AT(0), AT(1), INT(2), AT(3)); break;
   case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), (uint16_t)a[9], AT(10)}); break;
   case OP_COLLECT: return collect(m, a);

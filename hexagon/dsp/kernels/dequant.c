@@ -118,10 +118,82 @@ HALF(half_flat_1, 1, 0, second_flat)
 HALF(half_flat_2, 2, 0, second_flat)
 HALF(half_flat_4, 4, 0, second_flat)
 
+// Codes in bytes: vector 4q+i of a half block has columns 4q..4q+3 of rows 4j+i, as bytes
+// 4j..4j+3. rows_of makes them vectors j of rows 4j..4j+3, where byte 4c+2i+h is column c of
+// row 4j+2h+i, so that even bytes become a pair of rows of a tile, and odd ones the next.
+INLINE void rows_of(V *p, const V *w, int bits, int half) {
+  if (bits == 8) {
+    UNROLL for (int i = 0; i < 32; i++) p[i] = w[half * 32 + i];
+  } else {
+    UNROLL for (int i = 0; i < 16; i++) {
+      const V line = w[half * 16 + i];
+      p[i / 4 * 8 + i % 4] = Q6_V_vand_VV(line, splat_b(15)), p[i / 4 * 8 + 4 + i % 4] = high_nibbles(line);
+    }
+  }
+  static const struct { int vector, at; } swaps[] = {{16, 64}, {8, 32}, {4, 16}, {2, 8}, {1, 2 | 8}, {1, 1 | 4}};
+  UNROLL for (int s = 0; s < 6; s++)
+    UNROLL for (int i = 0; i < 32; i++)
+      if (!(i & swaps[s].vector)) {
+        W x = exchange(p[i], p[i | swaps[s].vector], swaps[s].at);
+        p[i] = LO(x), p[i | swaps[s].vector] = HI(x);
+      }
+}
+
+// Scales or offsets of a strip's group in fp16: word j of the first vector is rows 4j and
+// 4j+1, of the second 4j+2 and 4j+3.
+union pairs {
+  V v[2];
+  uint32_t words[64];
+};
+
+INLINE void pairs_of(union pairs *p, const int16_t *numbers, uint32_t group, int shift) {
+  const V *v = (const V *)numbers + group * 2;
+  p->v[0] = hf_of_int(v[0], shift), p->v[1] = hf_of_int(v[1], shift);
+}
+
+// bytes makes the tiles of half a block of codes in bytes, stride apart. Those of 8 bits have
+// no table: 1024+q is exact in fp16, and so is that less 1152.
+static void bytes(uint16_t *tiles, uint32_t stride, const V *w, int bits, int half, V values, const union pairs *scales, const union pairs *offsets) {
+  V p[32];
+  rows_of(p, w, bits, half);
+  for (int j = 0; j < 32; j++) {
+    W r = bits == 8 ? Q6_Wuh_vzxt_Vub(p[j]) : LOOKUP(p[j], values, 0);
+    V *out = (V *)(tiles + (uint32_t)(j >> 3) * stride) + (j & 7) * 2;
+    UNROLL for (int h = 0; h < 2; h++) {
+      V e = h ? HI(r) : LO(r);
+      if (bits == 8) e = hf_add(Q6_V_vor_VV(e, splat_h(0x6400)), splat_h(0xe480));
+      e = hf_mul(e, splat_w(scales->words[h * 32 + j]));
+      out[h] = offsets ? hf_add(e, splat_w(offsets->words[h * 32 + j])) : e;
+    }
+  }
+}
+
+// dequant_bytes makes tiles of codes in bytes, without the second table.
+static void dequant_bytes(const struct dequant *d, const V *w) {
+  const int shift = d->group == 32 ? 5 : d->group == 64 ? 6 : 7;
+  const uint32_t first = (uint32_t)d->strip * (uint32_t)(d->K >> shift);
+  const V values = d->bits == 8 ? zero() : LO(Q6_Wuw_vunpack_Vuh(*(const V *)d->values));
+  union pairs scales, offsets;
+  for (int i = 0, made = -1; i < 2 * d->n; i++) {
+    const int group = (2 * d->first + i) * 32 >> shift;
+    if (group != made) {
+      made = group;
+      pairs_of(&scales, d->scales, first + (uint32_t)group, 15);
+      if (d->offsets) pairs_of(&offsets, d->offsets, first + (uint32_t)group, 12);
+    }
+    bytes(d->tiles + (uint32_t)i * TILE, (uint32_t)d->n * 2 * TILE, w + (uint32_t)(i / 2 * d->bits) * 8, d->bits, i & 1, values, &scales,
+          d->offsets ? &offsets : 0);
+  }
+}
+
 void dequant(const struct dequant *d) {
   const int flat = d->group == d->K;
   const uint32_t stride = (uint32_t)d->n * 2 * TILE, lines = (uint32_t)d->bits * 8;
   const V *w = (const V *)d->weights + ((uint32_t)d->strip * (uint32_t)(d->K / BLOCK) + (uint32_t)d->first) * lines;
+  if (d->bytes) {
+    dequant_bytes(d, w);
+    return;
+  }
   void (*half)(uint16_t *, uint32_t, const V *, int, const V *);
   switch (d->bits) {
   case 1: half = flat ? half_flat_1 : half_1; break;

@@ -28,9 +28,40 @@ INLINE struct sums twice(struct sums a) {
   return (struct sums){Q6_Ww_vadd_WwWw(a.a01, a.a01), Q6_Ww_vadd_WwWw(a.a23, a.a23)};
 }
 
+// Products of bytes: of four columns by 32 rows a vector with the low bytes of activations,
+// and one with the high ones, which is two instructions of one packet; lookups of a code of 8
+// bits would take eight lines.
+INLINE V same(V codes, V values) { return (void)values, codes; }
+INLINE V low_value(V codes, V values) { return Q6_Vb_vlut32_VbVbR_nomatch(codes, values, 0); }
+INLINE V high_value(V codes, V values) { return low_value(high_nibbles(codes), values); }
+
+// add_quad adds four columns, of four vectors of codes.
+#define ADD_QUAD(low, high, w, value, values, x)                                      \
+  UNROLL for (int i = 0; i < 4; i++) {                                               \
+    const V q = value((w)[i], values);                                               \
+    low[i] = Q6_Vuw_vrmpyacc_VuwVubRub(low[i], q, (int)(x));                         \
+    high[i] = Q6_Vw_vrmpyacc_VwVubRb(high[i], q, (int)((x) >> 32));                  \
+  }
+
+// byte_sums is group_sums of codes in bytes; x has the bytes of 256 columns.
+#define BYTE_SUMS(b, bits, x, values, w, first, n)                                    \
+  V low[4] = {zero(), zero(), zero(), zero()}, high[4] = {zero(), zero(), zero(), zero()}; \
+  for (int quad = (first) * 8; quad < ((first) + (n)) * 8; quad += 8 / bits) {       \
+    const V *line = (w) + quad * bits / 2;                                           \
+    if (bits == 8) {                                                                 \
+      ADD_QUAD(low, high, line, same, values, ((const uint64_t *)(x))[quad])         \
+    } else {                                                                         \
+      ADD_QUAD(low, high, line, low_value, values, ((const uint64_t *)(x))[quad])    \
+      ADD_QUAD(low, high, line, high_value, values, ((const uint64_t *)(x))[quad + 1]) \
+    }                                                                                \
+  }                                                                                  \
+  UNROLL for (int j = 0; j < 4; j++) b[j] = Q6_Vw_vadd_VwVw(low[j], Q6_Vw_vasl_VwR(high[j], 8));
+
 // group_sums is the sum of codes times activations over tiles of 32 columns [first,
 // first+n) of 256; w is the strip's first block of them.
-#define GROUP_SUMS(a, bits, t, w, first, n)                                           \
+#define GROUP_SUMS(b, bits, t, values, w, first, n)                                   \
+  struct sums a;                                                                     \
+  (void)(values);                                                                    \
   a.a01 = Q6_W_vcombine_VV(zero(), zero());                                          \
   a.a23 = a.a01;                                                                     \
   UNROLL for (int plane = 0; plane < bits; plane++) {                                \
@@ -38,8 +69,17 @@ INLINE struct sums twice(struct sums a) {
     UNROLL for (int tile = first; tile < first + n; tile++)                          \
       UNROLL for (int pair = 0; pair < 4; pair++)                                    \
         a = add_line(a, (w)[((tile / 2 * bits + plane) * 2 + tile % 2) * 4 + pair],  \
-                     t[table_of(tile, pair)], select_of(tile));                      \
-  }
+                     (t)[table_of(tile, pair)], select_of(tile));                    \
+  }                                                                                  \
+  b[0] = LO(a.a01), b[1] = HI(a.a01), b[2] = LO(a.a23), b[3] = HI(a.a23);
+
+// values_of is the table of codes of four bits in bytes: number n%16 is byte 2n, so that what
+// the high half of a byte has does not matter.
+INLINE V values_of(const struct gemv *g) {
+  if (!g->values) return zero();
+  const V once = LO(Q6_Wuh_vunpack_Vub(*(const V *)g->values));
+  return Q6_V_vmux_QVV(Q6_Q_vsetq_R(32), once, Q6_V_vror_VR(once, -32));
+}
 
 INLINE V scaled(V y, V b, V odd) { return Q6_Vw_vadd_VwVw(y, Q6_Vw_vmpyo_VwVh_s1_rnd_sat(b, odd)); }
 INLINE V even_as_odd(V h) { return Q6_Vh_vshuffe_VhVh(h, h); }
@@ -69,11 +109,12 @@ INLINE uint32_t sum_of(const int32_t *sums, int n) {
 // add_scaled adds b, of vector j of the strip's sums, times scales.
 INLINE V add_scaled(V r, V b, const V *scales, int j) { return scaled(r, b, j & 1 ? scales[j / 2] : even_as_odd(scales[j / 2])); }
 
-#define GROUPED(BITS, COLS)                                                                       \
-  static void part_##BITS##_##COLS(const struct gemv *g, const struct part *p) {                  \
+// TABLES is how many vectors OpPrecompute makes of 256 activations, SUMS what adds up a group.
+#define GROUPED(NAME, BITS, COLS, TABLES, SUMS)                                                   \
+  static void NAME##_##COLS(const struct gemv *g, const struct part *p) {                         \
     enum { IN_TABLES = TABLE_COLS / COLS };                                                       \
     const int strip = p->cols / BLOCK * BITS * 8, groups = p->cols / COLS * 2; /* vectors */      \
-    const V again = splat_w(g->A == 2 ? ~0u : 0);                                                 \
+    const V again = splat_w(g->A == 2 ? ~0u : 0), values = values_of(g);                          \
     for (int kt = 0; kt < p->cols / TABLE_COLS; kt++) {                                           \
       const int all = p->column / TABLE_COLS + kt;                                                \
       V minus[IN_TABLES], plus[IN_TABLES]; /* B times the sum of activations; eight times that */ \
@@ -81,16 +122,15 @@ INLINE V add_scaled(V r, V b, const V *scales, int j) { return scaled(r, b, j & 
         const uint32_t s = sum_of(g->sums + (all * IN_TABLES + i) * (COLS / 32), COLS / 32);      \
         minus[i] = splat_w((uint32_t)g->B * s), plus[i] = splat_w(s << 3);                        \
       }                                                                                           \
-      const V *t = (const V *)g->tables + all * 16;                                               \
+      const V *t = (const V *)g->tables + all * TABLES;                                           \
       const V *w = p->codes + kt * 4 * BITS * 8, *sc = p->scales + kt * IN_TABLES * 2;            \
       const V *of = p->offsets ? p->offsets + kt * IN_TABLES * 2 : 0;                             \
       V *y = p->sums;                                                                             \
       for (int m = 0; m < p->strips; m++, y += 4, w += strip, sc += groups) {                     \
         V r[4] = {y[0], y[1], y[2], y[3]};                                                        \
         UNROLL for (int i = 0; i < IN_TABLES; i++) {                                              \
-          struct sums a;                                                                          \
-          GROUP_SUMS(a, BITS, t, w, i * (COLS / 32), COLS / 32);                                  \
-          V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)};                                  \
+          V b[4];                                                                                 \
+          SUMS(b, BITS, t, values, w, i * (COLS / 32), COLS / 32);                                \
           UNROLL for (int j = 0; j < 4; j++) {                                                    \
             b[j] = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(b[j], minus[i]), Q6_V_vand_VV(b[j], again));   \
             r[j] = add_scaled(r[j], b[j], sc + 2 * i, j);                                         \
@@ -114,27 +154,30 @@ INLINE V add_scaled(V r, V b, const V *scales, int j) { return scaled(r, b, j & 
       const V *w = p->codes + kt * 4 * BITS * 8;                                                  \
       V *y = p->sums;                                                                             \
       for (int m = 0; m < p->strips; m++, y += 4, w += strip) {                                   \
-        struct sums a;                                                                            \
-        GROUP_SUMS(a, BITS, t, w, 0, 8);                                                          \
-        V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)};                                    \
+        V b[4];                                                                                   \
+        GROUP_SUMS(b, BITS, t, 0, w, 0, 8);                                                       \
         UNROLL for (int j = 0; j < 4; j++) y[j] = Q6_Vw_vadd_VwVw(y[j], b[j]);                    \
       }                                                                                           \
     }                                                                                             \
   }
 
-#define KERNELS(BITS) GROUPED(BITS, 32) GROUPED(BITS, 64) GROUPED(BITS, 128) WHOLE(BITS)
-KERNELS(1)
-KERNELS(2)
-KERNELS(4)
+#define GROUPS(NAME, BITS, TABLES, SUMS) \
+  GROUPED(NAME, BITS, 32, TABLES, SUMS) GROUPED(NAME, BITS, 64, TABLES, SUMS) GROUPED(NAME, BITS, 128, TABLES, SUMS)
+GROUPS(part_1, 1, 16, GROUP_SUMS) WHOLE(1)
+GROUPS(part_2, 2, 16, GROUP_SUMS) WHOLE(2)
+GROUPS(part_4, 4, 16, GROUP_SUMS) WHOLE(4)
+GROUPS(part_8, 8, 4, BYTE_SUMS)
+GROUPS(part_values, 4, 4, BYTE_SUMS)
 
 typedef void (*kernel)(const struct gemv *g, const struct part *p);
 
 static kernel kernel_of(const struct gemv *g) {
-#define BY_GROUP(BITS) g->group == 32 ? part_##BITS##_32 : g->group == 64 ? part_##BITS##_64 : g->group == 128 ? part_##BITS##_128 : part_##BITS##_K
+#define BY_GROUP(NAME, WHOLE) g->group == 32 ? NAME##_32 : g->group == 64 ? NAME##_64 : g->group == 128 ? NAME##_128 : WHOLE
   switch (g->bits) {
-  case 1: return BY_GROUP(1);
-  case 2: return BY_GROUP(2);
-  default: return BY_GROUP(4);
+  case 1: return BY_GROUP(part_1, part_1_K);
+  case 2: return BY_GROUP(part_2, part_2_K);
+  case 8: return BY_GROUP(part_8, part_8_128);
+  default: return g->values ? BY_GROUP(part_values, part_values_128) : BY_GROUP(part_4, part_4_K);
   }
 }
 

@@ -4,15 +4,17 @@
 #include <stdint.h>
 
 void precompute(int16_t *tables, int32_t *sums, const int16_t *x, int K);
+void precompute_bytes(uint8_t *bytes, int32_t *sums, const int16_t *x, int K);
 
 struct gemv {
   int32_t *y;
   const uint8_t *weights;
-  const int16_t *tables;
+  const void *tables; // what precompute makes, or precompute_bytes for codes in bytes
   const int32_t *sums;
   const int16_t *scales, *offsets; // offsets may be 0; both are when group == K
   int M, K, bits, group;
   int A, B;
+  const uint8_t *values; // of codes of 4 bits in bytes; 0: none
   // In TCM: sums of all rows, and two buffers, buffer bytes apart, each for a tile.
   int32_t *spill;
   uint8_t *buffers;
@@ -28,6 +30,7 @@ struct dequant {
   const int16_t *scales, *offsets; // offsets may be 0; both are when group == K
   const uint16_t *values;
   int strip, first, n, K, bits, group;
+  int bytes; // codes stand in bytes: those of 8 bits, and of 4
 };
 void dequant(const struct dequant *d);
 

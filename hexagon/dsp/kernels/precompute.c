@@ -46,3 +46,17 @@ void precompute(int16_t *tables, int32_t *sums, const int16_t *x, int K) {
     UNROLL for (int r = 0; r < 16; r++) ((V *)tables)[r] = t[r];
   }
 }
+
+// precompute_bytes splits activations for products of bytes: of each four the low bytes,
+// then the high ones.
+void precompute_bytes(uint8_t *bytes, int32_t *sums, const int16_t *x, int K) {
+  V *to = (V *)bytes;
+  for (int k = 0; k < K; k += TABLE_COLS, x += TABLE_COLS, sums += 8) {
+    const V *xv = (const V *)x;
+    store_sums(sums, xv);
+    UNROLL for (int i = 0; i < 4; i += 2, to += 2) {
+      W words = Q6_W_vshuff_VVR(Q6_Vb_vpacko_VhVh(xv[i + 1], xv[i]), Q6_Vb_vpacke_VhVh(xv[i + 1], xv[i]), -4);
+      to[0] = LO(words), to[1] = HI(words);
+    }
+  }
+}
