@@ -89,12 +89,13 @@ type Work struct {
 type region struct{ at, size uint32 }
 
 // resident says which activations the device has in the form that their path wants: rows
-// in tiles at x, or lookup tables.
+// in tiles at x, or lookup tables, or bytes in their place.
 type resident struct {
 	acts *kernels.Acts
 	sets uint64
 	path Path
-	pass int
+	// The first row, and how many: matrices of one input differ in how many they have at once.
+	first, rows int
 }
 
 // New makes a backend whose device open will make. name is what logs call it.
@@ -129,7 +130,9 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	}
 	l := &linear{b: b}
 	var err error
-	if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) && b.opt.Round.values() != nil {
+	if w.Packing == matrix.F16 || w.Packing == matrix.BF16 {
+		l.Weights, l.halves, err = halves(w)
+	} else if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) && b.opt.Round.values() != nil {
 		l.Weights, l.groups, err = round(w, b.opt.Round)
 	}
 	if err != nil {

@@ -2,35 +2,52 @@ package hexagon
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/kernels/dense"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// affine are the formats of packings whose codes the device looks up. Their scales
-// become int16, relative to the largest of their row.
-var affine = map[matrix.Packing]layout.Format{
+// formats are those of packings whose codes the device has. Their scales become int16,
+// relative to the largest of their row.
+var formats = map[matrix.Packing]layout.Format{
 	matrix.I1:     layout.Ternary,
 	matrix.I2:     layout.Ternary,
 	matrix.Q1G128: {Bits: 1, A: 2, B: 1, Group: 128},
 	matrix.Q2G64:  {Bits: 2, A: 1, B: 1, Group: 64},
 	matrix.Q2G128: {Bits: 2, A: 1, B: 1, Group: 128},
 	matrix.Q4:     layout.Q4_0,
+	matrix.Q8:     layout.Q8_0,
+	matrix.FP4:    layout.MXFP4,
 	matrix.Q4M:    {Bits: 4, A: 1, Group: 32, Offsets: true},
+}
+
+// formatOf returns the format of w; false: the device has none.
+func formatOf(w *matrix.Matrix) (layout.Format, bool) {
+	f, ok := formats[w.Packing]
+	switch w.Packing {
+	case matrix.NL4, matrix.NL4K, matrix.NL4S: // with a scale for each 32 columns
+		f, ok = layout.Format{Bits: 4, Group: groupCols, Values: make([]float32, len(w.Levels.Of))}, true
+		for i, v := range w.Levels.Of {
+			f.Values[i] = float32(v)
+		}
+	}
+	if w.Offsets != nil { // of whole groups, beside scales without offsets
+		each := w.Cols / w.Offsets.Cols
+		ok = ok && f.Group > 0 && !f.Offsets && each%f.Group == 0
+		f.Offsets = true
+	}
+	return f, ok && w.Cols <= layout.MaxDim
 }
 
 // convert gives w the device's layout. It reports ErrUnsupported for weights that
 // the device does not hold exactly.
 func convert(w *matrix.Matrix) (*layout.Weights, error) {
-	f, ok := affine[w.Packing]
-	if !ok && w.Levels == grouped.LevelsIQ4 {
-		f, ok = layout.IQ4_NL, true
-	}
-	if !ok || w.Offsets != nil || w.Cols > layout.MaxDim {
+	f, ok := formatOf(w)
+	if !ok {
 		return nil, fmt.Errorf("%w: %v of %dx%d", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)
 	}
 	d, err := layout.New(w.Rows, w.Cols, f)
@@ -52,6 +69,36 @@ func convert(w *matrix.Matrix) (*layout.Weights, error) {
 	return d, nil
 }
 
+// halves are the weights of a matrix of F16 or BF16 in tiles, and beside them the sizes and R:
+// powers of two, so that bfloat16 of other exponents than fp16's are exact down to 2⁻³² of the
+// largest of their row. It reports ErrUnsupported for infinities and what is no number.
+func halves(w *matrix.Matrix) (*layout.Weights, *layout.Tiles, error) {
+	t := layout.NewTiles(w.Rows, w.Cols)
+	d := &layout.Weights{Format: layout.Format{Bits: 16, Group: t.K}, Rows: w.Rows, Cols: w.Cols, M: t.M, K: t.K, R: make([]float32, t.M)}
+	var bad atomic.Bool
+	matrix.Parallel((w.Rows+rowsAtOnce-1)/rowsAtOnce, func(i int) {
+		row := make([]float32, w.Cols)
+		for m := i * rowsAtOnce; m < min(w.Rows, (i+1)*rowsAtOnce); m++ {
+			dense.Row(row, w, m)
+			d.R[m] = 1
+			if w.Packing == matrix.BF16 {
+				d.R[m] = tileScale(row) * 0x1p-15
+			}
+			for k, f := range row {
+				if f-f != 0 {
+					bad.Store(true)
+				}
+				row[k] = f / d.R[m]
+			}
+			t.SetRow(m, row)
+		}
+	})
+	if bad.Load() {
+		return nil, nil, fmt.Errorf("%w: %v of %dx%d with infinities or what is no number", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)
+	}
+	return d, t, nil
+}
+
 // rowsAtOnce is how many rows are worth a call.
 const rowsAtOnce = 64
 
@@ -61,12 +108,21 @@ type unpacker struct {
 	f             layout.Format
 	signed        []int8
 	codes         []uint8
-	scales, least []float32 // of 32 columns each
+	scales, least []float32  // of 32 columns each
+	codeOf        [256]uint8 // of each value, as a byte
+	offsets       []float32  // of the matrix's groups of them
 }
 
 func newUnpacker(w *matrix.Matrix, f layout.Format) *unpacker {
 	n := w.Cols / groupCols
-	return &unpacker{w: w, f: f, signed: make([]int8, w.Cols), codes: make([]uint8, w.Cols), scales: make([]float32, n), least: make([]float32, n)}
+	u := &unpacker{w: w, f: f, signed: make([]int8, w.Cols), codes: make([]uint8, w.Cols), scales: make([]float32, n), least: make([]float32, n)}
+	for i := len(f.Values) - 1; i >= 0; i-- {
+		u.codeOf[uint8(int8(f.Values[i]))] = uint8(i)
+	}
+	if w.Offsets != nil {
+		u.offsets = make([]float32, w.Offsets.Cols)
+	}
+	return u
 }
 
 // groupCols is how many columns grouped.Codes has a scale for.
@@ -85,7 +141,7 @@ func (u *unpacker) row(d *layout.Weights, m int) error {
 	grouped.Codes(u.signed, u.scales, u.least, u.w, m)
 	for k, q := range u.signed {
 		if f.Values != nil {
-			u.codes[k] = uint8(iq4NL[uint8(q)])
+			u.codes[k] = u.codeOf[uint8(q)]
 		} else {
 			u.codes[k] = uint8((int(q) + f.B) / f.A)
 		}
@@ -95,19 +151,17 @@ func (u *unpacker) row(d *layout.Weights, m int) error {
 	if step > 1 {
 		scales = make([]float32, 0, len(u.scales)/step+1)
 	}
+	if u.w.Offsets != nil {
+		dense.Row(u.offsets, u.w.Offsets, m)
+	}
 	for g := 0; g < u.w.Cols/groupCols; g += step {
 		scales = append(scales, u.scales[g])
-		if f.Offsets {
+		switch {
+		case u.w.Offsets != nil:
+			offsets = append(offsets, u.offsets[g*groupCols/(u.w.Cols/u.w.Offsets.Cols)])
+		case f.Offsets:
 			offsets = append(offsets, -u.least[g])
 		}
 	}
 	return d.SetRow(m, u.codes, scales, offsets)
 }
-
-// iq4NL is the code of each of IQ4_NL's values, as a byte; -1: it is none.
-var iq4NL = func() (t [256]int8) {
-	for i := range t {
-		t[i] = int8(slices.Index(layout.IQ4_NL.Values, float32(int8(i))))
-	}
-	return t
-}()

@@ -68,13 +68,24 @@ func (d *refDevice) compute(p *device.Packet) {
 			copy(m[a[0]+uint32(i)*a[5]:][:a[3]], m[from+a[4]:])
 		}
 	case device.OpPrecompute:
-		ref.Precompute(numbers[int16](m, a[0], 4*n(3)), numbers[int32](m, a[1], n(3)/32), numbers[int16](m, a[2], n(3)))
+		make := ref.Precompute
+		if a[4] == 1 {
+			make = ref.PrecomputeBytes
+		}
+		make(numbers[int16](m, a[0], device.TableBytes(n(3), a[4] == 1)/2), numbers[int32](m, a[1], n(3)/32), numbers[int16](m, a[2], n(3)))
 	case device.OpGEMV:
 		w := matrix(n(1), n(4), n(5), n(6), n(7), n(8), n(9))
-		ref.GEMV(numbers[int32](m, a[0], n(6)), w, numbers[int16](m, a[2], 4*n(7)), numbers[int32](m, a[3], n(7)/32), int32(a[10]), int32(a[11]))
+		if w.InBytes = p.InBytes(); w.InBytes && n(8) == 4 {
+			w.Values = m[a[11]:][:16]
+		}
+		ref.GEMV(numbers[int32](m, a[0], n(6)), w, numbers[int16](m, a[2], device.TableBytes(n(7), w.InBytes)/2), numbers[int32](m, a[3], n(7)/32), int32(a[10]), int32(a[11]))
 	case device.OpDequant:
 		w := matrix(n(1), n(2), n(3), (n(5)+1)*layout.Strip, n(8), n(9), n(10))
-		ref.Dequant(tiles(a[0], 8*n(7)), w, numbers[uint16](m, a[4], 1<<n(9)), n(5), n(6), n(7))
+		v := []uint16(nil)
+		if w.InBytes = p.InBytes(); n(9) < 8 {
+			v = numbers[uint16](m, a[4], 1<<n(9))
+		}
+		ref.Dequant(tiles(a[0], 8*n(7)), w, v, n(5), n(6), n(7))
 	case device.OpVLUT16:
 		ref.VLUT16(numbers[uint16](m, a[0], 256*n(2)), m[a[1]:], numbers[uint16](m, a[3], 16))
 	case device.OpTileMul:

@@ -15,18 +15,24 @@ type linear struct {
 	b *Backend
 	*layout.Weights
 	groups                        *layout.SuperGroups // in place of Weights' codes and scales; nil: those
+	halves                        *layout.Tiles       // in place of both; nil: those
 	most                          float64             // magnitude of a weight, without R
 	lookups                       int                 // rows that are multiplied so at most
 	strips, cols                  int                 // of the tiles of lookups
 	codes, scales, offsets, table uint32              // in the shared memory
+	values                        uint32              // bytes of them for OpGEMV, of codes that are no numbers
 }
 
 // size reserves what the matrix takes on the device, and chooses its path.
 func (l *linear) size() {
-	if l.table = l.b.reserve(2 << l.Bits); l.groups != nil {
-		l.codes, l.most = l.b.reserve(len(l.groups.Data)), mostRounded
+	if t := l.inTiles(); t != nil {
+		l.codes, l.table, l.most = l.b.reserve(len(*t)), l.b.reserve(2*16), mostRounded
+		if l.halves != nil {
+			l.most = 65504
+		}
 		return
 	}
+	l.table, l.values = l.b.reserve(2<<l.Bits), l.b.reserve(len(l.Values))
 	l.codes = l.b.reserve(len(l.Codes))
 	l.scales, l.offsets = l.b.reserve(2*len(l.Scales)), l.b.reserve(2*len(l.Offsets))
 	for _, v := range l.Table() {
@@ -40,15 +46,30 @@ func (l *linear) size() {
 	}
 }
 
+// inTiles returns the weights that lie in the order of tiles: they are multiplied by tiles
+// alone. Nil: they lie in strips.
+func (l *linear) inTiles() *[]byte {
+	switch {
+	case l.groups != nil:
+		return &l.groups.Data
+	case l.halves != nil:
+		return &l.halves.Data
+	}
+	return nil
+}
+
 // mostOffset bounds a group's offset: 2¹⁵ times 2⁻¹².
 const mostOffset = 8
 
 // place copies the matrix to the device, and keeps that copy alone.
 func (l *linear) place() {
 	m, table := l.b.mem, []uint16(nil)
-	if g := l.groups; g != nil {
-		g.Data, table = m[l.codes:][:copy(m[l.codes:], g.Data)], g.Values[:]
+	if t := l.inTiles(); t != nil {
+		if *t = m[l.codes:][:copy(m[l.codes:], *t)]; l.groups != nil {
+			table = l.groups.Values[:]
+		}
 	} else {
+		copy(m[l.values:], l.ByteValues())
 		l.Codes, table = m[l.codes:][:copy(m[l.codes:], l.Codes)], l.Table()
 		l.Scales, l.Offsets = placeInts(m[l.scales:], l.Scales), placeInts(m[l.offsets:], l.Offsets)
 	}
@@ -59,11 +80,15 @@ func (l *linear) place() {
 
 // weightsOf sets dst[Cols] to row m, as the device has it.
 func (l *linear) weightsOf(dst []float32, m int) {
-	if l.groups == nil {
+	switch {
+	case l.groups != nil:
+		l.groups.Dequantize(dst, m)
+	case l.halves != nil:
+		l.halves.Dequantize(dst, m)
+	default:
 		l.Dequantize(dst, m)
 		return
 	}
-	l.groups.Dequantize(dst, m)
 	vector.ScaleInto(dst, l.R[m])
 }
 
@@ -116,7 +141,8 @@ const lookupRows = 32
 
 // tableBytes returns what the tables and sums of a row take, and tableRows how many rows'
 // are in TCM at once, before what OpGEMV wants.
-func (l *linear) tableBytes() int { return 8*l.K + roundUp(l.K/8, device.Align) }
+func (l *linear) tableBytes() int { return l.sumsAt() + roundUp(l.K/8, device.Align) }
+func (l *linear) sumsAt() int     { return device.TableBytes(l.K, l.InBytes()) }
 func (l *linear) tableRows() int {
 	return min(lookupRows, (int(l.spill())-scratch)/l.tableBytes())
 }
@@ -130,10 +156,14 @@ func (l *linear) spill() uint32 {
 // mulLookup multiplies on the vector unit.
 func (b *Backend) mulLookup(p *product) error {
 	most := p.tableRows()
-	for lo, pass := 0, 0; lo < p.n; lo, pass = lo+most, pass+1 {
+	path := PathLookup
+	if p.InBytes() {
+		path = pathBytes
+	}
+	for lo := 0; lo < p.n; lo += most {
 		n := min(most, p.n-lo)
 		made, size := false, uint32(n*p.tableBytes())
-		if now := (resident{p.acts, p.sets(), PathLookup, pass}); p.acts == nil || b.resident != now {
+		if now := (resident{p.acts, p.sets(), path, lo, n}); p.acts == nil || b.resident != now {
 			made, b.resident = true, now
 			b.precompute(p, lo, n, b.x.at)
 			b.add(device.OpCopy, b.tables.at, scratch, size)
@@ -158,11 +188,14 @@ func (b *Backend) mulLookup(p *product) error {
 // from strip first on. Results lie at y: [n][strips·128]int32.
 func (l *linear) lookUp(first, strips, n int, y uint32) {
 	codes, scales, offsets := l.at(first)
-	rows := strips * layout.Strip
+	rows, b := strips*layout.Strip, uint32(l.B)
+	if l.Values != nil {
+		b = l.values
+	}
 	for i := range n {
 		tables := uint32(scratch + i*l.tableBytes())
-		l.b.add(device.OpGEMV, y+uint32(4*i*rows), codes, tables, tables+uint32(8*l.K), scales, offsets,
-			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), uint32(l.B), l.spill(), uint32(l.strips), uint32(l.cols))
+		l.b.add(device.OpGEMV, y+uint32(4*i*rows), codes, tables, tables+uint32(l.sumsAt()), scales, offsets,
+			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), b, l.spill(), uint32(l.strips), uint32(l.cols))
 	}
 }
 
@@ -197,8 +230,16 @@ func (b *Backend) precompute(p *product, lo, n int, x uint32) {
 			putHalf(b.mem, at, j, uint16(int16(math.RoundToEven(float64(v)))))
 		}
 		tables := uint32(scratch + i*p.tableBytes())
-		b.add(device.OpPrecompute, tables, tables+uint32(8*p.K), at, uint32(p.K))
+		b.add(device.OpPrecompute, tables, tables+uint32(p.sumsAt()), at, uint32(p.K), form(p.InBytes()))
 	}
+}
+
+// form returns the argument of packets that says whether codes stand in bytes.
+func form(bytes bool) uint32 {
+	if bytes {
+		return 1
+	}
+	return 0
 }
 
 // activations returns what makes a row's numbers integers of at most levels, and what these

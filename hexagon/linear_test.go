@@ -1,10 +1,13 @@
 package hexagon
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
@@ -17,7 +20,7 @@ import (
 // deviceMatrices are packings that the device takes, with a matrix of each.
 func deviceMatrices(t testing.TB, r *rand.Rand, rows, cols int) map[string]*matrix.Matrix {
 	all := map[string]*matrix.Matrix{}
-	for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128} {
+	for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q8, matrix.FP4, matrix.NL4, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128} {
 		all[p.String()] = matrices.Random(t, r, p, rows, cols)
 	}
 	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
@@ -71,7 +74,12 @@ func gaussians(r *rand.Rand, n int) []float32 {
 func TestConvertedMatricesHoldTheirWeights(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const rows, cols = 130, 512
-	for name, m := range deviceMatrices(t, r, rows, cols) {
+	all := deviceMatrices(t, r, rows, cols)
+	for _, p := range []matrix.Packing{matrix.NL4K, matrix.NL4S} {
+		all[p.String()] = matrices.Random(t, r, p, rows, cols)
+	}
+	maps.Copy(all, withOffsets(t, r, rows, cols))
+	for name, m := range all {
 		d, err := convert(m)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -88,9 +96,9 @@ func TestConvertedMatricesHoldTheirWeights(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []matrix.Packing{matrix.Q6, matrix.Q8, matrix.F16} {
-		if _, err := convert(matrices.Random(t, r, p, rows, cols)); err == nil {
-			t.Errorf("%v has no exact form on the device and is taken", p)
+	for _, p := range []matrix.Packing{matrix.Q6, matrix.NL3K, matrix.NVFP4, matrix.F32} {
+		if _, err := convert(matrices.Random(t, r, p, rows, cols)); !errors.Is(err, matrix.ErrUnsupported) || !strings.Contains(err.Error(), p.String()) {
+			t.Errorf("%v has no exact form on the device: %v", p, err)
 		}
 	}
 }
@@ -133,7 +141,7 @@ func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
 func TestRoundedMatricesAreMultipliedByTiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	const rows, cols, n = 140, 512, 3
-	for _, p := range []matrix.Packing{matrix.F32, matrix.F16, matrix.Q6, matrix.Q8} {
+	for _, p := range []matrix.Packing{matrix.F32, matrix.NVFP4, matrix.Q6} {
 		for _, to := range []Rounding{RoundQ4_0, RoundIQ4_NL, RoundNF4, RoundFP4} {
 			m := matrices.Random(t, r, p, rows, cols)
 			_, l := started(t, newGoDevice, Options{Round: to}, m)

@@ -14,12 +14,15 @@ type Path string
 // The paths.
 const (
 	PathAuto   Path = "auto"   // few rows by lookups, more by tiles
-	PathLookup Path = "lookup" // lookups on the vector unit: 14-bit activations, exact sums
+	PathLookup Path = "lookup" // the vector unit, by lookups or products of bytes: 14-bit activations, exact sums
 	PathTiles  Path = "tiles"  // the tile unit: weights and activations in fp16
 	// PathInt8 is PathLookup with activations of 8 bits, as the CPU's kernels of ternary
 	// matrices have them: products of these are then the CPU's, bit for bit.
 	PathInt8 Path = "int8"
 )
+
+// pathBytes is PathLookup of matrices in bytes: what their activations become.
+const pathBytes Path = "bytes"
 
 // Paths lists all paths.
 func Paths() []string {

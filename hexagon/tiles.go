@@ -42,7 +42,10 @@ func (l *linear) tile(n int, y uint32) (t tiling) {
 		w := &t.weights[i]
 		w.codes = take(&at, t.k*l.codeBytes())
 		w.scales, w.offsets = take(&at, t.k/32*layout.Strip*2), take(&at, t.k/32*layout.Strip*2)
-		w.tiles, w.out = take(&at, t.k*layout.Strip*2), take(&at, 4*t.cols*layout.TileBytes)
+		if w.tiles = w.codes; l.halves == nil {
+			w.tiles = take(&at, t.k*layout.Strip*2)
+		}
+		w.out = take(&at, 4*t.cols*layout.TileBytes)
 	}
 	return t
 }
@@ -56,15 +59,15 @@ func (l *linear) codeBytes() int {
 	if l.groups != nil {
 		return layout.Strip * layout.SuperGroupBytes / layout.SuperGroup
 	}
-	return layout.Strip * l.Bits / 8
+	return layout.Strip * l.Bits / 8 // halves have 16 bits
 }
 
 // mulTiles multiplies on the tile unit.
 func (b *Backend) mulTiles(p *product) error {
-	for lo, pass := 0, 0; lo < p.n; lo, pass = lo+tileRows, pass+1 {
+	for lo := 0; lo < p.n; lo += tileRows {
 		n := min(tileRows, p.n-lo)
 		t := p.tile(n, b.y.at)
-		now := resident{p.acts, p.sets(), PathTiles, pass}
+		now := resident{p.acts, p.sets(), PathTiles, lo, n}
 		if p.acts == nil || b.resident != now {
 			b.resident = now
 			b.layTiles(p, lo, n, b.x.at)
@@ -143,7 +146,7 @@ func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
 
 // load queues the copies of a strip's columns to TCM.
 func (l *linear) load(w *buffers, strip, c, part int) {
-	if l.groups != nil {
+	if l.inTiles() != nil {
 		row, size := l.K*l.codeBytes()/tileRowsOfStrip, part*l.codeBytes()/tileRowsOfStrip
 		for i := range tileRowsOfStrip {
 			from := l.codes + uint32((strip*tileRowsOfStrip+i)*row+c*l.codeBytes()/tileRowsOfStrip)
@@ -164,7 +167,10 @@ func (l *linear) load(w *buffers, strip, c, part int) {
 
 // unpack queues the making of tiles of what load has copied: a matrix of one strip.
 func (l *linear) unpack(w *buffers, part int) {
-	if l.groups != nil {
+	switch {
+	case l.halves != nil:
+		return
+	case l.groups != nil:
 		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(part*layout.Strip/layout.SuperGroup), l.table)
 		return
 	}
@@ -175,7 +181,7 @@ func (l *linear) unpack(w *buffers, part int) {
 	if l.Offsets == nil {
 		offsets = 0
 	}
-	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group)
+	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group, form(l.InBytes()))
 }
 
 // multiply queues the product of those tiles, and the copy of its results.

@@ -44,7 +44,7 @@ func (p Packet) check(memory int) checker {
 		c.memory(a[1], k/8)
 		c.memory(a[2], 2*k)
 	case OpGEMV:
-		bytes := a[8] == 8 || a[8] == 4 && a[10] == 0
+		bytes := p.InBytes()
 		c.format(a[8], a[9], a[7], bytes)
 		switch {
 		case a[8] == 8:
@@ -65,7 +65,7 @@ func (p Packet) check(memory int) checker {
 		}
 		c.tcm(a[12], gemvScratch(m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(a[13]), cols), Page)
 	case OpDequant:
-		bytes := a[9] == 8 || a[9] == 4 && a[11] == 1
+		bytes := p.InBytes()
 		c.format(a[9], a[10], a[8], bytes)
 		c.number(a[11] == 0 || bytes && a[11] == 1)
 		k := c.dim(a[8], layout.TableCols)
@@ -112,6 +112,15 @@ func (p Packet) check(memory int) checker {
 		c.tcm(a[3], rows*layout.TileBytes, Align)
 	}
 	return c
+}
+
+// InBytes reports whether the codes of an OpGEMV or OpDequant stand in bytes.
+func (p *Packet) InBytes() bool {
+	a := &p.Args
+	if p.Op == OpDequant {
+		return a[9] == 8 || a[9] == 4 && a[11] == 1
+	}
+	return a[8] == 8 || a[8] == 4 && a[10] == 0
 }
 
 // Sizes of what softmax reads.

@@ -19,6 +19,10 @@ type dequant struct {
 func (d *dequant) block(i int) {
 	block := d.first + i
 	codes := d.Codes[(d.strip*(d.K/layout.Block)+block)*layout.BlockBytes(d.Bits):][:layout.BlockBytes(d.Bits)]
+	if d.InBytes {
+		d.bytes(i, codes)
+		return
+	}
 	// values are what a row's codes mean, of each group that the block has part of.
 	var values [layout.Strip][tiles.Codes]uint16
 	for half := range 2 {
@@ -30,6 +34,52 @@ func (d *dequant) block(i int) {
 			tiles.Unpack((*[tile]uint16)(out), codes[half*4*layout.LineBytes+row:], (*[layout.Tile][tiles.Codes]uint16)(values[row:]), d.Bits)
 		}
 	}
+}
+
+// bytes makes the tiles of a block of codes in bytes.
+func (d *dequant) bytes(i int, codes []byte) {
+	v := byteValues()
+	for q, h := range d.v {
+		v[q] = layout.F32(h)
+	}
+	var scales, offsets [layout.Strip]float32
+	for half := range 2 {
+		group := ((d.first+i)*layout.Block + half*layout.Tile) / d.Group
+		at := (d.strip*(d.K/d.Group) + group) * layout.Strip
+		halves(&scales, d.Scales[at:], 0x1p-15)
+		if d.Offsets != nil {
+			halves(&offsets, d.Offsets[at:], 0x1p-12)
+		}
+		for row := 0; row < layout.Strip; row += layout.Tile {
+			var f [tile]float32
+			for r := range layout.Tile {
+				s := scales[row+r]
+				for c := range layout.Tile {
+					f[layout.TileIndex(r, c)] = v[layout.ByteCode(codes, row+r, half*layout.Tile+c, d.Bits)] * s
+				}
+			}
+			out := d.tiles[(row/layout.Tile*2*d.n+2*i+half)*tile:][:tile]
+			layout.FromF32(out, f[:])
+			if d.Offsets == nil {
+				continue
+			}
+			tiles.Widen(f[:], out)
+			for r := range layout.Tile {
+				for c := range layout.Tile {
+					f[layout.TileIndex(r, c)] += offsets[row+r]
+				}
+			}
+			layout.FromF32(out, f[:])
+		}
+	}
+}
+
+// byteValues are what codes of 8 bits stand for.
+func byteValues() (v [256]float32) {
+	for q := range v {
+		v[q] = float32(q - layout.ByteZero)
+	}
+	return v
 }
 
 // values computes the values of a strip's codes in a group.

@@ -30,6 +30,7 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 	copies := Packet{OpCopy, [15]uint32{0, ddr, 1 << 20}}
 	precompute := Packet{OpPrecompute, [15]uint32{ddr, ddr + 65536, ddr + 128<<10, 512}}
 	vlut := Packet{OpVLUT16, [15]uint32{0, ddr + 16, 4, ddr + 65536}}
+	bytes := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, ddr + 512, ddr + 65536, 0, 128, 256, 8, 64, 1, 128, TCMBytes - 5*Page, 1, 256}}
 	change := func(p Packet, i int, v uint32) Packet {
 		p.Args[i] = v
 		return p
@@ -61,6 +62,10 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 		{change(softmax, 5, 0), StatusSize},
 		{collect, StatusOK}, {change(collect, 2, 0), StatusSize}, {change(collect, 3, 100), StatusSize}, {change(collect, 5, 128), StatusSize}, {change(collect, 3, 0), StatusSize},
 		{change(collect, 5, 512+64), StatusSize}, {change(collect, 1, 0), StatusRange}, {change(collect, 0, TCMBytes-512), StatusRange}, {change(collect, 4, 256), StatusRange},
+		{bytes, StatusOK}, {change(bytes, 9, 256), StatusNumber}, {change(bytes, 10, 0), StatusNumber}, {change(bytes, 11, 8), StatusNumber}, {change(bytes, 2, TCMBytes-256), StatusRange},
+		{change(change(change(bytes, 8, 4), 10, 0), 11, 0), StatusOK}, {change(change(change(bytes, 8, 4), 10, 0), 11, 8), StatusRange},
+		{change(dequant, 11, 1), StatusOK}, {change(dequant, 11, 2), StatusNumber}, {change(change(dequant, 9, 2), 11, 1), StatusNumber}, {change(change(dequant, 9, 8), 4, 1), StatusOK},
+		{change(change(dequant, 9, 8), 10, 256), StatusNumber}, {change(precompute, 4, 1), StatusOK}, {change(precompute, 4, 2), StatusNumber},
 		{change(collect, 2, 4), StatusRange}, {change(collect, 1, ddr+65536+128), StatusRange}, {change(collect, 1, ddr+65536+4), StatusRange}, {change(collect, 2, MaxTiles+1), StatusSize},
 	} {
 		if got := c.p.Check(all); got != c.want {

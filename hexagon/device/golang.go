@@ -84,12 +84,20 @@ func (g *Go) compute(p Packet) {
 		}
 	case OpPrecompute:
 		k := int(a[3])
+		if a[4] == 1 {
+			ref.PrecomputeBytes(view[int16](g, a[0], k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+			break
+		}
 		precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
 	case OpGEMV:
 		m, k := int(a[6]), int(a[7])
-		p := gemv{Matrix: g.matrix(a[1], a[4], a[5], m, k, a[8], a[9]), y: view[int32](g, a[0], m), tables: view[int16](g, a[2], 4*k),
+		p := gemv{Matrix: g.matrix(&p, a[1], a[4], a[5], m, k, a[8], a[9]), y: view[int32](g, a[0], m),
 			sums: view[int32](g, a[3], k/32), a: int32(a[10]), b: int32(a[11])}
-		if !tiles.LooksUp() {
+		p.tables = view[int16](g, a[2], TableBytes(k, p.InBytes)/2)
+		if p.InBytes {
+			p.a, p.b = 1, layout.ByteZero
+			p.split()
+		} else if !tiles.LooksUp() {
 			if n := k / layout.Tile; len(g.pairs) < n {
 				g.pairs = make([][4]tiles.Pair, n)
 			}
@@ -103,8 +111,8 @@ func (g *Go) compute(p Packet) {
 		g.parallel(m/layout.Strip, p.strip)
 	case OpDequant:
 		strip, first, n := int(a[5]), int(a[6]), int(a[7])
-		p := dequant{Matrix: g.matrix(a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10]),
-			tiles: view[uint16](g, a[0], 8*n*tile), v: view[uint16](g, a[4], 1<<a[9]), strip: strip, first: first, n: n}
+		p := dequant{Matrix: g.matrix(&p, a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10]),
+			tiles: view[uint16](g, a[0], 8*n*tile), v: g.table(&p), strip: strip, first: first, n: n}
 		g.parallel(n, p.block)
 	case OpVLUT16:
 		const some = 16 // super-groups a part
@@ -167,9 +175,20 @@ func (g *Go) bytes(offset uint32, n int) []byte {
 	return g.memory[offset:][:n]
 }
 
+// table returns the values of the codes of an OpDequant, nil with 8 bits.
+func (g *Go) table(p *Packet) []uint16 {
+	if p.Args[9] == 8 {
+		return nil
+	}
+	return view[uint16](g, p.Args[4], 1<<p.Args[9])
+}
+
 // matrix returns the first m rows of a packet's matrix.
-func (g *Go) matrix(codes, scales, offsets uint32, m, k int, bits, group uint32) ref.Matrix {
-	w := ref.Matrix{Codes: g.bytes(codes, m*k/8*int(bits)), K: k, Bits: int(bits), Group: int(group)}
+func (g *Go) matrix(p *Packet, codes, scales, offsets uint32, m, k int, bits, group uint32) ref.Matrix {
+	w := ref.Matrix{Codes: g.bytes(codes, m*k/8*int(bits)), K: k, Bits: int(bits), Group: int(group), InBytes: p.InBytes()}
+	if p.Op == OpGEMV && w.InBytes && bits == 4 {
+		w.Values = g.bytes(p.Args[11], 16)
+	}
 	if w.Group != k {
 		w.Scales = view[int16](g, scales, m*(k/w.Group))
 		if offsets != 0 {

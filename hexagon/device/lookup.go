@@ -33,6 +33,8 @@ type gemv struct {
 	tables []int16
 	sums   []int32
 	pairs  [][4]tiles.Pair // nil: lookups have instructions
+	x      []int32         // activations, of codes in bytes
+	values [2][256]int32   // what the low and the high half of a byte of codes stand for
 	a, b   int32
 }
 
@@ -50,6 +52,42 @@ var rowOfByte, scaleOfByte = func() (r, s [layout.Strip]uint8) {
 	return
 }()
 
+// split prepares products of codes in bytes.
+func (g *gemv) split() {
+	g.x = make([]int32, g.K)
+	for k := range g.x {
+		g.x[k] = ref.Activation(g.tables, k)
+	}
+	for q := range 256 {
+		g.values[0][q] = int32(q)
+		if g.Values != nil {
+			g.values[0][q], g.values[1][q] = int32(g.Values[q&15]), int32(g.Values[q>>4])
+		}
+	}
+}
+
+// addBytes adds the products of 32 columns of codes in bytes to t, which is in the order of
+// scales.
+func (g *gemv) addBytes(t *[layout.Strip]int32, codes []byte, x []int32) {
+	low, high := &g.values[0], &g.values[1]
+	step := 32 / g.Bits // columns of four lines
+	for k := 0; k < layout.Tile; k += step {
+		for i := range 4 {
+			line := (*[layout.LineBytes]byte)(codes)
+			codes = codes[layout.LineBytes:]
+			x := x[k:][:step]
+			for j := range layout.Strip / 4 {
+				c := (*[4]byte)(line[4*j:])
+				sum := low[c[0]]*x[0] + low[c[1]]*x[1] + low[c[2]]*x[2] + low[c[3]]*x[3]
+				if step == 8 {
+					sum += high[c[0]]*x[4] + high[c[1]]*x[5] + high[c[2]]*x[6] + high[c[3]]*x[7]
+				}
+				t[i>>1<<6|j<<1|i&1] += sum
+			}
+		}
+	}
+}
+
 // strip computes 128 rows.
 func (g *gemv) strip(strip int) {
 	size := layout.BlockBytes(g.Bits)
@@ -60,7 +98,9 @@ func (g *gemv) strip(strip int) {
 		var x int32
 		for half := group * g.Group / layout.Tile; half < (group+1)*g.Group/layout.Tile; half++ {
 			lines := codes[half/2*size+half%2*4*layout.LineBytes:]
-			if g.pairs != nil {
+			if g.InBytes {
+				g.addBytes(&t, codes[half*size/2:][:size/2], g.x[half*layout.Tile:][:layout.Tile])
+			} else if g.pairs != nil {
 				tiles.LookUpPairs(&t, lines, &g.pairs[half], g.Bits)
 			} else {
 				tiles.LookUp(&t, lines, g.of(half), g.Bits)

@@ -26,15 +26,19 @@ func define(g *Go, p Packet) {
 		}
 	case OpPrecompute:
 		k := int(a[3])
-		ref.Precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+		make := ref.Precompute
+		if a[4] == 1 {
+			make = ref.PrecomputeBytes
+		}
+		make(view[int16](g, a[0], TableBytes(k, a[4] == 1)/2), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
 	case OpGEMV:
 		m, k := int(a[6]), int(a[7])
-		w := g.matrix(a[1], a[4], a[5], m, k, a[8], a[9])
-		ref.GEMV(view[int32](g, a[0], m), &w, view[int16](g, a[2], 4*k), view[int32](g, a[3], k/32), int32(a[10]), int32(a[11]))
+		w := g.matrix(&p, a[1], a[4], a[5], m, k, a[8], a[9])
+		ref.GEMV(view[int32](g, a[0], m), &w, view[int16](g, a[2], TableBytes(k, w.InBytes)/2), view[int32](g, a[3], k/32), int32(a[10]), int32(a[11]))
 	case OpDequant:
 		strip, first, n := int(a[5]), int(a[6]), int(a[7])
-		w := g.matrix(a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10])
-		ref.Dequant(view[uint16](g, a[0], 8*n*tile), &w, view[uint16](g, a[4], 1<<a[9]), strip, first, n)
+		w := g.matrix(&p, a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10])
+		ref.Dequant(view[uint16](g, a[0], 8*n*tile), &w, g.table(&p), strip, first, n)
 	case OpVLUT16:
 		n := int(a[2])
 		ref.VLUT16(view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes], view[uint16](g, a[3], 16))
@@ -119,9 +123,14 @@ func (g *generator) packet() Packet {
 		}
 		return a
 	}
-	bits := 1 << g.IntN(3)
+	bits := 1 << g.IntN(4)
 	m, k := layout.Strip*some(3), layout.TableCols*some(3)
-	group := []int{32, 64, 128, k}[g.IntN(4)]
+	bytes := bits == 8 || bits == 4 && g.IntN(2) == 0
+	groups, form := []int{32, 64, 128, k}, 0
+	if bytes {
+		groups, form = groups[:3], 1
+	}
+	group := groups[g.IntN(len(groups))]
 	matrix := func(at *uint32) (codes, scales, offsets int) {
 		codes = int(g.bytes(at, m*k/8*bits))
 		if group != k {
@@ -137,11 +146,17 @@ func (g *generator) packet() Packet {
 		n := Align * some(20)
 		return Packet{op, word(int(g.bytes(any, n)), int(g.bytes(ddr, n)), n)}
 	case OpPrecompute:
-		return Packet{op, word(int(g.bytes(any, 8*k)), int(g.bytes(ddr, k/8)), int(g.bytes(ddr, 2*k)), k)}
+		return Packet{op, word(int(g.bytes(any, TableBytes(k, bytes))), int(g.bytes(ddr, k/8)), int(g.bytes(ddr, 2*k)), k, form)}
 	case OpGEMV:
 		codes, scales, offsets := matrix(ddr)
-		p := Packet{op, word(int(g.bytes(ddr, 4*m)), codes, int(g.bytes(tcm, 8*k)), int(g.bytes(ddr, k/8)), scales, offsets,
+		p := Packet{op, word(int(g.bytes(ddr, 4*m)), codes, int(g.bytes(tcm, TableBytes(k, bytes))), int(g.bytes(ddr, k/8)), scales, offsets,
 			m, k, bits, group, some(2), g.IntN(MaxB+1), 0, some(3), layout.TableCols*some(3))}
+		switch {
+		case bits == 8:
+			p.Args[10], p.Args[11] = 1, layout.ByteZero
+		case bytes:
+			p.Args[10], p.Args[11] = 0, g.bytes(ddr, 16)
+		}
 		*tcm = (*tcm + Page - 1) &^ (Page - 1)
 		p.Args[12] = g.bytes(tcm, GEMVScratch(m, k, bits, group, offsets != 0, int(p.Args[13]), int(p.Args[14])))
 		return p
@@ -150,7 +165,7 @@ func (g *generator) packet() Packet {
 		first := g.IntN(k / layout.Block)
 		n := some(k/layout.Block - first)
 		return Packet{op, word(int(g.bytes(tcm, n*8*layout.TileBytes)), codes, scales, offsets, int(g.halves(ddr, 1<<bits)),
-			g.IntN(m/layout.Strip), first, n, k, bits, group)}
+			g.IntN(m/layout.Strip), first, n, k, bits, group, form)}
 	case OpVLUT16:
 		n := some(40)
 		groups := g.bytes(ddr, n*layout.SuperGroupBytes)

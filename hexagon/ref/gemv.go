@@ -24,15 +24,27 @@ func Precompute(tables []int16, sums []int32, x []int16) {
 	}
 }
 
-// PrecomputeBytes computes OpPrecompute of bytes: bytes has 2·len(x), sums len(x)/32.
-func PrecomputeBytes(bytes []byte, sums []int32, x []int16) {
-	for k, v := range x {
-		bytes[k/4*8+k%4], bytes[k/4*8+4+k%4] = byte(v), byte(v>>8)
+// PrecomputeBytes computes OpPrecompute of form 1: pairs of bytes has len(x), sums len(x)/32.
+func PrecomputeBytes(pairs []int16, sums []int32, x []int16) {
+	for k := 0; k < len(x); k += 4 {
+		a, b, c, d := x[k], x[k+1], x[k+2], x[k+3]
+		pairs[k], pairs[k+1] = a&255|b<<8, c&255|d<<8
+		pairs[k+2], pairs[k+3] = a>>8&255|b&^255, c>>8&255|d&^255
 		if k%layout.Tile == 0 {
 			sums[k/layout.Tile] = 0
 		}
-		sums[k/layout.Tile] += int32(v)
+		sums[k/layout.Tile] += int32(a) + int32(b) + int32(c) + int32(d)
 	}
+}
+
+// Activation returns activation k of those pairs of bytes.
+func Activation(pairs []int16, k int) int32 {
+	of := k/4*4 + k%4/2
+	low, high := pairs[of], pairs[of+2]
+	if k%2 == 1 {
+		return int32(low>>8&255) + int32(high>>8)<<8
+	}
+	return int32(low&255) + int32(int8(high))<<8
 }
 
 // Matrix is the operands of OpGEMV and OpDequant that are a matrix's: K columns, and
@@ -61,8 +73,12 @@ func (w *Matrix) scale(m, group int) int {
 	return (m/layout.Strip*(w.K/w.Group)+group)*layout.Strip + layout.ScaleIndex(m%layout.Strip)
 }
 
-// GEMV computes OpGEMV.
+// GEMV computes OpGEMV; tables of a matrix in bytes are pairs of bytes.
 func GEMV(y []int32, w *Matrix, tables []int16, sums []int32, a, b int32) {
+	if w.InBytes {
+		gemvBytes(y, w, tables, sums)
+		return
+	}
 	for m := range y {
 		strip := w.strip(m / layout.Strip)
 		y[m] = 0
@@ -99,8 +115,7 @@ func (w *Matrix) scaled(m, g int, sum, x int32) int32 {
 	return y
 }
 
-// GEMVBytes computes OpGEMV of codes in bytes, with activations in bytes.
-func GEMVBytes(y []int32, w *Matrix, bytes []byte, sums []int32) {
+func gemvBytes(y []int32, w *Matrix, pairs []int16, sums []int32) {
 	for m := range y {
 		strip := w.strip(m / layout.Strip)
 		y[m] = 0
@@ -111,8 +126,7 @@ func GEMVBytes(y []int32, w *Matrix, bytes []byte, sums []int32) {
 				if w.Values != nil {
 					q = int(w.Values[q])
 				}
-				low, high := bytes[k/4*8+k%4], int8(bytes[k/4*8+4+k%4])
-				t += int32(q) * (int32(low) + 256*int32(high))
+				t += int32(q) * Activation(pairs, k)
 			}
 			for _, s := range sums[g*w.Group/layout.Tile : (g+1)*w.Group/layout.Tile] {
 				x += s

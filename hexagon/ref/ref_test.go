@@ -9,10 +9,10 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-func TestLookupsSumToTheProductsOfCodes(t *testing.T) {
+func TestLookupsAndBytesSumToTheProductsOfCodes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, f := range []layout.Format{layout.Ternary, layout.Binary, layout.Q4_0,
-		{Bits: 2, A: 1, Group: 64, Offsets: true}, {Bits: 4, A: 2, B: 15, Group: 128, Offsets: true}} {
+	for _, f := range []layout.Format{layout.Ternary, layout.Binary, layout.Q4_0, layout.IQ4_NL, layout.MXFP4, layout.Q8_0,
+		{Bits: 8, A: 1, B: layout.ByteZero, Group: 64, Offsets: true}, {Bits: 2, A: 1, Group: 64, Offsets: true}, {Bits: 4, A: 2, B: 15, Group: 128, Offsets: true}} {
 		w, err := layout.New(256, 512, f)
 		if err != nil {
 			t.Fatal(err)
@@ -22,7 +22,12 @@ func TestLookupsSumToTheProductsOfCodes(t *testing.T) {
 			x[k] = int16(r.IntN(2*8191+1) - 8191)
 		}
 		tables, sums := make([]int16, 4*w.K), make([]int32, w.K/32)
-		Precompute(tables, sums, x)
+		if w.InBytes() {
+			tables = tables[:w.K]
+			PrecomputeBytes(tables, sums, x)
+		} else {
+			Precompute(tables, sums, x)
+		}
 		codes, scales := make([]uint8, w.K), make([]float32, w.K/w.Group)
 		var offsets []float32
 		if f.Offsets {
@@ -49,7 +54,7 @@ func TestLookupsSumToTheProductsOfCodes(t *testing.T) {
 			}
 		}
 		y := make([]int32, w.M)
-		GEMV(y, &Matrix{w.Codes, w.Scales, w.Offsets, w.K, w.Bits, w.Group}, tables, sums, int32(w.A), int32(w.B))
+		GEMV(y, matrixOf(w), tables, sums, int32(w.A), int32(w.B))
 		for m := range y {
 			got := float64(y[m]) * float64(w.R[m])
 			// Half a unit a rounding, two a group; Dequantize rounds to float32.
@@ -60,10 +65,18 @@ func TestLookupsSumToTheProductsOfCodes(t *testing.T) {
 	}
 }
 
+func matrixOf(w *layout.Weights) *Matrix {
+	m := &Matrix{Codes: w.Codes, Scales: w.Scales, Offsets: w.Offsets, K: w.K, Bits: w.Bits, Group: w.Group, InBytes: w.InBytes()}
+	if w.Values != nil {
+		m.Values = w.ByteValues()
+	}
+	return m
+}
+
 func TestDequantizedTilesHoldTheWeights(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, f := range []layout.Format{layout.Ternary, layout.Binary, layout.Q4_0, layout.IQ4_NL, layout.NF4,
-		{Bits: 2, A: 1, Group: 64, Offsets: true}, {Bits: 4, A: 2, B: 15, Group: 128, Offsets: true}} {
+	for _, f := range []layout.Format{layout.Ternary, layout.Binary, layout.Q4_0, layout.IQ4_NL, layout.NF4, layout.MXFP4, layout.Q8_0,
+		{Bits: 8, A: 1, B: layout.ByteZero, Group: 128, Offsets: true}, {Bits: 2, A: 1, Group: 64, Offsets: true}, {Bits: 4, A: 2, B: 15, Group: 128, Offsets: true}} {
 		w, err := layout.New(256, 512, f)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +102,7 @@ func TestDequantizedTilesHoldTheWeights(t *testing.T) {
 		}
 		const strip, first, n = 1, 2, 3
 		tiles := make([]uint16, 4*2*n*tile)
-		Dequant(tiles, &Matrix{w.Codes, w.Scales, w.Offsets, w.K, w.Bits, w.Group}, w.Table(), strip, first, n)
+		Dequant(tiles, matrixOf(w), w.Table(), strip, first, n)
 		row := make([]float32, w.K)
 		for m := range layout.Strip {
 			w.Dequantize(row, strip*layout.Strip+m)

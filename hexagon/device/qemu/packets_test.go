@@ -19,7 +19,7 @@ func outputs(p device.Packet) [][2]int {
 	case device.OpCollect:
 		return [][2]int{{n(0), n(2) * n(5)}}
 	case device.OpPrecompute:
-		return [][2]int{{n(0), 8 * n(3)}, {n(1), n(3) / 8}}
+		return [][2]int{{n(0), device.TableBytes(n(3), n(4) == 1)}, {n(1), n(3) / 8}}
 	case device.OpGEMV:
 		return append(scratch(p), [2]int{n(0), 4 * n(6)})
 	case device.OpDequant:
@@ -109,6 +109,11 @@ var valid = []device.Packet{
 	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768),
 	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<17, ddr+1<<18, 256, 512, 2, 64, 1, 1, 1<<20, 1, 256),
 	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, 0, 0, 128, 256, 4, 256, 2, 15, 1<<22, 2, 512),
+	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768, 1),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<18, 0, 256, 512, 8, 32, 1, 128, 1<<20, 2, 256),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<18, ddr+1<<19, 128, 512, 4, 64, 0, 256, 1<<20, 2, 256),
+	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 8, 32),
+	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32, 1),
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32),
 	packet(device.OpVLUT16, 1<<20, 144, 5, 128),
 	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, 0x3800, 1<<20),

@@ -31,24 +31,20 @@ func define(memory []byte, p device.Packet) {
 			copy(memory[a[0]+uint32(i)*a[5]:][:a[3]], memory[from+a[4]:])
 		}
 	case device.OpPrecompute:
+		make := ref.Precompute
 		if a[4] == 1 {
-			ref.PrecomputeBytes(memory[a[0]:][:2*n(3)], device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
-			break
+			make = ref.PrecomputeBytes
 		}
-		ref.Precompute(device.View[int16](memory, a[0], 4*n(3)), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
+		make(device.View[int16](memory, a[0], device.TableBytes(n(3), a[4] == 1)/2), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
 	case device.OpGEMV:
-		if w := matrix(n(6), 1, 4, 5, 7, 8, 9); n(8) == 8 || n(10) == 0 {
-			if n(8) == 4 {
-				w.Values = memory[a[11]:][:16]
-			}
-			ref.GEMVBytes(device.View[int32](memory, a[0], n(6)), w, memory[a[2]:][:2*n(7)], device.View[int32](memory, a[3], n(7)/32))
-			break
+		w := matrix(n(6), 1, 4, 5, 7, 8, 9)
+		if w.InBytes = p.InBytes(); w.InBytes && n(8) == 4 {
+			w.Values = memory[a[11]:][:16]
 		}
-		ref.GEMV(device.View[int32](memory, a[0], n(6)), matrix(n(6), 1, 4, 5, 7, 8, 9),
-			device.View[int16](memory, a[2], 4*n(7)), device.View[int32](memory, a[3], n(7)/32), int32(a[10]), int32(a[11]))
+		ref.GEMV(device.View[int32](memory, a[0], n(6)), w, device.View[int16](memory, a[2], device.TableBytes(n(7), w.InBytes)/2), device.View[int32](memory, a[3], n(7)/32), int32(a[10]), int32(a[11]))
 	case device.OpDequant:
 		w, v := matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10), []uint16(nil)
-		if w.InBytes = n(9) == 8 || n(11) == 1; n(9) < 8 {
+		if w.InBytes = p.InBytes(); n(9) < 8 {
 			v = device.View[uint16](memory, a[4], 1<<a[9])
 		}
 		ref.Dequant(device.View[uint16](memory, a[0], n(7)*8*1024), w, v, n(5), n(6), n(7))

@@ -36,10 +36,17 @@ func multiply(t *testing.T, d *Device, w *layout.Weights, x []int16) {
 	m, k := uint32(w.M), uint32(w.K)
 	tables, sums, y := a.alloc(8*w.K, 128), a.alloc(w.K/8, 128), a.alloc(4*w.M, 128)
 	values, tiles := a.uint16s(w.Table()), a.alloc(4*w.K/32*2048, 128)
-	format := []uint32{uint32(w.Bits), uint32(w.Group)}
-	if w.Integers() && !w.InBytes() {
-		both(t, d, packet(device.OpPrecompute, tables, sums, at, k),
-			multiplication(y, codes, tables, sums, scales, offsets, m, k, uint32(w.Bits), uint32(w.Group), uint32(w.A), uint32(w.B)))
+	form, b := uint32(0), uint32(w.B)
+	if w.InBytes() {
+		form = 1
+	}
+	if w.Values != nil {
+		b = a.bytes(w.ByteValues(), device.Align)
+	}
+	format := []uint32{uint32(w.Bits), uint32(w.Group), form}
+	if w.Integers() {
+		both(t, d, packet(device.OpPrecompute, tables, sums, at, k, form),
+			multiplication(y, codes, tables, sums, scales, offsets, m, k, uint32(w.Bits), uint32(w.Group), uint32(w.A), b))
 	}
 	both(t, d, packet(device.OpDequant, append([]uint32{tiles, codes, scales, offsets, values, m/128 - 1, 0, k / 64, k}, format...)...))
 }
@@ -59,7 +66,7 @@ func TestTrainedWeightsEqualTheirDefinition(t *testing.T) {
 		}
 		rows := layout.Rows{Rows: min(e.Rows(), 256), Cols: e.Cols(), Row: func(m int, dst []float32) { copy(dst, dense[m*e.Cols():]) }}
 		for format, what := range map[string]layout.Format{
-			"ternary": layout.Ternary, "Q4_0": layout.Q4_0, "NF4": layout.NF4, "W2": {Bits: 2, A: 1, Group: 64, Offsets: true},
+			"ternary": layout.Ternary, "Q4_0": layout.Q4_0, "NF4": layout.NF4, "MXFP4": layout.MXFP4, "IQ4_NL": layout.IQ4_NL, "Q8_0": layout.Q8_0, "W2": {Bits: 2, A: 1, Group: 64, Offsets: true},
 			"W1": layout.Binary, "W4": {Bits: 4, A: 2, B: 15, Group: 128},
 		} {
 			t.Run(name+" "+format, func(t *testing.T) {
