@@ -86,8 +86,14 @@ func stored(t gguf.Type) (s storage, held bool) {
 		return storage{bits: 2, group: 64}, true
 	case gguf.PQ2_0, gguf.PTQ1_0:
 		return storage{bits: 2, group: 128}, true
-	case gguf.Q4_0, gguf.IQ4_NL:
+	case gguf.Q4_0, gguf.Q1_0_G32:
 		return q4, true
+	case gguf.IQ4_NL, gguf.IQ4_XS, gguf.IQ3_S, gguf.IQ3_XXS, gguf.MXFP4:
+		return storage{bits: 4, group: 32, levels: true}, true
+	case gguf.Q8_0, gguf.Q5_0, gguf.Q5_1:
+		return storage{bits: 8, group: 32, offsets: t == gguf.Q5_1}, true
+	case gguf.F16, gguf.BF16:
+		return storage{bits: 16}, true
 	case gguf.Q4_1, gguf.Q4_K:
 		return storage{bits: 4, group: 32, offsets: true}, true
 	}

@@ -13,6 +13,7 @@ import (
 type storage struct {
 	bits, group int // a group of 0: one scale a row or matrix, which the host keeps
 	offsets     bool
+	levels      bool // codes stand for one of sixteen values
 }
 
 // The storages of shapes.
@@ -104,7 +105,7 @@ func (s shape) model() soc.Model {
 
 // matrix returns a weight matrix of that storage.
 func (s storage) matrix(name string, rows, cols, count int) soc.Matrix {
-	x := soc.Matrix{Name: name, M: rows, K: cols, Bits: s.bits, Group: s.group, Offsets: s.offsets, Count: count, Input: name}
+	x := soc.Matrix{Name: name, M: rows, K: cols, Bits: s.bits, Group: s.group, Offsets: s.offsets, Levels: s.levels, Count: count, Input: name}
 	if x.Group == 0 {
 		x.Group = cols
 	}

@@ -42,6 +42,11 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/dequant.c", "hf_of_int(offsets[0], 12)", "hf_of_int(offsets[0], 11)"},
 	{"kernels/dequant.c", "column * 32 >> shift", "column * 16 >> shift"},
 	{"kernels/dequant.c", "T(0), T(1)}", "T(1), T(0)}"},
+	{"kernels/dequant.c", "{1, 2 | 8}, {1, 1 | 4}", "{1, 1 | 4}, {1, 2 | 8}"},
+	{"kernels/dequant.c", "splat_h(0xe480)", "splat_h(0xe400)"},
+	{"kernels/gemv.c", "Q6_Vuw_vrmpyacc_VuwVubRub", "Q6_Vw_vrmpyacc_VwVubRb"},
+	{"kernels/gemv.c", "Q6_V_vror_VR(once, -32)", "once"},
+	{"kernels/precompute.c", "Q6_Vb_vpacko_VhVh", "Q6_Vb_vpacke_VhVh"},
 	{"kernels/hf.h", "splat_w(20)", "splat_w(21)"},
 	{"kernels/hf.h", "Q6_Vw_vadd_VwVw(rest, Q6_V_vand_VV(mant, one))", "rest"},
 	{"kernels/hf.h", "splat_w(0x7bff)", "splat_w(0x7c00)"},
@@ -81,6 +86,14 @@ func exercise(t *testing.T, d *Device) error {
 		for _, group := range []uint32{32, 64, 128, k} {
 			packets = append(packets, multiplication(a.alloc(4*m, 128), codes, tables, sums, sc, of, m, k, bits, group, 2, 9))
 			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 0, k/64, k, bits, group)
+		}
+	}
+	split, listed := a.alloc(2*k, 128), a.bytes(randomBytes(r, 16), 128)
+	add(device.OpPrecompute, split, sums, x, k, 1)
+	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
+		for _, group := range []uint32{32, 64, 128} {
+			packets = append(packets, multiplication(a.alloc(4*m, 128), codes, split, sums, sc, of, m, k/2, form.bits, group, form.one, form.b))
+			add(device.OpDequant, a.alloc(8*4*2048, 128), codes, sc, of, values, 0, 0, k/2/64, k/2, form.bits, group, 1)
 		}
 	}
 	groups := randomBytes(r, 8*layout.SuperGroupBytes)

@@ -153,6 +153,13 @@ func countEach(t *testing.T, d *Device) (all []counted) {
 			}
 		}
 	}
+	wide, listed := ddr.bytes(randomBytes(r, m*k), 128), a.bytes(randomBytes(r, 16), 128)
+	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
+		record(fmt.Sprintf("gemv W%d in bytes, group 32, 512x1024", form.bits), m*k*int(form.bits)/8,
+			packet(device.OpGEMV, y, wide, tables, sums, scale, 0, m, k, form.bits, 32, form.one, form.b, 4<<20, 2, 512))
+		record(fmt.Sprintf("dequant W%d in bytes, group 32, 128x512", form.bits), 128*512*int(form.bits)/8,
+			packet(device.OpDequant, tiles, wide, scale, 0, values, 1, 0, 8, k, form.bits, 32, 1))
+	}
 	groups := randomBytes(r, 64*layout.SuperGroupBytes)
 	for i := range groups {
 		groups[i] &^= 0x40

@@ -151,28 +151,35 @@ INLINE void pairs_of(union pairs *p, const int16_t *numbers, uint32_t group, int
   p->v[0] = hf_of_int(v[0], shift), p->v[1] = hf_of_int(v[1], shift);
 }
 
-// bytes makes the tiles of half a block of codes in bytes, stride apart. Those of 8 bits have
-// no table: 1024+q is exact in fp16, and so is that less 1152.
-static void bytes(uint16_t *tiles, uint32_t stride, const V *w, int bits, int half, V values, const union pairs *scales, const union pairs *offsets) {
-  V p[32];
-  rows_of(p, w, bits, half);
-  for (int j = 0; j < 32; j++) {
-    W r = bits == 8 ? Q6_Wuh_vzxt_Vub(p[j]) : LOOKUP(p[j], values, 0);
-    V *out = (V *)(tiles + (uint32_t)(j >> 3) * stride) + (j & 7) * 2;
-    UNROLL for (int h = 0; h < 2; h++) {
-      V e = h ? HI(r) : LO(r);
-      if (bits == 8) e = hf_add(Q6_V_vor_VV(e, splat_h(0x6400)), splat_h(0xe480));
-      e = hf_mul(e, splat_w(scales->words[h * 32 + j]));
-      out[h] = offsets ? hf_add(e, splat_w(offsets->words[h * 32 + j])) : e;
-    }
+// BYTES makes the tiles of half a block of codes in bytes, stride apart, with offsets or
+// without. Those of 8 bits have no table: 1024+q is exact in fp16, and so is that less 1152.
+#define BYTES(NAME, BITS, OFFSETS)                                                                                  \
+  static void NAME(uint16_t *restrict tiles, uint32_t stride, const V *w, int half, V values,                      \
+                   const union pairs *restrict scales, const union pairs *restrict offsets) {                      \
+    V p[32];                                                                                                        \
+    rows_of(p, w, BITS, half);                                                                                      \
+    UNROLL_HALVES for (int j = 0; j < 32; j++) {                                                                    \
+      W r = BITS == 8 ? Q6_Wuh_vzxt_Vub(p[j]) : LOOKUP(p[j], values, 0);                                            \
+      V *out = (V *)(tiles + (uint32_t)(j >> 3) * stride) + (j & 7) * 2;                                            \
+      UNROLL for (int h = 0; h < 2; h++) {                                                                          \
+        V e = h ? HI(r) : LO(r);                                                                                    \
+        if (BITS == 8) e = hf_add(Q6_V_vor_VV(e, splat_h(0x6400)), splat_h(0xe480));                                \
+        out[h] = fused(e, splat_w(scales->words[h * 32 + j]), OFFSETS ? splat_w(offsets->words[h * 32 + j]) : e, OFFSETS); \
+      }                                                                                                             \
+    }                                                                                                               \
   }
-}
+BYTES(bytes_8, 8, 0)
+BYTES(bytes_8_offsets, 8, 1)
+BYTES(bytes_4, 4, 0)
+BYTES(bytes_4_offsets, 4, 1)
 
 // dequant_bytes makes tiles of codes in bytes, without the second table.
 static void dequant_bytes(const struct dequant *d, const V *w) {
   const int shift = d->group == 32 ? 5 : d->group == 64 ? 6 : 7;
   const uint32_t first = (uint32_t)d->strip * (uint32_t)(d->K >> shift);
   const V values = d->bits == 8 ? zero() : LO(Q6_Wuw_vunpack_Vuh(*(const V *)d->values));
+  void (*make)(uint16_t *, uint32_t, const V *, int, V, const union pairs *, const union pairs *) =
+      d->bits == 8 ? (d->offsets ? bytes_8_offsets : bytes_8) : (d->offsets ? bytes_4_offsets : bytes_4);
   union pairs scales, offsets;
   for (int i = 0, made = -1; i < 2 * d->n; i++) {
     const int group = (2 * d->first + i) * 32 >> shift;
@@ -181,8 +188,7 @@ static void dequant_bytes(const struct dequant *d, const V *w) {
       pairs_of(&scales, d->scales, first + (uint32_t)group, 15);
       if (d->offsets) pairs_of(&offsets, d->offsets, first + (uint32_t)group, 12);
     }
-    bytes(d->tiles + (uint32_t)i * TILE, (uint32_t)d->n * 2 * TILE, w + (uint32_t)(i / 2 * d->bits) * 8, d->bits, i & 1, values, &scales,
-          d->offsets ? &offsets : 0);
+    make(d->tiles + (uint32_t)i * TILE, (uint32_t)d->n * 2 * TILE, w + (uint32_t)(i / 2 * d->bits) * 8, i & 1, values, &scales, &offsets);
   }
 }
 

@@ -33,6 +33,13 @@ INLINE V hf_of_int(V n, int shift) {
   return Q6_V_vor_VV(r, Q6_V_vand_VV(n, splat_h(0x8000)));
 }
 
+// Loops of fp16 arithmetic are unrolled where that is instructions, not functions.
+#if defined(LUTRA_STANDIN) || defined(LUTRA_QFLOAT)
+#define UNROLL_HALVES UNROLL
+#else
+#define UNROLL_HALVES
+#endif
+
 #ifdef LUTRA_STANDIN // wrong numbers, but as many instructions as qfloat: see ablation
 INLINE V hf_mul(V a, V b) { return Q6_Vh_vavg_VhVh(Q6_Vh_vmpyi_VhVh(a, b), b); }
 INLINE V hf_add(V a, V b) { return Q6_Vh_vavg_VhVh(Q6_Vh_vadd_VhVh(a, b), b); }

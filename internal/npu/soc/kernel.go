@@ -47,17 +47,21 @@ func (m *Machine) load(bytes int) float64 { return float64(bytes) / m.Bandwidth(
 func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	p := x.Padded()
 	lines := float64(p.M) * float64(p.K) * float64(p.Bits) / 8 / tiling.Lookups
-	packets := lines * m.Packets.Line[p.Bits]
+	packets := lines * m.Packets.Line[p.codes()]
 	if p.Group < p.K {
-		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale[p.Bits]
+		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale[p.codes()]
 	}
 	c := Cost{DMA: m.load(x.Bytes()), Vector: m.vector(packets * float64(rows))}
 	return c.overlapped()
 }
 
-// Tables returns the cost of the lookup tables of rows activations (OpPrecompute).
-func (m *Machine) Tables(k, rows int) Cost {
-	c := Cost{Vector: m.vector(float64(up(k, tiling.TableTile)/tiling.TableTile) * m.Packets.Precompute * float64(rows))}
+// Tables returns the cost of what lookups of x read of rows activations (OpPrecompute).
+func (m *Machine) Tables(x Matrix, rows int) Cost {
+	each := m.Packets.Precompute
+	if x.inBytes() {
+		each = m.Packets.Bytes
+	}
+	c := Cost{Vector: m.vector(float64(up(x.K, tiling.TableTile)/tiling.TableTile) * each * float64(rows))}
 	return c.overlapped()
 }
 
@@ -121,8 +125,8 @@ func (m *Machine) Product(x Matrix, rows int) (Cost, Path, error) {
 		return Cost{}, "", err
 	}
 	byLookup := m.Lookup(x, rows)
-	faster := byLookup.Seconds+m.Tables(x.K, rows).Seconds <= byTiles.Seconds
-	if m.Only == ByLookup || m.Only == "" && faster {
+	faster := byLookup.Seconds+m.Tables(x, rows).Seconds <= byTiles.Seconds
+	if x.Bits <= 8 && (m.Only == ByLookup || m.Only == "" && faster) {
 		return byLookup, ByLookup, nil
 	}
 	return byTiles, ByTiles, nil
@@ -167,7 +171,7 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 	for _, w := range work {
 		rows, longest = rows+w.Rows, max(longest, w.Rows)
 	}
-	tabled := map[string]bool{}
+	tabled := map[tables]bool{}
 	for _, mx := range x.Matrices {
 		n := rows
 		if mx.Input == Logits {
@@ -181,9 +185,9 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 		if err != nil {
 			return Cost{}, nil, err
 		}
-		if path == ByLookup && !tabled[mx.Input] { // q, k, v share tables; so do gate and up
-			tabled[mx.Input] = true
-			c.Add(m.Tables(mx.K, n))
+		if of := (tables{mx.Input, mx.inBytes()}); path == ByLookup && !tabled[of] { // q, k, v share tables; so do gate and up
+			tabled[of] = true
+			c.Add(m.Tables(mx, n))
 		}
 		sum.Add(c.times(mx.Count))
 		paths = append(paths, path)
@@ -197,6 +201,12 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 	}
 	sum.Joules = sum.Seconds * watts
 	return sum, paths, nil
+}
+
+// tables are those of an input, for lookups or as bytes.
+type tables struct {
+	input string
+	bytes bool
 }
 
 // Logits is the Input of the matrix that makes logits.

@@ -14,7 +14,7 @@ func Lookups() func(w *layout.Weights) int {
 	chip, _ := Named(measuredChip)
 	machine, known := NewMachine(chip), map[Matrix]int{}
 	return func(w *layout.Weights) int {
-		m := Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil}
+		m := Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil, Levels: w.Values != nil}
 		n, ok := known[m]
 		for ; !ok && n < tiling.MMA; n++ {
 			if _, p, err := machine.Product(m, n+1); err != nil || p != ByLookup {

@@ -12,10 +12,11 @@ type Matrix struct {
 	Name string `json:"name"`
 	M    int    `json:"m"`
 	K    int    `json:"k"`
-	Bits int    `json:"bits"` // of a stored weight: 1, 2 or 4
+	Bits int    `json:"bits"` // of a stored weight: 1, 2, 4 or 8; 16: fp16
 	// Group is the columns that share a scale; K or more: all do, and the host keeps it.
 	Group   int    `json:"group"`
 	Offsets bool   `json:"offsets,omitempty"` // groups have offsets, too
+	Levels  bool   `json:"levels,omitempty"`  // codes of 4 bits stand for one of 16 values
 	Count   int    `json:"count"`             // in the model
 	Input   string `json:"input"`             // matrices of one input share its tables
 	Host    bool   `json:"host,omitempty"`    // computed by the CPU

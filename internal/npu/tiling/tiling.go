@@ -125,7 +125,7 @@ func Search(m Matrix, l Limits) (Result, error) {
 	if m.M < Lookups || m.K < TableTile || m.M%Lookups != 0 || m.K%TableTile != 0 || m.M/Lookups > mostStrips || m.K > mostColumns {
 		return r, fmt.Errorf("%w: %d×%d; rows must be a multiple of %d, columns of %d", ErrMatrix, m.M, m.K, Lookups, TableTile)
 	}
-	if m.Bits < 1 || m.Bits > 8 || m.Group < 1 || m.Group > m.K {
+	if m.Bits < 1 || m.Bits > 16 || m.Group < 1 || m.Group > m.K {
 		return r, fmt.Errorf("%w: %d bits in groups of %d", ErrMatrix, m.Bits, m.Group)
 	}
 	refused := map[Rule]int{}

@@ -80,7 +80,7 @@ func TestTheChoiceIsBestByTheHeuristicsInTheirOrder(t *testing.T) {
 }
 
 func TestAMatrixThatCannotBeCutIsRefused(t *testing.T) {
-	for _, m := range []Matrix{{M: 100, K: 256, Bits: 2, Group: 256}, {M: 128, K: 100, Bits: 2, Group: 100}, {}, {M: 128, K: 256, Bits: 9, Group: 256}, {M: 128, K: 256, Bits: 2}, {M: 1 << 30, K: 256, Bits: 2, Group: 256}} {
+	for _, m := range []Matrix{{M: 100, K: 256, Bits: 2, Group: 256}, {M: 128, K: 100, Bits: 2, Group: 100}, {}, {M: 128, K: 256, Bits: 17, Group: 256}, {M: 128, K: 256, Bits: 2}, {M: 1 << 30, K: 256, Bits: 2, Group: 256}} {
 		if _, err := Search(m, phone); !errors.Is(err, ErrMatrix) {
 			t.Errorf("%+v gives %v", m, err)
 		}

@@ -69,14 +69,31 @@ static void products(void) {
   static const char *names[] = {"gemv-1", "gemv-2", "", "gemv-4"}, *grouped[] = {"gemv-1-grouped", "gemv-2-grouped", "", "gemv-4-grouped"};
   static const char *flats[] = {"dequant-1-flat", "dequant-2-flat", "", "dequant-4-flat"}, *lut[] = {"dequant-1", "dequant-2", "", "dequant-4"};
   for (int bits = 1; bits <= 4; bits *= 2) {
-    struct gemv g = {y, weights, tables, sums, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
+    struct gemv g = {y, weights, tables, sums, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
     COUNT(names[bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
     g.scales = scales, g.offsets = offsets, g.group = 64;
     COUNT(grouped[bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g));
-    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K};
+    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K, 0};
     COUNT(flats[bits - 1], BLOCKS, dequant(&d));
     d.scales = scales, d.offsets = offsets, d.group = 64;
     COUNT(lut[bits - 1], BLOCKS, dequant(&d));
+  }
+}
+
+// bytes counts codes in bytes, of 8 bits and of 4 that stand for values, with scales of 64 and of
+// 128 columns.
+static void bytes(void) {
+  static const char *names[2][2] = {{"gemv-8-64", "gemv-8-128"}, {"gemv-values-64", "gemv-values-128"}};
+  static const char *flat[] = {"dequant-8", "dequant-values"};
+  COUNT("precompute-bytes", K / TABLE_COLS, precompute_bytes((uint8_t *)tables, sums, x, K));
+  for (int four = 0; four < 2; four++) {
+    const int bits = four ? 4 : 8;
+    for (int i = 0; i < 2; i++) {
+      struct gemv g = {y, weights, tables, sums, scales, 0, STRIPS * STRIP, K, bits, 64 << i, 1, 128, four ? (const uint8_t *)values : 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
+      COUNT(names[four][i], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
+    }
+    struct dequant d = {tiles, weights, scales, 0, values, 0, 0, BLOCKS, K, bits, 64, 1};
+    COUNT(flat[four], BLOCKS, dequant(&d));
   }
 }
 
@@ -85,7 +102,7 @@ static void conversions(void) {
   for (int i = 0; i < 2; i++) {
     const int bits = 2 + 2 * i;
     for (int v = 0; v < 16; v++) values[v] = (uint16_t)v; // lookups of codes give codes
-    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K};
+    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K, 0};
     dequant(&d);
     convert_dq(other, weights, words, words, BLOCKS, bits, 0);
     check(names[i], differing(tiles, other, STRIP * K));
@@ -170,5 +187,6 @@ int main(void) {
   layouts();
   exponentials();
   lookups();
+  bytes();
   return 0;
 }
