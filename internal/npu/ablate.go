@@ -29,6 +29,8 @@ type study struct {
 const (
 	counted = "packets executed under qemu-hexagon, with integer stand-ins for float instructions; times modelled"
 	modeled = "modelled"
+
+	emulatedPackets = "modelled from emulated packets: those of the machine code that qemu-hexagon executes for the model's matrices"
 )
 
 var studies = []study{
@@ -36,6 +38,7 @@ var studies = []study{
 	{"pipeline", "Sequential and pipelined products of 128 tokens (T-MAN, Figure 17)", modeled, pipelines},
 	{"layouts", "Four-bit groups: conventional, in the order of tiles, super-groups (TTS, Figure 15)", counted, layouts},
 	{"exponentials", "Exponentials of softmax: float32, float16, table (TTS, Figure 14)", counted, exponentials},
+	{"step", "A decoded token of BitNet-2B from what executes (T-MAN §6.3; batches: TTS, Figure 11)", emulatedPackets, steps},
 	{"lookups", "VLUT16 and VLUT32: weights of one bit for each packet (T-MAN, Table 1)", counted, lookups},
 }
 

@@ -42,8 +42,8 @@ func (m *Machine) layout(x Matrix, rows int) (Layout, error) {
 
 func (m *Machine) load(bytes int) float64 { return float64(bytes) / m.Bandwidth(m.Route) }
 
-// Lookup returns the cost of rows products by table lookup (OpGEMV), without tables: the
-// weights come once, every row looks all of them up.
+// Lookup returns the cost of rows products by table lookup (OpGEMV), without tables: for
+// every row the weights come again, as they do.
 func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	p := x.Padded()
 	lines := float64(p.M) * float64(p.K) * float64(p.Bits) / 8 / tiling.Lookups
@@ -51,7 +51,7 @@ func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	if p.Group < p.K {
 		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale[p.codes()]
 	}
-	c := Cost{DMA: m.load(x.Bytes()), Vector: m.vector(packets * float64(rows))}
+	c := Cost{DMA: m.load(x.Bytes()) * float64(rows), Vector: m.vector(packets * float64(rows))}
 	return c.overlapped()
 }
 
@@ -62,6 +62,13 @@ func (m *Machine) Tables(x Matrix, rows int) Cost {
 		each = m.Packets.Bytes
 	}
 	c := Cost{Vector: m.vector(float64(up(x.K, tiling.TableTile)/tiling.TableTile) * each * float64(rows))}
+	return c.overlapped()
+}
+
+// Executed returns the cost of packets that were counted on one thread, and bytes that DMA
+// moved beside them.
+func (m *Machine) Executed(packets, moved float64) Cost {
+	c := Cost{DMA: m.load(int(moved)), Vector: m.vector(packets)}
 	return c.overlapped()
 }
 

@@ -1,0 +1,99 @@
+package npu
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
+)
+
+// stepModel is the model whose matrices were executed.
+const stepModel = "bitnet-2b"
+
+// executed is what the emulated device took for the products of a layer of stepModel: lines
+// of batch, matrix, path, packets, bytes that DMA moved.
+//
+//go:embed step.txt
+var executed string
+
+// Executed is what a product of one matrix took, tables of activations included where it is
+// the first of its input.
+type Executed struct {
+	Batch   int
+	Matrix  string
+	Path    soc.Path
+	Packets float64
+	Moved   float64 // bytes, by DMA
+}
+
+func parseExecuted(text string) (list []Executed, err error) {
+	for line := range strings.Lines(text) {
+		var e Executed
+		if n, err := fmt.Sscan(line, &e.Batch, &e.Matrix, &e.Path, &e.Packets, &e.Moved); n != 5 {
+			return nil, fmt.Errorf("npu: line %.60q of executed products: %w", line, err)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// steps models decoding by what executes: packets on all vector threads, bytes at DMA's rate,
+// whichever takes longer. The head is modelled by packets a line, and so is attention.
+func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
+	list, err := parseExecuted(executed)
+	if err != nil {
+		return err
+	}
+	x, _ := Shape(stepModel)
+	head := x.Matrices[len(x.Matrices)-1]
+	rest := x // what does not execute here
+	rest.Matrices = nil
+	a.Head = []string{"batch", "packets a layer", "MB a layer", "HVX ms", "DMA ms", "HMX ms", "head ms", "attention, layers' overhead ms", "tokens/s", "kernels alone", "T-MAN", "by T-MAN"}
+	for at := 0; at < len(list); {
+		batch := list[at].Batch
+		var layer, sum soc.Cost
+		var packets, moved float64
+		for ; at < len(list) && list[at].Batch == batch; at++ {
+			e := list[at]
+			c := m.Executed(e.Packets, e.Moved)
+			if e.Path == soc.ByTiles {
+				for _, of := range x.Matrices {
+					if of.Name == e.Matrix {
+						tiled, err := m.Tiled(of, batch, true)
+						if err != nil {
+							return err
+						}
+						c.Tiles, c.Seconds = tiled.Tiles, max(c.Seconds, tiled.Tiles)
+					}
+				}
+			}
+			layer.Add(c)
+			packets, moved = packets+e.Packets, moved+e.Moved
+		}
+		for range x.Layers {
+			sum.Add(layer)
+		}
+		logits, _, err := m.Product(head, batch)
+		if err != nil {
+			return err
+		}
+		others, err := m.Decode(&rest, batch, tmanContext)
+		if err != nil {
+			return err
+		}
+		kernels := sum.Seconds + logits.Seconds
+		rate := float64(batch) / (kernels + others.Seconds)
+		measured, ratio := "", ""
+		if batch == 1 {
+			measured, ratio = "49.1", fmt.Sprintf("%.2f", rate/49.1)
+		}
+		ms := func(s float64) string { return fmt.Sprintf("%.2f", 1e3*s) }
+		a.Rows = append(a.Rows, []string{fmt.Sprint(batch), fmt.Sprintf("%.0f", packets), fmt.Sprintf("%.1f", moved/1e6), ms(sum.Vector), ms(sum.DMA), ms(sum.Tiles),
+			ms(logits.Seconds), ms(others.Seconds), fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.1f", float64(batch)/kernels), measured, ratio})
+	}
+	a.Notes = append(a.Notes, "a layer's overhead is fitted to T-MAN's 49.1 with modelled packets in place of executed ones; \"kernels alone\" has neither it nor attention",
+		"packets executed on one vector thread, divided by the chip's; the head's are counted a line; overlap of DMA, HVX and HMX is modelled")
+	return nil
+}

@@ -1,0 +1,199 @@
+package npu
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/device/qemu"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	trits "github.com/lutra-lm/lutra/kernels/ternary"
+)
+
+// recorder is a device that keeps the packets that it is given.
+type recorder struct {
+	device.Device
+	packets []device.Packet
+}
+
+func (r *recorder) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
+	r.packets = append(r.packets, packets...)
+	return r.Device.Run(ctx, packets)
+}
+
+// order is a layer's products as they come, those of one input after one another.
+var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_gate", "ffn_up"}, {"ffn_down"}}
+
+// aLayer loads the matrices of a layer of stepModel, each size once: codes make no difference
+// to counts.
+func aLayer(t *testing.T, dev device.Device) (*hexagon.Backend, map[string]kernels.Linear) {
+	x, _ := Shape(stepModel)
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Lookups: soc.Lookups(), Tiles: soc.Tiles(), Keys: 1 << 20})
+	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
+	for _, m := range x.Matrices[:len(x.Matrices)-1] {
+		size := [2]int{m.M, m.K}
+		if sizes[size] == nil {
+			w, err := trits.Pack(m.M, m.K, make([]int8, m.M*m.K), []float32{1}, matrix.I2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sizes[size], err = b.Load(w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all[m.Name] = sizes[size]
+	}
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b, all
+}
+
+const stepMemory = 128 << 20
+
+// run computes a layer's products of batch rows, and calls after behind each.
+func runLayer(t *testing.T, b *hexagon.Backend, all map[string]kernels.Linear, batch int, after func(name string)) {
+	var acts kernels.Acts
+	for _, names := range order {
+		k := 2560
+		if names[0] == "ffn_down" {
+			k = 6912
+		}
+		x := make([]float32, batch*k)
+		for i := range x {
+			x[i] = float32(i%7) - 3
+		}
+		acts.Set(x, batch, k)
+		for _, name := range names {
+			all[name].Mul(make([]float32, batch*6912), &acts)
+			after(name)
+		}
+	}
+	if err := b.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the host sends are the tiles of the search, and what DMA moves are their pieces.
+func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
+	dev, err := device.NewGo(nil, stepMemory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{Device: dev}
+	b, all := aLayer(t, r)
+	chip, _ := soc.Named("8gen3")
+	x, _ := Shape(stepModel)
+	r.packets = nil
+	runLayer(t, b, all, 1, func(name string) {
+		for _, m := range x.Matrices {
+			if m.Name != name {
+				continue
+			}
+			l, err := chip.Plan(m, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, ran := l.Search.Choice, 0
+			for _, p := range r.packets {
+				if p.Op == device.OpGEMV {
+					if ran++; int(p.Args[13]) != found.MIterD || int(p.Args[14]) != found.Cols() || int(p.Args[6]) != m.Padded().M {
+						t.Errorf("%s: %d rows in tiles of %d strips by %d columns execute, the search finds %d by %d", name, p.Args[6], p.Args[13], p.Args[14], found.MIterD, found.Cols())
+					}
+				}
+			}
+			if ran != 1 {
+				t.Errorf("%s: %d products for a row", name, ran)
+			}
+		}
+		r.packets = nil
+	})
+}
+
+func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
+	if _, err := exec.LookPath("qemu-hexagon"); err != nil {
+		if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
+			t.Fatal(err)
+		}
+		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
+	}
+	dev, err := qemu.Open(qemu.Options{Memory: stepMemory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{Device: dev}
+	b, all := aLayer(t, r)
+	batches := []int{1}
+	if *update || os.Getenv("LUTRA_REQUIRE") != "" {
+		batches = []int{1, 2, 4, 8, 16}
+	}
+	var text strings.Builder
+	for _, batch := range batches {
+		before := b.Work()
+		r.packets = nil
+		runLayer(t, b, all, batch, func(name string) {
+			now := b.Work()
+			path := soc.ByTiles
+			if now.Lookups > before.Lookups {
+				path = soc.ByLookup
+			}
+			fmt.Fprintln(&text, batch, name, path, now.Counts.Packets-before.Counts.Packets, now.Moved-before.Moved)
+			if want := pieces(r.packets); int(now.Transfers-before.Transfers) != want {
+				t.Errorf("%s: DMA makes %d transfers, the tiles have %d", name, now.Transfers-before.Transfers, want)
+			}
+			before, r.packets = now, nil
+		})
+	}
+	if *update {
+		if err := os.WriteFile("step.txt", []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !strings.HasPrefix(executed, text.String()) {
+		t.Errorf("executed\n%s\nrecorded (go test ./internal/npu -run Executes -update records them anew)\n%s", text.String(), executed)
+	}
+}
+
+// pieces counts the transfers of DMA that packets are: copies, and of lookups a piece of each
+// strip of a tile, or the whole of it where it has all columns, and the results.
+func pieces(packets []device.Packet) (n int) {
+	for _, p := range packets {
+		switch a := p.Args; p.Op {
+		case device.OpCopy:
+			n++
+		case device.OpGEMV:
+			all, strips, cols, k := int(a[6])/layout.Strip, int(a[13]), int(a[14]), int(a[7])
+			each := all // of a column of tiles
+			if cols >= k {
+				each = (all + strips - 1) / strips
+			}
+			n += each*((k+cols-1)/cols) + 1
+		}
+	}
+	return n
+}
+
+func TestADecodedTokenOfExecutedPacketsIsNearWhatTMANMeasures(t *testing.T) {
+	a, err := Ablate("step", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ratio float64
+	if _, err := fmt.Sscan(a.Rows[0][len(a.Head)-1], &ratio); err != nil || ratio < 1/1.3 || ratio > 1.3 {
+		t.Errorf("by T-MAN's 49.1 tokens/s it is %v, %v", ratio, err)
+	}
+	t.Log(a.Kind)
+	for _, row := range append([][]string{a.Head}, a.Rows...) {
+		t.Log(strings.Join(row, " | "))
+	}
+}
