@@ -11,8 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// Rounding is what becomes of weights that the device does not hold exactly: those of
-// six and eight bits, and floats. Rounded ones are four-bit codes in super-groups
+// Rounding is what becomes of weights that the device does not hold exactly: those with
+// scales of 16 columns, and of float32. Rounded ones are four-bit codes in super-groups
 // (Test-Time Scaling on NPUs, §5.1): 32 that follow one another in a tile, two rows by
 // 16 columns, share a scale. They are multiplied by tiles alone.
 type Rounding string
