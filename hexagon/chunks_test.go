@@ -120,7 +120,9 @@ func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
 
 func TestColdExpertsHaveTheCPUsBits(t *testing.T) {
 	p := newPool(t)
-	load, tokens := fileOf(tinyExperts, gguf.TQ2_0), someTokens(sweep.Of(70, 200))
+	load, tokens := func() (*gguf.File, error) { // whose head is the CPU's, too
+		return synthetic.Build(tinyExperts, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.F32, Seed: 7})
+	}, someTokens(sweep.Of(70, 200))
 	cpu := onDevice(t, "", Options{}, p, load)
 	want := newFeeder(t, cpu.Model).feed(len(tokens), tokens...)
 	for _, cold := range []int{0, 4, 8} {

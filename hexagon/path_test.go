@@ -6,12 +6,12 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-func TestValuesThatAreNoLineAreNeverLookedUp(t *testing.T) {
+func TestValuesThatAreNoIntegersAreNeverLookedUp(t *testing.T) {
 	line, err := layout.New(128, 256, layout.Q4_0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := layout.New(128, 256, layout.IQ4_NL)
+	other, err := layout.New(128, 256, layout.NF4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestValuesThatAreNoLineAreNeverLookedUp(t *testing.T) {
 			t.Errorf("%s: lookups of %d rows", path, n)
 		}
 		if n := o.lookups(other); n != 0 {
-			t.Errorf("%s: lookups of %d rows for values that are no line", path, n)
+			t.Errorf("%s: lookups of %d rows for values that are no integers", path, n)
 		}
 	}
 }
