@@ -72,6 +72,7 @@ type Backend struct {
 	keys     keys
 	group    struct{ x, y region } // of launches
 	mix      mixtures
+	whole    *whole // nil: layers are the host's, but for products and attention
 	fault    atomic.Pointer[error]
 }
 
@@ -193,6 +194,9 @@ func (b *Backend) Start() error {
 	}
 	for _, l := range b.matrices {
 		l.place()
+	}
+	if b.whole != nil {
+		b.whole.place(b.mem)
 	}
 	if b.mix.plan != nil {
 		b.host = device.NewBeside(dev, b.opt.Pool)

@@ -63,7 +63,7 @@ var errDied = errors.New("the child has died")
 var faultyDevices = map[string]Opener{
 	"hangs": func(bytes int) (device.Device, error) {
 		d, err := device.NewGo(nil, bytes)
-		return &hangingDevice{d, 3}, err
+		return &hangingDevice{d, 1}, err
 	},
 	"dies": func(bytes int) (device.Device, error) {
 		runs := 0

@@ -73,16 +73,15 @@ const (
 // DefaultKeys is the memory of a device for keys and values.
 const DefaultKeys = 32 << 20
 
-// begin makes ready for a call that attends in chunks. It returns false where the device has
-// no room for such keys.
-func (k *keys) begin(a *models.Attention, chunk int) bool {
-	shape := a.Cache.Shape()
+// use makes ready for a cache. It returns false where the device has no room for such keys.
+func (k *keys) use(cache *kv.Cache) bool {
+	shape := cache.Shape()
 	dim := roundUp(shape.HeadDim, layout.Tile) / layout.Tile
-	if n := a.Cache.BlockLen(); n%layout.Tile != 0 && (layout.Tile%n != 0 || layout.Tile/n > mostBlocks) {
+	if n := cache.BlockLen(); n%layout.Tile != 0 && (layout.Tile%n != 0 || layout.Tile/n > mostBlocks) {
 		return false
 	}
-	if k.cache != a.Cache || k.dim != dim || k.heads != shape.Heads {
-		k.cache, k.dim, k.heads = a.Cache, dim, shape.Heads
+	if k.cache != cache || k.dim != dim || k.heads != shape.Heads {
+		k.cache, k.dim, k.heads = cache, dim, shape.Heads
 		k.head = 2 * dim * layout.TileBytes
 		k.size, k.hand = shape.Heads*k.head, 0
 		k.slots = make([]slot, int(k.slotsAt.size)/k.size)
@@ -91,20 +90,31 @@ func (k *keys) begin(a *models.Attention, chunk int) bool {
 			k.slots[i].blocks = noBlocks
 		}
 	}
+	return len(k.slots) > 0
+}
+
+// begin makes ready for a call that attends in chunks: slots that it wants stay until the
+// next one.
+func (k *keys) begin(a *models.Attention, chunk int) bool {
 	want := 0
 	for i := range a.Rows {
 		if i+1 == len(a.Rows) || a.Rows[i].Seq != a.Rows[i+1].Seq {
 			want += a.Rows[i].Pos/chunk + 1
 		}
 	}
-	if len(k.slots) == 0 || want > listCount {
+	if !k.use(a.Cache) || want > listCount {
 		return false
 	}
+	k.open(want)
+	return true
+}
+
+// open begins a call that wants that many lists.
+func (k *keys) open(want int) {
 	if k.lists == nil || len(k.lists)+want > listCount {
 		k.lists = map[listKey]*list{}
 	}
 	k.call++
-	return true
 }
 
 // at returns where a slot lies.
@@ -219,19 +229,24 @@ func (b *Backend) put(s int32, seq *kv.Sequence, layer, pos int) {
 	k.slots[s].has |= 1 << col
 }
 
-// store puts the keys and values of the call's rows to their slots. Other slots that have
-// the rows' blocks too lack these positions from now on.
+// store puts the keys and values of the call's rows to their slots.
 func (b *Backend) store(a *models.Attention) {
 	for i := range a.Rows {
 		r := &a.Rows[i]
-		n := a.Cache.BlockLen()
-		for _, s := range b.keys.of[slotKey{a.Layer, r.Pos % n / layout.Tile, r.Seq.Blocks()[r.Pos/n]}] {
-			b.keys.slots[s].has &^= 1 << (r.Pos % layout.Tile)
-		}
-		if s, ok := b.keys.slot(b.mem, r.Seq, a.Layer, r.Pos/layout.Tile); ok {
+		if s, ok := b.keys.hold(b.mem, r, a.Layer); ok {
 			b.put(s, r.Seq, a.Layer, r.Pos)
 		}
 	}
+}
+
+// hold returns the slot that a row's keys and values of a layer go to. Other slots that have
+// the row's block too lack its position from now on.
+func (k *keys) hold(mem []byte, r *models.RowPos, layer int) (int32, bool) {
+	n := k.cache.BlockLen()
+	for _, s := range k.of[slotKey{layer, r.Pos % n / layout.Tile, r.Seq.Blocks()[r.Pos/n]}] {
+		k.slots[s].has &^= 1 << (r.Pos % layout.Tile)
+	}
+	return k.slot(mem, r.Seq, layer, r.Pos/layout.Tile)
 }
 
 // collected returns the list of the slots of n keys of a sequence from position first on, a
@@ -241,6 +256,9 @@ func (b *Backend) collected(seq *kv.Sequence, layer, first, n int) (*list, bool)
 	key := listKey{seq, layer, first / layout.Tile}
 	l := k.lists[key]
 	if l == nil {
+		if len(k.lists) == listCount {
+			return nil, false
+		}
 		l = &list{at: k.listsAt.at + uint32(len(k.lists)*listBytes)}
 		k.lists[key] = l
 	}

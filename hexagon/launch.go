@@ -78,7 +78,7 @@ func (p *product) eachTables(do func(p *product, lo, n int, x, y uint32)) {
 
 func (b *Backend) queueLookups(p *product, lo, n int, x, y uint32) {
 	b.precompute(p, lo, n, x)
-	p.lookUp(0, p.M/layout.Strip, n, y)
+	p.lookUp(0, p.M/layout.Strip, n, y, uint32(4*p.M))
 }
 
 func (b *Backend) collectLookups(p *product, lo, n int, _, y uint32) {

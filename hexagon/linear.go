@@ -173,7 +173,7 @@ func (b *Backend) mulLookup(p *product) error {
 				b.add(device.OpCopy, scratch, b.tables.at, size)
 			}
 			strips := p.fitting(first, n, 4)
-			p.lookUp(first, strips, n, b.y.at)
+			p.lookUp(first, strips, n, b.y.at, uint32(4*strips*layout.Strip))
 			if err := b.run(); err != nil {
 				return err
 			}
@@ -185,8 +185,8 @@ func (b *Backend) mulLookup(p *product) error {
 }
 
 // lookUp queues the products of n rows, whose tables are in TCM, with strips
-// from strip first on. Results lie at y: [n][strips·128]int32.
-func (l *linear) lookUp(first, strips, n int, y uint32) {
+// from strip first on. Results lie at y: [strips·128]int32, stride bytes apart.
+func (l *linear) lookUp(first, strips, n int, y, stride uint32) {
 	codes, scales, offsets := l.at(first)
 	rows, b := strips*layout.Strip, uint32(l.B)
 	if l.Values != nil {
@@ -194,7 +194,7 @@ func (l *linear) lookUp(first, strips, n int, y uint32) {
 	}
 	for i := range n {
 		tables := uint32(scratch + i*l.tableBytes())
-		l.b.add(device.OpGEMV, y+uint32(4*i*rows), codes, tables, tables+uint32(l.sumsAt()), scales, offsets,
+		l.b.add(device.OpGEMV, y+uint32(i)*stride, codes, tables, tables+uint32(l.sumsAt()), scales, offsets,
 			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), b, l.spill(), uint32(l.strips), uint32(l.cols))
 	}
 }

@@ -25,6 +25,13 @@ type Accelerator interface {
 	Begin(rows []RowPos)
 	// RunExperts computes the experts that x names, in every step; they may be none.
 	RunExperts(x *Experts)
+	// Layers tells of the layers that may be computed as one each, once all is loaded. It
+	// returns whether any will be.
+	Layers(m *DenseLayers) bool
+	// RunLayers computes layers of m from s.First on, and the head behind the last one, and
+	// returns the first that it has not: for those there are the methods above. With the head
+	// that is one more than there are layers.
+	RunLayers(s *DenseStep) (next int)
 }
 
 // Attention is causal grouped-query attention of rows over one layer of a cache,
@@ -65,6 +72,8 @@ type device struct {
 	spare       bool            // the CPU has all matrices too
 	reported    bool            // the fault has been
 	request     Attention
+	step        DenseStep
+	adapted     bool // adapters are loaded: no layer is computed whole
 }
 
 func newDevice(opt *LoadOptions) *device {

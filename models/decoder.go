@@ -40,6 +40,7 @@ type decoder struct {
 	file     *gguf.File   // that embed is in
 	memory   *cpu.Arena   // of the matrices
 	targets  []*target    // products that adapters may add to
+	dense    *DenseLayers // what the backend may compute of it; nil: nothing
 
 	recurrent recurrent.Shape // of the layers that have a recurrent state
 	warnings  []string        // of what is odd in the file
@@ -111,6 +112,7 @@ func newDecoder(l *loader) *decoder {
 		return nil
 	}
 	m.cfg, m.targets = l.config(), l.targets
+	l.denseLayers(m)
 	return m
 }
 
@@ -153,13 +155,21 @@ func (m *decoder) rowWidth() (width int) {
 func (m *decoder) stages() int { return len(m.layers) + 1 }
 
 // stage takes the rows of s from the keys and values of layer i-1 to those of layer i. It
-// may read the keys and values that stages before it wrote, of any row.
+// may read the keys and values that stages before it wrote, of any row. A backend may compute
+// whole layers in place of the stages that begin in them.
 func (m *decoder) stage(s *rowShard, i int) {
-	if i == 0 {
+	switch {
+	case i == 0:
 		m.embedTokens(s)
-	} else {
+	case i > s.whole:
 		m.layers[i-1].mixer.attend(s)
 		m.feedForward(s, i-1)
+	}
+	if i >= s.whole && i < len(m.layers) {
+		s.whole = m.wholeLayers(s, i)
+	}
+	if i < s.whole {
+		return
 	}
 	if i == len(m.layers) {
 		m.norm.run(s)

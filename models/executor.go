@@ -163,6 +163,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache) {
 	e.reserve(n)
 	e.listRows(b)
 	e.device.begin(e.rowPos)
+	e.device.adapted = e.adapters.Load() > 0
 	for i := range e.graph.ropes {
 		r := &e.graph.ropes[i]
 		r.angles(e.angles[i].cos[:n*r.pairs()], e.angles[i].sin[:n*r.pairs()], b.Positions)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
 )
 
 // Check says whether a device with that memory takes the packet. Every device has this
@@ -110,6 +111,8 @@ func (p Packet) check(memory int) checker {
 		c.tcm(a[1], ExpTableBytes, ExpTableBytes)
 		c.memory(a[2], rows*layout.Tile*StateBytes)
 		c.tcm(a[3], rows*layout.TileBytes, Align)
+	default:
+		c.rowOps(p)
 	}
 	return c
 }
@@ -121,6 +124,98 @@ func (p *Packet) InBytes() bool {
 		return a[9] == 8 || a[9] == 4 && a[11] == 1
 	}
 	return a[8] == 8 || a[8] == 4 && a[10] == 0
+}
+
+// rowOps checks the operations on rows of float32.
+func (c *checker) rowOps(p Packet) {
+	a := &p.Args
+	vector := func(offset, n uint32) { c.memory(offset, 4*uint64(n)) }
+	optional := func(offset, n uint32) {
+		if offset != 0 {
+			vector(offset, n)
+		}
+	}
+	const states = layout.Tile * StateBytes
+	switch p.Op {
+	case OpRMSNorm:
+		c.rows(a[3], a[4], a[5])
+		c.floats(a[0], a[3], a[4], a[5], a[6])
+		c.floats(a[1], a[3], a[4], a[5], a[7])
+		optional(a[2], a[5])
+	case OpQuantize:
+		c.rows(a[3], 1, a[5])
+		k := c.dim(a[4], layout.TableCols)
+		c.sizes(a[5] <= a[4])
+		c.memory(a[0], 2*k*uint64(a[3]))
+		vector(a[1], a[3])
+		c.floats(a[2], a[3], 1, a[5], a[6])
+	case OpScale:
+		c.rows(a[5], 1, a[6])
+		c.floats(a[0], a[5], 1, a[6], a[7])
+		c.floats(a[1], a[5], 1, a[6], a[8])
+		vector(a[2], a[5])
+		vector(a[3], a[6])
+		optional(a[4], a[6])
+	case OpAdd:
+		c.rows(a[2], 1, a[3])
+		c.floats(a[0], a[2], 1, a[3], a[4])
+		c.floats(a[1], a[2], 1, a[3], a[5])
+	case OpRope:
+		c.rows(a[2], a[3], a[4])
+		k := c.dim(a[5], 32)
+		c.count(a[6], 1, MaxDim)
+		c.sizes(a[6] < 32 && a[6]&(a[6]-1) == 0 || a[6] >= 32 && a[6]%32 == 0)
+		c.sizes(a[5] <= a[4] && (a[6] < 32 || a[5] == 2*a[6]))
+		c.floats(a[0], a[2], a[3], a[4], a[7])
+		c.memory(a[1], 8*k*uint64(a[2]))
+	case OpGLU:
+		c.number(a[7] <= ref.GLUReLU2)
+		c.rows(a[3], 1, a[4])
+		c.floats(a[0], a[3], 1, a[4], a[5])
+		c.floats(a[1], a[3], 1, a[4], a[6])
+		c.floats(a[2], a[3], 1, a[4], a[6])
+	case OpToTiles:
+		c.rows(a[2], a[3], a[4])
+		c.inTile(a[2], a[7])
+		c.count(a[8], 0, 1)
+		c.sizes(a[6]%Align == 0 && a[6] <= MaxStride)
+		c.memory(a[0], (uint64(a[3])-1)*uint64(a[6])+uint64(a[4])/layout.Tile*layout.TileBytes)
+		c.floats(a[1], a[2], a[3], a[4], a[5])
+	case OpFromTiles:
+		c.rows(a[3], 1, a[4])
+		c.inTile(a[3], a[6])
+		c.floats(a[0], a[3], 1, a[4], a[5])
+		c.memory(a[1], uint64(a[4])/layout.Tile*layout.TileBytes)
+		vector(a[2], layout.Tile)
+		vector(a[7], layout.Tile)
+	case OpFold:
+		c.count(a[3], 0, 1)
+		vector(a[0], layout.Tile)
+		c.memory(a[1], states)
+		if a[2] != 0 {
+			c.memory(a[2], states)
+		}
+	}
+}
+
+// rows checks the counts of rows, of their parts and of a part's numbers.
+func (c *checker) rows(n, parts, width uint32) {
+	c.count(n, 1, MaxRows)
+	c.count(parts, 1, MaxDim/32)
+	c.dim(width, 32)
+}
+
+// floats checks rows of float32 that are stride bytes apart.
+func (c *checker) floats(offset, n, parts, width, stride uint32) {
+	size := 4 * uint64(parts) * uint64(width)
+	c.sizes(stride%Align == 0 && stride <= MaxStride && size <= uint64(stride))
+	c.memory(offset, (uint64(n)-1)*uint64(stride)+size)
+}
+
+// inTile checks that rows first to first+n are a tile's.
+func (c *checker) inTile(n, first uint32) {
+	c.count(n, 1, layout.Tile)
+	c.count(first, 0, layout.Tile-n)
 }
 
 // Sizes of what softmax reads.

@@ -138,6 +138,8 @@ func (g *Go) compute(p Packet) {
 				p.pair(i)
 			}
 		})
+	default:
+		g.rowOps(p)
 	}
 }
 
@@ -160,7 +162,7 @@ func (t task) Do(_, i int) { t(i) }
 
 const tile = layout.TileBytes / 2 // numbers
 
-func view[T uint16 | int16 | uint32 | int32](g *Go, offset uint32, n int) []T {
+func view[T uint16 | int16 | uint32 | int32 | float32](g *Go, offset uint32, n int) []T {
 	if offset < TCMBytes {
 		return View[T](g.tcm, offset, n)
 	}

@@ -141,6 +141,66 @@ const (
 	//	dst, table, n, bytes, add, stride
 	OpCollect
 
+	// The operations below are a layer's between its products and attention, so that
+	// activations stay in the device's memory. Rows are float32, to and from bytes from one
+	// to the next: multiples of Align, at most MaxStride, and no less than a row. Arithmetic is
+	// IEEE's, each operation rounded to nearest even by itself; the bits of operands that are
+	// infinite or NaN have no meaning. There are 1 to MaxRows rows; widths are multiples of 32.
+	// dst may be src. hexagon/ref/rows.go has the order of operations, and so do vectors of 32.
+
+	// OpRMSNorm norms each of the parts of rows, width numbers each: x·(Σx²·inverse + eps)^-½·weight.
+	// inverse, which is 1/width, and eps are the bits of float32.
+	//
+	//	dst, src, weight (0: none), n, parts, width, to, from, inverse, eps
+	OpRMSNorm
+
+	// OpQuantize makes integers of rows, as OpPrecompute wants them, with a scale each: the
+	// largest magnitude becomes MaxActivation. dst [n][K]int16 has zeros from width on.
+	//
+	//	dst, scales [n]float32, src, n, K, width, from
+	OpQuantize
+
+	// OpScale makes rows of the sums of OpGEMV, int32: sum·(scale·R) + bias.
+	//
+	//	dst, sums, scales [n], R [width], bias [width] (0: none), n, width, to, from
+	OpScale
+
+	// OpAdd adds rows, times a factor (float32 bits), to others.
+	//
+	//	dst, src, n, width, to, from, factor
+	OpAdd
+
+	// OpRope rotates, in place, the first numbers of parts of rows, rotated of each: x[k]·cos[k] +
+	// x[partner]·sin[k], partners standing distance apart: 1 of neighbours, half of rotated of
+	// halves. It is a power of two below 32, or a multiple of 32 and half of rotated. angles
+	// [n][2][rotated] float32 are cosines, and sines with their sign.
+	//
+	//	x, angles, n, parts, width, rotated, distance, to
+	OpRope
+
+	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU².
+	//
+	//	dst, gate, up, n, width, to, from, unit
+	OpGLU
+
+	// OpToTiles sets rows first to first+n of tiles to rows, times a factor (float32 bits), in fp16;
+	// with across, columns. It leaves the other elements. Part p has width/32 tiles at p·step bytes.
+	//
+	//	dst, src, n, parts, width, from, step, first, across, factor
+	OpToTiles
+
+	// OpFromTiles sets rows to those of width/32 tiles from first on, divided by their sums. A
+	// number that is as large as fp16 allows makes word k%32 of saturated all ones.
+	//
+	//	dst, tiles, sums [32]float32, n, width, to, first, saturated [32]uint32
+	OpFromTiles
+
+	// OpFold adds the sums of 32 states of OpSoftmax to sums, which decay by its e first, or
+	// with begins are nothing yet. The states of the next keys, if given, get m'.
+	//
+	//	sums [32]float32, states, next (0: none), begins
+	OpFold
+
 	numOps
 )
 
@@ -155,6 +215,8 @@ const (
 	MaxStrips     = 64      // of a tile of OpGEMV
 	Page          = 1 << 16 // scratch of OpGEMV, and each buffer in it, begins at a multiple
 	ColumnsBytes  = 256
+	MaxRows       = 1 << 10
+	MaxStride     = 1 << 22
 )
 
 // TableBytes returns what OpPrecompute makes of k activations, without the sums.

@@ -3,6 +3,7 @@ package device
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -55,6 +56,8 @@ func define(g *Go, p Packet) {
 		rows, keys := int(a[4]), int(a[5])
 		ref.Softmax(view[uint16](g, a[0], rows*keys*tile), view[uint16](g, a[1], ExpTableBytes/2),
 			view[uint32](g, a[2], rows*layout.Tile*ref.StateWords), view[uint16](g, a[3], rows*tile), rows, keys)
+	default:
+		g.rowOps(p) // is the definition
 	}
 }
 
@@ -211,8 +214,39 @@ func (g *generator) packet() Packet {
 		}
 		return Packet{op, word(int(g.bytes(tcm, n*stride)), int(table), n, size, add, stride)}
 	default:
-		return Packet{Op: op}
+		return g.rows(op, word)
 	}
+}
+
+// rows makes a packet of an operation on rows, or one of no operands.
+func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
+	some := func(most int) int { return 1 + g.IntN(most) }
+	at := func(bytes int) int { return int(g.bytes(&g.ddr, bytes)) }
+	n, parts, width, one := some(4), some(3), 32*some(4), int(math.Float32bits(1))
+	stride := 4*parts*width + Align*g.IntN(2)
+	rows := func() int { return at(n * stride) }
+	switch op {
+	case OpRMSNorm:
+		return Packet{op, word(rows(), rows(), at(4*width), n, parts, width, stride, stride, one, one)}
+	case OpQuantize:
+		return Packet{op, word(at(2*n*512), at(4*n), rows(), n, 512, width, stride)}
+	case OpScale:
+		return Packet{op, word(rows(), rows(), at(4*n), at(4*width), 0, n, width, stride, stride)}
+	case OpAdd:
+		return Packet{op, word(rows(), rows(), n, width, stride, stride, one)}
+	case OpRope:
+		return Packet{op, word(rows(), at(8*n*width), n, parts, width, 32, 1<<g.IntN(5), stride)}
+	case OpGLU:
+		return Packet{op, word(rows(), rows(), rows(), n, width, stride, stride, g.IntN(3))}
+	case OpToTiles:
+		step := width / 32 * layout.TileBytes
+		return Packet{op, word(at(parts*step), rows(), n, parts, width, stride, step, g.IntN(29), g.IntN(2), one)}
+	case OpFromTiles:
+		return Packet{op, word(rows(), at(width/32*layout.TileBytes), at(128), n, width, stride, g.IntN(29), at(128))}
+	case OpFold:
+		return Packet{op, word(at(128), at(layout.Tile*StateBytes), at(layout.Tile*StateBytes), g.IntN(2))}
+	}
+	return Packet{Op: op}
 }
 
 func TestTheGoDeviceComputesTheDefinitionsBits(t *testing.T) {

@@ -66,11 +66,25 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 
 // Device returns the product of all matrices on the backend that they were loaded for, or
 // on the CPU where that has not taken it; nil if they are several products.
-func (m *Stacked) Device() kernels.Linear {
-	if s, ok := m.whole.(spare); ok {
+func (m *Stacked) Device() kernels.Linear { return Device(m.whole) }
+
+// Devices returns those products, one or several.
+func (m *Stacked) Devices() (all []kernels.Linear) {
+	if m.whole != nil {
+		return []kernels.Linear{Device(m.whole)}
+	}
+	for _, p := range m.parts {
+		all = append(all, Device(p))
+	}
+	return all
+}
+
+// Device returns a product as the backend has it, if that has taken the matrix.
+func Device(l kernels.Linear) kernels.Linear {
+	if s, ok := l.(spare); ok {
 		return s.device
 	}
-	return m.whole
+	return l
 }
 
 // spare is a matrix of a backend, and the CPU's copy for when that has failed.

@@ -32,6 +32,24 @@ func outputs(p device.Packet) [][2]int {
 		return [][2]int{{n(0), device.ExpTableBytes}}
 	case device.OpSoftmax:
 		return [][2]int{{n(0), n(4) * n(5) * layout.TileBytes}, {n(2), n(4) * 32 * device.StateBytes}, {n(3), n(4) * layout.TileBytes}}
+	case device.OpRMSNorm:
+		return [][2]int{{n(0), (n(3)-1)*n(6) + 4*n(4)*n(5)}}
+	case device.OpQuantize:
+		return [][2]int{{n(0), 2 * n(3) * n(4)}, {n(1), 4 * n(3)}}
+	case device.OpScale:
+		return [][2]int{{n(0), (n(5)-1)*n(7) + 4*n(6)}}
+	case device.OpAdd:
+		return [][2]int{{n(0), (n(2)-1)*n(4) + 4*n(3)}}
+	case device.OpRope:
+		return [][2]int{{n(0), (n(2)-1)*n(7) + 4*n(3)*n(4)}}
+	case device.OpGLU:
+		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}}
+	case device.OpToTiles:
+		return [][2]int{{n(0), (n(3)-1)*n(6) + n(4)/32*layout.TileBytes}}
+	case device.OpFromTiles:
+		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}, {n(7), 128}}
+	case device.OpFold:
+		return [][2]int{{n(0), 128}, {n(2), 32 * device.StateBytes}}
 	}
 	return nil
 }
@@ -50,6 +68,16 @@ func work(p device.Packet) float64 {
 		return n(4) * (n(5) + 1) * 4000
 	case device.OpExpTable:
 		return 0
+	case device.OpRMSNorm, device.OpToTiles:
+		return 20 * n(3) * n(4) * n(5)
+	case device.OpQuantize, device.OpGLU, device.OpFromTiles:
+		return 20 * n(3) * n(4)
+	case device.OpScale:
+		return 20 * n(5) * n(6)
+	case device.OpAdd:
+		return 20 * n(2) * n(3)
+	case device.OpRope:
+		return 20 * n(2) * n(3) * n(4)
 	}
 	return n(2) * 100
 }
@@ -86,7 +114,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(12))}
+	p := device.Packet{Op: device.Op(r.IntN(21))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -120,6 +148,16 @@ var valid = []device.Packet{
 	packet(device.OpExpTable, 1<<16),
 	packet(device.OpSoftmax, 1<<20, 1<<16, 1<<21, 1<<22, 1, 3),
 	packet(device.OpCollect, 1<<20, ddr, 2, 256, 128, 512),
+	packet(device.OpRMSNorm, 1<<20, ddr, ddr+1<<16, 2, 3, 64, 1024, 768, 0x3c800000, 0x3727c5ac),
+	packet(device.OpQuantize, 1<<20, 1<<19, ddr, 2, 512, 288, 1280),
+	packet(device.OpScale, 1<<20, ddr, 1<<16, 1<<17, 1<<18, 2, 128, 512, 640),
+	packet(device.OpAdd, 1<<20, ddr, 3, 96, 384, 512, 0x3f800000),
+	packet(device.OpRope, 1<<20, ddr, 2, 3, 128, 64, 32, 2048),
+	packet(device.OpRope, 1<<20, ddr, 2, 3, 32, 32, 1, 384),
+	packet(device.OpGLU, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 1),
+	packet(device.OpToTiles, 1<<20, ddr, 3, 2, 64, 512, 4096, 29, 1, 0x3f800000),
+	packet(device.OpFromTiles, 1<<20, ddr, 1<<16, 3, 64, 256, 7, 1<<17),
+	packet(device.OpFold, 1<<20, 1<<19, ddr, 1),
 }
 
 func mutated(r *rand.Rand) device.Packet {

@@ -2,7 +2,7 @@
 #include "../kernels/kernels.h"
 #include "../kernels/machine.h"
 
-enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, BYTE_ZERO = 128 };
+enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
 
 // A check keeps the first thing that is wrong with a packet. Its rules, and their
 // order, are those of (device.Packet).Check.
@@ -75,6 +75,20 @@ static int piece(struct check *c, uint32_t from, const uint32_t *a) {
   require(c, at >= TCM_BYTES && at <= 0xffffffffu, STATUS_RANGE);
   memory(c, (uint32_t)at, a[3]);
   return !c->status;
+}
+
+// floats are n rows of parts times width float32, stride bytes apart.
+static void floats(struct check *c, uint32_t at, uint32_t n, uint32_t parts, uint32_t width, uint32_t stride) {
+  const uint64_t bytes = (uint64_t)parts * width * 4;
+  require(c, stride % ALIGN == 0 && stride <= MAX_STRIDE && bytes <= stride, STATUS_SIZE);
+  memory(c, at, (uint64_t)(n - 1) * stride + bytes);
+}
+
+// rows checks their counts: n, parts of a row, and numbers of a part.
+static void rows(struct check *c, uint32_t n, uint32_t parts, uint32_t width) {
+  count(c, n, 1, MAX_ROWS);
+  count(c, parts, 1, MAX_DIM / 32);
+  dim(c, width, 32);
 }
 
 static uint32_t check(const struct packet *p, const struct memory *all) {
@@ -159,9 +173,82 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     require(&c, a[1] >= TCM_BYTES, STATUS_RANGE);
     for (k = 0; !c.status && k < n; k++) piece(&c, ((const uint32_t *)(all->base + a[1]))[k], a);
     break;
+  case OP_RMS_NORM:
+    rows(&c, a[3], a[4], a[5]);
+    floats(&c, a[0], a[3], a[4], a[5], a[6]);
+    floats(&c, a[1], a[3], a[4], a[5], a[7]);
+    if (a[2]) memory(&c, a[2], 4 * (uint64_t)a[5]);
+    break;
+  case OP_QUANTIZE:
+    rows(&c, a[3], 1, a[5]);
+    k = dim(&c, a[4], 256);
+    require(&c, a[5] <= a[4], STATUS_SIZE);
+    memory(&c, a[0], 2 * k * a[3]);
+    memory(&c, a[1], 4 * (uint64_t)a[3]);
+    floats(&c, a[2], a[3], 1, a[5], a[6]);
+    break;
+  case OP_SCALE:
+    rows(&c, a[5], 1, a[6]);
+    floats(&c, a[0], a[5], 1, a[6], a[7]);
+    floats(&c, a[1], a[5], 1, a[6], a[8]);
+    memory(&c, a[2], 4 * (uint64_t)a[5]);
+    memory(&c, a[3], 4 * (uint64_t)a[6]);
+    if (a[4]) memory(&c, a[4], 4 * (uint64_t)a[6]);
+    break;
+  case OP_ADD:
+    rows(&c, a[2], 1, a[3]);
+    floats(&c, a[0], a[2], 1, a[3], a[4]);
+    floats(&c, a[1], a[2], 1, a[3], a[5]);
+    break;
+  case OP_ROPE:
+    rows(&c, a[2], a[3], a[4]);
+    k = dim(&c, a[5], 32);
+    count(&c, a[6], 1, MAX_DIM);
+    require(&c, a[6] < 32 ? !(a[6] & (a[6] - 1)) : a[6] % 32 == 0, STATUS_SIZE);
+    require(&c, a[5] <= a[4] && (a[6] < 32 || a[5] == 2 * a[6]), STATUS_SIZE);
+    floats(&c, a[0], a[2], a[3], a[4], a[7]);
+    memory(&c, a[1], 8 * k * a[2]);
+    break;
+  case OP_GLU:
+    require(&c, a[7] <= GLU_RELU2, STATUS_NUMBER);
+    rows(&c, a[3], 1, a[4]);
+    floats(&c, a[0], a[3], 1, a[4], a[5]);
+    floats(&c, a[1], a[3], 1, a[4], a[6]);
+    floats(&c, a[2], a[3], 1, a[4], a[6]);
+    break;
+  case OP_TO_TILES:
+    rows(&c, a[2], a[3], a[4]);
+    count(&c, a[2], 1, 32);
+    count(&c, a[7], 0, 32 - a[2]);
+    count(&c, a[8], 0, 1);
+    require(&c, a[6] % ALIGN == 0 && a[6] <= MAX_STRIDE, STATUS_SIZE);
+    memory(&c, a[0], (uint64_t)(a[3] - 1) * a[6] + (uint64_t)a[4] / 32 * TILE_BYTES);
+    floats(&c, a[1], a[2], a[3], a[4], a[5]);
+    break;
+  case OP_FROM_TILES:
+    rows(&c, a[3], 1, a[4]);
+    count(&c, a[3], 1, 32);
+    count(&c, a[6], 0, 32 - a[3]);
+    floats(&c, a[0], a[3], 1, a[4], a[5]);
+    memory(&c, a[1], (uint64_t)a[4] / 32 * TILE_BYTES);
+    memory(&c, a[2], 128);
+    memory(&c, a[7], 128);
+    break;
+  case OP_FOLD:
+    count(&c, a[3], 0, 1);
+    memory(&c, a[0], 128);
+    memory(&c, a[1], 32 * sizeof(struct softmax_state));
+    if (a[2]) memory(&c, a[2], 32 * sizeof(struct softmax_state));
+    break;
   default: return STATUS_OP;
   }
   return c.status;
+}
+
+static float number(uint32_t bits) {
+  float f;
+  __builtin_memcpy(&f, &bits, 4);
+  return f;
 }
 
 static void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
@@ -193,6 +280,7 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
 #define AT(i) at(m, a[i])
 #define OR_NONE(i) (a[i] ? AT(i) : 0)
 #define INT(i) ((int)a[i])
+#define ROWS(i, stride) &(struct rows){AT(i), a[stride]}
   switch (p->op) {
   case OP_COPY: dma_copy(AT(0), AT(1), a[2]); break;
   case OP_PRECOMPUTE:
@@ -211,6 +299,15 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
   case OP_COLLECT: return collect(m, a);
   case OP_EXP_TABLE: exp_table(AT(0)); break;
   case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), INT(4), INT(5)); break;
+  case OP_RMS_NORM: rms_norm(ROWS(0, 6), ROWS(1, 7), OR_NONE(2), INT(3), INT(4), INT(5), number(a[8]), number(a[9])); break;
+  case OP_QUANTIZE: quantize(AT(0), AT(1), ROWS(2, 6), INT(3), INT(4), INT(5)); break;
+  case OP_SCALE: scale_sums(ROWS(0, 7), ROWS(1, 8), AT(2), AT(3), OR_NONE(4), INT(5), INT(6)); break;
+  case OP_ADD: add_rows(ROWS(0, 4), ROWS(1, 5), INT(2), INT(3), number(a[6])); break;
+  case OP_ROPE: rope(ROWS(0, 7), AT(1), INT(2), INT(3), INT(4), INT(5), INT(6)); break;
+  case OP_GLU: glu(ROWS(0, 5), ROWS(1, 6), ROWS(2, 6), INT(3), INT(4), INT(7)); break;
+  case OP_TO_TILES: to_tiles(AT(0), ROWS(1, 5), INT(2), INT(3), INT(4), a[6], INT(7), INT(8), number(a[9])); break;
+  case OP_FROM_TILES: from_tiles(ROWS(0, 5), AT(1), AT(2), AT(7), INT(3), INT(4), INT(6)); break;
+  case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
   }
   return STATUS_OK;
 }

@@ -1,0 +1,142 @@
+package hexagon
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+)
+
+// acquire finds the slots of the rows' keys and values of a layer of the cache, and the
+// lists of those that they see. It returns false where there is no room for them.
+func (r *recording) acquire(layer int) bool {
+	k, a := &r.keys, &r.att
+	r.slots, r.lists = r.slots[:0], r.lists[:0]
+	ok := true
+	for i := range r.rows {
+		s, found := k.hold(r.mem, &r.rows[i], layer)
+		if ok = ok && found; ok {
+			r.slots = append(r.slots, s)
+			k.slots[s].has |= 1 << (r.rows[i].Pos % layout.Tile)
+		}
+	}
+	for lo, hi := 0, 0; ok && lo < r.n; lo = hi {
+		for hi = lo + 1; hi < r.n && r.rows[hi].Seq == r.rows[lo].Seq; hi++ {
+		}
+		var of []*list
+		for at, n := 0, r.rows[hi-1].Pos+1; ok && at < n; at += a.chunk {
+			var l *list
+			l, ok = r.collected(r.rows[lo].Seq, layer, at, min(a.chunk, n-at))
+			of = append(of, l)
+		}
+		r.lists = append(r.lists, of)
+	}
+	if !ok {
+		r.release()
+	}
+	return ok
+}
+
+// release tells that the slots lack the rows.
+func (r *recording) release() {
+	for i, s := range r.slots {
+		r.keys.slots[s].has &^= 1 << (r.rows[i].Pos % layout.Tile)
+	}
+}
+
+// attend queues a layer's attention, from queries to what they have gathered.
+func (r *recording) attend(l *layer, q span) {
+	heads := r.m.KVHeads
+	r.count(&r.work.Queries, r.n*r.m.Heads)
+	for head := range heads {
+		last := -1 // sequence whose only chunk of keys is in TCM
+		for i := range r.tiles {
+			t := &r.tiles[i]
+			r.count(&r.work.Places, layout.Tile)
+			r.queries(l, t, head, q)
+			last = r.gather(t, head, last)
+		}
+	}
+}
+
+// eachToken calls do with the queries of a tile that are one row's: n from query at of the
+// head's group on, rows first to first+n of the tile.
+func (r *recording) eachToken(t *queryTile, do func(row, at, first, n int)) {
+	group := r.m.Heads / r.m.KVHeads
+	for i := 0; i < t.n; {
+		at := (t.begin + i) % group
+		n := min(group-at, t.n-i)
+		do(t.lo+(t.begin+i)/group, at, i, n)
+		i += n
+	}
+}
+
+// queries queues the laying out of a tile.
+func (r *recording) queries(l *layer, t *queryTile, head int, q span) {
+	d, group, size := uint32(r.m.HeadDim), r.m.Heads/r.m.KVHeads, uint32(r.att.dim*layout.TileBytes)
+	r.add(device.OpCopy, r.att.tcm.q, r.at.zeros, size)
+	r.eachToken(t, func(row, at, first, n int) {
+		from := q.at + uint32(row)*q.stride + 4*d*uint32(head*group+at)
+		r.add(device.OpToTiles, r.att.tcm.q, from, uint32(n), 1, d, 4*d, size, uint32(first), 0, math.Float32bits(l.Scale*math.Log2E))
+	})
+}
+
+// gather queues FlashAttention of a tile over its chunks of keys: see attention. collected
+// is the sequence whose keys are in TCM, and so is what it returns.
+func (r *recording) gather(t *queryTile, head, collected int) int {
+	a, tcm := &r.att, &r.att.tcm
+	size, states := uint32(a.dim*layout.TileBytes), uint32(layout.Tile*device.StateBytes)
+	chunks := (t.keys + a.chunk - 1) / a.chunk
+	seen := r.rows[t.hi-1].Pos + 1 // by the sequence's last row
+	r.add(device.OpCopy, r.at.working[0], r.states(t, 0), states)
+	for c := range chunks {
+		n := min(a.chunk, seen-c*a.chunk)
+		all := uint32(roundUp(n, layout.Tile) / layout.Tile)
+		keys := uint32(roundUp(min(n, t.keys-c*a.chunk), layout.Tile) / layout.Tile)
+		if collected != t.seq {
+			r.collectKeys(r.lists[t.seq][c], head, n)
+		}
+		if collected = -1; seen <= a.chunk {
+			collected = t.seq
+		}
+		now, next := r.at.working[c%2], uint32(0)
+		r.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
+		r.add(device.OpSoftmax, tcm.s, expTable, now, tcm.diag, 1, keys)
+		if c+1 < chunks {
+			next = r.at.working[(c+1)%2]
+			r.add(device.OpCopy, next, r.states(t, c+1), states)
+		}
+		begins := uint32(0)
+		if c == 0 {
+			begins = 1
+		}
+		r.add(device.OpFold, r.at.sums, now, next, begins)
+		switch {
+		case c == 0 && keys == all:
+			r.add(device.OpTileMul, tcm.after, tcm.s, tcm.v, keys, 0, 0, 0, 1, uint32(a.dim), one, columns)
+		default:
+			if c > 0 {
+				r.add(device.OpCopy, tcm.before, tcm.after, size)
+			}
+			for i := range uint32(a.dim) { // of all values those of the first keys
+				out, v := tcm.after+i*layout.TileBytes, tcm.v+i*all*layout.TileBytes
+				if c == 0 {
+					r.add(device.OpTileMul, out, tcm.s, v, keys, 0, 0, 0, 1, 1, one, columns)
+				} else {
+					r.add(device.OpTileMul, out, tcm.diag, tcm.before+i*layout.TileBytes, 1, tcm.s, v, keys, 1, 1, one, columns)
+				}
+			}
+		}
+		r.attended(t, head) // of each chunk, so that none saturates unseen
+	}
+	return collected
+}
+
+// attended queues the division of what a tile has gathered, to rows.
+func (r *recording) attended(t *queryTile, head int) {
+	d, group, att := uint32(r.m.HeadDim), r.m.Heads/r.m.KVHeads, r.at.att
+	r.eachToken(t, func(row, at, first, n int) {
+		to := att.at + uint32(row)*att.stride + 4*d*uint32(head*group+at)
+		r.add(device.OpFromTiles, to, r.att.tcm.after, r.at.sums, uint32(n), d, 4*d, uint32(first), r.at.saturated)
+	})
+}

@@ -1,0 +1,109 @@
+package qemu
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+)
+
+// floats are n float32, of any exponent but infinities' in every other round.
+func (a *arena) floats(r *rand.Rand, n int, wild bool) uint32 {
+	at := a.alloc(4*n, device.Align)
+	for i := range n {
+		f := float32(r.NormFloat64() * 4)
+		if wild {
+			for f = math.Float32frombits(r.Uint32()); f-f != 0; f = math.Float32frombits(r.Uint32()) {
+			}
+		}
+		if r.IntN(16) == 0 {
+			f = []float32{0, float32(math.Copysign(0, -1)), 1, -1, 1e-42, -1e-42}[r.IntN(6)]
+		}
+		device.View[float32](a.memory, at, n)[i] = f
+	}
+	return at
+}
+
+// Additions and multiplications of any two numbers, as OpAdd makes them: sums that cancel,
+// ties, subnormal and infinite results.
+func TestFloatsAreIEEEs(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	r := rand.New(rand.NewPCG(31, 1))
+	for round := range 16 {
+		const n, width = 8, 512
+		a := &arena{d.Memory(), device.TCMBytes}
+		x, y := a.floats(r, n*width, true), a.floats(r, n*width, true)
+		b, c := device.View[uint32](d.Memory(), x, n*width), device.View[uint32](d.Memory(), y, n*width)
+		factor := math.Float32bits(1)
+		for i := range b {
+			if round%2 == 0 { // near in magnitude
+				c[i] = c[i]&0x807fffff | b[i]&0x7f800000 + uint32(r.IntN(60)-30)<<23
+				if c[i]>>23&255 == 255 {
+					c[i] -= 1 << 23
+				}
+			}
+			if r.IntN(8) == 0 {
+				c[i] &= 0xfffff000
+			}
+		}
+		if round%4 > 1 {
+			factor = math.Float32bits(float32(math.Ldexp(r.NormFloat64(), r.IntN(60)-30)))
+		}
+		if round%8 == 7 { // products alone, tiny ones too
+			clear(b)
+			factor = math.Float32bits(float32(math.Ldexp(r.NormFloat64(), -r.IntN(126))))
+		}
+		for i, v := range c {
+			// Sums of an infinite product have no meaning.
+			if p := math.Float32frombits(v) * math.Float32frombits(factor); p-p != 0 {
+				c[i] = 0
+			}
+		}
+		both(t, d, packet(device.OpAdd, x, y, n, width, 4*width, 4*width, factor))
+	}
+}
+
+func TestOperationsOnRowsEqualTheirDefinition(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	r := rand.New(rand.NewPCG(32, 1))
+	bits := math.Float32bits
+	for round, s := range []struct{ n, parts, width int }{{1, 1, 256}, {3, 2, 64}, {2, 5, 32}, {4, 1, 288}} {
+		for _, base := range []uint32{1 << 16, device.TCMBytes} {
+			a := &arena{d.Memory(), base}
+			n, parts, width, row := uint32(s.n), uint32(s.parts), uint32(s.width), uint32(s.parts*s.width)
+			stride := 4*row + 128*uint32(round)
+			x, y, weights := a.floats(r, s.n*int(stride)/4, false), a.floats(r, s.n*int(stride)/4, false), a.floats(r, int(row), false)
+			both(t, d, packet(device.OpRMSNorm, y, x, weights, n, parts, width, stride, stride, bits(1/float32(width)), bits(1e-5)),
+				packet(device.OpRMSNorm, x, x, 0, n, parts, width, stride, stride, bits(1/float32(width)), 0))
+			ints, scales := a.alloc(2*512*s.n, 128), a.alloc(128, 128)
+			clear(device.View[float32](d.Memory(), x, int(row))) // a row of zeros
+			both(t, d, packet(device.OpQuantize, ints, scales, x, n, 512, row, stride), packet(device.OpQuantize, ints, scales, y, n, 512, row, stride))
+			sums := a.bytes(randomBytes(r, s.n*int(stride)), 128)
+			device.View[uint32](d.Memory(), sums, 1)[0] = 1 << 31
+			both(t, d, packet(device.OpScale, y, sums, scales, weights, 0, n, row, stride, stride),
+				packet(device.OpScale, x, sums, scales, weights, weights, n, row, stride, stride))
+			x, y = a.floats(r, s.n*int(stride)/4, false), a.floats(r, s.n*int(stride)/4, false)
+			for unit := range uint32(3) {
+				both(t, d, packet(device.OpGLU, x, y, x, n, row, stride, stride, unit))
+			}
+			angles := a.floats(r, 2*s.n*s.width, false)
+			for _, of := range [][2]uint32{{32, 1}, {32, 16}, {64, 32}, {width, 2}, {192, 96}} {
+				if of[0] <= width {
+					both(t, d, packet(device.OpRope, y, angles, n, parts, width, of[0], of[1], stride))
+				}
+			}
+			x = a.floats(r, s.n*int(stride)/4, round%2 == 1)
+			tiles, step := a.uint16s(randomHalves(r, 1024*int(row)/32+128*s.parts)), 2048*width/32+256
+			both(t, d, packet(device.OpToTiles, tiles, x, n, parts, width, stride, step, uint32(r.IntN(33-s.n)), 0, bits(0.18)),
+				packet(device.OpToTiles, tiles, x, n, parts, width, stride, step, uint32(r.IntN(33-s.n)), 1, bits(1)))
+			states := a.bytes(randomBytes(r, 2*32*device.StateBytes), 128)
+			for i := range uint32(64) {
+				device.View[uint32](d.Memory(), states, 64*6)[6*i+2] = uint32(randomHalves(r, 1)[0] & 0x3fff)
+			}
+			folded := a.floats(r, 32, false)
+			both(t, d, packet(device.OpFold, folded, states, states+32*device.StateBytes, 1), packet(device.OpFold, folded, states+32*device.StateBytes, 0, 0),
+				packet(device.OpFromTiles, y, tiles, folded, n, width, stride, uint32(r.IntN(33-s.n)), a.alloc(128, 128)))
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package device
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+)
+
+// rowOps runs what layers do to rows between products. Decode has few rows.
+func (g *Go) rowOps(p Packet) {
+	RunRows(p, func(offset uint32, n int) []byte { return g.bytes(offset, n) })
+}
+
+// RunRows runs an operation on rows of float32 that Check takes, by its definition, and
+// tells whether p is one. memory returns n bytes at an offset.
+func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
+	a := &p.Args
+	n := func(i int) int { return int(a[i]) }
+	float := func(i int) float32 { return math.Float32frombits(a[i]) }
+	floats := func(at, n int) []float32 { return View[float32](memory(a[at], 4*n), 0, n) }
+	optional := func(at, n int) []float32 {
+		if a[at] == 0 {
+			return nil
+		}
+		return floats(at, n)
+	}
+	rows := func(at, count, width, stride int) ref.Rows {
+		return ref.Rows{X: floats(at, (count-1)*n(stride)/4+width), Stride: n(stride) / 4}
+	}
+	halves := func(at, n int) []uint16 { return View[uint16](memory(a[at], 2*n), 0, n) }
+	states := func(at int) []uint32 {
+		return View[uint32](memory(a[at], layout.Tile*StateBytes), 0, layout.Tile*ref.StateWords)
+	}
+	switch p.Op {
+	case OpRMSNorm:
+		width := n(4) * n(5)
+		ref.RMSNorm(rows(0, n(3), width, 6), rows(1, n(3), width, 7), optional(2, n(5)), n(3), n(4), n(5), float(8), float(9))
+	case OpQuantize:
+		ref.Quantize(View[int16](memory(a[0], 2*n(3)*n(4)), 0, n(3)*n(4)), floats(1, n(3)), rows(2, n(3), n(5), 6), n(3), n(4), n(5))
+	case OpScale:
+		sums := (n(5)-1)*n(8)/4 + n(6)
+		ref.Scale(rows(0, n(5), n(6), 7), View[int32](memory(a[1], 4*sums), 0, sums), n(8)/4, floats(2, n(5)), floats(3, n(6)), optional(4, n(6)), n(5), n(6))
+	case OpAdd:
+		ref.AddRows(rows(0, n(2), n(3), 4), rows(1, n(2), n(3), 5), n(2), n(3), float(6))
+	case OpRope:
+		ref.Rope(rows(0, n(2), n(3)*n(4), 7), floats(1, n(2)*2*n(5)), n(2), n(3), n(4), n(5), n(6))
+	case OpGLU:
+		ref.GLU(rows(0, n(3), n(4), 5), rows(1, n(3), n(4), 6), rows(2, n(3), n(4), 6), n(3), n(4), n(7))
+	case OpToTiles:
+		ref.ToTiles(halves(0, (n(3)-1)*n(6)/2+n(4)/layout.Tile*tile), rows(1, n(2), n(3)*n(4), 5), n(2), n(3), n(4), n(6)/2, n(7), a[8] == 1, float(9))
+	case OpFromTiles:
+		ref.FromTiles(rows(0, n(3), n(4), 5), halves(1, n(4)/layout.Tile*tile), floats(2, layout.Tile), View[uint32](memory(a[7], 4*layout.Tile), 0, layout.Tile), n(3), n(4), n(6))
+	case OpFold:
+		var next []uint32
+		if a[2] != 0 {
+			next = states(2)
+		}
+		ref.Fold(floats(0, layout.Tile), states(1), next, a[3] == 1)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,177 @@
+// What a layer does to rows of float32 between its products and attention.
+#include "kernels.h"
+#include "sf.h"
+
+static V *at(const struct rows *r, int row) { return (V *)((uint8_t *)r->at + (uintptr_t)row * r->stride); }
+
+void rms_norm(const struct rows *dst, const struct rows *src, const float *weight, int n, int parts, int width, float inverse, float eps) {
+  const int vectors = width / 32;
+  const V *w = (const V *)weight;
+  for (int i = 0; i < n; i++) {
+    const V *x = at(src, i);
+    V *y = at(dst, i);
+    for (int part = 0; part < parts; part++, x += vectors, y += vectors) {
+      V sum = zero();
+      for (int k = 0; k < vectors; k++) sum = sf_add(sum, sf_mul(x[k], x[k]));
+      const V scale = splat_f(reciprocal_root(first_f(sf_sum(sum)) * inverse + eps));
+      for (int k = 0; k < vectors; k++) {
+        V v = sf_mul(x[k], scale);
+        y[k] = w ? sf_mul(v, w[k]) : v;
+      }
+    }
+  }
+}
+
+// round_to_int rounds numbers below 2^22 to integers: the sum's last place is one.
+INLINE V round_to_int(V x) { return Q6_Vw_vsub_VwVw(sf_add(x, splat_f(0x1.8p23f)), splat_f(0x1.8p23f)); }
+
+void quantize(int16_t *dst, float *scales, const struct rows *src, int n, int K, int width) {
+  const int vectors = width / 32;
+  const V most = splat_w(MOST_ACTIVATION), least = splat_w((uint32_t)-MOST_ACTIVATION);
+  for (int i = 0; i < n; i++) {
+    const V *x = at(src, i);
+    V *q = (V *)(dst + i * K), largest = zero();
+    for (int k = 0; k < vectors; k++) largest = Q6_Vw_vmax_VwVw(largest, sf_abs(x[k]));
+    UNROLL for (int s = 64; s >= 4; s /= 2) largest = Q6_Vw_vmax_VwVw(largest, Q6_V_vror_VR(largest, s));
+    const float m = first_f(largest);
+    float scale = 0, inverse = 0;
+    if (bits_of(m) >= bits_of(0x1p-64f)) scale = m * (1.0f / MOST_ACTIVATION), inverse = reciprocal(scale);
+    scales[i] = scale;
+    const V by = splat_f(inverse);
+    for (int k = 0; k < K / 64; k++) {
+      V v[2] = {zero(), zero()};
+      UNROLL for (int j = 0; j < 2; j++)
+        if (2 * k + j < vectors) v[j] = Q6_Vw_vmax_VwVw(least, Q6_Vw_vmin_VwVw(most, round_to_int(sf_mul(x[2 * k + j], by))));
+      q[k] = Q6_Vh_vpacke_VwVw(v[1], v[0]);
+    }
+  }
+}
+
+void scale_sums(const struct rows *dst, const struct rows *sums, const float *scales, const float *r, const float *bias, int n, int width) {
+  for (int i = 0; i < n; i++) {
+    const V *s = at(sums, i), *rows = (const V *)r, *b = (const V *)bias, scale = splat_f(scales[i]);
+    V *y = at(dst, i);
+    for (int k = 0; k < width / 32; k++) {
+      V v = sf_mul(sf_of_int(s[k]), sf_mul(scale, rows[k]));
+      y[k] = b ? sf_add(v, b[k]) : v;
+    }
+  }
+}
+
+void add_rows(const struct rows *dst, const struct rows *src, int n, int width, float factor) {
+  const V f = splat_f(factor);
+  for (int i = 0; i < n; i++) {
+    V *y = at(dst, i);
+    const V *x = at(src, i);
+    for (int k = 0; k < width / 32; k++) y[k] = sf_add(y[k], sf_mul(f, x[k]));
+  }
+}
+
+// partner is what each number of a vector rotates with, at a distance below 32.
+INLINE V partner(V x, int distance) { return Q6_V_vdelta_VV(x, splat_b(4 * (uint32_t)distance)); }
+
+void rope(const struct rows *rows, const float *angles, int n, int parts, int width, int rotated, int distance) {
+  const int vectors = rotated / 32, apart = distance / 32;
+  for (int i = 0; i < n; i++, angles += 2 * rotated) {
+    V *x = at(rows, i);
+    const V *c = (const V *)angles, *s = c + vectors;
+    for (int part = 0; part < parts; part++, x += width / 32) {
+      if (!apart)
+        for (int k = 0; k < vectors; k++) x[k] = sf_add(sf_mul(x[k], c[k]), sf_mul(partner(x[k], distance), s[k]));
+      for (int k = 0; k < apart; k++) {
+        const V lo = x[k], hi = x[k + apart];
+        x[k] = sf_add(sf_mul(lo, c[k]), sf_mul(hi, s[k]));
+        x[k + apart] = sf_add(sf_mul(hi, c[k + apart]), sf_mul(lo, s[k + apart]));
+      }
+    }
+  }
+}
+
+// sigmoid is 1/(1+2^z) of z = -|x|·log2(e), and what of it is left of 1 where x < 0. 2^z is
+// 2^k by a series of the rest, the reciprocal by Newton's steps from a line.
+INLINE V sigmoid(V x) {
+  static const float series[] = {0x1.430912p-13f, 0x1.5d87fep-10f, 0x1.3b2ab6p-7f, 0x1.c6b08ep-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1};
+  V a = Q6_Vw_vmin_VwVw(sf_abs(x), splat_f(80));
+  V z = sf_mul(a, splat_f(-0x1.715476p0f));
+  V up = sf_add(z, splat_f(0x1.8p23f)), k = Q6_Vw_vsub_VwVw(up, splat_f(0x1.8p23f));
+  V f = sf_sub(z, sf_sub(up, splat_f(0x1.8p23f)));
+  V p = splat_f(series[0]);
+  for (int i = 1; i < 7; i++) p = sf_add(sf_mul(p, f), splat_f(series[i]));
+  V e = Q6_Vw_vadd_VwVw(p, Q6_Vw_vasl_VwR(k, 23)), d = sf_add(e, splat_f(1));
+  V r = sf_sub(splat_f(24.0f / 17), sf_mul(d, splat_f(8.0f / 17)));
+  for (int i = 0; i < 3; i++) r = sf_mul(r, sf_sub(splat_f(2), sf_mul(d, r)));
+  return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(zero(), x), sf_mul(e, r), r);
+}
+
+INLINE V activation(V g, int unit) {
+  if (unit == GLU_RELU2) {
+    g = Q6_Vw_vmax_VwVw(g, zero());
+    return sf_mul(g, g);
+  }
+  V x = g;
+  if (unit == GLU_GELU) x = sf_mul(sf_add(g, sf_mul(sf_mul(sf_mul(g, g), g), splat_f(0x1.6e4e26p-5f))), splat_f(0x1.988454p0f));
+  return sf_mul(g, sigmoid(x));
+}
+
+void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit) {
+  for (int i = 0; i < n; i++) {
+    V *y = at(dst, i);
+    const V *g = at(gate, i), *u = at(up, i);
+    for (int k = 0; k < width / 32; k++) y[k] = sf_mul(activation(g[k], unit), u[k]);
+  }
+}
+
+// tile_row sets a row of tiles, tile_column a column.
+INLINE void tile_row(uint8_t *tile, V h, int row) {
+  V *line = (V *)tile + row / 2;
+  const V other = splat_w(row % 2 ? 0xffff : 0xffff0000);
+  *line = Q6_V_vor_VV(Q6_V_vand_VV(*line, other), row % 2 ? Q6_Vw_vasl_VwR(h, 16) : h);
+}
+INLINE void tile_column(uint8_t *tile, V h, int column) {
+  ALIGNED uint32_t words[32];
+  *(V *)words = h;
+  for (int j = 0; j < 16; j++) ((uint32_t *)tile)[32 * j + column] = words[2 * j] | words[2 * j + 1] << 16;
+}
+
+void to_tiles(uint16_t *dst, const struct rows *src, int n, int parts, int width, uint32_t step, int first, int across, float factor) {
+  const V by = splat_f(factor);
+  for (int i = 0; i < n; i++) {
+    const V *x = at(src, i);
+    for (int part = 0; part < parts; part++) {
+      uint8_t *tile = (uint8_t *)dst + (uint32_t)part * step;
+      for (int k = 0; k < width / 32; k++, x++, tile += 2048) {
+        V h = hf_of_sf(sf_mul(*x, by));
+        if (across)
+          tile_column(tile, h, first + i);
+        else
+          tile_row(tile, h, first + i);
+      }
+    }
+  }
+}
+
+void from_tiles(const struct rows *dst, const uint16_t *tiles, const float *sums, void *saturated, int n, int width, int first) {
+  V *flags = saturated;
+  for (int i = 0; i < n; i++) {
+    V *y = at(dst, i);
+    const int row = first + i;
+    const V by = splat_f(reciprocal(sums[row]));
+    for (int k = 0; k < width / 32; k++) {
+      V h = ((const V *)tiles)[16 * k + row / 2];
+      h = row % 2 ? Q6_Vuw_vlsr_VuwR(h, 16) : Q6_V_vand_VV(h, splat_w(0xffff));
+      y[k] = sf_mul(sf_of_hf(h), by);
+      *flags = Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(Q6_V_vand_VV(h, splat_w(0x7fff)), splat_w(0x7bfe)), splat_w(~0u), *flags);
+    }
+  }
+}
+
+void fold(float *sums, const struct softmax_state *states, struct softmax_state *next, int begins) {
+  ALIGNED uint32_t decay[32];
+  for (int i = 0; i < 32; i++) decay[i] = states[i].decay & 0xffff;
+  *(V *)decay = sf_of_hf(*(V *)decay);
+  for (int i = 0; i < 32; i++) {
+    const float sum = ((float)states[i].sum_high * 0x1p32f + (float)states[i].sum_low) * 0x1p-24f;
+    sums[i] = begins ? sum : sums[i] * float_of(decay[i]) + sum;
+    if (next) next[i].max = states[i].max;
+  }
+}

@@ -1,0 +1,332 @@
+package hexagon
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// recording queues what the device does to some rows of a step, and takes in the results. It
+// is one run, unless the device cannot keep the keys and values of all layers at once.
+type recording struct {
+	*Backend
+	*whole
+	s      *models.DenseStep
+	rows   []models.RowPos
+	lo, n  int // of the step's rows
+	out    int // of the step's logits
+	head   bool
+	wanted []int // rows that want logits
+
+	tiles  []queryTile
+	slots  []int32 // of the rows, in the layer that is recorded
+	lists  [][]*list
+	ran    int // layers before it have run
+	probed struct {
+		at int // products until the one that is probed
+		*product
+		bias []float32
+	}
+}
+
+// queryTile is up to 32 queries of one KV head and sequence.
+type queryTile struct {
+	lo, hi   int // rows of the recording that the sequence has
+	seq      int // number of the sequence
+	begin, n int // of the queries of those rows
+	keys     int // that the last of them sees
+	states   int // the first of its states, one for each chunk of keys
+}
+
+// begin lays out rows [lo, hi). It returns false where they do not fit the device.
+func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head bool) bool {
+	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, out: out, head: head,
+		wanted: r.wanted[:0], tiles: r.tiles[:0], slots: r.slots[:0], lists: r.lists[:0], ran: s.First}
+	for i := range r.n {
+		if s.Wanted[lo+i] {
+			r.wanted = append(r.wanted, i)
+		}
+	}
+	if !r.cut() {
+		return false
+	}
+	b.keys.open(0)
+	r.numbers(r.at.x, r.m.Hidden, s.X[lo*r.m.Hidden:hi*r.m.Hidden])
+	for i := range r.at.angles {
+		r.angles(i)
+	}
+	clear(device.View[uint32](b.mem, r.at.saturated, layout.Tile))
+	products := 0
+	for _, l := range r.layers[s.First:] {
+		if l != nil {
+			products += len(l.qkv.parts) + len(l.gateUp.parts) + 2
+		}
+	}
+	b.probes++
+	r.probed.at = int(b.probes % uint64(products))
+	return true
+}
+
+// numbers writes rows of width numbers.
+func (r *recording) numbers(to span, width int, x []float32) {
+	for i := range len(x) / width {
+		copy(device.View[float32](r.mem, to.at+uint32(i)*to.stride, width), x[i*width:])
+	}
+	r.count(&r.work.Written, 4*len(x))
+}
+
+// angles writes cosines and sines of a rope as OpRope wants them.
+func (r *recording) angles(rope int) {
+	for _, l := range r.layers[r.s.First:] {
+		if l == nil || l.Rope != rope || l.Rotated == 0 {
+			continue
+		}
+		pairs := l.Rotated / 2
+		for i := range r.n {
+			cos, sin := r.s.Cos[rope][(r.lo+i)*pairs:][:pairs], r.s.Sin[rope][(r.lo+i)*pairs:][:pairs]
+			to := device.View[float32](r.mem, r.at.angles[rope]+uint32(8*l.Rotated*i), 2*l.Rotated)
+			for k := range pairs {
+				a, b := k, k+pairs
+				if l.RotationOfDistance == 1 {
+					a, b = 2*k, 2*k+1
+				}
+				to[a], to[b] = cos[k], cos[k]
+				to[l.Rotated+a], to[l.Rotated+b] = -sin[k], sin[k]
+			}
+		}
+		r.count(&r.work.Written, 8*l.Rotated*r.n)
+		return
+	}
+}
+
+// cut cuts the rows' queries into tiles, and writes the states that each begins with.
+func (r *recording) cut() bool {
+	a, group, states, slots, lists := &r.att, r.m.Heads/r.m.KVHeads, 0, 0, 0
+	for lo, hi, seq := 0, 0, 0; lo < r.n; lo, seq = hi, seq+1 {
+		for hi = lo + 1; hi < r.n && r.rows[hi].Seq == r.rows[lo].Seq; hi++ {
+		}
+		last := r.rows[hi-1].Pos + 1
+		slots, lists = slots+roundUp(last, layout.Tile)/layout.Tile, lists+(last+a.chunk-1)/a.chunk
+		for begin := 0; begin < (hi-lo)*group; begin += layout.Tile {
+			t := queryTile{lo: lo, hi: hi, seq: seq, begin: begin, n: min(layout.Tile, (hi-lo)*group-begin), states: states}
+			t.keys = r.rows[lo+(t.begin+t.n-1)/group].Pos + 1
+			if states += (t.keys + a.chunk - 1) / a.chunk; states > mostStates {
+				return false
+			}
+			r.tiles = append(r.tiles, t)
+			for c := 0; c*a.chunk < t.keys; c++ {
+				words := device.View[uint32](r.mem, r.states(&t, c), layout.Tile*device.StateBytes/4)
+				clear(words)
+				for i := range layout.Tile {
+					if words[6*i] = lowest; i < t.n {
+						words[6*i+1] = uint32(max(0, min(a.chunk, r.rows[lo+(begin+i)/group].Pos+1-c*a.chunk)))
+					}
+				}
+				r.count(&r.work.Written, 4*len(words))
+			}
+		}
+	}
+	return slots <= len(r.keys.slots) && lists <= listCount
+}
+
+// states returns where the states are that a tile begins a chunk of keys with.
+func (r *recording) states(t *queryTile, chunk int) uint32 {
+	return r.at.states + uint32((t.states+chunk)*layout.Tile*device.StateBytes)
+}
+
+// layer queues a layer. It returns false where the device has failed, or what is left of
+// slots is not enough.
+func (r *recording) layer(i int) bool {
+	l, m, at := r.layers[i], r.m, &r.at
+	if !r.acquire(l.KV) {
+		if r.flush(i) != nil {
+			return false
+		}
+		r.keys.lists = nil
+		r.keys.open(0)
+		if !r.acquire(l.KV) {
+			return false
+		}
+	}
+	r.addPowers()
+	q, kv, qkv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim, r.qkv(i)
+	r.norm(at.h, at.x, l.norm, r.n, 1, m.Hidden)
+	r.mul(l.qkv, at.h, qkv, r.n)
+	keys, values := q, q+kv
+	if len(l.qkv.parts) > 1 {
+		keys, values = l.qkv.col[1], l.qkv.col[2]
+	}
+	r.heads(l, qkv, l.qNorm, &l.Q, q)
+	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
+	for i, s := range r.slots {
+		row := func(col int) uint32 { return qkv.at + uint32(i)*qkv.stride + uint32(4*col) }
+		slot, col, head := r.keys.at(s), uint32(r.rows[i].Pos%layout.Tile), uint32(r.keys.head)
+		d := uint32(m.HeadDim)
+		r.add(device.OpToTiles, slot, row(keys), 1, uint32(m.KVHeads), d, qkv.stride, head, col, 1, oneBits)
+		r.add(device.OpToTiles, slot+d/layout.Tile*layout.TileBytes, row(values), 1, uint32(m.KVHeads), d, qkv.stride, head, col, 0, oneBits)
+	}
+	r.attend(l, qkv)
+	if l.attendedNorm != 0 {
+		r.norm(at.att, at.att, l.attendedNorm, r.n, 1, q)
+	}
+	r.mul(l.o, at.att, at.y, r.n)
+	r.residual(l.oPostNorm)
+	r.norm(at.h, at.x, l.ffnNorm, r.n, 1, m.Hidden)
+	r.mul(l.gateUp, at.h, at.gateUp, r.n)
+	up := l.Width
+	if len(l.gateUp.parts) > 1 {
+		up = l.gateUp.col[1]
+	}
+	gate := at.gateUp
+	r.add(device.OpGLU, gate.at, gate.at, gate.from(up).at, uint32(r.n), uint32(l.Width), gate.stride, gate.stride, uint32(l.Unit))
+	if l.downNorm != 0 {
+		r.norm(gate, gate, l.downNorm, r.n, 1, l.Width)
+	}
+	r.mul(l.down, gate, at.y, r.n)
+	r.residual(l.downPostNorm)
+	return true
+}
+
+var oneBits = math.Float32bits(1)
+
+// norm queues the norm of parts of n rows.
+func (r *recording) norm(dst, src span, weight uint32, n, parts, width int) {
+	r.add(device.OpRMSNorm, dst.at, src.at, weight, uint32(n), uint32(parts), uint32(width), dst.stride, src.stride,
+		math.Float32bits(1/float32(width)), math.Float32bits(r.m.Eps))
+}
+
+// residual queues the addition of y, normed, to the residual stream.
+func (r *recording) residual(norm uint32) {
+	x, y := r.at.x, r.at.y
+	if norm != 0 {
+		r.norm(y, y, norm, r.n, 1, r.m.Hidden)
+	}
+	r.add(device.OpAdd, x.at, y.at, uint32(r.n), uint32(r.m.Hidden), x.stride, y.stride, math.Float32bits(r.m.Factor))
+}
+
+// heads queues what becomes of queries or keys, width numbers of a row.
+func (r *recording) heads(l *layer, x span, norm uint32, h *models.DenseHeads, width int) {
+	normed := func() {
+		if norm != 0 {
+			r.norm(x, x, norm, r.n, width/len(h.Norm), len(h.Norm))
+		}
+	}
+	if !h.NormLast {
+		normed()
+	}
+	if l.Rotated > 0 {
+		r.add(device.OpRope, x.at, r.at.angles[l.Rope], uint32(r.n), uint32(width/r.m.HeadDim), uint32(r.m.HeadDim), uint32(l.Rotated), uint32(l.RotationOfDistance), x.stride)
+	}
+	if h.NormLast {
+		normed()
+	}
+}
+
+// mul queues the products of n rows with matrices, whose tables fit TCM at once.
+func (r *recording) mul(s *stack, x, y span, n int) {
+	first := s.parts[0]
+	k, ints := uint32(first.K), r.at.ints
+	r.add(device.OpQuantize, r.at.inputs, r.at.scales, x.at, uint32(n), k, uint32(first.Cols), x.stride)
+	for i, l := range s.parts {
+		if i == 0 || l.InBytes() != s.parts[i-1].InBytes() {
+			for row := range n {
+				tables := uint32(scratch + row*l.tableBytes())
+				r.add(device.OpPrecompute, tables, tables+uint32(l.sumsAt()), r.at.inputs+uint32(row)*2*k, k, form(l.InBytes()))
+			}
+		}
+		for strip := 0; strip < l.M/layout.Strip; {
+			strips := min(l.M/layout.Strip-strip, device.MaxDim/layout.Strip)
+			col := uint32(4 * strip * layout.Strip)
+			l.lookUp(strip, strips, n, ints.at+col, ints.stride)
+			bias := s.bias[i]
+			if bias != 0 {
+				bias += col
+			}
+			r.add(device.OpScale, y.at+uint32(4*s.col[i])+col, ints.at+col, r.at.scales, s.r[i]+col, bias, uint32(n), uint32(strips*layout.Strip), y.stride, ints.stride)
+			strip += strips
+		}
+		r.count(&r.work.Lookups, n)
+		if r.probed.at--; r.probed.at == -1 {
+			r.probe(l, s.bias[i], x, y.from(s.col[i]))
+		}
+	}
+}
+
+// probe has a row of a product and its results copied for the host to look at.
+func (r *recording) probe(l *linear, bias uint32, x, y span) {
+	r.add(device.OpCopy, r.at.probed[0], x.at, uint32(4*l.Cols))
+	r.add(device.OpCopy, r.at.probed[1], y.at, uint32(4*l.M))
+	r.probed.product = &product{linear: l, n: 1, x: device.View[float32](r.mem, r.at.probed[0], l.Cols), from: []int32{0}, y: device.View[float32](r.mem, r.at.probed[1], l.M)}
+	if bias != 0 {
+		r.probed.bias = device.View[float32](r.mem, bias, l.M)
+	}
+}
+
+// end queues the head, has everything run, and takes in what comes of the last layer.
+func (r *recording) end() bool {
+	at, m := &r.at, r.m
+	if r.head && len(r.wanted) > 0 {
+		r.norm(at.h, at.x, r.headNorm, r.n, 1, m.Hidden)
+		for i, row := range r.wanted {
+			if row > i {
+				r.add(device.OpCopy, at.h.at+uint32(i)*at.h.stride, at.h.at+uint32(row)*at.h.stride, uint32(4*m.Hidden))
+			}
+		}
+		r.mul(r.whole.head, at.h, at.logits, len(r.wanted))
+	}
+	if r.flush(len(r.layers)) != nil {
+		return false
+	}
+	for _, flag := range device.View[uint32](r.mem, at.saturated, layout.Tile) {
+		if flag != 0 { // sums of values are too large for fp16: the CPU computes the step
+			return false
+		}
+	}
+	if !r.head {
+		for i := range r.n {
+			copy(r.s.X[(r.lo+i)*m.Hidden:][:m.Hidden], device.View[float32](r.mem, at.x.at+uint32(i)*at.x.stride, m.Hidden))
+		}
+		r.count(&r.work.Read, 4*r.n*m.Hidden)
+		return true
+	}
+	rows := r.whole.head.parts[0].Rows
+	for i := range r.wanted {
+		copy(r.s.Logits[(r.out+i)*rows:][:rows], device.View[float32](r.mem, at.logits.at+uint32(i)*at.logits.stride, rows))
+	}
+	r.count(&r.work.Read, 4*len(r.wanted)*rows)
+	return true
+}
+
+// flush runs what is queued, layers before end, and gives their keys and values to the cache.
+func (r *recording) flush(end int) error {
+	if err := r.run(); err != nil {
+		return err
+	}
+	m := r.m
+	for ; r.ran < end && r.ran < len(r.layers) && r.layers[r.ran] != nil; r.ran++ {
+		l, qkv := r.layers[r.ran], r.qkv(r.ran)
+		q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
+		keys, values := q, q+kv
+		if len(l.qkv.parts) > 1 {
+			keys, values = l.qkv.col[1], l.qkv.col[2]
+		}
+		for i := range r.rows {
+			row := device.View[float32](r.mem, qkv.at+uint32(i)*qkv.stride, values+kv)
+			r.s.Cache.Store(l.KV, r.rows[i].Seq, r.rows[i].Pos, row[keys:keys+kv], row[values:])
+		}
+		r.count(&r.work.Read, 8*kv*r.n)
+	}
+	p := &r.probed
+	if p.product == nil {
+		return nil
+	}
+	for i, b := range p.bias {
+		p.y[i] -= b
+	}
+	r.count(&r.work.Read, 4*(p.Cols+p.M))
+	err := r.Backend.probe(p.product)
+	p.product = nil
+	return err
+}

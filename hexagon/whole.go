@@ -1,0 +1,289 @@
+package hexagon
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// whole is a model's layers as the device computes them whole: activations stay in its
+// memory, and a step is recorded as one run of packets.
+type whole struct {
+	m         *models.DenseLayers
+	layers    []*layer // nil: the host computes it
+	head      *stack   // nil: likewise
+	headNorm  uint32
+	rows      int       // at once
+	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
+	vectors   []weights
+	at        places
+	step      recording
+}
+
+// weights are numbers of norms, scales and biases that the device has.
+type weights struct {
+	at uint32
+	x  []float32
+}
+
+// layer is a models.DenseLayer whose matrices the device has.
+type layer struct {
+	*models.DenseLayer
+	norm, ffnNorm, qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32 // 0: none
+	qkv, o, gateUp, down                                                         *stack
+}
+
+// stack is matrices that read the same rows, and whose outputs stand side by side.
+type stack struct {
+	parts []*linear
+	r     []uint32 // the scales of their rows
+	bias  []uint32 // 0: none
+	col   []int    // where their outputs begin
+	width int      // of all outputs, padding included
+	most  int      // rows that are multiplied by lookups
+}
+
+// places is where what a step has lies. Rows are as wide as the widest layer wants them.
+type places struct {
+	x, h, y, att, gateUp, ints, logits span
+	qkv                                span // of the first layer; others follow
+	inputs, scales                     uint32
+	angles                             [2]uint32
+	states                             uint32 // as the host writes them, mostStates
+	working                            [2]uint32
+	sums, saturated, zeros             uint32
+	probed                             [2]uint32 // a product's row and what was made of it
+}
+
+// span is rows of float32 on the device.
+type span struct{ at, stride uint32 }
+
+// from returns the rows from number col on.
+func (s span) from(col int) span { return span{s.at + uint32(4*col), s.stride} }
+
+// mostStates is how many tiles of queries, with some keys each, a step may have.
+const mostStates = 1 << 10
+
+// Layers implements models.Accelerator: it takes layers all of whose matrices the device
+// multiplies by lookups. Mixtures and the other paths have the host between products.
+func (b *Backend) Layers(m *models.DenseLayers) bool {
+	if b.dev != nil || b.mix.plan != nil || b.opt.Path != PathAuto && b.opt.Path != PathLookup || m.Hidden%layout.Tile+m.HeadDim%layout.Tile != 0 {
+		return false
+	}
+	d, found := &whole{m: m, rows: lookupRows}, false
+	for _, y := range m.Layers {
+		l := b.denseLayer(d, y)
+		d.layers = append(d.layers, l)
+		found = found || l != nil
+	}
+	if !found {
+		return false
+	}
+	if d.head = b.stack(d, m.Hidden, m.Head); d.head != nil {
+		d.headNorm = d.vector(b, m.HeadNorm, m.Hidden)
+	}
+	b.whole = d
+	b.whole.reserve(b)
+	return true
+}
+
+// denseLayer takes a layer, or returns nil.
+func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
+	m := d.m
+	if y == nil || y.Width%layout.Tile != 0 || y.Window > 0 && b.opt.Path == PathLookup { // rows behind their window would change others' path
+		return nil
+	}
+	if r, apart := y.Rotated, y.RotationOfDistance; r%layout.Tile != 0 || apart >= layout.Tile && apart%layout.Tile != 0 || apart < layout.Tile && apart&(apart-1) != 0 {
+		return nil
+	}
+	rotation := [2]int{y.Rotated, y.RotationOfDistance}
+	if y.Rotated > 0 && d.rotations[y.Rope] != rotation && d.rotations[y.Rope] != [2]int{} {
+		return nil // a step has angles in one order
+	}
+	q := m.Heads * m.HeadDim
+	l := &layer{DenseLayer: y, qkv: b.stack(d, m.Hidden, y.QKV...), o: b.stack(d, q, y.O), gateUp: b.stack(d, m.Hidden, y.GateUp...), down: b.stack(d, y.Width, y.Down)}
+	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || len(y.QKV) == 2 {
+		return nil
+	}
+	if y.Rotated > 0 {
+		d.rotations[y.Rope] = rotation
+	}
+	l.qkv.biases(b, d, y.Q.Bias, y.K.Bias, y.VBias)
+	l.o.biases(b, d, y.OBias)
+	l.down.biases(b, d, y.DownBias)
+	for _, v := range []struct {
+		at   *uint32
+		x    []float32
+		size int
+	}{
+		{&l.norm, y.Norm, m.Hidden}, {&l.ffnNorm, y.FFNNorm, m.Hidden}, {&l.qNorm, y.Q.Norm, len(y.Q.Norm)}, {&l.kNorm, y.K.Norm, len(y.K.Norm)},
+		{&l.attendedNorm, y.AttendedNorm, q}, {&l.oPostNorm, y.OPostNorm, m.Hidden}, {&l.downNorm, y.DownNorm, y.Width}, {&l.downPostNorm, y.DownPostNorm, m.Hidden},
+	} {
+		*v.at = d.vector(b, v.x, v.size)
+	}
+	return l
+}
+
+// stack takes matrices of cols columns, or returns nil.
+func (b *Backend) stack(d *whole, cols int, of ...kernels.Linear) *stack {
+	s := &stack{most: math.MaxInt}
+	for _, x := range of {
+		l, ok := x.(*linear)
+		if !ok || l.groups != nil || l.lookups == 0 || l.Cols != cols {
+			return nil
+		}
+		s.parts, s.col = append(s.parts, l), append(s.col, s.width)
+		s.width += l.M
+		s.most = min(s.most, l.lookups)
+		d.rows = min(d.rows, l.tableRows())
+		r := append(make([]float32, 0, l.M), l.R...)
+		s.r = append(s.r, d.vector(b, r, l.M))
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	s.bias = make([]uint32, len(of))
+	return s
+}
+
+// biases gives the outputs theirs, some of which may be nil: one each, or all of one product.
+func (s *stack) biases(b *Backend, d *whole, of ...[]float32) {
+	any := false
+	for _, x := range of {
+		any = any || x != nil
+	}
+	if !any {
+		return
+	}
+	if len(s.parts) == len(of) {
+		for i, x := range of {
+			s.bias[i] = d.vector(b, x, s.parts[i].M)
+		}
+		return
+	}
+	m := d.m
+	all, kv := make([]float32, s.parts[0].M), m.KVHeads*m.HeadDim
+	copy(all, of[0])
+	copy(all[m.Heads*m.HeadDim:], of[1])
+	copy(all[m.Heads*m.HeadDim+kv:], of[2])
+	s.bias[0] = d.vector(b, all, len(all))
+}
+
+// vector has Start put x, n numbers with zeros, into the memory; 0 for nil.
+func (d *whole) vector(b *Backend, x []float32, n int) uint32 {
+	if x == nil {
+		return 0
+	}
+	at := b.reserve(4 * n)
+	d.vectors = append(d.vectors, weights{at, x})
+	return at
+}
+
+// place puts the vectors there.
+func (d *whole) place(mem []byte) {
+	for _, v := range d.vectors {
+		copy(device.View[float32](mem, v.at, len(v.x)), v.x)
+	}
+	d.vectors = nil
+}
+
+// reserve makes room for steps.
+func (d *whole) reserve(b *Backend) {
+	m, at := d.m, &d.at
+	qkv, gateUp, outs, k, ins, rotated := 0, 0, m.Hidden, 0, 0, layout.Tile
+	each := func(s *stack) {
+		if s == nil {
+			return
+		}
+		for _, l := range s.parts {
+			k, outs = max(k, l.K), max(outs, l.M)
+			ins = max(ins, l.Cols)
+		}
+	}
+	each(d.head)
+	for _, l := range d.layers {
+		if l != nil {
+			qkv, gateUp, rotated = max(qkv, l.qkv.width), max(gateUp, l.gateUp.width), max(rotated, l.Rotated)
+			for _, s := range []*stack{l.qkv, l.o, l.gateUp, l.down} {
+				each(s)
+			}
+		}
+	}
+	d.rows = max(1, min(d.rows, resultBytes/(4*outs)))
+	rows := func(width int) span { return span{b.reserve(4 * width * d.rows), uint32(4 * width)} }
+	at.x, at.h, at.y, at.att, at.gateUp, at.ints = rows(m.Hidden), rows(m.Hidden), rows(roundUp(m.Hidden, layout.Strip)), rows(m.Heads*m.HeadDim), rows(gateUp), rows(outs)
+	if d.head != nil {
+		at.logits = rows(d.head.width)
+	}
+	at.qkv = span{b.reserve(4 * qkv * d.rows * len(d.layers)), uint32(4 * qkv)}
+	at.inputs, at.scales = b.reserve(2*k*d.rows), b.reserve(4*d.rows)
+	for i := range at.angles {
+		at.angles[i] = b.reserve(8 * rotated * d.rows)
+	}
+	const states = layout.Tile * device.StateBytes
+	at.states, at.working = b.reserve(mostStates*states), [2]uint32{b.reserve(states), b.reserve(states)}
+	at.sums, at.saturated, at.zeros = b.reserve(4*layout.Tile), b.reserve(4*layout.Tile), b.reserve(roundUp(m.HeadDim, layout.Tile)/layout.Tile*layout.TileBytes)
+	at.probed = [2]uint32{b.reserve(4 * ins), b.reserve(4 * outs)}
+}
+
+// qkv is where a layer's queries, keys and values are.
+func (d *whole) qkv(i int) span {
+	s := d.at.qkv
+	s.at += uint32(i*d.rows) * s.stride
+	return s
+}
+
+// reach returns the first layer behind s.First that the host computes.
+func (d *whole) reach(b *Backend, s *models.DenseStep) int {
+	if d == nil || s.Model != d.m || s.Cache.Type() == kv.Int8 || !b.keys.use(s.Cache) {
+		return s.First
+	}
+	last := 0
+	for i := range s.Rows {
+		last = max(last, s.Rows[i].Pos)
+	}
+	n := len(s.Rows)
+	for i := s.First; i < len(d.layers); i++ {
+		l := d.layers[i]
+		if l == nil || n > min(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) || l.Window > 0 && last >= l.Window {
+			return i
+		}
+	}
+	return len(d.layers)
+}
+
+// RunLayers implements models.Accelerator.
+func (b *Backend) RunLayers(s *models.DenseStep) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := b.whole
+	end := d.reach(b, s)
+	if end == s.First || b.dev == nil || !b.att.plan(&models.Attention{Rows: s.Rows, Cache: s.Cache, Heads: d.m.Heads}) {
+		return s.First
+	}
+	head := end == len(d.layers) && d.head != nil && len(s.Rows) <= d.head.most
+	out := 0
+	for lo := 0; lo < len(s.Rows); lo += d.rows {
+		r := &d.step
+		if !r.begin(b, s, lo, min(len(s.Rows), lo+d.rows), out, head) {
+			return s.First
+		}
+		for i := s.First; i < end; i++ {
+			if !r.layer(i) {
+				return s.First
+			}
+		}
+		if !r.end() {
+			return s.First
+		}
+		out += len(r.wanted)
+	}
+	if head {
+		end++
+	}
+	return end
+}

@@ -1,0 +1,226 @@
+package hexagon
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// exact computes a layer of one sequence's rows in float64, from its first position on.
+type exact struct {
+	m *models.DenseLayers
+	s *models.DenseStep
+}
+
+func (e *exact) norm(x []float64, w []float32) []float64 {
+	y := make([]float64, len(x))
+	for from := 0; w != nil && from < len(x); from += len(w) {
+		sum := 0.0
+		for _, v := range x[from : from+len(w)] {
+			sum += v * v
+		}
+		for k := range w {
+			y[from+k] = x[from+k] / math.Sqrt(sum/float64(len(w))+float64(e.m.Eps)) * float64(w[k])
+		}
+	}
+	if w == nil {
+		copy(y, x)
+	}
+	return y
+}
+
+func (e *exact) mul(x []float64, of ...kernels.Linear) (y []float64) {
+	for _, o := range of {
+		l := o.(*linear)
+		w := make([]float32, l.Cols)
+		for m := range l.Rows {
+			l.weightsOf(w, m)
+			sum := 0.0
+			for k := range w {
+				sum += float64(w[k]) * x[k]
+			}
+			y = append(y, sum)
+		}
+	}
+	return y
+}
+
+func add(x []float64, of []float32) {
+	for i := range of {
+		x[i] += float64(of[i])
+	}
+}
+
+func (e *exact) heads(x []float64, h *models.DenseHeads, l *models.DenseLayer, row int) []float64 {
+	add(x, h.Bias)
+	if !h.NormLast {
+		x = e.norm(x, h.Norm)
+	}
+	pairs := l.Rotated / 2
+	for from := 0; from < len(x); from += e.m.HeadDim {
+		for k := range pairs {
+			a, b := from+k, from+k+pairs
+			if l.RotationOfDistance == 1 {
+				a, b = from+2*k, from+2*k+1
+			}
+			c, s := float64(e.s.Cos[l.Rope][row*pairs+k]), float64(e.s.Sin[l.Rope][row*pairs+k])
+			x[a], x[b] = x[a]*c-x[b]*s, x[b]*c+x[a]*s
+		}
+	}
+	if h.NormLast {
+		x = e.norm(x, h.Norm)
+	}
+	return x
+}
+
+func act(g float64, unit models.GatedUnit) float64 {
+	switch unit {
+	case models.UnitGELU:
+		return g / (1 + math.Exp(-1.5957691216057308*(g+0.044715*g*g*g)))
+	case models.UnitReLU2:
+		return max(g, 0) * max(g, 0)
+	}
+	return g / (1 + math.Exp(-g))
+}
+
+func (e *exact) layer(xs [][]float64, l *models.DenseLayer) {
+	d, group := e.m.HeadDim, e.m.Heads/e.m.KVHeads
+	q, w := e.m.Heads*d, e.m.KVHeads*d
+	var keys, values [][]float64
+	for row, x := range xs {
+		qkv := e.mul(e.norm(x, l.Norm), l.QKV...)
+		queries, v := e.heads(qkv[:q], &l.Q, l, row), qkv[q+w:]
+		add(v, l.VBias)
+		keys, values = append(keys, e.heads(qkv[q:q+w], &l.K, l, row)), append(values, v)
+		out := make([]float64, q)
+		for h := range e.m.Heads {
+			sum, kv := 0.0, h/group*d
+			for pos := range keys {
+				score := 0.0
+				for k := range d {
+					score += queries[h*d+k] * keys[pos][kv+k]
+				}
+				p := math.Exp(score * float64(l.Scale))
+				sum += p
+				for k := range d {
+					out[h*d+k] += p * values[pos][kv+k]
+				}
+			}
+			for k := range d {
+				out[h*d+k] /= sum
+			}
+		}
+		e.residual(x, e.mul(e.norm(out, l.AttendedNorm), l.O), l.OBias, l.OPostNorm)
+		both := e.mul(e.norm(x, l.FFNNorm), l.GateUp...)
+		for k, g := range both[:l.Width] {
+			both[k] = act(g, l.Unit) * both[l.Width+k]
+		}
+		e.residual(x, e.mul(e.norm(both[:l.Width], l.DownNorm), l.Down), l.DownBias, l.DownPostNorm)
+	}
+}
+
+func (e *exact) residual(x, y []float64, bias, norm []float32) {
+	add(y, bias)
+	for k, v := range e.norm(y, norm) {
+		x[k] += float64(e.m.Factor) * v
+	}
+}
+
+// Layers of all kinds: biases, norms of heads together or each, ahead of the rotation or behind
+// it, rotations of both orders, of a part of a head, of none; matrices in one and in parts.
+func TestEveryPartOfAWholeLayerIsComputed(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 1))
+	const hidden, heads, kvHeads, dim, width, rows = 256, 6, 2, 64, 288, 5
+	const q, w = heads * dim, kvHeads * dim
+	b := New("test", func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathLookup})
+	load := func(rows, cols int) kernels.Linear {
+		l, err := b.Load(matrices.Random(t, r, matrix.Q4, rows, cols))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	ones := func(n int) []float32 {
+		x := gaussians(r, n)
+		for i := range x {
+			x[i] = 1 + x[i]/8
+		}
+		return x
+	}
+	m := &models.DenseLayers{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, Eps: 1e-5, Factor: 0.5}
+	for i := range 4 {
+		l := &models.DenseLayer{KV: i, Norm: ones(hidden), FFNNorm: ones(hidden), Rope: i % 2, Scale: 0.02, Width: width, Unit: models.GatedUnit(i % 3),
+			O: load(hidden, q), Down: load(hidden, width), OPostNorm: ones(hidden), DownPostNorm: ones(hidden), QKV: []kernels.Linear{load(q+2*w, hidden)}, GateUp: []kernels.Linear{load(2*width, hidden)}}
+		if i%2 == 1 {
+			l.QKV, l.GateUp = []kernels.Linear{load(q, hidden), load(w, hidden), load(w, hidden)}, []kernels.Linear{load(width, hidden), load(width, hidden)}
+			l.AttendedNorm, l.DownNorm = ones(q), ones(width)
+		}
+		l.Q, l.K = models.DenseHeads{Bias: gaussians(r, q), Norm: ones(dim), NormLast: i == 0}, models.DenseHeads{Norm: ones(w)}
+		l.VBias, l.OBias, l.DownBias = gaussians(r, w), gaussians(r, hidden), gaussians(r, hidden)
+		if i == 2 {
+			l.Q, l.K, l.VBias, l.OBias, l.DownBias = models.DenseHeads{}, models.DenseHeads{Bias: gaussians(r, w)}, nil, nil, nil
+		}
+		l.Rotated, l.RotationOfDistance = []int{64, 32}[i%2], []int{1, 16}[i%2]
+		if i == 3 {
+			l.Rotated, l.RotationOfDistance = 0, 0
+		}
+		m.Layers = append(m.Layers, l)
+	}
+	if !b.Layers(m) {
+		t.Fatal("the device takes no layer")
+	}
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	cache, err := kv.New(kv.Shape{Layers: 4, Heads: kvHeads, HeadDim: dim}, kv.Options{BlockLen: 16, Blocks: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	seq := cache.Open(nil)
+	if err := seq.Grow(rows); err != nil {
+		t.Fatal(err)
+	}
+	s := &models.DenseStep{X: gaussians(r, rows*hidden), Wanted: make([]bool, rows), Cache: cache, Model: m}
+	var xs [][]float64
+	for i := range rows {
+		s.Rows, xs = append(s.Rows, models.RowPos{Seq: seq, Pos: i}), append(xs, make([]float64, hidden))
+		add(xs[i], s.X[i*hidden:][:hidden])
+	}
+	for i, pairs := range []int{32, 16} {
+		for range rows * pairs {
+			sin, cos := math.Sincos(6 * r.Float64())
+			s.Cos[i], s.Sin[i] = append(s.Cos[i], float32(cos)), append(s.Sin[i], float32(sin))
+		}
+	}
+	e := &exact{m, s}
+	m.Layers[0].Window = rows - 1 // which hides a key from the last row: the host has the layer
+	if n := b.RunLayers(s); n != 0 {
+		t.Fatalf("%d layers are computed where windows hide keys", n)
+	}
+	m.Layers[0].Window = rows
+	if n := b.RunLayers(s); n != len(m.Layers) || b.Err() != nil {
+		t.Fatalf("%d layers are computed: %v", n, b.Err())
+	}
+	var num, den float64
+	for _, l := range m.Layers {
+		e.layer(xs, l)
+	}
+	for i, x := range xs {
+		for k, v := range x {
+			diff := float64(s.X[i*hidden+k]) - v
+			num, den = num+diff*diff, den+v*v
+		}
+	}
+	if !(num/den < deviceNoise) {
+		t.Errorf("NMSE %.3g", num/den)
+	}
+}

@@ -1,0 +1,165 @@
+package models
+
+import (
+	"reflect"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/weights"
+)
+
+// DenseLayers is a model as an Accelerator computes it: layers, each as one, of the
+// residual stream x.
+//
+//	x += Factor · postNorm(attention(heads(norm(x)·QKV))·O)
+//	x += Factor · postNorm((act(gate)·up)·Down)     gate, up = norm(x)·GateUp
+//	logits = norm(x)·Head
+//
+// Norms are RMSNorms; those but Norm and FFNNorm, and all biases, may be nil.
+type DenseLayers struct {
+	Hidden, Heads, KVHeads, HeadDim int
+	Eps, Factor                     float32
+	Layers                          []*DenseLayer  // nil: the layer has something else
+	Head                            kernels.Linear // nil: likewise, or there is none
+	HeadNorm                        []float32
+}
+
+// DenseLayer is the weights of a layer.
+type DenseLayer struct {
+	KV                          int // layer of the cache
+	Norm                        []float32
+	QKV                         []kernels.Linear // one product, or q, k and v
+	Q, K                        DenseHeads
+	VBias                       []float32
+	Rope                        int // which of the step's angles
+	Scale                       float32
+	Window                      int              // 0: all keys
+	AttendedNorm                []float32        // [Heads·HeadDim] of what O reads
+	O                           kernels.Linear   // its outputs are [Hidden]
+	OBias, OPostNorm            []float32        // [Hidden]
+	FFNNorm                     []float32        // [Hidden]
+	Width                       int              // of the feed-forward
+	GateUp                      []kernels.Linear // one product, or gate and up
+	Unit                        GatedUnit
+	DownNorm                    []float32 // [Width] of what Down reads
+	Down                        kernels.Linear
+	DownBias, DownPostNorm      []float32 // [Hidden]
+	Rotated, RotationOfDistance int       // numbers of a head that rotate, and how far apart they do; 0: none
+}
+
+// DenseHeads is what becomes of queries or keys after their product.
+type DenseHeads struct {
+	Bias     []float32
+	Norm     []float32 // [HeadDim] of each head, or of all together
+	NormLast bool      // it follows the rotation
+}
+
+// GatedUnit is what a gate becomes.
+type GatedUnit uint8
+
+// The units.
+const (
+	UnitSiLU  GatedUnit = iota
+	UnitGELU            // its tanh form
+	UnitReLU2           // max(g, 0)²
+)
+
+// DenseStep is the rows of a step, before some layer.
+type DenseStep struct {
+	X      []float32 // [rows][Hidden]
+	Rows   []RowPos
+	Wanted []bool       // [rows] the row wants logits
+	Cos    [2][]float32 // [rows][rotated/2], by each of the model's ropes
+	Sin    [2][]float32 //
+	Cache  *kv.Cache    // gets the rows' keys and values
+	Logits []float32    // [rows that want them][Vocab], set if the head is computed
+	Model  *DenseLayers //
+	First  int          // the layer
+}
+
+// denseLayers describes m for l's Accelerator, if it has one: layers that the CPU would
+// compute otherwise are left out.
+func (l *loader) denseLayers(m *decoder) {
+	b, ok := l.opt.Backend.(Accelerator)
+	if !ok || l.Err() != nil || m.enc != nil || m.parallel || m.inputs != nil || m.cfg.Others.Layers > 0 || l.opt.Observe != nil {
+		return
+	}
+	c := &m.cfg
+	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: m.factor}
+	found := false
+	for i := range m.layers {
+		y := m.layers[i].dense(m.ropes)
+		found = found || y != nil
+		d.Layers = append(d.Layers, y)
+	}
+	if h := &m.head; h.out != nil && h.dense == nil && h.bias == nil && h.rotate.block == 0 && h.factor == 0 && h.cap == 0 && m.norm.plain() {
+		d.Head, d.HeadNorm = weights.Device(h.out), m.norm.weight
+	}
+	if found && b.Layers(d) {
+		m.dense = d
+	}
+}
+
+// plain tells whether the norm is an RMSNorm.
+func (n *rowNorm) plain() bool { return n.weight != nil && n.bias == nil && !n.centred }
+
+// dense describes the layer, nil if it has something that a DenseLayer has not.
+func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
+	a, ok := y.mixer.(*selfAttention)
+	f, gated := y.ffn.(*feedForward)
+	if !ok || !gated || y.end != nil || !y.norm.plain() || !y.ffnNorm.plain() || f.normed != nil || f.up != nil || f.rotate.block+f.last.block > 0 {
+		return nil
+	}
+	if m := &a.mask; a.normed != nil || a.gated || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
+		m.Sinks != nil || m.Slopes != nil || m.Cap != 0 || m.Both {
+		return nil
+	}
+	unit, ok := unitOf(f.activation)
+	if !ok {
+		return nil
+	}
+	d := &DenseLayer{
+		KV: a.place.layer, Norm: y.norm.weight, QKV: a.qkv.Devices(), VBias: a.vBias, Rope: a.qHeads.ropeIndex, Scale: a.mask.Scale, Window: a.mask.Window,
+		Q:            DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast},
+		K:            DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast},
+		AttendedNorm: a.subNorm, O: weights.Device(a.o), OBias: a.oBias, OPostNorm: a.postNorm,
+		FFNNorm: y.ffnNorm.weight, Width: f.width, GateUp: f.gateUp.Devices(), Unit: unit, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
+	}
+	switch pairs := ropes[d.Rope].pairs(); a.qHeads.rope {
+	case ropePairs:
+		d.Rotated, d.RotationOfDistance = 2*pairs, 1
+	case ropeHalves:
+		d.Rotated, d.RotationOfDistance = 2*pairs, pairs
+	}
+	return d
+}
+
+// unitOf names a gated unit, if DenseLayers knows it.
+func unitOf(f gatedUnit) (GatedUnit, bool) {
+	for unit, known := range []gatedUnit{UnitSiLU: vector.SwiGLU, UnitGELU: vector.GeGLU, UnitReLU2: vector.ReLU2GLU} {
+		if reflect.ValueOf(f).Pointer() == reflect.ValueOf(known).Pointer() {
+			return GatedUnit(unit), true
+		}
+	}
+	return 0, false
+}
+
+// wholeLayers has the backend compute layers from first on, and the head behind the last one.
+// It returns the first that it has not: with the head, stages.
+func (m *decoder) wholeLayers(s *rowShard, first int) (next int) {
+	d := s.device
+	if m.dense == nil || d.adapted || m.dense.Layers[first] == nil || d.backend.Err() != nil {
+		return first
+	}
+	step := &d.step
+	*step = DenseStep{X: s.x[:s.rows*s.cfg.Hidden], Rows: s.rowPos, Wanted: s.wanted, Cache: s.kv, Logits: s.logits, Model: m.dense, First: first}
+	for i := range m.ropes {
+		step.Cos[i], step.Sin[i] = s.angles[i].cos, s.angles[i].sin
+	}
+	next = d.accelerator.RunLayers(step)
+	if m.last >= first && m.last < next && next <= len(m.layers) {
+		s.trim(m.layers[m.last].mixer.rowWidth(), next < len(m.layers))
+	}
+	return next
+}
