@@ -45,6 +45,7 @@ var layers = map[string][]string{
 	"server/admission":      {},
 	"server/jsonread":       {},
 	"server/jsonwrite":      {},
+	"server/mcp":            {},
 	"server/metrics":        {"server/admission", "tts", "batcher"},
 	"server/receipt":        {"server/jsonread", "tts"},
 	"server/api":            {"server/residency", "server/admission", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "internal/cpulimit"},

@@ -49,7 +49,7 @@ func (s *Server) ownRoutes() []api.Route {
 	if s.opt.Debug {
 		list = append(list, api.Route{Path: "/debug/state", Answer: s.debugState})
 	}
-	return list
+	return append(list, s.relayRoutes()...)
 }
 
 func (s *Server) routes() http.Handler {

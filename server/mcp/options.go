@@ -1,0 +1,62 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Options says where a server of tools is.
+type Options struct {
+	URL     string            `yaml:"url"`     // http(s)://, its endpoint of the Streamable HTTP transport
+	Headers map[string]string `yaml:"headers"` // of each request to it, such as Authorization
+}
+
+// Bounds of a configuration.
+const (
+	mostServers = 32
+	mostHeaders = 32
+	mostHeader  = 8 << 10 // bytes of a header's value
+)
+
+// names are those of servers, which become parts of tools' names.
+var names = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,32}$`)
+
+// Validate reports the first fault of servers by name; it begins with the server's and a colon, or
+// with the option's.
+func Validate(servers map[string]Options) error {
+	if len(servers) > mostServers {
+		return fmt.Errorf(": %d are more than %d", len(servers), mostServers)
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if !names.MatchString(name) {
+			return fmt.Errorf(": %.64q is not a name of 1 to 32 letters, digits, _ and -", name)
+		}
+		o := servers[name]
+		if err := o.validate(); err != nil {
+			return fmt.Errorf(".%s.%w", name, err)
+		}
+	}
+	return nil
+}
+
+func (o *Options) validate() error {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+		return errors.New("url: it is not of the form https://HOST/PATH; what it wants to know of who asks is a header")
+	case len(o.Headers) > mostHeaders:
+		return fmt.Errorf("headers: %d are more than %d", len(o.Headers), mostHeaders)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Headers)) {
+		if value := o.Headers[name]; !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) || len(value) > mostHeader {
+			return fmt.Errorf("headers: %.64q is no header, or its value has more than %d bytes or control characters", name, mostHeader)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrUnknown says that no server of a name is configured.
+var ErrUnknown = errors.New("mcp: there is no server of this name")
+
+// Error says that a server has not answered, or not as it should.
+type Error struct {
+	Name   string // of the server
+	Status int    // that a client is to see: the server's own, where the fault is the client's
+	Text   string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("mcp: %s: %s", e.Name, e.Text) }
+
+// Bounds of an answer.
+const (
+	mostAnswer = 16 << 20 // bytes
+	mostText   = 200      // bytes of what a server says of a fault
+	pieceLen   = 32 << 10 // bytes that are passed on at once
+)
+
+// Relay passes messages on. All its methods may be called at once.
+type Relay struct {
+	servers map[string]Options
+	client  *http.Client
+}
+
+// New makes a relay to servers that Validate has found good.
+func New(servers map[string]Options) *Relay {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	return &Relay{servers, &http.Client{
+		Transport: transport,
+		// A server that is configured names no other one.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Names returns the servers' in order.
+func (r *Relay) Names() []string { return slices.Sorted(maps.Keys(r.servers)) }
+
+// Pass sends a client's request with this body to the server of a name, and what it answers to w:
+// a client has the timeout to take a piece. It returns ErrUnknown, an Error, or that of the request's
+// context; after an answer has begun and broken off it panics with http.ErrAbortHandler.
+func (r *Relay) Pass(name string, req *http.Request, body []byte, w http.ResponseWriter, timeout time.Duration) error {
+	o, ok := r.servers[name]
+	if !ok {
+		return ErrUnknown
+	}
+	out, err := http.NewRequestWithContext(req.Context(), req.Method, o.URL, bytes.NewReader(body))
+	if err != nil {
+		return &Error{name, http.StatusBadGateway, "it cannot be asked"}
+	}
+	passHeaders(out.Header, req.Header, "Accept", "Content-Type", "Last-Event-Id")
+	for key, value := range o.Headers {
+		out.Header.Set(key, value)
+	}
+	if host := out.Header.Get("Host"); host != "" {
+		out.Host = host
+	}
+	resp, err := r.client.Do(out)
+	if err != nil {
+		if req.Context().Err() != nil {
+			return context.Cause(req.Context())
+		}
+		return &Error{name, http.StatusBadGateway, "it cannot be reached"} // its address is the operator's
+	}
+	defer resp.Body.Close()
+	if err := refusal(name, resp); err != nil {
+		return err
+	}
+	if resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent { // of no content, whatever is said of it
+		passHeaders(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+		return nil
+	}
+	passHeaders(w.Header(), resp.Header, "Content-Type", "Retry-After")
+	w.WriteHeader(resp.StatusCode)
+	if err := pass(w, resp.Body, timeout); err != nil {
+		panic(http.ErrAbortHandler) // nobody takes the answer for whole
+	}
+	return nil
+}
+
+// passHeaders copies those of the protocol, Mcp-*, and others by name.
+func passHeaders(dst, src http.Header, others ...string) {
+	for name, values := range src {
+		if strings.HasPrefix(name, "Mcp-") || slices.Contains(others, name) {
+			dst[name] = values
+		}
+	}
+}
+
+// refusal returns what is wrong with an answer; nil: it can be passed on. Pages of this server
+// are of one origin with it, so that it passes nothing that a browser would show as one. A fault of the
+// server's credentials is not one of the client's.
+func refusal(name string, resp *http.Response) error {
+	status := resp.StatusCode
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	fit := media == "application/json" || media == "text/event-stream"
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusProxyAuthRequired:
+		return &Error{name, http.StatusBadGateway, fmt.Sprintf("it refuses what headers of the configuration say of this server (status %d)", status)}
+	case status == http.StatusAccepted || status == http.StatusNoContent || status == http.StatusOK && (fit || resp.ContentLength == 0):
+		return nil
+	case status >= 400 && status < 500 && fit:
+		return nil
+	case status >= 400 && status < 500:
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, mostText))
+		return &Error{name, status, fmt.Sprintf("status %d: %s", status, strings.ToValidUTF8(strings.TrimSpace(string(text)), "?"))}
+	case status == http.StatusOK:
+		return &Error{name, http.StatusBadGateway, fmt.Sprintf("it answers with %.64q, not with JSON or events", media)}
+	}
+	return &Error{name, http.StatusBadGateway, fmt.Sprintf("it answers with status %d", status)}
+}
+
+// pass copies an answer, each piece as it comes.
+func pass(w http.ResponseWriter, body io.Reader, timeout time.Duration) error {
+	rc := http.NewResponseController(w)
+	piece := make([]byte, pieceLen)
+	for left := mostAnswer; ; {
+		n, err := body.Read(piece)
+		if left -= n; left < 0 {
+			return fmt.Errorf("mcp: an answer has more than %d bytes", mostAnswer)
+		}
+		if n > 0 {
+			_ = rc.SetWriteDeadline(time.Now().Add(timeout)) // writers of tests have none
+			if _, err := w.Write(piece[:n]); err != nil {
+				return err
+			}
+			_ = rc.Flush()
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
