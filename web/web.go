@@ -6,7 +6,7 @@
 //	                      │     clipboard
 //	                      ├─ js/markdown ─ lexer, render, morph, code, maths
 //	                      │                                     what a model writes
-//	                      ├─ js/toolset, toolrun, calls, calculator
+//	                      ├─ js/toolset, toolrun, calls, calculator, mcp, servers
 //	                      │                                     tools that a model may call
 //	                      ├─ js/attach                          files that go with a question
 //	                      ├─ js/history, library, transfer,     those that are kept, and as files

@@ -83,7 +83,7 @@ func (r *Relay) Pass(name string, req *http.Request, body []byte, w http.Respons
 	if err := refusal(name, resp); err != nil {
 		return err
 	}
-	if resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent { // of no content, whatever is said of it
+	if contentless(resp) { // whatever is said of it
 		passHeaders(w.Header(), resp.Header)
 		w.WriteHeader(resp.StatusCode)
 		return nil
@@ -105,6 +105,12 @@ func passHeaders(dst, src http.Header, others ...string) {
 	}
 }
 
+// contentless tells whether nobody reads what an answer has in it.
+func contentless(resp *http.Response) bool {
+	ended := resp.Request.Method == http.MethodDelete && resp.StatusCode == http.StatusOK
+	return ended || resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent
+}
+
 // refusal returns what is wrong with an answer; nil: it can be passed on. Pages of this server
 // are of one origin with it, so that it passes nothing that a browser would show as one. A fault of the
 // server's credentials is not one of the client's.
@@ -115,7 +121,7 @@ func refusal(name string, resp *http.Response) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusProxyAuthRequired:
 		return &Error{name, http.StatusBadGateway, fmt.Sprintf("it refuses what headers of the configuration say of this server (status %d)", status)}
-	case status == http.StatusAccepted || status == http.StatusNoContent || status == http.StatusOK && (fit || resp.ContentLength == 0):
+	case contentless(resp) || status == http.StatusOK && fit:
 		return nil
 	case status >= 400 && status < 500 && fit:
 		return nil

@@ -3,6 +3,7 @@
 
 import { el } from './dom.js';
 import { answersItself, decide, waits } from './toolrun.js';
+import { t } from './words.js';
 
 /** @typedef {import('./exchange.js').Call} Call */
 
@@ -49,9 +50,9 @@ class CallView {
 
   /** Shows the call as it is now. */
   update() {
-    const { result, refused, arguments: written } = this.#call;
+    const { result, refused, failed, arguments: written } = this.#call;
     const asks = waits(this.#call);
-    this.#state.textContent = refused ? 'refused' : result !== undefined ? 'answered' : asks ? 'waits for you' : 'called';
+    this.#state.textContent = refused ? t`refused` : result !== undefined ? failed ? t`failed` : t`answered` : asks ? t`waits for you` : t`called`;
     this.#arguments.textContent = written;
     this.#result.hidden = result === undefined;
     this.#result.textContent = result ?? '';

@@ -13,10 +13,11 @@ import { Thread } from './thread.js';
 /** @typedef {import('./settings.js').Way} Way */
 
 /**
- * What the page does for the conversation that is shown. Only `plan`, `way`, `nameOf`, `model`, `whyLimited` and
+ * What the page does for the conversation that is shown. Only `plan`, `tools`, `way`, `nameOf`, `model`, `whyLimited` and
  * `comesBack` are asked of one that is not.
  * @typedef {object} Hooks
  * @property {(way: Way) => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set, answered in a way
+ * @property {() => Promise<import('./toolset.js').Tool[]>} tools of servers that are offered
  * @property {() => Way} way that is set
  * @property {(way: Way) => string} nameOf
  * @property {() => string | undefined} model that answers, where there are several
@@ -208,6 +209,8 @@ export class Chat {
       // One after the other, so that none takes another's time.
       if (!goesOn) for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, exchange, running.signal);
       const plan = this.#hooks.plan(goesOn ? single : this.#hooks.way());
+      const served = await this.#hooks.tools();
+      if (served.length) plan.tools = [...(plan.tools ?? []), ...served];
       const before = exchange.rounds?.length ?? 0;
       await this.#receive(exchange, (goesOn ? rest : question)(this.#pathTo(exchange), plan), running.signal);
       if ((exchange.rounds?.length ?? 0) > before) {

@@ -16,7 +16,7 @@ import { Votes } from './votes.js';
  * @property {{ first: number, thought?: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  * @property {Round[]} [rounds] of calls of tools, before the answer
  *
- * @typedef {{ id: string, name: string, arguments: string, result?: string, refused?: boolean }} Call of a tool; without a result: not answered yet
+ * @typedef {{ id: string, name: string, arguments: string, result?: string, refused?: boolean, failed?: boolean }} Call of a tool; without a result: not answered yet
  * @typedef {{ content: string, calls: Call[] }} Round what the model wrote, and its calls
  *
  * @typedef {Result & { name: string, way: import('./settings.js').Way }} Rival in a column of its own

@@ -6,6 +6,7 @@ import { check, stopsOf } from './fields.js';
 import { methods } from './methods.js';
 import { openNamed } from './named.js';
 import { anyModel } from './offer.js';
+import { strings } from './read.js';
 import { keep, kept, recall, remember } from './store.js';
 import * as toolset from './toolset.js';
 import { placeholder } from './welcome.js';
@@ -45,6 +46,7 @@ const states = { loaded: '', loading: ' · loading', unloaded: ' · on disk', fa
  */
 export function openSettings(switched) {
   saved = recall('settings', null) ?? kept('settings', {});
+  for (const key of /** @type {('servers' | 'off')[]} */ (['servers', 'off'])) chosen[key] = strings(saved[key]);
   n.append(...[2, 4, 8, 16, 32, 64].map((v) => el('option', { value: v }, v)));
   width.append(...widths.map((v) => el('option', { value: v }, v)));
   n.value = saved.n ?? '8';
@@ -59,10 +61,23 @@ export function openSettings(switched) {
   });
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('input', faulty);
+  byId('settings').addEventListener('toggle', showServers);
   openNamed('prompts', 'Saved prompts', ['system'], read, fill);
   openNamed('samplings', 'Saved sampling', sampling, read, fill);
   refreshMenus();
 }
+
+/** Shows the servers of tools, once somebody looks. */
+async function showServers() {
+  if (!byId('settings').open) return;
+  const { showServers: show } = await import('./servers.js');
+  show(byId('servers'), chosen, change).catch(() => {}); // the server is watched elsewhere
+}
+/** Servers whose tools models are offered, and tools of theirs that they are not. */
+const chosen = { servers: /** @type {string[]} */ ([]), off: /** @type {string[]} */ ([]) };
+
+/** The tools of servers that are offered. */
+export const tools = async () => (chosen.servers.length ? (await import('./mcp.js')).offer(chosen.servers, chosen.off) : []);
 
 /** @returns {import('./fields.js').Field[]} */
 const fields = () => [...form.querySelectorAll('[name]')].map((f) => /** @type {any} */ (f));
@@ -101,7 +116,7 @@ function store() {
 function change() {
   adjust();
   faulty();
-  saved = { ...read(), method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value };
+  saved = { ...read(), method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value, ...chosen };
   store();
 }
 

@@ -2,6 +2,7 @@
 
 import { ApiError } from './api.js';
 import { calculate } from './calculator.js';
+import { callTool, known } from './mcp.js';
 import { builtIn } from './toolset.js';
 
 /**
@@ -19,8 +20,8 @@ export const decide = (call, decision) => waiting.get(call)?.(decision);
 /** The call still waits for the person. @param {Call} call */
 export const waits = (call) => waiting.has(call);
 
-/** The page answers calls of this name itself. @param {string} name */
-export const answersItself = (name) => builtIn.some((t) => t.function.name === name);
+/** Calls of this name are answered by the page, or by a server. @param {string} name */
+export const answersItself = (name) => builtIn.some(({ function: f }) => f.name === name) || Boolean(known(name));
 
 /**
  * Answers the calls of an exchange and asks on, until an answer comes without.
@@ -28,7 +29,7 @@ export const answersItself = (name) => builtIn.some((t) => t.function.name === n
  * @param {Set<string>} allowed names that need no question @param {AbortSignal} signal @param {() => void} changed @param {() => Promise<void>} ask
  */
 export async function useTools({ rounds = [] }, tools, allowed, signal, changed, ask) {
-  const offered = tools.map((t) => t.function.name);
+  const offered = tools.map((tool) => tool.function.name);
   for (let n = 0; n !== rounds.length;) {
     if (rounds.length > mostRounds) throw new ApiError(200, { message: `The model has called tools in ${mostRounds} rounds, and not answered.` });
     n = rounds.length;
@@ -45,12 +46,12 @@ export async function useTools({ rounds = [] }, tools, allowed, signal, changed,
 async function answerCalls(calls, offered, allowed, signal, changed) {
   for (const call of calls) {
     if (!offered.includes(call.name)) call.result = `There is no tool ${call.name}.`;
-    else if (allowed.has(call.name)) call.result = run(call);
+    else if (allowed.has(call.name)) call.result = await run(call, signal, changed);
     else {
       const decision = await asked(call, signal, changed);
       if (decision.always) allowed.add(call.name);
       call.refused = !decision.allow;
-      call.result = !decision.allow ? 'The person has refused this call.' : decision.result ?? run(call);
+      call.result = !decision.allow ? 'The person has refused this call.' : decision.result ?? await run(call, signal, changed);
     }
     changed();
   }
@@ -71,14 +72,24 @@ function asked(call, signal, changed) {
   });
 }
 
-/** @param {Call} call @returns {string} */
-function run({ name, arguments: written }) {
+/** @param {Call} call @param {AbortSignal} signal @param {() => void} changed @returns {Promise<string>} */
+async function run(call, signal, changed) {
   try {
-    const given = JSON.parse(written || '{}');
-    if (name === 'calculator') return String(calculate(String(given?.expression ?? '')));
-    const now = new Date();
-    return JSON.stringify({ date: now.toLocaleDateString('en-CA'), weekday: now.toLocaleDateString('en', { weekday: 'long' }), time: now.toTimeString().slice(0, 8), zone: Intl.DateTimeFormat().resolvedOptions().timeZone });
+    const given = JSON.parse(call.arguments || '{}');
+    if (call.name === 'calculator') return String(calculate(String(given?.expression ?? '')));
+    if (call.name === 'current_date') return today();
+    changed(); // it runs
+    const { text, failed } = await callTool(call.name, given, signal);
+    call.failed = failed;
+    return text;
   } catch (err) {
+    if (signal.aborted || err instanceof ApiError && err.status === 401) throw err; // it is not the tool's
+    call.failed = true;
     return `Error: ${err instanceof Error ? err.message : err}`; // for the model, which can correct it
   }
+}
+
+function today() {
+  const now = new Date();
+  return JSON.stringify({ date: now.toLocaleDateString('en-CA'), weekday: now.toLocaleDateString('en', { weekday: 'long' }), time: now.toTimeString().slice(0, 8), zone: Intl.DateTimeFormat().resolvedOptions().timeZone });
 }

@@ -44,7 +44,7 @@ const result = {
   'stats?': record({ first: amount, 'thought?': amount, total: amount, tokens: amount }),
 };
 const rounds = list(record({
-  content: text(mostText), calls: list(record({ id: text(256), name: text(256), arguments: text(mostArguments), 'result?': text(100_000), 'refused?': flag }), mostCalls),
+  content: text(mostText), calls: list(record({ id: text(256), name: text(256), arguments: text(mostArguments), 'result?': text(100_000), 'refused?': flag, 'failed?': flag }), mostCalls),
 }), 17);
 const exchange = record({
   ...result, 'rounds?': rounds, id: name, parent: orNull(name), created: time, question: text(mostText), 'name?': words,

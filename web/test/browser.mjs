@@ -110,6 +110,27 @@ export async function answerWith(text, chunk = {}) {
   return requests;
 }
 
+/** Answers each request with the next of some lists of deltas. */
+export async function script(...answers) {
+  const requests = [];
+  await page.unroute('**/v1/chat/completions');
+  await page.route('**/v1/chat/completions', (route) => {
+    const chunks = answers[Math.min(requests.length, answers.length - 1)];
+    requests.push(route.request().postDataJSON());
+    const lines = chunks.map((delta, i) => ({ choices: [{ index: 0, delta, finish_reason: i < chunks.length - 1 ? null : delta.tool_calls ? 'tool_calls' : 'stop' }] }));
+    route.fulfill({ contentType: 'text/event-stream', body: [...lines.map((l) => JSON.stringify(l)), '[DONE]'].map((l) => `data: ${l}\n\n`).join('') });
+  });
+  return requests;
+}
+/** The deltas of a call of a tool. */
+export const call = (name, given, id = 'c1', index = 0) => [
+  { tool_calls: [{ index, id, type: 'function', function: { name, arguments: given.slice(0, 5) } }] },
+  { tool_calls: [{ index, function: { arguments: given.slice(5) } }] },
+];
+
+/** Presses a button. */
+export const press = (name) => page.getByRole('button', { name, exact: true }).click();
+
 /** A model's card as /v1/models lists it. */
 export const card = (id, lutra, more = {}) => ({ id, object: 'model', created: 1, owned_by: 'lutra', root: id, max_model_len: 4096, task: 'generate', lutra, ...more });
 export const cards = (...data) => ({ object: 'list', data });

@@ -1,7 +1,7 @@
 // Tools that a model calls, and what the person allows and answers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask, browse, ended, lastAnswer, open, page, reload, restored, shot } from './browser.mjs';
+import { ask, browse, call, ended, lastAnswer, open, page, press, reload, restored, script, shot } from './browser.mjs';
 import { calculate } from '../js/calculator.js';
 import { startServer } from './server.mjs';
 
@@ -11,25 +11,7 @@ browse(async () => {
   return [server.stop];
 });
 
-/** Answers each request with the next of some lists of deltas. */
-async function script(...answers) {
-  const requests = [];
-  await page.unroute('**/v1/chat/completions');
-  await page.route('**/v1/chat/completions', (route) => {
-    const chunks = answers[Math.min(requests.length, answers.length - 1)];
-    requests.push(route.request().postDataJSON());
-    const lines = chunks.map((delta, i) => ({ choices: [{ index: 0, delta, finish_reason: i < chunks.length - 1 ? null : delta.tool_calls ? 'tool_calls' : 'stop' }] }));
-    route.fulfill({ contentType: 'text/event-stream', body: [...lines.map((l) => JSON.stringify(l)), '[DONE]'].map((l) => `data: ${l}\n\n`).join('') });
-  });
-  return requests;
-}
-const call = (name, given, id = 'c1', index = 0) => [
-  { tool_calls: [{ index, id, type: 'function', function: { name, arguments: given.slice(0, 5) } }] },
-  { tool_calls: [{ index, function: { arguments: given.slice(5) } }] },
-];
 const calculator = call('calculator', '{"expression":"12*7"}');
-const press = (name) => page.getByRole('button', { name, exact: true }).click();
-
 async function offer(tools = '') {
   await page.locator('#settings summary').click();
   await page.locator('[name=builtin]').selectOption('on');

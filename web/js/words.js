@@ -1,0 +1,39 @@
+// The page's words in the person's language. English is what the code says; other languages
+// have a table each, which is loaded where it is wanted.
+
+import { kept } from './store.js';
+
+/** Languages by their tags, as each calls itself. */
+export const languages = { en: 'English', 'zh-Hans': '简体中文' };
+
+/** The language that is set; empty: the browser's. @returns {string} */
+export const languageSet = () => kept('language', '');
+
+/** The tag of the page's language. */
+export const language = [languageSet(), ...(globalThis.navigator?.languages ?? [])].map((tag) => (/^zh/i.test(tag) ? 'zh-Hans' : /^en/i.test(tag) ? 'en' : '')).find(Boolean) ?? 'en';
+
+/** @type {Record<string, string>} */
+const table = language === 'en' ? {} : await import('./chinese.js').then((m) => m.words, () => ({}));
+
+/**
+ * A text in the page's language. The table has it as English writes it, with {} for each value; its
+ * translation has these in the same order, or numbered from 1.
+ * @param {TemplateStringsArray} parts @param {...unknown} values
+ * @returns {string}
+ */
+export function t(parts, ...values) {
+  let at = 0;
+  return (table[parts.join('{}')] ?? parts.join('{}')).replace(/\{(\d?)\}/g, (_, n) => String(values[n ? n - 1 : at++]));
+}
+
+/** Puts the texts of the page's own markup into its language. */
+export function translate() {
+  document.documentElement.lang = language;
+  if (language === 'en') return;
+  const said = (/** @type {string} */ text) => table[text.trim().replace(/\s+/g, ' ')];
+  const walker = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+  for (let node = /** @type {any} */ (walker.nextNode()); node; node = walker.nextNode()) {
+    if (node.nodeType === Node.TEXT_NODE) node.data = said(node.data) ?? node.data;
+    else for (const name of ['aria-label', 'title', 'placeholder', 'data-name', 'content']) if (said(node.getAttribute(name) ?? '')) node.setAttribute(name, said(node.getAttribute(name)));
+  }
+}
