@@ -8,6 +8,7 @@
 //	                      │                                     what a model writes
 //	                      ├─ js/toolset, toolrun, calls, calculator, mcp, servers
 //	                      │                                     tools that a model may call
+//	                      ├─ js/schema, form                    answers that are held to a schema
 //	                      ├─ js/attach                          files that go with a question
 //	                      ├─ js/history, library, transfer,     those that are kept, and as files
 //	                      │     conversation, shape

@@ -54,11 +54,12 @@ export class Actions {
 
   /** Shows what can be done now. */
   render() {
-    const { answer, reasoning, state, finish, needsKey, rounds } = this.#exchange;
+    const { answer, reasoning, state, finish, needsKey, rounds, schema } = this.#exchange;
     const asking = state === 'asking';
     const short = finish === 'length' || state === 'stopped' || state === 'failed';
     this.#copy.hidden = asking || !answer;
-    this.#resume.hidden = asking || !short || !(answer || reasoning && !rounds?.length);
+    this.#resume.hidden = asking || !short || Boolean(schema) || // what is held to a schema is written in one go
+      !(answer || reasoning && !rounds?.length);
     this.#again.hidden = asking || Boolean(needsKey);
   }
 }

@@ -10,7 +10,8 @@ import { keep, kept, recall, remember } from './store.js';
  * @typedef {{ method?: string, n?: number, width?: number, verifier?: string, include?: string[] }} ScalingRequest
  * @typedef {{ model: string, messages: ChatMessage[], truncation?: string, temperature?: number, max_tokens?: number,
  *   top_p?: number, top_k?: number, min_p?: number, seed?: number, stop?: string[], chat_template_kwargs?: { enable_thinking: boolean },
- *   continue_final_message?: boolean, tools?: import('./toolset.js').Tool[], test_time_scaling?: ScalingRequest }} ChatRequest
+ *   continue_final_message?: boolean, tools?: import('./toolset.js').Tool[],
+ *   response_format?: { type: 'json_schema', json_schema: { name: string, schema: any } }, test_time_scaling?: ScalingRequest }} ChatRequest
  *
  * What /readyz says: `ready`, or why not. A server that is not ready may answer for some of its models.
  * @typedef {{ ready: boolean, soon: boolean, message: string, loading: { model: string, progress: number | null }[] }} Readiness `soon`: by itself

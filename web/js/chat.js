@@ -146,6 +146,16 @@ export class Chat {
     this.#keep(chosen);
   }
 
+  /** Makes the answer of a column the conversation's: one more branch. @param {Exchange} exchange @param {import('./exchange.js').Rival} rival */
+  take(exchange, { way, ...result }) {
+    if (this.busy || this.#full()) return;
+    const { rivals, rounds, promoted, error, ...same } = exchange;
+    const none = { reasoning: undefined, finish: undefined, search: null, stats: undefined };
+    const chosen = this.#add({ ...same, ...none, ...result, id: newId(), created: now(), state: 'done', picked: true });
+    this.#hooks.announce(`The answer is that of ${result.name}.`);
+    this.#keep(chosen);
+  }
+
   /** Shows the branch beside an exchange. @param {Exchange} exchange @param {number} by -1: the one before */
   turn(exchange, by) {
     const beside = siblings(this.#all, exchange);
@@ -206,9 +216,10 @@ export class Chat {
     }
     this.#keep(exchange);
     try {
+      const plan = this.#hooks.plan(goesOn ? single : this.#hooks.way());
+      if (!goesOn) exchange.schema = plan.response_format && JSON.stringify(plan.response_format.json_schema.schema);
       // One after the other, so that none takes another's time.
       if (!goesOn) for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, exchange, running.signal);
-      const plan = this.#hooks.plan(goesOn ? single : this.#hooks.way());
       const served = await this.#hooks.tools();
       if (served.length) plan.tools = [...(plan.tools ?? []), ...served];
       const before = exchange.rounds?.length ?? 0;

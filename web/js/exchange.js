@@ -35,7 +35,9 @@ import { Votes } from './votes.js';
  * @property {string} [model] that answers, where there are several
  * @property {number} [unread] how many of the exchanges before this one the model was not shown
  * @property {string} [limit] why
+ * @property {string} [schema] of JSON that the answer is held to
  * @property {number} [promoted] the candidate that the person has made the answer
+ * @property {boolean} [picked] the person has made a column of a comparison the answer
  * @property {Rival[]} [rivals] other ways of answering, which are asked first
  *
  * @typedef {Result & Exchanged} Exchange
@@ -49,6 +51,7 @@ import { Votes } from './votes.js';
  * @property {(question: string, ways: import('./settings.js').Way[], parent: string | null) => unknown} ask
  * @property {(exchange: Exchange, by: number) => unknown} turn
  * @property {(exchange: Exchange, candidate: import('./search.js').Candidate) => unknown} promote
+ * @property {(exchange: Exchange, rival: Rival) => unknown} take
  */
 
 /** Shows an exchange. Call update or render when the exchange has changed. */
@@ -102,7 +105,7 @@ export class ExchangeView {
 
   /** Shows the exchange as it is now. */
   render() {
-    const { answer, reasoning, state, error, search, rivals = [] } = this.#exchange;
+    const { answer, reasoning, state, error, search, schema, rivals = [] } = this.#exchange;
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
@@ -113,11 +116,11 @@ export class ExchangeView {
     if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
     this.#answered = Boolean(answer);
     if (this.#rivals.length !== rivals.length) {
-      this.#rivals = rivals.map(() => new Column('rival'));
+      this.#rivals = rivals.map((rival) => new Column('rival', undefined, () => this.#acts.take(this.#exchange, rival)));
       this.#answers.replaceChildren(...this.#rivals.map((c) => c.element), this.#own.element);
     }
-    rivals.forEach((rival, i) => this.#rivals[i].update(rival, rival.name));
-    this.#own.update(this.#exchange, rivals.length ? this.#exchange.name ?? '' : '');
+    rivals.forEach((rival, i) => this.#rivals[i].update(rival, rival.name, schema));
+    this.#own.update(this.#exchange, rivals.length ? this.#exchange.name ?? '' : '', schema);
     this.#text.classList.toggle('waiting', asking && !(search && !answer)); // a search shows by itself that it is running
     this.#error.hidden = !error;
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
@@ -157,22 +160,43 @@ class Column {
   #votes = new Votes();
   #text;
   #written;
+  /** The answer in JSON whose fields are shown, and where. @type {string} */
+  #fielded = '';
+  /** @type {HTMLElement | null} */
+  #form = null;
 
-  /** @param {string} kind @param {HTMLElement} [text] */
-  constructor(kind, text = el('div', { class: 'text' })) {
+  /** What makes it the answer; null: it is. @type {HTMLElement | null} */
+  #take;
+
+  /** @param {string} kind @param {HTMLElement} [text] @param {() => void} [take] makes it the answer; none: it is */
+  constructor(kind, text = el('div', { class: 'text' }), take) {
     this.#text = text;
+    this.#take = take ? el('button', { type: 'button', class: 'quiet change take', on: { click: take } }, 'Use as the answer') : null;
     this.#written = new Markdown(text);
     this.element = el('section', { class: kind }, text);
   }
 
-  /** @param {Result} result @param {string} name empty: the column stands alone */
-  update({ answer, search, stats }, name) {
-    this.#written.update(answer);
+  /** @param {Result} result @param {string} name empty: the column stands alone @param {string} [schema] of the answer */
+  update({ answer, search, stats, finish }, name, schema) {
+    this.#written.update(schema && answer ? `\`\`\`json\n${answer}${finish ? '\n```' : ''}` : answer);
+    if (schema) this.#showFields(finish === 'stop' ? answer : '', schema);
     if (!name) return;
     this.#title.textContent = name;
+    if (this.#take) this.#take.hidden = !answer || !finish;
     this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && `${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
     if (search) this.#votes.update(search);
-    if (!this.#title.isConnected) this.element.replaceChildren(this.#title, this.#text, this.#votes.element, this.#took);
+    if (!this.#title.isConnected) this.element.replaceChildren(this.#title, this.#form ?? this.#text, this.#votes.element, this.#took, this.#take ?? '');
+  }
+
+  /** @param {string} answer empty: none, or not yet @param {string} schema */
+  async #showFields(answer, schema) {
+    if (answer === this.#fielded) return;
+    this.#fielded = answer;
+    this.#form?.replaceWith(this.#text);
+    this.#form = null;
+    this.#text.hidden = false;
+    const { showForm } = await import('./form.js');
+    if (answer && answer === this.#fielded) this.#form = showForm(this.#text, answer, schema);
   }
 }
 
@@ -187,10 +211,11 @@ function thinking({ answer, state, search, stats }) {
 }
 
 /** @param {Exchange} exchange */
-function facts({ state, finish, stats, needsKey, model, promoted }) {
+function facts({ state, finish, stats, needsKey, model, name, promoted, picked }) {
   const parts = [];
   if (model) parts.push(model);
   if (promoted !== undefined) parts.push(`candidate ${promoted + 1}, chosen by you`);
+  if (picked) parts.push(`${name}, chosen by you`);
   if (needsKey) parts.push('waiting for an API key');
   if (state === 'waiting') parts.push('waiting for the server');
   if (state === 'stopped') parts.push('stopped');

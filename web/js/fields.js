@@ -2,6 +2,7 @@
 // of the server, so that it refuses nothing.
 
 import { el } from './dom.js';
+import { readSchema } from './schema.js';
 import { read } from './toolset.js';
 
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Field */
@@ -19,9 +20,9 @@ function fault(field) {
     if (list.length > stops.most) return `There may be ${stops.most} stop strings.`;
     return list.some((s) => new TextEncoder().encode(s).length > stops.bytes) ? `A stop string may have ${stops.bytes.toLocaleString('en')} bytes.` : '';
   }
-  if (field.name === 'tools') {
+  if (field.name === 'tools' || field.name === 'schema') {
     try {
-      read(field.value);
+      (field.name === 'tools' ? read : readSchema)(field.value);
       return '';
     } catch (err) {
       return err instanceof Error ? err.message : String(err);

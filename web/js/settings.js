@@ -7,6 +7,7 @@ import { methods } from './methods.js';
 import { openNamed } from './named.js';
 import { anyModel } from './offer.js';
 import { strings } from './read.js';
+import { readSchema } from './schema.js';
 import { keep, kept, recall, remember } from './store.js';
 import * as toolset from './toolset.js';
 import { placeholder } from './welcome.js';
@@ -95,7 +96,8 @@ function fill(values) {
 function faulty() {
   return fields().filter((f) => {
     const greedy = f.name === 'temperature' && f.value !== '' && Number(f.value) === 0 && !['', 'none'].includes(method.value);
-    return !f.closest('[hidden]') && check(f, greedy ? 'A search needs candidates that differ: a temperature above 0.' : '');
+    const calls = f.name === 'schema' && f.value.trim() && (form.builtin.value || form.tools.value.trim() || chosen.servers.length);
+    return !f.closest('[hidden]') && check(f, greedy ? 'A search needs candidates that differ: a temperature above 0.' : calls ? 'An answer that is held to a schema can call no tools.' : '');
   });
 }
 
@@ -226,6 +228,8 @@ export function plan({ method, n, width, verifier, likeliest }) {
   if (values.thinking) set.chat_template_kwargs = { enable_thinking: values.thinking === 'on' };
   const tools = [...(values.builtin ? toolset.builtIn : []), ...toolset.read(values.tools)];
   if (tools.length) set.tools = tools;
+  const schema = readSchema(values.schema);
+  if (schema) set.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema } };
   if (likeliest) set.temperature = 0;
   if (method === 'none') {
     set.test_time_scaling = { method: 'none' }; // whatever the server's default is

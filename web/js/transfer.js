@@ -5,6 +5,7 @@ import { mostExchanges, mostTitle, newestBelow } from './conversation.js';
 import { MOST } from './forest.js';
 import { mostConversations } from './library.js';
 import { mostArguments, mostCalls, mostText } from './receive.js';
+import { mostSchema } from './schema.js';
 import { ShapeError, flag, list, number, oneOf, orNull, record, text, whole } from './shape.js';
 
 /** @typedef {import('./conversation.js').Head} Head */
@@ -49,7 +50,7 @@ const rounds = list(record({
 const exchange = record({
   ...result, 'rounds?': rounds, id: name, parent: orNull(name), created: time, question: text(mostText), 'name?': words,
   state: oneOf('asking', 'waiting', 'done', 'stopped', 'failed'), 'error?': words, 'model?': words, 'unread?': whole(0, mostExchanges), 'limit?': words,
-  'promoted?': whole(0, 1 << 20),
+  'promoted?': whole(0, 1 << 20), 'picked?': flag, 'schema?': text(mostSchema),
   'rivals?': list(record({ ...result, name: words, way: record({ method: words, n: whole(1, 1e6), width: whole(1, 1e6), verifier: words, 'likeliest?': flag }) }), 3),
 });
 const file = record({

@@ -12,8 +12,10 @@ export const languageSet = () => kept('language', '');
 /** The tag of the page's language. */
 export const language = [languageSet(), ...(globalThis.navigator?.languages ?? [])].map((tag) => (/^zh/i.test(tag) ? 'zh-Hans' : /^en/i.test(tag) ? 'en' : '')).find(Boolean) ?? 'en';
 
+/** @type {any} */
+const loaded = language === 'en' ? {} : await import('./chinese.js').catch(() => ({}));
 /** @type {Record<string, string>} */
-const table = language === 'en' ? {} : await import('./chinese.js').then((m) => m.words, () => ({}));
+const table = loaded.words ?? {};
 
 /**
  * A text in the page's language. The table has it as English writes it, with {} for each value; its

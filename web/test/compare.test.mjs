@@ -1,7 +1,7 @@
 // The page in a real browser: methods side by side, what they spent, and what they reach.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask, browse, ended, fake, fitsItsWidth, open, page, phone, reload, shot } from './browser.mjs';
+import { answerWith, ask, browse, ended, fake, fitsItsWidth, lastAnswer, open, page, phone, reload, shot } from './browser.mjs';
 import { startServer } from './server.mjs';
 
 const question = 'Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?';
@@ -45,6 +45,23 @@ test('two methods answer one question side by side', async () => {
   await shot('compare');
   await reload();
   assert.equal(await page.locator('.answers h3').count(), 3, 'all are there after a reload');
+  const first = await page.locator('.answers section').first().locator('.text').innerText();
+  await page.locator('.rival .take').first().click();
+  await page.locator('.branches .place', { hasText: '2/2' }).waitFor();
+  assert.equal(await lastAnswer(), first, 'a column has become the answer');
+  assert.match(await page.locator('.meta').innerText(), /Self-consistency 8, chosen by you/);
+  assert.equal(await page.locator('.answers h3').count(), 0);
+  await page.locator('[aria-label="Read candidate 1"]').waitFor();
+  await reload();
+  const sent = await answerWith('Yes.');
+  await ask('Sure?');
+  await ended();
+  assert.equal(sent[0].messages[1].content.trim(), (await page.evaluate(async () => { // what is sent is the column's
+    const { read, heads } = await import('/web/js/library.js');
+    return (await read((await heads())[0].id)).exchanges.find((e) => e.picked).answer;
+  })).trim());
+  await page.locator('[aria-label="Earlier version"]').first().click();
+  assert.equal(await page.locator('.answers h3').count(), 3, 'the comparison is beside it');
   await page.setViewportSize(phone);
   await fitsItsWidth();
   await shot('compare-phone');
