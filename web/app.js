@@ -16,6 +16,9 @@ import { choose, current, nameOf, openSettings, plan, several, showModels, singl
 import { openShortcuts } from './js/shortcuts.js';
 import { showStatus } from './js/status.js';
 import { welcome } from './js/welcome.js';
+import { t, translate } from './js/words.js';
+
+translate();
 
 /** @type {HTMLTextAreaElement} */ const question = byId('question');
 /** @type {HTMLButtonElement} */ const send = byId('send');
@@ -42,9 +45,9 @@ const chats = new Chats(byId('conversation'), {
   whyLimited(read) {
     const { maxTurns } = current();
     const why = maxTurns && read >= maxTurns
-      ? `This model reads the last ${maxTurns === 1 ? 'question' : `${maxTurns} questions`} of a conversation.`
-      : 'The conversation no longer fits into the model\'s context.';
-    return `${why} What is above is left out.`;
+      ? maxTurns === 1 ? t`This model reads the last question of a conversation.` : t`This model reads the last ${maxTurns} questions of a conversation.`
+      : t`The conversation no longer fits into the model's context.`;
+    return [why, t`What is above is left out.`].join(' ');
   },
   busy(busy) {
     const focused = document.activeElement === stop || document.activeElement === send;
@@ -65,7 +68,7 @@ const chats = new Chats(byId('conversation'), {
   renew,
   saved(kept) {
     chats.kept();
-    if (!kept && chats.current.last?.state !== 'asking') notice('This conversation could not be kept: the browser has no room, or keeps nothing.');
+    if (!kept && chats.current.last?.state !== 'asking') notice(t`This conversation could not be kept: the browser has no room, or keeps nothing.`);
   },
 }, () => {
   following = true;
@@ -139,16 +142,16 @@ byId('close-settings').addEventListener('click', () => {
 /** Presses a button of the last exchange. @param {string} which */
 const press = (which) => /** @type {HTMLElement | null} */ (byId('conversation').querySelector(`.exchange:last-child ${which}:not([hidden])`))?.click();
 openShortcuts([
-  { key: 'Enter', words: 'Send the question; with Shift a new line' },
-  { key: 'Escape', words: 'Stop the answer' },
-  { key: 'o', control: true, shift: true, words: 'New conversation', run: renew },
-  { key: 'k', control: true, words: 'Search conversations', run: searchHistory },
-  { key: 's', control: true, shift: true, words: 'Show or hide conversations', run: toggleHistory },
-  { key: 'n', words: 'New conversation', run: renew },
-  { key: '/', words: 'Write a question', run: () => question.focus() },
-  { key: 'e', words: 'Edit the last question', run: () => press('.edit') },
-  { key: 'r', words: 'Ask it again', run: () => press('.again') },
-  { key: 'c', words: 'Copy the last answer', run: () => press('.copy') },
+  { key: 'Enter', words: t`Send the question; with Shift a new line` },
+  { key: 'Escape', words: t`Stop the answer` },
+  { key: 'o', control: true, shift: true, words: t`New conversation`, run: renew },
+  { key: 'k', control: true, words: t`Search conversations`, run: searchHistory },
+  { key: 's', control: true, shift: true, words: t`Show or hide conversations`, run: toggleHistory },
+  { key: 'n', words: t`New conversation`, run: renew },
+  { key: '/', words: t`Write a question`, run: () => question.focus() },
+  { key: 'e', words: t`Edit the last question`, run: () => press('.edit') },
+  { key: 'r', words: t`Ask it again`, run: () => press('.again') },
+  { key: 'c', words: t`Copy the last answer`, run: () => press('.copy') },
 ]);
 
 const askForKey = openKey(async () => {

@@ -12,6 +12,7 @@
 //	                      ├─ js/attach                          files that go with a question
 //	                      ├─ js/history, library, transfer,     those that are kept, and as files
 //	                      │     conversation, shape
+//	                      ├─ js/words ─ chinese                 the person's language
 //	                      ├─ js/apikey, shortcuts               keys of both kinds
 //	                      ├─ js/settings, fields, named,        what the chosen model offers
 //	                      │     offer, welcome

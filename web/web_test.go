@@ -10,9 +10,12 @@ import (
 	"net/http/httptest"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/html"
 )
 
 func get(t *testing.T, path string, header ...string) *http.Response {
@@ -167,6 +170,64 @@ func TestNoTextIsEverParsedAsMarkup(t *testing.T) {
 			t.Errorf("%s uses %s", name, found)
 		}
 	})
+}
+
+// A text is written in English where it is said; the table of another language is found by it.
+func TestEveryTextOfThePageHasItsChinese(t *testing.T) {
+	table := map[string]bool{} // English → used
+	entry := regexp.MustCompile(`(?m)(?:^  |, )'((?:[^'\\]|\\.)*)': '((?:[^'\\]|\\.)*)'`)
+	plain := strings.NewReplacer(`\'`, "'", `\\`, `\`, `\u00a0`, "\u00a0", "\\`", "`")
+	for _, m := range entry.FindAllStringSubmatch(string(load().files["js/chinese.js"].Data), -1) {
+		english := plain.Replace(m[1])
+		table[english] = false
+		if holes := strings.Count(english, "{}"); holes != strings.Count(m[2], "{}") {
+			t.Errorf("%q has %d values, in Chinese not so many: %q", english, holes, m[2])
+		}
+	}
+	use := func(where, text string) {
+		if _, ok := table[text]; !ok {
+			t.Errorf("%s: js/chinese.js lacks %q", where, text)
+		}
+		table[text] = true
+	}
+	tagged := regexp.MustCompile("[^\\w$]t`((?:[^`\\\\]|\\\\.)*)`")
+	value := regexp.MustCompile(`\$\{(?:[^{}]|\{[^{}]*\})*\}`)
+	eachFile(t, func(name, text string) {
+		if path.Ext(name) != ".js" || name == "js/words.js" {
+			return
+		}
+		for _, m := range tagged.FindAllStringSubmatch(code(text), -1) {
+			use(name, plain.Replace(value.ReplaceAllString(m[1], "{}")))
+		}
+	})
+	letters := regexp.MustCompile(`\pL`)
+	named := []string{"Lutra", "model", "n"} // in every language
+	markup := html.NewTokenizer(bytes.NewReader(load().files[page].Data))
+	for kind := markup.Next(); kind != html.ErrorToken; kind = markup.Next() {
+		token := markup.Token()
+		texts := []string{}
+		if kind == html.TextToken {
+			texts = append(texts, token.Data)
+		}
+		for _, a := range token.Attr {
+			if slices.Contains([]string{"aria-label", "title", "placeholder", "data-name"}, a.Key) || a.Key == "content" && strings.HasPrefix(a.Val, "Lutra:") {
+				texts = append(texts, a.Val)
+			}
+		}
+		for _, text := range texts {
+			if text = strings.Join(strings.Fields(text), " "); letters.MatchString(text) && !slices.Contains(named, text) && !strings.Contains(text, "JavaScript") {
+				use(page, text)
+			}
+		}
+	}
+	for english, used := range table {
+		if !used {
+			t.Errorf("nothing says %q any more", english)
+		}
+	}
+	if len(table) < 300 {
+		t.Errorf("%d texts: the test has lost sight of them", len(table))
+	}
 }
 
 func TestEveryModuleIsSmall(t *testing.T) {

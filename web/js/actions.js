@@ -3,6 +3,7 @@
 
 import { copy } from './clipboard.js';
 import { el } from './dom.js';
+import { t } from './words.js';
 
 /** @typedef {import('./exchange.js').Exchange} Exchange */
 /** @typedef {import('./exchange.js').Acts} Acts */
@@ -24,17 +25,17 @@ export class Actions {
   /** @param {Exchange} exchange @param {Acts} acts */
   constructor(exchange, acts) {
     this.#exchange = exchange;
-    this.#back = button('‹', 'change', () => acts.turn(exchange, -1), { 'aria-label': 'Earlier version' });
-    this.#on = button('›', 'change', () => acts.turn(exchange, 1), { 'aria-label': 'Later version' });
-    this.#branches = el('div', { class: 'branches', role: 'group', 'aria-label': 'Versions', hidden: true }, this.#back, this.#place, this.#on);
-    this.#copy = button('Copy', 'copy', async () => {
+    this.#back = button('‹', 'change', () => acts.turn(exchange, -1), { 'aria-label': t`Earlier version` });
+    this.#on = button('›', 'change', () => acts.turn(exchange, 1), { 'aria-label': t`Later version` });
+    this.#branches = el('div', { class: 'branches', role: 'group', 'aria-label': t`Versions`, hidden: true }, this.#back, this.#place, this.#on);
+    this.#copy = button(t`Copy`, 'copy', async () => {
       const done = await copy(exchange.answer);
-      this.#copy.textContent = done ? 'Copied' : 'Not copied';
+      this.#copy.textContent = done ? t`Copied` : t`Not copied`;
     }, { 'aria-live': 'polite' });
     // It may be said again, and of another text.
-    for (const event of ['blur', 'pointerleave']) this.#copy.addEventListener(event, () => { this.#copy.textContent = 'Copy'; });
-    this.#resume = button('Continue', 'change', () => acts.resume(exchange));
-    this.#again = button('Ask again', 'change again', () => acts.again(exchange));
+    for (const event of ['blur', 'pointerleave']) this.#copy.addEventListener(event, () => { this.#copy.textContent = t`Copy`; });
+    this.#resume = button(t`Continue`, 'change', () => acts.resume(exchange));
+    this.#again = button(t`Ask again`, 'change again', () => acts.again(exchange));
     this.element = el('div', { class: 'actions' }, this.#branches, this.#copy, this.#resume, this.#again);
   }
 
@@ -70,7 +71,7 @@ export class Edit {
   #acts;
   #words;
   /** @type {any} */
-  #field = el('textarea', { 'aria-label': 'Your question', rows: 3 });
+  #field = el('textarea', { 'aria-label': t`Your question`, rows: 3 });
   #form;
   #open;
 
@@ -78,10 +79,10 @@ export class Edit {
   constructor(exchange, acts) {
     this.#exchange = exchange;
     this.#acts = acts;
-    this.#words = el('article', { class: 'question', 'aria-label': 'You', tabindex: exchange.question.length > 1000 ? 0 : null }, exchange.question);
-    this.#open = button('Edit', 'change edit', () => this.#show(true));
+    this.#words = el('article', { class: 'question', 'aria-label': t`You`, tabindex: exchange.question.length > 1000 ? 0 : null }, exchange.question);
+    this.#open = button(t`Edit`, 'change edit', () => this.#show(true));
     this.#form = el('form', { class: 'editing', hidden: true, on: { submit: (/** @type {Event} */ event) => this.#ask(event), keydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) } },
-      this.#field, el('div', { class: 'actions' }, button('Cancel', '', () => this.#show(false)), el('button', { type: 'submit' }, 'Ask')));
+      this.#field, el('div', { class: 'actions' }, button(t`Cancel`, '', () => this.#show(false)), el('button', { type: 'submit' }, t`Ask`)));
     this.element = el('div', { class: 'asked' }, this.#words, this.#form, el('div', { class: 'actions' }, this.#open));
   }
 

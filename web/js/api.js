@@ -3,6 +3,7 @@
 import { objects, string } from './read.js';
 import { events } from './sse.js';
 import { keep, kept, recall, remember } from './store.js';
+import { t } from './words.js';
 
 /**
  * @typedef {{ id: string, root?: string, task?: string, max_model_len?: number, lutra?: any, status?: { value?: string, failed?: boolean } }} ModelCard
@@ -21,7 +22,7 @@ import { keep, kept, recall, remember } from './store.js';
 export class ApiError extends Error {
   /** @param {number} status @param {{ message?: string, code?: string | null }} [body] @param {number} [retryAfter] seconds */
   constructor(status, body, retryAfter) {
-    super(body?.message || (status ? `The server answered with status ${status}.` : 'The server cannot be reached.'));
+    super(body?.message || (status ? t`The server answered with status ${status}.` : t`The server cannot be reached.`));
     this.status = status; // 0: no answer at all
     this.code = body?.code ?? '';
     this.retryAfter = retryAfter ?? 0;
@@ -136,7 +137,7 @@ export async function* chat(request, signal) {
     }
   } catch (err) {
     if (signal.aborted || err instanceof ApiError) throw err;
-    throw new ApiError(response.status, { message: 'The connection broke before the answer was complete.' });
+    throw new ApiError(response.status, { message: t`The connection broke before the answer was complete.` });
   }
-  if (!ended) throw new ApiError(response.status, { message: 'The stream ended before the answer was complete.' });
+  if (!ended) throw new ApiError(response.status, { message: t`The stream ended before the answer was complete.` });
 }

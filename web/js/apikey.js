@@ -3,6 +3,7 @@
 import { key, setKey } from './api.js';
 import { byId } from './dom.js';
 import { kept } from './store.js';
+import { t } from './words.js';
 
 /**
  * Prepares the form, and the button of the settings that forgets the key.
@@ -33,7 +34,7 @@ export function openKey(used) {
     // Who has given no key has made no mistake.
     const mistaken = Boolean(key());
     form.classList.toggle('wrong', mistaken);
-    reason.textContent = mistaken ? refusal : 'This server answers those who have a key. Whoever runs it gives them out.';
+    reason.textContent = mistaken ? refusal : t`This server answers those who have a key. Whoever runs it gives them out.`;
     form.hidden = false;
     byId('key').focus();
   };

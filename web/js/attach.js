@@ -2,6 +2,7 @@
 // between fences, with its name.
 
 import { byId, el } from './dom.js';
+import { t } from './words.js';
 
 /** How many files, and how many bytes of all. */
 const mostFiles = 10, mostBytes = 256 * 1024;
@@ -20,7 +21,7 @@ export function openAttachments() {
 
   const show = () => {
     list.hidden = !files.length;
-    list.replaceChildren(...files.map((file) => el('li', {}, el('button', { type: 'button', class: 'quiet', 'aria-label': `Remove ${file.name}`, on: {
+    list.replaceChildren(...files.map((file) => el('li', {}, el('button', { type: 'button', class: 'quiet', 'aria-label': t`Remove ${file.name}`, on: {
       click() {
         files = files.filter((other) => other !== file);
         show();
@@ -34,11 +35,11 @@ export function openAttachments() {
     const faults = [];
     for (const file of chosen) {
       const before = files.reduce((sum, { bytes }) => sum + bytes, 0);
-      if (files.length >= mostFiles) faults.push(`${file.name} is left out: a question takes ${mostFiles} files.`);
-      else if (before + file.size > mostBytes) faults.push(`${file.name} is left out: the files of a question take ${size(mostBytes)} in all.`);
+      if (files.length >= mostFiles) faults.push(t`${file.name} is left out: a question takes ${mostFiles} files.`);
+      else if (before + file.size > mostBytes) faults.push(t`${file.name} is left out: the files of a question take ${size(mostBytes)} in all.`);
       else {
         const text = await textOf(file);
-        if (text === null) faults.push(`${file.name} is no text.`);
+        if (text === null) faults.push(t`${file.name} is no text.`);
         else files.push({ name: file.name, text, bytes: file.size });
       }
     }

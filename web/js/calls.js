@@ -12,7 +12,7 @@ const most = 100_000;
 
 /** The calls of an exchange. */
 export class Calls {
-  element = el('ol', { class: 'calls', 'aria-label': 'Calls of tools' });
+  element = el('ol', { class: 'calls', 'aria-label': t`Calls of tools` });
   /** @type {{ call: Call, view: CallView }[]} */
   #views = [];
 
@@ -66,12 +66,12 @@ class CallView {
   #ask() {
     const { name } = this.#call;
     const button = (/** @type {string} */ words, /** @type {() => void} */ click) => el('button', { type: 'button', class: 'quiet', on: { click } }, words);
-    const refuse = button('Refuse', () => decide(this.#call, { allow: false }));
+    const refuse = button(t`Refuse`, () => decide(this.#call, { allow: false }));
     if (answersItself(name)) {
-      return el('div', { class: 'actions', role: 'group', 'aria-label': `Run ${name}?` }, button('Run once', () => decide(this.#call, { allow: true })),
-        button('Always in this conversation', () => decide(this.#call, { allow: true, always: true })), refuse);
+      return el('div', { class: 'actions', role: 'group', 'aria-label': t`Run ${name}?` }, button(t`Run once`, () => decide(this.#call, { allow: true })),
+        button(t`Always in this conversation`, () => decide(this.#call, { allow: true, always: true })), refuse);
     }
-    const field = /** @type {any} */ (el('textarea', { rows: 2, maxlength: most, 'aria-label': `Result of ${name}`, placeholder: 'its result, for the model' }));
-    return el('div', { class: 'by-hand' }, field, el('div', { class: 'actions' }, button('Send the result', () => decide(this.#call, { allow: true, result: field.value })), refuse));
+    const field = /** @type {any} */ (el('textarea', { rows: 2, maxlength: most, 'aria-label': t`Result of ${name}`, placeholder: t`its result, for the model` }));
+    return el('div', { class: 'by-hand' }, field, el('div', { class: 'actions' }, button(t`Send the result`, () => decide(this.#call, { allow: true, result: field.value })), refuse));
   }
 }

@@ -3,6 +3,7 @@
 
 import { el } from './dom.js';
 import { read } from './reader.js';
+import { t } from './words.js';
 
 /** @typedef {import('./search.js').Candidate} Candidate */
 
@@ -12,7 +13,7 @@ const most = 6000;
 /** The cards of one search, in the order of their numbers. */
 export class Candidates {
   #list = el('ol', { class: 'cards' });
-  element = el('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-label': 'Candidates; scrolls' }, this.#list);
+  element = el('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-label': t`Candidates; scrolls` }, this.#list);
   /** @type {Map<number, Card>} */
   #cards = new Map();
   #shown = false;
@@ -69,7 +70,7 @@ class Card {
   constructor(index, read) {
     this.element = el('li', { class: 'card' },
       el('p', { class: 'head' }, el('span', { class: 'number' }, index + 1), this.#tokens, this.#label), this.#text,
-      el('div', { class: 'foot' }, this.#facts, el('button', { type: 'button', class: 'quiet', 'aria-label': `Read candidate ${index + 1}`, on: { click: read } }, 'Read')));
+      el('div', { class: 'foot' }, this.#facts, el('button', { type: 'button', class: 'quiet', 'aria-label': t`Read candidate ${index + 1}`, on: { click: read } }, t`Read`)));
   }
 
   /** @param {Candidate} c @param {boolean} running @param {Candidate | undefined} winner */
@@ -83,7 +84,7 @@ class Card {
     const text = c.text.replace(/<\/?think>/g, '').replace(/\n\s*\n/g, '\n').trim().slice(-most);
     if (this.#text.textContent !== text) this.#text.textContent = text;
     this.#text.scrollTop = this.#text.scrollHeight; // the end is new, and has the answer
-    this.#tokens.textContent = c.tokens === null ? '' : `${c.tokens} ${c.tokens === 1 ? 'token' : 'tokens'}`;
+    this.#tokens.textContent = c.tokens === null ? '' : c.tokens === 1 ? t`1 token` : t`${c.tokens} tokens`;
     this.#facts.textContent = facts(c);
   }
 }
@@ -93,16 +94,16 @@ const stateOf = (c, running) => (c.state === 'writing' && !running ? 'cancelled'
 
 /** @param {Candidate} c @param {Candidate['state']} state */
 function label({ answer, chosen }, state) {
-  if (state === 'cancelled') return 'cancelled';
-  if (state === 'writing') return 'writing';
-  const end = state === 'cut' ? 'cut off' : answer || 'no answer found';
-  return chosen ? `${end} · chosen` : end;
+  if (state === 'cancelled') return t`cancelled`;
+  if (state === 'writing') return t`writing`;
+  const end = state === 'cut' ? t`cut off` : answer || t`no answer found`;
+  return chosen ? t`${end} · chosen` : end;
 }
 
 /** @param {Candidate} c */
 function facts({ logprob, score }) {
   const parts = [];
-  if (logprob !== null) parts.push(`logprob ${logprob.toFixed(2).replace('-', '−')}`);
-  if (score !== null) parts.push(`score ${score.toFixed(2)}`);
+  if (logprob !== null) parts.push(t`logprob ${logprob.toFixed(2).replace('-', '−')}`);
+  if (score !== null) parts.push(t`score ${score.toFixed(2)}`);
   return parts.join(' · ');
 }

@@ -2,11 +2,13 @@
 // back. It goes on while another one is shown.
 
 import { ApiError, chat, droppedMessages } from './api.js';
-import { mostExchanges, newId, newestBelow, now, pathTo, siblings, titleOf } from './conversation.js';
+import { mostExchanges, newId, newestBelow, now, pathTo, promoted, siblings, taken, titleOf } from './conversation.js';
+import { leaving } from './leaving.js';
 import * as library from './library.js';
-import { parted, receiver } from './receive.js';
+import { receiver } from './receive.js';
 import { question, rest } from './request.js';
 import { Thread } from './thread.js';
+import { t } from './words.js';
 
 /** @typedef {import('./conversation.js').Head} Head */
 /** @typedef {import('./exchange.js').Exchange} Exchange */
@@ -35,13 +37,6 @@ import { Thread } from './thread.js';
 const single = { method: 'none', n: 1, width: 1, verifier: '' };
 /** Milliseconds between two times that an unfinished answer is kept. */
 const pace = 1000;
-
-/** The page is being left: what fails now has not failed by itself. */
-let leaving = false;
-for (const event of ['beforeunload', 'pagehide']) addEventListener(event, () => { leaving = true; });
-addEventListener('pageshow', () => { leaving = false; });
-// A page that was not left after all, as when a file is saved, is asked again.
-addEventListener('beforeunload', () => setTimeout(() => { leaving = false; }, 2000));
 
 export class Chat {
   /** @type {Exchange[]} in order of their beginning */
@@ -105,10 +100,7 @@ export class Chat {
     this.#draw();
   }
 
-  /**
-   * @param {string} question @param {Way[]} [ways] in which it is answered too, for comparison
-   * @param {string | null} [parent] the exchange that it follows; otherwise the last
-   */
+  /** @param {string} question @param {Way[]} [ways] in which it is answered too, for comparison @param {string | null} [parent] the exchange that it follows; otherwise the last */
   async ask(question, ways = [], parent = this.last?.id ?? null) {
     if (this.busy || this.#full()) return;
     const rivals = ways.map((way) => ({ name: this.#hooks.nameOf(way), way, answer: '' }));
@@ -136,24 +128,20 @@ export class Chat {
   }
 
   /** Makes a candidate the answer: one more branch. @param {Exchange} exchange @param {import('./search.js').Candidate} candidate */
-  promote(exchange, { index, text, state }) {
-    if (this.busy || this.#full()) return;
-    const { rivals, stats, error, ...same } = exchange;
-    const search = exchange.search && { ...exchange.search, candidates: exchange.search.candidates.map((c) => ({ ...c, chosen: c.index === index })) };
-    const finish = state === 'cut' ? 'length' : 'stop';
-    const chosen = this.#add({ ...same, ...parted(text), id: newId(), created: now(), state: 'done', finish, search, promoted: index });
-    this.#hooks.announce(`Candidate ${index + 1} is the answer.`);
-    this.#keep(chosen);
+  promote(exchange, candidate) {
+    this.#choose(promoted(exchange, candidate), t`Candidate ${candidate.index + 1} is the answer.`);
   }
 
   /** Makes the answer of a column the conversation's: one more branch. @param {Exchange} exchange @param {import('./exchange.js').Rival} rival */
-  take(exchange, { way, ...result }) {
+  take(exchange, rival) {
+    this.#choose(taken(exchange, rival), t`The answer is that of ${rival.name}.`);
+  }
+
+  /** @param {Exchange} branch @param {string} words that say so */
+  #choose(branch, words) {
     if (this.busy || this.#full()) return;
-    const { rivals, rounds, promoted, error, ...same } = exchange;
-    const none = { reasoning: undefined, finish: undefined, search: null, stats: undefined };
-    const chosen = this.#add({ ...same, ...none, ...result, id: newId(), created: now(), state: 'done', picked: true });
-    this.#hooks.announce(`The answer is that of ${result.name}.`);
-    this.#keep(chosen);
+    this.#hooks.announce(words);
+    this.#keep(this.#add(branch));
   }
 
   /** Shows the branch beside an exchange. @param {Exchange} exchange @param {number} by -1: the one before */
@@ -180,7 +168,7 @@ export class Chat {
 
   #full() {
     if (this.#all.length < mostExchanges) return false;
-    this.#seen(({ announce }) => announce('This conversation is full. Begin a new one.'));
+    this.#seen(({ announce }) => announce(t`This conversation is full. Begin a new one.`));
     return true;
   }
 
@@ -209,7 +197,7 @@ export class Chat {
     const running = (this.#running = new AbortController());
     this.#answering = exchange;
     this.#draw();
-    this.#seen(({ busy, announce }) => { busy(true); announce('Answering.'); });
+    this.#seen(({ busy, announce }) => { busy(true); announce(t`Answering.`); });
     if (!goesOn) {
       exchange.model = this.#hooks.model();
       exchange.name = this.#hooks.nameOf(this.#hooks.way());
@@ -282,21 +270,21 @@ export class Chat {
   async #fail(exchange, err, signal) {
     // A question without any answer yet can wait for the server.
     const wait = err instanceof ApiError && err.unavailable && !exchange.stats && await this.#hooks.comesBack();
-    if (signal.aborted || leaving) {
+    if (signal.aborted || leaving()) {
       exchange.state = 'stopped';
-      this.#seen(({ announce }) => announce('Stopped.'));
+      this.#seen(({ announce }) => announce(t`Stopped.`));
       return;
     }
     exchange.state = 'failed';
     if (!(err instanceof ApiError)) {
       console.error(err); // a fault of this page
-      exchange.error = `The page could not read the answer: ${err}`;
+      exchange.error = t`The page could not read the answer: ${err}`;
       return;
     }
     exchange.needsKey = err.status === 401;
     if (exchange.needsKey) this.#seen(({ needKey }) => needKey(err.message));
     else if (wait) exchange.state = 'waiting';
-    else exchange.error = err.message + (err.retryAfter && !/again in/i.test(err.message) ? ` (Try again in ${err.retryAfter} s.)` : '');
+    else exchange.error = err.message + (err.retryAfter && !/again in/i.test(err.message) ? t` (Try again in ${err.retryAfter} s.)` : '');
   }
 
   /** Keeps the conversation, with the exchange that has changed. @param {...Exchange} exchanges */

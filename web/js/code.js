@@ -3,6 +3,7 @@
 import { copy } from './clipboard.js';
 import { el } from './dom.js';
 import { keyed } from './morph.js';
+import { t } from './words.js';
 
 /** More characters than this are not coloured. */
 const most = 50_000;
@@ -26,10 +27,10 @@ export function codeBlock(text, info, closed) {
       const code = /** @type {HTMLElement} */ (button.closest('.code')?.querySelector('code'));
       const done = await copy(code.textContent ?? '');
       if (!done) getSelection()?.selectAllChildren(code);
-      button.textContent = done ? 'Copied' : 'Press Ctrl+C';
-      button.addEventListener('blur', () => { button.textContent = 'Copy'; }, { once: true });
+      button.textContent = done ? t`Copied` : t`Press Ctrl+C`;
+      button.addEventListener('blur', () => { button.textContent = t`Copy`; }, { once: true });
     },
-  } }, 'Copy');
+  } }, t`Copy`);
   const figure = el('figure', { class: 'code' }, el('figcaption', {}, el('span', {}, name || 'text'), button), el('pre', { tabindex: 0 }, el('code', {}, text)));
   if (!closed) return figure;
   const language = aliases[name.toLowerCase()] ?? name.toLowerCase();

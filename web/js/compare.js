@@ -3,6 +3,7 @@
 import { byId, el } from './dom.js';
 import { nameOf, offersWay, way } from './settings.js';
 import { recall, remember } from './store.js';
+import { t } from './words.js';
 
 /** @typedef {import('./settings.js').Way} Way */
 
@@ -36,7 +37,7 @@ function set(next) {
   const list = byId('rivals');
   list.hidden = rivals.length === 0;
   list.replaceChildren(...rivals.map((r) => el('li', {}, el('button', {
-    type: 'button', class: 'quiet', 'aria-label': `Do not compare with ${nameOf(r)}`,
+    type: 'button', class: 'quiet', 'aria-label': t`Do not compare with ${nameOf(r)}`,
     on: { click: () => { set(rivals.filter((other) => other !== r)); byId('compare').focus(); } },
   }, nameOf(r), el('span', { 'aria-hidden': 'true' }, ' ×')))));
 }

@@ -1,6 +1,8 @@
 // A conversation is a tree of exchanges: a question that was edited, or asked again, is one
 // more branch, and nothing is lost. What is read is the path to one exchange.
 
+import { parted } from './receive.js';
+
 /** @typedef {import('./exchange.js').Exchange} Exchange */
 
 /**
@@ -57,4 +59,16 @@ export function newestBelow(all, exchange) {
     newest = e;
   }
   return newest;
+}
+
+/** An exchange with a candidate as its answer. @param {Exchange} exchange @param {import('./search.js').Candidate} candidate @returns {Exchange} */
+export function promoted({ rivals, stats, error, ...same }, { index, text, state }) {
+  const search = same.search && { ...same.search, candidates: same.search.candidates.map((c) => ({ ...c, chosen: c.index === index })) };
+  return { ...same, ...parted(text), id: newId(), created: now(), state: 'done', finish: state === 'cut' ? 'length' : 'stop', search, promoted: index };
+}
+
+/** An exchange with the answer of a column of its comparison. @param {Exchange} exchange @param {import('./exchange.js').Rival} rival @returns {Exchange} */
+export function taken({ rivals, rounds, error, ...same }, { way, ...result }) {
+  const none = { reasoning: undefined, finish: undefined, search: null, stats: undefined, promoted: undefined };
+  return { ...same, ...none, ...result, id: newId(), created: now(), state: 'done', picked: true };
 }

@@ -4,6 +4,7 @@ import { metrics } from './api.js';
 import { byId, el } from './dom.js';
 import { parse, reading } from './metrics.js';
 import { sparkline } from './spark.js';
+import { t } from './words.js';
 
 /** @typedef {import('./metrics.js').Reading} Reading */
 
@@ -13,10 +14,10 @@ const count = (/** @type {number} */ v) => (v < 100 ? v.toFixed(0) : Math.round(
 
 /** @type {{ name: string, title: string, top: number | null, of: (r: Reading) => number | null, text: (r: Reading) => string }[]} */
 const rows = [
-  { name: 'Tokens a second', title: 'Tokens generated, by all requests together', top: null, of: (r) => r.tokens, text: (r) => count(r.tokens) },
-  { name: 'Running · waiting', title: 'Sequences being computed, and sequences waiting', top: null, of: (r) => r.running + r.waiting, text: (r) => `${r.running} · ${r.waiting}` },
-  { name: 'KV cache', title: 'Share of the cache blocks that sequences hold', top: 1, of: (r) => r.kv, text: (r) => percent(r.kv) },
-  { name: 'Prefix hits', title: 'Share of prompt tokens found in the prefix cache', top: 1, of: (r) => r.hits, text: (r) => percent(r.hits) },
+  { name: t`Tokens a second`, title: t`Tokens generated, by all requests together`, top: null, of: (r) => r.tokens, text: (r) => count(r.tokens) },
+  { name: t`Running · waiting`, title: t`Sequences being computed, and sequences waiting`, top: null, of: (r) => r.running + r.waiting, text: (r) => `${r.running} · ${r.waiting}` },
+  { name: t`KV cache`, title: t`Share of the cache blocks that sequences hold`, top: 1, of: (r) => r.kv, text: (r) => percent(r.kv) },
+  { name: t`Prefix hits`, title: t`Share of prompt tokens found in the prefix cache`, top: 1, of: (r) => r.hits, text: (r) => percent(r.hits) },
 ];
 
 /**
@@ -31,10 +32,10 @@ export function openEngine(silent) {
   const fill = el('strong', {}, '–');
   const fillSpark = sparkline(1);
   const shown = rows.map((row) => ({ row, value: el('dd', {}, '–'), spark: sparkline(row.top) }));
-  const trouble = el('p', { class: 'hint', hidden: true }, 'The server does not answer.');
+  const trouble = el('p', { class: 'hint', hidden: true }, t`The server does not answer.`);
   byId('engine-body').append(
-    el('div', { class: 'tile', title: 'Lanes of a kernel tile that carried a token, on average over the last second' },
-      el('p', {}, el('span', {}, 'Batch fill'), fill), el('div', { class: 'lanes', 'aria-hidden': 'true' }, ...cells), fillSpark.element),
+    el('div', { class: 'tile', title: t`Lanes of a kernel tile that carried a token, on average over the last second` },
+      el('p', {}, el('span', {}, t`Batch fill`), fill), el('div', { class: 'lanes', 'aria-hidden': 'true' }, ...cells), fillSpark.element),
     el('dl', {}, ...shown.map(({ row, value, spark }) => el('div', { title: row.title }, el('dt', {}, row.name), value, spark.element))),
     trouble);
 
@@ -65,7 +66,7 @@ export function openEngine(silent) {
 
   /** @param {Reading} r */
   const show = (r) => {
-    brief.textContent = r.tokens > 0 ? `${count(r.tokens)} tokens/s` : 'idle';
+    brief.textContent = r.tokens > 0 ? t`${count(r.tokens)} tokens/s` : t`idle`;
     fill.textContent = percent(r.fill);
     cells.forEach((cell, i) => cell.classList.toggle('on', r.fill !== null && i < Math.round(r.fill * lanes)));
     fillSpark.push(r.fill);

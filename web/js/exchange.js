@@ -3,8 +3,8 @@
 import { Actions, Edit } from './actions.js';
 import { el, eachFrame } from './dom.js';
 import { Markdown } from './markdown.js';
-import { SearchView } from './searchview.js';
 import { Votes } from './votes.js';
+import { t } from './words.js';
 
 /**
  * What a way of answering made of a question.
@@ -69,13 +69,15 @@ export class ExchangeView {
   /** What shows calls of tools: few conversations have any. @type {Promise<import('./calls.js').Calls> | null} */
   #calls = null;
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
-  #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning);
+  #answer = el('article', { class: 'answer-box', 'aria-label': t`Answer` }, this.#reasoning);
   #own = new Column('own', this.#text);
   /** A column for each rival. @type {Column[]} */
   #rivals = [];
   #answers = el('div', { class: 'answers' }, this.#own.element);
-  /** @type {SearchView | null} */
+  /** What shows a search: many conversations have none. @type {import('./searchview.js').SearchView | null} */
   #search = null;
+  /** @type {Promise<void> | null} */
+  #loading = null;
   /** The answer had begun when it was last shown. */
   #answered = false;
   /** The search that is drawn, and whether it ran. @type {unknown[]} */
@@ -145,8 +147,14 @@ export class ExchangeView {
     if (!search) {
       this.#search?.element.remove();
       this.#search = null;
+    } else if (!this.#search) {
+      this.#loading ??= import('./searchview.js').then(({ SearchView }) => {
+        this.#answers.after((this.#search = new SearchView((c) => this.#acts.promote(this.#exchange, c))).element);
+        this.#drawn = [];
+        this.render();
+      }).catch(() => {}).then(() => { this.#loading = null; }); // without the server it is tried again
+      return;
     } else if (search !== this.#drawn[0] || running !== this.#drawn[1]) {
-      if (!this.#search) this.#answers.after((this.#search = new SearchView((c) => this.#acts.promote(this.#exchange, c))).element);
       this.#search.update(search, running, this.#rivals.length === 0);
     }
     this.#drawn = [search, running];
@@ -171,7 +179,7 @@ class Column {
   /** @param {string} kind @param {HTMLElement} [text] @param {() => void} [take] makes it the answer; none: it is */
   constructor(kind, text = el('div', { class: 'text' }), take) {
     this.#text = text;
-    this.#take = take ? el('button', { type: 'button', class: 'quiet change take', on: { click: take } }, 'Use as the answer') : null;
+    this.#take = take ? el('button', { type: 'button', class: 'quiet change take', on: { click: take } }, t`Use as the answer`) : null;
     this.#written = new Markdown(text);
     this.element = el('section', { class: kind }, text);
   }
@@ -183,7 +191,7 @@ class Column {
     if (!name) return;
     this.#title.textContent = name;
     if (this.#take) this.#take.hidden = !answer || !finish;
-    this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && `${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
+    this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && t`${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
     if (search) this.#votes.update(search);
     if (!this.#title.isConnected) this.element.replaceChildren(this.#title, this.#form ?? this.#text, this.#votes.element, this.#took, this.#take ?? '');
   }
@@ -201,28 +209,28 @@ class Column {
 }
 
 /** @param {number} n */
-const tokens = (n) => `${n.toLocaleString('en')} ${n === 1 ? 'token' : 'tokens'}`;
+const tokens = (n) => (n === 1 ? t`1 token` : t`${n.toLocaleString('en')} tokens`);
 
 /** What stands above a thought. @param {Exchange} exchange */
 function thinking({ answer, state, search, stats }) {
-  if (search) return 'Reasoning';
-  if (!answer && state === 'asking') return 'Thinking …';
-  return stats?.thought ? `Thought for ${seconds(stats.thought)}` : 'Thought';
+  if (search) return t`Reasoning`;
+  if (!answer && state === 'asking') return t`Thinking …`;
+  return stats?.thought ? t`Thought for ${seconds(stats.thought)}` : t`Thought`;
 }
 
 /** @param {Exchange} exchange */
 function facts({ state, finish, stats, needsKey, model, name, promoted, picked }) {
   const parts = [];
   if (model) parts.push(model);
-  if (promoted !== undefined) parts.push(`candidate ${promoted + 1}, chosen by you`);
-  if (picked) parts.push(`${name}, chosen by you`);
-  if (needsKey) parts.push('waiting for an API key');
-  if (state === 'waiting') parts.push('waiting for the server');
-  if (state === 'stopped') parts.push('stopped');
-  if (finish === 'length') parts.push('cut at the token limit');
-  if (stats?.tokens) parts.push(tokens(stats.tokens), `${rate(stats.tokens / stats.total)} tokens/s`);
-  if (stats?.first) parts.push(`first text after ${seconds(stats.first)}`);
-  if (stats && state === 'done') parts.push(`${seconds(stats.total)} in all`);
+  if (promoted !== undefined) parts.push(t`candidate ${promoted + 1}, chosen by you`);
+  if (picked) parts.push(t`${name}, chosen by you`);
+  if (needsKey) parts.push(t`waiting for an API key`);
+  if (state === 'waiting') parts.push(t`waiting for the server`);
+  if (state === 'stopped') parts.push(t`stopped`);
+  if (finish === 'length') parts.push(t`cut at the token limit`);
+  if (stats?.tokens) parts.push(tokens(stats.tokens), t`${rate(stats.tokens / stats.total)} tokens/s`);
+  if (stats?.first) parts.push(t`first text after ${seconds(stats.first)}`);
+  if (stats && state === 'done') parts.push(t`${seconds(stats.total)} in all`);
   return parts.join(' · ');
 }
 

@@ -4,6 +4,7 @@
 import { el } from './dom.js';
 import { readSchema } from './schema.js';
 import { read } from './toolset.js';
+import { t } from './words.js';
 
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Field */
 
@@ -17,8 +18,8 @@ export const stopsOf = (text) => text.split('\n').filter((line) => line !== '').
 function fault(field) {
   if (field.name === 'stop') {
     const list = stopsOf(field.value);
-    if (list.length > stops.most) return `There may be ${stops.most} stop strings.`;
-    return list.some((s) => new TextEncoder().encode(s).length > stops.bytes) ? `A stop string may have ${stops.bytes.toLocaleString('en')} bytes.` : '';
+    if (list.length > stops.most) return t`There may be ${stops.most} stop strings.`;
+    return list.some((s) => new TextEncoder().encode(s).length > stops.bytes) ? t`A stop string may have ${stops.bytes.toLocaleString('en')} bytes.` : '';
   }
   if (field.name === 'tools' || field.name === 'schema') {
     try {
@@ -31,9 +32,9 @@ function fault(field) {
   const { validity } = field;
   const { min, max } = /** @type {HTMLInputElement} */ (field);
   const name = field.dataset.name ?? field.name;
-  if (validity.badInput) return `${name} is a number.`;
-  if (validity.stepMismatch) return `${name} is a whole number.`;
-  if (validity.rangeUnderflow || validity.rangeOverflow) return Number(max) < 1e6 ? `${name} is a number from ${min} to ${max}.` : `${name} is ${validity.rangeOverflow ? 'at most' : 'at least'} ${validity.rangeOverflow ? max : min}.`;
+  if (validity.badInput) return t`${name} is a number.`;
+  if (validity.stepMismatch) return t`${name} is a whole number.`;
+  if (validity.rangeUnderflow || validity.rangeOverflow) return Number(max) < 1e6 ? t`${name} is a number from ${min} to ${max}.` : validity.rangeOverflow ? t`${name} is at most ${max}.` : t`${name} is at least ${min}.`;
   return '';
 }
 

@@ -6,6 +6,7 @@ import * as library from './library.js';
 import { ShapeError } from './shape.js';
 import { keep, kept } from './store.js';
 import * as transfer from './transfer.js';
+import { t } from './words.js';
 
 /** @typedef {import('./conversation.js').Head} Head */
 
@@ -85,8 +86,8 @@ export async function refresh() {
   const look = JSON.stringify([chats.current.head.id, rows.map(({ id, title }) => [id, title, found?.get(id)])]);
   if (look !== drawn && !byId('conversations').querySelector('.renaming')) draw(rows, found); // a title that is edited is drawn when that has ended
   drawn = byId('conversations').querySelector('.renaming') ? '' : look;
-  byId('no-conversations').textContent = !works ? 'This browser keeps no conversations for this page.'
-    : rows.length ? '' : words ? 'Nothing is found.' : 'Conversations are kept here, in this browser alone.';
+  byId('no-conversations').textContent = !works ? t`This browser keeps no conversations for this page.`
+    : rows.length ? '' : words ? t`Nothing is found.` : t`Conversations are kept here, in this browser alone.`;
   byId('export').disabled = list.length === 0;
 }
 
@@ -101,7 +102,7 @@ function draw(rows, found) {
 /** @param {Head} head @param {string} excerpt */
 function row(head, excerpt) {
   const shown = head.id === chats.current.head.id;
-  const title = head.title || 'Untitled';
+  const title = head.title || t`Untitled`;
   const act = (/** @type {string} */ words, /** @type {() => unknown} */ run) => el('button', { type: 'button', class: 'quiet', on: {
     click(/** @type {any} */ event) {
       event.target.closest('details').open = false;
@@ -111,15 +112,15 @@ function row(head, excerpt) {
   return el('li', { class: shown ? 'shown' : null },
     el('button', { type: 'button', class: 'open', 'data-id': head.id, 'aria-current': shown ? 'true' : null, title },
       el('span', { class: 'title' }, title), excerpt ? el('small', {}, excerpt) : null),
-    el('details', { name: 'more' }, el('summary', { 'aria-label': `More for ${title}` }, '⋯'),
-      el('div', { class: 'actions' }, act('Rename', () => rename(head)), act('Export', () => exportOne(head.id)), act('Delete', () => remove(head)))));
+    el('details', { name: 'more' }, el('summary', { 'aria-label': t`More for ${title}` }, '⋯'),
+      el('div', { class: 'actions' }, act(t`Rename`, () => rename(head)), act(t`Export`, () => exportOne(head.id)), act(t`Delete`, () => remove(head)))));
 }
 
 /** @param {Head} head */
 function rename(head) {
   const title = byId('conversations').querySelector(`[data-id="${head.id}"]`);
   /** @type {any} */
-  const field = el('input', { value: head.title, maxlength: mostTitle, 'aria-label': 'Title', required: true });
+  const field = el('input', { value: head.title, maxlength: mostTitle, 'aria-label': t`Title`, required: true });
   let over = false; // a form that is taken away loses the focus once more
   const end = async (/** @type {boolean} */ saves) => {
     if (over) return;
@@ -149,7 +150,7 @@ async function remove(head) {
   deleted = head;
   chats.discard(head.id);
   await library.amend(head.id, { gone: Date.now() });
-  notice(`“${head.title}” is deleted.`, 'Undo', async () => {
+  notice(t`“${head.title}” is deleted.`, t`Undo`, async () => {
     deleted = null;
     await library.amend(head.id, { gone: undefined });
     await chats.open(head.id);
@@ -166,7 +167,7 @@ async function remove(head) {
 export function notice(words, action, act, closed) {
   const box = byId('history-notice');
   const button = (/** @type {string} */ label, /** @type {() => void} */ click) => el('button', { type: 'button', class: 'quiet', on: { click: () => { box.replaceChildren(); click(); } } }, label);
-  box.replaceChildren(el('span', {}, words), ...(action && act ? [button(action, act)] : []), button('Close', () => closed?.()));
+  box.replaceChildren(el('span', {}, words), ...(action && act ? [button(action, act)] : []), button(t`Close`, () => closed?.()));
 }
 
 /** @param {string} id */
@@ -186,11 +187,11 @@ async function importFile({ target }) {
   target.value = '';
   if (!file) return;
   try {
-    if (file.size > transfer.mostBytes) throw new ShapeError(`The file is larger than ${transfer.mostBytes >> 20} MiB.`);
+    if (file.size > transfer.mostBytes) throw new ShapeError(t`The file is larger than ${transfer.mostBytes >> 20} MiB.`);
     const conversations = transfer.read(await file.text());
     for (const { head, exchanges } of conversations) await library.add(head, exchanges);
     await library.makeRoom();
-    notice(conversations.length === 1 ? `“${conversations[0].head.title}” was added.` : `${conversations.length} conversations were added.`);
+    notice(conversations.length === 1 ? t`“${conversations[0].head.title}” was added.` : t`${conversations.length} conversations were added.`);
     if (conversations.length === 1) await chats.open(conversations[0].head.id);
   } catch (err) {
     if (!(err instanceof ShapeError)) throw err;

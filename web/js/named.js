@@ -3,6 +3,7 @@
 import { byId, el } from './dom.js';
 import { keep, kept } from './store.js';
 import { record, text } from './shape.js';
+import { t } from './words.js';
 
 /** How many there are, and characters of a name and of a value. */
 const most = { names: 50, name: 60, value: 100_000 };
@@ -20,10 +21,10 @@ export function openNamed(id, label, fields, read, set) {
   /** @type {Map<string, Values>} */
   let named = load();
   const menu = /** @type {any} */ (el('select'));
-  const field = /** @type {any} */ (el('input', { maxlength: most.name, 'aria-label': `Name, to keep these: ${label}`, placeholder: 'name' }));
+  const field = /** @type {any} */ (el('input', { maxlength: most.name, 'aria-label': t`Name, to keep these: ${label}`, placeholder: t`name` }));
   const button = (/** @type {string} */ words, /** @type {() => void} */ click) => /** @type {any} */ (el('button', { type: 'button', class: 'quiet', on: { click } }, words));
-  const remove = button('Delete', () => { named.delete(menu.value); store(''); });
-  const save = button('Save', () => {
+  const remove = button(t`Delete`, () => { named.delete(menu.value); store(''); });
+  const save = button(t`Save`, () => {
     const name = field.value.trim() || menu.value;
     if (!name) return field.focus();
     const values = read();
@@ -55,7 +56,7 @@ export function openNamed(id, label, fields, read, set) {
 
   /** @param {string} chosen */
   function show(chosen) {
-    menu.replaceChildren(el('option', { value: '' }, named.size ? 'none' : 'none is saved'), ...[...named.keys()].map((name) => el('option', { value: name }, name)));
+    menu.replaceChildren(el('option', { value: '' }, named.size ? t`none` : t`none is saved`), ...[...named.keys()].map((name) => el('option', { value: name }, name)));
     menu.value = chosen;
     remove.disabled = !menu.value;
   }

@@ -6,6 +6,7 @@ import { byId, el, svg } from './dom.js';
 import { methods } from './methods.js';
 import { number, objects, string } from './read.js';
 import { nameOf } from './settings.js';
+import { t } from './words.js';
 
 /** @typedef {{ plan: string, quality: number, low: number, high: number, tokens: number, ms: number }} Point */
 
@@ -14,8 +15,8 @@ const size = { width: 300, height: 190, left: 34, right: 12, top: 10, bottom: 26
 
 /** @type {Record<'ms' | 'tokens', { label: string, show: (v: number) => string }>} */
 const costs = {
-  ms: { label: 'Time', show: (v) => (v < 1000 ? `${v < 10 ? v.toFixed(1) : Math.round(v)} ms` : `${(v / 1000).toFixed(1)} s`) },
-  tokens: { label: 'Tokens', show: (v) => Math.round(v).toLocaleString('en') },
+  ms: { label: t`Time`, show: (v) => (v < 1000 ? `${v < 10 ? v.toFixed(1) : Math.round(v)} ms` : `${(v / 1000).toFixed(1)} s`) },
+  tokens: { label: t`Tokens`, show: (v) => Math.round(v).toLocaleString('en') },
 };
 const percent = (/** @type {number} */ v) => `${(100 * v).toFixed(1)} %`;
 
@@ -62,22 +63,22 @@ function frontier() {
 function draw(failed, choose) {
   const body = byId('pareto-body');
   if (!points.length) {
-    body.replaceChildren(el('p', { class: 'hint' }, failed ? 'The server does not say.' : 'This model was not profiled: lutra eval --profile measures it.'));
+    body.replaceChildren(el('p', { class: 'hint' }, failed ? t`The server does not say.` : t`This model was not profiled: lutra eval --profile measures it.`));
     return;
   }
   const joined = frontier();
   body.replaceChildren(
-    el('div', { class: 'tabs', role: 'group', 'aria-label': 'Against' }, .../** @type {('ms' | 'tokens')[]} */ (Object.keys(costs)).map((c) => el('button', {
+    el('div', { class: 'tabs', role: 'group', 'aria-label': t`Against` }, .../** @type {('ms' | 'tokens')[]} */ (Object.keys(costs)).map((c) => el('button', {
       type: 'button', class: 'quiet', 'aria-pressed': String(c === cost),
       on: { click: () => { cost = c; draw(failed, choose); /** @type {any} */ (body.querySelector('[aria-pressed=true]')).focus(); } },
     }, costs[c].label))),
     picture(joined),
-    el('ol', { class: 'frontier', 'aria-label': 'Plans that nothing beats' }, ...joined.map((p) => {
+    el('ol', { class: 'frontier', 'aria-label': t`Plans that nothing beats` }, ...joined.map((p) => {
       const wanted = parse(p.plan);
-      const words = [el('span', { class: 'name' }, nameOfPlan(p.plan)), el('span', { class: 'facts' }, `${percent(p.quality)} · ${costs.ms.show(p.ms)} · ${costs.tokens.show(p.tokens)} tokens`)];
+      const words = [el('span', { class: 'name' }, nameOfPlan(p.plan)), el('span', { class: 'facts' }, [percent(p.quality), costs.ms.show(p.ms), t`${costs.tokens.show(p.tokens)} tokens`].join(' · '))];
       return el('li', { title: p.plan }, wanted ? el('button', { type: 'button', class: 'quiet', on: { click: () => choose(wanted) } }, ...words) : el('p', {}, ...words));
     })),
-    el('p', { class: 'hint' }, 'Right answers to the profile\'s problems; times as the server expects them now.'));
+    el('p', { class: 'hint' }, t`Right answers to the profile's problems; times as the server expects them now.`));
 }
 
 /** @param {Point[]} joined */
@@ -90,15 +91,15 @@ function picture(joined) {
   const base = size.height - size.bottom;
   const path = joined.map((p, i) => (i ? `H${x(p).toFixed(1)}V${level(p.quality).toFixed(1)}` : `M${x(p).toFixed(1)} ${level(p.quality).toFixed(1)}`)).join('');
   const marks = [low, (low + high) / 2, high];
-  return svg('svg', { class: 'pareto', viewBox: `0 0 ${size.width} ${size.height}`, role: 'img', 'aria-label': `${points.length} plans; ${joined.length} of them are not beaten, and listed below` },
+  return svg('svg', { class: 'pareto', viewBox: `0 0 ${size.width} ${size.height}`, role: 'img', 'aria-label': t`${points.length} plans; ${joined.length} of them are not beaten, and listed below` },
     ...marks.flatMap((q) => [
       svg('path', { class: 'rule', d: `M${size.left} ${level(q)}H${size.width - size.right}` }),
       svg('text', { x: size.left - 4, y: level(q), class: 'tick end' }, `${Math.round(100 * q)} %`)]),
     svg('text', { x: size.left, y: base + 14, class: 'tick' }, costs[cost].show(10 ** from)),
-    svg('text', { x: size.width - size.right, y: base + 14, class: 'tick end' }, `${costs[cost].show(10 ** to)}${cost === 'tokens' ? ' tokens' : ''}`),
+    svg('text', { x: size.width - size.right, y: base + 14, class: 'tick end' }, cost === 'tokens' ? t`${costs.tokens.show(10 ** to)} tokens` : costs.ms.show(10 ** to)),
     svg('path', { class: 'front', d: path }),
     ...points.map((p) => svg('circle', { class: joined.includes(p) ? 'best' : 'other', cx: x(p), cy: level(p.quality), r: joined.includes(p) ? 4 : 3 },
-      svg('title', {}, `${p.plan}: ${percent(p.quality)} (${percent(p.low)} to ${percent(p.high)}), ${costs.ms.show(p.ms)}, ${costs.tokens.show(p.tokens)} tokens`))));
+      svg('title', {}, t`${p.plan}: ${percent(p.quality)} (${percent(p.low)} to ${percent(p.high)}), ${costs.ms.show(p.ms)}, ${costs.tokens.show(p.tokens)} tokens`))));
 }
 
 /** What the menus can be set to for a plan; null: it has other settings. @param {string} plan */

@@ -4,6 +4,7 @@ import { copy } from './clipboard.js';
 import { byId, el } from './dom.js';
 import { Markdown } from './markdown.js';
 import { parted } from './receive.js';
+import { t } from './words.js';
 
 /** @typedef {import('./search.js').Candidate} Candidate */
 /** @typedef {{ candidates: Candidate[], label: (c: Candidate) => string, promote: (c: Candidate) => void }} Read */
@@ -17,22 +18,22 @@ export function read(first, { candidates, label, promote }) {
   let at = candidates.findIndex((c) => c.index === first.index);
   const title = el('h2', { id: 'reader-title' });
   const thought = el('div', { class: 'thoughts' });
-  const reasoning = el('details', { class: 'reasoning' }, el('summary', {}, 'Reasoning'), thought);
-  const text = el('div', { class: 'text', tabindex: 0, role: 'region', 'aria-label': 'Candidate' });
+  const reasoning = el('details', { class: 'reasoning' }, el('summary', {}, t`Reasoning`), thought);
+  const text = el('div', { class: 'text', tabindex: 0, role: 'region', 'aria-label': t`Candidate` });
   const [written, thoughts] = [new Markdown(text), new Markdown(thought)];
   /** @param {string} words @param {() => unknown} click */
   const button = (words, click, kind = 'quiet') => /** @type {any} */ (el('button', { type: 'button', class: kind, on: { click } }, words));
-  const back = button('Previous', () => show(at - 1));
-  const on = button('Next', () => show(at + 1));
-  const take = button('Use as the answer', () => { dialog.close(); promote(candidates[at]); }, 'take');
-  const copies = button('Copy', async () => { copies.textContent = await copy(parted(candidates[at].text).answer) ? 'Copied' : 'Not copied'; });
+  const back = button(t`Previous`, () => show(at - 1));
+  const on = button(t`Next`, () => show(at + 1));
+  const take = button(t`Use as the answer`, () => { dialog.close(); promote(candidates[at]); }, 'take');
+  const copies = button(t`Copy`, async () => { copies.textContent = await copy(parted(candidates[at].text).answer) ? t`Copied` : t`Not copied`; });
 
   /** @param {number} to */
   const show = (to) => {
     at = to;
     const c = candidates[at];
     const parts = parted(c.text);
-    title.textContent = `Candidate ${c.index + 1} of ${candidates.length}: ${label(c)}`;
+    title.textContent = t`Candidate ${c.index + 1} of ${candidates.length}: ${label(c)}`;
     thoughts.update(parts.reasoning);
     reasoning.hidden = !parts.reasoning;
     written.update(parts.answer);
@@ -40,9 +41,9 @@ export function read(first, { candidates, label, promote }) {
     back.disabled = at === 0;
     on.disabled = at === candidates.length - 1;
     take.disabled = c.chosen || c.state === 'writing' || !parts.answer;
-    copies.textContent = 'Copy';
+    copies.textContent = t`Copy`;
   };
   show(at);
-  dialog.replaceChildren(title, reasoning, text, el('div', { class: 'actions' }, back, on, copies, take, button('Close', () => dialog.close())));
+  dialog.replaceChildren(title, reasoning, text, el('div', { class: 'actions' }, back, on, copies, take, button(t`Close`, () => dialog.close())));
   dialog.showModal();
 }

@@ -3,6 +3,7 @@
 import { ApiError } from './api.js';
 import { objects, string } from './read.js';
 import { absorb } from './search.js';
+import { t } from './words.js';
 
 /** @typedef {import('./exchange.js').Result} Result */
 
@@ -35,7 +36,7 @@ export function receiver(result) {
     if (reasoning) thought = (before.thought ?? 0) + since() - (thinking ||= since());
     result.answer += text ?? '';
     result.reasoning = (result.reasoning ?? '') + (reasoning ?? '');
-    if (result.answer.length > mostText || result.reasoning.length > mostText) throw new ApiError(200, { message: 'The answer is longer than the page keeps.' });
+    if (result.answer.length > mostText || result.reasoning.length > mostText) throw new ApiError(200, { message: t`The answer is longer than the page keeps.` });
     for (const part of objects(choice?.delta?.tool_calls)) {
       if (!round) (result.rounds ??= []).push((round = { content: '', calls: [] }));
       gather(round.calls, part);
@@ -51,12 +52,12 @@ export function receiver(result) {
 /** Adds a part of a call. @param {import('./exchange.js').Call[]} calls @param {any} part */
 function gather(calls, part) {
   const index = part.index ?? 0;
-  if (!Number.isInteger(index) || index < 0 || index > calls.length || index >= mostCalls) throw new ApiError(200, { message: 'The answer has a call of a tool at no place.' });
+  if (!Number.isInteger(index) || index < 0 || index > calls.length || index >= mostCalls) throw new ApiError(200, { message: t`The answer has a call of a tool at no place.` });
   const call = (calls[index] ??= { id: '', name: '', arguments: '' });
   call.id = (call.id || string(part.id)).slice(0, 256);
   call.name = (call.name + string(part.function?.name)).slice(0, 256);
   call.arguments += string(part.function?.arguments);
-  if (call.arguments.length > mostArguments) throw new ApiError(200, { message: `The arguments of ${call.name} are longer than the page keeps.` });
+  if (call.arguments.length > mostArguments) throw new ApiError(200, { message: t`The arguments of ${call.name} are longer than the page keeps.` });
 }
 
 /**

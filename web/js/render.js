@@ -4,6 +4,7 @@
 import { codeBlock } from './code.js';
 import { el } from './dom.js';
 import { formula } from './maths.js';
+import { t } from './words.js';
 
 /** @typedef {import('./lexer.js').Token} Token */
 
@@ -47,7 +48,7 @@ function itemParts(item) {
 function table(token) {
   /** @param {string} tag @param {Token[]} cells */
   const row = (tag, cells) => el('tr', {}, ...cells.map((cell) => el(tag, { class: cell.align && `to-${cell.align}`, scope: tag === 'th' ? 'col' : null }, ...spans(cell.tokens))));
-  return el('div', { class: 'table', tabindex: 0, role: 'region', 'aria-label': 'Table' }, el('table', {},
+  return el('div', { class: 'table', tabindex: 0, role: 'region', 'aria-label': t`Table` }, el('table', {},
     el('thead', {}, row('th', token.header)), el('tbody', {}, ...token.rows.map((/** @type {Token[]} */ cells) => row('td', cells)))));
 }
 
@@ -77,7 +78,7 @@ function span(token) {
     case 'br': return el('br');
     case 'maths': return formula(token.text, Boolean(token.display));
     case 'link': return link(token.href, spans(token.tokens));
-    case 'image': return link(token.href, [`Image: ${token.text || token.href}`]); // the page loads nothing that a model names
+    case 'image': return link(token.href, [t`Image: ${token.text || token.href}`]); // the page loads nothing that a model names
     default: return token.raw;
   }
 }

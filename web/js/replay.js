@@ -1,6 +1,7 @@
 // A search once more, step by step, from what is known at its end. The server computes nothing.
 
 import { el } from './dom.js';
+import { t } from './words.js';
 
 /** @typedef {import('./search.js').Search} Search */
 
@@ -57,11 +58,11 @@ export class Replay {
   /** @type {number | undefined} */
   #timer;
   /** @type {any} */
-  #range = el('input', { type: 'range', min: 0, step: 1, 'aria-label': 'Moment of the search', on: { input: () => { this.#pause(); this.#go(); } } });
+  #range = el('input', { type: 'range', min: 0, step: 1, 'aria-label': t`Moment of the search`, on: { input: () => { this.#pause(); this.#go(); } } });
   /** @type {any} */
-  #play = el('button', { type: 'button', class: 'quiet', on: { click: () => (this.#timer ? this.#pause() : this.#start()) } }, 'Pause');
-  button = el('button', { type: 'button', class: 'quiet replay', hidden: true, 'aria-expanded': 'false', on: { click: () => this.#toggle() } }, 'Replay');
-  bar = el('div', { class: 'replaying', role: 'group', 'aria-label': 'Replay', hidden: true }, this.#play, this.#range);
+  #play = el('button', { type: 'button', class: 'quiet', on: { click: () => (this.#timer ? this.#pause() : this.#start()) } }, t`Pause`);
+  button = el('button', { type: 'button', class: 'quiet replay', hidden: true, 'aria-expanded': 'false', on: { click: () => this.#toggle() } }, t`Replay`);
+  bar = el('div', { class: 'replaying', role: 'group', 'aria-label': t`Replay`, hidden: true }, this.#play, this.#range);
 
   /** @param {(search: Search, over: boolean) => void} show */
   constructor(show) {
@@ -92,7 +93,7 @@ export class Replay {
   #start() {
     if (!this.#search) return;
     if (this.#range.value === this.#range.max) this.#range.value = '0';
-    this.#play.textContent = 'Pause';
+    this.#play.textContent = t`Pause`;
     this.#timer = setInterval(() => {
       this.#range.value = Number(this.#range.value) + 1;
       this.#go();
@@ -104,7 +105,7 @@ export class Replay {
   #pause() {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#play.textContent = 'Play';
+    this.#play.textContent = t`Play`;
   }
 
   #go() {

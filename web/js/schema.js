@@ -2,6 +2,7 @@
 // refused here; keywords that the server does not hold answers to it refuses by name.
 
 import { ShapeError, list, oneOf, record, text } from './shape.js';
+import { t } from './words.js';
 
 /** Characters of a schema, and schemas within one another. */
 export const mostSchema = 1 << 16;
@@ -12,7 +13,7 @@ const types = oneOf('object', 'array', 'string', 'number', 'integer', 'boolean',
 /** @param {any} v @param {string} at @param {number} [depth] */
 function schema(v, at, depth = 0) {
   if (typeof v === 'boolean' && depth) return;
-  if (depth > deepest || !v || typeof v !== 'object' || Array.isArray(v)) throw new ShapeError(`${at} is no JSON schema: an object of keywords${depth ? ', true or false' : ''}.`);
+  if (depth > deepest || !v || typeof v !== 'object' || Array.isArray(v)) throw new ShapeError(t`${at} is no JSON schema: an object of keywords.`);
   const each = (/** @type {any} */ all, /** @type {string} */ where) => { for (const [key, one] of Object.entries(all)) schema(one, `${where}.${key}`, depth + 1); };
   for (const [key, value] of Object.entries(v)) {
     const where = `${at}.${key}`;
@@ -29,12 +30,12 @@ function schema(v, at, depth = 0) {
 /** Reads a schema, or throws a ShapeError that names what is wrong. @param {string} written empty: none @returns {any} null: none */
 export function readSchema(written) {
   if (!written.trim()) return null;
-  if (written.length > mostSchema) throw new ShapeError('A schema may have 65,536 characters.');
+  if (written.length > mostSchema) throw new ShapeError(t`A schema may have 65,536 characters.`);
   let parsed;
   try {
     parsed = JSON.parse(written);
   } catch {
-    throw new ShapeError('The schema is not JSON.');
+    throw new ShapeError(t`The schema is not JSON.`);
   }
   schema(parsed, 'schema');
   return parsed;

@@ -8,19 +8,20 @@ import { byStep } from './search.js';
 import { spentWords } from './spent.js';
 import { Tree } from './tree.js';
 import { Votes } from './votes.js';
+import { t } from './words.js';
 
 /** @typedef {import('./search.js').Search} Search */
 
 /** @type {Record<string, string>} */
 const reasons = {
-  complete: 'all candidates are complete',
-  decided: 'the rest could not change the outcome',
-  consensus: 'the candidates agreed',
-  price: 'more candidates were not worth their price',
-  max_steps: 'the step limit was reached',
-  budget_tokens: 'the token budget was spent',
-  budget_time: 'the time budget was spent',
-  deadline: 'the deadline had come',
+  complete: t`all candidates are complete`,
+  decided: t`the rest could not change the outcome`,
+  consensus: t`the candidates agreed`,
+  price: t`more candidates were not worth their price`,
+  max_steps: t`the step limit was reached`,
+  budget_tokens: t`the token budget was spent`,
+  budget_time: t`the time budget was spent`,
+  deadline: t`the deadline had come`,
 };
 
 /** A figure that shows a search, while it runs and afterwards. */
@@ -30,9 +31,9 @@ export class SearchView {
   #tree = new Tree();
   #votes = new Votes();
   #spent = el('p', { class: 'spent', hidden: true });
-  #asCards = this.#tab('Candidates', 'cards');
-  #asTree = this.#tab('Tree', 'tree');
-  #tabs = el('div', { class: 'tabs', role: 'group', 'aria-label': 'View of the search' }, this.#asCards, this.#asTree);
+  #asCards = this.#tab(t`Candidates`, 'cards');
+  #asTree = this.#tab(t`Tree`, 'tree');
+  #tabs = el('div', { class: 'tabs', role: 'group', 'aria-label': t`View of the search` }, this.#asCards, this.#asTree);
   #replay = new Replay((search, over) => this.#draw(search, !over));
   /** The view that the person has chosen; null: the one that suits the method. @type {'cards' | 'tree' | null} */
   #wanted = null;
@@ -85,21 +86,21 @@ export class SearchView {
 
 /** @param {Search} s */
 function summary(s) {
-  const parts = [methods[s.method]?.name ?? 'Search'];
+  const parts = [methods[s.method]?.name ?? t`Search`];
   const writing = s.candidates.filter((c) => c.state === 'writing').length;
   const known = s.candidates.length > 0 && !byStep(s);
   if (s.n !== null) parts.push(`n = ${s.n}`);
-  if (s.stepsTaken !== null && (s.stepsTaken > 1 || byStep(s))) parts.push(`${s.stepsTaken} ${s.stepsTaken === 1 ? 'step' : 'steps'}`);
+  if (s.stepsTaken !== null && (s.stepsTaken > 1 || byStep(s))) parts.push(s.stepsTaken === 1 ? t`1 step` : t`${s.stepsTaken} steps`);
   if (!s.done && s.live !== null) {
     const [live, complete] = known ? [writing, s.candidates.length - writing] : [s.live, s.finished];
-    parts.push(`${live} in progress`);
-    if (complete) parts.push(`${complete} complete`);
+    parts.push(t`${live} in progress`);
+    if (complete) parts.push(t`${complete} complete`);
   }
-  if (!s.done && s.tokens !== null) parts.push(`${s.tokens} tokens`);
-  if (!s.done && s.leader) parts.push(`${s.leader} leads`);
-  if (s.agreement !== null && (s.done || s.leader)) parts.push(`${Math.round(100 * s.agreement)} % agree`);
-  if (s.done && s.score !== null) parts.push(`score ${s.score.toFixed(2)}`);
+  if (!s.done && s.tokens !== null) parts.push(t`${s.tokens} tokens`);
+  if (!s.done && s.leader) parts.push(t`${s.leader} leads`);
+  if (s.agreement !== null && (s.done || s.leader)) parts.push(t`${Math.round(100 * s.agreement)} % agree`);
+  if (s.done && s.score !== null) parts.push(t`score ${s.score.toFixed(2)}`);
   if (s.reason) parts.push(reasons[s.reason] ?? s.reason.replaceAll('_', ' '));
-  if (s.degraded) parts.push('fewer candidates than requested: memory is short');
+  if (s.degraded) parts.push(t`fewer candidates than requested: memory is short`);
   return parts.join(' · ');
 }

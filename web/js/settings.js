@@ -11,6 +11,7 @@ import { readSchema } from './schema.js';
 import { keep, kept, recall, remember } from './store.js';
 import * as toolset from './toolset.js';
 import { placeholder } from './welcome.js';
+import { t } from './words.js';
 
 /** @typedef {import('./offer.js').Offer} Offer */
 
@@ -39,7 +40,7 @@ export const several = () => offered.length > 1;
 /** Fields of sampling, which presets of a person's own hold. */
 const sampling = ['temperature', 'top_p', 'top_k', 'min_p', 'max_tokens', 'seed', 'stop', 'thinking'];
 /** What is said of models that are not in memory. */
-const states = { loaded: '', loading: ' · loading', unloaded: ' · on disk', failed: ' · failed' };
+const states = { loaded: '', loading: t` · loading`, unloaded: t` · on disk`, failed: t` · failed` };
 
 /**
  * Fills the form with what was set before: in this tab, or else on this device.
@@ -63,8 +64,8 @@ export function openSettings(switched) {
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('input', faulty);
   byId('settings').addEventListener('toggle', showServers);
-  openNamed('prompts', 'Saved prompts', ['system'], read, fill);
-  openNamed('samplings', 'Saved sampling', sampling, read, fill);
+  openNamed('prompts', t`Saved prompts`, ['system'], read, fill);
+  openNamed('samplings', t`Saved sampling`, sampling, read, fill);
   refreshMenus();
 }
 
@@ -97,7 +98,7 @@ function faulty() {
   return fields().filter((f) => {
     const greedy = f.name === 'temperature' && f.value !== '' && Number(f.value) === 0 && !['', 'none'].includes(method.value);
     const calls = f.name === 'schema' && f.value.trim() && (form.builtin.value || form.tools.value.trim() || chosen.servers.length);
-    return !f.closest('[hidden]') && check(f, greedy ? 'A search needs candidates that differ: a temperature above 0.' : calls ? 'An answer that is held to a schema can call no tools.' : '');
+    return !f.closest('[hidden]') && check(f, greedy ? t`A search needs candidates that differ: a temperature above 0.` : calls ? t`An answer that is held to a schema can call no tools.` : '');
   });
 }
 
@@ -144,16 +145,16 @@ function refreshMenus() {
   const names = [...(scaling ? [''] : []), 'none', ...can];
   method.replaceChildren(...names.map((value) => el('option', { value }, methods[value].name + (value ? '' : ` (${scaling})`))));
   if (presets.length) {
-    method.append(el('optgroup', { label: 'Presets' }, ...presets.map((name) => el('option', { value: preset + name }, name))));
+    method.append(el('optgroup', { label: t`Presets` }, ...presets.map((name) => el('option', { value: preset + name }, name))));
   }
   pick(method, saved.method, names[0]);
-  verifier.replaceChildren(el('option', { value: '' }, 'the default'), ...verifiers.map((name) => el('option', { value: name }, name)));
+  verifier.replaceChildren(el('option', { value: '' }, t`the default`), ...verifiers.map((name) => el('option', { value: name }, name)));
   pick(verifier, saved.verifier, '');
   byId('verifier-label').hidden = verifiers.length === 0;
   byId('thinking-label').hidden = !thinks;
   for (const name of ['top_k', 'min_p']) byId(`${name}-label`).hidden = !extended;
-  form.temperature.placeholder = `${demo ? 0 : temperature ?? 'default'}; 0.8 in a search`;
-  form.max_tokens.placeholder = maxTokens ?? (context ? `as ${context.toLocaleString('en')} of context allow` : 'as the model allows');
+  form.temperature.placeholder = demo || temperature !== null ? t`${demo ? 0 : temperature}; 0.8 in a search` : t`default; 0.8 in a search`;
+  form.max_tokens.placeholder = maxTokens ?? (context ? t`as ${context.toLocaleString('en')} of context allow` : t`as the model allows`);
   byId('question').placeholder = placeholder(current());
   adjust();
 }
@@ -183,7 +184,7 @@ function adjust() {
   const known = methods[method.value];
   byId('n-label').hidden = !known || ['', 'none'].includes(method.value);
   byId('width-label').hidden = !stepped(method.value);
-  byId('method-hint').textContent = known ? known.hint : 'A search preset of this server.';
+  byId('method-hint').textContent = known ? known.hint : t`A search preset of this server.`;
   for (const option of width.options) option.disabled = Number(option.value) > Number(n.value);
   if (Number(width.value) > Number(n.value)) width.value = n.value;
 }

@@ -2,6 +2,7 @@
 
 import { byId, el } from './dom.js';
 import { keep, kept } from './store.js';
+import { t } from './words.js';
 
 /**
  * `key` as KeyboardEvent has it; with `control` (or ⌘), and `shift`, or alone, outside of fields.
@@ -14,17 +15,17 @@ const single = () => !kept('no-single-keys', false);
 /** @param {Shortcut[]} shortcuts */
 export function openShortcuts(shortcuts) {
   const help = byId('help');
-  const all = [...shortcuts, { key: '?', words: 'These shortcuts', run: show }, { key: '/', control: true, words: 'These, too, where ? is a letter', run: show }];
+  const all = [...shortcuts, { key: '?', words: t`These shortcuts`, run: show }, { key: '/', control: true, words: t`These, too, where ? is a letter`, run: show }];
   const box = /** @type {any} */ (el('input', { type: 'checkbox', on: { change: () => keep('no-single-keys', box.checked ? null : true) } }));
   function show() {
     box.checked = single();
     if (!help.open) help.showModal();
   }
-  help.replaceChildren(el('h2', { id: 'help-title' }, 'Keyboard shortcuts'),
-    el('div', { class: 'list', tabindex: 0, role: 'region', 'aria-label': 'Shortcuts' },
+  help.replaceChildren(el('h2', { id: 'help-title' }, t`Keyboard shortcuts`),
+    el('div', { class: 'list', tabindex: 0, role: 'region', 'aria-label': t`Shortcuts` },
       el('dl', {}, ...all.map((s) => el('div', {}, el('dt', {}, ...keys(s)), el('dd', {}, s.words))))),
-    el('label', { class: 'check' }, box, 'Keys alone, too, outside of fields'),
-    el('div', { class: 'actions' }, el('button', { type: 'button', on: { click: () => help.close() } }, 'Close')));
+    el('label', { class: 'check' }, box, t`Keys alone, too, outside of fields`),
+    el('div', { class: 'actions' }, el('button', { type: 'button', on: { click: () => help.close() } }, t`Close`)));
   byId('show-help').addEventListener('click', show);
   document.addEventListener('keydown', (event) => {
     const control = event.ctrlKey || event.metaKey;

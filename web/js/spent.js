@@ -1,6 +1,8 @@
 // What a search has spent, and how hard its question seems to be: where candidates disagree,
 // the model is unsure.
 
+import { t } from './words.js';
+
 /** @typedef {import('./search.js').Search} Search */
 
 /** The first answers tell early whether more are worth it. */
@@ -26,14 +28,19 @@ export function spentWords(search) {
   const parts = [];
   const { usage } = search;
   if (usage) {
-    const of = [`${count(usage.chosen)} for the answer`];
-    if (usage.discarded) of.push(`${count(usage.discarded)} for others`);
-    if (usage.cancelled) of.push(`${count(usage.cancelled)} cancelled`);
-    parts.push(`Spent ${count(usage.chosen + usage.discarded + usage.cancelled)} tokens: ${of.join(', ')}${usage.verifier ? `; the verifier read ${count(usage.verifier)}` : ''}`);
+    const of = [t`${count(usage.chosen)} for the answer`];
+    if (usage.discarded) of.push(t`${count(usage.discarded)} for others`);
+    if (usage.cancelled) of.push(t`${count(usage.cancelled)} cancelled`);
+    const all = count(usage.chosen + usage.discarded + usage.cancelled), listed = of.join(', ');
+    parts.push(usage.verifier ? t`Spent ${all} tokens: ${listed}; the verifier read ${count(usage.verifier)}.` : t`Spent ${all} tokens: ${listed}.`);
   }
   const d = difficulty(search);
-  if (d) parts.push(`${usage ? 'the' : 'The'} question looks ${d.level}: ${Math.round(100 * d.share)} % agree, of the first ${d.of} answers ${d.first === d.of ? 'all' : d.first}`);
-  return parts.join('. ').replace('. the', '. The') + (parts.length ? '.' : '');
+  if (d) {
+    const level = { easy: t`easy`, moderate: t`moderate`, hard: t`hard` }[d.level];
+    const first = d.first === d.of ? t`all` : d.first;
+    parts.push(t`The question looks ${level}: ${Math.round(100 * d.share)} % agree, of the first ${d.of} answers ${first}.`);
+  }
+  return parts.join(' ');
 }
 
 /** @param {number} n */

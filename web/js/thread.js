@@ -3,6 +3,7 @@
 import { siblings } from './conversation.js';
 import { el } from './dom.js';
 import { ExchangeView } from './exchange.js';
+import { t } from './words.js';
 
 /** @typedef {import('./exchange.js').Exchange} Exchange */
 
@@ -20,7 +21,7 @@ export class Thread {
   constructor(acts, renew) {
     this.#acts = acts;
     this.#limit = el('li', { class: 'limit', role: 'note' }, this.#limitWords,
-      el('button', { type: 'button', class: 'quiet', on: { click: () => renew() } }, 'New conversation'));
+      el('button', { type: 'button', class: 'quiet', on: { click: () => renew() } }, t`New conversation`));
   }
 
   /** @param {string} id @returns {ExchangeView | undefined} what shows an exchange */

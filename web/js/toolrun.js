@@ -4,6 +4,7 @@ import { ApiError } from './api.js';
 import { calculate } from './calculator.js';
 import { callTool, known } from './mcp.js';
 import { builtIn } from './toolset.js';
+import { t } from './words.js';
 
 /**
  * @typedef {import('./exchange.js').Call} Call
@@ -31,7 +32,7 @@ export const answersItself = (name) => builtIn.some(({ function: f }) => f.name 
 export async function useTools({ rounds = [] }, tools, allowed, signal, changed, ask) {
   const offered = tools.map((tool) => tool.function.name);
   for (let n = 0; n !== rounds.length;) {
-    if (rounds.length > mostRounds) throw new ApiError(200, { message: `The model has called tools in ${mostRounds} rounds, and not answered.` });
+    if (rounds.length > mostRounds) throw new ApiError(200, { message: t`The model has called tools in ${mostRounds} rounds, and not answered.` });
     n = rounds.length;
     await answerCalls(rounds[n - 1].calls, offered, allowed, signal, changed);
     await ask();
@@ -60,7 +61,7 @@ async function answerCalls(calls, offered, allowed, signal, changed) {
 /** @param {Call} call @param {AbortSignal} signal @param {() => void} changed @returns {Promise<Decision>} */
 function asked(call, signal, changed) {
   return new Promise((resolve, reject) => {
-    const stop = () => { waiting.delete(call); reject(new ApiError(0, { message: 'Stopped.' })); };
+    const stop = () => { waiting.delete(call); reject(new ApiError(0, { message: t`Stopped.` })); };
     if (signal.aborted) return stop();
     signal.addEventListener('abort', stop, { once: true });
     waiting.set(call, (decision) => {

@@ -2,18 +2,19 @@
 // form whose calls the person answers by hand.
 
 import { ShapeError, flag, list, oneOf, record, text } from './shape.js';
+import { t } from './words.js';
 
 /** @typedef {{ type: 'function', function: { name: string, description?: string, parameters?: any, strict?: boolean } }} Tool */
 
 /** @type {import('./shape.js').Shape} */
 const named = (v, at) => {
   if (typeof v === 'string' && /^[\w-]{1,64}$/.test(v)) return v;
-  throw new ShapeError(`${at} is not a name of 1 to 64 letters, digits, _ and -.`);
+  throw new ShapeError(t`${at} is not a name of 1 to 64 letters, digits, _ and -.`);
 };
 /** @type {import('./shape.js').Shape} */
 const schema = (v, at) => {
   if (v && typeof v === 'object' && !Array.isArray(v)) return v;
-  throw new ShapeError(`${at} is not an object.`);
+  throw new ShapeError(t`${at} is not an object.`);
 };
 const tools = list(record({ type: oneOf('function'), function: record({ name: named, 'description?': text(4096), 'parameters?': schema, 'strict?': flag }) }), 64);
 
@@ -29,18 +30,18 @@ export const builtIn = [
 /** Reads a list of tools, or throws a ShapeError that names what is wrong. @param {string} written empty: none @returns {Tool[]} */
 export function read(written) {
   if (!written.trim()) return [];
-  if (written.length > 100_000) throw new ShapeError('Tools may have 100,000 characters.');
+  if (written.length > 100_000) throw new ShapeError(t`Tools may have 100,000 characters.`);
   let parsed;
   try {
     parsed = JSON.parse(written);
   } catch {
-    throw new ShapeError('Tools are not JSON.');
+    throw new ShapeError(t`Tools are not JSON.`);
   }
   const all = tools(parsed, 'tools');
-  const names = builtIn.map((t) => t.function.name);
-  all.forEach((/** @type {Tool} */ t, /** @type {number} */ i) => {
-    if (names.includes(t.function.name)) throw new ShapeError(`tools[${i}].function.name is there twice, or is a tool of the page.`);
-    names.push(t.function.name);
+  const names = builtIn.map((tool) => tool.function.name);
+  all.forEach((/** @type {Tool} */ tool, /** @type {number} */ i) => {
+    if (names.includes(tool.function.name)) throw new ShapeError(t`tools[${i}].function.name is there twice, or is a tool of the page.`);
+    names.push(tool.function.name);
   });
   return all;
 }

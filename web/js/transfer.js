@@ -7,6 +7,7 @@ import { mostConversations } from './library.js';
 import { mostArguments, mostCalls, mostText } from './receive.js';
 import { mostSchema } from './schema.js';
 import { ShapeError, flag, list, number, oneOf, orNull, record, text, whole } from './shape.js';
+import { t } from './words.js';
 
 /** @typedef {import('./conversation.js').Head} Head */
 /** @typedef {import('./exchange.js').Exchange} Exchange */
@@ -24,7 +25,7 @@ const score = orNull(number(-1e9, 1e9));
 const count = orNull(whole(0, 1e12));
 const name = (/** @type {any} */ v, /** @type {string} */ at) => {
   if (typeof v === 'string' && /^[0-9a-f]{24}$/.test(v)) return v;
-  throw new ShapeError(`${at} is not a name of 24 hexadecimal digits.`);
+  throw new ShapeError(t`${at} is not a name of 24 hexadecimal digits.`);
 };
 
 const candidate = record({
@@ -82,7 +83,7 @@ export function read(content) {
   try {
     parsed = JSON.parse(content);
   } catch {
-    throw new ShapeError('The file is not JSON.');
+    throw new ShapeError(t`The file is not JSON.`);
   }
   return file(parsed, '').conversations.map((/** @type {any} */ c, /** @type {number} */ i) => conversation(c, `conversations[${i}]`));
 }
@@ -92,14 +93,14 @@ function conversation({ exchanges, ...head }, at) {
   const known = new Set();
   exchanges.forEach((/** @type {Exchange} */ e, /** @type {number} */ i) => {
     const here = `${at}.exchanges[${i}]`;
-    if (known.has(e.id)) throw new ShapeError(`${here}.id is there twice.`);
-    if (e.parent !== null && !known.has(e.parent)) throw new ShapeError(`${here}.parent is no exchange before it.`);
+    if (known.has(e.id)) throw new ShapeError(t`${here}.id is there twice.`);
+    if (e.parent !== null && !known.has(e.parent)) throw new ShapeError(t`${here}.parent is no exchange before it.`);
     known.add(e.id);
     e.conversation = head.id;
     if (e.state === 'asking' || e.state === 'waiting') e.state = 'stopped';
     for (const r of [e, ...(e.rivals ?? [])]) tree(r.search, here);
   });
-  if (!exchanges.length) throw new ShapeError(`${at}.exchanges is empty.`);
+  if (!exchanges.length) throw new ShapeError(t`${at}.exchanges is empty.`);
   // The order of the file is that of the times, which show in nothing else.
   const from = Math.min(head.created, 8e15);
   exchanges.forEach((/** @type {Exchange} */ e, /** @type {number} */ i) => { e.created = Math.max(e.created, i ? exchanges[i - 1].created + 1 : from); });
@@ -113,7 +114,7 @@ function tree(search, at) {
   search.nodes = [];
   search.steps.forEach((/** @type {any} */ s, /** @type {number} */ i) => {
     const above = s.parent < 0 ? -1 : s.parent < i ? search.steps[s.parent].depth : NaN;
-    if (s.depth !== above + 1) throw new ShapeError(`${at}.search.steps[${i}].parent is no step a level above it and before it.`);
+    if (s.depth !== above + 1) throw new ShapeError(t`${at}.search.steps[${i}].parent is no step a level above it and before it.`);
   });
 }
 

@@ -3,6 +3,7 @@
 
 import { el, svg } from './dom.js';
 import { isSmall, layout } from './layout.js';
+import { t } from './words.js';
 
 /** @typedef {import('./forest.js').Step} Step */
 
@@ -12,7 +13,7 @@ const legible = 0.7;
 /** A drawing that can be updated. */
 export class Tree {
   #drawing = svg('svg', { role: 'img', class: 'tree' });
-  #scroller = el('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-label': 'Search tree; scrolls' }, this.#drawing);
+  #scroller = el('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-label': t`Search tree; scrolls` }, this.#drawing);
   #detail = el('p', { class: 'detail', 'aria-live': 'polite' });
   #outline = el('div', { class: 'outline', tabindex: 0 });
   #zoom = 1;
@@ -27,13 +28,13 @@ export class Tree {
   /** Steps already drawn: only new ones fade in. @type {Set<string>} */
   #seen = new Set();
 
-  controls = el('div', { class: 'zoom', role: 'group', 'aria-label': 'Zoom', hidden: true },
-    this.#button('−', 'Smaller', () => this.#scale(this.#zoom / 1.25)),
-    this.#button('Fit', 'Fit the width', () => this.#scale(this.#fitting())),
-    this.#button('+', 'Larger', () => this.#scale(this.#zoom * 1.25)));
+  controls = el('div', { class: 'zoom', role: 'group', 'aria-label': t`Zoom`, hidden: true },
+    this.#button('−', t`Smaller`, () => this.#scale(this.#zoom / 1.25)),
+    this.#button(t`Fit`, t`Fit the width`, () => this.#scale(this.#fitting())),
+    this.#button('+', t`Larger`, () => this.#scale(this.#zoom * 1.25)));
 
   /** Filled when it is opened. @type {any} */
-  #words = el('details', { on: { toggle: () => this.#spell() } }, el('summary', {}, 'The tree as a list'), this.#outline);
+  #words = el('details', { on: { toggle: () => this.#spell() } }, el('summary', {}, t`The tree as a list`), this.#outline);
   element = el('div', { class: 'tree-view', hidden: true }, this.#scroller, this.#detail, this.#words);
 
   /** @param {boolean} seen */
@@ -49,7 +50,7 @@ export class Tree {
     const pruned = steps.filter((s) => s.fate === 'pruned').length;
     this.#drawing.setAttribute('viewBox', `0 0 ${at.width} ${at.height}`);
     this.#drawing.setAttribute('aria-label',
-      `${steps.length} different solution steps, ${pruned} ${particles ? 'dropped' : 'pruned'}${done ? ', the chosen path highlighted' : ''}. A list follows.`);
+      [particles ? t`${steps.length} different solution steps, ${pruned} dropped.` : t`${steps.length} different solution steps, ${pruned} pruned.`, done ? t`The chosen path is highlighted.` : '', t`A list follows.`].filter(Boolean).join(' '));
     const fresh = this.#seen;
     const paths = pathKeys(steps);
     const { fontFamily } = getComputedStyle(this.#drawing);
@@ -155,10 +156,10 @@ function draws(steps) {
 /** @param {Step} step @param {number} [drawn] of a particle */
 function describe(step, drawn) {
   const facts = [];
-  if (step.score !== null) facts.push(`score ${step.score.toFixed(3)}`);
-  if (step.count > 1) facts.push(`written ${step.count} times`);
-  if (drawn && drawn > 1) facts.push(`drawn ${drawn} times`);
-  if (step.fate !== 'kept') facts.push(step.fate === 'live' ? 'being written' : step.fate === 'pruned' && drawn !== undefined ? 'not drawn' : step.fate);
+  if (step.score !== null) facts.push(t`score ${step.score.toFixed(3)}`);
+  if (step.count > 1) facts.push(t`written ${step.count} times`);
+  if (drawn && drawn > 1) facts.push(t`drawn ${drawn} times`);
+  if (step.fate !== 'kept') facts.push(step.fate === 'live' ? t`being written` : step.fate === 'chosen' ? t`chosen` : drawn !== undefined ? t`not drawn` : t`pruned`);
   return step.text + (facts.length ? ` (${facts.join(', ')})` : '');
 }
 

@@ -2,12 +2,13 @@
 // weight in the choice.
 
 import { el } from './dom.js';
+import { t } from './words.js';
 
 const most = 8;
 
 /** Bars that can be updated. */
 export class Votes {
-  element = el('ol', { class: 'votes', 'aria-label': 'Votes', hidden: true });
+  element = el('ol', { class: 'votes', 'aria-label': t`Votes`, hidden: true });
 
   /** @param {import('./search.js').Search} search */
   update({ votes, select }) {
@@ -21,15 +22,15 @@ export class Votes {
         el('span', { class: 'track', 'aria-hidden': 'true' }, bar),
         el('span', { class: 'tally' }, words(v, select)));
     }));
-    if (votes.length > most) this.element.append(el('li', { class: 'more' }, `and ${votes.length - most} more`));
+    if (votes.length > most) this.element.append(el('li', { class: 'more' }, t`and ${votes.length - most} more`));
   }
 }
 
 /** @param {import('./search.js').Vote} vote @param {string} select */
 function words({ votes, weight, judged }, select) {
-  const count = `${votes} ${votes === 1 ? 'vote' : 'votes'}`;
+  const count = votes === 1 ? t`1 vote` : t`${votes} votes`;
   if (!judged) return count;
-  if (select === 'weighted_vote') return `${count}, weight ${weight.toFixed(2)}`;
-  if (['max', 'knockout', 'round_robin'].includes(select)) return `${count}, best score ${weight.toFixed(2)}`;
+  if (select === 'weighted_vote') return t`${count}, weight ${weight.toFixed(2)}`;
+  if (['max', 'knockout', 'round_robin'].includes(select)) return t`${count}, best score ${weight.toFixed(2)}`;
   return count;
 }

@@ -1,16 +1,14 @@
 // The page's words in the person's language. English is what the code says; other languages
 // have a table each, which is loaded where it is wanted.
 
-import { kept } from './store.js';
+import { byId, el } from './dom.js';
+import { keep, kept } from './store.js';
 
 /** Languages by their tags, as each calls itself. */
-export const languages = { en: 'English', 'zh-Hans': '简体中文' };
+const languages = { en: 'English', 'zh-Hans': '简体中文' };
 
-/** The language that is set; empty: the browser's. @returns {string} */
-export const languageSet = () => kept('language', '');
-
-/** The tag of the page's language. */
-export const language = [languageSet(), ...(globalThis.navigator?.languages ?? [])].map((tag) => (/^zh/i.test(tag) ? 'zh-Hans' : /^en/i.test(tag) ? 'en' : '')).find(Boolean) ?? 'en';
+/** The tag of the page's language: what is set, or else the browser's first that there is. */
+const language = [kept('language', ''), ...(globalThis.navigator?.languages ?? [])].map((tag) => (/^zh/i.test(tag) ? 'zh-Hans' : /^en/i.test(tag) ? 'en' : '')).find(Boolean) ?? 'en';
 
 /** @type {any} */
 const loaded = language === 'en' ? {} : await import('./chinese.js').catch(() => ({}));
@@ -28,8 +26,15 @@ export function t(parts, ...values) {
   return (table[parts.join('{}')] ?? parts.join('{}')).replace(/\{(\d?)\}/g, (_, n) => String(values[n ? n - 1 : at++]));
 }
 
-/** Puts the texts of the page's own markup into its language. */
+/** Puts the texts of the page's own markup into its language, and lets the person choose another. */
 export function translate() {
+  const menu = byId('language');
+  menu.append(...Object.entries(languages).map(([lang, name]) => el('option', { value: lang, lang }, name)));
+  menu.value = kept('language', '');
+  menu.addEventListener('change', () => { // the conversation is kept, and shown again
+    keep('language', menu.value || null);
+    location.reload();
+  });
   document.documentElement.lang = language;
   if (language === 'en') return;
   const said = (/** @type {string} */ text) => table[text.trim().replace(/\s+/g, ' ')];

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { beamSearch } from './beam.mjs';
-import { answerWith, ask, browse, card, cards, complaints, divert, ended, fake, fitsItsWidth, open, page, shot } from './browser.mjs';
+import { answerWith, ask, browse, call, card, cards, complaints, context, divert, ended, fake, fitsItsWidth, open, page, script, shot } from './browser.mjs';
 import { startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 import { vote } from './vote.mjs';
@@ -76,6 +76,26 @@ test('what a model writes', { skip: without }, async () => {
   await page.locator('.text math').nth(8).waitFor();
   await page.locator('.hl-keyword').first().waitFor();
   await accessible('writing');
+});
+
+test('an answer as a form, tools of servers, a call and Chinese', { skip: without }, async () => {
+  await context.addInitScript(() => Object.defineProperty(navigator, 'languages', { get: () => ['zh-CN'] }));
+  await fake('**/mcp', 200, { data: [{ id: 'docs' }] });
+  await fake('**/mcp/docs', 200, { jsonrpc: '2.0', id: 1, result: { protocolVersion: '2025-06-18', tools: [{ name: 'echo', description: 'Says it again.', inputSchema: {} }] } });
+  await open(server);
+  await page.locator('#settings summary').first().click();
+  await page.locator('[name=schema]').fill('{"type": "object"}');
+  await answerWith('{"name": "Ada", "home": {"street": "Main"}, "visits": [{"city": "Rome"}, {"city": "Paris"}], "tags": ["a"]}');
+  await ask('Who?');
+  await page.locator('.form table').waitFor();
+  await page.locator('[name=schema]').fill('');
+  await page.locator('#servers .check').first().click();
+  await page.locator('#servers summary').click();
+  await script(call('docs_echo', '{"a": "b"}'));
+  await ask('Echo');
+  await page.locator('.calls [role=group]').waitFor();
+  await accessible('form', ['desktop', 'narrow']);
+  assert.equal(await page.locator('html').getAttribute('lang'), 'zh-Hans');
 });
 
 test('a beam search', { skip: without }, async () => {
