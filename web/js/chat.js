@@ -208,6 +208,7 @@ export class Chat {
       if (!goesOn) exchange.schema = plan.response_format && JSON.stringify(plan.response_format.json_schema.schema);
       // One after the other, so that none takes another's time.
       if (!goesOn) for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, exchange, running.signal);
+      if (plan.test_time_scaling?.method !== 'none') await import('./searchview.js').catch(() => {}); // a search is drawn from its first chunk on
       const served = await this.#hooks.tools();
       if (served.length) plan.tools = [...(plan.tools ?? []), ...served];
       const before = exchange.rounds?.length ?? 0;
