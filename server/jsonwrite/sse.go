@@ -24,6 +24,7 @@ type Events struct {
 	w     http.ResponseWriter
 	buf   bytes.Buffer // events not flushed
 	timer *time.Timer  // of the next flush or keep-alive chunk; nil once closed
+	due   time.Time    // when that is
 	later bool         // it is that of a flush
 	err   error        // of the first write that failed
 }
@@ -42,10 +43,11 @@ func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Durati
 	e := &Events{rc: http.NewResponseController(w), timeout: timeout, w: w, silence: interval, lines: lines}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.due = time.Now().Add(interval)
 	e.timer = time.AfterFunc(interval, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.timer == nil {
+		if e.timer == nil || time.Now().Before(e.due) { // what held mu meanwhile has set it anew
 			return
 		}
 		if e.buf.Len() == 0 && !e.later {
@@ -108,7 +110,7 @@ func (e *Events) Later() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.later = true
-	e.timer.Reset(min(flushDelay, e.silence))
+	e.wake(min(flushDelay, e.silence))
 }
 
 // Done is the end mark of OpenAI's streams.
@@ -119,6 +121,12 @@ func (e *Events) Failed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err != nil
+}
+
+// wake needs mu.
+func (e *Events) wake(in time.Duration) {
+	e.due = time.Now().Add(in)
+	e.timer.Reset(in)
 }
 
 // write needs mu.
@@ -160,7 +168,7 @@ func (e *Events) push() {
 	if e.err != nil {
 		return
 	}
-	e.timer.Reset(e.silence)
+	e.wake(e.silence)
 	e.later = false
 	// Recorders in tests know no deadlines.
 	_ = e.rc.SetWriteDeadline(time.Now().Add(e.timeout))

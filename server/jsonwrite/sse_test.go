@@ -35,6 +35,22 @@ func TestNoKeepAliveComesAmongTheLastEventsOrAfterThem(t *testing.T) {
 	}
 }
 
+// The timer of a flush fires while an event is made that is flushed at once.
+func TestAFlushThatIsOvertakenIsNotASilence(t *testing.T) {
+	w := httptest.NewRecorder()
+	out := OpenEvents(w, true, time.Minute, time.Hour, func() any { return "kept" }, func() {})
+	out.Later()
+	out.Make(func() any {
+		time.Sleep(2 * flushDelay)
+		return strings.Repeat("x", maxPending)
+	})
+	time.Sleep(flushDelay)
+	out.Close()
+	if lines := strings.Fields(w.Body.String()); len(lines) != 1 {
+		t.Errorf("%d events were written, not the one", len(lines))
+	}
+}
+
 func TestAStreamThatBeginsWithNothingIsNotKeptAliveAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := httptest.NewRecorder()

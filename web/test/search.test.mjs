@@ -107,6 +107,7 @@ test('a vote shows its candidates before any is complete', async () => {
   await page.emulateMedia({ colorScheme: 'dark' });
   await shot('vote-dark');
   await reload();
+  await page.locator('.card.chosen').waitFor();
   assert.equal(await page.locator('.card.chosen').count(), 1, 'it is there after a reload');
 });
 

@@ -68,7 +68,7 @@ test('a code block is copied, with a clipboard and without', async () => {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await shown('```js\nconst a = `1`;\n  b();\n```\n\n```\nold\n```');
   await page.locator('.copy').first().click();
-  assert.equal(await page.locator('.copy').first().innerText(), 'Copied');
+  await page.locator('.copy', { hasText: 'Copied' }).first().waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'const a = `1`;\n  b();');
   const read = await page.evaluate(async () => {
     const { readText } = navigator.clipboard;
