@@ -154,10 +154,7 @@ func (r *recording) layer(i int) bool {
 	q, kv, qkv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim, r.qkv(i)
 	r.norm(at.h, at.x, l.norm, r.n, 1, m.Hidden)
 	r.mul(l.qkv, at.h, qkv, r.n)
-	keys, values := q, q+kv
-	if len(l.qkv.parts) > 1 {
-		keys, values = l.qkv.col[1], l.qkv.col[2]
-	}
+	keys, values := l.qkv.columns(q, q+kv)
 	r.heads(l, qkv, l.qNorm, &l.Q, q)
 	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
 	for i, s := range r.slots {
@@ -180,7 +177,7 @@ func (r *recording) layer(i int) bool {
 		up = l.gateUp.col[1]
 	}
 	gate := at.gateUp
-	r.add(device.OpGLU, gate.at, gate.at, gate.from(up).at, uint32(r.n), uint32(l.Width), gate.stride, gate.stride, uint32(l.Unit))
+	r.add(device.OpGLU, gate.at, gate.at, gate.from(up).at, uint32(r.n), uint32(l.Width), gate.stride, gate.stride, units[l.Unit])
 	if l.downNorm != 0 {
 		r.norm(gate, gate, l.downNorm, r.n, 1, l.Width)
 	}
@@ -308,10 +305,7 @@ func (r *recording) flush(end int) error {
 	for ; r.ran < end && r.ran < len(r.layers) && r.layers[r.ran] != nil; r.ran++ {
 		l, qkv := r.layers[r.ran], r.qkv(r.ran)
 		q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
-		keys, values := q, q+kv
-		if len(l.qkv.parts) > 1 {
-			keys, values = l.qkv.col[1], l.qkv.col[2]
-		}
+		keys, values := l.qkv.columns(q, q+kv)
 		for i := range r.rows {
 			row := device.View[float32](r.mem, qkv.at+uint32(i)*qkv.stride, values+kv)
 			r.s.Cache.Store(l.KV, r.rows[i].Seq, r.rows[i].Pos, row[keys:keys+kv], row[values:])

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -97,6 +98,9 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	if y == nil || y.Width%layout.Tile != 0 || y.Window > 0 && b.opt.Path == PathLookup { // rows behind their window would change others' path
 		return nil
 	}
+	if _, ok := units[y.Unit]; !ok {
+		return nil
+	}
 	if r, apart := y.Rotated, y.RotationOfDistance; r%layout.Tile != 0 || apart >= layout.Tile && apart%layout.Tile != 0 || apart < layout.Tile && apart&(apart-1) != 0 {
 		return nil
 	}
@@ -149,6 +153,17 @@ func (b *Backend) stack(d *whole, cols int, of ...kernels.Linear) *stack {
 	s.bias = make([]uint32, len(of))
 	return s
 }
+
+// columns returns where the outputs of keys and values begin: of one product where they are said to.
+func (s *stack) columns(keys, values int) (int, int) {
+	if len(s.parts) == 1 {
+		return keys, values
+	}
+	return s.col[1], s.col[2]
+}
+
+// units are the gated units that the device has.
+var units = map[models.GatedUnit]uint32{models.UnitSiLU: ref.GLUSiLU, models.UnitGELU: ref.GLUGELU, models.UnitReLU2: ref.GLUReLU2}
 
 // biases gives the outputs theirs, some of which may be nil: one each, or all of one product.
 func (s *stack) biases(b *Backend, d *whole, of ...[]float32) {

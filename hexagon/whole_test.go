@@ -134,19 +134,20 @@ func (e *exact) residual(x, y []float64, bias, norm []float32) {
 }
 
 // Layers of all kinds: biases, norms of heads together or each, ahead of the rotation or behind
-// it, rotations of both orders, of a part of a head, of none; matrices in one and in parts.
+// it, rotations of both orders, of a part of a head, of none; matrices in one and in parts, of which one is in bytes.
 func TestEveryPartOfAWholeLayerIsComputed(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 1))
 	const hidden, heads, kvHeads, dim, width, rows = 256, 6, 2, 64, 288, 5
 	const q, w = heads * dim, kvHeads * dim
 	b := New("test", func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathLookup})
-	load := func(rows, cols int) kernels.Linear {
-		l, err := b.Load(matrices.Random(t, r, matrix.Q4, rows, cols))
+	packed := func(p matrix.Packing, rows, cols int) kernels.Linear {
+		l, err := b.Load(matrices.Random(t, r, p, rows, cols))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l
 	}
+	load := func(rows, cols int) kernels.Linear { return packed(matrix.Q4, rows, cols) }
 	ones := func(n int) []float32 {
 		x := gaussians(r, n)
 		for i := range x {
@@ -156,10 +157,10 @@ func TestEveryPartOfAWholeLayerIsComputed(t *testing.T) {
 	}
 	m := &models.DenseLayers{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, Eps: 1e-5, Factor: 0.5}
 	for i := range 4 {
-		l := &models.DenseLayer{KV: i, Norm: ones(hidden), FFNNorm: ones(hidden), Rope: i % 2, Scale: 0.02, Width: width, Unit: models.GatedUnit(i % 3),
+		l := &models.DenseLayer{KV: i, Norm: ones(hidden), FFNNorm: ones(hidden), Rope: i % 2, Scale: 0.02, Width: width, Unit: []models.GatedUnit{models.UnitSiLU, models.UnitGELU, models.UnitReLU2}[i%3],
 			O: load(hidden, q), Down: load(hidden, width), OPostNorm: ones(hidden), DownPostNorm: ones(hidden), QKV: []kernels.Linear{load(q+2*w, hidden)}, GateUp: []kernels.Linear{load(2*width, hidden)}}
 		if i%2 == 1 {
-			l.QKV, l.GateUp = []kernels.Linear{load(q, hidden), load(w, hidden), load(w, hidden)}, []kernels.Linear{load(width, hidden), load(width, hidden)}
+			l.QKV, l.GateUp = []kernels.Linear{load(q, hidden), packed(matrix.Q8, w, hidden), load(w, hidden)}, []kernels.Linear{load(width, hidden), load(width, hidden)}
 			l.AttendedNorm, l.DownNorm = ones(q), ones(width)
 		}
 		l.Q, l.K = models.DenseHeads{Bias: gaussians(r, q), Norm: ones(dim), NormLast: i == 0}, models.DenseHeads{Norm: ones(w)}

@@ -3,8 +3,6 @@ package models
 import (
 	"maps"
 	"slices"
-
-	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // architecture is what a row of architectures changes of the decoder. The zero value,
@@ -74,7 +72,7 @@ type normTraits struct {
 
 // ffnTraits say what a feed-forward is, or the mixture of experts in its place.
 type ffnTraits struct {
-	activation gatedUnit // nil: hidden_activation says
+	activation GatedUnit // 0: hidden_activation says
 	ungated    bool      // there is no gate, but biases and GELU
 	gateUp     storage   // of the matrices of gate and up
 	downBias   bool      // ffn_down has one
@@ -158,145 +156,142 @@ const (
 	layerNormBare          // LayerNorm without one
 )
 
-// gatedUnit sets dst to act(gate) · up (Shazeer, "GLU Variants Improve Transformer", §2).
-type gatedUnit func(dst, gate, up []float32)
-
 // halves is what most architectures after Llama have.
 var halves = positionTraits{order: ropeHalves}
 
 // architectures is what is known of each supported general.architecture.
 var architectures = map[string]architecture{
 	// With experts Mixtral (Jiang et al. 2024, "Mixtral of Experts", §2).
-	"llama": {ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{optional: true}}},
+	"llama": {ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{optional: true}}},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
-	"qwen2": {positions: halves, ffn: ffnTraits{activation: vector.SwiGLU}},
-	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, norms: normTraits{inputs: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"qwen2": {positions: halves, ffn: ffnTraits{activation: UnitSiLU}},
+	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, norms: normTraits{inputs: true}, ffn: ffnTraits{activation: UnitSiLU}},
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
 	"qwen35": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true}, norms: normTraits{postAttention: true},
-		ffn: ffnTraits{activation: vector.SwiGLU},
+		ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// The same with mixtures and an expert that all rows take, behind a gate.
 	"qwen35moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true}, norms: normTraits{postAttention: true},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedGated}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{shared: sharedGated}},
 	},
 	// Qwen Team 2025, "Qwen3-Next".
 	"qwen3next": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true, groupedNets: true}, norms: normTraits{postAttention: true},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedGated, perChosen: true}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{shared: sharedGated, perChosen: true}},
 	},
 	// Qwen Team 2024, "Qwen1.5-MoE": an expert that all rows take, behind a gate.
 	"qwen2moe": {
 		positions: halves,
-		ffn:       ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{unnormed: true, shared: sharedGated, perChosen: true}},
+		ffn:       ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{unnormed: true, shared: sharedGated, perChosen: true}},
 	},
 	// Qwen Team 2025, "Qwen3 Technical Report", §2.
 	"qwen3moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{perChosen: true}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{perChosen: true}},
 	},
 	// Deep Grove 2026, "Maple": layers that see all keys do not rotate; gates and ups are clamped.
 	"maple": {
 		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
-		ffn: ffnTraits{activation: vector.ClampedSwiGLU, mixture: &mixtureTraits{clamp: 7}},
+		ffn: ffnTraits{activation: UnitClampedSiLU, mixture: &mixtureTraits{clamp: 7}},
 	},
 	// Muennighoff et al. 2024, "OLMoE", §2.
 	"olmoe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormAll},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{unnormed: true}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{unnormed: true}},
 	},
 	// Granite Team 2024, "Granite 3.0 Language Models": every part has a multiplier.
-	"granitemoe": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
+	"granitemoe": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
 	// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", §2.
 	"gpt-oss": {
 		positions: positionTraits{order: ropeHalves, smoothRamp: true}, attention: attentionTraits{sinks: true, globalEvery: 2},
-		norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.ClampedGLU, mixture: &mixtureTraits{biases: true}},
+		norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: UnitClamped, mixture: &mixtureTraits{biases: true}},
 	},
 	// Abdin et al. 2024, "Phi-3", §2.
-	"phi3": {positions: halves, attention: attentionTraits{qkv: fused}, ffn: ffnTraits{activation: vector.SwiGLU, gateUp: fused}},
+	"phi3": {positions: halves, attention: attentionTraits{qkv: fused}, ffn: ffnTraits{activation: UnitSiLU, gateUp: fused}},
 	// Abdin et al. 2024, "Phi-3", §5: Phi-3.5-MoE, as llama.cpp runs it or as its authors
 	// do, see authorsKey.
 	"phimoe": {
 		positions: halves, attention: attentionTraits{qkv: either}, norms: normTraits{kind: rmsNormBias},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{mixes: true}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{mixes: true}},
 	},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
 		rootEmbedding: true, positions: halves, attention: attentionTraits{softCap: true, globalEvery: 2, queryWidth: gemmaQueryWidth},
-		norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU},
+		norms: normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU},
 	},
 	// Gemma Team 2025, "Gemma 3", §2: no caps, norms of queries and keys, and two bases.
 	"gemma3": {
 		rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
 		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
-		norms:     normTraits{post: true, inputs: true}, ffn: ffnTraits{activation: vector.GeGLU},
+		norms:     normTraits{post: true, inputs: true}, ffn: ffnTraits{activation: UnitGELU},
 	},
 	// Gemma Team 2026, "Gemma 4": layers with windows have narrower heads, the last layers may
 	// share keys and values, and layers may have inputs of their own.
 	"gemma4": {
 		rootEmbedding: true, layerInputs: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
 		attention: attentionTraits{qkNorm: qkNormHeads, valueNorm: true, otherHeads: true, softCap: true, globalEvery: 6, queryWidth: unscaled},
-		norms:     normTraits{post: true}, ffn: ffnTraits{activation: vector.GeGLU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
+		norms:     normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
 	},
 	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
 	"olmo2": {
 		positions: positionTraits{order: ropeHalves, windowedRope: true}, attention: attentionTraits{qkNorm: qkNormAll, globalEvery: 4},
-		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// LG AI Research 2025, "EXAONE 4.0", §2.
 	"exaone4": {
 		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
-		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// Tencent 2025, "Hunyuan": queries and keys are normed after they have rotated.
-	"hunyuan-dense": {positions: halves, attention: attentionTraits{qkNorm: qkNormRotated}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"hunyuan-dense": {positions: halves, attention: attentionTraits{qkNorm: qkNormRotated}, ffn: ffnTraits{activation: UnitSiLU}},
 	// GLM Team 2025, "GLM-4-0414": the first half of each head rotates.
-	"glm4":     {norms: normTraits{post: true}, ffn: ffnTraits{activation: vector.SwiGLU, gateUp: fused}},
-	"ernie4_5": {ffn: ffnTraits{activation: vector.SwiGLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
-	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: vector.SwiGLU}}, // ByteDance 2025
+	"glm4":     {norms: normTraits{post: true}, ffn: ffnTraits{activation: UnitSiLU, gateUp: fused}},
+	"ernie4_5": {ffn: ffnTraits{activation: UnitSiLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
+	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: UnitSiLU}}, // ByteDance 2025
 	// As granitemoe, dense.
-	"granite": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"granite": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: UnitSiLU}},
 	// IBM Research 2025, "Granite 4.0": most layers are state spaces, and Granite's do not rotate.
 	"granitehybrid": {
 		multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, attention: attentionTraits{stateSpaces: true},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{optional: true, shared: sharedIfSaid}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{optional: true, shared: sharedIfSaid}},
 	},
 	// Falcon-LLM Team 2025, "Falcon-H1", §2.1.
-	"falcon-h1": {positions: halves, attention: attentionTraits{besideStates: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
-	"minicpm":   {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"falcon-h1": {positions: halves, attention: attentionTraits{besideStates: true}, ffn: ffnTraits{activation: UnitSiLU}},
+	"minicpm":   {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: UnitSiLU}},
 	// Cohere 2024, "Command R7B": attention and feed-forward read the same norm, and layers that
 	// see all keys do not rotate.
 	"cohere2": {
 		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{globalEvery: 4},
-		norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+		norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// Liquid AI 2025, "LFM2 Technical Report", §2: most layers are short convolutions.
 	"lfm2": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
-		ffn: ffnTraits{activation: vector.SwiGLU},
+		ffn: ffnTraits{activation: UnitSiLU},
 	},
 	"lfm2moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{prefers: preferred, dense: true}},
 	},
 	// GLM Team 2025, "GLM-4.5", §2.1.
 	"glm4moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormStored}, norms: normTraits{postAttention: true},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{prefers: preferred, dense: true, grouped: true, shared: sharedCounted}},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{prefers: preferred, dense: true, grouped: true, shared: sharedCounted}},
 	},
 	// DeepSeek-AI 2024, "DeepSeek-V2", §2, and "DeepSeek-V3", §2.1; Kimi K2, GLM-4.7-Flash.
 	"deepseek2": {
 		attention: attentionTraits{latent: true, queryWidth: latentWidth},
-		ffn: ffnTraits{activation: vector.SwiGLU, mixture: &mixtureTraits{
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{
 			optional: true, unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted,
 		}},
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
-	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: UnitSiLU}},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
-	"bitnet": {matrixFactors: true, positions: halves, norms: normTraits{sub: true}, ffn: ffnTraits{activation: vector.SwiGLU}},
+	"bitnet": {matrixFactors: true, positions: halves, norms: normTraits{sub: true}, ffn: ffnTraits{activation: UnitSiLU}},
 	// Ma et al. 2025, "BitNet b1.58 2B4T", §2: squared ReLU. Microsoft's converter
 	// writes both names, and with the second the inverse frequencies.
 	"bitnet-b1.58": bitnetReLU2,
@@ -309,12 +304,12 @@ var architectures = map[string]architecture{
 	// Günther et al. 2023, "Jina Embeddings 2", §4: ALiBi and GELU-gated units.
 	"jina-bert-v2": {
 		bidirectional: true, positions: positionTraits{order: ropeNone, alibi: true}, attention: attentionTraits{qkv: either},
-		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: vector.ErfGLU, gateUp: either, downBias: true},
+		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitErfGELU, gateUp: either, downBias: true},
 	},
 	// Nussbaum et al. 2024, "Nomic Embed", §4.1: rotary positions and SwiGLU in place of BERT's.
 	"nomic-bert": {
 		bidirectional: true, positions: halves, attention: attentionTraits{qkv: fused},
-		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: vector.SwiGLU},
+		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, norms ahead of
 	// each half layer, and two bases of rotation, for layers that see all keys and for those
@@ -327,7 +322,7 @@ var architectures = map[string]architecture{
 
 var bitnetReLU2 = architecture{
 	matrixFactors: true, positions: positionTraits{order: ropeHalves, ownFreqs: true}, norms: normTraits{sub: true},
-	ffn: ffnTraits{activation: vector.ReLU2GLU},
+	ffn: ffnTraits{activation: UnitReLU2},
 }
 
 // gemmaQueryWidth returns the width of a head, but for the largest model, which is

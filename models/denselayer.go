@@ -1,10 +1,7 @@
 package models
 
 import (
-	"reflect"
-
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -54,16 +51,6 @@ type DenseHeads struct {
 	Norm     []float32 // [HeadDim] of each head, or of all together
 	NormLast bool      // it follows the rotation
 }
-
-// GatedUnit is what a gate becomes.
-type GatedUnit uint8
-
-// The units.
-const (
-	UnitSiLU  GatedUnit = iota
-	UnitGELU            // its tanh form
-	UnitReLU2           // max(g, 0)²
-)
 
 // DenseStep is the rows of a step, before some layer.
 type DenseStep struct {
@@ -115,16 +102,12 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 		m.Sinks != nil || m.Slopes != nil || m.Cap != 0 || m.Both {
 		return nil
 	}
-	unit, ok := unitOf(f.activation)
-	if !ok {
-		return nil
-	}
 	d := &DenseLayer{
 		KV: a.place.layer, Norm: y.norm.weight, QKV: a.qkv.Devices(), VBias: a.vBias, Rope: a.qHeads.ropeIndex, Scale: a.mask.Scale, Window: a.mask.Window,
 		Q:            DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast},
 		K:            DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast},
 		AttendedNorm: a.subNorm, O: weights.Device(a.o), OBias: a.oBias, OPostNorm: a.postNorm,
-		FFNNorm: y.ffnNorm.weight, Width: f.width, GateUp: f.gateUp.Devices(), Unit: unit, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
+		FFNNorm: y.ffnNorm.weight, Width: f.width, GateUp: f.gateUp.Devices(), Unit: f.activation, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
 	}
 	switch pairs := ropes[d.Rope].pairs(); a.qHeads.rope {
 	case ropePairs:
@@ -133,16 +116,6 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 		d.Rotated, d.RotationOfDistance = 2*pairs, pairs
 	}
 	return d
-}
-
-// unitOf names a gated unit, if DenseLayers knows it.
-func unitOf(f gatedUnit) (GatedUnit, bool) {
-	for unit, known := range []gatedUnit{UnitSiLU: vector.SwiGLU, UnitGELU: vector.GeGLU, UnitReLU2: vector.ReLU2GLU} {
-		if reflect.ValueOf(f).Pointer() == reflect.ValueOf(known).Pointer() {
-			return GatedUnit(unit), true
-		}
-	}
-	return 0, false
 }
 
 // wholeLayers has the backend compute layers from first on, and the head behind the last one.

@@ -279,7 +279,7 @@ func (x *expertPass) multiply(e int32, w *expertWorker) {
 			if gateUpBias != nil {
 				vector.AddInto(both, gateUpBias)
 			}
-			m.activation(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
+			m.activation.row(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
 		}
 		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
 	} else {

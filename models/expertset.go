@@ -23,7 +23,7 @@ type expertSet struct {
 	// Biases of what the experts' matrices make, [experts] × [2·width] and [Hidden]; nil:
 	// none.
 	gateUpBias, downBias []float32
-	activation           gatedUnit
+	activation           GatedUnit
 
 	onRouter     *target
 	onUp, onDown *target

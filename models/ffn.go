@@ -2,7 +2,6 @@ package models
 
 import (
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -17,7 +16,7 @@ type feedForward struct {
 	width      int
 	gateUp     weights.Stacked
 	normed     *normedStack   // in place of gateUp, where gate and up do not read h as it is
-	activation gatedUnit      // of gateUp
+	activation GatedUnit      // of gateUp
 	subNorm    []float32      // of what down reads
 	up         kernels.Linear // in place of gateUp, where there is no gate
 	upBias     []float32
@@ -37,7 +36,7 @@ func (l *loader) feedForward(i int) *feedForward {
 		f.width = l.widths[i]
 	}
 	ffn := f.width
-	if v.activation == nil && !v.ungated {
+	if v.activation == 0 && !v.ungated {
 		f.activation = l.activation()
 	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
@@ -74,15 +73,15 @@ func (l *loader) feedForward(i int) *feedForward {
 }
 
 // activation reads which gated unit a feed-forward has: GEGLU unless the file says otherwise.
-func (l *loader) activation() gatedUnit {
+func (l *loader) activation() GatedUnit {
 	switch name := l.text("hidden_activation", "gelu"); name {
 	case "gelu":
-		return vector.ErfGLU
+		return UnitErfGELU
 	case "silu":
-		return vector.SwiGLU
+		return UnitSiLU
 	default:
 		l.Fail("%s is %q, want gelu or silu", l.key("hidden_activation"), name)
-		return nil
+		return 0
 	}
 }
 

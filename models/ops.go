@@ -24,7 +24,7 @@ type rowOps struct {
 	eps, scale   float32
 	tokens       []int32
 	table        *gguf.Tensor
-	unit         gatedUnit
+	unit         GatedUnit
 	shard        *rowShard
 	layer        any // the layer that calls, where do reads more of it
 	rotation     *rotation
@@ -125,11 +125,11 @@ func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
 }
 
 // gate sets dst[n][width] to act(gate)·up, with gate and up side by side in gateUp.
-func (o *rowOps) gate(unit gatedUnit, dst, gateUp []float32, n, width int) {
+func (o *rowOps) gate(unit GatedUnit, dst, gateUp []float32, n, width int) {
 	o.dst, o.a, o.width, o.unit = dst, gateUp, width, unit
 	o.each(n, width, func(o *rowOps, i int) {
 		both := rowOf(o.a, i, 2*o.width)
-		o.unit(rowOf(o.dst, i, o.width), both[:o.width], both[o.width:])
+		o.unit.row(rowOf(o.dst, i, o.width), both[:o.width], both[o.width:])
 	})
 }
 

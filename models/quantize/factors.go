@@ -17,17 +17,17 @@ const (
 
 // takeFactors has weights that leave NVFP4 take their factors with them: the tensors of these go.
 func (p *Plan) takeFactors(f *gguf.File) error {
-	var taken []string
+	taken := map[string]bool{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		stem, ok := strings.CutSuffix(t.Name, "weight")
 		if !ok || t.Type != gguf.NVFP4 || t.To == gguf.NVFP4 {
 			continue
 		}
-		taken = append(taken, stem+factorsName, stem+inputScaleName)
+		taken[stem+factorsName], taken[stem+inputScaleName] = true, true
 		scale, matrices := f.Tensor(stem+factorsName), 1
-		for _, n := range t.Dims[2:] {
-			matrices *= n
+		for i := 2; i < len(t.Dims); i++ {
+			matrices *= t.Dims[i]
 		}
 		if scale == nil {
 			continue
@@ -40,7 +40,7 @@ func (p *Plan) takeFactors(f *gguf.File) error {
 			return err
 		}
 	}
-	p.Tensors = slices.DeleteFunc(p.Tensors, func(t Planned) bool { return slices.Contains(taken, t.Name) })
+	p.Tensors = slices.DeleteFunc(p.Tensors, func(t Planned) bool { return taken[t.Name] })
 	return nil
 }
 
@@ -49,7 +49,8 @@ func (t *Planned) multiply(rows []float32, lo int) {
 	if t.factors == nil {
 		return
 	}
+	each := t.Rows() / len(t.factors)
 	for i := range rows {
-		rows[i] *= t.factors[(lo+i/t.Cols())/t.Dims[1]]
+		rows[i] *= t.factors[(lo+i/t.Cols())/each]
 	}
 }

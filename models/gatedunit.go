@@ -1,0 +1,25 @@
+package models
+
+import "github.com/lutra-lm/lutra/kernels/vector"
+
+// GatedUnit is what a feed-forward makes of gate and up: act(gate) · up (Shazeer, "GLU Variants
+// Improve Transformer", §2).
+type GatedUnit uint8
+
+// The units, by act.
+const (
+	UnitSiLU        GatedUnit = iota + 1
+	UnitGELU                  // its tanh form
+	UnitErfGELU               // exact
+	UnitReLU2                 // max(g, 0)²
+	UnitClampedSiLU           // of gate and up within bounds
+	UnitClamped               // that of gpt-oss
+)
+
+var gatedUnits = [...]func(dst, gate, up []float32){
+	UnitSiLU: vector.SwiGLU, UnitGELU: vector.GeGLU, UnitErfGELU: vector.ErfGLU, UnitReLU2: vector.ReLU2GLU,
+	UnitClampedSiLU: vector.ClampedSwiGLU, UnitClamped: vector.ClampedGLU,
+}
+
+// row sets dst of one row.
+func (u GatedUnit) row(dst, gate, up []float32) { gatedUnits[u](dst, gate, up) }
