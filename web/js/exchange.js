@@ -76,8 +76,9 @@ export class ExchangeView {
   #answers = el('div', { class: 'answers' }, this.#own.element);
   /** What shows a search: many conversations have none. @type {import('./searchview.js').SearchView | null} */
   #search = null;
-  /** @type {Promise<void> | null} */
-  #loading = null;
+  #searchLoading = false;
+  /** How many parts of the page are awaited. */
+  #loading = 0;
   /** The answer had begun when it was last shown. */
   #answered = false;
   /** The search that is drawn, and whether it ran. @type {unknown[]} */
@@ -109,7 +110,6 @@ export class ExchangeView {
   render() {
     const { answer, reasoning, state, error, search, schema, rivals = [] } = this.#exchange;
     const asking = state === 'asking';
-    this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
     this.#reasoningText.classList.toggle('plain', Boolean(search)); // how the search goes, line by line
     if (!search) this.#thoughts.update(reasoning ?? '');
@@ -130,6 +130,21 @@ export class ExchangeView {
     this.#meta.textContent = facts(this.#exchange);
     this.#showCalls();
     this.#actions.render();
+    this.#showBusy();
+  }
+
+  /** Until it is answered, and all that there is of the answer is shown. */
+  #showBusy() {
+    this.#answer.setAttribute('aria-busy', String(this.#exchange.state === 'asking' || this.#loading > 0));
+  }
+
+  /** Waits for a part of the page, and shows it. @template T @param {Promise<T>} part @param {(part: T) => void} show @param {() => void} missed without the server it is tried again */
+  #load(part, show, missed) {
+    this.#loading++;
+    part.then(show, missed).finally(() => {
+      this.#loading--;
+      this.#showBusy();
+    });
   }
 
   #showCalls() {
@@ -139,7 +154,7 @@ export class ExchangeView {
       this.#reasoning.after(calls.element);
       return calls;
     });
-    this.#calls.then((calls) => calls.update(this.#exchange.rounds ?? []), () => { this.#calls = null; });
+    this.#load(this.#calls, (calls) => calls.update(this.#exchange.rounds ?? []), () => { this.#calls = null; });
   }
 
   /** @param {import('./search.js').Search | null} search @param {boolean} running */
@@ -148,11 +163,14 @@ export class ExchangeView {
       this.#search?.element.remove();
       this.#search = null;
     } else if (!this.#search) {
-      this.#loading ??= import('./searchview.js').then(({ SearchView }) => {
+      if (this.#searchLoading) return;
+      this.#searchLoading = true;
+      this.#load(import('./searchview.js'), ({ SearchView }) => {
+        this.#searchLoading = false;
         this.#answers.after((this.#search = new SearchView((c) => this.#acts.promote(this.#exchange, c))).element);
         this.#drawn = [];
         this.render();
-      }).catch(() => {}).then(() => { this.#loading = null; }); // without the server it is tried again
+      }, () => { this.#searchLoading = false; });
       return;
     } else if (search !== this.#drawn[0] || running !== this.#drawn[1]) {
       this.#search.update(search, running, this.#rivals.length === 0);
