@@ -91,3 +91,8 @@ func nibbleRecordsAVX2(dst *byte, rec *byte, groups int)
 //
 //go:noescape
 func wideRecordsAVX2(dst *byte, rec *byte, groups int)
+
+// quadRecordsAVX2 makes quad records, stride bytes apart, of groups ≥ 1 activation records.
+//
+//go:noescape
+func quadRecordsAVX2(dst *byte, stride int, rec *byte, groups int)

@@ -979,3 +979,167 @@ group:
 	JNE          group
 	VZEROUPPER
 	RET
+
+// func quadRecordsAVX2(dst *byte, stride int, rec *byte, groups int)
+// Requires: AVX, AVX2
+TEXT ·quadRecordsAVX2(SB), NOSPLIT, $64-32
+	// quadRecordsAVX2 makes quad records, stride bytes apart, of groups ≥ 1 activation records.
+	MOVQ         dst+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         rec+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	VMOVDQU      quadFirst<>+0(SB), Y3
+	VMOVDQU      quadSecond<>+0(SB), Y4
+	VPXOR        Y0, Y0, Y0
+	MOVL         $0x01010101, SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x001f001f, SI
+	VMOVD        SI, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x41000000, SI
+	VMOVD        SI, X5
+
+group:
+	VMOVDQU (DX), Y6
+	VPABSB  Y6, Y7
+	VPSHUFB quadOrder<>+0(SB), Y6, Y6
+	VMOVDQU Y6, (SP)
+
+	// what a quad's negative activations add up to
+	VPSUBB       Y6, Y0, Y6
+	VPMAXSB      Y0, Y6, Y6
+	VPMADDUBSW   Y1, Y6, Y6
+	VPSRLD       $0x10, Y6, Y8
+	VPADDW       Y8, Y6, Y6
+	VMOVDQU      Y6, 32(SP)
+	VPBROADCASTW (SP), Y6
+	VPBROADCASTW 2(SP), Y8
+	VPBROADCASTW 32(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, (AX)
+	VPBROADCASTW 4(SP), Y6
+	VPBROADCASTW 6(SP), Y8
+	VPBROADCASTW 36(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, 64(AX)
+	VPBROADCASTW 8(SP), Y6
+	VPBROADCASTW 10(SP), Y8
+	VPBROADCASTW 40(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, 128(AX)
+	VPBROADCASTW 12(SP), Y6
+	VPBROADCASTW 14(SP), Y8
+	VPBROADCASTW 44(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, 192(AX)
+	VPBROADCASTW 16(SP), Y6
+	VPBROADCASTW 18(SP), Y8
+	VPBROADCASTW 48(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, 32(AX)
+	VPBROADCASTW 20(SP), Y6
+	VPBROADCASTW 22(SP), Y8
+	VPBROADCASTW 52(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, 96(AX)
+	VPBROADCASTW 24(SP), Y6
+	VPBROADCASTW 26(SP), Y8
+	VPBROADCASTW 56(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, 160(AX)
+	VPBROADCASTW 28(SP), Y6
+	VPBROADCASTW 30(SP), Y8
+	VPBROADCASTW 60(SP), Y9
+	VPMADDUBSW   Y6, Y3, Y6
+	VPADDW       Y6, Y9, Y9
+	VPMADDUBSW   Y8, Y4, Y8
+	VPADDW       Y8, Y9, Y9
+	VPAND        Y2, Y9, Y6
+	VPSRLW       $0x05, Y9, Y9
+	VPACKUSWB    Y9, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VMOVDQU      Y6, 224(AX)
+	VMULSS       32(DX), X5, X6
+	VMOVSS       X6, 256(AX)
+	VPSADBW      Y0, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X8
+	VPADDD       X7, X8, X8
+	VPSHUFD      $0x4e, X8, X6
+	VPADDD       X6, X8, X8
+	VMOVD        X8, SI
+	ADDL         $0x4b000000, SI
+	MOVL         SI, 260(AX)
+	ADDQ         $0x00000040, DX
+	ADDQ         CX, AX
+	DECQ         BX
+	JNE          group
+	VZEROUPPER
+	RET
+
+DATA quadOrder<>+0(SB)/8, $0x0d0905010c080400
+DATA quadOrder<>+8(SB)/8, $0x0f0b07030e0a0602
+DATA quadOrder<>+16(SB)/8, $0x0d0905010c080400
+DATA quadOrder<>+24(SB)/8, $0x0f0b07030e0a0602
+GLOBL quadOrder<>(SB), RODATA|NOPTR, $32
+
+DATA quadFirst<>+0(SB)/8, $0x0101010000010000
+DATA quadFirst<>+8(SB)/8, $0x0101010000010000
+DATA quadFirst<>+16(SB)/8, $0x0101010000010000
+DATA quadFirst<>+24(SB)/8, $0x0101010000010000
+GLOBL quadFirst<>(SB), RODATA|NOPTR, $32
+
+DATA quadSecond<>+0(SB)/8, $0x0000000000000000
+DATA quadSecond<>+8(SB)/8, $0x0001000100010001
+DATA quadSecond<>+16(SB)/8, $0x0100010001000100
+DATA quadSecond<>+24(SB)/8, $0x0101010101010101
+GLOBL quadSecond<>(SB), RODATA|NOPTR, $32

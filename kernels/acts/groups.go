@@ -73,6 +73,7 @@ type groups struct {
 	mixed  derived // for mixed panels
 	halves derived // of halves
 	wide   wide
+	quads  quads
 
 	pairs []byte // groups of pairs of rows; empty: not made
 
@@ -95,8 +96,17 @@ type wide struct {
 	from  *groups
 }
 
+// quads holds quad records, which are larger still.
+type quads struct {
+	ready bool
+	first int    // row
+	rec   []byte // [K/32][n-first]
+	from  *groups
+}
+
 func (g *groups) reset() {
-	g.ready, g.mixed.ready, g.halves.ready, g.wide.ready, g.nibblesReady, g.lanes.tokens = false, false, false, false, false, 0
+	g.ready, g.mixed.ready, g.halves.ready, g.wide.ready, g.quads.ready = false, false, false, false, false
+	g.nibblesReady, g.lanes.tokens = false, 0
 	g.pairs = g.pairs[:0]
 }
 

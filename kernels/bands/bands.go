@@ -66,6 +66,14 @@ type TableKernel interface {
 	Lookup(scratch *Scratch, y []float32, ld, s, n int, x *acts.Rows, tile int)
 }
 
+// Looked returns how many of n tokens, the first ones, k looks up: those that fill tiles.
+func Looked(k TableKernel, n int) int {
+	if per := k.TableTokens(); per > 0 {
+		return n / per * per
+	}
+	return 0
+}
+
 // Scratch is the memory of one worker, shared by all matrices.
 type Scratch struct {
 	tile  []float32 // sums [MostTileTokens][writeBands·16]
@@ -191,12 +199,11 @@ func (m *Task) Do(worker, part int) {
 // lookup multiplies bands [s, end), which are whole, with the tokens that fill
 // tiles of tables, and says how many that are.
 func (m *Task) lookup(scratch *Scratch, s, end int) int {
-	per, rows := m.l.tables.TableTokens(), m.l.w.Rows
-	tiles := m.x.N() / per
-	for i := 0; i < tiles && s < end; i++ {
-		m.l.tables.Lookup(scratch, m.y[i*per*rows+s*Rows:], rows, s, end-s, m.x, i)
+	per, rows, looked := m.l.tables.TableTokens(), m.l.w.Rows, Looked(m.l.tables, m.x.N())
+	for t := 0; t < looked && s < end; t += per {
+		m.l.tables.Lookup(scratch, m.y[t*rows+s*Rows:], rows, s, end-s, m.x, t/per)
 	}
-	return tiles * per
+	return looked
 }
 
 func (m *Task) oneToken(scratch *Scratch, s, n int) {

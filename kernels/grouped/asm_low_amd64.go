@@ -4,11 +4,13 @@
 
 package grouped
 
-// groupedQ1G128AVX2x2x1 adds to y[32] the products of bands of Q1G128 that are stride bytes apart with a row of
-// activation records. It prefetches as many bytes at next, which need not be memory at all.
+// quadsQ1G128AVX2 adds to y[tokens][32], ld values a token, the products of groups ≥ 1 groups, whole scale
+// units, of two bands of Q1G128 that are stride bytes apart with quad records, those of groups ldr bytes
+// apart. It prefetches as many bytes at next, which need not be memory at all, and works in
+// words[tokens][256].
 //
 //go:noescape
-func groupedQ1G128AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+func quadsQ1G128AVX2(y *float32, ld int, codes *byte, scales *byte, stride int, recs *byte, ldr int, tokens int, groups int, next uintptr, words *byte)
 
 // groupedQ1G128AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -153,12 +155,6 @@ func groupedQ1G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stri
 //go:noescape
 func groupedQ1G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2AVX2x2x1 adds to y[32] the products of bands of Q2 that are stride bytes apart with a row of
-// activation records. It prefetches as many bytes at next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
-
 // groupedQ2AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
@@ -182,6 +178,12 @@ func groupedQ2AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int
 //
 //go:noescape
 func groupedQ2AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
+
+// groupedQ2AVX2x2x1 adds to y[32] the products of bands of Q2 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ2AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
 
 // panelQ2AVX2 unfolds groups ≥ 1 groups of Q2, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.

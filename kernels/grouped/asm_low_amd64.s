@@ -15,251 +15,528 @@ DATA eighth<>+48(SB)/8, $0x3e0000003e000000
 DATA eighth<>+56(SB)/8, $0x3e0000003e000000
 GLOBL eighth<>(SB), RODATA|NOPTR, $64
 
-// func groupedQ1G128AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// func quadsQ1G128AVX2(y *float32, ld int, codes *byte, scales *byte, stride int, recs *byte, ldr int, tokens int, groups int, next uintptr, words *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ1G128AVX2x2x1(SB), NOSPLIT, $0-56
-	// groupedQ1G128AVX2x2x1 adds to y[32] the products of bands of Q1G128 that are stride bytes apart with a row of
-	// activation records. It prefetches as many bytes at next, which need not be memory at all.
-	MOVQ         next+48(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         stride+24(FP), BX
-	LEAQ         (BX)(BX*2), SI
-	MOVQ         acts+32(FP), SI
-	MOVQ         y+0(FP), DI
-	MOVL         $0x10101010, R8
-	VMOVD        R8, X0
+TEXT ·quadsQ1G128AVX2(SB), NOSPLIT, $0-88
+	// quadsQ1G128AVX2 adds to y[tokens][32], ld values a token, the products of groups ≥ 1 groups, whole scale
+	// units, of two bands of Q1G128 that are stride bytes apart with quad records, those of groups ldr bytes
+	// apart. It prefetches as many bytes at next, which need not be memory at all, and works in
+	// words[tokens][256].
+	MOVQ         next+72(FP), AX
+	MOVQ         codes+16(FP), CX
+	MOVQ         scales+24(FP), DX
+	MOVQ         stride+32(FP), BX
+	MOVQ         ldr+48(FP), DI
+	MOVQ         words+80(FP), R8
+	MOVQ         recs+40(FP), SI
+	MOVQ         groups+64(FP), R9
+	MOVL         $0x40024002, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X1
+	MOVL         $0x4b004b00, R10
+	VMOVD        R10, X1
 	VPBROADCASTD X1, Y1
-	MOVQ         groups+40(FP), R8
 
-loop:
-	MOVQ   $0x00000004, R9
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+unit:
+	PREFETCHT1  (AX)
+	PREFETCHT1  64(AX)
+	PREFETCHT1  128(AX)
+	ADDQ        $0x00000090, AX
+	VMOVDQU     quadTurn<>+0(SB), Y2
+	VMOVDQU     (CX), Y3
+	VPSHUFB     Y2, Y3, Y3
+	VMOVDQU     32(CX), Y4
+	VPSHUFB     Y2, Y4, Y4
+	VMOVDQU     (CX)(BX*1), Y5
+	VPSHUFB     Y2, Y5, Y5
+	VMOVDQU     32(CX)(BX*1), Y6
+	VPSHUFB     Y2, Y6, Y6
+	VMOVDQU     quadLow<>+0(SB), Y2
+	VPUNPCKLDQ  Y4, Y3, Y7
+	VPUNPCKHDQ  Y4, Y3, Y3
+	VPUNPCKLDQ  Y6, Y5, Y4
+	VPUNPCKHDQ  Y6, Y5, Y6
+	VPUNPCKLQDQ Y4, Y7, Y5
+	VPUNPCKHQDQ Y4, Y7, Y4
+	VPUNPCKLQDQ Y6, Y3, Y7
+	VPUNPCKHQDQ Y6, Y3, Y3
+	VPSRLW      $0x04, Y5, Y6
+	VPAND       Y2, Y5, Y5
+	VPAND       Y2, Y6, Y6
+	VPSRLW      $0x04, Y4, Y8
+	VPAND       Y2, Y4, Y4
+	VPAND       Y2, Y8, Y8
+	VPSRLW      $0x04, Y7, Y9
+	VPAND       Y2, Y7, Y7
+	VPAND       Y2, Y9, Y9
+	VPSRLW      $0x04, Y3, Y10
+	VPAND       Y2, Y3, Y3
+	VPAND       Y2, Y10, Y10
+	MOVQ        SI, R10
+	MOVQ        R8, R11
+	MOVQ        tokens+56(FP), R12
 
-group:
-	PREFETCHT1   (AX)
-	VMOVDQU      (CX), Y6
-	VPSLLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(CX), Y7
-	VPSLLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (SI), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSLLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSLLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSLLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSLLW       $0x01, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSLLW       $0x01, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x01, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x01, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 44(SI), Y8
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VBROADCASTSS 32(SI), Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y8, Y7, Y3
-	PREFETCHT1   64(AX)
-	PREFETCHT1   128(AX)
-	ADDQ         $0x00000090, AX
-	VMOVDQU      (CX)(BX*1), Y6
-	VPSLLW       $0x04, Y6, Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(CX)(BX*1), Y7
-	VPSLLW       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (SI), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSLLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSLLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSLLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSLLW       $0x01, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSLLW       $0x01, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x01, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x01, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x03, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 44(SI), Y8
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VBROADCASTSS 32(SI), Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y4
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, SI
-	DECQ         R9
-	JNE          group
-	VCVTPH2PS    (DX), Y6
-	VCVTPH2PS    16(DX), Y7
-	VMULPS       eighth<>+0(SB), Y6, Y6
-	VMULPS       eighth<>+0(SB), Y7, Y7
-	VFMADD213PS  (DI), Y6, Y2
-	VMOVUPS      Y2, (DI)
-	VFMADD213PS  32(DI), Y7, Y3
-	VMOVUPS      Y3, 32(DI)
-	VCVTPH2PS    (DX)(BX*1), Y2
-	VCVTPH2PS    16(DX)(BX*1), Y3
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMULPS       eighth<>+0(SB), Y3, Y3
-	VFMADD213PS  64(DI), Y2, Y4
-	VMOVUPS      Y4, 64(DI)
-	VFMADD213PS  96(DI), Y3, Y5
-	VMOVUPS      Y5, 96(DI)
+token0:
+	VBROADCASTI128 (R10), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VBROADCASTI128 16(R10), Y11
+	VPSHUFB        Y5, Y11, Y11
+	VBROADCASTI128 32(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 48(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 64(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 80(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 96(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 112(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 128(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 144(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 160(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 176(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 192(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 208(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 224(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 240(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VPUNPCKLBW     Y11, Y2, Y12
+	VPUNPCKHBW     Y11, Y2, Y2
+	VPMADDUBSW     Y0, Y12, Y12
+	VPMADDUBSW     Y0, Y2, Y2
+	VMOVDQU        Y12, (R11)
+	VMOVDQU        Y2, 32(R11)
+	ADDQ           $0x00000110, R10
+	ADDQ           $0x00000100, R11
+	DECQ           R12
+	JNE            token0
+	PREFETCHT1     (AX)
+	PREFETCHT1     64(AX)
+	PREFETCHT1     128(AX)
+	ADDQ           $0x00000090, AX
+	VMOVDQU        quadTurn<>+0(SB), Y2
+	VMOVDQU        64(CX), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        96(CX), Y4
+	VPSHUFB        Y2, Y4, Y4
+	VMOVDQU        64(CX)(BX*1), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        96(CX)(BX*1), Y6
+	VPSHUFB        Y2, Y6, Y6
+	VMOVDQU        quadLow<>+0(SB), Y2
+	VPUNPCKLDQ     Y4, Y3, Y7
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPUNPCKLDQ     Y6, Y5, Y4
+	VPUNPCKHDQ     Y6, Y5, Y6
+	VPUNPCKLQDQ    Y4, Y7, Y5
+	VPUNPCKHQDQ    Y4, Y7, Y4
+	VPUNPCKLQDQ    Y6, Y3, Y7
+	VPUNPCKHQDQ    Y6, Y3, Y3
+	VPSRLW         $0x04, Y5, Y6
+	VPAND          Y2, Y5, Y5
+	VPAND          Y2, Y6, Y6
+	VPSRLW         $0x04, Y4, Y8
+	VPAND          Y2, Y4, Y4
+	VPAND          Y2, Y8, Y8
+	VPSRLW         $0x04, Y7, Y9
+	VPAND          Y2, Y7, Y7
+	VPAND          Y2, Y9, Y9
+	VPSRLW         $0x04, Y3, Y10
+	VPAND          Y2, Y3, Y3
+	VPAND          Y2, Y10, Y10
+	MOVQ           SI, R10
+	ADDQ           DI, R10
+	MOVQ           R8, R11
+	MOVQ           tokens+56(FP), R12
+
+token1:
+	VBROADCASTI128 (R10), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VBROADCASTI128 16(R10), Y11
+	VPSHUFB        Y5, Y11, Y11
+	VBROADCASTI128 32(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 48(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 64(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 80(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 96(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 112(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 128(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 144(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 160(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 176(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 192(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 208(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 224(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 240(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VPUNPCKLBW     Y11, Y2, Y12
+	VPUNPCKHBW     Y11, Y2, Y2
+	VPMADDUBSW     Y0, Y12, Y12
+	VPMADDUBSW     Y0, Y2, Y2
+	VMOVDQU        Y12, 64(R11)
+	VMOVDQU        Y2, 96(R11)
+	ADDQ           $0x00000110, R10
+	ADDQ           $0x00000100, R11
+	DECQ           R12
+	JNE            token1
+	PREFETCHT1     (AX)
+	PREFETCHT1     64(AX)
+	PREFETCHT1     128(AX)
+	ADDQ           $0x00000090, AX
+	VMOVDQU        quadTurn<>+0(SB), Y2
+	VMOVDQU        128(CX), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        160(CX), Y4
+	VPSHUFB        Y2, Y4, Y4
+	VMOVDQU        128(CX)(BX*1), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        160(CX)(BX*1), Y6
+	VPSHUFB        Y2, Y6, Y6
+	VMOVDQU        quadLow<>+0(SB), Y2
+	VPUNPCKLDQ     Y4, Y3, Y7
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPUNPCKLDQ     Y6, Y5, Y4
+	VPUNPCKHDQ     Y6, Y5, Y6
+	VPUNPCKLQDQ    Y4, Y7, Y5
+	VPUNPCKHQDQ    Y4, Y7, Y4
+	VPUNPCKLQDQ    Y6, Y3, Y7
+	VPUNPCKHQDQ    Y6, Y3, Y3
+	VPSRLW         $0x04, Y5, Y6
+	VPAND          Y2, Y5, Y5
+	VPAND          Y2, Y6, Y6
+	VPSRLW         $0x04, Y4, Y8
+	VPAND          Y2, Y4, Y4
+	VPAND          Y2, Y8, Y8
+	VPSRLW         $0x04, Y7, Y9
+	VPAND          Y2, Y7, Y7
+	VPAND          Y2, Y9, Y9
+	VPSRLW         $0x04, Y3, Y10
+	VPAND          Y2, Y3, Y3
+	VPAND          Y2, Y10, Y10
+	MOVQ           SI, R10
+	ADDQ           DI, R10
+	ADDQ           DI, R10
+	MOVQ           R8, R11
+	MOVQ           tokens+56(FP), R12
+
+token2:
+	VBROADCASTI128 (R10), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VBROADCASTI128 16(R10), Y11
+	VPSHUFB        Y5, Y11, Y11
+	VBROADCASTI128 32(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 48(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 64(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 80(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 96(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 112(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 128(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 144(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 160(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 176(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 192(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 208(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 224(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 240(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VPUNPCKLBW     Y11, Y2, Y12
+	VPUNPCKHBW     Y11, Y2, Y2
+	VPMADDUBSW     Y0, Y12, Y12
+	VPMADDUBSW     Y0, Y2, Y2
+	VMOVDQU        Y12, 128(R11)
+	VMOVDQU        Y2, 160(R11)
+	ADDQ           $0x00000110, R10
+	ADDQ           $0x00000100, R11
+	DECQ           R12
+	JNE            token2
+	PREFETCHT1     (AX)
+	PREFETCHT1     64(AX)
+	PREFETCHT1     128(AX)
+	ADDQ           $0x00000090, AX
+	VMOVDQU        quadTurn<>+0(SB), Y2
+	VMOVDQU        192(CX), Y3
+	VPSHUFB        Y2, Y3, Y3
+	VMOVDQU        224(CX), Y4
+	VPSHUFB        Y2, Y4, Y4
+	VMOVDQU        192(CX)(BX*1), Y5
+	VPSHUFB        Y2, Y5, Y5
+	VMOVDQU        224(CX)(BX*1), Y6
+	VPSHUFB        Y2, Y6, Y6
+	VMOVDQU        quadLow<>+0(SB), Y2
+	VPUNPCKLDQ     Y4, Y3, Y7
+	VPUNPCKHDQ     Y4, Y3, Y3
+	VPUNPCKLDQ     Y6, Y5, Y4
+	VPUNPCKHDQ     Y6, Y5, Y6
+	VPUNPCKLQDQ    Y4, Y7, Y5
+	VPUNPCKHQDQ    Y4, Y7, Y4
+	VPUNPCKLQDQ    Y6, Y3, Y7
+	VPUNPCKHQDQ    Y6, Y3, Y3
+	VPSRLW         $0x04, Y5, Y6
+	VPAND          Y2, Y5, Y5
+	VPAND          Y2, Y6, Y6
+	VPSRLW         $0x04, Y4, Y8
+	VPAND          Y2, Y4, Y4
+	VPAND          Y2, Y8, Y8
+	VPSRLW         $0x04, Y7, Y9
+	VPAND          Y2, Y7, Y7
+	VPAND          Y2, Y9, Y9
+	VPSRLW         $0x04, Y3, Y10
+	VPAND          Y2, Y3, Y3
+	VPAND          Y2, Y10, Y10
+	MOVQ           SI, R10
+	ADDQ           DI, R10
+	ADDQ           DI, R10
+	ADDQ           DI, R10
+	MOVQ           R8, R11
+	MOVQ           tokens+56(FP), R12
+
+token3:
+	VBROADCASTI128 (R10), Y2
+	VPSHUFB        Y5, Y2, Y2
+	VBROADCASTI128 16(R10), Y11
+	VPSHUFB        Y5, Y11, Y11
+	VBROADCASTI128 32(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 48(R10), Y12
+	VPSHUFB        Y6, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 64(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 80(R10), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 96(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 112(R10), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 128(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 144(R10), Y12
+	VPSHUFB        Y7, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 160(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 176(R10), Y12
+	VPSHUFB        Y9, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 192(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 208(R10), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VBROADCASTI128 224(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y2, Y2
+	VBROADCASTI128 240(R10), Y12
+	VPSHUFB        Y10, Y12, Y12
+	VPADDB         Y12, Y11, Y11
+	VPUNPCKLBW     Y11, Y2, Y12
+	VPUNPCKHBW     Y11, Y2, Y2
+	VPMADDUBSW     Y0, Y12, Y12
+	VPMADDUBSW     Y0, Y2, Y2
+	VMOVDQU        Y12, 192(R11)
+	VMOVDQU        Y2, 224(R11)
+	ADDQ           $0x00000110, R10
+	ADDQ           $0x00000100, R11
+	DECQ           R12
+	JNE            token3
+	VCVTPH2PS      (DX), Y2
+	VCVTPH2PS      16(DX), Y3
+	VMULPS         eighth<>+0(SB), Y2, Y2
+	VMULPS         eighth<>+0(SB), Y3, Y3
+	VCVTPH2PS      (DX)(BX*1), Y4
+	VCVTPH2PS      16(DX)(BX*1), Y5
+	VMULPS         eighth<>+0(SB), Y4, Y4
+	VMULPS         eighth<>+0(SB), Y5, Y5
+	MOVQ           y+0(FP), R10
+	MOVQ           ld+8(FP), R11
+	SHLQ           $0x02, R11
+	LEAQ           (DI)(DI*2), R12
+	MOVQ           SI, R13
+	MOVQ           R8, R14
+	MOVQ           tokens+56(FP), R15
+
+scale:
+	VBROADCASTSS 260(R13), Y6
+	VMOVDQU      (R14), Y7
+	VPUNPCKLWD   Y1, Y7, Y8
+	VPUNPCKHWD   Y1, Y7, Y7
+	VMOVDQU      32(R14), Y9
+	VPUNPCKLWD   Y1, Y9, Y10
+	VPUNPCKHWD   Y1, Y9, Y9
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y6, Y7, Y7
+	VSUBPS       Y6, Y10, Y10
+	VSUBPS       Y6, Y9, Y9
+	VBROADCASTSS 256(R13), Y6
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y6, Y7, Y7
+	VMULPS       Y6, Y10, Y10
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 260(R13)(DI*1), Y6
+	VMOVDQU      64(R14), Y11
+	VPUNPCKLWD   Y1, Y11, Y12
+	VPUNPCKHWD   Y1, Y11, Y11
+	VMOVDQU      96(R14), Y13
+	VPUNPCKLWD   Y1, Y13, Y14
+	VPUNPCKHWD   Y1, Y13, Y13
+	VSUBPS       Y6, Y12, Y12
+	VSUBPS       Y6, Y11, Y11
+	VSUBPS       Y6, Y14, Y14
+	VSUBPS       Y6, Y13, Y13
+	VBROADCASTSS 256(R13)(DI*1), Y6
+	VFMADD231PS  Y6, Y12, Y8
+	VFMADD231PS  Y6, Y11, Y7
+	VFMADD231PS  Y6, Y14, Y10
+	VFMADD231PS  Y6, Y13, Y9
+	VBROADCASTSS 260(R13)(DI*2), Y6
+	VMOVDQU      128(R14), Y11
+	VPUNPCKLWD   Y1, Y11, Y12
+	VPUNPCKHWD   Y1, Y11, Y11
+	VMOVDQU      160(R14), Y13
+	VPUNPCKLWD   Y1, Y13, Y14
+	VPUNPCKHWD   Y1, Y13, Y13
+	VSUBPS       Y6, Y12, Y12
+	VSUBPS       Y6, Y11, Y11
+	VSUBPS       Y6, Y14, Y14
+	VSUBPS       Y6, Y13, Y13
+	VBROADCASTSS 256(R13)(DI*2), Y6
+	VFMADD231PS  Y6, Y12, Y8
+	VFMADD231PS  Y6, Y11, Y7
+	VFMADD231PS  Y6, Y14, Y10
+	VFMADD231PS  Y6, Y13, Y9
+	VBROADCASTSS 260(R13)(R12*1), Y6
+	VMOVDQU      192(R14), Y11
+	VPUNPCKLWD   Y1, Y11, Y12
+	VPUNPCKHWD   Y1, Y11, Y11
+	VMOVDQU      224(R14), Y13
+	VPUNPCKLWD   Y1, Y13, Y14
+	VPUNPCKHWD   Y1, Y13, Y13
+	VSUBPS       Y6, Y12, Y12
+	VSUBPS       Y6, Y11, Y11
+	VSUBPS       Y6, Y14, Y14
+	VSUBPS       Y6, Y13, Y13
+	VBROADCASTSS 256(R13)(R12*1), Y6
+	VFMADD231PS  Y6, Y12, Y8
+	VFMADD231PS  Y6, Y11, Y7
+	VFMADD231PS  Y6, Y14, Y10
+	VFMADD231PS  Y6, Y13, Y9
+	VFMADD213PS  (R10), Y2, Y8
+	VMOVUPS      Y8, (R10)
+	VFMADD213PS  32(R10), Y3, Y7
+	VMOVUPS      Y7, 32(R10)
+	VFMADD213PS  64(R10), Y4, Y10
+	VMOVUPS      Y10, 64(R10)
+	VFMADD213PS  96(R10), Y5, Y9
+	VMOVUPS      Y9, 96(R10)
+	ADDQ         R11, R10
+	ADDQ         $0x00000110, R13
+	ADDQ         $0x00000100, R14
+	DECQ         R15
+	JNE          scale
+	LEAQ         (SI)(DI*4), SI
+	ADDQ         $0x00000100, CX
 	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000004, R8
-	JNE          loop
+	SUBQ         $0x00000004, R9
+	JNE          unit
 	VZEROUPPER
 	RET
+
+DATA quadTurn<>+0(SB)/8, $0x0d0905010c080400
+DATA quadTurn<>+8(SB)/8, $0x0f0b07030e0a0602
+DATA quadTurn<>+16(SB)/8, $0x0d0905010c080400
+DATA quadTurn<>+24(SB)/8, $0x0f0b07030e0a0602
+GLOBL quadTurn<>(SB), RODATA|NOPTR, $32
+
+DATA quadLow<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA quadLow<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA quadLow<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA quadLow<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL quadLow<>(SB), RODATA|NOPTR, $32
 
 // func groupedQ1G128AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
@@ -5344,254 +5621,6 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ2AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ2AVX2x2x1(SB), NOSPLIT, $0-64
-	// groupedQ2AVX2x2x1 adds to y[32] the products of bands of Q2 that are stride bytes apart with a row of
-	// activation records. It prefetches as many bytes at next, which need not be memory at all.
-	MOVQ         next+48(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         stride+24(FP), BX
-	LEAQ         (BX)(BX*2), SI
-	MOVQ         acts+32(FP), SI
-	MOVQ         y+0(FP), DI
-	MOVL         $0x03030303, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x00080008, R8
-	VMOVD        R8, X1
-	VPBROADCASTD X1, Y1
-	MOVQ         groups+40(FP), R8
-	MOVQ         unit+56(FP), R9
-	XORQ         $0x06, R9
-	IMUL3Q       $0x00000008, R9, R9
-	ADDQ         $0x00000100, R9
-
-loop:
-	MOVQ   unit+56(FP), R10
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-group:
-	PREFETCHT1   (AX)
-	PREFETCHT1   64(AX)
-	VMOVDQU      (CX), Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(CX), Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (SI), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 44(SI), Y8
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VBROADCASTSS 32(SI), Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y8, Y7, Y3
-	PREFETCHT1   128(AX)
-	PREFETCHT1   192(AX)
-	PREFETCHT1   256(AX)
-	ADDQ         R9, AX
-	VMOVDQU      (CX)(BX*1), Y6
-	VPAND        Y0, Y6, Y6
-	VMOVDQU      32(CX)(BX*1), Y7
-	VPAND        Y0, Y7, Y7
-	VPBROADCASTD (SI), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 8(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      (CX)(BX*1), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      32(CX)(BX*1), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 12(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 16(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 20(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 24(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VMOVDQU      64(CX)(BX*1), Y8
-	VPSRLW       $0x06, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VMOVDQU      96(CX)(BX*1), Y9
-	VPSRLW       $0x06, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPBROADCASTD 28(SI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPMADDUBSW   Y10, Y9, Y9
-	VPADDW       Y8, Y6, Y6
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 44(SI), Y8
-	VPMADDWD     Y1, Y6, Y6
-	VPADDD       Y8, Y6, Y6
-	VPMADDWD     Y1, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VBROADCASTSS 32(SI), Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y4
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000040, SI
-	DECQ         R10
-	JNE          group
-	VCVTPH2PS    (DX), Y6
-	VCVTPH2PS    16(DX), Y7
-	VMULPS       eighth<>+0(SB), Y6, Y6
-	VMULPS       eighth<>+0(SB), Y7, Y7
-	VFMADD213PS  (DI), Y6, Y2
-	VMOVUPS      Y2, (DI)
-	VFMADD213PS  32(DI), Y7, Y3
-	VMOVUPS      Y3, 32(DI)
-	VCVTPH2PS    (DX)(BX*1), Y2
-	VCVTPH2PS    16(DX)(BX*1), Y3
-	VMULPS       eighth<>+0(SB), Y2, Y2
-	VMULPS       eighth<>+0(SB), Y3, Y3
-	VFMADD213PS  64(DI), Y2, Y4
-	VMOVUPS      Y4, 64(DI)
-	VFMADD213PS  96(DI), Y3, Y5
-	VMOVUPS      Y5, 96(DI)
-	ADDQ         $0x00000020, DX
-	SUBQ         unit+56(FP), R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
 // func groupedQ2AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ2AVX2x1x1(SB), NOSPLIT, $0-72
@@ -6536,6 +6565,254 @@ group:
 	VMOVUPS      Y2, 32(R9)
 	ADDQ         $0x00000020, CX
 	SUBQ         unit+64(FP), R11
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ2AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·groupedQ2AVX2x2x1(SB), NOSPLIT, $0-64
+	// groupedQ2AVX2x2x1 adds to y[32] the products of bands of Q2 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVL         $0x03030303, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00080008, R8
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         groups+40(FP), R8
+	MOVQ         unit+56(FP), R9
+	XORQ         $0x06, R9
+	IMUL3Q       $0x00000008, R9, R9
+	ADDQ         $0x00000100, R9
+
+loop:
+	MOVQ   unit+56(FP), R10
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+group:
+	PREFETCHT1   (AX)
+	PREFETCHT1   64(AX)
+	VMOVDQU      (CX), Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      32(CX), Y7
+	VPAND        Y0, Y7, Y7
+	VPBROADCASTD (SI), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VMOVDQU      (CX), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 4(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      (CX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 8(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      (CX), Y8
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX), Y9
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 12(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX), Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX), Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 16(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 20(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 24(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX), Y8
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX), Y9
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 28(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 44(SI), Y8
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VBROADCASTSS 32(SI), Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y3
+	PREFETCHT1   128(AX)
+	PREFETCHT1   192(AX)
+	PREFETCHT1   256(AX)
+	ADDQ         R9, AX
+	VMOVDQU      (CX)(BX*1), Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      32(CX)(BX*1), Y7
+	VPAND        Y0, Y7, Y7
+	VPBROADCASTD (SI), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VMOVDQU      (CX)(BX*1), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX)(BX*1), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 4(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      (CX)(BX*1), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX)(BX*1), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 8(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      (CX)(BX*1), Y8
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX)(BX*1), Y9
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 12(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX)(BX*1), Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX)(BX*1), Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 16(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX)(BX*1), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX)(BX*1), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 20(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX)(BX*1), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX)(BX*1), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 24(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX)(BX*1), Y8
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX)(BX*1), Y9
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 28(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 44(SI), Y8
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VBROADCASTSS 32(SI), Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000040, SI
+	DECQ         R10
+	JNE          group
+	VCVTPH2PS    (DX), Y6
+	VCVTPH2PS    16(DX), Y7
+	VMULPS       eighth<>+0(SB), Y6, Y6
+	VMULPS       eighth<>+0(SB), Y7, Y7
+	VFMADD213PS  (DI), Y6, Y2
+	VMOVUPS      Y2, (DI)
+	VFMADD213PS  32(DI), Y7, Y3
+	VMOVUPS      Y3, 32(DI)
+	VCVTPH2PS    (DX)(BX*1), Y2
+	VCVTPH2PS    16(DX)(BX*1), Y3
+	VMULPS       eighth<>+0(SB), Y2, Y2
+	VMULPS       eighth<>+0(SB), Y3, Y3
+	VFMADD213PS  64(DI), Y2, Y4
+	VMOVUPS      Y4, 64(DI)
+	VFMADD213PS  96(DI), Y3, Y5
+	VMOVUPS      Y5, 96(DI)
+	ADDQ         $0x00000020, DX
+	SUBQ         unit+56(FP), R8
 	JNE          loop
 	VZEROUPPER
 	RET

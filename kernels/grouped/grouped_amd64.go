@@ -38,6 +38,7 @@ type tileSet struct {
 	gfni    *gfniTiles  // instead of pair; nil: pair
 	panel   *panelTiles // nil where unfolding never pays
 	lookup  *lookupTile // nil where there is none
+	quads   quadTile    // of two bands, in place of one too; nil: there is none
 	halves  *halfTiles  // in place of all these, but for bands, where codes have levels; else nil
 }
 
@@ -143,6 +144,9 @@ func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	if q.tiles.nibbles && x.N() == 1 {
 		x.MakeNibbles()
 	}
+	if from := bands.Looked(q, x.N()); q.tiles.quads != nil && from < x.N() {
+		x.MakeQuads(p, from)
+	}
 	if l := q.tiles.lookup; l != nil && x.N() >= l.tokens {
 		x.MakeGroupLanes(p, l.tokens)
 	}
@@ -156,6 +160,11 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 		return
 	}
 	for i := 0; i < n; {
+		if q.tiles.quads != nil && n-i >= 2 {
+			q.addQuads(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+			i += 2
+			continue
+		}
 		if q.tiles.gfni != nil && n-i >= 2 && tEnd-t >= 2 {
 			q.addGFNI(y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2
@@ -200,6 +209,10 @@ func (q *kernel) StreamBands() int { return q.tiles.bands }
 func (q *kernel) Stream(scratch *bands.Scratch, y []float32, s int, x *acts.Rows, next uintptr) {
 	if q.tiles.halves != nil {
 		q.streamHalves(scratch, y, s, x, next)
+		return
+	}
+	if q.tiles.quads != nil {
+		q.streamQuads(scratch, y, s, x, next)
 		return
 	}
 	codes, scales := bandOf(q.w, s)

@@ -10,7 +10,7 @@ import (
 // lowTiles are the kernels of codes of one and two bits.
 var lowTiles = map[cpu.ISA]map[matrix.Packing]tileSet{
 	cpu.AVX2: {
-		matrix.Q1G128: {one: groupedQ1G128AVX2x2x1, bands: 2,
+		matrix.Q1G128: {bands: 2, quads: quadsQ1G128AVX2,
 			direct: []tileFunc{groupedQ1G128AVX2x1x1, groupedQ1G128AVX2x1x2, groupedQ1G128AVX2x1x3, groupedQ1G128AVX2x1x4},
 			lookup: &lookupTile{16, tablesQ1G128AVX2, lookupQ1G128AVX2, storeSums16AVX2}},
 		matrix.Q2G64: q2AVX2(2), matrix.Q2G128: q2AVX2(4),

@@ -234,3 +234,37 @@ func TestCodesFollowFromLevels(t *testing.T) {
 		}
 	}
 }
+
+// Kernels take bands two by two, and the last one of an odd number alone.
+func TestABandHasTheSameBitsAloneAndBesideAnother(t *testing.T) {
+	pool := pool.New(1)
+	defer pool.Close()
+	onEachMethod(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(9, 9))
+		const cols, most = 768, 19
+		for _, p := range matrices.Grouped {
+			both := matrices.Random(t, r, p, 2*bands.Rows, cols)
+			x := kerneltest.RandomVector(r, most*cols)
+			for i := range cols { // sums as large as they get
+				x[i] = float32(1 - i/acts.GroupCols%2*2)
+			}
+			for _, n := range []int{1, 3, 8, 15, most} {
+				var in input
+				in.Set(x, n, cols)
+				got, want := make([]float32, n*2*bands.Rows), make([]float32, n*bands.Rows)
+				load(t, pool, both).Mul(got, &in.Rows, &in.task)
+				for b := range 2 {
+					half := len(both.Data) / 2
+					alone := *both
+					alone.Rows, alone.Data = bands.Rows, both.Data[b*half:(b+1)*half]
+					load(t, pool, &alone).Mul(want, &in.Rows, &in.task)
+					for i := range n {
+						if !kerneltest.SameBits(got[i*2*bands.Rows+b*bands.Rows:][:bands.Rows], want[i*bands.Rows:][:bands.Rows]) {
+							t.Fatalf("%v: band %d of token %d of %d has not the bits it has alone", p, b, i, n)
+						}
+					}
+				}
+			}
+		}
+	})
+}

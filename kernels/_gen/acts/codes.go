@@ -25,6 +25,7 @@ func Kernels() {
 	quantize()
 	nibbles()
 	wide()
+	quadRecords()
 }
 
 func absmax() {

@@ -41,12 +41,13 @@ func emitEighth(name string) {
 // Low emits the products with codes of one and two bits.
 func Low() {
 	emitEighth("eighth")
+	quads()
 	for _, p := range lowPackings {
-		lowNarrow(p, streamBands, 1)
 		for t := 1; t <= avx2Tokens; t++ {
 			lowNarrow(p, 1, t)
 		}
-		if p.low > 1 { // many tokens look up bits in tables
+		if p.low > 1 { // two bands look up bits in tables
+			lowNarrow(p, streamBands, 1)
 			lowPanelWriter(p)
 			for t := panelFrom; t <= p.widest; t++ {
 				lowPanel(p, t)

@@ -1,0 +1,52 @@
+//go:build amd64 && !purego
+
+package acts
+
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+// QuadBytes is the size of a quad record: what weights of one bit look up. Quad 2b+h of a group is
+// columns 16h+4i+b, i = 0..3. Its table has, for each number n of four bits, the sum of the
+// |q| of columns whose bit i is set in n and q is positive, or is not and q is negative: as
+// low + 32·high, so that of eight quads the sums of either fit a byte.
+//
+//	  0  uint8[8][2][16]  the tables, low parts in front of high ones
+//	256  float32          8·d, for eighths of scales
+//	260  float32          2²³ + Σ|q|: Σ(2·bit-1)·q is twice the sum of the entries less Σ|q|
+//
+// Eight bytes that nobody reads follow.
+const QuadBytes = 272
+
+// MakeQuads makes quad records of the rows from one on, of whole groups that are Unlimited, unless that
+// was done since Set. It wants MakeGroups first.
+func (a *Rows) MakeQuads(p *pool.Pool, from int) {
+	g := &a.groups[Unlimited]
+	q := &g.quads
+	if q.ready {
+		return
+	}
+	q.from, q.first = g, from
+	q.rec = cpu.Grow(q.rec, a.k/GroupCols*a.QuadStride())
+	a.Run(p, q, a.n-from)
+	q.ready = true
+}
+
+// Do makes those of row first+i.
+func (q *quads) Do(_, i int) {
+	a := q.from.src
+	groups, stride := a.k/GroupCols, a.QuadStride()
+	dst, rec := q.rec[i*QuadBytes:], q.from.rec[(q.first+i)*a.GroupStride():][:groups*RecordBytes]
+	_ = dst[(groups-1)*stride+QuadBytes-1]
+	quadRecordsAVX2(&dst[0], stride, &rec[0], groups)
+}
+
+// Quads returns the records of the rows from t on, QuadStride from group to group.
+func (a *Rows) Quads(t int) []byte {
+	q := &a.groups[Unlimited].quads
+	return q.rec[(t-q.first)*QuadBytes:]
+}
+
+// QuadStride returns the distance of groups of quad records in bytes.
+func (a *Rows) QuadStride() int { return (a.n - a.groups[Unlimited].quads.first) * QuadBytes }
