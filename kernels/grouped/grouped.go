@@ -151,9 +151,10 @@ func newLevelled(p matrix.Packing, levels *matrix.Levels, rows, cols int, pack f
 		} else {
 			clear(whole[max(0, len(whole)-bandAlign):]) // what fills it up
 		}
-		band := make([]row, min(bands.Rows, rows-first))
+		band, super := make([]row, min(bands.Rows, rows-first)), new(Superblock)
 		for i := range band {
 			band[i] = rowOf(m, first+i)
+			band[i].super = super
 		}
 		for u := range cols / UnitCols(p) {
 			for i := range band {
@@ -170,12 +171,13 @@ type row struct {
 	levels        *matrix.Levels
 	inBand        int // which row of the band
 	codes, scales []byte
+	super         *Superblock // of the band, for PackSuperblocks to use
 }
 
 // rowOf returns row r of m.
 func rowOf(m *matrix.Matrix, r int) row {
 	codes, scales := bandOf(m, r/bands.Rows)
-	return row{&formats[m.Packing], m.Levels, r % bands.Rows, codes, scales}
+	return row{&formats[m.Packing], m.Levels, r % bands.Rows, codes, scales, nil}
 }
 
 // half gives the place of f16 scale i (each 16 rows long) of unit u.
@@ -202,15 +204,16 @@ func (w *row) halfAt(u, i int) float32 {
 }
 
 // small gives byte scale i of superblock u; halves is the number of f16 scales before.
-func (w *row) small(u, halves, i int) *byte {
-	return &w.scales[u*w.format.unitBytes+(2*halves+i)*bands.Rows+w.inBand]
+func (w *row) small(u, halves, i int) *byte { return &w.smalls(u, halves)[i*bands.Rows] }
+
+// smalls gives what holds byte scale i of superblock u at i·bands.Rows.
+func (w *row) smalls(u, halves int) []byte {
+	return w.scales[u*w.format.unitBytes+2*halves*bands.Rows+w.inBand:]
 }
 
-// words are a group's codes, two words a number: number j holds columns 8j..8j+7, a byte
-// each, column 8j lowest.
-type words [acts.GroupCols / 8]uint64
-
-// planes gives what begins with the row's word in the first plane of group g.
+// planes gives what begins with the row's word in the first plane of group g. The routines below write
+// there the codes of a group, two words a number: a holds columns 0..7, a byte each, column 0 lowest, b 8..15,
+// c and d those above. That they are no array keeps them in registers.
 func (w *row) planes(g int) []byte { return w.codes[g*w.format.codeBytes+w.inBand*4:] }
 
 // putWords writes two words into neighbouring planes.
@@ -220,28 +223,38 @@ func putWords(planes []byte, both uint64) {
 	binary.LittleEndian.PutUint32(b[planeBytes:], uint32(both>>32))
 }
 
-func (w *row) put4(g int, s *words) {
-	b := w.planes(g)
-	putWords(b, s[0]&lowNibbles|s[2]&lowNibbles<<4)
-	putWords(b[2*planeBytes:], s[1]&lowNibbles|s[3]&lowNibbles<<4)
+func put4(planes []byte, a, b, c, d uint64) {
+	to := (*[3*planeBytes + 4]byte)(planes)
+	putWords(to[:], a&lowNibbles|c&lowNibbles<<4)
+	putWords(to[2*planeBytes:], b&lowNibbles|d&lowNibbles<<4)
 }
 
-func (w *row) put6(g int, s *words) {
-	w.put4(g, s)
-	putWords(w.planes(g)[nibbleBytes:], highPairs(s[0], s[1])|highPairs(s[2], s[3])<<32)
+// put4x4 writes four bits of 32 columns in 16 bytes: those of column k in the low half of byte k,
+// of k+16 in the high.
+func put4x4(planes, b []byte) {
+	low, high := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	put4(planes, low, high, low>>4, high>>4)
+}
+
+func put6(planes []byte, a, b, c, d uint64) {
+	put4(planes, a, b, c, d)
+	putWords(planes[nibbleBytes:], highPairs(a, b)|highPairs(c, d)<<32)
 }
 
 // highPairs joins bits 4 and 5 of the codes of four words to a word.
 func highPairs(a, b uint64) uint64 {
-	p := a>>4&lowPairs | b&(lowPairs<<4) // words 0 and 2, beside them 1 and 3
-	return p&0xffffffff | p>>32<<2
+	return uint64(besides(a>>4&lowPairs|b&(lowPairs<<4), 2)) // words 0 and 2, beside them 1 and 3
 }
 
-func (w *row) put8(g int, s *words) {
-	b := w.planes(g)
-	for j, both := range s {
-		putWords(b[2*j*planeBytes:], both)
-	}
+// besides has the upper word stand so many bits above the lower one, in one word.
+func besides(both uint64, bits int) uint32 { return uint32(both) | uint32(both>>32)<<bits }
+
+func put8(planes []byte, a, b, c, d uint64) {
+	to := (*[7*planeBytes + 4]byte)(planes)
+	putWords(to[:], a)
+	putWords(to[2*planeBytes:], b)
+	putWords(to[4*planeBytes:], c)
+	putWords(to[6*planeBytes:], d)
 }
 
 // Masks of eight bytes.

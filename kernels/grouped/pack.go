@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
@@ -23,8 +24,7 @@ func PackQ4_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newMatrix(matrix.Q4, rows, cols, func(w *row, r, g int) {
 		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
 		w.putHalf(g, 0, b[:])
-		low, high := binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])
-		w.put4(g, &words{low, high, low >> 4, high >> 4})
+		put4x4(w.planes(g), b[2:])
 	}), nil
 }
 
@@ -41,11 +41,8 @@ func PackQ8_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newMatrix(matrix.Q8, rows, cols, func(w *row, r, g int) {
 		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
 		w.putHalf(g, 0, b[:])
-		var codes words
-		for i := range codes {
-			codes[i] = binary.LittleEndian.Uint64(b[2+8*i:])
-		}
-		w.put8(g, &codes)
+		q := wordsOf((*[32]byte)(b[2:]))
+		put8(w.planes(g), q[0], q[1], q[2], q[3])
 	}), nil
 }
 
@@ -70,27 +67,29 @@ func PackQ4_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
 		w.putHalf(u, 0, b[:])
 		w.putHalf(u, 1, b[2:])
+		scales := w.smalls(u, 2)
+		sc, m := sixBitPairs((*[12]byte)(b[4:]))
 		for i := range superGroups {
-			*w.small(u, 2, 2*i), *w.small(u, 2, 2*i+1) = sixBitPair(b[4:16], i)
+			scales[2*i*bands.Rows], scales[(2*i+1)*bands.Rows] = byte(sc>>(8*i)), byte(m>>(8*i))
 		}
 		for i := range superGroups / 2 {
-			var low, high words
-			for j := range low {
-				v := binary.LittleEndian.Uint64(b[16+32*i+8*j:])
-				low[j], high[j] = v, v>>4
-			}
-			w.put4(u*superGroups+2*i, &low)
-			w.put4(u*superGroups+2*i+1, &high)
+			q := wordsOf((*[32]byte)(b[16+32*i:]))
+			put4(w.planes(u*superGroups+2*i), q[0], q[1], q[2], q[3])
+			put4(w.planes(u*superGroups+2*i+1), q[0]>>4, q[1]>>4, q[2]>>4, q[3]>>4)
 		}
 	}), nil
 }
 
-// sixBitPair reads scale and minimum i of the twelve bytes of Q4_K.
-func sixBitPair(b []byte, i int) (sc, m byte) {
-	if i < 4 {
-		return b[i] & 63, b[i+4] & 63
-	}
-	return b[i+4]&15 | b[i-4]>>6<<4, b[i+4]>>4 | b[i]>>6<<4
+// wordsOf reads 32 bytes.
+func wordsOf(b *[32]byte) [4]uint64 {
+	return [4]uint64{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])}
+}
+
+// sixBitPairs reads scales and minima of the twelve bytes of Q4_K, a byte each, the first lowest.
+func sixBitPairs(b *[12]byte) (sc, m uint64) {
+	const six, low, top = 0x3f3f3f3f, lowNibbles >> 32, lowPairs >> 32
+	x, y, z := uint64(binary.LittleEndian.Uint32(b[:])), uint64(binary.LittleEndian.Uint32(b[4:])), uint64(binary.LittleEndian.Uint32(b[8:]))
+	return x&six | (z&low|x>>6&top<<4)<<32, y&six | (z>>4&low|y>>6&top<<4)<<32
 }
 
 // PackQ6_K packs Q6_K: superblocks of 256 columns in 210 bytes,
@@ -108,18 +107,17 @@ func PackQ6_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newMatrix(matrix.Q6, rows, cols, func(w *row, r, u int) {
 		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
 		w.putHalf(u, 0, b[208:])
+		scales := w.smalls(u, 1)
 		for i, v := range b[192:208] {
-			*w.small(u, 1, i) = v
+			scales[i*bands.Rows] = v
 		}
 		for g := range superGroups {
 			ql, qh := (*[32]byte)(b[g/4*64+g%2*32:]), (*[32]byte)(b[128+g/4*32:])
-			var codes words
-			for j := range codes {
-				low := binary.LittleEndian.Uint64(ql[8*j:]) >> (g / 2 % 2 * 4)
-				high := binary.LittleEndian.Uint64(qh[8*j:]) >> (g % 4 * 2)
-				codes[j] = low&lowNibbles | high&lowPairs<<4
+			codes := func(j int) uint64 {
+				low, high := binary.LittleEndian.Uint64(ql[8*j:])>>(g/2%2*4), binary.LittleEndian.Uint64(qh[8*j:])>>(g%4*2)
+				return low&lowNibbles | high&lowPairs<<4
 			}
-			w.put6(u*superGroups+g, &codes)
+			put6(w.planes(u*superGroups+g), codes(0), codes(1), codes(2), codes(3))
 		}
 	}), nil
 }

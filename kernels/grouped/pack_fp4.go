@@ -34,8 +34,7 @@ func PackMXFP4(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
 		scale, _ := halfScale(b[:])
 		binary.LittleEndian.PutUint16(w.half(g, 0), scale)
-		low, high := binary.LittleEndian.Uint64(b[1:]), binary.LittleEndian.Uint64(b[9:])
-		w.put4(g, &words{low, high, low >> 4, high >> 4})
+		put4x4(w.planes(g), b[1:])
 	}), nil
 }
 
@@ -84,9 +83,7 @@ func PackNVFP4(rows, cols int, raw []byte, factor float32) (*matrix.Matrix, erro
 				d = 0
 			}
 			*w.small(g, 0, h) = d
-			for p := range 2 {
-				copy(w.word(g, 2*h+p)[:4], b[4+8*s+4*p:])
-			}
+			putWords(w.word(g, 2*h), binary.LittleEndian.Uint64(b[4+8*s:]))
 		}
 	}), nil
 }

@@ -24,10 +24,14 @@ func withOffsets(m *matrix.Matrix, group int) {
 	}
 }
 
-// putOffset sets the offset of group i of row r.
-func putOffset(m *matrix.Matrix, r, i int, v float32) {
-	at := (r/bands.Rows*m.Cols+i)*bands.Rows + r%bands.Rows
-	binary.LittleEndian.PutUint32(m.Data[4*at:], math.Float32bits(v))
+// offsetsOf gives what holds the offsets of row r of m from group i on.
+func offsetsOf(m *matrix.Matrix, r, i int) []byte {
+	return m.Data[4*((r/bands.Rows*m.Cols+i)*bands.Rows+r%bands.Rows):]
+}
+
+// putOffset sets offset i of those.
+func putOffset(of []byte, i int, v float32) {
+	binary.LittleEndian.PutUint32(of[4*bands.Rows*i:], math.Float32bits(v))
 }
 
 // newShifted does as newLevelled; each group columns have an offset, which pack puts.
@@ -55,9 +59,8 @@ func PackQ4_1(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newShifted(matrix.Q4, nil, rows, cols, acts.GroupCols, func(w *row, offsets *matrix.Matrix, r, g int) {
 		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
 		w.putHalf(g, 0, b[:])
-		putOffset(offsets, r, g, halfOf(b[2:])+8*halfOf(b[:]))
-		low, high := binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint64(b[12:])
-		w.put4(g, &words{low, high, low >> 4, high >> 4})
+		putOffset(offsetsOf(offsets, r, g), 0, halfOf(b[2:])+8*halfOf(b[:]))
+		put4x4(w.planes(g), b[4:])
 	}), nil
 }
 
@@ -76,11 +79,9 @@ func PackQ4Z(rows, cols, group int, raw []byte) (*matrix.Matrix, error) {
 		b := raw[(r*(cols/group)+g/each)*size:][:size]
 		w.putHalf(g, 0, b)
 		if g%each == 0 {
-			putOffset(offsets, r, g/each, halfOf(b)*float32(8-int(min(16, b[2]))))
+			putOffset(offsetsOf(offsets, r, g/each), 0, halfOf(b)*float32(8-int(min(16, b[2]))))
 		}
-		qs := b[3+g%each*16:]
-		low, high := binary.LittleEndian.Uint64(qs), binary.LittleEndian.Uint64(qs[8:])
-		w.put4(g, &words{low, high, low >> 4, high >> 4})
+		put4x4(w.planes(g), b[3+g%each*16:])
 	}), nil
 }
 
@@ -97,7 +98,7 @@ func PackQ5_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newMatrix(matrix.Q8, rows, cols, func(w *row, r, g int) {
 		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
 		w.putHalf(g, 0, b[:])
-		w.putFifths(g, (*[20]byte)(b[2:]))
+		putFifths(w.planes(g), (*[20]byte)(b[2:]))
 	}), nil
 }
 
@@ -114,20 +115,17 @@ func PackQ5_1(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	return newShifted(matrix.Q8, nil, rows, cols, acts.GroupCols, func(w *row, offsets *matrix.Matrix, r, g int) {
 		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
 		w.putHalf(g, 0, b[:])
-		putOffset(offsets, r, g, halfOf(b[2:])+16*halfOf(b[:]))
-		w.putFifths(g, (*[20]byte)(b[4:]))
+		putOffset(offsetsOf(offsets, r, g), 0, halfOf(b[2:])+16*halfOf(b[:]))
+		putFifths(w.planes(g), (*[20]byte)(b[4:]))
 	}), nil
 }
 
 // putFifths writes codes of five bits, less 16, as those of Q8.
-func (w *row) putFifths(g int, b *[20]byte) {
+func putFifths(planes []byte, b *[20]byte) {
 	low, high := binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint64(b[12:])
-	codes := words{low & lowNibbles, high & lowNibbles, low >> 4 & lowNibbles, high >> 4 & lowNibbles}
-	for i := range codes {
-		// A code below 16 gets its sign, in the upper four bits; another one loses the fifth bit.
-		codes[i] |= 0xf0*ones ^ bytesOfBits[b[i]]*0xf0
-	}
-	w.put8(g, &codes)
+	// A code below 16 gets its sign, in the upper four bits; another one loses the fifth bit.
+	below := func(i int) uint64 { return 0xf0*ones ^ bytesOfBits[b[i]]*0xf0 }
+	put8(planes, low&lowNibbles|below(0), high&lowNibbles|below(1), low>>4&lowNibbles|below(2), high>>4&lowNibbles|below(3))
 }
 
 const ones = 0x0101010101010101
@@ -157,18 +155,20 @@ func PackQ5_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
 		w.putHalf(u, 0, b[:])
 		d, dmin := halfOf(b[:]), halfOf(b[2:])
+		sc, m := sixBitPairs((*[12]byte)(b[4:]))
+		scales, least := w.smalls(u, 1), offsetsOf(offsets, r, u*superGroups)
 		for i := range superGroups {
-			sc, m := sixBitPair(b[4:16], i)
-			*w.small(u, 1, 2*i), *w.small(u, 1, 2*i+1) = sc, sc
-			putOffset(offsets, r, u*superGroups+i, d*float32(16*int32(sc))-dmin*float32(m))
+			sc, m := byte(sc>>(8*i)), byte(m>>(8*i))
+			scales[2*i*bands.Rows], scales[(2*i+1)*bands.Rows] = sc, sc
+			putOffset(least, i, d*float32(16*int32(sc))-dmin*float32(m))
+		}
+		for i := range superGroups {
 			qs, fifth := (*[32]byte)(b[48+i/2*32:]), (*[32]byte)(b[16:])
-			var codes words
-			for j := range codes {
-				low := binary.LittleEndian.Uint64(qs[8*j:]) >> (i % 2 * 4) & lowNibbles
-				high := binary.LittleEndian.Uint64(fifth[8*j:]) >> i & ones
-				codes[j] = low + high<<4 + 16*ones // 32 is the code of zero
+			codes := func(j int) uint64 { // 32 is that of zero
+				low, high := binary.LittleEndian.Uint64(qs[8*j:])>>(i%2*4), binary.LittleEndian.Uint64(fifth[8*j:])>>i
+				return low&lowNibbles + high&ones<<4 + 16*ones
 			}
-			w.put6(u*superGroups+i, &codes)
+			put6(w.planes(u*superGroups+i), codes(0), codes(1), codes(2), codes(3))
 		}
 	}), nil
 }
@@ -192,9 +192,10 @@ func PackQ2_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		b := (*[size]byte)(raw[(r*(cols/superCols)+u)*size:])
 		w.putHalf(u, 0, b[80:])
 		d, dmin := halfOf(b[80:]), halfOf(b[82:])
+		scales, least := w.smalls(u, 1), offsetsOf(offsets, r, u*2*superGroups)
 		for i, s := range b[:16] {
-			*w.small(u, 1, i) = s & 15
-			putOffset(offsets, r, u*2*superGroups+i, d*(1.5*float32(s&15))-dmin*float32(s>>4))
+			scales[i*bands.Rows] = s & 15
+			putOffset(least, i, d*(1.5*float32(s&15))-dmin*float32(s>>4))
 		}
 		for g := range superGroups {
 			qs := (*[32]byte)(b[16+g/4*32:])

@@ -276,3 +276,24 @@ func TestRowsOfATensorAreLoadedFromMemoryAndFromAFileAlike(t *testing.T) {
 		}
 	}
 }
+
+func TestValuesOfQ3_KAreThoseOfItsDefinition(t *testing.T) {
+	const blocks, size = 64, 110
+	raw := drawn(3, blocks*size)
+	got := make([]float32, blocks*256)
+	for i := 109; i < len(raw); i += size {
+		raw[i] &= 0xbf // finite scales
+	}
+	if err := dequantize(Q3_K, got, raw); err != nil {
+		t.Fatal(err)
+	}
+	for at, v := range got {
+		b, i := raw[at/256*size:][:size], at%256
+		j := i / 16
+		scale := int(b[96+j%8]>>(j/8*4)&15|b[104+j%4]>>(j/4*2)&3<<4) - 32
+		code := int(b[32+i/128*32+i%32]>>(i/32%4*2)&3) + int(b[i%32]>>(i/32)&1)*4 - 4
+		if want := half(b[108:]) * float32(scale) * float32(code); v != want {
+			t.Fatalf("value %d is %v, want %v", at, v, want)
+		}
+	}
+}

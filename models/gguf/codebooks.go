@@ -18,45 +18,47 @@ var codebooks []byte
 
 // books are the codebooks unpacked: eight codes a number, the first one lowest.
 type books struct {
-	iq2xxs, iq2xs, iq2s []uint64
-	iq1                 [2][]uint64 // raised and lowered by an eighth
-	iq3xxs, iq3s        []uint64    // of four codes
+	iq2xxs [256]uint64
+	iq2xs  [512]uint64
+	iq2s   [1024]uint64
+	iq1    [2048]uint64
+	iq3xxs [256]uint64 // of four codes
+	iq3s   [512]uint64
 }
 
+// What codes of codebooks stand for. Signs, or that codes of IQ1 are lowered by an eighth and not
+// raised, are the bit above them.
+var (
+	levelsIQ2    = [16]int8{8, 25, 43, 0, -8, -25, -43}
+	levelsIQ1    = [16]int8{-7, 1, 9, 0, -9, -1, 7}                                             // in eighths
+	levelsIQ3XXS = [16]int8{2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31} // half of ggml's
+	levelsIQ3S   = [16]int8{1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15}
+)
+
+const (
+	aboveTwo   = 4 * eachByte // the bit above codes of two bits
+	aboveThree = 8 * eachByte
+)
+
 var unpacked = sync.OnceValue(func() *books {
-	words := codebooks
-	peek := func(entries, n int, levels ...int8) []uint64 {
-		list := make([]uint64, entries)
-		width := bits.Len(uint(len(levels) - 1))
-		for e := range list {
-			w := binary.LittleEndian.Uint16(words[2*e:])
-			for j := range n {
-				list[e] |= uint64(byte(levels[w>>(j*width)&(1<<width-1)])) << (8 * j)
+	words, b := codebooks, new(books)
+	for _, book := range []struct {
+		entries  []uint64
+		n, width int // codes an entry, bits a code
+	}{{b.iq2xxs[:], 8, 2}, {b.iq2xs[:], 8, 2}, {b.iq2s[:], 8, 2}, {b.iq1[:], 8, 2}, {b.iq3xxs[:], 4, 3}, {b.iq3s[:], 4, 3}} {
+		for e := range book.entries {
+			w := binary.LittleEndian.Uint16(words)
+			for j := range book.n {
+				book.entries[e] |= uint64(w>>(j*book.width)&(1<<book.width-1)) << (8 * j)
 			}
+			words = words[2:]
 		}
-		return list
 	}
-	next := func(entries, n int, levels ...int8) []uint64 {
-		list := peek(entries, n, levels...)
-		words = words[2*entries:]
-		return list
-	}
-	return &books{
-		iq2xxs: next(256, 8, 8, 25, 43), iq2xs: next(512, 8, 8, 25, 43), iq2s: next(1024, 8, 8, 25, 43),
-		iq1:    [2][]uint64{peek(2048, 8, -7, 1, 9), next(2048, 8, -9, -1, 7)}, // in eighths
-		iq3xxs: next(256, 4, 2, 6, 10, 14, 18, 22, 26, 31),                     // half of ggml's, as small as levels of NL4S are
-		iq3s:   next(512, 4, 1, 3, 5, 7, 9, 11, 13, 15),
-	}
+	return b
 })
 
 // eachByte has a one in each byte.
 const eachByte = 0x0101010101010101
-
-// put sets group g of eight codes to those of an entry, none of which is zero, negative where signs
-// have 0xff.
-func (s *Superblock) put(g int, entry, signs uint64) {
-	s.Codes[g] = entry ^ signs + signs&eachByte // no byte carries
-}
 
 // signs have 0xff in byte i where the number has bit i.
 var signs = func() (list [256]uint64) {
@@ -84,92 +86,101 @@ func odd(bits byte) int8 { return int8(2*bits + 1) }
 // IQ2_XXS: f16 scale; each 32 values four indices of eight codes, then four times seven
 // signs, and four bits of scale.
 func readIQ2_XXS(s *Superblock, block []byte) {
-	book := unpacked().iq2xxs
+	book := &unpacked().iq2xxs
 	s.D = half(block) / 8
 	for g := range 8 {
-		b := block[2+8*g:]
-		signs := binary.LittleEndian.Uint32(b[4:])
-		s.both(g, byte(signs>>28))
-		for l := range 4 {
-			s.put(4*g+l, book[b[l]], evenSigns[signs>>(7*l)&127])
-		}
+		v, codes := binary.LittleEndian.Uint64(block[2+8*g:]), (*[4]uint64)(s.Codes[4*g:])
+		s.both(g, byte(v>>60))
+		codes[0] = book[v&255] | evenSigns[v>>32&127]&aboveTwo
+		codes[1] = book[v>>8&255] | evenSigns[v>>39&127]&aboveTwo
+		codes[2] = book[v>>16&255] | evenSigns[v>>46&127]&aboveTwo
+		codes[3] = book[v>>24&255] | evenSigns[v>>53&127]&aboveTwo
 	}
 }
 
 // IQ2_XS: f16 scale; each eight values nine bits of index and seven signs; each 16 values
 // four bits of scale.
 func readIQ2_XS(s *Superblock, block []byte) {
-	book := unpacked().iq2xs
+	book := &unpacked().iq2xs
 	s.D = half(block) / 8
-	for g := range 32 {
-		w := uint32(binary.LittleEndian.Uint16(block[2+2*g:]))
-		s.put(g, book[w&511], evenSigns[w>>9&127])
+	for g := range 8 {
+		v, codes := binary.LittleEndian.Uint64(block[2+8*g:]), (*[4]uint64)(s.Codes[4*g:])
+		codes[0] = book[v&511] | evenSigns[v>>9&127]&aboveTwo
+		codes[1] = book[v>>16&511] | evenSigns[v>>25&127]&aboveTwo
+		codes[2] = book[v>>32&511] | evenSigns[v>>41&127]&aboveTwo
+		codes[3] = book[v>>48&511] | evenSigns[v>>57]&aboveTwo
 	}
-	s.nibbleScales(block[66:])
+	s.nibbleScales((*[8]byte)(block[66:]))
 }
 
 // nibbleScales sets the scales of 16 values each.
-func (s *Superblock) nibbleScales(packed []byte) {
-	for g := range s.Scales {
-		s.Scales[g] = odd(packed[g/2] >> (g % 2 * 4) & 15)
+func (s *Superblock) nibbleScales(packed *[8]byte) {
+	for g, p := range packed {
+		s.Scales[2*g], s.Scales[2*g+1] = odd(p&15), odd(p>>4)
 	}
 }
 
 // IQ2_S: f16 scale; each eight values an index of eight bits, then as many signs, then two
 // more bits of each index; each 16 values four bits of scale.
 func readIQ2_S(s *Superblock, block []byte) {
-	book := unpacked().iq2s
+	book := &unpacked().iq2s
 	s.D = half(block) / 8
-	indices, negative, high := block[2:34], block[34:66], block[66:74]
-	for g := range 32 {
-		top := int(high[g/4]>>(g%4*2)&3) << 8
-		s.put(g, book[int(indices[g])|top], signs[negative[g]])
+	for g, high := range (*[8]byte)(block[66:]) {
+		v, n, h := binary.LittleEndian.Uint32(block[2+4*g:]), (*[4]byte)(block[34+4*g:]), uint32(high)
+		codes := (*[4]uint64)(s.Codes[4*g:])
+		codes[0] = book[v&255|h<<8&0x300] | signs[n[0]]&aboveTwo
+		codes[1] = book[v>>8&255|h<<6&0x300] | signs[n[1]]&aboveTwo
+		codes[2] = book[v>>16&255|h<<4&0x300] | signs[n[2]]&aboveTwo
+		codes[3] = book[v>>24|h<<2&0x300] | signs[n[3]]&aboveTwo
 	}
-	s.nibbleScales(block[74:])
+	s.nibbleScales((*[8]byte)(block[74:]))
 }
 
 // IQ3_XXS: f16 scale; each four values an index; then each 32 values four times seven
 // signs, and four bits of scale.
 func readIQ3_XXS(s *Superblock, block []byte) {
-	book := unpacked().iq3xxs
+	book := &unpacked().iq3xxs
 	s.D = half(block) / 2
-	indices := block[2:66]
 	for g := range 8 {
-		signs := binary.LittleEndian.Uint32(block[66+4*g:])
+		v, signs := (*[8]byte)(block[2+8*g:]), binary.LittleEndian.Uint32(block[66+4*g:])
+		codes := (*[4]uint64)(s.Codes[4*g:])
 		s.both(g, byte(signs>>28))
-		for l := range 4 {
-			at := 8*g + 2*l
-			s.put(4*g+l, book[indices[at]]|book[indices[at+1]]<<32, evenSigns[signs>>(7*l)&127])
-		}
+		codes[0] = book[v[0]] | book[v[1]]<<32 | evenSigns[signs&127]&aboveThree
+		codes[1] = book[v[2]] | book[v[3]]<<32 | evenSigns[signs>>7&127]&aboveThree
+		codes[2] = book[v[4]] | book[v[5]]<<32 | evenSigns[signs>>14&127]&aboveThree
+		codes[3] = book[v[6]] | book[v[7]]<<32 | evenSigns[signs>>21&127]&aboveThree
 	}
 }
 
 // IQ3_S: f16 scale; each four values an index of eight bits, then a ninth; a sign each
 // value; each 32 values four bits of scale.
 func readIQ3_S(s *Superblock, block []byte) {
-	book := unpacked().iq3s
+	book := &unpacked().iq3s
 	s.D = half(block)
-	indices, ninth, negative, scales := block[2:66], block[66:74], block[74:106], block[106:110]
-	at := func(i int) uint64 { return book[int(indices[i])|int(ninth[i/8]>>(i%8)&1)<<8] }
-	for g := range 32 {
-		s.put(g, at(2*g)|at(2*g+1)<<32, signs[negative[g]])
-	}
-	for g := range 8 {
-		s.both(g, scales[g/2]>>(g%2*4)&15)
+	for g, ninth := range (*[8]byte)(block[66:]) {
+		v, n, h := (*[8]byte)(block[2+8*g:]), (*[4]byte)(block[74+4*g:]), uint32(ninth)
+		codes := (*[4]uint64)(s.Codes[4*g:])
+		codes[0] = book[uint32(v[0])|h<<8&256] | book[uint32(v[1])|h<<7&256]<<32 | signs[n[0]]&aboveThree
+		codes[1] = book[uint32(v[2])|h<<6&256] | book[uint32(v[3])|h<<5&256]<<32 | signs[n[1]]&aboveThree
+		codes[2] = book[uint32(v[4])|h<<4&256] | book[uint32(v[5])|h<<3&256]<<32 | signs[n[2]]&aboveThree
+		codes[3] = book[uint32(v[6])|h<<2&256] | book[uint32(v[7])|h<<1&256]<<32 | signs[n[3]]&aboveThree
+		s.both(g, block[106+g/2]>>(g%2*4)&15)
 	}
 }
 
 // IQ1_S: f16 scale; each eight values an index of eight bits; then each 32 values four
 // times three more bits of index, three of scale, and whether codes are lowered.
 func readIQ1_S(s *Superblock, block []byte) {
-	book := unpacked().iq1
+	book := &unpacked().iq1
 	s.D = half(block) / 8
 	for g := range 8 {
-		h := int(binary.LittleEndian.Uint16(block[34+2*g:]))
+		v, h := binary.LittleEndian.Uint32(block[2+4*g:]), uint32(binary.LittleEndian.Uint16(block[34+2*g:]))
+		codes, lowered := (*[4]uint64)(s.Codes[4*g:]), uint64(h>>15)*aboveTwo
 		s.both(g, byte(h>>12&7))
-		for l := range 4 {
-			s.Codes[4*g+l] = book[h>>15][int(block[2+4*g+l])|h>>(3*l)&7<<8]
-		}
+		codes[0] = book[v&255|h<<8&0x700] | lowered
+		codes[1] = book[v>>8&255|h<<5&0x700] | lowered
+		codes[2] = book[v>>16&255|h<<2&0x700] | lowered
+		codes[3] = book[v>>24|h>>1&0x700] | lowered
 	}
 }
 
@@ -177,12 +188,14 @@ func readIQ1_S(s *Superblock, block []byte) {
 // whether codes are lowered; each 64 values a word of four times three bits of scale and
 // four bits of the block's f16 scale.
 func readIQ1_M(s *Superblock, block []byte) {
-	book := unpacked().iq1
-	indices, nibbles, scales := block[:32], block[32:48], block[48:56]
+	book := &unpacked().iq1
+	indices, nibbles, scales := (*[32]byte)(block), (*[16]byte)(block[32:]), block[48:56]
 	s.D = scaleIQ1M(block) / 8
-	for g := range 32 {
-		n := nibbles[g/2] >> (g % 2 * 4)
-		s.Codes[g] = book[n>>3&1][int(indices[g])|int(n&7)<<8]
+	for i, n := range nibbles {
+		n := uint32(n)
+		codes, v := (*[2]uint64)(s.Codes[2*i:]), (*[2]byte)(indices[2*i:])
+		codes[0] = book[uint32(v[0])|n<<8&0x700] | uint64(n>>3&1)*aboveTwo
+		codes[1] = book[uint32(v[1])|n<<4&0x700] | uint64(n>>7)*aboveTwo
 	}
 	for g := range s.Scales {
 		s.Scales[g] = odd(byte(binary.LittleEndian.Uint16(scales[g/4*2:])>>(g%4*3)) & 7)
@@ -208,11 +221,9 @@ func readIQ4_XS(s *Superblock, block []byte) {
 	for g := range 8 {
 		scale := int8(low[g/2]>>(g%2*4)&15|byte(high>>(2*g)&3)<<4) - 32
 		s.Scales[2*g], s.Scales[2*g+1] = scale, scale
-		low, high := (*[2]uint64)(s.Codes[4*g:]), (*[2]uint64)(s.Codes[4*g+2:])
-		clear(s.Codes[4*g : 4*g+4])
-		for i, q := range codes[16*g : 16*g+16] {
-			low[i/8] |= uint64(byte(levelsIQ4NL[q&15])) << (i % 8 * 8)
-			high[i/8] |= uint64(byte(levelsIQ4NL[q>>4])) << (i % 8 * 8)
+		for i := range 2 {
+			q := binary.LittleEndian.Uint64(codes[16*g+8*i:])
+			s.Codes[4*g+i], s.Codes[4*g+2+i] = q&(15*eachByte), q>>4&(15*eachByte)
 		}
 	}
 }

@@ -24,20 +24,24 @@ func dequantizeQ2_K(dst []float32, src []byte) {
 
 // Q3_K: 32 bytes of third bits, 64 bytes of 2-bit codes, 12 bytes of 6-bit
 // scales (32 above their value), f16 scale. Codes are 4 above their value.
+var levelsQ3K = [16]int8{-4, -3, -2, -1, 0, 1, 2, 3}
+
 func readQ3_K(s *Superblock, block []byte) {
-	third, pairs, packed := block[:32], block[32:96], block[96:108]
+	third, pairs := (*[32]byte)(block), (*[64]byte)(block[32:])
+	low, high := binary.LittleEndian.Uint64(block[96:]), uint64(binary.LittleEndian.Uint32(block[104:]))
 	s.D = half(block[108:])
-	for g := range s.Scales {
-		low := packed[g%8] >> (g / 8 * 4) & 15
-		high := packed[8+g%4] >> (g / 4 * 2) & 3
-		s.Scales[g] = int8(low|high<<4) - 32
+	high |= high << 30 // bits 2k of the first four bytes, and of the next
+	first, last := low&(15*eachByte)|high&(3*eachByte)<<4, low>>4&(15*eachByte)|high>>4&(3*eachByte)<<4
+	for g := range 8 {
+		s.Scales[g], s.Scales[8+g] = int8(byte(first>>(8*g)))-32, int8(byte(last>>(8*g)))-32
 	}
 	for g := range 8 { // 32 values: bit pair g%4 of the bytes of a half, third bit g
-		for i := range 4 {
-			pair := binary.LittleEndian.Uint64(pairs[g/4*32+8*i:]) >> (g % 4 * 2) & (3 * eachByte)
-			none := ^binary.LittleEndian.Uint64(third[8*i:]) >> g & eachByte
-			s.Codes[4*g+i] = pair | none*0xfc // four less
+		pairs := (*[32]byte)(pairs[g/4*32:])
+		codes := func(i int) uint64 {
+			pair := binary.LittleEndian.Uint64(pairs[8*i:]) >> (g % 4 * 2) & (3 * eachByte)
+			return pair | binary.LittleEndian.Uint64(third[8*i:])>>g&eachByte<<2
 		}
+		*(*[4]uint64)(s.Codes[4*g:]) = [4]uint64{codes(0), codes(1), codes(2), codes(3)}
 	}
 }
 

@@ -1,16 +1,12 @@
 package gguf
 
 // Superblock is a block of 256 values, of ggml's IQ types or Q3_K: value i is
-// D·Scales[i/16]·Code(i). Codes of IQ types are entries of codebooks, or levels, with
-// signs.
+// D·Scales[i/16]·level, with the level that code i names.
 type Superblock struct {
 	D      float32
 	Scales [16]int8
 	Codes  [32]uint64 // eight a number, the first one lowest
 }
-
-// Code returns the code of value i.
-func (s *Superblock) Code(i int) int8 { return int8(s.Codes[i/8] >> (i % 8 * 8)) }
 
 // superblocks are the types whose blocks can be read so.
 var superblocks = map[Type]func(s *Superblock, block []byte){
@@ -22,8 +18,8 @@ var superblocks = map[Type]func(s *Superblock, block []byte){
 func (t Type) Superblocks() func(s *Superblock, block []byte) { return superblocks[t] }
 
 // dequantizeSuper returns the traits.dequantize of a type whose blocks of size bytes are
-// read by read.
-func dequantizeSuper(size int, read func(s *Superblock, block []byte)) func(dst []float32, src []byte) {
+// read by read, as codes of levels.
+func dequantizeSuper(size int, read func(s *Superblock, block []byte), levels *[16]int8) func(dst []float32, src []byte) {
 	return func(dst []float32, src []byte) {
 		var s Superblock
 		for ; len(dst) > 0; dst, src = dst[256:], src[size:] {
@@ -33,7 +29,7 @@ func dequantizeSuper(size int, read func(s *Superblock, block []byte)) func(dst 
 				for i, out := range [2][]float32{dst[16*g : 16*g+8], dst[16*g+8 : 16*g+16]} {
 					codes := s.Codes[2*g+i]
 					for j := range out {
-						out[j] = d * float32(int8(codes>>(8*j)))
+						out[j] = d * float32(levels[codes>>(8*j)&15])
 					}
 				}
 			}

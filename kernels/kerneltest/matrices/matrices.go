@@ -79,7 +79,7 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 				s.Scales[i] = int8(r.Uint32())
 			}
 			for i := range 256 {
-				s.Codes[i/8] |= uint64(byte(levels.Of[r.Uint32()%levelsOf[p]])) << (i % 8 * 8)
+				s.Codes[i/8] |= uint64(r.Uint32()%levelsOf[p]) << (i % 8 * 8)
 			}
 		})
 	case matrix.Q8:
@@ -102,7 +102,7 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 }
 
 // levelsOf is the number of levels of a packing.
-var levelsOf = map[matrix.Packing]uint32{matrix.NL4K: 16, matrix.NL4S: 16, matrix.NL3K: 6}
+var levelsOf = map[matrix.Packing]uint32{matrix.NL4K: 16, matrix.NL4S: 16, matrix.NL3K: 7}
 
 // superblocks packs what fill sets each superblock to, in the order of rows.
 func superblocks(p matrix.Packing, rows, cols int, fill func(s *grouped.Superblock, levels *matrix.Levels)) (*matrix.Matrix, error) {
@@ -152,7 +152,11 @@ func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.
 				s.Scales[i] = []int8{-128, -128, 127, 127}[i%4]
 			}
 			for i := range 256 {
-				s.Codes[i/8] |= uint64(byte(levels.Of[uint32(code>>(i/16%2*4)&15)%levelsOf[p]])) << (i % 8 * 8)
+				c := uint64(code >> (i / 16 % 2 * 4) & 15)
+				if p == matrix.NL3K {
+					c = c>>3<<2 | 2 // 43 and -43
+				}
+				s.Codes[i/8] |= c << (i % 8 * 8)
 			}
 		})
 	case matrix.Q8:
