@@ -28,6 +28,12 @@ func unit(p matrix.Packing, cols int) (rows, bytes int) {
 	return bands.Rows, dense.BandBytes(p, cols)
 }
 
+// UnitRows returns how many rows of a packing are stored together: matrices that others lie beneath end there.
+func UnitRows(p matrix.Packing) int {
+	rows, _ := unit(p, 1)
+	return rows
+}
+
 // DataSize returns the length of the Data of a matrix, in bytes.
 func DataSize(rows, cols int, p matrix.Packing) int {
 	n, size := unit(p, cols)
@@ -49,15 +55,15 @@ func NewBuilder(a *cpu.Arena, rows int) *Builder {
 	return &Builder{arena: a, m: &matrix.Matrix{Rows: rows}}
 }
 
-// alike reports whether rows of a and b may lie in one matrix.
-func alike(a, b *matrix.Matrix) bool {
+// Alike reports whether rows of a and b may lie in one matrix.
+func Alike(a, b *matrix.Matrix) bool {
 	if a.Packing != b.Packing || a.Cols != b.Cols || (a.Offsets == nil) != (b.Offsets == nil) {
 		return false
 	}
 	if a.Levels != b.Levels && (a.Levels == nil || b.Levels == nil || *a.Levels != *b.Levels) {
 		return false
 	}
-	return a.Offsets == nil || alike(a.Offsets, b.Offsets)
+	return a.Offsets == nil || Alike(a.Offsets, b.Offsets)
 }
 
 // Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
@@ -77,7 +83,7 @@ func (b *Builder) Add(m *matrix.Matrix) (err error) {
 			w.Offsets.Packing, w.Offsets.Cols = m.Offsets.Packing, m.Offsets.Cols
 		}
 	}
-	if !alike(m, w) || b.at%unit != 0 {
+	if !Alike(m, w) || b.at%unit != 0 {
 		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
 	}
 	if m.Rows > w.Rows-b.at {
@@ -126,7 +132,7 @@ func Stack(a *cpu.Arena, ms ...*matrix.Matrix) (*matrix.Matrix, error) {
 	rows := 0
 	for i, m := range ms {
 		unit, _ := unit(m.Packing, m.Cols)
-		if !alike(m, ms[0]) || i+1 < len(ms) && m.Rows%unit != 0 {
+		if !Alike(m, ms[0]) || i+1 < len(ms) && m.Rows%unit != 0 {
 			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
 		}
 		rows += m.Rows

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -105,7 +104,7 @@ func (l *adapterLoader) stack(pieces ...piece) weights.Stacked {
 	if s, ok := l.common[pieces[0]]; ok && common {
 		return s
 	}
-	var ms []*matrix.Matrix
+	var ms []*weights.Stored
 	for _, p := range pieces {
 		ms = append(ms, l.Rows(p.name, p.lo, p.hi, p.cols, p.rows, p.matrices))
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/recurrent"
@@ -88,20 +87,20 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
 	case place.reads:
 		a.rotate = l.rotation(c.Hidden, wq)
-		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden))
+		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden))
 	case v.valueNorm && l.file.Tensor(wv) == nil:
 		a.rotate = l.rotation(c.Hidden, wq, wk)
-		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wk, kv, c.Hidden))
+		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wk, kv, c.Hidden))
 		l.Params -= int64(kv) * int64(c.Hidden) // of which the file has one
 	case v.besideStates:
-		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden), l.stateSpaceIn(i, shape.StateSpace))
+		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden), l.stateSpaceIn(i, shape.StateSpace))
 	case v.gated:
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		queries, gates := l.queriesAndGates(wq)
-		a.qkv = l.Stack(slices.Concat(queries, []*matrix.Matrix{l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden)}, gates)...)
+		a.qkv = l.Stack(slices.Concat(queries, []*weights.Stored{l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden)}, gates)...)
 	default:
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
-		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden))
+		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden))
 	}
 	if a.normed == nil {
 		a.onQKV = l.target(c.Hidden, &a.rotate, a.qkv.Rows...)
@@ -150,7 +149,7 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 }
 
 // queriesAndGates returns the rows of a matrix that holds both a head, taken apart.
-func (l *loader) queriesAndGates(name string) (queries, gates []*matrix.Matrix) {
+func (l *loader) queriesAndGates(name string) (queries, gates []*weights.Stored) {
 	c, rows := &l.cfg, 2*l.cfg.Heads*l.cfg.HeadDim
 	for at := 0; at < rows && l.Err() == nil; at += 2 * c.HeadDim {
 		queries = append(queries, l.Part(name, rows, at, at+c.HeadDim, c.Hidden))

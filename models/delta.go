@@ -5,7 +5,6 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/delta"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/recurrent"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -78,11 +77,11 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 	if d.group && d.last.block == 0 {
 		d.group = false // the matrix is as it ever was
 	}
-	d.qkvz = l.Stack(l.Packed(qkv, channels, c.Hidden), l.Packed(z, values, c.Hidden))
+	d.qkvz = l.Stack(l.Whole(qkv, channels, c.Hidden), l.Whole(z, values, c.Hidden))
 	if shape.Grouped {
 		d.gates = l.Stack(l.betasAndAlphas(name("ssm_ba.weight"), shape)...)
 	} else {
-		d.gates = l.Stack(l.Packed(name("ssm_beta.weight"), heads, c.Hidden), l.Packed(name("ssm_alpha.weight"), heads, c.Hidden))
+		d.gates = l.Stack(l.Whole(name("ssm_beta.weight"), heads, c.Hidden), l.Whole(name("ssm_alpha.weight"), heads, c.Hidden))
 	}
 	taps := l.Array(name("ssm_conv1d.weight"), shape.Taps, channels)
 	d.Conv = transposed(taps, shape.Taps, channels)
@@ -96,9 +95,9 @@ func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
 
 // betasAndAlphas takes the rows of a matrix apart that has, for each key head, beta and
 // alpha of its value heads.
-func (l *loader) betasAndAlphas(name string, shape recurrent.Shape) []*matrix.Matrix {
+func (l *loader) betasAndAlphas(name string, shape recurrent.Shape) []*weights.Stored {
 	n := shape.ValueHeads / shape.KeyHeads
-	var betas, alphas []*matrix.Matrix
+	var betas, alphas []*weights.Stored
 	for at := 0; at < 2*shape.ValueHeads && l.Err() == nil; at += 2 * n {
 		betas = append(betas, l.Part(name, 2*shape.ValueHeads, at, at+n, l.cfg.Hidden))
 		alphas = append(alphas, l.Part(name, 2*shape.ValueHeads, at+n, at+2*n, l.cfg.Hidden))

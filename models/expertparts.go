@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -47,7 +46,7 @@ type expert struct{ gateUp, down weights.Stacked }
 
 // packExpert reads and packs expert e of a layer.
 func (l *loader) packExpert(name func(string) string, e int) expert {
-	var packed [3]*matrix.Matrix
+	var packed [3]*weights.Stored
 	for i, p := range l.expertParts(name, e) {
 		packed[i] = l.Rows(p.tensor, p.lo, p.lo+p.rows, p.dims...)
 	}

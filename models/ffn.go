@@ -53,7 +53,7 @@ func (l *loader) feedForward(i int) *feedForward {
 		f.gateUp = l.Stack(l.Part(up, 2*ffn, 0, ffn, c.Hidden), l.Part(up, 2*ffn, ffn, 2*ffn, c.Hidden))
 	} else {
 		f.rotate = l.rotation(c.Hidden, gate, up)
-		f.gateUp = l.Stack(l.Packed(gate, ffn, c.Hidden), l.Packed(up, ffn, c.Hidden))
+		f.gateUp = l.Stack(l.Whole(gate, ffn, c.Hidden), l.Whole(up, ffn, c.Hidden))
 	}
 	if f.normed == nil && f.up == nil {
 		f.onUp = l.target(c.Hidden, &f.rotate, f.gateUp.Rows...)

@@ -212,8 +212,8 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 	}
 	m.onUp, m.onDown = l.expertTargets(name, p.experts)
 	if n := p.sharedWidth; n > 0 {
-		gate, up := l.Packed(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Packed(name("ffn_up_shexp.weight"), n, c.Hidden)
-		m.shared = expert{gateUp: l.Stack(gate, up), down: l.Stack(l.Packed(name("ffn_down_shexp.weight"), c.Hidden, n))}
+		gate, up := l.Whole(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Whole(name("ffn_up_shexp.weight"), n, c.Hidden)
+		m.shared = expert{gateUp: l.Stack(gate, up), down: l.Stack(l.Whole(name("ffn_down_shexp.weight"), c.Hidden, n))}
 		m.onSharedUp = l.target(c.Hidden, &rotation{}, whole(name("ffn_gate_shexp.weight"), n), whole(name("ffn_up_shexp.weight"), n))
 		m.onSharedDown = l.target(n, &rotation{}, whole(name("ffn_down_shexp.weight"), c.Hidden))
 		if t.shared == sharedGated {

@@ -34,7 +34,7 @@ func (l *loader) shortConv(i, layer int, shape recurrent.Shape) *shortConv {
 	taps := l.Array(name("shortconv.conv.weight"), shape.Taps, c.Hidden)
 	m := &shortConv{
 		Weights: recurrent.Weights{Conv: transposed(taps, shape.Taps, c.Hidden)}, layer: layer,
-		in: l.Stack(l.Packed(name("shortconv.in_proj.weight"), 3*c.Hidden, c.Hidden)), out: l.Matrix(name("shortconv.out_proj.weight"), c.Hidden, c.Hidden),
+		in: l.Stack(l.Whole(name("shortconv.in_proj.weight"), 3*c.Hidden, c.Hidden)), out: l.Matrix(name("shortconv.out_proj.weight"), c.Hidden, c.Hidden),
 	}
 	m.onIn, m.onOut = l.target(c.Hidden, &rotation{}, m.in.Rows...), l.target(c.Hidden, &rotation{}, whole(name("shortconv.out_proj.weight"), c.Hidden))
 	return m

@@ -3,7 +3,6 @@ package models
 import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/delta"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/recurrent"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -49,8 +48,8 @@ func (l *loader) stateSpaceAlone(i, layer int, shape recurrent.Shape) *stateSpac
 }
 
 // stateSpaceIn reads the matrix that makes rows [z, x, B, C, dt] of h.
-func (l *loader) stateSpaceIn(i int, s recurrent.StateSpace) *matrix.Matrix {
-	return l.Packed(layerNames(i)("ssm_in.weight"), stateSpaceWidth(s), l.cfg.Hidden)
+func (l *loader) stateSpaceIn(i int, s recurrent.StateSpace) *weights.Stored {
+	return l.Whole(layerNames(i)("ssm_in.weight"), stateSpaceWidth(s), l.cfg.Hidden)
 }
 
 // stateSpaceWidth returns the width of [z, x, B, C, dt].

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -52,8 +51,6 @@ type Loader struct {
 	zero     map[string]bool      // tensors read so far: whether they hold zeros alone
 	factors  map[string][]float32 // of the matrices of tensors that were asked for theirs; nil: ones
 
-	from map[*matrix.Matrix]origin // of matrices that are not loaded yet
-
 	memory      *cpu.Arena // of the matrices
 	raw         []byte     // what tensors are read into
 	read, total int64      // bytes of tensors so far, and of all
@@ -63,7 +60,7 @@ type Loader struct {
 func NewLoader(file *gguf.File, opt Options) *Loader {
 	l := &Loader{
 		file: file, opt: opt, memory: new(cpu.Arena),
-		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, factors: map[string][]float32{}, from: map[*matrix.Matrix]origin{},
+		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{}, factors: map[string][]float32{},
 	}
 	if opt.Pool != nil { // else no matrix is read
 		l.cpu = kernels.NewCPU(opt.Pool)

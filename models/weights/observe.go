@@ -19,12 +19,6 @@ type Rows struct {
 	Lo, N, Of int
 }
 
-// origin tells where a matrix comes from.
-type origin struct {
-	part Part
-	rows Rows
-}
-
 // partOf tells what begins at row lo of t.
 func partOf(t *gguf.Tensor, lo int) Part {
 	p := Part{Tensor: t.Name, Matrices: 1}

@@ -1,10 +1,12 @@
 package weights
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
@@ -36,15 +38,6 @@ func trits(rows, cols int, scale func(r int) float32) []float32 {
 		if i >= cols {
 			v[i] = float32(r.IntN(3)-1) * scale(i/cols)
 		}
-	}
-	return v
-}
-
-func gaussians(n int) []float32 {
-	r := rand.New(rand.NewPCG(7, uint64(n)))
-	v := make([]float32, n)
-	for i := range v {
-		v[i] = float32(r.NormFloat64())
 	}
 	return v
 }
@@ -289,30 +282,46 @@ func TestWhatCannotBePackedIsAnError(t *testing.T) {
 	}
 }
 
+// BenchmarkPackMatrix packs blocks of random bytes, and ternary weights, in memory that was packed into
+// before, as a Loader does; MB/s are those of the file.
 func BenchmarkPackMatrix(b *testing.B) {
-	const rows, cols = 2048, 2048
-	ternary := trits(rows, cols, func(int) float32 { return 1 })
-	others := gaussians(rows * cols)
-	for _, c := range []struct {
-		typ    gguf.Type
-		values []float32
-	}{
-		{gguf.TQ1_0, ternary}, {gguf.TQ2_0, ternary}, {gguf.PQ2_0, ternary}, {gguf.F16, ternary}, {gguf.F16, others},
-		{gguf.Q1_0, others}, {gguf.Q2_0, others}, {gguf.Q4_0, others}, {gguf.Q8_0, others},
-	} {
-		x := stored(b, c.typ, rows, cols, c.values)
+	const rows, cols = 512, 2048
+	var all []*gguf.Tensor
+	for _, typ := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0, gguf.PQ2_0, gguf.F16} {
+		all = append(all, stored(b, typ, rows, cols, trits(rows, cols, func(int) float32 { return 1 })))
+	}
+	for typ := range storages {
+		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{cols, rows}}
+		size, err := typ.Size(x.Dims)
+		if err != nil {
+			b.Fatal(err)
+		}
+		x.Data = make([]byte, size)
+		r := rand.New(rand.NewPCG(1, uint64(typ)))
+		for i := range x.Data {
+			x.Data[i] = byte(r.Uint32()) & 0xbf // finite scales
+			if typ == gguf.MXFP4 && i%17 == 0 {
+				x.Data[i] = 110 + x.Data[i]%30
+			}
+		}
+		all = append(all, x)
+	}
+	slices.SortFunc(all, func(x, y *gguf.Tensor) int { return cmp.Compare(x.Type, y.Type) })
+	for _, x := range all {
 		w, err := pack(x, 1, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(c.typ.String()+"/"+w.Packing.String(), func(b *testing.B) {
+		b.Run(x.Type.String()+"/"+w.Packing.String(), func(b *testing.B) {
 			b.SetBytes(int64(x.Bytes()))
-			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := pack(x, 1, Options{}); err != nil {
+				w, err := pack(x, 1, Options{})
+				if err != nil {
 					b.Fatal(err)
 				}
+				matrix.Recycle(w)
 			}
+			b.ReportMetric(rows*cols*float64(b.N)/1e9/b.Elapsed().Seconds(), "Gweights/s")
 		})
 	}
 }

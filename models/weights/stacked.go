@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // Stacked is matrices that read the same rows; their outputs stand side by
@@ -21,47 +22,77 @@ type Stacked struct {
 	Packings []matrix.Packing
 }
 
-// Stack loads matrices, which are in the heap, as one if they allow it. Some are
-// nil after a failure. Their memory is recycled.
-func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
+// Stored is rows of a stored matrix that Stack reads.
+type Stored struct {
+	t      *gguf.Tensor
+	lo, hi int
+	factor float32
+}
+
+// Stack reads matrices piece by piece, and loads them as one if they allow it. Some are nil
+// after a failure.
+func (l *Loader) Stack(stored ...*Stored) Stacked {
 	s := Stacked{}
 	var of []Part
-	for _, m := range ms {
+	for _, m := range stored {
 		if m == nil {
 			return s
 		}
-		from := l.from[m]
-		delete(l.from, m)
-		if !slices.Contains(of, from.part) {
-			of = append(of, from.part)
+		if part := partOf(m.t, m.lo); !slices.Contains(of, part) {
+			of = append(of, part)
 		}
-		s.Rows = append(s.Rows, from.rows)
-		s.Width = append(s.Width, m.Rows)
-		s.Sum += m.Rows
-		if !slices.Contains(s.Packings, m.Packing) {
-			s.Packings = append(s.Packings, m.Packing)
-		}
+		s.Rows = append(s.Rows, Rows{m.t.Name, m.lo, m.hi - m.lo, m.t.Rows()})
+		s.Width = append(s.Width, m.hi-m.lo)
+		s.Sum += m.hi - m.lo
 	}
-	defer matrix.Recycle(ms...)
-	whole, err := kernels.Stack(l.arena(), ms...)
+	whole, err := l.stack(stored)
 	switch {
 	case err == nil:
-		s.whole = l.observed(l.load(whole), of...)
+		s.whole = l.observed(l.packed(&s, whole), of...)
 		return s
 	case !errors.Is(err, matrix.ErrUnsupported):
 		l.Fail("%w", err)
 		return s
 	}
-	for _, m := range ms {
-		alone, err := kernels.Stack(l.arena(), m)
+	for _, m := range stored {
+		alone, err := l.build(l.opt, m)
 		if err != nil {
 			l.Fail("%w", err)
 			return s
 		}
-		s.parts = append(s.parts, l.load(alone))
+		s.parts = append(s.parts, l.packed(&s, alone))
 	}
 	s.parts[0] = l.observed(s.parts[0], of...) // all read the same rows
 	return s
+}
+
+// packed accounts for a matrix of s and makes it ready to multiply.
+func (l *Loader) packed(s *Stacked, m *matrix.Matrix) kernels.Linear {
+	if !slices.Contains(s.Packings, m.Packing) {
+		s.Packings = append(s.Packings, m.Packing)
+	}
+	l.account(s.Rows[0].Tensor, m)
+	return l.load(m)
+}
+
+// stack builds one matrix of all. It reports ErrUnsupported where they are not of one packing, or end within a unit of it, which their
+// first rows tell in most cases before there is memory for all.
+func (l *Loader) stack(stored []*Stored) (*matrix.Matrix, error) {
+	firsts := make([]*matrix.Matrix, len(stored))
+	defer matrix.Recycle(firsts...)
+	for i := 0; i < len(stored) && len(stored) > 1; i++ {
+		first, err := stored[i].t.Load(stored[i].lo, stored[i].lo+1, nil)
+		if err == nil {
+			firsts[i], err = pack(first, stored[i].factor, l.opt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if rows := stored[i].hi - stored[i].lo; !kernels.Alike(firsts[0], firsts[i]) || i+1 < len(stored) && rows%kernels.UnitRows(firsts[i].Packing) != 0 {
+			return nil, matrix.ErrUnsupported
+		}
+	}
+	return l.build(l.opt, stored...)
 }
 
 // Device returns the product of all matrices on the backend that they were loaded for, or

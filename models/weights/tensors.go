@@ -124,14 +124,9 @@ func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix 
 	if t == nil {
 		return nil
 	}
-	factor := l.factor(t, 0)
-	w, err := l.build(t, factor, opt)
-	if errors.Is(err, matrix.ErrUnsupported) { // some pieces are ternary and others are not
-		opt.Packing = PackingStored
-		w, err = l.build(t, factor, opt)
-	}
+	w, err := l.build(opt, &Stored{t, 0, rows, l.factor(t, 0)})
 	if err != nil {
-		l.Fail("tensor %s: %w", name, err)
+		l.Fail("%w", err)
 		return nil
 	}
 	return w
@@ -142,23 +137,41 @@ func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix 
 // when it is packed.
 var pieceBytes = 2 << 20 * runtime.GOMAXPROCS(0)
 
-// build packs t piece by piece. It reports ErrUnsupported when the pieces have
-// different packings.
-func (l *Loader) build(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
-	rows := t.Rows()
-	piece := max(1, pieceBytes/max(1, t.Bytes()/rows)/kernels.PieceRows) * kernels.PieceRows
+// build packs one after the other, piece by piece. It reports ErrUnsupported where they are not of one packing. One
+// alone whose pieces are not, for some are ternary or of other scales, is packed as it is stored, or else widened.
+func (l *Loader) build(opt Options, stored ...*Stored) (*matrix.Matrix, error) {
+	rows := 0
+	for _, s := range stored {
+		rows += s.hi - s.lo
+	}
 	b := kernels.NewBuilder(l.arena(), rows)
-	for lo := 0; lo < rows; lo += piece {
-		w, err := l.packRows(t, lo, min(rows, lo+piece), factor, opt)
+	for _, s := range stored {
+		err := l.add(b, s, opt)
+		if len(stored) == 1 && errors.Is(err, matrix.ErrUnsupported) && !opt.Exact {
+			opt.Packing, opt.Exact = PackingStored, opt.Packing == PackingStored
+			return l.build(opt, s)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tensor %s: %w", s.t.Name, err)
+		}
+	}
+	return b.Matrix()
+}
+
+// add packs pieces beneath the rows of b.
+func (l *Loader) add(b *kernels.Builder, s *Stored, opt Options) error {
+	piece := max(1, pieceBytes/max(1, s.t.Bytes()/s.t.Rows())/kernels.PieceRows) * kernels.PieceRows
+	for lo := s.lo; lo < s.hi; lo += piece {
+		w, err := l.packRows(s.t, lo, min(s.hi, lo+piece), s.factor, opt)
 		if err == nil {
 			err = b.Add(w)
 			matrix.Recycle(w)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b.Matrix()
+	return nil
 }
 
 // packRows packs rows [lo, hi) of t in the heap.
@@ -214,37 +227,30 @@ func holdsZeros(t *gguf.Tensor) (bool, error) {
 	return true, nil
 }
 
-// Packed reads a stored matrix in its run-time packing, in the heap, or nil after a
-// failure.
-func (l *Loader) Packed(name string, rows, cols int) *matrix.Matrix {
-	return l.Part(name, rows, 0, rows, cols)
-}
+// Whole finds a stored matrix for Stack, or nil after a failure.
+func (l *Loader) Whole(name string, rows, cols int) *Stored { return l.Part(name, rows, 0, rows, cols) }
 
-// Part reads what Packed does, of rows [lo, hi) of a stored matrix of rows.
-func (l *Loader) Part(name string, rows, lo, hi, cols int) *matrix.Matrix {
+// Part finds what Whole does, of rows [lo, hi) of a stored matrix of rows.
+func (l *Loader) Part(name string, rows, lo, hi, cols int) *Stored {
 	return l.part(l.tensor(name, false, cols, rows), lo, hi)
 }
 
-// Rows reads what Packed does, of rows [lo, hi) of a stored tensor of those dimensions, the first
+// Rows finds what Whole does, of rows [lo, hi) of a stored tensor of those dimensions, the first
 // the innermost, of which all but that one count as rows.
-func (l *Loader) Rows(name string, lo, hi int, dims ...int) *matrix.Matrix {
+func (l *Loader) Rows(name string, lo, hi int, dims ...int) *Stored {
 	return l.part(l.tensor(name, false, dims...), lo, hi)
 }
 
-// part reads rows [lo, hi) of t, which is nil after a failure.
-func (l *Loader) part(t *gguf.Tensor, lo, hi int) *matrix.Matrix {
+// part finds rows [lo, hi) of t, which is nil after a failure.
+func (l *Loader) part(t *gguf.Tensor, lo, hi int) *Stored {
 	if t == nil {
 		return nil
 	}
-	name := t.Name
-	w, err := l.packRows(t, lo, hi, l.factor(t, lo), l.opt)
-	if err != nil {
-		l.Fail("tensor %s: %w", name, err)
+	factor := l.factor(t, lo)
+	if l.err != nil {
 		return nil
 	}
-	l.account(name, w)
-	l.from[w] = origin{partOf(t, lo), Rows{name, lo, hi - lo, t.Rows()}}
-	return w
+	return &Stored{t, lo, hi, factor}
 }
 
 // account adds a packed matrix to the totals and the packings.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -28,7 +29,7 @@ func TestALargeMatrixPackedInPiecesIsTheWhole(t *testing.T) {
 	for i := range rows * cols {
 		binary.LittleEndian.PutUint16(x.Data[2*i:], uint16(0x3000+i*2654435761%4096))
 	}
-	got, err := loader(t, &gguf.File{}).build(x, 1, Options{})
+	got, err := loader(t, &gguf.File{}).build(Options{}, &Stored{x, 0, rows, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +62,65 @@ func TestAMatrixOfWhichOnlyTheFirstPieceIsTernaryIsNotPackedAsSuch(t *testing.T)
 	l := loader(t, file)
 	if l.Matrix("w", rows, cols); l.Err() != nil || l.Bytes != 2*rows*cols {
 		t.Errorf("the matrix takes %d bytes, %v; want %d for F16", l.Bytes, l.Err(), 2*rows*cols)
+	}
+}
+
+func TestMatricesThatAreStackedPieceByPieceAreTheWhole(t *testing.T) {
+	defer func(bytes int) { pieceBytes = bytes }(pieceBytes)
+	pieceBytes = 1 // 64 rows at a time
+	const cols = 256
+	var tensors []gguf.Tensor
+	var whole []*matrix.Matrix
+	for name, typ := range map[string]gguf.Type{"q": gguf.IQ2_S, "k": gguf.IQ2_S, "v": gguf.Q5_K, "trits": gguf.F16, "scales": gguf.MXFP4} {
+		x := &gguf.Tensor{Name: name, Type: typ, Dims: []int{cols, 192}}
+		size, err := typ.Size(x.Dims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Data = bytes.Repeat([]byte{0, 0x3c}, size/2)
+		switch name {
+		case "trits":
+			x.Data[2*cols*100] = 1 // in the second piece
+		case "scales":
+			for i := 0; i < size; i += 17 {
+				x.Data[i] = 127
+			}
+			x.Data[cols/32*17*100] = 0 // which binary16 does not hold
+		}
+		tensors = append(tensors, *x)
+	}
+	var raw bytes.Buffer
+	if err := gguf.Write(&raw, gguf.Metadata{"general.architecture": "llama"}, tensors); err != nil {
+		t.Fatal(err)
+	}
+	file, err := gguf.Parse(raw.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := loader(t, file)
+	for _, name := range []string{"q", "k"} {
+		w, err := pack(file.Tensor(name), 1, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole = append(whole, w)
+	}
+	want, err := kernels.Stack(nil, whole...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.stack([]*Stored{l.Whole("q", 192, cols), l.Part("k", 192, 0, 192, cols)})
+	if err != nil || got.Rows != 2*192 || !bytes.Equal(got.Data, want.Data) {
+		t.Errorf("stacked piece by piece: %v, of other bytes than the whole", err)
+	}
+	for name, packing := range map[string]matrix.Packing{"v": matrix.Q6, "trits": matrix.F16, "scales": matrix.F32} {
+		s := l.Stack(l.Whole("q", 192, cols), l.Whole(name, 192, cols))
+		if l.Err() != nil || len(s.Devices()) != 2 || !slices.Equal(s.Packings, []matrix.Packing{matrix.NL3K, packing}) {
+			t.Errorf("beside %s are %v: %v, want two products", name, s.Packings, l.Err())
+		}
+	}
+	if s := l.Stack(l.Whole("trits", 192, cols), l.Part("trits", 192, 0, 64, cols)); len(s.Devices()) != 2 || !slices.Equal(s.Packings, []matrix.Packing{matrix.F16, matrix.I2}) {
+		t.Errorf("a matrix that is ternary but for its second piece, and its first piece, are %v: %v", s.Packings, l.Err())
 	}
 }
 
@@ -124,9 +184,9 @@ func TestAMatrixOfNVFP4IsMultipliedByTheScaleBesideIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := loader(t, file)
-	w := l.Packed("w.weight", rows, cols)
-	if l.Err() != nil || w.Packing != matrix.NVFP4 {
-		t.Fatalf("the matrix is packed as %+v: %v", w, l.Err())
+	w, err := l.build(l.opt, l.Whole("w.weight", rows, cols))
+	if err != nil || w.Packing != matrix.NVFP4 {
+		t.Fatalf("the matrix is packed as %+v: %v", w, err)
 	}
 	got, want := make([]float32, cols), make([]float32, cols)
 	for r := range rows {
