@@ -23,8 +23,8 @@ type Options struct {
 	// Lookups says up to how many rows PathAuto multiplies a matrix by lookups; nil: few.
 	Lookups func(w *layout.Weights) int
 	// Tiles says of how many strips and columns the tiles of a matrix are that lookups bring to
-	// TCM; nil: small ones.
-	Tiles   func(w *layout.Weights) (strips, cols int)
+	// TCM, and for how many workers at once; nil: small ones, for few.
+	Tiles   func(w *layout.Weights) (strips, cols, workers int)
 	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
 	Keys    int           // bytes of keys and values that the device keeps; 0: DefaultKeys

@@ -18,7 +18,7 @@ type linear struct {
 	halves                        *layout.Tiles       // in place of both; nil: those
 	most                          float64             // magnitude of a weight, without R
 	lookups                       int                 // rows that are multiplied so at most
-	strips, cols                  int                 // of the tiles of lookups
+	strips, cols, workers         int                 // of the tiles of lookups; which have some at once
 	codes, scales, offsets, table uint32              // in the shared memory
 	values                        uint32              // bytes of them for OpGEMV, of codes that are no numbers
 }
@@ -42,7 +42,7 @@ func (l *linear) size() {
 		l.most += mostOffset
 	}
 	if l.lookups = l.b.opt.lookups(l.Weights); l.lookups > 0 {
-		l.strips, l.cols = l.b.opt.tiles(l.Weights)
+		l.strips, l.cols, l.workers = l.b.opt.tiles(l.Weights)
 	}
 }
 
@@ -150,7 +150,7 @@ func (l *linear) tableRows() int {
 // spill returns where the scratch of OpGEMV begins, at the end of TCM.
 func (l *linear) spill() uint32 {
 	m := min(l.M, device.MaxDim)
-	return uint32(tcmEnd - device.GEMVScratch(m, l.K, l.Bits, l.Group, l.Offsets != nil, l.strips, l.cols))
+	return uint32(tcmEnd - device.GEMVScratch(m, l.K, l.Bits, l.Group, l.Offsets != nil, l.strips, l.cols, l.workers))
 }
 
 // mulLookup multiplies on the vector unit.
@@ -195,7 +195,7 @@ func (l *linear) lookUp(first, strips, n int, y, stride uint32) {
 	for i := range n {
 		tables := uint32(scratch + i*l.tableBytes())
 		l.b.add(device.OpGEMV, y+uint32(i)*stride, codes, tables, tables+uint32(l.sumsAt()), scales, offsets,
-			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), b, l.spill(), uint32(l.strips), uint32(l.cols))
+			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), b, l.spill(), device.GEMVTiles(l.strips, l.workers), uint32(l.cols))
 	}
 }
 

@@ -56,20 +56,24 @@ func (o *Options) lookups(w *layout.Weights) int {
 
 // Tiles where Options do not say them.
 const (
-	fewStrips = 4
-	fewCols   = layout.TableCols
+	fewStrips  = 4
+	fewCols    = layout.TableCols
+	fewWorkers = 4
 )
 
-// tiles returns the size of a matrix's tiles of lookups; they and the sums of its rows take
-// at most half of TCM.
-func (o *Options) tiles(w *layout.Weights) (strips, cols int) {
-	strips, cols = fewStrips, fewCols
+// tiles returns the size of a matrix's tiles of lookups, and how many workers have some at once;
+// they and the sums of its rows take at most half of TCM.
+func (o *Options) tiles(w *layout.Weights) (strips, cols, workers int) {
+	strips, cols, workers = fewStrips, fewCols, fewWorkers
 	if o.Tiles != nil {
-		strips, cols = o.Tiles(w)
+		strips, cols, workers = o.Tiles(w)
 	}
-	strips, cols = min(strips, w.M/layout.Strip, device.MaxStrips), min(cols, w.K)
-	for strips > 1 && device.GEMVScratch(min(w.M, device.MaxDim), w.K, w.Bits, w.Group, w.Offsets != nil, strips, cols) > device.TCMBytes/2 {
-		strips /= 2
+	all := w.M / layout.Strip
+	strips, cols = min(strips, all, device.MaxStrips), min(cols, w.K)
+	for ; ; strips /= 2 {
+		n := min(workers, (all+strips-1)/strips, device.MaxWorkers)
+		if strips == 1 || device.GEMVScratch(min(w.M, device.MaxDim), w.K, w.Bits, w.Group, w.Offsets != nil, strips, cols, n) <= device.TCMBytes/2 {
+			return strips, cols, n
+		}
 	}
-	return strips, cols
 }

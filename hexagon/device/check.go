@@ -55,7 +55,9 @@ func (p Packet) check(memory int) checker {
 			c.number(a[11] <= MaxB)
 		}
 		m, k := c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
-		c.count(a[13], 1, MaxStrips)
+		strips, workers := p.GEMVTiles()
+		c.count(uint32(strips), 1, MaxStrips)
+		c.count(uint32(workers), 1, MaxWorkers)
 		cols := c.dim(a[14], layout.TableCols)
 		c.memory(a[0], 4*m)
 		c.weights(a[1], a[4], a[5], m, k, a[8], a[9], TCMBytes)
@@ -64,7 +66,7 @@ func (p Packet) check(memory int) checker {
 		if bytes && a[8] == 4 {
 			c.memory(a[11], 16)
 		}
-		c.tcm(a[12], gemvScratch(m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(a[13]), cols), Page)
+		c.tcm(a[12], gemvScratch(m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(strips), cols, uint64(workers)), Page)
 	case OpDequant:
 		bytes := p.InBytes()
 		c.format(a[9], a[10], a[8], bytes)

@@ -70,15 +70,15 @@ const (
 	//	y[m]   = b(m,0) when Group == K; scales and offsets are ignored
 	//
 	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4|8, group 32|64|128|K, A, B,
-	//	scratch, strips, cols
+	//	scratch, strips | (workers-1)<<16, cols
 	//
 	// With 8 bits A is 1 and B 128. With 4 bits and A = 0, B is the offset of 16 bytes:
 	// v(q) is number q of them, less 128. Both read bytes for tables.
 	//
-	// Weights, scales and offsets lie in DDR, tables in TCM, and so does scratch, a multiple of Page: sums of M rows, then two
-	// buffers, to which DMA brings tiles of strips (at most MaxStrips) times 128 rows and
+	// Weights, scales and offsets lie in DDR, tables in TCM, and so does scratch, a multiple of Page: sums of M rows, then for
+	// each of workers (at most MaxWorkers), which take rows of tiles in parts, two buffers, to which DMA brings tiles of strips (at most MaxStrips) times 128 rows and
 	// cols columns (a multiple of 256), one while the other is looked up (T-MAN §4.3, §5).
-	// GEMVScratch has its size. Results do not depend on tiles.
+	// GEMVScratch has its size. Results do not depend on tiles, nor on how many workers there are.
 	OpGEMV
 
 	// OpDequant makes tiles of a strip's blocks [first, first+n) of 64 columns, by
@@ -213,6 +213,7 @@ const (
 	MaxB          = 255
 	MaxTiles      = TCMBytes / 2048
 	MaxStrips     = 64      // of a tile of OpGEMV
+	MaxWorkers    = 8       // threads of the vector unit, in all
 	Page          = 1 << 16 // scratch of OpGEMV, and each buffer in it, begins at a multiple
 	ColumnsBytes  = 256
 	MaxRows       = 1 << 10
@@ -227,16 +228,25 @@ func TableBytes(k int, bytes bool) int {
 	return 8 * k
 }
 
+// GEMVTiles returns the argument of OpGEMV for tiles of so many strips, and buffers for so many
+// workers.
+func GEMVTiles(strips, workers int) uint32 { return uint32(strips | (workers-1)<<16) }
+
+// GEMVTiles returns what an OpGEMV has by that argument.
+func (p *Packet) GEMVTiles() (strips, workers int) {
+	return int(p.Args[13] & 0xffff), int(p.Args[13]>>16) + 1
+}
+
 // GEMVScratch returns the scratch of an OpGEMV of m rows and k columns in TCM, in bytes.
-func GEMVScratch(m, k, bits, group int, offsets bool, strips, cols int) int {
+func GEMVScratch(m, k, bits, group int, offsets bool, strips, cols, workers int) int {
 	of := uint32(0)
 	if offsets {
 		of = 1
 	}
-	return int(gemvScratch(uint64(m), uint64(k), uint64(bits), uint64(group), of, uint64(strips), uint64(cols)))
+	return int(gemvScratch(uint64(m), uint64(k), uint64(bits), uint64(group), of, uint64(strips), uint64(cols), uint64(workers)))
 }
 
-func gemvScratch(m, k, bits, group uint64, offsets uint32, strips, cols uint64) uint64 {
+func gemvScratch(m, k, bits, group uint64, offsets uint32, strips, cols, workers uint64) uint64 {
 	pages := func(n uint64) uint64 { return (n + Page - 1) &^ (Page - 1) }
 	weights := strips * layout.Strip * cols
 	tile := weights / 8 * bits
@@ -247,7 +257,7 @@ func gemvScratch(m, k, bits, group uint64, offsets uint32, strips, cols uint64) 
 		}
 		tile += weights / group * 2 * numbers
 	}
-	return pages(4*m) + 2*pages(tile)
+	return pages(4*m) + workers*2*pages(tile)
 }
 
 // Status is how a device answers a packet. All but StatusOK are the host's mistakes.
@@ -270,4 +280,6 @@ type Counts struct {
 	Gathers, Exposed              uint64 // of HVX, and packets that waited for them
 	// Lines of 128 bytes that OpGEMV read of weights, and of sums that it spilled; in DDR, in TCM.
 	WeightsDDR, WeightsTCM, SumsDDR, SumsTCM uint64
+	// Packets of each operation's longest shard, and operations that several workers shared.
+	Longest, Barriers uint64
 }

@@ -161,7 +161,9 @@ func (g *generator) packet() Packet {
 			p.Args[10], p.Args[11] = 0, g.bytes(ddr, 16)
 		}
 		*tcm = (*tcm + Page - 1) &^ (Page - 1)
-		p.Args[12] = g.bytes(tcm, GEMVScratch(m, k, bits, group, offsets != 0, int(p.Args[13]), int(p.Args[14])))
+		p.Args[13] = GEMVTiles(int(p.Args[13]), some(2))
+		strips, workers := p.GEMVTiles()
+		p.Args[12] = g.bytes(tcm, GEMVScratch(m, k, bits, group, offsets != 0, strips, int(p.Args[14]), workers))
 		return p
 	case OpDequant:
 		codes, scales, offsets := matrix(any)

@@ -8,18 +8,14 @@ import (
 
 // AnswerBytes is the size of an answer. Packets go to a device in requests of 16
 // bytes and 64 a packet; hexagon/dsp/dispatch has both forms.
-const AnswerBytes = 16 + 8*12
+const AnswerBytes = 16 + 8*14
 
 const magic = 0x4c555452
 
 // AppendRequest appends request number to b: a header, which gives count, and packets.
-// begins says that they are a run's first.
-func AppendRequest(b []byte, number, count uint32, begins bool, packets []Packet) []byte {
-	first := uint32(0)
-	if begins {
-		first = 1
-	}
-	for _, v := range [...]uint32{magic, number, count, first} {
+// begins says that they are a run's first if it is not 0.
+func AppendRequest(b []byte, number, count, begins uint32, packets []Packet) []byte {
+	for _, v := range [...]uint32{magic, number, count, begins} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
 	for _, p := range packets {
@@ -46,7 +42,7 @@ func ParseAnswer(b []byte, number uint32, packets int) (Answer, error) {
 	}
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
 	long := func(i int) uint64 { return binary.LittleEndian.Uint64(b[16+8*i:]) }
-	a := Answer{int(word(2)), Status(word(3)), Counts{long(0), long(1), long(2), long(3), long(4), long(5), long(6), long(7), long(8), long(9), long(10), long(11)}}
+	a := Answer{int(word(2)), Status(word(3)), Counts{long(0), long(1), long(2), long(3), long(4), long(5), long(6), long(7), long(8), long(9), long(10), long(11), long(12), long(13)}}
 	switch {
 	case word(0) != magic || word(1) != number || a.Status > StatusNumber:
 		return Answer{}, errors.New("the answer is none")
@@ -70,4 +66,6 @@ func (c *Counts) Add(d Counts) {
 	c.WeightsTCM += d.WeightsTCM
 	c.SumsDDR += d.SumsDDR
 	c.SumsTCM += d.SumsTCM
+	c.Longest += d.Longest
+	c.Barriers += d.Barriers
 }

@@ -12,8 +12,8 @@ import (
 // stepModel is the model whose matrices were executed.
 const stepModel = "bitnet-2b"
 
-// executed is what the emulated device took for the products of a layer of stepModel: lines
-// of batch, matrix, path, packets, bytes that DMA moved.
+// executed is what the emulated device took for the products of a layer of stepModel: lines of
+// batch, matrix, path, packets, those of longest shards, barriers, bytes that DMA moved.
 //
 //go:embed step.txt
 var executed string
@@ -21,17 +21,19 @@ var executed string
 // Executed is what a product of one matrix took, tables of activations included where it is
 // the first of its input.
 type Executed struct {
-	Batch   int
-	Matrix  string
-	Path    soc.Path
-	Packets float64
-	Moved   float64 // bytes, by DMA
+	Batch    int
+	Matrix   string
+	Path     soc.Path
+	Packets  float64 // of all workers
+	Longest  float64 // of each operation's longest shard
+	Barriers float64 // operations that workers shared
+	Moved    float64 // bytes, by DMA
 }
 
 func parseExecuted(text string) (list []Executed, err error) {
 	for line := range strings.Lines(text) {
 		var e Executed
-		if n, err := fmt.Sscan(line, &e.Batch, &e.Matrix, &e.Path, &e.Packets, &e.Moved); n != 5 {
+		if n, err := fmt.Sscan(line, &e.Batch, &e.Matrix, &e.Path, &e.Packets, &e.Longest, &e.Barriers, &e.Moved); n != 7 {
 			return nil, fmt.Errorf("npu: line %.60q of executed products: %w", line, err)
 		}
 		list = append(list, e)
@@ -39,8 +41,8 @@ func parseExecuted(text string) (list []Executed, err error) {
 	return list, nil
 }
 
-// steps models decoding by what executes: packets on all vector threads, bytes at DMA's rate,
-// whichever takes longer. The head is modelled by packets a line, and so is attention.
+// steps models decoding by what executes: packets of the longest shards, bytes at DMA's rate,
+// whichever takes longer, and barriers. The head is modelled by packets a line, and so is attention.
 func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	list, err := parseExecuted(executed)
 	if err != nil {
@@ -50,14 +52,14 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	head := x.Matrices[len(x.Matrices)-1]
 	rest := x // what does not execute here
 	rest.Matrices = nil
-	a.Head = []string{"batch", "packets a layer", "MB a layer", "HVX ms", "DMA ms", "HMX ms", "head ms", "attention, layers' overhead ms", "tokens/s", "kernels alone", "T-MAN", "by T-MAN"}
+	a.Head = []string{"batch", "packets a layer", "longest shards", "barriers", "MB a layer", "HVX ms", "DMA ms", "HMX ms", "head ms", "attention, layers' overhead ms", "tokens/s", "kernels alone", "T-MAN", "by T-MAN"}
 	for at := 0; at < len(list); {
 		batch := list[at].Batch
 		var layer, sum soc.Cost
-		var packets, moved float64
+		var packets, longest, barriers, moved float64
 		for ; at < len(list) && list[at].Batch == batch; at++ {
 			e := list[at]
-			c := m.Executed(e.Packets, e.Moved)
+			c := m.Executed(e.Longest, e.Moved)
 			if e.Path == soc.ByTiles {
 				for _, of := range x.Matrices {
 					if of.Name == e.Matrix {
@@ -69,8 +71,9 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 					}
 				}
 			}
+			c.Seconds += m.Barriers(e.Barriers)
 			layer.Add(c)
-			packets, moved = packets+e.Packets, moved+e.Moved
+			packets, longest, barriers, moved = packets+e.Packets, longest+e.Longest, barriers+e.Barriers, moved+e.Moved
 		}
 		for range x.Layers {
 			sum.Add(layer)
@@ -90,10 +93,10 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 			measured, ratio = "49.1", fmt.Sprintf("%.2f", rate/49.1)
 		}
 		ms := func(s float64) string { return fmt.Sprintf("%.2f", 1e3*s) }
-		a.Rows = append(a.Rows, []string{fmt.Sprint(batch), fmt.Sprintf("%.0f", packets), fmt.Sprintf("%.1f", moved/1e6), ms(sum.Vector), ms(sum.DMA), ms(sum.Tiles),
+		a.Rows = append(a.Rows, []string{fmt.Sprint(batch), fmt.Sprintf("%.0f", packets), fmt.Sprintf("%.0f", longest), fmt.Sprint(barriers), fmt.Sprintf("%.1f", moved/1e6), ms(sum.Vector), ms(sum.DMA), ms(sum.Tiles),
 			ms(logits.Seconds), ms(others.Seconds), fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.1f", float64(batch)/kernels), measured, ratio})
 	}
 	a.Notes = append(a.Notes, "a layer's overhead is fitted to T-MAN's 49.1 with modelled packets in place of executed ones; \"kernels alone\" has neither it nor attention",
-		"packets executed on one vector thread, divided by the chip's; the head's are counted a line; overlap of DMA, HVX and HMX is modelled")
+		"packets executed in shards for four vector threads: an operation takes its longest one and a barrier; the head's are counted a line; overlap of DMA, HVX and HMX is modelled")
 	return nil
 }

@@ -106,8 +106,9 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 			found, ran := l.Search.Choice, 0
 			for _, p := range r.packets {
 				if p.Op == device.OpGEMV {
-					if ran++; int(p.Args[13]) != found.MIterD || int(p.Args[14]) != found.Cols() || int(p.Args[6]) != m.Padded().M {
-						t.Errorf("%s: %d rows in tiles of %d strips by %d columns execute, the search finds %d by %d", name, p.Args[6], p.Args[13], p.Args[14], found.MIterD, found.Cols())
+					ran++
+					if strips, workers := p.GEMVTiles(); strips != found.MIterD || workers != min(int(chip.Threads.Value), m.Padded().M/found.Rows()) || int(p.Args[14]) != found.Cols() || int(p.Args[6]) != m.Padded().M {
+						t.Errorf("%s: %d rows in tiles of %d strips by %d columns execute, the search finds %d by %d", name, p.Args[6], strips, p.Args[14], found.MIterD, found.Cols())
 					}
 				}
 			}
@@ -126,7 +127,8 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 		}
 		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
 	}
-	dev, err := qemu.Open(qemu.Options{Memory: stepMemory})
+	chip, _ := soc.Named("8gen3")
+	dev, err := qemu.Open(qemu.Options{Memory: stepMemory, Workers: int(chip.Threads.Value)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +148,7 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 			if now.Lookups > before.Lookups {
 				path = soc.ByLookup
 			}
-			fmt.Fprintln(&text, batch, name, path, now.Counts.Packets-before.Counts.Packets, now.Moved-before.Moved)
+			fmt.Fprintln(&text, batch, name, path, now.Counts.Packets-before.Counts.Packets, now.Longest-before.Longest, now.Barriers-before.Barriers, now.Moved-before.Moved)
 			if want := pieces(r.packets); int(now.Transfers-before.Transfers) != want {
 				t.Errorf("%s: DMA makes %d transfers, the tiles have %d", name, now.Transfers-before.Transfers, want)
 			}
@@ -172,12 +174,13 @@ func pieces(packets []device.Packet) (n int) {
 		case device.OpCopy:
 			n++
 		case device.OpGEMV:
-			all, strips, cols, k := int(a[6])/layout.Strip, int(a[13]), int(a[14]), int(a[7])
+			all, cols, k := int(a[6])/layout.Strip, int(a[14]), int(a[7])
+			strips, workers := p.GEMVTiles()
 			each := all // of a column of tiles
 			if cols >= k {
 				each = (all + strips - 1) / strips
 			}
-			n += each*((k+cols-1)/cols) + 1
+			n += each*((k+cols-1)/cols) + workers // each of which stores its results
 		}
 	}
 	return n

@@ -102,7 +102,7 @@ func work(memory []byte) (packets []device.Packet, results [][2]int) {
 		copy(p.Args[:], args)
 		packets = append(packets, p)
 	}
-	const m, k, tcm = 128, 512, 1 << 20
+	const m, k, tcm = 512, 512, 1 << 20 // four workers have a strip each
 	x, codes, scales, offsets := integers(k, device.MaxActivation), integers(m*k/8, 32767), integers(m*k/64, 32767), integers(m*k/64, 32767)
 	values, groups := halves(16), alloc(4*layout.SuperGroupBytes)
 	for i := range 4 * layout.SuperGroupBytes {
@@ -115,7 +115,13 @@ func work(memory []byte) (packets []device.Packet, results [][2]int) {
 	}
 	sums := result(k / 8)
 	add(device.OpPrecompute, tcm, sums, x, k)
-	add(device.OpGEMV, result(4*m), codes, tcm, sums, scales, offsets, m, k, 2, 64, 1, 1, 7*tcm, 1, 256)
+	add(device.OpGEMV, result(4*m), codes, tcm, sums, scales, offsets, m, k, 2, 64, 1, 1, 7*tcm, device.GEMVTiles(1, 4), 256)
+	const wide = 8192
+	numbers := integers(4*wide, 16000)
+	for i, n := range device.View[uint32](memory, numbers, 2*wide) {
+		device.View[uint32](memory, numbers, 2*wide)[i] = n & 0xbfffffff // finite
+	}
+	add(device.OpGLU, result(4*wide), numbers, numbers+4*wide, 1, wide, 4*wide, 4*wide, 2)
 	add(device.OpDequant, 2*tcm, codes, scales, offsets, values, 0, 0, k/64, k, 2, 64)
 	add(device.OpVLUT16, 3*tcm, groups, 4, values)
 	add(device.OpTileMul, 4*tcm, 2*tcm, 3*tcm, 1, 2*tcm+2048, 3*tcm, 1, 1, 1, 0x3000, 7*tcm)
@@ -202,7 +208,7 @@ func TestADSPThatDiesHangsOrLiesIsAnError(t *testing.T) {
 	pings := []device.Packet{{Op: device.OpPing}, {Op: device.OpPing}}
 	for fault, says := range map[string]string{
 		"silence": "no answer", "death": "failed with", "write": "writing to the queue", "read": "reading from the queue",
-		"short": "112 bytes", "nonsense": "the answer is none", "miscount": "3 of 2 packets",
+		"short": "128 bytes", "nonsense": "the answer is none", "miscount": "3 of 2 packets",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			limit := 10 * time.Second

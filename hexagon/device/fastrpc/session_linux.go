@@ -136,7 +136,11 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	}
 	for first := 0; first < len(packets); {
 		part := packets[first:min(first+batch, len(packets))]
-		answer, err := d.exchange(ctx, first == 0, part)
+		begins := uint32(0)
+		if first == 0 {
+			begins = 1
+		}
+		answer, err := d.exchange(ctx, begins, part)
 		if err != nil {
 			d.lost = fmt.Errorf("hexagon: the DSP is lost: %w", err)
 			return total, d.lost
@@ -151,7 +155,7 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 }
 
 // exchange sends a message and waits for its answer, looking at ctx now and then.
-func (d *Device) exchange(ctx context.Context, begins bool, packets []device.Packet) (device.Answer, error) {
+func (d *Device) exchange(ctx context.Context, begins uint32, packets []device.Packet) (device.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
 	d.number++

@@ -50,6 +50,10 @@ func Open(o Options) (*Device, error) {
 	if size < device.TCMBytes || size > MaxMemory || size%os.Getpagesize() != 0 {
 		return nil, fmt.Errorf("hexagon: %d bytes of memory are not between %d and %d, or not whole pages", size, device.TCMBytes, MaxMemory)
 	}
+	workers := cmp.Or(o.Workers, DefaultWorkers)
+	if workers < 1 || workers > device.MaxWorkers || o.Seed >= 1<<24 {
+		return nil, fmt.Errorf("hexagon: %d workers are not between 1 and %d, or seed %d is not below %d", workers, device.MaxWorkers, o.Seed, 1<<24)
+	}
 	shared, memory, err := share(size)
 	if err != nil {
 		return nil, err
@@ -74,7 +78,7 @@ func Open(o Options) (*Device, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.limit)
 	defer cancel()
 	defer d.killAtEnd(ctx)()
-	answer, err := d.exchange(uint32(size), false, nil)
+	answer, err := d.exchange(uint32(size), uint32(workers)|o.Seed<<8, nil)
 	if err == nil && answer.Status != device.StatusOK {
 		err = errors.New("the child cannot map the memory")
 	}
@@ -180,7 +184,11 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 		for end < len(packets) && packets[end].Op != device.OpTileMul {
 			end++
 		}
-		answer, err := d.exchange(uint32(end-first), first == 0, packets[first:end])
+		begins := uint32(0)
+		if first == 0 {
+			begins = 1
+		}
+		answer, err := d.exchange(uint32(end-first), begins, packets[first:end])
 		if err != nil {
 			return total, d.lose(ctx, err)
 		}
@@ -211,7 +219,7 @@ func (d *Device) poison(next []device.Packet) {
 const poison = "\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5"
 
 // exchange asks the child and checks what it answers: packets, or to map count bytes.
-func (d *Device) exchange(count uint32, begins bool, packets []device.Packet) (device.Answer, error) {
+func (d *Device) exchange(count, begins uint32, packets []device.Packet) (device.Answer, error) {
 	d.number++
 	if _, err := d.in.Write(device.AppendRequest(nil, d.number, count, begins, packets)); err != nil {
 		return device.Answer{}, err

@@ -141,6 +141,11 @@ func TestAnEmulatorThatCannotStartIsAnError(t *testing.T) {
 			t.Errorf("%s: %v", emulator, err)
 		}
 	}
+	for _, o := range []Options{{Workers: -1}, {Workers: device.MaxWorkers + 1}, {Seed: 1 << 24}} {
+		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "workers") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
 	for _, memory := range []int{4096, device.TCMBytes + 1, MaxMemory + 4096, -4096} {
 		if _, err := Open(Options{Memory: memory, Emulator: "false"}); err == nil || !strings.Contains(err.Error(), "bytes of memory") {
 			t.Errorf("%d bytes of memory: %v", memory, err)

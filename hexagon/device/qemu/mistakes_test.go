@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/dsp"
@@ -37,16 +39,21 @@ func made(t *testing.T, name string) string {
 	return filepath.Join(sources, name)
 }
 
+// mistake has hexagon/dsp/emulator/mistakes.c make one, which may end in threads that wait for ever.
+func mistake(t *testing.T, program, name string) (out, said []byte) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "qemu-hexagon", "-cpu", "v67", program)
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = strings.NewReader(name), &stderr
+	out, _ = cmd.Output()
+	return out, stderr.Bytes()
+}
+
 // Each is what a chip would not forgive: hexagon/dsp/emulator/mistakes.c makes it.
 func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 	program := made(t, "build/mistakes.elf")
-	make := func(mistake string) (out, said []byte) {
-		cmd := exec.CommandContext(t.Context(), "qemu-hexagon", "-cpu", "v67", program)
-		var stderr bytes.Buffer
-		cmd.Stdin, cmd.Stderr = strings.NewReader(mistake), &stderr
-		out, _ = cmd.Output()
-		return out, stderr.Bytes()
-	}
+	make := func(name string) (out, said []byte) { return mistake(t, program, name) }
 	for mistake, says := range map[string]string{
 		"a": "vgather to DDR", "b": "vgather from DDR", "c": "vgather to an address that is no multiple",
 		"d": "HMX reads scales of columns", "e": "HMX reads scales of columns", "f": "HMX reads activations", "g": "HMX reads weights",
@@ -54,6 +61,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		"k": "touched before it is waited for", "l": "touched before it is waited for", "m": "ends with a transfer under way",
 		"n": "dmstart while transfers are under way", "o": "transfers that are not under way", "p": "no multiples of 128",
 		"q": "a bypass for a source that is TCM", "r": "or that is done",
+		"v": "two shards write one vector", "w": "a shard reads what another writes", "x": "two shards write one vector of TCM",
 	} {
 		if out, said := make(mistake); len(out) != 0 || !strings.Contains(string(said), "the machine's fault: ") || !strings.Contains(string(said), says) {
 			t.Errorf("mistake %s: the program says %q and %q, not %q", mistake, out, said, says)
@@ -61,6 +69,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 	}
 	for right, want := range map[string][]byte{
 		"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
+		"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
 		"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
 	} {
 		if out, said := make(right); !bytes.Equal(out, want) || len(said) != 0 {
@@ -68,6 +77,9 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		}
 	}
 }
+
+// sumsOfThreads is what 1 to 6 threads have added up, a shard each of 20 operations that have 2 to 6.
+var sumsOfThreads = []byte{20, 40, 56, 68, 76, 80}
 
 func TestTCMIsLostBetweenRuns(t *testing.T) {
 	d := open(t, Options{})
@@ -95,7 +107,7 @@ func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 	const m, k, table = 512, 1024, 1 << 16
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{32, 64, 128, k} {
-			p := packet(device.OpGEMV, 0, device.TCMBytes, table, 1<<15, device.TCMBytes+1<<19, device.TCMBytes+1<<20, m, k, bits, group, 1, 1, 4<<20, 2, 512)
+			p := packet(device.OpGEMV, 0, device.TCMBytes, table, 1<<15, device.TCMBytes+1<<19, device.TCMBytes+1<<20, m, k, bits, group, 1, 1, 4<<20, device.GEMVTiles(2, 1), 512)
 			c, err := d.Run(t.Context(), []device.Packet{p})
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +117,7 @@ func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 				moved += uint64(2 * m * k / group * 2)
 			}
 			want := device.Counts{Packets: c.Packets, Instructions: c.Instructions, Vector: c.Vector, Transfers: c.Transfers, Moved: moved, Flying: c.Flying,
-				WeightsTCM: weights / 128, SumsTCM: 4 * m / 128 * (k / 256)}
+				WeightsTCM: weights / 128, SumsTCM: 4 * m / 128 * (k / 256), Longest: c.Packets}
 			if c != want {
 				t.Errorf("W%d, groups of %d: counted %+v, want %+v", bits, group, c, want)
 			}

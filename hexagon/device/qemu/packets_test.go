@@ -59,7 +59,8 @@ func work(p device.Packet) float64 {
 	n := func(i int) float64 { return float64(p.Args[i]) }
 	switch p.Op {
 	case device.OpGEMV:
-		return n(6)*n(7)*n(8)/256 + n(13)*n(14)
+		strips, _ := p.GEMVTiles()
+		return n(6)*n(7)*n(8)/256 + float64(strips)*n(14)
 	case device.OpDequant:
 		return n(7) * 4096
 	case device.OpTileMul:
@@ -136,7 +137,7 @@ var valid = []device.Packet{
 	packet(device.OpCopy, 128, 4096, 256),
 	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768),
 	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<17, ddr+1<<18, 256, 512, 2, 64, 1, 1, 1<<20, 1, 256),
-	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, 0, 0, 128, 256, 4, 256, 2, 15, 1<<22, 2, 512),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, 0, 0, 256, 256, 4, 256, 2, 15, 1<<22, device.GEMVTiles(1, 3), 512),
 	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768, 1),
 	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<18, 0, 256, 512, 8, 32, 1, 128, 1<<20, 2, 256),
 	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<18, ddr+1<<19, 128, 512, 4, 64, 0, 256, 1<<20, 2, 256),

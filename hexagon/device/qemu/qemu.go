@@ -17,6 +17,12 @@ type Options struct {
 	Memory int
 	// Limit is how long Run may take before the child is taken for hung; 0 means two minutes.
 	Limit time.Duration
+	// Workers are the threads with vectors that the device has, at most device.MaxWorkers; 0
+	// means DefaultWorkers. Their shards of an operation run one after the other.
+	Workers int
+	// Seed, below 1<<24, chooses an order of shards, each of which then runs by itself, twice: the
+	// child dies where two write one place or one reads what another writes. 0: they run as they come.
+	Seed uint32
 	// Pool works for the tile unit; nil means one goroutine.
 	Pool *pool.Pool
 	// Emulator is the command to run, with its flags; empty means the environment's
@@ -28,6 +34,9 @@ type Options struct {
 	// Program is run instead of dsp.Emulator; for tests of kernels that lie elsewhere.
 	Program []byte
 }
+
+// DefaultWorkers are those of the phone that the T-MAN paper measures.
+const DefaultWorkers = 4
 
 // MaxMemory is how much a child of 32 bits can share.
 const MaxMemory = 2 << 30

@@ -71,7 +71,8 @@ func scratch(p device.Packet) [][2]int {
 	n := func(i int) int { return int(p.Args[i]) }
 	switch p.Op {
 	case device.OpGEMV:
-		return [][2]int{{n(12), device.GEMVScratch(n(6), n(7), n(8), n(9), n(5) != 0, n(13), n(14))}}
+		strips, workers := p.GEMVTiles()
+		return [][2]int{{n(12), device.GEMVScratch(n(6), n(7), n(8), n(9), n(5) != 0, strips, n(14), workers)}}
 	case device.OpTileMul:
 		return [][2]int{{n(10), device.ColumnsBytes}}
 	}
@@ -82,7 +83,7 @@ func scratch(p device.Packet) [][2]int {
 // upper half of TCM.
 func multiplication(y, codes, tables, sums, scales, offsets, m, k, bits, group, a, b uint32) device.Packet {
 	tile := (m/128*7 + k/256*5 + bits + group/32) % 4
-	return packet(device.OpGEMV, y, codes, tables, sums, scales, offsets, m, k, bits, group, a, b, 4<<20, 1+tile%3, 256*(1+tile/2))
+	return packet(device.OpGEMV, y, codes, tables, sums, scales, offsets, m, k, bits, group, a, b, 4<<20, device.GEMVTiles(int(1+tile%3), 6), 256*(1+tile/2))
 }
 
 // arena hands out operands.
@@ -135,5 +136,5 @@ func decode(b []byte) device.Packet {
 }
 
 func encode(p device.Packet) []byte {
-	return device.AppendRequest(nil, 0, 0, false, []device.Packet{p})[16:]
+	return device.AppendRequest(nil, 0, 0, 0, []device.Packet{p})[16:]
 }

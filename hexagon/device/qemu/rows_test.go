@@ -65,10 +65,10 @@ func TestFloatsAreIEEEs(t *testing.T) {
 }
 
 func TestOperationsOnRowsEqualTheirDefinition(t *testing.T) {
-	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(32, 1))
 	bits := math.Float32bits
 	for round, s := range []struct{ n, parts, width int }{{1, 1, 256}, {3, 2, 64}, {2, 5, 32}, {4, 1, 288}} {
+		d := open(t, Options{KeepTCM: true, Workers: []int{2, 3, 4, 6}[round], Seed: uint32(round + 1)})
 		for _, base := range []uint32{1 << 16, device.TCMBytes} {
 			a := &arena{d.Memory(), base}
 			n, parts, width, row := uint32(s.n), uint32(s.parts), uint32(s.width), uint32(s.parts*s.width)

@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 var faults = flag.Bool("faults", false, "seed faults into hexagon/dsp, which takes clang-19 and a minute")
@@ -63,6 +65,18 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "at + n <= limit;", "limit;"},
 	{"dispatch/dispatch.c", "&& (at >= TCM_BYTES || at + n <= TCM_BYTES)", ""},
 	{"dispatch/dispatch.c", "memory(&c, a[3], k / 8);", ""},
+	{"dispatch/dispatch.c", "(uint32_t)shard * 2 * tile", "0 * tile"},
+	{"dispatch/dispatch.c", "MOVED(12, 4 * unit)", "AT(12)"},
+	{"dispatch/shards.h", "TABLES_UNIT = 1024", "TABLES_UNIT = 256"},
+	{"dispatch/shards.h", "(i < more ? i : more)", "0 * more"},
+	{"kernels/softmax.c", "if (i > first)", "if (i)"},
+	{"kernels/dequant.c", "const uint32_t stride = (uint32_t)d->row", "const uint32_t stride = (uint32_t)d->n"},
+}
+
+// seededThreads are faults of the pool: a missing barrier, and turns that are the same for all.
+var seededThreads = []struct{ file, from, to string }{
+	{"device/workers.c", "left = changed(&pool.left, left)", "left = 0 * changed(&pool.left, ~0u)"},
+	{"device/workers.c", "if (me >= (turn & (TURN - 1))) continue;", ""},
 }
 
 const program = "build/lutra-emulator.elf"
@@ -77,6 +91,10 @@ func exercise(t *testing.T, d *Device) error {
 	x := a.int16s(extreme(r, k))
 	tables, sums := a.alloc(8*k, 128), a.alloc(k/8, 128)
 	add(device.OpPrecompute, tables, sums, x, k)
+	long := uint32(2560) // columns of three shards of tables
+	for form := range uint32(2) {
+		add(device.OpPrecompute, a.alloc(8*int(long), 128), a.alloc(int(long)/8, 128), a.int16s(extreme(r, int(long))), long, form)
+	}
 	behind := &arena{d.Memory(), device.TCMBytes}
 	codes, sc, of := behind.bytes(randomBytes(r, m*k/2), 128), behind.int16s(scales(r, m*k/32, false)), behind.int16s(scales(r, m*k/32, true))
 	v := randomHalves(r, 16)
@@ -138,6 +156,12 @@ func exercise(t *testing.T, d *Device) error {
 	if !bytes.Equal(d.Memory(), want) {
 		return errors.New("results differ")
 	}
+	return refuses(t, d)
+}
+
+// refuses says whether packets are refused as they should be.
+func refuses(t *testing.T, d *Device) error {
+	r := rand.New(rand.NewPCG(10, 2))
 	for range 2000 {
 		p := mutated(r)
 		status := p.Check(d.Memory())
@@ -153,8 +177,14 @@ func exercise(t *testing.T, d *Device) error {
 }
 
 func TestTheProgramPassesItsExercise(t *testing.T) {
-	if err := exercise(t, open(t, Options{KeepTCM: true})); err != nil {
-		t.Error(err)
+	workers := []int{1, 2, 3, 4, 6}
+	if !sweep.All() {
+		workers = []int{3}
+	}
+	for i, n := range workers {
+		if err := exercise(t, open(t, Options{KeepTCM: true, Workers: n, Seed: uint32(i + 1)})); err != nil {
+			t.Errorf("%d workers: %v", n, err)
+		}
 	}
 }
 
@@ -164,23 +194,24 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	}
 	open(t, Options{KeepTCM: true}).Close()
 	dir := t.TempDir()
-	build := func() []byte {
+	build := func(program string) []byte {
 		if out, err := exec.Command("make", "-s", "-C", dir, program).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		program, err := os.ReadFile(filepath.Join(dir, program))
+		text, err := os.ReadFile(filepath.Join(dir, program))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return program
+		return text
 	}
 	if err := os.CopyFS(dir, os.DirFS("../../dsp")); err != nil {
 		t.Fatal(err)
 	}
-	if err := exercise(t, open(t, Options{Program: build(), KeepTCM: true})); err != nil {
+	if err := exercise(t, open(t, Options{Program: build(program), KeepTCM: true, Workers: 3, Seed: 1})); err != nil {
 		t.Fatal("without a fault:", err)
 	}
-	for _, f := range seeded {
+	const mistakes = "build/mistakes.elf"
+	for i, f := range append(slices.Clone(seeded), seededThreads...) {
 		file := filepath.Join(dir, f.file)
 		right, err := os.ReadFile(file)
 		if err != nil {
@@ -192,11 +223,19 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(right), f.from, f.to)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d := open(t, Options{Program: build(), KeepTCM: true})
-		if err := exercise(t, d); err == nil {
+		var noticed bool
+		if i >= len(seeded) {
+			build(mistakes)
+			out, _ := mistake(t, filepath.Join(dir, mistakes), "z")
+			noticed = !bytes.Equal(out, sumsOfThreads)
+		} else {
+			d := open(t, Options{Program: build(program), KeepTCM: true, Workers: 3, Seed: 1})
+			noticed = exercise(t, d) != nil
+			d.Close()
+		}
+		if !noticed {
 			t.Errorf("%s: %q for %q is not noticed", f.file, f.to, f.from)
 		}
-		d.Close()
 		if err := os.WriteFile(file, right, 0o644); err != nil {
 			t.Fatal(err)
 		}

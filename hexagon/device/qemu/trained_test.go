@@ -88,7 +88,7 @@ const recorded = "testdata/packets.txt"
 // kernel or its compiler changes.
 func TestCountsOfPacketsAreAsRecorded(t *testing.T) {
 	lines := []string{"# operation, packets, instructions, instructions of the vector unit; then packets for each 128 bytes of weights"}
-	for _, c := range countEach(t, open(t, Options{KeepTCM: true})) {
+	for _, c := range countEach(t, open(t, Options{KeepTCM: true, Workers: 1})) {
 		line := fmt.Sprintf("%s: %d %d %d", c.what, c.Packets, c.Instructions, c.Vector)
 		if c.weights > 0 {
 			line += fmt.Sprintf("; %.2f", float64(c.Packets)*128/float64(c.weights))

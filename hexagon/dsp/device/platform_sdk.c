@@ -64,14 +64,42 @@ void platform_close(int fd) {
   vote(0);
 }
 
+// Bits 8 to 15 are how many contexts of 128 bytes there are.
+int platform_vectors(void) { return qurt_hvx_get_units() >> 8 & 255; }
+
+static qurt_thread_t threads[MAX_WORKERS];
+
+int platform_thread(int i, void (*f)(void *), void *p, uint8_t stack[STACK_BYTES]) {
+  qurt_thread_attr_t attr;
+  qurt_thread_attr_init(&attr);
+  qurt_thread_attr_set_name(&attr, "lutra");
+  qurt_thread_attr_set_stack_addr(&attr, stack);
+  qurt_thread_attr_set_stack_size(&attr, STACK_BYTES);
+  qurt_thread_attr_set_priority(&attr, (unsigned short)qurt_thread_get_priority(qurt_thread_get_id()));
+  return qurt_thread_create(&threads[i], &attr, f, p);
+}
+
+void platform_join(int i) {
+  int status;
+  qurt_thread_join(threads[i], &status);
+}
+
+// Another session may have the contexts: a thread that waited for one would never answer.
+int platform_lock_vectors(void) { return qurt_hvx_try_lock(QURT_HVX_MODE_128B); }
+void platform_unlock_vectors(void) { qurt_hvx_unlock(); }
+void platform_wait(uint32_t *word, uint32_t value) { qurt_futex_wait(word, (int)value); }
+void platform_wake(uint32_t *word) { qurt_futex_wake(word, MAX_WORKERS); }
+
 void platform_begin(const struct memory *m, int run) {
   (void)m, (void)run;
   qurt_mem_cache_clean(0, 0, QURT_MEM_CACHE_FLUSH_INVALIDATE_ALL, QURT_MEM_DCACHE);
   HAP_compute_res_hmx_lock(resource);
+  qurt_hvx_lock(QURT_HVX_MODE_128B);
 }
 
 void platform_end(const struct memory *m) {
   (void)m;
+  qurt_hvx_unlock();
   HAP_compute_res_hmx_unlock(resource);
   qurt_mem_cache_clean(0, 0, QURT_MEM_CACHE_FLUSH_ALL, QURT_MEM_DCACHE);
 }

@@ -6,6 +6,7 @@
 //
 // The emulator runs this file against a stand-in; no chip has run it yet.
 #include "platform.h"
+#include "workers.h"
 
 enum { EFAILED = 1, EBADPARM = 14, EUNSUPPORTED = 20, BATCH = 256 };
 
@@ -55,6 +56,7 @@ static void on_error(dspqueue_t queue, int error, void *context) { (void)queue, 
 static int stop(void) {
   if (session.queue) {
     dspqueue_close(session.queue);
+    workers_close();
     platform_close(session.fd);
     session.queue = 0;
   }
@@ -67,8 +69,10 @@ static int start(const struct start *s) {
   session.fd = s->fd;
   int error = platform_open(s->fd, &session.memory);
   if (error) return error;
+  session.memory.workers = workers_open(MAX_WORKERS), session.memory.enough = SHARD_PACKETS, session.memory.share = workers_share;
   if ((error = dspqueue_import(s->queue, on_message, on_error, 0, &session.queue))) {
     session.queue = 0;
+    workers_close();
     platform_close(s->fd);
   }
   return error;

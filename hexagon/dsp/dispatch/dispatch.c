@@ -1,6 +1,7 @@
 #include "dispatch.h"
 #include "../kernels/kernels.h"
 #include "../kernels/machine.h"
+#include "shards.h"
 
 enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
 
@@ -41,8 +42,7 @@ static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k, i
   require(c, group == 32 || group == 64 || group == 128 || (group == k && !bytes), STATUS_NUMBER);
 }
 
-// Codes in bytes: of OP_GEMV and of OP_DEQUANT.
-static int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); }
+// Codes in bytes, of OP_DEQUANT.
 static int dequant_bytes(const uint32_t *a) { return a[9] == 8 || (a[9] == 4 && a[11] == 1); }
 
 static void behind(struct check *c, uint32_t at, uint64_t n, uint32_t from) {
@@ -55,19 +55,8 @@ static void weights(struct check *c, uint32_t codes, uint32_t scales, uint32_t o
                     uint32_t from) {
   behind(c, codes, m * k / 8 * bits, from);
   if (group == k) return;
-  const int shift = group == 32 ? 5 : group == 64 ? 6 : 7;
-  behind(c, scales, (m * k >> shift) * 2, from);
-  if (offsets) behind(c, offsets, (m * k >> shift) * 2, from);
-}
-
-static uint64_t pages(uint64_t n) { return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1); }
-
-// buffer is what OP_GEMV's arguments make of a tile's codes, scales and offsets.
-static uint64_t buffer(const uint32_t *a) {
-  const uint64_t weights = (uint64_t)a[13] * 128 * a[14];
-  if (a[9] == a[7]) return pages(weights / 8 * a[8]);
-  const int shift = a[9] == 32 ? 5 : a[9] == 64 ? 6 : 7;
-  return pages(weights / 8 * a[8] + (weights >> shift) * (a[5] ? 4 : 2));
+  behind(c, scales, (m * k >> group_shift(group)) * 2, from);
+  if (offsets) behind(c, offsets, (m * k >> group_shift(group)) * 2, from);
 }
 
 static int piece(struct check *c, uint32_t from, const uint32_t *a) {
@@ -115,14 +104,15 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     else if (!gemv_bytes(a)) require(&c, (a[10] == 1 || a[10] == 2) && a[11] <= MAX_B, STATUS_NUMBER);
     m = dim(&c, a[6], 128);
     k = dim(&c, a[7], 256);
-    count(&c, a[13], 1, GEMV_STRIPS);
+    count(&c, gemv_strips(a), 1, GEMV_STRIPS);
+    count(&c, gemv_shares(a), 1, MAX_WORKERS);
     dim(&c, a[14], 256);
     memory(&c, a[0], 4 * m);
     weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
     tcm(&c, a[2], (gemv_bytes(a) ? 2 : 8) * k, ALIGN);
     memory(&c, a[3], k / 8);
     if (gemv_bytes(a) && a[8] == 4) memory(&c, a[11], 16);
-    tcm(&c, a[12], pages(4 * m) + 2 * buffer(a), PAGE);
+    tcm(&c, a[12], pages(4 * m) + gemv_shares(a) * 2 * gemv_buffer(a), PAGE);
     break;
   case OP_DEQUANT:
     format(&c, a[9], a[10], a[8], dequant_bytes(a));
@@ -251,13 +241,11 @@ static float number(uint32_t bits) {
   return f;
 }
 
-static void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
-
 // collect runs an OP_COLLECT. It reads the table again, which the host may have written
 // meanwhile.
 static uint32_t collect(const struct memory *m, const uint32_t *a) {
   enum { AT_ONCE = 64 };
-  static struct transfer t[AT_ONCE];
+  struct transfer t[AT_ONCE];
   const volatile uint32_t *table = (const volatile uint32_t *)(m->base + a[1]);
   struct check c = {m->size, STATUS_OK};
   uint8_t *to = at(m, a[0]);
@@ -275,39 +263,63 @@ static uint32_t collect(const struct memory *m, const uint32_t *a) {
 }
 
 uint32_t run_packet(const struct packet *p, const struct memory *m) {
-  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m), *a = p->args;
+  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m);
   if (status) return status;
+  if (p->op == OP_COLLECT) return collect(m, p->args);
+  const struct operation o = cut(p, m);
+  if (o.shards > 1) m->share(&o);
+  else run_shard(&o, 0);
+  return STATUS_OK;
+}
+
+void run_shard(const struct operation *o, int shard) {
+  const struct memory *m = o->memory;
+  const uint32_t *a = o->packet->args;
+  // Of its units from on, n ones: pointers and counts of a kernel are moved to them.
+  const uint32_t from = first_of(o, shard), n = first_of(o, shard + 1) - from;
 #define AT(i) at(m, a[i])
 #define OR_NONE(i) (a[i] ? AT(i) : 0)
 #define INT(i) ((int)a[i])
+#define MOVED(i, bytes) ((void *)((uint8_t *)AT(i) + (uint64_t)from * (bytes)))
+#define MOVED_OR_NONE(i, bytes) (a[i] ? MOVED(i, bytes) : 0)
 #define ROWS(i, stride) &(struct rows){AT(i), a[stride]}
-  switch (p->op) {
+#define MOVED_ROWS(i, stride, bytes) &(struct rows){MOVED(i, bytes), a[stride]}
+#define N ((int)n)
+  switch (o->packet->op) {
   case OP_COPY: dma_copy(AT(0), AT(1), a[2]); break;
-  case OP_PRECOMPUTE:
-    if (a[4]) precompute_bytes(AT(0), AT(1), AT(2), INT(3));
-    else precompute(AT(0), AT(1), AT(2), INT(3));
-    break;
-  case OP_GEMV: {
-    const int listed = gemv_bytes(a) && a[8] == 4;
-    gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11),
-                        listed ? AT(11) : 0, AT(12), (uint8_t *)AT(12) + pages(4 * a[6]), (uint32_t)buffer(a), INT(13), INT(14)});
+  case OP_PRECOMPUTE: {
+    const int k = INT(3) - (int)from * TABLES_UNIT, some = k < N * TABLES_UNIT ? k : N * TABLES_UNIT;
+    if (a[4]) precompute_bytes(MOVED(0, TABLES_UNIT * 2), MOVED(1, TABLES_UNIT / 8), MOVED(2, TABLES_UNIT * 2), some);
+    else precompute(MOVED(0, TABLES_UNIT * 8), MOVED(1, TABLES_UNIT / 8), MOVED(2, TABLES_UNIT * 2), some);
     break;
   }
-  case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10), dequant_bytes(a)}); break;
-  case OP_VLUT16: vlut16(AT(0), AT(1), INT(2), AT(3)); break;
+  case OP_GEMV: {
+    const int listed = gemv_bytes(a) && a[8] == 4;
+    const uint32_t unit = gemv_strips(a) * 128, left = a[6] - from * unit; // rows
+    const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
+    gemv(&(struct gemv){MOVED(0, 4 * unit), MOVED(1, codes), AT(2), AT(3), MOVED(4, scales), MOVED_OR_NONE(5, scales), (int)(left < n * unit ? left : n * unit),
+                        INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11), listed ? AT(11) : 0, MOVED(12, 4 * unit),
+                        (uint8_t *)AT(12) + pages(4 * a[6]) + (uint32_t)shard * 2 * tile, tile, (int)gemv_strips(a), INT(14)});
+    break;
+  }
+  case OP_DEQUANT:
+    dequant(&(struct dequant){MOVED(0, 2 * TILE_BYTES), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6) + (int)from, N, INT(8), INT(9), INT(10), dequant_bytes(a), INT(7)});
+    break;
+  case OP_VLUT16: vlut16(MOVED(0, 512), MOVED(1, 144), N, AT(3)); break;
   case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), (uint16_t)a[9], AT(10)}); break;
-  case OP_COLLECT: return collect(m, a);
-  case OP_EXP_TABLE: exp_table(AT(0)); break;
-  case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), INT(4), INT(5)); break;
-  case OP_RMS_NORM: rms_norm(ROWS(0, 6), ROWS(1, 7), OR_NONE(2), INT(3), INT(4), INT(5), number(a[8]), number(a[9])); break;
-  case OP_QUANTIZE: quantize(AT(0), AT(1), ROWS(2, 6), INT(3), INT(4), INT(5)); break;
-  case OP_SCALE: scale_sums(ROWS(0, 7), ROWS(1, 8), AT(2), AT(3), OR_NONE(4), INT(5), INT(6)); break;
-  case OP_ADD: add_rows(ROWS(0, 4), ROWS(1, 5), INT(2), INT(3), number(a[6])); break;
-  case OP_ROPE: rope(ROWS(0, 7), AT(1), INT(2), INT(3), INT(4), INT(5), INT(6)); break;
-  case OP_GLU: glu(ROWS(0, 5), ROWS(1, 6), ROWS(2, 6), INT(3), INT(4), INT(7)); break;
-  case OP_TO_TILES: to_tiles(AT(0), ROWS(1, 5), INT(2), INT(3), INT(4), a[6], INT(7), INT(8), number(a[9])); break;
+  case OP_EXP_TABLE: exp_table(AT(0), (int)from * EXP_UNIT, ((int)from + N) * EXP_UNIT); break;
+  case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), (int)from * SOFTMAX_UNIT, ((int)from + N) * SOFTMAX_UNIT, INT(5)); break;
+  case OP_RMS_NORM:
+    if (a[4] > 1) rms_norm(MOVED_ROWS(0, 6, 4 * a[5]), MOVED_ROWS(1, 7, 4 * a[5]), OR_NONE(2), INT(3), N, INT(5), number(a[8]), number(a[9]));
+    else rms_norm(MOVED_ROWS(0, 6, a[6]), MOVED_ROWS(1, 7, a[7]), OR_NONE(2), N, 1, INT(5), number(a[8]), number(a[9]));
+    break;
+  case OP_QUANTIZE: quantize(MOVED(0, 2 * a[4]), MOVED(1, 4), MOVED_ROWS(2, 6, a[6]), N, INT(4), INT(5)); break;
+  case OP_SCALE: scale_sums(MOVED_ROWS(0, 7, 128), MOVED_ROWS(1, 8, 128), AT(2), MOVED(3, 128), MOVED_OR_NONE(4, 128), INT(5), N * 32); break;
+  case OP_ADD: add_rows(MOVED_ROWS(0, 4, 128), MOVED_ROWS(1, 5, 128), INT(2), N * 32, number(a[6])); break;
+  case OP_ROPE: rope(MOVED_ROWS(0, 7, 4 * a[4]), AT(1), INT(2), N, INT(4), INT(5), INT(6)); break;
+  case OP_GLU: glu(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 6, 128), INT(3), N * 32, INT(7)); break;
+  case OP_TO_TILES: to_tiles(MOVED(0, a[6]), MOVED_ROWS(1, 5, 4 * a[4]), INT(2), N, INT(4), a[6], INT(7), INT(8), number(a[9])); break;
   case OP_FROM_TILES: from_tiles(ROWS(0, 5), AT(1), AT(2), AT(7), INT(3), INT(4), INT(6)); break;
   case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
   }
-  return STATUS_OK;
 }

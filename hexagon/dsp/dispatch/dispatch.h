@@ -7,7 +7,8 @@ enum {
   OP_PING = 1, OP_COPY, OP_PRECOMPUTE, OP_GEMV, OP_DEQUANT, OP_VLUT16, OP_TILE_MUL, OP_EXP_TABLE, OP_SOFTMAX, OP_COLLECT,
   OP_RMS_NORM, OP_QUANTIZE, OP_SCALE, OP_ADD, OP_ROPE, OP_GLU, OP_TO_TILES, OP_FROM_TILES, OP_FOLD,
   STATUS_OK = 0, STATUS_OP, STATUS_SIZE, STATUS_RANGE, STATUS_NUMBER,
-  ALIGN = 128, TILE_BYTES = 2048, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17,
+  ALIGN = 128, TILE_BYTES = 2048, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17, MAX_WORKERS = 8,
+  SHARD_PACKETS = 1024, // which are worth a worker: a barrier is about as long
 };
 
 struct packet {
@@ -24,7 +25,7 @@ struct request {
 struct answer {
   uint32_t magic, number, done, status;
   // Counted in the emulator: see device.Counts.
-  uint64_t packets, instructions, vector, transfers, moved, flying, gathers, exposed, weights[2], sums[2];
+  uint64_t packets, instructions, vector, transfers, moved, flying, gathers, exposed, weights[2], sums[2], longest, barriers;
 };
 
 enum { MAGIC = 0x4c555452 };
@@ -40,11 +41,44 @@ struct tile_mul {
   uint32_t *columns; // 64 words of TCM, for the unit's scales of columns
 };
 
+struct operation;
 struct memory {
   uint8_t *base, *tcm; // tcm is base where the host sees it
   uint64_t size;       // of base; a multiple of ALIGN
   void (*tile_mul)(const struct tile_mul *); // 0 where there is no tile unit
+  int workers;     // threads with vectors, this one among them; at most MAX_WORKERS
+  uint32_t enough; // packets that are worth a shard
+  void (*share)(const struct operation *o); // has all shards run, one a worker, and waits; with one worker never called
 };
+
+static inline void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
+
+// An operation is cut into shards of whole units: its rows, tiles, heads or vectors. What one
+// shard writes no other reads or writes.
+struct operation {
+  const struct packet *packet;
+  const struct memory *memory;
+  uint32_t units, each; // at least so many a shard
+  int shards;
+};
+
+// cut says into how many shards the workers of a memory take a packet that has been checked.
+struct operation cut(const struct packet *p, const struct memory *m);
+
+// run_shard computes one of an operation's shards, in whichever order and beside whichever others.
+void run_shard(const struct operation *o, int shard);
+
+static inline uint32_t gemv_strips(const uint32_t *args) { return args[13] & 0xffff; }
+static inline uint32_t gemv_shares(const uint32_t *args) { return (args[13] >> 16) + 1; }
+static inline int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); } // codes stand in bytes
+static inline int group_shift(uint32_t group) { return group == 32 ? 5 : group == 64 ? 6 : 7; }
+static inline uint64_t pages(uint64_t n) { return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1); }
+
+// gemv_buffer is what OP_GEMV's arguments make of a tile's codes, scales and offsets.
+static inline uint64_t gemv_buffer(const uint32_t *a) {
+  const uint64_t weights = (uint64_t)gemv_strips(a) * 128 * a[14];
+  return pages(weights / 8 * a[8] + (a[9] == a[7] ? 0 : (weights >> group_shift(a[9])) * (a[5] ? 4 : 2)));
+}
 
 // run_packet checks a packet, runs it and returns its status. Nothing outside the
 // memory is read or written, whatever the packet says.

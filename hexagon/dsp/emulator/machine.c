@@ -5,11 +5,11 @@ enum { PAGE = 1 << 16, MOST = 256, POISON = 0xa5 };
 
 struct machine machine;
 
-// Transfers under way: their bytes arrive when they are waited for.
-static struct {
+// Transfers under way, of each thread: their bytes arrive when they are waited for.
+static struct flight {
   const struct transfer *t;
   int n, first, pages; // protected pages of TCM
-} flight;
+} flights[MACHINE_THREADS];
 
 void machine_fault(const char *what) {
   static const char before[] = "the machine's fault: ", end[] = "\n";
@@ -19,10 +19,13 @@ void machine_fault(const char *what) {
   rt_exit(99);
 }
 
+static struct flight *own(void) { return flights + (machine.thread ? machine.thread() : 0); }
+
 static void segmentation(uint32_t address) {
   const uint32_t page = (address - machine.tcm) / PAGE;
-  machine_fault(flight.n && page - (uint32_t)flight.first < (uint32_t)flight.pages ? "a destination of DMA is touched before it is waited for"
-                                                                                   : "memory that is not there");
+  for (const struct flight *f = flights; f < flights + MACHINE_THREADS; f++)
+    if (f->n && page - (uint32_t)f->first < (uint32_t)f->pages) machine_fault("a destination of DMA is touched before it is waited for");
+  machine_fault("memory that is not there");
 }
 
 void machine_open(void *tcm) {
@@ -35,8 +38,7 @@ static void fill(void *p, uint32_t n) {
   for (const V poison = splat_b(POISON); n >= sizeof(V); n -= sizeof(V)) *v++ = poison;
 }
 
-// hide adds what has been counted since from to what is not.
-static void hide(struct rt_count from) {
+void machine_hide(struct rt_count from) {
   const struct rt_count took = rt_since(from, rt_count());
   machine.hidden.packets += took.packets, machine.hidden.instructions += took.instructions, machine.hidden.vector += took.vector;
 }
@@ -44,18 +46,20 @@ static void hide(struct rt_count from) {
 void machine_poison(void) { fill((void *)(uintptr_t)machine.tcm, MACHINE_TCM); }
 
 void machine_idle(void) {
-  if (flight.n) machine_fault("a request ends with a transfer under way");
+  for (const struct flight *f = flights; f < flights + MACHINE_THREADS; f++)
+    if (f->n) machine_fault("a request ends with a transfer under way");
 }
 
 static uint32_t length(const struct transfer *t) { return t->control & ((1u << 24) - 1); }
 static void *pointer(uint32_t address) { return (void *)(uintptr_t)address; }
-static void protect(int on) {
-  if (flight.pages) rt_protect(pointer(machine.tcm + (uint32_t)flight.first * PAGE), (uint32_t)flight.pages * PAGE, on);
+static void protect(const struct flight *f, int on) {
+  if (f->pages) rt_protect(pointer(machine.tcm + (uint32_t)f->first * PAGE), (uint32_t)f->pages * PAGE, on);
 }
 
 void dma_start(struct transfer *t, int n) {
   const struct rt_count from = rt_count();
-  if (flight.n) machine_fault("dmstart while transfers are under way");
+  struct flight *f = own();
+  if (f->n) machine_fault("dmstart while transfers are under way");
   uint32_t lo = ~0u, hi = 0;
   for (int i = 0; i < n; i++) {
     const uint32_t bytes = length(t + i), src = t[i].src, dst = t[i].dst;
@@ -66,30 +70,31 @@ void dma_start(struct transfer *t, int n) {
     machine.counts.moved += bytes;
     lo = dst < lo ? dst : lo, hi = dst + bytes > hi ? dst + bytes : hi;
   }
-  flight.t = t, flight.n = n, flight.pages = 0;
+  f->t = t, f->n = n, f->pages = 0;
   machine.counts.transfers += (uint64_t)n;
   if ((uint64_t)n > machine.counts.flying) machine.counts.flying = (uint64_t)n;
   // A buffer that begins with a page has its pages for itself; others are made nonsense.
   if (machine_in_tcm(pointer(lo), hi - lo) && (lo - machine.tcm) % PAGE == 0) {
-    flight.first = (int)((lo - machine.tcm) / PAGE), flight.pages = (int)((hi - lo + PAGE - 1) / PAGE);
-    protect(1);
+    f->first = (int)((lo - machine.tcm) / PAGE), f->pages = (int)((hi - lo + PAGE - 1) / PAGE);
+    protect(f, 1);
   } else {
     for (int i = 0; i < n; i++)
       if (machine_in_tcm(pointer(t[i].dst), length(t + i))) fill(pointer(t[i].dst), length(t + i));
   }
-  hide(from);
+  machine_hide(from);
 }
 
 void dma_wait(const struct transfer *t, int n) {
   const struct rt_count from = rt_count();
-  if (flight.t != t || flight.n != n) machine_fault("a wait for transfers that are not under way");
-  protect(0);
+  struct flight *f = own();
+  if (f->t != t || f->n != n) machine_fault("a wait for transfers that are not under way");
+  protect(f, 0);
   for (int i = 0; i < n; i++) {
     V *d = pointer(t[i].dst);
     const V *s = pointer(t[i].src);
     for (uint32_t left = length(t + i); left; left -= sizeof(V)) *d++ = *s++;
     ((struct transfer *)t)[i].control |= (uint32_t)DMA_DONE;
   }
-  flight.n = 0;
-  hide(from);
+  f->n = 0;
+  machine_hide(from);
 }

@@ -7,6 +7,7 @@
 enum {
   MACHINE_TCM = 8 << 20,
   MACHINE_LATENCY = 24, // packets from a gather to its numbers (TTS §5.2.1: 24 to 48)
+  MACHINE_THREADS = 8,
   MACHINE_RECENT = 1024, // lines of TCM, in a row, whose gathers' ages are known
 };
 
@@ -14,10 +15,12 @@ struct machine_counts {
   uint64_t transfers, moved, flying; // by DMA, their bytes, the most under way at once
   uint64_t gathers, exposed;         // packets that waited for a gather
   uint64_t weights[2], sums[2];      // lines of 128 bytes that OpGEMV reads and spills: in DDR, in TCM
+  uint64_t beside, barriers;         // packets of shards beside each operation's longest; operations that were cut
 };
 
 extern struct machine {
   uint32_t tcm; // where it begins
+  int (*thread)(void); // which one runs, from 0 on; 0: there is one
   uint32_t issued[MACHINE_RECENT];
   struct machine_counts counts;
   struct rt_count hidden; // what the machine itself took, which a chip does not
@@ -30,6 +33,8 @@ void machine_open(void *tcm);
 void machine_poison(void);
 // machine_idle ends the program if a transfer is under way.
 void machine_idle(void);
+// machine_hide adds what has been counted since from to what a chip does not take.
+void machine_hide(struct rt_count from);
 void machine_fault(const char *what) __attribute__((noreturn, cold));
 
 static inline __attribute__((always_inline)) int machine_in_tcm(const void *p, uint32_t n) {

@@ -4,10 +4,13 @@
 #include "../dispatch/dispatch.h"
 #include "machine.h"
 #include "runtime.h"
+#include "shards.h"
 
 enum { BATCH = 256 };
 
-// The first request maps a memory of count bytes; each later one has count packets.
+// The first request maps a memory of count bytes; each later one has count packets. begins of
+// the first is the number of workers, and from bit 8 on the seed of an order of shards: see
+// emulator/shards.h.
 static int read_all(void *p, uint32_t n) {
   for (uint8_t *b = p; n;) {
     long r = rt_read(0, b, n);
@@ -33,6 +36,7 @@ static void run(struct answer *r, const struct memory *m, const struct packet *p
 // tell has an answer what the machine has counted for a request.
 static void tell(struct answer *r) {
   const struct machine_counts *c = &machine.counts;
+  r->longest = r->packets - c->beside, r->barriers = c->barriers;
   r->transfers = c->transfers, r->moved = c->moved, r->flying = c->flying, r->gathers = c->gathers, r->exposed = c->exposed;
   for (int i = 0; i < 2; i++) r->weights[i] = c->weights[i], r->sums[i] = c->sums[i];
   machine.counts = (struct machine_counts){0};
@@ -47,7 +51,8 @@ int main(void) {
     struct answer r = {.magic = MAGIC, .number = q.number};
     if (!memory.base) {
       uint8_t *base = rt_map(3, q.count);
-      memory = (struct memory){.base = base, .tcm = base, .size = q.count};
+      memory = (struct memory){.base = base, .tcm = base, .size = q.count, .workers = (int)(q.begins & 255)};
+      shards_open(&memory, q.begins >> 8);
       r.status = memory.base ? STATUS_OK : STATUS_RANGE;
       machine_open(base);
     } else {

@@ -37,6 +37,12 @@ void *rt_map(int fd, size_t n) {
   return (unsigned long)r > (unsigned long)-4096 ? 0 : (void *)r;
 }
 
+void *rt_memory(size_t n) {
+  long r = call(222, 0, (long)n, 3, 0x22 /* private, of no file */, -1, 0);
+  return (unsigned long)r > (unsigned long)-4096 ? 0 : (void *)r;
+}
+void rt_free(void *p, size_t n) { call(215, (long)p, (long)n, 0, 0, 0, 0); }
+
 void rt_protect(void *p, size_t n, int on) { call(226, (long)p, (long)n, on ? 0 : 3, 0, 0, 0); }
 
 static void (*on_segmentation)(uint32_t);
@@ -53,6 +59,23 @@ void rt_on_segmentation(void (*f)(uint32_t address)) {
   } action = {segmentation, 4 /* with info */, 0, 0};
   on_segmentation = f;
   call(134, 11, (long)&action, 0, sizeof action.mask, 0, 0);
+}
+
+void rt_wait(uint32_t *word, uint32_t value) { call(98, (long)word, 0, (long)value, 0, 0, 0); }
+void rt_wake(uint32_t *word) { call(98, (long)word, 1, 1 << 30, 0, 0, 0); }
+
+// The child begins with the stack that it is given, on which lie what to call, and with what.
+__attribute__((naked, used)) static long clone(long flags, void *stack, uint32_t *parent, uint32_t *id) {
+  __asm__ volatile(
+      "{ r6 = #220 }\n{ trap0(#1) }\n{ p0 = cmp.eq(r0, #0)\n  if (!p0.new) jumpr:nt r31 }\n"
+      "{ r1 = memw(r29 + #0)\n  r0 = memw(r29 + #4) }\n{ callr r1 }\n{ r6 = #93\n  r0 = #0 }\n{ trap0(#1) }\n");
+}
+
+int rt_thread(void (*run)(void *), void *p, void *stack, size_t n, uint32_t *id) {
+  void **top = (void **)((uint8_t *)stack + n - 128);
+  top[0] = (void *)run, top[1] = p;
+  *id = 1;
+  return clone(0x250f00 /* shares all; a thread; clears id in the end */, top, 0, id) < 0;
 }
 
 void rt_exit(int code) {

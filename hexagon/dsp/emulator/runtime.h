@@ -6,8 +6,16 @@
 long rt_read(int fd, void *p, size_t n);
 long rt_write(int fd, const void *p, size_t n);
 void *rt_map(int fd, size_t n); // shared, to read and write; 0 if it fails
+void *rt_memory(size_t n); // of this process; 0 if there is none
+void rt_free(void *p, size_t n);
 void rt_protect(void *p, size_t n, int on); // pages that nobody may touch, or all may
 void rt_on_segmentation(void (*f)(uint32_t address)); // f does not return
+
+// rt_thread has a thread run f(p) on a stack of n bytes; id becomes 0, and is woken, when it has
+// ended. It returns 0 or an error.
+int rt_thread(void (*f)(void *), void *p, void *stack, size_t n, uint32_t *id);
+void rt_wait(uint32_t *word, uint32_t value); // until woken, if the word has that value
+void rt_wake(uint32_t *word);
 void rt_exit(int code) __attribute__((noreturn));
 
 // qemu-hexagon counts packets, instructions and those of HVX in c20..c22, which a

@@ -188,13 +188,13 @@ static void dequant_bytes(const struct dequant *d, const V *w) {
       pairs_of(&scales, d->scales, first + (uint32_t)group, 15);
       if (d->offsets) pairs_of(&offsets, d->offsets, first + (uint32_t)group, 12);
     }
-    make(d->tiles + (uint32_t)i * TILE, (uint32_t)d->n * 2 * TILE, w + (uint32_t)(i / 2 * d->bits) * 8, i & 1, values, &scales, &offsets);
+    make(d->tiles + (uint32_t)i * TILE, (uint32_t)d->row * 2 * TILE, w + (uint32_t)(i / 2 * d->bits) * 8, i & 1, values, &scales, &offsets);
   }
 }
 
 void dequant(const struct dequant *d) {
   const int flat = d->group == d->K;
-  const uint32_t stride = (uint32_t)d->n * 2 * TILE, lines = (uint32_t)d->bits * 8;
+  const uint32_t stride = (uint32_t)d->row * 2 * TILE, lines = (uint32_t)d->bits * 8;
   const V *w = (const V *)d->weights + ((uint32_t)d->strip * (uint32_t)(d->K / BLOCK) + (uint32_t)d->first) * lines;
   if (d->bytes) {
     dequant_bytes(d, w);

@@ -13,8 +13,8 @@ static uint16_t hf_of_double(double d) { // d in [0, 1]
   return (uint16_t)((uint32_t)(e >= 1 ? e - 1 : 0) << 10) + (uint16_t)q;
 }
 
-void exp_table(uint16_t *table) {
-  for (int bits = 0; bits < 32768; bits++) {
+void exp_table(uint16_t *table, int first, int end) {
+  for (int bits = first; bits < end; bits++) {
     int e = bits >> 10, m = bits & 0x3ff;
     // -x = -k + f with 0 <= f < 1, in units of 2^-24.
     int64_t x = e ? (int64_t)(m | 0x400) << (e - 1) : m;

@@ -228,7 +228,7 @@ static void describe(const struct gemv *g, struct load *l, int m, int k, uint8_t
 }
 
 void gemv(const struct gemv *g) {
-  static struct load loads[2];
+  struct load loads[2]; // of this thread
   const kernel look_up = kernel_of(g);
   V *sums = (V *)g->spill;
   for (int i = 0; i < g->M / 32; i++) sums[i] = zero();

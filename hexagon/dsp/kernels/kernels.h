@@ -31,18 +31,20 @@ struct dequant {
   const uint16_t *values;
   int strip, first, n, K, bits, group;
   int bytes; // codes stand in bytes: those of 8 bits, and of 4
+  int row; // blocks of a row of tiles, of which n are made
 };
 void dequant(const struct dequant *d);
 
 void vlut16(uint16_t *dst, const uint8_t *groups, int n, const uint16_t *values);
 
-void exp_table(uint16_t *table);
+void exp_table(uint16_t *table, int first, int end); // numbers [first, end)
 
 // A row of a softmax: see OpSoftmax.
 struct softmax_state {
   uint32_t max, valid, decay, sum_low, sum_high, zero;
 };
-void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int rows, int keys);
+// softmax computes pairs [first, last) of rows, 16 a tile.
+void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int first, int last, int keys);
 
 // Rows of float32, stride bytes apart. See kernels/rows.c.
 struct rows {

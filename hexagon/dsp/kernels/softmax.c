@@ -112,12 +112,12 @@ INLINE void end(const struct pair *p, const struct pair *next, const uint16_t *t
 
 // softmax gathers two rows ahead: their gathers' latency passes while the sums of those before
 // are made.
-void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int rows, int keys) {
+void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int first, int last, int keys) {
   struct pair now = {0};
-  for (int i = 0; i < rows * 16; i++) {
+  for (int i = first; i < last; i++) {
     struct pair next = {.s = (V *)scores + i / 16 * keys * 16 + i % 16, .diag = (V *)diag + i, .st = states + 2 * i, .row = i % 16 * 2};
     begin(&next, table, keys);
-    if (i)
+    if (i > first)
       end(&now, &next, table, keys);
     else
       for (int t = 0; t < keys; t++) exponential(&next, t, table);

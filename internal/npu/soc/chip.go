@@ -48,6 +48,7 @@ type Chip struct {
 	Clock           Number `json:"clock"`             // of a thread
 	CyclesPerPacket Number `json:"cycles_per_packet"` // of vector code, stalls included
 	GatherPackets   Number `json:"gather_packets"`    // latency of a vgather, by thread
+	Barrier         Number `json:"barrier"`           // what an operation that threads share takes beside its longest shard
 
 	DMA        Number `json:"dma"`         // DDR to TCM
 	L2Fetch    Number `json:"l2fetch"`     // DDR to L2 by prefetch, for what falls back to it
@@ -74,6 +75,7 @@ var gen3 = Chip{
 	Clock:           Number{1.22, "GHz", Fitted, "T-MAN §6.5.1: LoadFull takes 4.9 times as long as lookups"},
 	CyclesPerPacket: Number{1, "cycles", Assumed, "the clock is fitted with it: 1.22 packets a nanosecond"},
 	GatherPackets:   Number{24, "packets", Scaling, "§5.2.1: 24 to 48; the bound hides them behind other threads"},
+	Barrier:         Number{1, "µs", Assumed, "threads poll for the next operation; waking those that sleep takes longer"},
 	DMA:             Number{59, "GB/s", TMan, "Table 2; [S] Table 2 has 60"},
 	L2Fetch:         Number{32, "GB/s", TMan, "Table 2, four threads"},
 	VectorLoad:      Number{20, "GB/s", TMan, "Table 2, four threads"},
@@ -134,7 +136,7 @@ func (c *Chip) threads(n float64) {
 
 // derived marks what is taken over from 8 Gen 3.
 func (c *Chip) derived() {
-	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.Clock, &c.TileShare, &c.Layer, &c.PrefillPower, &c.DecodePower, &c.HostCompute, &c.HostRow} {
+	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.Barrier, &c.Clock, &c.TileShare, &c.Layer, &c.PrefillPower, &c.DecodePower, &c.HostCompute, &c.HostRow} {
 		if n.Source != Assumed {
 			n.Source, n.Note = Assumed, "as on 8 Gen 3"
 		}
@@ -162,7 +164,7 @@ func Named(id string) (Chip, error) {
 // Numbers returns the chip's constants with their names, in the order of documents.
 func (c *Chip) Numbers() []NamedNumber {
 	return []NamedNumber{
-		{"vector threads", c.Threads}, {"clock", c.Clock}, {"cycles per packet", c.CyclesPerPacket}, {"vgather", c.GatherPackets},
+		{"vector threads", c.Threads}, {"clock", c.Clock}, {"cycles per packet", c.CyclesPerPacket}, {"vgather", c.GatherPackets}, {"a barrier", c.Barrier},
 		{"DMA", c.DMA}, {"l2fetch", c.L2Fetch}, {"vector load", c.VectorLoad}, {"tile unit", c.TileUnit}, {"tile unit, in use", c.TileShare},
 		{"a layer", c.Layer},
 		{"TCM", c.TCM}, {"addresses", c.Addresses}, {"CPU bandwidth", c.HostBandwidth}, {"CPU compute", c.HostCompute}, {"CPU, one row", c.HostRow},

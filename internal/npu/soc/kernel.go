@@ -65,12 +65,15 @@ func (m *Machine) Tables(x Matrix, rows int) Cost {
 	return c.overlapped()
 }
 
-// Executed returns the cost of packets that were counted on one thread, and bytes that DMA
-// moved beside them.
-func (m *Machine) Executed(packets, moved float64) Cost {
-	c := Cost{DMA: m.load(int(moved)), Vector: m.vector(packets)}
+// Executed returns the cost of operations that threads share: the packets of each one's longest
+// shard, and bytes that DMA moves beside them. Barriers are not in it.
+func (m *Machine) Executed(longest, moved float64) Cost {
+	c := Cost{DMA: m.load(int(moved)), Vector: m.thread(longest)}
 	return c.overlapped()
 }
+
+// Barriers returns the seconds that n barriers of threads take.
+func (c *Chip) Barriers(n float64) float64 { return n * c.Barrier.Value / 1e6 }
 
 // Stages returns the costs of a tile of x in the pipeline of a product of n rows, and how
 // many tiles there are.

@@ -26,15 +26,16 @@ func Lookups() func(w *layout.Weights) int {
 	}
 }
 
-// Tiles returns a function for hexagon.Options: the tiles that Plan chooses for a matrix.
-func Tiles() func(w *layout.Weights) (strips, cols int) {
+// Tiles returns a function for hexagon.Options: the tiles that Plan chooses for a matrix, and the
+// threads that it chooses them for.
+func Tiles() func(w *layout.Weights) (strips, cols, workers int) {
 	chip, _ := Named(measuredChip)
-	return func(w *layout.Weights) (strips, cols int) {
+	return func(w *layout.Weights) (strips, cols, workers int) {
 		m := Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil}
 		l, err := chip.Plan(m, 1)
 		if err != nil { // too large for one search: the smallest that lookups want
-			return 1, tiling.TableTile
+			return 1, tiling.TableTile, int(chip.Threads.Value)
 		}
-		return l.Search.Choice.MIterD, l.Search.Choice.Cols()
+		return l.Search.Choice.MIterD, l.Search.Choice.Cols(), int(chip.Threads.Value)
 	}
 }

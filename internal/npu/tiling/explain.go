@@ -47,7 +47,7 @@ func (r *Result) limit(t Tiling, l Limits) string {
 	case OnChip:
 		return fmt.Sprintf("the next size, %d×%d, would take %d bytes of TCM", t.Rows(), t.Cols(), t.memory(r.Matrix, l))
 	case Parallel:
-		return fmt.Sprintf("the next size, %d×%d, would leave threads without rows", t.Rows(), t.Cols())
+		return fmt.Sprintf("the next size, %d×%d, would give a thread %d of %d strips", t.Rows(), t.Cols(), t.share(r.Matrix, l), r.Matrix.M/Lookups)
 	}
 	return "a heuristic before this one decided"
 }

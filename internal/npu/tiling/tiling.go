@@ -85,6 +85,11 @@ func (t Tiling) memory(m Matrix, l Limits) int {
 	return l.Buffers*l.Threads*(t.Packed(m)+t.Unpacked()) + l.Threads*t.Rows()*l.RowBytes
 }
 
+// share returns the most strips that a thread has: rows of tiles are shared out whole.
+func (t Tiling) share(m Matrix, l Limits) int { return up(m.M/t.Rows(), l.Threads) * t.MIterD }
+
+func up(n, d int) int { return (n + d - 1) / d }
+
 // Rule is what a tiling must keep.
 type Rule string
 
@@ -95,7 +100,7 @@ const (
 	Rows      Rule = "Eqn 2: whole strips and row tiles that divide M"
 	Columns   Rule = "Eqn 3: whole table tiles and column tiles that divide K"
 	OnChip    Rule = "Eqn 4: all buffers of all threads fit TCM"
-	Parallel  Rule = "threads: a row of tiles for each, where there are strips enough"
+	Parallel  Rule = "threads: none has an eighth more strips, in whole rows of tiles, than it must"
 )
 
 var rules = []Rule{Registers, Rows, Columns, OnChip, Parallel}
@@ -193,7 +198,7 @@ func (t Tiling) broken(m Matrix, l Limits) Rule {
 		return Columns
 	case t.memory(m, l) > l.Memory:
 		return OnChip
-	case m.M/t.Rows() < min(l.Threads, m.M/Lookups):
+	case 8*t.share(m, l) > 9*up(m.M/Lookups, l.Threads):
 		return Parallel
 	}
 	return ""

@@ -73,7 +73,7 @@ static void products(void) {
     COUNT(names[bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
     g.scales = scales, g.offsets = offsets, g.group = 64;
     COUNT(grouped[bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g));
-    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K, 0};
+    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K, 0, BLOCKS};
     COUNT(flats[bits - 1], BLOCKS, dequant(&d));
     d.scales = scales, d.offsets = offsets, d.group = 64;
     COUNT(lut[bits - 1], BLOCKS, dequant(&d));
@@ -92,7 +92,7 @@ static void bytes(void) {
       struct gemv g = {y, weights, tables, sums, scales, 0, STRIPS * STRIP, K, bits, 64 << i, 1, 128, four ? (const uint8_t *)values : 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
       COUNT(names[four][i], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
     }
-    struct dequant d = {tiles, weights, scales, 0, values, 0, 0, BLOCKS, K, bits, 64, 1};
+    struct dequant d = {tiles, weights, scales, 0, values, 0, 0, BLOCKS, K, bits, 64, 1, BLOCKS};
     COUNT(flat[four], BLOCKS, dequant(&d));
   }
 }
@@ -102,7 +102,7 @@ static void conversions(void) {
   for (int i = 0; i < 2; i++) {
     const int bits = 2 + 2 * i;
     for (int v = 0; v < 16; v++) values[v] = (uint16_t)v; // lookups of codes give codes
-    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K, 0};
+    struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K, 0, BLOCKS};
     dequant(&d);
     convert_dq(other, weights, words, words, BLOCKS, bits, 0);
     check(names[i], differing(tiles, other, STRIP * K));
@@ -142,7 +142,7 @@ static void layouts(void) {
 
 static void exponentials(void) {
   enum { N = 4096 };
-  exp_table(table);
+  exp_table(table, 0, 32768);
   for (int i = 0; i < N; i++) other[i] = (uint16_t)(0x8000 | rnd() % 0x4e00);
   COUNT("exp-f32", N / 64, exp_f32(tiles, other, N));
   COUNT("exp-f16", N / 64, exp_f16(tiles, other, N));
@@ -154,7 +154,7 @@ static void exponentials(void) {
   static struct softmax_state states[32];
   static uint16_t diag[TILE] ALIGNED;
   for (int i = 0; i < 32; i++) states[i] = (struct softmax_state){0xfbff, KEYS * 32, 0, 0, 0, 0};
-  COUNT("softmax", KEYS * TILE / 64, softmax(tiles, table, states, diag, 1, KEYS));
+  COUNT("softmax", KEYS * TILE / 64, softmax(tiles, table, states, diag, 0, 16, KEYS));
 }
 
 static void lookups(void) {

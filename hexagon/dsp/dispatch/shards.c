@@ -1,0 +1,54 @@
+// Into how many shards an operation is cut. A barrier is as long as a thousand packets or so:
+// what takes no longer is left to one worker.
+#include "shards.h"
+
+// An extent is an operation's units, and about how many packets of a chip each takes. Not
+// cut: copies, which are one engine's; the tile unit's products; OP_FROM_TILES, whose flags
+// are one vector; OP_FOLD.
+struct extent {
+  uint32_t units;
+  uint64_t packets;
+};
+
+// quotient divides: a chip has no instruction for it.
+static uint32_t quotient(uint32_t n, uint32_t d) {
+  uint32_t q = 0;
+  for (int i = 31; i >= 0; i--)
+    if (n >> i >= d) n -= d << i, q |= 1u << i;
+  return q;
+}
+
+static struct extent extent(const struct packet *p) {
+  const uint32_t *a = p->args;
+  switch (p->op) {
+  case OP_PRECOMPUTE: return (struct extent){(a[3] + TABLES_UNIT - 1) / TABLES_UNIT, 350};
+  case OP_GEMV: {
+    const uint32_t rows = gemv_strips(a) * 128;
+    return (struct extent){quotient(a[6] + rows - 1, rows), (uint64_t)rows * a[7] / 1024 * a[8] * 4};
+  }
+  case OP_DEQUANT: return (struct extent){a[7], 400};
+  case OP_VLUT16: return (struct extent){a[2], 16};
+  case OP_EXP_TABLE: return (struct extent){32768 / EXP_UNIT, 9000};
+  case OP_SOFTMAX: return (struct extent){a[4] * 16 / SOFTMAX_UNIT, 200 + 20 * (uint64_t)a[5]};
+  case OP_RMS_NORM:
+    if (a[4] > 1) return (struct extent){a[4], (uint64_t)a[3] * a[5] / 8}; // heads
+    return (struct extent){a[3], a[5] / 8};
+  case OP_QUANTIZE: return (struct extent){a[3], a[5] / 4};
+  case OP_SCALE: return (struct extent){a[6] / 32, 6 * (uint64_t)a[5]};
+  case OP_ADD: return (struct extent){a[3] / 32, 4 * (uint64_t)a[2]};
+  case OP_ROPE: return (struct extent){a[3], (uint64_t)a[2] * a[5] / 4};
+  case OP_GLU: return (struct extent){a[4] / 32, 40 * (uint64_t)a[3]};
+  case OP_TO_TILES: // parts lie apart, or they are one worker's
+    return (struct extent){a[3], a[6] < a[4] / 32 * TILE_BYTES ? 0 : (uint64_t)a[2] * (a[4] / 32) * (a[8] ? 60 : 8)};
+  }
+  return (struct extent){1, 0};
+}
+
+struct operation cut(const struct packet *p, const struct memory *m) {
+  const struct extent e = extent(p);
+  uint32_t most = (uint32_t)m->workers, shards = 1;
+  if (p->op == OP_GEMV && most > gemv_shares(p->args)) most = gemv_shares(p->args);
+  if (most > e.units) most = e.units;
+  while (shards < most && e.units * e.packets >= (uint64_t)(shards + 1) * m->enough) shards++;
+  return (struct operation){p, m, e.units, shards > 1 ? quotient(e.units, shards) : e.units, (int)shards};
+}
