@@ -116,7 +116,7 @@ func substitutes(base string) *strings.Replacer {
 		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny", "--shape qwen3-30b-a3b", "--shape tiny", "--shape gpt-oss-20b", "--shape tiny",
 		"--vocabulary ggml-vocab-llama-bpe.gguf", "--vocabulary lutra-tiny-s",
 		"--contexts 128,512,2048", "--contexts 128,512", // the tiny shape's context is 1024
-		"--limit 100", "--limit 1", "--limit 60", "--limit 1", "--limit 200", "--limit 1", "--limit 20", "--limit 1", "--limit 50", "--limit 1",
+		"--limit 100", "--limit 1", "--limit 60", "--limit 1", "--limit 200", "--limit 1", "--limit 20", "--limit 1", "--limit 50", "--limit 1", "--limit 300", "--limit 1", "--limit 40", "--limit 1",
 		"--max-tokens 2048", "--max-tokens 8", "--max-tokens 8192", "--max-tokens 8",
 		"prompt-words=3000", "prompt-words=300", "--max-tokens 2000", "--max-tokens 20",
 		"--requests 128", "--requests 32",
