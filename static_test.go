@@ -44,7 +44,7 @@ func TestTheBuildThatREADMENamesIsStatic(t *testing.T) {
 			}
 		}
 	}
-	if sweep.All() {
+	if sweep.All(t) {
 		buildsStatically(t)
 	}
 }

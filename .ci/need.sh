@@ -43,3 +43,9 @@ environment() {
   "$uv" --quiet --no-config venv "$dir/python"
   "$uv" --quiet --no-config pip install --python "$dir/python/bin/python" "$@"
 }
+
+# again KINDS FILE: arguments of go test that run what FILE, of .ci/skipped, has of KINDS.
+again() {
+  awk -v kinds=" $1 " 'index(kinds, " " $1 " ") { tests = tests "|" $3; packages[$2] }
+    END { if (tests) { print "-run=^(" substr(tests, 2) ")$"; for (p in packages) print p } }' "$2"
+}

@@ -102,7 +102,7 @@ func engines(t *testing.T, n int, f func(t *testing.T, c *tally, e []*Engine)) {
 }
 
 func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T) {
-	for _, streams := range []int{1, 20, 2}[:sweep.Of(2, 3)] {
+	for _, streams := range []int{1, 20, 2}[:sweep.Of(t, 2, 3)] {
 		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
 			for range streams {
 				c.stream(e[0], false, 1, 2, 3)

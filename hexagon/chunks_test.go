@@ -67,7 +67,7 @@ const allHot = math.MaxInt
 
 func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
 	p := newPool(t)
-	for _, blocks := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0}[sweep.Of(1, 0):] {
+	for _, blocks := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0}[sweep.Of(t, 1, 0):] {
 		load := fileOf(tinyExperts, blocks)
 		cpu := onDevice(t, "", Options{}, p, load)
 		for _, placement := range []Placement{PlacementCPU, PlacementNaive} {
@@ -90,7 +90,7 @@ func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
 	for i, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K} {
 		load, tokens := fileOf(tinyExperts, blocks), someTokens(100)
 		paths := []Path{PathLookup, PathTiles}
-		if !sweep.All() {
+		if !sweep.All(t) {
 			paths = paths[i : i+1]
 		}
 		for _, path := range paths {
@@ -105,7 +105,7 @@ func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
 			for _, plan := range []*experts.Plan{
 				capacityPlan(64, 5, 16, allHot), capacityPlan(64, 12, 1, allHot), // less than any expert gets
 				capacityPlan(256, 3, 32, allHot),
-			}[:sweep.Of(2, 3)] {
+			}[:sweep.Of(t, 2, 3)] {
 				got, c := run(plan)
 				if !slices.Equal(got, want) {
 					t.Errorf("%v, %s, capacity %d in chunks of %d: NMSE %.3g against unlimited capacity, want the same bits", blocks, path, plan.Layers[0].Groups[0].Capacity, plan.Chunk, nmse(got, want))
@@ -122,7 +122,7 @@ func TestColdExpertsHaveTheCPUsBits(t *testing.T) {
 	p := newPool(t)
 	load, tokens := func() (*gguf.File, error) { // whose head is the CPU's, too
 		return synthetic.Build(tinyExperts, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.F32, Seed: 7})
-	}, someTokens(sweep.Of(70, 200))
+	}, someTokens(sweep.Of(t, 70, 200))
 	cpu := onDevice(t, "", Options{}, p, load)
 	want := newFeeder(t, cpu.Model).feed(len(tokens), tokens...)
 	for _, cold := range []int{0, 4, 8} {
@@ -172,7 +172,7 @@ func TestEveryPlacementAgreesWithTheCPU(t *testing.T) {
 
 func TestANeighbourChangesNoAnswerOfAMixture(t *testing.T) {
 	p := newPool(t)
-	prompts := [][]int32{someTokens(70), someTokens(1), someTokens(33), someTokens(31), someTokens(130)}[:sweep.Of(3, 5)]
+	prompts := [][]int32{someTokens(70), someTokens(1), someTokens(33), someTokens(31), someTokens(130)}[:sweep.Of(t, 3, 5)]
 	for _, opt := range []Options{{Path: PathLookup}, {Path: PathTiles, Plan: capacityPlan(64, 4, 16, 8)}, {Path: PathInt8, Plan: capacityPlan(64, 4, 16, 8)}} {
 		b, _ := mixtureOn(t, p, opt, fileOf(tinyExperts, gguf.TQ2_0))
 		var alone [][]float32

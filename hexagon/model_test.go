@@ -196,7 +196,7 @@ const question = "<|im_start|>user A box holds 12 eggs. Ann buys 7 boxes and eat
 
 func TestEmbeddedModelsAnswerAlikeOnAllDevicesAndNearTheCPU(t *testing.T) {
 	p := newPool(t)
-	for _, name := range []string{"lutra-tiny-s", "lutra-tiny-l"}[:sweep.Of(1, 2)] {
+	for _, name := range []string{"lutra-tiny-s", "lutra-tiny-l"}[:sweep.Of(t, 1, 2)] {
 		for _, path := range []Path{PathAuto, PathLookup, PathTiles} {
 			load := embeddedFile(name)
 			cpu := onDevice(t, "", Options{}, p, load)

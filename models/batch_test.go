@@ -154,7 +154,7 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 		}
 		for _, kind := range kinds {
 			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
-				n := sweep.Of(9, 32) // two long ones and enough short ones to share beginnings
+				n := sweep.Of(t, 9, 32) // two long ones and enough short ones to share beginnings
 				if testing.Short() {
 					n = 9
 				}
@@ -179,7 +179,7 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			models := "tq2_0|q4_0"
 			isa, _, _ := strings.Cut(name, ":")
-			if isa == last && !sweep.All() {
+			if isa == last && !sweep.All(t) {
 				models = "tq2_0" // the other's kernel is of the instruction set alone
 			}
 			last = isa

@@ -110,7 +110,7 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, kind := range []kv.Type{kv.F16, kv.Int8}[:sweep.Of(1, 2)] {
+			for _, kind := range []kv.Type{kv.F16, kv.Int8}[:sweep.Of(t, 1, 2)] {
 				name := fmt.Sprintf("%s %v", name, kind)
 				got := bitsOf(t, m, kind, someTokens(52, min(m.Config().Vocab, 250)))
 				if *updateBits {
@@ -125,7 +125,7 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 			f.Close()
 		}
 	})
-	if *updateBits && !sweep.All() {
+	if *updateBits && !sweep.All(t) {
 		t.Fatal("-update-bits wants LUTRA_SWEEPS=all")
 	}
 	if *updateBits {
@@ -168,7 +168,7 @@ func TestKernelsOfAFamilyGiveTheSameBitsOfEveryPacking(t *testing.T) {
 		{wide, []gguf.Type{gguf.Q1_0}},
 		{mixture, []gguf.Type{gguf.TQ2_0, gguf.Q4_K}},
 	} {
-		for _, kind := range c.kinds[:sweep.Of((len(c.kinds)+1)/2, len(c.kinds))] {
+		for _, kind := range c.kinds[:sweep.Of(t, (len(c.kinds)+1)/2, len(c.kinds))] {
 			var file bytes.Buffer
 			if err := synthetic.Write(&file, c.shape, synthetic.Options{Blocks: kind, Head: gguf.F16, Seed: 4}); err != nil {
 				t.Fatalf("%s of %v: %v", c.shape.Name, kind, err)

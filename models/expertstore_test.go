@@ -40,7 +40,7 @@ func TestAnswersAreTheSameWhicheverExpertsAreInMemory(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
 			convs := conversations(t, path, kv.F16, 9)
 			slot := slotBytes(t, path, manyExperts.Experts.FFN, manyExperts.Hidden)
-			for _, slots := range []int64{5, 1, 40}[:sweep.Of(max(1, 2-i), 3)] { // of one for all types
+			for _, slots := range []int64{5, 1, 40}[:sweep.Of(t, max(1, 2-i), 3)] { // of one for all types
 				togetherWith(t, path, kv.F16, convs, false, LoadOptions{ExpertMemory: slots*slot + slot/2})
 				for _, c := range convs {
 					c.done, c.seq = 0, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -182,12 +183,16 @@ func references(t *testing.T) []reference {
 	for _, path := range dirs {
 		all = append(all, reference{dir: filepath.Dir(path)})
 	}
-	if root := os.Getenv("LUTRA_GOLDEN_GROUPS"); root != "" {
+	if root := os.Getenv("LUTRA_GOLDEN_GROUPS"); root == "" {
+		sweep.Part(t, "LUTRA_GOLDEN_GROUPS names no reference models")
+	} else {
 		for _, name := range goldenGroupModels {
 			all = append(all, reference{dir: filepath.Join(root, "models", name)})
 		}
 	}
-	if root := os.Getenv("LUTRA_GOLDEN"); root != "" {
+	if root := os.Getenv("LUTRA_GOLDEN"); root == "" {
+		sweep.Part(t, "LUTRA_GOLDEN names no reference models")
+	} else {
 		for _, name := range goldenModels {
 			all = append(all, reference{dir: filepath.Join(root, "models", name)})
 		}

@@ -167,7 +167,7 @@ func TestNoValueOfAnyKeyMakesALoaderPanicOrTakeMemoryWithoutBound(t *testing.T) 
 		slices.Sort(keys)
 		for _, key := range slices.Compact(keys) {
 			for _, v := range oddValues {
-				if tried++; tried%sweep.Of(9, 1) != 0 {
+				if tried++; tried%sweep.Of(t, 9, 1) != 0 {
 					continue
 				}
 				odd := *f

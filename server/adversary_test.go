@@ -14,7 +14,7 @@ import (
 // time that questions take, is internal/adversary's own test.
 func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
 	f := real(t, nil)
-	report, err := adversary.Run(t.Context(), adversary.Options{URL: f.url, Clients: sweep.Of(8, 64), Plain: 2, Rounds: 2, BodySize: sweep.Of(1<<18, 1<<20),
+	report, err := adversary.Run(t.Context(), adversary.Options{URL: f.url, Clients: sweep.Of(t, 8, 64), Plain: 2, Rounds: 2, BodySize: sweep.Of(t, 1<<18, 1<<20),
 		Patience: 100 * time.Millisecond, Limit: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)

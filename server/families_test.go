@@ -369,7 +369,7 @@ func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 		}
 		s, id := spelling(t, "{# "+source+" #}"+template.ChatML, nil, halves)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
-		for i := 1; i < len(message); i += sweep.Of(3, 1) {
+		for i := 1; i < len(message); i += sweep.Of(t, 3, 1) {
 			s.reply.Store(&[]int32{id[message[:i]], id[message[i:]]})
 			if got := s.streamed(t, req); !got.is(family, say.text, say.calls) {
 				t.Errorf("%s: %q divided at byte %d is streamed as %+v", family, message, i, got)
@@ -387,7 +387,7 @@ func TestACallThatTheLimitCutsOffIsABeginningOfIt(t *testing.T) {
 		reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
 		s.reply.Store(&reply)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
-		for n := 1; n < len(reply); n += sweep.Of(8, 3) {
+		for n := 1; n < len(reply); n += sweep.Of(t, 8, 3) {
 			req.MaxCompletionTokens = n
 			whole, streamed := s.whole(t, req), s.streamed(t, req)
 			if whole.finish != goopenai.FinishReasonLength || streamed.finish != whole.finish || streamed.text != whole.text || fmt.Sprint(streamed.calls) != fmt.Sprint(whole.calls) {

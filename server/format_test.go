@@ -76,7 +76,7 @@ func TestStructuredAnswersAreValidAtAnyTemperature(t *testing.T) {
 	f := real(t, nil)
 	valid := validator(t, invoice)
 	for i, temperature := range []float64{0, 0.7, 1, 2} {
-		for _, sampling := range []string{"", `,"top_p":0.5,"repetition_penalty":1.3`, `,"frequency_penalty":2,"presence_penalty":2,"logprobs":true,"top_logprobs":3`}[:sweep.Of(1+2*(i%2), 3)] {
+		for _, sampling := range []string{"", `,"top_p":0.5,"repetition_penalty":1.3`, `,"frequency_penalty":2,"presence_penalty":2,"logprobs":true,"top_logprobs":3`}[:sweep.Of(t, 1+2*(i%2), 3)] {
 			body := fmt.Sprintf(`{"messages":[{"role":"user","content":"An invoice, please."}],"n":4,"seed":%d,"max_tokens":400,"temperature":%v%s,
 				"response_format":{"type":"json_schema","json_schema":{"name":"invoice","strict":true,"schema":%s}}}`, i, temperature, sampling, invoice)
 			status, _, answer := f.post("/v1/chat/completions", body)

@@ -33,7 +33,7 @@ func TestNoRequestMakesMoreOfItsBodyThanTheServerCounts(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates, too")
 	}
-	size := sweep.Of(1<<18, 2<<20)
+	size := sweep.Of(t, 1<<18, 2<<20)
 	f := real(t, nil)
 	factors := map[string]int64{"/v1/chat/completions": api.ChatFactor, "/v1/completions": api.CompletionFactor, "/v1/rewards": api.RewardFactor,
 		"/tokenize": api.TokenizeFactor, "/detokenize": api.DetokenizeFactor, "/apply-template": api.TemplateFactor}

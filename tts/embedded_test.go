@@ -187,7 +187,7 @@ func TestSearchSolvesMoreShortQuestionsThanOneSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := read(t, string(text), sweep.Of(60, 200))
+	set := read(t, string(text), sweep.Of(t, 60, 200))
 	one := solve(t, Single{Model: m}, set)
 	for _, written := range []string{"bon16", "beam16x4"} {
 		if got := solve(t, Search{Model: m, Plan: plan(t, written), Verifiers: v}, set); got.right <= one.right {

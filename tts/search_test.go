@@ -216,7 +216,7 @@ func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
 				}
 			})
 		}
-		for range sweep.Of(2, 8) {
+		for range sweep.Of(t, 2, 8) {
 			busy := carryOut(t, s, ttstest.Request(3, 2))
 			if cost(busy) != cost(idle) || busy.Reason != idle.Reason || !reflect.DeepEqual(busy.Tree, idle.Tree) {
 				t.Errorf("%s costs %+v under load (%s), %+v idle (%s)", written, busy.usage, busy.Reason, idle.usage, idle.Reason)

@@ -132,7 +132,7 @@ func TestTheSearchExamplesAreWonByTheSearchAlone(t *testing.T) {
 		if got := ask(t, Single{Model: m}, 0, user(s.text)); isRight(t, got, s.answer) {
 			t.Errorf("greedy: %q is answered %q: the example shows nothing", s.text, got)
 		}
-		for seed := uint64(1); seed <= uint64(sweep.Of(3, 8)); seed++ {
+		for seed := uint64(1); seed <= uint64(sweep.Of(t, 3, 8)); seed++ {
 			if got := askSeeded(t, Search{Model: m, Plan: plan(t, s.plan), Verifiers: v}, 0.8, seed, user(s.text)); !isRight(t, got, s.answer) {
 				t.Errorf("%s, seed %d: %q is answered %q, want %d", s.plan, seed, s.text, got, s.answer)
 			}

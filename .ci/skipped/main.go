@@ -1,5 +1,10 @@
 // Command skipped reads what `go test -json` writes, prints what go test prints without
 // it, and at the end how many tests were skipped and why.
+//
+//	skipped [FILE]
+//
+// FILE gets a line for each test that was skipped or walked a part, with what was left out:
+// the word skip or part, the package, and the name of the test that go test -run knows.
 package main
 
 import (
@@ -19,7 +24,11 @@ import (
 type event struct{ Action, Package, Test, Output string }
 
 func main() {
-	if err := read(os.Stdin, os.Stdout); err != nil {
+	left, err := read(os.Stdin, os.Stdout)
+	if err == nil && len(os.Args) > 1 {
+		err = os.WriteFile(os.Args[1], []byte(strings.Join(left, "")), 0o600)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "skipped:", err)
 		os.Exit(1)
 	}
@@ -27,13 +36,20 @@ func main() {
 
 var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n$`)
 
+// walksAPart is what internal/sweep.Part writes.
+var walksAPart = regexp.MustCompile(`^\s+\S+\.go:\d+: walks a part: `)
+
 // read copies to w what r says of packages and of tests that failed, then the reasons for
-// which tests were skipped.
-func read(r io.Reader, w io.Writer) error {
+// which tests were skipped. It returns the lines of FILE, sorted.
+func read(r io.Reader, w io.Writer) (left []string, err error) {
 	out := bufio.NewWriter(w)
 	defer out.Flush()
 	said := map[[2]string][]string{} // by package and test, until that ends
 	skipped := map[string][]string{} // tests by reason
+	leaves := func(how string, e event) {
+		name, _, _ := strings.Cut(e.Test, "/")
+		left = append(left, how+" "+e.Package+" "+name+"\n")
+	}
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -41,11 +57,11 @@ func read(r io.Reader, w io.Writer) error {
 			if err == io.EOF && len(line) == 0 {
 				break
 			}
-			return err
+			return nil, err
 		}
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("%s: %w", line, err)
+			return nil, fmt.Errorf("%s: %w", line, err)
 		}
 		test := [2]string{e.Package, e.Test}
 		switch {
@@ -54,7 +70,9 @@ func read(r io.Reader, w io.Writer) error {
 				fmt.Fprint(out, e.Output)
 			}
 		case e.Action == "output":
-			if !strings.HasPrefix(e.Output, "=== ") {
+			if walksAPart.MatchString(e.Output) {
+				leaves("part", e)
+			} else if !strings.HasPrefix(e.Output, "=== ") {
 				said[test] = append(said[test], e.Output)
 			}
 		case e.Test == "" && e.Action == "fail": // also of tests that it took with it
@@ -74,6 +92,7 @@ func read(r io.Reader, w io.Writer) error {
 				}
 			}
 			skipped[why] = append(skipped[why], e.Test)
+			leaves("skip", e)
 			delete(said, test)
 		case e.Action == "pass":
 			delete(said, test)
@@ -88,5 +107,6 @@ func read(r io.Reader, w io.Writer) error {
 		}
 		fmt.Fprintln(out)
 	}
-	return nil
+	slices.Sort(left)
+	return slices.Compact(left), nil
 }

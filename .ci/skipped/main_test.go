@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,6 +11,7 @@ const stream = `{"Action":"start","Package":"x"}
 {"Action":"output","Package":"x","Test":"TestA","Output":"=== RUN   TestA\n"}
 {"Action":"output","Package":"x","Test":"TestA","Output":"    a_test.go:3: quiet\n"}
 {"Action":"output","Package":"x","Test":"TestA","Output":"--- PASS: TestA (0.00s)\n"}
+{"Action":"output","Package":"x","Test":"TestA/y","Output":"    a_test.go:3: walks a part: LUTRA_SWEEPS is not all\n"}
 {"Action":"pass","Package":"x","Test":"TestA","Elapsed":0}
 {"Action":"output","Package":"x","Test":"TestB","Output":"    a_test.go:4: no sh\n"}
 {"Action":"output","Package":"x","Test":"TestB","Output":"--- SKIP: TestB (0.00s)\n"}
@@ -31,7 +33,8 @@ const stream = `{"Action":"start","Package":"x"}
 
 func TestFailuresAndReasonsToSkipAreAllThatIsSaid(t *testing.T) {
 	var out strings.Builder
-	if err := read(strings.NewReader(stream), &out); err != nil {
+	left, err := read(strings.NewReader(stream), &out)
+	if err != nil {
 		t.Fatal(err)
 	}
 	want := "    a_test.go:7: bad\n--- FAIL: TestE (0.00s)\n" +
@@ -40,11 +43,14 @@ func TestFailuresAndReasonsToSkipAreAllThatIsSaid(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", &out, want)
 	}
+	if want := []string{"part x TestA\n", "skip x TestB\n", "skip x TestC\n", "skip x TestD\n"}; !slices.Equal(left, want) {
+		t.Errorf("%q are left, want %q", left, want)
+	}
 }
 
 func TestWhatIsNoEventIsAnError(t *testing.T) {
 	for _, text := range []string{"ok x\n", `{"Action":"start"}`} {
-		if err := read(strings.NewReader(text), &strings.Builder{}); err == nil {
+		if _, err := read(strings.NewReader(text), &strings.Builder{}); err == nil {
 			t.Errorf("%q is read", text)
 		}
 	}

@@ -37,7 +37,7 @@ func TestADrawnGrammarMatchesWhatASlowRecogniserDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 52))
 	const grammars = 400
 	used, left, empty, ends, taken, complex := 0, 0, 0, 0, 0, 0
-	for range sweep.Of(1, 8) * grammars {
+	for range sweep.Of(t, 1, 8) * grammars {
 		rules, source := drawGrammar(r)
 		all := short(r, 3)
 		g, err := Compile(source, budget.Default())

@@ -35,7 +35,7 @@ func differs(all []string, a, b []bool) (text string, differ bool) {
 func TestADrawnPatternMatchesWhatASlowMatcherDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
 	all := texts(4)
-	patterns := sweep.Of(80, 600)
+	patterns := sweep.Of(t, 80, 600)
 	used, standard := 0, 0
 	for range patterns {
 		d := draw(r, 1+r.IntN(4))
@@ -144,7 +144,7 @@ func TestWhatIsKnownOfADrawnExpressionIsTrue(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 44))
 	all := texts(3)
 	few, none, roomy := 0, 0, 0
-	for range sweep.Of(80, 400) {
+	for range sweep.Of(t, 80, 400) {
 		a := Within(budget.New(context.Background(), 1<<32, 1<<32, nil))
 		list := drawExpressions(r, a, all)
 		a.Freeze()

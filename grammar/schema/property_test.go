@@ -72,7 +72,7 @@ func TestADrawnSchemaDescribesWhatAnotherValidatorTakes(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	d := &drawing{Rand: r}
 	used := map[string]int{}
-	drawn := sweep.Of(250, 1000)
+	drawn := sweep.Of(t, 250, 1000)
 	compiled, empty, ends, taken, narrowed := 0, 0, 0, 0, 0
 	for range drawn {
 		text := d.whole()

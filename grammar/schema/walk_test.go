@@ -54,8 +54,8 @@ func TestRandomTextsOfAGrammarMeetTheSchema(t *testing.T) {
 				t.Errorf("%s: %v", text, err)
 				continue
 			}
-			all += 3 * sweep.Of(1, 5)
-			ends += walks(t, text, g, r, vocabularies(r, text), sweep.Of(1, 5))
+			all += 3 * sweep.Of(t, 1, 5)
+			ends += walks(t, text, g, r, vocabularies(r, text), sweep.Of(t, 1, 5))
 		}
 	}
 	if ends < all*9/10 {

@@ -119,7 +119,7 @@ func TestASearchOverServersIsThatOfOneThoughAWorkerIsKilled(t *testing.T) {
 		list[i] = start(i)
 	}
 	alone := startReplica(t, "127.0.0.1:0", "LUTRA_THREADS=1")
-	n := strconv.Itoa(sweep.Of(16, 64))
+	n := strconv.Itoa(sweep.Of(t, 16, 64))
 	for i, plan := range []string{"best_of_n;early_stop=false;n=" + n, "self_consistency;early_stop=false;n=" + n, "beam_search;width=4;n=" + n, "dvts;width=4;n=" + n} {
 		want := searchFor(t, alone.addr, plan, nil)
 		if got := searchFor(t, addrs[0], plan, nil); got != want {

@@ -82,7 +82,7 @@ func TestAccuracyIsARowForEachScheme(t *testing.T) {
 		t.Skip("loads a model for each scheme")
 	}
 	some := schemes
-	if !sweep.All() {
+	if !sweep.All(t) {
 		some = schemes[:2]
 	}
 	calls := 0
@@ -101,7 +101,7 @@ func TestAccuracyIsARowForEachScheme(t *testing.T) {
 		}
 		wrong[row[0]] = x
 	}
-	if sweep.All() {
+	if sweep.All(t) {
 		fewerBitsCostMore(t, wrong)
 	} else if wrong["float32"] != 0 || wrong[some[1].name] < 1 {
 		t.Errorf("errors of weights: %v", wrong)

@@ -182,7 +182,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 						x[i] = 127 * sign(i%cols)
 					}
 					for _, tokens := range []int{1, 2, 4, 8, 9, 14, n} {
-						if tokens == n && cpu.Active() == cpu.Generic && !sweep.All() {
+						if tokens == n && cpu.Active() == cpu.Generic && !sweep.All(t) {
 							continue // slow by design
 						}
 						var in input

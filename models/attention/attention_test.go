@@ -171,7 +171,7 @@ func (c *testCase) check(t *testing.T, workers map[string]pool.Workers) {
 }
 
 func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
-	lengths := []int{1, 63, 511, 512, 513, 1100, sweep.Of(2100, 5000)}
+	lengths := []int{1, 63, 511, 512, 513, 1100, sweep.Of(t, 2100, 5000)}
 	threads := []int{1, 2, 3, 8, 64}
 	if testing.Short() {
 		lengths, threads = []int{1, 512, 513, 1100}, []int{2, 8}

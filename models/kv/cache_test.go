@@ -233,7 +233,7 @@ func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
 	} {
 		for _, mask := range []uint64{^uint64(0), 1, 0} { // 0: all hashes collide
 			t.Run(fmt.Sprintf("%v/states=%d/mask=%x", c.kind, c.states, mask), func(t *testing.T) {
-				for seed := range uint64(sweep.Of(10, 20)) {
+				for seed := range uint64(sweep.Of(t, 10, 20)) {
 					rng := rand.New(rand.NewPCG(seed, 7))
 					ops := make([]byte, 3*300)
 					for i := range ops {

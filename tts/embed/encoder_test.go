@@ -115,7 +115,7 @@ func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
 					e := encoder(t, arch, p, exact)
 					r, tokens := &Request{}, 0
 					texts := slices.Clone(cases)
-					if (exact || arch != "bert") && p != models.PoolingMean && !sweep.All() {
+					if (exact || arch != "bert") && p != models.PoolingMean && !sweep.All(t) {
 						texts = slices.DeleteFunc(texts, func(c golden) bool { return c.long() }) // attention knows nothing of the pooling
 					}
 					for _, c := range texts {
@@ -134,7 +134,7 @@ func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
 						for k, x := range want(&c) {
 							worst = max(worst, math.Abs(float64(x-together[i][k])))
 						}
-						if c.long() && p != models.PoolingMean && !sweep.All() {
+						if c.long() && p != models.PoolingMean && !sweep.All(t) {
 							continue
 						}
 						alone, _, err := e.Embed(t.Context(), &Request{Texts: r.Texts[i : i+1]})

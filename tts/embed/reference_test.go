@@ -92,7 +92,7 @@ func TestVectorsAreThoseOfSentenceTransformersAloneAndTogether(t *testing.T) {
 					}
 					r, tokens := &Request{}, 0
 					texts := slices.Clone(ref.Texts)
-					if (exact || name != "bert") && p != models.PoolingMean && !sweep.All() {
+					if (exact || name != "bert") && p != models.PoolingMean && !sweep.All(t) {
 						texts = slices.DeleteFunc(texts, func(c referenceText) bool { return c.long() }) // attention knows nothing of the pooling
 					}
 					for _, c := range texts {
@@ -108,7 +108,7 @@ func TestVectorsAreThoseOfSentenceTransformersAloneAndTogether(t *testing.T) {
 					worst := 0.0
 					for i, c := range texts {
 						worst = max(worst, furthest(together[i], want(&c.golden)))
-						if c.long() && p != models.PoolingMean && !sweep.All() {
+						if c.long() && p != models.PoolingMean && !sweep.All(t) {
 							continue
 						}
 						alone, _, err := e.Embed(t.Context(), &Request{Texts: r.Texts[i : i+1]})
