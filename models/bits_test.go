@@ -149,7 +149,7 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 func TestKernelsOfAFamilyGiveTheSameBitsOfEveryPacking(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	plain := synthetic.Shape{Name: "plain", Hidden: 256, FFN: 512, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 512, RopeBase: 10000, Arch: synthetic.Llama}
+	plain := synthetic.Shape{Name: "plain", Hidden: 256, FFN: 512, Layers: 1, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 512, RopeBase: 10000, Arch: synthetic.Llama}
 	odd := plain
 	odd.Hidden, odd.FFN, odd.HeadDim, odd.Vocab = 160, 288, 40, 333
 	delta := recurrentShape

@@ -173,6 +173,8 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x77, 0x0f, 0xf0} {
 				m := matrices.Extreme(t, p, rows, cols, code)
 				l := load(t, pool, m)
+				w := make([]float32, cols)
+				grouped.Row(w, m, rows-1)
 				for s, sign := range signs {
 					if s == 5 && grouped.Limit(p) == acts.Tight {
 						continue // its codes are smaller
@@ -180,6 +182,11 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 					x := make([]float32, n*cols)
 					for i := range x {
 						x[i] = 127 * sign(i%cols)
+					}
+					var want, l1 float64
+					for k, v := range w {
+						want += float64(v) * float64(x[k])
+						l1 += math.Abs(float64(v) * float64(x[k]))
 					}
 					for _, tokens := range []int{1, 2, 4, 8, 9, 14, n} {
 						if tokens == n && cpu.Active() == cpu.Generic && !sweep.All(t) {
@@ -189,13 +196,6 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 						in.Set(x[:tokens*cols], tokens, cols)
 						y := make([]float32, tokens*rows)
 						l.Mul(y, &in.Rows, &in.task)
-						w := make([]float32, cols)
-						grouped.Row(w, m, rows-1)
-						var want, l1 float64
-						for k, v := range w {
-							want += float64(v) * float64(x[k])
-							l1 += math.Abs(float64(v) * float64(x[k]))
-						}
 						for i, v := range y {
 							if !kerneltest.Near(v, want, 1e-6*l1) {
 								t.Fatalf("%v codes %#x, signs %d, %d tokens: y[%d] = %v, want %v", p, code, s, tokens, i, v, want)
