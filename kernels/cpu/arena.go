@@ -70,6 +70,30 @@ func (a *Arena) Bytes(n int) ([]byte, error) {
 	return b, nil
 }
 
+// Mark is what an arena had free.
+type Mark struct {
+	free           []byte
+	regions, total int
+}
+
+// Mark returns what a has free now, for Reset; a may be nil.
+func (a *Arena) Mark() Mark {
+	if a == nil {
+		return Mark{}
+	}
+	return Mark{a.free, len(a.regions), a.total}
+}
+
+// Reset takes the arrays since m back, which nothing may use any more. Those of regions that came since
+// stay.
+func (a *Arena) Reset(m Mark) {
+	if a == nil || len(a.regions) != m.regions {
+		return
+	}
+	clear(m.free[:len(m.free)-len(a.free)])
+	a.free, a.total = m.free, m.total
+}
+
 // Reserve has the next arrays, of bytes in all, lie together. It reports ErrMemory.
 func (a *Arena) Reserve(bytes int) error {
 	bytes = RoundUp(max(bytes, 1), hugePage)

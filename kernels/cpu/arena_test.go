@@ -53,6 +53,39 @@ func TestArraysLieTogetherInReservedMemory(t *testing.T) {
 	}
 }
 
+func TestArraysThatAreTakenBackMakeRoomForOthers(t *testing.T) {
+	a := Within(Aligned[byte](2 * CacheLine))
+	for range 3 {
+		m := a.Mark()
+		b, err := a.Bytes(2 * CacheLine)
+		if err != nil || b[0] != 0 || b[CacheLine] != 0 {
+			t.Fatalf("there are %d bytes, or not zeroed: %v", len(b), err)
+		}
+		b[0], b[CacheLine] = 1, 1
+		if _, err := a.Bytes(1); !errors.Is(err, ErrMemory) {
+			t.Errorf("a full arena says %v", err)
+		}
+		a.Reset(m)
+	}
+	var grown Arena
+	defer grown.Free()
+	if err := grown.Reserve(1); err != nil {
+		t.Fatal(err)
+	}
+	m := grown.Mark()
+	b, err := grown.Bytes(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[0] = 1
+	grown.Reset(m)
+	again, err := grown.Bytes(100)
+	if err != nil || &again[0] != &b[0] || again[0] != 0 || grown.total != 2*CacheLine {
+		t.Errorf("what was taken back is at %p, not %p, or not zeroed: %v", &again[0], &b[0], err)
+	}
+	(*Arena)(nil).Reset((*Arena)(nil).Mark()) // the heap
+}
+
 // What the heap holds decides how much garbage the collector lets stand.
 func TestAnArenaIsOutsideTheHeap(t *testing.T) {
 	const bytes = 64 << 20

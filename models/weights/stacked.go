@@ -45,6 +45,8 @@ func (l *Loader) Stack(stored ...*Stored) Stacked {
 		s.Width = append(s.Width, m.hi-m.lo)
 		s.Sum += m.hi - m.lo
 	}
+	arena := l.arena()
+	before := arena.Mark()
 	whole, err := l.stack(stored)
 	switch {
 	case err == nil:
@@ -54,6 +56,7 @@ func (l *Loader) Stack(stored ...*Stored) Stacked {
 		l.Fail("%w", err)
 		return s
 	}
+	arena.Reset(before)
 	for _, m := range stored {
 		alone, err := l.build(l.opt, m)
 		if err != nil {
@@ -75,8 +78,8 @@ func (l *Loader) packed(s *Stacked, m *matrix.Matrix) kernels.Linear {
 	return l.load(m)
 }
 
-// stack builds one matrix of all. It reports ErrUnsupported where they are not of one packing, or end within a unit of it, which their
-// first rows tell in most cases before there is memory for all.
+// stack builds one matrix of all. It reports ErrUnsupported where they are not of one packing, or end
+// within a unit of it, which their first rows tell in most cases before there is memory for all.
 func (l *Loader) stack(stored []*Stored) (*matrix.Matrix, error) {
 	firsts := make([]*matrix.Matrix, len(stored))
 	defer matrix.Recycle(firsts...)

@@ -137,17 +137,20 @@ func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix 
 // when it is packed.
 var pieceBytes = 2 << 20 * runtime.GOMAXPROCS(0)
 
-// build packs one after the other, piece by piece. It reports ErrUnsupported where they are not of one packing. One
-// alone whose pieces are not, for some are ternary or of other scales, is packed as it is stored, or else widened.
+// build packs one after the other, piece by piece. It reports ErrUnsupported where they are not of one
+// packing. One alone whose pieces are not, for some are ternary or of other scales, is packed as it is
+// stored, or else widened.
 func (l *Loader) build(opt Options, stored ...*Stored) (*matrix.Matrix, error) {
 	rows := 0
 	for _, s := range stored {
 		rows += s.hi - s.lo
 	}
-	b := kernels.NewBuilder(l.arena(), rows)
+	arena := l.arena()
+	before, b := arena.Mark(), kernels.NewBuilder(arena, rows)
 	for _, s := range stored {
 		err := l.add(b, s, opt)
 		if len(stored) == 1 && errors.Is(err, matrix.ErrUnsupported) && !opt.Exact {
+			arena.Reset(before)
 			opt.Packing, opt.Exact = PackingStored, opt.Packing == PackingStored
 			return l.build(opt, s)
 		}

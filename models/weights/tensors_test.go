@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -121,6 +122,11 @@ func TestMatricesThatAreStackedPieceByPieceAreTheWhole(t *testing.T) {
 	}
 	if s := l.Stack(l.Whole("trits", 192, cols), l.Part("trits", 192, 0, 64, cols)); len(s.Devices()) != 2 || !slices.Equal(s.Packings, []matrix.Packing{matrix.F16, matrix.I2}) {
 		t.Errorf("a matrix that is ternary but for its second piece, and its first piece, are %v: %v", s.Packings, l.Err())
+	}
+	// What is packed again takes the memory of what was packed in vain.
+	l.Into(cpu.Within(cpu.Aligned[byte](l.MostBytes(file.Tensor("trits"), 192, cols))))
+	if s := l.Stack(l.Whole("trits", 192, cols)); l.Err() != nil || !slices.Equal(s.Packings, []matrix.Packing{matrix.F16}) {
+		t.Errorf("where there is room for one, a matrix is %v: %v", s.Packings, l.Err())
 	}
 }
 
