@@ -76,7 +76,8 @@ func halves(w *matrix.Matrix) (*layout.Weights, *layout.Tiles, error) {
 	t := layout.NewTiles(w.Rows, w.Cols)
 	d := &layout.Weights{Format: layout.Format{Bits: 16, Group: t.K}, Rows: w.Rows, Cols: w.Cols, M: t.M, K: t.K, R: make([]float32, t.M)}
 	var bad atomic.Bool
-	matrix.Parallel((w.Rows+rowsAtOnce-1)/rowsAtOnce, func(i int) {
+	most := make([]float32, (w.Rows+rowsAtOnce-1)/rowsAtOnce)
+	matrix.Parallel(len(most), func(i int) {
 		row := make([]float32, w.Cols)
 		for m := i * rowsAtOnce; m < min(w.Rows, (i+1)*rowsAtOnce); m++ {
 			dense.Row(row, w, m)
@@ -91,8 +92,10 @@ func halves(w *matrix.Matrix) (*layout.Weights, *layout.Tiles, error) {
 				row[k] = f / d.R[m]
 			}
 			t.SetRow(m, row)
+			most[i] = max(most[i], largest(row))
 		}
 	})
+	t.Most = layout.F32(layout.F16(largest(most)))
 	if bad.Load() {
 		return nil, nil, fmt.Errorf("%w: %v of %dx%d with infinities or what is no number", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)
 	}

@@ -59,6 +59,11 @@ func (d *refDevice) compute(p *device.Packet) {
 		}
 		return w
 	}
+	tables := func(at, row uint32, k int, bytes bool) ([]int16, []int32) {
+		at += row * uint32(device.TableStride(k, bytes))
+		size := device.TableBytes(k, bytes)
+		return numbers[int16](m, at, size/2), numbers[int32](m, at+uint32(size), k/32)
+	}
 	tiles := func(at uint32, n int) []uint16 { return numbers[uint16](m, at, n*1024) }
 	switch p.Op {
 	case device.OpCopy:
@@ -72,13 +77,19 @@ func (d *refDevice) compute(p *device.Packet) {
 		if a[4] == 1 {
 			make = ref.PrecomputeBytes
 		}
-		make(numbers[int16](m, a[0], device.TableBytes(n(3), a[4] == 1)/2), numbers[int32](m, a[1], n(3)/32), numbers[int16](m, a[2], n(3)))
+		for i := range a[1] {
+			tables, sums := tables(a[0], i, n(3), a[4] == 1)
+			make(tables, sums, numbers[int16](m, a[2]+2*i*a[3], n(3)))
+		}
 	case device.OpGEMV:
 		w := matrix(n(1), n(4), n(5), n(6), n(7), n(8), n(9))
 		if w.InBytes = p.InBytes(); w.InBytes && n(8) == 4 {
 			w.Values = m[a[11]:][:16]
 		}
-		ref.GEMV(numbers[int32](m, a[0], n(6)), w, numbers[int16](m, a[2], device.TableBytes(n(7), w.InBytes)/2), numbers[int32](m, a[3], n(7)/32), int32(a[10]), int32(a[11]))
+		for i := range a[3] {
+			tables, sums := tables(a[2], i, n(7), w.InBytes)
+			ref.GEMV(numbers[int32](m, a[0]+4*i*a[6], n(6)), w, tables, sums, int32(a[10]), int32(a[11]))
+		}
 	case device.OpDequant:
 		w := matrix(n(1), n(2), n(3), (n(5)+1)*layout.Strip, n(8), n(9), n(10))
 		v := []uint16(nil)

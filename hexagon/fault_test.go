@@ -79,7 +79,7 @@ var faultyDevices = map[string]Opener{
 	"answers nonsense": func(bytes int) (device.Device, error) {
 		return hooked(bytes, nil, func(p *device.Packet, mem []byte) {
 			if p.Op == device.OpGEMV {
-				for i := range 4 * p.Args[6] {
+				for i := range 4 * p.Args[3] * p.Args[6] {
 					mem[p.Args[0]+i] ^= 0x55
 				}
 			}

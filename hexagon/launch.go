@@ -78,11 +78,19 @@ func (p *product) eachTables(do func(p *product, lo, n int, x, y uint32)) {
 
 func (b *Backend) queueLookups(p *product, lo, n int, x, y uint32) {
 	b.precompute(p, lo, n, x)
-	p.lookUp(0, p.M/layout.Strip, n, y, uint32(4*p.M))
+	for first := 0; first < p.M/layout.Strip; {
+		strips := p.summed(first, n)
+		p.lookUp(first, strips, n, y+uint32(4*n*first*layout.Strip))
+		first += strips
+	}
 }
 
 func (b *Backend) collectLookups(p *product, lo, n int, _, y uint32) {
-	b.gatherSums(p, 0, p.M/layout.Strip, lo, min(n, p.n-lo), y)
+	for first := 0; first < p.M/layout.Strip; {
+		strips := p.summed(first, n)
+		b.gatherSums(p, first, strips, lo, min(n, p.n-lo), y+uint32(4*n*first*layout.Strip))
+		first += strips
+	}
 }
 
 // eachTiles calls do with the rows that are multiplied at once, and their tiling.

@@ -28,7 +28,7 @@ func (l *linear) size() {
 	if t := l.inTiles(); t != nil {
 		l.codes, l.table, l.most = l.b.reserve(len(*t)), l.b.reserve(2*16), mostRounded
 		if l.halves != nil {
-			l.most = 65504
+			l.most = float64(l.halves.Most)
 		}
 		return
 	}
@@ -124,6 +124,13 @@ func (l *linear) fitting(first, n, size int) int {
 	return min(l.M/layout.Strip-first, max(1, most), device.MaxDim/layout.Strip)
 }
 
+// summed returns how many strips from strip first on have sums, of n rows, that fit TCM
+// beside the rows' tables: they are multiplied by one OpGEMV.
+func (l *linear) summed(first, n int) int {
+	room := (tcmEnd - scratch - n*l.tableBytes() - l.spillBytes(0, 0)) &^ (device.Page - 1)
+	return min(l.M/layout.Strip-first, device.MaxDim/layout.Strip, room/(4*n*layout.Strip))
+}
+
 // at returns where a strip of the matrix begins.
 func (l *linear) at(strip int) (codes, scales, offsets uint32) {
 	codes = l.codes + uint32(strip*l.K/layout.Block*layout.BlockBytes(l.Bits))
@@ -140,17 +147,19 @@ func (l *linear) at(strip int) (codes, scales, offsets uint32) {
 const lookupRows = 32
 
 // tableBytes returns what the tables and sums of a row take, and tableRows how many rows'
-// are in TCM at once, before what OpGEMV wants.
-func (l *linear) tableBytes() int { return l.sumsAt() + roundUp(l.K/8, device.Align) }
-func (l *linear) sumsAt() int     { return device.TableBytes(l.K, l.InBytes()) }
+// are in TCM at once, before what OpGEMV wants: at least a column of tiles.
+func (l *linear) tableBytes() int { return device.TableStride(l.K, l.InBytes()) }
 func (l *linear) tableRows() int {
-	return min(lookupRows, (int(l.spill())-scratch)/l.tableBytes())
+	n := lookupRows
+	for n > 1 && n*l.tableBytes()+l.spillBytes(n, l.strips) > tcmEnd-scratch {
+		n--
+	}
+	return n
 }
 
-// spill returns where the scratch of OpGEMV begins, at the end of TCM.
-func (l *linear) spill() uint32 {
-	m := min(l.M, device.MaxDim)
-	return uint32(tcmEnd - device.GEMVScratch(m, l.K, l.Bits, l.Group, l.Offsets != nil, l.strips, l.cols, l.workers))
+// spillBytes returns the scratch of an OpGEMV of n rows with strips, which is at the end of TCM.
+func (l *linear) spillBytes(n, strips int) int {
+	return device.GEMVScratch(n, strips*layout.Strip, l.K, l.Bits, l.Group, l.Offsets != nil, l.strips, l.cols, l.workers)
 }
 
 // mulLookup multiplies on the vector unit.
@@ -172,8 +181,8 @@ func (b *Backend) mulLookup(p *product) error {
 			if !made {
 				b.add(device.OpCopy, scratch, b.tables.at, size)
 			}
-			strips := p.fitting(first, n, 4)
-			p.lookUp(first, strips, n, b.y.at, uint32(4*strips*layout.Strip))
+			strips := min(p.fitting(first, n, 4), p.summed(first, n))
+			p.lookUp(first, strips, n, b.y.at)
 			if err := b.run(); err != nil {
 				return err
 			}
@@ -185,18 +194,15 @@ func (b *Backend) mulLookup(p *product) error {
 }
 
 // lookUp queues the products of n rows, whose tables are in TCM, with strips
-// from strip first on. Results lie at y: [strips·128]int32, stride bytes apart.
-func (l *linear) lookUp(first, strips, n int, y, stride uint32) {
+// from strip first on, at most those that summed says. Results lie at y: [n][strips·128]int32.
+func (l *linear) lookUp(first, strips, n int, y uint32) {
 	codes, scales, offsets := l.at(first)
 	rows, b := strips*layout.Strip, uint32(l.B)
 	if l.Values != nil {
 		b = l.values
 	}
-	for i := range n {
-		tables := uint32(scratch + i*l.tableBytes())
-		l.b.add(device.OpGEMV, y+uint32(i)*stride, codes, tables, tables+uint32(l.sumsAt()), scales, offsets,
-			uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group), uint32(l.A), b, l.spill(), device.GEMVTiles(l.strips, l.workers), uint32(l.cols))
-	}
+	l.b.add(device.OpGEMV, y, codes, scratch, uint32(n), scales, offsets, uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group),
+		uint32(l.A), b, uint32(tcmEnd-l.spillBytes(n, strips)), device.GEMVTiles(l.strips, l.workers), uint32(l.cols))
 }
 
 // gatherSums scales the results at y of rows [lo, lo+n).
@@ -229,9 +235,13 @@ func (b *Backend) precompute(p *product, lo, n int, x uint32) {
 			}
 			putHalf(b.mem, at, j, uint16(int16(math.RoundToEven(float64(v)))))
 		}
-		tables := uint32(scratch + i*p.tableBytes())
-		b.add(device.OpPrecompute, tables, tables+uint32(p.sumsAt()), at, uint32(p.K), form(p.InBytes()))
 	}
+	p.precompute(n, x)
+}
+
+// precompute queues the making of tables of n rows of integers at x, [n][K]int16.
+func (l *linear) precompute(n int, x uint32) {
+	l.b.add(device.OpPrecompute, scratch, uint32(n), x, uint32(l.K), form(l.InBytes()))
 }
 
 // form returns the argument of packets that says whether codes stand in bytes.

@@ -72,7 +72,7 @@ func (o *Options) tiles(w *layout.Weights) (strips, cols, workers int) {
 	strips, cols = min(strips, all, device.MaxStrips), min(cols, w.K)
 	for ; ; strips /= 2 {
 		n := min(workers, (all+strips-1)/strips, device.MaxWorkers)
-		if strips == 1 || device.GEMVScratch(min(w.M, device.MaxDim), w.K, w.Bits, w.Group, w.Offsets != nil, strips, cols, n) <= device.TCMBytes/2 {
+		if strips == 1 || device.GEMVScratch(1, min(w.M, device.MaxDim), w.K, w.Bits, w.Group, w.Offsets != nil, strips, cols, n) <= device.TCMBytes/2 {
 			return strips, cols, n
 		}
 	}

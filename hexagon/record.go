@@ -224,24 +224,21 @@ func (r *recording) heads(l *layer, x span, norm uint32, h *models.DenseHeads, w
 // mul queues the products of n rows with matrices, whose tables fit TCM at once.
 func (r *recording) mul(s *stack, x, y span, n int) {
 	first := s.parts[0]
-	k, ints := uint32(first.K), r.at.ints
+	k := uint32(first.K)
 	r.add(device.OpQuantize, r.at.inputs, r.at.scales, x.at, uint32(n), k, uint32(first.Cols), x.stride)
 	for i, l := range s.parts {
 		if i == 0 || l.InBytes() != s.parts[i-1].InBytes() {
-			for row := range n {
-				tables := uint32(scratch + row*l.tableBytes())
-				r.add(device.OpPrecompute, tables, tables+uint32(l.sumsAt()), r.at.inputs+uint32(row)*2*k, k, form(l.InBytes()))
-			}
+			l.precompute(n, r.at.inputs)
 		}
 		for strip := 0; strip < l.M/layout.Strip; {
-			strips := min(l.M/layout.Strip-strip, device.MaxDim/layout.Strip)
-			col := uint32(4 * strip * layout.Strip)
-			l.lookUp(strip, strips, n, ints.at+col, ints.stride)
+			strips := l.summed(strip, n)
+			col, width := uint32(4*strip*layout.Strip), uint32(strips*layout.Strip)
+			l.lookUp(strip, strips, n, r.at.ints)
 			bias := s.bias[i]
 			if bias != 0 {
 				bias += col
 			}
-			r.add(device.OpScale, y.at+uint32(4*s.col[i])+col, ints.at+col, r.at.scales, s.r[i]+col, bias, uint32(n), uint32(strips*layout.Strip), y.stride, ints.stride)
+			r.add(device.OpScale, y.at+uint32(4*s.col[i])+col, r.at.ints, r.at.scales, s.r[i]+col, bias, uint32(n), width, y.stride, 4*width)
 			strip += strips
 		}
 		r.count(&r.work.Lookups, n)
@@ -271,7 +268,11 @@ func (r *recording) end() bool {
 				r.add(device.OpCopy, at.h.at+uint32(i)*at.h.stride, at.h.at+uint32(row)*at.h.stride, uint32(4*m.Hidden))
 			}
 		}
-		r.mul(r.whole.head, at.h, at.logits, len(r.wanted))
+		if r.byLookups() {
+			r.mul(r.whole.head, at.h, at.logits, len(r.wanted))
+		} else {
+			r.mulHead(r.tiled, at.h, at.logits, len(r.wanted))
+		}
 	}
 	if r.flush(len(r.layers)) != nil {
 		return false
@@ -288,12 +289,22 @@ func (r *recording) end() bool {
 		r.count(&r.work.Read, 4*r.n*m.Hidden)
 		return true
 	}
-	rows := r.whole.head.parts[0].Rows
+	rows := r.tiled.Rows
 	for i := range r.wanted {
-		copy(r.s.Logits[(r.out+i)*rows:][:rows], device.View[float32](r.mem, at.logits.at+uint32(i)*at.logits.stride, rows))
+		logits, results := r.s.Logits[(r.out+i)*rows:][:rows], device.View[float32](r.mem, at.logits.at+uint32(i)*at.logits.stride, rows)
+		if r.byLookups() {
+			copy(logits, results)
+		} else {
+			r.tiled.scaled(logits, results)
+		}
 	}
 	r.count(&r.work.Read, 4*len(r.wanted)*rows)
 	return true
+}
+
+// byLookups tells whether the head's products go so.
+func (r *recording) byLookups() bool {
+	return r.whole.head != nil && len(r.wanted) <= r.whole.head.most
 }
 
 // flush runs what is queued, layers before end, and gives their keys and values to the cache.

@@ -19,9 +19,9 @@ func backendOf(t *testing.T, b *models.Bundle) *Backend {
 	return d
 }
 
-// A step of one row is a run of all layers, and one of the head, whose fp16 the tile unit
-// multiplies; their bytes are the same at any context of a chunk.
-func TestAStepOfADenseModelIsTwoRequests(t *testing.T) {
+// A step of one row is a run of all layers and the head, whose fp16 the tile unit multiplies;
+// its bytes are the same at any context of a chunk.
+func TestAStepOfADenseModelIsOneRequest(t *testing.T) {
 	p := newPool(t)
 	b := onDevice(t, "hexagon-go", Options{}, p, embeddedFile("lutra-tiny-l"))
 	d, cpu := backendOf(t, b), newFeeder(t, onDevice(t, "", Options{}, p, embeddedFile("lutra-tiny-l")).Model)
@@ -39,7 +39,7 @@ func TestAStepOfADenseModelIsTwoRequests(t *testing.T) {
 		row = f.feed(1, token)
 		want := cpu.feed(1, token)
 		after := d.Work()
-		if n := after.Runs - before.Runs; n != 2 {
+		if n := after.Runs - before.Runs; n != 1 {
 			t.Fatalf("position %d: %d requests", f.seq.Len(), n)
 		}
 		if n := after.Packets - before.Packets; n > 512 { // two messages

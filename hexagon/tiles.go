@@ -21,6 +21,7 @@ type tiling struct {
 	y       uint32 // where results go: [strips][4][cols] tiles
 	x       uint32
 	weights [pipeline.Buffers]buffers
+	take    func(strip int, out uint32) // queues what becomes of a strip's results; nil: they are copied to y
 }
 
 // buffers of a part of a strip.
@@ -188,6 +189,10 @@ func (l *linear) unpack(w *buffers, part int) {
 func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
 	size := uint32(4 * t.cols * layout.TileBytes)
 	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), uint32(layout.F16(l.outScale(t.k))), columns)
+	if t.take != nil {
+		t.take(at, w.out)
+		return
+	}
 	l.b.add(device.OpCopy, t.y+uint32(at)*size, w.out, size)
 }
 

@@ -15,8 +15,9 @@ import (
 // memory, and a step is recorded as one run of packets.
 type whole struct {
 	m         *models.DenseLayers
-	layers    []*layer // nil: the host computes it
-	head      *stack   // nil: likewise
+	layers    []*layer   // nil: the host computes it
+	head      *stack     // by lookups; nil: by tiles alone
+	tiled     *tiledHead // nil: the host computes it
 	headNorm  uint32
 	rows      int       // at once
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
@@ -50,14 +51,14 @@ type stack struct {
 
 // places is where what a step has lies. Rows are as wide as the widest layer wants them.
 type places struct {
-	x, h, y, att, gateUp, ints, logits span
-	qkv                                span // of the first layer; others follow
-	inputs, scales                     uint32
-	angles                             [2]uint32
-	states                             uint32 // as the host writes them, mostStates
-	working                            [2]uint32
-	sums, saturated, zeros             uint32
-	probed                             [2]uint32 // a product's row and what was made of it
+	x, h, y, att, gateUp, logits span
+	qkv                          span // of the first layer; others follow
+	inputs, ints, scales         uint32
+	angles                       [2]uint32
+	states                       uint32 // as the host writes them, mostStates
+	working                      [2]uint32
+	sums, saturated, zeros       uint32
+	probed                       [2]uint32 // a product's row and what was made of it
 }
 
 // span is rows of float32 on the device.
@@ -84,7 +85,8 @@ func (b *Backend) Layers(m *models.DenseLayers) bool {
 	if !found {
 		return false
 	}
-	if d.head = b.stack(d, m.Hidden, m.Head); d.head != nil {
+	d.head = b.stack(d, m.Hidden, m.Head)
+	if d.tiled = b.tiledHead(d, m.Head); d.tiled != nil {
 		d.headNorm = d.vector(b, m.HeadNorm, m.Hidden)
 	}
 	b.whole = d
@@ -204,6 +206,9 @@ func (d *whole) place(mem []byte) {
 		copy(device.View[float32](mem, v.at, len(v.x)), v.x)
 	}
 	d.vectors = nil
+	if t := d.tiled; t != nil {
+		clear(mem[t.x:][:2*layout.Tile*t.K])
+	}
 }
 
 // reserve makes room for steps.
@@ -228,14 +233,19 @@ func (d *whole) reserve(b *Backend) {
 			}
 		}
 	}
-	d.rows = max(1, min(d.rows, resultBytes/(4*outs)))
+	logits := 0
+	if d.tiled != nil {
+		logits = d.tiled.M
+	}
+	d.rows = max(1, min(d.rows, resultBytes/(4*max(outs, logits))))
 	rows := func(width int) span { return span{b.reserve(4 * width * d.rows), uint32(4 * width)} }
-	at.x, at.h, at.y, at.att, at.gateUp, at.ints = rows(m.Hidden), rows(m.Hidden), rows(roundUp(m.Hidden, layout.Strip)), rows(m.Heads*m.HeadDim), rows(gateUp), rows(outs)
-	if d.head != nil {
-		at.logits = rows(d.head.width)
+	at.x, at.h, at.y, at.att, at.gateUp = rows(m.Hidden), rows(m.Hidden), rows(roundUp(m.Hidden, layout.Strip)), rows(m.Heads*m.HeadDim), rows(gateUp)
+	if d.tiled != nil {
+		at.logits = rows(logits)
+		d.tiled.reserve(b, d.rows)
 	}
 	at.qkv = span{b.reserve(4 * qkv * d.rows * len(d.layers)), uint32(4 * qkv)}
-	at.inputs, at.scales = b.reserve(2*k*d.rows), b.reserve(4*d.rows)
+	at.inputs, at.ints, at.scales = b.reserve(2*k*d.rows), b.reserve(4*outs*d.rows), b.reserve(4*d.rows)
 	for i := range at.angles {
 		at.angles[i] = b.reserve(8 * rotated * d.rows)
 	}
@@ -280,7 +290,7 @@ func (b *Backend) RunLayers(s *models.DenseStep) int {
 	if end == s.First || b.dev == nil || !b.att.plan(&models.Attention{Rows: s.Rows, Cache: s.Cache, Heads: d.m.Heads}) {
 		return s.First
 	}
-	head := end == len(d.layers) && d.head != nil && len(s.Rows) <= d.head.most
+	head := end == len(d.layers) && d.tiled != nil
 	out := 0
 	for lo := 0; lo < len(s.Rows); lo += d.rows {
 		r := &d.step

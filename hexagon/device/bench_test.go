@@ -17,18 +17,21 @@ func BenchmarkPackets(b *testing.B) {
 	const m, k = 1024, 1024
 	tcm, ddr := &g.tcm, &g.ddr
 	codes, scales, offsets := g.bytes(ddr, m*k/2), g.bytes(ddr, m*k/32*2), g.bytes(ddr, m*k/32*2)
-	x, y, tables, sums, v := g.bytes(ddr, 2*k), g.bytes(ddr, 4*m), g.bytes(tcm, 8*k), g.bytes(ddr, k/8), g.halves(ddr, 16)
+	const rows = 4
+	x, y, tables, v := g.bytes(ddr, 2*k*rows), g.bytes(ddr, 4*m*rows), g.bytes(tcm, rows*TableStride(k, false)), g.halves(ddr, 16)
 	tiles := g.bytes(tcm, k/layout.Block*8*layout.TileBytes)
 	act, out := g.halves(tcm, k/32*tile), g.bytes(tcm, 4*layout.TileBytes)
 	states, groups := g.bytes(ddr, 32*StateBytes), g.bytes(ddr, 64*layout.SuperGroupBytes)
 	b.Run("precompute", func(b *testing.B) {
-		run(b, d, Packet{OpPrecompute, [15]uint32{tables, sums, x, k}}, k/4)
+		run(b, d, Packet{OpPrecompute, [15]uint32{tables, 1, x, k}}, k/4)
 	})
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{k, 64} {
-			b.Run(fmt.Sprintf("gemv W%d group %d", bits, group), func(b *testing.B) {
-				run(b, d, Packet{OpGEMV, [15]uint32{y, codes, tables, sums, scales, offsets, m, k, bits, group, 1, 1, 4 << 20, 4, k}}, m*k/4*int(bits))
-			})
+			for _, n := range []uint32{1, rows} {
+				b.Run(fmt.Sprintf("gemv W%d group %d rows %d", bits, group, n), func(b *testing.B) {
+					run(b, d, Packet{OpGEMV, [15]uint32{y, codes, tables, n, scales, offsets, m, k, bits, group, 1, 1, 4 << 20, 4, k}}, m*k/4*int(bits*n))
+				})
+			}
 			b.Run(fmt.Sprintf("dequant W%d group %d", bits, group), func(b *testing.B) {
 				run(b, d, Packet{OpDequant, [15]uint32{tiles, codes, scales, offsets, v, 0, 0, k / 64, k, bits, group}}, 128*k)
 			})

@@ -40,10 +40,10 @@ func (p Packet) check(memory int) checker {
 		c.memory(a[1], uint64(a[2]))
 	case OpPrecompute:
 		c.number(a[4] <= 1)
-		k := c.dim(a[3], layout.TableCols)
-		c.memory(a[0], uint64(TableBytes(int(k), a[4] == 1)))
-		c.memory(a[1], k/8)
-		c.memory(a[2], 2*k)
+		c.count(a[1], 1, MaxRows)
+		n, k := uint64(a[1]), c.dim(a[3], layout.TableCols)
+		c.memory(a[0], n*uint64(TableStride(int(k), a[4] == 1)))
+		c.memory(a[2], 2*k*n)
 	case OpGEMV:
 		bytes := p.InBytes()
 		c.format(a[8], a[9], a[7], bytes)
@@ -54,19 +54,19 @@ func (p Packet) check(memory int) checker {
 			c.number(a[10] == 1 || a[10] == 2)
 			c.number(a[11] <= MaxB)
 		}
-		m, k := c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
+		c.count(a[3], 1, MaxRows)
+		n, m, k := uint64(a[3]), c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
 		strips, workers := p.GEMVTiles()
 		c.count(uint32(strips), 1, MaxStrips)
 		c.count(uint32(workers), 1, MaxWorkers)
 		cols := c.dim(a[14], layout.TableCols)
-		c.memory(a[0], 4*m)
+		c.memory(a[0], 4*m*n)
 		c.weights(a[1], a[4], a[5], m, k, a[8], a[9], TCMBytes)
-		c.tcm(a[2], uint64(TableBytes(int(k), bytes)), Align)
-		c.memory(a[3], k/8)
+		c.tcm(a[2], n*uint64(TableStride(int(k), bytes)), Align)
 		if bytes && a[8] == 4 {
 			c.memory(a[11], 16)
 		}
-		c.tcm(a[12], gemvScratch(m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(strips), cols, uint64(workers)), Page)
+		c.tcm(a[12], gemvScratch(n*m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(strips), cols, uint64(workers)), Page)
 	case OpDequant:
 		bytes := p.InBytes()
 		c.format(a[9], a[10], a[8], bytes)
@@ -186,6 +186,7 @@ func (c *checker) rowOps(p Packet) {
 	case OpFromTiles:
 		c.rows(a[3], 1, a[4])
 		c.inTile(a[3], a[6])
+		c.count(a[8], 0, 1)
 		c.floats(a[0], a[3], 1, a[4], a[5])
 		c.memory(a[1], uint64(a[4])/layout.Tile*layout.TileBytes)
 		vector(a[2], layout.Tile)

@@ -22,15 +22,15 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 	all := make([]byte, memory)
 	collect := Packet{OpCollect, [15]uint32{0, ddr + 65536, 3, 256, 128, 512}}
 	copy(View[uint32](all, ddr+65536, 6), []uint32{ddr, memory - 384, ddr + 256, ddr - 256, ddr + 1, math.MaxUint32 - 127})
-	gemv := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, ddr + 512, 0, 0, 128, 256, 2, 256, 1, 1, 1 << 20, 1, 256}}
-	grouped := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, ddr + 512, ddr + 65536, 0, 128, 256, 2, 64, 1, 1, TCMBytes - 3*Page, 1, 256}}
+	gemv := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, 1, 0, 0, 128, 256, 2, 256, 1, 1, 1 << 20, 1, 256}}
+	grouped := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, 1, ddr + 65536, 0, 128, 256, 2, 64, 1, 1, TCMBytes - 3*Page, 1, 256}}
 	dequant := Packet{OpDequant, [15]uint32{0, ddr, 65536, 0, ddr + 256<<10, 0, 1, 3, 256, 4, 64}}
 	mul := Packet{OpTileMul, [15]uint32{0, 65536, 131072, 2, 0, 0, 0, 3, 4, one, 1 << 20}}
 	softmax := Packet{OpSoftmax, [15]uint32{1 << 20, 65536, ddr, 0, 2, 2}}
 	copies := Packet{OpCopy, [15]uint32{0, ddr, 1 << 20}}
-	precompute := Packet{OpPrecompute, [15]uint32{ddr, ddr + 65536, ddr + 128<<10, 512}}
+	precompute := Packet{OpPrecompute, [15]uint32{ddr, 2, ddr + 128<<10, 512}}
 	vlut := Packet{OpVLUT16, [15]uint32{0, ddr + 16, 4, ddr + 65536}}
-	bytes := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, ddr + 512, ddr + 65536, 0, 128, 256, 8, 64, 1, 128, TCMBytes - 5*Page, 1, 256}}
+	bytes := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, 1, ddr + 65536, 0, 128, 256, 8, 64, 1, 128, TCMBytes - 5*Page, 1, 256}}
 	change := func(p Packet, i int, v uint32) Packet {
 		p.Args[i] = v
 		return p
@@ -43,7 +43,9 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 		{gemv, StatusOK}, {grouped, StatusOK}, {dequant, StatusOK}, {mul, StatusOK}, {softmax, StatusOK}, {copies, StatusOK}, {precompute, StatusOK}, {vlut, StatusOK},
 		{Packet{OpCopy, [15]uint32{TCMBytes - Align, ddr + 4096, 2 * Align}}, StatusRange}, // half in TCM
 		{change(copies, 2, 0), StatusSize}, {change(copies, 2, 100), StatusSize}, {change(copies, 0, 1), StatusRange}, {change(copies, 1, ddr+128), StatusRange},
-		{change(precompute, 3, 128), StatusSize}, {change(precompute, 3, MaxDim+256), StatusSize}, {change(precompute, 2, memory-512), StatusRange},
+		{change(precompute, 3, 128), StatusSize}, {change(precompute, 1, 0), StatusSize}, {change(precompute, 1, MaxRows+1), StatusSize}, {change(precompute, 1, MaxRows), StatusRange},
+		{change(gemv, 3, 0), StatusSize}, {change(gemv, 3, 16), StatusOK}, {change(gemv, 3, MaxRows+1), StatusSize}, {change(change(gemv, 3, MaxRows), 2, 6<<20), StatusRange},
+		{change(grouped, 3, 2), StatusOK}, {change(grouped, 3, 129), StatusRange}, {change(precompute, 3, MaxDim+256), StatusSize}, {change(precompute, 2, memory-512), StatusRange},
 		{change(gemv, 8, 3), StatusNumber}, {change(gemv, 9, 16), StatusNumber}, {change(gemv, 9, 512), StatusNumber}, {change(gemv, 10, 0), StatusNumber},
 		{change(gemv, 11, 256), StatusNumber}, {change(gemv, 6, 64), StatusSize}, {change(gemv, 7, 0), StatusNumber}, {change(grouped, 7, 0), StatusSize},
 		{change(gemv, 0, memory), StatusRange}, {change(gemv, 6, MaxDim), StatusRange}, {change(gemv, 6, MaxDim+128), StatusSize},

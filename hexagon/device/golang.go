@@ -18,6 +18,7 @@ type Go struct {
 	unit   TileUnit
 	pool   *pool.Pool // nil: the caller alone
 	pairs  [][4]tiles.Pair
+	gemvs  []gemv
 }
 
 // NewGo makes a device with memory bytes that computes on the threads of
@@ -83,32 +84,16 @@ func (g *Go) compute(p Packet) {
 			copy(g.bytes(a[0]+uint32(i)*a[5], int(a[3])), g.memory[from+a[4]:])
 		}
 	case OpPrecompute:
-		k := int(a[3])
-		if a[4] == 1 {
-			ref.PrecomputeBytes(view[int16](g, a[0], k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
-			break
+		k, bytes, make := int(a[3]), a[4] == 1, precompute
+		if bytes {
+			make = ref.PrecomputeBytes
 		}
-		precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+		for i := range a[1] {
+			tables, sums := g.tables(a[0], i, k, bytes)
+			make(tables, sums, view[int16](g, a[2]+2*i*a[3], k))
+		}
 	case OpGEMV:
-		m, k := int(a[6]), int(a[7])
-		p := gemv{Matrix: g.matrix(&p, a[1], a[4], a[5], m, k, a[8], a[9]), y: view[int32](g, a[0], m),
-			sums: view[int32](g, a[3], k/32), a: int32(a[10]), b: int32(a[11])}
-		p.tables = view[int16](g, a[2], TableBytes(k, p.InBytes)/2)
-		if p.InBytes {
-			p.a, p.b = 1, layout.ByteZero
-			p.split()
-		} else if !tiles.LooksUp() {
-			if n := k / layout.Tile; len(g.pairs) < n {
-				g.pairs = make([][4]tiles.Pair, n)
-			}
-			p.pairs = g.pairs
-			g.parallel(k/layout.TableCols, func(part int) {
-				for half := 8 * part; half < 8*part+8; half++ {
-					tiles.MakePairs(&p.pairs[half], p.of(half))
-				}
-			})
-		}
-		g.parallel(m/layout.Strip, p.strip)
+		g.gemv(&p)
 	case OpDequant:
 		strip, first, n := int(a[5]), int(a[6]), int(a[7])
 		p := dequant{Matrix: g.matrix(&p, a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10]),

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"slices"
+
 	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
@@ -26,7 +28,7 @@ func precompute(tables []int16, sums []int32, x []int16) {
 	}
 }
 
-// gemv is an OpGEMV.
+// gemv is an OpGEMV of a row of activations.
 type gemv struct {
 	ref.Matrix
 	y      []int32
@@ -36,6 +38,48 @@ type gemv struct {
 	x      []int32         // activations, of codes in bytes
 	values [2][256]int32   // what the low and the high half of a byte of codes stand for
 	a, b   int32
+}
+
+// tables returns those of row i of n, and its sums.
+func (g *Go) tables(at, i uint32, k int, bytes bool) (tables []int16, sums []int32) {
+	at += i * uint32(TableStride(k, bytes))
+	n := TableBytes(k, bytes)
+	return view[int16](g, at, n/2), view[int32](g, at+uint32(n), k/32)
+}
+
+// gemv runs an OpGEMV: a strip is computed for all rows of activations at once.
+func (g *Go) gemv(p *Packet) {
+	a := &p.Args
+	n, m, k := int(a[3]), int(a[6]), int(a[7])
+	g.gemvs = slices.Grow(g.gemvs[:0], n)[:n]
+	of := gemv{Matrix: g.matrix(p, a[1], a[4], a[5], m, k, a[8], a[9]), a: int32(a[10]), b: int32(a[11])}
+	halves := k / layout.Tile
+	for i := range g.gemvs {
+		row := &g.gemvs[i]
+		*row = of
+		row.y = view[int32](g, a[0]+uint32(4*m*i), m)
+		row.tables, row.sums = g.tables(a[2], uint32(i), k, of.InBytes)
+		if of.InBytes {
+			row.a, row.b = 1, layout.ByteZero
+			row.split()
+		} else if !tiles.LooksUp() {
+			if len(g.pairs) < n*halves {
+				g.pairs = make([][4]tiles.Pair, n*halves)
+			}
+			row.pairs = g.pairs[i*halves:][:halves]
+			g.parallel(k/layout.TableCols, func(part int) {
+				for half := 8 * part; half < 8*part+8; half++ {
+					tiles.MakePairs(&row.pairs[half], row.of(half))
+				}
+			})
+		}
+	}
+	g.parallel(m/layout.Strip, func(strip int) {
+		for i := range g.gemvs {
+			g.gemvs[i].strip(strip)
+		}
+	})
+	clear(g.gemvs)
 }
 
 // of returns the tables of a half.

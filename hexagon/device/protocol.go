@@ -51,8 +51,9 @@ const (
 	//	dst, src, n
 	OpCopy
 
-	// OpPrecompute makes the lookup tables of one row of activations, and its sums:
-	// tables [K/256][2048 bytes] and sums [K/32]int32 of x[K]int16, |x| ≤ MaxActivation.
+	// OpPrecompute makes the lookup tables of n rows of activations, and their sums:
+	// of each x[K]int16, |x| ≤ MaxActivation, tables [K/256][2048 bytes] and, behind them, sums
+	// [K/32]int32, TableStride bytes from one row's to the next. n is at most MaxRows.
 	// The table of quad q (layout.QuadColumn) of 32-column half h = 0..7 has 16 entries
 	// of int16, wrapping: number n sums the columns of n's bits. It is number
 	// layout.TableIndex(h, q, n) of the 1024 of its 256 columns.
@@ -60,25 +61,26 @@ const (
 	// With form 1 tables are bytes [2K] in their place, for weights in bytes: of each four
 	// columns the low bytes, then the high ones.
 	//
-	//	tables, sums, x, K, form 0|1
+	//	tables, n, x [n][K], K, form 0|1
 	OpPrecompute
 
-	// OpGEMV multiplies by table lookup, those in bytes as bytes, exactly:
+	// OpGEMV multiplies n rows of activations by table lookup, those in bytes as bytes, exactly; of each:
 	//
 	//	t(m,g) = Σ q·x over the group's columns;  b(m,g) = A·t - B·Σx    in int32
 	//	y[m]   = Σ over g of (b·S + 2¹⁴)>>15 + ((Σx<<3)·O + 2¹⁴)>>15    products in int64
 	//	y[m]   = b(m,0) when Group == K; scales and offsets are ignored
 	//
-	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4|8, group 32|64|128|K, A, B,
+	//	y [n][M]int32, weights, tables, n, scales, offsets (0: none), M, K, bits 1|2|4|8, group 32|64|128|K, A, B,
 	//	scratch, strips | (workers-1)<<16, cols
 	//
 	// With 8 bits A is 1 and B 128. With 4 bits and A = 0, B is the offset of 16 bytes:
 	// v(q) is number q of them, less 128. Both read bytes for tables.
 	//
-	// Weights, scales and offsets lie in DDR, tables in TCM, and so does scratch, a multiple of Page: sums of M rows, then for
-	// each of workers (at most MaxWorkers), which take rows of tiles in parts, two buffers, to which DMA brings tiles of strips (at most MaxStrips) times 128 rows and
-	// cols columns (a multiple of 256), one while the other is looked up (T-MAN §4.3, §5).
-	// GEMVScratch has its size. Results do not depend on tiles, nor on how many workers there are.
+	// Weights, scales and offsets lie in DDR, tables in TCM, and so does scratch, a multiple of Page: sums of n times M rows,
+	// then for each of workers (at most MaxWorkers), which take rows of tiles in parts, two buffers, to which DMA brings tiles
+	// of strips (at most MaxStrips) times 128 rows and cols columns (a multiple of 256), one while the other is looked up
+	// (T-MAN §4.3, §5), for all n rows: more of them move no more weights. GEMVScratch has its size. Results depend
+	// neither on tiles, nor on how many workers there are, nor on n.
 	OpGEMV
 
 	// OpDequant makes tiles of a strip's blocks [first, first+n) of 64 columns, by
@@ -189,10 +191,11 @@ const (
 	//	dst, src, n, parts, width, from, step, first, across, factor
 	OpToTiles
 
-	// OpFromTiles sets rows to those of width/32 tiles from first on, divided by their sums. A
-	// number that is as large as fp16 allows makes word k%32 of saturated all ones.
+	// OpFromTiles sets rows to those of width/32 tiles from first on, with across to columns,
+	// divided by their sums. A number that is as large as fp16 allows makes word k%32 of saturated
+	// all ones.
 	//
-	//	dst, tiles, sums [32]float32, n, width, to, first, saturated [32]uint32
+	//	dst, tiles, sums [32]float32, n, width, to, first, saturated [32]uint32, across
 	OpFromTiles
 
 	// OpFold adds the sums of 32 states of OpSoftmax to sums, which decay by its e first, or
@@ -237,16 +240,22 @@ func (p *Packet) GEMVTiles() (strips, workers int) {
 	return int(p.Args[13] & 0xffff), int(p.Args[13]>>16) + 1
 }
 
-// GEMVScratch returns the scratch of an OpGEMV of m rows and k columns in TCM, in bytes.
-func GEMVScratch(m, k, bits, group int, offsets bool, strips, cols, workers int) int {
+// TableStride returns what OpPrecompute makes of a row of k activations, sums included.
+func TableStride(k int, bytes bool) int {
+	return TableBytes(k, bytes) + (k/8+Align-1)&^(Align-1)
+}
+
+// GEMVScratch returns the scratch of an OpGEMV of n rows of activations with m rows and k
+// columns in TCM, in bytes.
+func GEMVScratch(n, m, k, bits, group int, offsets bool, strips, cols, workers int) int {
 	of := uint32(0)
 	if offsets {
 		of = 1
 	}
-	return int(gemvScratch(uint64(m), uint64(k), uint64(bits), uint64(group), of, uint64(strips), uint64(cols), uint64(workers)))
+	return int(gemvScratch(uint64(n)*uint64(m), uint64(k), uint64(bits), uint64(group), of, uint64(strips), uint64(cols), uint64(workers)))
 }
 
-func gemvScratch(m, k, bits, group uint64, offsets uint32, strips, cols, workers uint64) uint64 {
+func gemvScratch(sums, k, bits, group uint64, offsets uint32, strips, cols, workers uint64) uint64 {
 	pages := func(n uint64) uint64 { return (n + Page - 1) &^ (Page - 1) }
 	weights := strips * layout.Strip * cols
 	tile := weights / 8 * bits
@@ -257,7 +266,7 @@ func gemvScratch(m, k, bits, group uint64, offsets uint32, strips, cols, workers
 		}
 		tile += weights / group * 2 * numbers
 	}
-	return pages(4*m) + workers*2*pages(tile)
+	return pages(4*sums) + workers*2*pages(tile)
 }
 
 // Status is how a device answers a packet. All but StatusOK are the host's mistakes.

@@ -50,7 +50,7 @@ func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
 	case OpToTiles:
 		ref.ToTiles(halves(0, (n(3)-1)*n(6)/2+n(4)/layout.Tile*tile), rows(1, n(2), n(3)*n(4), 5), n(2), n(3), n(4), n(6)/2, n(7), a[8] == 1, float(9))
 	case OpFromTiles:
-		ref.FromTiles(rows(0, n(3), n(4), 5), halves(1, n(4)/layout.Tile*tile), floats(2, layout.Tile), View[uint32](memory(a[7], 4*layout.Tile), 0, layout.Tile), n(3), n(4), n(6))
+		ref.FromTiles(rows(0, n(3), n(4), 5), halves(1, n(4)/layout.Tile*tile), floats(2, layout.Tile), View[uint32](memory(a[7], 4*layout.Tile), 0, layout.Tile), n(3), n(4), n(6), a[8] == 1)
 	case OpFold:
 		var next []uint32
 		if a[2] != 0 {

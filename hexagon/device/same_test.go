@@ -31,11 +31,17 @@ func define(g *Go, p Packet) {
 		if a[4] == 1 {
 			make = ref.PrecomputeBytes
 		}
-		make(view[int16](g, a[0], TableBytes(k, a[4] == 1)/2), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+		for i := range a[1] {
+			tables, sums := g.tables(a[0], i, k, a[4] == 1)
+			make(tables, sums, view[int16](g, a[2]+2*i*a[3], k))
+		}
 	case OpGEMV:
 		m, k := int(a[6]), int(a[7])
 		w := g.matrix(&p, a[1], a[4], a[5], m, k, a[8], a[9])
-		ref.GEMV(view[int32](g, a[0], m), &w, view[int16](g, a[2], TableBytes(k, w.InBytes)/2), view[int32](g, a[3], k/32), int32(a[10]), int32(a[11]))
+		for i := range a[3] {
+			tables, sums := g.tables(a[2], i, k, w.InBytes)
+			ref.GEMV(view[int32](g, a[0]+4*i*a[6], m), &w, tables, sums, int32(a[10]), int32(a[11]))
+		}
 	case OpDequant:
 		strip, first, n := int(a[5]), int(a[6]), int(a[7])
 		w := g.matrix(&p, a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10])
@@ -127,7 +133,7 @@ func (g *generator) packet() Packet {
 		return a
 	}
 	bits := 1 << g.IntN(4)
-	m, k := layout.Strip*some(3), layout.TableCols*some(3)
+	m, k, n := layout.Strip*some(3), layout.TableCols*some(3), some(4)
 	bytes := bits == 8 || bits == 4 && g.IntN(2) == 0
 	groups, form := []int{32, 64, 128, k}, 0
 	if bytes {
@@ -149,10 +155,10 @@ func (g *generator) packet() Packet {
 		n := Align * some(20)
 		return Packet{op, word(int(g.bytes(any, n)), int(g.bytes(ddr, n)), n)}
 	case OpPrecompute:
-		return Packet{op, word(int(g.bytes(any, TableBytes(k, bytes))), int(g.bytes(ddr, k/8)), int(g.bytes(ddr, 2*k)), k, form)}
+		return Packet{op, word(int(g.bytes(any, n*TableStride(k, bytes))), n, int(g.bytes(ddr, 2*k*n)), k, form)}
 	case OpGEMV:
 		codes, scales, offsets := matrix(ddr)
-		p := Packet{op, word(int(g.bytes(ddr, 4*m)), codes, int(g.bytes(tcm, TableBytes(k, bytes))), int(g.bytes(ddr, k/8)), scales, offsets,
+		p := Packet{op, word(int(g.bytes(ddr, 4*m*n)), codes, int(g.bytes(tcm, n*TableStride(k, bytes))), n, scales, offsets,
 			m, k, bits, group, some(2), g.IntN(MaxB+1), 0, some(3), layout.TableCols*some(3))}
 		switch {
 		case bits == 8:
@@ -163,7 +169,7 @@ func (g *generator) packet() Packet {
 		*tcm = (*tcm + Page - 1) &^ (Page - 1)
 		p.Args[13] = GEMVTiles(int(p.Args[13]), some(2))
 		strips, workers := p.GEMVTiles()
-		p.Args[12] = g.bytes(tcm, GEMVScratch(m, k, bits, group, offsets != 0, strips, int(p.Args[14]), workers))
+		p.Args[12] = g.bytes(tcm, GEMVScratch(n, m, k, bits, group, offsets != 0, strips, int(p.Args[14]), workers))
 		return p
 	case OpDequant:
 		codes, scales, offsets := matrix(any)
@@ -244,7 +250,7 @@ func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
 		step := width / 32 * layout.TileBytes
 		return Packet{op, word(at(parts*step), rows(), n, parts, width, stride, step, g.IntN(29), g.IntN(2), one)}
 	case OpFromTiles:
-		return Packet{op, word(rows(), at(width/32*layout.TileBytes), at(128), n, width, stride, g.IntN(29), at(128))}
+		return Packet{op, word(rows(), at(width/32*layout.TileBytes), at(128), n, width, stride, g.IntN(29), at(128), g.IntN(2))}
 	case OpFold:
 		return Packet{op, word(at(128), at(layout.Tile*StateBytes), at(layout.Tile*StateBytes), g.IntN(2))}
 	}

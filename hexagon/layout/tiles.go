@@ -5,8 +5,9 @@ import "encoding/binary"
 // Tiles is a matrix of fp16 in the order in which the tile unit reads it.
 type Tiles struct {
 	Rows, Cols int
-	M, K       int    // multiples of Strip and TableCols; further rows and columns are zeros
-	Data       []byte // [M/Tile][K/Tile] tiles
+	M, K       int     // multiples of Strip and TableCols; further rows and columns are zeros
+	Data       []byte  // [M/Tile][K/Tile] tiles
+	Most       float32 // magnitude of a number
 }
 
 // NewTiles returns a matrix for SetRow to fill.

@@ -214,14 +214,18 @@ func ToTiles(dst []uint16, src Rows, n, parts, width, step, first int, across bo
 	}
 }
 
-// FromTiles sets rows to those of tiles from first on, divided by their sums. Lanes of
-// saturated get all ones where a number is as large as fp16 allows.
-func FromTiles(dst Rows, tiles []uint16, sums []float32, saturated []uint32, n, width, first int) {
+// FromTiles sets rows to those (across: columns) of tiles from first on, divided by their
+// sums. Lanes of saturated get all ones where a number is as large as fp16 allows.
+func FromTiles(dst Rows, tiles []uint16, sums []float32, saturated []uint32, n, width, first int, across bool) {
 	for i := range n {
 		by := reciprocal(sums[first+i])
 		y := dst.row(i, width)
 		for k := range y {
-			h := tiles[k/layout.Tile*1024+layout.TileIndex(first+i, k%layout.Tile)]
+			row, col := first+i, k%layout.Tile
+			if across {
+				row, col = col, row
+			}
+			h := tiles[k/layout.Tile*1024+layout.TileIndex(row, col)]
 			if y[k] = layout.F32(h) * by; h&0x7fff >= layout.Largest {
 				saturated[k%lanes] = math.MaxUint32
 			}

@@ -92,6 +92,7 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 	r := &recorder{Device: dev}
 	b, all := aLayer(t, r)
 	chip, _ := soc.Named("8gen3")
+	lookups := soc.Lookups()
 	x, _ := Shape(stepModel)
 	r.packets = nil
 	runLayer(t, b, all, 1, func(name string) {
@@ -99,7 +100,11 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 			if m.Name != name {
 				continue
 			}
-			l, err := chip.Plan(m, 1)
+			w, err := layout.New(m.M, m.K, layout.Ternary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := chip.Plan(m, lookups(w))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +185,7 @@ func pieces(packets []device.Packet) (n int) {
 			if cols >= k {
 				each = (all + strips - 1) / strips
 			}
-			n += each*((k+cols-1)/cols) + workers // each of which stores its results
+			n += each*((k+cols-1)/cols) + workers*int(a[3]) // each of which stores its results of each row
 		}
 	}
 	return n
@@ -198,5 +203,32 @@ func TestADecodedTokenOfExecutedPacketsIsNearWhatTMANMeasures(t *testing.T) {
 	t.Log(a.Kind)
 	for _, row := range append([][]string{a.Head}, a.Rows...) {
 		t.Log(strings.Join(row, " | "))
+	}
+}
+
+// What DMA moves for lookups of more rows are their tables and results beside the weights of one.
+func TestMoreRowsBringNoMoreWeights(t *testing.T) {
+	list, err := parseExecuted(executed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := Shape(stepModel)
+	one, more := map[string]float64{}, 0
+	for _, e := range list {
+		if e.Batch == 1 {
+			one[e.Matrix] = e.Moved
+		} else if e.Path == soc.ByLookup {
+			more++
+			for _, m := range x.Matrices {
+				p := m.Padded()
+				tables := device.TableStride(p.K, false)
+				if most := one[e.Matrix] + float64((e.Batch-1)*(2*tables+4*p.M)); m.Name == e.Matrix && e.Moved > most {
+					t.Errorf("%s of %d rows: %.0f bytes, more than %.0f", e.Matrix, e.Batch, e.Moved, most)
+				}
+			}
+		}
+	}
+	if more < len(one) {
+		t.Errorf("lookups of several rows: %d matrices", more)
 	}
 }

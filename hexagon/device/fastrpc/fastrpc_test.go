@@ -103,7 +103,7 @@ func work(memory []byte) (packets []device.Packet, results [][2]int) {
 		packets = append(packets, p)
 	}
 	const m, k, tcm = 512, 512, 1 << 20 // four workers have a strip each
-	x, codes, scales, offsets := integers(k, device.MaxActivation), integers(m*k/8, 32767), integers(m*k/64, 32767), integers(m*k/64, 32767)
+	x, codes, scales, offsets := integers(3*k, device.MaxActivation), integers(m*k/8, 32767), integers(m*k/64, 32767), integers(m*k/64, 32767)
 	values, groups := halves(16), alloc(4*layout.SuperGroupBytes)
 	for i := range 4 * layout.SuperGroupBytes {
 		memory[int(groups)+i] = byte(r.Uint32()) &^ 0x40
@@ -113,9 +113,8 @@ func work(memory []byte) (packets []device.Packet, results [][2]int) {
 	for i := range 32 {
 		copy(device.View[uint32](memory, states+uint32(i*device.StateBytes), 2), []uint32{0xfbff, uint32(7 * i)})
 	}
-	sums := result(k / 8)
-	add(device.OpPrecompute, tcm, sums, x, k)
-	add(device.OpGEMV, result(4*m), codes, tcm, sums, scales, offsets, m, k, 2, 64, 1, 1, 7*tcm, device.GEMVTiles(1, 4), 256)
+	add(device.OpPrecompute, tcm, 3, x, k)
+	add(device.OpGEMV, result(3*4*m), codes, tcm, 3, scales, offsets, m, k, 2, 64, 1, 1, 7*tcm, device.GEMVTiles(1, 4), 256)
 	const wide = 8192
 	numbers := integers(4*wide, 16000)
 	for i, n := range device.View[uint32](memory, numbers, 2*wide) {

@@ -131,19 +131,20 @@ func TestPrecomputeAndGEMVEqualTheirDefinition(t *testing.T) {
 						g = k
 					}
 					a := &arena{d.Memory(), device.Align}
-					x := extreme(r, k)
+					n := []int{3, 1, 2}[round]
+					x := extreme(r, n*k)
 					if round > 0 {
-						x = random16(r, k, device.MaxActivation)
+						x = random16(r, n*k, device.MaxActivation)
 					}
 					at := a.int16s(x)
-					tables, sums, y := a.alloc(8*k, 128), a.alloc(k/8, 128), a.alloc(4*m, 128)
+					tables, y := a.alloc(n*device.TableStride(k, false), 128), a.alloc(4*m*n, 128)
 					behind := &arena{d.Memory(), device.TCMBytes}
 					codes := behind.bytes(randomBytes(r, m*k/8*bits), 128)
 					sc, of := behind.int16s(scales(r, m*k/g, round == 1)), behind.int16s(scales(r, m*k/g, round == 2))
-					both(t, d, packet(device.OpPrecompute, tables, sums, at, uint32(k)))
+					both(t, d, packet(device.OpPrecompute, tables, uint32(n), at, uint32(k)))
 					for _, offsets := range []uint32{0, of} {
 						for _, affine := range [][2]uint32{{2, 15}, {1, 255}} {
-							both(t, d, multiplication(y, codes, tables, sums, sc, offsets, uint32(m), uint32(k), uint32(bits), uint32(g), affine[0], affine[1]))
+							both(t, d, multiplication(y, codes, tables, uint32(n), sc, offsets, uint32(m), uint32(k), uint32(bits), uint32(g), affine[0], affine[1]))
 						}
 					}
 				})
@@ -301,23 +302,24 @@ func TestProductsOfBytesEqualTheirDefinition(t *testing.T) {
 			t.Run(fmt.Sprintf("W%d group %d", bits, group), func(t *testing.T) {
 				m, k := []uint32{256, 128, 128}[round], []uint32{256, 768, 1024}[round]
 				a := &arena{d.Memory(), device.Align}
-				x := extreme(r, int(k))
+				n := []uint32{3, 1, 2}[round]
+				x := extreme(r, int(n*k))
 				if round > 0 {
-					x = random16(r, int(k), device.MaxActivation)
+					x = random16(r, int(n*k), device.MaxActivation)
 				}
 				at := a.int16s(x)
-				split, sums, y := a.alloc(2*int(k), 128), a.alloc(int(k)/8, 128), a.alloc(4*int(m), 128)
+				split, y := a.alloc(int(n)*device.TableStride(int(k), true), 128), a.alloc(4*int(m*n), 128)
 				values := a.bytes(randomBytes(r, 16), 128)
 				behind := &arena{d.Memory(), device.TCMBytes}
 				codes := behind.bytes(randomBytes(r, int(m*k/8*bits)), 128)
 				sc, of := behind.int16s(scales(r, int(m*k/group), round == 1)), behind.int16s(scales(r, int(m*k/group), round == 2))
-				both(t, d, packet(device.OpPrecompute, split, sums, at, k, 1))
+				both(t, d, packet(device.OpPrecompute, split, n, at, k, 1))
 				one, b := uint32(1), uint32(layout.ByteZero)
 				if bits == 4 {
 					one, b = 0, values
 				}
 				for _, offsets := range []uint32{0, of} {
-					both(t, d, multiplication(y, codes, split, sums, sc, offsets, m, k, bits, group, one, b))
+					both(t, d, multiplication(y, codes, split, n, sc, offsets, m, k, bits, group, one, b))
 				}
 			})
 		}

@@ -100,29 +100,31 @@ func TestTCMIsLostBetweenRuns(t *testing.T) {
 	}
 }
 
-// Lookups of every format read their weights from TCM, where DMA has brought them, and
-// spill their sums there.
+// Lookups of every format read their weights from TCM, where DMA has brought them once for
+// however many rows of activations, and spill their sums there.
 func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 	d := open(t, Options{KeepTCM: true})
 	const m, k, table = 512, 1024, 1 << 16
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{32, 64, 128, k} {
-			p := packet(device.OpGEMV, 0, device.TCMBytes, table, 1<<15, device.TCMBytes+1<<19, device.TCMBytes+1<<20, m, k, bits, group, 1, 1, 4<<20, device.GEMVTiles(2, 1), 512)
-			c, err := d.Run(t.Context(), []device.Packet{p})
-			if err != nil {
-				t.Fatal(err)
-			}
-			weights, moved := uint64(m*k/8*bits), uint64(m*k/8*bits+4*m)
-			if group != k { // scales and offsets
-				moved += uint64(2 * m * k / group * 2)
-			}
-			want := device.Counts{Packets: c.Packets, Instructions: c.Instructions, Vector: c.Vector, Transfers: c.Transfers, Moved: moved, Flying: c.Flying,
-				WeightsTCM: weights / 128, SumsTCM: 4 * m / 128 * (k / 256), Longest: c.Packets}
-			if c != want {
-				t.Errorf("W%d, groups of %d: counted %+v, want %+v", bits, group, c, want)
-			}
-			if c.Flying < 2 || c.Transfers < 9 {
-				t.Errorf("W%d, groups of %d: %d transfers, at most %d at once", bits, group, c.Transfers, c.Flying)
+			for _, n := range []uint32{1, 2, 7} {
+				p := packet(device.OpGEMV, device.TCMBytes+3<<19, device.TCMBytes, table, n, device.TCMBytes+1<<19, device.TCMBytes+1<<20, m, k, bits, group, 1, 1, 4<<20, device.GEMVTiles(2, 1), 512)
+				c, err := d.Run(t.Context(), []device.Packet{p})
+				if err != nil {
+					t.Fatal(err)
+				}
+				weights, moved := uint64(m*k/8*bits), uint64(m*k/8*bits+4*m*n)
+				if group != k { // scales and offsets
+					moved += uint64(2 * m * k / group * 2)
+				}
+				want := device.Counts{Packets: c.Packets, Instructions: c.Instructions, Vector: c.Vector, Transfers: c.Transfers, Moved: moved, Flying: c.Flying,
+					WeightsTCM: uint64(n) * weights / 128, SumsTCM: uint64(n * 4 * m / 128 * (k / 256)), Longest: c.Packets}
+				if c != want {
+					t.Errorf("W%d, groups of %d, %d rows: counted %+v, want %+v", bits, group, n, c, want)
+				}
+				if c.Flying < 2 || c.Transfers < 9 {
+					t.Errorf("W%d, groups of %d, %d rows: %d transfers, at most %d at once", bits, group, n, c.Transfers, c.Flying)
+				}
 			}
 		}
 	}

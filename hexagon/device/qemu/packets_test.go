@@ -11,7 +11,7 @@ import (
 )
 
 // outputs are where a packet that Check takes may write: offsets and sizes.
-func outputs(p device.Packet) [][2]int {
+func outputs(p device.Packet) (of [][2]int) {
 	n := func(i int) int { return int(p.Args[i]) }
 	switch p.Op {
 	case device.OpCopy:
@@ -19,9 +19,13 @@ func outputs(p device.Packet) [][2]int {
 	case device.OpCollect:
 		return [][2]int{{n(0), n(2) * n(5)}}
 	case device.OpPrecompute:
-		return [][2]int{{n(0), device.TableBytes(n(3), n(4) == 1)}, {n(1), n(3) / 8}}
+		size, stride := device.TableBytes(n(3), n(4) == 1), device.TableStride(n(3), n(4) == 1)
+		for i := range n(1) { // what aligns sums is nobody's
+			of = append(of, [2]int{n(0) + i*stride, size + n(3)/8})
+		}
+		return of
 	case device.OpGEMV:
-		return append(scratch(p), [2]int{n(0), 4 * n(6)})
+		return append(scratch(p), [2]int{n(0), 4 * n(3) * n(6)})
 	case device.OpDequant:
 		return [][2]int{{n(0), n(7) * 8 * layout.TileBytes}}
 	case device.OpVLUT16:
@@ -60,7 +64,9 @@ func work(p device.Packet) float64 {
 	switch p.Op {
 	case device.OpGEMV:
 		strips, _ := p.GEMVTiles()
-		return n(6)*n(7)*n(8)/256 + float64(strips)*n(14)
+		return n(3)*n(6)*n(7)*n(8)/256 + float64(strips)*n(14)
+	case device.OpPrecompute:
+		return n(1) * n(3) * 2
 	case device.OpDequant:
 		return n(7) * 4096
 	case device.OpTileMul:
@@ -135,12 +141,12 @@ const ddr = device.TCMBytes
 var valid = []device.Packet{
 	packet(device.OpPing),
 	packet(device.OpCopy, 128, 4096, 256),
-	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768),
-	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<17, ddr+1<<18, 256, 512, 2, 64, 1, 1, 1<<20, 1, 256),
-	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, 0, 0, 256, 256, 4, 256, 2, 15, 1<<22, device.GEMVTiles(1, 3), 512),
-	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768, 1),
-	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<18, 0, 256, 512, 8, 32, 1, 128, 1<<20, 2, 256),
-	packet(device.OpGEMV, 128, ddr, 1<<16, 1<<15, ddr+1<<18, ddr+1<<19, 128, 512, 4, 64, 0, 256, 1<<20, 2, 256),
+	packet(device.OpPrecompute, 1<<16, 1, 256, 768),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 3, ddr+1<<17, ddr+1<<18, 256, 512, 2, 64, 1, 1, 1<<20, 1, 256),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 1, 0, 0, 256, 256, 4, 256, 2, 15, 1<<22, device.GEMVTiles(1, 3), 512),
+	packet(device.OpPrecompute, 1<<16, 3, 256, 768, 1),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 2, ddr+1<<18, 0, 256, 512, 8, 32, 1, 128, 1<<20, device.GEMVTiles(2, 2), 256),
+	packet(device.OpGEMV, 128, ddr, 1<<16, 1, ddr+1<<18, ddr+1<<19, 128, 512, 4, 64, 0, 256, 1<<20, 2, 256),
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 8, 32),
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32, 1),
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32),
@@ -157,7 +163,7 @@ var valid = []device.Packet{
 	packet(device.OpRope, 1<<20, ddr, 2, 3, 32, 32, 1, 384),
 	packet(device.OpGLU, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 1),
 	packet(device.OpToTiles, 1<<20, ddr, 3, 2, 64, 512, 4096, 29, 1, 0x3f800000),
-	packet(device.OpFromTiles, 1<<20, ddr, 1<<16, 3, 64, 256, 7, 1<<17),
+	packet(device.OpFromTiles, 1<<20, ddr, 1<<16, 3, 64, 256, 7, 1<<17, 1),
 	packet(device.OpFold, 1<<20, 1<<19, ddr, 1),
 }
 

@@ -35,13 +35,19 @@ func define(memory []byte, p device.Packet) {
 		if a[4] == 1 {
 			make = ref.PrecomputeBytes
 		}
-		make(device.View[int16](memory, a[0], device.TableBytes(n(3), a[4] == 1)/2), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
+		for i := range a[1] {
+			tables, sums := tables(memory, a[0], i, n(3), a[4] == 1)
+			make(tables, sums, device.View[int16](memory, a[2]+2*i*a[3], n(3)))
+		}
 	case device.OpGEMV:
 		w := matrix(n(6), 1, 4, 5, 7, 8, 9)
 		if w.InBytes = p.InBytes(); w.InBytes && n(8) == 4 {
 			w.Values = memory[a[11]:][:16]
 		}
-		ref.GEMV(device.View[int32](memory, a[0], n(6)), w, device.View[int16](memory, a[2], device.TableBytes(n(7), w.InBytes)/2), device.View[int32](memory, a[3], n(7)/32), int32(a[10]), int32(a[11]))
+		for i := range a[3] {
+			tables, sums := tables(memory, a[2], i, n(7), w.InBytes)
+			ref.GEMV(device.View[int32](memory, a[0]+4*i*a[6], n(6)), w, tables, sums, int32(a[10]), int32(a[11]))
+		}
 	case device.OpDequant:
 		w, v := matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10), []uint16(nil)
 		if w.InBytes = p.InBytes(); n(9) < 8 {
@@ -66,13 +72,20 @@ func define(memory []byte, p device.Packet) {
 	}
 }
 
+// tables returns those of row i of an OpPrecompute, and its sums.
+func tables(memory []byte, at, i uint32, k int, bytes bool) ([]int16, []int32) {
+	at += i * uint32(device.TableStride(k, bytes))
+	size := device.TableBytes(k, bytes)
+	return device.View[int16](memory, at, size/2), device.View[int32](memory, at+uint32(size), k/32)
+}
+
 // scratch is what a packet that Check takes leaves undefined: offsets and sizes.
 func scratch(p device.Packet) [][2]int {
 	n := func(i int) int { return int(p.Args[i]) }
 	switch p.Op {
 	case device.OpGEMV:
 		strips, workers := p.GEMVTiles()
-		return [][2]int{{n(12), device.GEMVScratch(n(6), n(7), n(8), n(9), n(5) != 0, strips, n(14), workers)}}
+		return [][2]int{{n(12), device.GEMVScratch(n(3), n(6), n(7), n(8), n(9), n(5) != 0, strips, n(14), workers)}}
 	case device.OpTileMul:
 		return [][2]int{{n(10), device.ColumnsBytes}}
 	}
@@ -81,9 +94,9 @@ func scratch(p device.Packet) [][2]int {
 
 // multiplication makes an OpGEMV of tiles of some strips and columns, with scratch in the
 // upper half of TCM.
-func multiplication(y, codes, tables, sums, scales, offsets, m, k, bits, group, a, b uint32) device.Packet {
+func multiplication(y, codes, tables, n, scales, offsets, m, k, bits, group, a, b uint32) device.Packet {
 	tile := (m/128*7 + k/256*5 + bits + group/32) % 4
-	return packet(device.OpGEMV, y, codes, tables, sums, scales, offsets, m, k, bits, group, a, b, 4<<20, device.GEMVTiles(int(1+tile%3), 6), 256*(1+tile/2))
+	return packet(device.OpGEMV, y, codes, tables, n, scales, offsets, m, k, bits, group, a, b, 4<<20, device.GEMVTiles(int(1+tile%3), 6), 256*(1+tile/2))
 }
 
 // arena hands out operands.

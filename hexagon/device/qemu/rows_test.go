@@ -64,46 +64,61 @@ func TestFloatsAreIEEEs(t *testing.T) {
 	}
 }
 
+// rowOperations are packets of every operation on rows, whose operands no other writes unless
+// it follows it: n rows of parts of width numbers.
+func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (packets []device.Packet) {
+	bits, row := math.Float32bits, parts*width
+	stride := 4*row + 128*uint32(round)
+	rows := func() uint32 { return a.floats(r, int(n*stride/4), false) }
+	add := func(op device.Op, args ...uint32) { packets = append(packets, packet(op, args...)) }
+	x, y, weights := rows(), rows(), a.floats(r, int(row), false)
+	add(device.OpRMSNorm, y, x, weights, n, parts, width, stride, stride, bits(1/float32(width)), bits(1e-5))
+	add(device.OpRMSNorm, x, x, 0, n, parts, width, stride, stride, bits(1/float32(width)), 0)
+	ints, scales := a.alloc(2*512*int(n), 128), a.alloc(128, 128)
+	x = rows()
+	clear(device.View[float32](a.memory, x, int(row))) // a row of zeros
+	add(device.OpQuantize, ints, scales, x, n, 512, row, stride)
+	add(device.OpQuantize, a.alloc(2*512*int(n), 128), scales, y, n, 512, row, stride)
+	sums := a.bytes(randomBytes(r, int(n*stride)), 128)
+	device.View[uint32](a.memory, sums, 1)[0] = 1 << 31
+	add(device.OpScale, y, sums, scales, weights, 0, n, row, stride, stride)
+	add(device.OpScale, x, sums, scales, weights, weights, n, row, stride, stride)
+	for unit := range uint32(3) {
+		x = rows()
+		add(device.OpGLU, x, rows(), x, n, row, stride, stride, unit)
+	}
+	add(device.OpAdd, x, rows(), n, row, stride, stride, bits(0.18))
+	angles := a.floats(r, int(2*n*width), false)
+	for _, of := range [][2]uint32{{32, 1}, {32, 16}, {64, 32}, {width, 2}, {192, 96}} {
+		if of[0] <= width {
+			add(device.OpRope, rows(), angles, n, parts, width, of[0], of[1], stride)
+		}
+	}
+	first := func() uint32 { return uint32(r.IntN(33 - int(n))) }
+	tiles, step := a.uint16s(randomHalves(r, 1024*int(row)/32+128*int(parts))), 2048*width/32+256
+	add(device.OpToTiles, tiles, a.floats(r, int(n*stride/4), round%2 == 1), n, parts, width, stride, step, first(), 0, bits(0.18))
+	add(device.OpToTiles, tiles, a.floats(r, int(n*stride/4), round%2 == 1), n, parts, width, stride, step, first(), 1, bits(1))
+	states := a.bytes(randomBytes(r, 2*32*device.StateBytes), 128)
+	for i := range uint32(64) {
+		device.View[uint32](a.memory, states, 64*6)[6*i+2] = uint32(randomHalves(r, 1)[0] & 0x3fff)
+	}
+	folded := a.floats(r, 32, false)
+	add(device.OpFold, folded, states, states+32*device.StateBytes, 1)
+	add(device.OpFold, folded, states+32*device.StateBytes, 0, 0)
+	for across := range uint32(2) {
+		add(device.OpFromTiles, rows(), tiles, folded, n, width, stride, first(), a.alloc(128, 128), across)
+	}
+	return packets
+}
+
 func TestOperationsOnRowsEqualTheirDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(32, 1))
-	bits := math.Float32bits
-	for round, s := range []struct{ n, parts, width int }{{1, 1, 256}, {3, 2, 64}, {2, 5, 32}, {4, 1, 288}} {
+	for round, s := range [][3]uint32{{1, 1, 256}, {3, 2, 64}, {2, 5, 32}, {4, 1, 288}} {
 		d := open(t, Options{KeepTCM: true, Workers: []int{2, 3, 4, 6}[round], Seed: uint32(round + 1)})
 		for _, base := range []uint32{1 << 16, device.TCMBytes} {
-			a := &arena{d.Memory(), base}
-			n, parts, width, row := uint32(s.n), uint32(s.parts), uint32(s.width), uint32(s.parts*s.width)
-			stride := 4*row + 128*uint32(round)
-			x, y, weights := a.floats(r, s.n*int(stride)/4, false), a.floats(r, s.n*int(stride)/4, false), a.floats(r, int(row), false)
-			both(t, d, packet(device.OpRMSNorm, y, x, weights, n, parts, width, stride, stride, bits(1/float32(width)), bits(1e-5)),
-				packet(device.OpRMSNorm, x, x, 0, n, parts, width, stride, stride, bits(1/float32(width)), 0))
-			ints, scales := a.alloc(2*512*s.n, 128), a.alloc(128, 128)
-			clear(device.View[float32](d.Memory(), x, int(row))) // a row of zeros
-			both(t, d, packet(device.OpQuantize, ints, scales, x, n, 512, row, stride), packet(device.OpQuantize, ints, scales, y, n, 512, row, stride))
-			sums := a.bytes(randomBytes(r, s.n*int(stride)), 128)
-			device.View[uint32](d.Memory(), sums, 1)[0] = 1 << 31
-			both(t, d, packet(device.OpScale, y, sums, scales, weights, 0, n, row, stride, stride),
-				packet(device.OpScale, x, sums, scales, weights, weights, n, row, stride, stride))
-			x, y = a.floats(r, s.n*int(stride)/4, false), a.floats(r, s.n*int(stride)/4, false)
-			for unit := range uint32(3) {
-				both(t, d, packet(device.OpGLU, x, y, x, n, row, stride, stride, unit))
+			for _, p := range rowOperations(r, &arena{d.Memory(), base}, s[0], s[1], s[2], round) {
+				both(t, d, p)
 			}
-			angles := a.floats(r, 2*s.n*s.width, false)
-			for _, of := range [][2]uint32{{32, 1}, {32, 16}, {64, 32}, {width, 2}, {192, 96}} {
-				if of[0] <= width {
-					both(t, d, packet(device.OpRope, y, angles, n, parts, width, of[0], of[1], stride))
-				}
-			}
-			x = a.floats(r, s.n*int(stride)/4, round%2 == 1)
-			tiles, step := a.uint16s(randomHalves(r, 1024*int(row)/32+128*s.parts)), 2048*width/32+256
-			both(t, d, packet(device.OpToTiles, tiles, x, n, parts, width, stride, step, uint32(r.IntN(33-s.n)), 0, bits(0.18)),
-				packet(device.OpToTiles, tiles, x, n, parts, width, stride, step, uint32(r.IntN(33-s.n)), 1, bits(1)))
-			states := a.bytes(randomBytes(r, 2*32*device.StateBytes), 128)
-			for i := range uint32(64) {
-				device.View[uint32](d.Memory(), states, 64*6)[6*i+2] = uint32(randomHalves(r, 1)[0] & 0x3fff)
-			}
-			folded := a.floats(r, 32, false)
-			both(t, d, packet(device.OpFold, folded, states, states+32*device.StateBytes, 1), packet(device.OpFold, folded, states+32*device.StateBytes, 0, 0),
-				packet(device.OpFromTiles, y, tiles, folded, n, width, stride, uint32(r.IntN(33-s.n)), a.alloc(128, 128)))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func multiply(t *testing.T, d *Device, w *layout.Weights, x []int16) {
 	at := a.int16s(x)
 	codes, scales, offsets := put(behind, w)
 	m, k := uint32(w.M), uint32(w.K)
-	tables, sums, y := a.alloc(8*w.K, 128), a.alloc(w.K/8, 128), a.alloc(4*w.M, 128)
+	tables, y := a.alloc(device.TableStride(w.K, false), 128), a.alloc(4*w.M, 128)
 	values, tiles := a.uint16s(w.Table()), a.alloc(4*w.K/32*2048, 128)
 	form, b := uint32(0), uint32(w.B)
 	if w.InBytes() {
@@ -45,8 +45,8 @@ func multiply(t *testing.T, d *Device, w *layout.Weights, x []int16) {
 	}
 	format := []uint32{uint32(w.Bits), uint32(w.Group), form}
 	if w.Integers() {
-		both(t, d, packet(device.OpPrecompute, tables, sums, at, k, form),
-			multiplication(y, codes, tables, sums, scales, offsets, m, k, uint32(w.Bits), uint32(w.Group), uint32(w.A), b))
+		both(t, d, packet(device.OpPrecompute, tables, 1, at, k, form),
+			multiplication(y, codes, tables, 1, scales, offsets, m, k, uint32(w.Bits), uint32(w.Group), uint32(w.A), b))
 	}
 	both(t, d, packet(device.OpDequant, append([]uint32{tiles, codes, scales, offsets, values, m/128 - 1, 0, k / 64, k}, format...)...))
 }
@@ -131,11 +131,11 @@ func countEach(t *testing.T, d *Device) (all []counted) {
 	}
 	a := &arena{d.Memory(), 1 << 17}
 	x := a.int16s(random16(r, k, device.MaxActivation))
-	tables, sums, y, values := a.alloc(8*k, 128), a.alloc(k/8, 128), a.alloc(4*m, 128), a.uint16s(randomHalves(r, 16))
+	tables, y, values := a.alloc(4*device.TableStride(k, false), 128), a.alloc(4*4*m, 128), a.uint16s(randomHalves(r, 16))
 	ddr := &arena{d.Memory(), device.TCMBytes}
 	codes, scale, offset := ddr.bytes(randomBytes(r, m*k/2), 128), ddr.int16s(scales(r, m*k/32, false)), ddr.int16s(scales(r, m*k/32, false))
 	tiles, states, diag := a.alloc(8*8*2048, 128), a.alloc(32*device.StateBytes, 128), a.alloc(2048, 128)
-	record("precompute 1024", 0, packet(device.OpPrecompute, tables, sums, x, k))
+	record("precompute 1024", 0, packet(device.OpPrecompute, tables, 1, x, k))
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{32, 64, 128, k} {
 			for _, o := range []uint32{0, offset} {
@@ -147,7 +147,11 @@ func countEach(t *testing.T, d *Device) (all []counted) {
 					continue
 				}
 				record(fmt.Sprintf("gemv W%d group %d%s, 512x1024", bits, group, with), m*k*int(bits)/8,
-					packet(device.OpGEMV, y, codes, tables, sums, scale, o, m, k, bits, group, 1, 1, 4<<20, 2, 512))
+					packet(device.OpGEMV, y, codes, tables, 1, scale, o, m, k, bits, group, 1, 1, 4<<20, 2, 512))
+				if group == k || group == 64 && o == 0 {
+					record(fmt.Sprintf("gemv W%d group %d, 4 rows, 512x1024", bits, group), m*k*int(bits)/8,
+						packet(device.OpGEMV, y, codes, tables, 4, scale, o, m, k, bits, group, 1, 1, 4<<20, 2, 512))
+				}
 				record(fmt.Sprintf("dequant W%d group %d%s, 128x512", bits, group, with), 128*512*int(bits)/8,
 					packet(device.OpDequant, tiles, codes, scale, o, values, 1, 0, 8, k, bits, group))
 			}
@@ -156,7 +160,7 @@ func countEach(t *testing.T, d *Device) (all []counted) {
 	wide, listed := ddr.bytes(randomBytes(r, m*k), 128), a.bytes(randomBytes(r, 16), 128)
 	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
 		record(fmt.Sprintf("gemv W%d in bytes, group 32, 512x1024", form.bits), m*k*int(form.bits)/8,
-			packet(device.OpGEMV, y, wide, tables, sums, scale, 0, m, k, form.bits, 32, form.one, form.b, 4<<20, 2, 512))
+			packet(device.OpGEMV, y, wide, tables, 1, scale, 0, m, k, form.bits, 32, form.one, form.b, 4<<20, 2, 512))
 		record(fmt.Sprintf("dequant W%d in bytes, group 32, 128x512", form.bits), 128*512*int(form.bits)/8,
 			packet(device.OpDequant, tiles, wide, scale, 0, values, 1, 0, 8, k, form.bits, 32, 1))
 	}

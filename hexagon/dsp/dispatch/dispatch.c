@@ -93,26 +93,26 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     break;
   case OP_PRECOMPUTE:
     require(&c, a[4] <= 1, STATUS_NUMBER);
+    count(&c, a[1], 1, MAX_ROWS);
     k = dim(&c, a[3], 256);
-    memory(&c, a[0], (a[4] ? 2 : 8) * k);
-    memory(&c, a[1], k / 8);
-    memory(&c, a[2], 2 * k);
+    memory(&c, a[0], (uint64_t)a[1] * table_row(a[3], a[4] == 1));
+    memory(&c, a[2], 2 * k * a[1]);
     break;
   case OP_GEMV:
     format(&c, a[8], a[9], a[7], gemv_bytes(a));
     if (a[8] == 8) require(&c, a[10] == 1 && a[11] == BYTE_ZERO, STATUS_NUMBER);
     else if (!gemv_bytes(a)) require(&c, (a[10] == 1 || a[10] == 2) && a[11] <= MAX_B, STATUS_NUMBER);
+    count(&c, a[3], 1, MAX_ROWS);
     m = dim(&c, a[6], 128);
     k = dim(&c, a[7], 256);
     count(&c, gemv_strips(a), 1, GEMV_STRIPS);
     count(&c, gemv_shares(a), 1, MAX_WORKERS);
     dim(&c, a[14], 256);
-    memory(&c, a[0], 4 * m);
+    memory(&c, a[0], 4 * m * a[3]);
     weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
-    tcm(&c, a[2], (gemv_bytes(a) ? 2 : 8) * k, ALIGN);
-    memory(&c, a[3], k / 8);
+    tcm(&c, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)), ALIGN);
     if (gemv_bytes(a) && a[8] == 4) memory(&c, a[11], 16);
-    tcm(&c, a[12], pages(4 * m) + gemv_shares(a) * 2 * gemv_buffer(a), PAGE);
+    tcm(&c, a[12], pages(4 * m * a[3]) + gemv_shares(a) * 2 * gemv_buffer(a), PAGE);
     break;
   case OP_DEQUANT:
     format(&c, a[9], a[10], a[8], dequant_bytes(a));
@@ -219,6 +219,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     rows(&c, a[3], 1, a[4]);
     count(&c, a[3], 1, 32);
     count(&c, a[6], 0, 32 - a[3]);
+    count(&c, a[8], 0, 1);
     floats(&c, a[0], a[3], 1, a[4], a[5]);
     memory(&c, a[1], (uint64_t)a[4] / 32 * TILE_BYTES);
     memory(&c, a[2], 128);
@@ -288,18 +289,28 @@ void run_shard(const struct operation *o, int shard) {
   switch (o->packet->op) {
   case OP_COPY: dma_copy(AT(0), AT(1), a[2]); break;
   case OP_PRECOMPUTE: {
-    const int k = INT(3) - (int)from * TABLES_UNIT, some = k < N * TABLES_UNIT ? k : N * TABLES_UNIT;
-    if (a[4]) precompute_bytes(MOVED(0, TABLES_UNIT * 2), MOVED(1, TABLES_UNIT / 8), MOVED(2, TABLES_UNIT * 2), some);
-    else precompute(MOVED(0, TABLES_UNIT * 8), MOVED(1, TABLES_UNIT / 8), MOVED(2, TABLES_UNIT * 2), some);
+    const uint32_t units = tables_units(a); // of a row
+    for (uint32_t row = 0, first = 0; row < a[1]; row++, first += units) {
+      const uint32_t begin = from > first ? from - first : 0, end = from + n < first + units ? from + n : first + units; // of all rows
+      if (first + begin >= end) continue;
+      const uint32_t column = begin * TABLES_UNIT, left = a[3] - column, all = (end - first - begin) * TABLES_UNIT;
+      uint8_t *tables = (uint8_t *)AT(0) + row * table_row(a[3], a[4] == 1);
+      int32_t *sums = (int32_t *)(tables + table(a[3], a[4] == 1)) + column / 32;
+      const int16_t *x = (const int16_t *)AT(2) + row * a[3] + column;
+      tables += table(column, a[4] == 1);
+      if (a[4]) precompute_bytes(tables, sums, x, (int)(left < all ? left : all));
+      else precompute((int16_t *)tables, sums, x, (int)(left < all ? left : all));
+    }
     break;
   }
   case OP_GEMV: {
-    const int listed = gemv_bytes(a) && a[8] == 4;
+    const int bytes = gemv_bytes(a), listed = bytes && a[8] == 4;
     const uint32_t unit = gemv_strips(a) * 128, left = a[6] - from * unit; // rows
     const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
-    gemv(&(struct gemv){MOVED(0, 4 * unit), MOVED(1, codes), AT(2), AT(3), MOVED(4, scales), MOVED_OR_NONE(5, scales), (int)(left < n * unit ? left : n * unit),
-                        INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11), listed ? AT(11) : 0, MOVED(12, 4 * unit),
-                        (uint8_t *)AT(12) + pages(4 * a[6]) + (uint32_t)shard * 2 * tile, tile, (int)gemv_strips(a), INT(14)});
+    gemv(&(struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), AT(2), MOVED(4, scales), MOVED_OR_NONE(5, scales), (int)(left < n * unit ? left : n * unit),
+                        INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11), INT(3), table(a[7], bytes), table_row(a[7], bytes),
+                        listed ? AT(11) : 0, MOVED(12, 4 * unit * a[3]), (uint8_t *)AT(12) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * 2 * tile, tile,
+                        (int)gemv_strips(a), INT(14)});
     break;
   }
   case OP_DEQUANT:
@@ -319,7 +330,7 @@ void run_shard(const struct operation *o, int shard) {
   case OP_ROPE: rope(MOVED_ROWS(0, 7, 4 * a[4]), AT(1), INT(2), N, INT(4), INT(5), INT(6)); break;
   case OP_GLU: glu(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 6, 128), INT(3), N * 32, INT(7)); break;
   case OP_TO_TILES: to_tiles(MOVED(0, a[6]), MOVED_ROWS(1, 5, 4 * a[4]), INT(2), N, INT(4), a[6], INT(7), INT(8), number(a[9])); break;
-  case OP_FROM_TILES: from_tiles(ROWS(0, 5), AT(1), AT(2), AT(7), INT(3), INT(4), INT(6)); break;
+  case OP_FROM_TILES: from_tiles(ROWS(0, 5), AT(1), AT(2), AT(7), INT(3), INT(4), INT(6), INT(8)); break;
   case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
   }
 }

@@ -74,6 +74,10 @@ static inline int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4
 static inline int group_shift(uint32_t group) { return group == 32 ? 5 : group == 64 ? 6 : 7; }
 static inline uint64_t pages(uint64_t n) { return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1); }
 
+// table is what OP_PRECOMPUTE makes of k activations, and table_row that with their sums behind it.
+static inline uint32_t table(uint32_t k, int bytes) { return (bytes ? 2 : 8) * k; }
+static inline uint32_t table_row(uint32_t k, int bytes) { return table(k, bytes) + ((k / 8 + ALIGN - 1) & ~(uint32_t)(ALIGN - 1)); }
+
 // gemv_buffer is what OP_GEMV's arguments make of a tile's codes, scales and offsets.
 static inline uint64_t gemv_buffer(const uint32_t *a) {
   const uint64_t weights = (uint64_t)gemv_strips(a) * 128 * a[14];

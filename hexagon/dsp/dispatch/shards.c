@@ -21,10 +21,10 @@ static uint32_t quotient(uint32_t n, uint32_t d) {
 static struct extent extent(const struct packet *p) {
   const uint32_t *a = p->args;
   switch (p->op) {
-  case OP_PRECOMPUTE: return (struct extent){(a[3] + TABLES_UNIT - 1) / TABLES_UNIT, 350};
+  case OP_PRECOMPUTE: return (struct extent){a[1] * tables_units(a), 350};
   case OP_GEMV: {
     const uint32_t rows = gemv_strips(a) * 128;
-    return (struct extent){quotient(a[6] + rows - 1, rows), (uint64_t)rows * a[7] / 1024 * a[8] * 4};
+    return (struct extent){quotient(a[6] + rows - 1, rows), (uint64_t)rows * a[7] / 1024 * a[8] * 4 * a[3]};
   }
   case OP_DEQUANT: return (struct extent){a[7], 400};
   case OP_VLUT16: return (struct extent){a[2], 16};

@@ -4,10 +4,13 @@
 #include "dispatch.h"
 
 enum {
-  TABLES_UNIT = 1024, // columns of OP_PRECOMPUTE: a vector of sums
+  TABLES_UNIT = 1024, // columns of a row of OP_PRECOMPUTE: a vector of sums
   EXP_UNIT = 64,      // numbers of OP_EXP_TABLE: a vector
   SOFTMAX_UNIT = 1,   // pairs of rows
 };
+
+// tables_units is how many units of OP_PRECOMPUTE a row has.
+static inline uint32_t tables_units(const uint32_t *args) { return (args[3] + TABLES_UNIT - 1) / TABLES_UNIT; }
 
 // first_of is the first unit of a shard; its last is before the next one's first.
 static inline uint32_t first_of(const struct operation *o, int shard) {

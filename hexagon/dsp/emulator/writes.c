@@ -1,3 +1,4 @@
+#include "../dispatch/shards.h"
 #include "writes.h"
 
 // floats are n rows. What lies between them stays, and may be read.
@@ -10,10 +11,11 @@ int writes(const struct operation *o, struct write w[WRITES]) {
 #define VECTORS(i, bytes) ((struct write){at(o->memory, a[i]), bytes, 128, 0})
   switch (o->packet->op) {
   case OP_PRECOMPUTE:
-    w[0] = VECTORS(0, (a[4] ? 2 : 8) * a[3]), w[1] = VECTORS(1, a[3] / 8);
-    return 2;
+    w[0] = VECTORS(0, a[1] * table_row(a[3], a[4] == 1));
+    w[0].kept = a[3] % TABLES_UNIT != 0; // what lies between rows stays
+    return 1;
   case OP_GEMV:
-    w[0] = VECTORS(0, 4 * a[6]), w[1] = VECTORS(12, (uint32_t)pages(4 * a[6]) + gemv_shares(a) * 2 * (uint32_t)gemv_buffer(a));
+    w[0] = VECTORS(0, 4 * a[6] * a[3]), w[1] = VECTORS(12, (uint32_t)pages((uint64_t)4 * a[6] * a[3]) + gemv_shares(a) * 2 * (uint32_t)gemv_buffer(a));
     return 2;
   case OP_DEQUANT: w[0] = VECTORS(0, a[7] * 8 * TILE_BYTES); return 1;
   case OP_VLUT16: w[0] = VECTORS(0, a[2] * 512); return 1;

@@ -1,7 +1,8 @@
 // Decode: products of bit-serial weights by lookup, over the rows of a strip (T-MAN §4.3,
 // §5). DMA brings weights and scales to TCM tile by tile, the next one while one is looked
-// up; of a tile all strips pass by the 16 tables of 256 columns before the next 256. The
-// sums of rows wait in TCM, in the order of lanes, and leave by DMA. A line of weights, 128
+// up, for one row of activations after the other: more rows bring no more weights. Of a
+// tile all strips pass by the 16 tables of 256 columns before the next 256. The sums of
+// rows wait in TCM, in the order of lanes, and leave by DMA. A line of weights, 128
 // rows by 8 columns by a bit, wants three packets: two lookups, which take a packet each
 // beside an addition, and the shift between them.
 #include "hvx.h"
@@ -96,8 +97,13 @@ INLINE void natural(V *dst, const V *a) {
 struct part {
   const V *codes, *scales, *offsets; // offsets: 0 if there are none
   int strips, cols, column;
-  V *sums; // of the rows of its strips
+  V *sums; // of the rows of its strips, for the first row of activations
 };
+
+// The tables, the sums of activations and the sums of products of a row of activations.
+INLINE const V *tables_of(const struct gemv *g, int row) { return (const V *)((const uint8_t *)g->tables + (uint32_t)row * g->row); }
+INLINE const int32_t *activations_of(const struct gemv *g, int row) { return (const int32_t *)((const uint8_t *)tables_of(g, row) + g->table); }
+INLINE V *sums_of(const struct gemv *g, V *sums, int row) { return sums + row * (g->M / 32); }
 
 // sum_of is the sum of activations of n times 32 columns.
 INLINE uint32_t sum_of(const int32_t *sums, int n) {
@@ -111,7 +117,7 @@ INLINE V add_scaled(V r, V b, const V *scales, int j) { return scaled(r, b, j & 
 
 // TABLES is how many vectors OpPrecompute makes of 256 activations, SUMS what adds up a group.
 #define GROUPED(NAME, BITS, COLS, TABLES, SUMS)                                                   \
-  static void NAME##_##COLS(const struct gemv *g, const struct part *p) {                         \
+  static void NAME##_##COLS(const struct gemv *g, const struct part *p, int row) {                \
     enum { IN_TABLES = TABLE_COLS / COLS };                                                       \
     const int strip = p->cols / BLOCK * BITS * 8, groups = p->cols / COLS * 2; /* vectors */      \
     const V again = splat_w(g->A == 2 ? ~0u : 0), values = values_of(g);                          \
@@ -119,13 +125,13 @@ INLINE V add_scaled(V r, V b, const V *scales, int j) { return scaled(r, b, j & 
       const int all = p->column / TABLE_COLS + kt;                                                \
       V minus[IN_TABLES], plus[IN_TABLES]; /* B times the sum of activations; eight times that */ \
       for (int i = 0; i < IN_TABLES; i++) {                                                       \
-        const uint32_t s = sum_of(g->sums + (all * IN_TABLES + i) * (COLS / 32), COLS / 32);      \
+        const uint32_t s = sum_of(activations_of(g, row) + (all * IN_TABLES + i) * (COLS / 32), COLS / 32); \
         minus[i] = splat_w((uint32_t)g->B * s), plus[i] = splat_w(s << 3);                        \
       }                                                                                           \
-      const V *t = (const V *)g->tables + all * TABLES;                                           \
+      const V *t = tables_of(g, row) + all * TABLES;                                              \
       const V *w = p->codes + kt * 4 * BITS * 8, *sc = p->scales + kt * IN_TABLES * 2;            \
       const V *of = p->offsets ? p->offsets + kt * IN_TABLES * 2 : 0;                             \
-      V *y = p->sums;                                                                             \
+      V *y = sums_of(g, p->sums, row);                                                            \
       for (int m = 0; m < p->strips; m++, y += 4, w += strip, sc += groups) {                     \
         V r[4] = {y[0], y[1], y[2], y[3]};                                                        \
         UNROLL for (int i = 0; i < IN_TABLES; i++) {                                              \
@@ -147,12 +153,12 @@ INLINE V add_scaled(V r, V b, const V *scales, int j) { return scaled(r, b, j & 
   }
 
 #define WHOLE(BITS)                                                                               \
-  static void part_##BITS##_K(const struct gemv *g, const struct part *p) {                       \
+  static void part_##BITS##_K(const struct gemv *g, const struct part *p, int row) {              \
     const int strip = p->cols / BLOCK * BITS * 8;                                                 \
     for (int kt = 0; kt < p->cols / TABLE_COLS; kt++) {                                           \
-      const V *t = (const V *)g->tables + (p->column / TABLE_COLS + kt) * 16;                     \
+      const V *t = tables_of(g, row) + (p->column / TABLE_COLS + kt) * 16;                        \
       const V *w = p->codes + kt * 4 * BITS * 8;                                                  \
-      V *y = p->sums;                                                                             \
+      V *y = sums_of(g, p->sums, row);                                                            \
       for (int m = 0; m < p->strips; m++, y += 4, w += strip) {                                   \
         V b[4];                                                                                   \
         GROUP_SUMS(b, BITS, t, 0, w, 0, 8);                                                       \
@@ -169,7 +175,7 @@ GROUPS(part_4, 4, 16, GROUP_SUMS) WHOLE(4)
 GROUPS(part_8, 8, 4, BYTE_SUMS)
 GROUPS(part_values, 4, 4, BYTE_SUMS)
 
-typedef void (*kernel)(const struct gemv *g, const struct part *p);
+typedef void (*kernel)(const struct gemv *g, const struct part *p, int row);
 
 static kernel kernel_of(const struct gemv *g) {
 #define BY_GROUP(NAME, WHOLE) g->group == 32 ? NAME##_32 : g->group == 64 ? NAME##_64 : g->group == 128 ? NAME##_128 : WHOLE
@@ -181,11 +187,11 @@ static kernel kernel_of(const struct gemv *g) {
   }
 }
 
-// finish turns sums into results, in the rows' order: with a scale a row they still lack
-// their B times the sum of activations.
-static void finish(const struct gemv *g, V *y) {
+// finish turns the sums of a row into results, in the order of the matrix: with a scale a
+// row of it they still lack their B times the sum of activations.
+static void finish(const struct gemv *g, V *y, int row) {
   const int whole = g->group == g->K;
-  const V minus = splat_w(whole ? (uint32_t)g->B * sum_of(g->sums, g->K / 32) : 0), again = splat_w(whole && g->A == 2 ? ~0u : 0);
+  const V minus = splat_w(whole ? (uint32_t)g->B * sum_of(activations_of(g, row), g->K / 32) : 0), again = splat_w(whole && g->A == 2 ? ~0u : 0);
   for (int m = 0; m < g->M / STRIP; m++, y += 4) {
     V b[4];
     UNROLL for (int j = 0; j < 4; j++) b[j] = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(y[j], minus), Q6_V_vand_VV(y[j], again));
@@ -231,7 +237,7 @@ void gemv(const struct gemv *g) {
   struct load loads[2]; // of this thread
   const kernel look_up = kernel_of(g);
   V *sums = (V *)g->spill;
-  for (int i = 0; i < g->M / 32; i++) sums[i] = zero();
+  for (int i = 0; i < g->rows * (g->M / 32); i++) sums[i] = zero();
   int m = 0, k = 0, at = 0;
   describe(g, &loads[0], m, k, g->buffers);
   dma_start(loads[0].t, loads[0].n);
@@ -246,10 +252,13 @@ void gemv(const struct gemv *g) {
       dma_start(loads[at].t, loads[at].n);
     }
     EMULATED(machine_gemv(now->part.codes, (uint32_t)(now->part.strips * now->part.cols / 8 * g->bits), now->part.sums,
-                          (uint32_t)(now->part.strips * (now->part.cols / TABLE_COLS) * 4));)
-    look_up(g, &now->part);
+                          (uint32_t)(now->part.strips * (now->part.cols / TABLE_COLS) * 4), (uint32_t)g->rows);)
+    for (int row = 0; row < g->rows; row++) look_up(g, &now->part, row);
     if (!more) break;
   }
-  finish(g, sums);
-  dma_copy(g->y, sums, (uint32_t)g->M * 4);
+  for (int row = 0; row < g->rows; row++) {
+    V *y = sums_of(g, sums, row);
+    finish(g, y, row);
+    dma_copy((uint8_t *)g->y + (uint32_t)row * g->stride, y, (uint32_t)g->M * 4);
+  }
 }

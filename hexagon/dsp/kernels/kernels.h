@@ -7,15 +7,17 @@ void precompute(int16_t *tables, int32_t *sums, const int16_t *x, int K);
 void precompute_bytes(uint8_t *bytes, int32_t *sums, const int16_t *x, int K);
 
 struct gemv {
-  int32_t *y;
+  int32_t *y; // of rows of activations, stride bytes apart
+  uint32_t stride;
   const uint8_t *weights;
-  const void *tables; // what precompute makes, or precompute_bytes for codes in bytes
-  const int32_t *sums;
+  const void *tables; // of rows, each what precompute makes, or precompute_bytes for codes in bytes, and sums
   const int16_t *scales, *offsets; // offsets may be 0; both are when group == K
   int M, K, bits, group;
   int A, B;
+  int rows;           // of activations
+  uint32_t table, row; // bytes of a row's tables, and from one row's to the next
   const uint8_t *values; // of codes of 4 bits in bytes; 0: none
-  // In TCM: sums of all rows, and two buffers, buffer bytes apart, each for a tile.
+  // In TCM: sums of all rows of both kinds, and two buffers, buffer bytes apart, each for a tile.
   int32_t *spill;
   uint8_t *buffers;
   uint32_t buffer;
@@ -59,5 +61,5 @@ void add_rows(const struct rows *dst, const struct rows *src, int n, int width, 
 void rope(const struct rows *rows, const float *angles, int n, int parts, int width, int rotated, int distance);
 void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit);
 void to_tiles(uint16_t *dst, const struct rows *src, int n, int parts, int width, uint32_t step, int first, int across, float factor);
-void from_tiles(const struct rows *dst, const uint16_t *tiles, const float *sums, void *saturated, int n, int width, int first);
+void from_tiles(const struct rows *dst, const uint16_t *tiles, const float *sums, void *saturated, int n, int width, int first, int across);
 void fold(float *sums, const struct softmax_state *states, struct softmax_state *next, int begins);

@@ -133,6 +133,20 @@ INLINE void tile_column(uint8_t *tile, V h, int column) {
   for (int j = 0; j < 16; j++) ((uint32_t *)tile)[32 * j + column] = words[2 * j] | words[2 * j + 1] << 16;
 }
 
+// row_of and column_of return a row of a tile, or a column, as words.
+INLINE V row_of(const uint8_t *tile, int row) {
+  const V h = ((const V *)tile)[row / 2];
+  return row % 2 ? Q6_Vuw_vlsr_VuwR(h, 16) : Q6_V_vand_VV(h, splat_w(0xffff));
+}
+INLINE V column_of(const uint8_t *tile, int column) {
+  ALIGNED uint32_t words[32];
+  for (int j = 0; j < 16; j++) {
+    const uint32_t two = ((const uint32_t *)tile)[32 * j + column];
+    words[2 * j] = two & 0xffff, words[2 * j + 1] = two >> 16;
+  }
+  return *(const volatile V *)words;
+}
+
 void to_tiles(uint16_t *dst, const struct rows *src, int n, int parts, int width, uint32_t step, int first, int across, float factor) {
   const V by = splat_f(factor);
   for (int i = 0; i < n; i++) {
@@ -150,15 +164,14 @@ void to_tiles(uint16_t *dst, const struct rows *src, int n, int parts, int width
   }
 }
 
-void from_tiles(const struct rows *dst, const uint16_t *tiles, const float *sums, void *saturated, int n, int width, int first) {
+void from_tiles(const struct rows *dst, const uint16_t *tiles, const float *sums, void *saturated, int n, int width, int first, int across) {
   V *flags = saturated;
   for (int i = 0; i < n; i++) {
     V *y = at(dst, i);
-    const int row = first + i;
-    const V by = splat_f(reciprocal(sums[row]));
-    for (int k = 0; k < width / 32; k++) {
-      V h = ((const V *)tiles)[16 * k + row / 2];
-      h = row % 2 ? Q6_Vuw_vlsr_VuwR(h, 16) : Q6_V_vand_VV(h, splat_w(0xffff));
+    const uint8_t *tile = (const uint8_t *)tiles;
+    const V by = splat_f(reciprocal(sums[first + i]));
+    for (int k = 0; k < width / 32; k++, tile += 2048) {
+      const V h = across ? column_of(tile, first + i) : row_of(tile, first + i);
       y[k] = sf_mul(sf_of_hf(h), by);
       *flags = Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(Q6_V_vand_VV(h, splat_w(0x7fff)), splat_w(0x7bfe)), splat_w(~0u), *flags);
     }

@@ -1,6 +1,8 @@
 package soc
 
 import (
+	"math/bits"
+
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
 	"github.com/lutra-lm/lutra/internal/npu/tiling"
 	"github.com/lutra-lm/lutra/internal/npu/timeline"
@@ -19,7 +21,8 @@ type Machine struct {
 
 type layoutKey struct {
 	tiling.Matrix
-	rows int
+	bytes bool // in place of tables
+	rows  int
 }
 
 // NewMachine returns the chip with this project's kernels and weights that come by DMA.
@@ -29,7 +32,12 @@ func NewMachine(c Chip) *Machine {
 
 // layout calls Plan, once for each shape.
 func (m *Machine) layout(x Matrix, rows int) (Layout, error) {
-	key := layoutKey{x.Tiled(), up(min(rows, Chunk), tiling.MMA)}
+	if rows = min(rows, Chunk); rows > tiling.MMA {
+		rows = up(rows, tiling.MMA)
+	} else if rows > 0 { // tables of up to a power of two of rows
+		rows = 1 << bits.Len(uint(rows-1))
+	}
+	key := layoutKey{x.Tiled(), x.inBytes(), rows}
 	if l, ok := m.layouts[key]; ok {
 		return l, nil
 	}
@@ -42,8 +50,8 @@ func (m *Machine) layout(x Matrix, rows int) (Layout, error) {
 
 func (m *Machine) load(bytes int) float64 { return float64(bytes) / m.Bandwidth(m.Route) }
 
-// Lookup returns the cost of rows products by table lookup (OpGEMV), without tables: for
-// every row the weights come again, as they do.
+// Lookup returns the cost of rows products by table lookup (OpGEMV), without tables: weights
+// come once for as many rows as have their tables in TCM.
 func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	p := x.Padded()
 	lines := float64(p.M) * float64(p.K) * float64(p.Bits) / 8 / tiling.Lookups
@@ -51,7 +59,8 @@ func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	if p.Group < p.K {
 		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale[p.codes()]
 	}
-	c := Cost{DMA: m.load(x.Bytes()) * float64(rows), Vector: m.vector(packets * float64(rows))}
+	at := m.LookupRows(x)
+	c := Cost{DMA: m.load(x.Bytes()) * float64((rows+at-1)/at), Vector: m.vector(packets * float64(rows))}
 	return c.overlapped()
 }
 

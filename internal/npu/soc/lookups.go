@@ -14,7 +14,7 @@ func Lookups() func(w *layout.Weights) int {
 	chip, _ := Named(measuredChip)
 	machine, known := NewMachine(chip), map[Matrix]int{}
 	return func(w *layout.Weights) int {
-		m := Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil, Levels: w.Values != nil}
+		m := matrixOf(w)
 		n, ok := known[m]
 		for ; !ok && n < tiling.MMA; n++ {
 			if _, p, err := machine.Product(m, n+1); err != nil || p != ByLookup {
@@ -26,13 +26,17 @@ func Lookups() func(w *layout.Weights) int {
 	}
 }
 
-// Tiles returns a function for hexagon.Options: the tiles that Plan chooses for a matrix, and the
-// threads that it chooses them for.
+func matrixOf(w *layout.Weights) Matrix {
+	return Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil, Levels: w.Values != nil}
+}
+
+// Tiles returns a function for hexagon.Options: the tiles that Plan chooses for a matrix and
+// as many rows as go by lookups, and the threads that it chooses them for.
 func Tiles() func(w *layout.Weights) (strips, cols, workers int) {
 	chip, _ := Named(measuredChip)
+	lookups := Lookups()
 	return func(w *layout.Weights) (strips, cols, workers int) {
-		m := Matrix{M: w.M, K: w.K, Bits: w.Bits, Group: w.Group, Offsets: w.Offsets != nil}
-		l, err := chip.Plan(m, 1)
+		l, err := chip.Plan(matrixOf(w), max(1, lookups(w)))
 		if err != nil { // too large for one search: the smallest that lookups want
 			return 1, tiling.TableTile, int(chip.Threads.Value)
 		}

@@ -86,7 +86,29 @@ type Layout struct {
 	Search  tiling.Result `json:"search"`
 }
 
-// Plan chooses the tiling of a matrix and lays TCM out for products of rows rows.
+// tables returns what tables of a row's activations take, and their sums.
+func (m Matrix) tables() (tables, sums int) {
+	p := m.Padded()
+	tables = 8 * p.K
+	if m.inBytes() {
+		tables = 2 * p.K
+	}
+	return tables, p.K / 32 * 4
+}
+
+// LookupRows returns of how many rows the tables of one matrix lie in TCM at once: at most
+// those of a tile of the tile unit, and half of TCM.
+func (c *Chip) LookupRows(m Matrix) int {
+	tables, sums := m.tables()
+	return max(1, min(tiling.MMA, int(c.TCM.Value)/2/(tables+sums)))
+}
+
+// mostSums is what sums of products by lookup take at most: where those of all rows are more,
+// a matrix is multiplied in parts.
+const mostSums = 1 << 20
+
+// Plan chooses the tiling of a matrix and lays TCM out for products of rows rows. Those of a
+// chunk go by tiles, and want no tables of their rows.
 func (c *Chip) Plan(m Matrix, rows int) (Layout, error) {
 	p := m.Padded()
 	const align, slack = 128, 1 << 10 // for aligning what the search places
@@ -99,9 +121,14 @@ func (c *Chip) Plan(m Matrix, rows int) (Layout, error) {
 	n := up(min(rows, Chunk), tiling.MMA)
 	add("table of 2⁻ˣ (softmax)", 64<<10)
 	add("activations, fp16 tiles", 2*n*p.K)
-	add("lookup tables", p.K/tiling.TableTile*2048)
-	add("sums of activations", p.K/32*4)
-	add("spill buffer, int32", 4*p.M)
+	lookups := 1
+	if rows <= tiling.MMA {
+		lookups = min(rows, c.LookupRows(m))
+	}
+	tables, sums := m.tables()
+	add(fmt.Sprintf("lookup tables, rows: %d", lookups), lookups*tables)
+	add(fmt.Sprintf("sums of activations, rows: %d", lookups), lookups*sums)
+	add("spill buffer, int32", max(4*p.M, min(lookups*4*p.M, mostSums)))
 	limits := tiling.Limits{Registers: 32, Threads: int(c.Threads.Value), Buffers: pipeline.Buffers, Memory: int(c.TCM.Value) - at - slack, RowBytes: 2 * n}
 	var err error
 	if l.Search, err = tiling.Search(m.Tiled(), limits); err != nil {

@@ -12,8 +12,8 @@ enum { K = 512, BLOCKS = K / BLOCK, MOST = 128 * K };
 static uint16_t tiles[MOST] ALIGNED, other[MOST] ALIGNED, table[32768] __attribute__((aligned(65536)));
 enum { STRIPS = 4 }; // of lookups: tables stay in registers for all of them
 static uint8_t weights[STRIPS * MOST] ALIGNED, groups[MOST / 32 * GROUP_BYTES + 256] ALIGNED;
-static int16_t scales[STRIPS * STRIP * K / 32] ALIGNED, offsets[STRIPS * STRIP * K / 32] ALIGNED, x[K] ALIGNED, tables[K / TABLE_COLS * 1024] ALIGNED;
-static int32_t sums[K / 32] ALIGNED, y[STRIPS * STRIP] ALIGNED;
+static int16_t scales[STRIPS * STRIP * K / 32] ALIGNED, offsets[STRIPS * STRIP * K / 32] ALIGNED, x[K] ALIGNED, tables[K / TABLE_COLS * 1024 + K / 16] ALIGNED; // and sums
+static int32_t y[STRIPS * STRIP] ALIGNED;
 static int32_t spill[STRIPS * STRIP] ALIGNED;
 static uint8_t buffers[2][1 << 19] ALIGNED;
 static uint16_t values[64] ALIGNED;
@@ -65,11 +65,11 @@ static uint32_t differing(const uint16_t *a, const uint16_t *b, int n) {
 }
 
 static void products(void) {
-  COUNT("precompute", K / TABLE_COLS, precompute(tables, sums, x, K));
+  COUNT("precompute", K / TABLE_COLS, precompute(tables, (int32_t *)(tables + 4 * K), x, K));
   static const char *names[] = {"gemv-1", "gemv-2", "", "gemv-4"}, *grouped[] = {"gemv-1-grouped", "gemv-2-grouped", "", "gemv-4-grouped"};
   static const char *flats[] = {"dequant-1-flat", "dequant-2-flat", "", "dequant-4-flat"}, *lut[] = {"dequant-1", "dequant-2", "", "dequant-4"};
   for (int bits = 1; bits <= 4; bits *= 2) {
-    struct gemv g = {y, weights, tables, sums, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
+    struct gemv g = {y, 0, weights, tables, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, 1, 8 * K, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
     COUNT(names[bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
     g.scales = scales, g.offsets = offsets, g.group = 64;
     COUNT(grouped[bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g));
@@ -85,11 +85,11 @@ static void products(void) {
 static void bytes(void) {
   static const char *names[2][2] = {{"gemv-8-64", "gemv-8-128"}, {"gemv-values-64", "gemv-values-128"}};
   static const char *flat[] = {"dequant-8", "dequant-values"};
-  COUNT("precompute-bytes", K / TABLE_COLS, precompute_bytes((uint8_t *)tables, sums, x, K));
+  COUNT("precompute-bytes", K / TABLE_COLS, precompute_bytes((uint8_t *)tables, (int32_t *)(tables + K), x, K));
   for (int four = 0; four < 2; four++) {
     const int bits = four ? 4 : 8;
     for (int i = 0; i < 2; i++) {
-      struct gemv g = {y, weights, tables, sums, scales, 0, STRIPS * STRIP, K, bits, 64 << i, 1, 128, four ? (const uint8_t *)values : 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
+      struct gemv g = {y, 0, weights, tables, scales, 0, STRIPS * STRIP, K, bits, 64 << i, 1, 128, 1, 2 * K, 0, four ? (const uint8_t *)values : 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
       COUNT(names[four][i], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
     }
     struct dequant d = {tiles, weights, scales, 0, values, 0, 0, BLOCKS, K, bits, 64, 1, BLOCKS};

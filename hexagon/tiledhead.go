@@ -1,0 +1,78 @@
+package hexagon
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// tiledHead is the matrix of logits as the tile unit multiplies it within a recorded step: one
+// in fp16 or rounded, or one with more rows than go by lookups.
+type tiledHead struct {
+	*linear
+	factor float32 // the power of two that makes what it reads at most 1
+	x      uint32  // a row in each column of K/32 tiles; lanes without one keep what they had
+	ones   uint32
+	more   span // results of further columns, where they are multiplied in parts
+}
+
+// tiledHead takes the head, or returns nil.
+func (b *Backend) tiledHead(d *whole, head kernels.Linear) *tiledHead {
+	l, ok := head.(*linear)
+	if !ok || l.Cols != d.m.Hidden {
+		return nil
+	}
+	most := float32(1)
+	if d.m.HeadNorm != nil {
+		most = largest(d.m.HeadNorm)
+	}
+	_, e := math.Frexp(math.Sqrt(float64(l.Cols)) * float64(most)) // of a row of which one number is not zero
+	t := &tiledHead{linear: l, factor: float32(math.Ldexp(1, -max(-126, min(e, 126))))}
+	ones := make([]float32, layout.Tile)
+	for i := range ones {
+		ones[i] = 1
+	}
+	t.ones = d.vector(b, ones, len(ones))
+	return t
+}
+
+// reserve makes room for rows of activations and results.
+func (t *tiledHead) reserve(b *Backend, rows int) {
+	t.x = b.reserve(2 * layout.Tile * t.K)
+	if t.tile(1, 0).parts(t.K) > 1 {
+		t.more = span{b.reserve(4 * t.M * rows), uint32(4 * t.M)}
+	}
+}
+
+// mulHead queues the products of n rows of x, and their results, without scales, as rows of y.
+func (r *recording) mulHead(t *tiledHead, x, y span, n int) {
+	r.add(device.OpToTiles, t.x, x.at, uint32(n), 1, uint32(t.Cols), x.stride, 0, 0, 1, math.Float32bits(t.factor))
+	p, to := product{linear: t.linear}, y
+	plan := t.tile(n, 0)
+	plan.take = func(strip int, out uint32) {
+		r.add(device.OpFromTiles, to.at+uint32(4*strip*layout.Strip), out, t.ones, uint32(n), layout.Strip, to.stride, 0, r.at.saturated, 1)
+	}
+	for c := 0; c < t.K; c += plan.k {
+		part := min(plan.k, t.K-c)
+		if c > 0 {
+			to = t.more
+		}
+		r.loadRows(&p, &plan, t.x, c, part)
+		t.pipeline(&plan, 0, t.M/layout.Strip, c, part)
+		for at := 0; c > 0 && at < t.M; at += device.MaxDim {
+			r.add(device.OpAdd, y.at+uint32(4*at), to.at+uint32(4*at), uint32(n), uint32(min(device.MaxDim, t.M-at)), y.stride, to.stride, oneBits)
+		}
+	}
+	r.count(&r.work.Tiled, n)
+	r.count(&r.work.Lanes, layout.Tile)
+}
+
+// scaled sets logits to results.
+func (t *tiledHead) scaled(logits, results []float32) {
+	scale := 1 / (t.factor * t.outScale(t.tile(1, 0).k))
+	for m := range logits {
+		logits[m] = results[m] * (t.R[m] * scale)
+	}
+}
