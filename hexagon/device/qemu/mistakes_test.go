@@ -41,7 +41,7 @@ func made(t *testing.T, name string) string {
 
 // mistake has hexagon/dsp/emulator/mistakes.c make one, which may end in threads that wait for ever.
 func mistake(t *testing.T, program, name string) (out, said []byte) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "qemu-hexagon", "-cpu", "v67", program)
 	var stderr bytes.Buffer
