@@ -84,13 +84,13 @@ func (g *Go) compute(p Packet) {
 			copy(g.bytes(a[0]+uint32(i)*a[5], int(a[3])), g.memory[from+a[4]:])
 		}
 	case OpPrecompute:
-		k, bytes, make := int(a[3]), a[4] == 1, precompute
+		k, bytes, fill := int(a[3]), a[4] == 1, precompute
 		if bytes {
-			make = ref.PrecomputeBytes
+			fill = ref.PrecomputeBytes
 		}
 		for i := range a[1] {
 			tables, sums := g.tables(a[0], i, k, bytes)
-			make(tables, sums, view[int16](g, a[2]+2*i*a[3], k))
+			fill(tables, sums, view[int16](g, a[2]+2*i*a[3], k))
 		}
 	case OpGEMV:
 		g.gemv(&p)

@@ -19,7 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-var faults = flag.Bool("faults", false, "seed faults into hexagon/dsp, which takes clang-19 and a minute")
+var faults = flag.Bool("faults", false, "seed faults into hexagon/dsp, which takes clang-19 and some minutes")
 
 // seeded are faults of the C sources: in a file, of dsp, a text and what replaces it.
 // Tests that do not see each of them do not test the kernels.
