@@ -38,14 +38,6 @@ var _ device.Device = (*Device)(nil)
 
 // Open starts a child.
 func Open(o Options) (*Device, error) {
-	command := strings.Fields(cmp.Or(o.Emulator, os.Getenv(EmulatorEnv), "qemu-hexagon -cpu v67"))
-	if len(command) == 0 {
-		return nil, fmt.Errorf("hexagon: %s names no command", EmulatorEnv)
-	}
-	path, err := exec.LookPath(command[0])
-	if err != nil {
-		return nil, fmt.Errorf("hexagon: no emulator (Debian's package qemu-user has qemu-hexagon; %s names another): %w", EmulatorEnv, err)
-	}
 	size := cmp.Or(o.Memory, 256<<20)
 	if size < device.TCMBytes || size > MaxMemory || size%os.Getpagesize() != 0 {
 		return nil, fmt.Errorf("hexagon: %d bytes of memory are not between %d and %d, or not whole pages", size, device.TCMBytes, MaxMemory)
@@ -53,6 +45,14 @@ func Open(o Options) (*Device, error) {
 	workers := cmp.Or(o.Workers, DefaultWorkers)
 	if workers < 1 || workers > device.MaxWorkers || o.Seed >= 1<<24 {
 		return nil, fmt.Errorf("hexagon: %d workers are not between 1 and %d, or seed %d is not below %d", workers, device.MaxWorkers, o.Seed, 1<<24)
+	}
+	command := strings.Fields(cmp.Or(o.Emulator, os.Getenv(EmulatorEnv), "qemu-hexagon -cpu v67"))
+	if len(command) == 0 {
+		return nil, fmt.Errorf("hexagon: %s names no command", EmulatorEnv)
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return nil, fmt.Errorf("hexagon: no emulator (Debian's package qemu-user has qemu-hexagon; %s names another): %w", EmulatorEnv, err)
 	}
 	shared, memory, err := share(size)
 	if err != nil {
