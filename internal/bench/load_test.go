@@ -1,12 +1,12 @@
 package bench
 
 import (
-	"fmt"
+	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"sync/atomic"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -22,22 +22,36 @@ func TestRequestsShareTheirSystemMessageAndNothingElse(t *testing.T) {
 	}
 }
 
+// network is how servers answer.
+type network func(r *http.Request) (*http.Response, error)
+
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
+
+// silence has nothing to read until the client leaves.
+type silence struct{ ctx context.Context }
+
+func (s silence) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
 func TestARequestThatIsNeverAnsweredFailsAfterATime(t *testing.T) {
-	var asked atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"four\"}}]}\n\n")
-		if asked.Add(1) == 2 {
-			w.(http.Flusher).Flush()
-			<-r.Context().Done() // the client left
-			return
+	before := http.DefaultClient.Transport
+	defer func() { http.DefaultClient.Transport = before }()
+	synctest.Test(t, func(t *testing.T) { // on whose clock the others take no time
+		asked := 0
+		http.DefaultClient.Transport = network(func(r *http.Request) (*http.Response, error) {
+			rest := io.Reader(strings.NewReader("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n"))
+			if asked++; asked == 2 {
+				rest = silence{r.Context()}
+			}
+			body := io.MultiReader(strings.NewReader("data: {\"choices\":[{\"delta\":{\"content\":\"four\"}}]}\n\n"), rest)
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body), Request: r}, nil
+		})
+		o := LoadOptions{URL: "http://nowhere.example", Model: "m", Concurrency: 1, Requests: 3, PromptWords: 4, MaxTokens: 8, Timeout: 10 * time.Minute}
+		r, err := loadTest(t.Context(), o, io.Discard)
+		if err != nil || r.Errors != 1 || r.PromptTokens != 14 || r.Seconds != o.Timeout.Seconds() {
+			t.Errorf("report = %+v, %v, want one error after %v and the tokens of two answers", r, err, o.Timeout)
 		}
-		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n")
-	}))
-	defer server.Close()
-	o := LoadOptions{URL: server.URL, Model: "m", Concurrency: 1, Requests: 3, PromptWords: 4, MaxTokens: 8, Timeout: 300 * time.Millisecond}
-	r, err := loadTest(t.Context(), o, io.Discard)
-	if err != nil || r.Errors != 1 || r.PromptTokens != 14 {
-		t.Errorf("report = %+v, %v, want one error and the tokens of two answers", r, err)
-	}
+	})
 }
