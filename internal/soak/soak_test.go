@@ -57,13 +57,16 @@ func TestWhatNeverEndsAndWhatIsBadButAnsweredAreFaults(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer s.Close()
-	c := newClients(s.URL, 1, 50*time.Millisecond)
-	defer c.close()
-	for name, want := range map[string]string{"unknown key": "what is bad was answered", "chat": "it has not ended within"} {
-		e, err := c.do(context.Background(), kindOf(t, name), rand.New(rand.NewPCG(1, 1)))
-		if e != faulty || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, %v, want %q", name, e, err, want)
+	for _, k := range []struct {
+		name, want string
+		patience   time.Duration
+	}{{"unknown key", "what is bad was answered", time.Hour}, {"chat", "it has not ended within", 50 * time.Millisecond}} {
+		c := newClients(s.URL, 1, k.patience)
+		e, err := c.do(context.Background(), kindOf(t, k.name), rand.New(rand.NewPCG(1, 1)))
+		if e != faulty || err == nil || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s: %v, %v, want %q", k.name, e, err, k.want)
 		}
+		c.close()
 	}
 }
 
