@@ -15,7 +15,7 @@ import (
 func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
 	f := real(t, nil)
 	report, err := adversary.Run(t.Context(), adversary.Options{URL: f.url, Clients: sweep.Of(t, 8, 64), Plain: 2, Rounds: 2, BodySize: sweep.Of(t, 1<<18, 1<<20),
-		Patience: 100 * time.Millisecond, Limit: 2 * time.Minute})
+		Patience: 100 * time.Millisecond, Limit: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
 		t.Errorf("%d of %d questions were refused, want room for them whatever others send", report.Refused, report.Asked)
 	}
 	f.settle()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for f.memory.Bytes() != 0 || f.places.Taken() != 0 { // handlers whose clients have left end in a moment
 		if ctx.Err() != nil {

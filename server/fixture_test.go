@@ -68,7 +68,7 @@ func start(t testing.TB, m *toy.Model, tune func(*Options)) *fixture {
 // engine takes no more requests afterwards.
 func (f *fixture) settle() {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for _, e := range append([]*batcher.Engine{f.engine, f.judge}, f.others...) {
 		if e == nil {

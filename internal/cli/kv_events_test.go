@@ -76,7 +76,7 @@ func subscriber(t *testing.T, base, port, topic string) zmq4.Socket {
 	if err := errors.Join(sub.Dial("tcp://127.0.0.1:"+port), sub.SetOption(zmq4.OptionSubscribe, topic)); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); !bytes.Contains(scraped(t, base), []byte("\nlutra_kv_event_subscribers 1\n")); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !bytes.Contains(scraped(t, base), []byte("\nlutra_kv_event_subscribers 1\n")); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the server counts no subscriber")
 		}

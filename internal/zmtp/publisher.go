@@ -181,8 +181,12 @@ func (p *Publisher) subscribe(s *subscriber, topic []byte, on bool) error {
 // Close gives subscribers so long to take what they have not yet taken, and ends their
 // connections.
 func (p *Publisher) Close(patience time.Duration) {
-	for end := time.Now().Add(patience); time.Now().Before(end) && p.queued(); {
-		time.Sleep(patience / 100)
+	const looks = 100 // are counted, not the clock: subscribers' goroutines run no less than this one
+	for range looks {
+		if !p.queued() {
+			break
+		}
+		time.Sleep(patience / looks)
 	}
 	p.peers.stop()
 }
