@@ -70,7 +70,7 @@ func Open(o Options) (*Device, error) {
 	d.child = exec.Command(path, append(command[1:], "/proc/self/fd/4")...)
 	d.child.ExtraFiles = []*os.File{shared, program} // 3 and 4
 	d.child.Stderr = &d.errors
-	d.child.WaitDelay = time.Second // for what holds stderr open after the child has ended
+	d.child.WaitDelay = busy // for what holds stderr open after the child has ended
 	if err := d.start(); err != nil {
 		unix.Munmap(memory)
 		return nil, fmt.Errorf("hexagon: starting %s: %w", path, err)
@@ -244,11 +244,14 @@ func (d *Device) kill() {
 	d.out.SetDeadline(past)
 }
 
-// wait gives the child a moment to end by itself.
-func (d *Device) wait() {
+// busy is how long a child that dies may take to say how, on a machine that has much to do.
+const busy = 20 * time.Second
+
+// wait gives the child time to end by itself.
+func (d *Device) wait(most time.Duration) {
 	select {
 	case <-d.waited:
-	case <-time.After(time.Second):
+	case <-time.After(most):
 	}
 }
 
@@ -256,7 +259,7 @@ func (d *Device) wait() {
 func (d *Device) lose(ctx context.Context, why error) error {
 	died := errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) || errors.Is(why, unix.EPIPE)
 	if died {
-		d.wait() // for how it ended
+		d.wait(busy) // for how it ended
 	}
 	d.kill()
 	<-d.waited
@@ -280,7 +283,7 @@ func (d *Device) Close() error {
 	}
 	d.lost = errors.New("hexagon: the device is closed")
 	d.in.Close() // the child reads the end of its requests
-	d.wait()
+	d.wait(time.Second)
 	d.kill()
 	<-d.waited
 	d.out.Close()

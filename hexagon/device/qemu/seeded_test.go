@@ -278,9 +278,9 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	replace(t, filepath.Join(dir, "kernels/hvx.h"), `_Pragma("unroll")`, "")
 	replace(t, filepath.Join(dir, "Makefile"), "$(TARGET) -O2 ", "$(TARGET) -O1 ")
 	// What shards do to each other is looked for last: that takes eight times as long.
-	passes := func(t *testing.T) bool {
+	passes := func(t *testing.T, limit time.Duration) bool {
 		built := build(t, program)
-		for _, o := range []Options{{Limit: 20 * time.Second}, {Seed: 1}} { // of faults that hang
+		for _, o := range []Options{{Limit: limit}, {Seed: 1}} {
 			o.Program, o.KeepTCM, o.Workers = built, true, 3
 			d := open(t, o)
 			err := exercise(t, d)
@@ -291,7 +291,7 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		}
 		return true
 	}
-	if !passes(t) {
+	if !passes(t, patient) {
 		t.Fatal("without a fault it fails")
 	}
 	for i, f := range append(slices.Clone(seeded), seededThreads...) {
@@ -300,11 +300,11 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 			right := replace(t, file, f.from, f.to)
 			noticed := false
 			if i < len(seeded) {
-				noticed = !passes(t)
+				noticed = !passes(t, hung)
 			} else {
 				const mistakes = "build/mistakes.elf"
 				build(t, mistakes)
-				out, _ := mistake(t, filepath.Join(dir, mistakes), "z")
+				out, _ := mistake(t, filepath.Join(dir, mistakes), "z", hung)
 				noticed = !bytes.Equal(out, sumsOfThreads)
 			}
 			if !noticed {
