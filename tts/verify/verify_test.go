@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -133,16 +134,19 @@ func service(t *testing.T, f http.HandlerFunc) Check {
 	t.Helper()
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
-	return NewWebhook(WebhookOptions{Name: "judge", URL: s.URL, Key: "secret"}).About(Question{Model: "m", Prompt: "2+2?"})
+	return NewWebhook(WebhookOptions{Name: "judge", URL: s.URL, Key: "secret", Timeout: 5 * time.Minute}).About(Question{Model: "m", Prompt: "2+2?"})
 }
 
 func TestAWebhookJudgesCandidatesTogether(t *testing.T) {
+	const candidates = 100
 	var posts atomic.Int64
+	var come sync.WaitGroup
+	come.Add(candidates)
 	c := service(t, func(w http.ResponseWriter, r *http.Request) {
 		posts.Add(1)
-		body := make([]byte, 1<<16)
-		n, _ := r.Body.Read(body)
-		text := string(body[:n])
+		body, _ := io.ReadAll(r.Body)
+		text := string(body)
+		come.Wait() // while the first are judged, the others gather
 		if r.Header.Get("Authorization") != "Bearer secret" || !strings.HasPrefix(text, `{"model":"m","prompt":"2+2?","candidates":[{"text":"`) {
 			t.Errorf("posted: %s", text)
 		}
@@ -153,8 +157,9 @@ func TestAWebhookJudgesCandidatesTogether(t *testing.T) {
 		fmt.Fprintf(w, `{"scores":[%s],"verdicts":["well"]}`, strings.Join(scores, ","))
 	})
 	var all sync.WaitGroup
-	for range 100 {
+	for range candidates {
 		all.Go(func() {
+			come.Done()
 			if v, err := c.Check(t.Context(), "4"); err != nil || v.Score != 0.25 {
 				t.Errorf("Check = %v, %v", v, err)
 			}
