@@ -133,8 +133,9 @@ var listening = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
 
 // replica is a server that can be killed.
 type replica struct {
-	cmd  *exec.Cmd
-	addr string
+	cmd   *exec.Cmd
+	addr  string
+	ended func() // waits until it has, and its port is free
 }
 
 // startReplicas starts servers as processes.
@@ -173,11 +174,12 @@ func startReplica(t *testing.T, addr string, environ ...string) replica {
 		defer close(read)
 		_, _ = io.Copy(io.Discard, out)
 	}()
-	t.Cleanup(func() { // killed with the test's context
+	ended := sync.OnceFunc(func() {
 		<-read
 		_ = cmd.Wait()
 	})
-	return replica{cmd, found[1]}
+	t.Cleanup(ended) // killed with the test's context
+	return replica{cmd, found[1], ended}
 }
 
 // signal sends a signal to the server.

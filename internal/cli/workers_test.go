@@ -130,6 +130,7 @@ func TestASearchOverServersIsThatOfOneThoughAWorkerIsKilled(t *testing.T) {
 		if got != want {
 			t.Errorf("%s, with a worker killed, is\n%+v\nwithout\n%+v", plan, got, want)
 		}
+		list[victim].ended()
 		list[victim] = start(victim)
 	}
 	if v := workerMetric(t, addrs[0], "lutra_search_worker_redone_total"); v == 0 {
