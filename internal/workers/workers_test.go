@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,18 +27,23 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// serves is a server of the model that thinks, with what wrap puts before it.
-func serves(t *testing.T, wrap func(http.Handler) http.Handler) *httptest.Server {
+// handler is that of a server of the model that thinks, with what wrap puts before it.
+func handler(t *testing.T, wrap func(http.Handler) http.Handler) http.Handler {
 	t.Helper()
 	s := server.New(server.DefaultOptions())
 	if err := s.Publish(registry.Served{Model: ttstest.Run(t, ttstest.Thinks(t))}); err != nil {
 		t.Fatal(err)
 	}
-	h := s.Handler()
-	if wrap != nil {
-		h = wrap(h)
+	if wrap == nil {
+		return s.Handler()
 	}
-	live := httptest.NewServer(h)
+	return wrap(s.Handler())
+}
+
+// serves is such a server.
+func serves(t *testing.T, wrap func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	live := httptest.NewServer(handler(t, wrap))
 	t.Cleanup(live.Close)
 	return live
 }
@@ -370,11 +376,9 @@ func TestWhatHostileWorkersDoChangesNoAnswerAndIsNamed(t *testing.T) {
 			}
 		})},
 	} {
-		t.Run(name, func(t *testing.T) {
+		meet := func(t *testing.T, serves func(*testing.T, func(http.Handler) http.Handler) *httptest.Server, asks func(*testing.T, Options, ...*httptest.Server) rig) {
 			opt := DefaultOptions()
-			if opt.Check = 1; c.outcome == Slow {
-				opt.Timeout = 200 * time.Millisecond
-			}
+			opt.Check = 1
 			honest, hostile := serves(t, nil), serves(t, c.wrap)
 			r := asks(t, opt, honest, hostile)
 			for _, written := range methods {
@@ -392,6 +396,16 @@ func TestWhatHostileWorkersDoChangesNoAnswerAndIsNamed(t *testing.T) {
 			if h := r.pool.Stats()[honest.URL]; h.Mismatches > 0 || h.Requests[Wrong] > 0 || h.Jobs == 0 {
 				t.Errorf("the honest worker is counted as %+v", h)
 			}
+		}
+		t.Run(name, func(t *testing.T) {
+			if c.outcome != Slow {
+				meet(t, serves, asks)
+				return
+			}
+			synctest.Test(t, func(t *testing.T) {
+				n := network{}
+				meet(t, n.serves, n.asks)
+			})
 		})
 	}
 	if n := elsewhere.Load(); n > 0 {
@@ -439,15 +453,22 @@ func TestASlowWorkerIsHedged(t *testing.T) {
 	slow := answering(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	opt := DefaultOptions()
 	opt.Hedge = 50 * time.Millisecond
-	for name, others := range map[string][]*httptest.Server{"by another worker": {serves(t, nil)}, "by this server": nil} {
-		r := asks(t, opt, append(others, serves(t, slow))...)
-		for _, written := range methods {
-			if got, want := find(t, r.Model, written, 2), find(t, r.alone(), written, 2); got != want {
-				t.Errorf("hedged %s, %s finds\n%s\nwant\n%s", name, written, got, want)
+	for _, others := range []int{1, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			n := network{}
+			var servers []*httptest.Server
+			for range others {
+				servers = append(servers, n.serves(t, nil))
 			}
-		}
-		if c := r.counts(); c.Redone == 0 || c.Requests[Left] == 0 || c.Resting {
-			t.Errorf("hedged %s: %+v", name, c)
-		}
+			r := n.asks(t, opt, append(servers, n.serves(t, slow))...)
+			for _, written := range methods {
+				if got, want := find(t, r.Model, written, 2), find(t, r.alone(), written, 2); got != want {
+					t.Errorf("hedged by %d others, %s finds\n%s\nwant\n%s", others, written, got, want)
+				}
+			}
+			if c := r.counts(); c.Redone == 0 || c.Requests[Left] == 0 || c.Resting {
+				t.Errorf("hedged by %d others: %+v", others, c)
+			}
+		})
 	}
 }
