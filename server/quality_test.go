@@ -89,8 +89,8 @@ func TestARequestMaySayWhatToReachInsteadOfHow(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"test_time_scaling":{"quality":0.5}`:                                            "single",
 		`"test_time_scaling":{"quality":0.75}`:                                           "self_consistency;n=4",
-		`"test_time_scaling":"quality=0.75;deadline_ms=60000"`:                           "self_consistency;n=4",
-		`"test_time_scaling":{"deadline_ms":60000}`:                                      "self_consistency;n=4",
+		`"test_time_scaling":"quality=0.75;deadline_ms=300000"`:                          "self_consistency;n=4",
+		`"test_time_scaling":{"deadline_ms":300000}`:                                     "self_consistency;n=4",
 		`"metadata":{"test_time_scaling":"quality=0.6"}`:                                 "self_consistency;n=4",
 		`"model":"toy+q70"`:                                                              "self_consistency;n=4",
 		`"model":"toy+q70","test_time_scaling":{"include":["candidates"],"quality":0.5}`: "single",
@@ -106,7 +106,7 @@ func TestARequestMaySayWhatToReachInsteadOfHow(t *testing.T) {
 			t.Errorf("%s: chose %+v, %q, want %s", fields, c, header, want)
 		}
 	}
-	if got, _ := f.ask(`"test_time_scaling":{"method":"self_consistency","n":3,"deadline_ms":60000}`); got.Scaling.Chosen != nil || got.Scaling.N != 3 {
+	if got, _ := f.ask(`"test_time_scaling":{"method":"self_consistency","n":3,"deadline_ms":300000}`); got.Scaling.Chosen != nil || got.Scaling.N != 3 {
 		t.Errorf("a method with a deadline alone was chosen anew: %+v", got.Scaling)
 	}
 }
@@ -147,7 +147,7 @@ func TestProfilesAreListedWithWhatTheyAreExpectedToTake(t *testing.T) {
 
 func TestEveryAPIThatSearchesTakesAQualityAndADeadline(t *testing.T) {
 	f := profiled(t, nil)
-	const aims = `"test_time_scaling":{"quality":0.8,"deadline_ms":60000}`
+	const aims = `"test_time_scaling":{"quality":0.8,"deadline_ms":300000}`
 	for path, body := range map[string]string{
 		"/v1/completions": `{"prompt":"Two and two?",` + aims + `}`,
 		"/v1/responses":   `{"input":"Two and two?",` + aims + `}`,
@@ -203,7 +203,7 @@ func TestAnotherModelAnswersIfTheOperatorListsIt(t *testing.T) {
 
 func TestARepeatedRequestDoesWhatWasChosen(t *testing.T) {
 	f := real(t, nil)
-	body := strings.Replace(fewEggs, `"max_tokens":40`, `"max_tokens":60,"seed":5,"receipt":true,"test_time_scaling":{"quality":0.95,"deadline_ms":60000}`, 1) + "}"
+	body := strings.Replace(fewEggs, `"max_tokens":40`, `"max_tokens":60,"seed":5,"receipt":true,"test_time_scaling":{"quality":0.95,"deadline_ms":300000}`, 1) + "}"
 	status, _, answer := f.post("/v1/chat/completions", body)
 	was, _ := received(t, status, answer)
 	if was.Search == nil || !was.Search.Chosen || !strings.Contains(string(was.Search.Plan), `"best_of_n"`) {

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -110,6 +111,7 @@ func (f *fixture) compare(t *testing.T, interpreter, path string) {
 		t.Fatalf("%d answers to %d conversations: %v", len(want), len(all), err)
 	}
 	equal, refused, own := 0, 0, 0
+	var wrong []string
 	for i, c := range all {
 		body, err := json.Marshal(c)
 		if err != nil {
@@ -129,11 +131,14 @@ func (f *fixture) compare(t *testing.T, interpreter, path string) {
 		case status == http.StatusBadRequest && want[i].Error != "":
 			refused++
 		default:
-			t.Errorf("%s, tools %v, %s: %d %.300s\n%q\nPython:\n%q %s", names[i], len(c.Tools) > 0, c.Kwargs, status, answer, got.Prompt, want[i].Text, want[i].Error)
+			wrong = append(wrong, fmt.Sprintf("%s, tools %v, %s: %d %.300s\n%q\nPython:\n%q %s", names[i], len(c.Tools) > 0, c.Kwargs, status, answer, got.Prompt, want[i].Text, want[i].Error))
 		}
 	}
 	if now.Day() != time.Now().Day() {
 		t.Skip("a day has ended between the two")
+	}
+	for _, w := range wrong {
+		t.Error(w)
 	}
 	t.Logf("%d equal, %d refused by both, %d in words of ours", equal, refused, own)
 }
