@@ -30,8 +30,9 @@ func (s *own) chats(model, more string) *http.Response {
 }
 
 func TestAStreamOfAServerThatIsKilledIsNotTakenForWholeAndTheNextServerHasItsPort(t *testing.T) {
-	s := startServe(t)
-	stream := bufio.NewReader(s.chats("lutra-tiny-s", `,"stream":true,"ignore_eos":true,"n":8,"max_tokens":800,"stop":null`).Body)
+	s := startServeOf(t, []string{"--addr", "127.0.0.1:" + freePort(t), "--model", "lutra-tiny-s"})
+	// More than connections hold: while nobody reads, it does not end.
+	stream := bufio.NewReader(s.chats("lutra-tiny-s", `,"stream":true,"ignore_eos":true,"n":8,"max_tokens":800,"stop":null,"logprobs":true,"top_logprobs":20`).Body)
 	if _, err := stream.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
