@@ -17,7 +17,7 @@ func TestAServerIsAsBeforeAfterHundredsOfRequests(t *testing.T) {
 	}
 	opt := soak.Options{
 		Command: []string{must(os.Executable())}, Env: []string{asCommand + "=1", "HOME=" + t.TempDir()}, Reader: must(filepath.Abs(readingModel)),
-		Requests: 300, Clients: 24, Seed: 1, Sample: time.Second, Patience: time.Minute,
+		Requests: 300, Clients: 24, Seed: 1, Sample: time.Second, Patience: 5 * time.Minute,
 	}
 	r, err := soak.Run(t.Context(), opt)
 	if err != nil {

@@ -169,4 +169,4 @@ func (s *server) settle(ctx context.Context, as *Sample) (Sample, error) {
 }
 
 // settling is what a server has to put down all that ended requests held.
-const settling = 20 * time.Second
+const settling = 2 * time.Minute

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,10 +74,17 @@ func TestWhatNeverEndsAndWhatIsBadButAnsweredAreFaults(t *testing.T) {
 func TestMemoryThatGrowsIsAFault(t *testing.T) {
 	var r Report
 	for i := range 100 {
-		r.Samples = append(r.Samples, Sample{Requests: i, Resident: 100 + float64(i)/2})
+		r.Samples = append(r.Samples, Sample{Requests: 30 * i, Resident: 100 + float64(i)/2})
 	}
 	if grown := r.grown(); grown < growth {
 		t.Errorf("grown = %.2f", grown)
+	}
+	few := Report{Samples: slices.Clone(r.Samples)}
+	for i := range few.Samples {
+		few.Samples[i].Requests = 3 * i
+	}
+	if grown := few.grown(); grown > growth {
+		t.Errorf("of few requests grown = %.2f", grown)
 	}
 	for i := range r.Samples {
 		r.Samples[i].Resident = 100 + float64(i%7)
