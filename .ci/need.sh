@@ -44,6 +44,13 @@ environment() {
   "$uv" --quiet --no-config pip install --python "$dir/python/bin/python" "$@"
 }
 
+# node_packages: those of web/test. None brings a browser of its own, and none may run scripts here.
+node_packages() (
+  cd web/test
+  flock 9
+  [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --no-audit --no-fund --silent
+) 9>"${TMPDIR:-/tmp}/lutra-node.lock"
+
 # again KINDS FILE: arguments of go test that run what FILE, of .ci/skipped, has of KINDS.
 again() {
   awk -v kinds=" $1 " 'index(kinds, " " $1 " ") { tests = tests "|" $3; packages[$2] }
