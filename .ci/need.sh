@@ -31,12 +31,12 @@ need() {
 }
 
 # environment DIR PACKAGE...: makes a Python environment of packages. uv does it: for LiteLLM's
-# proxy pip takes 87 s of processor time, uv 7, and 9 to be installed. LUTRA_UV: where it is, or is to be.
+# proxy pip takes 87 s of processor time, uv 7, and 9 to be installed. GATE_UV: where it is, or is to be.
 environment() {
   need python3 python3:ensurepip=python3-venv
   local dir=$1 uv
   shift
-  uv=${LUTRA_UV:-$dir/uv/bin/uv}
+  uv=${GATE_UV:-$dir/uv/bin/uv}
   (
     flock 9
     [ -x "$uv" ] || { python3 -m venv "${uv%/bin/uv}" && "${uv%/uv}/pip" install --quiet --disable-pip-version-check uv==0.13.9; }
