@@ -19,7 +19,8 @@ need() {
     echo "installs: ${packages[*]}"
     ( # one step at a time
       flock 9
-      apt-get update -qq
+      updated=${TMPDIR:-/tmp}/lutra-apt-updated
+      [ -n "$(find "$updated" -mmin -60 2>/dev/null)" ] || { apt-get update -qq && touch "$updated"; }
       RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
     ) 9>"${TMPDIR:-/tmp}/lutra-need.lock"
     return
@@ -30,19 +31,26 @@ need() {
 }
 
 # environment DIR PACKAGE...: makes a Python environment of packages. uv does it: for LiteLLM's
-# proxy pip takes 87 s of processor time, uv 7, and 9 to be installed. LUTRA_UV: one that is there.
+# proxy pip takes 87 s of processor time, uv 7, and 9 to be installed. GATE_UV: where it is, or is to be.
 environment() {
   need python3 python3:ensurepip=python3-venv
-  local dir=$1 uv=${LUTRA_UV:-}
+  local dir=$1 uv
   shift
-  if [ -z "$uv" ]; then
-    python3 -m venv "$dir/uv"
-    "$dir/uv/bin/pip" install --quiet --disable-pip-version-check uv==0.13.9
-    uv=$dir/uv/bin/uv
-  fi
+  uv=${GATE_UV:-$dir/uv/bin/uv}
+  (
+    flock 9
+    [ -x "$uv" ] || { python3 -m venv "${uv%/bin/uv}" && "${uv%/uv}/pip" install --quiet --disable-pip-version-check uv==0.13.9; }
+  ) 9>"${TMPDIR:-/tmp}/lutra-uv.lock"
   "$uv" --quiet --no-config venv "$dir/python"
   "$uv" --quiet --no-config pip install --python "$dir/python/bin/python" "$@"
 }
+
+# node_packages: those of web/test. None brings a browser of its own, and none may run scripts here.
+node_packages() (
+  cd web/test
+  flock 9
+  [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --no-audit --no-fund --silent
+) 9>"${TMPDIR:-/tmp}/lutra-node.lock"
 
 # again KINDS FILE: arguments of go test that run what FILE, of .ci/skipped, has of KINDS.
 again() {

@@ -152,7 +152,7 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 		if testing.Short() { // an emulator takes seconds for each
 			switch name {
 			case "llama-tq2_0":
-			case "gemma2", "llama-q4_0", "bitnet-i2s", "bitnet-b1.58-f16": // windows and caps, and other packings
+			case "gemma2", "llama-q4_0": // windows and caps, and codes of more bits
 				kinds = kinds[:1]
 			default: // other forms of the layer, not other kernels
 				continue
@@ -166,6 +166,9 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 				}
 				convs := conversations(t, path, kind, n)
 				together(t, path, kind, convs, true)
+				if testing.Short() && (name != "llama-tq2_0" || kind != kv.F16) {
+					return // who takes which rows changes no arithmetic
+				}
 				for _, c := range convs {
 					c.done, c.seq = 0, nil
 				}

@@ -1,5 +1,6 @@
 // Command skipped reads what `go test -json` writes, prints what go test prints without
-// it, and at the end how many tests were skipped and why.
+// it, and at the end how many tests were skipped and why, then what failed: who reads the end
+// alone of a long log sees that.
 //
 //	skipped [FILE]
 //
@@ -39,12 +40,13 @@ var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n$`)
 // walksAPart is what internal/sweep.Part writes.
 var walksAPart = regexp.MustCompile(`^\s+\S+\.go:\d+: walks a part: `)
 
-// read copies to w what r says of packages and of tests that failed, then the reasons for
-// which tests were skipped. It returns the lines of FILE, sorted.
+// read copies to w what r says of packages, then the reasons for which tests were skipped, and
+// what tests said that failed. It returns the lines of FILE, sorted.
 func read(r io.Reader, w io.Writer) (left []string, err error) {
 	out := bufio.NewWriter(w)
 	defer out.Flush()
-	said := map[[2]string][]string{} // by package and test, until that ends
+	said := map[[2]string][]string{} // by package and test, or "", until that ends
+	var failed []string
 	skipped := map[string][]string{} // tests by reason
 	leaves := func(how string, e event) {
 		name, _, _ := strings.Cut(e.Test, "/")
@@ -65,24 +67,22 @@ func read(r io.Reader, w io.Writer) (left []string, err error) {
 		}
 		test := [2]string{e.Package, e.Test}
 		switch {
-		case e.Action == "build-output", e.Action == "output" && e.Test == "":
-			if e.Output != "PASS\n" {
-				fmt.Fprint(out, e.Output)
-			}
+		case e.Action == "build-output":
+			failed = append(failed, e.Output)
 		case e.Action == "output":
 			if walksAPart.MatchString(e.Output) {
 				leaves("part", e)
-			} else if !strings.HasPrefix(e.Output, "=== ") {
+			} else if !strings.HasPrefix(e.Output, "=== ") && e.Output != "PASS\n" {
 				said[test] = append(said[test], e.Output)
 			}
 		case e.Test == "" && e.Action == "fail": // also of tests that it took with it
 			for _, of := range slices.SortedFunc(maps.Keys(said), func(a, b [2]string) int { return cmp.Compare(a[1], b[1]) }) {
 				if of[0] == e.Package {
-					fmt.Fprint(out, strings.Join(said[of], ""))
+					failed = append(failed, said[of]...)
 				}
 			}
 		case e.Action == "fail":
-			fmt.Fprint(out, strings.Join(said[test], ""))
+			failed = append(failed, said[test]...)
 			delete(said, test)
 		case e.Action == "skip" && e.Test != "":
 			why := "without a reason"
@@ -94,7 +94,10 @@ func read(r io.Reader, w io.Writer) (left []string, err error) {
 			skipped[why] = append(skipped[why], e.Test)
 			leaves("skip", e)
 			delete(said, test)
-		case e.Action == "pass":
+		case e.Action == "pass", e.Action == "skip":
+			if e.Test == "" {
+				fmt.Fprint(out, strings.Join(said[test], ""))
+			}
 			delete(said, test)
 		}
 		out.Flush()
@@ -107,6 +110,7 @@ func read(r io.Reader, w io.Writer) (left []string, err error) {
 		}
 		fmt.Fprintln(out)
 	}
+	fmt.Fprint(out, strings.Join(failed, ""))
 	slices.Sort(left)
 	return slices.Compact(left), nil
 }

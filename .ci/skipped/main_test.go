@@ -31,15 +31,15 @@ const stream = `{"Action":"start","Package":"x"}
 {"Action":"pass","Package":"z","Elapsed":0.01}
 `
 
-func TestFailuresAndReasonsToSkipAreAllThatIsSaid(t *testing.T) {
+func TestReasonsToSkipAndFailuresAreSaidLast(t *testing.T) {
 	var out strings.Builder
 	left, err := read(strings.NewReader(stream), &out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "    a_test.go:7: bad\n--- FAIL: TestE (0.00s)\n" +
-		"FAIL\tx\t0.020s\npanic: boo\ny.go:3:28: undefined: z\nok  \tz\t0.007s\n" +
-		"skipped: no sh: TestB and 1 more\nskipped: without a reason: TestD\n"
+	want := "ok  \tz\t0.007s\n" +
+		"skipped: no sh: TestB and 1 more\nskipped: without a reason: TestD\n" +
+		"    a_test.go:7: bad\n--- FAIL: TestE (0.00s)\nFAIL\tx\t0.020s\npanic: boo\ny.go:3:28: undefined: z\n"
 	if out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", &out, want)
 	}

@@ -1,6 +1,6 @@
 // Package sweep says how far tests go that walk more cases than a change is likely to
 // need: mutations of files, histories, kernels that are slow by design. Each walks a part
-// that reaches all the code; the gate's step test walks them all.
+// that reaches all the code; the gate walks them all (.ci/fresh).
 package sweep
 
 import (

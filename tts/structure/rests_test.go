@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -49,7 +50,7 @@ func TestSearchesThatRestDoNotWaitForEachOther(t *testing.T) {
 		texts = append(texts, strings.Repeat(letters[i:]+letters[:i], 6))
 	}
 	schema := `{"enum": ["` + strings.Join(texts, `", "`) + `"]}`
-	for range 50 {
+	for range sweep.Of(t, 10, 50) {
 		f := newFormat(t, schema)
 		f.tokens = slow{f.tokens}
 		var wg sync.WaitGroup
