@@ -218,6 +218,9 @@ func everyPart(t *testing.T, parallel bool) {
 			l.Sinks = gaussians(r, heads)
 		case 2:
 			l.Sinks = []float32{-1e9, 3, 0, -1e-9, 9, -2}
+			if !parallel {
+				l.Norm = models.DenseNorm{}
+			}
 		case 3:
 			l.FFNNorm = models.DenseNorm{}
 		}
