@@ -48,13 +48,14 @@ func (r *recording) release() {
 func (r *recording) attend(l *layer, q span) {
 	heads := r.m.KVHeads
 	r.count(&r.work.Queries, r.n*r.m.Heads)
+	r.addCaps()
 	for head := range heads {
 		last := -1 // sequence whose only chunk of keys is in TCM
 		for i := range r.tiles {
 			t := &r.tiles[i]
 			r.count(&r.work.Places, layout.Tile)
 			r.queries(l, t, head, q)
-			last = r.gather(t, head, last)
+			last = r.gather(l, t, head, last)
 		}
 	}
 }
@@ -83,12 +84,16 @@ func (r *recording) queries(l *layer, t *queryTile, head int, q span) {
 
 // gather queues FlashAttention of a tile over its chunks of keys: see attention. collected
 // is the sequence whose keys are in TCM, and so is what it returns.
-func (r *recording) gather(t *queryTile, head, collected int) int {
+func (r *recording) gather(l *layer, t *queryTile, head, collected int) int {
 	a, tcm := &r.att, &r.att.tcm
 	size, states := uint32(a.dim*layout.TileBytes), uint32(layout.Tile*device.StateBytes)
 	chunks := (t.keys + a.chunk - 1) / a.chunk
 	seen := r.rows[t.hi-1].Pos + 1 // by the sequence's last row
 	r.add(device.OpCopy, r.at.working[0], r.states(t, 0), states)
+	if l.sinks != 0 {
+		group := r.m.Heads / r.m.KVHeads
+		r.add(device.OpFold, r.at.sums, l.sinks+uint32(head*group+t.begin%group)*states, r.at.working[0], 1)
+	}
 	for c := range chunks {
 		n := min(a.chunk, seen-c*a.chunk)
 		all := uint32(roundUp(n, layout.Tile) / layout.Tile)
@@ -101,13 +106,14 @@ func (r *recording) gather(t *queryTile, head, collected int) int {
 		}
 		now, next := r.at.working[c%2], uint32(0)
 		r.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
+		r.addCap(keys)
 		r.add(device.OpSoftmax, tcm.s, expTable, now, tcm.diag, 1, keys)
 		if c+1 < chunks {
 			next = r.at.working[(c+1)%2]
 			r.add(device.OpCopy, next, r.states(t, c+1), states)
 		}
 		begins := uint32(0)
-		if c == 0 {
+		if c == 0 && l.sinks == 0 {
 			begins = 1
 		}
 		r.add(device.OpFold, r.at.sums, now, next, begins)

@@ -27,9 +27,10 @@ type attention struct {
 	jobs    []job
 	keys    []uint16 // as gathered, [keys][HeadDim]
 	values  []uint16
-	staged  uint32 // end of what is staged
-	kept    bool   // the device keeps keys and values
-	tcm     struct{ q, s, diag, before, after, k, v uint32 }
+	staged  uint32  // end of what is staged
+	kept    bool    // the device keeps keys and values
+	limit   float32 // of the soft caps whose table the device has
+	tcm     struct{ q, s, diag, before, after, k, v, caps uint32 }
 }
 
 // rowTile is 32 rows: query heads of one KV head, of one token after the other.
@@ -56,14 +57,13 @@ type job struct {
 // longestChunk is the most keys of a chunk.
 const longestChunk = 8192
 
-// Attend computes attention on the tile unit. It leaves to the CPU soft caps, which
-// lie between two operations of the device, heads too wide for TCM, and sums that are
-// too large for fp16.
+// Attend computes attention on the tile unit. It leaves to the CPU heads too wide for TCM,
+// and sums and sinks that are too large for fp16.
 func (b *Backend) Attend(call *models.Attention) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := &b.att
-	if call.Cap != 0 || b.dev == nil || b.mix.plan != nil && !b.opt.Placement.dense() || !a.plan(call) {
+	if b.dev == nil || !sinksFit(call.Sinks) || b.mix.plan != nil && !b.opt.Placement.dense() || !a.plan(call) {
 		return false
 	}
 	b.resident = resident{}
@@ -96,6 +96,10 @@ func (a *attention) plan(call *models.Attention) bool {
 	a.dim = roundUp(call.Cache.Shape().HeadDim, layout.Tile) / layout.Tile
 	for a.chunk = a.longest; a.chunk >= layout.Tile; a.chunk /= 2 {
 		at, t := uint32(scratch), &a.tcm
+		if call.Cap != 0 {
+			t.caps = uint32(roundUp(scratch, device.ExpTableBytes))
+			at = t.caps + device.ExpTableBytes
+		}
 		t.q, t.diag = take(&at, a.dim*layout.TileBytes), take(&at, layout.TileBytes)
 		t.before, t.after = take(&at, a.dim*layout.TileBytes), take(&at, a.dim*layout.TileBytes)
 		t.s = take(&at, a.chunk*2*layout.Tile)
@@ -123,7 +127,9 @@ func (b *Backend) attendRows(lo, hi int) bool {
 		for begin := 0; begin < queries; begin += layout.Tile {
 			t := rowTile{rows: rows, from: from, first: lo, head: head, begin: begin, n: min(layout.Tile, queries-begin)}
 			for i := range t.max {
-				t.max[i] = lowest
+				if t.max[i] = lowest; call.Sinks != nil {
+					t.max[i], t.sum[i] = sink(call.Sinks[head*group+(begin+i)%group])
+				}
 			}
 			tiles = append(tiles, t)
 		}
@@ -199,9 +205,17 @@ func (b *Backend) stageKeys(t *rowTile, first, n int) {
 			putHalf(b.mem, v+uint32((i/layout.Tile*tiles+j/layout.Tile)*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), number(a.values[j*d+i]))
 		}
 	}
-	b.addPowers()
+	b.addTables()
 	b.add(device.OpCopy, a.tcm.k, k, uint32(size))
 	b.add(device.OpCopy, a.tcm.v, v, uint32(size))
+}
+
+// addTables has a run of attention alone begin with the tables that it reads.
+func (b *Backend) addTables() {
+	if len(b.packets) == 0 {
+		b.addPowers()
+		b.addCaps()
+	}
 }
 
 // addPowers has a run begin with the table of powers of two.
@@ -214,7 +228,7 @@ func (b *Backend) addPowers() {
 // collectKeys has n keys and values of a head, which the device keeps, brought to TCM.
 func (b *Backend) collectKeys(l *list, head, n int) {
 	a, tiles := &b.att, uint32(roundUp(n, layout.Tile)/layout.Tile)
-	b.addPowers()
+	b.addTables()
 	at, size := uint32(head*b.keys.head), uint32(a.dim*layout.TileBytes)
 	b.add(device.OpCollect, a.tcm.k, l.at, tiles, size, at, size)
 	for i := range uint32(a.dim) {
@@ -268,6 +282,7 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 	keys, all, tcm := uint32(roundUp(most, layout.Tile)/layout.Tile), uint32(roundUp(n, layout.Tile)/layout.Tile), &a.tcm
 	b.add(device.OpCopy, tcm.q, q, uint32(size))
 	b.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
+	b.addCap(keys)
 	b.add(device.OpSoftmax, tcm.s, expTable, states, tcm.diag, 1, keys)
 	if t.values != nil {
 		before := take(&a.staged, size)

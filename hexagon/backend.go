@@ -63,6 +63,7 @@ type Backend struct {
 	resident resident
 	x, y     region
 	powers   region // what OpExpTable makes: TCM loses it between runs
+	caps     region // the table of soft caps
 	tables   region // of the activations that are resident, for lookups
 	work     Work
 	probes   uint64
@@ -170,7 +171,7 @@ const (
 // Start makes the device, gives it the matrices and tries it.
 func (b *Backend) Start() error {
 	b.x, b.y = b.region(max(tileRows*2*b.mostK, stagingBytes-resultBytes)), b.region(resultBytes)
-	b.powers = b.region(device.ExpTableBytes)
+	b.powers, b.caps = b.region(device.ExpTableBytes), b.region(device.ExpTableBytes)
 	tables := 0
 	for _, l := range b.matrices {
 		if l.lookups > 0 {

@@ -111,5 +111,7 @@ func (d *refDevice) compute(p *device.Packet) {
 	case device.OpSoftmax:
 		rows := n(4)
 		ref.Softmax(tiles(a[0], rows*n(5)), numbers[uint16](m, a[1], 1<<15), numbers[uint32](m, a[2], rows*32*ref.StateWords), tiles(a[3], rows), rows, n(5))
+	case device.OpSoftCap:
+		ref.SoftCap(tiles(a[0], n(2)), numbers[uint16](m, a[1], 1<<15))
 	}
 }

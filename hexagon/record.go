@@ -152,8 +152,8 @@ func (r *recording) layer(i int) bool {
 	}
 	r.addPowers()
 	q, kv, qkv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim, r.qkv(i)
-	r.norm(at.h, at.x, l.norm, r.n, 1, m.Hidden)
-	r.mul(l.qkv, at.h, qkv, r.n)
+	read := r.normed(&l.norm)
+	r.mul(l.qkv, read, qkv, r.n)
 	keys, values := l.qkv.columns(q, q+kv)
 	r.heads(l, qkv, l.qNorm, &l.Q, q)
 	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
@@ -170,8 +170,10 @@ func (r *recording) layer(i int) bool {
 	}
 	r.mul(l.o, at.att, at.y, r.n)
 	r.residual(l.oPostNorm)
-	r.norm(at.h, at.x, l.ffnNorm, r.n, 1, m.Hidden)
-	r.mul(l.gateUp, at.h, at.gateUp, r.n)
+	if !m.Parallel {
+		read = r.normed(&l.ffnNorm)
+	}
+	r.mul(l.gateUp, read, at.gateUp, r.n)
 	up := l.Width
 	if len(l.gateUp.parts) > 1 {
 		up = l.gateUp.col[1]
@@ -192,6 +194,22 @@ var oneBits = math.Float32bits(1)
 func (r *recording) norm(dst, src span, weight uint32, n, parts, width int) {
 	r.add(device.OpRMSNorm, dst.at, src.at, weight, uint32(n), uint32(parts), uint32(width), dst.stride, src.stride,
 		math.Float32bits(1/float32(width)), math.Float32bits(r.m.Eps))
+}
+
+// normed queues the norm of the residual stream, and returns what is read then: the stream
+// itself where there is none.
+func (r *recording) normed(norm *streamNorm) span {
+	x, h := r.at.x, r.at.h
+	switch {
+	case norm.weight == 0:
+		return x
+	case norm.bias == 0:
+		r.norm(h, x, norm.weight, r.n, 1, r.m.Hidden)
+	default:
+		r.add(device.OpLayerNorm, h.at, x.at, norm.weight, norm.bias, uint32(r.n), uint32(r.m.Hidden), h.stride, x.stride,
+			math.Float32bits(1/float32(r.m.Hidden)), math.Float32bits(r.m.Eps))
+	}
+	return h
 }
 
 // residual queues the addition of y, normed, to the residual stream.
@@ -262,7 +280,7 @@ func (r *recording) probe(l *linear, bias uint32, x, y span) {
 func (r *recording) end() bool {
 	at, m := &r.at, r.m
 	if r.head && len(r.wanted) > 0 {
-		r.norm(at.h, at.x, r.headNorm, r.n, 1, m.Hidden)
+		r.normed(&r.headNorm)
 		for i, row := range r.wanted {
 			if row > i {
 				r.add(device.OpCopy, at.h.at+uint32(i)*at.h.stride, at.h.at+uint32(row)*at.h.stride, uint32(4*m.Hidden))

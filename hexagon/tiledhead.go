@@ -21,14 +21,11 @@ type tiledHead struct {
 // tiledHead takes the head, or returns nil.
 func (b *Backend) tiledHead(d *whole, head kernels.Linear) *tiledHead {
 	l, ok := head.(*linear)
-	if !ok || l.Cols != d.m.Hidden {
+	if !ok || l.Cols != d.m.Hidden || d.m.HeadNorm.Weight == nil {
 		return nil
 	}
-	most := float32(1)
-	if d.m.HeadNorm != nil {
-		most = largest(d.m.HeadNorm)
-	}
-	_, e := math.Frexp(math.Sqrt(float64(l.Cols)) * float64(most)) // of a row of which one number is not zero
+	most := math.Sqrt(float64(l.Cols)) * float64(largest(d.m.HeadNorm.Weight)) // of a row of which one number is not zero
+	_, e := math.Frexp(most + float64(largest(d.m.HeadNorm.Bias)))
 	t := &tiledHead{linear: l, factor: float32(math.Ldexp(1, -max(-126, min(e, 126))))}
 	ones := make([]float32, layout.Tile)
 	for i := range ones {

@@ -18,7 +18,8 @@ type whole struct {
 	layers    []*layer   // nil: the host computes it
 	head      *stack     // by lookups; nil: by tiles alone
 	tiled     *tiledHead // nil: the host computes it
-	headNorm  uint32
+	headNorm  streamNorm
+	cap       float32   // of the scores of all layers
 	rows      int       // at once
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
 	vectors   []weights
@@ -35,9 +36,14 @@ type weights struct {
 // layer is a models.DenseLayer whose matrices the device has.
 type layer struct {
 	*models.DenseLayer
-	norm, ffnNorm, qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32 // 0: none
-	qkv, o, gateUp, down                                                         *stack
+	norm, ffnNorm                                                 streamNorm
+	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32 // 0: none
+	sinks                                                         uint32 // see sinkStates; 0: none
+	qkv, o, gateUp, down                                          *stack
 }
+
+// streamNorm is a norm of the residual stream.
+type streamNorm struct{ weight, bias uint32 } // 0: none
 
 // stack is matrices that read the same rows, and whose outputs stand side by side.
 type stack struct {
@@ -87,7 +93,7 @@ func (b *Backend) Layers(m *models.DenseLayers) bool {
 	}
 	d.head = b.stack(d, m.Hidden, m.Head)
 	if d.tiled = b.tiledHead(d, m.Head); d.tiled != nil {
-		d.headNorm = d.vector(b, m.HeadNorm, m.Hidden)
+		d.headNorm = d.norm(b, &m.HeadNorm)
 	}
 	b.whole = d
 	b.whole.reserve(b)
@@ -100,7 +106,7 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	if y == nil || y.Width%layout.Tile != 0 || y.Window > 0 && b.opt.Path == PathLookup { // rows behind their window would change others' path
 		return nil
 	}
-	if _, ok := units[y.Unit]; !ok {
+	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
 		return nil
 	}
 	if r, apart := y.Rotated, y.RotationOfDistance; r%layout.Tile != 0 || apart >= layout.Tile && apart%layout.Tile != 0 || apart < layout.Tile && apart&(apart-1) != 0 {
@@ -121,12 +127,15 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	l.qkv.biases(b, d, y.Q.Bias, y.K.Bias, y.VBias)
 	l.o.biases(b, d, y.OBias)
 	l.down.biases(b, d, y.DownBias)
+	d.cap, l.norm, l.ffnNorm = y.Cap, d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm)
+	states := sinkStates(y.Sinks, m.KVHeads)
+	l.sinks = d.vector(b, states, len(states))
 	for _, v := range []struct {
 		at   *uint32
 		x    []float32
 		size int
 	}{
-		{&l.norm, y.Norm, m.Hidden}, {&l.ffnNorm, y.FFNNorm, m.Hidden}, {&l.qNorm, y.Q.Norm, len(y.Q.Norm)}, {&l.kNorm, y.K.Norm, len(y.K.Norm)},
+		{&l.qNorm, y.Q.Norm, len(y.Q.Norm)}, {&l.kNorm, y.K.Norm, len(y.K.Norm)},
 		{&l.attendedNorm, y.AttendedNorm, q}, {&l.oPostNorm, y.OPostNorm, m.Hidden}, {&l.downNorm, y.DownNorm, y.Width}, {&l.downPostNorm, y.DownPostNorm, m.Hidden},
 	} {
 		*v.at = d.vector(b, v.x, v.size)
@@ -188,6 +197,11 @@ func (s *stack) biases(b *Backend, d *whole, of ...[]float32) {
 	copy(all[m.Heads*m.HeadDim:], of[1])
 	copy(all[m.Heads*m.HeadDim+kv:], of[2])
 	s.bias[0] = d.vector(b, all, len(all))
+}
+
+// norm takes a norm of the residual stream.
+func (d *whole) norm(b *Backend, n *models.DenseNorm) streamNorm {
+	return streamNorm{d.vector(b, n.Weight, d.m.Hidden), d.vector(b, n.Bias, d.m.Hidden)}
 }
 
 // vector has Start put x, n numbers with zeros, into the memory; 0 for nil.
@@ -287,7 +301,7 @@ func (b *Backend) RunLayers(s *models.DenseStep) int {
 	defer b.mu.Unlock()
 	d := b.whole
 	end := d.reach(b, s)
-	if end == s.First || b.dev == nil || !b.att.plan(&models.Attention{Rows: s.Rows, Cache: s.Cache, Heads: d.m.Heads}) {
+	if end == s.First || b.dev == nil || !b.att.plan(&models.Attention{Rows: s.Rows, Cache: s.Cache, Heads: d.m.Heads, Cap: d.cap}) {
 		return s.First
 	}
 	head := end == len(d.layers) && d.tiled != nil

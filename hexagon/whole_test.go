@@ -1,6 +1,7 @@
 package hexagon
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -32,6 +33,24 @@ func (e *exact) norm(x []float64, w []float32) []float64 {
 	}
 	if w == nil {
 		copy(y, x)
+	}
+	return y
+}
+
+// stream is a norm of the residual stream.
+func (e *exact) stream(x []float64, n models.DenseNorm) []float64 {
+	if n.Bias == nil {
+		return e.norm(x, n.Weight)
+	}
+	y, mean, squares := make([]float64, len(x)), 0.0, 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		squares += (v - mean) * (v - mean)
+	}
+	for k, v := range x {
+		y[k] = (v-mean)/math.Sqrt(squares/float64(len(x))+float64(e.m.Eps))*float64(n.Weight[k]) + float64(n.Bias[k])
 	}
 	return y
 }
@@ -95,19 +114,27 @@ func (e *exact) layer(xs [][]float64, l *models.DenseLayer) {
 	q, w := e.m.Heads*d, e.m.KVHeads*d
 	var keys, values [][]float64
 	for row, x := range xs {
-		qkv := e.mul(e.norm(x, l.Norm), l.QKV...)
+		read := e.stream(x, l.Norm)
+		qkv := e.mul(read, l.QKV...)
 		queries, v := e.heads(qkv[:q], &l.Q, l, row), qkv[q+w:]
 		add(v, l.VBias)
 		keys, values = append(keys, e.heads(qkv[q:q+w], &l.K, l, row)), append(values, v)
 		out := make([]float64, q)
 		for h := range e.m.Heads {
 			sum, kv := 0.0, h/group*d
+			if l.Sinks != nil {
+				sum = math.Exp(float64(l.Sinks[h]))
+			}
 			for pos := range keys {
 				score := 0.0
 				for k := range d {
 					score += queries[h*d+k] * keys[pos][kv+k]
 				}
-				p := math.Exp(score * float64(l.Scale))
+				score *= float64(l.Scale)
+				if c := float64(l.Cap); c > 0 {
+					score = c * math.Tanh(score/c)
+				}
+				p := math.Exp(score)
 				sum += p
 				for k := range d {
 					out[h*d+k] += p * values[pos][kv+k]
@@ -118,7 +145,10 @@ func (e *exact) layer(xs [][]float64, l *models.DenseLayer) {
 			}
 		}
 		e.residual(x, e.mul(e.norm(out, l.AttendedNorm), l.O), l.OBias, l.OPostNorm)
-		both := e.mul(e.norm(x, l.FFNNorm), l.GateUp...)
+		if !e.m.Parallel {
+			read = e.stream(x, l.FFNNorm)
+		}
+		both := e.mul(read, l.GateUp...)
 		for k, g := range both[:l.Width] {
 			both[k] = act(g, l.Unit) * both[l.Width+k]
 		}
@@ -134,8 +164,15 @@ func (e *exact) residual(x, y []float64, bias, norm []float32) {
 }
 
 // Layers of all kinds: biases, norms of heads together or each, ahead of the rotation or behind
-// it, rotations of both orders, of a part of a head, of none; matrices in one and in parts, of which one is in bytes.
+// it, rotations of both orders, of a part of a head, of none; matrices in one and in parts, of which one is in bytes;
+// norms of both kinds, and none; sinks, and capped scores; half layers that read the same.
 func TestEveryPartOfAWholeLayerIsComputed(t *testing.T) {
+	for _, parallel := range []bool{false, true} {
+		t.Run(fmt.Sprint(parallel), func(t *testing.T) { everyPart(t, parallel) })
+	}
+}
+
+func everyPart(t *testing.T, parallel bool) {
 	r := rand.New(rand.NewPCG(41, 1))
 	const hidden, heads, kvHeads, dim, width, rows = 256, 6, 2, 64, 288, 5
 	const q, w = heads * dim, kvHeads * dim
@@ -155,9 +192,9 @@ func TestEveryPartOfAWholeLayerIsComputed(t *testing.T) {
 		}
 		return x
 	}
-	m := &models.DenseLayers{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, Eps: 1e-5, Factor: 0.5}
+	m := &models.DenseLayers{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, Eps: 1e-5, Factor: 0.5, Parallel: parallel}
 	for i := range 4 {
-		l := &models.DenseLayer{KV: i, Norm: ones(hidden), FFNNorm: ones(hidden), Rope: i % 2, Scale: 0.02, Width: width, Unit: []models.GatedUnit{models.UnitSiLU, models.UnitGELU, models.UnitReLU2}[i%3],
+		l := &models.DenseLayer{KV: i, Norm: models.DenseNorm{Weight: ones(hidden)}, FFNNorm: models.DenseNorm{Weight: ones(hidden)}, Rope: i % 2, Scale: 0.02, Width: width, Unit: []models.GatedUnit{models.UnitSiLU, models.UnitGELU, models.UnitReLU2}[i%3],
 			O: load(hidden, q), Down: load(hidden, width), OPostNorm: ones(hidden), DownPostNorm: ones(hidden), QKV: []kernels.Linear{load(q+2*w, hidden)}, GateUp: []kernels.Linear{load(2*width, hidden)}}
 		if i%2 == 1 {
 			l.QKV, l.GateUp = []kernels.Linear{load(q, hidden), packed(matrix.Q8, w, hidden), load(w, hidden)}, []kernels.Linear{load(width, hidden), load(width, hidden)}
@@ -171,6 +208,21 @@ func TestEveryPartOfAWholeLayerIsComputed(t *testing.T) {
 		l.Rotated, l.RotationOfDistance = []int{64, 32}[i%2], []int{1, 16}[i%2]
 		if i == 3 {
 			l.Rotated, l.RotationOfDistance = 0, 0
+		}
+		if l.Cap = 0.25; parallel {
+			l.Cap = 0
+		}
+		switch i {
+		case 1:
+			l.Norm.Bias, l.FFNNorm.Bias = gaussians(r, hidden), gaussians(r, hidden)
+			l.Sinks = gaussians(r, heads)
+		case 2:
+			l.Sinks = []float32{-1e9, 3, 0, -1e-9, 9, -2}
+			if !parallel {
+				l.Norm = models.DenseNorm{}
+			}
+		case 3:
+			l.FFNNorm = models.DenseNorm{}
 		}
 		m.Layers = append(m.Layers, l)
 	}

@@ -44,9 +44,10 @@ type Attention struct {
 	Rows   []RowPos
 	Cache  *kv.Cache
 	Layer  int
-	Scale  float32 // of scores
-	Cap    float32 // scores are drawn into (-Cap, Cap); 0: they are not
-	Window int     // keys that are seen, the row's own included; 0: all
+	Scale  float32   // of scores
+	Cap    float32   // scores are drawn into (-Cap, Cap); 0: they are not
+	Window int       // keys that are seen, the row's own included; 0: all
+	Sinks  []float32 // [Heads] one more score for each, which adds nothing; nil: none
 }
 
 // RowPos is where a row's token stands.

@@ -13,29 +13,35 @@ import (
 //	x += Factor · postNorm((act(gate)·up)·Down)     gate, up = norm(x)·GateUp
 //	logits = norm(x)·Head
 //
-// Norms are RMSNorms; those but Norm and FFNNorm, and all biases, may be nil.
+// Norms of x are RMSNorms or LayerNorms, others RMSNorms; all of a layer, and all biases, may be nil.
 type DenseLayers struct {
 	Hidden, Heads, KVHeads, HeadDim int
 	Eps, Factor                     float32
+	Parallel                        bool           // gate and up read what QKV reads
 	Layers                          []*DenseLayer  // nil: the layer has something else
 	Head                            kernels.Linear // nil: likewise, or there is none
-	HeadNorm                        []float32
+	HeadNorm                        DenseNorm
 }
+
+// DenseNorm is a norm of the residual stream: LayerNorm where it has a bias, else RMSNorm.
+type DenseNorm struct{ Weight, Bias []float32 } // [Hidden], or nil
 
 // DenseLayer is the weights of a layer.
 type DenseLayer struct {
 	KV                          int // layer of the cache
-	Norm                        []float32
+	Norm                        DenseNorm
 	QKV                         []kernels.Linear // one product, or q, k and v
 	Q, K                        DenseHeads
 	VBias                       []float32
 	Rope                        int // which of the step's angles
 	Scale                       float32
+	Cap                         float32          // scores are drawn into (-Cap, Cap); 0: they are not
 	Window                      int              // 0: all keys
+	Sinks                       []float32        // [Heads], as Attention has them
 	AttendedNorm                []float32        // [Heads·HeadDim] of what O reads
 	O                           kernels.Linear   // its outputs are [Hidden]
 	OBias, OPostNorm            []float32        // [Hidden]
-	FFNNorm                     []float32        // [Hidden]
+	FFNNorm                     DenseNorm        // none of parallel layers
 	Width                       int              // of the feed-forward
 	GateUp                      []kernels.Linear // one product, or gate and up
 	Unit                        GatedUnit
@@ -69,45 +75,47 @@ type DenseStep struct {
 // compute otherwise are left out.
 func (l *loader) denseLayers(m *decoder) {
 	b, ok := l.opt.Backend.(Accelerator)
-	if !ok || l.Err() != nil || m.enc != nil || m.parallel || m.inputs != nil || m.cfg.Others.Layers > 0 || l.opt.Observe != nil {
+	if !ok || l.Err() != nil || m.enc != nil || m.inputs != nil || m.cfg.Others.Layers > 0 || l.opt.Observe != nil {
 		return
 	}
 	c := &m.cfg
-	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: m.factor}
+	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: m.factor, Parallel: m.parallel}
 	found := false
 	for i := range m.layers {
 		y := m.layers[i].dense(m.ropes)
 		found = found || y != nil
 		d.Layers = append(d.Layers, y)
 	}
-	if h := &m.head; h.out != nil && h.dense == nil && h.bias == nil && h.rotate.block == 0 && h.factor == 0 && h.cap == 0 && m.norm.plain() {
-		d.Head, d.HeadNorm = weights.Device(h.out), m.norm.weight
+	if h := &m.head; h.out != nil && h.dense == nil && h.bias == nil && h.rotate.block == 0 && m.norm.known() {
+		d.Head, d.HeadNorm = weights.Device(h.out), m.norm.dense()
 	}
 	if found && b.Layers(d) {
 		m.dense = d
 	}
 }
 
-// plain tells whether the norm is an RMSNorm.
-func (n *rowNorm) plain() bool { return n.weight != nil && n.bias == nil && !n.centred }
+// known tells whether the norm is one that a DenseNorm describes.
+func (n *rowNorm) known() bool { return n.centred == (n.bias != nil) }
+
+func (n *rowNorm) dense() DenseNorm { return DenseNorm{n.weight, n.bias} }
 
 // dense describes the layer, nil if it has something that a DenseLayer has not.
 func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 	a, ok := y.mixer.(*selfAttention)
 	f, gated := y.ffn.(*feedForward)
-	if !ok || !gated || y.end != nil || !y.norm.plain() || !y.ffnNorm.plain() || f.normed != nil || f.up != nil || f.rotate.block+f.last.block > 0 {
+	if !ok || !gated || y.end != nil || !y.norm.known() || !y.ffnNorm.known() || f.normed != nil || f.up != nil || f.rotate.block+f.last.block > 0 {
 		return nil
 	}
 	if m := &a.mask; a.normed != nil || a.gated || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
-		m.Sinks != nil || m.Slopes != nil || m.Cap != 0 || m.Both {
+		m.Slopes != nil || m.Both {
 		return nil
 	}
 	d := &DenseLayer{
-		KV: a.place.layer, Norm: y.norm.weight, QKV: a.qkv.Devices(), VBias: a.vBias, Rope: a.qHeads.ropeIndex, Scale: a.mask.Scale, Window: a.mask.Window,
+		KV: a.place.layer, Norm: y.norm.dense(), QKV: a.qkv.Devices(), VBias: a.vBias, Rope: a.qHeads.ropeIndex, Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window, Sinks: a.mask.Sinks,
 		Q:            DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast},
 		K:            DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast},
 		AttendedNorm: a.subNorm, O: weights.Device(a.o), OBias: a.oBias, OPostNorm: a.postNorm,
-		FFNNorm: y.ffnNorm.weight, Width: f.width, GateUp: f.gateUp.Devices(), Unit: f.activation, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
+		FFNNorm: y.ffnNorm.dense(), Width: f.width, GateUp: f.gateUp.Devices(), Unit: f.activation, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
 	}
 	switch pairs := ropes[d.Rope].pairs(); a.qHeads.rope {
 	case ropePairs:
@@ -130,7 +138,15 @@ func (m *decoder) wholeLayers(s *rowShard, first int) (next int) {
 	for i := range m.ropes {
 		step.Cos[i], step.Sin[i] = s.angles[i].cos, s.angles[i].sin
 	}
-	next = d.accelerator.RunLayers(step)
+	if next = d.accelerator.RunLayers(step); next > len(m.layers) {
+		wanted := 0
+		for _, w := range step.Wanted {
+			if w {
+				wanted++
+			}
+		}
+		m.head.finish(s, wanted)
+	}
 	if m.last >= first && m.last < next && next <= len(m.layers) {
 		s.trim(m.layers[m.last].mixer.rowWidth(), next < len(m.layers))
 	}

@@ -35,11 +35,16 @@ func (h *head) run(s *rowShard) {
 	h.out.Mul(s.logits, &s.acts)
 	s.adapt(s.logits, h.onOut)
 	s.ops.addBias(s.logits, s.rows, h.bias)
+	h.finish(s, s.rows)
+}
+
+// finish does to the logits of n rows what follows their product.
+func (h *head) finish(s *rowShard, n int) {
 	if h.factor != 0 {
-		s.ops.multiply(s.logits, s.rows, s.cfg.Outputs, h.factor)
+		s.ops.multiply(s.logits, n, s.cfg.Outputs, h.factor)
 	}
 	if h.cap > 0 {
-		s.ops.softCap(s.logits[:s.rows*s.cfg.Outputs], h.cap)
+		s.ops.softCap(s.logits[:n*s.cfg.Outputs], h.cap)
 	}
 }
 

@@ -113,6 +113,10 @@ func (p Packet) check(memory int) checker {
 		c.tcm(a[1], ExpTableBytes, ExpTableBytes)
 		c.memory(a[2], rows*layout.Tile*StateBytes)
 		c.tcm(a[3], rows*layout.TileBytes, Align)
+	case OpSoftCap:
+		n := c.tiles(a[2], 1)
+		c.tcm(a[0], n*layout.TileBytes, Align)
+		c.tcm(a[1], ExpTableBytes, ExpTableBytes)
 	default:
 		c.rowOps(p)
 	}
@@ -144,6 +148,12 @@ func (c *checker) rowOps(p Packet) {
 		c.floats(a[0], a[3], a[4], a[5], a[6])
 		c.floats(a[1], a[3], a[4], a[5], a[7])
 		optional(a[2], a[5])
+	case OpLayerNorm:
+		c.rows(a[4], 1, a[5])
+		c.floats(a[0], a[4], 1, a[5], a[6])
+		c.floats(a[1], a[4], 1, a[5], a[7])
+		vector(a[2], a[5])
+		vector(a[3], a[5])
 	case OpQuantize:
 		c.rows(a[3], 1, a[5])
 		k := c.dim(a[4], layout.TableCols)

@@ -123,6 +123,9 @@ func (g *Go) compute(p Packet) {
 				p.pair(i)
 			}
 		})
+	case OpSoftCap:
+		s, table := view[uint16](g, a[0], int(a[2])*tile), view[uint16](g, a[1], ExpTableBytes/2)
+		g.parallel(int(a[2]), func(i int) { ref.SoftCap(s[i*tile:][:tile], table) })
 	default:
 		g.rowOps(p)
 	}

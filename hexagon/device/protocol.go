@@ -204,6 +204,19 @@ const (
 	//	sums [32]float32, states, next (0: none), begins
 	OpFold
 
+	// OpSoftCap replaces the fp16 numbers of tiles, in place, by those of a table of 32768 at their
+	// bits without the sign, which they keep: an odd function of scores, such as limit·tanh(s/limit).
+	// Tiles and table lie in TCM, the table aligned to 64 KiB.
+	//
+	//	s, table, tiles
+	OpSoftCap
+
+	// OpLayerNorm norms rows: (x - mean)·(Σ(x - mean)²·inverse + eps)^-½·weight + bias. inverse and
+	// eps are those of OpRMSNorm.
+	//
+	//	dst, src, weight, bias, n, width, to, from, inverse, eps
+	OpLayerNorm
+
 	numOps
 )
 

@@ -36,6 +36,8 @@ func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
 	case OpRMSNorm:
 		width := n(4) * n(5)
 		ref.RMSNorm(rows(0, n(3), width, 6), rows(1, n(3), width, 7), optional(2, n(5)), n(3), n(4), n(5), float(8), float(9))
+	case OpLayerNorm:
+		ref.LayerNorm(rows(0, n(4), n(5), 6), rows(1, n(4), n(5), 7), floats(2, n(5)), floats(3, n(5)), n(4), n(5), float(8), float(9))
 	case OpQuantize:
 		ref.Quantize(View[int16](memory(a[0], 2*n(3)*n(4)), 0, n(3)*n(4)), floats(1, n(3)), rows(2, n(3), n(5), 6), n(3), n(4), n(5))
 	case OpScale:

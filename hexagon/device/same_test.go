@@ -62,6 +62,8 @@ func define(g *Go, p Packet) {
 		rows, keys := int(a[4]), int(a[5])
 		ref.Softmax(view[uint16](g, a[0], rows*keys*tile), view[uint16](g, a[1], ExpTableBytes/2),
 			view[uint32](g, a[2], rows*layout.Tile*ref.StateWords), view[uint16](g, a[3], rows*tile), rows, keys)
+	case OpSoftCap:
+		ref.SoftCap(view[uint16](g, a[0], int(a[2])*tile), view[uint16](g, a[1], ExpTableBytes/2))
 	default:
 		g.rowOps(p) // is the definition
 	}
@@ -209,6 +211,9 @@ func (g *generator) packet() Packet {
 			}
 		}
 		return p
+	case OpSoftCap:
+		n := some(3)
+		return Packet{op, word(int(g.halves(tcm, n*tile)), expTable, n)}
 	case OpCollect:
 		n, size, add := some(9), Align*some(4), Align*g.IntN(3)
 		stride := size + Align*g.IntN(3)
@@ -236,6 +241,8 @@ func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
 	switch op {
 	case OpRMSNorm:
 		return Packet{op, word(rows(), rows(), at(4*width), n, parts, width, stride, stride, one, one)}
+	case OpLayerNorm:
+		return Packet{op, word(rows(), rows(), at(4*width), at(4*width), n, width, stride, stride, one, one)}
 	case OpQuantize:
 		return Packet{op, word(at(2*n*512), at(4*n), rows(), n, 512, width, stride)}
 	case OpScale:

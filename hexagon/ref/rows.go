@@ -68,6 +68,26 @@ func RMSNorm(dst, src Rows, weight []float32, n, parts, width int, inverse, eps 
 	}
 }
 
+// LayerNorm sets rows of width numbers to their LayerNorm. inverse is 1/width.
+func LayerNorm(dst, src Rows, weight, bias []float32, n, width int, inverse, eps float32) {
+	for i := range n {
+		x, y := src.row(i, width), dst.row(i, width)
+		var sum, squares [lanes]float32
+		for k, v := range x {
+			sum[k%lanes] += v
+		}
+		mean := float32(sumOfLanes(sum) * inverse)
+		for k, v := range x {
+			y[k] = v - mean
+			squares[k%lanes] += float32(y[k] * y[k])
+		}
+		scale := reciprocalRoot(float32(sumOfLanes(squares)*inverse) + eps)
+		for k := range y {
+			y[k] = float32(float32(y[k]*scale)*weight[k]) + bias[k]
+		}
+	}
+}
+
 const (
 	mostActivation = 8191
 	leastMost      = 0x1p-64  // of a row that is not zeros

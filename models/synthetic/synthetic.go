@@ -63,6 +63,8 @@ const (
 	Qwen35   Arch = "qwen35"       // gated delta nets, and gated attention in every fourth layer
 	Qwen3MoE Arch = "qwen3moe"     // mixtures of experts
 	GPTOSS   Arch = "gpt-oss"      // the same with biases and sinks, and windows in every other layer
+	Gemma2   Arch = "gemma2"       // soft caps, norms of what is added, windows in every other layer
+	Cohere2  Arch = "cohere2"      // LayerNorm, of which both half layers read one, and windows in three layers of four
 )
 
 // Shapes lists the named shapes.
@@ -173,7 +175,7 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS}; !slices.Contains(known, s.Arch) {
+	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS, Gemma2, Cohere2}; !slices.Contains(known, s.Arch) {
 		return fmt.Errorf("%w: architecture %q is none of %q", ErrOptions, s.Arch, known)
 	}
 	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || e.FFN > 1<<20) {
@@ -209,11 +211,9 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		} else {
 			s.attention(&b, i, block)
 		}
-		norm := "ffn_norm"
-		if s.Arch == Qwen35 || s.Arch == GPTOSS {
-			norm = "post_attention_norm"
+		for _, norm := range s.norms() {
+			b.ones(fmt.Sprintf("blk.%d.%s.weight", i, norm), s.Hidden)
 		}
-		b.ones(fmt.Sprintf("blk.%d.%s.weight", i, norm), s.Hidden)
 		if s.mixes() {
 			s.experts(&b, i, opt.Blocks)
 			continue
@@ -227,6 +227,19 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		b.matrix("output.weight", opt.Head, s.Vocab, s.Hidden, headStd)
 	}
 	return b.list, b.err
+}
+
+// norms names those of a layer behind its attention.
+func (s *Shape) norms() []string {
+	switch s.Arch {
+	case Qwen35, GPTOSS:
+		return []string{"post_attention_norm"}
+	case Gemma2:
+		return []string{"post_attention_norm", "ffn_norm", "post_ffw_norm"}
+	case Cohere2:
+		return nil
+	}
+	return []string{"ffn_norm"}
 }
 
 // attention adds that of layer i.

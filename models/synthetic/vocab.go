@@ -66,13 +66,15 @@ func (s *Shape) metadata() map[string]any {
 			md[string(s.Arch)+"."+key] = uint32(n)
 		}
 	}
-	if s.Arch == GPTOSS {
-		for key, v := range map[string]any{
+	for key, v := range map[Arch]map[string]any{
+		GPTOSS: {
 			"attention.sliding_window": uint32(128), "rope.scaling.type": "yarn", "rope.scaling.factor": float32(32),
 			"rope.scaling.original_context_length": uint32(4096),
-		} {
-			md[string(s.Arch)+"."+key] = v
-		}
+		},
+		Gemma2:  {"attention.sliding_window": uint32(4096), "attn_logit_softcapping": float32(50), "final_logit_softcapping": float32(30)},
+		Cohere2: {"attention.sliding_window": uint32(4096), "attention.layer_norm_epsilon": float32(1e-5), "logit_scale": float32(0.25)},
+	}[s.Arch] {
+		md[string(s.Arch)+"."+key] = v
 	}
 	if s.Arch == Qwen35 {
 		for key, n := range map[string]int{

@@ -244,6 +244,19 @@ func TestSoftmaxEqualsItsDefinition(t *testing.T) {
 	}
 }
 
+func TestSoftCapsEqualTheirDefinitionAndWaitForNoGather(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 1))
+	for i, n := range []uint32{1, 2, 3, 40} {
+		d := open(t, Options{KeepTCM: true, Workers: []int{1, 2, 3, 4}[i], Seed: uint32(i)})
+		a := &arena{d.Memory(), 1 << 17}
+		table := a.uint16s(randomHalves(r, 1<<15))
+		c := both(t, d, packet(device.OpSoftCap, a.uint16s(randomHalves(r, int(n)*1024)), table, n))
+		if i == 0 && (c.Gathers != uint64(16*n) || c.Exposed != 0) {
+			t.Errorf("%d tiles: %d gathers, of which some are waited for %d packets", n, c.Gathers, c.Exposed)
+		}
+	}
+}
+
 func TestTilesAreMultipliedInTheirPlaceInTheOrder(t *testing.T) {
 	d := open(t, Options{KeepTCM: true})
 	r := rand.New(rand.NewPCG(8, 1))

@@ -54,6 +54,10 @@ func outputs(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}, {n(7), 128}}
 	case device.OpFold:
 		return [][2]int{{n(0), 128}, {n(2), 32 * device.StateBytes}}
+	case device.OpSoftCap:
+		return [][2]int{{n(0), n(2) * layout.TileBytes}}
+	case device.OpLayerNorm:
+		return [][2]int{{n(0), (n(4)-1)*n(6) + 4*n(5)}}
 	}
 	return nil
 }
@@ -81,6 +85,10 @@ func work(p device.Packet) float64 {
 		return 20 * n(3) * n(4)
 	case device.OpScale:
 		return 20 * n(5) * n(6)
+	case device.OpLayerNorm:
+		return 20 * n(4) * n(5)
+	case device.OpSoftCap:
+		return n(2) * 1000
 	case device.OpAdd:
 		return 20 * n(2) * n(3)
 	case device.OpRope:
@@ -121,7 +129,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(21))}
+	p := device.Packet{Op: device.Op(r.IntN(23))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -165,6 +173,8 @@ var valid = []device.Packet{
 	packet(device.OpToTiles, 1<<20, ddr, 3, 2, 64, 512, 4096, 29, 1, 0x3f800000),
 	packet(device.OpFromTiles, 1<<20, ddr, 1<<16, 3, 64, 256, 7, 1<<17, 1),
 	packet(device.OpFold, 1<<20, 1<<19, ddr, 1),
+	packet(device.OpSoftCap, 1<<20, 1<<16, 3),
+	packet(device.OpLayerNorm, 1<<20, ddr, ddr+1<<16, ddr+1<<17, 2, 96, 384, 512, 0x3c800000, 0x3727c5ac),
 }
 
 func mutated(r *rand.Rand) device.Packet {

@@ -67,6 +67,8 @@ func define(memory []byte, p device.Packet) {
 	case device.OpSoftmax:
 		ref.Softmax(device.View[uint16](memory, a[0], n(4)*n(5)*1024), device.View[uint16](memory, a[1], 1<<15),
 			device.View[uint32](memory, a[2], n(4)*32*ref.StateWords), device.View[uint16](memory, a[3], n(4)*1024), n(4), n(5))
+	case device.OpSoftCap:
+		ref.SoftCap(device.View[uint16](memory, a[0], n(2)*1024), device.View[uint16](memory, a[1], 1<<15))
 	default:
 		device.RunRows(p, func(offset uint32, n int) []byte { return memory[offset:][:n] })
 	}

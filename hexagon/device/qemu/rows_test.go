@@ -74,6 +74,9 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 	x, y, weights := rows(), rows(), a.floats(r, int(row), false)
 	add(device.OpRMSNorm, y, x, weights, n, parts, width, stride, stride, bits(1/float32(width)), bits(1e-5))
 	add(device.OpRMSNorm, x, x, 0, n, parts, width, stride, stride, bits(1/float32(width)), 0)
+	x = rows()
+	add(device.OpLayerNorm, y, x, weights, a.floats(r, int(row), false), n, row, stride, stride, bits(1/float32(row)), bits(1e-5))
+	add(device.OpLayerNorm, x, x, weights, weights, n, row, stride, stride, bits(1/float32(row)), 0)
 	ints, scales := a.alloc(2*512*int(n), 128), a.alloc(128, 128)
 	x = rows()
 	clear(device.View[float32](a.memory, x, int(row))) // a row of zeros

@@ -71,6 +71,11 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/rows.c", "begins ? sum :", "!begins ? sum :"},
 	{"kernels/rows.c", "next[i].max = states[i].max", "next[i].max = next[i].max"},
 	{"kernels/rows.c", "splat_w(0x7bfe)", "splat_w(0x7bff)"},
+	// Soft caps: signs of other numbers, numbers that no gather has brought. LayerNorm: a row that is
+	// not centred.
+	{"kernels/cap.c", "end(s, even);", "end(s, odd);"},
+	{"kernels/cap.c", "if (t + 1 < tiles) begin(", "if (t + 2 < tiles) begin("},
+	{"kernels/rows.c", "sf_sub(x[k], mean)", "sf_add(x[k], mean)"},
 	// Gathers of what is in DDR.
 	{"kernels/softmax.c", "gather(s, table,", "gather((V *)p->st, table,"},
 	{"kernels/softmax.c", "gather(s, table,", "gather(s, table ? (const uint16_t *)p->st : table,"},
@@ -171,6 +176,10 @@ func exercise(t *testing.T, d *Device) error {
 	}
 	add(device.OpSoftmax, a.uint16s(s), table, states, a.alloc(2048, 128), 1, keys)
 
+	caps := a.alloc(device.ExpTableBytes, device.ExpTableBytes)
+	copy(device.View[uint16](d.Memory(), caps, 1<<15), randomHalves(r, 1<<15))
+	add(device.OpSoftCap, a.uint16s(randomHalves(r, 40*1024)), caps, 40)
+
 	pieces, list := behind.bytes(randomBytes(r, 4096), 128), behind.alloc(128, 128)
 	copy(device.View[uint32](d.Memory(), list, 3), []uint32{pieces + 1024, pieces, pieces + 128})
 	add(device.OpCollect, a.alloc(3*512, 128), list, 3, 256, 128, 512)
@@ -202,7 +211,7 @@ func exercise(t *testing.T, d *Device) error {
 		return p
 	}
 	// That piece; scores and tables in DDR, and those of which a second row's reach beyond TCM.
-	return refuses(t, d, with(device.OpCollect, 3, 256), with(device.OpSoftmax, 0, ddr), with(device.OpGEMV, 2, ddr),
+	return refuses(t, d, with(device.OpCollect, 3, 256), with(device.OpSoftmax, 0, ddr), with(device.OpSoftCap, 1, ddr), with(device.OpGEMV, 2, ddr),
 		with(device.OpGEMV, 2, ddr-uint32(device.TableStride(k, false))))
 }
 

@@ -231,6 +231,18 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[1], 32 * sizeof(struct softmax_state));
     if (a[2]) memory(&c, a[2], 32 * sizeof(struct softmax_state));
     break;
+  case OP_SOFT_CAP:
+    n = tiles(&c, a[2], 1);
+    tcm(&c, a[0], n * TILE_BYTES, ALIGN);
+    tcm(&c, a[1], EXP_TABLE_BYTES, EXP_TABLE_BYTES);
+    break;
+  case OP_LAYER_NORM:
+    rows(&c, a[4], 1, a[5]);
+    floats(&c, a[0], a[4], 1, a[5], a[6]);
+    floats(&c, a[1], a[4], 1, a[5], a[7]);
+    memory(&c, a[2], 4 * (uint64_t)a[5]);
+    memory(&c, a[3], 4 * (uint64_t)a[5]);
+    break;
   default: return STATUS_OP;
   }
   return c.status;
@@ -332,5 +344,7 @@ void run_shard(const struct operation *o, int shard) {
   case OP_TO_TILES: to_tiles(MOVED(0, a[6]), MOVED_ROWS(1, 5, 4 * a[4]), INT(2), N, INT(4), a[6], INT(7), INT(8), number(a[9])); break;
   case OP_FROM_TILES: from_tiles(ROWS(0, 5), AT(1), AT(2), AT(7), INT(3), INT(4), INT(6), INT(8)); break;
   case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
+  case OP_SOFT_CAP: soft_cap(MOVED(0, TILE_BYTES), AT(1), N); break;
+  case OP_LAYER_NORM: layer_norm(MOVED_ROWS(0, 6, a[6]), MOVED_ROWS(1, 7, a[7]), AT(2), AT(3), N, INT(5), number(a[8]), number(a[9])); break;
   }
 }

@@ -33,6 +33,8 @@ static struct extent extent(const struct packet *p) {
   case OP_RMS_NORM:
     if (a[4] > 1) return (struct extent){a[4], (uint64_t)a[3] * a[5] / 8}; // heads
     return (struct extent){a[3], a[5] / 8};
+  case OP_SOFT_CAP: return (struct extent){a[2], 100};
+  case OP_LAYER_NORM: return (struct extent){a[4], a[5] / 4};
   case OP_QUANTIZE: return (struct extent){a[3], a[5] / 4};
   case OP_SCALE: return (struct extent){a[6] / 32, 6 * (uint64_t)a[5]};
   case OP_ADD: return (struct extent){a[3] / 32, 4 * (uint64_t)a[2]};

@@ -25,6 +25,11 @@ int writes(const struct operation *o, struct write w[WRITES]) {
     w[0].kept = w[1].kept = 1, w[1].unit = 4;
     return 3;
   case OP_RMS_NORM: w[0] = floats(o, a[3], a[4] * a[5], a[6], a[0] == a[1]); return 1;
+  case OP_LAYER_NORM: w[0] = floats(o, a[4], a[5], a[6], a[0] == a[1]); return 1;
+  case OP_SOFT_CAP:
+    w[0] = VECTORS(0, a[2] * TILE_BYTES);
+    w[0].kept = 1;
+    return 1;
   case OP_QUANTIZE:
     w[0] = VECTORS(0, 2 * a[3] * a[4]), w[1] = VECTORS(1, 4 * a[3]);
     w[1].unit = 4;

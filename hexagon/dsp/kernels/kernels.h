@@ -48,6 +48,9 @@ struct softmax_state {
 // softmax computes pairs [first, last) of rows, 16 a tile.
 void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int first, int last, int keys);
 
+// soft_cap replaces the numbers of tiles of scores by those of a table at their bits without the sign.
+void soft_cap(uint16_t *scores, const uint16_t *table, int tiles);
+
 // Rows of float32, stride bytes apart. See kernels/rows.c.
 struct rows {
   void *at;
@@ -55,6 +58,7 @@ struct rows {
 };
 enum { MOST_ACTIVATION = 8191, GLU_SILU = 0, GLU_GELU, GLU_RELU2 };
 void rms_norm(const struct rows *dst, const struct rows *src, const float *weight, int n, int parts, int width, float inverse, float eps);
+void layer_norm(const struct rows *dst, const struct rows *src, const float *weight, const float *bias, int n, int width, float inverse, float eps);
 void quantize(int16_t *dst, float *scales, const struct rows *src, int n, int K, int width);
 void scale_sums(const struct rows *dst, const struct rows *sums, const float *scales, const float *r, const float *bias, int n, int width);
 void add_rows(const struct rows *dst, const struct rows *src, int n, int width, float factor);

@@ -22,6 +22,23 @@ void rms_norm(const struct rows *dst, const struct rows *src, const float *weigh
   }
 }
 
+void layer_norm(const struct rows *dst, const struct rows *src, const float *weight, const float *bias, int n, int width, float inverse, float eps) {
+  const int vectors = width / 32;
+  const V *w = (const V *)weight, *b = (const V *)bias;
+  for (int i = 0; i < n; i++) {
+    const V *x = at(src, i);
+    V *y = at(dst, i), sum = zero(), squares = zero();
+    for (int k = 0; k < vectors; k++) sum = sf_add(sum, x[k]);
+    const V mean = splat_f(first_f(sf_sum(sum)) * inverse);
+    for (int k = 0; k < vectors; k++) {
+      const V v = y[k] = sf_sub(x[k], mean);
+      squares = sf_add(squares, sf_mul(v, v));
+    }
+    const V scale = splat_f(reciprocal_root(first_f(sf_sum(squares)) * inverse + eps));
+    for (int k = 0; k < vectors; k++) y[k] = sf_add(sf_mul(sf_mul(y[k], scale), w[k]), b[k]);
+  }
+}
+
 // round_to_int rounds numbers below 2^22 to integers: the sum's last place is one.
 INLINE V round_to_int(V x) { return Q6_Vw_vsub_VwVw(sf_add(x, splat_f(0x1.8p23f)), splat_f(0x1.8p23f)); }
 
