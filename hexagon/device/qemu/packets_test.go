@@ -52,6 +52,10 @@ func outputs(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), (n(3)-1)*n(6) + n(4)/32*layout.TileBytes}}
 	case device.OpFromTiles:
 		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}, {n(7), 128}}
+	case device.OpRowsToTiles:
+		return [][2]int{{n(0), 64 * n(4) * ((n(3) + 31) / 32)}, {n(1), 4 * n(3)}}
+	case device.OpTilesToRows:
+		return [][2]int{{n(0), (n(5)-1)*n(7) + 4*n(6)}}
 	case device.OpFold:
 		return [][2]int{{n(0), 128}, {n(2), 32 * device.StateBytes}}
 	}
@@ -79,7 +83,9 @@ func work(p device.Packet) float64 {
 		return 20 * n(3) * n(4) * n(5)
 	case device.OpQuantize, device.OpGLU, device.OpFromTiles:
 		return 20 * n(3) * n(4)
-	case device.OpScale:
+	case device.OpRowsToTiles:
+		return 20 * (n(3) + 32) * n(4)
+	case device.OpScale, device.OpTilesToRows:
 		return 20 * n(5) * n(6)
 	case device.OpAdd:
 		return 20 * n(2) * n(3)
@@ -121,7 +127,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(21))}
+	p := device.Packet{Op: device.Op(r.IntN(23))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -165,6 +171,8 @@ var valid = []device.Packet{
 	packet(device.OpToTiles, 1<<20, ddr, 3, 2, 64, 512, 4096, 29, 1, 0x3f800000),
 	packet(device.OpFromTiles, 1<<20, ddr, 1<<16, 3, 64, 256, 7, 1<<17, 1),
 	packet(device.OpFold, 1<<20, 1<<19, ddr, 1),
+	packet(device.OpRowsToTiles, 1<<20, 1<<19, ddr, 33, 128, 96, 384),
+	packet(device.OpTilesToRows, 1<<20, ddr, 1<<16, 1<<17, 1<<18, 34, 64, 256, 0x3f000000, 1),
 }
 
 func mutated(r *rand.Rand) device.Packet {
