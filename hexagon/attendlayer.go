@@ -60,14 +60,18 @@ func (r *recording) attend(l *layer, q span) {
 	}
 }
 
-// eachToken calls do with the queries of a tile that are one row's: n from query at of the
-// head's group on, rows first to first+n of the tile.
-func (r *recording) eachToken(t *queryTile, do func(row, at, first, n int)) {
+// eachPart calls do with the queries of a tile that lie apart bytes from one another where rows
+// are stride bytes: n from head at of row's group on, rows first to first+n of the tile.
+func (r *recording) eachPart(t *queryTile, stride uint32, do func(row, at, first, n int, apart uint32)) {
 	group := r.m.Heads / r.m.KVHeads
+	if t.of >= 0 {
+		do(t.lo+t.begin, t.of, 0, t.n, stride)
+		return
+	}
 	for i := 0; i < t.n; {
 		at := (t.begin + i) % group
 		n := min(group-at, t.n-i)
-		do(t.lo+(t.begin+i)/group, at, i, n)
+		do(t.lo+(t.begin+i)/group, at, i, n, uint32(4*r.m.HeadDim))
 		i += n
 	}
 }
@@ -76,9 +80,9 @@ func (r *recording) eachToken(t *queryTile, do func(row, at, first, n int)) {
 func (r *recording) queries(l *layer, t *queryTile, head int, q span) {
 	d, group, size := uint32(r.m.HeadDim), r.m.Heads/r.m.KVHeads, uint32(r.att.dim*layout.TileBytes)
 	r.add(device.OpCopy, r.att.tcm.q, r.at.zeros, size)
-	r.eachToken(t, func(row, at, first, n int) {
+	r.eachPart(t, q.stride, func(row, at, first, n int, apart uint32) {
 		from := q.at + uint32(row)*q.stride + 4*d*uint32(head*group+at)
-		r.add(device.OpToTiles, r.att.tcm.q, from, uint32(n), 1, d, 4*d, size, uint32(first), 0, math.Float32bits(l.Scale*math.Log2E))
+		r.add(device.OpToTiles, r.att.tcm.q, from, uint32(n), 1, d, apart, size, uint32(first), 0, math.Float32bits(l.Scale*math.Log2E))
 	})
 }
 
@@ -141,8 +145,8 @@ func (r *recording) gather(l *layer, t *queryTile, head, collected int) int {
 // attended queues the division of what a tile has gathered, to rows.
 func (r *recording) attended(t *queryTile, head int) {
 	d, group, att := uint32(r.m.HeadDim), r.m.Heads/r.m.KVHeads, r.at.att
-	r.eachToken(t, func(row, at, first, n int) {
+	r.eachPart(t, att.stride, func(row, at, first, n int, apart uint32) {
 		to := att.at + uint32(row)*att.stride + 4*d*uint32(head*group+at)
-		r.add(device.OpFromTiles, to, r.att.tcm.after, r.at.sums, uint32(n), d, 4*d, uint32(first), r.at.saturated)
+		r.add(device.OpFromTiles, to, r.att.tcm.after, r.at.sums, uint32(n), d, apart, uint32(first), r.at.saturated)
 	})
 }

@@ -34,6 +34,7 @@ type recording struct {
 // queryTile is up to 32 queries of one KV head and sequence.
 type queryTile struct {
 	lo, hi   int // rows of the recording that the sequence has
+	of       int // the query head of the group whose rows these are; -1: all heads of a row, then of the next
 	seq      int // number of the sequence
 	begin, n int // of the queries of those rows
 	keys     int // that the last of them sees
@@ -109,19 +110,28 @@ func (r *recording) cut() bool {
 		}
 		last := r.rows[hi-1].Pos + 1
 		slots, lists = slots+roundUp(last, layout.Tile)/layout.Tile, lists+(last+a.chunk-1)/a.chunk
-		for begin := 0; begin < (hi-lo)*group; begin += layout.Tile {
-			t := queryTile{lo: lo, hi: hi, seq: seq, begin: begin, n: min(layout.Tile, (hi-lo)*group-begin), states: states}
-			t.keys = r.rows[lo+(t.begin+t.n-1)/group].Pos + 1
+		heads, each, apart := 1, group, hi-lo >= layout.Tile // tiles that see the same keys, and queries of a row in each
+		if apart {
+			heads, each = group, 1
+		}
+		for begin := 0; begin < (hi-lo)*each; begin += layout.Tile {
+			t := queryTile{lo: lo, hi: hi, of: -1, seq: seq, begin: begin, n: min(layout.Tile, (hi-lo)*each-begin), states: states}
+			t.keys = r.rows[lo+(t.begin+t.n-1)/each].Pos + 1
 			if states += (t.keys + a.chunk - 1) / a.chunk; states > mostStates {
 				return false
 			}
-			r.tiles = append(r.tiles, t)
+			for i := range heads {
+				if apart {
+					t.of = i
+				}
+				r.tiles = append(r.tiles, t)
+			}
 			for c := 0; c*a.chunk < t.keys; c++ {
 				words := device.View[uint32](r.mem, r.states(&t, c), layout.Tile*device.StateBytes/4)
 				clear(words)
 				for i := range layout.Tile {
 					if words[6*i] = lowest; i < t.n {
-						words[6*i+1] = uint32(max(0, min(a.chunk, r.rows[lo+(begin+i)/group].Pos+1-c*a.chunk)))
+						words[6*i+1] = uint32(max(0, min(a.chunk, r.rows[lo+(begin+i)/each].Pos+1-c*a.chunk)))
 					}
 				}
 				r.count(&r.work.Written, 4*len(words))
@@ -150,6 +160,9 @@ func (r *recording) layer(i int) bool {
 			return false
 		}
 	}
+	if i-r.ran >= int(at.qkv.size)/(r.n*int(at.qkvStride)) && r.flush(i) != nil { // there is no room for its keys
+		return false
+	}
 	r.addPowers()
 	q, kv, qkv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim, r.qkv(i)
 	read := r.normed(&l.norm)
@@ -157,12 +170,14 @@ func (r *recording) layer(i int) bool {
 	keys, values := l.qkv.columns(q, q+kv)
 	r.heads(l, qkv, l.qNorm, &l.Q, q)
 	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
-	for i, s := range r.slots {
+	for i, next := 0, 0; i < r.n; i = next {
+		for next = i + 1; next < r.n && r.slots[next] == r.slots[i] && r.rows[next].Pos == r.rows[next-1].Pos+1; next++ {
+		}
 		row := func(col int) uint32 { return qkv.at + uint32(i)*qkv.stride + uint32(4*col) }
-		slot, col, head := r.keys.at(s), uint32(r.rows[i].Pos%layout.Tile), uint32(r.keys.head)
+		slot, n, col, head := r.keys.at(r.slots[i]), uint32(next-i), uint32(r.rows[i].Pos%layout.Tile), uint32(r.keys.head)
 		d := uint32(m.HeadDim)
-		r.add(device.OpToTiles, slot, row(keys), 1, uint32(m.KVHeads), d, qkv.stride, head, col, 1, oneBits)
-		r.add(device.OpToTiles, slot+d/layout.Tile*layout.TileBytes, row(values), 1, uint32(m.KVHeads), d, qkv.stride, head, col, 0, oneBits)
+		r.add(device.OpToTiles, slot, row(keys), n, uint32(m.KVHeads), d, qkv.stride, head, col, 1, oneBits)
+		r.add(device.OpToTiles, slot+d/layout.Tile*layout.TileBytes, row(values), n, uint32(m.KVHeads), d, qkv.stride, head, col, 0, oneBits)
 	}
 	r.attend(l, qkv)
 	if l.attendedNorm != 0 {
@@ -239,8 +254,24 @@ func (r *recording) heads(l *layer, x span, norm uint32, h *models.DenseHeads, w
 	}
 }
 
-// mul queues the products of n rows with matrices, whose tables fit TCM at once.
+// qkv is where a layer's queries, keys and values are, those of further layers behind the rows'.
+func (r *recording) qkv(i int) span {
+	q := &r.at.qkv
+	size := uint32(r.n) * r.at.qkvStride
+	return span{q.at + uint32(i)%(q.size/size)*size, r.at.qkvStride}
+}
+
+// mul queues the products of n rows with matrices, by the path of the step's.
 func (r *recording) mul(s *stack, x, y span, n int) {
+	if len(r.s.Rows) > s.most {
+		r.mulTiles(s, x, y, n)
+		return
+	}
+	r.lookUp(s, x, y, n)
+}
+
+// lookUp queues products by lookups, for which the rows' tables fit TCM at once.
+func (r *recording) lookUp(s *stack, x, y span, n int) {
 	first := s.parts[0]
 	k := uint32(first.K)
 	r.add(device.OpQuantize, r.at.inputs, r.at.scales, x.at, uint32(n), k, uint32(first.Cols), x.stride)
@@ -260,14 +291,15 @@ func (r *recording) mul(s *stack, x, y span, n int) {
 			strip += strips
 		}
 		r.count(&r.work.Lookups, n)
-		if r.probed.at--; r.probed.at == -1 {
-			r.probe(l, s.bias[i], x, y.from(s.col[i]))
-		}
+		r.probe(l, s.bias[i], x, y.from(s.col[i]))
 	}
 }
 
-// probe has a row of a product and its results copied for the host to look at.
+// probe has a row and its results copied for the host to look at, if it is this product's turn.
 func (r *recording) probe(l *linear, bias uint32, x, y span) {
+	if r.probed.at--; r.probed.at != -1 {
+		return
+	}
 	r.add(device.OpCopy, r.at.probed[0], x.at, uint32(4*l.Cols))
 	r.add(device.OpCopy, r.at.probed[1], y.at, uint32(4*l.M))
 	r.probed.product = &product{linear: l, n: 1, x: device.View[float32](r.mem, r.at.probed[0], l.Cols), from: []int32{0}, y: device.View[float32](r.mem, r.at.probed[1], l.M)}
@@ -286,18 +318,25 @@ func (r *recording) end() bool {
 				r.add(device.OpCopy, at.h.at+uint32(i)*at.h.stride, at.h.at+uint32(row)*at.h.stride, uint32(4*m.Hidden))
 			}
 		}
-		if r.byLookups() {
-			r.mul(r.whole.head, at.h, at.logits, len(r.wanted))
-		} else {
-			r.mulHead(r.tiled, at.h, at.logits, len(r.wanted))
+	}
+	first := 0
+	for { // rows of logits for which there is room
+		n := 0
+		if r.head {
+			n = min(len(r.wanted)-first, r.whole.rows)
+			r.logits(first, n)
 		}
-	}
-	if r.flush(len(r.layers)) != nil {
-		return false
-	}
-	for _, flag := range device.View[uint32](r.mem, at.saturated, layout.Tile) {
-		if flag != 0 { // sums of values are too large for fp16: the CPU computes the step
+		if r.flush(len(r.layers)) != nil {
 			return false
+		}
+		for _, flag := range device.View[uint32](r.mem, at.saturated, layout.Tile) {
+			if flag != 0 { // sums of values are too large for fp16: the CPU computes the step
+				return false
+			}
+		}
+		r.takeLogits(first, n)
+		if first += n; first == len(r.wanted) || !r.head {
+			break
 		}
 	}
 	if !r.head {
@@ -305,19 +344,35 @@ func (r *recording) end() bool {
 			copy(r.s.X[(r.lo+i)*m.Hidden:][:m.Hidden], device.View[float32](r.mem, at.x.at+uint32(i)*at.x.stride, m.Hidden))
 		}
 		r.count(&r.work.Read, 4*r.n*m.Hidden)
-		return true
 	}
-	rows := r.tiled.Rows
-	for i := range r.wanted {
-		logits, results := r.s.Logits[(r.out+i)*rows:][:rows], device.View[float32](r.mem, at.logits.at+uint32(i)*at.logits.stride, rows)
+	return true
+}
+
+// logits queues the head of n rows that want it.
+func (r *recording) logits(first, n int) {
+	h := r.at.h
+	h.at += uint32(first) * h.stride
+	switch {
+	case n == 0:
+	case r.byLookups():
+		r.lookUp(r.whole.head, h, r.at.logits, n)
+	default:
+		r.mulHead(r.tiled, h, r.at.logits, n)
+	}
+}
+
+// takeLogits takes in what the head has made.
+func (r *recording) takeLogits(first, n int) {
+	for i := range n {
+		rows := r.tiled.Rows
+		logits, results := r.s.Logits[(r.out+first+i)*rows:][:rows], device.View[float32](r.mem, r.at.logits.at+uint32(i)*r.at.logits.stride, rows)
 		if r.byLookups() {
 			copy(logits, results)
 		} else {
 			r.tiled.scaled(logits, results)
 		}
+		r.count(&r.work.Read, 4*rows)
 	}
-	r.count(&r.work.Read, 4*len(r.wanted)*rows)
-	return true
 }
 
 // byLookups tells whether the head's products go so.

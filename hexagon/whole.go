@@ -20,7 +20,8 @@ type whole struct {
 	tiled     *tiledHead // nil: the host computes it
 	headNorm  streamNorm
 	cap       float32   // of the scores of all layers
-	rows      int       // at once
+	rows      int       // at once, by lookups
+	tiledRows int       // at once, by tiles; 0: no matrix goes so
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
 	vectors   []weights
 	at        places
@@ -52,14 +53,15 @@ type stack struct {
 	bias  []uint32 // 0: none
 	col   []int    // where their outputs begin
 	width int      // of all outputs, padding included
-	most  int      // rows that are multiplied by lookups
+	most  int      // rows of a step that are multiplied by lookups; 0: none
 }
 
 // places is where what a step has lies. Rows are as wide as the widest layer wants them.
 type places struct {
 	x, h, y, att, gateUp, logits span
-	qkv                          span // of the first layer; others follow
-	inputs, ints, scales         uint32
+	qkv                          region // of layers after one another
+	qkvStride                    uint32
+	inputs, ints, scales, tiles  uint32
 	angles                       [2]uint32
 	states                       uint32 // as the host writes them, mostStates
 	working                      [2]uint32
@@ -76,10 +78,10 @@ func (s span) from(col int) span { return span{s.at + uint32(4*col), s.stride} }
 // mostStates is how many tiles of queries, with some keys each, a step may have.
 const mostStates = 1 << 10
 
-// Layers implements models.Accelerator: it takes layers all of whose matrices the device
-// multiplies by lookups. Mixtures and the other paths have the host between products.
+// Layers implements models.Accelerator: it takes layers all of whose matrices the device has.
+// Mixtures and products with the CPU's bits have the host between products.
 func (b *Backend) Layers(m *models.DenseLayers) bool {
-	if b.dev != nil || b.mix.plan != nil || b.opt.Path != PathAuto && b.opt.Path != PathLookup || m.Hidden%layout.Tile+m.HeadDim%layout.Tile != 0 {
+	if b.dev != nil || b.mix.plan != nil || b.opt.Path == PathInt8 || m.Hidden%layout.Tile+m.HeadDim%layout.Tile != 0 {
 		return false
 	}
 	d, found := &whole{m: m, rows: lookupRows}, false
@@ -103,7 +105,7 @@ func (b *Backend) Layers(m *models.DenseLayers) bool {
 // denseLayer takes a layer, or returns nil.
 func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	m := d.m
-	if y == nil || y.Width%layout.Tile != 0 || y.Window > 0 && b.opt.Path == PathLookup { // rows behind their window would change others' path
+	if y == nil || y.Width%layout.Tile != 0 || y.Window > 0 && b.opt.Path != PathAuto { // rows behind their window would change others' path
 		return nil
 	}
 	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
@@ -148,13 +150,15 @@ func (b *Backend) stack(d *whole, cols int, of ...kernels.Linear) *stack {
 	s := &stack{most: math.MaxInt}
 	for _, x := range of {
 		l, ok := x.(*linear)
-		if !ok || l.groups != nil || l.lookups == 0 || l.Cols != cols {
+		if !ok || l.Cols != cols {
 			return nil
 		}
 		s.parts, s.col = append(s.parts, l), append(s.col, s.width)
 		s.width += l.M
 		s.most = min(s.most, l.lookups)
-		d.rows = min(d.rows, l.tableRows())
+		if l.lookups > 0 {
+			d.rows = min(d.rows, l.tableRows())
+		}
 		r := append(make([]float32, 0, l.M), l.R...)
 		s.r = append(s.r, d.vector(b, r, l.M))
 	}
@@ -228,7 +232,7 @@ func (d *whole) place(mem []byte) {
 // reserve makes room for steps.
 func (d *whole) reserve(b *Backend) {
 	m, at := d.m, &d.at
-	qkv, gateUp, outs, k, ins, rotated := 0, 0, m.Hidden, 0, 0, layout.Tile
+	qkv, gateUp, outs, k, ins, rotated, tiled := 0, 0, m.Hidden, 0, 0, layout.Tile, false
 	each := func(s *stack) {
 		if s == nil {
 			return
@@ -244,6 +248,7 @@ func (d *whole) reserve(b *Backend) {
 			qkv, gateUp, rotated = max(qkv, l.qkv.width), max(gateUp, l.gateUp.width), max(rotated, l.Rotated)
 			for _, s := range []*stack{l.qkv, l.o, l.gateUp, l.down} {
 				each(s)
+				tiled = tiled || s.most < math.MaxInt
 			}
 		}
 	}
@@ -252,16 +257,21 @@ func (d *whole) reserve(b *Backend) {
 		logits = d.tiled.M
 	}
 	d.rows = max(1, min(d.rows, resultBytes/(4*max(outs, logits))))
-	rows := func(width int) span { return span{b.reserve(4 * width * d.rows), uint32(4 * width)} }
+	if tiled {
+		d.tiledRows = tileRows
+	}
+	most := max(d.rows, d.tiledRows)
+	rows := func(width int) span { return span{b.reserve(4 * width * most), uint32(4 * width)} }
 	at.x, at.h, at.y, at.att, at.gateUp = rows(m.Hidden), rows(m.Hidden), rows(roundUp(m.Hidden, layout.Strip)), rows(m.Heads*m.HeadDim), rows(gateUp)
 	if d.tiled != nil {
-		at.logits = rows(logits)
+		at.logits = span{b.reserve(4 * logits * d.rows), uint32(4 * logits)}
 		d.tiled.reserve(b, d.rows)
 	}
-	at.qkv = span{b.reserve(4 * qkv * d.rows * len(d.layers)), uint32(4 * qkv)}
-	at.inputs, at.ints, at.scales = b.reserve(2*k*d.rows), b.reserve(4*outs*d.rows), b.reserve(4*d.rows)
+	layer := 4 * qkv * d.tiledRows
+	at.qkv, at.qkvStride = b.region(max(4*qkv*d.rows*len(d.layers), layer, min(layer*len(d.layers), tiledKeyBytes))), uint32(4*qkv)
+	at.inputs, at.ints, at.scales, at.tiles = b.reserve(2*k*d.rows), b.reserve(4*outs*d.rows), b.reserve(4*most), b.reserve(2*k*d.tiledRows)
 	for i := range at.angles {
-		at.angles[i] = b.reserve(8 * rotated * d.rows)
+		at.angles[i] = b.reserve(8 * rotated * most)
 	}
 	const states = layout.Tile * device.StateBytes
 	at.states, at.working = b.reserve(mostStates*states), [2]uint32{b.reserve(states), b.reserve(states)}
@@ -269,12 +279,9 @@ func (d *whole) reserve(b *Backend) {
 	at.probed = [2]uint32{b.reserve(4 * ins), b.reserve(4 * outs)}
 }
 
-// qkv is where a layer's queries, keys and values are.
-func (d *whole) qkv(i int) span {
-	s := d.at.qkv
-	s.at += uint32(i*d.rows) * s.stride
-	return s
-}
+// tiledKeyBytes bounds what rows by tiles have of queries, keys and values on the device: what the
+// layers make beyond it is read in a run of its own.
+const tiledKeyBytes = 64 << 20
 
 // reach returns the first layer behind s.First that the host computes.
 func (d *whole) reach(b *Backend, s *models.DenseStep) int {
@@ -285,14 +292,23 @@ func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 	for i := range s.Rows {
 		last = max(last, s.Rows[i].Pos)
 	}
-	n := len(s.Rows)
 	for i := s.First; i < len(d.layers); i++ {
-		l := d.layers[i]
-		if l == nil || n > min(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) || l.Window > 0 && last >= l.Window {
+		if l := d.layers[i]; l == nil || l.Window > 0 && last >= l.Window {
 			return i
 		}
 	}
 	return len(d.layers)
+}
+
+// atOnce returns how many rows of a step of n are recorded at once: those of a product by lookups
+// have tables in TCM.
+func (d *whole) atOnce(n, first, end int) int {
+	for _, l := range d.layers[first:end] {
+		if n <= max(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) {
+			return d.rows
+		}
+	}
+	return d.tiledRows
 }
 
 // RunLayers implements models.Accelerator.
@@ -305,10 +321,10 @@ func (b *Backend) RunLayers(s *models.DenseStep) int {
 		return s.First
 	}
 	head := end == len(d.layers) && d.tiled != nil
-	out := 0
-	for lo := 0; lo < len(s.Rows); lo += d.rows {
+	out, most := 0, d.atOnce(len(s.Rows), s.First, end)
+	for lo := 0; lo < len(s.Rows); lo += most {
 		r := &d.step
-		if !r.begin(b, s, lo, min(len(s.Rows), lo+d.rows), out, head) {
+		if !r.begin(b, s, lo, min(len(s.Rows), lo+most), out, head) {
 			return s.First
 		}
 		for i := s.First; i < end; i++ {

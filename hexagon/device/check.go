@@ -201,6 +201,22 @@ func (c *checker) rowOps(p Packet) {
 		c.memory(a[1], uint64(a[4])/layout.Tile*layout.TileBytes)
 		vector(a[2], layout.Tile)
 		vector(a[7], layout.Tile)
+	case OpRowsToTiles:
+		c.rows(a[3], 1, a[5])
+		k := c.dim(a[4], 2*layout.Tile)
+		c.sizes(a[5] <= a[4])
+		c.memory(a[0], 2*layout.Tile*k*tilesOf(a[3]))
+		vector(a[1], a[3])
+		c.floats(a[2], a[3], 1, a[5], a[6])
+	case OpTilesToRows:
+		c.rows(a[5], 1, a[6])
+		m := c.dim(a[6], 2*layout.Tile)
+		c.count(a[9], 0, 1)
+		c.floats(a[0], a[5], 1, a[6], a[7])
+		c.memory(a[1], m/layout.Tile*tilesOf(a[5])*layout.TileBytes)
+		vector(a[2], a[5])
+		vector(a[3], a[6])
+		optional(a[4], a[6])
 	case OpFold:
 		c.count(a[3], 0, 1)
 		vector(a[0], layout.Tile)
@@ -210,6 +226,9 @@ func (c *checker) rowOps(p Packet) {
 		}
 	}
 }
+
+// tilesOf is how many columns of tiles have n rows.
+func tilesOf(n uint32) uint64 { return (uint64(n) + layout.Tile - 1) / layout.Tile }
 
 // rows checks the counts of rows, of their parts and of a part's numbers.
 func (c *checker) rows(n, parts, width uint32) {

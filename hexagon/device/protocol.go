@@ -217,6 +217,19 @@ const (
 	//	dst, src, weight, bias, n, width, to, from, inverse, eps
 	OpLayerNorm
 
+	// OpRowsToTiles makes tiles of n rows, as many as there are, for the tile unit to multiply: a row in
+	// each column, zeros from width on and behind the last row. Each row is divided by its scale, the
+	// least power of two, of 2^-126 to 2^126, that is more than its largest magnitude. K is a multiple of 64.
+	//
+	//	dst [(n+31)/32][K/32], scales [n]float32, src, n, K, width, from
+	OpRowsToTiles
+
+	// OpTilesToRows makes rows of what the tile unit has made of these: number·R·(scale·factor) + bias; with
+	// more it is added to what dst has. width is a multiple of 64.
+	//
+	//	dst, tiles [width/32][(n+31)/32], scales [n], R [width], bias [width] (0: none), n, width, to, factor, more 0|1
+	OpTilesToRows
+
 	numOps
 )
 

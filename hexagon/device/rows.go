@@ -53,6 +53,10 @@ func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
 		ref.ToTiles(halves(0, (n(3)-1)*n(6)/2+n(4)/layout.Tile*tile), rows(1, n(2), n(3)*n(4), 5), n(2), n(3), n(4), n(6)/2, n(7), a[8] == 1, float(9))
 	case OpFromTiles:
 		ref.FromTiles(rows(0, n(3), n(4), 5), halves(1, n(4)/layout.Tile*tile), floats(2, layout.Tile), View[uint32](memory(a[7], 4*layout.Tile), 0, layout.Tile), n(3), n(4), n(6), a[8] == 1)
+	case OpRowsToTiles:
+		ref.RowsToTiles(halves(0, int(tilesOf(a[3]))*layout.Tile*n(4)), floats(1, n(3)), rows(2, n(3), n(5), 6), n(3), n(4), n(5))
+	case OpTilesToRows:
+		ref.TilesToRows(rows(0, n(5), n(6), 7), halves(1, n(6)/layout.Tile*int(tilesOf(a[5]))*tile), floats(2, n(5)), floats(3, n(6)), optional(4, n(6)), n(5), n(6), float(8), a[9] == 1)
 	case OpFold:
 		var next []uint32
 		if a[2] != 0 {

@@ -258,6 +258,13 @@ func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
 		return Packet{op, word(at(parts*step), rows(), n, parts, width, stride, step, g.IntN(29), g.IntN(2), one)}
 	case OpFromTiles:
 		return Packet{op, word(rows(), at(width/32*layout.TileBytes), at(128), n, width, stride, g.IntN(29), at(128), g.IntN(2))}
+	case OpRowsToTiles:
+		n += 30 * g.IntN(2)
+		return Packet{op, word(at(64*width*2*((n+31)/32)), at(4*n), at(n*stride), n, 2*width, width, stride)}
+	case OpTilesToRows:
+		n += 30 * g.IntN(2)
+		stride, width = 2*stride, 2*width
+		return Packet{op, word(at(n*stride), at(width/32*((n+31)/32)*layout.TileBytes), at(4*n), at(4*width), at(4*width), n, width, stride, one, g.IntN(2))}
 	case OpFold:
 		return Packet{op, word(at(128), at(layout.Tile*StateBytes), at(layout.Tile*StateBytes), g.IntN(2))}
 	}

@@ -52,6 +52,10 @@ func outputs(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), (n(3)-1)*n(6) + n(4)/32*layout.TileBytes}}
 	case device.OpFromTiles:
 		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}, {n(7), 128}}
+	case device.OpRowsToTiles:
+		return [][2]int{{n(0), 64 * n(4) * ((n(3) + 31) / 32)}, {n(1), 4 * n(3)}}
+	case device.OpTilesToRows:
+		return [][2]int{{n(0), (n(5)-1)*n(7) + 4*n(6)}}
 	case device.OpFold:
 		return [][2]int{{n(0), 128}, {n(2), 32 * device.StateBytes}}
 	case device.OpSoftCap:
@@ -83,7 +87,9 @@ func work(p device.Packet) float64 {
 		return 20 * n(3) * n(4) * n(5)
 	case device.OpQuantize, device.OpGLU, device.OpFromTiles:
 		return 20 * n(3) * n(4)
-	case device.OpScale:
+	case device.OpRowsToTiles:
+		return 20 * (n(3) + 32) * n(4)
+	case device.OpScale, device.OpTilesToRows:
 		return 20 * n(5) * n(6)
 	case device.OpLayerNorm:
 		return 20 * n(4) * n(5)
@@ -175,6 +181,8 @@ var valid = []device.Packet{
 	packet(device.OpFold, 1<<20, 1<<19, ddr, 1),
 	packet(device.OpSoftCap, 1<<20, 1<<16, 3),
 	packet(device.OpLayerNorm, 1<<20, ddr, ddr+1<<16, ddr+1<<17, 2, 96, 384, 512, 0x3c800000, 0x3727c5ac),
+	packet(device.OpRowsToTiles, 1<<20, 1<<19, ddr, 33, 128, 96, 384),
+	packet(device.OpTilesToRows, 1<<20, ddr, 1<<16, 1<<17, 1<<18, 34, 64, 256, 0x3f000000, 1),
 }
 
 func mutated(r *rand.Rand) device.Packet {

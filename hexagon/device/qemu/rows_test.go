@@ -111,6 +111,15 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 	for across := range uint32(2) {
 		add(device.OpFromTiles, rows(), tiles, folded, n, width, stride, first(), a.alloc(128, 128), across)
 	}
+	turned := (row + 63) &^ 63
+	many := n + 32 // rows: of two columns of tiles
+	scaled, source := a.alloc(4*int(many), 128), a.floats(r, int(many*stride/4), round%2 == 1)
+	clear(device.View[float32](a.memory, source, int(row)))
+	add(device.OpRowsToTiles, a.alloc(2*64*int(turned+64), 128), scaled, source, many, turned+64, row, stride)
+	for _, bias := range []uint32{0, a.floats(r, int(turned), false)} { // and added to what is there
+		of := a.uint16s(randomHalves(r, int(2*32*turned)))
+		add(device.OpTilesToRows, a.floats(r, int(many*turned), false), of, a.floats(r, int(many), false), a.floats(r, int(turned), false), bias, many, turned, 4*turned, bits(0.25), min(bias, 1))
+	}
 	return packets
 }
 

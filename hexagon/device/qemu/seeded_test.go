@@ -76,6 +76,14 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/cap.c", "end(s, even);", "end(s, odd);"},
 	{"kernels/cap.c", "if (t + 1 < tiles) begin(", "if (t + 2 < tiles) begin("},
 	{"kernels/rows.c", "sf_sub(x[k], mean)", "sf_add(x[k], mean)"},
+	// Rows to tiles and back: vectors in another order, columns behind the rows', another scale, what was
+	// there before; of a shard another's scales and rows.
+	{"kernels/turn.c", "v[i] = LO(w), v[i | bit] = HI(w)", "v[i] = HI(w), v[i | bit] = LO(w)"},
+	{"kernels/turn.c", "if (2 * k + j < vectors)", ""},
+	{"kernels/turn.c", "(254 - e) << 23", "(253 - e) << 23"},
+	{"kernels/turn.c", "more ? sf_add(y[j], f) : f", "more ? f : f"},
+	{"dispatch/dispatch.c", "MOVED(1, TILE_BYTES), MOVED(2, 128)", "MOVED(1, TILE_BYTES), AT(2)"},
+	{"dispatch/dispatch.c", "MOVED_ROWS(2, 6, 32 * a[6])", "MOVED_ROWS(2, 6, a[6])"},
 	// Gathers of what is in DDR.
 	{"kernels/softmax.c", "gather(s, table,", "gather((V *)p->st, table,"},
 	{"kernels/softmax.c", "gather(s, table,", "gather(s, table ? (const uint16_t *)p->st : table,"},

@@ -243,6 +243,24 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[2], 4 * (uint64_t)a[5]);
     memory(&c, a[3], 4 * (uint64_t)a[5]);
     break;
+  case OP_ROWS_TO_TILES:
+    rows(&c, a[3], 1, a[5]);
+    k = dim(&c, a[4], 64);
+    require(&c, a[5] <= a[4], STATUS_SIZE);
+    memory(&c, a[0], 64 * k * tiles_of(a[3]));
+    memory(&c, a[1], 4 * (uint64_t)a[3]);
+    floats(&c, a[2], a[3], 1, a[5], a[6]);
+    break;
+  case OP_TILES_TO_ROWS:
+    rows(&c, a[5], 1, a[6]);
+    m = dim(&c, a[6], 64);
+    count(&c, a[9], 0, 1);
+    floats(&c, a[0], a[5], 1, a[6], a[7]);
+    memory(&c, a[1], m / 32 * tiles_of(a[5]) * TILE_BYTES);
+    memory(&c, a[2], 4 * (uint64_t)a[5]);
+    memory(&c, a[3], 4 * m);
+    if (a[4]) memory(&c, a[4], 4 * m);
+    break;
   default: return STATUS_OP;
   }
   return c.status;
@@ -343,6 +361,13 @@ void run_shard(const struct operation *o, int shard) {
   case OP_GLU: glu(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 6, 128), INT(3), N * 32, INT(7)); break;
   case OP_TO_TILES: to_tiles(MOVED(0, a[6]), MOVED_ROWS(1, 5, 4 * a[4]), INT(2), N, INT(4), a[6], INT(7), INT(8), number(a[9])); break;
   case OP_FROM_TILES: from_tiles(ROWS(0, 5), AT(1), AT(2), AT(7), INT(3), INT(4), INT(6), INT(8)); break;
+  case OP_ROWS_TO_TILES: // units are of 32 rows
+    rows_to_tiles(MOVED(0, 64 * a[4]), MOVED(1, 128), MOVED_ROWS(2, 6, 32 * a[6]), (int)(a[3] - 32 * from < 32 * n ? a[3] - 32 * from : 32 * n), INT(4), INT(5));
+    break;
+  case OP_TILES_TO_ROWS:
+    tiles_to_rows(MOVED_ROWS(0, 7, 32 * a[7]), MOVED(1, TILE_BYTES), MOVED(2, 128), AT(3), OR_NONE(4), (int)(a[5] - 32 * from < 32 * n ? a[5] - 32 * from : 32 * n), INT(6),
+                  (int)tiles_of(a[5]), number(a[8]), INT(9));
+    break;
   case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
   case OP_SOFT_CAP: soft_cap(MOVED(0, TILE_BYTES), AT(1), N); break;
   case OP_LAYER_NORM: layer_norm(MOVED_ROWS(0, 6, a[6]), MOVED_ROWS(1, 7, a[7]), AT(2), AT(3), N, INT(5), number(a[8]), number(a[9])); break;

@@ -6,7 +6,7 @@
 enum {
   OP_PING = 1, OP_COPY, OP_PRECOMPUTE, OP_GEMV, OP_DEQUANT, OP_VLUT16, OP_TILE_MUL, OP_EXP_TABLE, OP_SOFTMAX, OP_COLLECT,
   OP_RMS_NORM, OP_QUANTIZE, OP_SCALE, OP_ADD, OP_ROPE, OP_GLU, OP_TO_TILES, OP_FROM_TILES, OP_FOLD,
-  OP_SOFT_CAP, OP_LAYER_NORM,
+  OP_SOFT_CAP, OP_LAYER_NORM, OP_ROWS_TO_TILES, OP_TILES_TO_ROWS,
   STATUS_OK = 0, STATUS_OP, STATUS_SIZE, STATUS_RANGE, STATUS_NUMBER,
   ALIGN = 128, TILE_BYTES = 2048, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17, MAX_WORKERS = 8,
   SHARD_PACKETS = 1024, // which are worth a worker: a barrier is about as long
@@ -73,6 +73,7 @@ static inline uint32_t gemv_strips(const uint32_t *args) { return args[13] & 0xf
 static inline uint32_t gemv_shares(const uint32_t *args) { return (args[13] >> 16) + 1; }
 static inline int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); } // codes stand in bytes
 static inline int group_shift(uint32_t group) { return group == 32 ? 5 : group == 64 ? 6 : 7; }
+static inline uint32_t tiles_of(uint32_t rows) { return (rows + 31) / 32; } // columns of tiles
 static inline uint64_t pages(uint64_t n) { return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1); }
 
 // table is what OP_PRECOMPUTE makes of k activations, and table_row that with their sums behind it.

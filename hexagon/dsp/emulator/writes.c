@@ -38,6 +38,11 @@ int writes(const struct operation *o, struct write w[WRITES]) {
   case OP_ADD: w[0] = floats(o, a[2], a[3], a[4], 1); return 1;
   case OP_ROPE: w[0] = floats(o, a[2], a[3] * a[4], a[7], 1); return 1;
   case OP_GLU: w[0] = floats(o, a[3], a[4], a[5], a[0] == a[1] || a[0] == a[2]); return 1;
+  case OP_ROWS_TO_TILES:
+    w[0] = VECTORS(0, tiles_of(a[3]) * 64 * a[4]), w[1] = VECTORS(1, 4 * a[3]);
+    w[1].unit = 4;
+    return 2;
+  case OP_TILES_TO_ROWS: w[0] = floats(o, a[5], a[6], a[7], (int)a[9]); return 1;
   case OP_TO_TILES:
     w[0] = VECTORS(0, (a[3] - 1) * a[6] + a[4] / 32 * TILE_BYTES);
     w[0].kept = 1;

@@ -66,4 +66,7 @@ void rope(const struct rows *rows, const float *angles, int n, int parts, int wi
 void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit);
 void to_tiles(uint16_t *dst, const struct rows *src, int n, int parts, int width, uint32_t step, int first, int across, float factor);
 void from_tiles(const struct rows *dst, const uint16_t *tiles, const float *sums, void *saturated, int n, int width, int first, int across);
+void rows_to_tiles(uint16_t *dst, float *scales, const struct rows *src, int n, int K, int width);
+// tiles_to_rows has tiles of columns columns, of which it takes those of n rows.
+void tiles_to_rows(const struct rows *dst, const uint16_t *tiles, const float *scales, const float *r, const float *bias, int n, int width, int columns, float factor, int more);
 void fold(float *sums, const struct softmax_state *states, struct softmax_state *next, int begins);

@@ -1,0 +1,91 @@
+package hexagon
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// A prompt's chunk is a request; what its rows move is what goes in and comes out of the layers.
+func TestAPromptOfADenseModelIsOneRequest(t *testing.T) {
+	p := newPool(t)
+	prompt := make([]int32, 128)
+	for i := range prompt {
+		prompt[i] = int32(5 + i*7%900)
+	}
+	var logits [3][]float32
+	var runs, moved [2]int64
+	for i, kind := range []string{"hexagon-go", "hexagon-go", ""} {
+		b := onDevice(t, kind, Options{}, p, embeddedFile("lutra-tiny-s"))
+		f := newFeeder(t, b.Model)
+		if kind == "" {
+			logits[i] = slices.Clone(f.feed(1, prompt...))
+			continue
+		}
+		d := backendOf(t, b)
+		if i == 1 {
+			d.whole = nil
+		}
+		before := d.Work()
+		logits[i] = slices.Clone(f.feed(1, prompt...))
+		after := d.Work()
+		runs[i], moved[i] = after.Runs-before.Runs, after.Written+after.Read-before.Written-before.Read
+		t.Logf("%d requests, %d packets, %d bytes", runs[i], after.Packets-before.Packets, moved[i])
+	}
+	if runs[0] != 1 || runs[1] < 15 || 4*moved[0] > moved[1] {
+		t.Errorf("%d requests and %d bytes; with the host between products %d and %d", runs[0], moved[0], runs[1], moved[1])
+	}
+	if e := nmse(logits[0], logits[1]); !(e <= deviceNoise) {
+		t.Errorf("NMSE between whole layers and single products is %.3g", e)
+	}
+	if e := nmse(logits[0], logits[2]); !(e <= cpuNoise) {
+		t.Errorf("NMSE against the CPU is %.3g", e)
+	}
+}
+
+// By tiles alone a row's logits are the same bits whatever is computed with it: alone, in a prompt
+// whose heads have tiles of their own, beside another sequence, in halves of a matrix in fp16, and in requests
+// between which the device gives keys back.
+func TestRowsByTilesDoNotDependOnOthersInTheirRequest(t *testing.T) {
+	p := newPool(t)
+	for _, kind := range []gguf.Type{gguf.Q4_0, gguf.F16} {
+		b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, p, synthesized(t, smallShape, kind))
+		d := backendOf(t, b)
+		if d.whole == nil || d.whole.layers[0] == nil {
+			t.Fatalf("%v: no layer is whole", kind)
+		}
+		d.att.longest = 32
+		tokens := make([]int32, 40)
+		for i := range tokens {
+			tokens[i] = int32(3 + i*31%290)
+		}
+		var want []float32
+		size := d.whole.at.qkv.size
+		for round, each := range []int{40, 5, 33, 20} {
+			if round == 3 { // of one layer
+				size = uint32(each) * d.whole.at.qkvStride
+			}
+			d.whole.at.qkv.size = size
+			f := newFeeder(t, b.Model)
+			var logits []float32
+			before := d.Work().Runs
+			for lo := 0; lo < len(tokens); lo += each {
+				logits = slices.Clone(f.feed(1, tokens[lo:min(len(tokens), lo+each)]...))
+			}
+			steps := (len(tokens) + each - 1) / each
+			if round == 3 {
+				steps *= smallShape.Layers
+			}
+			if n := int(d.Work().Runs - before); n != steps {
+				t.Errorf("%v, %d tokens a step: %d requests", kind, each, n)
+			}
+			if want == nil {
+				want = logits
+			}
+			if !slices.Equal(logits, want) {
+				t.Errorf("%v, %d tokens a step: NMSE %.3g", kind, each, nmse(logits, want))
+			}
+		}
+	}
+}
