@@ -61,6 +61,9 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		"k": "touched before it is waited for", "l": "touched before it is waited for", "m": "ends with a transfer under way",
 		"n": "dmstart while transfers are under way", "o": "transfers that are not under way", "p": "no multiples of 128",
 		"q": "a bypass for a source that is TCM", "r": "or that is done",
+		"A": "a descriptor is written before its transfer is done", "B": "not the last one", "C": "dmlink to a transfer that is not under way",
+		"E": "touched before it is waited for", "F": "what DMA reads is written", "G": "transfers that are not under way",
+		"I": "a result of the tile unit is touched", "J": "a result of the tile unit is touched", "K": "a tile is written while", "L": "ends with a product",
 		"v": "two shards write one vector", "w": "a shard reads what another writes", "x": "two shards write one vector of TCM",
 	} {
 		if out, said := make(mistake); len(out) != 0 || !strings.Contains(string(said), "the machine's fault: ") || !strings.Contains(string(said), says) {
@@ -70,7 +73,11 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 	for right, want := range map[string][]byte{
 		"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
 		"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
-		"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
+		"D": {0, 2},                                                                                     // at most 512 transfers under way, of a ring that goes round
+		"H": {7, 0xa5},                                                                                  // the older of two transfers has come
+		"M": {0xa5},                                                                                     // what a product is to write
+		"N": {1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 17 + 18 + 19 + 20}, // products in a thread's queue
+		"u": binary.LittleEndian.AppendUint64(nil, 19),                                                  // packets of the 24 that were waited for a gather
 	} {
 		if out, said := make(right); !bytes.Equal(out, want) || len(said) != 0 {
 			t.Errorf("%s: the program says %x and %q, not %x", right, out, said, want)
@@ -118,12 +125,16 @@ func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 					moved += uint64(2 * m * k / group * 2)
 				}
 				want := device.Counts{Packets: c.Packets, Instructions: c.Instructions, Vector: c.Vector, Transfers: c.Transfers, Moved: moved, Flying: c.Flying,
-					WeightsTCM: uint64(n) * weights / 128, SumsTCM: uint64(n * 4 * m / 128 * (k / 256)), Longest: c.Packets}
+					WeightsTCM: uint64(n) * weights / 128, SumsTCM: uint64(n * 4 * m / 128 * (k / 256)), Longest: c.Packets, HidesDMA: c.HidesDMA}
 				if c != want {
 					t.Errorf("W%d, groups of %d, %d rows: counted %+v, want %+v", bits, group, n, c, want)
 				}
-				if c.Flying < 2 || c.Transfers < 9 {
+				// Of four tiles three are under way at once, and the last alone is looked up with none.
+				if tiles := c.Transfers - uint64(n); c.Flying != max(3*tiles/4, uint64(n)) {
 					t.Errorf("W%d, groups of %d, %d rows: %d transfers, at most %d at once", bits, group, n, c.Transfers, c.Flying)
+				}
+				if most := c.Packets * 13 / 20; c.HidesDMA < most || c.HidesDMA > c.Packets {
+					t.Errorf("W%d, groups of %d, %d rows: DMA is under way beside %d of %d packets", bits, group, n, c.HidesDMA, c.Packets)
 				}
 			}
 		}
