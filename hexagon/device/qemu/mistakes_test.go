@@ -72,19 +72,22 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 			t.Errorf("mistake %s: the program says %q and %q, not %q", mistake, out, said, says)
 		}
 	}
-	for right, want := range map[string][]byte{
-		"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
-		"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
-		"D": {0, 2},                                    // at most 512 transfers under way, of a ring that goes round
-		"H": {7, 0xa5},                                 // the older of two transfers has come
-		"M": {0xa5},                                    // what a product is to write
-		"N": {1 + 2 + 20},                              // products in a thread's queue
-		"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
-	} {
+	for right, want := range rights {
 		if out, said := make(right); !bytes.Equal(out, want) || len(said) != 0 {
 			t.Errorf("%s: the program says %x and %q, not %x", right, out, said, want)
 		}
 	}
+}
+
+// rights is what the cases that are no mistakes say.
+var rights = map[string][]byte{
+	"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
+	"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
+	"D": {0, 2},                                    // at most 512 transfers under way, of a ring that goes round
+	"H": {7, 0xa5},                                 // the older of two transfers has come
+	"M": {0xa5},                                    // what a product is to write
+	"N": {1 + 2 + 20},                              // products in a thread's queue
+	"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
 }
 
 // sumsOfThreads is what 1 to 6 threads have added up, a shard each of 20 operations that have 2 to 6.
