@@ -57,16 +57,16 @@ func prompts(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	}
 	times := float64(x.Layers * chunks)
 	ms := func(s float64) string { return fmt.Sprintf("%.1f", 1e3*s) }
-	rate := func(beside bool) float64 { return promptTokens / (times*seconds[beside] + others.Seconds) }
-	for _, beside := range []bool{false, true} {
-		name, measured := "one after the other", ""
-		if beside {
-			name, measured = "beside each other", "626.2"
-		}
-		a.Rows = append(a.Rows, []string{name, fmt.Sprintf("%.0f", packets), fmt.Sprintf("%.0f", longest), fmt.Sprintf("%.1f", moved/1e6), ms(times * layer.DMA), ms(times * layer.Vector), ms(times * layer.Tiles),
-			ms(times * seconds[beside]), ms(others.Seconds), fmt.Sprintf("%.0f", rate(beside)), ratio(rate(beside) / rate(false)), measured})
+	rate := func(s float64) float64 { return promptTokens / (times*s + others.Seconds) }
+	for _, r := range []struct {
+		stages   string
+		seconds  float64
+		measured string
+	}{{"one after the other", seconds[false], ""}, {"beside each other", seconds[true], "626.2"}, {"the tile unit alone", layer.Tiles, ""}} {
+		a.Rows = append(a.Rows, []string{r.stages, fmt.Sprintf("%.0f", packets), fmt.Sprintf("%.0f", longest), fmt.Sprintf("%.1f", moved/1e6), ms(times * layer.DMA), ms(times * layer.Vector), ms(times * layer.Tiles),
+			ms(times * r.seconds), ms(others.Seconds), fmt.Sprintf("%.0f", rate(r.seconds)), ratio(rate(r.seconds) / rate(seconds[false])), r.measured})
 	}
-	a.note("a prompt of %d tokens in chunks of %d, whose layer's products executed; the tile unit's time and attention are modelled,", promptTokens, soc.Chunk)
-	a.note("the former with a share of its peak that is fitted to T-MAN's figure. A strip of 128 rows is a tile of the pipeline.")
+	a.note("a prompt of %d tokens in chunks of %d, whose layer's products executed; the tile unit's time and attention are modelled.", promptTokens, soc.Chunk)
+	a.note("T-MAN's attention has no kernel of its own, which this figure lacks. A strip of 128 rows is a tile of the pipeline.")
 	return nil
 }
