@@ -14,7 +14,8 @@ const tileRows = 256
 
 // tiling is how a product by tiles uses TCM. A strip of weights is copied, unfolded
 // and multiplied in parts of k columns; while one is multiplied the next is unfolded
-// and the one after copied, so there are two of each buffer.
+// and the one after copied, so there are two of each buffer. The device waits where operands of packets
+// are still under way, and for nothing else.
 type tiling struct {
 	cols    int    // of tiles: 32 rows of activations each
 	k       int    // columns of a part, the same for any rows: so are the roundings
@@ -132,14 +133,16 @@ func (l *linear) outScale(part int) float32 {
 
 // pipeline queues columns [c, c+part) of strips from strip first on.
 func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
-	_ = pipeline.Order(strips, func(j pipeline.Job) error { // no job fails
+	_ = pipeline.Order(strips, l.halves == nil, func(j pipeline.Job) error { // no job fails
 		switch w := &t.weights[j.Buffer]; j.Stage {
 		case pipeline.Load:
 			l.load(w, first+j.Tile, c, part)
 		case pipeline.Unpack:
 			l.unpack(w, part)
+		case pipeline.Multiply:
+			l.multiply(t, w, part)
 		default:
-			l.multiply(t, w, j.Tile, part)
+			l.store(t, w, j.Tile)
 		}
 		return nil
 	})
@@ -168,10 +171,7 @@ func (l *linear) load(w *buffers, strip, c, part int) {
 
 // unpack queues the making of tiles of what load has copied: a matrix of one strip.
 func (l *linear) unpack(w *buffers, part int) {
-	switch {
-	case l.halves != nil:
-		return
-	case l.groups != nil:
+	if l.groups != nil {
 		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(part*layout.Strip/layout.SuperGroup), l.table)
 		return
 	}
@@ -185,14 +185,18 @@ func (l *linear) unpack(w *buffers, part int) {
 	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group, form(l.InBytes()))
 }
 
-// multiply queues the product of those tiles, and the copy of its results.
-func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
-	size := uint32(4 * t.cols * layout.TileBytes)
+// multiply queues the product of those tiles.
+func (l *linear) multiply(t *tiling, w *buffers, part int) {
 	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), uint32(layout.F16(l.outScale(t.k))), columns)
+}
+
+// store queues what becomes of its results.
+func (l *linear) store(t *tiling, w *buffers, at int) {
 	if t.take != nil {
 		t.take(at, w.out)
 		return
 	}
+	size := uint32(4 * t.cols * layout.TileBytes)
 	l.b.add(device.OpCopy, t.y+uint32(at)*size, w.out, size)
 }
 

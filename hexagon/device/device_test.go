@@ -23,7 +23,7 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 	collect := Packet{OpCollect, [15]uint32{0, ddr + 65536, 3, 256, 128, 512}}
 	copy(View[uint32](all, ddr+65536, 6), []uint32{ddr, memory - 384, ddr + 256, ddr - 256, ddr + 1, math.MaxUint32 - 127})
 	gemv := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, 1, 0, 0, 128, 256, 2, 256, 1, 1, 1 << 20, 1, 256}}
-	grouped := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, 1, ddr + 65536, 0, 128, 256, 2, 64, 1, 1, TCMBytes - 3*Page, 1, 256}}
+	grouped := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, 65536, 1, ddr + 65536, 0, 128, 256, 2, 64, 1, 1, TCMBytes - 4*Page, 1, 256}}
 	dequant := Packet{OpDequant, [15]uint32{0, ddr, 65536, 0, ddr + 256<<10, 0, 1, 3, 256, 4, 64}}
 	mul := Packet{OpTileMul, [15]uint32{0, 65536, 131072, 2, 0, 0, 0, 3, 4, one, 1 << 20}}
 	softmax := Packet{OpSoftmax, [15]uint32{1 << 20, 65536, ddr, 0, 2, 2}}

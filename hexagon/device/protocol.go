@@ -77,8 +77,8 @@ const (
 	// v(q) is number q of them, less 128. Both read bytes for tables.
 	//
 	// Weights, scales and offsets lie in DDR, tables in TCM, and so does scratch, a multiple of Page: sums of n times M rows,
-	// then for each of workers (at most MaxWorkers), which take rows of tiles in parts, two buffers, to which DMA brings tiles
-	// of strips (at most MaxStrips) times 128 rows and cols columns (a multiple of 256), one while the other is looked up
+	// then for each of workers (at most MaxWorkers), which take rows of tiles in parts, GEMVBuffers, to which DMA brings tiles
+	// of strips (at most MaxStrips) times 128 rows and cols columns (a multiple of 256), two while one is looked up
 	// (T-MAN §4.3, §5), for all n rows: more of them move no more weights. GEMVScratch has its size. Results depend
 	// neither on tiles, nor on how many workers there are, nor on n.
 	OpGEMV
@@ -242,6 +242,7 @@ const (
 	MaxB          = 255
 	MaxTiles      = TCMBytes / 2048
 	MaxStrips     = 64      // of a tile of OpGEMV
+	GEMVBuffers   = 3       // of each worker of OpGEMV
 	MaxWorkers    = 8       // threads of the vector unit, in all
 	Page          = 1 << 16 // scratch of OpGEMV, and each buffer in it, begins at a multiple
 	ColumnsBytes  = 256
@@ -292,7 +293,7 @@ func gemvScratch(sums, k, bits, group uint64, offsets uint32, strips, cols, work
 		}
 		tile += weights / group * 2 * numbers
 	}
-	return pages(4*sums) + workers*2*pages(tile)
+	return pages(4*sums) + workers*GEMVBuffers*pages(tile)
 }
 
 // Status is how a device answers a packet. All but StatusOK are the host's mistakes.
@@ -311,10 +312,15 @@ const (
 type Counts struct {
 	Packets, Instructions, Vector uint64 // packets are bundles of instructions; Vector those of HVX
 	Transfers, Moved              uint64 // of DMA, and their bytes
-	Flying                        uint64 // transfers under way at once, at most
+	Flying                        uint64 // transfers of an engine under way at once, at most
 	Gathers, Exposed              uint64 // of HVX, and packets that waited for them
 	// Lines of 128 bytes that OpGEMV read of weights, and of sums that it spilled; in DDR, in TCM.
 	WeightsDDR, WeightsTCM, SumsDDR, SumsTCM uint64
 	// Packets of each operation's longest shard, and operations that several workers shared.
 	Longest, Barriers uint64
+	// Products of the tile unit, and how many were in its queue at once, at most.
+	Products, Queued uint64
+	// Packets that ran beside DMA, of the dispatcher's engine, and beside the tile unit: from when it had work to when
+	// the last of that was waited for.
+	HidesDMA, HidesTiles uint64
 }

@@ -8,7 +8,7 @@ import (
 
 // AnswerBytes is the size of an answer. Packets go to a device in requests of 16
 // bytes and 64 a packet; hexagon/dsp/dispatch has both forms.
-const AnswerBytes = 16 + 8*14
+const AnswerBytes = 16 + 8*18
 
 const magic = 0x4c555452
 
@@ -34,6 +34,25 @@ type Answer struct {
 	Counts Counts
 }
 
+// MaxRequest is the most packets of a request.
+const MaxRequest = 256
+
+// wanted is the status of an answer that asks for a product.
+const wanted = 0x100
+
+// ParseWanted reads what the emulator sends before it answers request number: the packet whose product,
+// of the tile unit, it wants now. ok is false for anything else.
+func ParseWanted(b []byte, number uint32, packets []Packet) (at int, ok bool) {
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
+	if len(b) != AnswerBytes || word(0) != magic || word(1) != number || word(3) != wanted || word(2) >= uint32(len(packets)) {
+		return 0, false
+	}
+	return int(word(2)), packets[word(2)].Op == OpTileMul
+}
+
+// AppendDone appends the word that says that a wanted product is done.
+func AppendDone(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, magic) }
+
 // ParseAnswer reads the answer to request number, of packets packets. One that cannot be
 // true is an error.
 func ParseAnswer(b []byte, number uint32, packets int) (Answer, error) {
@@ -42,7 +61,7 @@ func ParseAnswer(b []byte, number uint32, packets int) (Answer, error) {
 	}
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
 	long := func(i int) uint64 { return binary.LittleEndian.Uint64(b[16+8*i:]) }
-	a := Answer{int(word(2)), Status(word(3)), Counts{long(0), long(1), long(2), long(3), long(4), long(5), long(6), long(7), long(8), long(9), long(10), long(11), long(12), long(13)}}
+	a := Answer{int(word(2)), Status(word(3)), Counts{long(0), long(1), long(2), long(3), long(4), long(5), long(6), long(7), long(8), long(9), long(10), long(11), long(12), long(13), long(14), long(15), long(16), long(17)}}
 	switch {
 	case word(0) != magic || word(1) != number || a.Status > StatusNumber:
 		return Answer{}, errors.New("the answer is none")
@@ -68,4 +87,8 @@ func (c *Counts) Add(d Counts) {
 	c.SumsTCM += d.SumsTCM
 	c.Longest += d.Longest
 	c.Barriers += d.Barriers
+	c.Products += d.Products
+	c.Queued = max(c.Queued, d.Queued)
+	c.HidesDMA += d.HidesDMA
+	c.HidesTiles += d.HidesTiles
 }

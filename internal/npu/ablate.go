@@ -39,6 +39,7 @@ var studies = []study{
 	{"layouts", "Four-bit groups: conventional, in the order of tiles, super-groups (TTS, Figure 15)", counted, layouts},
 	{"exponentials", "Exponentials of softmax: float32, float16, table (TTS, Figure 14)", counted, exponentials},
 	{"step", "A decoded token of BitNet-2B from what executes (T-MAN §6.3; batches: TTS, Figure 11)", emulatedPackets, steps},
+	{"prompt", "A prompt of BitNet-2B from what executes, its stages beside each other or not (T-MAN §4.2)", emulatedPackets, prompts},
 	{"lookups", "VLUT16 and VLUT32: weights of one bit for each packet (T-MAN, Table 1)", counted, lookups},
 }
 

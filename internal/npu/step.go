@@ -3,6 +3,7 @@ package npu
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
@@ -53,6 +54,7 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	rest := x // what does not execute here
 	rest.Matrices = nil
 	a.Head = []string{"batch", "packets a layer", "longest shards", "barriers", "MB a layer", "HVX ms", "DMA ms", "HMX ms", "head ms", "attention, layers' overhead ms", "tokens/s", "kernels alone", "T-MAN", "by T-MAN"}
+	list = slices.DeleteFunc(list, func(e Executed) bool { return e.Batch >= soc.Chunk })
 	for at := 0; at < len(list); {
 		batch := list[at].Batch
 		var layer, sum soc.Cost
@@ -97,6 +99,6 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 			ms(logits.Seconds), ms(others.Seconds), fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.1f", float64(batch)/kernels), measured, ratio})
 	}
 	a.Notes = append(a.Notes, "a layer's overhead is fitted to T-MAN's 49.1 with modelled packets in place of executed ones; \"kernels alone\" has neither it nor attention",
-		"packets executed in shards for four vector threads: an operation takes its longest one and a barrier; the head's are counted a line; overlap of DMA, HVX and HMX is modelled")
+		"packets executed in shards for four vector threads: an operation takes its longest one and a barrier; the head's are counted a line; overlap of DMA, HVX and HMX is what the packets' operands allow, its time modelled")
 	return nil
 }

@@ -141,7 +141,7 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 	b, all := aLayer(t, r)
 	batches := []int{1}
 	if *update || os.Getenv("LUTRA_REQUIRE") != "" {
-		batches = []int{1, 2, 4, 8, 16}
+		batches = []int{1, 2, 4, 8, 16, soc.Chunk}
 	}
 	var text strings.Builder
 	for _, batch := range batches {

@@ -207,7 +207,7 @@ func TestADSPThatDiesHangsOrLiesIsAnError(t *testing.T) {
 	pings := []device.Packet{{Op: device.OpPing}, {Op: device.OpPing}}
 	for fault, says := range map[string]string{
 		"silence": "no answer", "death": "failed with", "write": "writing to the queue", "read": "reading from the queue",
-		"short": "128 bytes", "nonsense": "the answer is none", "miscount": "3 of 2 packets",
+		"short": "160 bytes", "nonsense": "the answer is none", "miscount": "3 of 2 packets",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			limit := 5 * time.Minute

@@ -157,8 +157,8 @@ func (d *Device) Name() string { return "qemu" }
 // Memory returns what the child shares.
 func (d *Device) Memory() []byte { return d.memory }
 
-// Run computes packets: the child those of the vector unit, this process those of the
-// tile unit between them.
+// Run computes packets, in requests of at most device.MaxRequest: the child those of the vector unit, this
+// process those of the tile unit, when the child wants them.
 func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
 	var total device.Counts
 	if d.lost != nil {
@@ -168,27 +168,10 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	defer cancel()
 	defer d.killAtEnd(ctx)()
 	d.poison(packets)
-	for first := 0; first < len(packets); {
-		if err := ctx.Err(); err != nil {
-			return total, d.lose(ctx, err)
-		}
-		if p := packets[first]; p.Op == device.OpTileMul {
-			if status := p.Check(d.memory); status != device.StatusOK {
-				return total, &device.PacketError{Index: first, Op: p.Op, Status: status}
-			}
-			d.tiles.Run(d.memory, p)
-			first++
-			continue
-		}
-		end := first
-		for end < len(packets) && packets[end].Op != device.OpTileMul {
-			end++
-		}
-		begins := uint32(0)
-		if first == 0 {
-			begins = 1
-		}
-		answer, err := d.exchange(uint32(end-first), begins, packets[first:end])
+	begins := uint32(1)
+	for first := 0; first < len(packets); begins = 0 {
+		some := packets[first:min(len(packets), first+device.MaxRequest)]
+		answer, err := d.exchange(uint32(len(some)), begins, some)
 		if err != nil {
 			return total, d.lose(ctx, err)
 		}
@@ -225,10 +208,19 @@ func (d *Device) exchange(count, begins uint32, packets []device.Packet) (device
 		return device.Answer{}, err
 	}
 	var b [device.AnswerBytes]byte
-	if _, err := io.ReadFull(d.out, b[:]); err != nil {
-		return device.Answer{}, err
+	for products := 0; ; products++ {
+		if _, err := io.ReadFull(d.out, b[:]); err != nil {
+			return device.Answer{}, err
+		}
+		at, ok := device.ParseWanted(b[:], d.number, packets)
+		if !ok || products == len(packets) || packets[at].Check(d.memory) != device.StatusOK {
+			return device.ParseAnswer(b[:], d.number, len(packets))
+		}
+		d.tiles.Run(d.memory, packets[at])
+		if _, err := d.in.Write(device.AppendDone(nil)); err != nil {
+			return device.Answer{}, err
+		}
 	}
-	return device.ParseAnswer(b[:], d.number, len(packets))
 }
 
 // killAtEnd kills the child when ctx ends before the function that it returns is called.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/dsp"
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/hexagon/pipeline"
 )
 
 const sources = "../../dsp"
@@ -64,21 +66,31 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		"k": "touched before it is waited for", "l": "touched before it is waited for", "m": "ends with a transfer under way",
 		"n": "dmstart while transfers are under way", "o": "transfers that are not under way", "p": "no multiples of 128",
 		"q": "a bypass for a source that is TCM", "r": "or that is done",
+		"A": "a descriptor is written before its transfer is done", "B": "not the last one", "C": "dmlink to a transfer that is not under way",
+		"E": "touched before it is waited for", "F": "what DMA reads is written", "G": "transfers that are not under way",
+		"I": "a result of the tile unit is touched", "J": "a result of the tile unit is touched", "K": "a tile is written while", "L": "ends with a product",
 		"v": "two shards write one vector", "w": "a shard reads what another writes", "x": "two shards write one vector of TCM",
 	} {
 		if out, said := make(mistake); len(out) != 0 || !strings.Contains(string(said), "the machine's fault: ") || !strings.Contains(string(said), says) {
 			t.Errorf("mistake %s: the program says %q and %q, not %q", mistake, out, said, says)
 		}
 	}
-	for right, want := range map[string][]byte{
-		"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
-		"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
-		"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
-	} {
+	for right, want := range rights {
 		if out, said := make(right); !bytes.Equal(out, want) || len(said) != 0 {
 			t.Errorf("%s: the program says %x and %q, not %x", right, out, said, want)
 		}
 	}
+}
+
+// rights is what the cases that are no mistakes say.
+var rights = map[string][]byte{
+	"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
+	"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
+	"D": {0, 2},                                    // at most 512 transfers under way, of a ring that goes round
+	"H": {7, 0xa5},                                 // the older of two transfers has come
+	"M": {0xa5},                                    // what a product is to write
+	"N": {1 + 2 + 20},                              // products in a thread's queue
+	"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
 }
 
 // sumsOfThreads is what 1 to 6 threads have added up, a shard each of 20 operations that have 2 to 6.
@@ -121,15 +133,61 @@ func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 					moved += uint64(2 * m * k / group * 2)
 				}
 				want := device.Counts{Packets: c.Packets, Instructions: c.Instructions, Vector: c.Vector, Transfers: c.Transfers, Moved: moved, Flying: c.Flying,
-					WeightsTCM: uint64(n) * weights / 128, SumsTCM: uint64(n * 4 * m / 128 * (k / 256)), Longest: c.Packets}
+					WeightsTCM: uint64(n) * weights / 128, SumsTCM: uint64(n * 4 * m / 128 * (k / 256)), Longest: c.Packets, HidesDMA: c.HidesDMA}
 				if c != want {
 					t.Errorf("W%d, groups of %d, %d rows: counted %+v, want %+v", bits, group, n, c, want)
 				}
-				if c.Flying < 2 || c.Transfers < 9 {
+				// Of four tiles three are under way at once, and the last alone is looked up with none.
+				if tiles := c.Transfers - uint64(n); c.Flying != max(3*tiles/4, uint64(n)) {
 					t.Errorf("W%d, groups of %d, %d rows: %d transfers, at most %d at once", bits, group, n, c.Transfers, c.Flying)
+				}
+				if most := c.Packets * 3 / 5; c.HidesDMA < most || c.HidesDMA > c.Packets {
+					t.Errorf("W%d, groups of %d, %d rows: DMA is under way beside %d of %d packets", bits, group, n, c.HidesDMA, c.Packets)
 				}
 			}
 		}
+	}
+}
+
+// A product of strips through the pipeline runs beside DMA and the tile unit but for its ends: while a strip is
+// multiplied the next is unpacked and the one after brought. What has a copy or a product wait is counted here.
+func TestStripsAreBroughtUnpackedAndMultipliedBesideEachOther(t *testing.T) {
+	d := open(t, Options{})
+	const strips, k, cols = 12, 512, 2
+	r := rand.New(rand.NewPCG(12, 1))
+	behind := &arena{d.Memory(), device.TCMBytes}
+	values, codes := behind.uint16s(randomHalves(r, 4)), behind.bytes(randomBytes(r, strips*128*k/4), 128)
+	x, y := behind.uint16s(randomHalves(r, cols*k*32)), behind.alloc(strips*4*cols*2048, 2048)
+	const tcmX, tcmColumns, size = 1 << 20, 1 << 16, 4 * cols * 2048
+	at := func(base uint32, buffer int) uint32 { return base + uint32(buffer)<<18 }
+	packets := []device.Packet{packet(device.OpCopy, tcmX, x, cols*k*64)}
+	_ = pipeline.Order(strips, true, func(j pipeline.Job) error {
+		packed, tiles, out := at(2<<20, j.Buffer), at(3<<20, j.Buffer), at(4<<20, j.Buffer)
+		packets = append(packets, map[pipeline.Stage]device.Packet{
+			pipeline.Load:     packet(device.OpCopy, packed, codes+uint32(j.Tile)*128*k/4, 128*k/4),
+			pipeline.Unpack:   packet(device.OpDequant, tiles, packed, 0, 0, values, 0, 0, k/64, k, 2, k, 0),
+			pipeline.Multiply: packet(device.OpTileMul, out, tiles, tcmX, k/32, 0, 0, 0, 4, cols, 0x2c00, tcmColumns),
+			pipeline.Store:    packet(device.OpCopy, y+uint32(j.Tile)*size, out, size),
+		}[j.Stage])
+		return nil
+	})
+	want := bytes.Clone(d.Memory())
+	for _, p := range packets {
+		define(want, p)
+	}
+	c, err := d.Run(t.Context(), packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(d.Memory()[y:][:strips*size], want[y:][:strips*size]) {
+		t.Error("results differ")
+	}
+	if c.Products != strips || c.Queued != 2 || c.Flying < 3 {
+		t.Errorf("%d products, at most %d in the queue, %d transfers under way", c.Products, c.Queued, c.Flying)
+	}
+	// Of 12 strips the first is unpacked beside no product, and the last two steps want no vectors.
+	if c.HidesTiles < c.Packets*10/12 || c.HidesDMA < c.Packets*10/12 || max(c.HidesTiles, c.HidesDMA) > c.Packets {
+		t.Errorf("of %d packets %d are beside the tile unit, and %d beside DMA", c.Packets, c.HidesTiles, c.HidesDMA)
 	}
 }
 

@@ -98,7 +98,7 @@ func scratch(p device.Packet) [][2]int {
 // upper half of TCM.
 func multiplication(y, codes, tables, n, scales, offsets, m, k, bits, group, a, b uint32) device.Packet {
 	tile := (m/128*7 + k/256*5 + bits + group/32) % 4
-	return packet(device.OpGEMV, y, codes, tables, n, scales, offsets, m, k, bits, group, a, b, 4<<20, device.GEMVTiles(int(1+tile%3), 6), 256*(1+tile/2))
+	return packet(device.OpGEMV, y, codes, tables, n, scales, offsets, m, k, bits, group, a, b, 4<<20, device.GEMVTiles(int(1+tile%3), 5), 256*(1+tile/2))
 }
 
 // arena hands out operands.

@@ -33,8 +33,10 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/gemv.c", "g->A == 2 ? ~0u", "g->A == 1 ? ~0u"},
 	{"kernels/gemv.c", "Q6_Vw_vmpyo_VwVh_s1_rnd_sat", "Q6_Vw_vmpyo_VwVh_s1_sat"},
 	{"kernels/gemv.c", "Q6_W_vshuff_VVR(LO(r23), LO(r01), -8)", "Q6_W_vshuff_VVR(LO(r01), LO(r23), -8)"},
-	{"kernels/gemv.c", "dma_wait(now->t, now->n);", ""},
-	{"kernels/gemv.c", "g->buffers + (at ? g->buffer : 0)", "g->buffers"},
+	{"kernels/gemv.c", "dma_wait(g->engine, now->number);", ""},
+	{"kernels/gemv.c", "buffer += g->buffer;", ""},
+	{"kernels/gemv.c", "fetched < tile + GEMV_BUFFERS", "fetched <= tile + GEMV_BUFFERS"},
+	{"kernels/gemv.c", "  dma_wait(g->engine, number);\n}", "  (void)number;\n}"},
 	{"kernels/gemv.c", "V *sums = (V *)g->spill;", "V *sums = (V *)g->y;"},
 	{"kernels/gemv.c", "(uint32_t)(k >> shift) * STRIP * 2", "(uint32_t)(k >> shift) * STRIP"},
 	{"kernels/gemv.c", "(V *)g->spill + 4 * m", "(V *)g->spill"},
@@ -87,12 +89,22 @@ var seeded = []struct{ file, from, to string }{
 	// Gathers of what is in DDR.
 	{"kernels/softmax.c", "gather(s, table,", "gather((V *)p->st, table,"},
 	{"kernels/softmax.c", "gather(s, table,", "gather(s, table ? (const uint16_t *)p->st : table,"},
-	// Copies and pieces of kept keys: no wait, an address that is not aligned, a piece that is
+	// Copies and pieces of kept keys: an address that is not aligned, a piece that is
 	// not brought, one that is in TCM.
-	{"kernels/dma.c", "dma_wait(&t, 1);", ""},
-	{"dispatch/dispatch.c", "    dma_wait(t, n);", ""},
 	{"dispatch/dispatch.c", "n++, to += a[5]", "n++, to += a[5] - 64"},
-	{"dispatch/dispatch.c", "left && n < AT_ONCE", "left > 1 && n < AT_ONCE"},
+	{"dispatch/dispatch.c", "n < a[2]; n++, to", "n + 1 < a[2]; n++, to"},
+	// What is under way: no wait in the end, for what is read, for what is written, for all but what began last,
+	// for weights of a strip, for tiles and their results; transfers that are waited for twice.
+	{"dispatch/dispatch.c", "{ flow_drain(m); }", "{ (void)m; }"},
+	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "b->writes"},
+	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "i < a->writes ? b->n : 0"},
+	{"dispatch/flow.c", "retire(l, m, end);\n  }", "if (end == l->begun) retire(l, m, end);\n  }"},
+	{"dispatch/flow.c", "SPAN(1, weights / 8 * a[9]);", ""},
+	{"dispatch/flow.c", "SPAN(2, (uint64_t)a[8] * a[3] * TILE_BYTES);", ""},
+	{"dispatch/flow.c", "else m->tiles->wait(number);", "else (void)m;"},
+	{"dispatch/flow.c", "l->pending[(end - 1) % DEPTH].number", "l->pending[l->ended % DEPTH].number"},
+	{"kernels/dma.c", "r->ended = number;", ""},
+	{"kernels/dma.c", "r->pushed == r->ended ? 0 :", ""},
 	{"dispatch/dispatch.c", "require(c, at >= TCM_BYTES && at", "require(c, at"},
 	// Several rows of activations: sums in TCM that another operation left, those of the row
 	// before, a store that is not aligned, the tables of another row, a buffer that DMA fills.
@@ -120,10 +132,14 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/dequant.c", "const uint32_t stride = (uint32_t)d->row", "const uint32_t stride = (uint32_t)d->n"},
 }
 
-// seededThreads are faults of the pool: a missing barrier, and turns that are the same for all.
-var seededThreads = []struct{ file, from, to string }{
-	{"device/workers.c", "left = changed(&pool.left, left)", "left = 0 * changed(&pool.left, ~0u)"},
-	{"device/workers.c", "if (me >= (turn & (TURN - 1))) continue;", ""},
+// seededThreads are faults that emulator/mistakes.c shows, and which of its cases: of the pool, a missing barrier, and turns
+// that are the same for all; of the tile unit's queue and DMA's ring, no wait for a product, and none for room.
+var seededThreads = []struct{ file, from, to, shows string }{
+	{"device/workers.c", "left = changed(&pool.left, left)", "left = 0 * changed(&pool.left, ~0u)", "z"},
+	{"device/workers.c", "if (me >= (turn & (TURN - 1))) continue;", "", "z"},
+	{"device/queue.c", "while ((int32_t)(number - done) > 0)", "while (number - done > 99)", "N"},
+	{"device/queue.c", "wait(n + 1 - RING);", "", "N"},
+	{"kernels/dma.c", "r->pushed - r->ended == DMA_RING", "!r", "D"},
 }
 
 const program = "build/lutra-emulator.elf"
@@ -191,6 +207,25 @@ func exercise(t *testing.T, d *Device) error {
 	pieces, list := behind.bytes(randomBytes(r, 4096), 128), behind.alloc(128, 128)
 	copy(device.View[uint32](d.Memory(), list, 3), []uint32{pieces + 1024, pieces, pieces + 128})
 	add(device.OpCollect, a.alloc(3*512, 128), list, 3, 256, 128, 512)
+
+	// Three strips through the same buffers, the next one unpacked before the results of the last leave: each packet waits for
+	// what the one before it does, or an older one.
+	const strip, wide = 128 * k / 4, 2 // columns of tiles
+	rowsOf, packed, made := behind.uint16s(randomHalves(r, wide*k*32)), a.alloc(strip, 128), a.alloc(4*k/32*2048, 2048)
+	act, out, columns := a.alloc(wide*k*64, 2048), a.alloc(4*wide*2048, 2048), a.alloc(device.ColumnsBytes, device.ColumnsBytes)
+	store := func() { add(device.OpCopy, behind.alloc(4*wide*2048, 128), out, 4*wide*2048) }
+	for i := range uint32(3) {
+		add(device.OpCopy, packed, codes+i*strip, strip)
+		if i == 0 {
+			add(device.OpCopy, act, rowsOf, wide*k*64)
+		}
+		add(device.OpDequant, made, packed, 0, 0, values, 0, 0, k/64, k, 2, k)
+		if i > 0 {
+			store()
+		}
+		add(device.OpTileMul, out, made, act, k/32, 0, 0, 0, 4, wide, 0x2c00, columns)
+	}
+	store()
 
 	packets = append(packets, rowOperations(r, behind, 2, 2, 64, 1)...)
 	packets = append(packets, rowOperations(r, a, 3, 1, 192, 2)...)
@@ -311,25 +346,27 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	if !passes(t, patient) {
 		t.Fatal("without a fault it fails")
 	}
-	for i, f := range append(slices.Clone(seeded), seededThreads...) {
-		t.Run(filepath.Base(f.file)+" "+f.from, func(t *testing.T) {
-			file := filepath.Join(dir, f.file)
-			right := replace(t, file, f.from, f.to)
-			noticed := false
-			if i < len(seeded) {
-				noticed = !passes(t, hung)
-			} else {
-				const mistakes = "build/mistakes.elf"
-				build(t, mistakes)
-				out, _ := mistake(t, filepath.Join(dir, mistakes), "z", hung)
-				noticed = !bytes.Equal(out, sumsOfThreads)
-			}
-			if !noticed {
-				t.Errorf("%q in its place is not noticed", f.to)
+	with := func(name, from, to string, noticed func(t *testing.T) bool) {
+		t.Run(filepath.Base(name)+" "+from, func(t *testing.T) {
+			file := filepath.Join(dir, name)
+			right := replace(t, file, from, to)
+			if !noticed(t) {
+				t.Errorf("%q in its place is not noticed", to)
 			}
 			if err := os.WriteFile(file, right, 0o644); err != nil {
 				t.Fatal(err)
 			}
+		})
+	}
+	for _, f := range seeded {
+		with(f.file, f.from, f.to, func(t *testing.T) bool { return !passes(t, hung) })
+	}
+	for _, f := range seededThreads {
+		with(f.file, f.from, f.to, func(t *testing.T) bool {
+			const mistakes = "build/mistakes.elf"
+			build(t, mistakes)
+			out, _ := mistake(t, filepath.Join(dir, mistakes), f.shows, hung)
+			return !bytes.Equal(out, rights[f.shows])
 		})
 	}
 }

@@ -1,6 +1,6 @@
 // OP_TILE_MUL on the tile unit. No chip has run it. A chip's accumulator is wider than
 // fp16; its results may differ in the last place from the float32 sums that the protocol
-// defines. Call between HAP_compute_res_hmx_lock and _unlock. All that the unit reads lies
+// defines. Call between platform_lock_tiles and platform_unlock_tiles. All that the unit reads lies
 // in TCM, the scales of columns too, and tiles begin at multiples of their size.
 #include "hmx.h"
 #include "tile.h"

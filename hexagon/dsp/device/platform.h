@@ -30,21 +30,23 @@ int dspqueue_write(dspqueue_t queue, uint32_t flags, uint32_t buffers, struct ds
 int platform_open(int fd, struct memory *m);
 void platform_close(int fd);
 
-// Threads with vectors: how many there may be; one with a stack of its own that runs f(p), and
-// the end of that one; and the vectors of the thread that asks. They return 0 or an error.
-enum { STACK_BYTES = 1 << 15 };
+// Threads with vectors: how many there may be; one, below THREADS, with a stack of its own that runs f(p), and
+// the end of that one; and the vectors, or the tile unit, of the thread that asks. They return 0 or an error.
+enum { STACK_BYTES = 1 << 15, TILE_THREAD = MAX_WORKERS, THREADS };
 int platform_vectors(void);
 int platform_thread(int i, void (*f)(void *), void *p, uint8_t stack[STACK_BYTES]);
 void platform_join(int i);
 int platform_lock_vectors(void);
 void platform_unlock_vectors(void);
+void platform_lock_tiles(void);
+void platform_unlock_tiles(void);
 
 // platform_wait waits until the word is woken, if it has that value; platform_wake wakes all that do.
 void platform_wait(uint32_t *word, uint32_t value);
 void platform_wake(uint32_t *word);
 
-// platform_begin and platform_end stand around the packets of a message: they lock vectors and the
-// tile unit, and make caches agree with what the host wrote and will read. Where the
+// platform_begin and platform_end stand around the packets of a message: they lock vectors
+// and make caches agree with what the host wrote and will read. Where the
 // message begins a run, TCM may have been another's.
 void platform_begin(const struct memory *m, int run);
 void platform_end(const struct memory *m);

@@ -6,7 +6,6 @@
 #include <qurt.h>
 
 #include "platform.h"
-#include "tile.h"
 
 static unsigned resource;
 static int client; // its address names us to the power manager
@@ -53,7 +52,7 @@ int platform_open(int fd, struct memory *m) {
     platform_close(fd);
     return 1;
   }
-  m->base = base, m->tcm = tcm, m->tile_mul = tile_mul;
+  m->base = base, m->tcm = tcm;
   return 0;
 }
 
@@ -67,7 +66,7 @@ void platform_close(int fd) {
 // Bits 8 to 15 are how many contexts of 128 bytes there are.
 int platform_vectors(void) { return qurt_hvx_get_units() >> 8 & 255; }
 
-static qurt_thread_t threads[MAX_WORKERS];
+static qurt_thread_t threads[THREADS];
 
 int platform_thread(int i, void (*f)(void *), void *p, uint8_t stack[STACK_BYTES]) {
   qurt_thread_attr_t attr;
@@ -87,19 +86,19 @@ void platform_join(int i) {
 // Another session may have the contexts: a thread that waited for one would never answer.
 int platform_lock_vectors(void) { return qurt_hvx_try_lock(QURT_HVX_MODE_128B); }
 void platform_unlock_vectors(void) { qurt_hvx_unlock(); }
+void platform_lock_tiles(void) { HAP_compute_res_hmx_lock(resource); } // is the calling thread's
+void platform_unlock_tiles(void) { HAP_compute_res_hmx_unlock(resource); }
 void platform_wait(uint32_t *word, uint32_t value) { qurt_futex_wait(word, (int)value); }
 void platform_wake(uint32_t *word) { qurt_futex_wake(word, MAX_WORKERS); }
 
 void platform_begin(const struct memory *m, int run) {
   (void)m, (void)run;
   qurt_mem_cache_clean(0, 0, QURT_MEM_CACHE_FLUSH_INVALIDATE_ALL, QURT_MEM_DCACHE);
-  HAP_compute_res_hmx_lock(resource);
   qurt_hvx_lock(QURT_HVX_MODE_128B);
 }
 
 void platform_end(const struct memory *m) {
   (void)m;
   qurt_hvx_unlock();
-  HAP_compute_res_hmx_unlock(resource);
   qurt_mem_cache_clean(0, 0, QURT_MEM_CACHE_FLUSH_ALL, QURT_MEM_DCACHE);
 }

@@ -6,6 +6,7 @@
 //
 // The emulator runs this file against a stand-in; no chip has run it yet.
 #include "platform.h"
+#include "queue.h"
 #include "workers.h"
 
 enum { EFAILED = 1, EBADPARM = 14, EUNSUPPORTED = 20, BATCH = 256 };
@@ -38,6 +39,8 @@ static struct answer answer_message(uint32_t length) {
   platform_begin(&session.memory, q->begins != 0);
   for (; r.done < q->count; r.done++)
     if ((r.status = run_packet(&message.packets[r.done], &session.memory))) break;
+  finish_packets(&session.memory);
+  queue_rest();
   platform_end(&session.memory);
   return r;
 }
@@ -56,6 +59,7 @@ static void on_error(dspqueue_t queue, int error, void *context) { (void)queue, 
 static int stop(void) {
   if (session.queue) {
     dspqueue_close(session.queue);
+    queue_close();
     workers_close();
     platform_close(session.fd);
     session.queue = 0;
@@ -70,8 +74,11 @@ static int start(const struct start *s) {
   int error = platform_open(s->fd, &session.memory);
   if (error) return error;
   session.memory.workers = workers_open(MAX_WORKERS), session.memory.enough = SHARD_PACKETS, session.memory.share = workers_share;
-  if ((error = dspqueue_import(s->queue, on_message, on_error, 0, &session.queue))) {
+  session.memory.tiles = queue_open();
+  error = session.memory.tiles ? dspqueue_import(s->queue, on_message, on_error, 0, &session.queue) : EFAILED;
+  if (error) {
     session.queue = 0;
+    queue_close();
     workers_close();
     platform_close(s->fd);
   }

@@ -1,12 +1,11 @@
 // Threads that wait for an operation, run a shard of it each, and say when they have. A worker
 // polls for a while before it sleeps: a step is hundreds of operations with little between them.
 #include "workers.h"
-#include <stdatomic.h>
-#include "platform.h"
+#include "wait.h"
 
 // A turn is a number that grows by TURN, and how many shards it has, or ENDS. A worker that has no
 // shard of it touches nothing else, for it is not waited for.
-enum { TURN = 16, ENDS = TURN - 1, POLLS = 256 };
+enum { TURN = 16, ENDS = TURN - 1 };
 
 static struct {
   _Atomic uint32_t turn, left, ready[MAX_WORKERS]; // shards that run; of a worker: LOCKED or NOT
@@ -16,26 +15,6 @@ static struct {
 enum { LOCKED = 1, NOT };
 
 static uint8_t stacks[MAX_WORKERS][STACK_BYTES] __attribute__((aligned(128)));
-
-static void rest(void) {
-#ifndef LUTRA_EMULATED
-  __asm__ volatile("pause(#32)");
-#endif
-}
-
-// changed waits until a word has another value, and returns that.
-static uint32_t changed(_Atomic uint32_t *word, uint32_t value) {
-  uint32_t now;
-  for (int i = 0; (now = atomic_load_explicit(word, memory_order_acquire)) == value; i++)
-    if (i < POLLS) rest();
-    else platform_wait((uint32_t *)word, value);
-  return now;
-}
-
-static void say(_Atomic uint32_t *word, uint32_t value) {
-  atomic_store_explicit(word, value, memory_order_release);
-  platform_wake((uint32_t *)word);
-}
 
 static void work(void *p) {
   const uint32_t me = (uint32_t)(uintptr_t)p;

@@ -1,6 +1,7 @@
 #include "dispatch.h"
 #include "../kernels/kernels.h"
 #include "../kernels/machine.h"
+#include "flow.h"
 #include "shards.h"
 
 enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
@@ -112,7 +113,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
     tcm(&c, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)), ALIGN);
     if (gemv_bytes(a) && a[8] == 4) memory(&c, a[11], 16);
-    tcm(&c, a[12], pages(4 * m * a[3]) + gemv_shares(a) * 2 * gemv_buffer(a), PAGE);
+    tcm(&c, a[12], pages(4 * m * a[3]) + gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a), PAGE);
     break;
   case OP_DEQUANT:
     format(&c, a[9], a[10], a[8], dequant_bytes(a));
@@ -272,36 +273,42 @@ static float number(uint32_t bits) {
   return f;
 }
 
-// collect runs an OP_COLLECT. It reads the table again, which the host may have written
-// meanwhile.
-static uint32_t collect(const struct memory *m, const uint32_t *a) {
-  enum { AT_ONCE = 64 };
-  struct transfer t[AT_ONCE];
+// collect begins an OP_COLLECT. It reads the table again, which the host may have written
+// meanwhile. Pieces may be what the device has written: they come through the caches.
+static uint32_t collect(const struct memory *m, const struct packet *p) {
+  const uint32_t *a = p->args;
   const volatile uint32_t *table = (const volatile uint32_t *)(m->base + a[1]);
   struct check c = {m->size, STATUS_OK};
   uint8_t *to = at(m, a[0]);
-  for (uint32_t left = a[2]; left;) {
-    int n = 0;
-    for (; left && n < AT_ONCE; left--, n++, to += a[5]) {
-      const uint32_t from = *table++;
-      if (!piece(&c, from, a)) return c.status;
-      t[n] = transfer(to, m->base + (from + a[4]), a[3], DMA_SRC_BYPASS);
-    }
-    dma_start(t, n);
-    dma_wait(t, n);
+  uint32_t number = 0;
+  for (uint32_t n = 0; n < a[2]; n++, to += a[5]) {
+    const uint32_t from = *table++;
+    if (!piece(&c, from, a)) break;
+    number = dma_push(0, to, m->base + (from + a[4]), a[3], 0);
   }
-  return STATUS_OK;
+  if (number) flow_add(p, m, FLOW_DMA, number);
+  return c.status;
 }
 
 uint32_t run_packet(const struct packet *p, const struct memory *m) {
-  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m);
+  flow_settle(p, m); // a check reads the table of an OP_COLLECT
+  const uint32_t *a = p->args, status = p->op == OP_TILE_MUL && !m->tiles ? STATUS_OP : check(p, m);
   if (status) return status;
-  if (p->op == OP_COLLECT) return collect(m, p->args);
+  switch (p->op) {
+  case OP_COPY: flow_add(p, m, FLOW_DMA, dma_push(0, at(m, a[0]), at(m, a[1]), a[2], 0)); return STATUS_OK;
+  case OP_COLLECT: return collect(m, p);
+  case OP_TILE_MUL:
+    flow_add(p, m, FLOW_TILES, m->tiles->push(&(struct tile_mul){at(m, a[0]), at(m, a[1]), at(m, a[2]), (int)a[3], at(m, a[4]), at(m, a[5]), (int)a[6], (int)a[7],
+                                                                (int)a[8], (uint16_t)a[9], at(m, a[10])}));
+    return STATUS_OK;
+  }
   const struct operation o = cut(p, m);
   if (o.shards > 1) m->share(&o);
   else run_shard(&o, 0);
   return STATUS_OK;
 }
+
+void finish_packets(const struct memory *m) { flow_drain(m); }
 
 void run_shard(const struct operation *o, int shard) {
   const struct memory *m = o->memory;
@@ -317,7 +324,6 @@ void run_shard(const struct operation *o, int shard) {
 #define MOVED_ROWS(i, stride, bytes) &(struct rows){MOVED(i, bytes), a[stride]}
 #define N ((int)n)
   switch (o->packet->op) {
-  case OP_COPY: dma_copy(AT(0), AT(1), a[2]); break;
   case OP_PRECOMPUTE: {
     const uint32_t units = tables_units(a); // of a row
     for (uint32_t row = 0, first = 0; row < a[1]; row++, first += units) {
@@ -339,15 +345,14 @@ void run_shard(const struct operation *o, int shard) {
     const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
     gemv(&(struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), AT(2), MOVED(4, scales), MOVED_OR_NONE(5, scales), (int)(left < n * unit ? left : n * unit),
                         INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11), INT(3), table(a[7], bytes), table_row(a[7], bytes),
-                        listed ? AT(11) : 0, MOVED(12, 4 * unit * a[3]), (uint8_t *)AT(12) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * 2 * tile, tile,
-                        (int)gemv_strips(a), INT(14)});
+                        listed ? AT(11) : 0, MOVED(12, 4 * unit * a[3]), (uint8_t *)AT(12) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile,
+                        (int)gemv_strips(a), INT(14), shard});
     break;
   }
   case OP_DEQUANT:
     dequant(&(struct dequant){MOVED(0, 2 * TILE_BYTES), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6) + (int)from, N, INT(8), INT(9), INT(10), dequant_bytes(a), INT(7)});
     break;
   case OP_VLUT16: vlut16(MOVED(0, 512), MOVED(1, 144), N, AT(3)); break;
-  case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), (uint16_t)a[9], AT(10)}); break;
   case OP_EXP_TABLE: exp_table(AT(0), (int)from * EXP_UNIT, ((int)from + N) * EXP_UNIT); break;
   case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), (int)from * SOFTMAX_UNIT, ((int)from + N) * SOFTMAX_UNIT, INT(5)); break;
   case OP_RMS_NORM:

@@ -26,7 +26,7 @@ struct request {
 struct answer {
   uint32_t magic, number, done, status;
   // Counted in the emulator: see device.Counts.
-  uint64_t packets, instructions, vector, transfers, moved, flying, gathers, exposed, weights[2], sums[2], longest, barriers;
+  uint64_t packets, instructions, vector, transfers, moved, flying, gathers, exposed, weights[2], sums[2], longest, barriers, products, queued, hides[2];
 };
 
 enum { MAGIC = 0x4c555452 };
@@ -42,11 +42,18 @@ struct tile_mul {
   uint32_t *columns; // 64 words of TCM, for the unit's scales of columns
 };
 
+// A tile unit computes products in the order in which they are pushed, beside what the caller does. push
+// returns the number of a product, and may wait for an older one; wait waits for a product and all before it.
+struct tile_unit {
+  uint32_t (*push)(const struct tile_mul *t);
+  void (*wait)(uint32_t number);
+};
+
 struct operation;
 struct memory {
   uint8_t *base, *tcm; // tcm is base where the host sees it
   uint64_t size;       // of base; a multiple of ALIGN
-  void (*tile_mul)(const struct tile_mul *); // 0 where there is no tile unit
+  const struct tile_unit *tiles; // 0 where there is none
   int workers;     // threads with vectors, this one among them; at most MAX_WORKERS
   uint32_t enough; // packets that are worth a shard
   void (*share)(const struct operation *o); // has all shards run, one a worker, and waits; with one worker never called
@@ -86,6 +93,8 @@ static inline uint64_t gemv_buffer(const uint32_t *a) {
   return pages(weights / 8 * a[8] + (a[9] == a[7] ? 0 : (weights >> group_shift(a[9])) * (a[5] ? 4 : 2)));
 }
 
-// run_packet checks a packet, runs it and returns its status. Nothing outside the
-// memory is read or written, whatever the packet says.
+// run_packet checks a packet, runs it or begins it, and returns its status. Nothing outside the
+// memory is read or written, whatever the packet says. finish_packets waits for what packets have begun:
+// copies, and the tile unit's products.
 uint32_t run_packet(const struct packet *p, const struct memory *m);
+void finish_packets(const struct memory *m);

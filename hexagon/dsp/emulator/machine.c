@@ -1,15 +1,21 @@
 #include "../kernels/machine.h"
 #include "machine.h"
 
-enum { PAGE = 1 << 16, MOST = 256, POISON = 0xa5 };
+enum { PAGE = 1 << 16, PAGES = MACHINE_TCM / PAGE, MOST = 1024, POISON = 0xa5 };
 
 struct machine machine;
 
-// Transfers under way, of each thread: their bytes arrive when they are waited for.
+// Transfers under way, of each engine, the oldest first: their bytes arrive when they are waited for.
 static struct flight {
-  const struct transfer *t;
-  int n, first, pages; // protected pages of TCM
-} flights[MACHINE_THREADS];
+  struct transfer *t, was;
+  struct machine_claim claim;
+} flights[DMA_ENGINES][MOST];
+static uint32_t begun[DMA_ENGINES], ended[DMA_ENGINES]; // how many, ever
+static struct flight *flight(int engine, uint32_t number) { return &flights[engine][number & (MOST - 1)]; }
+
+static uint16_t claims[PAGES]; // of each page
+static uint8_t of[PAGES];      // the last one's
+static uint32_t queued;        // products
 
 void machine_fault(const char *what) {
   static const char before[] = "the machine's fault: ", end[] = "\n";
@@ -19,12 +25,10 @@ void machine_fault(const char *what) {
   rt_exit(99);
 }
 
-static struct flight *own(void) { return flights + (machine.thread ? machine.thread() : 0); }
-
 static void segmentation(uint32_t address) {
   const uint32_t page = (address - machine.tcm) / PAGE;
-  for (const struct flight *f = flights; f < flights + MACHINE_THREADS; f++)
-    if (f->n && page - (uint32_t)f->first < (uint32_t)f->pages) machine_fault("a destination of DMA is touched before it is waited for");
+  if (page < PAGES && claims[page])
+    machine_fault(of[page] == MACHINE_DMA ? "a destination of DMA is touched before it is waited for" : "a result of the tile unit is touched before it is waited for");
   machine_fault("memory that is not there");
 }
 
@@ -46,55 +50,149 @@ void machine_hide(struct rt_count from) {
 void machine_poison(void) { fill((void *)(uintptr_t)machine.tcm, MACHINE_TCM); }
 
 void machine_idle(void) {
-  for (const struct flight *f = flights; f < flights + MACHINE_THREADS; f++)
-    if (f->n) machine_fault("a request ends with a transfer under way");
+  for (int i = 0; i < DMA_ENGINES; i++)
+    if (begun[i] != ended[i]) machine_fault("a request ends with a transfer under way");
+  if (queued) machine_fault("a request ends with a product in the tile unit's queue");
 }
 
 static uint32_t length(const struct transfer *t) { return t->control & ((1u << 24) - 1); }
 static void *pointer(uint32_t address) { return (void *)(uintptr_t)address; }
-static void protect(const struct flight *f, int on) {
-  if (f->pages) rt_protect(pointer(machine.tcm + (uint32_t)f->first * PAGE), (uint32_t)f->pages * PAGE, on);
+static void protect(uint32_t page, int on) { rt_protect(pointer(machine.tcm + page * PAGE), PAGE, on); }
+
+// pages are those of TCM, [first, end), that a claim has for itself.
+struct pages {
+  uint32_t first, end;
+};
+static struct pages pages(const struct machine_claim *c) {
+  if (!machine_in_tcm(c->dst, c->bytes)) return (struct pages){0, 0};
+  const uint32_t from = (uint32_t)(uintptr_t)c->dst - machine.tcm, end = from + c->bytes;
+  const struct pages p = c->own ? (struct pages){from / PAGE, (end + PAGE - 1) / PAGE} : (struct pages){(from + PAGE - 1) / PAGE, end / PAGE};
+  return p.first < p.end ? p : (struct pages){0, 0};
 }
 
-void dma_start(struct transfer *t, int n) {
+union words {
+  V v;
+  uint32_t w[32];
+};
+
+// outside are the two parts of what a claim writes that are not in its pages. poison makes them nonsense;
+// poisoned says whether they still are.
+struct outside {
+  uint8_t *at[2];
+  uint32_t n[2];
+};
+static struct outside outside(const struct machine_claim *c) {
+  const struct pages p = pages(c);
+  uint8_t *end = c->dst + c->bytes, *first = p.end ? pointer(machine.tcm + p.first * PAGE) : end, *last = p.end ? pointer(machine.tcm + p.end * PAGE) : end;
+  return (struct outside){{c->dst, last}, {first > c->dst ? (uint32_t)(first - c->dst) : 0, end > last ? (uint32_t)(end - last) : 0}};
+}
+static void poison(const struct machine_claim *c) {
+  const struct outside o = outside(c);
+  for (int i = 0; i < 2; i++) fill(o.at[i], o.n[i]);
+}
+static int poisoned(const struct machine_claim *c) {
+  const struct outside o = outside(c);
+  V changed = zero();
+  for (int i = 0; i < 2; i++)
+    for (uint32_t n = 0; n < o.n[i]; n += sizeof(V)) changed = Q6_V_vor_VV(changed, Q6_V_vxor_VV(*(const V *)(o.at[i] + n), splat_b(POISON)));
+  const union words u = {changed};
+  uint32_t bits = 0;
+  for (int i = 0; i < 32; i++) bits |= u.w[i];
+  return !bits;
+}
+
+// sum is one of all that is read, in which order counts.
+static uint32_t sum(const struct machine_read *r) {
+  V s = zero();
+  const V *v = r->at;
+  for (uint32_t n = r->bytes; n >= sizeof(V); n -= sizeof(V)) s = Q6_Vw_vadd_VwVw(Q6_V_vxor_VV(Q6_Vuw_vlsr_VuwR(s, 31), Q6_Vw_vadd_VwVw(s, s)), *v++);
+  const union words u = {s};
+  uint32_t h = 0;
+  for (int i = 0; i < 32; i++) h = 31 * h + u.w[i];
+  return h;
+}
+
+void machine_claim(struct machine_claim *c) {
+  for (struct machine_read *r = c->reads; r < c->reads + MACHINE_READS && r->bytes; r++) r->sum = sum(r);
+  poison(c);
+  const struct pages p = pages(c);
+  for (uint32_t i = p.first; i < p.end; i++) {
+    of[i] = (uint8_t)c->of;
+    if (!claims[i]++) protect(i, 1);
+  }
+}
+
+// machine_release gives back what a claim has; its results may be written then.
+void machine_release(struct machine_claim *c) {
+  const struct pages p = pages(c);
+  for (uint32_t i = p.first; i < p.end; i++)
+    if (!--claims[i]) protect(i, 0);
+  const int dma = c->of == MACHINE_DMA;
+  if (!poisoned(c)) machine_fault(dma ? "a destination of DMA is touched before it is waited for" : "a result of the tile unit is touched before it is waited for");
+  for (const struct machine_read *r = c->reads; r < c->reads + MACHINE_READS && r->bytes; r++)
+    if (sum(r) != r->sum) machine_fault(dma ? "what DMA reads is written before it is waited for" : "a tile is written while the tile unit's queue has it");
+}
+
+// hides counts what may run beside an engine or the queue: from when it is not empty until it is waited for.
+static struct {
+  uint32_t packets, hidden;
+} since[2];
+static void hides(int what, int begins, uint32_t now) {
+  const uint32_t hidden = machine.hidden.packets;
+  if (!begins) machine.counts.hides[what] += now - since[what].packets - (hidden - since[what].hidden);
+  since[what].packets = now, since[what].hidden = hidden;
+}
+
+void machine_queues(uint32_t n, uint32_t packets) {
+  if (n > queued) machine.counts.products++;
+  if (!queued != !n) hides(MACHINE_TILES, n != 0, packets);
+  if ((queued = n) > machine.counts.queued) machine.counts.queued = n;
+}
+
+void dma_link(int engine, struct transfer *last, struct transfer *t) {
   const struct rt_count from = rt_count();
-  struct flight *f = own();
-  if (f->n) machine_fault("dmstart while transfers are under way");
-  uint32_t lo = ~0u, hi = 0;
-  for (int i = 0; i < n; i++) {
-    const uint32_t bytes = length(t + i), src = t[i].src, dst = t[i].dst;
-    if (!bytes || (t[i].control & (uint32_t)DMA_DONE)) machine_fault("a descriptor without bytes, or that is done");
-    if (((src | dst | bytes) & 127)) machine_fault("DMA of addresses or bytes that are no multiples of 128");
-    if ((t[i].control & DMA_SRC_BYPASS) && machine_in_tcm(pointer(src), bytes)) machine_fault("a bypass for a source that is TCM");
-    t[i].next = i + 1 < n ? (uint32_t)(uintptr_t)(t + i + 1) : 0;
-    machine.counts.moved += bytes;
-    lo = dst < lo ? dst : lo, hi = dst + bytes > hi ? dst + bytes : hi;
-  }
-  f->t = t, f->n = n, f->pages = 0;
-  machine.counts.transfers += (uint64_t)n;
-  if ((uint64_t)n > machine.counts.flying) machine.counts.flying = (uint64_t)n;
-  // A buffer that begins with a page has its pages for itself; others are made nonsense.
-  if (machine_in_tcm(pointer(lo), hi - lo) && (lo - machine.tcm) % PAGE == 0) {
-    f->first = (int)((lo - machine.tcm) / PAGE), f->pages = (int)((hi - lo + PAGE - 1) / PAGE);
-    protect(f, 1);
-  } else {
-    for (int i = 0; i < n; i++)
-      if (machine_in_tcm(pointer(t[i].dst), length(t + i))) fill(pointer(t[i].dst), length(t + i));
-  }
+  const uint32_t bytes = length(t), src = t->src, dst = t->dst, flying = begun[engine] - ended[engine];
+  if (!last != !flying) machine_fault(last ? "dmlink to a transfer that is not under way" : "dmstart while transfers are under way");
+  if (last && (last == t || last != flight(engine, begun[engine] - 1)->t)) machine_fault("dmlink to a transfer that is not the last one");
+  if (flying == MOST) machine_fault("more transfers under way than the machine knows");
+  if (!bytes || (t->control & (uint32_t)DMA_DONE)) machine_fault("a descriptor without bytes, or that is done");
+  if (((src | dst | bytes) & 127)) machine_fault("DMA of addresses or bytes that are no multiples of 128");
+  if ((t->control & DMA_SRC_BYPASS) && machine_in_tcm(pointer(src), bytes)) machine_fault("a bypass for a source that is TCM");
+  if (last) last->next = (uint32_t)(uintptr_t)t, flight(engine, begun[engine] - 1)->was.next = last->next;
+  struct flight *f = flight(engine, begun[engine]);
+  f->t = t, f->was = *t;
+  f->claim = (struct machine_claim){MACHINE_DMA, pointer(dst), bytes, t->control & DMA_OWN_PAGES, {{pointer(src), t->control & DMA_SRC_BYPASS ? 0 : bytes, 0}}};
+  begun[engine]++;
+  machine.counts.transfers++, machine.counts.moved += bytes;
+  if (flying + 1 > machine.counts.flying) machine.counts.flying = flying + 1;
+  machine_claim(&f->claim);
   machine_hide(from);
+  if (!engine && !flying) hides(MACHINE_DMA, 1, rt_packets());
 }
 
-void dma_wait(const struct transfer *t, int n) {
+static int same(const struct transfer *a, const struct transfer *b) {
+  return a->next == b->next && a->control == b->control && a->src == b->src && a->dst == b->dst;
+}
+
+void dma_finish(int engine, const struct transfer *t) {
   const struct rt_count from = rt_count();
-  struct flight *f = own();
-  if (f->t != t || f->n != n) machine_fault("a wait for transfers that are not under way");
-  protect(f, 0);
-  for (int i = 0; i < n; i++) {
-    V *d = pointer(t[i].dst);
-    const V *s = pointer(t[i].src);
-    for (uint32_t left = length(t + i); left; left -= sizeof(V)) *d++ = *s++;
-    ((struct transfer *)t)[i].control |= (uint32_t)DMA_DONE;
+  uint32_t end = ended[engine];
+  while (end != begun[engine] && flight(engine, end)->t != t) end++;
+  if (end++ == begun[engine]) machine_fault("a wait for transfers that are not under way");
+  for (uint32_t i = ended[engine]; i != end; i++) machine_release(&flight(engine, i)->claim);
+  for (; ended[engine] != end; ended[engine]++) {
+    struct flight *f = flight(engine, ended[engine]);
+    if (!same(f->t, &f->was)) machine_fault("a descriptor is written before its transfer is done");
+    V *d = (V *)f->claim.dst;
+    const V *s = pointer(f->t->src);
+    const struct pages p = pages(&f->claim);
+    for (uint32_t i = p.first; i < p.end; i++)
+      if (claims[i]) protect(i, 0); // others of these pages are under way
+    for (uint32_t left = f->claim.bytes; left; left -= sizeof(V)) *d++ = *s++;
+    for (uint32_t i = p.first; i < p.end; i++)
+      if (claims[i]) protect(i, 1);
+    f->t->control |= (uint32_t)DMA_DONE;
   }
-  f->n = 0;
+  if (!engine && ended[engine] == begun[engine]) hides(MACHINE_DMA, 0, from.packets);
   machine_hide(from);
 }

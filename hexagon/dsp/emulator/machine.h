@@ -12,26 +12,44 @@ enum {
 };
 
 struct machine_counts {
-  uint64_t transfers, moved, flying; // by DMA, their bytes, the most under way at once
+  uint64_t transfers, moved, flying; // by DMA, their bytes, the most of an engine under way at once
   uint64_t gathers, exposed;         // packets that waited for a gather
   uint64_t weights[2], sums[2];      // lines of 128 bytes that OpGEMV reads and spills: in DDR, in TCM
   uint64_t beside, barriers;         // packets of shards beside each operation's longest; operations that were cut
+  uint64_t products, queued;         // of the tile unit, the most in its queue at once
+  uint64_t hides[2];                 // packets between a begin of what is under way and the wait for it: DMA of the first engine, the tile unit
 };
 
 extern struct machine {
   uint32_t tcm; // where it begins
-  int (*thread)(void); // which one runs, from 0 on; 0: there is one
   uint32_t issued[MACHINE_RECENT];
   struct machine_counts counts;
   struct rt_count hidden; // what the machine itself took, which a chip does not
 } machine;
 
-// machine_open says where TCM is. Memory behind a destination of DMA becomes inaccessible
-// until it is waited for, by pages of 64 KiB.
+// A claim is what an engine of DMA or the tile unit's queue has until it is waited for: where it
+// writes nobody may read or write, and what it reads nobody may write. Whole pages of TCM, of 64 KiB, become
+// inaccessible; other memory is made nonsense, which must still be there in the end, and what is read the same.
+enum { MACHINE_DMA, MACHINE_TILES, MACHINE_READS = 5 };
+struct machine_claim {
+  int of;
+  uint8_t *dst;
+  uint32_t bytes, own; // own: the rest of its pages is its, too
+  struct machine_read {
+    const void *at;
+    uint32_t bytes, sum;
+  } reads[MACHINE_READS]; // up to the first of no bytes
+};
+void machine_claim(struct machine_claim *c);
+void machine_release(struct machine_claim *c);
+// machine_queues says how many products the tile unit's queue has at a count of packets.
+void machine_queues(uint32_t n, uint32_t packets);
+
+// machine_open says where TCM is.
 void machine_open(void *tcm);
 // machine_poison makes what TCM holds meaningless: between requests others may have it.
 void machine_poison(void);
-// machine_idle ends the program if a transfer is under way.
+// machine_idle ends the program if a transfer or a product is under way.
 void machine_idle(void);
 // machine_hide adds what has been counted since from to what a chip does not take.
 void machine_hide(struct rt_count from);

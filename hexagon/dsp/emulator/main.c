@@ -6,9 +6,9 @@
 #include "runtime.h"
 #include "shards.h"
 
-enum { BATCH = 256 };
+enum { BATCH = 256, RING = 16, WANTED = 0x100 };
 
-// The first request maps a memory of count bytes; each later one has count packets. begins of
+// The first request maps a memory of count bytes; each later one has count packets, at most BATCH. begins of
 // the first is the number of workers, and from bit 8 on the seed of an order of shards: see
 // emulator/shards.h.
 static int read_all(void *p, uint32_t n) {
@@ -20,17 +20,58 @@ static int read_all(void *p, uint32_t n) {
   return 1;
 }
 
+// The tile unit is the host's. A product is computed when it is waited for, as late as on any chip: the
+// answer with the status WANTED asks for packet done of a request, and a word says that its results are there.
+static struct {
+  uint32_t request, packet; // that runs
+  uint32_t pushed, done;
+  struct product {
+    uint32_t packet;
+    struct machine_claim claim;
+  } ring[RING];
+} unit;
+
+static void unit_wait(uint32_t number) {
+  const struct rt_count from = rt_count();
+  for (uint32_t answer; (int32_t)(number - unit.done) > 0; machine_queues(unit.pushed - ++unit.done, from.packets)) {
+    struct product *p = &unit.ring[unit.done % RING];
+    machine_release(&p->claim);
+    const struct answer wanted = {.magic = MAGIC, .number = unit.request, .done = p->packet, .status = WANTED};
+    if (rt_write(1, &wanted, sizeof wanted) != sizeof wanted || !read_all(&answer, sizeof answer) || answer != MAGIC) rt_exit(1);
+  }
+  machine_hide(from);
+}
+
+static uint32_t unit_push(const struct tile_mul *t) {
+  if (unit.pushed - unit.done == RING) unit_wait(unit.done + 1);
+  const struct rt_count from = rt_count();
+  struct product *p = &unit.ring[unit.pushed++ % RING];
+  const uint32_t k0 = (uint32_t)t->k0 * TILE_BYTES, k1 = (uint32_t)t->k1 * TILE_BYTES, rows = (uint32_t)t->rows, cols = (uint32_t)t->cols;
+  p->packet = unit.packet;
+  p->claim = (struct machine_claim){MACHINE_TILES, (uint8_t *)t->out, rows * cols * TILE_BYTES, 0,
+                                    {{t->act0, rows * k0, 0}, {t->wgt0, cols * k0, 0}, {t->act1, rows * k1, 0}, {t->wgt1, cols * k1, 0}}};
+  machine_claim(&p->claim);
+  machine_hide(from);
+  machine_queues(unit.pushed - unit.done, rt_packets());
+  return unit.pushed;
+}
+
+// counts adds what run takes of packets, which a chip takes too.
+#define COUNTS(r, run)                                                                                            \
+  do {                                                                                                            \
+    const struct rt_count hidden = machine.hidden, from = rt_count();                                             \
+    run;                                                                                                          \
+    const struct rt_count took = rt_since(from, rt_count()), none = rt_since(hidden, machine.hidden);             \
+    (r)->packets += took.packets - none.packets, (r)->instructions += took.instructions - none.instructions;      \
+    (r)->vector += took.vector - none.vector;                                                                     \
+  } while (0)
+
 static void run(struct answer *r, const struct memory *m, const struct packet *p, uint32_t n) {
   for (; n && !r->status; n--, p++) {
-    const struct rt_count hidden = machine.hidden, from = rt_count();
-    r->status = run_packet(p, m);
-    const struct rt_count took = rt_since(from, rt_count()), none = rt_since(hidden, machine.hidden); // which a chip does not take
-    r->packets += took.packets - none.packets;
-    r->instructions += took.instructions - none.instructions;
-    r->vector += took.vector - none.vector;
+    unit.packet = r->done;
+    COUNTS(r, r->status = run_packet(p, m));
     if (!r->status) r->done++;
   }
-  machine_idle();
 }
 
 // tell has an answer what the machine has counted for a request.
@@ -38,11 +79,13 @@ static void tell(struct answer *r) {
   const struct machine_counts *c = &machine.counts;
   r->longest = r->packets - c->beside, r->barriers = c->barriers;
   r->transfers = c->transfers, r->moved = c->moved, r->flying = c->flying, r->gathers = c->gathers, r->exposed = c->exposed;
-  for (int i = 0; i < 2; i++) r->weights[i] = c->weights[i], r->sums[i] = c->sums[i];
+  r->products = c->products, r->queued = c->queued;
+  for (int i = 0; i < 2; i++) r->weights[i] = c->weights[i], r->sums[i] = c->sums[i], r->hides[i] = c->hides[i];
   machine.counts = (struct machine_counts){0};
 }
 
 int main(void) {
+  static const struct tile_unit tiles = {unit_push, unit_wait};
   static struct packet packets[BATCH];
   struct memory memory = {0};
   struct request q;
@@ -51,17 +94,17 @@ int main(void) {
     struct answer r = {.magic = MAGIC, .number = q.number};
     if (!memory.base) {
       uint8_t *base = rt_map(3, q.count);
-      memory = (struct memory){.base = base, .tcm = base, .size = q.count, .workers = (int)(q.begins & 255)};
+      memory = (struct memory){.base = base, .tcm = base, .size = q.count, .tiles = &tiles, .workers = (int)(q.begins & 255)};
       shards_open(&memory, q.begins >> 8);
       r.status = memory.base ? STATUS_OK : STATUS_RANGE;
       machine_open(base);
     } else {
-      for (uint32_t left = q.count; left;) {
-        const uint32_t n = left < BATCH ? left : BATCH;
-        if (!read_all(packets, n * sizeof *packets)) return 0;
-        run(&r, &memory, packets, n);
-        left -= n;
-      }
+      unit.request = q.number;
+      if (q.count > BATCH) return 1;
+      if (!read_all(packets, q.count * sizeof *packets)) return 0;
+      run(&r, &memory, packets, q.count);
+      COUNTS(&r, finish_packets(&memory));
+      machine_idle();
       tell(&r);
     }
     if (rt_write(1, &r, sizeof r) != sizeof r) return 0;

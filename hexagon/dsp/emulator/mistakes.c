@@ -1,6 +1,7 @@
 // Mistakes that a chip does not forgive: the byte on file 0 says which one to make. The
 // machine ends the program, or the answer on file 1 shows what was read.
 #include "../device/hmx.h"
+#include "../device/queue.h"
 #include "../device/workers.h"
 #include "../kernels/kernels.h"
 #include "../kernels/machine.h"
@@ -11,13 +12,29 @@ static uint8_t tcm[MACHINE_TCM] __attribute__((aligned(PAGE))), ddr[4 * PAGE] __
 
 static void say(const void *p, uint32_t n) { rt_write(1, p, n); }
 
-// moved starts a transfer of a page whose bytes are all 7, to the second page of TCM.
+// moved begins a transfer of a page whose bytes are all 7, to the second page of TCM.
+static struct transfer first, second;
 static struct transfer *moved(void) {
-  static struct transfer t;
   for (int i = 0; i < PAGE; i++) ddr[i] = 7;
-  t = transfer(tcm + PAGE, ddr, PAGE, DMA_SRC_BYPASS);
-  dma_start(&t, 1);
-  return &t;
+  first = transfer(tcm + PAGE, ddr, PAGE, DMA_SRC_BYPASS);
+  dma_link(0, 0, &first);
+  return &first;
+}
+
+// beside begins another one behind it, of 128 bytes that are no whole page.
+static struct transfer *beside(void) {
+  moved();
+  second = transfer(tcm + 4096, ddr + PAGE, 128, 0);
+  dma_link(0, &first, &second);
+  return &second;
+}
+
+// product is what the tile unit's queue has: a result, activations and weights, of a tile each.
+static struct machine_claim product(uint8_t *out) {
+  struct machine_claim c = {MACHINE_TILES, out, TILE_BYTES, 0, {{tcm, TILE_BYTES, 0}, {tcm + TILE_BYTES, TILE_BYTES, 0}}};
+  machine_claim(&c);
+  machine_queues(1, rt_packets());
+  return c;
 }
 
 static char mistake;
@@ -59,6 +76,25 @@ static void threads(void) {
   }
 }
 
+// queued has 1, 2 and 20 products, of which the ring holds 16, computed by the queue's thread, and says how many are right.
+static void queued(void) {
+  uint16_t *t = (uint16_t *)tcm;
+  for (int i = 0; i < 2048; i++) t[i] = 0x3c00; // 1: sums of 32
+  uint8_t right = 0;
+  const struct tile_unit *unit = queue_open();
+  for (int n = 1; n <= 20; n += n == 1 ? 1 : 18) {
+    uint32_t number = 0;
+    uint8_t *out = tcm + PAGE;
+    for (int i = 0; i < n; i++, out += TILE_BYTES)
+      *(uint16_t *)out = 0, number = unit->push(&(struct tile_mul){(uint16_t *)out, t, t + 1024, 1, 0, 0, 0, 1, 1, 0x3c00, (uint32_t *)(tcm + PAGE / 2)});
+    unit->wait(number);
+    for (int i = 0; i < n; i++) right += *(volatile uint16_t *)(tcm + PAGE + i * TILE_BYTES) == 0x5000;
+    if (n == 1) queue_rest();
+  }
+  queue_close();
+  say(&right, 1);
+}
+
 int main(void) {
   if (rt_read(0, &mistake, 1) != 1) return 1;
   shards_open(&memory, 1);
@@ -66,11 +102,13 @@ int main(void) {
   V *in = (V *)tcm, *out = (V *)ddr;
   uint16_t *tiles = (uint16_t *)(tcm + PAGE), *outside = (uint16_t *)ddr;
   uint32_t *columns = (uint32_t *)tcm;
-  struct transfer t;
+  struct machine_claim c;
   switch (mistake) {
   case '0': { // none
-    struct transfer *right = moved();
-    dma_wait(right, 1);
+    dma_finish(0, beside());
+    c = product(tcm + PAGE);
+    machine_release(&c);
+    machine_queues(0, rt_packets());
     gather(in, tiles, zero());
     *in = gathered(in);
     hmx_columns(columns + 64), hmx_clear(), hmx_multiply(tiles, tiles, 2), hmx_store(tiles);
@@ -102,27 +140,89 @@ int main(void) {
     break;
   case 'n':
     moved();
-    t = transfer(tcm, ddr, 128, 0);
-    dma_start(&t, 1);
+    second = transfer(tcm, ddr, 128, 0);
+    dma_link(0, 0, &second);
     break;
-  case 'o': dma_wait(&t, 1); break;
+  case 'o': dma_finish(0, &second); break;
   case 'p':
-    t = transfer(tcm, ddr + 64, 128, 0);
-    dma_start(&t, 1);
+    second = transfer(tcm, ddr + 64, 128, 0);
+    dma_link(0, 0, &second);
     break;
   case 'q':
-    t = transfer(ddr, tcm, 128, DMA_SRC_BYPASS);
-    dma_start(&t, 1);
+    second = transfer(ddr, tcm, 128, DMA_SRC_BYPASS);
+    dma_link(0, 0, &second);
     break;
-  case 'r': { // a descriptor is used again as it is
-    struct transfer *done = moved();
-    dma_wait(done, 1);
-    dma_start(done, 1);
+  case 'r': // a descriptor is used again as it is
+    dma_finish(0, moved());
+    dma_link(0, 0, &first);
     break;
-  }
+  case 'A': // or before its transfer is done
+    beside();
+    first = transfer(tcm + 8192, ddr, 128, 0);
+    dma_finish(0, &second);
+    break;
+  case 'B': // linked to one that others have been linked to
+    beside();
+    static struct transfer third;
+    third = transfer(tcm + 8192, ddr, 128, 0);
+    dma_link(0, &first, &third);
+    break;
+  case 'C': // to one that has ended
+    dma_finish(0, moved());
+    second = transfer(tcm + 4096, ddr, 128, 0);
+    dma_link(0, &first, &second);
+    break;
+  case 'D': // a ring goes round before its oldest transfer is waited for
+    for (int i = 0; i < 2 * DMA_RING; i++) dma_push(0, tcm + i * 128, ddr, 128, 0);
+    dma_wait(0, 2 * DMA_RING);
+    say(&machine.counts.flying, 2);
+    return 0;
+  case 'E': // part of a page is written before it is waited for
+    beside();
+    *(volatile uint8_t *)(tcm + 4096) = 1;
+    dma_finish(0, &second);
+    break;
+  case 'F': // or what is read
+    beside();
+    ddr[PAGE] = 1;
+    dma_finish(0, &second);
+    break;
+  case 'G': // a wait for what has ended before
+    dma_finish(0, beside());
+    dma_finish(0, &first);
+    break;
+  case 'H': // the older one of two has not arrived with the other's start
+    beside();
+    dma_finish(0, &first);
+    say(tcm + PAGE, 1);
+    say(tcm + 4096, 1);
+    return 0;
+  case 'I': // a result is read, of a whole page
+    c = (struct machine_claim){MACHINE_TILES, tcm + PAGE, PAGE, 0, {{tcm, TILE_BYTES, 0}}};
+    machine_claim(&c);
+    say(tcm + PAGE, *(volatile uint8_t *)(tcm + PAGE) == 7);
+    break;
+  case 'J': // or written
+    c = product(tcm + PAGE);
+    tcm[PAGE] = 1;
+    machine_release(&c);
+    break;
+  case 'K': // weights are written
+    c = product(tcm + PAGE);
+    tcm[TILE_BYTES] ^= 1;
+    machine_release(&c);
+    break;
+  case 'L':
+    c = product(tcm + PAGE);
+    machine_idle();
+    break;
+  case 'M': // what a product is to write is nonsense until it is waited for
+    c = product(tcm + PAGE);
+    say(tcm + PAGE, 1);
+    return 0;
+  case 'N': queued(); return 0;
   case 's': // what a buffer within a page holds is nonsense until it is waited for
-    t = transfer(tcm + 4096, ddr, 128, 0);
-    dma_start(&t, 1);
+    beside();
     say(tcm + 4096, 1);
     return 0;
   case 't': // what a request has left in TCM

@@ -3,7 +3,6 @@
 // frames from the stand-in library (standin/cdsprpc.c) on file 0, answered on file 1.
 // TCM is memory that the host does not see, as on a chip.
 #include "../device/platform.h"
-#include "../device/tile.h"
 #include "machine.h"
 #include "runtime.h"
 
@@ -25,7 +24,7 @@ int lutra_skel_handle_invoke(uint64_t handle, uint32_t scalars, remote_arg *args
 int platform_open(int fd, struct memory *m) {
   (void)fd;
   if (!shared || m->size != shared_size) return EFAILED;
-  m->base = shared, m->tcm = tcm, m->tile_mul = tile_mul;
+  m->base = shared, m->tcm = tcm;
   machine_open(tcm);
   return 0;
 }

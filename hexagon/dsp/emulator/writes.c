@@ -1,4 +1,5 @@
 #include "../dispatch/shards.h"
+#include "../kernels/kernels.h"
 #include "writes.h"
 
 // floats are n rows. What lies between them stays, and may be read.
@@ -15,7 +16,7 @@ int writes(const struct operation *o, struct write w[WRITES]) {
     w[0].kept = a[3] % TABLES_UNIT != 0; // what lies between rows stays
     return 1;
   case OP_GEMV:
-    w[0] = VECTORS(0, 4 * a[6] * a[3]), w[1] = VECTORS(12, (uint32_t)pages((uint64_t)4 * a[6] * a[3]) + gemv_shares(a) * 2 * (uint32_t)gemv_buffer(a));
+    w[0] = VECTORS(0, 4 * a[6] * a[3]), w[1] = VECTORS(12, (uint32_t)pages((uint64_t)4 * a[6] * a[3]) + gemv_shares(a) * GEMV_BUFFERS * (uint32_t)gemv_buffer(a));
     return 2;
   case OP_DEQUANT: w[0] = VECTORS(0, a[7] * 8 * TILE_BYTES); return 1;
   case OP_VLUT16: w[0] = VECTORS(0, a[2] * 512); return 1;

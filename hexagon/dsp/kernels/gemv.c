@@ -1,5 +1,5 @@
 // Decode: products of bit-serial weights by lookup, over the rows of a strip (T-MAN §4.3,
-// §5). DMA brings weights and scales to TCM tile by tile, the next one while one is looked
+// §5). DMA brings weights and scales to TCM tile by tile, two ahead of the one that is looked
 // up, for one row of activations after the other: more rows bring no more weights. Of a
 // tile all strips pass by the 16 tables of 256 columns before the next 256. The sums of
 // rows wait in TCM, in the order of lanes, and leave by DMA. A line of weights, 128
@@ -199,66 +199,65 @@ static void finish(const struct gemv *g, V *y, int row) {
   }
 }
 
-// A load is the transfers of a tile, and where it lies then.
+// A load is a tile on its way to TCM: the number of its last transfer, and where it lies then.
 struct load {
-  struct transfer t[3 * GEMV_STRIPS];
-  int n;
+  uint32_t number;
   struct part part;
 };
 
-// pieces adds the transfers of a part of each of a tile's strips, of which the whole has
+// pieces begins the transfers of a part of each of a tile's strips, of which the whole has
 // size bytes: one if the part is all of it.
-static const V *pieces(struct load *l, uint8_t **to, const void *from, uint32_t offset, uint32_t part, uint32_t size) {
+static const V *pieces(const struct gemv *g, struct load *l, uint8_t **to, const void *from, uint32_t offset, uint32_t part, uint32_t size) {
   const uint8_t *src = (const uint8_t *)from + offset;
   const V *begin = (const V *)*to;
   const uint32_t n = (uint32_t)l->part.strips, count = part == size ? 1 : n, bytes = part == size ? part * n : part;
-  for (uint32_t i = 0; i < count; i++, src += size, *to += bytes) l->t[l->n++] = transfer(*to, src, bytes, DMA_SRC_BYPASS);
+  for (uint32_t i = 0; i < count; i++, src += size, *to += bytes) l->number = dma_push(g->engine, *to, src, bytes, DMA_SRC_BYPASS | DMA_OWN_PAGES);
   return begin;
 }
 
-// describe makes the load of the tile at strip m and column k into a buffer.
-static void describe(const struct gemv *g, struct load *l, int m, int k, uint8_t *buffer) {
+// fetch begins the load of the tile at strip m and column k into a buffer.
+static void fetch(const struct gemv *g, struct load *l, int m, int k, uint8_t *buffer) {
   const int strips = g->M / STRIP;
   struct part *p = &l->part;
-  l->n = 0;
   p->strips = strips - m < g->strips ? strips - m : g->strips, p->cols = g->K - k < g->cols ? g->K - k : g->cols;
   p->column = k, p->sums = (V *)g->spill + 4 * m, p->scales = p->offsets = 0;
   const uint32_t line = (uint32_t)g->bits * STRIP / 8, row = (uint32_t)g->K * line, at = (uint32_t)m * row + (uint32_t)k * line;
-  p->codes = pieces(l, &buffer, g->weights, at, (uint32_t)p->cols * line, row);
+  p->codes = pieces(g, l, &buffer, g->weights, at, (uint32_t)p->cols * line, row);
   if (g->group == g->K) return;
   const int shift = g->group == 32 ? 5 : g->group == 64 ? 6 : 7;
   const uint32_t width = (uint32_t)(g->K >> shift) * STRIP * 2, part = (uint32_t)(p->cols >> shift) * STRIP * 2;
   const uint32_t scale = (uint32_t)m * width + (uint32_t)(k >> shift) * STRIP * 2;
-  p->scales = pieces(l, &buffer, g->scales, scale, part, width);
-  if (g->offsets) p->offsets = pieces(l, &buffer, g->offsets, scale, part, width);
+  p->scales = pieces(g, l, &buffer, g->scales, scale, part, width);
+  if (g->offsets) p->offsets = pieces(g, l, &buffer, g->offsets, scale, part, width);
 }
 
 void gemv(const struct gemv *g) {
-  struct load loads[2]; // of this thread
+  struct load loads[GEMV_BUFFERS];
   const kernel look_up = kernel_of(g);
   V *sums = (V *)g->spill;
-  for (int i = 0; i < g->rows * (g->M / 32); i++) sums[i] = zero();
-  int m = 0, k = 0, at = 0;
-  describe(g, &loads[0], m, k, g->buffers);
-  dma_start(loads[0].t, loads[0].n);
-  for (;;) {
-    const struct load *now = &loads[at];
-    dma_wait(now->t, now->n);
-    if ((m += g->strips * STRIP) >= g->M) m = 0, k += g->cols;
-    const int more = k < g->K;
-    at ^= 1;
-    if (more) {
-      describe(g, &loads[at], m / STRIP, k, g->buffers + (at ? g->buffer : 0));
-      dma_start(loads[at].t, loads[at].n);
+  int m = 0, k = 0, fetched = 0, free = 0; // tiles; the buffer of the next one
+  uint8_t *buffer = g->buffers;
+  for (int tile = 0, at = 0;; tile++, at = at + 1 < GEMV_BUFFERS ? at + 1 : 0) {
+    for (; k < g->K && fetched < tile + GEMV_BUFFERS; fetched++) {
+      fetch(g, &loads[free], m / STRIP, k, buffer);
+      if ((m += g->strips * STRIP) >= g->M) m = 0, k += g->cols;
+      buffer += g->buffer;
+      if (++free == GEMV_BUFFERS) free = 0, buffer = g->buffers;
     }
+    if (tile == fetched) break;
+    if (!tile)
+      for (int i = 0; i < g->rows * (g->M / 32); i++) sums[i] = zero();
+    const struct load *now = &loads[at];
+    dma_wait(g->engine, now->number);
     EMULATED(machine_gemv(now->part.codes, (uint32_t)(now->part.strips * now->part.cols / 8 * g->bits), now->part.sums,
                           (uint32_t)(now->part.strips * (now->part.cols / TABLE_COLS) * 4), (uint32_t)g->rows);)
     for (int row = 0; row < g->rows; row++) look_up(g, &now->part, row);
-    if (!more) break;
   }
+  uint32_t number = 0;
   for (int row = 0; row < g->rows; row++) {
     V *y = sums_of(g, sums, row);
     finish(g, y, row);
-    dma_copy((uint8_t *)g->y + (uint32_t)row * g->stride, y, (uint32_t)g->M * 4);
+    number = dma_push(g->engine, (uint8_t *)g->y + (uint32_t)row * g->stride, y, (uint32_t)g->M * 4, 0);
   }
+  dma_wait(g->engine, number);
 }

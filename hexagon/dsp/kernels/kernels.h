@@ -17,13 +17,14 @@ struct gemv {
   int rows;           // of activations
   uint32_t table, row; // bytes of a row's tables, and from one row's to the next
   const uint8_t *values; // of codes of 4 bits in bytes; 0: none
-  // In TCM: sums of all rows of both kinds, and two buffers, buffer bytes apart, each for a tile.
+  // In TCM: sums of all rows of both kinds, and GEMV_BUFFERS, buffer bytes apart, each for a tile.
   int32_t *spill;
   uint8_t *buffers;
   uint32_t buffer;
   int strips, cols; // of a tile; at most GEMV_STRIPS, and a multiple of 256
+  int engine;       // of DMA
 };
-enum { GEMV_STRIPS = 64 };
+enum { GEMV_STRIPS = 64, GEMV_BUFFERS = 3 };
 void gemv(const struct gemv *g);
 
 struct dequant {

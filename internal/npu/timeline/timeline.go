@@ -4,7 +4,7 @@ package timeline
 
 import "github.com/lutra-lm/lutra/hexagon/pipeline"
 
-// stages is how many stages a tile goes through.
+// stages is how many stages of a tile take time: results that leave take DMA's, and wait for nothing.
 const stages = pipeline.Multiply + 1
 
 // Costs are the seconds of each stage for one tile, by pipeline.Stage.
@@ -47,7 +47,12 @@ func Simulate(n int, c Costs, overlap bool) (spans []Span, total float64) {
 
 func inOrder(n int, overlap bool, do func(pipeline.Job) error) error {
 	if overlap {
-		return pipeline.Order(n, do)
+		return pipeline.Order(n, true, func(j pipeline.Job) error {
+			if j.Stage == pipeline.Store {
+				return nil
+			}
+			return do(j)
+		})
 	}
 	for tile := range n {
 		for s := pipeline.Load; s < stages; s++ {

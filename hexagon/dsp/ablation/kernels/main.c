@@ -15,7 +15,7 @@ static uint8_t weights[STRIPS * MOST] ALIGNED, groups[MOST / 32 * GROUP_BYTES + 
 static int16_t scales[STRIPS * STRIP * K / 32] ALIGNED, offsets[STRIPS * STRIP * K / 32] ALIGNED, x[K] ALIGNED, tables[K / TABLE_COLS * 1024 + K / 16] ALIGNED; // and sums
 static int32_t y[STRIPS * STRIP] ALIGNED;
 static int32_t spill[STRIPS * STRIP] ALIGNED;
-static uint8_t buffers[2][1 << 19] ALIGNED;
+static uint8_t buffers[GEMV_BUFFERS][1 << 19] ALIGNED;
 static uint16_t values[64] ALIGNED;
 static V words[64] ALIGNED;
 
@@ -69,7 +69,7 @@ static void products(void) {
   static const char *names[] = {"gemv-1", "gemv-2", "", "gemv-4"}, *grouped[] = {"gemv-1-grouped", "gemv-2-grouped", "", "gemv-4-grouped"};
   static const char *flats[] = {"dequant-1-flat", "dequant-2-flat", "", "dequant-4-flat"}, *lut[] = {"dequant-1", "dequant-2", "", "dequant-4"};
   for (int bits = 1; bits <= 4; bits *= 2) {
-    struct gemv g = {y, 0, weights, tables, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, 1, 8 * K, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
+    struct gemv g = {y, 0, weights, tables, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, 1, 8 * K, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K, 0};
     COUNT(names[bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
     g.scales = scales, g.offsets = offsets, g.group = 64;
     COUNT(grouped[bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g));
@@ -89,7 +89,7 @@ static void bytes(void) {
   for (int four = 0; four < 2; four++) {
     const int bits = four ? 4 : 8;
     for (int i = 0; i < 2; i++) {
-      struct gemv g = {y, 0, weights, tables, scales, 0, STRIPS * STRIP, K, bits, 64 << i, 1, 128, 1, 2 * K, 0, four ? (const uint8_t *)values : 0, spill, buffers[0], sizeof buffers[0], STRIPS, K};
+      struct gemv g = {y, 0, weights, tables, scales, 0, STRIPS * STRIP, K, bits, 64 << i, 1, 128, 1, 2 * K, 0, four ? (const uint8_t *)values : 0, spill, buffers[0], sizeof buffers[0], STRIPS, K, 0};
       COUNT(names[four][i], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
     }
     struct dequant d = {tiles, weights, scales, 0, values, 0, 0, BLOCKS, K, bits, 64, 1, BLOCKS};

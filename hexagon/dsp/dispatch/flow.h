@@ -1,0 +1,15 @@
+// What is under way while packets run: transfers of DMA and products in the tile unit's queue. A packet
+// that begins one does not wait for it; each packet waits for what its operands meet. So a list of
+// packets computes what it does one after the other, and says by its operands what may overlap.
+#pragma once
+#include "dispatch.h"
+
+enum flow { FLOW_DMA, FLOW_TILES };
+
+// flow_settle waits for what a packet, whatever it says, must find done.
+void flow_settle(const struct packet *p, const struct memory *m);
+// flow_add says that a packet is under way until what began last has ended: DMA's transfer, or the
+// product in the queue, of that number.
+void flow_add(const struct packet *p, const struct memory *m, enum flow flow, uint32_t number);
+// flow_drain waits for all.
+void flow_drain(const struct memory *m);
