@@ -96,7 +96,11 @@ func (r *recording) gather(l *layer, t *queryTile, head, collected int) int {
 	r.add(device.OpCopy, r.at.working[0], r.states(t, 0), states)
 	if l.sinks != 0 {
 		group := r.m.Heads / r.m.KVHeads
-		r.add(device.OpFold, r.at.sums, l.sinks+uint32(head*group+t.begin%group)*states, r.at.working[0], 1)
+		of := head*group + t.begin%group
+		if t.of >= 0 {
+			of = r.m.Heads + head*group + t.of
+		}
+		r.add(device.OpFold, r.at.sums, l.sinks+uint32(of)*states, r.at.working[0], 1)
 	}
 	for c := range chunks {
 		n := min(a.chunk, seen-c*a.chunk)

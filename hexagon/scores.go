@@ -66,16 +66,21 @@ func sinksFit(sinks []float32) bool {
 }
 
 // sinkStates are what sinks make of the states of OpSoftmax that tiles begin with, for OpFold: of
-// each head that a tile may begin with 32 states, those of its heads of one group in turn.
+// each head that a tile may begin with 32 states, those of its heads of one group in turn; then of each
+// head 32 of its own.
 func sinkStates(sinks []float32, kvHeads int) []float32 {
 	if sinks == nil {
 		return nil
 	}
-	group, x := len(sinks)/kvHeads, make([]float32, len(sinks)*layout.Tile*ref.StateWords)
-	for first := range sinks {
+	n, group := len(sinks), len(sinks)/kvHeads
+	x := make([]float32, 2*n*layout.Tile*ref.StateWords)
+	for first := range 2 * n {
 		for i := range layout.Tile {
-			state := x[(first*layout.Tile+i)*ref.StateWords:]
-			most, sum := sink(sinks[first/group*group+(first+i)%group])
+			state, head := x[(first*layout.Tile+i)*ref.StateWords:], first%n
+			if first < n {
+				head = first/group*group + (first+i)%group
+			}
+			most, sum := sink(sinks[head])
 			units := uint64(sum * 0x1p24)
 			// The device sees the words' bits.
 			state[ref.StateMax] = math.Float32frombits(uint32(most))

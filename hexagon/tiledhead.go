@@ -73,3 +73,35 @@ func (t *tiledHead) scaled(logits, results []float32) {
 		logits[m] = results[m] * (t.R[m] * scale)
 	}
 }
+
+// logits queues the head of n rows that want it.
+func (r *recording) logits(first, n int) {
+	h := r.at.h
+	h.at += uint32(first) * h.stride
+	switch {
+	case n == 0:
+	case r.byLookups():
+		r.lookUp(r.whole.head, h, r.at.logits, n)
+	default:
+		r.mulHead(r.tiled, h, r.at.logits, n)
+	}
+}
+
+// takeLogits takes in what the head has made.
+func (r *recording) takeLogits(first, n int) {
+	for i := range n {
+		rows := r.tiled.Rows
+		logits, results := r.s.Logits[(r.out+first+i)*rows:][:rows], device.View[float32](r.mem, r.at.logits.at+uint32(i)*r.at.logits.stride, rows)
+		if r.byLookups() {
+			copy(logits, results)
+		} else {
+			r.tiled.scaled(logits, results)
+		}
+		r.count(&r.work.Read, 4*rows)
+	}
+}
+
+// byLookups tells whether the head's products go so.
+func (r *recording) byLookups() bool {
+	return r.whole.head != nil && len(r.wanted) <= r.whole.head.most
+}

@@ -18,6 +18,8 @@ import (
 type exact struct {
 	m *models.DenseLayers
 	s *models.DenseStep
+
+	weights map[*linear][]float32
 }
 
 func (e *exact) norm(x []float64, w []float32) []float64 {
@@ -58,9 +60,14 @@ func (e *exact) stream(x []float64, n models.DenseNorm) []float64 {
 func (e *exact) mul(x []float64, of ...kernels.Linear) (y []float64) {
 	for _, o := range of {
 		l := o.(*linear)
-		w := make([]float32, l.Cols)
+		all := e.weights[l]
+		for m := len(all) / l.Cols; m < l.Rows; m++ {
+			all = append(all, make([]float32, l.Cols)...)
+			l.weightsOf(all[m*l.Cols:], m)
+		}
+		e.weights[l] = all
 		for m := range l.Rows {
-			l.weightsOf(w, m)
+			w := all[m*l.Cols:][:l.Cols]
 			sum := 0.0
 			for k := range w {
 				sum += float64(w[k]) * x[k]
@@ -168,15 +175,16 @@ func (e *exact) residual(x, y []float64, bias, norm []float32) {
 // norms of both kinds, and none; sinks, and capped scores; half layers that read the same.
 func TestEveryPartOfAWholeLayerIsComputed(t *testing.T) {
 	for _, parallel := range []bool{false, true} {
-		t.Run(fmt.Sprint(parallel), func(t *testing.T) { everyPart(t, parallel) })
+		t.Run(fmt.Sprint(parallel), func(t *testing.T) { everyPart(t, PathLookup, 5, parallel) })
 	}
+	t.Run("a prompt by tiles", func(t *testing.T) { everyPart(t, PathTiles, 34, false) })
 }
 
-func everyPart(t *testing.T, parallel bool) {
+func everyPart(t *testing.T, path Path, rows int, parallel bool) {
 	r := rand.New(rand.NewPCG(41, 1))
-	const hidden, heads, kvHeads, dim, width, rows = 256, 6, 2, 64, 288, 5
+	const hidden, heads, kvHeads, dim, width = 256, 6, 2, 64, 288
 	const q, w = heads * dim, kvHeads * dim
-	b := New("test", func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathLookup})
+	b := New("test", func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: path})
 	packed := func(p matrix.Packing, rows, cols int) kernels.Linear {
 		l, err := b.Load(matrices.Random(t, r, p, rows, cols))
 		if err != nil {
@@ -254,7 +262,7 @@ func everyPart(t *testing.T, parallel bool) {
 			s.Cos[i], s.Sin[i] = append(s.Cos[i], float32(cos)), append(s.Sin[i], float32(sin))
 		}
 	}
-	e := &exact{m, s}
+	e := &exact{m, s, map[*linear][]float32{}}
 	m.Layers[0].Window = rows - 1 // which hides a key from the last row: the host has the layer
 	if n := b.RunLayers(s); n != 0 {
 		t.Fatalf("%d layers are computed where windows hide keys", n)

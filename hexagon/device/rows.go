@@ -7,9 +7,29 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/ref"
 )
 
-// rowOps runs what layers do to rows between products. Decode has few rows.
+// rowOps runs what layers do to rows between products.
 func (g *Go) rowOps(p Packet) {
-	RunRows(p, func(offset uint32, n int) []byte { return g.bytes(offset, n) })
+	memory := func(offset uint32, n int) []byte { return g.bytes(offset, n) }
+	if p.Op == OpTilesToRows {
+		n := int(tilesOf(p.Args[5]))
+		g.parallel(n, func(i int) { tilesToRows(&p, memory, i, i+1) })
+		return
+	}
+	g.eachRowPart(p, func(p Packet) { RunRows(p, memory) })
+}
+
+// tilesToRows runs columns [first, end) of an OpTilesToRows.
+func tilesToRows(p *Packet, memory func(offset uint32, n int) []byte, first, end int) {
+	a := &p.Args
+	n, width, stride, columns := int(a[5]), int(a[6]), int(a[7]), int(tilesOf(a[5]))
+	floats := func(at, n int) []float32 { return View[float32](memory(a[at], 4*n), 0, n) }
+	var bias []float32
+	if a[4] != 0 {
+		bias = floats(4, width)
+	}
+	tiles := View[uint16](memory(a[1], width/layout.Tile*columns*layout.TileBytes), 0, width/layout.Tile*columns*tile)
+	ref.TilesToRows(ref.Rows{X: floats(0, ((n-1)*stride/4 + width)), Stride: stride / 4}, tiles, floats(2, n), floats(3, width), bias,
+		first*layout.Tile, min(n, end*layout.Tile), width, columns, math.Float32frombits(a[8]), a[9] == 1)
 }
 
 // RunRows runs an operation on rows of float32 that Check takes, by its definition, and
@@ -56,7 +76,7 @@ func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
 	case OpRowsToTiles:
 		ref.RowsToTiles(halves(0, int(tilesOf(a[3]))*layout.Tile*n(4)), floats(1, n(3)), rows(2, n(3), n(5), 6), n(3), n(4), n(5))
 	case OpTilesToRows:
-		ref.TilesToRows(rows(0, n(5), n(6), 7), halves(1, n(6)/layout.Tile*int(tilesOf(a[5]))*tile), floats(2, n(5)), floats(3, n(6)), optional(4, n(6)), n(5), n(6), float(8), a[9] == 1)
+		tilesToRows(&p, memory, 0, int(tilesOf(a[5])))
 	case OpFold:
 		var next []uint32
 		if a[2] != 0 {

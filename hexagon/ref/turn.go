@@ -28,10 +28,9 @@ func RowsToTiles(dst []uint16, scales []float32, src Rows, n, k, width int) {
 	}
 }
 
-// TilesToRows computes OpTilesToRows: tiles [width/32][(n+31)/32].
-func TilesToRows(dst Rows, tiles []uint16, scales, r, bias []float32, n, width int, factor float32, more bool) {
-	columns := (n + layout.Tile - 1) / layout.Tile
-	for i := range n {
+// TilesToRows computes rows [first, end) of OpTilesToRows: tiles [width/32][columns].
+func TilesToRows(dst Rows, tiles []uint16, scales, r, bias []float32, first, end, width, columns int, factor float32, more bool) {
+	for i := first; i < end; i++ {
 		y, scale := dst.row(i, width), scales[i]*factor
 		for m := range y {
 			h := tiles[(m/layout.Tile*columns+i/layout.Tile)*tile+layout.TileIndex(m%layout.Tile, i%layout.Tile)]
