@@ -111,7 +111,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/gemv.c", "i < g->rows * (g->M / 32)", "i < g->M / 32"},
 	{"kernels/gemv.c", "return sums + row * (g->M / 32)", "return (V *)((uint8_t *)sums + row * (g->M * 4 - 64))"},
 	{"kernels/gemv.c", "(uint32_t)row * g->row", "0 * row"},
-	{"kernels/gemv.c", "look_up(g, &now->part, row)", "look_up(g, &loads[at].part, row)"},
+	{"kernels/gemv.c", "look_up(g, &now->part, row)", "look_up(g, &loads[(at + 1) % GEMV_BUFFERS].part, row)"},
 	{"dispatch/dispatch.c", "(const int16_t *)AT(2) + row * a[3]", "(const int16_t *)AT(2)"},
 	// Bytes: a store that is not aligned.
 	{"kernels/precompute.c", "to[1] = HI(words)", "*(V *)((uint8_t *)to + 64) = HI(words)"},
@@ -122,7 +122,7 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "tcm(&c, a[2], (uint64_t)a[3] * table_row", "tcm(&c, a[2], table_row"},
 	// Shards: another's buffers, sums, vector of sums, units, rows; with several rows of activations,
 	// results that lie as if a shard were the matrix, and units of another row.
-	{"dispatch/dispatch.c", "(uint32_t)shard * 2 * tile", "0 * tile"},
+	{"dispatch/dispatch.c", "(uint32_t)shard * GEMV_BUFFERS * tile", "0 * tile"},
 	{"dispatch/dispatch.c", "MOVED(12, 4 * unit * a[3])", "MOVED(12, 4 * unit)"},
 	{"kernels/gemv.c", "(uint32_t)row * g->stride", "(uint32_t)(row * g->M) * 4"},
 	{"dispatch/dispatch.c", "begin = from > first ? from - first : 0", "begin = from"},
