@@ -74,7 +74,7 @@ func (t *tiledHead) scaled(logits, results []float32) {
 	}
 }
 
-// logits queues the head of n rows that want it.
+// logits queues the product of the head with n rows, from row first of those that want logits on.
 func (r *recording) logits(first, n int) {
 	h := r.at.h
 	h.at += uint32(first) * h.stride
@@ -87,7 +87,7 @@ func (r *recording) logits(first, n int) {
 	}
 }
 
-// takeLogits takes in what the head has made.
+// takeLogits copies to the step the logits of n rows, from row first of those that want them on.
 func (r *recording) takeLogits(first, n int) {
 	for i := range n {
 		rows := r.tiled.Rows
@@ -101,7 +101,7 @@ func (r *recording) takeLogits(first, n int) {
 	}
 }
 
-// byLookups tells whether the head's products go so.
+// byLookups tells whether the head is multiplied by lookups, or else by the tile unit.
 func (r *recording) byLookups() bool {
 	return r.whole.head != nil && len(r.wanted) <= r.whole.head.most
 }
