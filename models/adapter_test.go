@@ -394,7 +394,7 @@ func TestARootIsNamedAfterItsAdapterOrAfterItsScales(t *testing.T) {
 
 func TestAWarmStepOfAdaptersAllocatesNothing(t *testing.T) {
 	for base, names := range map[string][]string{"llama": {"llama-all.gguf", "llama-some"}, "deepseek2": {"deepseek2-latent", "deepseek2-modules"}} {
-		warmStepOfAdapters(t, loadBase(t, base, 2, LoadOptions{}), names)
+		warmStepOfAdapters(t, loadBase(t, base, 1, LoadOptions{}), names)
 	}
 }
 

@@ -203,7 +203,7 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 
 func TestAWarmStepAllocatesNothing(t *testing.T) {
 	for _, kind := range []kv.Type{kv.F16, kv.Int8} {
-		m := openModel(t, "testdata/golden/llama-tq2_0/model.gguf", LoadOptions{})
+		m := openModel(t, "testdata/golden/llama-tq2_0/model.gguf", oneThread(t))
 		cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400})
 		if err != nil {
 			t.Fatal(err)

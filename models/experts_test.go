@@ -142,7 +142,7 @@ func TestExpertsOfNVFP4AreMultipliedByTheirScales(t *testing.T) {
 
 func TestAStepOfAMixtureAllocatesNothing(t *testing.T) {
 	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.F16} {
-		r := newRunner(t, openModel(t, synthetized(t, manyExperts, blocks), LoadOptions{}), kv.F16)
+		r := newRunner(t, openModel(t, synthetized(t, manyExperts, blocks), oneThread(t)), kv.F16)
 		tokens := make([]int32, 40)
 		for range 3 {
 			r.feed(1, tokens...)

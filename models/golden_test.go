@@ -137,6 +137,14 @@ func nmse(got, want []float32) float64 {
 	return num / den
 }
 
+// oneThread has a model loaded for one thread: a second worker may sleep through all steps that warm
+// a model up, and allocates its buffers in those that are watched.
+func oneThread(t testing.TB) LoadOptions {
+	p := pool.New(1)
+	t.Cleanup(p.Close)
+	return LoadOptions{Pool: p}
+}
+
 // openModel loads the model in the GGUF file at path.
 func openModel(t testing.TB, path string, opt LoadOptions) Model {
 	t.Helper()

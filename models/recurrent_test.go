@@ -149,7 +149,7 @@ func TestASpanMustGoOnWhereTheRecurrentStateStands(t *testing.T) {
 }
 
 func TestAWarmStepOfARecurrentModelAllocatesNothing(t *testing.T) {
-	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), LoadOptions{})
+	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), oneThread(t))
 	r := newRunner(t, m, kv.F16)
 	r.feed(1, tokensOf(40, 3)...)
 	if n := testing.AllocsPerRun(30, func() { r.feed(1, 5) }); n != 0 {

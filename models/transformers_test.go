@@ -126,7 +126,7 @@ func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
 
 func TestAWarmStepOfLayersOfAllKindsAllocatesNothing(t *testing.T) {
 	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense"} {
-		m := openModel(t, "testdata/transformers/"+name+".gguf", LoadOptions{})
+		m := openModel(t, "testdata/transformers/"+name+".gguf", oneThread(t))
 		cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 16, Blocks: 16, States: 4})
 		if err != nil {
 			t.Fatal(err)
