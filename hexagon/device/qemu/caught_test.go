@@ -104,9 +104,9 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 			err := e.run(t, d, ops...)
 			d.Close()
 			if err != nil {
+				t.Logf("seed %d: %v", o.Seed, err)
 				return false
 			}
-			t.Logf("passed %v", o.Seed)
 		}
 		return true
 	}
