@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -147,6 +148,11 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 }
 
 func TestKernelsOfAFamilyGiveTheSameBitsOfEveryPacking(t *testing.T) {
+	sizes := map[string]int{} // of families; a family of one has nothing to differ from
+	eachFamily(func(family string, _ cpu.ISA) { sizes[family]++ })
+	if slices.Max(slices.Collect(maps.Values(sizes))) == 1 {
+		t.Skip("no two instruction sets here are of one family")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	plain := synthetic.Shape{Name: "plain", Hidden: 256, FFN: 512, Layers: 1, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 512, RopeBase: 10000, Arch: synthetic.Llama}
@@ -180,6 +186,9 @@ func TestKernelsOfAFamilyGiveTheSameBitsOfEveryPacking(t *testing.T) {
 			got := map[string][]string{}
 			var names []string
 			eachFamily(func(family string, isa cpu.ISA) {
+				if sizes[family] == 1 {
+					return
+				}
 				m, err := loadModel(f, LoadOptions{Pool: workers})
 				if err != nil {
 					t.Fatal(err)

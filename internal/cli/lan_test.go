@@ -263,7 +263,7 @@ func TestReplicasOnALANLoseOnlyStreamsThatHadBegun(t *testing.T) {
 			servers, addrs := startReplicas(t)
 			base := b.balance(t, func(block string) string { return block }, addrs)
 			var (
-				all      = sweep.Of(t, 240, 2000)
+				all      = sweep.Of(t, 480, 2000)
 				next     atomic.Int64
 				broken   atomic.Int64
 				answers  sync.Map // by question: the same from every server
@@ -389,7 +389,7 @@ func TestConversationsStayWhereTheirBeginningIsComputed(t *testing.T) {
 			share := func(change func(string) string) float64 {
 				_, addrs := startReplicas(t)
 				base := b.balance(t, change, addrs)
-				for i := range sweep.Of(t, 12, 120) {
+				for i := range sweep.Of(t, 24, 120) {
 					history := []map[string]string{say("system", "You are a careful teacher of arithmetic.")}
 					for turn := range 4 {
 						history = append(history, say("user", question(i+100*turn)))

@@ -88,7 +88,11 @@ func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 					rows := []int{1, 15, 16, 17, 67, 131, 64, 33}[i]
 					m := matrices.Random(t, r, p, rows, cols)
 					l := load(t, pool, m)
-					for _, n := range []int{1, 2, 3, 4, 5, 9, 23, 35} {
+					sizes := []int{1, 2, 3, 4, 5, 9, 23, 35}
+					if testing.Short() && cpu.Active() == cpu.Generic {
+						sizes = []int{1, 3, 9} // one loop for all
+					}
+					for _, n := range sizes {
 						checkProduct(t, r, l, m, n)
 					}
 				}
@@ -145,6 +149,9 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 			rows, cols, n := 133, 2048+256, 39
 			if cpu.Active() == cpu.Generic {
 				rows, n = 67, 19
+				if testing.Short() {
+					rows, n = 35, 10
+				}
 			}
 			m := matrices.Random(t, r, p, rows, cols)
 			alone, together := load(t, one, m), load(t, two, m)

@@ -244,7 +244,7 @@ func TestAProgramBuiltHereDoesWhatTheCommittedOneDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := exercise(t, open(t, Options{Program: text, KeepTCM: true})); err != nil {
+	if err := newExercise().run(t, open(t, Options{Program: text, KeepTCM: true})); err != nil {
 		t.Error(err)
 	}
 	here, recorded := countEach(t, open(t, Options{Program: text, KeepTCM: true})), countEach(t, open(t, Options{KeepTCM: true}))

@@ -3,23 +3,18 @@ package qemu
 import (
 	"bytes"
 	"errors"
-	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
-
-var faults = flag.Bool("faults", false, "seed faults into hexagon/dsp, which takes clang-19 and some minutes")
 
 // seeded are faults of the C sources: in a file, of dsp, a text and what replaces it.
 // Tests that do not see each of them do not test the kernels.
@@ -142,12 +137,17 @@ var seededThreads = []struct{ file, from, to, shows string }{
 	{"kernels/dma.c", "r->pushed - r->ended == DMA_RING", "!r", "D"},
 }
 
-const program = "build/lutra-emulator.elf"
+// An exercise is a little of everything: packets, and the memory that they begin with.
+type exercise struct {
+	packets []device.Packet
+	memory  []byte
+	wants   sync.Map // by operations: see want
+}
 
-// exercise runs a little of everything, and says whether all of it is as defined.
-func exercise(t *testing.T, d *Device) error {
+func newExercise() *exercise {
+	memory := make([]byte, testMemory)
 	r := rand.New(rand.NewPCG(10, 1))
-	a := &arena{d.Memory(), 1 << 17}
+	a := &arena{memory, 1 << 17}
 	const m, k, table = 512, 512, 1 << 16 // four strips: of three shards one has two tiles of one, or the last tile fewer
 	var packets []device.Packet
 	add := func(op device.Op, args ...uint32) { packets = append(packets, packet(op, args...)) }
@@ -159,7 +159,7 @@ func exercise(t *testing.T, d *Device) error {
 	for form := range uint32(2) {
 		add(device.OpPrecompute, a.alloc(rows*device.TableStride(long, form == 1), 128), rows, a.int16s(extreme(r, rows*long)), long, form)
 	}
-	behind := &arena{d.Memory(), device.TCMBytes}
+	behind := &arena{memory, device.TCMBytes}
 	codes, sc, of := behind.bytes(randomBytes(r, m*k/2), 128), behind.int16s(scales(r, m*k/32, false)), behind.int16s(scales(r, m*k/32, true))
 	v := randomHalves(r, 16)
 	v[0], v[1], v[2] = 0x8000, 0x7bff, 0x0001
@@ -191,7 +191,7 @@ func exercise(t *testing.T, d *Device) error {
 	}
 	states := behind.alloc(32*device.StateBytes, 128) // in DDR, as the host's are
 	for i := range 32 {
-		st := device.View[uint32](d.Memory(), states+uint32(i*device.StateBytes), 2)
+		st := device.View[uint32](memory, states+uint32(i*device.StateBytes), 2)
 		st[ref.StateMax], st[ref.StateValid] = 0xfbff, uint32(i*31)
 		if i%3 == 0 {
 			st[ref.StateMax] = uint32(layout.F16(-r.Float32())) // and all keys: their sums are beyond a word
@@ -201,11 +201,11 @@ func exercise(t *testing.T, d *Device) error {
 	add(device.OpSoftmax, a.uint16s(s), table, states, a.alloc(2048, 128), 1, keys)
 
 	caps := a.alloc(device.ExpTableBytes, device.ExpTableBytes)
-	copy(device.View[uint16](d.Memory(), caps, 1<<15), randomHalves(r, 1<<15))
+	copy(device.View[uint16](memory, caps, 1<<15), randomHalves(r, 1<<15))
 	add(device.OpSoftCap, a.uint16s(randomHalves(r, 40*1024)), caps, 40)
 
 	pieces, list := behind.bytes(randomBytes(r, 4096), 128), behind.alloc(128, 128)
-	copy(device.View[uint32](d.Memory(), list, 3), []uint32{pieces + 1024, pieces, pieces + 128})
+	copy(device.View[uint32](memory, list, 3), []uint32{pieces + 1024, pieces, pieces + 128})
 	add(device.OpCollect, a.alloc(3*512, 128), list, 3, 256, 128, 512)
 
 	// Three strips through the same buffers, the next one unpacked before the results of the last leave: each packet waits for
@@ -231,10 +231,34 @@ func exercise(t *testing.T, d *Device) error {
 	packets = append(packets, rowOperations(r, a, 3, 1, 192, 2)...)
 	add(device.OpCopy, a.alloc(1024, 128), pieces, 1024) // nothing waits behind it
 
-	want := bytes.Clone(d.Memory())
-	for _, p := range packets {
-		define(want, p)
+	return &exercise{packets: packets, memory: memory}
+}
+
+// some are the packets of ops, or all.
+func (e *exercise) some(ops []device.Op) []device.Packet {
+	if ops == nil {
+		return e.packets
 	}
+	return slices.DeleteFunc(slices.Clone(e.packets), func(p device.Packet) bool { return !slices.Contains(ops, p.Op) })
+}
+
+// want is the memory that the packets of ops leave, made once.
+func (e *exercise) want(ops []device.Op) []byte {
+	once, _ := e.wants.LoadOrStore(fmt.Sprint(ops), sync.OnceValue(func() []byte {
+		want := bytes.Clone(e.memory)
+		for _, p := range e.some(ops) {
+			define(want, p)
+		}
+		return want
+	}))
+	return once.(func() []byte)()
+}
+
+// run has d compute the packets of ops, and says whether all of it is as defined; of no ops all packets,
+// and others that it must refuse.
+func (e *exercise) run(t *testing.T, d *Device, ops ...device.Op) error {
+	copy(d.Memory(), e.memory)
+	packets, want := e.some(ops), bytes.Clone(e.want(ops))
 	if _, err := d.Run(t.Context(), packets); err != nil {
 		return err
 	}
@@ -247,15 +271,20 @@ func exercise(t *testing.T, d *Device) error {
 	if !bytes.Equal(d.Memory(), want) {
 		return errors.New("results differ")
 	}
-	copy(device.View[uint32](d.Memory(), list, 3), []uint32{pieces, 256, pieces}) // a piece in TCM
+	if ops != nil {
+		return nil
+	}
 	with := func(op device.Op, arg int, v uint32) device.Packet {
-		p := packets[slices.IndexFunc(packets, func(p device.Packet) bool { return p.Op == op })]
+		p := e.packets[slices.IndexFunc(e.packets, func(p device.Packet) bool { return p.Op == op })]
 		p.Args[arg] = v
 		return p
 	}
+	collect := with(device.OpCollect, 3, 256)
+	pieces := device.View[uint32](d.Memory(), collect.Args[1], 3)
+	pieces[1] = 256 // in TCM
 	// That piece; scores and tables in DDR, and those of which a second row's reach beyond TCM.
-	return refuses(t, d, with(device.OpCollect, 3, 256), with(device.OpSoftmax, 0, ddr), with(device.OpSoftCap, 1, ddr), with(device.OpGEMV, 2, ddr),
-		with(device.OpGEMV, 2, ddr-uint32(device.TableStride(k, false))))
+	return refuses(t, d, collect, with(device.OpSoftmax, 0, ddr), with(device.OpSoftCap, 1, ddr), with(device.OpGEMV, 2, ddr),
+		with(device.OpGEMV, 2, ddr-uint32(device.TableStride(512, false))))
 }
 
 // refuses says whether packets, and others that are made at random, are refused as they should be.
@@ -283,91 +312,11 @@ func TestTheProgramPassesItsExercise(t *testing.T) {
 	if !sweep.All(t) {
 		workers = []int{3}
 	}
+	e := newExercise()
 	for i, n := range workers {
-		if err := exercise(t, open(t, Options{KeepTCM: true, Workers: n, Seed: uint32(i + 1)})); err != nil {
+		if err := e.run(t, open(t, Options{KeepTCM: true, Workers: n, Seed: uint32(i + 1)})); err != nil {
 			t.Errorf("%d workers: %v", n, err)
 		}
-	}
-}
-
-// replace replaces a text in a file, and returns what the file was.
-func replace(t *testing.T, file, from, to string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(text, []byte(from)) {
-		t.Fatalf("%s has no %q any more", file, from)
-	}
-	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(from), []byte(to)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func TestSeededFaultsAreCaught(t *testing.T) {
-	if !*faults {
-		t.Skip("only with -faults: it builds the program once for each fault")
-	}
-	open(t, Options{KeepTCM: true}).Close()
-	dir := t.TempDir()
-	build := func(t *testing.T, program string) []byte {
-		t.Helper()
-		if out, err := exec.Command("make", "-s", "-C", dir, program).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, program))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	if err := os.CopyFS(dir, os.DirFS("../../dsp")); err != nil {
-		t.Fatal(err)
-	}
-	// Loops that stay loops compile in a fifth of the time, and compute the same.
-	replace(t, filepath.Join(dir, "kernels/hvx.h"), `_Pragma("unroll")`, "")
-	replace(t, filepath.Join(dir, "Makefile"), "$(TARGET) -O2 ", "$(TARGET) -O1 ")
-	// What shards do to each other is looked for last: that takes eight times as long.
-	passes := func(t *testing.T, limit time.Duration) bool {
-		built := build(t, program)
-		for _, o := range []Options{{Limit: limit}, {Seed: 1}} {
-			o.Program, o.KeepTCM, o.Workers = built, true, 3
-			d := open(t, o)
-			err := exercise(t, d)
-			d.Close()
-			if err != nil {
-				return false
-			}
-		}
-		return true
-	}
-	if !passes(t, patient) {
-		t.Fatal("without a fault it fails")
-	}
-	with := func(name, from, to string, noticed func(t *testing.T) bool) {
-		t.Run(filepath.Base(name)+" "+from, func(t *testing.T) {
-			file := filepath.Join(dir, name)
-			right := replace(t, file, from, to)
-			if !noticed(t) {
-				t.Errorf("%q in its place is not noticed", to)
-			}
-			if err := os.WriteFile(file, right, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	for _, f := range seeded {
-		with(f.file, f.from, f.to, func(t *testing.T) bool { return !passes(t, hung) })
-	}
-	for _, f := range seededThreads {
-		with(f.file, f.from, f.to, func(t *testing.T) bool {
-			const mistakes = "build/mistakes.elf"
-			build(t, mistakes)
-			out, _ := mistake(t, filepath.Join(dir, mistakes), f.shows, hung)
-			return !bytes.Equal(out, rights[f.shows])
-		})
 	}
 }
 
