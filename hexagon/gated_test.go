@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/device/qemu"
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
@@ -31,13 +32,18 @@ const gatedHidden, gatedWidth, gatedCount = 288, 160, 3
 // newGatedLayer makes the same layer each time.
 func newGatedLayer(t *testing.T, unit models.GatedUnit, opt Options, capacity int) *gatedLayer {
 	t.Helper()
+	g := &gatedLayer{matrix: exact{weights: map[*linear][]float32{}}}
+	return g.over(t, unit, opt, capacity, func(bytes int) (device.Device, error) {
+		return hooked(bytes, func(p *device.Packet) error { g.packets = append(g.packets, *p); return nil }, nil)
+	})
+}
+
+func (g *gatedLayer) over(t *testing.T, unit models.GatedUnit, opt Options, capacity int, open Opener) *gatedLayer {
+	t.Helper()
 	r := rand.New(rand.NewPCG(51, 1))
 	opt.Plan = uniform(experts.Shape{Model: "test", Layers: 1, Experts: gatedCount, Chosen: 1, Hidden: gatedHidden, Width: gatedWidth}, 64, gatedCount, 1)
 	opt.Plan.Layers[0].Groups[0].Capacity = capacity
-	g := &gatedLayer{matrix: exact{weights: map[*linear][]float32{}}}
-	g.b = New("test", func(bytes int) (device.Device, error) {
-		return hooked(bytes, func(p *device.Packet) error { g.packets = append(g.packets, *p); return nil }, nil)
-	}, opt)
+	g.b = New("test", open, opt)
 	if err := g.b.Mixtures(models.MixtureShape{Model: "test", Layers: 1, Experts: gatedCount, Chosen: 1, Hidden: gatedHidden, Width: gatedWidth}); err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +183,25 @@ func TestAnExpertsRowsHaveTheSameBitsWhereverTheyAreComputed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The emulated device has the same bits, with shards in an order that shows what they share.
+func TestAnEmulatedLaunchOfExpertsHasTheHostsBits(t *testing.T) {
+	if _, err := Open("hexagon-qemu", Options{}); err != nil {
+		t.Skip(err)
+	}
+	h := gaussians(rand.New(rand.NewPCG(55, 1)), 36*gatedHidden)
+	for i, path := range []Path{PathLookup, PathTiles} {
+		want := newGatedLayer(t, models.UnitClamped, Options{Path: path}, 4).run(t, h, 4, 36)
+		g := (&gatedLayer{}).over(t, models.UnitClamped, Options{Path: path}, 4, func(bytes int) (device.Device, error) {
+			return qemu.Open(qemu.Options{Memory: bytes, Workers: 2 + i, Seed: uint32(7 + i)})
+		})
+		if got := g.run(t, h, 4, 36); !slices.Equal(got, want) {
+			t.Errorf("%s: NMSE %.3g", path, nmse(got, want))
+		}
+		w := g.b.Work()
+		t.Logf("%s: %d packets, of instructions %d", path, w.Packets, w.Counts.Packets)
 	}
 }
 
