@@ -170,7 +170,7 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 		return
 	}
 	for _, r := range of.list {
-		b.computed(r.places, g)
+		b.computed(r.places, r.n)
 	}
 	b.runGated(x, of.list)
 	hosted := b.hosted
@@ -182,7 +182,7 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 	}
 	b.launchPart(x, g, gateUp)
 	for _, part := range w.parts {
-		b.computed(part.places, g)
+		b.computed(part.places, g.Capacity)
 		for _, p := range part.places {
 			x.GLU(part.expert, int(p))
 		}
@@ -195,10 +195,10 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 	}
 }
 
-// computed counts rows of an expert in a launch of its group.
-func (b *Backend) computed(places []int32, g *experts.Group) {
+// computed counts rows of an expert in a launch of its group, n with padding.
+func (b *Backend) computed(places []int32, n int) {
 	b.mix.counts.Computed += int64(len(places))
-	b.mix.counts.Padded += int64(g.Capacity - len(places))
+	b.mix.counts.Padded += int64(n - len(places))
 }
 
 // matrixOf is one of the two matrices of an expert.

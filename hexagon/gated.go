@@ -101,7 +101,7 @@ func (g *gatedExperts) reserve(b *Backend, p *experts.Plan) {
 		}
 		for j := range p.Layers[i].Groups {
 			if of := &p.Layers[i].Groups[j]; of.Placement == experts.NPU {
-				g.most = max(g.most, of.Capacity)
+				g.most = max(g.most, min(of.Capacity, device.MaxTiles)) // which OpCollect brings
 				g.rows = max(g.rows, len(of.Experts)*roundUp(of.Capacity, layout.Tile))
 			}
 		}
@@ -230,12 +230,13 @@ func (b *Backend) probeGated(x *models.Experts, list []gatedRows) error {
 		b.probes++
 		return nil
 	}
-	i := int(b.probes / uint64(len(list)) % uint64(len(r.places)))
+	turn := b.probes / uint64(len(list))
+	i, part := int(turn%uint64(len(r.places))), int(turn/2)
 	s, read, made := r.gateUp, x.H[int(x.RowAt[r.places[i]])*g.hidden:][:g.hidden], g.gateUp.row(r.first+i)
-	if b.probes%2 == 0 {
+	if turn%2 == 0 {
 		s, read, made = r.down, device.View[float32](b.mem, g.gated.row(r.first+i).at, r.width), g.out.row(r.first+i)
 	}
-	part := int(b.probes % uint64(len(s.parts)))
+	part %= len(s.parts)
 	l := s.parts[part]
 	g.scratch = append(g.scratch[:0], device.View[float32](b.mem, made.from(s.col[part]).at, l.Rows)...)
 	if bias := s.bias[part]; bias != 0 {
