@@ -32,6 +32,7 @@ type Options struct {
 
 	// Of models with experts.
 	Placement Placement     // "": PlacementAll
+	Decode    bool          // rows of no chunk of a prompt are the device's, not the host's
 	Plan      *experts.Plan // which experts it has and how many rows of each; nil: all, as many as if they were chosen evenly
 }
 
@@ -201,6 +202,7 @@ func (b *Backend) Start() error {
 	}
 	if b.mix.plan != nil {
 		b.host = device.NewBeside(dev, b.opt.Pool)
+		b.mix.gated.start(b.mem)
 	}
 	b.add(device.OpPing)
 	b.add(device.OpExpTable, expTable)

@@ -10,11 +10,12 @@ import (
 
 // chunkWork takes the rows of a step through the experts of a layer:
 //
-//	rows of chunks ──by expert, up to its capacity──▶ group by group: launch gate and up, GLU, launch down
+//	rows of chunks ──by expert, up to its capacity──▶ a launch for each group: gatedExpert
 //	               ──beyond it──────────────────────▶ the host
-//	other rows ─────────────────────────────────────▶ the host
+//	other rows ─────────────────────────────────────▶ the host, or with Options.Decode a launch
 //
-// All rows get the device's bits.
+// All rows get the device's bits. Where the host has what is between an expert's products, a group is a
+// launch of gate and up, and one of down.
 type chunkWork struct {
 	of       []int32 // [rows] the chunk of each, from 1 on; none: no chunk
 	chunks   int32
@@ -44,7 +45,7 @@ func (b *Backend) Begin(rows []models.RowPos) {
 	n := w.divide(rows, b.mix.plan.Chunk)
 	b.mix.counts.Chunks += int64(w.chunks)
 	b.mix.counts.Tokens += int64(n)
-	b.on(n == 0)
+	b.on(n == 0 && !b.opt.Decode)
 }
 
 // on has the host compute what follows, or the device.
@@ -84,17 +85,13 @@ func (b *Backend) RunExperts(x *models.Experts) {
 	routed := int64(w.divide(x.Rows, b.mix.plan.Chunk)) * int64(len(x.RowAt)/max(1, len(x.Rows)))
 	before := *c
 	groups := b.mix.plan.Layers[x.Layer].Groups
-	for i := range groups {
-		for chunk := range w.chunks {
+	for chunk := range w.chunks {
+		b.writeChunk(x, chunk+1, 0)
+		for i := range groups {
 			b.runGroup(x, &groups[i], chunk+1)
 		}
 	}
-	for _, e := range x.List {
-		if places := w.placesOf(x, e, none); len(places) > 0 {
-			c.Decoded += int64(len(places))
-			b.runHere(x, e, places, 0)
-		}
-	}
+	b.runRest(x)
 	c.Routed += routed
 	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow)
 	if b.Err() != nil {
@@ -113,41 +110,95 @@ func (w *chunkWork) placesOf(x *models.Experts, e, chunk int32) []int32 {
 	return w.ints[from:len(w.ints):len(w.ints)]
 }
 
+// runRest computes the rows of no chunk.
+func (b *Backend) runRest(x *models.Experts) {
+	w, g := &b.mix.work, &b.mix.gated
+	hosted := b.hosted
+	b.on(!b.opt.Decode)
+	for lo, hi := 0, 0; lo < len(x.Rows); lo = hi {
+		hi = b.writeChunk(x, none, lo)
+		g.list = g.list[:0]
+		for _, e := range x.List {
+			places := w.placesOf(x, e, none)
+			if lo == 0 {
+				b.mix.counts.Decoded += int64(len(places))
+			}
+			if of := g.of[x.Layer][e]; of != nil {
+				room := len(places)
+				places = slices.DeleteFunc(places, func(p int32) bool { return x.RowAt[p] < int32(lo) || x.RowAt[p] >= int32(hi) })
+				g.list = g.split(g.list, of, places, len(places), room)
+			} else if lo == 0 && len(places) > 0 {
+				b.runHere(x, e, places, 0)
+			}
+		}
+		b.runGated(x, g.list)
+	}
+	b.on(hosted)
+}
+
 // runGroup launches a group's experts for the rows of a chunk that chose them. The host
 // computes what they have no room for.
 func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 	if g.Placement != experts.NPU || b.Err() != nil {
 		return
 	}
-	w, c := &b.mix.work, &b.mix.counts
-	w.parts = w.parts[:0]
+	w, c, of := &b.mix.work, &b.mix.counts, &b.mix.gated
+	w.parts, of.list, of.beyond = w.parts[:0], of.list[:0], of.beyond[:0]
 	rows := 0
 	for _, e := range g.Experts {
-		if !slices.Contains(x.List, int32(e)) { // an empty slice, or a matrix that the CPU has
-			w.parts = append(w.parts, share{expert: int32(e)})
-			continue
-		}
-		places := w.placesOf(x, int32(e), chunk)
-		rows += len(places)
-		room := min(g.Capacity, len(places))
-		w.parts = append(w.parts, share{int32(e), places[:room]})
-		if beyond := places[room:]; len(beyond) > 0 {
+		part, whole := share{expert: int32(e)}, of.of[x.Layer][e]
+		var beyond []int32
+		if slices.Contains(x.List, int32(e)) { // else it is an empty slice, or a matrix that the CPU has
+			part.places = w.placesOf(x, int32(e), chunk)
+			rows += len(part.places)
+			room := min(g.Capacity, len(part.places))
+			part.places, beyond = part.places[:room], part.places[room:]
 			c.Overflow += int64(len(beyond))
-			b.runHere(x, int32(e), beyond, g.Capacity)
+		}
+		switch {
+		case whole != nil:
+			of.list = of.split(of.list, whole, part.places, g.Capacity, g.Capacity)
+			of.beyond = of.split(of.beyond, whole, beyond, len(beyond), g.Capacity)
+		default:
+			w.parts = append(w.parts, part)
+			if len(beyond) > 0 {
+				b.runHere(x, int32(e), beyond, g.Capacity)
+			}
 		}
 	}
 	if rows == 0 {
 		return
 	}
+	for _, r := range of.list {
+		b.computed(r.places, r.n)
+	}
+	b.runGated(x, of.list)
+	hosted := b.hosted
+	b.on(true)
+	b.runGated(x, of.beyond)
+	b.on(hosted)
+	if len(w.parts) == 0 {
+		return
+	}
 	b.launchPart(x, g, gateUp)
 	for _, part := range w.parts {
-		c.Computed += int64(len(part.places))
-		c.Padded += int64(g.Capacity - len(part.places))
+		b.computed(part.places, g.Capacity)
 		for _, p := range part.places {
 			x.GLU(part.expert, int(p))
 		}
 	}
 	b.launchPart(x, g, down)
+	for _, part := range w.parts {
+		for _, p := range part.places {
+			x.AddBias(part.expert, int(p))
+		}
+	}
+}
+
+// computed counts rows of an expert in a launch of its group, n with padding.
+func (b *Backend) computed(places []int32, n int) {
+	b.mix.counts.Computed += int64(len(places))
+	b.mix.counts.Padded += int64(n - len(places))
 }
 
 // matrixOf is one of the two matrices of an expert.
@@ -198,11 +249,11 @@ func (b *Backend) launchPart(x *models.Experts, g *experts.Group, which matrixOf
 	_ = b.launch(w.products) // RunExperts sees to a fault
 }
 
-// runHere computes rows of an expert on the host: those beyond a capacity as the device
-// would, with capacity 0 as rows of any matrix.
+// runHere computes rows of an expert: on the host those beyond a capacity, as the device
+// would; with capacity 0 as rows of any matrix.
 func (b *Backend) runHere(x *models.Experts, e int32, places []int32, capacity int) {
 	hosted := b.hosted
-	b.on(true)
+	b.on(hosted || capacity > 0)
 	for _, which := range []matrixOf{gateUp, down} {
 		p, lin := b.mix.work.product(x, e, which, places)
 		if p.linear == nil {
@@ -219,6 +270,9 @@ func (b *Backend) runHere(x *models.Experts, e int32, places []int32, capacity i
 				x.GLU(e, int(at))
 			}
 		}
+	}
+	for _, at := range places {
+		x.AddBias(e, int(at))
 	}
 	b.on(hosted)
 }

@@ -88,7 +88,7 @@ func (b *Backend) queueLookups(p *product, lo, n int, x, y uint32) {
 func (b *Backend) collectLookups(p *product, lo, n int, _, y uint32) {
 	for first := 0; first < p.M/layout.Strip; {
 		strips := p.summed(first, n)
-		b.gatherSums(p, first, strips, lo, min(n, p.n-lo), y+uint32(4*n*first*layout.Strip))
+		b.gatherSums(p, first, strips, lo, max(0, min(n, p.n-lo)), y+uint32(4*n*first*layout.Strip))
 		first += strips
 	}
 }

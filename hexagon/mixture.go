@@ -2,6 +2,7 @@ package hexagon
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/experts"
@@ -16,6 +17,7 @@ type mixtures struct {
 	plan   *experts.Plan // nil: the model has none
 	counts experts.Counts
 	work   chunkWork
+	gated  gatedExperts
 }
 
 // leastChunk is the fewest rows of a sequence in a step that are a chunk of a prompt.
@@ -50,6 +52,7 @@ func (b *Backend) Mixtures(s models.MixtureShape) error {
 	default:
 		b.mix.plan = uniform(shape, chunk, defaultGroup, (chunk*shape.Chosen+shape.Experts-1)/shape.Experts)
 	}
+	b.mix.gated.begin(b.mix.plan)
 	return nil
 }
 
@@ -101,7 +104,7 @@ func (l expertLoader) Load(w *matrix.Matrix) (kernels.Linear, error) {
 	return l.load(w)
 }
 
-// regions lays out what launches exchange with the device.
+// regions lays out what launches exchange with the device: of experts that it computes whole, and of matrices.
 func (m *mixtures) regions(b *Backend) {
 	if m.plan == nil || !b.opt.Placement.experts() {
 		return
@@ -110,11 +113,12 @@ func (m *mixtures) regions(b *Backend) {
 	for _, l := range b.matrices {
 		parts = max(parts, l.tile(1, 0).parts(l.K))
 	}
+	m.gated.reserve(b, m.plan)
 	s, rows, results := &m.plan.Shape, 0, 0
 	for i := range m.plan.Layers {
 		for j := range m.plan.Layers[i].Groups {
 			g := &m.plan.Layers[i].Groups[j]
-			if g.Placement != experts.NPU {
+			if g.Placement != experts.NPU || !slices.ContainsFunc(g.Experts, func(e int) bool { return m.gated.of[i][e] == nil }) {
 				continue
 			}
 			k := roundUp(max(s.Hidden, s.Width), layout.TableCols)

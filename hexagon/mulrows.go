@@ -5,15 +5,67 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models"
 )
 
-// mulTiles queues the products of n rows, at most tileRows, with matrices by the tile unit: the
-// numbers of Backend.mulTiles, with rows to tiles and back by the device.
-func (r *recording) mulTiles(s *stack, x, y span, n int) {
+// span is rows of float32 on the device.
+type span struct{ at, stride uint32 }
+
+// from returns the rows from number col on, and row those from row i on.
+func (s span) from(col int) span { return span{s.at + uint32(4*col), s.stride} }
+func (s span) row(i int) span    { return span{s.at + uint32(i)*s.stride, s.stride} }
+
+// rowBuffers is where rows stand while matrices multiply them: integers for lookups and their
+// sums, fp16 tiles, and scales of both.
+type rowBuffers struct{ inputs, ints, scales, tiles uint32 }
+
+// rowBuffers makes room for rows by lookups and others by tiles, of at most k columns and outs outputs.
+func (b *Backend) rowBuffers(k, outs, rows, tiled int) rowBuffers {
+	return rowBuffers{b.reserve(2 * k * rows), b.reserve(4 * outs * rows), b.reserve(4 * max(rows, tiled)), b.reserve(2 * k * tiled)}
+}
+
+// mulRows queues the products of n rows of x with matrices, results to y, by the path of room rows:
+// as many as the path has at once, at most.
+func (b *Backend) mulRows(w *rowBuffers, s *stack, room int, x, y span, n int) {
+	if room > s.most {
+		b.mulTiledRows(w, s, x, y, n)
+		return
+	}
+	b.lookUpRows(w, s, x, y, n)
+}
+
+// lookUpRows queues products by lookups, for which the rows' tables fit TCM at once.
+func (b *Backend) lookUpRows(w *rowBuffers, s *stack, x, y span, n int) {
+	first := s.parts[0]
+	b.add(device.OpQuantize, w.inputs, w.scales, x.at, uint32(n), uint32(first.K), uint32(first.Cols), x.stride)
+	for i, l := range s.parts {
+		if i == 0 || l.InBytes() != s.parts[i-1].InBytes() {
+			l.precompute(n, w.inputs)
+		}
+		for strip := 0; strip < l.M/layout.Strip; {
+			strips := l.summed(strip, n)
+			col, width := uint32(4*strip*layout.Strip), uint32(strips*layout.Strip)
+			l.lookUp(strip, strips, n, w.ints)
+			bias := s.bias[i]
+			if bias != 0 {
+				bias += col
+			}
+			b.add(device.OpScale, y.at+uint32(4*s.col[i])+col, w.ints, w.scales, s.r[i]+col, bias, uint32(n), width, y.stride, 4*width)
+			strip += strips
+		}
+		b.count(&b.work.Lookups, n)
+	}
+}
+
+// mulTiledRows queues products of at most tileRows rows by the tile unit: the numbers of
+// Backend.mulTiles, with rows to tiles and back by the device.
+func (b *Backend) mulTiledRows(w *rowBuffers, s *stack, x, y span, n int) {
 	for i, l := range s.parts {
 		p, plan := product{linear: l}, l.tile(n, 0)
 		if i == 0 || l.K != s.parts[i-1].K {
-			r.add(device.OpRowsToTiles, r.at.tiles, r.at.scales, x.at, uint32(n), uint32(l.K), uint32(l.Cols), x.stride)
+			b.add(device.OpRowsToTiles, w.tiles, w.scales, x.at, uint32(n), uint32(l.K), uint32(l.Cols), x.stride)
 		}
 		loaded := i > 0 && l.K == s.parts[i-1].K && plan.k == l.K && s.parts[i-1].tile(n, 0).k == l.K // whole, by the one before
 		for c := 0; c < l.K; c += plan.k {
@@ -26,15 +78,33 @@ func (r *recording) mulTiles(s *stack, x, y span, n int) {
 				if bias != 0 {
 					bias += col
 				}
-				r.add(device.OpTilesToRows, y.at+uint32(4*s.col[i])+col, out, r.at.scales, s.r[i]+col, bias, uint32(n), layout.Strip, y.stride, math.Float32bits(1/l.outScale(plan.k)), more)
+				b.add(device.OpTilesToRows, y.at+uint32(4*s.col[i])+col, out, w.scales, s.r[i]+col, bias, uint32(n), layout.Strip, y.stride, math.Float32bits(1/l.outScale(plan.k)), more)
 			}
 			if !loaded {
-				r.loadRows(&p, &plan, r.at.tiles, c, part)
+				b.loadRows(&p, &plan, w.tiles, c, part)
 			}
 			l.pipeline(&plan, 0, l.M/layout.Strip, c, part)
 		}
-		r.count(&r.work.Tiled, n)
-		r.count(&r.work.Lanes, roundUp(n, layout.Tile))
-		r.probe(l, s.bias[i], x, y.from(s.col[i]))
+		b.count(&b.work.Tiled, n)
+		b.count(&b.work.Lanes, roundUp(n, layout.Tile))
 	}
+}
+
+// unit is a gated unit as OpGLU has it.
+type unit struct {
+	kind uint32
+	ref.Clamp
+}
+
+// units are those that the device has.
+var units = map[models.GatedUnit]unit{
+	models.UnitSiLU: {kind: ref.GLUSiLU}, models.UnitGELU: {kind: ref.GLUGELU}, models.UnitReLU2: {kind: ref.GLUReLU2},
+	models.UnitClampedSiLU: {ref.GLUClamped, ref.Clamp{Limit: vector.ClampedLimit, Alpha: 1}},
+	models.UnitClamped:     {ref.GLUClamped, ref.Clamp{Limit: vector.ClampedLimit, Alpha: vector.ClampedSlope, Plus: 1}},
+}
+
+// gate queues a unit of n rows, width numbers of each; dst may be gate.
+func (b *Backend) gate(u unit, dst, gate, up span, n, width int) {
+	b.add(device.OpGLU, dst.at, gate.at, up.at, uint32(n), uint32(width), dst.stride, gate.stride, u.kind,
+		math.Float32bits(u.Limit), math.Float32bits(u.Alpha), math.Float32bits(u.Plus))
 }

@@ -194,7 +194,7 @@ func (r *recording) layer(i int) bool {
 		up = l.gateUp.col[1]
 	}
 	gate := at.gateUp
-	r.add(device.OpGLU, gate.at, gate.at, gate.from(up).at, uint32(r.n), uint32(l.Width), gate.stride, gate.stride, units[l.Unit])
+	r.gate(units[l.Unit], gate, gate, gate.from(up), r.n, l.Width)
 	if l.downNorm != 0 {
 		r.norm(gate, gate, l.downNorm, r.n, 1, l.Width)
 	}
@@ -262,35 +262,12 @@ func (r *recording) qkv(i int) span {
 }
 
 // mul queues the products of n rows with matrices, by the path of the step's.
-func (r *recording) mul(s *stack, x, y span, n int) {
-	if len(r.s.Rows) > s.most {
-		r.mulTiles(s, x, y, n)
-		return
-	}
-	r.lookUp(s, x, y, n)
-}
+func (r *recording) mul(s *stack, x, y span, n int) { r.mulAs(s, len(r.s.Rows), x, y, n) }
 
-// lookUp queues products by lookups, for which the rows' tables fit TCM at once.
-func (r *recording) lookUp(s *stack, x, y span, n int) {
-	first := s.parts[0]
-	k := uint32(first.K)
-	r.add(device.OpQuantize, r.at.inputs, r.at.scales, x.at, uint32(n), k, uint32(first.Cols), x.stride)
+// mulAs queues them by the path of room rows.
+func (r *recording) mulAs(s *stack, room int, x, y span, n int) {
+	r.mulRows(&r.at.rowBuffers, s, room, x, y, n)
 	for i, l := range s.parts {
-		if i == 0 || l.InBytes() != s.parts[i-1].InBytes() {
-			l.precompute(n, r.at.inputs)
-		}
-		for strip := 0; strip < l.M/layout.Strip; {
-			strips := l.summed(strip, n)
-			col, width := uint32(4*strip*layout.Strip), uint32(strips*layout.Strip)
-			l.lookUp(strip, strips, n, r.at.ints)
-			bias := s.bias[i]
-			if bias != 0 {
-				bias += col
-			}
-			r.add(device.OpScale, y.at+uint32(4*s.col[i])+col, r.at.ints, r.at.scales, s.r[i]+col, bias, uint32(n), width, y.stride, 4*width)
-			strip += strips
-		}
-		r.count(&r.work.Lookups, n)
 		r.probe(l, s.bias[i], x, y.from(s.col[i]))
 	}
 }

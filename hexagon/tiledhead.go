@@ -31,7 +31,7 @@ func (b *Backend) tiledHead(d *whole, head kernels.Linear) *tiledHead {
 	for i := range ones {
 		ones[i] = 1
 	}
-	t.ones = d.vector(b, ones, len(ones))
+	t.ones = d.vectors.add(b, ones, len(ones))
 	return t
 }
 
@@ -81,7 +81,7 @@ func (r *recording) logits(first, n int) {
 	switch {
 	case n == 0:
 	case r.byLookups():
-		r.lookUp(r.whole.head, h, r.at.logits, n)
+		r.mulAs(r.whole.head, len(r.wanted), h, r.at.logits, n)
 	default:
 		r.mulHead(r.tiled, h, r.at.logits, n)
 	}

@@ -5,8 +5,6 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
-	"github.com/lutra-lm/lutra/hexagon/ref"
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -23,15 +21,9 @@ type whole struct {
 	rows      int       // at once, by lookups
 	tiledRows int       // at once, by tiles; 0: no matrix goes so
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
-	vectors   []weights
+	vectors   vectors
 	at        places
 	step      recording
-}
-
-// weights are numbers of norms, scales and biases that the device has.
-type weights struct {
-	at uint32
-	x  []float32
 }
 
 // layer is a models.DenseLayer whose matrices the device has.
@@ -46,34 +38,18 @@ type layer struct {
 // streamNorm is a norm of the residual stream.
 type streamNorm struct{ weight, bias uint32 } // 0: none
 
-// stack is matrices that read the same rows, and whose outputs stand side by side.
-type stack struct {
-	parts []*linear
-	r     []uint32 // the scales of their rows
-	bias  []uint32 // 0: none
-	col   []int    // where their outputs begin
-	width int      // of all outputs, padding included
-	most  int      // rows of a step that are multiplied by lookups; 0: none
-}
-
 // places is where what a step has lies. Rows are as wide as the widest layer wants them.
 type places struct {
 	x, h, y, att, gateUp, logits span
 	qkv                          region // of layers after one another
 	qkvStride                    uint32
-	inputs, ints, scales, tiles  uint32
-	angles                       [2]uint32
-	states                       uint32 // as the host writes them, mostStates
-	working                      [2]uint32
-	sums, saturated, zeros       uint32
-	probed                       [2]uint32 // a product's row and what was made of it
+	rowBuffers
+	angles                 [2]uint32
+	states                 uint32 // as the host writes them, mostStates
+	working                [2]uint32
+	sums, saturated, zeros uint32
+	probed                 [2]uint32 // a product's row and what was made of it
 }
-
-// span is rows of float32 on the device.
-type span struct{ at, stride uint32 }
-
-// from returns the rows from number col on.
-func (s span) from(col int) span { return span{s.at + uint32(4*col), s.stride} }
 
 // mostStates is how many tiles of queries, with some keys each, a step may have.
 const mostStates = 1 << 10
@@ -93,7 +69,7 @@ func (b *Backend) Layers(m *models.DenseLayers) bool {
 	if !found {
 		return false
 	}
-	d.head = b.stack(d, m.Hidden, m.Head)
+	d.head = b.stack(&d.vectors, m.Hidden, m.Head)
 	if d.tiled = b.tiledHead(d, m.Head); d.tiled != nil {
 		d.headNorm = d.norm(b, &m.HeadNorm)
 	}
@@ -119,7 +95,7 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 		return nil // a step has angles in one order
 	}
 	q := m.Heads * m.HeadDim
-	l := &layer{DenseLayer: y, qkv: b.stack(d, m.Hidden, y.QKV...), o: b.stack(d, q, y.O), gateUp: b.stack(d, m.Hidden, y.GateUp...), down: b.stack(d, y.Width, y.Down)}
+	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, y.QKV...), o: b.stack(&d.vectors, q, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
 	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || len(y.QKV) == 2 {
 		return nil
 	}
@@ -131,7 +107,7 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	l.down.biases(b, d, y.DownBias)
 	d.cap, l.norm, l.ffnNorm = y.Cap, d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm)
 	states := sinkStates(y.Sinks, m.KVHeads)
-	l.sinks = d.vector(b, states, len(states))
+	l.sinks = d.vectors.add(b, states, len(states))
 	for _, v := range []struct {
 		at   *uint32
 		x    []float32
@@ -140,33 +116,9 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 		{&l.qNorm, y.Q.Norm, len(y.Q.Norm)}, {&l.kNorm, y.K.Norm, len(y.K.Norm)},
 		{&l.attendedNorm, y.AttendedNorm, q}, {&l.oPostNorm, y.OPostNorm, m.Hidden}, {&l.downNorm, y.DownNorm, y.Width}, {&l.downPostNorm, y.DownPostNorm, m.Hidden},
 	} {
-		*v.at = d.vector(b, v.x, v.size)
+		*v.at = d.vectors.add(b, v.x, v.size)
 	}
 	return l
-}
-
-// stack takes matrices of cols columns, or returns nil.
-func (b *Backend) stack(d *whole, cols int, of ...kernels.Linear) *stack {
-	s := &stack{most: math.MaxInt}
-	for _, x := range of {
-		l, ok := x.(*linear)
-		if !ok || l.Cols != cols {
-			return nil
-		}
-		s.parts, s.col = append(s.parts, l), append(s.col, s.width)
-		s.width += l.M
-		s.most = min(s.most, l.lookups)
-		if l.lookups > 0 {
-			d.rows = min(d.rows, l.tableRows())
-		}
-		r := append(make([]float32, 0, l.M), l.R...)
-		s.r = append(s.r, d.vector(b, r, l.M))
-	}
-	if len(of) == 0 {
-		return nil
-	}
-	s.bias = make([]uint32, len(of))
-	return s
 }
 
 // columns returns where the outputs of keys and values begin: of one product where they are said to.
@@ -176,9 +128,6 @@ func (s *stack) columns(keys, values int) (int, int) {
 	}
 	return s.col[1], s.col[2]
 }
-
-// units are the gated units that the device has.
-var units = map[models.GatedUnit]uint32{models.UnitSiLU: ref.GLUSiLU, models.UnitGELU: ref.GLUGELU, models.UnitReLU2: ref.GLUReLU2}
 
 // biases gives the outputs theirs, some of which may be nil: one each, or all of one product.
 func (s *stack) biases(b *Backend, d *whole, of ...[]float32) {
@@ -191,7 +140,7 @@ func (s *stack) biases(b *Backend, d *whole, of ...[]float32) {
 	}
 	if len(s.parts) == len(of) {
 		for i, x := range of {
-			s.bias[i] = d.vector(b, x, s.parts[i].M)
+			s.bias[i] = d.vectors.add(b, x, s.parts[i].M)
 		}
 		return
 	}
@@ -200,30 +149,17 @@ func (s *stack) biases(b *Backend, d *whole, of ...[]float32) {
 	copy(all, of[0])
 	copy(all[m.Heads*m.HeadDim:], of[1])
 	copy(all[m.Heads*m.HeadDim+kv:], of[2])
-	s.bias[0] = d.vector(b, all, len(all))
+	s.bias[0] = d.vectors.add(b, all, len(all))
 }
 
 // norm takes a norm of the residual stream.
 func (d *whole) norm(b *Backend, n *models.DenseNorm) streamNorm {
-	return streamNorm{d.vector(b, n.Weight, d.m.Hidden), d.vector(b, n.Bias, d.m.Hidden)}
-}
-
-// vector has Start put x, n numbers with zeros, into the memory; 0 for nil.
-func (d *whole) vector(b *Backend, x []float32, n int) uint32 {
-	if x == nil {
-		return 0
-	}
-	at := b.reserve(4 * n)
-	d.vectors = append(d.vectors, weights{at, x})
-	return at
+	return streamNorm{d.vectors.add(b, n.Weight, d.m.Hidden), d.vectors.add(b, n.Bias, d.m.Hidden)}
 }
 
 // place puts the vectors there.
 func (d *whole) place(mem []byte) {
-	for _, v := range d.vectors {
-		copy(device.View[float32](mem, v.at, len(v.x)), v.x)
-	}
-	d.vectors = nil
+	d.vectors.place(mem)
 	if t := d.tiled; t != nil {
 		clear(mem[t.x:][:2*layout.Tile*t.K])
 	}
@@ -240,6 +176,9 @@ func (d *whole) reserve(b *Backend) {
 		for _, l := range s.parts {
 			k, outs = max(k, l.K), max(outs, l.M)
 			ins = max(ins, l.Cols)
+			if l.lookups > 0 {
+				d.rows = min(d.rows, l.tableRows())
+			}
 		}
 	}
 	each(d.head)
@@ -269,7 +208,7 @@ func (d *whole) reserve(b *Backend) {
 	}
 	layer := 4 * qkv * d.tiledRows
 	at.qkv, at.qkvStride = b.region(max(4*qkv*d.rows*len(d.layers), layer, min(layer*len(d.layers), tiledKeyBytes))), uint32(4*qkv)
-	at.inputs, at.ints, at.scales, at.tiles = b.reserve(2*k*d.rows), b.reserve(4*outs*d.rows), b.reserve(4*most), b.reserve(2*k*d.tiledRows)
+	at.rowBuffers = b.rowBuffers(k, outs, d.rows, d.tiledRows)
 	for i := range at.angles {
 		at.angles[i] = b.reserve(8 * rotated * most)
 	}

@@ -21,6 +21,9 @@ type Accelerator interface {
 	Mixtures(s MixtureShape) error
 	// Expert loads the matrices of an expert. Nil: the CPU computes it.
 	Expert(layer, expert int) kernels.Backend
+	// GatedExpert tells of an expert whose matrices it has loaded, or some of them. It returns whether it
+	// computes the expert whole, and then its biases.
+	GatedExpert(layer, expert int, x *GatedExpert) bool
 	// Begin tells of the rows of the step that begins.
 	Begin(rows []RowPos)
 	// RunExperts computes the experts that x names, in every step; they may be none.
@@ -111,6 +114,15 @@ type MixtureShape struct {
 	Hidden, Width   int    // what an expert reads and makes, and what its gate and up make
 }
 
+// GatedExpert is the weights of an expert: Down·unit(GateUp·h), with biases.
+type GatedExpert struct {
+	GateUp     []kernels.Linear // one product, or gate and up
+	Down       kernels.Linear   // nil: several products
+	Unit       GatedUnit
+	GateUpBias []float32 // [2·Width] of gate and of up; nil: none
+	DownBias   []float32 // [Hidden]; nil: none
+}
+
 // Experts are the rows of a step that chose experts which a backend has, grouped by
 // expert: those of expert e stand at places [First[e], First[e+1]).
 type Experts struct {
@@ -142,4 +154,11 @@ func (x *Experts) GLU(e int32, place int) {
 		vector.AddInto(both, rowOf(m.gateUpBias, int(e), 2*x.Width))
 	}
 	m.activation.row(rowOf(x.Gate, place, x.Width), both[:x.Width], both[x.Width:])
+}
+
+// AddBias adds to Out of a place of expert e the bias of what it makes, if there is one.
+func (x *Experts) AddBias(e int32, place int) {
+	if m := x.set; m.downBias != nil {
+		vector.AddInto(rowOf(x.Out, place, x.Hidden), rowOf(m.downBias, int(e), x.Hidden))
+	}
 }

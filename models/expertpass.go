@@ -348,9 +348,4 @@ func (x *expertPass) onBackend() {
 		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Hidden: s.cfg.Hidden, Width: m.width, set: m,
 	}
 	s.device.accelerator.RunExperts(&x.request)
-	for _, e := range x.request.List {
-		for at := x.first[e]; at < x.first[e+1] && m.downBias != nil; at++ {
-			vector.AddInto(rowOf(x.out, int(at), s.cfg.Hidden), rowOf(m.downBias, int(e), s.cfg.Hidden))
-		}
-	}
 }

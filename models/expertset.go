@@ -37,6 +37,16 @@ type expertSet struct {
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }
 
+// gated describes expert e for an Accelerator.
+func (m *expertSet) gated(e int) *GatedExpert {
+	x := &m.list[e]
+	g := &GatedExpert{GateUp: x.gateUp.Devices(), Down: x.down.Device(), Unit: m.activation}
+	if m.downBias != nil {
+		g.GateUpBias, g.DownBias = rowOf(m.gateUpBias, e, 2*m.width), rowOf(m.downBias, e, len(m.downBias)/m.routing.experts)
+	}
+	return g
+}
+
 // expert returns expert e, which is in memory.
 func (m *expertSet) expert(e int32) *expert {
 	if m.store != nil {

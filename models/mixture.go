@@ -243,7 +243,7 @@ func (l *loader) packExperts(m *mixture, i int) {
 		m.list = append(m.list, x)
 		if backend != nil {
 			l.Place(backend)
-			m.taken = append(m.taken, l.Sent() > sent && x.gateUp.Device() != nil)
+			m.taken = append(m.taken, l.Sent() > sent && l.Err() == nil && (backend.GatedExpert(i, e, m.gated(e)) || x.gateUp.Device() != nil))
 		}
 	}
 }

@@ -181,7 +181,10 @@ func (c *checker) rowOps(p Packet) {
 		c.floats(a[0], a[2], a[3], a[4], a[7])
 		c.memory(a[1], 8*k*uint64(a[2]))
 	case OpGLU:
-		c.number(a[7] <= ref.GLUReLU2)
+		c.number(a[7] <= ref.GLUClamped)
+		if a[7] == ref.GLUClamped {
+			c.number(a[8] < infinite && a[9]&^sign < infinite && a[10]&^sign < infinite)
+		}
 		c.rows(a[3], 1, a[4])
 		c.floats(a[0], a[3], 1, a[4], a[5])
 		c.floats(a[1], a[3], 1, a[4], a[6])
@@ -243,6 +246,12 @@ func (c *checker) floats(offset, n, parts, width, stride uint32) {
 	c.sizes(stride%Align == 0 && stride <= MaxStride && size <= uint64(stride))
 	c.memory(offset, (uint64(n)-1)*uint64(stride)+size)
 }
+
+// Bits of float32.
+const (
+	sign     = 1 << 31
+	infinite = 0x7f800000 // and NaN from there on
+)
 
 // inTile checks that rows first to first+n are a tile's.
 func (c *checker) inTile(n, first uint32) {

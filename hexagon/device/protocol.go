@@ -180,9 +180,11 @@ const (
 	//	x, angles, n, parts, width, rotated, distance, to
 	OpRope
 
-	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU².
+	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU². Unit 3 is
+	// g·sigmoid(alpha·g)·(u + plus) of g = min(gate, limit) and u = up within ±limit: GLU_SWIGLU_OAI with
+	// 7, 1.702 and 1. limit, not negative, alpha and plus are bits of finite float32.
 	//
-	//	dst, gate, up, n, width, to, from, unit
+	//	dst, gate, up, n, width, to, from, unit, limit, alpha, plus
 	OpGLU
 
 	// OpToTiles sets rows first to first+n of tiles to rows, times a factor (float32 bits), in fp16;

@@ -68,7 +68,7 @@ func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
 	case OpRope:
 		ref.Rope(rows(0, n(2), n(3)*n(4), 7), floats(1, n(2)*2*n(5)), n(2), n(3), n(4), n(5), n(6))
 	case OpGLU:
-		ref.GLU(rows(0, n(3), n(4), 5), rows(1, n(3), n(4), 6), rows(2, n(3), n(4), 6), n(3), n(4), n(7))
+		ref.GLU(rows(0, n(3), n(4), 5), rows(1, n(3), n(4), 6), rows(2, n(3), n(4), 6), n(3), n(4), n(7), ref.Clamp{Limit: float(8), Alpha: float(9), Plus: float(10)})
 	case OpToTiles:
 		ref.ToTiles(halves(0, (n(3)-1)*n(6)/2+n(4)/layout.Tile*tile), rows(1, n(2), n(3)*n(4), 5), n(2), n(3), n(4), n(6)/2, n(7), a[8] == 1, float(9))
 	case OpFromTiles:

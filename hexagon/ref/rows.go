@@ -169,7 +169,12 @@ const (
 	GLUSiLU  = iota
 	GLUGELU  // its tanh form
 	GLUReLU2 // max(g, 0)²
+	GLUClamped
 )
+
+// Clamp says of GLUClamped where gates end, from above, and ups, on both sides, and what makes of
+// them: g·sigmoid(Alpha·g)·(u + Plus).
+type Clamp struct{ Limit, Alpha, Plus float32 }
 
 // powersOfTwo is the series of 2^f, the highest power first.
 var powersOfTwo = [...]float32{0x1.430912p-13, 0x1.5d87fep-10, 0x1.3b2ab6p-7, 0x1.c6b08ep-5, 0x1.ebfbep-3, 0x1.62e43p-1, 1}
@@ -208,14 +213,23 @@ func activation(g float32, unit int) float32 {
 	return g * sigmoid(g)
 }
 
-// GLU sets dst to act(gate)·up.
-func GLU(dst, gate, up Rows, n, width, unit int) {
+// GLU sets dst to act(gate)·up; of GLUClamped to what c says.
+func GLU(dst, gate, up Rows, n, width, unit int, c Clamp) {
 	for i := range n {
 		y, u := dst.row(i, width), up.row(i, width)
 		for k, g := range gate.row(i, width) {
-			y[k] = float32(activation(g, unit)) * u[k]
+			if unit == GLUClamped {
+				y[k] = c.unit(g, u[k])
+			} else {
+				y[k] = float32(activation(g, unit)) * u[k]
+			}
 		}
 	}
+}
+
+func (c Clamp) unit(g, u float32) float32 {
+	g, u = min(g, c.Limit), max(-c.Limit, min(u, c.Limit))
+	return float32(g*sigmoid(float32(c.Alpha*g))) * float32(u+c.Plus)
 }
 
 // ToTiles sets rows (across: columns) first to first+n of tiles to numbers of rows, times a

@@ -21,6 +21,7 @@ type Hexagon struct {
 
 	// Of models with experts.
 	Placement string `yaml:"placement"` // one of hexagon.Placements
+	Decode    string `yaml:"decode"`    // where rows of no chunk of a prompt are computed: cpu or npu
 	Plan      string `yaml:"plan"`      // a file of lutra npu plan --moe --json; empty: a plan without calibration
 }
 
@@ -33,10 +34,12 @@ func Backends() []string { return append([]string{CPU}, hexagon.Kinds()...) }
 // DefaultHexagon takes what is fastest, and no fallback.
 func DefaultHexagon() Hexagon {
 	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Keys: "32MiB", Fallback: noFallback,
-		Placement: string(hexagon.PlacementAll)}
+		Placement: string(hexagon.PlacementAll), Decode: CPU}
 }
 
 const noFallback = "none"
+
+const npu = "npu" // of Hexagon.Decode, beside CPU
 
 // Spare tells whether the CPU takes over from a device that has failed.
 func (h Hexagon) Spare() bool { return h.Fallback == CPU }
@@ -44,7 +47,7 @@ func (h Hexagon) Spare() bool { return h.Fallback == CPU }
 // Options returns the backend's options. It reads the plan.
 func (h Hexagon) Options() (hexagon.Options, error) {
 	o := hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout,
-		Placement: hexagon.Placement(h.Placement)}
+		Placement: hexagon.Placement(h.Placement), Decode: h.Decode == npu}
 	keys, err := size(h.Keys)
 	if o.Keys = int(keys); err != nil || h.Plan == "" {
 		return o, err
@@ -81,6 +84,7 @@ func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault
 	oneOf("hexagon.round", c.Hexagon.Round, hexagon.Roundings()...)
 	oneOf("hexagon.fallback", c.Hexagon.Fallback, noFallback, CPU)
 	oneOf("hexagon.placement", c.Hexagon.Placement, hexagon.Placements()...)
+	oneOf("hexagon.decode", c.Hexagon.Decode, CPU, npu)
 	if c.Hexagon.Plan != "" && !slices.ContainsFunc(c.Models, func(m Model) bool { return c.BackendOf(m) != CPU }) {
 		fault("hexagon.plan: no model has a Hexagon backend, which the plan is for")
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestBackendsAreThoseOfModelsThenOfAll(t *testing.T) {
-	path := writeConfig(t, "backend: hexagon-go\nhexagon:\n  path: tiles\n  fallback: cpu\n  round: nf4\n  timeout: 5s\n  placement: naive\n"+
+	path := writeConfig(t, "backend: hexagon-go\nhexagon:\n  path: tiles\n  fallback: cpu\n  round: nf4\n  timeout: 5s\n  placement: naive\n  decode: npu\n"+
 		"models:\n  - embedded: lutra-tiny-l\n  - embedded: lutra-tiny-s\n    backend: cpu\nverifiers:\n  - embedded: lutra-tiny-prm\n    backend: hexagon-qemu\n")
 	c, err := Load(path, nil, nil)
 	if err != nil {
@@ -23,7 +23,7 @@ func TestBackendsAreThoseOfModelsThenOfAll(t *testing.T) {
 		t.Errorf("the verifier runs on %s", got)
 	}
 	o, err := c.Hexagon.Options()
-	if err != nil || !c.Hexagon.Spare() || o.Path != "tiles" || o.Round != "nf4" || o.Timeout.Seconds() != 5 || o.Placement != "naive" || o.Plan != nil {
+	if err != nil || !c.Hexagon.Spare() || o.Path != "tiles" || o.Round != "nf4" || o.Timeout.Seconds() != 5 || o.Placement != "naive" || !o.Decode || o.Plan != nil {
 		t.Errorf("options are %+v, %v", o, err)
 	}
 	if c, err := Load(path, []string{"LUTRA_BACKEND=cpu", "LUTRA_HEXAGON_PATH=lookup"}, nil); err != nil || c.BackendOf(c.Models[0]) != "cpu" || c.Hexagon.Path != "lookup" {
@@ -44,6 +44,7 @@ func TestBackendsThatThereAreNotAreFaults(t *testing.T) {
 		"hexagon:\n  keys: 4GiB\n":                                        "hexagon.keys: 4.00 GiB is more than 3.00 GiB",
 		"hexagon:\n  keys: some\n":                                        "hexagon.keys: \"some\" is not a size",
 		"hexagon:\n  placement: gpu\n":                                    "hexagon.placement: \"gpu\" is none of cpu, naive, attention, all",
+		"hexagon:\n  decode: gpu\n":                                       "hexagon.decode: \"gpu\" is none of cpu, npu",
 		"hexagon:\n  plan: plan.json\n":                                   "hexagon.plan: no model has a Hexagon backend",
 	} {
 		if _, err := Load(writeConfig(t, text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,9 +1,9 @@
 package vector
 
-// The slope of the gate of gpt-oss's experts, and the bounds of clamped units.
+// ClampedSlope is the slope of the gate of gpt-oss's experts, ClampedLimit the bound of clamped units.
 const (
-	clampedSlope = 1.702
-	clampedLimit = 7
+	ClampedSlope = 1.702
+	ClampedLimit = 7
 )
 
 // ClampedGLU sets dst[i] = g · sigmoid(1.702·g) · (u + 1), where g is gate[i], at most
@@ -11,7 +11,7 @@ const (
 func ClampedGLU(dst, gate, up []float32) {
 	clamp(gate[:len(dst)], up[:len(dst)])
 	for i, g := range gate[:len(dst)] {
-		dst[i], up[i] = clampedSlope*g, g*(up[i]+1)
+		dst[i], up[i] = ClampedSlope*g, g*(up[i]+1)
 	}
 	GLU(dst, dst, up)
 }
@@ -26,14 +26,14 @@ func ClampedSwiGLU(dst, gate, up []float32) {
 // clamp bounds gates, which are as many as up, from above, and up from both sides. A NaN stays one.
 func clamp(gate, up []float32) {
 	for i, g := range gate {
-		if g > clampedLimit {
-			gate[i] = clampedLimit
+		if g > ClampedLimit {
+			gate[i] = ClampedLimit
 		}
 		switch u := up[i]; {
-		case u > clampedLimit:
-			up[i] = clampedLimit
-		case u < -clampedLimit:
-			up[i] = -clampedLimit
+		case u > ClampedLimit:
+			up[i] = ClampedLimit
+		case u < -ClampedLimit:
+			up[i] = -ClampedLimit
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/ref"
 )
 
 // floats are n float32, of any exponent but infinities' in every other round.
@@ -89,6 +90,10 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 	for unit := range uint32(3) {
 		x = rows()
 		add(device.OpGLU, x, rows(), x, n, row, stride, stride, unit)
+	}
+	for _, c := range [][3]float32{{7, 1.702, 1}, {2, 1, 0}, {0, -0.5, -3}} {
+		x = rows()
+		add(device.OpGLU, x, rows(), x, n, row, stride, stride, ref.GLUClamped, bits(c[0]), bits(c[1]), bits(c[2]))
 	}
 	add(device.OpAdd, x, rows(), n, row, stride, stride, bits(0.18))
 	angles := a.floats(r, int(2*n*width), false)

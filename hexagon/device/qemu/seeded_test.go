@@ -81,6 +81,10 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/turn.c", "more ? sf_add(y[j], f) : f", "more ? f : f"},
 	{"dispatch/dispatch.c", "MOVED(1, TILE_BYTES), MOVED(2, 128)", "MOVED(1, TILE_BYTES), AT(2)"},
 	{"dispatch/dispatch.c", "MOVED_ROWS(2, 6, 32 * a[6])", "MOVED_ROWS(2, 6, a[6])"},
+	// The clamped unit: a bound of one side alone, signs that are lost, what is added before the bound.
+	{"kernels/rows.c", "g = Q6_Vw_vmin_VwVw(g, limit);", ""},
+	{"kernels/rows.c", "sf_sign(u), Q6_Vw_vmin_VwVw(sf_abs(u), limit)", "zero(), Q6_Vw_vmin_VwVw(u, limit)"},
+	{"kernels/rows.c", "u = Q6_V_vor_VV(sf_sign(u)", "u = sf_add(u, plus), u = Q6_V_vor_VV(sf_sign(u)"},
 	// Gathers of what is in DDR.
 	{"kernels/softmax.c", "gather(s, table,", "gather((V *)p->st, table,"},
 	{"kernels/softmax.c", "gather(s, table,", "gather(s, table ? (const uint16_t *)p->st : table,"},

@@ -5,6 +5,8 @@
 #include "shards.h"
 
 enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
+#define SIGN 0x80000000u
+#define INFINITE 0x7f800000u // bits of float32, and NaN from there on
 
 // A check keeps the first thing that is wrong with a packet. Its rules, and their
 // order, are those of (device.Packet).Check.
@@ -201,7 +203,8 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[1], 8 * k * a[2]);
     break;
   case OP_GLU:
-    require(&c, a[7] <= GLU_RELU2, STATUS_NUMBER);
+    require(&c, a[7] <= GLU_CLAMPED, STATUS_NUMBER);
+    if (a[7] == GLU_CLAMPED) require(&c, a[8] < INFINITE && (a[9] & ~SIGN) < INFINITE && (a[10] & ~SIGN) < INFINITE, STATUS_NUMBER);
     rows(&c, a[3], 1, a[4]);
     floats(&c, a[0], a[3], 1, a[4], a[5]);
     floats(&c, a[1], a[3], 1, a[4], a[6]);
@@ -363,7 +366,7 @@ void run_shard(const struct operation *o, int shard) {
   case OP_SCALE: scale_sums(MOVED_ROWS(0, 7, 128), MOVED_ROWS(1, 8, 128), AT(2), MOVED(3, 128), MOVED_OR_NONE(4, 128), INT(5), N * 32); break;
   case OP_ADD: add_rows(MOVED_ROWS(0, 4, 128), MOVED_ROWS(1, 5, 128), INT(2), N * 32, number(a[6])); break;
   case OP_ROPE: rope(MOVED_ROWS(0, 7, 4 * a[4]), AT(1), INT(2), N, INT(4), INT(5), INT(6)); break;
-  case OP_GLU: glu(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 6, 128), INT(3), N * 32, INT(7)); break;
+  case OP_GLU: glu(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 6, 128), INT(3), N * 32, INT(7), number(a[8]), number(a[9]), number(a[10])); break;
   case OP_TO_TILES: to_tiles(MOVED(0, a[6]), MOVED_ROWS(1, 5, 4 * a[4]), INT(2), N, INT(4), a[6], INT(7), INT(8), number(a[9])); break;
   case OP_FROM_TILES: from_tiles(ROWS(0, 5), AT(1), AT(2), AT(7), INT(3), INT(4), INT(6), INT(8)); break;
   case OP_ROWS_TO_TILES: // units are of 32 rows

@@ -57,14 +57,15 @@ struct rows {
   void *at;
   uint32_t stride;
 };
-enum { MOST_ACTIVATION = 8191, GLU_SILU = 0, GLU_GELU, GLU_RELU2 };
+enum { MOST_ACTIVATION = 8191, GLU_SILU = 0, GLU_GELU, GLU_RELU2, GLU_CLAMPED };
 void rms_norm(const struct rows *dst, const struct rows *src, const float *weight, int n, int parts, int width, float inverse, float eps);
 void layer_norm(const struct rows *dst, const struct rows *src, const float *weight, const float *bias, int n, int width, float inverse, float eps);
 void quantize(int16_t *dst, float *scales, const struct rows *src, int n, int K, int width);
 void scale_sums(const struct rows *dst, const struct rows *sums, const float *scales, const float *r, const float *bias, int n, int width);
 void add_rows(const struct rows *dst, const struct rows *src, int n, int width, float factor);
 void rope(const struct rows *rows, const float *angles, int n, int parts, int width, int rotated, int distance);
-void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit);
+// glu's limit, alpha and plus are of GLU_CLAMPED.
+void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit, float limit, float alpha, float plus);
 void to_tiles(uint16_t *dst, const struct rows *src, int n, int parts, int width, uint32_t step, int first, int across, float factor);
 void from_tiles(const struct rows *dst, const uint16_t *tiles, const float *sums, void *saturated, int n, int width, int first, int across);
 void rows_to_tiles(uint16_t *dst, float *scales, const struct rows *src, int n, int K, int width);

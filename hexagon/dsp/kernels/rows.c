@@ -130,11 +130,19 @@ INLINE V activation(V g, int unit) {
   return sf_mul(g, sigmoid(x));
 }
 
-void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit) {
+// clamped bounds g from above and u on both sides by limit: as words, of which the positive order floats.
+INLINE V clamped(V g, V u, V limit, V alpha, V plus) {
+  g = Q6_Vw_vmin_VwVw(g, limit);
+  u = Q6_V_vor_VV(sf_sign(u), Q6_Vw_vmin_VwVw(sf_abs(u), limit));
+  return sf_mul(sf_mul(g, sigmoid(sf_mul(alpha, g))), sf_add(u, plus));
+}
+
+void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit, float limit, float alpha, float plus) {
   for (int i = 0; i < n; i++) {
     V *y = at(dst, i);
     const V *g = at(gate, i), *u = at(up, i);
-    for (int k = 0; k < width / 32; k++) y[k] = sf_mul(activation(g[k], unit), u[k]);
+    for (int k = 0; k < width / 32; k++)
+      y[k] = unit == GLU_CLAMPED ? clamped(g[k], u[k], splat_f(limit), splat_f(alpha), splat_f(plus)) : sf_mul(activation(g[k], unit), u[k]);
   }
 }
 
