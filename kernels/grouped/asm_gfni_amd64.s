@@ -14,6 +14,113 @@ DATA gfniEighth<>+48(SB)/8, $0x3e0000003e000000
 DATA gfniEighth<>+56(SB)/8, $0x3e0000003e000000
 GLOBL gfniEighth<>(SB), RODATA|NOPTR, $64
 
+// func gfniPanelQ4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelQ4AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ4AVX512 unpacks groups ≥ 1 groups of two bands of Q4, whole scale units, that are stride bytes apart,
+	// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ         codes+8(FP), AX
+	MOVQ         scales+16(FP), CX
+	MOVQ         stride+24(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         panel+0(FP), SI
+	MOVL         $0x78787878, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         groups+32(FP), DI
+
+loop:
+	VMOVDQU64           (AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, (SI)
+	VMOVDQU64           (AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 64(SI)
+	VMOVDQU64           64(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 128(SI)
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 192(SI)
+	VMOVDQU64           128(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 256(SI)
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 320(SI)
+	VMOVDQU64           192(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 384(SI)
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 448(SI)
+	VMOVDQU64           (AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 512(SI)
+	VMOVDQU64           (AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 576(SI)
+	VMOVDQU64           64(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 640(SI)
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 704(SI)
+	VMOVDQU64           128(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 768(SI)
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 832(SI)
+	VMOVDQU64           192(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 896(SI)
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 960(SI)
+	VCVTPH2PS           (CX), Z1
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64           Z1, 1024(SI)
+	VMOVDQU64           Z2, 1152(SI)
+	VCVTPH2PS           (CX)(DX*1), Z1
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64           Z1, 1088(SI)
+	VMOVDQU64           Z2, 1216(SI)
+	PREFETCHT1          32(CX)(DX*2)
+	PREFETCHT1          32(CX)(BX*1)
+	ADDQ                $0x00000500, SI
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000020, CX
+	DECQ                DI
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+DATA gfniWordf0f0f0f0f0f0f0f<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL gfniWordf0f0f0f0f0f0f0f<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord1020408000000000<>+0(SB)/8, $0x1020408000000000
+GLOBL gfniWord1020408000000000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWordcb400000cb400000<>+0(SB)/8, $0xcb400000cb400000
+GLOBL gfniWordcb400000cb400000<>(SB), RODATA|NOPTR, $8
+
 // func groupedQ4GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·groupedQ4GFNIAVX512x2(SB), NOSPLIT, $0-72
@@ -170,15 +277,6 @@ loop:
 	VMOVUPS             Z3, 64(AX)
 	VZEROUPPER
 	RET
-
-DATA gfniWordf0f0f0f0f0f0f0f<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
-GLOBL gfniWordf0f0f0f0f0f0f0f<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord1020408000000000<>+0(SB)/8, $0x1020408000000000
-GLOBL gfniWord1020408000000000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWordcb400000cb400000<>+0(SB)/8, $0xcb400000cb400000
-GLOBL gfniWordcb400000cb400000<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
@@ -2963,6 +3061,109 @@ loop:
 	VMOVUPS             Z12, (AX)
 	ADDQ                CX, AX
 	VMOVUPS             Z13, (AX)
+	VZEROUPPER
+	RET
+
+// func gfniPanelQ4MAVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelQ4MAVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ4MAVX512 unpacks groups ≥ 1 groups of two bands of Q4M, whole scale units, that are stride bytes apart,
+	// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ codes+8(FP), AX
+	MOVQ scales+16(FP), CX
+	MOVQ stride+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ panel+0(FP), SI
+	MOVQ groups+32(FP), DI
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R8
+	MOVQ $0x00000008, R9
+
+group:
+	VMOVDQU64           (AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, (SI)
+	VMOVDQU64           (AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 64(SI)
+	VMOVDQU64           64(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 128(SI)
+	VMOVDQU64           64(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 192(SI)
+	VMOVDQU64           128(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 256(SI)
+	VMOVDQU64           128(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 320(SI)
+	VMOVDQU64           192(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 384(SI)
+	VMOVDQU64           192(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 448(SI)
+	VMOVDQU64           (AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 512(SI)
+	VMOVDQU64           (AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 576(SI)
+	VMOVDQU64           64(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 640(SI)
+	VMOVDQU64           64(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 704(SI)
+	VMOVDQU64           128(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 768(SI)
+	VMOVDQU64           128(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 832(SI)
+	VMOVDQU64           192(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 896(SI)
+	VMOVDQU64           192(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 960(SI)
+	VCVTPH2PS           (CX), Z0
+	VPMOVZXBD           64(R8), Z1
+	VCVTDQ2PS           Z1, Z1
+	VMULPS              Z1, Z0, Z0
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VPMOVZXBD           80(R8), Z2
+	VCVTDQ2PS           Z2, Z2
+	VCVTPH2PS           32(CX), Z3
+	VMULPS              Z3, Z2, Z2
+	VMOVDQU64           Z0, 1024(SI)
+	VMOVDQU64           Z1, 1152(SI)
+	VMOVDQU64           Z2, 1280(SI)
+	VCVTPH2PS           (CX)(DX*1), Z0
+	VPMOVZXBD           64(R8)(DX*1), Z1
+	VCVTDQ2PS           Z1, Z1
+	VMULPS              Z1, Z0, Z0
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VPMOVZXBD           80(R8)(DX*1), Z2
+	VCVTDQ2PS           Z2, Z2
+	VCVTPH2PS           32(CX)(DX*1), Z3
+	VMULPS              Z3, Z2, Z2
+	VMOVDQU64           Z0, 1088(SI)
+	VMOVDQU64           Z1, 1216(SI)
+	VMOVDQU64           Z2, 1344(SI)
+	PREFETCHT1          32(R8)(DX*2)
+	PREFETCHT1          32(R8)(BX*1)
+	ADDQ                $0x00000580, SI
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000020, R8
+	DECQ                R9
+	JNE                 group
+	ADDQ                $0x00000140, CX
+	SUBQ                $0x00000008, DI
+	JNE                 loop
 	VZEROUPPER
 	RET
 
@@ -6271,6 +6472,156 @@ group:
 	VZEROUPPER
 	RET
 
+// func gfniPanelQ6AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelQ6AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ6AVX512 unpacks groups ≥ 1 groups of two bands of Q6, whole scale units, that are stride bytes apart,
+	// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ codes+8(FP), AX
+	MOVQ scales+16(FP), CX
+	MOVQ stride+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ panel+0(FP), SI
+	MOVQ groups+32(FP), DI
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R8
+	MOVQ $0x00000008, R9
+
+group:
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, (SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 64(SI)
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 128(SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 192(SI)
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 256(SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 320(SI)
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 384(SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 448(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 512(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 576(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 640(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 704(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 768(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 832(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 896(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 960(SI)
+	VPMOVSXBD           32(R8), Z0
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z0, Z0
+	VPMOVSXBD           48(R8), Z1
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z1, Z1
+	VMOVDQU64           Z0, 1024(SI)
+	VMOVDQU64           Z1, 1152(SI)
+	VPMOVSXBD           32(R8)(DX*1), Z0
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z0, Z0
+	VPMOVSXBD           48(R8)(DX*1), Z1
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z1, Z1
+	VMOVDQU64           Z0, 1088(SI)
+	VMOVDQU64           Z1, 1216(SI)
+	PREFETCHT1          32(R8)(DX*2)
+	PREFETCHT1          32(R8)(BX*1)
+	ADDQ                $0x00000580, SI
+	ADDQ                $0x00000180, AX
+	ADDQ                $0x00000020, R8
+	DECQ                R9
+	JNE                 group
+	VCVTPH2PS           (CX), Z0
+	VMOVDQU64           Z0, -128(SI)
+	VCVTPH2PS           (CX)(DX*1), Z0
+	VMOVDQU64           Z0, -64(SI)
+	ADDQ                $0x00000120, CX
+	SUBQ                $0x00000008, DI
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+DATA gfniWord1020000<>+0(SB)/8, $0x0000000001020000
+GLOBL gfniWord1020000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord4080000<>+0(SB)/8, $0x0000000004080000
+GLOBL gfniWord4080000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord10200000<>+0(SB)/8, $0x0000000010200000
+GLOBL gfniWord10200000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord40800000<>+0(SB)/8, $0x0000000040800000
+GLOBL gfniWord40800000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWordffff0000ffff<>+0(SB)/8, $0x0000ffff0000ffff
+GLOBL gfniWordffff0000ffff<>(SB), RODATA|NOPTR, $8
+
 // func groupedQ6GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·groupedQ6GFNIAVX512x2(SB), NOSPLIT, $0-72
@@ -6494,21 +6845,6 @@ group:
 	JNE                 loop
 	VZEROUPPER
 	RET
-
-DATA gfniWord1020000<>+0(SB)/8, $0x0000000001020000
-GLOBL gfniWord1020000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord4080000<>+0(SB)/8, $0x0000000004080000
-GLOBL gfniWord4080000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord10200000<>+0(SB)/8, $0x0000000010200000
-GLOBL gfniWord10200000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord40800000<>+0(SB)/8, $0x0000000040800000
-GLOBL gfniWord40800000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWordffff0000ffff<>+0(SB)/8, $0x0000ffff0000ffff
-GLOBL gfniWordffff0000ffff<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ6GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
@@ -8169,6 +8505,88 @@ group:
 	VZEROUPPER
 	RET
 
+// func gfniPanelQ8AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gfniPanelQ8AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ8AVX512 unpacks groups ≥ 1 groups of two bands of Q8, whole scale units, that are stride bytes apart,
+	// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ codes+8(FP), AX
+	MOVQ scales+16(FP), CX
+	MOVQ stride+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ panel+0(FP), SI
+	MOVQ groups+32(FP), DI
+
+loop:
+	VMOVDQU64   (AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, (SI)
+	VMOVDQU64   (AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 64(SI)
+	VMOVDQU64   64(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 128(SI)
+	VMOVDQU64   64(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 192(SI)
+	VMOVDQU64   128(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 256(SI)
+	VMOVDQU64   128(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 320(SI)
+	VMOVDQU64   192(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 384(SI)
+	VMOVDQU64   192(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 448(SI)
+	VMOVDQU64   256(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 512(SI)
+	VMOVDQU64   256(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 576(SI)
+	VMOVDQU64   320(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 640(SI)
+	VMOVDQU64   320(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 704(SI)
+	VMOVDQU64   384(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 768(SI)
+	VMOVDQU64   384(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 832(SI)
+	VMOVDQU64   448(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 896(SI)
+	VMOVDQU64   448(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 960(SI)
+	VCVTPH2PS   (CX), Z0
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VMOVDQU64   Z0, 1024(SI)
+	VMOVDQU64   Z1, 1152(SI)
+	VCVTPH2PS   (CX)(DX*1), Z0
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VMOVDQU64   Z0, 1088(SI)
+	VMOVDQU64   Z1, 1216(SI)
+	PREFETCHT1  32(CX)(DX*2)
+	PREFETCHT1  32(CX)(BX*1)
+	ADDQ        $0x00000500, SI
+	ADDQ        $0x00000200, AX
+	ADDQ        $0x00000020, CX
+	DECQ        DI
+	JNE         loop
+	VZEROUPPER
+	RET
+
+DATA gfniWord8080808080808080<>+0(SB)/8, $0x8080808080808080
+GLOBL gfniWord8080808080808080<>(SB), RODATA|NOPTR, $8
+
 // func groupedQ8GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8GFNIAVX512x2(SB), NOSPLIT, $0-72
@@ -8333,9 +8751,6 @@ loop:
 	VMOVUPS          Z3, 64(AX)
 	VZEROUPPER
 	RET
-
-DATA gfniWord8080808080808080<>+0(SB)/8, $0x8080808080808080
-GLOBL gfniWord8080808080808080<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ8GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
@@ -11186,6 +11601,112 @@ loop:
 	VMOVUPS          Z13, (AX)
 	VZEROUPPER
 	RET
+
+// func gfniPanelFP4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelFP4AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelFP4AVX512 unpacks groups ≥ 1 groups of two bands of FP4, whole scale units, that are stride bytes apart,
+	// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ      codes+8(FP), AX
+	MOVQ      scales+16(FP), CX
+	MOVQ      stride+24(FP), DX
+	LEAQ      (DX)(DX*2), BX
+	MOVQ      panel+0(FP), SI
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z0
+	MOVQ      groups+32(FP), DI
+
+loop:
+	VMOVDQU64           (AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, (SI)
+	VMOVDQU64           (AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 64(SI)
+	VMOVDQU64           64(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 128(SI)
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 192(SI)
+	VMOVDQU64           128(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 256(SI)
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 320(SI)
+	VMOVDQU64           192(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 384(SI)
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 448(SI)
+	VMOVDQU64           (AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 512(SI)
+	VMOVDQU64           (AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 576(SI)
+	VMOVDQU64           64(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 640(SI)
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 704(SI)
+	VMOVDQU64           128(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 768(SI)
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 832(SI)
+	VMOVDQU64           192(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 896(SI)
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPSHUFB             Z1, Z0, Z1
+	VMOVDQU64           Z1, 960(SI)
+	VCVTPH2PS           (CX), Z1
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64           Z1, 1024(SI)
+	VMOVDQU64           Z2, 1152(SI)
+	VCVTPH2PS           (CX)(DX*1), Z1
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64           Z1, 1088(SI)
+	VMOVDQU64           Z2, 1216(SI)
+	PREFETCHT1          32(CX)(DX*2)
+	PREFETCHT1          32(CX)(BX*1)
+	ADDQ                $0x00000500, SI
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000020, CX
+	DECQ                DI
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+DATA gfniLevelsFP4<>+0(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+8(SB)/8, $0x74787a7c7d7e7f80
+DATA gfniLevelsFP4<>+16(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+24(SB)/8, $0x74787a7c7d7e7f80
+DATA gfniLevelsFP4<>+32(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+40(SB)/8, $0x74787a7c7d7e7f80
+DATA gfniLevelsFP4<>+48(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+56(SB)/8, $0x74787a7c7d7e7f80
+GLOBL gfniLevelsFP4<>(SB), RODATA|NOPTR, $64
 
 // func groupedQ1G128GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
@@ -17186,5 +17707,2314 @@ group:
 	ADDQ                $0x00000020, CX
 	SUBQ                unit+72(FP), R11
 	JNE                 loop
+	VZEROUPPER
+	RET
+
+// func gfniBytesPanelAVX512x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniBytesPanelAVX512x4(SB), NOSPLIT, $0-64
+	// gfniBytesPanelAVX512x4 adds to y[4][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z7
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R9
+	JNE          fetch
+	VPBROADCASTD 52(CX), Z8
+	VMOVDQA64    Z8, Z12
+	VPBROADCASTD 52(CX)(DX*1), Z9
+	VMOVDQA64    Z9, Z13
+	VPBROADCASTD 52(CX)(DX*2), Z10
+	VMOVDQA64    Z10, Z14
+	VPBROADCASTD 52(BX), Z11
+	VMOVDQA64    Z11, Z15
+	VMOVDQU64    (AX), Z16
+	VMOVDQU64    64(AX), Z17
+	VPBROADCASTD (CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD (CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD (CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD (BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVDQU64    128(AX), Z16
+	VMOVDQU64    192(AX), Z17
+	VPBROADCASTD 4(CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD 4(CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD 4(CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD 4(BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVDQU64    256(AX), Z16
+	VMOVDQU64    320(AX), Z17
+	VPBROADCASTD 8(CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD 8(CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD 8(CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD 8(BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVDQU64    384(AX), Z16
+	VMOVDQU64    448(AX), Z17
+	VPBROADCASTD 12(CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD 12(CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD 12(CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD 12(BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVDQU64    512(AX), Z16
+	VMOVDQU64    576(AX), Z17
+	VPBROADCASTD 16(CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD 16(CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD 16(CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD 16(BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVDQU64    640(AX), Z16
+	VMOVDQU64    704(AX), Z17
+	VPBROADCASTD 20(CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD 20(CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD 20(CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD 20(BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVDQU64    768(AX), Z16
+	VMOVDQU64    832(AX), Z17
+	VPBROADCASTD 24(CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD 24(CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD 24(CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD 24(BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVDQU64    896(AX), Z16
+	VMOVDQU64    960(AX), Z17
+	VPBROADCASTD 28(CX), Z18
+	VPDPBUSD     Z18, Z16, Z8
+	VPDPBUSD     Z18, Z17, Z12
+	VPBROADCASTD 28(CX)(DX*1), Z18
+	VPDPBUSD     Z18, Z16, Z9
+	VPDPBUSD     Z18, Z17, Z13
+	VPBROADCASTD 28(CX)(DX*2), Z18
+	VPDPBUSD     Z18, Z16, Z10
+	VPDPBUSD     Z18, Z17, Z14
+	VPBROADCASTD 28(BX), Z18
+	VPDPBUSD     Z18, Z16, Z11
+	VPDPBUSD     Z18, Z17, Z15
+	VMOVUPS      1024(AX), Z16
+	VFMADD213PS  1152(AX), Z16, Z8
+	VFMADD213PS  1152(AX), Z16, Z9
+	VFMADD213PS  1152(AX), Z16, Z10
+	VFMADD213PS  1152(AX), Z16, Z11
+	VMOVUPS      1088(AX), Z16
+	VFMADD213PS  1216(AX), Z16, Z12
+	VFMADD213PS  1216(AX), Z16, Z13
+	VFMADD213PS  1216(AX), Z16, Z14
+	VFMADD213PS  1216(AX), Z16, Z15
+	VBROADCASTSS 32(CX), Z16
+	VFMADD231PS  Z16, Z8, Z0
+	VFMADD231PS  Z16, Z12, Z4
+	VBROADCASTSS 32(CX)(DX*1), Z8
+	VFMADD231PS  Z8, Z9, Z1
+	VFMADD231PS  Z8, Z13, Z5
+	VBROADCASTSS 32(CX)(DX*2), Z8
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z8, Z14, Z6
+	VBROADCASTSS 32(BX), Z8
+	VFMADD231PS  Z8, Z11, Z3
+	VFMADD231PS  Z8, Z15, Z7
+	ADDQ         $0x00000500, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         SI
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z4, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z6, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniBytesPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniBytesPanelAVX512x5(SB), NOSPLIT, $0-64
+	// gfniBytesPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z9
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R9
+	JNE          fetch
+	VPBROADCASTD 52(CX), Z10
+	VMOVDQA64    Z10, Z15
+	VPBROADCASTD 52(CX)(DX*1), Z11
+	VMOVDQA64    Z11, Z16
+	VPBROADCASTD 52(CX)(DX*2), Z12
+	VMOVDQA64    Z12, Z17
+	VPBROADCASTD 52(BX), Z13
+	VMOVDQA64    Z13, Z18
+	VPBROADCASTD 52(BX)(DX*1), Z14
+	VMOVDQA64    Z14, Z19
+	VMOVDQU64    (AX), Z20
+	VMOVDQU64    64(AX), Z21
+	VPBROADCASTD (CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD (CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD (CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD (BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD (BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    128(AX), Z20
+	VMOVDQU64    192(AX), Z21
+	VPBROADCASTD 4(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 4(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 4(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 4(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 4(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    256(AX), Z20
+	VMOVDQU64    320(AX), Z21
+	VPBROADCASTD 8(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 8(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 8(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 8(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 8(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    384(AX), Z20
+	VMOVDQU64    448(AX), Z21
+	VPBROADCASTD 12(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 12(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 12(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 12(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 12(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    512(AX), Z20
+	VMOVDQU64    576(AX), Z21
+	VPBROADCASTD 16(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 16(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 16(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 16(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 16(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    640(AX), Z20
+	VMOVDQU64    704(AX), Z21
+	VPBROADCASTD 20(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 20(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 20(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 20(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 20(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    768(AX), Z20
+	VMOVDQU64    832(AX), Z21
+	VPBROADCASTD 24(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 24(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 24(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 24(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 24(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    896(AX), Z20
+	VMOVDQU64    960(AX), Z21
+	VPBROADCASTD 28(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 28(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 28(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 28(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 28(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVUPS      1024(AX), Z20
+	VFMADD213PS  1152(AX), Z20, Z10
+	VFMADD213PS  1152(AX), Z20, Z11
+	VFMADD213PS  1152(AX), Z20, Z12
+	VFMADD213PS  1152(AX), Z20, Z13
+	VFMADD213PS  1152(AX), Z20, Z14
+	VMOVUPS      1088(AX), Z20
+	VFMADD213PS  1216(AX), Z20, Z15
+	VFMADD213PS  1216(AX), Z20, Z16
+	VFMADD213PS  1216(AX), Z20, Z17
+	VFMADD213PS  1216(AX), Z20, Z18
+	VFMADD213PS  1216(AX), Z20, Z19
+	VBROADCASTSS 32(CX), Z20
+	VFMADD231PS  Z20, Z10, Z0
+	VFMADD231PS  Z20, Z15, Z5
+	VBROADCASTSS 32(CX)(DX*1), Z10
+	VFMADD231PS  Z10, Z11, Z1
+	VFMADD231PS  Z10, Z16, Z6
+	VBROADCASTSS 32(CX)(DX*2), Z10
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z10, Z17, Z7
+	VBROADCASTSS 32(BX), Z10
+	VFMADD231PS  Z10, Z13, Z3
+	VFMADD231PS  Z10, Z18, Z8
+	VBROADCASTSS 32(BX)(DX*1), Z10
+	VFMADD231PS  Z10, Z14, Z4
+	VFMADD231PS  Z10, Z19, Z9
+	ADDQ         $0x00000500, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         SI
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z6, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z8, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniBytesPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniBytesPanelAVX512x6(SB), NOSPLIT, $0-64
+	// gfniBytesPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z9
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z10
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	VMOVUPS 64(R9), Z11
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R9
+	JNE          fetch
+	VPBROADCASTD 52(CX), Z12
+	VMOVDQA64    Z12, Z18
+	VPBROADCASTD 52(CX)(DX*1), Z13
+	VMOVDQA64    Z13, Z19
+	VPBROADCASTD 52(CX)(DX*2), Z14
+	VMOVDQA64    Z14, Z20
+	VPBROADCASTD 52(BX), Z15
+	VMOVDQA64    Z15, Z21
+	VPBROADCASTD 52(BX)(DX*1), Z16
+	VMOVDQA64    Z16, Z22
+	VPBROADCASTD 52(BX)(DX*2), Z17
+	VMOVDQA64    Z17, Z23
+	VMOVDQU64    (AX), Z24
+	VMOVDQU64    64(AX), Z25
+	VPBROADCASTD (CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD (CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD (CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD (BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD (BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    128(AX), Z24
+	VMOVDQU64    192(AX), Z25
+	VPBROADCASTD 4(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 4(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 4(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 4(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 4(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 4(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    256(AX), Z24
+	VMOVDQU64    320(AX), Z25
+	VPBROADCASTD 8(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 8(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 8(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 8(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 8(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 8(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    384(AX), Z24
+	VMOVDQU64    448(AX), Z25
+	VPBROADCASTD 12(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 12(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 12(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 12(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 12(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 12(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    512(AX), Z24
+	VMOVDQU64    576(AX), Z25
+	VPBROADCASTD 16(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 16(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 16(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 16(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 16(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 16(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    640(AX), Z24
+	VMOVDQU64    704(AX), Z25
+	VPBROADCASTD 20(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 20(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 20(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 20(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 20(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 20(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    768(AX), Z24
+	VMOVDQU64    832(AX), Z25
+	VPBROADCASTD 24(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 24(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 24(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 24(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 24(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 24(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    896(AX), Z24
+	VMOVDQU64    960(AX), Z25
+	VPBROADCASTD 28(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 28(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 28(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 28(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 28(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 28(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVUPS      1024(AX), Z24
+	VFMADD213PS  1152(AX), Z24, Z12
+	VFMADD213PS  1152(AX), Z24, Z13
+	VFMADD213PS  1152(AX), Z24, Z14
+	VFMADD213PS  1152(AX), Z24, Z15
+	VFMADD213PS  1152(AX), Z24, Z16
+	VFMADD213PS  1152(AX), Z24, Z17
+	VMOVUPS      1088(AX), Z24
+	VFMADD213PS  1216(AX), Z24, Z18
+	VFMADD213PS  1216(AX), Z24, Z19
+	VFMADD213PS  1216(AX), Z24, Z20
+	VFMADD213PS  1216(AX), Z24, Z21
+	VFMADD213PS  1216(AX), Z24, Z22
+	VFMADD213PS  1216(AX), Z24, Z23
+	VBROADCASTSS 32(CX), Z24
+	VFMADD231PS  Z24, Z12, Z0
+	VFMADD231PS  Z24, Z18, Z6
+	VBROADCASTSS 32(CX)(DX*1), Z12
+	VFMADD231PS  Z12, Z13, Z1
+	VFMADD231PS  Z12, Z19, Z7
+	VBROADCASTSS 32(CX)(DX*2), Z12
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z12, Z20, Z8
+	VBROADCASTSS 32(BX), Z12
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z12, Z21, Z9
+	VBROADCASTSS 32(BX)(DX*1), Z12
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z12, Z22, Z10
+	VBROADCASTSS 32(BX)(DX*2), Z12
+	VFMADD231PS  Z12, Z17, Z5
+	VFMADD231PS  Z12, Z23, Z11
+	ADDQ         $0x00000500, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         SI
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z6, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z8, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z10, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z5, (AX)
+	VMOVUPS      Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniBytesPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniBytesPanelAVX512x7(SB), NOSPLIT, $0-64
+	// gfniBytesPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	LEAQ    (BX)(DX*2), SI
+	ADDQ    DX, SI
+	MOVQ    groups+40(FP), DI
+	MOVQ    fetch+48(FP), R8
+	MOVQ    lines+56(FP), R9
+	MOVQ    y+0(FP), R10
+	MOVQ    ld+8(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z7
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z1
+	VMOVUPS 64(R10), Z8
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z2
+	VMOVUPS 64(R10), Z9
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z3
+	VMOVUPS 64(R10), Z10
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z11
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z5
+	VMOVUPS 64(R10), Z12
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z6
+	VMOVUPS 64(R10), Z13
+
+loop:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
+	DECQ         R10
+	JNE          fetch
+	VPBROADCASTD 52(CX), Z14
+	VMOVDQA64    Z14, Z21
+	VPBROADCASTD 52(CX)(DX*1), Z15
+	VMOVDQA64    Z15, Z22
+	VPBROADCASTD 52(CX)(DX*2), Z16
+	VMOVDQA64    Z16, Z23
+	VPBROADCASTD 52(BX), Z17
+	VMOVDQA64    Z17, Z24
+	VPBROADCASTD 52(BX)(DX*1), Z18
+	VMOVDQA64    Z18, Z25
+	VPBROADCASTD 52(BX)(DX*2), Z19
+	VMOVDQA64    Z19, Z26
+	VPBROADCASTD 52(SI), Z20
+	VMOVDQA64    Z20, Z27
+	VMOVDQU64    (AX), Z28
+	VMOVDQU64    64(AX), Z29
+	VPBROADCASTD (CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD (CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD (CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD (BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD (BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD (BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD (SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    128(AX), Z28
+	VMOVDQU64    192(AX), Z29
+	VPBROADCASTD 4(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 4(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 4(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 4(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 4(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 4(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 4(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    256(AX), Z28
+	VMOVDQU64    320(AX), Z29
+	VPBROADCASTD 8(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 8(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 8(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 8(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 8(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 8(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 8(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    384(AX), Z28
+	VMOVDQU64    448(AX), Z29
+	VPBROADCASTD 12(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 12(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 12(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 12(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 12(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 12(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 12(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    512(AX), Z28
+	VMOVDQU64    576(AX), Z29
+	VPBROADCASTD 16(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 16(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 16(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 16(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 16(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 16(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 16(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    640(AX), Z28
+	VMOVDQU64    704(AX), Z29
+	VPBROADCASTD 20(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 20(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 20(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 20(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 20(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 20(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 20(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    768(AX), Z28
+	VMOVDQU64    832(AX), Z29
+	VPBROADCASTD 24(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 24(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 24(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 24(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 24(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 24(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 24(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    896(AX), Z28
+	VMOVDQU64    960(AX), Z29
+	VPBROADCASTD 28(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 28(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 28(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 28(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 28(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 28(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 28(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVUPS      1024(AX), Z28
+	VFMADD213PS  1152(AX), Z28, Z14
+	VFMADD213PS  1152(AX), Z28, Z15
+	VFMADD213PS  1152(AX), Z28, Z16
+	VFMADD213PS  1152(AX), Z28, Z17
+	VFMADD213PS  1152(AX), Z28, Z18
+	VFMADD213PS  1152(AX), Z28, Z19
+	VFMADD213PS  1152(AX), Z28, Z20
+	VMOVUPS      1088(AX), Z28
+	VFMADD213PS  1216(AX), Z28, Z21
+	VFMADD213PS  1216(AX), Z28, Z22
+	VFMADD213PS  1216(AX), Z28, Z23
+	VFMADD213PS  1216(AX), Z28, Z24
+	VFMADD213PS  1216(AX), Z28, Z25
+	VFMADD213PS  1216(AX), Z28, Z26
+	VFMADD213PS  1216(AX), Z28, Z27
+	VBROADCASTSS 32(CX), Z28
+	VFMADD231PS  Z28, Z14, Z0
+	VFMADD231PS  Z28, Z21, Z7
+	VBROADCASTSS 32(CX)(DX*1), Z14
+	VFMADD231PS  Z14, Z15, Z1
+	VFMADD231PS  Z14, Z22, Z8
+	VBROADCASTSS 32(CX)(DX*2), Z14
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z14, Z23, Z9
+	VBROADCASTSS 32(BX), Z14
+	VFMADD231PS  Z14, Z17, Z3
+	VFMADD231PS  Z14, Z24, Z10
+	VBROADCASTSS 32(BX)(DX*1), Z14
+	VFMADD231PS  Z14, Z18, Z4
+	VFMADD231PS  Z14, Z25, Z11
+	VBROADCASTSS 32(BX)(DX*2), Z14
+	VFMADD231PS  Z14, Z19, Z5
+	VFMADD231PS  Z14, Z26, Z12
+	VBROADCASTSS 32(SI), Z14
+	VFMADD231PS  Z14, Z20, Z6
+	VFMADD231PS  Z14, Z27, Z13
+	ADDQ         $0x00000500, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z8, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z10, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z5, (AX)
+	VMOVUPS      Z12, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ4MPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ4MPanelAVX512x5(SB), NOSPLIT, $0-64
+	// gfniQ4MPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z9
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1        (DI)
+	ADDQ              $0x40, DI
+	DECQ              R9
+	JNE               fetch
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z10
+	VMOVDQA64         Z10, Z15
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z11
+	VMOVDQA64         Z11, Z16
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z12
+	VMOVDQA64         Z12, Z17
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z13
+	VMOVDQA64         Z13, Z18
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z14
+	VMOVDQA64         Z14, Z19
+	VMOVDQU64         (AX), Z20
+	VMOVDQU64         64(AX), Z21
+	VPBROADCASTD      (CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      (CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      (CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      (BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      (BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         128(AX), Z20
+	VMOVDQU64         192(AX), Z21
+	VPBROADCASTD      4(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      4(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      4(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      4(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      4(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         256(AX), Z20
+	VMOVDQU64         320(AX), Z21
+	VPBROADCASTD      8(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      8(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      8(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      8(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      8(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         384(AX), Z20
+	VMOVDQU64         448(AX), Z21
+	VPBROADCASTD      12(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      12(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      12(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      12(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      12(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         512(AX), Z20
+	VMOVDQU64         576(AX), Z21
+	VPBROADCASTD      16(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      16(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      16(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      16(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      16(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         640(AX), Z20
+	VMOVDQU64         704(AX), Z21
+	VPBROADCASTD      20(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      20(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      20(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      20(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      20(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         768(AX), Z20
+	VMOVDQU64         832(AX), Z21
+	VPBROADCASTD      24(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      24(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      24(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      24(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      24(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         896(AX), Z20
+	VMOVDQU64         960(AX), Z21
+	VPBROADCASTD      28(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      28(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      28(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      28(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      28(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVUPS           1024(AX), Z20
+	VFMADD213PS       1152(AX), Z20, Z10
+	VFMADD213PS       1152(AX), Z20, Z11
+	VFMADD213PS       1152(AX), Z20, Z12
+	VFMADD213PS       1152(AX), Z20, Z13
+	VFMADD213PS       1152(AX), Z20, Z14
+	VMOVUPS           1088(AX), Z20
+	VFMADD213PS       1216(AX), Z20, Z15
+	VFMADD213PS       1216(AX), Z20, Z16
+	VFMADD213PS       1216(AX), Z20, Z17
+	VFMADD213PS       1216(AX), Z20, Z18
+	VFMADD213PS       1216(AX), Z20, Z19
+	VMOVUPS           1280(AX), Z20
+	VFNMADD231PS.BCST 36(CX), Z20, Z10
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z20, Z11
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z20, Z12
+	VFNMADD231PS.BCST 36(BX), Z20, Z13
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z20, Z14
+	VMOVUPS           1344(AX), Z20
+	VFNMADD231PS.BCST 36(CX), Z20, Z15
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z20, Z16
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z20, Z17
+	VFNMADD231PS.BCST 36(BX), Z20, Z18
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z20, Z19
+	VBROADCASTSS      32(CX), Z20
+	VFMADD231PS       Z20, Z10, Z0
+	VFMADD231PS       Z20, Z15, Z5
+	VBROADCASTSS      32(CX)(DX*1), Z10
+	VFMADD231PS       Z10, Z11, Z1
+	VFMADD231PS       Z10, Z16, Z6
+	VBROADCASTSS      32(CX)(DX*2), Z10
+	VFMADD231PS       Z10, Z12, Z2
+	VFMADD231PS       Z10, Z17, Z7
+	VBROADCASTSS      32(BX), Z10
+	VFMADD231PS       Z10, Z13, Z3
+	VFMADD231PS       Z10, Z18, Z8
+	VBROADCASTSS      32(BX)(DX*1), Z10
+	VFMADD231PS       Z10, Z14, Z4
+	VFMADD231PS       Z10, Z19, Z9
+	ADDQ              $0x00000580, AX
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, BX
+	DECQ              SI
+	JNE               loop
+	MOVQ              y+0(FP), AX
+	MOVQ              ld+8(FP), CX
+	SHLQ              $0x02, CX
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z5, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z1, (AX)
+	VMOVUPS           Z6, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z7, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z3, (AX)
+	VMOVUPS           Z8, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z4, (AX)
+	VMOVUPS           Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ4MPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ4MPanelAVX512x6(SB), NOSPLIT, $0-64
+	// gfniQ4MPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z9
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z10
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	VMOVUPS 64(R9), Z11
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1        (DI)
+	ADDQ              $0x40, DI
+	DECQ              R9
+	JNE               fetch
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z12
+	VMOVDQA64         Z12, Z18
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z13
+	VMOVDQA64         Z13, Z19
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z14
+	VMOVDQA64         Z14, Z20
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z15
+	VMOVDQA64         Z15, Z21
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z16
+	VMOVDQA64         Z16, Z22
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z17
+	VMOVDQA64         Z17, Z23
+	VMOVDQU64         (AX), Z24
+	VMOVDQU64         64(AX), Z25
+	VPBROADCASTD      (CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      (CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      (CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      (BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      (BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      (BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         128(AX), Z24
+	VMOVDQU64         192(AX), Z25
+	VPBROADCASTD      4(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      4(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      4(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      4(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      4(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      4(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         256(AX), Z24
+	VMOVDQU64         320(AX), Z25
+	VPBROADCASTD      8(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      8(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      8(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      8(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      8(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      8(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         384(AX), Z24
+	VMOVDQU64         448(AX), Z25
+	VPBROADCASTD      12(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      12(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      12(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      12(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      12(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      12(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         512(AX), Z24
+	VMOVDQU64         576(AX), Z25
+	VPBROADCASTD      16(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      16(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      16(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      16(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      16(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      16(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         640(AX), Z24
+	VMOVDQU64         704(AX), Z25
+	VPBROADCASTD      20(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      20(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      20(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      20(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      20(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      20(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         768(AX), Z24
+	VMOVDQU64         832(AX), Z25
+	VPBROADCASTD      24(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      24(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      24(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      24(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      24(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      24(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         896(AX), Z24
+	VMOVDQU64         960(AX), Z25
+	VPBROADCASTD      28(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      28(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      28(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      28(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      28(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      28(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVUPS           1024(AX), Z24
+	VFMADD213PS       1152(AX), Z24, Z12
+	VFMADD213PS       1152(AX), Z24, Z13
+	VFMADD213PS       1152(AX), Z24, Z14
+	VFMADD213PS       1152(AX), Z24, Z15
+	VFMADD213PS       1152(AX), Z24, Z16
+	VFMADD213PS       1152(AX), Z24, Z17
+	VMOVUPS           1088(AX), Z24
+	VFMADD213PS       1216(AX), Z24, Z18
+	VFMADD213PS       1216(AX), Z24, Z19
+	VFMADD213PS       1216(AX), Z24, Z20
+	VFMADD213PS       1216(AX), Z24, Z21
+	VFMADD213PS       1216(AX), Z24, Z22
+	VFMADD213PS       1216(AX), Z24, Z23
+	VMOVUPS           1280(AX), Z24
+	VFNMADD231PS.BCST 36(CX), Z24, Z12
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z24, Z13
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z24, Z14
+	VFNMADD231PS.BCST 36(BX), Z24, Z15
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z24, Z16
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z24, Z17
+	VMOVUPS           1344(AX), Z24
+	VFNMADD231PS.BCST 36(CX), Z24, Z18
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z24, Z19
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z24, Z20
+	VFNMADD231PS.BCST 36(BX), Z24, Z21
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z24, Z22
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z24, Z23
+	VBROADCASTSS      32(CX), Z24
+	VFMADD231PS       Z24, Z12, Z0
+	VFMADD231PS       Z24, Z18, Z6
+	VBROADCASTSS      32(CX)(DX*1), Z12
+	VFMADD231PS       Z12, Z13, Z1
+	VFMADD231PS       Z12, Z19, Z7
+	VBROADCASTSS      32(CX)(DX*2), Z12
+	VFMADD231PS       Z12, Z14, Z2
+	VFMADD231PS       Z12, Z20, Z8
+	VBROADCASTSS      32(BX), Z12
+	VFMADD231PS       Z12, Z15, Z3
+	VFMADD231PS       Z12, Z21, Z9
+	VBROADCASTSS      32(BX)(DX*1), Z12
+	VFMADD231PS       Z12, Z16, Z4
+	VFMADD231PS       Z12, Z22, Z10
+	VBROADCASTSS      32(BX)(DX*2), Z12
+	VFMADD231PS       Z12, Z17, Z5
+	VFMADD231PS       Z12, Z23, Z11
+	ADDQ              $0x00000580, AX
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, BX
+	DECQ              SI
+	JNE               loop
+	MOVQ              y+0(FP), AX
+	MOVQ              ld+8(FP), CX
+	SHLQ              $0x02, CX
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z6, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z1, (AX)
+	VMOVUPS           Z7, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z8, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z3, (AX)
+	VMOVUPS           Z9, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z4, (AX)
+	VMOVUPS           Z10, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z5, (AX)
+	VMOVUPS           Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ4MPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ4MPanelAVX512x7(SB), NOSPLIT, $0-64
+	// gfniQ4MPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	LEAQ    (BX)(DX*2), SI
+	ADDQ    DX, SI
+	MOVQ    groups+40(FP), DI
+	MOVQ    fetch+48(FP), R8
+	MOVQ    lines+56(FP), R9
+	MOVQ    y+0(FP), R10
+	MOVQ    ld+8(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z7
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z1
+	VMOVUPS 64(R10), Z8
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z2
+	VMOVUPS 64(R10), Z9
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z3
+	VMOVUPS 64(R10), Z10
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z11
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z5
+	VMOVUPS 64(R10), Z12
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z6
+	VMOVUPS 64(R10), Z13
+
+loop:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1        (R8)
+	ADDQ              $0x40, R8
+	DECQ              R10
+	JNE               fetch
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z14
+	VMOVDQA64         Z14, Z21
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z15
+	VMOVDQA64         Z15, Z22
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z16
+	VMOVDQA64         Z16, Z23
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z17
+	VMOVDQA64         Z17, Z24
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z18
+	VMOVDQA64         Z18, Z25
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z19
+	VMOVDQA64         Z19, Z26
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z20
+	VMOVDQA64         Z20, Z27
+	VMOVDQU64         (AX), Z28
+	VMOVDQU64         64(AX), Z29
+	VPBROADCASTD      (CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      (CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      (CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      (BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      (BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      (BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      (SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         128(AX), Z28
+	VMOVDQU64         192(AX), Z29
+	VPBROADCASTD      4(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      4(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      4(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      4(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      4(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      4(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      4(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         256(AX), Z28
+	VMOVDQU64         320(AX), Z29
+	VPBROADCASTD      8(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      8(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      8(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      8(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      8(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      8(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      8(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         384(AX), Z28
+	VMOVDQU64         448(AX), Z29
+	VPBROADCASTD      12(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      12(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      12(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      12(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      12(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      12(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      12(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         512(AX), Z28
+	VMOVDQU64         576(AX), Z29
+	VPBROADCASTD      16(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      16(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      16(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      16(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      16(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      16(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      16(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         640(AX), Z28
+	VMOVDQU64         704(AX), Z29
+	VPBROADCASTD      20(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      20(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      20(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      20(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      20(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      20(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      20(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         768(AX), Z28
+	VMOVDQU64         832(AX), Z29
+	VPBROADCASTD      24(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      24(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      24(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      24(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      24(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      24(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      24(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         896(AX), Z28
+	VMOVDQU64         960(AX), Z29
+	VPBROADCASTD      28(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      28(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      28(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      28(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      28(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      28(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      28(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVUPS           1024(AX), Z28
+	VFMADD213PS       1152(AX), Z28, Z14
+	VFMADD213PS       1152(AX), Z28, Z15
+	VFMADD213PS       1152(AX), Z28, Z16
+	VFMADD213PS       1152(AX), Z28, Z17
+	VFMADD213PS       1152(AX), Z28, Z18
+	VFMADD213PS       1152(AX), Z28, Z19
+	VFMADD213PS       1152(AX), Z28, Z20
+	VMOVUPS           1088(AX), Z28
+	VFMADD213PS       1216(AX), Z28, Z21
+	VFMADD213PS       1216(AX), Z28, Z22
+	VFMADD213PS       1216(AX), Z28, Z23
+	VFMADD213PS       1216(AX), Z28, Z24
+	VFMADD213PS       1216(AX), Z28, Z25
+	VFMADD213PS       1216(AX), Z28, Z26
+	VFMADD213PS       1216(AX), Z28, Z27
+	VMOVUPS           1280(AX), Z28
+	VFNMADD231PS.BCST 36(CX), Z28, Z14
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z28, Z15
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z28, Z16
+	VFNMADD231PS.BCST 36(BX), Z28, Z17
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z28, Z18
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z28, Z19
+	VFNMADD231PS.BCST 36(SI), Z28, Z20
+	VMOVUPS           1344(AX), Z28
+	VFNMADD231PS.BCST 36(CX), Z28, Z21
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z28, Z22
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z28, Z23
+	VFNMADD231PS.BCST 36(BX), Z28, Z24
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z28, Z25
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z28, Z26
+	VFNMADD231PS.BCST 36(SI), Z28, Z27
+	VBROADCASTSS      32(CX), Z28
+	VFMADD231PS       Z28, Z14, Z0
+	VFMADD231PS       Z28, Z21, Z7
+	VBROADCASTSS      32(CX)(DX*1), Z14
+	VFMADD231PS       Z14, Z15, Z1
+	VFMADD231PS       Z14, Z22, Z8
+	VBROADCASTSS      32(CX)(DX*2), Z14
+	VFMADD231PS       Z14, Z16, Z2
+	VFMADD231PS       Z14, Z23, Z9
+	VBROADCASTSS      32(BX), Z14
+	VFMADD231PS       Z14, Z17, Z3
+	VFMADD231PS       Z14, Z24, Z10
+	VBROADCASTSS      32(BX)(DX*1), Z14
+	VFMADD231PS       Z14, Z18, Z4
+	VFMADD231PS       Z14, Z25, Z11
+	VBROADCASTSS      32(BX)(DX*2), Z14
+	VFMADD231PS       Z14, Z19, Z5
+	VFMADD231PS       Z14, Z26, Z12
+	VBROADCASTSS      32(SI), Z14
+	VFMADD231PS       Z14, Z20, Z6
+	VFMADD231PS       Z14, Z27, Z13
+	ADDQ              $0x00000580, AX
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, SI
+	DECQ              DI
+	JNE               loop
+	MOVQ              y+0(FP), AX
+	MOVQ              ld+8(FP), CX
+	SHLQ              $0x02, CX
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z7, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z1, (AX)
+	VMOVUPS           Z8, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z9, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z3, (AX)
+	VMOVUPS           Z10, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z4, (AX)
+	VMOVUPS           Z11, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z5, (AX)
+	VMOVUPS           Z12, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z6, (AX)
+	VMOVUPS           Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ6PanelAVX512x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ6PanelAVX512x3(SB), NOSPLIT, $0-64
+	// gfniQ6PanelAVX512x3 adds to y[3][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ panel+16(FP), AX
+	MOVQ acts+24(FP), CX
+	MOVQ lda+32(FP), DX
+	MOVQ groups+40(FP), BX
+	MOVQ fetch+48(FP), SI
+	MOVQ lines+56(FP), DI
+
+loop:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   $0x00000008, R9
+
+group:
+	MOVQ DI, R8
+
+fetch:
+	PREFETCHT1       (SI)
+	ADDQ             $0x40, SI
+	DECQ             R8
+	JNE              fetch
+	VPBROADCASTD     56(CX), Z6
+	VMOVDQA64        Z6, Z9
+	VPBROADCASTD     56(CX)(DX*1), Z7
+	VMOVDQA64        Z7, Z10
+	VPBROADCASTD     56(CX)(DX*2), Z8
+	VMOVDQA64        Z8, Z11
+	VMOVDQU64        (AX), Z12
+	VMOVDQU64        64(AX), Z13
+	VPBROADCASTD     (CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     (CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     (CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VMOVDQU64        128(AX), Z12
+	VMOVDQU64        192(AX), Z13
+	VPBROADCASTD     4(CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     4(CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     4(CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VMOVDQU64        256(AX), Z12
+	VMOVDQU64        320(AX), Z13
+	VPBROADCASTD     8(CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     8(CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     8(CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VMOVDQU64        384(AX), Z12
+	VMOVDQU64        448(AX), Z13
+	VPBROADCASTD     12(CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     12(CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     12(CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VPMADDWD         1024(AX), Z6, Z6
+	VPMADDWD         1024(AX), Z7, Z7
+	VPMADDWD         1024(AX), Z8, Z8
+	VPMADDWD         1088(AX), Z9, Z9
+	VPMADDWD         1088(AX), Z10, Z10
+	VPMADDWD         1088(AX), Z11, Z11
+	VPBROADCASTD     60(CX), Z12
+	VMOVDQA64        Z12, Z15
+	VPBROADCASTD     60(CX)(DX*1), Z13
+	VMOVDQA64        Z13, Z16
+	VPBROADCASTD     60(CX)(DX*2), Z14
+	VMOVDQA64        Z14, Z17
+	VMOVDQU64        512(AX), Z18
+	VMOVDQU64        576(AX), Z19
+	VPBROADCASTD     16(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     16(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     16(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VMOVDQU64        640(AX), Z18
+	VMOVDQU64        704(AX), Z19
+	VPBROADCASTD     20(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     20(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     20(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VMOVDQU64        768(AX), Z18
+	VMOVDQU64        832(AX), Z19
+	VPBROADCASTD     24(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     24(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     24(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VMOVDQU64        896(AX), Z18
+	VMOVDQU64        960(AX), Z19
+	VPBROADCASTD     28(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     28(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     28(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VPDPWSSD         1152(AX), Z12, Z6
+	VPDPWSSD         1152(AX), Z13, Z7
+	VPDPWSSD         1152(AX), Z14, Z8
+	VPDPWSSD         1216(AX), Z15, Z9
+	VPDPWSSD         1216(AX), Z16, Z10
+	VPDPWSSD         1216(AX), Z17, Z11
+	VCVTDQ2PS        Z6, Z6
+	VFMADD231PS.BCST 32(CX), Z6, Z0
+	VCVTDQ2PS        Z9, Z9
+	VFMADD231PS.BCST 32(CX), Z9, Z3
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS.BCST 32(CX)(DX*1), Z7, Z1
+	VCVTDQ2PS        Z10, Z10
+	VFMADD231PS.BCST 32(CX)(DX*1), Z10, Z4
+	VCVTDQ2PS        Z8, Z8
+	VFMADD231PS.BCST 32(CX)(DX*2), Z8, Z2
+	VCVTDQ2PS        Z11, Z11
+	VFMADD231PS.BCST 32(CX)(DX*2), Z11, Z5
+	ADDQ             $0x00000580, AX
+	ADDQ             $0x00000040, CX
+	DECQ             R9
+	JNE              group
+	VMOVUPS          -128(AX), Z6
+	VMOVUPS          -64(AX), Z7
+	MOVQ             y+0(FP), R8
+	MOVQ             ld+8(FP), R9
+	SHLQ             $0x02, R9
+	VFMADD213PS      (R8), Z6, Z0
+	VMOVUPS          Z0, (R8)
+	VFMADD213PS      64(R8), Z7, Z3
+	VMOVUPS          Z3, 64(R8)
+	ADDQ             R9, R8
+	VFMADD213PS      (R8), Z6, Z1
+	VMOVUPS          Z1, (R8)
+	VFMADD213PS      64(R8), Z7, Z4
+	VMOVUPS          Z4, 64(R8)
+	ADDQ             R9, R8
+	VFMADD213PS      (R8), Z6, Z2
+	VMOVUPS          Z2, (R8)
+	VFMADD213PS      64(R8), Z7, Z5
+	VMOVUPS          Z5, 64(R8)
+	SUBQ             $0x00000008, BX
+	JNE              loop
+	VZEROUPPER
+	RET
+
+// func gfniQ6PanelAVX512x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ6PanelAVX512x4(SB), NOSPLIT, $0-64
+	// gfniQ6PanelAVX512x4 adds to y[4][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ panel+16(FP), AX
+	MOVQ acts+24(FP), CX
+	MOVQ lda+32(FP), DX
+	LEAQ (CX)(DX*2), BX
+	ADDQ DX, BX
+	MOVQ groups+40(FP), SI
+	MOVQ fetch+48(FP), DI
+	MOVQ lines+56(FP), R8
+
+loop:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   $0x00000008, R10
+
+group:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1       (DI)
+	ADDQ             $0x40, DI
+	DECQ             R9
+	JNE              fetch
+	VPBROADCASTD     56(CX), Z8
+	VMOVDQA64        Z8, Z12
+	VPBROADCASTD     56(CX)(DX*1), Z9
+	VMOVDQA64        Z9, Z13
+	VPBROADCASTD     56(CX)(DX*2), Z10
+	VMOVDQA64        Z10, Z14
+	VPBROADCASTD     56(BX), Z11
+	VMOVDQA64        Z11, Z15
+	VMOVDQU64        (AX), Z16
+	VMOVDQU64        64(AX), Z17
+	VPBROADCASTD     (CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     (CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     (CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     (BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VMOVDQU64        128(AX), Z16
+	VMOVDQU64        192(AX), Z17
+	VPBROADCASTD     4(CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     4(CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     4(CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     4(BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VMOVDQU64        256(AX), Z16
+	VMOVDQU64        320(AX), Z17
+	VPBROADCASTD     8(CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     8(CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     8(CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     8(BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VMOVDQU64        384(AX), Z16
+	VMOVDQU64        448(AX), Z17
+	VPBROADCASTD     12(CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     12(CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     12(CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     12(BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VPMADDWD         1024(AX), Z8, Z8
+	VPMADDWD         1024(AX), Z9, Z9
+	VPMADDWD         1024(AX), Z10, Z10
+	VPMADDWD         1024(AX), Z11, Z11
+	VPMADDWD         1088(AX), Z12, Z12
+	VPMADDWD         1088(AX), Z13, Z13
+	VPMADDWD         1088(AX), Z14, Z14
+	VPMADDWD         1088(AX), Z15, Z15
+	VPBROADCASTD     60(CX), Z16
+	VMOVDQA64        Z16, Z20
+	VPBROADCASTD     60(CX)(DX*1), Z17
+	VMOVDQA64        Z17, Z21
+	VPBROADCASTD     60(CX)(DX*2), Z18
+	VMOVDQA64        Z18, Z22
+	VPBROADCASTD     60(BX), Z19
+	VMOVDQA64        Z19, Z23
+	VMOVDQU64        512(AX), Z24
+	VMOVDQU64        576(AX), Z25
+	VPBROADCASTD     16(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     16(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     16(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     16(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VMOVDQU64        640(AX), Z24
+	VMOVDQU64        704(AX), Z25
+	VPBROADCASTD     20(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     20(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     20(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     20(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VMOVDQU64        768(AX), Z24
+	VMOVDQU64        832(AX), Z25
+	VPBROADCASTD     24(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     24(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     24(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     24(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VMOVDQU64        896(AX), Z24
+	VMOVDQU64        960(AX), Z25
+	VPBROADCASTD     28(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     28(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     28(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     28(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VPDPWSSD         1152(AX), Z16, Z8
+	VPDPWSSD         1152(AX), Z17, Z9
+	VPDPWSSD         1152(AX), Z18, Z10
+	VPDPWSSD         1152(AX), Z19, Z11
+	VPDPWSSD         1216(AX), Z20, Z12
+	VPDPWSSD         1216(AX), Z21, Z13
+	VPDPWSSD         1216(AX), Z22, Z14
+	VPDPWSSD         1216(AX), Z23, Z15
+	VCVTDQ2PS        Z8, Z8
+	VFMADD231PS.BCST 32(CX), Z8, Z0
+	VCVTDQ2PS        Z12, Z12
+	VFMADD231PS.BCST 32(CX), Z12, Z4
+	VCVTDQ2PS        Z9, Z9
+	VFMADD231PS.BCST 32(CX)(DX*1), Z9, Z1
+	VCVTDQ2PS        Z13, Z13
+	VFMADD231PS.BCST 32(CX)(DX*1), Z13, Z5
+	VCVTDQ2PS        Z10, Z10
+	VFMADD231PS.BCST 32(CX)(DX*2), Z10, Z2
+	VCVTDQ2PS        Z14, Z14
+	VFMADD231PS.BCST 32(CX)(DX*2), Z14, Z6
+	VCVTDQ2PS        Z11, Z11
+	VFMADD231PS.BCST 32(BX), Z11, Z3
+	VCVTDQ2PS        Z15, Z15
+	VFMADD231PS.BCST 32(BX), Z15, Z7
+	ADDQ             $0x00000580, AX
+	ADDQ             $0x00000040, CX
+	ADDQ             $0x00000040, BX
+	DECQ             R10
+	JNE              group
+	VMOVUPS          -128(AX), Z8
+	VMOVUPS          -64(AX), Z9
+	MOVQ             y+0(FP), R9
+	MOVQ             ld+8(FP), R10
+	SHLQ             $0x02, R10
+	VFMADD213PS      (R9), Z8, Z0
+	VMOVUPS          Z0, (R9)
+	VFMADD213PS      64(R9), Z9, Z4
+	VMOVUPS          Z4, 64(R9)
+	ADDQ             R10, R9
+	VFMADD213PS      (R9), Z8, Z1
+	VMOVUPS          Z1, (R9)
+	VFMADD213PS      64(R9), Z9, Z5
+	VMOVUPS          Z5, 64(R9)
+	ADDQ             R10, R9
+	VFMADD213PS      (R9), Z8, Z2
+	VMOVUPS          Z2, (R9)
+	VFMADD213PS      64(R9), Z9, Z6
+	VMOVUPS          Z6, 64(R9)
+	ADDQ             R10, R9
+	VFMADD213PS      (R9), Z8, Z3
+	VMOVUPS          Z3, (R9)
+	VFMADD213PS      64(R9), Z9, Z7
+	VMOVUPS          Z7, 64(R9)
+	SUBQ             $0x00000008, SI
+	JNE              loop
 	VZEROUPPER
 	RET

@@ -52,11 +52,19 @@ func (p packing) gfniPair() int {
 func GFNI() {
 	emitEighth("gfniEighth")
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
+		if p.low == 0 { // of the others panels gain 4 % at most
+			gfniWriter(p)
+		}
 		if p.name == "FP4" { // the look-up of its levels is a third operation
 			continue
 		}
 		for t := 2; t <= p.gfniWidest(); t++ {
 			gfniTile(p, t)
+		}
+	}
+	for _, f := range gfniPanels {
+		for t := f.tokens[0]; t <= f.tokens[1]; t++ {
+			gfniPanelTile(f, t)
 		}
 	}
 }
@@ -300,23 +308,12 @@ func (t *gfni) groupScaled() {
 	}[t.name]
 	sum := t.dots(0, 8, start)
 	t.each(func(b int) {
-		d, off := ZMM(), ZMM()
-		VCVTPH2PS(t.scaleAt(0), d)
-		if t.name == "Q4M" {
-			VPMOVZXBD(t.smallAt(64), off)
-			VCVTDQ2PS(off, off)
-			VMULPS(off, d, d)
-		}
-		VMULPS_BCST(everyDword(magicBits|1<<31), d, off) // exact, and what d·1.5·2²³ is taken off by
+		d, off := t.magicScale()
 		for _, v := range sum[b] {
 			VFMADD213PS(off, d, v)
 		}
 		if t.name == "Q4M" {
-			least, min := ZMM(), ZMM()
-			VPMOVZXBD(t.smallAt(80), least)
-			VCVTDQ2PS(least, least)
-			VCVTPH2PS(t.scaleAt(32), min)
-			VMULPS(min, least, least)
+			least := t.least()
 			for i, v := range sum[b] {
 				VFNMADD231PS_BCST(t.acts.At(i, acts.RecSum), least, v)
 			}
@@ -327,15 +324,44 @@ func (t *gfni) groupScaled() {
 	})
 }
 
+// magicScale gives the scales of a group of the current band, and -1.5·2²³ times them.
+func (t *gfni) magicScale() (d, off reg.VecVirtual) {
+	d, off = ZMM(), ZMM()
+	VCVTPH2PS(t.scaleAt(0), d)
+	if t.name == "Q4M" {
+		VPMOVZXBD(t.smallAt(64), off)
+		VCVTDQ2PS(off, off)
+		VMULPS(off, d, d)
+	}
+	VMULPS_BCST(everyDword(magicBits|1<<31), d, off) // exact
+	return d, off
+}
+
+// least gives the minimums of a group of Q4M.
+func (t *gfni) least() reg.VecVirtual {
+	least, min := ZMM(), ZMM()
+	VPMOVZXBD(t.smallAt(80), least)
+	VCVTDQ2PS(least, least)
+	VCVTPH2PS(t.scaleAt(32), min)
+	VMULPS(min, least, least)
+	return least
+}
+
+// halfScale gives the scales of half h of a group of Q6 as int16: the high half of a
+// negative sum counts for nothing.
+func (t *gfni) halfScale(h int) reg.VecVirtual {
+	sc := ZMM()
+	VPMOVSXBD(t.smallAt(32+16*h), sc)
+	VPANDD_BCST(everyDword(0xffff), sc, sc)
+	return sc
+}
+
 // groupQ6 multiplies the sums of each half, which fit int16 (acts.Limited), by scales as
 // int16.
 func (t *gfni) groupQ6() {
 	scale := func(h int) []reg.VecVirtual {
-		sc := row(t.n)
-		t.each(func(b int) {
-			VPMOVSXBD(t.smallAt(32+16*h), sc[b])
-			VPANDD_BCST(everyDword(0xffff), sc[b], sc[b]) // the high half of a negative sum counts for nothing
-		})
+		var sc []reg.VecVirtual
+		t.each(func(int) { sc = append(sc, t.halfScale(h)) })
 		return sc
 	}
 	first := t.dots(0, 4, t.record(acts.RecHalf32))
