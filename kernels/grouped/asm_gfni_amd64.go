@@ -363,6 +363,62 @@ func groupedQ8GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func gfniPanelFP4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
 
+// groupedFP4GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
 // groupedQ1G128GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.

@@ -11603,7 +11603,7 @@ loop:
 	RET
 
 // func gfniPanelFP4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, GFNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, MMX+
 TEXT ·gfniPanelFP4AVX512(SB), NOSPLIT, $0-40
 	// gfniPanelFP4AVX512 unpacks groups ≥ 1 groups of two bands of FP4, whole scale units, that are stride bytes apart,
 	// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
@@ -11616,85 +11616,77 @@ TEXT ·gfniPanelFP4AVX512(SB), NOSPLIT, $0-40
 	MOVQ      groups+32(FP), DI
 
 loop:
-	VMOVDQU64           (AX), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, (SI)
-	VMOVDQU64           (AX)(DX*1), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 64(SI)
-	VMOVDQU64           64(AX), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 128(SI)
-	VMOVDQU64           64(AX)(DX*1), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 192(SI)
-	VMOVDQU64           128(AX), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 256(SI)
-	VMOVDQU64           128(AX)(DX*1), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 320(SI)
-	VMOVDQU64           192(AX), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 384(SI)
-	VMOVDQU64           192(AX)(DX*1), Z1
-	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 448(SI)
-	VMOVDQU64           (AX), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 512(SI)
-	VMOVDQU64           (AX)(DX*1), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 576(SI)
-	VMOVDQU64           64(AX), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 640(SI)
-	VMOVDQU64           64(AX)(DX*1), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 704(SI)
-	VMOVDQU64           128(AX), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 768(SI)
-	VMOVDQU64           128(AX)(DX*1), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 832(SI)
-	VMOVDQU64           192(AX), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 896(SI)
-	VMOVDQU64           192(AX)(DX*1), Z1
-	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
-	VPSHUFB             Z1, Z0, Z1
-	VMOVDQU64           Z1, 960(SI)
-	VCVTPH2PS           (CX), Z1
-	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
-	VMOVDQU64           Z1, 1024(SI)
-	VMOVDQU64           Z2, 1152(SI)
-	VCVTPH2PS           (CX)(DX*1), Z1
-	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
-	VMOVDQU64           Z1, 1088(SI)
-	VMOVDQU64           Z2, 1216(SI)
-	PREFETCHT1          32(CX)(DX*2)
-	PREFETCHT1          32(CX)(BX*1)
-	ADDQ                $0x00000500, SI
-	ADDQ                $0x00000100, AX
-	ADDQ                $0x00000020, CX
-	DECQ                DI
-	JNE                 loop
+	VMOVDQU64   (AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, (SI)
+	VMOVDQU64   (AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 64(SI)
+	VMOVDQU64   64(AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 128(SI)
+	VMOVDQU64   64(AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 192(SI)
+	VMOVDQU64   128(AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 256(SI)
+	VMOVDQU64   128(AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 320(SI)
+	VMOVDQU64   192(AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 384(SI)
+	VMOVDQU64   192(AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 448(SI)
+	VMOVDQU64   (AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 512(SI)
+	VMOVDQU64   (AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 576(SI)
+	VMOVDQU64   64(AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 640(SI)
+	VMOVDQU64   64(AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 704(SI)
+	VMOVDQU64   128(AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 768(SI)
+	VMOVDQU64   128(AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 832(SI)
+	VMOVDQU64   192(AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 896(SI)
+	VMOVDQU64   192(AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 960(SI)
+	VCVTPH2PS   (CX), Z1
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64   Z1, 1024(SI)
+	VMOVDQU64   Z2, 1152(SI)
+	VCVTPH2PS   (CX)(DX*1), Z1
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64   Z1, 1088(SI)
+	VMOVDQU64   Z2, 1216(SI)
+	PREFETCHT1  32(CX)(DX*2)
+	PREFETCHT1  32(CX)(BX*1)
+	ADDQ        $0x00000500, SI
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000020, CX
+	DECQ        DI
+	JNE         loop
 	VZEROUPPER
 	RET
 
@@ -11707,6 +11699,1798 @@ DATA gfniLevelsFP4<>+40(SB)/8, $0x74787a7c7d7e7f80
 DATA gfniLevelsFP4<>+48(SB)/8, $0x8c88868483828180
 DATA gfniLevelsFP4<>+56(SB)/8, $0x74787a7c7d7e7f80
 GLOBL gfniLevelsFP4<>(SB), RODATA|NOPTR, $64
+
+// func groupedFP4GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x2(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z6
+	VMOVDQU64 (AX), Z4
+	VPERMB    Z6, Z4, Z4
+	VMOVDQU64 (AX)(BX*1), Z5
+	VPERMB    Z6, Z5, Z5
+	MOVQ      y+0(FP), R8
+	MOVQ      ld+8(FP), R9
+	SHLQ      $0x02, R9
+	VMOVUPS   (R8), Z0
+	VMOVUPS   64(R8), Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z1
+	VMOVUPS   64(R8), Z3
+	MOVQ      groups+56(FP), R8
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPXORD           Z7, Z7, Z7
+	VPXORD           Z8, Z8, Z8
+	VPXORD           Z9, Z9, Z9
+	VPXORD           Z10, Z10, Z10
+	VPBROADCASTD     52(SI), Z11
+	VPBROADCASTD     52(SI)(DI*1), Z12
+	VMOVDQA64        Z11, Z13
+	VMOVDQA64        Z12, Z14
+	VPBROADCASTD     (SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     (SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        64(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        64(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     4(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     4(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        128(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        128(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     8(SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     8(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        192(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        192(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     12(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     12(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        (AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        (AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     16(SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     16(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        64(AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        64(AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     20(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     20(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        128(AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        128(AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     24(SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     24(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        192(AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        192(AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     28(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     28(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        256(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        256(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPADDD           Z7, Z11, Z11
+	VPADDD           Z8, Z12, Z12
+	VPADDD           Z9, Z13, Z13
+	VPADDD           Z10, Z14, Z14
+	VCVTPH2PS        (CX), Z15
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z15, Z16
+	VFMADD213PS      Z16, Z15, Z11
+	VFMADD213PS      Z16, Z15, Z12
+	VFMADD231PS.BCST 32(SI), Z11, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z12, Z1
+	VCVTPH2PS        (CX)(BX*1), Z11
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z11, Z12
+	VFMADD213PS      Z12, Z11, Z13
+	VFMADD213PS      Z12, Z11, Z14
+	VFMADD231PS.BCST 32(SI), Z13, Z2
+	VFMADD231PS.BCST 32(SI)(DI*1), Z14, Z3
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000020, CX
+	DECQ             R8
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z2, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x3(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z10
+	VMOVDQU64 (AX), Z6
+	VPERMB    Z10, Z6, Z6
+	VMOVDQU64 (AX)(BX*1), Z7
+	VPERMB    Z10, Z7, Z7
+	MOVQ      y+0(FP), R8
+	MOVQ      ld+8(FP), R9
+	SHLQ      $0x02, R9
+	VMOVUPS   (R8), Z0
+	VMOVUPS   64(R8), Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z1
+	VMOVUPS   64(R8), Z4
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z2
+	VMOVUPS   64(R8), Z5
+	MOVQ      groups+56(FP), R8
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPXORD           Z11, Z11, Z11
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPBROADCASTD     52(SI), Z17
+	VPBROADCASTD     52(SI)(DI*1), Z18
+	VPBROADCASTD     52(SI)(DI*2), Z19
+	VMOVDQA64        Z17, Z20
+	VMOVDQA64        Z18, Z21
+	VMOVDQA64        Z19, Z22
+	VPBROADCASTD     (SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     (SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        64(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        64(AX)(BX*1), Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     (SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     4(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     4(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        128(AX), Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        128(AX)(BX*1), Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     4(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPBROADCASTD     8(SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     8(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        192(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        192(AX)(BX*1), Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     8(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     12(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     12(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        (AX), Z6
+	VPSRLW           $0x04, Z6, Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        (AX)(BX*1), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     12(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPBROADCASTD     16(SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     16(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        64(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        64(AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     16(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     20(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     20(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        128(AX), Z6
+	VPSRLW           $0x04, Z6, Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        128(AX)(BX*1), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     20(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPBROADCASTD     24(SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     24(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        192(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        192(AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     24(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     28(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     28(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        256(AX), Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        256(AX)(BX*1), Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     28(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPADDD           Z11, Z17, Z17
+	VPADDD           Z12, Z18, Z18
+	VPADDD           Z13, Z19, Z19
+	VPADDD           Z14, Z20, Z20
+	VPADDD           Z15, Z21, Z21
+	VPADDD           Z16, Z22, Z22
+	VCVTPH2PS        (CX), Z8
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z8, Z9
+	VFMADD213PS      Z9, Z8, Z17
+	VFMADD213PS      Z9, Z8, Z18
+	VFMADD213PS      Z9, Z8, Z19
+	VFMADD231PS.BCST 32(SI), Z17, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z18, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z19, Z2
+	VCVTPH2PS        (CX)(BX*1), Z8
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z8, Z9
+	VFMADD213PS      Z9, Z8, Z20
+	VFMADD213PS      Z9, Z8, Z21
+	VFMADD213PS      Z9, Z8, Z22
+	VFMADD231PS.BCST 32(SI), Z20, Z3
+	VFMADD231PS.BCST 32(SI)(DI*1), Z21, Z4
+	VFMADD231PS.BCST 32(SI)(DI*2), Z22, Z5
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000020, CX
+	DECQ             R8
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z3, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z4, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x4(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	LEAQ      (SI)(DI*2), R8
+	ADDQ      DI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z12
+	VMOVDQU64 (AX), Z8
+	VPERMB    Z12, Z8, Z8
+	VMOVDQU64 (AX)(BX*1), Z9
+	VPERMB    Z12, Z9, Z9
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	VMOVUPS   64(R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	VMOVUPS   64(R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	VMOVUPS   64(R9), Z7
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPXORD           Z17, Z17, Z17
+	VPXORD           Z18, Z18, Z18
+	VPXORD           Z19, Z19, Z19
+	VPXORD           Z20, Z20, Z20
+	VPBROADCASTD     52(SI), Z21
+	VPBROADCASTD     52(SI)(DI*1), Z22
+	VPBROADCASTD     52(SI)(DI*2), Z23
+	VPBROADCASTD     52(R8), Z24
+	VMOVDQA64        Z21, Z25
+	VMOVDQA64        Z22, Z26
+	VMOVDQA64        Z23, Z27
+	VMOVDQA64        Z24, Z28
+	VPBROADCASTD     (SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     (SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     (SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        64(AX), Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        64(AX)(BX*1), Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     (R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     4(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     4(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     4(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        128(AX), Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        128(AX)(BX*1), Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     4(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPBROADCASTD     8(SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     8(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     8(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        192(AX), Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        192(AX)(BX*1), Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     8(R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     12(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     12(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     12(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        (AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        (AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     12(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPBROADCASTD     16(SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     16(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     16(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        64(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        64(AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     16(R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     20(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     20(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     20(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        128(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        128(AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     20(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPBROADCASTD     24(SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     24(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     24(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        192(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        192(AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     24(R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     28(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     28(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     28(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        256(AX), Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        256(AX)(BX*1), Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     28(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPADDD           Z13, Z21, Z21
+	VPADDD           Z14, Z22, Z22
+	VPADDD           Z15, Z23, Z23
+	VPADDD           Z16, Z24, Z24
+	VPADDD           Z17, Z25, Z25
+	VPADDD           Z18, Z26, Z26
+	VPADDD           Z19, Z27, Z27
+	VPADDD           Z20, Z28, Z28
+	VCVTPH2PS        (CX), Z10
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z10, Z11
+	VFMADD213PS      Z11, Z10, Z21
+	VFMADD213PS      Z11, Z10, Z22
+	VFMADD213PS      Z11, Z10, Z23
+	VFMADD213PS      Z11, Z10, Z24
+	VFMADD231PS.BCST 32(SI), Z21, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z22, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z23, Z2
+	VFMADD231PS.BCST 32(R8), Z24, Z3
+	VCVTPH2PS        (CX)(BX*1), Z10
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z10, Z11
+	VFMADD213PS      Z11, Z10, Z25
+	VFMADD213PS      Z11, Z10, Z26
+	VFMADD213PS      Z11, Z10, Z27
+	VFMADD213PS      Z11, Z10, Z28
+	VFMADD231PS.BCST 32(SI), Z25, Z4
+	VFMADD231PS.BCST 32(SI)(DI*1), Z26, Z5
+	VFMADD231PS.BCST 32(SI)(DI*2), Z27, Z6
+	VFMADD231PS.BCST 32(R8), Z28, Z7
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z4, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z5, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x5(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	LEAQ      (SI)(DI*2), R8
+	ADDQ      DI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z14
+	VMOVDQU64 (AX), Z10
+	VPERMB    Z14, Z10, Z10
+	VMOVDQU64 (AX)(BX*1), Z11
+	VPERMB    Z14, Z11, Z11
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	VMOVUPS   64(R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	VMOVUPS   64(R9), Z7
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	VMOVUPS   64(R9), Z8
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z9
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPBROADCASTD     52(SI), Z15
+	VPBROADCASTD     52(SI)(DI*1), Z16
+	VPBROADCASTD     52(SI)(DI*2), Z17
+	VPBROADCASTD     52(R8), Z18
+	VPBROADCASTD     52(R8)(DI*1), Z19
+	VMOVDQA64        Z15, Z20
+	VMOVDQA64        Z16, Z21
+	VMOVDQA64        Z17, Z22
+	VMOVDQA64        Z18, Z23
+	VMOVDQA64        Z19, Z24
+	VPBROADCASTD     (SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     (SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     (SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        64(AX), Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        64(AX)(BX*1), Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     (R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     (R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     4(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     4(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     4(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        128(AX), Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        128(AX)(BX*1), Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     4(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     4(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VPBROADCASTD     8(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     8(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     8(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        192(AX), Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        192(AX)(BX*1), Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     8(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     8(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     12(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     12(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     12(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        (AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        (AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     12(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     12(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VPBROADCASTD     16(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     16(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     16(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        64(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        64(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     16(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     16(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     20(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     20(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     20(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        128(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        128(AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     20(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     20(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VPBROADCASTD     24(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     24(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     24(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        192(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        192(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     24(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     24(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     28(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     28(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     28(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        256(AX), Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        256(AX)(BX*1), Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     28(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     28(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VCVTPH2PS        (CX), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z15
+	VFMADD213PS      Z13, Z12, Z16
+	VFMADD213PS      Z13, Z12, Z17
+	VFMADD213PS      Z13, Z12, Z18
+	VFMADD213PS      Z13, Z12, Z19
+	VFMADD231PS.BCST 32(SI), Z15, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z16, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z17, Z2
+	VFMADD231PS.BCST 32(R8), Z18, Z3
+	VFMADD231PS.BCST 32(R8)(DI*1), Z19, Z4
+	VCVTPH2PS        (CX)(BX*1), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z20
+	VFMADD213PS      Z13, Z12, Z21
+	VFMADD213PS      Z13, Z12, Z22
+	VFMADD213PS      Z13, Z12, Z23
+	VFMADD213PS      Z13, Z12, Z24
+	VFMADD231PS.BCST 32(SI), Z20, Z5
+	VFMADD231PS.BCST 32(SI)(DI*1), Z21, Z6
+	VFMADD231PS.BCST 32(SI)(DI*2), Z22, Z7
+	VFMADD231PS.BCST 32(R8), Z23, Z8
+	VFMADD231PS.BCST 32(R8)(DI*1), Z24, Z9
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z5, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x6(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	LEAQ      (SI)(DI*2), R8
+	ADDQ      DI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z16
+	VMOVDQU64 (AX), Z12
+	VPERMB    Z16, Z12, Z12
+	VMOVDQU64 (AX)(BX*1), Z13
+	VPERMB    Z16, Z13, Z13
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	VMOVUPS   64(R9), Z7
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	VMOVUPS   64(R9), Z8
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	VMOVUPS   64(R9), Z9
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z10
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	VMOVUPS   64(R9), Z11
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPBROADCASTD     52(SI), Z17
+	VPBROADCASTD     52(SI)(DI*1), Z18
+	VPBROADCASTD     52(SI)(DI*2), Z19
+	VPBROADCASTD     52(R8), Z20
+	VPBROADCASTD     52(R8)(DI*1), Z21
+	VPBROADCASTD     52(R8)(DI*2), Z22
+	VMOVDQA64        Z17, Z23
+	VMOVDQA64        Z18, Z24
+	VMOVDQA64        Z19, Z25
+	VMOVDQA64        Z20, Z26
+	VMOVDQA64        Z21, Z27
+	VMOVDQA64        Z22, Z28
+	VPBROADCASTD     (SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     (SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     (SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     (R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        64(AX), Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        64(AX)(BX*1), Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     (R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     (R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     4(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     4(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     4(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     4(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        128(AX), Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        128(AX)(BX*1), Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     4(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     4(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VPBROADCASTD     8(SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     8(SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     8(SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     8(R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        192(AX), Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        192(AX)(BX*1), Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     8(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     8(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     12(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     12(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     12(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     12(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        (AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        (AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     12(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     12(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VPBROADCASTD     16(SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     16(SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     16(SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     16(R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        64(AX), Z14
+	VPSRLW           $0x04, Z14, Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        64(AX)(BX*1), Z15
+	VPSRLW           $0x04, Z15, Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     16(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     16(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     20(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     20(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     20(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     20(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        128(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        128(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     20(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     20(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VPBROADCASTD     24(SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     24(SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     24(SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     24(R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        192(AX), Z14
+	VPSRLW           $0x04, Z14, Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        192(AX)(BX*1), Z15
+	VPSRLW           $0x04, Z15, Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     24(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     24(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     28(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     28(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     28(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     28(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        256(AX), Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        256(AX)(BX*1), Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     28(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     28(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VCVTPH2PS        (CX), Z14
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS      Z15, Z14, Z17
+	VFMADD213PS      Z15, Z14, Z18
+	VFMADD213PS      Z15, Z14, Z19
+	VFMADD213PS      Z15, Z14, Z20
+	VFMADD213PS      Z15, Z14, Z21
+	VFMADD213PS      Z15, Z14, Z22
+	VFMADD231PS.BCST 32(SI), Z17, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z18, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z19, Z2
+	VFMADD231PS.BCST 32(R8), Z20, Z3
+	VFMADD231PS.BCST 32(R8)(DI*1), Z21, Z4
+	VFMADD231PS.BCST 32(R8)(DI*2), Z22, Z5
+	VCVTPH2PS        (CX)(BX*1), Z14
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS      Z15, Z14, Z23
+	VFMADD213PS      Z15, Z14, Z24
+	VFMADD213PS      Z15, Z14, Z25
+	VFMADD213PS      Z15, Z14, Z26
+	VFMADD213PS      Z15, Z14, Z27
+	VFMADD213PS      Z15, Z14, Z28
+	VFMADD231PS.BCST 32(SI), Z23, Z6
+	VFMADD231PS.BCST 32(SI)(DI*1), Z24, Z7
+	VFMADD231PS.BCST 32(SI)(DI*2), Z25, Z8
+	VFMADD231PS.BCST 32(R8), Z26, Z9
+	VFMADD231PS.BCST 32(R8)(DI*1), Z27, Z10
+	VFMADD231PS.BCST 32(R8)(DI*2), Z28, Z11
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z9, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          Z10, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	VMOVUPS          Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x7(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      acts+40(FP), BX
+	MOVQ      lda+48(FP), SI
+	LEAQ      (BX)(SI*2), DI
+	ADDQ      SI, DI
+	LEAQ      (DI)(SI*2), R8
+	ADDQ      SI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z9
+	VMOVDQU64 (AX), Z7
+	VPERMB    Z9, Z7, Z7
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z6
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
+	VPXORD           Z10, Z10, Z10
+	VPXORD           Z11, Z11, Z11
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPBROADCASTD     52(BX), Z17
+	VPBROADCASTD     52(BX)(SI*1), Z18
+	VPBROADCASTD     52(BX)(SI*2), Z19
+	VPBROADCASTD     52(DI), Z20
+	VPBROADCASTD     52(DI)(SI*1), Z21
+	VPBROADCASTD     52(DI)(SI*2), Z22
+	VPBROADCASTD     52(R8), Z23
+	VPDPBUSD.BCST    (BX), Z7, Z17
+	VPDPBUSD.BCST    (BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    (BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    (DI), Z7, Z20
+	VMOVDQU64        64(AX), Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    (DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    (DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    (R8), Z7, Z23
+	VPDPBUSD.BCST    4(BX), Z8, Z10
+	VPDPBUSD.BCST    4(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    4(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    4(DI), Z8, Z13
+	VMOVDQU64        128(AX), Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    4(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    4(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    4(R8), Z8, Z16
+	VPDPBUSD.BCST    8(BX), Z7, Z17
+	VPDPBUSD.BCST    8(BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    8(BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    8(DI), Z7, Z20
+	VMOVDQU64        192(AX), Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    8(DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    8(DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    8(R8), Z7, Z23
+	VPDPBUSD.BCST    12(BX), Z8, Z10
+	VPDPBUSD.BCST    12(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    12(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    12(DI), Z8, Z13
+	VMOVDQU64        (AX), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    12(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    12(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    12(R8), Z8, Z16
+	VPDPBUSD.BCST    16(BX), Z7, Z17
+	VPDPBUSD.BCST    16(BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    16(BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    16(DI), Z7, Z20
+	VMOVDQU64        64(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    16(DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    16(DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    16(R8), Z7, Z23
+	VPDPBUSD.BCST    20(BX), Z8, Z10
+	VPDPBUSD.BCST    20(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    20(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    20(DI), Z8, Z13
+	VMOVDQU64        128(AX), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    20(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    20(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    20(R8), Z8, Z16
+	VPDPBUSD.BCST    24(BX), Z7, Z17
+	VPDPBUSD.BCST    24(BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    24(BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    24(DI), Z7, Z20
+	VMOVDQU64        192(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    24(DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    24(DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    24(R8), Z7, Z23
+	VPDPBUSD.BCST    28(BX), Z8, Z10
+	VPDPBUSD.BCST    28(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    28(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    28(DI), Z8, Z13
+	VMOVDQU64        256(AX), Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    28(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    28(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    28(R8), Z8, Z16
+	VPADDD           Z10, Z17, Z17
+	VPADDD           Z11, Z18, Z18
+	VPADDD           Z12, Z19, Z19
+	VPADDD           Z13, Z20, Z20
+	VPADDD           Z14, Z21, Z21
+	VPADDD           Z15, Z22, Z22
+	VPADDD           Z16, Z23, Z23
+	VCVTPH2PS        (CX), Z8
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z8, Z24
+	VFMADD213PS      Z24, Z8, Z17
+	VFMADD213PS      Z24, Z8, Z18
+	VFMADD213PS      Z24, Z8, Z19
+	VFMADD213PS      Z24, Z8, Z20
+	VFMADD213PS      Z24, Z8, Z21
+	VFMADD213PS      Z24, Z8, Z22
+	VFMADD213PS      Z24, Z8, Z23
+	VFMADD231PS.BCST 32(BX), Z17, Z0
+	VFMADD231PS.BCST 32(BX)(SI*1), Z18, Z1
+	VFMADD231PS.BCST 32(BX)(SI*2), Z19, Z2
+	VFMADD231PS.BCST 32(DI), Z20, Z3
+	VFMADD231PS.BCST 32(DI)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 32(DI)(SI*2), Z22, Z5
+	VFMADD231PS.BCST 32(R8), Z23, Z6
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x8(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      acts+40(FP), BX
+	MOVQ      lda+48(FP), SI
+	LEAQ      (BX)(SI*2), DI
+	ADDQ      SI, DI
+	LEAQ      (DI)(SI*2), R8
+	ADDQ      SI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z10
+	VMOVDQU64 (AX), Z8
+	VPERMB    Z10, Z8, Z8
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z7
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
+	VPXORD           Z11, Z11, Z11
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPXORD           Z17, Z17, Z17
+	VPXORD           Z18, Z18, Z18
+	VPBROADCASTD     52(BX), Z19
+	VPBROADCASTD     52(BX)(SI*1), Z20
+	VPBROADCASTD     52(BX)(SI*2), Z21
+	VPBROADCASTD     52(DI), Z22
+	VPBROADCASTD     52(DI)(SI*1), Z23
+	VPBROADCASTD     52(DI)(SI*2), Z24
+	VPBROADCASTD     52(R8), Z25
+	VPBROADCASTD     52(R8)(SI*1), Z26
+	VPDPBUSD.BCST    (BX), Z8, Z19
+	VPDPBUSD.BCST    (BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    (BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    (DI), Z8, Z22
+	VPDPBUSD.BCST    (DI)(SI*1), Z8, Z23
+	VMOVDQU64        64(AX), Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    (DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    (R8), Z8, Z25
+	VPDPBUSD.BCST    (R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    4(BX), Z9, Z11
+	VPDPBUSD.BCST    4(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    4(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    4(DI), Z9, Z14
+	VPDPBUSD.BCST    4(DI)(SI*1), Z9, Z15
+	VMOVDQU64        128(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    4(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    4(R8), Z9, Z17
+	VPDPBUSD.BCST    4(R8)(SI*1), Z9, Z18
+	VPDPBUSD.BCST    8(BX), Z8, Z19
+	VPDPBUSD.BCST    8(BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    8(BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    8(DI), Z8, Z22
+	VPDPBUSD.BCST    8(DI)(SI*1), Z8, Z23
+	VMOVDQU64        192(AX), Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    8(DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    8(R8), Z8, Z25
+	VPDPBUSD.BCST    8(R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    12(BX), Z9, Z11
+	VPDPBUSD.BCST    12(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    12(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    12(DI), Z9, Z14
+	VPDPBUSD.BCST    12(DI)(SI*1), Z9, Z15
+	VMOVDQU64        (AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    12(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    12(R8), Z9, Z17
+	VPDPBUSD.BCST    12(R8)(SI*1), Z9, Z18
+	VPDPBUSD.BCST    16(BX), Z8, Z19
+	VPDPBUSD.BCST    16(BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    16(BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    16(DI), Z8, Z22
+	VPDPBUSD.BCST    16(DI)(SI*1), Z8, Z23
+	VMOVDQU64        64(AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    16(DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    16(R8), Z8, Z25
+	VPDPBUSD.BCST    16(R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    20(BX), Z9, Z11
+	VPDPBUSD.BCST    20(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    20(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    20(DI), Z9, Z14
+	VPDPBUSD.BCST    20(DI)(SI*1), Z9, Z15
+	VMOVDQU64        128(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    20(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    20(R8), Z9, Z17
+	VPDPBUSD.BCST    20(R8)(SI*1), Z9, Z18
+	VPDPBUSD.BCST    24(BX), Z8, Z19
+	VPDPBUSD.BCST    24(BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    24(BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    24(DI), Z8, Z22
+	VPDPBUSD.BCST    24(DI)(SI*1), Z8, Z23
+	VMOVDQU64        192(AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    24(DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    24(R8), Z8, Z25
+	VPDPBUSD.BCST    24(R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    28(BX), Z9, Z11
+	VPDPBUSD.BCST    28(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    28(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    28(DI), Z9, Z14
+	VPDPBUSD.BCST    28(DI)(SI*1), Z9, Z15
+	VMOVDQU64        256(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    28(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    28(R8), Z9, Z17
+	VPDPBUSD.BCST    28(R8)(SI*1), Z9, Z18
+	VPADDD           Z11, Z19, Z19
+	VPADDD           Z12, Z20, Z20
+	VPADDD           Z13, Z21, Z21
+	VPADDD           Z14, Z22, Z22
+	VPADDD           Z15, Z23, Z23
+	VPADDD           Z16, Z24, Z24
+	VPADDD           Z17, Z25, Z25
+	VPADDD           Z18, Z26, Z26
+	VCVTPH2PS        (CX), Z9
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z9, Z27
+	VFMADD213PS      Z27, Z9, Z19
+	VFMADD213PS      Z27, Z9, Z20
+	VFMADD213PS      Z27, Z9, Z21
+	VFMADD213PS      Z27, Z9, Z22
+	VFMADD213PS      Z27, Z9, Z23
+	VFMADD213PS      Z27, Z9, Z24
+	VFMADD213PS      Z27, Z9, Z25
+	VFMADD213PS      Z27, Z9, Z26
+	VFMADD231PS.BCST 32(BX), Z19, Z0
+	VFMADD231PS.BCST 32(BX)(SI*1), Z20, Z1
+	VFMADD231PS.BCST 32(BX)(SI*2), Z21, Z2
+	VFMADD231PS.BCST 32(DI), Z22, Z3
+	VFMADD231PS.BCST 32(DI)(SI*1), Z23, Z4
+	VFMADD231PS.BCST 32(DI)(SI*2), Z24, Z5
+	VFMADD231PS.BCST 32(R8), Z25, Z6
+	VFMADD231PS.BCST 32(R8)(SI*1), Z26, Z7
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z6, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x9(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      acts+40(FP), BX
+	MOVQ      lda+48(FP), SI
+	LEAQ      (BX)(SI*2), DI
+	ADDQ      SI, DI
+	LEAQ      (DI)(SI*2), R8
+	ADDQ      SI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z11
+	VMOVDQU64 (AX), Z9
+	VPERMB    Z11, Z9, Z9
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z7
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z8
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPXORD           Z17, Z17, Z17
+	VPXORD           Z18, Z18, Z18
+	VPXORD           Z19, Z19, Z19
+	VPXORD           Z20, Z20, Z20
+	VPBROADCASTD     52(BX), Z21
+	VPBROADCASTD     52(BX)(SI*1), Z22
+	VPBROADCASTD     52(BX)(SI*2), Z23
+	VPBROADCASTD     52(DI), Z24
+	VPBROADCASTD     52(DI)(SI*1), Z25
+	VPBROADCASTD     52(DI)(SI*2), Z26
+	VPBROADCASTD     52(R8), Z27
+	VPBROADCASTD     52(R8)(SI*1), Z28
+	VPBROADCASTD     52(R8)(SI*2), Z29
+	VPDPBUSD.BCST    (BX), Z9, Z21
+	VPDPBUSD.BCST    (BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    (BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    (DI), Z9, Z24
+	VPDPBUSD.BCST    (DI)(SI*1), Z9, Z25
+	VMOVDQU64        64(AX), Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    (DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    (R8), Z9, Z27
+	VPDPBUSD.BCST    (R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    (R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    4(BX), Z10, Z12
+	VPDPBUSD.BCST    4(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    4(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    4(DI), Z10, Z15
+	VPDPBUSD.BCST    4(DI)(SI*1), Z10, Z16
+	VMOVDQU64        128(AX), Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    4(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    4(R8), Z10, Z18
+	VPDPBUSD.BCST    4(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    4(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST    8(BX), Z9, Z21
+	VPDPBUSD.BCST    8(BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    8(BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    8(DI), Z9, Z24
+	VPDPBUSD.BCST    8(DI)(SI*1), Z9, Z25
+	VMOVDQU64        192(AX), Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    8(DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    8(R8), Z9, Z27
+	VPDPBUSD.BCST    8(R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    8(R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    12(BX), Z10, Z12
+	VPDPBUSD.BCST    12(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    12(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    12(DI), Z10, Z15
+	VPDPBUSD.BCST    12(DI)(SI*1), Z10, Z16
+	VMOVDQU64        (AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    12(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    12(R8), Z10, Z18
+	VPDPBUSD.BCST    12(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    12(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST    16(BX), Z9, Z21
+	VPDPBUSD.BCST    16(BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    16(BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    16(DI), Z9, Z24
+	VPDPBUSD.BCST    16(DI)(SI*1), Z9, Z25
+	VMOVDQU64        64(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    16(DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    16(R8), Z9, Z27
+	VPDPBUSD.BCST    16(R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    16(R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    20(BX), Z10, Z12
+	VPDPBUSD.BCST    20(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    20(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    20(DI), Z10, Z15
+	VPDPBUSD.BCST    20(DI)(SI*1), Z10, Z16
+	VMOVDQU64        128(AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    20(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    20(R8), Z10, Z18
+	VPDPBUSD.BCST    20(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    20(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST    24(BX), Z9, Z21
+	VPDPBUSD.BCST    24(BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    24(BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    24(DI), Z9, Z24
+	VPDPBUSD.BCST    24(DI)(SI*1), Z9, Z25
+	VMOVDQU64        192(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    24(DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    24(R8), Z9, Z27
+	VPDPBUSD.BCST    24(R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    24(R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    28(BX), Z10, Z12
+	VPDPBUSD.BCST    28(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    28(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    28(DI), Z10, Z15
+	VPDPBUSD.BCST    28(DI)(SI*1), Z10, Z16
+	VMOVDQU64        256(AX), Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    28(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    28(R8), Z10, Z18
+	VPDPBUSD.BCST    28(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    28(R8)(SI*2), Z10, Z20
+	VPADDD           Z12, Z21, Z21
+	VPADDD           Z13, Z22, Z22
+	VPADDD           Z14, Z23, Z23
+	VPADDD           Z15, Z24, Z24
+	VPADDD           Z16, Z25, Z25
+	VPADDD           Z17, Z26, Z26
+	VPADDD           Z18, Z27, Z27
+	VPADDD           Z19, Z28, Z28
+	VPADDD           Z20, Z29, Z29
+	VCVTPH2PS        (CX), Z10
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z10, Z30
+	VFMADD213PS      Z30, Z10, Z21
+	VFMADD213PS      Z30, Z10, Z22
+	VFMADD213PS      Z30, Z10, Z23
+	VFMADD213PS      Z30, Z10, Z24
+	VFMADD213PS      Z30, Z10, Z25
+	VFMADD213PS      Z30, Z10, Z26
+	VFMADD213PS      Z30, Z10, Z27
+	VFMADD213PS      Z30, Z10, Z28
+	VFMADD213PS      Z30, Z10, Z29
+	VFMADD231PS.BCST 32(BX), Z21, Z0
+	VFMADD231PS.BCST 32(BX)(SI*1), Z22, Z1
+	VFMADD231PS.BCST 32(BX)(SI*2), Z23, Z2
+	VFMADD231PS.BCST 32(DI), Z24, Z3
+	VFMADD231PS.BCST 32(DI)(SI*1), Z25, Z4
+	VFMADD231PS.BCST 32(DI)(SI*2), Z26, Z5
+	VFMADD231PS.BCST 32(R8), Z27, Z6
+	VFMADD231PS.BCST 32(R8)(SI*1), Z28, Z7
+	VFMADD231PS.BCST 32(R8)(SI*2), Z29, Z8
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z6, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z7, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z8, (AX)
+	VZEROUPPER
+	RET
 
 // func groupedQ1G128GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+

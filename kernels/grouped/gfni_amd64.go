@@ -39,7 +39,7 @@ var gfniAVX512 = map[matrix.Packing]*gfniTiles{
 	matrix.Q6:     {4, []pairTile{groupedQ6GFNIAVX512x2, groupedQ6GFNIAVX512x3, groupedQ6GFNIAVX512x4, groupedQ6GFNIAVX512x5, groupedQ6GFNIAVX512x6, groupedQ6GFNIAVX512x7, groupedQ6GFNIAVX512x8, groupedQ6GFNIAVX512x9}, &gfniPanel{10, gfniPanelQ6AVX512, 1408, 3, []gfniPanelTile{gfniQ6PanelAVX512x3, gfniQ6PanelAVX512x4}}},
 	matrix.Q8:     {6, []pairTile{groupedQ8GFNIAVX512x2, groupedQ8GFNIAVX512x3, groupedQ8GFNIAVX512x4, groupedQ8GFNIAVX512x5, groupedQ8GFNIAVX512x6, groupedQ8GFNIAVX512x7, groupedQ8GFNIAVX512x8, groupedQ8GFNIAVX512x9, groupedQ8GFNIAVX512x10, groupedQ8GFNIAVX512x11, groupedQ8GFNIAVX512x12, groupedQ8GFNIAVX512x13, groupedQ8GFNIAVX512x14}, bytesPanel(29, gfniPanelQ8AVX512)},
 	matrix.Q1G128: {6, []pairTile{groupedQ1G128GFNIAVX512x2, groupedQ1G128GFNIAVX512x3, groupedQ1G128GFNIAVX512x4, groupedQ1G128GFNIAVX512x5, groupedQ1G128GFNIAVX512x6, groupedQ1G128GFNIAVX512x7, groupedQ1G128GFNIAVX512x8, groupedQ1G128GFNIAVX512x9, groupedQ1G128GFNIAVX512x10, groupedQ1G128GFNIAVX512x11, groupedQ1G128GFNIAVX512x12, groupedQ1G128GFNIAVX512x13, groupedQ1G128GFNIAVX512x14}, nil},
-	matrix.FP4:    {6, avx512Tiles[matrix.FP4].pair, bytesPanel(7, gfniPanelFP4AVX512)},
+	matrix.FP4:    {6, []pairTile{groupedFP4GFNIAVX512x2, groupedFP4GFNIAVX512x3, groupedFP4GFNIAVX512x4, groupedFP4GFNIAVX512x5, groupedFP4GFNIAVX512x6, groupedFP4GFNIAVX512x7, groupedFP4GFNIAVX512x8, groupedFP4GFNIAVX512x9}, bytesPanel(10, gfniPanelFP4AVX512)},
 	matrix.Q2G64:  q2GFNI(2),
 	matrix.Q2G128: q2GFNI(4),
 }

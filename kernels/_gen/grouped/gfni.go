@@ -24,17 +24,18 @@ import (
 //	        unpacking   sums, each token   each unit    T    share
 //	Q1, Q2  8           2                  T + 3        14   0.73
 //	Q4, Q8  8           2                  3            14   0.73
+//	FP4     12          2                  3            9    0.67
 //	Q4M     8           3                  8            14   0.66
 //	Q6      20          4                  T + 7        9    0.53
 //
-// The sums of Q4, Q8 and Q4M become float32 without a conversion: they start from the
+// The sums of Q4, Q8, FP4 and Q4M become float32 without a conversion: they start from the
 // bits of 1.5·2²³, and as a float32 end as 1.5·2²³ + Σ. For a finite d
 // d·(1.5·2²³ + Σ) - d·1.5·2²³, rounded once, is d·Σ rounded once.
 const magicBits = 0x4b400000
 
 // gfniWidest returns the number of tokens of the widest tile.
 func (p packing) gfniWidest() int {
-	if p.name == "Q6" {
+	if p.name == "Q6" || p.name == "FP4" {
 		return 9
 	}
 	return 14
@@ -54,9 +55,6 @@ func GFNI() {
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
 		if p.low == 0 { // of the others panels gain 4 % at most
 			gfniWriter(p)
-		}
-		if p.name == "FP4" { // the look-up of its levels is a third operation
-			continue
 		}
 		for t := 2; t <= p.gfniWidest(); t++ {
 			gfniTile(p, t)
@@ -102,7 +100,23 @@ type gfni struct {
 	ready [2][]reg.VecVirtual // codes of words in turns, of each band
 	sums  [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
 	d     []reg.VecVirtual    // of a unit, by band
+	table reg.VecVirtual      // of FP4: levels and 128
 }
+
+// levelTable readies what FP4's codes are looked up in.
+func (t *gfni) levelTable() {
+	if t.name != "FP4" {
+		return
+	}
+	if fp4Bytes == nil {
+		fp4Bytes = emit.Table("gfniLevelsFP4", emit.Fill(64, func(i int) byte { return byte(e2m1[i%16] + 128) }))
+	}
+	t.table = ZMM()
+	VMOVDQU64(fp4Bytes, t.table)
+}
+
+// fp4Bytes is the table, once it is wanted.
+var fp4Bytes Op
 
 func gfniTile(p packing, tokens int) {
 	n := 1
@@ -132,6 +146,7 @@ func gfniTile(p packing, tokens int) {
 	for i := range t.ready {
 		t.ready[i] = row(n)
 	}
+	t.levelTable()
 	t.unpack(0)
 	if p.low > 0 || p.name == "Q6" {
 		group := t.groupLow
@@ -278,6 +293,12 @@ func (t *gfni) unpackBand(j, at int, v reg.VecVirtual) {
 		}
 		moveBits(nibble, 4, 4, 0)
 		VPORD(nibble, v, v)
+	case t.name == "FP4":
+		VMOVDQU64(t.code(at+j%4*planeBytes), v)
+		if j >= 4 {
+			VPSRLW(Imm(4), v, v)
+		}
+		VPERMB(t.table, v, v) // of an index' six bits two count for nothing
 	case j < 4:
 		VMOVDQU64(t.code(at+j*planeBytes), v)
 		VPANDD_BCST(everyByte(0x0f), v, v)
@@ -304,6 +325,7 @@ func (t *gfni) groupScaled() {
 	start := map[string]func(int) Mem{
 		"Q4":  t.record(acts.RecMagic8),
 		"Q8":  t.record(acts.RecMagic128),
+		"FP4": t.record(acts.RecMagic128),
 		"Q4M": func(int) Mem { return everyDword(magicBits) },
 	}[t.name]
 	sum := t.dots(0, 8, start)

@@ -79,6 +79,7 @@ func gfniWriter(p packing) {
 	LEAQ(Mem{Base: t.stride, Index: t.stride, Scale: 2}, t.stride3)
 	panel := Load(Param("panel"), GP64())
 	raise := t.raise()
+	t.levelTable()
 	put := func(v reg.VecVirtual, disp int) { VMOVDQU64(v, Mem{Base: panel, Disp: disp}) }
 	group := func() {
 		for j := range 8 {
@@ -110,18 +111,14 @@ func gfniWriter(p packing) {
 	emit.Done()
 }
 
-// raise gives what makes codes of Q4 and FP4 128 more than what they stand for.
+// raise gives what makes codes of Q4 128 more than what they stand for.
 func (t *gfni) raise() func(v reg.VecVirtual) {
-	c := ZMM()
-	switch t.name {
-	case "Q4":
-		emit.FillLanes((128-8)*0x01010101, c)
-		return func(v reg.VecVirtual) { VPADDB(c, v, v) }
-	case "FP4":
-		VMOVDQU64(emit.Table("gfniLevelsFP4", emit.Fill(64, func(i int) byte { return byte(e2m1[i%16] + 128) })), c)
-		return func(v reg.VecVirtual) { VPSHUFB(v, c, v) }
+	if t.name != "Q4" {
+		return func(reg.VecVirtual) {}
 	}
-	return func(reg.VecVirtual) {}
+	c := ZMM()
+	emit.FillLanes((128-8)*0x01010101, c)
+	return func(v reg.VecVirtual) { VPADDB(c, v, v) }
 }
 
 // panelScales gives the vectors that each group of a band has.
