@@ -3066,7 +3066,7 @@ loop:
 
 // func gfniPanelQ4MAVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
 // Requires: AVX, AVX512F, GFNI, MMX+
-TEXT ·gfniPanelQ4MAVX512(SB), NOSPLIT, $0-40
+TEXT ·gfniPanelQ4MAVX512(SB), NOSPLIT, $320-40
 	// gfniPanelQ4MAVX512 unpacks groups ≥ 1 groups of two bands of Q4M, whole scale units, that are stride bytes apart,
 	// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
 	MOVQ codes+8(FP), AX
@@ -3074,12 +3074,22 @@ TEXT ·gfniPanelQ4MAVX512(SB), NOSPLIT, $0-40
 	MOVQ stride+24(FP), DX
 	LEAQ (DX)(DX*2), BX
 	MOVQ panel+0(FP), SI
-	MOVQ groups+32(FP), DI
+	LEAQ 63(SP), DI
+	ANDQ $-64, DI
+	MOVQ groups+32(FP), R8
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R8
-	MOVQ $0x00000008, R9
+	MOVQ      CX, R9
+	MOVQ      $0x00000008, R10
+	VCVTPH2PS (CX), Z0
+	VMOVUPS   Z0, (DI)
+	VCVTPH2PS 32(CX), Z0
+	VMOVUPS   Z0, 64(DI)
+	VCVTPH2PS (CX)(DX*1), Z0
+	VMOVUPS   Z0, 128(DI)
+	VCVTPH2PS 32(CX)(DX*1), Z0
+	VMOVUPS   Z0, 192(DI)
 
 group:
 	VMOVDQU64           (AX), Z0
@@ -3130,46 +3140,42 @@ group:
 	VMOVDQU64           192(AX)(DX*1), Z0
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
 	VMOVDQU64           Z0, 960(SI)
-	VCVTPH2PS           (CX), Z0
-	VPMOVZXBD           64(R8), Z1
-	VCVTDQ2PS           Z1, Z1
-	VMULPS              Z1, Z0, Z0
+	VPMOVZXBD           64(R9), Z0
+	VCVTDQ2PS           Z0, Z0
+	VMULPS              (DI), Z0, Z0
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
-	VPMOVZXBD           80(R8), Z2
+	VPMOVZXBD           80(R9), Z2
 	VCVTDQ2PS           Z2, Z2
-	VCVTPH2PS           32(CX), Z3
-	VMULPS              Z3, Z2, Z2
+	VMULPS              64(DI), Z2, Z2
 	VMOVDQU64           Z0, 1024(SI)
 	VMOVDQU64           Z1, 1152(SI)
 	VMOVDQU64           Z2, 1280(SI)
-	VCVTPH2PS           (CX)(DX*1), Z0
-	VPMOVZXBD           64(R8)(DX*1), Z1
-	VCVTDQ2PS           Z1, Z1
-	VMULPS              Z1, Z0, Z0
+	VPMOVZXBD           64(R9)(DX*1), Z0
+	VCVTDQ2PS           Z0, Z0
+	VMULPS              128(DI), Z0, Z0
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
-	VPMOVZXBD           80(R8)(DX*1), Z2
+	VPMOVZXBD           80(R9)(DX*1), Z2
 	VCVTDQ2PS           Z2, Z2
-	VCVTPH2PS           32(CX)(DX*1), Z3
-	VMULPS              Z3, Z2, Z2
+	VMULPS              192(DI), Z2, Z2
 	VMOVDQU64           Z0, 1088(SI)
 	VMOVDQU64           Z1, 1216(SI)
 	VMOVDQU64           Z2, 1344(SI)
-	PREFETCHT1          32(R8)(DX*2)
-	PREFETCHT1          32(R8)(BX*1)
+	PREFETCHT1          32(R9)(DX*2)
+	PREFETCHT1          32(R9)(BX*1)
 	ADDQ                $0x00000580, SI
 	ADDQ                $0x00000100, AX
-	ADDQ                $0x00000020, R8
-	DECQ                R9
+	ADDQ                $0x00000020, R9
+	DECQ                R10
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, DI
+	SUBQ                $0x00000008, R8
 	JNE                 loop
 	VZEROUPPER
 	RET
 
 // func groupedQ4MGFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x2(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x2(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3191,12 +3197,22 @@ TEXT ·groupedQ4MGFNIAVX512x2(SB), NOSPLIT, $0-72
 	ADDQ        R9, R8
 	VMOVUPS     (R8), Z1
 	VMOVUPS     64(R8), Z3
-	MOVQ        groups+56(FP), R8
+	LEAQ        63(SP), R8
+	ANDQ        $-64, R8
+	MOVQ        groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ      CX, R10
+	MOVQ      $0x00000008, R11
+	VCVTPH2PS (CX), Z6
+	VMOVUPS   Z6, (R8)
+	VCVTPH2PS 32(CX), Z6
+	VMOVUPS   Z6, 64(R8)
+	VCVTPH2PS (CX)(BX*1), Z6
+	VMOVUPS   Z6, 128(R8)
+	VCVTPH2PS 32(CX)(BX*1), Z6
+	VMOVUPS   Z6, 192(R8)
 
 group:
 	PREFETCHT1          (DX)
@@ -3210,16 +3226,16 @@ group:
 	PREFETCHT1          512(DX)
 	PREFETCHT1          576(DX)
 	ADDQ                $0x00000250, DX
-	VPXORD              Z6, Z6, Z6
 	VPXORD              Z7, Z7, Z7
 	VPXORD              Z8, Z8, Z8
 	VPXORD              Z9, Z9, Z9
-	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z10
+	VPXORD              Z10, Z10, Z10
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z6
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z11
-	VMOVDQA64           Z10, Z12
+	VMOVDQA64           Z6, Z12
 	VMOVDQA64           Z11, Z13
 	VPBROADCASTD        (SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        (SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3229,17 +3245,17 @@ group:
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
 	VPBROADCASTD        4(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        4(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        4(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           128(AX), Z4
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
 	VPBROADCASTD        8(SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        8(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3249,17 +3265,17 @@ group:
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
 	VPBROADCASTD        12(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        12(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        12(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           (AX), Z4
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        16(SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        16(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3269,17 +3285,17 @@ group:
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        20(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        20(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        20(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           128(AX), Z4
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        24(SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        24(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3289,56 +3305,52 @@ group:
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        28(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        28(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        28(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           256(AX), Z4
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           256(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
-	VPADDD              Z6, Z10, Z10
-	VPADDD              Z7, Z11, Z11
-	VPADDD              Z8, Z12, Z12
-	VPADDD              Z9, Z13, Z13
-	VCVTPH2PS           (CX), Z14
-	VPMOVZXBD           64(R9), Z15
-	VCVTDQ2PS           Z15, Z15
-	VMULPS              Z15, Z14, Z14
-	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
-	VFMADD213PS         Z15, Z14, Z10
-	VFMADD213PS         Z15, Z14, Z11
-	VPMOVZXBD           80(R9), Z14
+	VPADDD              Z7, Z6, Z6
+	VPADDD              Z8, Z11, Z11
+	VPADDD              Z9, Z12, Z12
+	VPADDD              Z10, Z13, Z13
+	VPMOVZXBD           64(R10), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX), Z15
-	VMULPS              Z15, Z14, Z14
-	VFNMADD231PS.BCST   36(SI), Z14, Z10
+	VMULPS              (R8), Z14, Z14
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS         Z15, Z14, Z6
+	VFMADD213PS         Z15, Z14, Z11
+	VPMOVZXBD           80(R10), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              64(R8), Z14, Z14
+	VFNMADD231PS.BCST   36(SI), Z14, Z6
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z11
-	VFMADD231PS.BCST    32(SI), Z10, Z0
+	VFMADD231PS.BCST    32(SI), Z6, Z0
 	VFMADD231PS.BCST    32(SI)(DI*1), Z11, Z1
-	VCVTPH2PS           (CX)(BX*1), Z10
-	VPMOVZXBD           64(R9)(BX*1), Z11
-	VCVTDQ2PS           Z11, Z11
-	VMULPS              Z11, Z10, Z10
-	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
-	VFMADD213PS         Z11, Z10, Z12
-	VFMADD213PS         Z11, Z10, Z13
-	VPMOVZXBD           80(R9)(BX*1), Z10
-	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX)(BX*1), Z11
-	VMULPS              Z11, Z10, Z10
-	VFNMADD231PS.BCST   36(SI), Z10, Z12
-	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z13
+	VPMOVZXBD           64(R10)(BX*1), Z6
+	VCVTDQ2PS           Z6, Z6
+	VMULPS              128(R8), Z6, Z6
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z6, Z11
+	VFMADD213PS         Z11, Z6, Z12
+	VFMADD213PS         Z11, Z6, Z13
+	VPMOVZXBD           80(R10)(BX*1), Z6
+	VCVTDQ2PS           Z6, Z6
+	VMULPS              192(R8), Z6, Z6
+	VFNMADD231PS.BCST   36(SI), Z6, Z12
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z6, Z13
 	VFMADD231PS.BCST    32(SI), Z12, Z2
 	VFMADD231PS.BCST    32(SI)(DI*1), Z13, Z3
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
-	ADDQ                $0x00000020, R9
-	DECQ                R10
+	ADDQ                $0x00000020, R10
+	DECQ                R11
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R8
+	SUBQ                $0x00000008, R9
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -3356,7 +3368,7 @@ GLOBL gfniWord4b4000004b400000<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ4MGFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x3(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x3(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3381,12 +3393,22 @@ TEXT ·groupedQ4MGFNIAVX512x3(SB), NOSPLIT, $0-72
 	ADDQ        R9, R8
 	VMOVUPS     (R8), Z2
 	VMOVUPS     64(R8), Z5
-	MOVQ        groups+56(FP), R8
+	LEAQ        63(SP), R8
+	ANDQ        $-64, R8
+	MOVQ        groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ      CX, R10
+	MOVQ      $0x00000008, R11
+	VCVTPH2PS (CX), Z8
+	VMOVUPS   Z8, (R8)
+	VCVTPH2PS 32(CX), Z8
+	VMOVUPS   Z8, 64(R8)
+	VCVTPH2PS (CX)(BX*1), Z8
+	VMOVUPS   Z8, 128(R8)
+	VCVTPH2PS 32(CX)(BX*1), Z8
+	VMOVUPS   Z8, 192(R8)
 
 group:
 	PREFETCHT1          (DX)
@@ -3522,36 +3544,32 @@ group:
 	VPADDD              Z13, Z19, Z19
 	VPADDD              Z14, Z20, Z20
 	VPADDD              Z15, Z21, Z21
-	VCVTPH2PS           (CX), Z8
-	VPMOVZXBD           64(R9), Z9
-	VCVTDQ2PS           Z9, Z9
-	VMULPS              Z9, Z8, Z8
+	VPMOVZXBD           64(R10), Z8
+	VCVTDQ2PS           Z8, Z8
+	VMULPS              (R8), Z8, Z8
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z9
 	VFMADD213PS         Z9, Z8, Z16
 	VFMADD213PS         Z9, Z8, Z17
 	VFMADD213PS         Z9, Z8, Z18
-	VPMOVZXBD           80(R9), Z8
+	VPMOVZXBD           80(R10), Z8
 	VCVTDQ2PS           Z8, Z8
-	VCVTPH2PS           32(CX), Z9
-	VMULPS              Z9, Z8, Z8
+	VMULPS              64(R8), Z8, Z8
 	VFNMADD231PS.BCST   36(SI), Z8, Z16
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z8, Z17
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z8, Z18
 	VFMADD231PS.BCST    32(SI), Z16, Z0
 	VFMADD231PS.BCST    32(SI)(DI*1), Z17, Z1
 	VFMADD231PS.BCST    32(SI)(DI*2), Z18, Z2
-	VCVTPH2PS           (CX)(BX*1), Z8
-	VPMOVZXBD           64(R9)(BX*1), Z9
-	VCVTDQ2PS           Z9, Z9
-	VMULPS              Z9, Z8, Z8
+	VPMOVZXBD           64(R10)(BX*1), Z8
+	VCVTDQ2PS           Z8, Z8
+	VMULPS              128(R8), Z8, Z8
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z9
 	VFMADD213PS         Z9, Z8, Z19
 	VFMADD213PS         Z9, Z8, Z20
 	VFMADD213PS         Z9, Z8, Z21
-	VPMOVZXBD           80(R9)(BX*1), Z8
+	VPMOVZXBD           80(R10)(BX*1), Z8
 	VCVTDQ2PS           Z8, Z8
-	VCVTPH2PS           32(CX)(BX*1), Z9
-	VMULPS              Z9, Z8, Z8
+	VMULPS              192(R8), Z8, Z8
 	VFNMADD231PS.BCST   36(SI), Z8, Z19
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z8, Z20
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z8, Z21
@@ -3560,11 +3578,11 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*2), Z21, Z5
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
-	ADDQ                $0x00000020, R9
-	DECQ                R10
+	ADDQ                $0x00000020, R10
+	DECQ                R11
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R8
+	SUBQ                $0x00000008, R9
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -3582,7 +3600,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x4(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x4(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3612,12 +3630,22 @@ TEXT ·groupedQ4MGFNIAVX512x4(SB), NOSPLIT, $0-72
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z3
 	VMOVUPS     64(R9), Z7
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z10
+	VMOVUPS   Z10, (R9)
+	VCVTPH2PS 32(CX), Z10
+	VMOVUPS   Z10, 64(R9)
+	VCVTPH2PS (CX)(BX*1), Z10
+	VMOVUPS   Z10, 128(R9)
+	VCVTPH2PS 32(CX)(BX*1), Z10
+	VMOVUPS   Z10, 192(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -3783,19 +3811,17 @@ group:
 	VPADDD              Z17, Z25, Z25
 	VPADDD              Z18, Z26, Z26
 	VPADDD              Z19, Z27, Z27
-	VCVTPH2PS           (CX), Z10
-	VPMOVZXBD           64(R10), Z11
-	VCVTDQ2PS           Z11, Z11
-	VMULPS              Z11, Z10, Z10
+	VPMOVZXBD           64(R11), Z10
+	VCVTDQ2PS           Z10, Z10
+	VMULPS              (R9), Z10, Z10
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
 	VFMADD213PS         Z11, Z10, Z20
 	VFMADD213PS         Z11, Z10, Z21
 	VFMADD213PS         Z11, Z10, Z22
 	VFMADD213PS         Z11, Z10, Z23
-	VPMOVZXBD           80(R10), Z10
+	VPMOVZXBD           80(R11), Z10
 	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX), Z11
-	VMULPS              Z11, Z10, Z10
+	VMULPS              64(R9), Z10, Z10
 	VFNMADD231PS.BCST   36(SI), Z10, Z20
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z21
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z10, Z22
@@ -3804,19 +3830,17 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*1), Z21, Z1
 	VFMADD231PS.BCST    32(SI)(DI*2), Z22, Z2
 	VFMADD231PS.BCST    32(R8), Z23, Z3
-	VCVTPH2PS           (CX)(BX*1), Z10
-	VPMOVZXBD           64(R10)(BX*1), Z11
-	VCVTDQ2PS           Z11, Z11
-	VMULPS              Z11, Z10, Z10
+	VPMOVZXBD           64(R11)(BX*1), Z10
+	VCVTDQ2PS           Z10, Z10
+	VMULPS              128(R9), Z10, Z10
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
 	VFMADD213PS         Z11, Z10, Z24
 	VFMADD213PS         Z11, Z10, Z25
 	VFMADD213PS         Z11, Z10, Z26
 	VFMADD213PS         Z11, Z10, Z27
-	VPMOVZXBD           80(R10)(BX*1), Z10
+	VPMOVZXBD           80(R11)(BX*1), Z10
 	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX)(BX*1), Z11
-	VMULPS              Z11, Z10, Z10
+	VMULPS              192(R9), Z10, Z10
 	VFNMADD231PS.BCST   36(SI), Z10, Z24
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z25
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z10, Z26
@@ -3828,11 +3852,11 @@ group:
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -3853,7 +3877,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x5(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x5(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3886,12 +3910,22 @@ TEXT ·groupedQ4MGFNIAVX512x5(SB), NOSPLIT, $0-72
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z4
 	VMOVUPS     64(R9), Z9
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z12
+	VMOVUPS   Z12, (R9)
+	VCVTPH2PS 32(CX), Z12
+	VMOVUPS   Z12, 64(R9)
+	VCVTPH2PS (CX)(BX*1), Z12
+	VMOVUPS   Z12, 128(R9)
+	VCVTPH2PS 32(CX)(BX*1), Z12
+	VMOVUPS   Z12, 192(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4067,20 +4101,18 @@ group:
 	VPBROADCASTD        28(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
-	VCVTPH2PS           (CX), Z12
-	VPMOVZXBD           64(R10), Z13
-	VCVTDQ2PS           Z13, Z13
-	VMULPS              Z13, Z12, Z12
+	VPMOVZXBD           64(R11), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              (R9), Z12, Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
 	VFMADD213PS         Z13, Z12, Z14
 	VFMADD213PS         Z13, Z12, Z15
 	VFMADD213PS         Z13, Z12, Z16
 	VFMADD213PS         Z13, Z12, Z17
 	VFMADD213PS         Z13, Z12, Z18
-	VPMOVZXBD           80(R10), Z12
+	VPMOVZXBD           80(R11), Z12
 	VCVTDQ2PS           Z12, Z12
-	VCVTPH2PS           32(CX), Z13
-	VMULPS              Z13, Z12, Z12
+	VMULPS              64(R9), Z12, Z12
 	VFNMADD231PS.BCST   36(SI), Z12, Z14
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z15
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z16
@@ -4091,20 +4123,18 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*2), Z16, Z2
 	VFMADD231PS.BCST    32(R8), Z17, Z3
 	VFMADD231PS.BCST    32(R8)(DI*1), Z18, Z4
-	VCVTPH2PS           (CX)(BX*1), Z12
-	VPMOVZXBD           64(R10)(BX*1), Z13
-	VCVTDQ2PS           Z13, Z13
-	VMULPS              Z13, Z12, Z12
+	VPMOVZXBD           64(R11)(BX*1), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              128(R9), Z12, Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
 	VFMADD213PS         Z13, Z12, Z19
 	VFMADD213PS         Z13, Z12, Z20
 	VFMADD213PS         Z13, Z12, Z21
 	VFMADD213PS         Z13, Z12, Z22
 	VFMADD213PS         Z13, Z12, Z23
-	VPMOVZXBD           80(R10)(BX*1), Z12
+	VPMOVZXBD           80(R11)(BX*1), Z12
 	VCVTDQ2PS           Z12, Z12
-	VCVTPH2PS           32(CX)(BX*1), Z13
-	VMULPS              Z13, Z12, Z12
+	VMULPS              192(R9), Z12, Z12
 	VFNMADD231PS.BCST   36(SI), Z12, Z19
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z20
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z21
@@ -4118,11 +4148,11 @@ group:
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4146,7 +4176,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x6(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x6(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4182,12 +4212,22 @@ TEXT ·groupedQ4MGFNIAVX512x6(SB), NOSPLIT, $0-72
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z5
 	VMOVUPS     64(R9), Z11
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z14
+	VMOVUPS   Z14, (R9)
+	VCVTPH2PS 32(CX), Z14
+	VMOVUPS   Z14, 64(R9)
+	VCVTPH2PS (CX)(BX*1), Z14
+	VMOVUPS   Z14, 128(R9)
+	VCVTPH2PS 32(CX)(BX*1), Z14
+	VMOVUPS   Z14, 192(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4389,10 +4429,9 @@ group:
 	VPBROADCASTD        28(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
-	VCVTPH2PS           (CX), Z14
-	VPMOVZXBD           64(R10), Z15
-	VCVTDQ2PS           Z15, Z15
-	VMULPS              Z15, Z14, Z14
+	VPMOVZXBD           64(R11), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              (R9), Z14, Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
 	VFMADD213PS         Z15, Z14, Z16
 	VFMADD213PS         Z15, Z14, Z17
@@ -4400,10 +4439,9 @@ group:
 	VFMADD213PS         Z15, Z14, Z19
 	VFMADD213PS         Z15, Z14, Z20
 	VFMADD213PS         Z15, Z14, Z21
-	VPMOVZXBD           80(R10), Z14
+	VPMOVZXBD           80(R11), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX), Z15
-	VMULPS              Z15, Z14, Z14
+	VMULPS              64(R9), Z14, Z14
 	VFNMADD231PS.BCST   36(SI), Z14, Z16
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z17
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z14, Z18
@@ -4416,10 +4454,9 @@ group:
 	VFMADD231PS.BCST    32(R8), Z19, Z3
 	VFMADD231PS.BCST    32(R8)(DI*1), Z20, Z4
 	VFMADD231PS.BCST    32(R8)(DI*2), Z21, Z5
-	VCVTPH2PS           (CX)(BX*1), Z14
-	VPMOVZXBD           64(R10)(BX*1), Z15
-	VCVTDQ2PS           Z15, Z15
-	VMULPS              Z15, Z14, Z14
+	VPMOVZXBD           64(R11)(BX*1), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              128(R9), Z14, Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
 	VFMADD213PS         Z15, Z14, Z22
 	VFMADD213PS         Z15, Z14, Z23
@@ -4427,10 +4464,9 @@ group:
 	VFMADD213PS         Z15, Z14, Z25
 	VFMADD213PS         Z15, Z14, Z26
 	VFMADD213PS         Z15, Z14, Z27
-	VPMOVZXBD           80(R10)(BX*1), Z14
+	VPMOVZXBD           80(R11)(BX*1), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX)(BX*1), Z15
-	VMULPS              Z15, Z14, Z14
+	VMULPS              192(R9), Z14, Z14
 	VFNMADD231PS.BCST   36(SI), Z14, Z22
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z23
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z14, Z24
@@ -4446,11 +4482,11 @@ group:
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4477,7 +4513,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x7(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x7(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4508,12 +4544,18 @@ TEXT ·groupedQ4MGFNIAVX512x7(SB), NOSPLIT, $0-72
 	VMOVUPS     (R9), Z5
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z6
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z8
+	VMOVUPS   Z8, (R9)
+	VCVTPH2PS 32(CX), Z8
+	VMOVUPS   Z8, 64(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4615,10 +4657,9 @@ group:
 	VPADDD              Z13, Z20, Z20
 	VPADDD              Z14, Z21, Z21
 	VPADDD              Z15, Z22, Z22
-	VCVTPH2PS           (CX), Z8
-	VPMOVZXBD           64(R10), Z23
-	VCVTDQ2PS           Z23, Z23
-	VMULPS              Z23, Z8, Z8
+	VPMOVZXBD           64(R11), Z8
+	VCVTDQ2PS           Z8, Z8
+	VMULPS              (R9), Z8, Z8
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z23
 	VFMADD213PS         Z23, Z8, Z16
 	VFMADD213PS         Z23, Z8, Z17
@@ -4627,10 +4668,9 @@ group:
 	VFMADD213PS         Z23, Z8, Z20
 	VFMADD213PS         Z23, Z8, Z21
 	VFMADD213PS         Z23, Z8, Z22
-	VPMOVZXBD           80(R10), Z8
+	VPMOVZXBD           80(R11), Z8
 	VCVTDQ2PS           Z8, Z8
-	VCVTPH2PS           32(CX), Z23
-	VMULPS              Z23, Z8, Z8
+	VMULPS              64(R9), Z8, Z8
 	VFNMADD231PS.BCST   36(BX), Z8, Z16
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z8, Z17
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z8, Z18
@@ -4649,11 +4689,11 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4676,7 +4716,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x8(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x8(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4709,12 +4749,18 @@ TEXT ·groupedQ4MGFNIAVX512x8(SB), NOSPLIT, $0-72
 	VMOVUPS     (R9), Z6
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z7
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z9
+	VMOVUPS   Z9, (R9)
+	VCVTPH2PS 32(CX), Z9
+	VMOVUPS   Z9, 64(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4827,10 +4873,9 @@ group:
 	VPADDD              Z15, Z23, Z23
 	VPADDD              Z16, Z24, Z24
 	VPADDD              Z17, Z25, Z25
-	VCVTPH2PS           (CX), Z9
-	VPMOVZXBD           64(R10), Z26
-	VCVTDQ2PS           Z26, Z26
-	VMULPS              Z26, Z9, Z9
+	VPMOVZXBD           64(R11), Z9
+	VCVTDQ2PS           Z9, Z9
+	VMULPS              (R9), Z9, Z9
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z9, Z26
 	VFMADD213PS         Z26, Z9, Z18
 	VFMADD213PS         Z26, Z9, Z19
@@ -4840,10 +4885,9 @@ group:
 	VFMADD213PS         Z26, Z9, Z23
 	VFMADD213PS         Z26, Z9, Z24
 	VFMADD213PS         Z26, Z9, Z25
-	VPMOVZXBD           80(R10), Z9
+	VPMOVZXBD           80(R11), Z9
 	VCVTDQ2PS           Z9, Z9
-	VCVTPH2PS           32(CX), Z26
-	VMULPS              Z26, Z9, Z9
+	VMULPS              64(R9), Z9, Z9
 	VFNMADD231PS.BCST   36(BX), Z9, Z18
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z9, Z19
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z9, Z20
@@ -4864,11 +4908,11 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4893,7 +4937,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x9(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x9(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4928,12 +4972,18 @@ TEXT ·groupedQ4MGFNIAVX512x9(SB), NOSPLIT, $0-72
 	VMOVUPS     (R9), Z7
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z8
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z10
+	VMOVUPS   Z10, (R9)
+	VCVTPH2PS 32(CX), Z10
+	VMOVUPS   Z10, 64(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -5057,10 +5107,9 @@ group:
 	VPADDD              Z17, Z26, Z26
 	VPADDD              Z18, Z27, Z27
 	VPADDD              Z19, Z28, Z28
-	VCVTPH2PS           (CX), Z10
-	VPMOVZXBD           64(R10), Z29
-	VCVTDQ2PS           Z29, Z29
-	VMULPS              Z29, Z10, Z10
+	VPMOVZXBD           64(R11), Z10
+	VCVTDQ2PS           Z10, Z10
+	VMULPS              (R9), Z10, Z10
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z29
 	VFMADD213PS         Z29, Z10, Z20
 	VFMADD213PS         Z29, Z10, Z21
@@ -5071,10 +5120,9 @@ group:
 	VFMADD213PS         Z29, Z10, Z26
 	VFMADD213PS         Z29, Z10, Z27
 	VFMADD213PS         Z29, Z10, Z28
-	VPMOVZXBD           80(R10), Z10
+	VPMOVZXBD           80(R11), Z10
 	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX), Z29
-	VMULPS              Z29, Z10, Z10
+	VMULPS              64(R9), Z10, Z10
 	VFNMADD231PS.BCST   36(BX), Z10, Z20
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z10, Z21
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z10, Z22
@@ -5097,11 +5145,11 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5128,7 +5176,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x10(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x10(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5167,12 +5215,18 @@ TEXT ·groupedQ4MGFNIAVX512x10(SB), NOSPLIT, $0-72
 	VMOVUPS     (R10), Z8
 	ADDQ        R11, R10
 	VMOVUPS     (R10), Z9
-	MOVQ        groups+56(FP), R10
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	MOVQ        groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ      CX, R12
+	MOVQ      $0x00000008, R13
+	VCVTPH2PS (CX), Z11
+	VMOVUPS   Z11, (R10)
+	VCVTPH2PS 32(CX), Z11
+	VMOVUPS   Z11, 64(R10)
 
 group:
 	PREFETCHT1          (DX)
@@ -5287,10 +5341,9 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       28(R9), Z11, Z21
-	VCVTPH2PS           (CX), Z11
-	VPMOVZXBD           64(R11), Z22
-	VCVTDQ2PS           Z22, Z22
-	VMULPS              Z22, Z11, Z11
+	VPMOVZXBD           64(R12), Z11
+	VCVTDQ2PS           Z11, Z11
+	VMULPS              (R10), Z11, Z11
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z11, Z22
 	VFMADD213PS         Z22, Z11, Z12
 	VFMADD213PS         Z22, Z11, Z13
@@ -5302,10 +5355,9 @@ group:
 	VFMADD213PS         Z22, Z11, Z19
 	VFMADD213PS         Z22, Z11, Z20
 	VFMADD213PS         Z22, Z11, Z21
-	VPMOVZXBD           80(R11), Z11
+	VPMOVZXBD           80(R12), Z11
 	VCVTDQ2PS           Z11, Z11
-	VCVTPH2PS           32(CX), Z22
-	VMULPS              Z22, Z11, Z11
+	VMULPS              64(R10), Z11, Z11
 	VFNMADD231PS.BCST   36(BX), Z11, Z12
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z11, Z13
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z11, Z14
@@ -5331,11 +5383,11 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000020, R11
-	DECQ                R12
+	ADDQ                $0x00000020, R12
+	DECQ                R13
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R10
+	SUBQ                $0x00000008, R11
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5364,7 +5416,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x11(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x11(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5405,12 +5457,18 @@ TEXT ·groupedQ4MGFNIAVX512x11(SB), NOSPLIT, $0-72
 	VMOVUPS     (R10), Z9
 	ADDQ        R11, R10
 	VMOVUPS     (R10), Z10
-	MOVQ        groups+56(FP), R10
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	MOVQ        groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ      CX, R12
+	MOVQ      $0x00000008, R13
+	VCVTPH2PS (CX), Z12
+	VMOVUPS   Z12, (R10)
+	VCVTPH2PS 32(CX), Z12
+	VMOVUPS   Z12, 64(R10)
 
 group:
 	PREFETCHT1          (DX)
@@ -5534,10 +5592,9 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       28(R9), Z12, Z22
 	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z23
-	VCVTPH2PS           (CX), Z12
-	VPMOVZXBD           64(R11), Z24
-	VCVTDQ2PS           Z24, Z24
-	VMULPS              Z24, Z12, Z12
+	VPMOVZXBD           64(R12), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              (R10), Z12, Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z24
 	VFMADD213PS         Z24, Z12, Z13
 	VFMADD213PS         Z24, Z12, Z14
@@ -5550,10 +5607,9 @@ group:
 	VFMADD213PS         Z24, Z12, Z21
 	VFMADD213PS         Z24, Z12, Z22
 	VFMADD213PS         Z24, Z12, Z23
-	VPMOVZXBD           80(R11), Z12
+	VPMOVZXBD           80(R12), Z12
 	VCVTDQ2PS           Z12, Z12
-	VCVTPH2PS           32(CX), Z24
-	VMULPS              Z24, Z12, Z12
+	VMULPS              64(R10), Z12, Z12
 	VFNMADD231PS.BCST   36(BX), Z12, Z13
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z12, Z14
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z12, Z15
@@ -5581,11 +5637,11 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000020, R11
-	DECQ                R12
+	ADDQ                $0x00000020, R12
+	DECQ                R13
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R10
+	SUBQ                $0x00000008, R11
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5616,7 +5672,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x12(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x12(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5659,12 +5715,18 @@ TEXT ·groupedQ4MGFNIAVX512x12(SB), NOSPLIT, $0-72
 	VMOVUPS     (R10), Z10
 	ADDQ        R11, R10
 	VMOVUPS     (R10), Z11
-	MOVQ        groups+56(FP), R10
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	MOVQ        groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ      CX, R12
+	MOVQ      $0x00000008, R13
+	VCVTPH2PS (CX), Z13
+	VMOVUPS   Z13, (R10)
+	VCVTPH2PS 32(CX), Z13
+	VMOVUPS   Z13, 64(R10)
 
 group:
 	PREFETCHT1          (DX)
@@ -5797,10 +5859,9 @@ group:
 	VPDPBUSD.BCST       28(R9), Z13, Z23
 	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z25
-	VCVTPH2PS           (CX), Z13
-	VPMOVZXBD           64(R11), Z26
-	VCVTDQ2PS           Z26, Z26
-	VMULPS              Z26, Z13, Z13
+	VPMOVZXBD           64(R12), Z13
+	VCVTDQ2PS           Z13, Z13
+	VMULPS              (R10), Z13, Z13
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z13, Z26
 	VFMADD213PS         Z26, Z13, Z14
 	VFMADD213PS         Z26, Z13, Z15
@@ -5814,10 +5875,9 @@ group:
 	VFMADD213PS         Z26, Z13, Z23
 	VFMADD213PS         Z26, Z13, Z24
 	VFMADD213PS         Z26, Z13, Z25
-	VPMOVZXBD           80(R11), Z13
+	VPMOVZXBD           80(R12), Z13
 	VCVTDQ2PS           Z13, Z13
-	VCVTPH2PS           32(CX), Z26
-	VMULPS              Z26, Z13, Z13
+	VMULPS              64(R10), Z13, Z13
 	VFNMADD231PS.BCST   36(BX), Z13, Z14
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z13, Z15
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z13, Z16
@@ -5847,11 +5907,11 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000020, R11
-	DECQ                R12
+	ADDQ                $0x00000020, R12
+	DECQ                R13
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R10
+	SUBQ                $0x00000008, R11
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5884,7 +5944,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x13(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x13(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5931,12 +5991,18 @@ TEXT ·groupedQ4MGFNIAVX512x13(SB), NOSPLIT, $0-72
 	VMOVUPS     (R11), Z11
 	ADDQ        R12, R11
 	VMOVUPS     (R11), Z12
-	MOVQ        groups+56(FP), R11
+	LEAQ        63(SP), R11
+	ANDQ        $-64, R11
+	MOVQ        groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ      CX, R13
+	MOVQ      $0x00000008, R14
+	VCVTPH2PS (CX), Z14
+	VMOVUPS   Z14, (R11)
+	VCVTPH2PS 32(CX), Z14
+	VMOVUPS   Z14, 64(R11)
 
 group:
 	PREFETCHT1          (DX)
@@ -6078,10 +6144,9 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       28(R10), Z14, Z27
-	VCVTPH2PS           (CX), Z14
-	VPMOVZXBD           64(R12), Z28
-	VCVTDQ2PS           Z28, Z28
-	VMULPS              Z28, Z14, Z14
+	VPMOVZXBD           64(R13), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              (R11), Z14, Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z28
 	VFMADD213PS         Z28, Z14, Z15
 	VFMADD213PS         Z28, Z14, Z16
@@ -6096,10 +6161,9 @@ group:
 	VFMADD213PS         Z28, Z14, Z25
 	VFMADD213PS         Z28, Z14, Z26
 	VFMADD213PS         Z28, Z14, Z27
-	VPMOVZXBD           80(R12), Z14
+	VPMOVZXBD           80(R13), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX), Z28
-	VMULPS              Z28, Z14, Z14
+	VMULPS              64(R11), Z14, Z14
 	VFNMADD231PS.BCST   36(BX), Z14, Z15
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z14, Z16
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z14, Z17
@@ -6132,11 +6196,11 @@ group:
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
 	ADDQ                $0x00000040, R10
-	ADDQ                $0x00000020, R12
-	DECQ                R13
+	ADDQ                $0x00000020, R13
+	DECQ                R14
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R11
+	SUBQ                $0x00000008, R12
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -6171,7 +6235,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x14(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x14(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -6220,12 +6284,18 @@ TEXT ·groupedQ4MGFNIAVX512x14(SB), NOSPLIT, $0-72
 	VMOVUPS     (R11), Z12
 	ADDQ        R12, R11
 	VMOVUPS     (R11), Z13
-	MOVQ        groups+56(FP), R11
+	LEAQ        63(SP), R11
+	ANDQ        $-64, R11
+	MOVQ        groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ      CX, R13
+	MOVQ      $0x00000008, R14
+	VCVTPH2PS (CX), Z15
+	VMOVUPS   Z15, (R11)
+	VCVTPH2PS 32(CX), Z15
+	VMOVUPS   Z15, 64(R11)
 
 group:
 	PREFETCHT1          (DX)
@@ -6376,10 +6446,9 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       28(R10), Z15, Z28
 	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z29
-	VCVTPH2PS           (CX), Z15
-	VPMOVZXBD           64(R12), Z30
-	VCVTDQ2PS           Z30, Z30
-	VMULPS              Z30, Z15, Z15
+	VPMOVZXBD           64(R13), Z15
+	VCVTDQ2PS           Z15, Z15
+	VMULPS              (R11), Z15, Z15
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z15, Z30
 	VFMADD213PS         Z30, Z15, Z16
 	VFMADD213PS         Z30, Z15, Z17
@@ -6395,10 +6464,9 @@ group:
 	VFMADD213PS         Z30, Z15, Z27
 	VFMADD213PS         Z30, Z15, Z28
 	VFMADD213PS         Z30, Z15, Z29
-	VPMOVZXBD           80(R12), Z15
+	VPMOVZXBD           80(R13), Z15
 	VCVTDQ2PS           Z15, Z15
-	VCVTPH2PS           32(CX), Z30
-	VMULPS              Z30, Z15, Z15
+	VMULPS              64(R11), Z15, Z15
 	VFNMADD231PS.BCST   36(BX), Z15, Z16
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z15, Z17
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z15, Z18
@@ -6433,11 +6501,11 @@ group:
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
 	ADDQ                $0x00000040, R10
-	ADDQ                $0x00000020, R12
-	DECQ                R13
+	ADDQ                $0x00000020, R13
+	DECQ                R14
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R11
+	SUBQ                $0x00000008, R12
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX

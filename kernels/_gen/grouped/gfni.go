@@ -25,7 +25,7 @@ import (
 //	Q1, Q2  8           2                  T + 3        14   0.73
 //	Q4, Q8  8           2                  3            14   0.73
 //	FP4     12          2                  3            9    0.67
-//	Q4M     8           3                  8            14   0.66
+//	Q4M     8           3                  7            14   0.66
 //	Q6      20          4                  T + 7        9    0.53
 //
 // The sums of Q4, Q8, FP4 and Q4M become float32 without a conversion: they start from the
@@ -101,7 +101,28 @@ type gfni struct {
 	sums  [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
 	d     []reg.VecVirtual    // of a unit, by band
 	table reg.VecVirtual      // of FP4: levels and 128
+	super reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
 }
+
+// superScale gives what converts the scales of a superblock of Q4M once for all its groups.
+func (t *gfni) superScale() (first func()) {
+	if t.name != "Q4M" {
+		return func() {}
+	}
+	t.super = emit.AlignedLocal(t.n * 2 * planeBytes)
+	return func() {
+		t.each(func(b int) {
+			for i := range 2 {
+				d := ZMM()
+				VCVTPH2PS(t.scaleAt(32*i), d)
+				VMOVUPS(d, t.superAt(i))
+			}
+		})
+	}
+}
+
+// superAt returns the place of d, or dmin, of the current band.
+func (t *gfni) superAt(i int) Mem { return Mem{Base: t.super, Disp: (2*t.band + i) * planeBytes} }
 
 // levelTable readies what FP4's codes are looked up in.
 func (t *gfni) levelTable() {
@@ -156,7 +177,7 @@ func gfniTile(p packing, tokens int) {
 		t.loop(t.begin, group, t.end)
 	} else {
 		t.eachY(func(i, b int, y Mem) { VMOVUPS(y, t.sums[b][i]) })
-		t.loop(func() {}, t.groupScaled, func() {})
+		t.loop(t.superScale(), t.groupScaled, nil)
 		t.eachY(func(i, b int, y Mem) { VMOVUPS(t.sums[b][i], y) })
 	}
 	emit.Done()
@@ -349,11 +370,12 @@ func (t *gfni) groupScaled() {
 // magicScale gives the scales of a group of the current band, and -1.5·2²³ times them.
 func (t *gfni) magicScale() (d, off reg.VecVirtual) {
 	d, off = ZMM(), ZMM()
-	VCVTPH2PS(t.scaleAt(0), d)
 	if t.name == "Q4M" {
-		VPMOVZXBD(t.smallAt(64), off)
-		VCVTDQ2PS(off, off)
-		VMULPS(off, d, d)
+		VPMOVZXBD(t.smallAt(64), d)
+		VCVTDQ2PS(d, d)
+		VMULPS(t.superAt(0), d, d)
+	} else {
+		VCVTPH2PS(t.scaleAt(0), d)
 	}
 	VMULPS_BCST(everyDword(magicBits|1<<31), d, off) // exact
 	return d, off
@@ -361,11 +383,10 @@ func (t *gfni) magicScale() (d, off reg.VecVirtual) {
 
 // least gives the minimums of a group of Q4M.
 func (t *gfni) least() reg.VecVirtual {
-	least, min := ZMM(), ZMM()
+	least := ZMM()
 	VPMOVZXBD(t.smallAt(80), least)
 	VCVTDQ2PS(least, least)
-	VCVTPH2PS(t.scaleAt(32), min)
-	VMULPS(min, least, least)
+	VMULPS(t.superAt(1), least, least)
 	return least
 }
 

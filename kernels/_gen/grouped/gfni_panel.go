@@ -103,7 +103,7 @@ func gfniWriter(p packing) {
 		PREFETCHT1(Mem{Base: scales, Index: t.stride3, Scale: 1, Disp: 2 * dense.BandRows})
 		ADDQ(U32(uint32(f.groupBytes())), panel)
 	}
-	t.loop(nil, group, func() {
+	t.loop(t.superScale(), group, func() {
 		if t.name == "Q6" {
 			t.each(func(b int) { put(t.wideScales()[0], vector(2, b)-f.groupBytes()) })
 		}

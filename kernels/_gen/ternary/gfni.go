@@ -117,7 +117,7 @@ type gfniUnpacker struct {
 func (u *gfniUnpacker) begin() {
 	rm := len(u.planes[0])
 	if u.g == 5 {
-		u.halves, u.later = alignedLocal(2*2*64*rm), GP64()
+		u.halves, u.later = emit.AlignedLocal(2*2*64*rm), GP64()
 		MOVQ(u.w, u.next)
 		MOVQ(u.halves, u.later)
 		for r := range rm {
@@ -245,14 +245,6 @@ func zmms(n int) []reg.VecVirtual {
 		v[i] = ZMM()
 	}
 	return v
-}
-
-// alignedLocal returns memory in the routine's frame that begins on a cache line.
-func alignedLocal(bytes int) reg.GPVirtual {
-	p := GP64()
-	LEAQ(AllocLocal(bytes+64).Offset(63), p)
-	ANDQ(I8(-64), p)
-	return p
 }
 
 // gfniPanel emits the product of a panel with n tokens.
