@@ -601,13 +601,6 @@ func groupedQ2GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ2GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// gfniBytesPanelAVX512x4 adds to y[4][32] (ld values a token) the products of groups ≥ 1 groups of a
-// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes from fetch on.
-//
-//go:noescape
-func gfniBytesPanelAVX512x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
-
 // gfniBytesPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
 // panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
 // groups · lines ≥ 1 lines of 64 bytes from fetch on.

@@ -47,7 +47,7 @@ var gfniAVX512 = map[matrix.Packing]*gfniTiles{
 // bytesPanel returns the tiles of codes that are bytes once write has unpacked them, for
 // from tokens and more.
 func bytesPanel(from int, write func(panel, codes, scales *byte, stride, groups int)) *gfniPanel {
-	return &gfniPanel{from, write, 1280, 4, []gfniPanelTile{gfniBytesPanelAVX512x4, gfniBytesPanelAVX512x5, gfniBytesPanelAVX512x6, gfniBytesPanelAVX512x7}}
+	return &gfniPanel{from, write, 1280, 5, []gfniPanelTile{gfniBytesPanelAVX512x5, gfniBytesPanelAVX512x6, gfniBytesPanelAVX512x7}}
 }
 
 func q2GFNI(unit int) *gfniTiles {

@@ -44,7 +44,7 @@ type gfniPanel struct {
 }
 
 var gfniPanels = []gfniPanel{
-	{packing{name: "Bytes", unit: 1}, 2, [2]int{4, 7}},
+	{packing{name: "Bytes", unit: 1}, 2, [2]int{5, 7}},
 	{packing{name: "Q4M", unit: 1}, 3, [2]int{5, 7}},
 	{packing{name: "Q6", unit: superGroups}, 3, [2]int{3, 4}},
 }
