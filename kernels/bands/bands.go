@@ -89,7 +89,7 @@ type Scratch struct {
 const PanelGroups = 16
 
 // MaxPanelGroup is the size of the largest group of a panel.
-const MaxPanelGroup = 1152
+const MaxPanelGroup = 1408
 
 // TableBytes is the most that the tables of a unit of columns and a tile of tokens
 // take: they are to stay in L1.

@@ -4,6 +4,12 @@
 
 package grouped
 
+// gfniPanelQ4AVX512 unpacks groups ≥ 1 groups of two bands of Q4, whole scale units, that are stride bytes apart,
+// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+//
+//go:noescape
+func gfniPanelQ4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+
 // groupedQ4GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -94,6 +100,12 @@ func groupedQ4GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, strid
 //
 //go:noescape
 func groupedQ4GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// gfniPanelQ4MAVX512 unpacks groups ≥ 1 groups of two bands of Q4M, whole scale units, that are stride bytes apart,
+// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+//
+//go:noescape
+func gfniPanelQ4MAVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
 
 // groupedQ4MGFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -186,6 +198,12 @@ func groupedQ4MGFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stri
 //go:noescape
 func groupedQ4MGFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
+// gfniPanelQ6AVX512 unpacks groups ≥ 1 groups of two bands of Q6, whole scale units, that are stride bytes apart,
+// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+//
+//go:noescape
+func gfniPanelQ6AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+
 // groupedQ6GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -241,6 +259,12 @@ func groupedQ6GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride
 //
 //go:noescape
 func groupedQ6GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// gfniPanelQ8AVX512 unpacks groups ≥ 1 groups of two bands of Q8, whole scale units, that are stride bytes apart,
+// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+//
+//go:noescape
+func gfniPanelQ8AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
 
 // groupedQ8GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -332,6 +356,68 @@ func groupedQ8GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, strid
 //
 //go:noescape
 func groupedQ8GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// gfniPanelFP4AVX512 unpacks groups ≥ 1 groups of two bands of FP4, whole scale units, that are stride bytes apart,
+// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+//
+//go:noescape
+func gfniPanelFP4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+
+// groupedFP4GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ1G128GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -514,3 +600,59 @@ func groupedQ2GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, strid
 //
 //go:noescape
 func groupedQ2GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
+
+// gfniBytesPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniBytesPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+
+// gfniBytesPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniBytesPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+
+// gfniBytesPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniBytesPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+
+// gfniQ4MPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniQ4MPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+
+// gfniQ4MPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniQ4MPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+
+// gfniQ4MPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniQ4MPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+
+// gfniQ6PanelAVX512x3 adds to y[3][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniQ6PanelAVX512x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+
+// gfniQ6PanelAVX512x4 adds to y[4][32] (ld values a token) the products of groups ≥ 1 groups of a
+// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+//
+//go:noescape
+func gfniQ6PanelAVX512x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)

@@ -14,6 +14,113 @@ DATA gfniEighth<>+48(SB)/8, $0x3e0000003e000000
 DATA gfniEighth<>+56(SB)/8, $0x3e0000003e000000
 GLOBL gfniEighth<>(SB), RODATA|NOPTR, $64
 
+// func gfniPanelQ4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelQ4AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ4AVX512 unpacks groups ≥ 1 groups of two bands of Q4, whole scale units, that are stride bytes apart,
+	// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ         codes+8(FP), AX
+	MOVQ         scales+16(FP), CX
+	MOVQ         stride+24(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         panel+0(FP), SI
+	MOVL         $0x78787878, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         groups+32(FP), DI
+
+loop:
+	VMOVDQU64           (AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, (SI)
+	VMOVDQU64           (AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 64(SI)
+	VMOVDQU64           64(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 128(SI)
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 192(SI)
+	VMOVDQU64           128(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 256(SI)
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 320(SI)
+	VMOVDQU64           192(AX), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 384(SI)
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 448(SI)
+	VMOVDQU64           (AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 512(SI)
+	VMOVDQU64           (AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 576(SI)
+	VMOVDQU64           64(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 640(SI)
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 704(SI)
+	VMOVDQU64           128(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 768(SI)
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 832(SI)
+	VMOVDQU64           192(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 896(SI)
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPADDB              Z0, Z1, Z1
+	VMOVDQU64           Z1, 960(SI)
+	VCVTPH2PS           (CX), Z1
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64           Z1, 1024(SI)
+	VMOVDQU64           Z2, 1152(SI)
+	VCVTPH2PS           (CX)(DX*1), Z1
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64           Z1, 1088(SI)
+	VMOVDQU64           Z2, 1216(SI)
+	PREFETCHT1          32(CX)(DX*2)
+	PREFETCHT1          32(CX)(BX*1)
+	ADDQ                $0x00000500, SI
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000020, CX
+	DECQ                DI
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+DATA gfniWordf0f0f0f0f0f0f0f<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL gfniWordf0f0f0f0f0f0f0f<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord1020408000000000<>+0(SB)/8, $0x1020408000000000
+GLOBL gfniWord1020408000000000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWordcb400000cb400000<>+0(SB)/8, $0xcb400000cb400000
+GLOBL gfniWordcb400000cb400000<>(SB), RODATA|NOPTR, $8
+
 // func groupedQ4GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·groupedQ4GFNIAVX512x2(SB), NOSPLIT, $0-72
@@ -170,15 +277,6 @@ loop:
 	VMOVUPS             Z3, 64(AX)
 	VZEROUPPER
 	RET
-
-DATA gfniWordf0f0f0f0f0f0f0f<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
-GLOBL gfniWordf0f0f0f0f0f0f0f<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord1020408000000000<>+0(SB)/8, $0x1020408000000000
-GLOBL gfniWord1020408000000000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWordcb400000cb400000<>+0(SB)/8, $0xcb400000cb400000
-GLOBL gfniWordcb400000cb400000<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
@@ -2966,9 +3064,118 @@ loop:
 	VZEROUPPER
 	RET
 
+// func gfniPanelQ4MAVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelQ4MAVX512(SB), NOSPLIT, $320-40
+	// gfniPanelQ4MAVX512 unpacks groups ≥ 1 groups of two bands of Q4M, whole scale units, that are stride bytes apart,
+	// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ codes+8(FP), AX
+	MOVQ scales+16(FP), CX
+	MOVQ stride+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ panel+0(FP), SI
+	LEAQ 63(SP), DI
+	ANDQ $-64, DI
+	MOVQ groups+32(FP), R8
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ      CX, R9
+	MOVQ      $0x00000008, R10
+	VCVTPH2PS (CX), Z0
+	VMOVUPS   Z0, (DI)
+	VCVTPH2PS 32(CX), Z0
+	VMOVUPS   Z0, 64(DI)
+	VCVTPH2PS (CX)(DX*1), Z0
+	VMOVUPS   Z0, 128(DI)
+	VCVTPH2PS 32(CX)(DX*1), Z0
+	VMOVUPS   Z0, 192(DI)
+
+group:
+	VMOVDQU64           (AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, (SI)
+	VMOVDQU64           (AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 64(SI)
+	VMOVDQU64           64(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 128(SI)
+	VMOVDQU64           64(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 192(SI)
+	VMOVDQU64           128(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 256(SI)
+	VMOVDQU64           128(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 320(SI)
+	VMOVDQU64           192(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 384(SI)
+	VMOVDQU64           192(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 448(SI)
+	VMOVDQU64           (AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 512(SI)
+	VMOVDQU64           (AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 576(SI)
+	VMOVDQU64           64(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 640(SI)
+	VMOVDQU64           64(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 704(SI)
+	VMOVDQU64           128(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 768(SI)
+	VMOVDQU64           128(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 832(SI)
+	VMOVDQU64           192(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 896(SI)
+	VMOVDQU64           192(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 960(SI)
+	VPMOVZXBD           64(R9), Z0
+	VCVTDQ2PS           Z0, Z0
+	VMULPS              (DI), Z0, Z0
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VPMOVZXBD           80(R9), Z2
+	VCVTDQ2PS           Z2, Z2
+	VMULPS              64(DI), Z2, Z2
+	VMOVDQU64           Z0, 1024(SI)
+	VMOVDQU64           Z1, 1152(SI)
+	VMOVDQU64           Z2, 1280(SI)
+	VPMOVZXBD           64(R9)(DX*1), Z0
+	VCVTDQ2PS           Z0, Z0
+	VMULPS              128(DI), Z0, Z0
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VPMOVZXBD           80(R9)(DX*1), Z2
+	VCVTDQ2PS           Z2, Z2
+	VMULPS              192(DI), Z2, Z2
+	VMOVDQU64           Z0, 1088(SI)
+	VMOVDQU64           Z1, 1216(SI)
+	VMOVDQU64           Z2, 1344(SI)
+	PREFETCHT1          32(R9)(DX*2)
+	PREFETCHT1          32(R9)(BX*1)
+	ADDQ                $0x00000580, SI
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000020, R9
+	DECQ                R10
+	JNE                 group
+	ADDQ                $0x00000140, CX
+	SUBQ                $0x00000008, R8
+	JNE                 loop
+	VZEROUPPER
+	RET
+
 // func groupedQ4MGFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x2(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x2(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -2990,12 +3197,22 @@ TEXT ·groupedQ4MGFNIAVX512x2(SB), NOSPLIT, $0-72
 	ADDQ        R9, R8
 	VMOVUPS     (R8), Z1
 	VMOVUPS     64(R8), Z3
-	MOVQ        groups+56(FP), R8
+	LEAQ        63(SP), R8
+	ANDQ        $-64, R8
+	MOVQ        groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ      CX, R10
+	MOVQ      $0x00000008, R11
+	VCVTPH2PS (CX), Z6
+	VMOVUPS   Z6, (R8)
+	VCVTPH2PS 32(CX), Z6
+	VMOVUPS   Z6, 64(R8)
+	VCVTPH2PS (CX)(BX*1), Z6
+	VMOVUPS   Z6, 128(R8)
+	VCVTPH2PS 32(CX)(BX*1), Z6
+	VMOVUPS   Z6, 192(R8)
 
 group:
 	PREFETCHT1          (DX)
@@ -3009,16 +3226,16 @@ group:
 	PREFETCHT1          512(DX)
 	PREFETCHT1          576(DX)
 	ADDQ                $0x00000250, DX
-	VPXORD              Z6, Z6, Z6
 	VPXORD              Z7, Z7, Z7
 	VPXORD              Z8, Z8, Z8
 	VPXORD              Z9, Z9, Z9
-	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z10
+	VPXORD              Z10, Z10, Z10
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z6
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z11
-	VMOVDQA64           Z10, Z12
+	VMOVDQA64           Z6, Z12
 	VMOVDQA64           Z11, Z13
 	VPBROADCASTD        (SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        (SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3028,17 +3245,17 @@ group:
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
 	VPBROADCASTD        4(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        4(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        4(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           128(AX), Z4
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
 	VPBROADCASTD        8(SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        8(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3048,17 +3265,17 @@ group:
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
 	VPBROADCASTD        12(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        12(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        12(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           (AX), Z4
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        16(SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        16(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3068,17 +3285,17 @@ group:
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        20(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        20(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        20(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           128(AX), Z4
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        24(SI), Z14
-	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
 	VPBROADCASTD        24(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z11
@@ -3088,56 +3305,52 @@ group:
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
 	VPBROADCASTD        28(SI), Z14
-	VPDPBUSD            Z14, Z4, Z6
-	VPDPBUSD            Z14, Z5, Z8
-	VPBROADCASTD        28(SI)(DI*1), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
+	VPBROADCASTD        28(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z8
+	VPDPBUSD            Z14, Z5, Z10
 	VMOVDQU64           256(AX), Z4
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           256(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
-	VPADDD              Z6, Z10, Z10
-	VPADDD              Z7, Z11, Z11
-	VPADDD              Z8, Z12, Z12
-	VPADDD              Z9, Z13, Z13
-	VCVTPH2PS           (CX), Z14
-	VPMOVZXBD           64(R9), Z15
-	VCVTDQ2PS           Z15, Z15
-	VMULPS              Z15, Z14, Z14
-	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
-	VFMADD213PS         Z15, Z14, Z10
-	VFMADD213PS         Z15, Z14, Z11
-	VPMOVZXBD           80(R9), Z14
+	VPADDD              Z7, Z6, Z6
+	VPADDD              Z8, Z11, Z11
+	VPADDD              Z9, Z12, Z12
+	VPADDD              Z10, Z13, Z13
+	VPMOVZXBD           64(R10), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX), Z15
-	VMULPS              Z15, Z14, Z14
-	VFNMADD231PS.BCST   36(SI), Z14, Z10
+	VMULPS              (R8), Z14, Z14
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS         Z15, Z14, Z6
+	VFMADD213PS         Z15, Z14, Z11
+	VPMOVZXBD           80(R10), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              64(R8), Z14, Z14
+	VFNMADD231PS.BCST   36(SI), Z14, Z6
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z11
-	VFMADD231PS.BCST    32(SI), Z10, Z0
+	VFMADD231PS.BCST    32(SI), Z6, Z0
 	VFMADD231PS.BCST    32(SI)(DI*1), Z11, Z1
-	VCVTPH2PS           (CX)(BX*1), Z10
-	VPMOVZXBD           64(R9)(BX*1), Z11
-	VCVTDQ2PS           Z11, Z11
-	VMULPS              Z11, Z10, Z10
-	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
-	VFMADD213PS         Z11, Z10, Z12
-	VFMADD213PS         Z11, Z10, Z13
-	VPMOVZXBD           80(R9)(BX*1), Z10
-	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX)(BX*1), Z11
-	VMULPS              Z11, Z10, Z10
-	VFNMADD231PS.BCST   36(SI), Z10, Z12
-	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z13
+	VPMOVZXBD           64(R10)(BX*1), Z6
+	VCVTDQ2PS           Z6, Z6
+	VMULPS              128(R8), Z6, Z6
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z6, Z11
+	VFMADD213PS         Z11, Z6, Z12
+	VFMADD213PS         Z11, Z6, Z13
+	VPMOVZXBD           80(R10)(BX*1), Z6
+	VCVTDQ2PS           Z6, Z6
+	VMULPS              192(R8), Z6, Z6
+	VFNMADD231PS.BCST   36(SI), Z6, Z12
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z6, Z13
 	VFMADD231PS.BCST    32(SI), Z12, Z2
 	VFMADD231PS.BCST    32(SI)(DI*1), Z13, Z3
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
-	ADDQ                $0x00000020, R9
-	DECQ                R10
+	ADDQ                $0x00000020, R10
+	DECQ                R11
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R8
+	SUBQ                $0x00000008, R9
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -3155,7 +3368,7 @@ GLOBL gfniWord4b4000004b400000<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ4MGFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x3(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x3(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3180,12 +3393,22 @@ TEXT ·groupedQ4MGFNIAVX512x3(SB), NOSPLIT, $0-72
 	ADDQ        R9, R8
 	VMOVUPS     (R8), Z2
 	VMOVUPS     64(R8), Z5
-	MOVQ        groups+56(FP), R8
+	LEAQ        63(SP), R8
+	ANDQ        $-64, R8
+	MOVQ        groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ      CX, R10
+	MOVQ      $0x00000008, R11
+	VCVTPH2PS (CX), Z8
+	VMOVUPS   Z8, (R8)
+	VCVTPH2PS 32(CX), Z8
+	VMOVUPS   Z8, 64(R8)
+	VCVTPH2PS (CX)(BX*1), Z8
+	VMOVUPS   Z8, 128(R8)
+	VCVTPH2PS 32(CX)(BX*1), Z8
+	VMOVUPS   Z8, 192(R8)
 
 group:
 	PREFETCHT1          (DX)
@@ -3321,36 +3544,32 @@ group:
 	VPADDD              Z13, Z19, Z19
 	VPADDD              Z14, Z20, Z20
 	VPADDD              Z15, Z21, Z21
-	VCVTPH2PS           (CX), Z8
-	VPMOVZXBD           64(R9), Z9
-	VCVTDQ2PS           Z9, Z9
-	VMULPS              Z9, Z8, Z8
+	VPMOVZXBD           64(R10), Z8
+	VCVTDQ2PS           Z8, Z8
+	VMULPS              (R8), Z8, Z8
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z9
 	VFMADD213PS         Z9, Z8, Z16
 	VFMADD213PS         Z9, Z8, Z17
 	VFMADD213PS         Z9, Z8, Z18
-	VPMOVZXBD           80(R9), Z8
+	VPMOVZXBD           80(R10), Z8
 	VCVTDQ2PS           Z8, Z8
-	VCVTPH2PS           32(CX), Z9
-	VMULPS              Z9, Z8, Z8
+	VMULPS              64(R8), Z8, Z8
 	VFNMADD231PS.BCST   36(SI), Z8, Z16
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z8, Z17
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z8, Z18
 	VFMADD231PS.BCST    32(SI), Z16, Z0
 	VFMADD231PS.BCST    32(SI)(DI*1), Z17, Z1
 	VFMADD231PS.BCST    32(SI)(DI*2), Z18, Z2
-	VCVTPH2PS           (CX)(BX*1), Z8
-	VPMOVZXBD           64(R9)(BX*1), Z9
-	VCVTDQ2PS           Z9, Z9
-	VMULPS              Z9, Z8, Z8
+	VPMOVZXBD           64(R10)(BX*1), Z8
+	VCVTDQ2PS           Z8, Z8
+	VMULPS              128(R8), Z8, Z8
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z9
 	VFMADD213PS         Z9, Z8, Z19
 	VFMADD213PS         Z9, Z8, Z20
 	VFMADD213PS         Z9, Z8, Z21
-	VPMOVZXBD           80(R9)(BX*1), Z8
+	VPMOVZXBD           80(R10)(BX*1), Z8
 	VCVTDQ2PS           Z8, Z8
-	VCVTPH2PS           32(CX)(BX*1), Z9
-	VMULPS              Z9, Z8, Z8
+	VMULPS              192(R8), Z8, Z8
 	VFNMADD231PS.BCST   36(SI), Z8, Z19
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z8, Z20
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z8, Z21
@@ -3359,11 +3578,11 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*2), Z21, Z5
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
-	ADDQ                $0x00000020, R9
-	DECQ                R10
+	ADDQ                $0x00000020, R10
+	DECQ                R11
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R8
+	SUBQ                $0x00000008, R9
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -3381,7 +3600,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x4(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x4(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3411,12 +3630,22 @@ TEXT ·groupedQ4MGFNIAVX512x4(SB), NOSPLIT, $0-72
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z3
 	VMOVUPS     64(R9), Z7
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z10
+	VMOVUPS   Z10, (R9)
+	VCVTPH2PS 32(CX), Z10
+	VMOVUPS   Z10, 64(R9)
+	VCVTPH2PS (CX)(BX*1), Z10
+	VMOVUPS   Z10, 128(R9)
+	VCVTPH2PS 32(CX)(BX*1), Z10
+	VMOVUPS   Z10, 192(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -3582,19 +3811,17 @@ group:
 	VPADDD              Z17, Z25, Z25
 	VPADDD              Z18, Z26, Z26
 	VPADDD              Z19, Z27, Z27
-	VCVTPH2PS           (CX), Z10
-	VPMOVZXBD           64(R10), Z11
-	VCVTDQ2PS           Z11, Z11
-	VMULPS              Z11, Z10, Z10
+	VPMOVZXBD           64(R11), Z10
+	VCVTDQ2PS           Z10, Z10
+	VMULPS              (R9), Z10, Z10
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
 	VFMADD213PS         Z11, Z10, Z20
 	VFMADD213PS         Z11, Z10, Z21
 	VFMADD213PS         Z11, Z10, Z22
 	VFMADD213PS         Z11, Z10, Z23
-	VPMOVZXBD           80(R10), Z10
+	VPMOVZXBD           80(R11), Z10
 	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX), Z11
-	VMULPS              Z11, Z10, Z10
+	VMULPS              64(R9), Z10, Z10
 	VFNMADD231PS.BCST   36(SI), Z10, Z20
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z21
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z10, Z22
@@ -3603,19 +3830,17 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*1), Z21, Z1
 	VFMADD231PS.BCST    32(SI)(DI*2), Z22, Z2
 	VFMADD231PS.BCST    32(R8), Z23, Z3
-	VCVTPH2PS           (CX)(BX*1), Z10
-	VPMOVZXBD           64(R10)(BX*1), Z11
-	VCVTDQ2PS           Z11, Z11
-	VMULPS              Z11, Z10, Z10
+	VPMOVZXBD           64(R11)(BX*1), Z10
+	VCVTDQ2PS           Z10, Z10
+	VMULPS              128(R9), Z10, Z10
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
 	VFMADD213PS         Z11, Z10, Z24
 	VFMADD213PS         Z11, Z10, Z25
 	VFMADD213PS         Z11, Z10, Z26
 	VFMADD213PS         Z11, Z10, Z27
-	VPMOVZXBD           80(R10)(BX*1), Z10
+	VPMOVZXBD           80(R11)(BX*1), Z10
 	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX)(BX*1), Z11
-	VMULPS              Z11, Z10, Z10
+	VMULPS              192(R9), Z10, Z10
 	VFNMADD231PS.BCST   36(SI), Z10, Z24
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z25
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z10, Z26
@@ -3627,11 +3852,11 @@ group:
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -3652,7 +3877,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x5(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x5(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3685,12 +3910,22 @@ TEXT ·groupedQ4MGFNIAVX512x5(SB), NOSPLIT, $0-72
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z4
 	VMOVUPS     64(R9), Z9
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z12
+	VMOVUPS   Z12, (R9)
+	VCVTPH2PS 32(CX), Z12
+	VMOVUPS   Z12, 64(R9)
+	VCVTPH2PS (CX)(BX*1), Z12
+	VMOVUPS   Z12, 128(R9)
+	VCVTPH2PS 32(CX)(BX*1), Z12
+	VMOVUPS   Z12, 192(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -3866,20 +4101,18 @@ group:
 	VPBROADCASTD        28(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
-	VCVTPH2PS           (CX), Z12
-	VPMOVZXBD           64(R10), Z13
-	VCVTDQ2PS           Z13, Z13
-	VMULPS              Z13, Z12, Z12
+	VPMOVZXBD           64(R11), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              (R9), Z12, Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
 	VFMADD213PS         Z13, Z12, Z14
 	VFMADD213PS         Z13, Z12, Z15
 	VFMADD213PS         Z13, Z12, Z16
 	VFMADD213PS         Z13, Z12, Z17
 	VFMADD213PS         Z13, Z12, Z18
-	VPMOVZXBD           80(R10), Z12
+	VPMOVZXBD           80(R11), Z12
 	VCVTDQ2PS           Z12, Z12
-	VCVTPH2PS           32(CX), Z13
-	VMULPS              Z13, Z12, Z12
+	VMULPS              64(R9), Z12, Z12
 	VFNMADD231PS.BCST   36(SI), Z12, Z14
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z15
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z16
@@ -3890,20 +4123,18 @@ group:
 	VFMADD231PS.BCST    32(SI)(DI*2), Z16, Z2
 	VFMADD231PS.BCST    32(R8), Z17, Z3
 	VFMADD231PS.BCST    32(R8)(DI*1), Z18, Z4
-	VCVTPH2PS           (CX)(BX*1), Z12
-	VPMOVZXBD           64(R10)(BX*1), Z13
-	VCVTDQ2PS           Z13, Z13
-	VMULPS              Z13, Z12, Z12
+	VPMOVZXBD           64(R11)(BX*1), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              128(R9), Z12, Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
 	VFMADD213PS         Z13, Z12, Z19
 	VFMADD213PS         Z13, Z12, Z20
 	VFMADD213PS         Z13, Z12, Z21
 	VFMADD213PS         Z13, Z12, Z22
 	VFMADD213PS         Z13, Z12, Z23
-	VPMOVZXBD           80(R10)(BX*1), Z12
+	VPMOVZXBD           80(R11)(BX*1), Z12
 	VCVTDQ2PS           Z12, Z12
-	VCVTPH2PS           32(CX)(BX*1), Z13
-	VMULPS              Z13, Z12, Z12
+	VMULPS              192(R9), Z12, Z12
 	VFNMADD231PS.BCST   36(SI), Z12, Z19
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z20
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z21
@@ -3917,11 +4148,11 @@ group:
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -3945,7 +4176,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x6(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x6(SB), NOSPLIT, $320-72
 	// groupedQ4MGFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -3981,12 +4212,22 @@ TEXT ·groupedQ4MGFNIAVX512x6(SB), NOSPLIT, $0-72
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z5
 	VMOVUPS     64(R9), Z11
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z14
+	VMOVUPS   Z14, (R9)
+	VCVTPH2PS 32(CX), Z14
+	VMOVUPS   Z14, 64(R9)
+	VCVTPH2PS (CX)(BX*1), Z14
+	VMOVUPS   Z14, 128(R9)
+	VCVTPH2PS 32(CX)(BX*1), Z14
+	VMOVUPS   Z14, 192(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4188,10 +4429,9 @@ group:
 	VPBROADCASTD        28(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
-	VCVTPH2PS           (CX), Z14
-	VPMOVZXBD           64(R10), Z15
-	VCVTDQ2PS           Z15, Z15
-	VMULPS              Z15, Z14, Z14
+	VPMOVZXBD           64(R11), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              (R9), Z14, Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
 	VFMADD213PS         Z15, Z14, Z16
 	VFMADD213PS         Z15, Z14, Z17
@@ -4199,10 +4439,9 @@ group:
 	VFMADD213PS         Z15, Z14, Z19
 	VFMADD213PS         Z15, Z14, Z20
 	VFMADD213PS         Z15, Z14, Z21
-	VPMOVZXBD           80(R10), Z14
+	VPMOVZXBD           80(R11), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX), Z15
-	VMULPS              Z15, Z14, Z14
+	VMULPS              64(R9), Z14, Z14
 	VFNMADD231PS.BCST   36(SI), Z14, Z16
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z17
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z14, Z18
@@ -4215,10 +4454,9 @@ group:
 	VFMADD231PS.BCST    32(R8), Z19, Z3
 	VFMADD231PS.BCST    32(R8)(DI*1), Z20, Z4
 	VFMADD231PS.BCST    32(R8)(DI*2), Z21, Z5
-	VCVTPH2PS           (CX)(BX*1), Z14
-	VPMOVZXBD           64(R10)(BX*1), Z15
-	VCVTDQ2PS           Z15, Z15
-	VMULPS              Z15, Z14, Z14
+	VPMOVZXBD           64(R11)(BX*1), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              128(R9), Z14, Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
 	VFMADD213PS         Z15, Z14, Z22
 	VFMADD213PS         Z15, Z14, Z23
@@ -4226,10 +4464,9 @@ group:
 	VFMADD213PS         Z15, Z14, Z25
 	VFMADD213PS         Z15, Z14, Z26
 	VFMADD213PS         Z15, Z14, Z27
-	VPMOVZXBD           80(R10)(BX*1), Z14
+	VPMOVZXBD           80(R11)(BX*1), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX)(BX*1), Z15
-	VMULPS              Z15, Z14, Z14
+	VMULPS              192(R9), Z14, Z14
 	VFNMADD231PS.BCST   36(SI), Z14, Z22
 	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z23
 	VFNMADD231PS.BCST   36(SI)(DI*2), Z14, Z24
@@ -4245,11 +4482,11 @@ group:
 	ADDQ                $0x00000100, AX
 	ADDQ                $0x00000040, SI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4276,7 +4513,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x7(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x7(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4307,12 +4544,18 @@ TEXT ·groupedQ4MGFNIAVX512x7(SB), NOSPLIT, $0-72
 	VMOVUPS     (R9), Z5
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z6
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z8
+	VMOVUPS   Z8, (R9)
+	VCVTPH2PS 32(CX), Z8
+	VMOVUPS   Z8, 64(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4414,10 +4657,9 @@ group:
 	VPADDD              Z13, Z20, Z20
 	VPADDD              Z14, Z21, Z21
 	VPADDD              Z15, Z22, Z22
-	VCVTPH2PS           (CX), Z8
-	VPMOVZXBD           64(R10), Z23
-	VCVTDQ2PS           Z23, Z23
-	VMULPS              Z23, Z8, Z8
+	VPMOVZXBD           64(R11), Z8
+	VCVTDQ2PS           Z8, Z8
+	VMULPS              (R9), Z8, Z8
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z23
 	VFMADD213PS         Z23, Z8, Z16
 	VFMADD213PS         Z23, Z8, Z17
@@ -4426,10 +4668,9 @@ group:
 	VFMADD213PS         Z23, Z8, Z20
 	VFMADD213PS         Z23, Z8, Z21
 	VFMADD213PS         Z23, Z8, Z22
-	VPMOVZXBD           80(R10), Z8
+	VPMOVZXBD           80(R11), Z8
 	VCVTDQ2PS           Z8, Z8
-	VCVTPH2PS           32(CX), Z23
-	VMULPS              Z23, Z8, Z8
+	VMULPS              64(R9), Z8, Z8
 	VFNMADD231PS.BCST   36(BX), Z8, Z16
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z8, Z17
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z8, Z18
@@ -4448,11 +4689,11 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4475,7 +4716,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x8(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x8(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4508,12 +4749,18 @@ TEXT ·groupedQ4MGFNIAVX512x8(SB), NOSPLIT, $0-72
 	VMOVUPS     (R9), Z6
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z7
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z9
+	VMOVUPS   Z9, (R9)
+	VCVTPH2PS 32(CX), Z9
+	VMOVUPS   Z9, 64(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4626,10 +4873,9 @@ group:
 	VPADDD              Z15, Z23, Z23
 	VPADDD              Z16, Z24, Z24
 	VPADDD              Z17, Z25, Z25
-	VCVTPH2PS           (CX), Z9
-	VPMOVZXBD           64(R10), Z26
-	VCVTDQ2PS           Z26, Z26
-	VMULPS              Z26, Z9, Z9
+	VPMOVZXBD           64(R11), Z9
+	VCVTDQ2PS           Z9, Z9
+	VMULPS              (R9), Z9, Z9
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z9, Z26
 	VFMADD213PS         Z26, Z9, Z18
 	VFMADD213PS         Z26, Z9, Z19
@@ -4639,10 +4885,9 @@ group:
 	VFMADD213PS         Z26, Z9, Z23
 	VFMADD213PS         Z26, Z9, Z24
 	VFMADD213PS         Z26, Z9, Z25
-	VPMOVZXBD           80(R10), Z9
+	VPMOVZXBD           80(R11), Z9
 	VCVTDQ2PS           Z9, Z9
-	VCVTPH2PS           32(CX), Z26
-	VMULPS              Z26, Z9, Z9
+	VMULPS              64(R9), Z9, Z9
 	VFNMADD231PS.BCST   36(BX), Z9, Z18
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z9, Z19
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z9, Z20
@@ -4663,11 +4908,11 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4692,7 +4937,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x9(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x9(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4727,12 +4972,18 @@ TEXT ·groupedQ4MGFNIAVX512x9(SB), NOSPLIT, $0-72
 	VMOVUPS     (R9), Z7
 	ADDQ        R10, R9
 	VMOVUPS     (R9), Z8
-	MOVQ        groups+56(FP), R9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z10
+	VMOVUPS   Z10, (R9)
+	VCVTPH2PS 32(CX), Z10
+	VMOVUPS   Z10, 64(R9)
 
 group:
 	PREFETCHT1          (DX)
@@ -4856,10 +5107,9 @@ group:
 	VPADDD              Z17, Z26, Z26
 	VPADDD              Z18, Z27, Z27
 	VPADDD              Z19, Z28, Z28
-	VCVTPH2PS           (CX), Z10
-	VPMOVZXBD           64(R10), Z29
-	VCVTDQ2PS           Z29, Z29
-	VMULPS              Z29, Z10, Z10
+	VPMOVZXBD           64(R11), Z10
+	VCVTDQ2PS           Z10, Z10
+	VMULPS              (R9), Z10, Z10
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z29
 	VFMADD213PS         Z29, Z10, Z20
 	VFMADD213PS         Z29, Z10, Z21
@@ -4870,10 +5120,9 @@ group:
 	VFMADD213PS         Z29, Z10, Z26
 	VFMADD213PS         Z29, Z10, Z27
 	VFMADD213PS         Z29, Z10, Z28
-	VPMOVZXBD           80(R10), Z10
+	VPMOVZXBD           80(R11), Z10
 	VCVTDQ2PS           Z10, Z10
-	VCVTPH2PS           32(CX), Z29
-	VMULPS              Z29, Z10, Z10
+	VMULPS              64(R9), Z10, Z10
 	VFNMADD231PS.BCST   36(BX), Z10, Z20
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z10, Z21
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z10, Z22
@@ -4896,11 +5145,11 @@ group:
 	ADDQ                $0x00000040, BX
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
-	ADDQ                $0x00000020, R10
-	DECQ                R11
+	ADDQ                $0x00000020, R11
+	DECQ                R12
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R9
+	SUBQ                $0x00000008, R10
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -4927,7 +5176,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x10(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x10(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4966,12 +5215,18 @@ TEXT ·groupedQ4MGFNIAVX512x10(SB), NOSPLIT, $0-72
 	VMOVUPS     (R10), Z8
 	ADDQ        R11, R10
 	VMOVUPS     (R10), Z9
-	MOVQ        groups+56(FP), R10
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	MOVQ        groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ      CX, R12
+	MOVQ      $0x00000008, R13
+	VCVTPH2PS (CX), Z11
+	VMOVUPS   Z11, (R10)
+	VCVTPH2PS 32(CX), Z11
+	VMOVUPS   Z11, 64(R10)
 
 group:
 	PREFETCHT1          (DX)
@@ -5086,10 +5341,9 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       28(R9), Z11, Z21
-	VCVTPH2PS           (CX), Z11
-	VPMOVZXBD           64(R11), Z22
-	VCVTDQ2PS           Z22, Z22
-	VMULPS              Z22, Z11, Z11
+	VPMOVZXBD           64(R12), Z11
+	VCVTDQ2PS           Z11, Z11
+	VMULPS              (R10), Z11, Z11
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z11, Z22
 	VFMADD213PS         Z22, Z11, Z12
 	VFMADD213PS         Z22, Z11, Z13
@@ -5101,10 +5355,9 @@ group:
 	VFMADD213PS         Z22, Z11, Z19
 	VFMADD213PS         Z22, Z11, Z20
 	VFMADD213PS         Z22, Z11, Z21
-	VPMOVZXBD           80(R11), Z11
+	VPMOVZXBD           80(R12), Z11
 	VCVTDQ2PS           Z11, Z11
-	VCVTPH2PS           32(CX), Z22
-	VMULPS              Z22, Z11, Z11
+	VMULPS              64(R10), Z11, Z11
 	VFNMADD231PS.BCST   36(BX), Z11, Z12
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z11, Z13
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z11, Z14
@@ -5130,11 +5383,11 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000020, R11
-	DECQ                R12
+	ADDQ                $0x00000020, R12
+	DECQ                R13
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R10
+	SUBQ                $0x00000008, R11
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5163,7 +5416,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x11(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x11(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5204,12 +5457,18 @@ TEXT ·groupedQ4MGFNIAVX512x11(SB), NOSPLIT, $0-72
 	VMOVUPS     (R10), Z9
 	ADDQ        R11, R10
 	VMOVUPS     (R10), Z10
-	MOVQ        groups+56(FP), R10
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	MOVQ        groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ      CX, R12
+	MOVQ      $0x00000008, R13
+	VCVTPH2PS (CX), Z12
+	VMOVUPS   Z12, (R10)
+	VCVTPH2PS 32(CX), Z12
+	VMOVUPS   Z12, 64(R10)
 
 group:
 	PREFETCHT1          (DX)
@@ -5333,10 +5592,9 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       28(R9), Z12, Z22
 	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z23
-	VCVTPH2PS           (CX), Z12
-	VPMOVZXBD           64(R11), Z24
-	VCVTDQ2PS           Z24, Z24
-	VMULPS              Z24, Z12, Z12
+	VPMOVZXBD           64(R12), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              (R10), Z12, Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z24
 	VFMADD213PS         Z24, Z12, Z13
 	VFMADD213PS         Z24, Z12, Z14
@@ -5349,10 +5607,9 @@ group:
 	VFMADD213PS         Z24, Z12, Z21
 	VFMADD213PS         Z24, Z12, Z22
 	VFMADD213PS         Z24, Z12, Z23
-	VPMOVZXBD           80(R11), Z12
+	VPMOVZXBD           80(R12), Z12
 	VCVTDQ2PS           Z12, Z12
-	VCVTPH2PS           32(CX), Z24
-	VMULPS              Z24, Z12, Z12
+	VMULPS              64(R10), Z12, Z12
 	VFNMADD231PS.BCST   36(BX), Z12, Z13
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z12, Z14
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z12, Z15
@@ -5380,11 +5637,11 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000020, R11
-	DECQ                R12
+	ADDQ                $0x00000020, R12
+	DECQ                R13
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R10
+	SUBQ                $0x00000008, R11
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5415,7 +5672,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x12(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x12(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5458,12 +5715,18 @@ TEXT ·groupedQ4MGFNIAVX512x12(SB), NOSPLIT, $0-72
 	VMOVUPS     (R10), Z10
 	ADDQ        R11, R10
 	VMOVUPS     (R10), Z11
-	MOVQ        groups+56(FP), R10
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	MOVQ        groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ      CX, R12
+	MOVQ      $0x00000008, R13
+	VCVTPH2PS (CX), Z13
+	VMOVUPS   Z13, (R10)
+	VCVTPH2PS 32(CX), Z13
+	VMOVUPS   Z13, 64(R10)
 
 group:
 	PREFETCHT1          (DX)
@@ -5596,10 +5859,9 @@ group:
 	VPDPBUSD.BCST       28(R9), Z13, Z23
 	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z25
-	VCVTPH2PS           (CX), Z13
-	VPMOVZXBD           64(R11), Z26
-	VCVTDQ2PS           Z26, Z26
-	VMULPS              Z26, Z13, Z13
+	VPMOVZXBD           64(R12), Z13
+	VCVTDQ2PS           Z13, Z13
+	VMULPS              (R10), Z13, Z13
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z13, Z26
 	VFMADD213PS         Z26, Z13, Z14
 	VFMADD213PS         Z26, Z13, Z15
@@ -5613,10 +5875,9 @@ group:
 	VFMADD213PS         Z26, Z13, Z23
 	VFMADD213PS         Z26, Z13, Z24
 	VFMADD213PS         Z26, Z13, Z25
-	VPMOVZXBD           80(R11), Z13
+	VPMOVZXBD           80(R12), Z13
 	VCVTDQ2PS           Z13, Z13
-	VCVTPH2PS           32(CX), Z26
-	VMULPS              Z26, Z13, Z13
+	VMULPS              64(R10), Z13, Z13
 	VFNMADD231PS.BCST   36(BX), Z13, Z14
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z13, Z15
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z13, Z16
@@ -5646,11 +5907,11 @@ group:
 	ADDQ                $0x00000040, DI
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
-	ADDQ                $0x00000020, R11
-	DECQ                R12
+	ADDQ                $0x00000020, R12
+	DECQ                R13
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R10
+	SUBQ                $0x00000008, R11
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5683,7 +5944,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x13(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x13(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5730,12 +5991,18 @@ TEXT ·groupedQ4MGFNIAVX512x13(SB), NOSPLIT, $0-72
 	VMOVUPS     (R11), Z11
 	ADDQ        R12, R11
 	VMOVUPS     (R11), Z12
-	MOVQ        groups+56(FP), R11
+	LEAQ        63(SP), R11
+	ANDQ        $-64, R11
+	MOVQ        groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ      CX, R13
+	MOVQ      $0x00000008, R14
+	VCVTPH2PS (CX), Z14
+	VMOVUPS   Z14, (R11)
+	VCVTPH2PS 32(CX), Z14
+	VMOVUPS   Z14, 64(R11)
 
 group:
 	PREFETCHT1          (DX)
@@ -5877,10 +6144,9 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       28(R10), Z14, Z27
-	VCVTPH2PS           (CX), Z14
-	VPMOVZXBD           64(R12), Z28
-	VCVTDQ2PS           Z28, Z28
-	VMULPS              Z28, Z14, Z14
+	VPMOVZXBD           64(R13), Z14
+	VCVTDQ2PS           Z14, Z14
+	VMULPS              (R11), Z14, Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z28
 	VFMADD213PS         Z28, Z14, Z15
 	VFMADD213PS         Z28, Z14, Z16
@@ -5895,10 +6161,9 @@ group:
 	VFMADD213PS         Z28, Z14, Z25
 	VFMADD213PS         Z28, Z14, Z26
 	VFMADD213PS         Z28, Z14, Z27
-	VPMOVZXBD           80(R12), Z14
+	VPMOVZXBD           80(R13), Z14
 	VCVTDQ2PS           Z14, Z14
-	VCVTPH2PS           32(CX), Z28
-	VMULPS              Z28, Z14, Z14
+	VMULPS              64(R11), Z14, Z14
 	VFNMADD231PS.BCST   36(BX), Z14, Z15
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z14, Z16
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z14, Z17
@@ -5931,11 +6196,11 @@ group:
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
 	ADDQ                $0x00000040, R10
-	ADDQ                $0x00000020, R12
-	DECQ                R13
+	ADDQ                $0x00000020, R13
+	DECQ                R14
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R11
+	SUBQ                $0x00000008, R12
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -5970,7 +6235,7 @@ group:
 
 // func groupedQ4MGFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
-TEXT ·groupedQ4MGFNIAVX512x14(SB), NOSPLIT, $0-72
+TEXT ·groupedQ4MGFNIAVX512x14(SB), NOSPLIT, $192-72
 	// groupedQ4MGFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -6019,12 +6284,18 @@ TEXT ·groupedQ4MGFNIAVX512x14(SB), NOSPLIT, $0-72
 	VMOVUPS     (R11), Z12
 	ADDQ        R12, R11
 	VMOVUPS     (R11), Z13
-	MOVQ        groups+56(FP), R11
+	LEAQ        63(SP), R11
+	ANDQ        $-64, R11
+	MOVQ        groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ      CX, R13
+	MOVQ      $0x00000008, R14
+	VCVTPH2PS (CX), Z15
+	VMOVUPS   Z15, (R11)
+	VCVTPH2PS 32(CX), Z15
+	VMOVUPS   Z15, 64(R11)
 
 group:
 	PREFETCHT1          (DX)
@@ -6175,10 +6446,9 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       28(R10), Z15, Z28
 	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z29
-	VCVTPH2PS           (CX), Z15
-	VPMOVZXBD           64(R12), Z30
-	VCVTDQ2PS           Z30, Z30
-	VMULPS              Z30, Z15, Z15
+	VPMOVZXBD           64(R13), Z15
+	VCVTDQ2PS           Z15, Z15
+	VMULPS              (R11), Z15, Z15
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z15, Z30
 	VFMADD213PS         Z30, Z15, Z16
 	VFMADD213PS         Z30, Z15, Z17
@@ -6194,10 +6464,9 @@ group:
 	VFMADD213PS         Z30, Z15, Z27
 	VFMADD213PS         Z30, Z15, Z28
 	VFMADD213PS         Z30, Z15, Z29
-	VPMOVZXBD           80(R12), Z15
+	VPMOVZXBD           80(R13), Z15
 	VCVTDQ2PS           Z15, Z15
-	VCVTPH2PS           32(CX), Z30
-	VMULPS              Z30, Z15, Z15
+	VMULPS              64(R11), Z15, Z15
 	VFNMADD231PS.BCST   36(BX), Z15, Z16
 	VFNMADD231PS.BCST   36(BX)(SI*1), Z15, Z17
 	VFNMADD231PS.BCST   36(BX)(SI*2), Z15, Z18
@@ -6232,11 +6501,11 @@ group:
 	ADDQ                $0x00000040, R8
 	ADDQ                $0x00000040, R9
 	ADDQ                $0x00000040, R10
-	ADDQ                $0x00000020, R12
-	DECQ                R13
+	ADDQ                $0x00000020, R13
+	DECQ                R14
 	JNE                 group
 	ADDQ                $0x00000140, CX
-	SUBQ                $0x00000008, R11
+	SUBQ                $0x00000008, R12
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -6270,6 +6539,156 @@ group:
 	VMOVUPS             Z13, (AX)
 	VZEROUPPER
 	RET
+
+// func gfniPanelQ6AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelQ6AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ6AVX512 unpacks groups ≥ 1 groups of two bands of Q6, whole scale units, that are stride bytes apart,
+	// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ codes+8(FP), AX
+	MOVQ scales+16(FP), CX
+	MOVQ stride+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ panel+0(FP), SI
+	MOVQ groups+32(FP), DI
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R8
+	MOVQ $0x00000008, R9
+
+group:
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, (SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 64(SI)
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 128(SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 192(SI)
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 256(SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 320(SI)
+	VMOVDQU64           256(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 384(SI)
+	VMOVDQU64           256(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z1, Z0
+	VMOVDQU64           Z0, 448(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 512(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z0, Z0
+	VMOVDQU64           (AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 576(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 640(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z0, Z0
+	VMOVDQU64           64(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 704(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 768(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z0, Z0
+	VMOVDQU64           128(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 832(SI)
+	VMOVDQU64           320(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 896(SI)
+	VMOVDQU64           320(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z0, Z0
+	VMOVDQU64           192(AX)(DX*1), Z1
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z1, Z1
+	VPORD               Z1, Z0, Z0
+	VMOVDQU64           Z0, 960(SI)
+	VPMOVSXBD           32(R8), Z0
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z0, Z0
+	VPMOVSXBD           48(R8), Z1
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z1, Z1
+	VMOVDQU64           Z0, 1024(SI)
+	VMOVDQU64           Z1, 1152(SI)
+	VPMOVSXBD           32(R8)(DX*1), Z0
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z0, Z0
+	VPMOVSXBD           48(R8)(DX*1), Z1
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z1, Z1
+	VMOVDQU64           Z0, 1088(SI)
+	VMOVDQU64           Z1, 1216(SI)
+	PREFETCHT1          32(R8)(DX*2)
+	PREFETCHT1          32(R8)(BX*1)
+	ADDQ                $0x00000580, SI
+	ADDQ                $0x00000180, AX
+	ADDQ                $0x00000020, R8
+	DECQ                R9
+	JNE                 group
+	VCVTPH2PS           (CX), Z0
+	VMOVDQU64           Z0, -128(SI)
+	VCVTPH2PS           (CX)(DX*1), Z0
+	VMOVDQU64           Z0, -64(SI)
+	ADDQ                $0x00000120, CX
+	SUBQ                $0x00000008, DI
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+DATA gfniWord1020000<>+0(SB)/8, $0x0000000001020000
+GLOBL gfniWord1020000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord4080000<>+0(SB)/8, $0x0000000004080000
+GLOBL gfniWord4080000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord10200000<>+0(SB)/8, $0x0000000010200000
+GLOBL gfniWord10200000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWord40800000<>+0(SB)/8, $0x0000000040800000
+GLOBL gfniWord40800000<>(SB), RODATA|NOPTR, $8
+
+DATA gfniWordffff0000ffff<>+0(SB)/8, $0x0000ffff0000ffff
+GLOBL gfniWordffff0000ffff<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ6GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
@@ -6494,21 +6913,6 @@ group:
 	JNE                 loop
 	VZEROUPPER
 	RET
-
-DATA gfniWord1020000<>+0(SB)/8, $0x0000000001020000
-GLOBL gfniWord1020000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord4080000<>+0(SB)/8, $0x0000000004080000
-GLOBL gfniWord4080000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord10200000<>+0(SB)/8, $0x0000000010200000
-GLOBL gfniWord10200000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWord40800000<>+0(SB)/8, $0x0000000040800000
-GLOBL gfniWord40800000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWordffff0000ffff<>+0(SB)/8, $0x0000ffff0000ffff
-GLOBL gfniWordffff0000ffff<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ6GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
@@ -8169,6 +8573,88 @@ group:
 	VZEROUPPER
 	RET
 
+// func gfniPanelQ8AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gfniPanelQ8AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ8AVX512 unpacks groups ≥ 1 groups of two bands of Q8, whole scale units, that are stride bytes apart,
+	// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ codes+8(FP), AX
+	MOVQ scales+16(FP), CX
+	MOVQ stride+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ panel+0(FP), SI
+	MOVQ groups+32(FP), DI
+
+loop:
+	VMOVDQU64   (AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, (SI)
+	VMOVDQU64   (AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 64(SI)
+	VMOVDQU64   64(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 128(SI)
+	VMOVDQU64   64(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 192(SI)
+	VMOVDQU64   128(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 256(SI)
+	VMOVDQU64   128(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 320(SI)
+	VMOVDQU64   192(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 384(SI)
+	VMOVDQU64   192(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 448(SI)
+	VMOVDQU64   256(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 512(SI)
+	VMOVDQU64   256(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 576(SI)
+	VMOVDQU64   320(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 640(SI)
+	VMOVDQU64   320(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 704(SI)
+	VMOVDQU64   384(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 768(SI)
+	VMOVDQU64   384(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 832(SI)
+	VMOVDQU64   448(AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 896(SI)
+	VMOVDQU64   448(AX)(DX*1), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   Z0, 960(SI)
+	VCVTPH2PS   (CX), Z0
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VMOVDQU64   Z0, 1024(SI)
+	VMOVDQU64   Z1, 1152(SI)
+	VCVTPH2PS   (CX)(DX*1), Z0
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VMOVDQU64   Z0, 1088(SI)
+	VMOVDQU64   Z1, 1216(SI)
+	PREFETCHT1  32(CX)(DX*2)
+	PREFETCHT1  32(CX)(BX*1)
+	ADDQ        $0x00000500, SI
+	ADDQ        $0x00000200, AX
+	ADDQ        $0x00000020, CX
+	DECQ        DI
+	JNE         loop
+	VZEROUPPER
+	RET
+
+DATA gfniWord8080808080808080<>+0(SB)/8, $0x8080808080808080
+GLOBL gfniWord8080808080808080<>(SB), RODATA|NOPTR, $8
+
 // func groupedQ8GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8GFNIAVX512x2(SB), NOSPLIT, $0-72
@@ -8333,9 +8819,6 @@ loop:
 	VMOVUPS          Z3, 64(AX)
 	VZEROUPPER
 	RET
-
-DATA gfniWord8080808080808080<>+0(SB)/8, $0x8080808080808080
-GLOBL gfniWord8080808080808080<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ8GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
@@ -11184,6 +11667,1896 @@ loop:
 	VMOVUPS          Z12, (AX)
 	ADDQ             CX, AX
 	VMOVUPS          Z13, (AX)
+	VZEROUPPER
+	RET
+
+// func gfniPanelFP4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, MMX+
+TEXT ·gfniPanelFP4AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelFP4AVX512 unpacks groups ≥ 1 groups of two bands of FP4, whole scale units, that are stride bytes apart,
+	// into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ      codes+8(FP), AX
+	MOVQ      scales+16(FP), CX
+	MOVQ      stride+24(FP), DX
+	LEAQ      (DX)(DX*2), BX
+	MOVQ      panel+0(FP), SI
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z0
+	MOVQ      groups+32(FP), DI
+
+loop:
+	VMOVDQU64   (AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, (SI)
+	VMOVDQU64   (AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 64(SI)
+	VMOVDQU64   64(AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 128(SI)
+	VMOVDQU64   64(AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 192(SI)
+	VMOVDQU64   128(AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 256(SI)
+	VMOVDQU64   128(AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 320(SI)
+	VMOVDQU64   192(AX), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 384(SI)
+	VMOVDQU64   192(AX)(DX*1), Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 448(SI)
+	VMOVDQU64   (AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 512(SI)
+	VMOVDQU64   (AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 576(SI)
+	VMOVDQU64   64(AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 640(SI)
+	VMOVDQU64   64(AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 704(SI)
+	VMOVDQU64   128(AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 768(SI)
+	VMOVDQU64   128(AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 832(SI)
+	VMOVDQU64   192(AX), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 896(SI)
+	VMOVDQU64   192(AX)(DX*1), Z1
+	VPSRLW      $0x04, Z1, Z1
+	VPERMB      Z0, Z1, Z1
+	VMOVDQU64   Z1, 960(SI)
+	VCVTPH2PS   (CX), Z1
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64   Z1, 1024(SI)
+	VMOVDQU64   Z2, 1152(SI)
+	VCVTPH2PS   (CX)(DX*1), Z1
+	VMULPS.BCST gfniWordcb400000cb400000<>+0(SB), Z1, Z2
+	VMOVDQU64   Z1, 1088(SI)
+	VMOVDQU64   Z2, 1216(SI)
+	PREFETCHT1  32(CX)(DX*2)
+	PREFETCHT1  32(CX)(BX*1)
+	ADDQ        $0x00000500, SI
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000020, CX
+	DECQ        DI
+	JNE         loop
+	VZEROUPPER
+	RET
+
+DATA gfniLevelsFP4<>+0(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+8(SB)/8, $0x74787a7c7d7e7f80
+DATA gfniLevelsFP4<>+16(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+24(SB)/8, $0x74787a7c7d7e7f80
+DATA gfniLevelsFP4<>+32(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+40(SB)/8, $0x74787a7c7d7e7f80
+DATA gfniLevelsFP4<>+48(SB)/8, $0x8c88868483828180
+DATA gfniLevelsFP4<>+56(SB)/8, $0x74787a7c7d7e7f80
+GLOBL gfniLevelsFP4<>(SB), RODATA|NOPTR, $64
+
+// func groupedFP4GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x2(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z6
+	VMOVDQU64 (AX), Z4
+	VPERMB    Z6, Z4, Z4
+	VMOVDQU64 (AX)(BX*1), Z5
+	VPERMB    Z6, Z5, Z5
+	MOVQ      y+0(FP), R8
+	MOVQ      ld+8(FP), R9
+	SHLQ      $0x02, R9
+	VMOVUPS   (R8), Z0
+	VMOVUPS   64(R8), Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z1
+	VMOVUPS   64(R8), Z3
+	MOVQ      groups+56(FP), R8
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPXORD           Z7, Z7, Z7
+	VPXORD           Z8, Z8, Z8
+	VPXORD           Z9, Z9, Z9
+	VPXORD           Z10, Z10, Z10
+	VPBROADCASTD     52(SI), Z11
+	VPBROADCASTD     52(SI)(DI*1), Z12
+	VMOVDQA64        Z11, Z13
+	VMOVDQA64        Z12, Z14
+	VPBROADCASTD     (SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     (SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        64(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        64(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     4(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     4(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        128(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        128(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     8(SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     8(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        192(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        192(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     12(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     12(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        (AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        (AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     16(SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     16(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        64(AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        64(AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     20(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     20(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        128(AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        128(AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     24(SI), Z15
+	VPDPBUSD         Z15, Z4, Z11
+	VPDPBUSD         Z15, Z5, Z13
+	VPBROADCASTD     24(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z12
+	VPDPBUSD         Z15, Z5, Z14
+	VMOVDQU64        192(AX), Z4
+	VPSRLW           $0x04, Z4, Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        192(AX)(BX*1), Z5
+	VPSRLW           $0x04, Z5, Z5
+	VPERMB           Z6, Z5, Z5
+	VPBROADCASTD     28(SI), Z15
+	VPDPBUSD         Z15, Z4, Z7
+	VPDPBUSD         Z15, Z5, Z9
+	VPBROADCASTD     28(SI)(DI*1), Z15
+	VPDPBUSD         Z15, Z4, Z8
+	VPDPBUSD         Z15, Z5, Z10
+	VMOVDQU64        256(AX), Z4
+	VPERMB           Z6, Z4, Z4
+	VMOVDQU64        256(AX)(BX*1), Z5
+	VPERMB           Z6, Z5, Z5
+	VPADDD           Z7, Z11, Z11
+	VPADDD           Z8, Z12, Z12
+	VPADDD           Z9, Z13, Z13
+	VPADDD           Z10, Z14, Z14
+	VCVTPH2PS        (CX), Z15
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z15, Z16
+	VFMADD213PS      Z16, Z15, Z11
+	VFMADD213PS      Z16, Z15, Z12
+	VFMADD231PS.BCST 32(SI), Z11, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z12, Z1
+	VCVTPH2PS        (CX)(BX*1), Z11
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z11, Z12
+	VFMADD213PS      Z12, Z11, Z13
+	VFMADD213PS      Z12, Z11, Z14
+	VFMADD231PS.BCST 32(SI), Z13, Z2
+	VFMADD231PS.BCST 32(SI)(DI*1), Z14, Z3
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000020, CX
+	DECQ             R8
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z2, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x3(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z10
+	VMOVDQU64 (AX), Z6
+	VPERMB    Z10, Z6, Z6
+	VMOVDQU64 (AX)(BX*1), Z7
+	VPERMB    Z10, Z7, Z7
+	MOVQ      y+0(FP), R8
+	MOVQ      ld+8(FP), R9
+	SHLQ      $0x02, R9
+	VMOVUPS   (R8), Z0
+	VMOVUPS   64(R8), Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z1
+	VMOVUPS   64(R8), Z4
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z2
+	VMOVUPS   64(R8), Z5
+	MOVQ      groups+56(FP), R8
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPXORD           Z11, Z11, Z11
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPBROADCASTD     52(SI), Z17
+	VPBROADCASTD     52(SI)(DI*1), Z18
+	VPBROADCASTD     52(SI)(DI*2), Z19
+	VMOVDQA64        Z17, Z20
+	VMOVDQA64        Z18, Z21
+	VMOVDQA64        Z19, Z22
+	VPBROADCASTD     (SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     (SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        64(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        64(AX)(BX*1), Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     (SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     4(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     4(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        128(AX), Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        128(AX)(BX*1), Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     4(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPBROADCASTD     8(SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     8(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        192(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        192(AX)(BX*1), Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     8(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     12(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     12(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        (AX), Z6
+	VPSRLW           $0x04, Z6, Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        (AX)(BX*1), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     12(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPBROADCASTD     16(SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     16(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        64(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        64(AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     16(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     20(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     20(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        128(AX), Z6
+	VPSRLW           $0x04, Z6, Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        128(AX)(BX*1), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     20(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPBROADCASTD     24(SI), Z8
+	VPDPBUSD         Z8, Z6, Z17
+	VPDPBUSD         Z8, Z7, Z20
+	VPBROADCASTD     24(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z6, Z18
+	VPDPBUSD         Z8, Z7, Z21
+	VMOVDQU64        192(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VMOVDQU64        192(AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPBROADCASTD     24(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z6, Z19
+	VPDPBUSD         Z23, Z7, Z22
+	VPBROADCASTD     28(SI), Z6
+	VPDPBUSD         Z6, Z8, Z11
+	VPDPBUSD         Z6, Z9, Z14
+	VPBROADCASTD     28(SI)(DI*1), Z6
+	VPDPBUSD         Z6, Z8, Z12
+	VPDPBUSD         Z6, Z9, Z15
+	VMOVDQU64        256(AX), Z6
+	VPERMB           Z10, Z6, Z6
+	VMOVDQU64        256(AX)(BX*1), Z7
+	VPERMB           Z10, Z7, Z7
+	VPBROADCASTD     28(SI)(DI*2), Z23
+	VPDPBUSD         Z23, Z8, Z13
+	VPDPBUSD         Z23, Z9, Z16
+	VPADDD           Z11, Z17, Z17
+	VPADDD           Z12, Z18, Z18
+	VPADDD           Z13, Z19, Z19
+	VPADDD           Z14, Z20, Z20
+	VPADDD           Z15, Z21, Z21
+	VPADDD           Z16, Z22, Z22
+	VCVTPH2PS        (CX), Z8
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z8, Z9
+	VFMADD213PS      Z9, Z8, Z17
+	VFMADD213PS      Z9, Z8, Z18
+	VFMADD213PS      Z9, Z8, Z19
+	VFMADD231PS.BCST 32(SI), Z17, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z18, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z19, Z2
+	VCVTPH2PS        (CX)(BX*1), Z8
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z8, Z9
+	VFMADD213PS      Z9, Z8, Z20
+	VFMADD213PS      Z9, Z8, Z21
+	VFMADD213PS      Z9, Z8, Z22
+	VFMADD231PS.BCST 32(SI), Z20, Z3
+	VFMADD231PS.BCST 32(SI)(DI*1), Z21, Z4
+	VFMADD231PS.BCST 32(SI)(DI*2), Z22, Z5
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000020, CX
+	DECQ             R8
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z3, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z4, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x4(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	LEAQ      (SI)(DI*2), R8
+	ADDQ      DI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z12
+	VMOVDQU64 (AX), Z8
+	VPERMB    Z12, Z8, Z8
+	VMOVDQU64 (AX)(BX*1), Z9
+	VPERMB    Z12, Z9, Z9
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	VMOVUPS   64(R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	VMOVUPS   64(R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	VMOVUPS   64(R9), Z7
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPXORD           Z17, Z17, Z17
+	VPXORD           Z18, Z18, Z18
+	VPXORD           Z19, Z19, Z19
+	VPXORD           Z20, Z20, Z20
+	VPBROADCASTD     52(SI), Z21
+	VPBROADCASTD     52(SI)(DI*1), Z22
+	VPBROADCASTD     52(SI)(DI*2), Z23
+	VPBROADCASTD     52(R8), Z24
+	VMOVDQA64        Z21, Z25
+	VMOVDQA64        Z22, Z26
+	VMOVDQA64        Z23, Z27
+	VMOVDQA64        Z24, Z28
+	VPBROADCASTD     (SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     (SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     (SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        64(AX), Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        64(AX)(BX*1), Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     (R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     4(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     4(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     4(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        128(AX), Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        128(AX)(BX*1), Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     4(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPBROADCASTD     8(SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     8(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     8(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        192(AX), Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        192(AX)(BX*1), Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     8(R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     12(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     12(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     12(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        (AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        (AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     12(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPBROADCASTD     16(SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     16(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     16(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        64(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        64(AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     16(R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     20(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     20(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     20(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        128(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        128(AX)(BX*1), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     20(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPBROADCASTD     24(SI), Z10
+	VPDPBUSD         Z10, Z8, Z21
+	VPDPBUSD         Z10, Z9, Z25
+	VPBROADCASTD     24(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z8, Z22
+	VPDPBUSD         Z10, Z9, Z26
+	VPBROADCASTD     24(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z8, Z23
+	VPDPBUSD         Z10, Z9, Z27
+	VMOVDQU64        192(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z12, Z10, Z10
+	VMOVDQU64        192(AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z12, Z11, Z11
+	VPBROADCASTD     24(R8), Z29
+	VPDPBUSD         Z29, Z8, Z24
+	VPDPBUSD         Z29, Z9, Z28
+	VPBROADCASTD     28(SI), Z8
+	VPDPBUSD         Z8, Z10, Z13
+	VPDPBUSD         Z8, Z11, Z17
+	VPBROADCASTD     28(SI)(DI*1), Z8
+	VPDPBUSD         Z8, Z10, Z14
+	VPDPBUSD         Z8, Z11, Z18
+	VPBROADCASTD     28(SI)(DI*2), Z8
+	VPDPBUSD         Z8, Z10, Z15
+	VPDPBUSD         Z8, Z11, Z19
+	VMOVDQU64        256(AX), Z8
+	VPERMB           Z12, Z8, Z8
+	VMOVDQU64        256(AX)(BX*1), Z9
+	VPERMB           Z12, Z9, Z9
+	VPBROADCASTD     28(R8), Z29
+	VPDPBUSD         Z29, Z10, Z16
+	VPDPBUSD         Z29, Z11, Z20
+	VPADDD           Z13, Z21, Z21
+	VPADDD           Z14, Z22, Z22
+	VPADDD           Z15, Z23, Z23
+	VPADDD           Z16, Z24, Z24
+	VPADDD           Z17, Z25, Z25
+	VPADDD           Z18, Z26, Z26
+	VPADDD           Z19, Z27, Z27
+	VPADDD           Z20, Z28, Z28
+	VCVTPH2PS        (CX), Z10
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z10, Z11
+	VFMADD213PS      Z11, Z10, Z21
+	VFMADD213PS      Z11, Z10, Z22
+	VFMADD213PS      Z11, Z10, Z23
+	VFMADD213PS      Z11, Z10, Z24
+	VFMADD231PS.BCST 32(SI), Z21, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z22, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z23, Z2
+	VFMADD231PS.BCST 32(R8), Z24, Z3
+	VCVTPH2PS        (CX)(BX*1), Z10
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z10, Z11
+	VFMADD213PS      Z11, Z10, Z25
+	VFMADD213PS      Z11, Z10, Z26
+	VFMADD213PS      Z11, Z10, Z27
+	VFMADD213PS      Z11, Z10, Z28
+	VFMADD231PS.BCST 32(SI), Z25, Z4
+	VFMADD231PS.BCST 32(SI)(DI*1), Z26, Z5
+	VFMADD231PS.BCST 32(SI)(DI*2), Z27, Z6
+	VFMADD231PS.BCST 32(R8), Z28, Z7
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z4, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z5, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x5(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	LEAQ      (SI)(DI*2), R8
+	ADDQ      DI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z14
+	VMOVDQU64 (AX), Z10
+	VPERMB    Z14, Z10, Z10
+	VMOVDQU64 (AX)(BX*1), Z11
+	VPERMB    Z14, Z11, Z11
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	VMOVUPS   64(R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	VMOVUPS   64(R9), Z7
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	VMOVUPS   64(R9), Z8
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z9
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPBROADCASTD     52(SI), Z15
+	VPBROADCASTD     52(SI)(DI*1), Z16
+	VPBROADCASTD     52(SI)(DI*2), Z17
+	VPBROADCASTD     52(R8), Z18
+	VPBROADCASTD     52(R8)(DI*1), Z19
+	VMOVDQA64        Z15, Z20
+	VMOVDQA64        Z16, Z21
+	VMOVDQA64        Z17, Z22
+	VMOVDQA64        Z18, Z23
+	VMOVDQA64        Z19, Z24
+	VPBROADCASTD     (SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     (SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     (SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        64(AX), Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        64(AX)(BX*1), Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     (R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     (R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     4(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     4(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     4(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        128(AX), Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        128(AX)(BX*1), Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     4(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     4(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VPBROADCASTD     8(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     8(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     8(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        192(AX), Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        192(AX)(BX*1), Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     8(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     8(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     12(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     12(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     12(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        (AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        (AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     12(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     12(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VPBROADCASTD     16(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     16(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     16(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        64(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        64(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     16(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     16(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     20(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     20(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     20(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        128(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        128(AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     20(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     20(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VPBROADCASTD     24(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     24(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     24(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        192(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        192(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     24(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     24(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	VPBROADCASTD     28(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     28(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     28(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        256(AX), Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        256(AX)(BX*1), Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     28(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     28(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	VCVTPH2PS        (CX), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z15
+	VFMADD213PS      Z13, Z12, Z16
+	VFMADD213PS      Z13, Z12, Z17
+	VFMADD213PS      Z13, Z12, Z18
+	VFMADD213PS      Z13, Z12, Z19
+	VFMADD231PS.BCST 32(SI), Z15, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z16, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z17, Z2
+	VFMADD231PS.BCST 32(R8), Z18, Z3
+	VFMADD231PS.BCST 32(R8)(DI*1), Z19, Z4
+	VCVTPH2PS        (CX)(BX*1), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z20
+	VFMADD213PS      Z13, Z12, Z21
+	VFMADD213PS      Z13, Z12, Z22
+	VFMADD213PS      Z13, Z12, Z23
+	VFMADD213PS      Z13, Z12, Z24
+	VFMADD231PS.BCST 32(SI), Z20, Z5
+	VFMADD231PS.BCST 32(SI)(DI*1), Z21, Z6
+	VFMADD231PS.BCST 32(SI)(DI*2), Z22, Z7
+	VFMADD231PS.BCST 32(R8), Z23, Z8
+	VFMADD231PS.BCST 32(R8)(DI*1), Z24, Z9
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z5, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x6(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	LEAQ      (SI)(DI*2), R8
+	ADDQ      DI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z16
+	VMOVDQU64 (AX), Z12
+	VPERMB    Z16, Z12, Z12
+	VMOVDQU64 (AX)(BX*1), Z13
+	VPERMB    Z16, Z13, Z13
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	VMOVUPS   64(R9), Z7
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	VMOVUPS   64(R9), Z8
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	VMOVUPS   64(R9), Z9
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z10
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	VMOVUPS   64(R9), Z11
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VPBROADCASTD     52(SI), Z17
+	VPBROADCASTD     52(SI)(DI*1), Z18
+	VPBROADCASTD     52(SI)(DI*2), Z19
+	VPBROADCASTD     52(R8), Z20
+	VPBROADCASTD     52(R8)(DI*1), Z21
+	VPBROADCASTD     52(R8)(DI*2), Z22
+	VMOVDQA64        Z17, Z23
+	VMOVDQA64        Z18, Z24
+	VMOVDQA64        Z19, Z25
+	VMOVDQA64        Z20, Z26
+	VMOVDQA64        Z21, Z27
+	VMOVDQA64        Z22, Z28
+	VPBROADCASTD     (SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     (SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     (SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     (R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        64(AX), Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        64(AX)(BX*1), Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     (R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     (R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     4(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     4(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     4(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     4(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        128(AX), Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        128(AX)(BX*1), Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     4(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     4(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VPBROADCASTD     8(SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     8(SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     8(SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     8(R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        192(AX), Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        192(AX)(BX*1), Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     8(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     8(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     12(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     12(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     12(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     12(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        (AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        (AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     12(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     12(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VPBROADCASTD     16(SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     16(SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     16(SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     16(R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        64(AX), Z14
+	VPSRLW           $0x04, Z14, Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        64(AX)(BX*1), Z15
+	VPSRLW           $0x04, Z15, Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     16(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     16(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     20(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     20(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     20(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     20(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        128(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        128(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     20(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     20(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VPBROADCASTD     24(SI), Z14
+	VPDPBUSD         Z14, Z12, Z17
+	VPDPBUSD         Z14, Z13, Z23
+	VPBROADCASTD     24(SI)(DI*1), Z14
+	VPDPBUSD         Z14, Z12, Z18
+	VPDPBUSD         Z14, Z13, Z24
+	VPBROADCASTD     24(SI)(DI*2), Z14
+	VPDPBUSD         Z14, Z12, Z19
+	VPDPBUSD         Z14, Z13, Z25
+	VPBROADCASTD     24(R8), Z14
+	VPDPBUSD         Z14, Z12, Z20
+	VPDPBUSD         Z14, Z13, Z26
+	VMOVDQU64        192(AX), Z14
+	VPSRLW           $0x04, Z14, Z14
+	VPERMB           Z16, Z14, Z14
+	VMOVDQU64        192(AX)(BX*1), Z15
+	VPSRLW           $0x04, Z15, Z15
+	VPERMB           Z16, Z15, Z15
+	VPBROADCASTD     24(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z12, Z21
+	VPDPBUSD         Z29, Z13, Z27
+	VPBROADCASTD     24(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z12, Z22
+	VPDPBUSD         Z29, Z13, Z28
+	VPBROADCASTD     28(SI), Z12
+	VPDPBUSD         Z12, Z14, Z17
+	VPDPBUSD         Z12, Z15, Z23
+	VPBROADCASTD     28(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z14, Z18
+	VPDPBUSD         Z12, Z15, Z24
+	VPBROADCASTD     28(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z14, Z19
+	VPDPBUSD         Z12, Z15, Z25
+	VPBROADCASTD     28(R8), Z12
+	VPDPBUSD         Z12, Z14, Z20
+	VPDPBUSD         Z12, Z15, Z26
+	VMOVDQU64        256(AX), Z12
+	VPERMB           Z16, Z12, Z12
+	VMOVDQU64        256(AX)(BX*1), Z13
+	VPERMB           Z16, Z13, Z13
+	VPBROADCASTD     28(R8)(DI*1), Z29
+	VPDPBUSD         Z29, Z14, Z21
+	VPDPBUSD         Z29, Z15, Z27
+	VPBROADCASTD     28(R8)(DI*2), Z29
+	VPDPBUSD         Z29, Z14, Z22
+	VPDPBUSD         Z29, Z15, Z28
+	VCVTPH2PS        (CX), Z14
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS      Z15, Z14, Z17
+	VFMADD213PS      Z15, Z14, Z18
+	VFMADD213PS      Z15, Z14, Z19
+	VFMADD213PS      Z15, Z14, Z20
+	VFMADD213PS      Z15, Z14, Z21
+	VFMADD213PS      Z15, Z14, Z22
+	VFMADD231PS.BCST 32(SI), Z17, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z18, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z19, Z2
+	VFMADD231PS.BCST 32(R8), Z20, Z3
+	VFMADD231PS.BCST 32(R8)(DI*1), Z21, Z4
+	VFMADD231PS.BCST 32(R8)(DI*2), Z22, Z5
+	VCVTPH2PS        (CX)(BX*1), Z14
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS      Z15, Z14, Z23
+	VFMADD213PS      Z15, Z14, Z24
+	VFMADD213PS      Z15, Z14, Z25
+	VFMADD213PS      Z15, Z14, Z26
+	VFMADD213PS      Z15, Z14, Z27
+	VFMADD213PS      Z15, Z14, Z28
+	VFMADD231PS.BCST 32(SI), Z23, Z6
+	VFMADD231PS.BCST 32(SI)(DI*1), Z24, Z7
+	VFMADD231PS.BCST 32(SI)(DI*2), Z25, Z8
+	VFMADD231PS.BCST 32(R8), Z26, Z9
+	VFMADD231PS.BCST 32(R8)(DI*1), Z27, Z10
+	VFMADD231PS.BCST 32(R8)(DI*2), Z28, Z11
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z9, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          Z10, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	VMOVUPS          Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x7(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      acts+40(FP), BX
+	MOVQ      lda+48(FP), SI
+	LEAQ      (BX)(SI*2), DI
+	ADDQ      SI, DI
+	LEAQ      (DI)(SI*2), R8
+	ADDQ      SI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z9
+	VMOVDQU64 (AX), Z7
+	VPERMB    Z9, Z7, Z7
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z6
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
+	VPXORD           Z10, Z10, Z10
+	VPXORD           Z11, Z11, Z11
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPBROADCASTD     52(BX), Z17
+	VPBROADCASTD     52(BX)(SI*1), Z18
+	VPBROADCASTD     52(BX)(SI*2), Z19
+	VPBROADCASTD     52(DI), Z20
+	VPBROADCASTD     52(DI)(SI*1), Z21
+	VPBROADCASTD     52(DI)(SI*2), Z22
+	VPBROADCASTD     52(R8), Z23
+	VPDPBUSD.BCST    (BX), Z7, Z17
+	VPDPBUSD.BCST    (BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    (BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    (DI), Z7, Z20
+	VMOVDQU64        64(AX), Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    (DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    (DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    (R8), Z7, Z23
+	VPDPBUSD.BCST    4(BX), Z8, Z10
+	VPDPBUSD.BCST    4(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    4(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    4(DI), Z8, Z13
+	VMOVDQU64        128(AX), Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    4(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    4(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    4(R8), Z8, Z16
+	VPDPBUSD.BCST    8(BX), Z7, Z17
+	VPDPBUSD.BCST    8(BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    8(BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    8(DI), Z7, Z20
+	VMOVDQU64        192(AX), Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    8(DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    8(DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    8(R8), Z7, Z23
+	VPDPBUSD.BCST    12(BX), Z8, Z10
+	VPDPBUSD.BCST    12(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    12(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    12(DI), Z8, Z13
+	VMOVDQU64        (AX), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    12(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    12(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    12(R8), Z8, Z16
+	VPDPBUSD.BCST    16(BX), Z7, Z17
+	VPDPBUSD.BCST    16(BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    16(BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    16(DI), Z7, Z20
+	VMOVDQU64        64(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    16(DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    16(DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    16(R8), Z7, Z23
+	VPDPBUSD.BCST    20(BX), Z8, Z10
+	VPDPBUSD.BCST    20(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    20(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    20(DI), Z8, Z13
+	VMOVDQU64        128(AX), Z7
+	VPSRLW           $0x04, Z7, Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    20(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    20(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    20(R8), Z8, Z16
+	VPDPBUSD.BCST    24(BX), Z7, Z17
+	VPDPBUSD.BCST    24(BX)(SI*1), Z7, Z18
+	VPDPBUSD.BCST    24(BX)(SI*2), Z7, Z19
+	VPDPBUSD.BCST    24(DI), Z7, Z20
+	VMOVDQU64        192(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z9, Z8, Z8
+	VPDPBUSD.BCST    24(DI)(SI*1), Z7, Z21
+	VPDPBUSD.BCST    24(DI)(SI*2), Z7, Z22
+	VPDPBUSD.BCST    24(R8), Z7, Z23
+	VPDPBUSD.BCST    28(BX), Z8, Z10
+	VPDPBUSD.BCST    28(BX)(SI*1), Z8, Z11
+	VPDPBUSD.BCST    28(BX)(SI*2), Z8, Z12
+	VPDPBUSD.BCST    28(DI), Z8, Z13
+	VMOVDQU64        256(AX), Z7
+	VPERMB           Z9, Z7, Z7
+	VPDPBUSD.BCST    28(DI)(SI*1), Z8, Z14
+	VPDPBUSD.BCST    28(DI)(SI*2), Z8, Z15
+	VPDPBUSD.BCST    28(R8), Z8, Z16
+	VPADDD           Z10, Z17, Z17
+	VPADDD           Z11, Z18, Z18
+	VPADDD           Z12, Z19, Z19
+	VPADDD           Z13, Z20, Z20
+	VPADDD           Z14, Z21, Z21
+	VPADDD           Z15, Z22, Z22
+	VPADDD           Z16, Z23, Z23
+	VCVTPH2PS        (CX), Z8
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z8, Z24
+	VFMADD213PS      Z24, Z8, Z17
+	VFMADD213PS      Z24, Z8, Z18
+	VFMADD213PS      Z24, Z8, Z19
+	VFMADD213PS      Z24, Z8, Z20
+	VFMADD213PS      Z24, Z8, Z21
+	VFMADD213PS      Z24, Z8, Z22
+	VFMADD213PS      Z24, Z8, Z23
+	VFMADD231PS.BCST 32(BX), Z17, Z0
+	VFMADD231PS.BCST 32(BX)(SI*1), Z18, Z1
+	VFMADD231PS.BCST 32(BX)(SI*2), Z19, Z2
+	VFMADD231PS.BCST 32(DI), Z20, Z3
+	VFMADD231PS.BCST 32(DI)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 32(DI)(SI*2), Z22, Z5
+	VFMADD231PS.BCST 32(R8), Z23, Z6
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x8(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      acts+40(FP), BX
+	MOVQ      lda+48(FP), SI
+	LEAQ      (BX)(SI*2), DI
+	ADDQ      SI, DI
+	LEAQ      (DI)(SI*2), R8
+	ADDQ      SI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z10
+	VMOVDQU64 (AX), Z8
+	VPERMB    Z10, Z8, Z8
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z7
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
+	VPXORD           Z11, Z11, Z11
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPXORD           Z17, Z17, Z17
+	VPXORD           Z18, Z18, Z18
+	VPBROADCASTD     52(BX), Z19
+	VPBROADCASTD     52(BX)(SI*1), Z20
+	VPBROADCASTD     52(BX)(SI*2), Z21
+	VPBROADCASTD     52(DI), Z22
+	VPBROADCASTD     52(DI)(SI*1), Z23
+	VPBROADCASTD     52(DI)(SI*2), Z24
+	VPBROADCASTD     52(R8), Z25
+	VPBROADCASTD     52(R8)(SI*1), Z26
+	VPDPBUSD.BCST    (BX), Z8, Z19
+	VPDPBUSD.BCST    (BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    (BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    (DI), Z8, Z22
+	VPDPBUSD.BCST    (DI)(SI*1), Z8, Z23
+	VMOVDQU64        64(AX), Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    (DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    (R8), Z8, Z25
+	VPDPBUSD.BCST    (R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    4(BX), Z9, Z11
+	VPDPBUSD.BCST    4(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    4(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    4(DI), Z9, Z14
+	VPDPBUSD.BCST    4(DI)(SI*1), Z9, Z15
+	VMOVDQU64        128(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    4(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    4(R8), Z9, Z17
+	VPDPBUSD.BCST    4(R8)(SI*1), Z9, Z18
+	VPDPBUSD.BCST    8(BX), Z8, Z19
+	VPDPBUSD.BCST    8(BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    8(BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    8(DI), Z8, Z22
+	VPDPBUSD.BCST    8(DI)(SI*1), Z8, Z23
+	VMOVDQU64        192(AX), Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    8(DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    8(R8), Z8, Z25
+	VPDPBUSD.BCST    8(R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    12(BX), Z9, Z11
+	VPDPBUSD.BCST    12(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    12(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    12(DI), Z9, Z14
+	VPDPBUSD.BCST    12(DI)(SI*1), Z9, Z15
+	VMOVDQU64        (AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    12(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    12(R8), Z9, Z17
+	VPDPBUSD.BCST    12(R8)(SI*1), Z9, Z18
+	VPDPBUSD.BCST    16(BX), Z8, Z19
+	VPDPBUSD.BCST    16(BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    16(BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    16(DI), Z8, Z22
+	VPDPBUSD.BCST    16(DI)(SI*1), Z8, Z23
+	VMOVDQU64        64(AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    16(DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    16(R8), Z8, Z25
+	VPDPBUSD.BCST    16(R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    20(BX), Z9, Z11
+	VPDPBUSD.BCST    20(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    20(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    20(DI), Z9, Z14
+	VPDPBUSD.BCST    20(DI)(SI*1), Z9, Z15
+	VMOVDQU64        128(AX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    20(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    20(R8), Z9, Z17
+	VPDPBUSD.BCST    20(R8)(SI*1), Z9, Z18
+	VPDPBUSD.BCST    24(BX), Z8, Z19
+	VPDPBUSD.BCST    24(BX)(SI*1), Z8, Z20
+	VPDPBUSD.BCST    24(BX)(SI*2), Z8, Z21
+	VPDPBUSD.BCST    24(DI), Z8, Z22
+	VPDPBUSD.BCST    24(DI)(SI*1), Z8, Z23
+	VMOVDQU64        192(AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z10, Z9, Z9
+	VPDPBUSD.BCST    24(DI)(SI*2), Z8, Z24
+	VPDPBUSD.BCST    24(R8), Z8, Z25
+	VPDPBUSD.BCST    24(R8)(SI*1), Z8, Z26
+	VPDPBUSD.BCST    28(BX), Z9, Z11
+	VPDPBUSD.BCST    28(BX)(SI*1), Z9, Z12
+	VPDPBUSD.BCST    28(BX)(SI*2), Z9, Z13
+	VPDPBUSD.BCST    28(DI), Z9, Z14
+	VPDPBUSD.BCST    28(DI)(SI*1), Z9, Z15
+	VMOVDQU64        256(AX), Z8
+	VPERMB           Z10, Z8, Z8
+	VPDPBUSD.BCST    28(DI)(SI*2), Z9, Z16
+	VPDPBUSD.BCST    28(R8), Z9, Z17
+	VPDPBUSD.BCST    28(R8)(SI*1), Z9, Z18
+	VPADDD           Z11, Z19, Z19
+	VPADDD           Z12, Z20, Z20
+	VPADDD           Z13, Z21, Z21
+	VPADDD           Z14, Z22, Z22
+	VPADDD           Z15, Z23, Z23
+	VPADDD           Z16, Z24, Z24
+	VPADDD           Z17, Z25, Z25
+	VPADDD           Z18, Z26, Z26
+	VCVTPH2PS        (CX), Z9
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z9, Z27
+	VFMADD213PS      Z27, Z9, Z19
+	VFMADD213PS      Z27, Z9, Z20
+	VFMADD213PS      Z27, Z9, Z21
+	VFMADD213PS      Z27, Z9, Z22
+	VFMADD213PS      Z27, Z9, Z23
+	VFMADD213PS      Z27, Z9, Z24
+	VFMADD213PS      Z27, Z9, Z25
+	VFMADD213PS      Z27, Z9, Z26
+	VFMADD231PS.BCST 32(BX), Z19, Z0
+	VFMADD231PS.BCST 32(BX)(SI*1), Z20, Z1
+	VFMADD231PS.BCST 32(BX)(SI*2), Z21, Z2
+	VFMADD231PS.BCST 32(DI), Z22, Z3
+	VFMADD231PS.BCST 32(DI)(SI*1), Z23, Z4
+	VFMADD231PS.BCST 32(DI)(SI*2), Z24, Z5
+	VFMADD231PS.BCST 32(R8), Z25, Z6
+	VFMADD231PS.BCST 32(R8)(SI*1), Z26, Z7
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z6, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x9(SB), NOSPLIT, $0-72
+	// groupedFP4GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      acts+40(FP), BX
+	MOVQ      lda+48(FP), SI
+	LEAQ      (BX)(SI*2), DI
+	ADDQ      SI, DI
+	LEAQ      (DI)(SI*2), R8
+	ADDQ      SI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z11
+	VMOVDQU64 (AX), Z9
+	VPERMB    Z11, Z9, Z9
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z7
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z8
+	MOVQ      groups+56(FP), R9
+
+loop:
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPXORD           Z17, Z17, Z17
+	VPXORD           Z18, Z18, Z18
+	VPXORD           Z19, Z19, Z19
+	VPXORD           Z20, Z20, Z20
+	VPBROADCASTD     52(BX), Z21
+	VPBROADCASTD     52(BX)(SI*1), Z22
+	VPBROADCASTD     52(BX)(SI*2), Z23
+	VPBROADCASTD     52(DI), Z24
+	VPBROADCASTD     52(DI)(SI*1), Z25
+	VPBROADCASTD     52(DI)(SI*2), Z26
+	VPBROADCASTD     52(R8), Z27
+	VPBROADCASTD     52(R8)(SI*1), Z28
+	VPBROADCASTD     52(R8)(SI*2), Z29
+	VPDPBUSD.BCST    (BX), Z9, Z21
+	VPDPBUSD.BCST    (BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    (BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    (DI), Z9, Z24
+	VPDPBUSD.BCST    (DI)(SI*1), Z9, Z25
+	VMOVDQU64        64(AX), Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    (DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    (R8), Z9, Z27
+	VPDPBUSD.BCST    (R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    (R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    4(BX), Z10, Z12
+	VPDPBUSD.BCST    4(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    4(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    4(DI), Z10, Z15
+	VPDPBUSD.BCST    4(DI)(SI*1), Z10, Z16
+	VMOVDQU64        128(AX), Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    4(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    4(R8), Z10, Z18
+	VPDPBUSD.BCST    4(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    4(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST    8(BX), Z9, Z21
+	VPDPBUSD.BCST    8(BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    8(BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    8(DI), Z9, Z24
+	VPDPBUSD.BCST    8(DI)(SI*1), Z9, Z25
+	VMOVDQU64        192(AX), Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    8(DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    8(R8), Z9, Z27
+	VPDPBUSD.BCST    8(R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    8(R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    12(BX), Z10, Z12
+	VPDPBUSD.BCST    12(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    12(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    12(DI), Z10, Z15
+	VPDPBUSD.BCST    12(DI)(SI*1), Z10, Z16
+	VMOVDQU64        (AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    12(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    12(R8), Z10, Z18
+	VPDPBUSD.BCST    12(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    12(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST    16(BX), Z9, Z21
+	VPDPBUSD.BCST    16(BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    16(BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    16(DI), Z9, Z24
+	VPDPBUSD.BCST    16(DI)(SI*1), Z9, Z25
+	VMOVDQU64        64(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    16(DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    16(R8), Z9, Z27
+	VPDPBUSD.BCST    16(R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    16(R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    20(BX), Z10, Z12
+	VPDPBUSD.BCST    20(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    20(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    20(DI), Z10, Z15
+	VPDPBUSD.BCST    20(DI)(SI*1), Z10, Z16
+	VMOVDQU64        128(AX), Z9
+	VPSRLW           $0x04, Z9, Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    20(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    20(R8), Z10, Z18
+	VPDPBUSD.BCST    20(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    20(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST    24(BX), Z9, Z21
+	VPDPBUSD.BCST    24(BX)(SI*1), Z9, Z22
+	VPDPBUSD.BCST    24(BX)(SI*2), Z9, Z23
+	VPDPBUSD.BCST    24(DI), Z9, Z24
+	VPDPBUSD.BCST    24(DI)(SI*1), Z9, Z25
+	VMOVDQU64        192(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z11, Z10, Z10
+	VPDPBUSD.BCST    24(DI)(SI*2), Z9, Z26
+	VPDPBUSD.BCST    24(R8), Z9, Z27
+	VPDPBUSD.BCST    24(R8)(SI*1), Z9, Z28
+	VPDPBUSD.BCST    24(R8)(SI*2), Z9, Z29
+	VPDPBUSD.BCST    28(BX), Z10, Z12
+	VPDPBUSD.BCST    28(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST    28(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST    28(DI), Z10, Z15
+	VPDPBUSD.BCST    28(DI)(SI*1), Z10, Z16
+	VMOVDQU64        256(AX), Z9
+	VPERMB           Z11, Z9, Z9
+	VPDPBUSD.BCST    28(DI)(SI*2), Z10, Z17
+	VPDPBUSD.BCST    28(R8), Z10, Z18
+	VPDPBUSD.BCST    28(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST    28(R8)(SI*2), Z10, Z20
+	VPADDD           Z12, Z21, Z21
+	VPADDD           Z13, Z22, Z22
+	VPADDD           Z14, Z23, Z23
+	VPADDD           Z15, Z24, Z24
+	VPADDD           Z16, Z25, Z25
+	VPADDD           Z17, Z26, Z26
+	VPADDD           Z18, Z27, Z27
+	VPADDD           Z19, Z28, Z28
+	VPADDD           Z20, Z29, Z29
+	VCVTPH2PS        (CX), Z10
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z10, Z30
+	VFMADD213PS      Z30, Z10, Z21
+	VFMADD213PS      Z30, Z10, Z22
+	VFMADD213PS      Z30, Z10, Z23
+	VFMADD213PS      Z30, Z10, Z24
+	VFMADD213PS      Z30, Z10, Z25
+	VFMADD213PS      Z30, Z10, Z26
+	VFMADD213PS      Z30, Z10, Z27
+	VFMADD213PS      Z30, Z10, Z28
+	VFMADD213PS      Z30, Z10, Z29
+	VFMADD231PS.BCST 32(BX), Z21, Z0
+	VFMADD231PS.BCST 32(BX)(SI*1), Z22, Z1
+	VFMADD231PS.BCST 32(BX)(SI*2), Z23, Z2
+	VFMADD231PS.BCST 32(DI), Z24, Z3
+	VFMADD231PS.BCST 32(DI)(SI*1), Z25, Z4
+	VFMADD231PS.BCST 32(DI)(SI*2), Z26, Z5
+	VFMADD231PS.BCST 32(R8), Z27, Z6
+	VFMADD231PS.BCST 32(R8)(SI*1), Z28, Z7
+	VFMADD231PS.BCST 32(R8)(SI*2), Z29, Z8
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z6, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z7, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z8, (AX)
 	VZEROUPPER
 	RET
 
@@ -17186,5 +19559,2113 @@ group:
 	ADDQ                $0x00000020, CX
 	SUBQ                unit+72(FP), R11
 	JNE                 loop
+	VZEROUPPER
+	RET
+
+// func gfniBytesPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniBytesPanelAVX512x5(SB), NOSPLIT, $0-64
+	// gfniBytesPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z9
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R9
+	JNE          fetch
+	VPBROADCASTD 52(CX), Z10
+	VMOVDQA64    Z10, Z15
+	VPBROADCASTD 52(CX)(DX*1), Z11
+	VMOVDQA64    Z11, Z16
+	VPBROADCASTD 52(CX)(DX*2), Z12
+	VMOVDQA64    Z12, Z17
+	VPBROADCASTD 52(BX), Z13
+	VMOVDQA64    Z13, Z18
+	VPBROADCASTD 52(BX)(DX*1), Z14
+	VMOVDQA64    Z14, Z19
+	VMOVDQU64    (AX), Z20
+	VMOVDQU64    64(AX), Z21
+	VPBROADCASTD (CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD (CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD (CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD (BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD (BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    128(AX), Z20
+	VMOVDQU64    192(AX), Z21
+	VPBROADCASTD 4(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 4(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 4(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 4(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 4(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    256(AX), Z20
+	VMOVDQU64    320(AX), Z21
+	VPBROADCASTD 8(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 8(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 8(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 8(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 8(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    384(AX), Z20
+	VMOVDQU64    448(AX), Z21
+	VPBROADCASTD 12(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 12(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 12(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 12(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 12(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    512(AX), Z20
+	VMOVDQU64    576(AX), Z21
+	VPBROADCASTD 16(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 16(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 16(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 16(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 16(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    640(AX), Z20
+	VMOVDQU64    704(AX), Z21
+	VPBROADCASTD 20(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 20(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 20(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 20(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 20(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    768(AX), Z20
+	VMOVDQU64    832(AX), Z21
+	VPBROADCASTD 24(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 24(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 24(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 24(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 24(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVDQU64    896(AX), Z20
+	VMOVDQU64    960(AX), Z21
+	VPBROADCASTD 28(CX), Z22
+	VPDPBUSD     Z22, Z20, Z10
+	VPDPBUSD     Z22, Z21, Z15
+	VPBROADCASTD 28(CX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z11
+	VPDPBUSD     Z22, Z21, Z16
+	VPBROADCASTD 28(CX)(DX*2), Z22
+	VPDPBUSD     Z22, Z20, Z12
+	VPDPBUSD     Z22, Z21, Z17
+	VPBROADCASTD 28(BX), Z22
+	VPDPBUSD     Z22, Z20, Z13
+	VPDPBUSD     Z22, Z21, Z18
+	VPBROADCASTD 28(BX)(DX*1), Z22
+	VPDPBUSD     Z22, Z20, Z14
+	VPDPBUSD     Z22, Z21, Z19
+	VMOVUPS      1024(AX), Z20
+	VFMADD213PS  1152(AX), Z20, Z10
+	VFMADD213PS  1152(AX), Z20, Z11
+	VFMADD213PS  1152(AX), Z20, Z12
+	VFMADD213PS  1152(AX), Z20, Z13
+	VFMADD213PS  1152(AX), Z20, Z14
+	VMOVUPS      1088(AX), Z20
+	VFMADD213PS  1216(AX), Z20, Z15
+	VFMADD213PS  1216(AX), Z20, Z16
+	VFMADD213PS  1216(AX), Z20, Z17
+	VFMADD213PS  1216(AX), Z20, Z18
+	VFMADD213PS  1216(AX), Z20, Z19
+	VBROADCASTSS 32(CX), Z20
+	VFMADD231PS  Z20, Z10, Z0
+	VFMADD231PS  Z20, Z15, Z5
+	VBROADCASTSS 32(CX)(DX*1), Z10
+	VFMADD231PS  Z10, Z11, Z1
+	VFMADD231PS  Z10, Z16, Z6
+	VBROADCASTSS 32(CX)(DX*2), Z10
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z10, Z17, Z7
+	VBROADCASTSS 32(BX), Z10
+	VFMADD231PS  Z10, Z13, Z3
+	VFMADD231PS  Z10, Z18, Z8
+	VBROADCASTSS 32(BX)(DX*1), Z10
+	VFMADD231PS  Z10, Z14, Z4
+	VFMADD231PS  Z10, Z19, Z9
+	ADDQ         $0x00000500, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         SI
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z6, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z8, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniBytesPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniBytesPanelAVX512x6(SB), NOSPLIT, $0-64
+	// gfniBytesPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z9
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z10
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	VMOVUPS 64(R9), Z11
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R9
+	JNE          fetch
+	VPBROADCASTD 52(CX), Z12
+	VMOVDQA64    Z12, Z18
+	VPBROADCASTD 52(CX)(DX*1), Z13
+	VMOVDQA64    Z13, Z19
+	VPBROADCASTD 52(CX)(DX*2), Z14
+	VMOVDQA64    Z14, Z20
+	VPBROADCASTD 52(BX), Z15
+	VMOVDQA64    Z15, Z21
+	VPBROADCASTD 52(BX)(DX*1), Z16
+	VMOVDQA64    Z16, Z22
+	VPBROADCASTD 52(BX)(DX*2), Z17
+	VMOVDQA64    Z17, Z23
+	VMOVDQU64    (AX), Z24
+	VMOVDQU64    64(AX), Z25
+	VPBROADCASTD (CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD (CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD (CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD (BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD (BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    128(AX), Z24
+	VMOVDQU64    192(AX), Z25
+	VPBROADCASTD 4(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 4(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 4(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 4(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 4(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 4(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    256(AX), Z24
+	VMOVDQU64    320(AX), Z25
+	VPBROADCASTD 8(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 8(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 8(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 8(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 8(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 8(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    384(AX), Z24
+	VMOVDQU64    448(AX), Z25
+	VPBROADCASTD 12(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 12(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 12(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 12(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 12(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 12(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    512(AX), Z24
+	VMOVDQU64    576(AX), Z25
+	VPBROADCASTD 16(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 16(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 16(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 16(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 16(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 16(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    640(AX), Z24
+	VMOVDQU64    704(AX), Z25
+	VPBROADCASTD 20(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 20(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 20(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 20(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 20(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 20(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    768(AX), Z24
+	VMOVDQU64    832(AX), Z25
+	VPBROADCASTD 24(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 24(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 24(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 24(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 24(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 24(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVDQU64    896(AX), Z24
+	VMOVDQU64    960(AX), Z25
+	VPBROADCASTD 28(CX), Z26
+	VPDPBUSD     Z26, Z24, Z12
+	VPDPBUSD     Z26, Z25, Z18
+	VPBROADCASTD 28(CX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z13
+	VPDPBUSD     Z26, Z25, Z19
+	VPBROADCASTD 28(CX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z14
+	VPDPBUSD     Z26, Z25, Z20
+	VPBROADCASTD 28(BX), Z26
+	VPDPBUSD     Z26, Z24, Z15
+	VPDPBUSD     Z26, Z25, Z21
+	VPBROADCASTD 28(BX)(DX*1), Z26
+	VPDPBUSD     Z26, Z24, Z16
+	VPDPBUSD     Z26, Z25, Z22
+	VPBROADCASTD 28(BX)(DX*2), Z26
+	VPDPBUSD     Z26, Z24, Z17
+	VPDPBUSD     Z26, Z25, Z23
+	VMOVUPS      1024(AX), Z24
+	VFMADD213PS  1152(AX), Z24, Z12
+	VFMADD213PS  1152(AX), Z24, Z13
+	VFMADD213PS  1152(AX), Z24, Z14
+	VFMADD213PS  1152(AX), Z24, Z15
+	VFMADD213PS  1152(AX), Z24, Z16
+	VFMADD213PS  1152(AX), Z24, Z17
+	VMOVUPS      1088(AX), Z24
+	VFMADD213PS  1216(AX), Z24, Z18
+	VFMADD213PS  1216(AX), Z24, Z19
+	VFMADD213PS  1216(AX), Z24, Z20
+	VFMADD213PS  1216(AX), Z24, Z21
+	VFMADD213PS  1216(AX), Z24, Z22
+	VFMADD213PS  1216(AX), Z24, Z23
+	VBROADCASTSS 32(CX), Z24
+	VFMADD231PS  Z24, Z12, Z0
+	VFMADD231PS  Z24, Z18, Z6
+	VBROADCASTSS 32(CX)(DX*1), Z12
+	VFMADD231PS  Z12, Z13, Z1
+	VFMADD231PS  Z12, Z19, Z7
+	VBROADCASTSS 32(CX)(DX*2), Z12
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z12, Z20, Z8
+	VBROADCASTSS 32(BX), Z12
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z12, Z21, Z9
+	VBROADCASTSS 32(BX)(DX*1), Z12
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z12, Z22, Z10
+	VBROADCASTSS 32(BX)(DX*2), Z12
+	VFMADD231PS  Z12, Z17, Z5
+	VFMADD231PS  Z12, Z23, Z11
+	ADDQ         $0x00000500, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         SI
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z6, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z8, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z10, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z5, (AX)
+	VMOVUPS      Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniBytesPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniBytesPanelAVX512x7(SB), NOSPLIT, $0-64
+	// gfniBytesPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	LEAQ    (BX)(DX*2), SI
+	ADDQ    DX, SI
+	MOVQ    groups+40(FP), DI
+	MOVQ    fetch+48(FP), R8
+	MOVQ    lines+56(FP), R9
+	MOVQ    y+0(FP), R10
+	MOVQ    ld+8(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z7
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z1
+	VMOVUPS 64(R10), Z8
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z2
+	VMOVUPS 64(R10), Z9
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z3
+	VMOVUPS 64(R10), Z10
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z11
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z5
+	VMOVUPS 64(R10), Z12
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z6
+	VMOVUPS 64(R10), Z13
+
+loop:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
+	DECQ         R10
+	JNE          fetch
+	VPBROADCASTD 52(CX), Z14
+	VMOVDQA64    Z14, Z21
+	VPBROADCASTD 52(CX)(DX*1), Z15
+	VMOVDQA64    Z15, Z22
+	VPBROADCASTD 52(CX)(DX*2), Z16
+	VMOVDQA64    Z16, Z23
+	VPBROADCASTD 52(BX), Z17
+	VMOVDQA64    Z17, Z24
+	VPBROADCASTD 52(BX)(DX*1), Z18
+	VMOVDQA64    Z18, Z25
+	VPBROADCASTD 52(BX)(DX*2), Z19
+	VMOVDQA64    Z19, Z26
+	VPBROADCASTD 52(SI), Z20
+	VMOVDQA64    Z20, Z27
+	VMOVDQU64    (AX), Z28
+	VMOVDQU64    64(AX), Z29
+	VPBROADCASTD (CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD (CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD (CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD (BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD (BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD (BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD (SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    128(AX), Z28
+	VMOVDQU64    192(AX), Z29
+	VPBROADCASTD 4(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 4(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 4(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 4(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 4(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 4(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 4(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    256(AX), Z28
+	VMOVDQU64    320(AX), Z29
+	VPBROADCASTD 8(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 8(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 8(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 8(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 8(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 8(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 8(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    384(AX), Z28
+	VMOVDQU64    448(AX), Z29
+	VPBROADCASTD 12(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 12(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 12(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 12(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 12(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 12(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 12(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    512(AX), Z28
+	VMOVDQU64    576(AX), Z29
+	VPBROADCASTD 16(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 16(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 16(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 16(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 16(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 16(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 16(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    640(AX), Z28
+	VMOVDQU64    704(AX), Z29
+	VPBROADCASTD 20(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 20(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 20(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 20(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 20(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 20(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 20(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    768(AX), Z28
+	VMOVDQU64    832(AX), Z29
+	VPBROADCASTD 24(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 24(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 24(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 24(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 24(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 24(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 24(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVDQU64    896(AX), Z28
+	VMOVDQU64    960(AX), Z29
+	VPBROADCASTD 28(CX), Z30
+	VPDPBUSD     Z30, Z28, Z14
+	VPDPBUSD     Z30, Z29, Z21
+	VPBROADCASTD 28(CX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z15
+	VPDPBUSD     Z30, Z29, Z22
+	VPBROADCASTD 28(CX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z16
+	VPDPBUSD     Z30, Z29, Z23
+	VPBROADCASTD 28(BX), Z30
+	VPDPBUSD     Z30, Z28, Z17
+	VPDPBUSD     Z30, Z29, Z24
+	VPBROADCASTD 28(BX)(DX*1), Z30
+	VPDPBUSD     Z30, Z28, Z18
+	VPDPBUSD     Z30, Z29, Z25
+	VPBROADCASTD 28(BX)(DX*2), Z30
+	VPDPBUSD     Z30, Z28, Z19
+	VPDPBUSD     Z30, Z29, Z26
+	VPBROADCASTD 28(SI), Z30
+	VPDPBUSD     Z30, Z28, Z20
+	VPDPBUSD     Z30, Z29, Z27
+	VMOVUPS      1024(AX), Z28
+	VFMADD213PS  1152(AX), Z28, Z14
+	VFMADD213PS  1152(AX), Z28, Z15
+	VFMADD213PS  1152(AX), Z28, Z16
+	VFMADD213PS  1152(AX), Z28, Z17
+	VFMADD213PS  1152(AX), Z28, Z18
+	VFMADD213PS  1152(AX), Z28, Z19
+	VFMADD213PS  1152(AX), Z28, Z20
+	VMOVUPS      1088(AX), Z28
+	VFMADD213PS  1216(AX), Z28, Z21
+	VFMADD213PS  1216(AX), Z28, Z22
+	VFMADD213PS  1216(AX), Z28, Z23
+	VFMADD213PS  1216(AX), Z28, Z24
+	VFMADD213PS  1216(AX), Z28, Z25
+	VFMADD213PS  1216(AX), Z28, Z26
+	VFMADD213PS  1216(AX), Z28, Z27
+	VBROADCASTSS 32(CX), Z28
+	VFMADD231PS  Z28, Z14, Z0
+	VFMADD231PS  Z28, Z21, Z7
+	VBROADCASTSS 32(CX)(DX*1), Z14
+	VFMADD231PS  Z14, Z15, Z1
+	VFMADD231PS  Z14, Z22, Z8
+	VBROADCASTSS 32(CX)(DX*2), Z14
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z14, Z23, Z9
+	VBROADCASTSS 32(BX), Z14
+	VFMADD231PS  Z14, Z17, Z3
+	VFMADD231PS  Z14, Z24, Z10
+	VBROADCASTSS 32(BX)(DX*1), Z14
+	VFMADD231PS  Z14, Z18, Z4
+	VFMADD231PS  Z14, Z25, Z11
+	VBROADCASTSS 32(BX)(DX*2), Z14
+	VFMADD231PS  Z14, Z19, Z5
+	VFMADD231PS  Z14, Z26, Z12
+	VBROADCASTSS 32(SI), Z14
+	VFMADD231PS  Z14, Z20, Z6
+	VFMADD231PS  Z14, Z27, Z13
+	ADDQ         $0x00000500, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z8, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z10, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z5, (AX)
+	VMOVUPS      Z12, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ4MPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ4MPanelAVX512x5(SB), NOSPLIT, $0-64
+	// gfniQ4MPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z9
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1        (DI)
+	ADDQ              $0x40, DI
+	DECQ              R9
+	JNE               fetch
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z10
+	VMOVDQA64         Z10, Z15
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z11
+	VMOVDQA64         Z11, Z16
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z12
+	VMOVDQA64         Z12, Z17
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z13
+	VMOVDQA64         Z13, Z18
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z14
+	VMOVDQA64         Z14, Z19
+	VMOVDQU64         (AX), Z20
+	VMOVDQU64         64(AX), Z21
+	VPBROADCASTD      (CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      (CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      (CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      (BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      (BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         128(AX), Z20
+	VMOVDQU64         192(AX), Z21
+	VPBROADCASTD      4(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      4(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      4(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      4(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      4(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         256(AX), Z20
+	VMOVDQU64         320(AX), Z21
+	VPBROADCASTD      8(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      8(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      8(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      8(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      8(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         384(AX), Z20
+	VMOVDQU64         448(AX), Z21
+	VPBROADCASTD      12(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      12(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      12(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      12(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      12(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         512(AX), Z20
+	VMOVDQU64         576(AX), Z21
+	VPBROADCASTD      16(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      16(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      16(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      16(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      16(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         640(AX), Z20
+	VMOVDQU64         704(AX), Z21
+	VPBROADCASTD      20(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      20(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      20(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      20(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      20(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         768(AX), Z20
+	VMOVDQU64         832(AX), Z21
+	VPBROADCASTD      24(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      24(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      24(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      24(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      24(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVDQU64         896(AX), Z20
+	VMOVDQU64         960(AX), Z21
+	VPBROADCASTD      28(CX), Z22
+	VPDPBUSD          Z22, Z20, Z10
+	VPDPBUSD          Z22, Z21, Z15
+	VPBROADCASTD      28(CX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z11
+	VPDPBUSD          Z22, Z21, Z16
+	VPBROADCASTD      28(CX)(DX*2), Z22
+	VPDPBUSD          Z22, Z20, Z12
+	VPDPBUSD          Z22, Z21, Z17
+	VPBROADCASTD      28(BX), Z22
+	VPDPBUSD          Z22, Z20, Z13
+	VPDPBUSD          Z22, Z21, Z18
+	VPBROADCASTD      28(BX)(DX*1), Z22
+	VPDPBUSD          Z22, Z20, Z14
+	VPDPBUSD          Z22, Z21, Z19
+	VMOVUPS           1024(AX), Z20
+	VFMADD213PS       1152(AX), Z20, Z10
+	VFMADD213PS       1152(AX), Z20, Z11
+	VFMADD213PS       1152(AX), Z20, Z12
+	VFMADD213PS       1152(AX), Z20, Z13
+	VFMADD213PS       1152(AX), Z20, Z14
+	VMOVUPS           1088(AX), Z20
+	VFMADD213PS       1216(AX), Z20, Z15
+	VFMADD213PS       1216(AX), Z20, Z16
+	VFMADD213PS       1216(AX), Z20, Z17
+	VFMADD213PS       1216(AX), Z20, Z18
+	VFMADD213PS       1216(AX), Z20, Z19
+	VMOVUPS           1280(AX), Z20
+	VFNMADD231PS.BCST 36(CX), Z20, Z10
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z20, Z11
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z20, Z12
+	VFNMADD231PS.BCST 36(BX), Z20, Z13
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z20, Z14
+	VMOVUPS           1344(AX), Z20
+	VFNMADD231PS.BCST 36(CX), Z20, Z15
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z20, Z16
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z20, Z17
+	VFNMADD231PS.BCST 36(BX), Z20, Z18
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z20, Z19
+	VBROADCASTSS      32(CX), Z20
+	VFMADD231PS       Z20, Z10, Z0
+	VFMADD231PS       Z20, Z15, Z5
+	VBROADCASTSS      32(CX)(DX*1), Z10
+	VFMADD231PS       Z10, Z11, Z1
+	VFMADD231PS       Z10, Z16, Z6
+	VBROADCASTSS      32(CX)(DX*2), Z10
+	VFMADD231PS       Z10, Z12, Z2
+	VFMADD231PS       Z10, Z17, Z7
+	VBROADCASTSS      32(BX), Z10
+	VFMADD231PS       Z10, Z13, Z3
+	VFMADD231PS       Z10, Z18, Z8
+	VBROADCASTSS      32(BX)(DX*1), Z10
+	VFMADD231PS       Z10, Z14, Z4
+	VFMADD231PS       Z10, Z19, Z9
+	ADDQ              $0x00000580, AX
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, BX
+	DECQ              SI
+	JNE               loop
+	MOVQ              y+0(FP), AX
+	MOVQ              ld+8(FP), CX
+	SHLQ              $0x02, CX
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z5, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z1, (AX)
+	VMOVUPS           Z6, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z7, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z3, (AX)
+	VMOVUPS           Z8, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z4, (AX)
+	VMOVUPS           Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ4MPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ4MPanelAVX512x6(SB), NOSPLIT, $0-64
+	// gfniQ4MPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	MOVQ    groups+40(FP), SI
+	MOVQ    fetch+48(FP), DI
+	MOVQ    lines+56(FP), R8
+	MOVQ    y+0(FP), R9
+	MOVQ    ld+8(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	VMOVUPS 64(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z8
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	VMOVUPS 64(R9), Z9
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z10
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	VMOVUPS 64(R9), Z11
+
+loop:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1        (DI)
+	ADDQ              $0x40, DI
+	DECQ              R9
+	JNE               fetch
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z12
+	VMOVDQA64         Z12, Z18
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z13
+	VMOVDQA64         Z13, Z19
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z14
+	VMOVDQA64         Z14, Z20
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z15
+	VMOVDQA64         Z15, Z21
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z16
+	VMOVDQA64         Z16, Z22
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z17
+	VMOVDQA64         Z17, Z23
+	VMOVDQU64         (AX), Z24
+	VMOVDQU64         64(AX), Z25
+	VPBROADCASTD      (CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      (CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      (CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      (BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      (BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      (BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         128(AX), Z24
+	VMOVDQU64         192(AX), Z25
+	VPBROADCASTD      4(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      4(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      4(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      4(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      4(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      4(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         256(AX), Z24
+	VMOVDQU64         320(AX), Z25
+	VPBROADCASTD      8(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      8(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      8(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      8(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      8(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      8(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         384(AX), Z24
+	VMOVDQU64         448(AX), Z25
+	VPBROADCASTD      12(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      12(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      12(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      12(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      12(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      12(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         512(AX), Z24
+	VMOVDQU64         576(AX), Z25
+	VPBROADCASTD      16(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      16(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      16(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      16(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      16(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      16(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         640(AX), Z24
+	VMOVDQU64         704(AX), Z25
+	VPBROADCASTD      20(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      20(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      20(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      20(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      20(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      20(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         768(AX), Z24
+	VMOVDQU64         832(AX), Z25
+	VPBROADCASTD      24(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      24(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      24(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      24(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      24(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      24(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVDQU64         896(AX), Z24
+	VMOVDQU64         960(AX), Z25
+	VPBROADCASTD      28(CX), Z26
+	VPDPBUSD          Z26, Z24, Z12
+	VPDPBUSD          Z26, Z25, Z18
+	VPBROADCASTD      28(CX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z13
+	VPDPBUSD          Z26, Z25, Z19
+	VPBROADCASTD      28(CX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z14
+	VPDPBUSD          Z26, Z25, Z20
+	VPBROADCASTD      28(BX), Z26
+	VPDPBUSD          Z26, Z24, Z15
+	VPDPBUSD          Z26, Z25, Z21
+	VPBROADCASTD      28(BX)(DX*1), Z26
+	VPDPBUSD          Z26, Z24, Z16
+	VPDPBUSD          Z26, Z25, Z22
+	VPBROADCASTD      28(BX)(DX*2), Z26
+	VPDPBUSD          Z26, Z24, Z17
+	VPDPBUSD          Z26, Z25, Z23
+	VMOVUPS           1024(AX), Z24
+	VFMADD213PS       1152(AX), Z24, Z12
+	VFMADD213PS       1152(AX), Z24, Z13
+	VFMADD213PS       1152(AX), Z24, Z14
+	VFMADD213PS       1152(AX), Z24, Z15
+	VFMADD213PS       1152(AX), Z24, Z16
+	VFMADD213PS       1152(AX), Z24, Z17
+	VMOVUPS           1088(AX), Z24
+	VFMADD213PS       1216(AX), Z24, Z18
+	VFMADD213PS       1216(AX), Z24, Z19
+	VFMADD213PS       1216(AX), Z24, Z20
+	VFMADD213PS       1216(AX), Z24, Z21
+	VFMADD213PS       1216(AX), Z24, Z22
+	VFMADD213PS       1216(AX), Z24, Z23
+	VMOVUPS           1280(AX), Z24
+	VFNMADD231PS.BCST 36(CX), Z24, Z12
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z24, Z13
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z24, Z14
+	VFNMADD231PS.BCST 36(BX), Z24, Z15
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z24, Z16
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z24, Z17
+	VMOVUPS           1344(AX), Z24
+	VFNMADD231PS.BCST 36(CX), Z24, Z18
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z24, Z19
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z24, Z20
+	VFNMADD231PS.BCST 36(BX), Z24, Z21
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z24, Z22
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z24, Z23
+	VBROADCASTSS      32(CX), Z24
+	VFMADD231PS       Z24, Z12, Z0
+	VFMADD231PS       Z24, Z18, Z6
+	VBROADCASTSS      32(CX)(DX*1), Z12
+	VFMADD231PS       Z12, Z13, Z1
+	VFMADD231PS       Z12, Z19, Z7
+	VBROADCASTSS      32(CX)(DX*2), Z12
+	VFMADD231PS       Z12, Z14, Z2
+	VFMADD231PS       Z12, Z20, Z8
+	VBROADCASTSS      32(BX), Z12
+	VFMADD231PS       Z12, Z15, Z3
+	VFMADD231PS       Z12, Z21, Z9
+	VBROADCASTSS      32(BX)(DX*1), Z12
+	VFMADD231PS       Z12, Z16, Z4
+	VFMADD231PS       Z12, Z22, Z10
+	VBROADCASTSS      32(BX)(DX*2), Z12
+	VFMADD231PS       Z12, Z17, Z5
+	VFMADD231PS       Z12, Z23, Z11
+	ADDQ              $0x00000580, AX
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, BX
+	DECQ              SI
+	JNE               loop
+	MOVQ              y+0(FP), AX
+	MOVQ              ld+8(FP), CX
+	SHLQ              $0x02, CX
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z6, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z1, (AX)
+	VMOVUPS           Z7, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z8, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z3, (AX)
+	VMOVUPS           Z9, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z4, (AX)
+	VMOVUPS           Z10, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z5, (AX)
+	VMOVUPS           Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ4MPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ4MPanelAVX512x7(SB), NOSPLIT, $0-64
+	// gfniQ4MPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ    panel+16(FP), AX
+	MOVQ    acts+24(FP), CX
+	MOVQ    lda+32(FP), DX
+	LEAQ    (CX)(DX*2), BX
+	ADDQ    DX, BX
+	LEAQ    (BX)(DX*2), SI
+	ADDQ    DX, SI
+	MOVQ    groups+40(FP), DI
+	MOVQ    fetch+48(FP), R8
+	MOVQ    lines+56(FP), R9
+	MOVQ    y+0(FP), R10
+	MOVQ    ld+8(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z7
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z1
+	VMOVUPS 64(R10), Z8
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z2
+	VMOVUPS 64(R10), Z9
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z3
+	VMOVUPS 64(R10), Z10
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z11
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z5
+	VMOVUPS 64(R10), Z12
+	ADDQ    R11, R10
+	VMOVUPS (R10), Z6
+	VMOVUPS 64(R10), Z13
+
+loop:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1        (R8)
+	ADDQ              $0x40, R8
+	DECQ              R10
+	JNE               fetch
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z14
+	VMOVDQA64         Z14, Z21
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z15
+	VMOVDQA64         Z15, Z22
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z16
+	VMOVDQA64         Z16, Z23
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z17
+	VMOVDQA64         Z17, Z24
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z18
+	VMOVDQA64         Z18, Z25
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z19
+	VMOVDQA64         Z19, Z26
+	VPBROADCASTD      gfniWord4b4000004b400000<>+0(SB), Z20
+	VMOVDQA64         Z20, Z27
+	VMOVDQU64         (AX), Z28
+	VMOVDQU64         64(AX), Z29
+	VPBROADCASTD      (CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      (CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      (CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      (BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      (BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      (BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      (SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         128(AX), Z28
+	VMOVDQU64         192(AX), Z29
+	VPBROADCASTD      4(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      4(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      4(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      4(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      4(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      4(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      4(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         256(AX), Z28
+	VMOVDQU64         320(AX), Z29
+	VPBROADCASTD      8(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      8(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      8(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      8(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      8(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      8(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      8(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         384(AX), Z28
+	VMOVDQU64         448(AX), Z29
+	VPBROADCASTD      12(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      12(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      12(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      12(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      12(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      12(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      12(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         512(AX), Z28
+	VMOVDQU64         576(AX), Z29
+	VPBROADCASTD      16(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      16(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      16(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      16(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      16(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      16(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      16(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         640(AX), Z28
+	VMOVDQU64         704(AX), Z29
+	VPBROADCASTD      20(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      20(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      20(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      20(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      20(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      20(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      20(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         768(AX), Z28
+	VMOVDQU64         832(AX), Z29
+	VPBROADCASTD      24(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      24(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      24(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      24(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      24(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      24(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      24(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVDQU64         896(AX), Z28
+	VMOVDQU64         960(AX), Z29
+	VPBROADCASTD      28(CX), Z30
+	VPDPBUSD          Z30, Z28, Z14
+	VPDPBUSD          Z30, Z29, Z21
+	VPBROADCASTD      28(CX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z15
+	VPDPBUSD          Z30, Z29, Z22
+	VPBROADCASTD      28(CX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z16
+	VPDPBUSD          Z30, Z29, Z23
+	VPBROADCASTD      28(BX), Z30
+	VPDPBUSD          Z30, Z28, Z17
+	VPDPBUSD          Z30, Z29, Z24
+	VPBROADCASTD      28(BX)(DX*1), Z30
+	VPDPBUSD          Z30, Z28, Z18
+	VPDPBUSD          Z30, Z29, Z25
+	VPBROADCASTD      28(BX)(DX*2), Z30
+	VPDPBUSD          Z30, Z28, Z19
+	VPDPBUSD          Z30, Z29, Z26
+	VPBROADCASTD      28(SI), Z30
+	VPDPBUSD          Z30, Z28, Z20
+	VPDPBUSD          Z30, Z29, Z27
+	VMOVUPS           1024(AX), Z28
+	VFMADD213PS       1152(AX), Z28, Z14
+	VFMADD213PS       1152(AX), Z28, Z15
+	VFMADD213PS       1152(AX), Z28, Z16
+	VFMADD213PS       1152(AX), Z28, Z17
+	VFMADD213PS       1152(AX), Z28, Z18
+	VFMADD213PS       1152(AX), Z28, Z19
+	VFMADD213PS       1152(AX), Z28, Z20
+	VMOVUPS           1088(AX), Z28
+	VFMADD213PS       1216(AX), Z28, Z21
+	VFMADD213PS       1216(AX), Z28, Z22
+	VFMADD213PS       1216(AX), Z28, Z23
+	VFMADD213PS       1216(AX), Z28, Z24
+	VFMADD213PS       1216(AX), Z28, Z25
+	VFMADD213PS       1216(AX), Z28, Z26
+	VFMADD213PS       1216(AX), Z28, Z27
+	VMOVUPS           1280(AX), Z28
+	VFNMADD231PS.BCST 36(CX), Z28, Z14
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z28, Z15
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z28, Z16
+	VFNMADD231PS.BCST 36(BX), Z28, Z17
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z28, Z18
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z28, Z19
+	VFNMADD231PS.BCST 36(SI), Z28, Z20
+	VMOVUPS           1344(AX), Z28
+	VFNMADD231PS.BCST 36(CX), Z28, Z21
+	VFNMADD231PS.BCST 36(CX)(DX*1), Z28, Z22
+	VFNMADD231PS.BCST 36(CX)(DX*2), Z28, Z23
+	VFNMADD231PS.BCST 36(BX), Z28, Z24
+	VFNMADD231PS.BCST 36(BX)(DX*1), Z28, Z25
+	VFNMADD231PS.BCST 36(BX)(DX*2), Z28, Z26
+	VFNMADD231PS.BCST 36(SI), Z28, Z27
+	VBROADCASTSS      32(CX), Z28
+	VFMADD231PS       Z28, Z14, Z0
+	VFMADD231PS       Z28, Z21, Z7
+	VBROADCASTSS      32(CX)(DX*1), Z14
+	VFMADD231PS       Z14, Z15, Z1
+	VFMADD231PS       Z14, Z22, Z8
+	VBROADCASTSS      32(CX)(DX*2), Z14
+	VFMADD231PS       Z14, Z16, Z2
+	VFMADD231PS       Z14, Z23, Z9
+	VBROADCASTSS      32(BX), Z14
+	VFMADD231PS       Z14, Z17, Z3
+	VFMADD231PS       Z14, Z24, Z10
+	VBROADCASTSS      32(BX)(DX*1), Z14
+	VFMADD231PS       Z14, Z18, Z4
+	VFMADD231PS       Z14, Z25, Z11
+	VBROADCASTSS      32(BX)(DX*2), Z14
+	VFMADD231PS       Z14, Z19, Z5
+	VFMADD231PS       Z14, Z26, Z12
+	VBROADCASTSS      32(SI), Z14
+	VFMADD231PS       Z14, Z20, Z6
+	VFMADD231PS       Z14, Z27, Z13
+	ADDQ              $0x00000580, AX
+	ADDQ              $0x00000040, CX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, SI
+	DECQ              DI
+	JNE               loop
+	MOVQ              y+0(FP), AX
+	MOVQ              ld+8(FP), CX
+	SHLQ              $0x02, CX
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z7, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z1, (AX)
+	VMOVUPS           Z8, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z9, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z3, (AX)
+	VMOVUPS           Z10, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z4, (AX)
+	VMOVUPS           Z11, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z5, (AX)
+	VMOVUPS           Z12, 64(AX)
+	ADDQ              CX, AX
+	VMOVUPS           Z6, (AX)
+	VMOVUPS           Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfniQ6PanelAVX512x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ6PanelAVX512x3(SB), NOSPLIT, $0-64
+	// gfniQ6PanelAVX512x3 adds to y[3][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ panel+16(FP), AX
+	MOVQ acts+24(FP), CX
+	MOVQ lda+32(FP), DX
+	MOVQ groups+40(FP), BX
+	MOVQ fetch+48(FP), SI
+	MOVQ lines+56(FP), DI
+
+loop:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   $0x00000008, R9
+
+group:
+	MOVQ DI, R8
+
+fetch:
+	PREFETCHT1       (SI)
+	ADDQ             $0x40, SI
+	DECQ             R8
+	JNE              fetch
+	VPBROADCASTD     56(CX), Z6
+	VMOVDQA64        Z6, Z9
+	VPBROADCASTD     56(CX)(DX*1), Z7
+	VMOVDQA64        Z7, Z10
+	VPBROADCASTD     56(CX)(DX*2), Z8
+	VMOVDQA64        Z8, Z11
+	VMOVDQU64        (AX), Z12
+	VMOVDQU64        64(AX), Z13
+	VPBROADCASTD     (CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     (CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     (CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VMOVDQU64        128(AX), Z12
+	VMOVDQU64        192(AX), Z13
+	VPBROADCASTD     4(CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     4(CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     4(CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VMOVDQU64        256(AX), Z12
+	VMOVDQU64        320(AX), Z13
+	VPBROADCASTD     8(CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     8(CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     8(CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VMOVDQU64        384(AX), Z12
+	VMOVDQU64        448(AX), Z13
+	VPBROADCASTD     12(CX), Z14
+	VPDPBUSD         Z14, Z12, Z6
+	VPDPBUSD         Z14, Z13, Z9
+	VPBROADCASTD     12(CX)(DX*1), Z14
+	VPDPBUSD         Z14, Z12, Z7
+	VPDPBUSD         Z14, Z13, Z10
+	VPBROADCASTD     12(CX)(DX*2), Z14
+	VPDPBUSD         Z14, Z12, Z8
+	VPDPBUSD         Z14, Z13, Z11
+	VPMADDWD         1024(AX), Z6, Z6
+	VPMADDWD         1024(AX), Z7, Z7
+	VPMADDWD         1024(AX), Z8, Z8
+	VPMADDWD         1088(AX), Z9, Z9
+	VPMADDWD         1088(AX), Z10, Z10
+	VPMADDWD         1088(AX), Z11, Z11
+	VPBROADCASTD     60(CX), Z12
+	VMOVDQA64        Z12, Z15
+	VPBROADCASTD     60(CX)(DX*1), Z13
+	VMOVDQA64        Z13, Z16
+	VPBROADCASTD     60(CX)(DX*2), Z14
+	VMOVDQA64        Z14, Z17
+	VMOVDQU64        512(AX), Z18
+	VMOVDQU64        576(AX), Z19
+	VPBROADCASTD     16(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     16(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     16(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VMOVDQU64        640(AX), Z18
+	VMOVDQU64        704(AX), Z19
+	VPBROADCASTD     20(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     20(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     20(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VMOVDQU64        768(AX), Z18
+	VMOVDQU64        832(AX), Z19
+	VPBROADCASTD     24(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     24(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     24(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VMOVDQU64        896(AX), Z18
+	VMOVDQU64        960(AX), Z19
+	VPBROADCASTD     28(CX), Z20
+	VPDPBUSD         Z20, Z18, Z12
+	VPDPBUSD         Z20, Z19, Z15
+	VPBROADCASTD     28(CX)(DX*1), Z20
+	VPDPBUSD         Z20, Z18, Z13
+	VPDPBUSD         Z20, Z19, Z16
+	VPBROADCASTD     28(CX)(DX*2), Z20
+	VPDPBUSD         Z20, Z18, Z14
+	VPDPBUSD         Z20, Z19, Z17
+	VPDPWSSD         1152(AX), Z12, Z6
+	VPDPWSSD         1152(AX), Z13, Z7
+	VPDPWSSD         1152(AX), Z14, Z8
+	VPDPWSSD         1216(AX), Z15, Z9
+	VPDPWSSD         1216(AX), Z16, Z10
+	VPDPWSSD         1216(AX), Z17, Z11
+	VCVTDQ2PS        Z6, Z6
+	VFMADD231PS.BCST 32(CX), Z6, Z0
+	VCVTDQ2PS        Z9, Z9
+	VFMADD231PS.BCST 32(CX), Z9, Z3
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS.BCST 32(CX)(DX*1), Z7, Z1
+	VCVTDQ2PS        Z10, Z10
+	VFMADD231PS.BCST 32(CX)(DX*1), Z10, Z4
+	VCVTDQ2PS        Z8, Z8
+	VFMADD231PS.BCST 32(CX)(DX*2), Z8, Z2
+	VCVTDQ2PS        Z11, Z11
+	VFMADD231PS.BCST 32(CX)(DX*2), Z11, Z5
+	ADDQ             $0x00000580, AX
+	ADDQ             $0x00000040, CX
+	DECQ             R9
+	JNE              group
+	VMOVUPS          -128(AX), Z6
+	VMOVUPS          -64(AX), Z7
+	MOVQ             y+0(FP), R8
+	MOVQ             ld+8(FP), R9
+	SHLQ             $0x02, R9
+	VFMADD213PS      (R8), Z6, Z0
+	VMOVUPS          Z0, (R8)
+	VFMADD213PS      64(R8), Z7, Z3
+	VMOVUPS          Z3, 64(R8)
+	ADDQ             R9, R8
+	VFMADD213PS      (R8), Z6, Z1
+	VMOVUPS          Z1, (R8)
+	VFMADD213PS      64(R8), Z7, Z4
+	VMOVUPS          Z4, 64(R8)
+	ADDQ             R9, R8
+	VFMADD213PS      (R8), Z6, Z2
+	VMOVUPS          Z2, (R8)
+	VFMADD213PS      64(R8), Z7, Z5
+	VMOVUPS          Z5, 64(R8)
+	SUBQ             $0x00000008, BX
+	JNE              loop
+	VZEROUPPER
+	RET
+
+// func gfniQ6PanelAVX512x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·gfniQ6PanelAVX512x4(SB), NOSPLIT, $0-64
+	// gfniQ6PanelAVX512x4 adds to y[4][32] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
+	MOVQ panel+16(FP), AX
+	MOVQ acts+24(FP), CX
+	MOVQ lda+32(FP), DX
+	LEAQ (CX)(DX*2), BX
+	ADDQ DX, BX
+	MOVQ groups+40(FP), SI
+	MOVQ fetch+48(FP), DI
+	MOVQ lines+56(FP), R8
+
+loop:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   $0x00000008, R10
+
+group:
+	MOVQ R8, R9
+
+fetch:
+	PREFETCHT1       (DI)
+	ADDQ             $0x40, DI
+	DECQ             R9
+	JNE              fetch
+	VPBROADCASTD     56(CX), Z8
+	VMOVDQA64        Z8, Z12
+	VPBROADCASTD     56(CX)(DX*1), Z9
+	VMOVDQA64        Z9, Z13
+	VPBROADCASTD     56(CX)(DX*2), Z10
+	VMOVDQA64        Z10, Z14
+	VPBROADCASTD     56(BX), Z11
+	VMOVDQA64        Z11, Z15
+	VMOVDQU64        (AX), Z16
+	VMOVDQU64        64(AX), Z17
+	VPBROADCASTD     (CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     (CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     (CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     (BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VMOVDQU64        128(AX), Z16
+	VMOVDQU64        192(AX), Z17
+	VPBROADCASTD     4(CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     4(CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     4(CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     4(BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VMOVDQU64        256(AX), Z16
+	VMOVDQU64        320(AX), Z17
+	VPBROADCASTD     8(CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     8(CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     8(CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     8(BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VMOVDQU64        384(AX), Z16
+	VMOVDQU64        448(AX), Z17
+	VPBROADCASTD     12(CX), Z18
+	VPDPBUSD         Z18, Z16, Z8
+	VPDPBUSD         Z18, Z17, Z12
+	VPBROADCASTD     12(CX)(DX*1), Z18
+	VPDPBUSD         Z18, Z16, Z9
+	VPDPBUSD         Z18, Z17, Z13
+	VPBROADCASTD     12(CX)(DX*2), Z18
+	VPDPBUSD         Z18, Z16, Z10
+	VPDPBUSD         Z18, Z17, Z14
+	VPBROADCASTD     12(BX), Z18
+	VPDPBUSD         Z18, Z16, Z11
+	VPDPBUSD         Z18, Z17, Z15
+	VPMADDWD         1024(AX), Z8, Z8
+	VPMADDWD         1024(AX), Z9, Z9
+	VPMADDWD         1024(AX), Z10, Z10
+	VPMADDWD         1024(AX), Z11, Z11
+	VPMADDWD         1088(AX), Z12, Z12
+	VPMADDWD         1088(AX), Z13, Z13
+	VPMADDWD         1088(AX), Z14, Z14
+	VPMADDWD         1088(AX), Z15, Z15
+	VPBROADCASTD     60(CX), Z16
+	VMOVDQA64        Z16, Z20
+	VPBROADCASTD     60(CX)(DX*1), Z17
+	VMOVDQA64        Z17, Z21
+	VPBROADCASTD     60(CX)(DX*2), Z18
+	VMOVDQA64        Z18, Z22
+	VPBROADCASTD     60(BX), Z19
+	VMOVDQA64        Z19, Z23
+	VMOVDQU64        512(AX), Z24
+	VMOVDQU64        576(AX), Z25
+	VPBROADCASTD     16(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     16(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     16(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     16(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VMOVDQU64        640(AX), Z24
+	VMOVDQU64        704(AX), Z25
+	VPBROADCASTD     20(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     20(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     20(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     20(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VMOVDQU64        768(AX), Z24
+	VMOVDQU64        832(AX), Z25
+	VPBROADCASTD     24(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     24(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     24(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     24(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VMOVDQU64        896(AX), Z24
+	VMOVDQU64        960(AX), Z25
+	VPBROADCASTD     28(CX), Z26
+	VPDPBUSD         Z26, Z24, Z16
+	VPDPBUSD         Z26, Z25, Z20
+	VPBROADCASTD     28(CX)(DX*1), Z26
+	VPDPBUSD         Z26, Z24, Z17
+	VPDPBUSD         Z26, Z25, Z21
+	VPBROADCASTD     28(CX)(DX*2), Z26
+	VPDPBUSD         Z26, Z24, Z18
+	VPDPBUSD         Z26, Z25, Z22
+	VPBROADCASTD     28(BX), Z26
+	VPDPBUSD         Z26, Z24, Z19
+	VPDPBUSD         Z26, Z25, Z23
+	VPDPWSSD         1152(AX), Z16, Z8
+	VPDPWSSD         1152(AX), Z17, Z9
+	VPDPWSSD         1152(AX), Z18, Z10
+	VPDPWSSD         1152(AX), Z19, Z11
+	VPDPWSSD         1216(AX), Z20, Z12
+	VPDPWSSD         1216(AX), Z21, Z13
+	VPDPWSSD         1216(AX), Z22, Z14
+	VPDPWSSD         1216(AX), Z23, Z15
+	VCVTDQ2PS        Z8, Z8
+	VFMADD231PS.BCST 32(CX), Z8, Z0
+	VCVTDQ2PS        Z12, Z12
+	VFMADD231PS.BCST 32(CX), Z12, Z4
+	VCVTDQ2PS        Z9, Z9
+	VFMADD231PS.BCST 32(CX)(DX*1), Z9, Z1
+	VCVTDQ2PS        Z13, Z13
+	VFMADD231PS.BCST 32(CX)(DX*1), Z13, Z5
+	VCVTDQ2PS        Z10, Z10
+	VFMADD231PS.BCST 32(CX)(DX*2), Z10, Z2
+	VCVTDQ2PS        Z14, Z14
+	VFMADD231PS.BCST 32(CX)(DX*2), Z14, Z6
+	VCVTDQ2PS        Z11, Z11
+	VFMADD231PS.BCST 32(BX), Z11, Z3
+	VCVTDQ2PS        Z15, Z15
+	VFMADD231PS.BCST 32(BX), Z15, Z7
+	ADDQ             $0x00000580, AX
+	ADDQ             $0x00000040, CX
+	ADDQ             $0x00000040, BX
+	DECQ             R10
+	JNE              group
+	VMOVUPS          -128(AX), Z8
+	VMOVUPS          -64(AX), Z9
+	MOVQ             y+0(FP), R9
+	MOVQ             ld+8(FP), R10
+	SHLQ             $0x02, R10
+	VFMADD213PS      (R9), Z8, Z0
+	VMOVUPS          Z0, (R9)
+	VFMADD213PS      64(R9), Z9, Z4
+	VMOVUPS          Z4, 64(R9)
+	ADDQ             R10, R9
+	VFMADD213PS      (R9), Z8, Z1
+	VMOVUPS          Z1, (R9)
+	VFMADD213PS      64(R9), Z9, Z5
+	VMOVUPS          Z5, 64(R9)
+	ADDQ             R10, R9
+	VFMADD213PS      (R9), Z8, Z2
+	VMOVUPS          Z2, (R9)
+	VFMADD213PS      64(R9), Z9, Z6
+	VMOVUPS          Z6, 64(R9)
+	ADDQ             R10, R9
+	VFMADD213PS      (R9), Z8, Z3
+	VMOVUPS          Z3, (R9)
+	VFMADD213PS      64(R9), Z9, Z7
+	VMOVUPS          Z7, 64(R9)
+	SUBQ             $0x00000008, SI
+	JNE              loop
 	VZEROUPPER
 	RET

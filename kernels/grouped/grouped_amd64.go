@@ -166,7 +166,7 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 			continue
 		}
 		if q.tiles.gfni != nil && n-i >= 2 && tEnd-t >= 2 {
-			q.addGFNI(y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+			q.addGFNI(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2
 			continue
 		}

@@ -54,14 +54,14 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 			t.Skip("compares AVX-512 and AVX-VNNI with AVX2")
 		}
 		r := rand.New(rand.NewPCG(8, 8))
-		const rows, cols = 80, 512
+		const rows, cols = 80, 768
 		for _, p := range matrices.Grouped {
 			m := matrices.Random(t, r, p, rows, cols)
 			wide := load(t, pool, m)
 			restore := cpu.Override(cpu.AVX2)
 			narrow := load(t, pool, m)
 			restore()
-			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 29} {
+			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21, 29} {
 				var in input
 				in.Set(kerneltest.RandomVector(r, n*cols), n, cols)
 				got, want := make([]float32, n*rows), make([]float32, n*rows)

@@ -136,6 +136,12 @@ func gfni4x32x13AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *fl
 //go:noescape
 func gfniKeep4x32x13AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
+// gfni4x16x14AVX512 sets y[14][16] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+// act[blocks][4][14][4]; rows of y are ldy floats apart. blocks is positive.
+//
+//go:noescape
+func gfni4x16x14AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+
 // gfni5x32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
 // act[blocks][5][6][4]; rows of y are ldy floats apart. blocks is positive.
 //
@@ -219,6 +225,18 @@ func gfni5x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *fl
 //
 //go:noescape
 func gfniKeep5x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+
+// gfni5x16x13AVX512 sets y[13][16] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+// act[blocks][5][13][4]; rows of y are ldy floats apart. blocks is positive.
+//
+//go:noescape
+func gfni5x16x13AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+
+// gfni5x16x14AVX512 sets y[14][16] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+// act[blocks][5][14][4]; rows of y are ldy floats apart. blocks is positive.
+//
+//go:noescape
+func gfni5x16x14AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
 // gfniPanel32x1AVX512 sets y[1][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
 // act[words][1][4]; rows of y are ldy floats apart. words is positive.

@@ -15,7 +15,10 @@ var gfniKernel = &kernel{
 	name: "avx512:gfni",
 	isa:  cpu.AVX512,
 	form: func(p matrix.Packing, n int) (actForm, int) {
-		return formTiles, cpu.TileWidth(n, len(gfniTiles[tritsPerByte(p)-4])-1)
+		if n <= gfniMost {
+			return formTiles, n
+		}
+		return formTiles, cpu.TileWidth(n, len(gfniKeeps[tritsPerByte(p)-4])-1)
 	},
 	strips:    16,
 	perThread: 8,
@@ -25,13 +28,15 @@ var gfniKernel = &kernel{
 const (
 	gfniTall = 5  // tokens of the widest tile of 64 rows
 	gfniRows = 32 // of wider tiles, and of a panel
+	gfniMost = 14 // tokens of the widest tile, of 16 rows
 )
 
 // gfniKeep is a tile that keeps what it unpacks in a panel [blocks][g][32][4], which a
 // vnniFunc of gfniPanels multiplies.
 type gfniKeep func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int, panel *byte)
 
-// gfniTalls are tiles of 64 rows of I2 and I1 by tokens, gfniTiles of 32 rows, and
+// gfniTalls are tiles of 64 rows of I2 and I1 by tokens, gfniTiles of 32
+// rows, of 16 where there is no panel tile as wide, and
 // gfniKeeps those of them that keep a panel. Where few tokens gain nothing, the tiles are
 // vnniKernel's.
 var (
@@ -40,8 +45,10 @@ var (
 		{1: vnni5x64x1AVX512, vnni5x64x2AVX512, vnni5x64x3AVX512, gfni5x64x4AVX512, gfni5x64x5AVX512},
 	}
 	gfniTiles = [2][]vnniFunc{
-		{6: gfni4x32x6AVX512, gfni4x32x7AVX512, gfni4x32x8AVX512, gfni4x32x9AVX512, gfni4x32x10AVX512, gfni4x32x11AVX512, gfni4x32x12AVX512, gfni4x32x13AVX512},
-		{6: gfni5x32x6AVX512, gfni5x32x7AVX512, gfni5x32x8AVX512, gfni5x32x9AVX512, gfni5x32x10AVX512, gfni5x32x11AVX512, gfni5x32x12AVX512},
+		{6: gfni4x32x6AVX512, gfni4x32x7AVX512, gfni4x32x8AVX512, gfni4x32x9AVX512, gfni4x32x10AVX512, gfni4x32x11AVX512, gfni4x32x12AVX512, gfni4x32x13AVX512,
+			14: gfni4x16x14AVX512},
+		{6: gfni5x32x6AVX512, gfni5x32x7AVX512, gfni5x32x8AVX512, gfni5x32x9AVX512, gfni5x32x10AVX512, gfni5x32x11AVX512, gfni5x32x12AVX512,
+			13: gfni5x16x13AVX512, gfni5x16x14AVX512},
 	}
 	gfniKeeps = [2][]gfniKeep{
 		{6: gfniKeep4x32x6AVX512, gfniKeep4x32x7AVX512, gfniKeep4x32x8AVX512, gfniKeep4x32x9AVX512, gfniKeep4x32x10AVX512, gfniKeep4x32x11AVX512, gfniKeep4x32x12AVX512, gfniKeep4x32x13AVX512},
@@ -73,8 +80,12 @@ func mulGFNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 			case t.hi-t.lo <= gfniTall:
 				m.gfniTile(r, s, lo, t, StripRows, false, false)
 			default:
-				for row := lo; row < min(lo+rows, l.w.Rows); row += gfniRows {
-					m.gfniTile(r, s, row, t, gfniRows, false, false)
+				step := gfniRows
+				if t.hi-t.lo >= len(gfniKeeps[l.g-4]) {
+					step = gfniRows / 2
+				}
+				for row := lo; row < min(lo+rows, l.w.Rows); row += step {
+					m.gfniTile(r, s, row, t, step, false, false)
 				}
 			}
 		}

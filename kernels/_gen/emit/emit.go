@@ -81,3 +81,11 @@ func Pow3(g int) int {
 	}
 	return n
 }
+
+// AlignedLocal returns memory in the routine's frame that begins on a cache line.
+func AlignedLocal(bytes int) reg.GPVirtual {
+	p := GP64()
+	LEAQ(AllocLocal(bytes+64).Offset(63), p)
+	ANDQ(I8(-64), p)
+	return p
+}

@@ -24,17 +24,18 @@ import (
 //	        unpacking   sums, each token   each unit    T    share
 //	Q1, Q2  8           2                  T + 3        14   0.73
 //	Q4, Q8  8           2                  3            14   0.73
-//	Q4M     8           3                  8            14   0.66
+//	FP4     12          2                  3            9    0.67
+//	Q4M     8           3                  7            14   0.66
 //	Q6      20          4                  T + 7        9    0.53
 //
-// The sums of Q4, Q8 and Q4M become float32 without a conversion: they start from the
+// The sums of Q4, Q8, FP4 and Q4M become float32 without a conversion: they start from the
 // bits of 1.5·2²³, and as a float32 end as 1.5·2²³ + Σ. For a finite d
 // d·(1.5·2²³ + Σ) - d·1.5·2²³, rounded once, is d·Σ rounded once.
 const magicBits = 0x4b400000
 
 // gfniWidest returns the number of tokens of the widest tile.
 func (p packing) gfniWidest() int {
-	if p.name == "Q6" {
+	if p.name == "Q6" || p.name == "FP4" {
 		return 9
 	}
 	return 14
@@ -52,11 +53,16 @@ func (p packing) gfniPair() int {
 func GFNI() {
 	emitEighth("gfniEighth")
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
-		if p.name == "FP4" { // the look-up of its levels is a third operation
-			continue
+		if p.low == 0 { // of the others panels gain 4 % at most
+			gfniWriter(p)
 		}
 		for t := 2; t <= p.gfniWidest(); t++ {
 			gfniTile(p, t)
+		}
+	}
+	for _, f := range gfniPanels {
+		for t := f.tokens[0]; t <= f.tokens[1]; t++ {
+			gfniPanelTile(f, t)
 		}
 	}
 }
@@ -94,7 +100,44 @@ type gfni struct {
 	ready [2][]reg.VecVirtual // codes of words in turns, of each band
 	sums  [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
 	d     []reg.VecVirtual    // of a unit, by band
+	table reg.VecVirtual      // of FP4: levels and 128
+	super reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
 }
+
+// superScale gives what converts the scales of a superblock of Q4M once for all its groups.
+func (t *gfni) superScale() (first func()) {
+	if t.name != "Q4M" {
+		return func() {}
+	}
+	t.super = emit.AlignedLocal(t.n * 2 * planeBytes)
+	return func() {
+		t.each(func(b int) {
+			for i := range 2 {
+				d := ZMM()
+				VCVTPH2PS(t.scaleAt(32*i), d)
+				VMOVUPS(d, t.superAt(i))
+			}
+		})
+	}
+}
+
+// superAt returns the place of d, or dmin, of the current band.
+func (t *gfni) superAt(i int) Mem { return Mem{Base: t.super, Disp: (2*t.band + i) * planeBytes} }
+
+// levelTable readies what FP4's codes are looked up in.
+func (t *gfni) levelTable() {
+	if t.name != "FP4" {
+		return
+	}
+	if fp4Bytes == nil {
+		fp4Bytes = emit.Table("gfniLevelsFP4", emit.Fill(64, func(i int) byte { return byte(e2m1[i%16] + 128) }))
+	}
+	t.table = ZMM()
+	VMOVDQU64(fp4Bytes, t.table)
+}
+
+// fp4Bytes is the table, once it is wanted.
+var fp4Bytes Op
 
 func gfniTile(p packing, tokens int) {
 	n := 1
@@ -124,6 +167,7 @@ func gfniTile(p packing, tokens int) {
 	for i := range t.ready {
 		t.ready[i] = row(n)
 	}
+	t.levelTable()
 	t.unpack(0)
 	if p.low > 0 || p.name == "Q6" {
 		group := t.groupLow
@@ -133,7 +177,7 @@ func gfniTile(p packing, tokens int) {
 		t.loop(t.begin, group, t.end)
 	} else {
 		t.eachY(func(i, b int, y Mem) { VMOVUPS(y, t.sums[b][i]) })
-		t.loop(func() {}, t.groupScaled, func() {})
+		t.loop(t.superScale(), t.groupScaled, nil)
 		t.eachY(func(i, b int, y Mem) { VMOVUPS(t.sums[b][i], y) })
 	}
 	emit.Done()
@@ -270,6 +314,12 @@ func (t *gfni) unpackBand(j, at int, v reg.VecVirtual) {
 		}
 		moveBits(nibble, 4, 4, 0)
 		VPORD(nibble, v, v)
+	case t.name == "FP4":
+		VMOVDQU64(t.code(at+j%4*planeBytes), v)
+		if j >= 4 {
+			VPSRLW(Imm(4), v, v)
+		}
+		VPERMB(t.table, v, v) // of an index' six bits two count for nothing
 	case j < 4:
 		VMOVDQU64(t.code(at+j*planeBytes), v)
 		VPANDD_BCST(everyByte(0x0f), v, v)
@@ -296,27 +346,17 @@ func (t *gfni) groupScaled() {
 	start := map[string]func(int) Mem{
 		"Q4":  t.record(acts.RecMagic8),
 		"Q8":  t.record(acts.RecMagic128),
+		"FP4": t.record(acts.RecMagic128),
 		"Q4M": func(int) Mem { return everyDword(magicBits) },
 	}[t.name]
 	sum := t.dots(0, 8, start)
 	t.each(func(b int) {
-		d, off := ZMM(), ZMM()
-		VCVTPH2PS(t.scaleAt(0), d)
-		if t.name == "Q4M" {
-			VPMOVZXBD(t.smallAt(64), off)
-			VCVTDQ2PS(off, off)
-			VMULPS(off, d, d)
-		}
-		VMULPS_BCST(everyDword(magicBits|1<<31), d, off) // exact, and what d·1.5·2²³ is taken off by
+		d, off := t.magicScale()
 		for _, v := range sum[b] {
 			VFMADD213PS(off, d, v)
 		}
 		if t.name == "Q4M" {
-			least, min := ZMM(), ZMM()
-			VPMOVZXBD(t.smallAt(80), least)
-			VCVTDQ2PS(least, least)
-			VCVTPH2PS(t.scaleAt(32), min)
-			VMULPS(min, least, least)
+			least := t.least()
 			for i, v := range sum[b] {
 				VFNMADD231PS_BCST(t.acts.At(i, acts.RecSum), least, v)
 			}
@@ -327,15 +367,44 @@ func (t *gfni) groupScaled() {
 	})
 }
 
+// magicScale gives the scales of a group of the current band, and -1.5·2²³ times them.
+func (t *gfni) magicScale() (d, off reg.VecVirtual) {
+	d, off = ZMM(), ZMM()
+	if t.name == "Q4M" {
+		VPMOVZXBD(t.smallAt(64), d)
+		VCVTDQ2PS(d, d)
+		VMULPS(t.superAt(0), d, d)
+	} else {
+		VCVTPH2PS(t.scaleAt(0), d)
+	}
+	VMULPS_BCST(everyDword(magicBits|1<<31), d, off) // exact
+	return d, off
+}
+
+// least gives the minimums of a group of Q4M.
+func (t *gfni) least() reg.VecVirtual {
+	least := ZMM()
+	VPMOVZXBD(t.smallAt(80), least)
+	VCVTDQ2PS(least, least)
+	VMULPS(t.superAt(1), least, least)
+	return least
+}
+
+// halfScale gives the scales of half h of a group of Q6 as int16: the high half of a
+// negative sum counts for nothing.
+func (t *gfni) halfScale(h int) reg.VecVirtual {
+	sc := ZMM()
+	VPMOVSXBD(t.smallAt(32+16*h), sc)
+	VPANDD_BCST(everyDword(0xffff), sc, sc)
+	return sc
+}
+
 // groupQ6 multiplies the sums of each half, which fit int16 (acts.Limited), by scales as
 // int16.
 func (t *gfni) groupQ6() {
 	scale := func(h int) []reg.VecVirtual {
-		sc := row(t.n)
-		t.each(func(b int) {
-			VPMOVSXBD(t.smallAt(32+16*h), sc[b])
-			VPANDD_BCST(everyDword(0xffff), sc[b], sc[b]) // the high half of a negative sum counts for nothing
-		})
+		var sc []reg.VecVirtual
+		t.each(func(int) { sc = append(sc, t.halfScale(h)) })
 		return sc
 	}
 	first := t.dots(0, 4, t.record(acts.RecHalf32))

@@ -24,8 +24,9 @@ import (
 // Of the ports' operations N/(N+u) are VPDPBUSD for N tokens, u = 1 (I2) or 2 (I1).
 
 const (
-	gfniTall = 5 // tokens of the widest tile of four registers of rows
-	gfniRows = 2 // registers of rows of wider tiles
+	gfniTall = 5  // tokens of the widest tile of four registers of rows
+	gfniRows = 2  // registers of rows of wider tiles
+	gfniMost = 14 // tokens of tiles of one register of rows, which have no panel
 )
 
 // gfniTokens returns the number of tokens of the widest tile: as many as registers hold
@@ -49,6 +50,9 @@ func GFNI() {
 		for n := gfniTall + 1; n <= gfniTokens(g); n++ {
 			gfniTile(d, g, gfniRows, n, false)
 			gfniTile(d, g, gfniRows, n, true)
+		}
+		for n := gfniTokens(g) + 1; n <= gfniMost; n++ {
+			gfniTile(d, g, 1, n, false)
 		}
 	}
 	for n := 1; n <= gfniTokens(4); n++ {
@@ -113,7 +117,7 @@ type gfniUnpacker struct {
 func (u *gfniUnpacker) begin() {
 	rm := len(u.planes[0])
 	if u.g == 5 {
-		u.halves, u.later = alignedLocal(2*2*64*rm), GP64()
+		u.halves, u.later = emit.AlignedLocal(2*2*64*rm), GP64()
 		MOVQ(u.w, u.next)
 		MOVQ(u.halves, u.later)
 		for r := range rm {
@@ -204,10 +208,14 @@ func gfniTile(t *gfniDigits, g, rm, n int, keep bool) {
 			}
 		}
 		for i := range n {
-			a := ZMM()
-			VPBROADCASTD(Mem{Base: act, Disp: 4 * (j*n + i)}, a)
-			for r := range d {
-				VPDPBUSD(a, d[r], sums.sum(0)[r][i])
+			if at := (Mem{Base: act, Disp: 4 * (j*n + i)}); rm == 1 {
+				VPDPBUSD_BCST(at, d[0], sums.sum(0)[0][i])
+			} else {
+				a := ZMM()
+				VPBROADCASTD(at, a)
+				for r := range d {
+					VPDPBUSD(a, d[r], sums.sum(0)[r][i])
+				}
 			}
 			if i == n/2 {
 				u.ahead(j)
@@ -237,14 +245,6 @@ func zmms(n int) []reg.VecVirtual {
 		v[i] = ZMM()
 	}
 	return v
-}
-
-// alignedLocal returns memory in the routine's frame that begins on a cache line.
-func alignedLocal(bytes int) reg.GPVirtual {
-	p := GP64()
-	LEAQ(AllocLocal(bytes+64).Offset(63), p)
-	ANDQ(I8(-64), p)
-	return p
 }
 
 // gfniPanel emits the product of a panel with n tokens.
