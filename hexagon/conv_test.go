@@ -36,16 +36,17 @@ func TestAStepOfShortConvolutionsIsOneRequest(t *testing.T) {
 		if i == 1 {
 			backendOf(t, b).whole = nil
 		}
-		logits[i] = slices.Clone(f.feed(1, someText(40)...))
 		if kind == "" {
-			logits[i] = append(logits[i], f.feed(1, 9)...)
+			logits[i] = append(slices.Clone(f.feed(1, someText(40)...)), f.feed(1, 9)...)
 			continue
 		}
 		d := backendOf(t, b)
-		if n := d.Work().Runs; i == 0 && n != 1 {
+		before := d.Work()
+		logits[i] = slices.Clone(f.feed(1, someText(40)...))
+		if n := d.Work().Runs - before.Runs; i == 0 && n != 1 {
 			t.Errorf("a prompt is %d requests", n)
 		}
-		before := d.Work()
+		before = d.Work()
 		logits[i] = append(logits[i], f.feed(1, 9)...)
 		after := d.Work()
 		runs[i], written[i], read[i] = after.Runs-before.Runs, after.Written-before.Written, after.Read-before.Read
