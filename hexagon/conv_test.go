@@ -236,3 +236,18 @@ func TestTheHostGoesOnFromStatesThatAFailedStepHasNotChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestShortConvolutionsHaveTheSameBitsOnTheEmulator(t *testing.T) {
+	p, load := newPool(t), synthesized(t, convShape, gguf.Q4_0)
+	var first []float32
+	for _, kind := range []string{"hexagon-go", "hexagon-qemu"} {
+		f := newFeeder(t, onDevice(t, kind, Options{}, p, load).Model)
+		logits := slices.Concat(slices.Clone(f.feed(1, someText(3)...)), f.feed(1, 9))
+		if first == nil {
+			first = logits
+		}
+		if !slices.Equal(logits, first) {
+			t.Errorf("NMSE between the devices is %.3g", nmse(logits, first))
+		}
+	}
+}
