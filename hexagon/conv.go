@@ -167,12 +167,11 @@ func (r *recording) convolve(l *layer, b span) span {
 	r.add(device.OpMul, x.at, b.at, x.at, n, width, x.stride, b.stride, x.stride)
 	for _, p := range r.parts {
 		sp, slot := &r.s.Spans[p.span], t.spans[p.span].slot
-		state, has := t.at.at+uint32(int(slot)*t.size()+4*l.tail*t.numbers()), &t.slots[slot].has[l.tail]
-		if p.done == 0 && (sp.From == 0 || *has != sp.From) {
+		state, has := t.at.at+uint32(int(slot)*t.size()+4*l.tail*t.numbers()), t.slots[slot].has[l.tail]
+		if p.done == 0 && (sp.From == 0 || has != sp.From) {
 			copy(device.View[float32](r.mem, state, t.numbers()), sp.State[l.Conv.State:])
 			r.count(&r.work.Written, 4*t.numbers())
 		}
-		*has = 0
 		first := uint32(p.first)
 		r.add(device.OpConv, h.at+first*h.stride, x.at+first*x.stride, l.taps, state, uint32(p.n), width, h.stride, x.stride, uint32(t.taps))
 	}
