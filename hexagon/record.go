@@ -19,6 +19,7 @@ type recording struct {
 	out    int // of the step's logits
 	head   bool
 	wanted []int // rows that want logits
+	parts  []convPart
 
 	tiles  []queryTile
 	slots  []int32 // of the rows, in the layer that is recorded
@@ -42,8 +43,8 @@ type queryTile struct {
 }
 
 // begin lays out rows [lo, hi). It returns false where they do not fit the device.
-func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head bool) bool {
-	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, out: out, head: head,
+func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head bool, parts []convPart) bool {
+	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, out: out, head: head, parts: parts,
 		wanted: r.wanted[:0], tiles: r.tiles[:0], slots: r.slots[:0], lists: r.lists[:0], ran: s.First}
 	for i := range r.n {
 		if s.Wanted[lo+i] {
@@ -150,7 +151,7 @@ func (r *recording) states(t *queryTile, chunk int) uint32 {
 // slots is not enough.
 func (r *recording) layer(i int) bool {
 	l, m, at := r.layers[i], r.m, &r.at
-	if !r.acquire(l.KV) {
+	if l.Conv == nil && !r.acquire(l.KV) {
 		if r.flush(i) != nil {
 			return false
 		}
@@ -164,26 +165,13 @@ func (r *recording) layer(i int) bool {
 		return false
 	}
 	r.addPowers()
-	q, kv, qkv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim, r.qkv(i)
-	read := r.normed(&l.norm)
+	qkv, read := r.qkv(i), r.normed(&l.norm)
 	r.mul(l.qkv, read, qkv, r.n)
-	keys, values := l.qkv.columns(q, q+kv)
-	r.heads(l, qkv, l.qNorm, &l.Q, q)
-	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
-	for i, next := 0, 0; i < r.n; i = next {
-		for next = i + 1; next < r.n && r.slots[next] == r.slots[i] && r.rows[next].Pos == r.rows[next-1].Pos+1; next++ {
-		}
-		row := func(col int) uint32 { return qkv.at + uint32(i)*qkv.stride + uint32(4*col) }
-		slot, n, col, head := r.keys.at(r.slots[i]), uint32(next-i), uint32(r.rows[i].Pos%layout.Tile), uint32(r.keys.head)
-		d := uint32(m.HeadDim)
-		r.add(device.OpToTiles, slot, row(keys), n, uint32(m.KVHeads), d, qkv.stride, head, col, 1, oneBits)
-		r.add(device.OpToTiles, slot+d/layout.Tile*layout.TileBytes, row(values), n, uint32(m.KVHeads), d, qkv.stride, head, col, 0, oneBits)
+	mix := r.attention
+	if l.Conv != nil {
+		mix = r.convolve
 	}
-	r.attend(l, qkv)
-	if l.attendedNorm != 0 {
-		r.norm(at.att, at.att, l.attendedNorm, r.n, 1, q)
-	}
-	r.mul(l.o, at.att, at.y, r.n)
+	r.mul(l.o, mix(l, qkv), at.y, r.n)
 	r.residual(l.oPostNorm)
 	if !m.Parallel {
 		read = r.normed(&l.ffnNorm)
@@ -201,6 +189,29 @@ func (r *recording) layer(i int) bool {
 	r.mul(l.down, gate, at.y, r.n)
 	r.residual(l.downPostNorm)
 	return true
+}
+
+// attention queues a layer's attention, from queries, keys and values on. It returns what O reads.
+func (r *recording) attention(l *layer, qkv span) span {
+	m, at := r.m, &r.at
+	q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
+	keys, values := l.qkv.columns(q, q+kv)
+	r.heads(l, qkv, l.qNorm, &l.Q, q)
+	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
+	for i, next := 0, 0; i < r.n; i = next {
+		for next = i + 1; next < r.n && r.slots[next] == r.slots[i] && r.rows[next].Pos == r.rows[next-1].Pos+1; next++ {
+		}
+		row := func(col int) uint32 { return qkv.at + uint32(i)*qkv.stride + uint32(4*col) }
+		slot, n, col, head := r.keys.at(r.slots[i]), uint32(next-i), uint32(r.rows[i].Pos%layout.Tile), uint32(r.keys.head)
+		d := uint32(m.HeadDim)
+		r.add(device.OpToTiles, slot, row(keys), n, uint32(m.KVHeads), d, qkv.stride, head, col, 1, oneBits)
+		r.add(device.OpToTiles, slot+d/layout.Tile*layout.TileBytes, row(values), n, uint32(m.KVHeads), d, qkv.stride, head, col, 0, oneBits)
+	}
+	r.attend(l, qkv)
+	if l.attendedNorm != 0 {
+		r.norm(at.att, at.att, l.attendedNorm, r.n, 1, q)
+	}
+	return at.att
 }
 
 var oneBits = math.Float32bits(1)
@@ -333,6 +344,10 @@ func (r *recording) flush(end int) error {
 	m := r.m
 	for ; r.ran < end && r.ran < len(r.layers) && r.layers[r.ran] != nil; r.ran++ {
 		l, qkv := r.layers[r.ran], r.qkv(r.ran)
+		if l.Conv != nil {
+			r.takeTails(l, qkv)
+			continue
+		}
 		q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
 		keys, values := l.qkv.columns(q, q+kv)
 		for i := range r.rows {

@@ -2,6 +2,7 @@ package hexagon
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
@@ -23,6 +24,7 @@ type whole struct {
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
 	vectors   vectors
 	at        places
+	tails     tails // of short convolutions
 	step      recording
 }
 
@@ -32,6 +34,8 @@ type layer struct {
 	norm, ffnNorm                                                 streamNorm
 	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32 // 0: none
 	sinks                                                         uint32 // see sinkStates; 0: none
+	taps                                                          uint32 // weights of a short convolution; 0: none
+	tail                                                          int    // its number among these
 	qkv, o, gateUp, down                                          *stack
 }
 
@@ -84,7 +88,7 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	if y == nil || y.Width%layout.Tile != 0 || y.Window > 0 && b.opt.Path != PathAuto { // rows behind their window would change others' path
 		return nil
 	}
-	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
+	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || y.Conv == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
 		return nil
 	}
 	if r, apart := y.Rotated, y.RotationOfDistance; r%layout.Tile != 0 || apart >= layout.Tile && apart%layout.Tile != 0 || apart < layout.Tile && apart&(apart-1) != 0 {
@@ -94,9 +98,12 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	if y.Rotated > 0 && d.rotations[y.Rope] != rotation && d.rotations[y.Rope] != [2]int{} {
 		return nil // a step has angles in one order
 	}
-	q := m.Heads * m.HeadDim
-	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, y.QKV...), o: b.stack(&d.vectors, q, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
-	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || len(y.QKV) == 2 {
+	q, read := m.Heads*m.HeadDim, m.Heads*m.HeadDim
+	if y.Conv != nil {
+		read = m.Hidden
+	}
+	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, y.QKV...), o: b.stack(&d.vectors, read, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
+	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || len(y.QKV) == 2 || y.Conv != nil && !d.conv(b, l) {
 		return nil
 	}
 	if y.Rotated > 0 {
@@ -105,7 +112,10 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	l.qkv.biases(b, d, y.Q.Bias, y.K.Bias, y.VBias)
 	l.o.biases(b, d, y.OBias)
 	l.down.biases(b, d, y.DownBias)
-	d.cap, l.norm, l.ffnNorm = y.Cap, d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm)
+	if y.Conv == nil {
+		d.cap = y.Cap
+	}
+	l.norm, l.ffnNorm = d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm)
 	states := sinkStates(y.Sinks, m.KVHeads)
 	l.sinks = d.vectors.add(b, states, len(states))
 	for _, v := range []struct {
@@ -212,6 +222,7 @@ func (d *whole) reserve(b *Backend) {
 	for i := range at.angles {
 		at.angles[i] = b.reserve(8 * rotated * most)
 	}
+	d.tails.reserve(b, most)
 	const states = layout.Tile * device.StateBytes
 	at.states, at.working = b.reserve(mostStates*states), [2]uint32{b.reserve(states), b.reserve(states)}
 	at.sums, at.saturated, at.zeros = b.reserve(4*layout.Tile), b.reserve(4*layout.Tile), b.reserve(roundUp(m.HeadDim, layout.Tile)/layout.Tile*layout.TileBytes)
@@ -260,24 +271,40 @@ func (b *Backend) RunLayers(s *models.DenseStep) int {
 		return s.First
 	}
 	head := end == len(d.layers) && d.tiled != nil
-	out, most := 0, d.atOnce(len(s.Rows), s.First, end)
-	for lo := 0; lo < len(s.Rows); lo += most {
-		r := &d.step
-		if !r.begin(b, s, lo, min(len(s.Rows), lo+most), out, head) {
-			return s.First
-		}
-		for i := s.First; i < end; i++ {
-			if !r.layer(i) {
-				return s.First
-			}
-		}
-		if !r.end() {
-			return s.First
-		}
-		out += len(r.wanted)
+	d.tails.begin(s)
+	if !d.record(b, s, end, head) {
+		d.tails.forget()
+		return s.First
 	}
-	if head {
+	if d.tails.commit(s, d.layers[s.First:end]); head {
 		end++
 	}
 	return end
+}
+
+// record has layers [s.First, end) of all rows computed, and the head. It returns false where that failed.
+func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) bool {
+	out, most := 0, d.atOnce(len(s.Rows), s.First, end)
+	recurs := slices.ContainsFunc(d.layers[s.First:end], func(l *layer) bool { return l.Conv != nil })
+	for lo, hi := 0, 0; lo < len(s.Rows); lo = hi {
+		r := &d.step
+		parts := r.parts[:0]
+		if hi = min(len(s.Rows), lo+most); recurs {
+			parts, hi = d.tails.cut(parts, s, lo, hi)
+			d.tails.hold(s, parts)
+		}
+		if !r.begin(b, s, lo, hi, out, head, parts) {
+			return false
+		}
+		for i := s.First; i < end; i++ {
+			if !r.layer(i) {
+				return false
+			}
+		}
+		if !r.end() {
+			return false
+		}
+		out += len(r.wanted)
+	}
+	return true
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/recurrent"
 )
 
 // Accelerator is a kernels.Backend that computes attention too, and the experts of
@@ -55,6 +56,9 @@ type Attention struct {
 
 // RowPos is where a row's token stands.
 type RowPos = attention.RowPos
+
+// RecurrentSpan is consecutive rows of one sequence, and its recurrent state.
+type RecurrentSpan = recurrent.Span
 
 // FaultError says that a backend has failed, and the step with it. What the step and
 // those before it have computed is not to be trusted.

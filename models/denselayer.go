@@ -10,6 +10,7 @@ import (
 // residual stream x.
 //
 //	x += Factor · postNorm(attention(heads(norm(x)·QKV))·O)
+//	                        or ((c · conv(b·x))·O)            b, c, x = norm(x)·QKV
 //	x += Factor · postNorm((act(gate)·up)·Down)     gate, up = norm(x)·GateUp
 //	logits = norm(x)·Head
 //
@@ -28,7 +29,8 @@ type DenseNorm struct{ Weight, Bias []float32 } // [Hidden], or nil
 
 // DenseLayer is the weights of a layer.
 type DenseLayer struct {
-	KV                          int // layer of the cache
+	KV                          int        // layer of the cache
+	Conv                        *DenseConv // in place of attention; nil: none
 	Norm                        DenseNorm
 	QKV                         []kernels.Linear // one product, or q, k and v
 	Q, K                        DenseHeads
@@ -51,6 +53,13 @@ type DenseLayer struct {
 	Rotated, RotationOfDistance int       // numbers of a head that rotate, and how far apart they do; 0: none
 }
 
+// DenseConv is a gated short convolution: the layer's QKV are b, c and x, [Hidden] each, O reads what it makes.
+type DenseConv struct {
+	Taps    int
+	Weights []float32 // [Taps][Hidden], a row's own last
+	State   int       // where its part, the last Taps-1 of b·x, begins in a sequence's recurrent state
+}
+
 // DenseHeads is what becomes of queries or keys after their product.
 type DenseHeads struct {
 	Bias     []float32
@@ -62,13 +71,14 @@ type DenseHeads struct {
 type DenseStep struct {
 	X      []float32 // [rows][Hidden]
 	Rows   []RowPos
-	Wanted []bool       // [rows] the row wants logits
-	Cos    [2][]float32 // [rows][rotated/2], by each of the model's ropes
-	Sin    [2][]float32 //
-	Cache  *kv.Cache    // gets the rows' keys and values
-	Logits []float32    // [rows that want them][Vocab], set if the head is computed
-	Model  *DenseLayers //
-	First  int          // the layer
+	Wanted []bool          // [rows] the row wants logits
+	Cos    [2][]float32    // [rows][rotated/2], by each of the model's ropes
+	Sin    [2][]float32    //
+	Spans  []RecurrentSpan // of models with recurrent layers: their states are as the rows want them
+	Cache  *kv.Cache       // gets the rows' keys and values
+	Logits []float32       // [rows that want them][Vocab], set if the head is computed
+	Model  *DenseLayers    //
+	First  int             // the layer
 }
 
 // denseLayers describes m for l's Accelerator, if it has one: layers that the CPU would
@@ -101,22 +111,29 @@ func (n *rowNorm) dense() DenseNorm { return DenseNorm{n.weight, n.bias} }
 
 // dense describes the layer, nil if it has something that a DenseLayer has not.
 func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
-	a, ok := y.mixer.(*selfAttention)
 	f, gated := y.ffn.(*feedForward)
-	if !ok || !gated || y.end != nil || !y.norm.known() || !y.ffnNorm.known() || f.normed != nil || f.up != nil || f.rotate.block+f.last.block > 0 {
+	if !gated || y.end != nil || !y.norm.known() || !y.ffnNorm.known() || f.normed != nil || f.up != nil || f.rotate.block+f.last.block > 0 {
+		return nil
+	}
+	d := &DenseLayer{
+		Norm: y.norm.dense(), FFNNorm: y.ffnNorm.dense(), Width: f.width, GateUp: f.gateUp.Devices(), Unit: f.activation, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
+	}
+	a, ok := y.mixer.(*selfAttention)
+	if conv, short := y.mixer.(*shortConv); short {
+		d.QKV, d.O, d.Conv = conv.in.Devices(), weights.Device(conv.out), conv.dense()
+		return d
+	}
+	if !ok {
 		return nil
 	}
 	if m := &a.mask; a.normed != nil || a.gated || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
 		m.Slopes != nil || m.Both {
 		return nil
 	}
-	d := &DenseLayer{
-		KV: a.place.layer, Norm: y.norm.dense(), QKV: a.qkv.Devices(), VBias: a.vBias, Rope: a.qHeads.ropeIndex, Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window, Sinks: a.mask.Sinks,
-		Q:            DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast},
-		K:            DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast},
-		AttendedNorm: a.subNorm, O: weights.Device(a.o), OBias: a.oBias, OPostNorm: a.postNorm,
-		FFNNorm: y.ffnNorm.dense(), Width: f.width, GateUp: f.gateUp.Devices(), Unit: f.activation, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
-	}
+	d.KV, d.QKV, d.VBias, d.Rope, d.Scale, d.Cap, d.Window, d.Sinks = a.place.layer, a.qkv.Devices(), a.vBias, a.qHeads.ropeIndex, a.mask.Scale, a.mask.Cap, a.mask.Window, a.mask.Sinks
+	d.Q = DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast}
+	d.K = DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast}
+	d.AttendedNorm, d.O, d.OBias, d.OPostNorm = a.subNorm, weights.Device(a.o), a.oBias, a.postNorm
 	switch pairs := ropes[d.Rope].pairs(); a.qHeads.rope {
 	case ropePairs:
 		d.Rotated, d.RotationOfDistance = 2*pairs, 1
@@ -134,7 +151,7 @@ func (m *decoder) wholeLayers(s *rowShard, first int) (next int) {
 		return first
 	}
 	step := &d.step
-	*step = DenseStep{X: s.x[:s.rows*s.cfg.Hidden], Rows: s.rowPos, Wanted: s.wanted, Cache: s.kv, Logits: s.logits, Model: m.dense, First: first}
+	*step = DenseStep{X: s.x[:s.rows*s.cfg.Hidden], Rows: s.rowPos, Wanted: s.wanted, Spans: s.spans, Cache: s.kv, Logits: s.logits, Model: m.dense, First: first}
 	for i := range m.ropes {
 		step.Cos[i], step.Sin[i] = s.angles[i].cos, s.angles[i].sin
 	}

@@ -260,6 +260,7 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 // has position pos.
 func recurrentSpan(sp *Span, pos int) recurrent.Span {
 	n := sp.End - sp.Start
+	from := sp.KV.StateVersion()
 	state, mark, at := sp.KV.Advance(pos + n)
-	return recurrent.Span{First: sp.Start, N: n, Position: pos, State: state, Copy: mark, CopyAt: at - pos}
+	return recurrent.Span{First: sp.Start, N: n, Position: pos, State: state, Copy: mark, CopyAt: at - pos, From: from, To: sp.KV.StateVersion()}
 }

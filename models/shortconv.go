@@ -17,6 +17,7 @@ import (
 // Its state is what the convolution looks back to.
 type shortConv struct {
 	recurrent.Weights
+	shape       recurrent.Shape
 	layer       int             // among the recurrent ones
 	in          weights.Stacked // b, c, x
 	out         kernels.Linear
@@ -33,7 +34,7 @@ func (l *loader) shortConv(i, layer int, shape recurrent.Shape) *shortConv {
 	c, name := &l.cfg, layerNames(i)
 	taps := l.Array(name("shortconv.conv.weight"), shape.Taps, c.Hidden)
 	m := &shortConv{
-		Weights: recurrent.Weights{Conv: transposed(taps, shape.Taps, c.Hidden)}, layer: layer,
+		Weights: recurrent.Weights{Conv: transposed(taps, shape.Taps, c.Hidden)}, shape: shape, layer: layer,
 		in: l.Stack(l.Whole(name("shortconv.in_proj.weight"), 3*c.Hidden, c.Hidden)), out: l.Matrix(name("shortconv.out_proj.weight"), c.Hidden, c.Hidden),
 	}
 	m.onIn, m.onOut = l.target(c.Hidden, &rotation{}, m.in.Rows...), l.target(c.Hidden, &rotation{}, whole(name("shortconv.out_proj.weight"), c.Hidden))
@@ -58,6 +59,11 @@ func (m *shortConv) attend(s *rowShard) {
 	s.acts.Set(s.a, s.rows, s.cfg.Hidden)
 	m.out.Mul(s.y, &s.acts)
 	s.adapt(s.y, m.onOut)
+}
+
+// dense describes the convolution for an Accelerator.
+func (m *shortConv) dense() *DenseConv {
+	return &DenseConv{Taps: m.shape.Taps, Weights: m.Conv, State: m.layer * m.shape.Size()}
 }
 
 // gateInputs multiplies x by b in the rows [b, c, x] of n, width each.

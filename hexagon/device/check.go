@@ -220,6 +220,18 @@ func (c *checker) rowOps(p Packet) {
 		vector(a[2], a[5])
 		vector(a[3], a[6])
 		optional(a[4], a[6])
+	case OpMul:
+		c.rows(a[3], 1, a[4])
+		c.floats(a[0], a[3], 1, a[4], a[5])
+		c.floats(a[1], a[3], 1, a[4], a[6])
+		c.floats(a[2], a[3], 1, a[4], a[7])
+	case OpConv:
+		c.count(a[8], 2, MaxTaps)
+		c.rows(a[4], 1, a[5])
+		c.floats(a[0], a[4], 1, a[5], a[6])
+		c.floats(a[1], a[4], 1, a[5], a[7])
+		c.memory(a[2], 4*uint64(a[8])*uint64(a[5]))
+		c.memory(a[3], 4*(uint64(a[8])-1)*uint64(a[5]))
 	case OpFold:
 		c.count(a[3], 0, 1)
 		vector(a[0], layout.Tile)

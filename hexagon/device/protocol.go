@@ -232,6 +232,18 @@ const (
 	//	dst, tiles [width/32][(n+31)/32], scales [n], R [width], bias [width] (0: none), n, width, to, factor, more 0|1
 	OpTilesToRows
 
+	// OpMul multiplies rows by rows, number by number. dst may be a or b.
+	//
+	//	dst, a, b, n, width, to, from a, from b
+	OpMul
+
+	// OpConv convolves each column of rows with taps weights [taps][width], 2 to 8, of which the last is a
+	// row's own and the first that of the row taps-1 before it. state [taps-1][width] has the rows before the
+	// first, and gets those before what follows the last.
+	//
+	//	dst, src, weights, state, n, width, to, from, taps
+	OpConv
+
 	numOps
 )
 
@@ -250,6 +262,7 @@ const (
 	ColumnsBytes  = 256
 	MaxRows       = 1 << 10
 	MaxStride     = 1 << 22
+	MaxTaps       = 8
 )
 
 // TableBytes returns what OpPrecompute makes of k activations, without the sums.

@@ -77,6 +77,10 @@ func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
 		ref.RowsToTiles(halves(0, int(tilesOf(a[3]))*layout.Tile*n(4)), floats(1, n(3)), rows(2, n(3), n(5), 6), n(3), n(4), n(5))
 	case OpTilesToRows:
 		tilesToRows(&p, memory, 0, int(tilesOf(a[5])))
+	case OpMul:
+		ref.MulRows(rows(0, n(3), n(4), 5), rows(1, n(3), n(4), 6), rows(2, n(3), n(4), 7), n(3), n(4))
+	case OpConv:
+		ref.Conv(rows(0, n(4), n(5), 6), rows(1, n(4), n(5), 7), floats(2, n(8)*n(5)), floats(3, (n(8)-1)*n(5)), n(4), n(5), n(8))
 	case OpFold:
 		var next []uint32
 		if a[2] != 0 {

@@ -265,6 +265,11 @@ func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
 		n += 30 * g.IntN(2)
 		stride, width = 2*stride, 2*width
 		return Packet{op, word(at(n*stride), at(width/32*((n+31)/32)*layout.TileBytes), at(4*n), at(4*width), at(4*width), n, width, stride, one, g.IntN(2))}
+	case OpMul:
+		return Packet{op, word(rows(), rows(), rows(), n, width, stride, stride, stride)}
+	case OpConv:
+		taps := 1 + some(MaxTaps-1)
+		return Packet{op, word(rows(), rows(), at(4*taps*width), at(4*(taps-1)*width), n, width, stride, stride, taps)}
 	case OpFold:
 		return Packet{op, word(at(128), at(layout.Tile*StateBytes), at(layout.Tile*StateBytes), g.IntN(2))}
 	}

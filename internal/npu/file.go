@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-var ofLayer = regexp.MustCompile(`^blk\.\d+\.(\w+)\.weight$`)
+var ofLayer = regexp.MustCompile(`^blk\.\d+\.((?:shortconv\.)?\w+)\.weight$`)
 
 // narrow is the least number of rows of a matrix that is worth a strip; smaller ones
 // (gates of recurrent layers, convolutions) stay on the CPU and cost nothing here.
@@ -26,6 +27,9 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 	}
 	m.Heads, m.Experts = number("attention.head_count"), max(0, number("expert_count"))
 	m.KVHeads = cmp.Or(number("attention.head_count_kv"), m.Heads)
+	if list, ok := f.Metadata.Ints(arch + ".attention.head_count_kv"); ok && len(list) > 0 { // one a layer, 0 of short convolutions
+		m.KVHeads = slices.Max(list)
+	}
 	const most = 1 << 16
 	if m.Heads < 1 || m.Heads > most || m.KVHeads < 1 || m.Heads%m.KVHeads != 0 {
 		return m, fmt.Errorf("%s: %d heads and %d of keys: no model to plan", name, m.Heads, m.KVHeads)
@@ -48,6 +52,9 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		}
 		if found[1] == "attn_k" || found[1] == "attn_qkv" && f.Tensor("blk.0.ssm_out.weight") == nil {
 			m.Layers++
+		}
+		if found[1] == "shortconv.in_proj" {
+			m.Convs++
 		}
 		if t.Rows() < narrow || t.Cols() < narrow {
 			continue

@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
 func plan(t *testing.T, x soc.Model, o Options) *Plan {
@@ -87,6 +88,30 @@ func TestAFileIsPlannedAsItsShape(t *testing.T) {
 			t.Errorf("the file has %+v, its shape %+v", m, w)
 		}
 	}
+}
+
+// Layers of LFM2 without attention have matrices of their own names, and no heads.
+func TestShortConvolutionsArePlanned(t *testing.T) {
+	s := synthetic.Shape{Name: "conv", Hidden: 256, FFN: 512, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 512, RopeBase: 1e4, Arch: synthetic.LFM2}
+	f, err := synthetic.Build(s, synthetic.Options{Blocks: gguf.Q4_0, Head: gguf.Q4_0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := FromFile("conv", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Layers != 1 || x.Convs != 3 || x.KVHeads != 2 {
+		t.Errorf("%d layers with attention of %d KV heads, %d with convolutions; want 1 of 2, and 3", x.Layers, x.KVHeads, x.Convs)
+	}
+	for name, rows := range map[string]int{"shortconv.in_proj": 768, "shortconv.out_proj": 256} {
+		if i := slices.IndexFunc(x.Matrices, func(m soc.Matrix) bool { return m.Name == name && m.M == rows && m.Count == 3 }); i < 0 {
+			t.Errorf("no %s of %d rows among %+v", name, rows, x.Matrices)
+		}
+	}
+	o := DefaultOptions()
+	o.Context = 256
+	plan(t, x, o)
 }
 
 func TestARewardModelHasNoVocabularyToMultiply(t *testing.T) {

@@ -21,11 +21,12 @@ var (
 // history drives a small cache and a naive model of it: every sequence's
 // tokens in a slice of its own.
 type history struct {
-	t    *testing.T
-	c    *Cache
-	seqs []*Sequence
-	toks [][]int32
-	told told
+	t        *testing.T
+	c        *Cache
+	seqs     []*Sequence
+	toks     [][]int32
+	told     told
+	versions map[uint64][]float32 // numbers of states
 }
 
 func newHistory(t *testing.T, kind Type, mask uint64) *history {
@@ -40,7 +41,7 @@ func newHistoryOf(t *testing.T, shape Shape, kind Type, mask uint64, states int)
 		t.Fatal(err)
 	}
 	c.index.mask = mask
-	h := &history{t: t, c: c, told: told{}}
+	h := &history{t: t, c: c, told: told{}, versions: map[uint64][]float32{}}
 	c.Observe(h.told)
 	return h
 }

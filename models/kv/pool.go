@@ -85,13 +85,15 @@ type states struct {
 	kept  int    // checkpoints
 	spare int    // of them, those that no sequence shares
 	clock uint64 // counts uses of checkpoints
+	last  uint64 // the version given out last
 }
 
 // slot is the bookkeeping of one state.
 type slot struct {
-	users int32  // sequences that hold it
-	block int32  // the block whose checkpoint it is, or none
-	used  uint64 // when the checkpoint was last of use
+	users   int32  // sequences that hold it
+	block   int32  // the block whose checkpoint it is, or none
+	used    uint64 // when the checkpoint was last of use
+	version uint64 // of its numbers: see StateVersion
 }
 
 // recurrent is what a Sequence knows of its state.

@@ -150,12 +150,14 @@ func (s *Sequence) ownState() {
 	case own == none:
 		s.state = c.takeState()
 		clear(p.of(s.state))
+		p.slots[s.state].version = 0
 	case p.slots[own].users == 1 && p.slots[own].block == none:
 	case p.slots[own].users == 1 && c.FreeStates() == 0:
 		c.dropCheckpoint(p.slots[own].block)
 	default:
 		s.state = c.takeState()
 		copy(p.of(s.state), p.of(own))
+		p.slots[s.state].version = p.slots[own].version
 		c.releaseState(own)
 	}
 }
@@ -170,6 +172,21 @@ func (s *Sequence) StateAt() (n int, own bool) {
 	return s.at, sl.users == 1 && sl.block == none
 }
 
+// StateVersion returns the version of the numbers of the recurrent state: two of one version are equal,
+// and each Advance makes another. 0: they are zeros, or there are none.
+func (s *Sequence) StateVersion() uint64 {
+	if s.state == none {
+		return 0
+	}
+	return s.c.states.slots[s.state].version
+}
+
+// write notes that slot i gets other numbers.
+func (p *states) write(i int32) {
+	p.last++
+	p.slots[i].version = p.last
+}
+
 // Advance moves the sequence on by what computes the positions up to n: it gives the numbers of
 // the recurrent state, [Shape.State], which that changes. If mark is not nil, it is
 // where the state belongs as it stands after the first at tokens: a checkpoint.
@@ -179,6 +196,7 @@ func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 		return nil, nil, 0
 	}
 	s.unmark()
+	p.write(s.state)
 	from, l := s.at, c.opt.BlockLen
 	s.at = n
 	every, end := (checkpointTokens+l-1)/l*l, n/l*l
@@ -192,6 +210,7 @@ func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 		c.holdState(s.mark)
 	case c.FreeStates() > 0:
 		s.mark, s.ends = c.takeState(), end
+		p.write(s.mark)
 		return p.of(s.state), p.of(s.mark), end
 	}
 	return p.of(s.state), nil, 0

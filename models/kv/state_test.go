@@ -45,7 +45,12 @@ func (h *history) checkState(i int) {
 		return
 	}
 	fillState(want, h.toks[i])
-	if got := h.c.states.of(s.state); !slices.Equal(got, want) {
+	got, version := h.c.states.of(s.state), s.StateVersion()
+	if known := h.versions[version]; known != nil && !slices.Equal(got, known) {
+		h.t.Fatalf("states of version %d differ: %v and %v", version, known, got)
+	}
+	h.versions[version] = slices.Clone(got)
+	if !slices.Equal(got, want) {
 		h.t.Fatalf("sequence %d of %d tokens has state %v, want %v", i, len(h.toks[i]), got, want)
 	}
 }

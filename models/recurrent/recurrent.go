@@ -62,6 +62,8 @@ type Span struct {
 	State    []float32 // of all layers, [layers][Size]
 	Copy     []float32 // where the state belongs as it stands after CopyAt rows, 1 to N; nil: nowhere
 	CopyAt   int
+	// Versions of State before the rows and after them, by which a device knows what it has: see kv.Sequence.StateVersion.
+	From, To uint64
 }
 
 // Pass runs the layers of a step. It is for one goroutine at a time.

@@ -50,6 +50,7 @@ type Delta struct{ KeyHeads, ValueHeads, Width int }
 // taps and attentionInterval are those of every model of that architecture.
 const (
 	taps              = 4
+	convTaps          = 3 // of LFM2
 	attentionInterval = 4
 )
 
@@ -64,6 +65,7 @@ const (
 	Qwen3MoE Arch = "qwen3moe"     // mixtures of experts
 	GPTOSS   Arch = "gpt-oss"      // the same with biases and sinks, and windows in every other layer
 	Gemma2   Arch = "gemma2"       // soft caps, norms of what is added, windows in every other layer
+	LFM2     Arch = "lfm2"         // short convolutions, and attention in every third layer
 	Cohere2  Arch = "cohere2"      // LayerNorm, of which both half layers read one, and windows in three layers of four
 )
 
@@ -175,7 +177,7 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS, Gemma2, Cohere2}; !slices.Contains(known, s.Arch) {
+	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2}; !slices.Contains(known, s.Arch) {
 		return fmt.Errorf("%w: architecture %q is none of %q", ErrOptions, s.Arch, known)
 	}
 	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || e.FFN > 1<<20) {
@@ -206,9 +208,14 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), mixing, rows, cols, 1/math.Sqrt(float64(cols)))
 		}
 		b.ones(fmt.Sprintf("blk.%d.attn_norm.weight", i), s.Hidden)
-		if s.Arch == Qwen35 && (i+1)%attentionInterval != 0 {
+		switch {
+		case s.Arch == Qwen35 && (i+1)%attentionInterval != 0:
 			s.deltaNet(&b, i, block)
-		} else {
+		case s.Arch == LFM2 && !s.attends(i):
+			block("shortconv.in_proj", 3*s.Hidden, s.Hidden)
+			b.matrix(fmt.Sprintf("blk.%d.shortconv.conv.weight", i), gguf.F32, s.Hidden, convTaps, 1/math.Sqrt(convTaps))
+			block("shortconv.out_proj", s.Hidden, s.Hidden)
+		default:
 			s.attention(&b, i, block)
 		}
 		for _, norm := range s.norms() {
@@ -222,7 +229,11 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		block("ffn_up", s.FFN, s.Hidden)
 		block("ffn_down", s.Hidden, s.FFN)
 	}
-	b.ones("output_norm.weight", s.Hidden)
+	if s.Arch == LFM2 {
+		b.ones("token_embd_norm.weight", s.Hidden)
+	} else {
+		b.ones("output_norm.weight", s.Hidden)
+	}
 	if !s.TiedEmbedding {
 		b.matrix("output.weight", opt.Head, s.Vocab, s.Hidden, headStd)
 	}
@@ -250,7 +261,7 @@ func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols 
 		block("attn_q", 2*q, s.Hidden) // a gate a query
 		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
 		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
-	case Qwen3MoE:
+	case Qwen3MoE, LFM2:
 		block("attn_q", q, s.Hidden)
 		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
 		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
@@ -270,6 +281,9 @@ func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols 
 		}
 	}
 }
+
+// attends tells whether layer i of an LFM2 has attention.
+func (s *Shape) attends(i int) bool { return i%3 == 2 }
 
 // deltaNet adds that of layer i.
 func (s *Shape) deltaNet(b *builder, i int, block func(name string, rows, cols int)) {

@@ -106,7 +106,7 @@ func TestEveryArchitectureLoads(t *testing.T) {
 	}
 	pool := pool.New(1)
 	defer pool.Close()
-	for _, shape.Arch = range []Arch{Llama, BitNet, Gemma2, Cohere2} {
+	for _, shape.Arch = range []Arch{Llama, BitNet, Gemma2, Cohere2, LFM2} {
 		f, err := Build(shape, DefaultOptions())
 		if err != nil {
 			t.Fatal(err)

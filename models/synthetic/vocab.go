@@ -76,6 +76,15 @@ func (s *Shape) metadata() map[string]any {
 	}[s.Arch] {
 		md[string(s.Arch)+"."+key] = v
 	}
+	if s.Arch == LFM2 {
+		heads := make([]int32, s.Layers)
+		for i := range heads {
+			if s.attends(i) {
+				heads[i] = int32(s.KVHeads)
+			}
+		}
+		md["lfm2.attention.head_count_kv"], md["lfm2.shortconv.l_cache"] = heads, uint32(convTaps)
+	}
 	if s.Arch == Qwen35 {
 		for key, n := range map[string]int{
 			"rope.dimension_count": s.HeadDim / 4, "full_attention_interval": attentionInterval, "ssm.conv_kernel": taps,

@@ -60,6 +60,10 @@ func outputs(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), 128}, {n(2), 32 * device.StateBytes}}
 	case device.OpSoftCap:
 		return [][2]int{{n(0), n(2) * layout.TileBytes}}
+	case device.OpMul:
+		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}}
+	case device.OpConv:
+		return [][2]int{{n(0), (n(4)-1)*n(6) + 4*n(5)}, {n(3), 4 * (n(8) - 1) * n(5)}}
 	case device.OpLayerNorm:
 		return [][2]int{{n(0), (n(4)-1)*n(6) + 4*n(5)}}
 	}
@@ -95,6 +99,10 @@ func work(p device.Packet) float64 {
 		return 20 * n(4) * n(5)
 	case device.OpSoftCap:
 		return n(2) * 1000
+	case device.OpMul:
+		return 20 * n(3) * n(4)
+	case device.OpConv:
+		return 20 * n(4) * n(5) * n(8)
 	case device.OpAdd:
 		return 20 * n(2) * n(3)
 	case device.OpRope:
@@ -103,11 +111,26 @@ func work(p device.Packet) float64 {
 	return n(2) * 100
 }
 
+// overwrites reports whether a product's result lies where its operands do, which ends the machine.
+func overwrites(p device.Packet) bool {
+	a := p.Args
+	if p.Op != device.OpTileMul {
+		return false
+	}
+	size := a[7] * a[8] * layout.TileBytes
+	for _, o := range [][2]uint32{{a[1], a[7] * a[3]}, {a[2], a[8] * a[3]}, {a[4], a[7] * a[6]}, {a[5], a[8] * a[6]}} {
+		if a[0] < o[0]+o[1]*layout.TileBytes && o[0] < a[0]+size {
+			return true
+		}
+	}
+	return false
+}
+
 // checkPacket runs a packet and checks its status, and that nothing but its outputs
 // has changed. Whatever else is in memory stays the fill.
 func checkPacket(t *testing.T, d *Device, fill []byte, p device.Packet) {
 	status := p.Check(d.Memory())
-	if status == device.StatusOK && work(p) > 3e5 {
+	if status == device.StatusOK && (work(p) > 3e5 || overwrites(p)) {
 		return
 	}
 	_, err := d.Run(t.Context(), []device.Packet{p})
@@ -135,7 +158,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(25))}
+	p := device.Packet{Op: device.Op(r.IntN(27))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -184,6 +207,8 @@ var valid = []device.Packet{
 	packet(device.OpLayerNorm, 1<<20, ddr, ddr+1<<16, ddr+1<<17, 2, 96, 384, 512, 0x3c800000, 0x3727c5ac),
 	packet(device.OpRowsToTiles, 1<<20, 1<<19, ddr, 33, 128, 96, 384),
 	packet(device.OpTilesToRows, 1<<20, ddr, 1<<16, 1<<17, 1<<18, 34, 64, 256, 0x3f000000, 1),
+	packet(device.OpMul, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 1024),
+	packet(device.OpConv, 1<<20, ddr, ddr+1<<16, ddr+1<<17, 3, 96, 384, 512, 4),
 }
 
 func mutated(r *rand.Rand) device.Packet {

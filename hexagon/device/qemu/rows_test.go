@@ -96,6 +96,13 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 		add(device.OpGLU, x, rows(), x, n, row, stride, stride, ref.GLUClamped, bits(c[0]), bits(c[1]), bits(c[2]))
 	}
 	add(device.OpAdd, x, rows(), n, row, stride, stride, bits(0.18))
+	add(device.OpMul, y, rows(), y, n, row, stride, stride, stride)
+	for _, taps := range []uint32{2, 3, 8} { // a state in turn shorter and longer than the rows
+		state := a.floats(r, int(taps*row), false)
+		for range 2 { // the second goes on where the first ends
+			add(device.OpConv, rows(), rows(), a.floats(r, int(taps*row), false), state, n, row, stride, stride, taps)
+		}
+	}
 	angles := a.floats(r, int(2*n*width), false)
 	for _, of := range [][2]uint32{{32, 1}, {32, 16}, {64, 32}, {width, 2}, {192, 96}} {
 		if of[0] <= width {

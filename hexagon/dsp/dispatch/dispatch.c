@@ -4,7 +4,7 @@
 #include "flow.h"
 #include "shards.h"
 
-enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
+enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_TAPS = 8, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
 #define SIGN 0x80000000u
 #define INFINITE 0x7f800000u // bits of float32, and NaN from there on
 
@@ -265,6 +265,20 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[3], 4 * m);
     if (a[4]) memory(&c, a[4], 4 * m);
     break;
+  case OP_MUL:
+    rows(&c, a[3], 1, a[4]);
+    floats(&c, a[0], a[3], 1, a[4], a[5]);
+    floats(&c, a[1], a[3], 1, a[4], a[6]);
+    floats(&c, a[2], a[3], 1, a[4], a[7]);
+    break;
+  case OP_CONV:
+    count(&c, a[8], 2, MAX_TAPS);
+    rows(&c, a[4], 1, a[5]);
+    floats(&c, a[0], a[4], 1, a[5], a[6]);
+    floats(&c, a[1], a[4], 1, a[5], a[7]);
+    memory(&c, a[2], 4 * (uint64_t)a[8] * a[5]);
+    memory(&c, a[3], 4 * (uint64_t)(a[8] - 1) * a[5]);
+    break;
   default: return STATUS_OP;
   }
   return c.status;
@@ -378,6 +392,8 @@ void run_shard(const struct operation *o, int shard) {
     break;
   case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
   case OP_SOFT_CAP: soft_cap(MOVED(0, TILE_BYTES), AT(1), N); break;
+  case OP_MUL: mul_rows(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 7, 128), INT(3), N * 32); break;
+  case OP_CONV: conv(MOVED_ROWS(0, 6, 128), MOVED_ROWS(1, 7, 128), MOVED(2, 128), MOVED(3, 128), 4 * a[5], INT(4), N * 32, INT(8)); break;
   case OP_LAYER_NORM: layer_norm(MOVED_ROWS(0, 6, a[6]), MOVED_ROWS(1, 7, a[7]), AT(2), AT(3), N, INT(5), number(a[8]), number(a[9])); break;
   }
 }

@@ -63,6 +63,9 @@ void layer_norm(const struct rows *dst, const struct rows *src, const float *wei
 void quantize(int16_t *dst, float *scales, const struct rows *src, int n, int K, int width);
 void scale_sums(const struct rows *dst, const struct rows *sums, const float *scales, const float *r, const float *bias, int n, int width);
 void add_rows(const struct rows *dst, const struct rows *src, int n, int width, float factor);
+void mul_rows(const struct rows *dst, const struct rows *a, const struct rows *b, int n, int width);
+// conv has weights and a state whose rows are pitch bytes apart.
+void conv(const struct rows *dst, const struct rows *src, const float *weights, float *state, uint32_t pitch, int n, int width, int taps);
 void rope(const struct rows *rows, const float *angles, int n, int parts, int width, int rotated, int distance);
 // glu's limit, alpha and plus are of GLU_CLAMPED.
 void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit, float limit, float alpha, float plus);

@@ -214,6 +214,8 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 	layer := m.Attention(x, work)
 	layer.Seconds += m.Layer.Value / 1e3
 	sum.Add(layer.times(x.Layers))
+	conv := Cost{Seconds: m.Layer.Value / 1e3}
+	sum.Add(conv.times(x.Convs))
 	watts := m.DecodePower.Value
 	if longest > 1 {
 		watts = m.PrefillPower.Value
