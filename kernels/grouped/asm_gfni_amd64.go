@@ -4,6 +4,42 @@
 
 package grouped
 
+// groupedQ4GFNIAVX512x4x1 adds to y[64] the products of bands of Q4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ4GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ4MGFNIAVX512x4x1 adds to y[64] the products of bands of Q4M that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ4MGFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ6GFNIAVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ6GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ8GFNIAVX512x4x1 adds to y[64] the products of bands of Q8 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ8GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x4x1 adds to y[64] the products of bands of FP4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ2GFNIAVX512x4x1 adds to y[64] the products of bands of Q2 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ2GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
+
 // groupedQ4GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.

@@ -51,6 +51,11 @@ func (p packing) gfniPair() int {
 // GFNI emits them.
 func GFNI() {
 	emitEighth("gfniEighth")
+	const isa = "GFNIAVX512"
+	for _, p := range packings {
+		wide(p, isa, 4, 1)
+	}
+	lowWide(lowPackings[1], isa, 4, 1)
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
 		if p.name == "FP4" { // the look-up of its levels is a third operation
 			continue
