@@ -4,6 +4,42 @@
 
 package grouped
 
+// groupedQ4GFNIAVX512x4x1 adds to y[64] the products of bands of Q4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ4GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ4MGFNIAVX512x4x1 adds to y[64] the products of bands of Q4M that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ4MGFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ6GFNIAVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ6GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ8GFNIAVX512x4x1 adds to y[64] the products of bands of Q8 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ8GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedFP4GFNIAVX512x4x1 adds to y[64] the products of bands of FP4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ2GFNIAVX512x4x1 adds to y[64] the products of bands of Q2 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ2GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
+
 // gfniPanelQ4AVX512 unpacks groups ≥ 1 groups of two bands of Q4, whole scale units, that are stride bytes apart,
 // into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
 //

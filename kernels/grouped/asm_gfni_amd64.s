@@ -14,6 +14,1292 @@ DATA gfniEighth<>+48(SB)/8, $0x3e0000003e000000
 DATA gfniEighth<>+56(SB)/8, $0x3e0000003e000000
 GLOBL gfniEighth<>(SB), RODATA|NOPTR, $64
 
+// func groupedQ4GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4GFNIAVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedQ4GFNIAVX512x4x1 adds to y[64] the products of bands of Q4 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	MOVQ         groups+40(FP), R9
+
+loop:
+	PREFETCHT1       (AX)
+	PREFETCHT1       64(AX)
+	PREFETCHT1       128(AX)
+	PREFETCHT1       192(AX)
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VMOVDQU64        64(CX), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VMOVDQU64        128(CX), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VMOVDQU64        192(CX), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z1
+	PREFETCHT1       256(AX)
+	PREFETCHT1       320(AX)
+	PREFETCHT1       384(AX)
+	PREFETCHT1       448(AX)
+	PREFETCHT1       512(AX)
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX)(BX*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VMOVDQU64        64(CX)(BX*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VMOVDQU64        128(CX)(BX*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VMOVDQU64        192(CX)(BX*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX)(BX*1), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z2
+	PREFETCHT1       576(AX)
+	PREFETCHT1       640(AX)
+	PREFETCHT1       704(AX)
+	PREFETCHT1       768(AX)
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX)(BX*2), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VMOVDQU64        64(CX)(BX*2), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VMOVDQU64        128(CX)(BX*2), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VMOVDQU64        192(CX)(BX*2), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX)(BX*2), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z3
+	PREFETCHT1       832(AX)
+	PREFETCHT1       896(AX)
+	PREFETCHT1       960(AX)
+	PREFETCHT1       1024(AX)
+	PREFETCHT1       1088(AX)
+	ADDQ             $0x00000480, AX
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX)(SI*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VMOVDQU64        64(CX)(SI*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VMOVDQU64        128(CX)(SI*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VMOVDQU64        192(CX)(SI*1), Z6
+	VPANDD           Z0, Z6, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z5
+	VPSRLW           $0x04, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX)(SI*1), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z4
+	ADDQ             $0x00000100, CX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, DX
+	DECQ             R9
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, 64(R8)
+	VMOVUPS          Z3, 128(R8)
+	VMOVUPS          Z4, 192(R8)
+	VZEROUPPER
+	RET
+
+// func groupedQ4MGFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4MGFNIAVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedQ4MGFNIAVX512x4x1 adds to y[64] the products of bands of Q4M that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	MOVQ         groups+40(FP), R9
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ DX, R10
+	MOVQ $0x00000008, R11
+
+group:
+	PREFETCHT1        (AX)
+	PREFETCHT1        64(AX)
+	PREFETCHT1        128(AX)
+	PREFETCHT1        192(AX)
+	VPXORD            Z5, Z5, Z5
+	VMOVDQU64         (CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z5
+	VMOVDQU64         64(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z5
+	VMOVDQU64         128(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z5
+	VMOVDQU64         192(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z5
+	VPMOVZXBD         64(R10), Z6
+	VPMULLD           Z6, Z5, Z5
+	VPMOVZXBD         80(R10), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(DX), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (DX), Z6
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z6, Z5, Z5
+	VFNMADD231PS.BCST 36(DI), Z7, Z5
+	VFMADD231PS.BCST  32(DI), Z5, Z1
+	PREFETCHT1        256(AX)
+	PREFETCHT1        320(AX)
+	PREFETCHT1        384(AX)
+	PREFETCHT1        448(AX)
+	PREFETCHT1        512(AX)
+	VPXORD            Z8, Z8, Z8
+	VMOVDQU64         (CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z8
+	VMOVDQU64         64(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z8
+	VMOVDQU64         128(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z8
+	VMOVDQU64         192(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z8
+	VPMOVZXBD         64(R10)(BX*1), Z6
+	VPMULLD           Z6, Z8, Z8
+	VPMOVZXBD         80(R10)(BX*1), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(DX)(BX*1), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (DX)(BX*1), Z6
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z6, Z8, Z8
+	VFNMADD231PS.BCST 36(DI), Z7, Z8
+	VFMADD231PS.BCST  32(DI), Z8, Z2
+	PREFETCHT1        576(AX)
+	PREFETCHT1        640(AX)
+	PREFETCHT1        704(AX)
+	PREFETCHT1        768(AX)
+	PREFETCHT1        832(AX)
+	VPXORD            Z9, Z9, Z9
+	VMOVDQU64         (CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z9
+	VMOVDQU64         64(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z9
+	VMOVDQU64         128(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z9
+	VMOVDQU64         192(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z9
+	VPMOVZXBD         64(R10)(BX*2), Z6
+	VPMULLD           Z6, Z9, Z9
+	VPMOVZXBD         80(R10)(BX*2), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(DX)(BX*2), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (DX)(BX*2), Z6
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z6, Z9, Z9
+	VFNMADD231PS.BCST 36(DI), Z7, Z9
+	VFMADD231PS.BCST  32(DI), Z9, Z3
+	PREFETCHT1        896(AX)
+	PREFETCHT1        960(AX)
+	PREFETCHT1        1024(AX)
+	PREFETCHT1        1088(AX)
+	PREFETCHT1        1152(AX)
+	ADDQ              $0x000004a0, AX
+	VPXORD            Z10, Z10, Z10
+	VMOVDQU64         (CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z10
+	VMOVDQU64         64(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z10
+	VMOVDQU64         128(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z10
+	VMOVDQU64         192(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z10
+	VPMOVZXBD         64(R10)(SI*1), Z6
+	VPMULLD           Z6, Z10, Z10
+	VPMOVZXBD         80(R10)(SI*1), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(DX)(SI*1), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (DX)(SI*1), Z6
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z6, Z10, Z10
+	VFNMADD231PS.BCST 36(DI), Z7, Z10
+	VFMADD231PS.BCST  32(DI), Z10, Z4
+	ADDQ              $0x00000100, CX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000020, R10
+	DECQ              R11
+	JNE               group
+	ADDQ              $0x00000140, DX
+	SUBQ              $0x00000008, R9
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, 64(R8)
+	VMOVUPS           Z3, 128(R8)
+	VMOVUPS           Z4, 192(R8)
+	VZEROUPPER
+	RET
+
+// func groupedQ6GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ6GFNIAVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedQ6GFNIAVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         groups+40(FP), R9
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ   DX, R10
+	MOVQ   $0x00000008, R11
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+group:
+	PREFETCHT1       (AX)
+	PREFETCHT1       64(AX)
+	PREFETCHT1       128(AX)
+	PREFETCHT1       192(AX)
+	PREFETCHT1       256(AX)
+	PREFETCHT1       320(AX)
+	VPBROADCASTD     56(DI), Z6
+	VMOVDQU64        (CX), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX), Z8
+	VPSLLW           $0x04, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z6
+	VMOVDQU64        64(CX), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX), Z8
+	VPSLLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z6
+	VMOVDQU64        128(CX), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX), Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z6
+	VMOVDQU64        192(CX), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX), Z8
+	VPSRLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z6
+	VPMOVSXBD        32(R10), Z7
+	VPMULLD          Z7, Z6, Z6
+	VPBROADCASTD     60(DI), Z7
+	VMOVDQU64        (CX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX), Z9
+	VPSLLW           $0x04, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    16(DI), Z8, Z7
+	VMOVDQU64        64(CX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX), Z9
+	VPSLLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    20(DI), Z8, Z7
+	VMOVDQU64        128(CX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX), Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    24(DI), Z8, Z7
+	VMOVDQU64        192(CX), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX), Z9
+	VPSRLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    28(DI), Z8, Z7
+	VPMOVSXBD        48(R10), Z8
+	VPMULLD          Z8, Z7, Z7
+	VPADDD           Z6, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS.BCST 32(DI), Z7, Z2
+	PREFETCHT1       384(AX)
+	PREFETCHT1       448(AX)
+	PREFETCHT1       512(AX)
+	PREFETCHT1       576(AX)
+	PREFETCHT1       640(AX)
+	PREFETCHT1       704(AX)
+	PREFETCHT1       768(AX)
+	VPBROADCASTD     56(DI), Z6
+	VMOVDQU64        (CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*1), Z8
+	VPSLLW           $0x04, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z6
+	VMOVDQU64        64(CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*1), Z8
+	VPSLLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z6
+	VMOVDQU64        128(CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*1), Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z6
+	VMOVDQU64        192(CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*1), Z8
+	VPSRLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z6
+	VPMOVSXBD        32(R10)(BX*1), Z7
+	VPMULLD          Z7, Z6, Z6
+	VPBROADCASTD     60(DI), Z7
+	VMOVDQU64        (CX)(BX*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*1), Z9
+	VPSLLW           $0x04, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    16(DI), Z8, Z7
+	VMOVDQU64        64(CX)(BX*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*1), Z9
+	VPSLLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    20(DI), Z8, Z7
+	VMOVDQU64        128(CX)(BX*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*1), Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    24(DI), Z8, Z7
+	VMOVDQU64        192(CX)(BX*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*1), Z9
+	VPSRLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    28(DI), Z8, Z7
+	VPMOVSXBD        48(R10)(BX*1), Z8
+	VPMULLD          Z8, Z7, Z7
+	VPADDD           Z6, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS.BCST 32(DI), Z7, Z3
+	PREFETCHT1       832(AX)
+	PREFETCHT1       896(AX)
+	PREFETCHT1       960(AX)
+	PREFETCHT1       1024(AX)
+	PREFETCHT1       1088(AX)
+	PREFETCHT1       1152(AX)
+	PREFETCHT1       1216(AX)
+	VPBROADCASTD     56(DI), Z6
+	VMOVDQU64        (CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*2), Z8
+	VPSLLW           $0x04, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z6
+	VMOVDQU64        64(CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*2), Z8
+	VPSLLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z6
+	VMOVDQU64        128(CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*2), Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z6
+	VMOVDQU64        192(CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(BX*2), Z8
+	VPSRLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z6
+	VPMOVSXBD        32(R10)(BX*2), Z7
+	VPMULLD          Z7, Z6, Z6
+	VPBROADCASTD     60(DI), Z7
+	VMOVDQU64        (CX)(BX*2), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*2), Z9
+	VPSLLW           $0x04, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    16(DI), Z8, Z7
+	VMOVDQU64        64(CX)(BX*2), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*2), Z9
+	VPSLLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    20(DI), Z8, Z7
+	VMOVDQU64        128(CX)(BX*2), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*2), Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    24(DI), Z8, Z7
+	VMOVDQU64        192(CX)(BX*2), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(BX*2), Z9
+	VPSRLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    28(DI), Z8, Z7
+	VPMOVSXBD        48(R10)(BX*2), Z8
+	VPMULLD          Z8, Z7, Z7
+	VPADDD           Z6, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS.BCST 32(DI), Z7, Z4
+	PREFETCHT1       1280(AX)
+	PREFETCHT1       1344(AX)
+	PREFETCHT1       1408(AX)
+	PREFETCHT1       1472(AX)
+	PREFETCHT1       1536(AX)
+	PREFETCHT1       1600(AX)
+	PREFETCHT1       1664(AX)
+	ADDQ             $0x00000690, AX
+	VPBROADCASTD     56(DI), Z6
+	VMOVDQU64        (CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(SI*1), Z8
+	VPSLLW           $0x04, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z6
+	VMOVDQU64        64(CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(SI*1), Z8
+	VPSLLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z6
+	VMOVDQU64        128(CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(SI*1), Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z6
+	VMOVDQU64        192(CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z7
+	VMOVDQU64        256(CX)(SI*1), Z8
+	VPSRLW           $0x02, Z8, Z8
+	VPANDD           Z1, Z8, Z8
+	VPORD            Z8, Z7, Z7
+	VPDPBUSD.BCST    12(DI), Z7, Z6
+	VPMOVSXBD        32(R10)(SI*1), Z7
+	VPMULLD          Z7, Z6, Z6
+	VPBROADCASTD     60(DI), Z7
+	VMOVDQU64        (CX)(SI*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(SI*1), Z9
+	VPSLLW           $0x04, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    16(DI), Z8, Z7
+	VMOVDQU64        64(CX)(SI*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(SI*1), Z9
+	VPSLLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    20(DI), Z8, Z7
+	VMOVDQU64        128(CX)(SI*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(SI*1), Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    24(DI), Z8, Z7
+	VMOVDQU64        192(CX)(SI*1), Z8
+	VPSRLW           $0x04, Z8, Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU64        320(CX)(SI*1), Z9
+	VPSRLW           $0x02, Z9, Z9
+	VPANDD           Z1, Z9, Z9
+	VPORD            Z9, Z8, Z8
+	VPDPBUSD.BCST    28(DI), Z8, Z7
+	VPMOVSXBD        48(R10)(SI*1), Z8
+	VPMULLD          Z8, Z7, Z7
+	VPADDD           Z6, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS.BCST 32(DI), Z7, Z5
+	ADDQ             $0x00000180, CX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, R10
+	DECQ             R11
+	JNE              group
+	VCVTPH2PS        (DX), Z6
+	VFMADD213PS      (R8), Z6, Z2
+	VMOVUPS          Z2, (R8)
+	VCVTPH2PS        (DX)(BX*1), Z6
+	VFMADD213PS      64(R8), Z6, Z3
+	VMOVUPS          Z3, 64(R8)
+	VCVTPH2PS        (DX)(BX*2), Z6
+	VFMADD213PS      128(R8), Z6, Z4
+	VMOVUPS          Z4, 128(R8)
+	VCVTPH2PS        (DX)(SI*1), Z6
+	VFMADD213PS      192(R8), Z6, Z5
+	VMOVUPS          Z5, 192(R8)
+	ADDQ             $0x00000120, DX
+	SUBQ             $0x00000008, R9
+	JNE              loop
+	VZEROUPPER
+	RET
+
+// func groupedQ8GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ8GFNIAVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedQ8GFNIAVX512x4x1 adds to y[64] the products of bands of Q8 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x80808080, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	MOVQ         groups+40(FP), R9
+
+loop:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(DI), Z5
+	VPSLLD           $0x04, Z5, Z5
+	VPXORD           (CX), Z0, Z6
+	VPDPBUSD.BCST    (DI), Z6, Z5
+	VPXORD           64(CX), Z0, Z6
+	VPDPBUSD.BCST    4(DI), Z6, Z5
+	VPXORD           128(CX), Z0, Z6
+	VPDPBUSD.BCST    8(DI), Z6, Z5
+	VPXORD           192(CX), Z0, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VPXORD           256(CX), Z0, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VPXORD           320(CX), Z0, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VPXORD           384(CX), Z0, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VPXORD           448(CX), Z0, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z1
+	PREFETCHT1       512(AX)
+	PREFETCHT1       576(AX)
+	PREFETCHT1       640(AX)
+	PREFETCHT1       704(AX)
+	PREFETCHT1       768(AX)
+	PREFETCHT1       832(AX)
+	PREFETCHT1       896(AX)
+	PREFETCHT1       960(AX)
+	PREFETCHT1       1024(AX)
+
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(DI), Z5
+	VPSLLD           $0x04, Z5, Z5
+	VPXORD           (CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    (DI), Z6, Z5
+	VPXORD           64(CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    4(DI), Z6, Z5
+	VPXORD           128(CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    8(DI), Z6, Z5
+	VPXORD           192(CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VPXORD           256(CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VPXORD           320(CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VPXORD           384(CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VPXORD           448(CX)(BX*1), Z0, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX)(BX*1), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z2
+	PREFETCHT1       1088(AX)
+	PREFETCHT1       1152(AX)
+	PREFETCHT1       1216(AX)
+	PREFETCHT1       1280(AX)
+	PREFETCHT1       1344(AX)
+	PREFETCHT1       1408(AX)
+	PREFETCHT1       1472(AX)
+	PREFETCHT1       1536(AX)
+
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(DI), Z5
+	VPSLLD           $0x04, Z5, Z5
+	VPXORD           (CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    (DI), Z6, Z5
+	VPXORD           64(CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    4(DI), Z6, Z5
+	VPXORD           128(CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    8(DI), Z6, Z5
+	VPXORD           192(CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VPXORD           256(CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VPXORD           320(CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VPXORD           384(CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VPXORD           448(CX)(BX*2), Z0, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX)(BX*2), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z3
+	PREFETCHT1       1600(AX)
+	PREFETCHT1       1664(AX)
+	PREFETCHT1       1728(AX)
+	PREFETCHT1       1792(AX)
+	PREFETCHT1       1856(AX)
+	PREFETCHT1       1920(AX)
+	PREFETCHT1       1984(AX)
+	PREFETCHT1       2048(AX)
+	PREFETCHT1       2112(AX)
+	ADDQ             $0x00000880, AX
+
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(DI), Z5
+	VPSLLD           $0x04, Z5, Z5
+	VPXORD           (CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    (DI), Z6, Z5
+	VPXORD           64(CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    4(DI), Z6, Z5
+	VPXORD           128(CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    8(DI), Z6, Z5
+	VPXORD           192(CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VPXORD           256(CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    16(DI), Z6, Z5
+	VPXORD           320(CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    20(DI), Z6, Z5
+	VPXORD           384(CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    24(DI), Z6, Z5
+	VPXORD           448(CX)(SI*1), Z0, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTPH2PS        (DX)(SI*1), Z6
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z4
+	ADDQ             $0x00000200, CX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, DX
+	DECQ             R9
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, 64(R8)
+	VMOVUPS          Z3, 128(R8)
+	VMOVUPS          Z4, 192(R8)
+	VZEROUPPER
+	RET
+
+// func groupedFP4GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedFP4GFNIAVX512x4x1 adds to y[64] the products of bands of FP4 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVDQU64    levelsFP4<>+0(SB), Z1
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	VMOVUPS      128(R8), Z4
+	VMOVUPS      192(R8), Z5
+	MOVQ         groups+40(FP), R9
+
+loop:
+	PREFETCHT1       (AX)
+	PREFETCHT1       64(AX)
+	PREFETCHT1       128(AX)
+	PREFETCHT1       192(AX)
+	VPBROADCASTD     44(DI), Z6
+	VPSLLD           $0x01, Z6, Z6
+	VMOVDQU64        (CX), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    (DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z6
+	VMOVDQU64        64(CX), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    4(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z6
+	VMOVDQU64        128(CX), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    8(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z6
+	VMOVDQU64        192(CX), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    12(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    28(DI), Z7, Z6
+	VCVTPH2PS        (DX), Z7
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST 32(DI), Z6, Z2
+	PREFETCHT1       256(AX)
+	PREFETCHT1       320(AX)
+	PREFETCHT1       384(AX)
+	PREFETCHT1       448(AX)
+	PREFETCHT1       512(AX)
+	VPBROADCASTD     44(DI), Z6
+	VPSLLD           $0x01, Z6, Z6
+	VMOVDQU64        (CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    (DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z6
+	VMOVDQU64        64(CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    4(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z6
+	VMOVDQU64        128(CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    8(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z6
+	VMOVDQU64        192(CX)(BX*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    12(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    28(DI), Z7, Z6
+	VCVTPH2PS        (DX)(BX*1), Z7
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST 32(DI), Z6, Z3
+	PREFETCHT1       576(AX)
+	PREFETCHT1       640(AX)
+	PREFETCHT1       704(AX)
+	PREFETCHT1       768(AX)
+	VPBROADCASTD     44(DI), Z6
+	VPSLLD           $0x01, Z6, Z6
+	VMOVDQU64        (CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    (DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z6
+	VMOVDQU64        64(CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    4(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z6
+	VMOVDQU64        128(CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    8(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z6
+	VMOVDQU64        192(CX)(BX*2), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    12(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    28(DI), Z7, Z6
+	VCVTPH2PS        (DX)(BX*2), Z7
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST 32(DI), Z6, Z4
+	PREFETCHT1       832(AX)
+	PREFETCHT1       896(AX)
+	PREFETCHT1       960(AX)
+	PREFETCHT1       1024(AX)
+	PREFETCHT1       1088(AX)
+	ADDQ             $0x00000480, AX
+	VPBROADCASTD     44(DI), Z6
+	VPSLLD           $0x01, Z6, Z6
+	VMOVDQU64        (CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    (DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z6
+	VMOVDQU64        64(CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    4(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z6
+	VMOVDQU64        128(CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    8(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z6
+	VMOVDQU64        192(CX)(SI*1), Z7
+	VPANDD           Z0, Z7, Z8
+	VPSHUFB          Z8, Z1, Z8
+	VPDPBUSD.BCST    12(DI), Z8, Z6
+	VPSRLW           $0x04, Z7, Z7
+	VPANDD           Z0, Z7, Z7
+	VPSHUFB          Z7, Z1, Z7
+	VPDPBUSD.BCST    28(DI), Z7, Z6
+	VCVTPH2PS        (DX)(SI*1), Z7
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST 32(DI), Z6, Z5
+	ADDQ             $0x00000100, CX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, DX
+	DECQ             R9
+	JNE              loop
+	VMOVUPS          Z2, (R8)
+	VMOVUPS          Z3, 64(R8)
+	VMOVUPS          Z4, 128(R8)
+	VMOVUPS          Z5, 192(R8)
+	VZEROUPPER
+	RET
+
+DATA levelsFP4<>+0(SB)/8, $0x1c18161413121110
+DATA levelsFP4<>+8(SB)/8, $0x04080a0c0d0e0f10
+DATA levelsFP4<>+16(SB)/8, $0x1c18161413121110
+DATA levelsFP4<>+24(SB)/8, $0x04080a0c0d0e0f10
+DATA levelsFP4<>+32(SB)/8, $0x1c18161413121110
+DATA levelsFP4<>+40(SB)/8, $0x04080a0c0d0e0f10
+DATA levelsFP4<>+48(SB)/8, $0x1c18161413121110
+DATA levelsFP4<>+56(SB)/8, $0x04080a0c0d0e0f10
+GLOBL levelsFP4<>(SB), RODATA|NOPTR, $64
+
+// func groupedQ2GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2GFNIAVX512x4x1(SB), NOSPLIT, $0-64
+	// groupedQ2GFNIAVX512x4x1 adds to y[64] the products of bands of Q2 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x18181818, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         groups+40(FP), R9
+	MOVQ         unit+56(FP), R10
+	XORQ         $0x06, R10
+	IMUL3Q       $0x00000010, R10, R10
+	ADDQ         $0x00000200, R10
+
+loop:
+	MOVQ   unit+56(FP), R11
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+group:
+	PREFETCHT1       (AX)
+	PREFETCHT1       64(AX)
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VMOVDQU64        64(CX), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTDQ2PS        Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z1
+	PREFETCHT1       128(AX)
+	PREFETCHT1       192(AX)
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX)(BX*1), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VMOVDQU64        64(CX)(BX*1), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTDQ2PS        Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z2
+	PREFETCHT1       256(AX)
+	PREFETCHT1       320(AX)
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX)(BX*2), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VMOVDQU64        64(CX)(BX*2), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTDQ2PS        Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z3
+	PREFETCHT1       384(AX)
+	PREFETCHT1       448(AX)
+	PREFETCHT1       512(AX)
+	ADDQ             R10, AX
+	VPBROADCASTD     44(DI), Z5
+	VMOVDQU64        (CX)(SI*1), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    (DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    4(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    8(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    12(DI), Z6, Z5
+	VMOVDQU64        64(CX)(SI*1), Z6
+	VPSLLW           $0x03, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    16(DI), Z7, Z5
+	VPSLLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    20(DI), Z7, Z5
+	VPSRLW           $0x01, Z6, Z7
+	VPANDD           Z0, Z7, Z7
+	VPDPBUSD.BCST    24(DI), Z7, Z5
+	VPSRLW           $0x03, Z6, Z6
+	VPANDD           Z0, Z6, Z6
+	VPDPBUSD.BCST    28(DI), Z6, Z5
+	VCVTDQ2PS        Z5, Z5
+	VFMADD231PS.BCST 32(DI), Z5, Z4
+	ADDQ             $0x00000080, CX
+	ADDQ             $0x00000040, DI
+	DECQ             R11
+	JNE              group
+	VCVTPH2PS        (DX), Z5
+	VMULPS           gfniEighth<>+0(SB), Z5, Z5
+	VFMADD213PS      (R8), Z5, Z1
+	VMOVUPS          Z1, (R8)
+	VCVTPH2PS        (DX)(BX*1), Z5
+	VMULPS           gfniEighth<>+0(SB), Z5, Z5
+	VFMADD213PS      64(R8), Z5, Z2
+	VMOVUPS          Z2, 64(R8)
+	VCVTPH2PS        (DX)(BX*2), Z5
+	VMULPS           gfniEighth<>+0(SB), Z5, Z5
+	VFMADD213PS      128(R8), Z5, Z3
+	VMOVUPS          Z3, 128(R8)
+	VCVTPH2PS        (DX)(SI*1), Z5
+	VMULPS           gfniEighth<>+0(SB), Z5, Z5
+	VFMADD213PS      192(R8), Z5, Z4
+	VMOVUPS          Z4, 192(R8)
+	ADDQ             $0x00000020, DX
+	SUBQ             unit+56(FP), R9
+	JNE              loop
+	VZEROUPPER
+	RET
+
 // func gfniPanelQ4AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, GFNI, MMX+
 TEXT ·gfniPanelQ4AVX512(SB), NOSPLIT, $0-40

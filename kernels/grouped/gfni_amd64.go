@@ -14,6 +14,7 @@ import (
 // gfniTiles are tiles for processors whose multipliers share their ports with what
 // unpacks codes, the i-th for i+2 tokens, up to pair tokens of two bands and then of one.
 type gfniTiles struct {
+	one   streamTile // one token, in place of the tile set's; nil: that one
 	pair  int
 	tiles []pairTile
 	panel *gfniPanel // for many tokens; nil: none
@@ -34,12 +35,12 @@ type gfniPanel struct {
 type gfniPanelTile func(y *float32, ld int, panel, acts *byte, lda, groups int, fetch uintptr, lines int)
 
 var gfniAVX512 = map[matrix.Packing]*gfniTiles{
-	matrix.Q4:     {6, []pairTile{groupedQ4GFNIAVX512x2, groupedQ4GFNIAVX512x3, groupedQ4GFNIAVX512x4, groupedQ4GFNIAVX512x5, groupedQ4GFNIAVX512x6, groupedQ4GFNIAVX512x7, groupedQ4GFNIAVX512x8, groupedQ4GFNIAVX512x9, groupedQ4GFNIAVX512x10, groupedQ4GFNIAVX512x11, groupedQ4GFNIAVX512x12, groupedQ4GFNIAVX512x13, groupedQ4GFNIAVX512x14}, bytesPanel(29, gfniPanelQ4AVX512)},
-	matrix.Q4M:    {6, []pairTile{groupedQ4MGFNIAVX512x2, groupedQ4MGFNIAVX512x3, groupedQ4MGFNIAVX512x4, groupedQ4MGFNIAVX512x5, groupedQ4MGFNIAVX512x6, groupedQ4MGFNIAVX512x7, groupedQ4MGFNIAVX512x8, groupedQ4MGFNIAVX512x9, groupedQ4MGFNIAVX512x10, groupedQ4MGFNIAVX512x11, groupedQ4MGFNIAVX512x12, groupedQ4MGFNIAVX512x13, groupedQ4MGFNIAVX512x14}, &gfniPanel{16, gfniPanelQ4MAVX512, 1408, 5, []gfniPanelTile{gfniQ4MPanelAVX512x5, gfniQ4MPanelAVX512x6, gfniQ4MPanelAVX512x7}}},
-	matrix.Q6:     {4, []pairTile{groupedQ6GFNIAVX512x2, groupedQ6GFNIAVX512x3, groupedQ6GFNIAVX512x4, groupedQ6GFNIAVX512x5, groupedQ6GFNIAVX512x6, groupedQ6GFNIAVX512x7, groupedQ6GFNIAVX512x8, groupedQ6GFNIAVX512x9}, &gfniPanel{10, gfniPanelQ6AVX512, 1408, 3, []gfniPanelTile{gfniQ6PanelAVX512x3, gfniQ6PanelAVX512x4}}},
-	matrix.Q8:     {6, []pairTile{groupedQ8GFNIAVX512x2, groupedQ8GFNIAVX512x3, groupedQ8GFNIAVX512x4, groupedQ8GFNIAVX512x5, groupedQ8GFNIAVX512x6, groupedQ8GFNIAVX512x7, groupedQ8GFNIAVX512x8, groupedQ8GFNIAVX512x9, groupedQ8GFNIAVX512x10, groupedQ8GFNIAVX512x11, groupedQ8GFNIAVX512x12, groupedQ8GFNIAVX512x13, groupedQ8GFNIAVX512x14}, bytesPanel(29, gfniPanelQ8AVX512)},
-	matrix.Q1G128: {6, []pairTile{groupedQ1G128GFNIAVX512x2, groupedQ1G128GFNIAVX512x3, groupedQ1G128GFNIAVX512x4, groupedQ1G128GFNIAVX512x5, groupedQ1G128GFNIAVX512x6, groupedQ1G128GFNIAVX512x7, groupedQ1G128GFNIAVX512x8, groupedQ1G128GFNIAVX512x9, groupedQ1G128GFNIAVX512x10, groupedQ1G128GFNIAVX512x11, groupedQ1G128GFNIAVX512x12, groupedQ1G128GFNIAVX512x13, groupedQ1G128GFNIAVX512x14}, nil},
-	matrix.FP4:    {6, []pairTile{groupedFP4GFNIAVX512x2, groupedFP4GFNIAVX512x3, groupedFP4GFNIAVX512x4, groupedFP4GFNIAVX512x5, groupedFP4GFNIAVX512x6, groupedFP4GFNIAVX512x7, groupedFP4GFNIAVX512x8, groupedFP4GFNIAVX512x9}, bytesPanel(10, gfniPanelFP4AVX512)},
+	matrix.Q4:     {groupedQ4GFNIAVX512x4x1, 6, []pairTile{groupedQ4GFNIAVX512x2, groupedQ4GFNIAVX512x3, groupedQ4GFNIAVX512x4, groupedQ4GFNIAVX512x5, groupedQ4GFNIAVX512x6, groupedQ4GFNIAVX512x7, groupedQ4GFNIAVX512x8, groupedQ4GFNIAVX512x9, groupedQ4GFNIAVX512x10, groupedQ4GFNIAVX512x11, groupedQ4GFNIAVX512x12, groupedQ4GFNIAVX512x13, groupedQ4GFNIAVX512x14}, bytesPanel(29, gfniPanelQ4AVX512)},
+	matrix.Q4M:    {groupedQ4MGFNIAVX512x4x1, 6, []pairTile{groupedQ4MGFNIAVX512x2, groupedQ4MGFNIAVX512x3, groupedQ4MGFNIAVX512x4, groupedQ4MGFNIAVX512x5, groupedQ4MGFNIAVX512x6, groupedQ4MGFNIAVX512x7, groupedQ4MGFNIAVX512x8, groupedQ4MGFNIAVX512x9, groupedQ4MGFNIAVX512x10, groupedQ4MGFNIAVX512x11, groupedQ4MGFNIAVX512x12, groupedQ4MGFNIAVX512x13, groupedQ4MGFNIAVX512x14}, &gfniPanel{16, gfniPanelQ4MAVX512, 1408, 5, []gfniPanelTile{gfniQ4MPanelAVX512x5, gfniQ4MPanelAVX512x6, gfniQ4MPanelAVX512x7}}},
+	matrix.Q6:     {groupedQ6GFNIAVX512x4x1, 4, []pairTile{groupedQ6GFNIAVX512x2, groupedQ6GFNIAVX512x3, groupedQ6GFNIAVX512x4, groupedQ6GFNIAVX512x5, groupedQ6GFNIAVX512x6, groupedQ6GFNIAVX512x7, groupedQ6GFNIAVX512x8, groupedQ6GFNIAVX512x9}, &gfniPanel{10, gfniPanelQ6AVX512, 1408, 3, []gfniPanelTile{gfniQ6PanelAVX512x3, gfniQ6PanelAVX512x4}}},
+	matrix.Q8:     {groupedQ8GFNIAVX512x4x1, 6, []pairTile{groupedQ8GFNIAVX512x2, groupedQ8GFNIAVX512x3, groupedQ8GFNIAVX512x4, groupedQ8GFNIAVX512x5, groupedQ8GFNIAVX512x6, groupedQ8GFNIAVX512x7, groupedQ8GFNIAVX512x8, groupedQ8GFNIAVX512x9, groupedQ8GFNIAVX512x10, groupedQ8GFNIAVX512x11, groupedQ8GFNIAVX512x12, groupedQ8GFNIAVX512x13, groupedQ8GFNIAVX512x14}, bytesPanel(29, gfniPanelQ8AVX512)},
+	matrix.Q1G128: {nil, 6, []pairTile{groupedQ1G128GFNIAVX512x2, groupedQ1G128GFNIAVX512x3, groupedQ1G128GFNIAVX512x4, groupedQ1G128GFNIAVX512x5, groupedQ1G128GFNIAVX512x6, groupedQ1G128GFNIAVX512x7, groupedQ1G128GFNIAVX512x8, groupedQ1G128GFNIAVX512x9, groupedQ1G128GFNIAVX512x10, groupedQ1G128GFNIAVX512x11, groupedQ1G128GFNIAVX512x12, groupedQ1G128GFNIAVX512x13, groupedQ1G128GFNIAVX512x14}, nil},
+	matrix.FP4:    {groupedFP4GFNIAVX512x4x1, 6, []pairTile{groupedFP4GFNIAVX512x2, groupedFP4GFNIAVX512x3, groupedFP4GFNIAVX512x4, groupedFP4GFNIAVX512x5, groupedFP4GFNIAVX512x6, groupedFP4GFNIAVX512x7, groupedFP4GFNIAVX512x8, groupedFP4GFNIAVX512x9}, bytesPanel(10, gfniPanelFP4AVX512)},
 	matrix.Q2G64:  q2GFNI(2),
 	matrix.Q2G128: q2GFNI(4),
 }
@@ -51,7 +52,7 @@ func bytesPanel(from int, write func(panel, codes, scales *byte, stride, groups 
 }
 
 func q2GFNI(unit int) *gfniTiles {
-	return &gfniTiles{6, unitPairs(unit, groupedQ2GFNIAVX512x2, groupedQ2GFNIAVX512x3, groupedQ2GFNIAVX512x4, groupedQ2GFNIAVX512x5, groupedQ2GFNIAVX512x6, groupedQ2GFNIAVX512x7, groupedQ2GFNIAVX512x8, groupedQ2GFNIAVX512x9, groupedQ2GFNIAVX512x10, groupedQ2GFNIAVX512x11, groupedQ2GFNIAVX512x12, groupedQ2GFNIAVX512x13, groupedQ2GFNIAVX512x14), nil}
+	return &gfniTiles{unitStream(unit, groupedQ2GFNIAVX512x4x1), 6, unitPairs(unit, groupedQ2GFNIAVX512x2, groupedQ2GFNIAVX512x3, groupedQ2GFNIAVX512x4, groupedQ2GFNIAVX512x5, groupedQ2GFNIAVX512x6, groupedQ2GFNIAVX512x7, groupedQ2GFNIAVX512x8, groupedQ2GFNIAVX512x9, groupedQ2GFNIAVX512x10, groupedQ2GFNIAVX512x11, groupedQ2GFNIAVX512x12, groupedQ2GFNIAVX512x13, groupedQ2GFNIAVX512x14), nil}
 }
 
 // width returns the tokens of the next tile of n tokens, two or more: as many as

@@ -104,8 +104,11 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 // tilesBy returns the tiles of AVX512 and a method.
 func tilesBy(method string, p matrix.Packing) tileSet {
 	t := tilesOf(cpu.AVX512, p)
-	if method == GFNI {
-		t.gfni = gfniAVX512[p]
+	if g := gfniAVX512[p]; method == GFNI && g != nil {
+		if g.one != nil {
+			t.one = g.one
+		}
+		t.gfni = g
 	}
 	return t
 }

@@ -4,6 +4,12 @@
 
 package ternary
 
+// gfni4x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+// act[blocks][4][1][4]; rows of y are ldy floats apart. blocks is positive.
+//
+//go:noescape
+func gfni4x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+
 // gfni4x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
 // act[blocks][4][2][4]; rows of y are ldy floats apart. blocks is positive.
 //

@@ -83,6 +83,123 @@ DATA gfniDigit4<>+48(SB)/8, $0x0101010101010101
 DATA gfniDigit4<>+56(SB)/8, $0x0202020201010101
 GLOBL gfniDigit4<>(SB), RODATA|NOPTR, $64
 
+// func gfni4x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·gfni4x64x1AVX512(SB), NOSPLIT, $0-64
+	// gfni4x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+	// act[blocks][4][1][4]; rows of y are ldy floats apart. blocks is positive.
+	MOVQ         w+0(FP), AX
+	MOVQ         act+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         negSum+24(FP), BX
+	VPBROADCASTD (BX), Z0
+	VPBROADCASTD (BX), Z1
+	VPBROADCASTD (BX), Z2
+	VPBROADCASTD (BX), Z3
+	VMOVDQU64    (AX), Z4
+	VPANDD.BCST  gfniThree<>+0(SB), Z4, Z4
+	VMOVDQU64    64(AX), Z5
+	VPANDD.BCST  gfniThree<>+0(SB), Z5, Z5
+	VMOVDQU64    128(AX), Z6
+	VPANDD.BCST  gfniThree<>+0(SB), Z6, Z6
+	VMOVDQU64    192(AX), Z7
+	VPANDD.BCST  gfniThree<>+0(SB), Z7, Z7
+
+loop:
+	// A plane's digits times their activations; the next one's are unpacked meanwhile
+	LEAQ                256(AX), BX
+	CMPQ                DX, $0x01
+	CMOVQEQ             AX, BX
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
+	PREFETCHT1          8320(AX)
+	PREFETCHT1          8384(AX)
+	VPBROADCASTD        (CX), Z8
+	VPDPBUSD            Z8, Z4, Z0
+	VPDPBUSD            Z8, Z5, Z1
+	VPDPBUSD            Z8, Z6, Z2
+	VPDPBUSD            Z8, Z7, Z3
+	VMOVDQU64           (AX), Z4
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+8(SB), Z4, Z4
+	VMOVDQU64           64(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+8(SB), Z5, Z5
+	VMOVDQU64           128(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+8(SB), Z6, Z6
+	VMOVDQU64           192(AX), Z7
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+8(SB), Z7, Z7
+	VPBROADCASTD        4(CX), Z8
+	VPDPBUSD            Z8, Z4, Z0
+	VPDPBUSD            Z8, Z5, Z1
+	VPDPBUSD            Z8, Z6, Z2
+	VPDPBUSD            Z8, Z7, Z3
+	VMOVDQU64           (AX), Z4
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+16(SB), Z4, Z4
+	VMOVDQU64           64(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+16(SB), Z5, Z5
+	VMOVDQU64           128(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+16(SB), Z6, Z6
+	VMOVDQU64           192(AX), Z7
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+16(SB), Z7, Z7
+	VPBROADCASTD        8(CX), Z8
+	VPDPBUSD            Z8, Z4, Z0
+	VPDPBUSD            Z8, Z5, Z1
+	VPDPBUSD            Z8, Z6, Z2
+	VPDPBUSD            Z8, Z7, Z3
+	VMOVDQU64           (AX), Z4
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+24(SB), Z4, Z4
+	VMOVDQU64           64(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+24(SB), Z5, Z5
+	VMOVDQU64           128(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+24(SB), Z6, Z6
+	VMOVDQU64           192(AX), Z7
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+24(SB), Z7, Z7
+	VPBROADCASTD        12(CX), Z8
+	VPDPBUSD            Z8, Z4, Z0
+	VPDPBUSD            Z8, Z5, Z1
+	VPDPBUSD            Z8, Z6, Z2
+	VPDPBUSD            Z8, Z7, Z3
+	VMOVDQU64           (BX), Z4
+	VPANDD.BCST         gfniThree<>+0(SB), Z4, Z4
+	VMOVDQU64           64(BX), Z5
+	VPANDD.BCST         gfniThree<>+0(SB), Z5, Z5
+	VMOVDQU64           128(BX), Z6
+	VPANDD.BCST         gfniThree<>+0(SB), Z6, Z6
+	VMOVDQU64           192(BX), Z7
+	VPANDD.BCST         gfniThree<>+0(SB), Z7, Z7
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000010, CX
+	DECQ                DX
+	JNE                 loop
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z4
+	VMOVUPS     64(BX), Z5
+	VMOVUPS     128(BX), Z6
+	VMOVUPS     192(BX), Z7
+	VMULPS.BCST (DX), Z4, Z4
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z4, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z5, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, 64(AX)
+	VMULPS.BCST (DX), Z6, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, 128(AX)
+	VMULPS.BCST (DX), Z7, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 192(AX)
+	VZEROUPPER
+	RET
+
 // func gfni4x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
 TEXT ·gfni4x64x2AVX512(SB), NOSPLIT, $0-64
@@ -114,10 +231,10 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
-	PREFETCHT0          8320(AX)
-	PREFETCHT0          8384(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
+	PREFETCHT1          8320(AX)
+	PREFETCHT1          8384(AX)
 	VPBROADCASTD        (CX), Z12
 	VPDPBUSD            Z12, Z8, Z0
 	VPDPBUSD            Z12, Z9, Z2
@@ -276,10 +393,10 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
-	PREFETCHT0          8320(AX)
-	PREFETCHT0          8384(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
+	PREFETCHT1          8320(AX)
+	PREFETCHT1          8384(AX)
 	VPBROADCASTD        (CX), Z16
 	VPDPBUSD            Z16, Z12, Z0
 	VPDPBUSD            Z16, Z13, Z3
@@ -479,10 +596,10 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
-	PREFETCHT0          8320(AX)
-	PREFETCHT0          8384(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
+	PREFETCHT1          8320(AX)
+	PREFETCHT1          8384(AX)
 	VPBROADCASTD        (CX), Z20
 	VPDPBUSD            Z20, Z16, Z0
 	VPDPBUSD            Z20, Z17, Z4
@@ -756,10 +873,10 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
-	PREFETCHT0   8320(AX)
-	PREFETCHT0   8384(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
+	PREFETCHT1   8320(AX)
+	PREFETCHT1   8384(AX)
 	VPBROADCASTD (CX), Z20
 	VPDPBUSD     Z20, Z16, Z0
 	VPDPBUSD     Z20, Z17, Z4
@@ -1065,10 +1182,10 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
-	PREFETCHT0          8320(AX)
-	PREFETCHT0          8384(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
+	PREFETCHT1          8320(AX)
+	PREFETCHT1          8384(AX)
 	VPBROADCASTD        (CX), Z24
 	VPDPBUSD            Z24, Z20, Z0
 	VPDPBUSD            Z24, Z21, Z5
@@ -1383,10 +1500,10 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
-	PREFETCHT0   8320(AX)
-	PREFETCHT0   8384(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
+	PREFETCHT1   8320(AX)
+	PREFETCHT1   8384(AX)
 	VPBROADCASTD (CX), Z24
 	VPDPBUSD     Z24, Z20, Z0
 	VPDPBUSD     Z24, Z21, Z5
@@ -1722,8 +1839,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z14
 	VPDPBUSD            Z14, Z12, Z0
 	VPDPBUSD            Z14, Z13, Z6
@@ -1913,8 +2030,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z12, (BX)
 	VMOVDQU64           Z13, 64(BX)
 	VPBROADCASTD        (CX), Z14
@@ -2114,8 +2231,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z16
 	VPDPBUSD            Z16, Z14, Z0
 	VPDPBUSD            Z16, Z15, Z7
@@ -2328,8 +2445,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z14, (BX)
 	VMOVDQU64           Z15, 64(BX)
 	VPBROADCASTD        (CX), Z16
@@ -2552,8 +2669,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z18
 	VPDPBUSD            Z18, Z16, Z0
 	VPDPBUSD            Z18, Z17, Z8
@@ -2789,8 +2906,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z16, (BX)
 	VMOVDQU64           Z17, 64(BX)
 	VPBROADCASTD        (CX), Z18
@@ -3036,8 +3153,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z20
 	VPDPBUSD            Z20, Z18, Z0
 	VPDPBUSD            Z20, Z19, Z9
@@ -3296,8 +3413,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z18, (BX)
 	VMOVDQU64           Z19, 64(BX)
 	VPBROADCASTD        (CX), Z20
@@ -3566,8 +3683,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z22
 	VPDPBUSD            Z22, Z20, Z0
 	VPDPBUSD            Z22, Z21, Z10
@@ -3849,8 +3966,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z20, (BX)
 	VMOVDQU64           Z21, 64(BX)
 	VPBROADCASTD        (CX), Z22
@@ -4142,8 +4259,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z24
 	VPDPBUSD            Z24, Z22, Z0
 	VPDPBUSD            Z24, Z23, Z11
@@ -4448,8 +4565,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z22, (BX)
 	VMOVDQU64           Z23, 64(BX)
 	VPBROADCASTD        (CX), Z24
@@ -4764,8 +4881,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z26
 	VPDPBUSD            Z26, Z24, Z0
 	VPDPBUSD            Z26, Z25, Z12
@@ -5093,8 +5210,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z24, (BX)
 	VMOVDQU64           Z25, 64(BX)
 	VPBROADCASTD        (CX), Z26
@@ -5432,8 +5549,8 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VPBROADCASTD        (CX), Z28
 	VPDPBUSD            Z28, Z26, Z0
 	VPDPBUSD            Z28, Z27, Z13
@@ -5784,8 +5901,8 @@ loop:
 	LEAQ                256(AX), SI
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, SI
-	PREFETCHT0          8192(AX)
-	PREFETCHT0          8256(AX)
+	PREFETCHT1          8192(AX)
+	PREFETCHT1          8256(AX)
 	VMOVDQU64           Z26, (BX)
 	VMOVDQU64           Z27, 64(BX)
 	VPBROADCASTD        (CX), Z28
@@ -6130,7 +6247,7 @@ loop:
 	LEAQ                256(AX), BX
 	CMPQ                DX, $0x01
 	CMOVQEQ             AX, BX
-	PREFETCHT0          8192(AX)
+	PREFETCHT1          8192(AX)
 	VPDPBUSD.BCST       (CX), Z14, Z0
 	VPDPBUSD.BCST       4(CX), Z14, Z1
 	VPDPBUSD.BCST       8(CX), Z14, Z2
@@ -6331,8 +6448,8 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VPBROADCASTD (CX), Z14
 	VPDPBUSD     Z14, Z12, Z0
 	VPDPBUSD     Z14, Z13, Z6
@@ -6584,8 +6701,8 @@ loop:
 	LEAQ         256(AX), SI
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, SI
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VMOVDQU64    Z12, (BX)
 	VMOVDQU64    Z13, 64(BX)
 	VPBROADCASTD (CX), Z14
@@ -6849,8 +6966,8 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VPBROADCASTD (CX), Z16
 	VPDPBUSD     Z16, Z14, Z0
 	VPDPBUSD     Z16, Z15, Z7
@@ -7128,8 +7245,8 @@ loop:
 	LEAQ         256(AX), SI
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, SI
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VMOVDQU64    Z14, (BX)
 	VMOVDQU64    Z15, 64(BX)
 	VPBROADCASTD (CX), Z16
@@ -7419,8 +7536,8 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VPBROADCASTD (CX), Z18
 	VPDPBUSD     Z18, Z16, Z0
 	VPDPBUSD     Z18, Z17, Z8
@@ -7724,8 +7841,8 @@ loop:
 	LEAQ         256(AX), SI
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, SI
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VMOVDQU64    Z16, (BX)
 	VMOVDQU64    Z17, 64(BX)
 	VPBROADCASTD (CX), Z18
@@ -8041,8 +8158,8 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VPBROADCASTD (CX), Z20
 	VPDPBUSD     Z20, Z18, Z0
 	VPDPBUSD     Z20, Z19, Z9
@@ -8372,8 +8489,8 @@ loop:
 	LEAQ         256(AX), SI
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, SI
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VMOVDQU64    Z18, (BX)
 	VMOVDQU64    Z19, 64(BX)
 	VPBROADCASTD (CX), Z20
@@ -8715,8 +8832,8 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VPBROADCASTD (CX), Z22
 	VPDPBUSD     Z22, Z20, Z0
 	VPDPBUSD     Z22, Z21, Z10
@@ -9072,8 +9189,8 @@ loop:
 	LEAQ         256(AX), SI
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, SI
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VMOVDQU64    Z20, (BX)
 	VMOVDQU64    Z21, 64(BX)
 	VPBROADCASTD (CX), Z22
@@ -9441,8 +9558,8 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VPBROADCASTD (CX), Z24
 	VPDPBUSD     Z24, Z22, Z0
 	VPDPBUSD     Z24, Z23, Z11
@@ -9824,8 +9941,8 @@ loop:
 	LEAQ         256(AX), SI
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, SI
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VMOVDQU64    Z22, (BX)
 	VMOVDQU64    Z23, 64(BX)
 	VPBROADCASTD (CX), Z24
@@ -10219,8 +10336,8 @@ loop:
 	LEAQ         256(AX), BX
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, BX
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VPBROADCASTD (CX), Z26
 	VPDPBUSD     Z26, Z24, Z0
 	VPDPBUSD     Z26, Z25, Z12
@@ -10628,8 +10745,8 @@ loop:
 	LEAQ         256(AX), SI
 	CMPQ         DX, $0x01
 	CMOVQEQ      AX, SI
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
+	PREFETCHT1   8192(AX)
+	PREFETCHT1   8256(AX)
 	VMOVDQU64    Z24, (BX)
 	VMOVDQU64    Z25, 64(BX)
 	VPBROADCASTD (CX), Z26
@@ -11026,7 +11143,7 @@ loop:
 	LEAQ          256(AX), BX
 	CMPQ          DX, $0x01
 	CMOVQEQ       AX, BX
-	PREFETCHT0    8192(AX)
+	PREFETCHT1    8192(AX)
 	VPDPBUSD.BCST (CX), Z13, Z0
 	VPDPBUSD.BCST 4(CX), Z13, Z1
 	VPDPBUSD.BCST 8(CX), Z13, Z2
@@ -11235,7 +11352,7 @@ loop:
 	LEAQ          256(AX), BX
 	CMPQ          DX, $0x01
 	CMOVQEQ       AX, BX
-	PREFETCHT0    8192(AX)
+	PREFETCHT1    8192(AX)
 	VPDPBUSD.BCST (CX), Z14, Z0
 	VPDPBUSD.BCST 4(CX), Z14, Z1
 	VPDPBUSD.BCST 8(CX), Z14, Z2

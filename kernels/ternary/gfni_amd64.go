@@ -41,7 +41,7 @@ type gfniKeep func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, 
 // vnniKernel's.
 var (
 	gfniTalls = [2][gfniTall + 1]vnniFunc{
-		{1: vnni4x64x1AVX512, gfni4x64x2AVX512, gfni4x64x3AVX512, gfni4x64x4AVX512, gfni4x64x5AVX512},
+		{1: gfni4x64x1AVX512, gfni4x64x2AVX512, gfni4x64x3AVX512, gfni4x64x4AVX512, gfni4x64x5AVX512},
 		{1: vnni5x64x1AVX512, vnni5x64x2AVX512, vnni5x64x3AVX512, gfni5x64x4AVX512, gfni5x64x5AVX512},
 	}
 	gfniTiles = [2][]vnniFunc{

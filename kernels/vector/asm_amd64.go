@@ -84,6 +84,11 @@ func vecGLU(dst *float32, gate *float32, up *float32, n int)
 //go:noescape
 func vecGeGLU(dst *float32, gate *float32, up *float32, n int)
 
+// vecClampedGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
+//
+//go:noescape
+func vecClampedGLU(dst *float32, gate *float32, up *float32, n int)
+
 // vecRopePairs rotates the pairs (x[2i], x[2i+1]) by the angles of cos[i] and sin[i], a positive multiple of 4 of them.
 //
 //go:noescape

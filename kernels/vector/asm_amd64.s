@@ -1053,6 +1053,147 @@ end:
 	VZEROUPPER
 	RET
 
+DATA vecClampedGLUOne<>+0(SB)/8, $0x3f8000003f800000
+DATA vecClampedGLUOne<>+8(SB)/8, $0x3f8000003f800000
+DATA vecClampedGLUOne<>+16(SB)/8, $0x3f8000003f800000
+DATA vecClampedGLUOne<>+24(SB)/8, $0x3f8000003f800000
+GLOBL vecClampedGLUOne<>(SB), RODATA|NOPTR, $32
+
+DATA vecClampedGLUSign<>+0(SB)/8, $0x8000000080000000
+DATA vecClampedGLUSign<>+8(SB)/8, $0x8000000080000000
+DATA vecClampedGLUSign<>+16(SB)/8, $0x8000000080000000
+DATA vecClampedGLUSign<>+24(SB)/8, $0x8000000080000000
+GLOBL vecClampedGLUSign<>(SB), RODATA|NOPTR, $32
+
+DATA vecClampedGLUArg<>+0(SB)/8, $0x3fd9db233fd9db23
+DATA vecClampedGLUArg<>+8(SB)/8, $0x3fd9db233fd9db23
+DATA vecClampedGLUArg<>+16(SB)/8, $0x3fd9db233fd9db23
+DATA vecClampedGLUArg<>+24(SB)/8, $0x3fd9db233fd9db23
+GLOBL vecClampedGLUArg<>(SB), RODATA|NOPTR, $32
+
+DATA vecClampedGLULeast<>+0(SB)/8, $0xc0e00000c0e00000
+DATA vecClampedGLULeast<>+8(SB)/8, $0xc0e00000c0e00000
+DATA vecClampedGLULeast<>+16(SB)/8, $0xc0e00000c0e00000
+DATA vecClampedGLULeast<>+24(SB)/8, $0xc0e00000c0e00000
+GLOBL vecClampedGLULeast<>(SB), RODATA|NOPTR, $32
+
+DATA vecClampedGLUMost<>+0(SB)/8, $0x40e0000040e00000
+DATA vecClampedGLUMost<>+8(SB)/8, $0x40e0000040e00000
+DATA vecClampedGLUMost<>+16(SB)/8, $0x40e0000040e00000
+DATA vecClampedGLUMost<>+24(SB)/8, $0x40e0000040e00000
+GLOBL vecClampedGLUMost<>(SB), RODATA|NOPTR, $32
+
+// func vecClampedGLU(dst *float32, gate *float32, up *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vecClampedGLU(SB), NOSPLIT, $0-32
+	// vecClampedGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
+	MOVQ dst+0(FP), AX
+	MOVQ gate+8(FP), CX
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), BX
+	SUBQ $0x08, BX
+	JL   tail
+
+loop:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+
+	// with NaN the second operand, g or u, wins
+	VMOVUPS vecClampedGLUMost<>+0(SB), Y2
+	VMINPS  Y0, Y2, Y0
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS vecClampedGLULeast<>+0(SB), Y2
+	VMAXPS  Y1, Y2, Y1
+	VADDPS  vecClampedGLUOne<>+0(SB), Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMULPS  vecClampedGLUArg<>+0(SB), Y0, Y2
+	VXORPS  vecClampedGLUSign<>+0(SB), Y2, Y2
+	VMOVUPS expHigh<>+0(SB), Y0
+	VMINPS  Y2, Y0, Y2
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y0
+	VMAXPS  Y2, Y0, Y2
+
+	// x = n·ln2 + r
+	VMOVUPS      expLog2e<>+0(SB), Y3
+	VFMADD213PS  expMagic<>+0(SB), Y2, Y3
+	VSUBPS       expMagic<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2<>+0(SB), Y0, Y2
+	VFNMADD231PS expLn2lo<>+0(SB), Y0, Y2
+
+	// p(r), then n into the exponent
+	VMOVUPS     expP6<>+0(SB), Y0
+	VFMADD213PS expP5<>+0(SB), Y2, Y0
+	VFMADD213PS expP4<>+0(SB), Y2, Y0
+	VFMADD213PS expP3<>+0(SB), Y2, Y0
+	VFMADD213PS expP2<>+0(SB), Y2, Y0
+	VFMADD213PS expP1<>+0(SB), Y2, Y0
+	VFMADD213PS expP0<>+0(SB), Y2, Y0
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y0, Y2
+	VADDPS      vecClampedGLUOne<>+0(SB), Y2, Y2
+	VDIVPS      Y2, Y1, Y1
+	VMOVUPS     Y1, (AX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	SUBQ        $0x08, BX
+	JGE         loop
+
+tail:
+	ADDQ $0x08, BX
+	JE   end
+
+	// the mask of n lanes
+	LEAQ       tailMask<>+32(SB), SI
+	NEGQ       BX
+	VMOVUPS    (SI)(BX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMASKMOVPS (DX), Y0, Y2
+
+	// with NaN the second operand, g or u, wins
+	VMOVUPS vecClampedGLUMost<>+0(SB), Y3
+	VMINPS  Y1, Y3, Y1
+	VMINPS  Y2, Y3, Y2
+	VMOVUPS vecClampedGLULeast<>+0(SB), Y3
+	VMAXPS  Y2, Y3, Y2
+	VADDPS  vecClampedGLUOne<>+0(SB), Y2, Y2
+	VMULPS  Y1, Y2, Y2
+	VMULPS  vecClampedGLUArg<>+0(SB), Y1, Y3
+	VXORPS  vecClampedGLUSign<>+0(SB), Y3, Y3
+	VMOVUPS expHigh<>+0(SB), Y1
+	VMINPS  Y3, Y1, Y3
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y1
+	VMAXPS  Y3, Y1, Y3
+
+	// x = n·ln2 + r
+	VMOVUPS      expLog2e<>+0(SB), Y4
+	VFMADD213PS  expMagic<>+0(SB), Y3, Y4
+	VSUBPS       expMagic<>+0(SB), Y4, Y1
+	VFNMADD231PS expLn2<>+0(SB), Y1, Y3
+	VFNMADD231PS expLn2lo<>+0(SB), Y1, Y3
+
+	// p(r), then n into the exponent
+	VMOVUPS     expP6<>+0(SB), Y1
+	VFMADD213PS expP5<>+0(SB), Y3, Y1
+	VFMADD213PS expP4<>+0(SB), Y3, Y1
+	VFMADD213PS expP3<>+0(SB), Y3, Y1
+	VFMADD213PS expP2<>+0(SB), Y3, Y1
+	VFMADD213PS expP1<>+0(SB), Y3, Y1
+	VFMADD213PS expP0<>+0(SB), Y3, Y1
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y1, Y3
+	VADDPS      vecClampedGLUOne<>+0(SB), Y3, Y3
+	VDIVPS      Y3, Y2, Y2
+	VMASKMOVPS  Y2, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
 // func vecRopePairs(x *float32, cos *float32, sin *float32, pairs int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecRopePairs(SB), NOSPLIT, $0-32

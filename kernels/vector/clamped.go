@@ -7,8 +7,11 @@ const (
 )
 
 // ClampedGLU sets dst[i] = g · sigmoid(1.702·g) · (u + 1), where g is gate[i], at most
-// 7, and u is up[i] within [-7, 7]. It changes gate and up.
+// 7, and u is up[i] within [-7, 7]. It may change gate and up.
 func ClampedGLU(dst, gate, up []float32) {
+	if clampedGLUFast(dst, gate[:len(dst)], up[:len(dst)]) {
+		return
+	}
 	clamp(gate[:len(dst)], up[:len(dst)])
 	for i, g := range gate[:len(dst)] {
 		dst[i], up[i] = ClampedSlope*g, g*(up[i]+1)

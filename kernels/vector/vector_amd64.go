@@ -151,6 +151,14 @@ func gegluFast(dst, gate, up []float32) bool {
 	return true
 }
 
+func clampedGLUFast(dst, gate, up []float32) bool {
+	if !cpu.UseAVX2() || len(dst) == 0 {
+		return false
+	}
+	vecClampedGLU(&dst[0], &gate[0], &up[0], len(dst))
+	return true
+}
+
 func ropePairsFast(head, cos, sin []float32) int {
 	n := whole(len(cos), 4)
 	if n > 0 {

@@ -145,6 +145,8 @@ func swigluFast(dst, gate, up []float32) bool {
 
 func gegluFast(_, _, _ []float32) bool { return false }
 
+func clampedGLUFast(_, _, _ []float32) bool { return false }
+
 func ropePairsFast(head, cos, sin []float32) int {
 	n := whole(len(cos), 4)
 	if n > 0 {

@@ -18,6 +18,7 @@ func expSumFast(_, _ []float32, _ float32) (float32, bool)               { retur
 func sumWithinFast(*[16]float32, []float32, float32, float32) (int, int) { return 0, 0 }
 func swigluFast(_, _, _ []float32) bool                                  { return false }
 func gegluFast(_, _, _ []float32) bool                                   { return false }
+func clampedGLUFast(_, _, _ []float32) bool                              { return false }
 func relu2Fast(_, _, _ []float32) int                                    { return 0 }
 func ropePairsFast(_, _, _ []float32) int                                { return 0 }
 func ropeHalvesFast(_, _, _, _ []float32) int                            { return 0 }

@@ -231,7 +231,7 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 		}
 	}
 	if a.mask.Window > 0 {
-		restart(soft[:n], acc, d)
+		restart(soft[:n])
 	}
 }
 

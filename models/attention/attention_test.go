@@ -217,29 +217,41 @@ func TestAWindowLiesOnBothSidesOfARowThatAttendsToAll(t *testing.T) {
 	}
 }
 
-func TestKeysBehindAWindowWeighNothingWhateverTheirValues(t *testing.T) {
+func TestKeysOutsideAWindowWeighNothingWhateverTheirValues(t *testing.T) {
 	cfg := config{2, kv.Shape{Layers: 1, Heads: 1, HeadDim: 16}}
 	const length, window = 128, 5
-	r := rand.New(rand.NewPCG(6, 1))
-	c := newTestCase(t, r, cfg, kv.Options{Type: kv.F32, BlockLen: 16}, Mask{Scale: 0.2, Window: window, Both: true}, []int{length}, length)
-	for pos := range c.rows {
-		c.rows[pos].All = length
-		values := make([]float32, cfg.HeadDim) // zero, but for the second chunk: there the smallest weight would show
-		for i := range values {
-			if pos >= chunkKeys {
-				values[i] = 1e30
-			}
-		}
-		c.cache.Store(0, c.rows[pos].Seq, pos, c.keys[c.rows[pos].Seq][pos*cfg.HeadDim:(pos+1)*cfg.HeadDim], values)
-	}
 	p := pool.New(1)
 	defer p.Close()
-	width := cfg.heads * cfg.HeadDim
-	together := c.attend(pool.Workers{Pool: p, Alone: true}, 0, length)
-	for pos := range chunkKeys - window + 1 {
-		for _, x := range together[pos*width : (pos+1)*width] {
-			if x != 0 {
-				t.Fatalf("row %d, which sees zeros alone, gives %v", pos, x)
+	for name, c := range map[string]struct {
+		both             bool
+		large            func(pos int) bool // which values are large, so that the smallest weight would show; the rest are zero
+		rowFirst, rowEnd int                // the rows that see zeros alone
+	}{
+		"before": {false, func(pos int) bool { return pos < chunkKeys/2 }, chunkKeys/2 + window - 1, length},
+		"behind": {true, func(pos int) bool { return pos >= chunkKeys }, 0, chunkKeys - window + 1},
+	} {
+		r := rand.New(rand.NewPCG(6, 1))
+		test := newTestCase(t, r, cfg, kv.Options{Type: kv.F32, BlockLen: 16}, Mask{Scale: 0.2, Window: window, Both: c.both}, []int{length}, length)
+		for pos := range test.rows {
+			row := &test.rows[pos]
+			if c.both {
+				row.All = length
+			}
+			values := make([]float32, cfg.HeadDim)
+			for i := range values {
+				if c.large(pos) {
+					values[i] = 1e30
+				}
+			}
+			test.cache.Store(0, row.Seq, pos, test.keys[row.Seq][pos*cfg.HeadDim:(pos+1)*cfg.HeadDim], values)
+		}
+		width := cfg.heads * cfg.HeadDim
+		together := test.attend(pool.Workers{Pool: p, Alone: true}, 0, length)
+		for pos := c.rowFirst; pos < c.rowEnd; pos++ {
+			for _, x := range together[pos*width : (pos+1)*width] {
+				if x != 0 {
+					t.Fatalf("%s the window: row %d, which sees zeros alone, gives %v", name, pos, x)
+				}
 			}
 		}
 	}

@@ -48,14 +48,13 @@ func (m *Mask) reaches(rows []RowPos, lo, hi int) bool {
 // takes no row of infinities.
 const unseen = -1e30
 
-// restart resets the queries that have seen no key of their window yet. Otherwise
-// the next softmax would weigh what they have gathered with the smallest number
-// rather than zero, which can change the rounding of a sum.
-func restart(soft []kernel.Softmax, acc []float32, dim int) {
+// restart resets the softmax of queries that have seen no key of their window yet.
+// Otherwise the next one would weigh the keys before the window with the smallest
+// number rather than zero. Their sums of values are zero, as drop leaves nothing to add.
+func restart(soft []kernel.Softmax) {
 	for i := range soft {
 		if soft[i].Max == unseen {
 			soft[i] = kernel.NewSoftmax()
-			clear(acc[i*dim : (i+1)*dim])
 		}
 	}
 }
@@ -78,8 +77,7 @@ func (m *Mask) apply(scores []float32, ld, head, group int, rows []RowPos, n []i
 			}
 		}
 		if m.Window > 0 {
-			gone := rows[i/group].Pos + 1 - m.Window - lo
-			for k := range x[:min(len(x), max(0, gone))] {
+			for k := range x[:m.first(&rows[i/group], lo, len(x))] {
 				x[k] = unseen
 			}
 			for k := m.end(&rows[i/group], lo, len(x)); k < len(x); k++ {
@@ -97,14 +95,21 @@ func (m *Mask) end(row *RowPos, lo, n int) int {
 	return min(n, max(0, row.Pos+m.Window-lo))
 }
 
-// drop clears the weights of the keys behind a row's window, which are the smallest
-// numbers rather than zero: whether a row meets such keys at all depends on its neighbours.
+// first returns how many of n keys, from position lo on, lie before a row's window.
+func (m *Mask) first(row *RowPos, lo, n int) int {
+	return min(n, max(0, row.Pos+1-m.Window-lo))
+}
+
+// drop clears the weights of the keys outside a row's window, which are the smallest
+// numbers rather than zero: whether a row meets such keys at all depends on its neighbours,
+// and their products are denormal, over which Intel's cores take a hundred cycles each.
 func (m *Mask) drop(weights []float32, ld, group int, rows []RowPos, n []int32, lo int) {
-	if !m.Both {
+	if m.Window == 0 {
 		return
 	}
 	for i := range len(rows) * group {
 		x := weights[i*ld : i*ld+int(n[i])]
+		clear(x[:m.first(&rows[i/group], lo, len(x))])
 		clear(x[m.end(&rows[i/group], lo, len(x)):])
 	}
 }

@@ -52,6 +52,11 @@ func (p packing) gfniPair() int {
 // GFNI emits them.
 func GFNI() {
 	emitEighth("gfniEighth")
+	const isa = "GFNIAVX512"
+	for _, p := range packings {
+		wide(p, isa, 4, 1)
+	}
+	lowWide(lowPackings[1], isa, 4, 1)
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
 		if p.low == 0 { // of the others panels gain 4 % at most
 			gfniWriter(p)

@@ -57,12 +57,12 @@ func (p packing) super() bool { return p.name == "Q6" || p.raised > 0 }
 func Kernels() {
 	for _, p := range packings {
 		narrow(p, streamBands, 1)
-		wide(p, 4, 1)
+		wide(p, "AVX512", 4, 1)
 		for t := 1; t <= p.tallest(); t++ {
 			narrow(p, 1, t)
 		}
 		for t := 1; t <= wideTokens; t++ {
-			wide(p, 1, t)
+			wide(p, "AVX512", 1, t)
 		}
 		for t := 2; t <= pairTokens; t++ {
 			pair(p, t)

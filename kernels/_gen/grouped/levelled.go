@@ -37,9 +37,9 @@ func Levels() {
 		for t := 1; t <= dotWidths[p.name].all; t++ {
 			dotGroup(p, 1, t)
 		}
-		wide(p, 4, 1)
+		wide(p, "AVX512", 4, 1)
 		for t := 1; t <= wideTokens; t++ {
-			wide(p, 1, t)
+			wide(p, "AVX512", 1, t)
 		}
 		for t := 2; t <= pairTokens; t++ {
 			pair(p, t)

@@ -60,10 +60,10 @@ func Low() {
 		if p.low == 1 {
 			lowNibbles(p, 4)
 		} else {
-			lowWide(p, 4, 1)
+			lowWide(p, "AVX512", 4, 1)
 		}
 		for t := 1; t <= wideTokens; t++ {
-			lowWide(p, 1, t)
+			lowWide(p, "AVX512", 1, t)
 		}
 		for t := 2; t <= pairTokens; t++ {
 			lowPair(p, t)
@@ -112,8 +112,8 @@ func lowD(d []reg.VecVirtual) []reg.VecVirtual {
 }
 
 // lowWide generates an AVX-512 VNNI tile.
-func lowWide(p packing, bands, tokens int) {
-	t := begin(p, "AVX512", bands, tokens)
+func lowWide(p packing, isa string, bands, tokens int) {
+	t := begin(p, isa, bands, tokens)
 	mask := ZMM()
 	emit.FillLanes(p.lowMask(p.lowAt()), mask)
 	super := make([]*superSums, bands)

@@ -18,7 +18,8 @@ import (
 // of L1 at a time, and they are taken up by what is multiplied now: on Zen 4 this
 // reads memory 1.3 times as fast as asking for L1 or leaving it to the hardware.
 // AVX-512 tiles ask for L1, which Zen 5 reads up to 1.17 times as fast: a line that
-// is in L2 is waited for twice.
+// is in L2 is waited for twice. Those for two ports ask for L2: Intel's cores have 48
+// lines under way there and 16 in L1.
 
 // streamSignature is the signature of tiles of one token; groups ≥ 1, whole scale units.
 const streamSignature = "func(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)"

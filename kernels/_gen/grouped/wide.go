@@ -12,8 +12,8 @@ import (
 // wide generates an AVX-512 VNNI tile: a register is a band, products add up
 // in int32. The float32 operations are those of the AVX2 tiles in the same
 // order, so the bits agree.
-func wide(p packing, bands, tokens int) {
-	t := begin(p, "AVX512", bands, tokens)
+func wide(p packing, isa string, bands, tokens int) {
+	t := begin(p, isa, bands, tokens)
 	if p.super() {
 		t.wideQ6()
 	} else {

@@ -21,6 +21,9 @@ import (
 //   - What the first tile of tokens unpacks is kept for the others as a panel of bytes
 //     [blocks][g][rm][16 rows][4], 32·K of them, which fit L2.
 //
+//   - Weights to come are asked for into L2: Intel's cores have 48 lines under way there
+//     and 16 in L1.
+//
 // Of the ports' operations N/(N+u) are VPDPBUSD for N tokens, u = 1 (I2) or 2 (I1).
 
 const (
@@ -40,7 +43,7 @@ func gfniTokens(g int) int {
 
 func GFNI() {
 	d := newGFNIDigits()
-	for n := 2; n <= gfniTall; n++ {
+	for n := 1; n <= gfniTall; n++ {
 		gfniTile(d, 4, 4, n, false)
 		if n > 3 { // with fewer tokens VNNI's tiles of I1 are as fast
 			gfniTile(d, 5, 4, n, false)
@@ -198,7 +201,7 @@ func gfniTile(t *gfniDigits, g, rm, n int, keep bool) {
 	CMPQ(blocks, Imm(1))
 	CMOVQEQ(w, u.next) // after the last block there may be no memory
 	for r := range rm {
-		PREFETCHT0(Mem{Base: w, Disp: 64*r + vnniPrefetch})
+		PREFETCHT1(Mem{Base: w, Disp: 64*r + vnniPrefetch})
 	}
 	for j := range g {
 		d := u.planes[j%2]

@@ -170,10 +170,11 @@ const (
 	silu gate = iota
 	sigmoid
 	gelu
+	clamped
 )
 
 // gated emits dst = g·sigmoid(a(g))·up with a(g) = g, or for GELU its cubic; for the
-// sigmoid without g.
+// sigmoid without g; for clamped units with bounds, a(g) = 1.702·g and up + 1.
 func gated(name string, kind gate) {
 	e := ExpTables()
 	one := FloatTable(name+"One", 1)
@@ -182,6 +183,10 @@ func gated(name string, kind gate) {
 	if kind == gelu {
 		arg, cube = FloatTable(name+"Arg", 1.5957691216057308), FloatTable(name+"Cube", 0.044715)
 	}
+	least, most := Mem{}, Mem{}
+	if kind == clamped {
+		arg, least, most = FloatTable(name+"Arg", 1.702), FloatTable(name+"Least", -7), FloatTable(name+"Most", 7)
+	}
 	emit.Text(name, "func(dst *float32, gate *float32, up *float32, n int)")
 	emit.Contract(name + " sets dst[i] = act(gate[i])·up[i] for n > 0.")
 	dst, gate, up, n := emit.Arg("dst"), emit.Arg("gate"), emit.Arg("up"), emit.Arg("n")
@@ -189,19 +194,31 @@ func gated(name string, kind gate) {
 		g, u, x := YMM(), YMM(), YMM()
 		load(gate, g)
 		load(up, u)
-		if kind == gelu {
+		switch kind {
+		case clamped:
+			Comment("with NaN the second operand, g or u, wins")
+			VMOVUPS(most, x)
+			VMINPS(g, x, g)
+			VMINPS(u, x, u)
+			VMOVUPS(least, x)
+			VMAXPS(u, x, u)
+			VADDPS(one, u, u)
+			VMULPS(g, u, u)
+			VMULPS(arg, g, x)
+			VXORPS(sign, x, x)
+		case gelu:
 			Comment("√(8/π)·(g + 0.044715·g³)")
 			VMULPS(g, g, x)
 			VMULPS(cube, x, x)
 			VFMADD213PS(g, g, x)
 			VMULPS(arg, x, x)
 			VXORPS(sign, x, x)
-		} else {
+		default:
 			VXORPS(sign, g, x)
 		}
 		e.emit(x)
 		VADDPS(one, x, x)
-		if kind == sigmoid {
+		if kind == sigmoid || kind == clamped {
 			VDIVPS(x, u, u)
 			store(u, dst)
 			return

@@ -40,6 +40,7 @@ func Kernels() {
 	gated("vecSwiGLU", silu)
 	gated("vecGLU", sigmoid)
 	gated("vecGeGLU", gelu)
+	gated("vecClampedGLU", clamped)
 	ropePairs()
 	ropeHalves()
 	sumWithin()
