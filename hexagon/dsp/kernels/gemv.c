@@ -1,11 +1,10 @@
 // Decode: products of bit-serial weights by lookup, over the rows of a strip (T-MAN §4.3,
 // §5). DMA brings weights and scales to TCM tile by tile, two ahead of the one that is looked
-// up, for some rows of activations after the others: more rows bring no more weights, and four, or two, share
-// their loads (lines.h). Of a
-// tile all strips pass by the 16 tables of 256 columns before the next 256. The sums of
-// rows wait in TCM, in the order of lanes, and leave by DMA. A line of weights, 128
-// rows by 8 columns by a bit, wants three packets: two lookups, which take a packet each
-// beside an addition, and the shift between them.
+// up, for some rows of activations after the others: more rows bring no more weights, and four, or
+// two, share their loads (lines.h). Of a tile all strips pass by the 16 tables of 256 columns
+// before the next 256. The sums of rows wait in TCM, in the order of lanes, and leave by DMA. A
+// line of weights, 128 rows by 8 columns by a bit, wants three packets for a row: two
+// lookups, which take a packet each beside an addition, and the shift between them.
 #include "hvx.h"
 #include "kernels.h"
 #include "lines.h"
@@ -172,12 +171,12 @@ GROUPS(part_4, 4, 16, GROUP_SUMS) WHOLE(4)
 GROUPS(part_8, 8, 4, BYTE_SUMS)
 GROUPS(part_values, 4, 4, BYTE_SUMS)
 
-// SHARED is GROUPED, or WHOLE, of ROWS rows from row on. N are lines that have the same place in tables: of a
-// group of COLS columns, or half of 256.
+// SHARED is GROUPED, or WHOLE, of ROWS rows from row on; N looks up a plane of COLS columns.
 #define SHARED(ROWS, NAME, COLS, N, FLAT)                                                         \
   static void shared_##ROWS##_##NAME(const struct gemv *g, const struct part *p, int row) {       \
-    enum { IN_TABLES = FLAT ? 1 : TABLE_COLS / COLS, LAST = FLAT ? 4 : 0 };                       \
+    enum { IN_TABLES = TABLE_COLS / COLS };                                                       \
     const int bits = g->bits, strip = p->cols / BLOCK * bits * 8, groups = p->cols / COLS * 2;    \
+    const int apart = g->M / 32;                                                                  \
     const V again = splat_w(g->A == 2 ? ~0u : 0);                                                 \
     for (int kt = 0; kt < p->cols / TABLE_COLS; kt++) {                                           \
       const int all = p->column / TABLE_COLS + kt;                                                \
@@ -188,7 +187,8 @@ GROUPS(part_values, 4, 4, BYTE_SUMS)
       for (int r = 0; r < ROWS; r++) {                                                            \
         t[r] = tables_of(g, row + r) + all * 16;                                                  \
         for (int i = 0; i < IN_TABLES && !FLAT; i++) {                                            \
-          const uint32_t s = sum_of(activations_of(g, row + r) + (all * IN_TABLES + i) * (COLS / 32), COLS / 32);\
+          const int32_t *sums = activations_of(g, row + r) + (all * IN_TABLES + i) * (COLS / 32); \
+          const uint32_t s = sum_of(sums, COLS / 32);                                             \
           minus[i][r] = splat_w((uint32_t)g->B * s), plus[i][r] = splat_w(s << 3);                \
         }                                                                                         \
       }                                                                                           \
@@ -196,33 +196,33 @@ GROUPS(part_values, 4, 4, BYTE_SUMS)
       for (int m = 0; m < p->strips; m++, y += 4, w += strip, sc += groups) {                     \
         for (int i = 0; i < IN_TABLES; i++) {                                                     \
           struct sums a[ROWS];                                                                    \
-          UNROLL for (int r = 0; r < ROWS; r++) a[r].a01 = a[r].a23 = Q6_W_vcombine_VV(zero(), zero());\
-          for (int plane = 0; plane < bits; plane++) {                                            \
-            if (plane) {                                                                          \
-              UNROLL for (int r = 0; r < ROWS; r++) a[r] = twice(a[r]);                           \
-            }                                                                                     \
-            for (int tile = i * (COLS / 32), last = tile + LAST; tile <= last; tile += 4) {       \
-              const V *u[ROWS];                                                                   \
-              UNROLL for (int r = 0; r < ROWS; r++) u[r] = t[r] + table_of(tile, 0);              \
-              N(a, w + ((tile / 2 * bits + plane) * 2 + tile % 2) * 4, bits * 8, u, select_of(tile));\
-            }                                                                                     \
+          UNROLL for (int r = 0; r < ROWS; r++) a[r] = (struct sums){Q6_W_vcombine_VV(zero(), zero()), Q6_W_vcombine_VV(zero(), zero())}; \
+          const int tile = i * (COLS / 32);                                                       \
+          const V *u[ROWS];                                                                       \
+          UNROLL for (int r = 0; r < ROWS; r++) u[r] = t[r] + table_of(tile, 0);                  \
+          const V *codes = w + (tile / 2 * bits * 2 + tile % 2) * 4;                              \
+          N(a, codes, bits * 8, u, select_of(tile));                                              \
+          for (int plane = 1; plane < bits; plane++) {                                            \
+            UNROLL for (int r = 0; r < ROWS; r++) a[r] = twice(a[r]);                             \
+            N(a, codes += 8, bits * 8, u, select_of(tile));                                       \
           }                                                                                       \
           V *z = y;                                                                               \
-          UNROLL for (int r = 0; r < ROWS; r++, z += g->M / 32) {                                 \
+          UNROLL for (int r = 0; r < ROWS; r++, z += apart) {                                     \
             const V b[4] = {LO(a[r].a01), HI(a[r].a01), LO(a[r].a23), HI(a[r].a23)};              \
             V x[4] = {z[0], z[1], z[2], z[3]};                                                    \
-            UNROLL for (int j = 0; j < 4; j++)                                                    \
-              x[j] = FLAT ? Q6_Vw_vadd_VwVw(x[j], b[j])                                           \
-                          : add_scaled(x[j], Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(b[j], minus[i][r]), Q6_V_vand_VV(b[j], again)), sc + 2 * i, j);\
+            UNROLL for (int j = 0; j < 4; j++) {                                                  \
+              const V c = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(b[j], minus[i][r]), Q6_V_vand_VV(b[j], again)); \
+              x[j] = FLAT ? Q6_Vw_vadd_VwVw(x[j], b[j]) : add_scaled(x[j], c, sc + 2 * i, j);     \
+            }                                                                                     \
             UNROLL for (int j = 0; j < 4; j++) z[j] = x[j];                                       \
           }                                                                                       \
         }                                                                                         \
         if (of) {                                                                                 \
           V *z = y;                                                                               \
-          for (int r = 0; r < ROWS; r++, z += g->M / 32) {                                        \
+          for (int r = 0; r < ROWS; r++, z += apart) {                                            \
             V x[4] = {z[0], z[1], z[2], z[3]};                                                    \
             for (int i = 0; i < IN_TABLES; i++)                                                   \
-              UNROLL for (int j = 0; j < 4; j++) x[j] = add_scaled(x[j], plus[i][r], of + 2 * i, j);\
+              UNROLL for (int j = 0; j < 4; j++) x[j] = add_scaled(x[j], plus[i][r], of + 2 * i, j); \
             UNROLL for (int j = 0; j < 4; j++) z[j] = x[j];                                       \
           }                                                                                       \
           of += groups;                                                                           \
@@ -230,8 +230,8 @@ GROUPS(part_values, 4, 4, BYTE_SUMS)
       }                                                                                           \
     }                                                                                             \
   }
-SHARED(2, 32, 32, two_4, 0) SHARED(2, 64, 64, two_8, 0) SHARED(2, 128, 128, two_16, 0) SHARED(2, K, 128, two_16, 1)
-SHARED(4, 32, 32, four_4, 0) SHARED(4, 64, 64, four_8, 0) SHARED(4, 128, 128, four_16, 0) SHARED(4, K, 128, four_16, 1)
+SHARED(2, 32, 32, two_4, 0) SHARED(2, 64, 64, two_8, 0) SHARED(2, 128, 128, two_16, 0) SHARED(2, K, 256, two_32, 1)
+SHARED(4, 32, 32, four_4, 0) SHARED(4, 64, 64, four_8, 0) SHARED(4, 128, 128, four_16, 0) SHARED(4, K, 256, four_32, 1)
 
 typedef void (*kernel)(const struct gemv *g, const struct part *p, int row);
 

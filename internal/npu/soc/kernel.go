@@ -55,7 +55,9 @@ func (m *Machine) load(bytes int) float64 { return float64(bytes) / m.Bandwidth(
 func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	p := x.Padded()
 	at := m.LookupRows(x)
-	c := Cost{DMA: m.load(x.Bytes()) * float64((rows+at-1)/at), Vector: m.vector(m.Packets.lookups(p, rows))}
+	strips, threads := p.M/tiling.Lookups, int(m.Threads.Value) // which have whole strips each
+	uneven := float64(up(strips, threads)) / float64(strips)
+	c := Cost{DMA: m.load(x.Bytes()) * float64((rows+at-1)/at), Vector: m.vector(m.Packets.lookups(p, rows)) * uneven}
 	return c.overlapped()
 }
 
