@@ -116,7 +116,7 @@ var seeded = []struct{ file, from, to string }{
 	// made, half of the tables, the codes of the plane before, high nibbles of other codes.
 	{"kernels/gemv.c", "left >= 4 ?", "left >= 3 ?"},
 	{"kernels/gemv.c", "tables_of(g, row + r) + all", "tables_of(g, row) + all"},
-	{"kernels/gemv.c", "z += apart", "z += 0"},
+	{"kernels/gemv.c", "z += apart", "z += 0 * apart"},
 	{"kernels/lines.h", "LAST(\"d\")", "\"\""},
 	{"kernels/lines.h", "\"r\"(w + next)", "\"r\"(w)"},
 	{"kernels/lines.h", "select | 2", "select"},
