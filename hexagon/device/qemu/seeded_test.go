@@ -113,7 +113,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/gemv.c", "(uint32_t)row * g->row", "0 * row"},
 	{"kernels/gemv.c", "look_up(g, &now->part,", "look_up(g, &loads[(at + 1) % GEMV_BUFFERS].part,"},
 	// Rows that share codes: more than there are, the first one's tables or sums alone, an addition that is not
-	// made, half of the tables, the codes of the plane before, high nibbles of other codes.
+	// made, codes of another block, half of the tables, a line twice, other nibbles.
 	{"kernels/gemv.c", "left >= 4 ?", "left >= 3 ?"},
 	{"kernels/gemv.c", "tables_of(g, row + r) + all", "tables_of(g, row) + all"},
 	{"kernels/gemv.c", "z += apart", "z += 0 * apart"},
@@ -121,7 +121,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/lines.h", "\"r\"(w + next)", "\"r\"(w)"},
 	{"kernels/lines.h", "select | 2", "select"},
 	{"kernels/lines.h", "0, 1, 2, 3, 5, 6, 7", "0, 1, 2, 3, 4, 6, 7"},
-	{"kernels/lines.h", "v25.ub=vlsr(v24.ub,%[four])\\n\" more", "\" more"},
+	{"kernels/lines.h", "[four] \"r\"(4)", "[four] \"r\"(3)"},
 	{"dispatch/dispatch.c", "(const int16_t *)AT(2) + row * a[3]", "(const int16_t *)AT(2)"},
 	// Bytes: a store that is not aligned.
 	{"kernels/precompute.c", "to[1] = HI(words)", "*(V *)((uint8_t *)to + 64) = HI(words)"},
