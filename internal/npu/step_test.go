@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/hexagon/device"
@@ -18,13 +20,17 @@ import (
 	trits "github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// recorder is a device that keeps the packets that it is given.
+// recorder is a device that keeps the packets that it is given. As in a layer that is one request, tables stay in
+// TCM: their copies are left out.
 type recorder struct {
 	device.Device
 	packets []device.Packet
 }
 
 func (r *recorder) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
+	if slices.ContainsFunc(packets, func(p device.Packet) bool { return p.Op == device.OpGEMV }) {
+		packets = slices.DeleteFunc(slices.Clone(packets), func(p device.Packet) bool { return p.Op == device.OpCopy })
+	}
 	r.packets = append(r.packets, packets...)
 	return r.Device.Run(ctx, packets)
 }
@@ -36,7 +42,7 @@ var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_ga
 // to counts.
 func aLayer(t *testing.T, dev device.Device) (*hexagon.Backend, map[string]kernels.Linear) {
 	x, _ := Shape(stepModel)
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Lookups: soc.Lookups(), Tiles: soc.Tiles(), Keys: 1 << 20})
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Lookups: soc.Lookups(), Tiles: soc.Tiles(), Keys: 1 << 20, Timeout: patience})
 	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
 	for _, m := range x.Matrices[:len(x.Matrices)-1] {
 		size := [2]int{m.M, m.K}
@@ -58,7 +64,10 @@ func aLayer(t *testing.T, dev device.Device) (*hexagon.Backend, map[string]kerne
 	return b, all
 }
 
-const stepMemory = 128 << 20
+const (
+	stepMemory = 128 << 20
+	patience   = 10 * time.Minute // a run of 128 rows is long where others compute, too
+)
 
 // run computes a layer's products of batch rows, and calls after behind each.
 func runLayer(t *testing.T, b *hexagon.Backend, all map[string]kernels.Linear, batch int, after func(name string)) {
@@ -95,7 +104,8 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 	lookups := soc.Lookups()
 	x, _ := Shape(stepModel)
 	r.packets = nil
-	runLayer(t, b, all, 1, func(name string) {
+	batch := 1
+	check := func(name string) {
 		for _, m := range x.Matrices {
 			if m.Name != name {
 				continue
@@ -118,11 +128,14 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 				}
 			}
 			if ran != 1 {
-				t.Errorf("%s: %d products for a row", name, ran)
+				t.Errorf("%s: %d products for %d rows at once", name, ran, batch)
 			}
 		}
 		r.packets = nil
-	})
+	}
+	for ; batch <= 2; batch++ { // of two rows, tables are planned for more
+		runLayer(t, b, all, batch, check)
+	}
 }
 
 func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
@@ -133,7 +146,7 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
 	}
 	chip, _ := soc.Named("8gen3")
-	dev, err := qemu.Open(qemu.Options{Memory: stepMemory, Workers: int(chip.Threads.Value)})
+	dev, err := qemu.Open(qemu.Options{Memory: stepMemory, Workers: int(chip.Threads.Value), KeepTCM: true, Limit: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +154,7 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 	b, all := aLayer(t, r)
 	batches := []int{1}
 	if *update || os.Getenv("LUTRA_REQUIRE") != "" {
-		batches = []int{1, 2, 4, 8, 16, soc.Chunk}
+		batches = []int{1, 2, 4, 8, 12, 16, soc.Chunk}
 	}
 	var text strings.Builder
 	for _, batch := range batches {
@@ -199,6 +212,16 @@ func TestADecodedTokenOfExecutedPacketsIsNearWhatTMANMeasures(t *testing.T) {
 	var ratio float64
 	if _, err := fmt.Sscan(a.Rows[0][len(a.Head)-1], &ratio); err != nil || ratio < 1/1.3 || ratio > 1.3 {
 		t.Errorf("by T-MAN's 49.1 tokens/s it is %v, %v", ratio, err)
+	}
+	// TTS's curve for the same model, of its own products; both relative to one row.
+	ours, theirs := slices.Index(a.Head, "tokens/s")+1, slices.Index(a.Head, "TTS's way")+1
+	for i, most := range map[int]float64{1: 1.3, 2: 1.3, 3: 1.3, 4: 1.4, 5: 1.3} { // 12 rows are in between
+		x, y := 0.0, 0.0
+		fmt.Sscan(a.Rows[i][ours], &x)
+		fmt.Sscan(a.Rows[i][theirs], &y)
+		if !(x > 0) || y > most*x {
+			t.Errorf("%s rows: %v times one row's tokens/s, TTS's way %v", a.Rows[i][0], x, y)
+		}
 	}
 	t.Log(a.Kind)
 	for _, row := range append([][]string{a.Head}, a.Rows...) {

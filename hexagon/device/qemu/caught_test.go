@@ -24,6 +24,7 @@ const program = "build/lutra-emulator.elf"
 var concerns = map[string][]device.Op{
 	"kernels/precompute.c": {device.OpPrecompute, device.OpGEMV},
 	"kernels/gemv.c":       {device.OpPrecompute, device.OpGEMV},
+	"kernels/lines.h":      {device.OpPrecompute, device.OpGEMV},
 	"kernels/dequant.c":    {device.OpDequant},
 	"kernels/vlut16.c":     {device.OpVLUT16},
 	"kernels/exp.c":        {device.OpExpTable},
@@ -31,7 +32,8 @@ var concerns = map[string][]device.Op{
 	"kernels/cap.c":        {device.OpSoftCap},
 	"kernels/rows.c": {device.OpRMSNorm, device.OpLayerNorm, device.OpQuantize, device.OpScale, device.OpAdd, device.OpRope,
 		device.OpGLU, device.OpToTiles, device.OpFromTiles, device.OpFold},
-	"kernels/turn.c": {device.OpRowsToTiles, device.OpTilesToRows},
+	"kernels/turn.c":      {device.OpRowsToTiles, device.OpTilesToRows},
+	"kernels/recurrent.c": {device.OpMul, device.OpConv},
 }
 
 // A tree is a copy of hexagon/dsp, with what is built of it.

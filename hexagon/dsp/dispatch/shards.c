@@ -10,10 +10,10 @@ struct extent {
   uint64_t packets;
 };
 
-// quotient divides: a chip has no instruction for it.
+// quotient divides: a chip has no instruction for it. Each operation is cut: only digits that there are count.
 static uint32_t quotient(uint32_t n, uint32_t d) {
   uint32_t q = 0;
-  for (int i = 31; i >= 0; i--)
+  for (int i = n < d ? -1 : __builtin_clz(d) - __builtin_clz(n); i >= 0; i--)
     if (n >> i >= d) n -= d << i, q |= 1u << i;
   return q;
 }

@@ -73,9 +73,8 @@ static inline __attribute__((always_inline)) void machine_gathered(const void *d
   if (age < MACHINE_LATENCY) machine.counts.exposed += MACHINE_LATENCY - age;
 }
 
-// machine_gemv counts lines of weights that are read, and of sums that are read and written,
-// for each of rows.
-static inline void machine_gemv(const void *weights, uint32_t lines, const void *sums, uint32_t spilled, uint32_t rows) {
-  machine.counts.weights[machine_in_tcm(weights, 128 * lines)] += lines * rows;
-  machine.counts.sums[machine_in_tcm(sums, 128 * spilled)] += spilled * rows;
+// machine_gemv counts lines of weights that are read, and of sums that are read and written.
+static inline void machine_gemv(const void *weights, uint32_t lines, const void *sums, uint32_t spilled) {
+  machine.counts.weights[machine_in_tcm(weights, 128 * lines)] += lines;
+  machine.counts.sums[machine_in_tcm(sums, 128 * spilled)] += spilled;
 }

@@ -1,22 +1,18 @@
 // Decode: products of bit-serial weights by lookup, over the rows of a strip (T-MAN §4.3,
 // §5). DMA brings weights and scales to TCM tile by tile, two ahead of the one that is looked
-// up, for one row of activations after the other: more rows bring no more weights. Of a
-// tile all strips pass by the 16 tables of 256 columns before the next 256. The sums of
-// rows wait in TCM, in the order of lanes, and leave by DMA. A line of weights, 128
-// rows by 8 columns by a bit, wants three packets: two lookups, which take a packet each
-// beside an addition, and the shift between them.
+// up, for some rows of activations after the others: more rows bring no more weights, and four, or
+// two, share their loads (lines.h). Of a tile all strips pass by the 16 tables of 256 columns
+// before the next 256. The sums of rows wait in TCM, in the order of lanes, and leave by DMA. A
+// line of weights, 128 rows by 8 columns by a bit, wants three packets for a row: two
+// lookups, which take a packet each beside an addition, and the shift between them.
 #include "hvx.h"
 #include "kernels.h"
+#include "lines.h"
 #include "machine.h"
 
 // Quad q of tile t = [t2 t1 t0] stands at lane [t1 t0 t2 q2 q1 q0] of precompute.
 INLINE int table_of(int tile, int pair) { return (tile & 1) << 3 | (tile >> 2 & 1) << 2 | pair; }
 INLINE int select_of(int tile) { return tile >> 1 & 1; }
-
-// Sums of the strip's rows: vector i, word j is row 4j+i.
-struct sums {
-  W a01, a23;
-};
 
 INLINE struct sums add_line(struct sums a, V codes, V table, int sel) {
   W x = LOOKUP(codes, table, sel), y = LOOKUP(high_nibbles(codes), table, sel | 2);
@@ -175,7 +171,76 @@ GROUPS(part_4, 4, 16, GROUP_SUMS) WHOLE(4)
 GROUPS(part_8, 8, 4, BYTE_SUMS)
 GROUPS(part_values, 4, 4, BYTE_SUMS)
 
+// SHARED is GROUPED, or WHOLE, of ROWS rows from row on; N looks up a plane of COLS columns.
+#define SHARED(ROWS, NAME, COLS, N, FLAT)                                                         \
+  static void shared_##ROWS##_##NAME(const struct gemv *g, const struct part *p, int row) {       \
+    enum { IN_TABLES = TABLE_COLS / COLS };                                                       \
+    const int bits = g->bits, strip = p->cols / BLOCK * bits * 8, groups = p->cols / COLS * 2;    \
+    const int apart = g->M / 32;                                                                  \
+    const V again = splat_w(g->A == 2 ? ~0u : 0);                                                 \
+    for (int kt = 0; kt < p->cols / TABLE_COLS; kt++) {                                           \
+      const int all = p->column / TABLE_COLS + kt;                                                \
+      const V *w = p->codes + kt * 4 * bits * 8, *sc = p->scales + kt * IN_TABLES * 2;            \
+      const V *of = p->offsets ? p->offsets + kt * IN_TABLES * 2 : 0;                             \
+      const V *t[ROWS];                                                                           \
+      V minus[IN_TABLES][ROWS], plus[IN_TABLES][ROWS];                                            \
+      for (int r = 0; r < ROWS; r++) {                                                            \
+        t[r] = tables_of(g, row + r) + all * 16;                                                  \
+        for (int i = 0; i < IN_TABLES && !FLAT; i++) {                                            \
+          const int32_t *sums = activations_of(g, row + r) + (all * IN_TABLES + i) * (COLS / 32); \
+          const uint32_t s = sum_of(sums, COLS / 32);                                             \
+          minus[i][r] = splat_w((uint32_t)g->B * s), plus[i][r] = splat_w(s << 3);                \
+        }                                                                                         \
+      }                                                                                           \
+      V *y = sums_of(g, p->sums, row);                                                            \
+      for (int m = 0; m < p->strips; m++, y += 4, w += strip, sc += groups) {                     \
+        for (int i = 0; i < IN_TABLES; i++) {                                                     \
+          struct sums a[ROWS];                                                                    \
+          UNROLL for (int r = 0; r < ROWS; r++) a[r] = (struct sums){Q6_W_vcombine_VV(zero(), zero()), Q6_W_vcombine_VV(zero(), zero())}; \
+          const int tile = i * (COLS / 32);                                                       \
+          const V *u[ROWS];                                                                       \
+          UNROLL for (int r = 0; r < ROWS; r++) u[r] = t[r] + table_of(tile, 0);                  \
+          const V *codes = w + (tile / 2 * bits * 2 + tile % 2) * 4;                              \
+          N(a, codes, bits * 8, u, select_of(tile));                                              \
+          for (int plane = 1; plane < bits; plane++) {                                            \
+            UNROLL for (int r = 0; r < ROWS; r++) a[r] = twice(a[r]);                             \
+            N(a, codes += 8, bits * 8, u, select_of(tile));                                       \
+          }                                                                                       \
+          V *z = y;                                                                               \
+          UNROLL for (int r = 0; r < ROWS; r++, z += apart) {                                     \
+            const V b[4] = {LO(a[r].a01), HI(a[r].a01), LO(a[r].a23), HI(a[r].a23)};              \
+            V x[4] = {z[0], z[1], z[2], z[3]};                                                    \
+            UNROLL for (int j = 0; j < 4; j++) {                                                  \
+              const V c = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(b[j], minus[i][r]), Q6_V_vand_VV(b[j], again)); \
+              x[j] = FLAT ? Q6_Vw_vadd_VwVw(x[j], b[j]) : add_scaled(x[j], c, sc + 2 * i, j);     \
+            }                                                                                     \
+            UNROLL for (int j = 0; j < 4; j++) z[j] = x[j];                                       \
+          }                                                                                       \
+        }                                                                                         \
+        if (of) {                                                                                 \
+          V *z = y;                                                                               \
+          for (int r = 0; r < ROWS; r++, z += apart) {                                            \
+            V x[4] = {z[0], z[1], z[2], z[3]};                                                    \
+            for (int i = 0; i < IN_TABLES; i++)                                                   \
+              UNROLL for (int j = 0; j < 4; j++) x[j] = add_scaled(x[j], plus[i][r], of + 2 * i, j); \
+            UNROLL for (int j = 0; j < 4; j++) z[j] = x[j];                                       \
+          }                                                                                       \
+          of += groups;                                                                           \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+  }
+SHARED(2, 32, 32, two_4, 0) SHARED(2, 64, 64, two_8, 0) SHARED(2, 128, 128, two_16, 0) SHARED(2, K, 256, two_32, 1)
+SHARED(4, 32, 32, four_4, 0) SHARED(4, 64, 64, four_8, 0) SHARED(4, 128, 128, four_16, 0) SHARED(4, K, 256, four_32, 1)
+
 typedef void (*kernel)(const struct gemv *g, const struct part *p, int row);
+
+// sharing_of returns what looks up 2 rows, or 4, in codes that do not stand in bytes, and kernel_of what does one.
+static kernel sharing_of(const struct gemv *g, int rows) {
+#define SHARING(GROUP) rows == 4 ? shared_4_##GROUP : shared_2_##GROUP
+  if (g->rows < rows || g->values || g->bits == 8) return 0;
+  return g->group == 32 ? SHARING(32) : g->group == 64 ? SHARING(64) : g->group == 128 ? SHARING(128) : SHARING(K);
+}
 
 static kernel kernel_of(const struct gemv *g) {
 #define BY_GROUP(NAME, WHOLE) g->group == 32 ? NAME##_32 : g->group == 64 ? NAME##_64 : g->group == 128 ? NAME##_128 : WHOLE
@@ -231,9 +296,19 @@ static void fetch(const struct gemv *g, struct load *l, int m, int k, uint8_t *b
   if (g->offsets) p->offsets = pieces(g, l, &buffer, g->offsets, scale, part, width);
 }
 
+// look_up adds the products of a tile in TCM to the sums of all rows, of as many at a time as share its codes.
+static void look_up(const struct gemv *g, const struct part *p, kernel one, kernel two, kernel four) {
+  for (int row = 0, n; row < g->rows; row += n) {
+    const int left = g->rows - row;
+    n = four && left >= 4 ? 4 : two && left >= 2 ? 2 : 1;
+    EMULATED(machine_gemv(p->codes, (uint32_t)(p->strips * p->cols / 8 * g->bits), p->sums, (uint32_t)(p->strips * (p->cols / TABLE_COLS) * 4 * n));)
+    (n == 4 ? four : n == 2 ? two : one)(g, p, row);
+  }
+}
+
 void gemv(const struct gemv *g) {
   struct load loads[GEMV_BUFFERS];
-  const kernel look_up = kernel_of(g);
+  const kernel one = kernel_of(g), two = sharing_of(g, 2), four = sharing_of(g, 4);
   V *sums = (V *)g->spill;
   int m = 0, k = 0, fetched = 0, free = 0; // tiles; the buffer of the next one
   uint8_t *buffer = g->buffers;
@@ -249,9 +324,7 @@ void gemv(const struct gemv *g) {
       for (int i = 0; i < g->rows * (g->M / 32); i++) sums[i] = zero();
     const struct load *now = &loads[at];
     dma_wait(g->engine, now->number);
-    EMULATED(machine_gemv(now->part.codes, (uint32_t)(now->part.strips * now->part.cols / 8 * g->bits), now->part.sums,
-                          (uint32_t)(now->part.strips * (now->part.cols / TABLE_COLS) * 4), (uint32_t)g->rows);)
-    for (int row = 0; row < g->rows; row++) look_up(g, &now->part, row);
+    look_up(g, &now->part, one, two, four);
   }
   uint32_t number = 0;
   for (int row = 0; row < g->rows; row++) {

@@ -54,13 +54,10 @@ func (m *Machine) load(bytes int) float64 { return float64(bytes) / m.Bandwidth(
 // come once for as many rows as have their tables in TCM.
 func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	p := x.Padded()
-	lines := float64(p.M) * float64(p.K) * float64(p.Bits) / 8 / tiling.Lookups
-	packets := lines * m.Packets.Line[p.codes()]
-	if p.Group < p.K {
-		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale[p.codes()]
-	}
 	at := m.LookupRows(x)
-	c := Cost{DMA: m.load(x.Bytes()) * float64((rows+at-1)/at), Vector: m.vector(packets * float64(rows))}
+	strips, threads := p.M/tiling.Lookups, int(m.Threads.Value) // which have whole strips each
+	uneven := float64(up(strips, threads)) / float64(strips)
+	c := Cost{DMA: m.load(x.Bytes()) * float64((rows+at-1)/at), Vector: m.vector(m.Packets.lookups(p, rows)) * uneven}
 	return c.overlapped()
 }
 

@@ -13,8 +13,9 @@ static uint16_t tiles[MOST] ALIGNED, other[MOST] ALIGNED, table[32768] __attribu
 enum { STRIPS = 4 }; // of lookups: tables stay in registers for all of them
 static uint8_t weights[STRIPS * MOST] ALIGNED, groups[MOST / 32 * GROUP_BYTES + 256] ALIGNED;
 static int16_t scales[STRIPS * STRIP * K / 32] ALIGNED, offsets[STRIPS * STRIP * K / 32] ALIGNED, x[K] ALIGNED, tables[K / TABLE_COLS * 1024 + K / 16] ALIGNED; // and sums
-static int32_t y[STRIPS * STRIP] ALIGNED;
-static int32_t spill[STRIPS * STRIP] ALIGNED;
+enum { ROWS = 4 };       // of activations, at most
+static int32_t y[ROWS * STRIPS * STRIP] ALIGNED;
+static int32_t spill[ROWS * STRIPS * STRIP] ALIGNED;
 static uint8_t buffers[GEMV_BUFFERS][1 << 19] ALIGNED;
 static uint16_t values[64] ALIGNED;
 static V words[64] ALIGNED;
@@ -78,6 +79,19 @@ static void products(void) {
     d.scales = scales, d.offsets = offsets, d.group = 64;
     COUNT(lut[bits - 1], BLOCKS, dequant(&d));
   }
+}
+
+// sharing counts lookups of two and of four rows, which read the same tables here.
+static void sharing(void) {
+  static const char *names[2][4] = {{"gemv-1-2-rows", "gemv-2-2-rows", "", "gemv-4-2-rows"}, {"gemv-1-4-rows", "gemv-2-4-rows", "", "gemv-4-4-rows"}};
+  static const char *grouped[2][4] = {{"gemv-1-grouped-2-rows", "gemv-2-grouped-2-rows", "", "gemv-4-grouped-2-rows"}, {"gemv-1-grouped-4-rows", "gemv-2-grouped-4-rows", "", "gemv-4-grouped-4-rows"}};
+  for (int four = 0; four < 2; four++)
+    for (int bits = 1; bits <= 4; bits *= 2) {
+      struct gemv g = {y, STRIPS * STRIP * 4, weights, tables, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, four ? 4 : 2, 8 * K, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K, 0};
+      COUNT(names[four][bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
+      g.scales = scales, g.offsets = offsets, g.group = 64;
+      COUNT(grouped[four][bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g));
+    }
 }
 
 // bytes counts codes in bytes, of 8 bits and of 4 that stand for values, with scales of 64 and of
@@ -188,5 +202,6 @@ int main(void) {
   exponentials();
   lookups();
   bytes();
+  sharing();
   return 0;
 }
