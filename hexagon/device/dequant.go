@@ -1,6 +1,7 @@
 package device
 
 import (
+	"github.com/lutra-lm/lutra/hexagon/hmx"
 	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
@@ -116,5 +117,25 @@ func halves(dst *[layout.Strip]float32, src []int16, unit float32) {
 	tiles.Widen(f[:], h[:])
 	for b, row := range rowOfByte {
 		dst[row&127] = f[scaleOfByte[b]&127]
+	}
+}
+
+// byteTiles makes the tiles of block i of the n of an OpByteTiles.
+func byteTiles(to, codes []byte, i, n, bits int) {
+	block := codes[i*layout.BlockBytes(bits):][:layout.BlockBytes(bits)]
+	for half := range 2 {
+		for b := range layout.Strip {
+			row := layout.RowOfByte(b)
+			out := (*[layout.Tile]byte)(to[(row/hmx.ByteRows*2*n+2*i+half)*layout.TileBytes+row%hmx.ByteRows*layout.Tile:])
+			*out = [layout.Tile]byte{}
+			for plane := range bits {
+				for pair := range 4 {
+					line := block[(((bits-1-plane)*2+half)*4+pair)*layout.LineBytes+b]
+					for j := range 8 {
+						out[layout.QuadColumn(2*pair+j/4, j%4)] |= line >> j & 1 << plane
+					}
+				}
+			}
+		}
 	}
 }

@@ -32,6 +32,10 @@ func outputs(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), n(2) * 512}}
 	case device.OpTileMul:
 		return append(scratch(p), [2]int{n(0), n(7) * n(8) * layout.TileBytes})
+	case device.OpByteTiles:
+		return [][2]int{{n(0), n(2) * 4 * layout.TileBytes}}
+	case device.OpTileMulBytes:
+		return append(scratch(p), [2]int{n(0), n(4) * n(5) * device.BytePlanes * layout.TileBytes})
 	case device.OpExpTable:
 		return [][2]int{{n(0), device.ExpTableBytes}}
 	case device.OpSoftmax:
@@ -79,6 +83,10 @@ func work(p device.Packet) float64 {
 		return n(7) * 4096
 	case device.OpTileMul:
 		return n(7) * n(8) * (n(3) + n(6)) * 1e4
+	case device.OpByteTiles:
+		return n(2) * 1024
+	case device.OpTileMulBytes:
+		return n(4) * n(5) * n(3) * 2e4
 	case device.OpSoftmax:
 		return n(4) * (n(5) + 1) * 4000
 	case device.OpExpTable:
@@ -166,6 +174,8 @@ var valid = []device.Packet{
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32),
 	packet(device.OpVLUT16, 1<<20, 144, 5, 128),
 	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, 0x3800, 1<<20),
+	packet(device.OpByteTiles, 1<<16, 1<<18, 3, 2),
+	packet(device.OpTileMulBytes, 0, 1<<16, 1<<17, 2, 1, 2, 1<<20),
 	packet(device.OpExpTable, 1<<16),
 	packet(device.OpSoftmax, 1<<20, 1<<16, 1<<21, 1<<22, 1, 3),
 	packet(device.OpCollect, 1<<20, ddr, 2, 256, 128, 512),

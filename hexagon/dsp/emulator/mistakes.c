@@ -86,7 +86,7 @@ static void queued(void) {
     uint32_t number = 0;
     uint8_t *out = tcm + PAGE;
     for (int i = 0; i < n; i++, out += TILE_BYTES)
-      *(uint16_t *)out = 0, number = unit->push(&(struct tile_mul){(uint16_t *)out, t, t + 1024, 1, 0, 0, 0, 1, 1, 0x3c00, (uint32_t *)(tcm + PAGE / 2)});
+      *(uint16_t *)out = 0, number = unit->push(&(struct tile_mul){(uint16_t *)out, t, t + 1024, 1, 0, 0, 0, 1, 1, 0x3c00, 0, (uint32_t *)(tcm + PAGE / 2)});
     unit->wait(number);
     for (int i = 0; i < n; i++) right += *(volatile uint16_t *)(tcm + PAGE + i * TILE_BYTES) == 0x5000;
     if (n == 1) queue_rest();
