@@ -126,6 +126,10 @@ int main(void) {
   case 'h': hmx_multiply(tiles + 64, tiles, 1); break;
   case 'i': hmx_store(outside); break;
   case 'j': hmx_multiply((uint16_t *)(tcm + MACHINE_TCM - 2048), tiles, 2); break;
+  case 'O': hmx_multiply_bytes((uint8_t *)tiles, ddr, 1); break;
+  case 'P': hmx_multiply_bytes(ddr, (uint8_t *)tiles, 1); break;
+  case 'Q': hmx_store_plane((uint8_t *)tiles, columns + 16); break;
+  case 'R': hmx_store_plane((uint8_t *)tiles + 1024, columns); break;
   case 'k': // what DMA brings is read too early, at its end
     moved();
     say(tcm + 2 * PAGE - 1, *(volatile uint8_t *)(tcm + 2 * PAGE - 1) == 7);

@@ -132,7 +132,7 @@ HALF(half_flat_4, 4, 0, second_flat)
     UNROLL for (int g = 0; g < 16; g++) { /* rows 4g.. and 64+4g.., columns before rows */ \
       W x = exchange(Q6_V_vand_VV(p[g], low), high_nibbles(p[g]), 64);                     \
       UNROLL for (int b = 0; b < 2; b++)                                                   \
-        ((V *)(tiles + (uint32_t)b * stride))[g] = Q6_Vb_vdeal_Vb(Q6_Vb_vdeal_Vb(b ? HI(x) : LO(x))); \
+        ((V *)(tiles + (uint32_t)b * stride))[g] = Q6_Vb_vdeal_Vb(Q6_Vh_vdeal_Vh(b ? HI(x) : LO(x))); \
     }                                                                                      \
   }
 BYTE_HALF(byte_half_1, 1)

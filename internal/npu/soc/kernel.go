@@ -124,6 +124,7 @@ type Path string
 const (
 	ByLookup Path = "lookup" // table lookup on vector threads
 	ByTiles  Path = "tiles"  // dequantisation and the tile unit
+	ByBytes  Path = "int8"   // the tile unit with codes as they stand, and activations of 8 bits
 	ByHost   Path = "cpu"
 )
 
