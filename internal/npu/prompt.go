@@ -68,6 +68,7 @@ type promptLayer struct {
 // executedLayer adds up the products of a chunk that executed by a path.
 func executedLayer(list []Executed, m *soc.Machine, x *soc.Model, path soc.Path) (*promptLayer, error) {
 	var l promptLayer
+	defer func() { m.Bytes = false }()
 	for _, e := range list {
 		if e.Batch != soc.Chunk || e.Path != path {
 			continue
@@ -77,13 +78,12 @@ func executedLayer(list []Executed, m *soc.Machine, x *soc.Model, path soc.Path)
 				continue
 			}
 			c := m.Executed(e.Longest, e.Moved)
+			m.Bytes = path == soc.ByBytes
 			tiled, err := m.Tiled(of, soc.Chunk, true)
 			if err != nil {
 				return nil, err
 			}
-			if c.Vector, c.Tiles = c.Vector+m.Barriers(e.Barriers), tiled.Tiles; path == soc.ByBytes {
-				c.Tiles = m.ByteSeconds(of.Padded().M, of.Padded().K, soc.Chunk)
-			}
+			c.Vector, c.Tiles = c.Vector+m.Barriers(e.Barriers), tiled.Tiles
 			l.Add(c)
 			n := of.Padded().M / tiling.Lookups
 			each := timeline.Costs{pipeline.Load: c.DMA / float64(n), pipeline.Unpack: c.Vector / float64(n), pipeline.Multiply: c.Tiles / float64(n)}

@@ -36,7 +36,7 @@ var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_ga
 // to counts.
 func aLayer(t *testing.T, dev device.Device, path hexagon.Path) (*hexagon.Backend, map[string]kernels.Linear) {
 	x, _ := Shape(stepModel)
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Lookups: soc.Lookups(), Tiles: soc.Tiles(), Keys: 1 << 20})
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Lookups: soc.Lookups(path == hexagon.PathInt8), Tiles: soc.Tiles(path == hexagon.PathInt8), Keys: 1 << 20})
 	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
 	for _, m := range x.Matrices[:len(x.Matrices)-1] {
 		size := [2]int{m.M, m.K}
@@ -92,7 +92,7 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 	r := &recorder{Device: dev}
 	b, all := aLayer(t, r, hexagon.PathAuto)
 	chip, _ := soc.Named("8gen3")
-	lookups := soc.Lookups()
+	lookups := soc.Lookups(false)
 	x, _ := Shape(stepModel)
 	r.packets = nil
 	runLayer(t, b, all, 1, func(name string) {

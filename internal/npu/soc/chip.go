@@ -221,8 +221,8 @@ func (c *Chip) tileSeconds(m, k, n int) float64 {
 	return 2 * float64(up(m, 32)) * float64(up(k, 32)) * float64(up(n, 32)) / (c.TileUnit.Value * c.TileShare.Value * 1e9)
 }
 
-// ByteSeconds returns the time of a product of n rows in int8: an instruction multiplies 64 rows of weights.
-func (c *Chip) ByteSeconds(m, k, n int) float64 {
+// byteSeconds returns the time of a product of n rows in int8: an instruction multiplies 64 rows of weights.
+func (c *Chip) byteSeconds(m, k, n int) float64 {
 	reads := float64(up(m, 64) / 64 * (up(n, 32) / 32))
 	return c.tileSeconds(up(m, 64), k, n)/c.ByteRate.Value + reads*c.ByteRead.Value/(c.Clock.Value*1e9)
 }
