@@ -1,6 +1,8 @@
 package device
 
 import (
+	"encoding/binary"
+
 	"github.com/lutra-lm/lutra/hexagon/hmx"
 	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
@@ -120,21 +122,29 @@ func halves(dst *[layout.Strip]float32, src []int16, unit float32) {
 	}
 }
 
+// fourBits has bits 0, 2, 4 and 6 of a byte in a byte each.
+var fourBits = func() (table [256]uint32) {
+	for b := range uint32(256) {
+		table[b] = b&1 | b>>2&1<<8 | b>>4&1<<16 | b>>6&1<<24
+	}
+	return table
+}()
+
 // byteTiles makes the tiles of block i of the n of an OpByteTiles.
 func byteTiles(to, codes []byte, i, n, bits int) {
 	block := codes[i*layout.BlockBytes(bits):][:layout.BlockBytes(bits)]
 	for half := range 2 {
 		for b := range layout.Strip {
 			row := layout.RowOfByte(b)
-			out := (*[layout.Tile]byte)(to[(row/hmx.ByteRows*2*n+2*i+half)*layout.TileBytes+row%hmx.ByteRows*layout.Tile:])
-			*out = [layout.Tile]byte{}
-			for plane := range bits {
-				for pair := range 4 {
-					line := block[(((bits-1-plane)*2+half)*4+pair)*layout.LineBytes+b]
-					for j := range 8 {
-						out[layout.QuadColumn(2*pair+j/4, j%4)] |= line >> j & 1 << plane
-					}
+			out := to[(row/hmx.ByteRows*2*n+2*i+half)*layout.TileBytes+row%hmx.ByteRows*layout.Tile:][:layout.Tile]
+			for pair := range 4 { // of quads: columns 4·pair to 4·pair+3, and 16 further
+				var low, high uint32
+				for plane := range bits {
+					line := block[((plane*2+half)*4+pair)*layout.LineBytes+b]
+					low, high = low<<1|fourBits[line], high<<1|fourBits[line>>1]
 				}
+				binary.LittleEndian.PutUint32(out[4*pair:], low)
+				binary.LittleEndian.PutUint32(out[16+4*pair:], high)
 			}
 		}
 	}

@@ -204,7 +204,7 @@ func (g *generator) packet() Packet {
 		k, rows, cols := some(20), some(2), some(2)
 		*tcm = (*tcm + layout.TileBytes - 1) &^ (layout.TileBytes - 1)
 		return Packet{op, word(int(g.bytes(tcm, rows*cols*BytePlanes*layout.TileBytes)), int(g.bytes(tcm, rows*k*layout.TileBytes)), int(g.bytes(tcm, cols*k*ByteLanesBytes)),
-			k, rows, cols, int(g.bytes(tcm, ByteColumnsBytes+ByteColumnsBytes-Align)+ByteColumnsBytes-Align)&^(ByteColumnsBytes-1))}
+			k, rows, cols, int(g.bytes(tcm, ByteColumnsBytes)))}
 	case OpExpTable:
 		return Packet{op, word(1 << 20 * some(7))}
 	case OpSoftmax:

@@ -47,8 +47,14 @@ func (u *Unit) MulBytes(out, act, wgt []byte, k, rows, cols int) {
 func (u *Unit) widenBytes(from, to int) {
 	for t := from; t < min(to, u.bytes.cols*u.bytes.k); t++ {
 		dst, src := (*[tile]float32)(u.wide[0][t*tile:]), (*[LanesBytes]byte)(u.bytes.wgt[t*LanesBytes:])
-		for i, b := range src {
-			dst[(i>>7<<2|i&3)<<5|i>>2&31] = float32(int8(b))
+		for k := 0; k < tiles.Side; k += 4 {
+			in, rows := src[k*tiles.Side:][:4*tiles.Side], dst[k*tiles.Side:][:4*tiles.Side]
+			for lane := range tiles.Side {
+				rows[lane] = float32(int8(in[4*lane]))
+				rows[tiles.Side+lane] = float32(int8(in[4*lane+1]))
+				rows[2*tiles.Side+lane] = float32(int8(in[4*lane+2]))
+				rows[3*tiles.Side+lane] = float32(int8(in[4*lane+3]))
+			}
 		}
 	}
 }
@@ -64,9 +70,11 @@ func (u *Unit) byteRow(s *scratch, r int) {
 		for t := range b.k {
 			src := b.act[(r*b.k+t)*planeBytes+half*tile:][:tile]
 			dst := (*[tile]float32)(s.act[t*tile:])
-			for i, q := range src {
-				row, k := i>>5, i&31
-				dst[row>>1<<6|k<<1|row&1] = float32(q)
+			for row := 0; row < tiles.Side; row += 2 {
+				in, pair := src[row*tiles.Side:][:2*tiles.Side], dst[row*tiles.Side:][:2*tiles.Side]
+				for k := range tiles.Side {
+					pair[2*k], pair[2*k+1] = float32(in[k]), float32(in[tiles.Side+k])
+				}
 			}
 		}
 		for c := range b.cols {

@@ -47,7 +47,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/dequant.c", "column * 32 >> shift", "column * 16 >> shift"},
 	{"kernels/dequant.c", "T(0), T(1)}", "T(1), T(0)}"},
 	{"kernels/dequant.c", "{1, 2 | 8}, {1, 1 | 4}", "{1, 1 | 4}, {1, 2 | 8}"},
-	{"kernels/dequant.c", "(uint32_t)all * 4 * TILE", "(uint32_t)n * 4 * TILE"},
+	{"kernels/dequant.c", "(uint32_t)all * 4 * TILE", "(uint32_t)all * 2 * TILE"},
 	{"kernels/dequant.c", "Q6_Vb_vdeal_Vb(Q6_Vh_vdeal_Vh(", "Q6_Vb_vdeal_Vb(Q6_Vb_vdeal_Vb("},
 	{"dispatch/flow.c", "SPAN(2, (uint64_t)a[5] * a[3] * LANES_BYTES);", ""},
 	{"dispatch/flow.c", "SPAN(0, (uint64_t)a[4] * a[5] * PLANES * TILE_BYTES);", "SPAN(0, TILE_BYTES);"},
