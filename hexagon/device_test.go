@@ -106,6 +106,10 @@ func (d *refDevice) compute(p *device.Packet) {
 			runs = append(runs, ref.Run{Act: tiles(a[4], rows*n(6)), Wgt: tiles(a[5], cols*n(6)), K: n(6)})
 		}
 		ref.TileMul(tiles(a[0], rows*cols), runs, rows, cols, layout.F32(uint16(a[9])))
+	case device.OpByteTiles:
+		ref.ByteTiles(m[a[0]:][:n(2)*4*layout.TileBytes], m[a[1]:], n(2), n(3))
+	case device.OpTileMulBytes:
+		ref.TileMulBytes(m[a[0]:], m[a[1]:], m[a[2]:], n(3), n(4), n(5))
 	case device.OpExpTable:
 		ref.ExpTable(numbers[uint16](m, a[0], 1<<15))
 	case device.OpSoftmax:

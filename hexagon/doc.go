@@ -2,7 +2,7 @@
 // stands in for one.
 //
 //	matrix.Matrix ──Load──▶ layout.Weights ──Start──▶ memory of a device.Device
-//	rows ──Mul──▶ lookups (OpPrecompute, OpGEMV), or tiles (OpDequant, OpTileMul) ──▶ y
+//	rows ──Mul──▶ lookups (OpPrecompute, OpGEMV), or tiles (OpDequant, OpTileMul; OpByteTiles, OpTileMulBytes) ──▶ y
 //	rows, KV cache ──RunLayers──▶ whole layers, one run of packets a step ──▶ logits, keys, values
 //	queries, KV cache ──Attend──▶ OpTileMul, OpSoftmax, OpTileMul ──▶ attended values
 //	rows by expert ──RunExperts──▶ launches of groups of experts, the host for the rest ──▶ y

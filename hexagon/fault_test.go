@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
@@ -85,6 +86,13 @@ var faultyDevices = map[string]Opener{
 			}
 		})
 	},
+	"mixes up planes": func(bytes int) (device.Device, error) {
+		return hooked(bytes, nil, func(p *device.Packet, mem []byte) {
+			if p.Op == device.OpTileMulBytes {
+				slices.Reverse(mem[p.Args[0]:][:p.Args[4]*p.Args[5]*device.BytePlanes*2048])
+			}
+		})
+	},
 	"mixes up tiles": func(bytes int) (device.Device, error) {
 		return hooked(bytes, nil, func(p *device.Packet, mem []byte) {
 			if p.Op == device.OpDequant {
@@ -102,11 +110,11 @@ func TestADeviceThatFailsEndsTheStepAndTheCPUGoesOnIfItIsToldTo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := PathLookup
-			if name == "mixes up tiles" {
-				path = PathTiles
+			path := map[string]Path{"mixes up tiles": PathTiles, "mixes up planes": PathInt8}[name]
+			if path == "" {
+				path = PathLookup
 			}
-			b := New("faulty", open, Options{Path: path})
+			b := New("faulty", open, Options{Path: path, Lookups: func(*layout.Weights) int { return 0 }})
 			bundle, err := models.LoadFile(f, models.LoadOptions{Pool: p, Backend: b, Spare: spare})
 			if err != nil {
 				t.Fatal(err)

@@ -18,6 +18,7 @@ type linear struct {
 	halves                        *layout.Tiles       // in place of both; nil: those
 	most                          float64             // magnitude of a weight, without R
 	lookups                       int                 // rows that are multiplied so at most
+	bytes                         bool                // more rows by tiles of bytes, to the same bits
 	strips, cols, workers         int                 // of the tiles of lookups; which have some at once
 	codes, scales, offsets, table uint32              // in the shared memory
 	values                        uint32              // bytes of them for OpGEMV, of codes that are no numbers
@@ -43,6 +44,9 @@ func (l *linear) size() {
 	}
 	if l.lookups = l.b.opt.lookups(l.Weights); l.lookups > 0 {
 		l.strips, l.cols, l.workers = l.b.opt.tiles(l.Weights)
+	}
+	if l.bytes = l.b.opt.Path == PathInt8 && l.b.mix.plan == nil && l.fitsBytes(); l.bytes {
+		l.lookups = l.b.opt.few(l.Weights)
 	}
 }
 
@@ -229,11 +233,11 @@ func (b *Backend) precompute(p *product, lo, n int, x uint32) {
 			inverse, _ = b.activations(row)
 		}
 		for j := range p.K {
-			v := float32(0)
-			if j < len(row) && row[j] == row[j] {
-				v = max(-b.levels, min(row[j]*inverse, b.levels))
+			v := int32(0)
+			if j < len(row) {
+				v = b.integer(row[j], inverse)
 			}
-			putHalf(b.mem, at, j, uint16(int16(math.RoundToEven(float64(v)))))
+			putHalf(b.mem, at, j, uint16(v))
 		}
 	}
 	p.precompute(n, x)
@@ -266,6 +270,14 @@ func (b *Backend) activations(row []float32) (inverse, scale float32) {
 		return 1 / scale, scale
 	}
 	return 1, 1
+}
+
+// integer returns what a number of a row becomes, inverse being that of activations.
+func (b *Backend) integer(f, inverse float32) int32 {
+	if f != f {
+		return 0
+	}
+	return int32(math.RoundToEven(float64(max(-b.levels, min(f*inverse, b.levels)))))
 }
 
 // leastMost is the magnitude of which acts.Codes can make 127; rows of less are zeros.

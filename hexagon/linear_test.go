@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -245,33 +246,62 @@ func TestOfWideMatricesTooANeighbourChangesNoProduct(t *testing.T) {
 	}
 }
 
+// Few rows by lookups, more by tiles of bytes, more than are multiplied at once among them.
 func TestWith8BitsTernaryProductsAreTheCPUs(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
-	const rows, cols, n = 150, 500, 40
+	const rows, cols = 150, 500
 	p := newPool(t)
 	cpu := kernels.NewCPU(p)
 	for name, w := range deviceMatrices(t, r, rows, cols/256*256+256) {
 		if !w.Packing.Ternary() {
 			continue
 		}
-		_, ls := started(t, func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathInt8}, w)
+		b, ls := started(t, func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: PathInt8}, w)
 		here, err := cpu.Load(w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := gaussians(r, n*w.Cols)
-		clear(x[:w.Cols]) // a row of zeros, and one of numbers that are as good as zeros
-		for i := range w.Cols {
-			x[w.Cols+i] *= 0x1p-130
-			x[2*w.Cols+i] *= 1e30
+		for _, n := range []int{3, 40, tileRows + 5} {
+			x := gaussians(r, n*w.Cols)
+			clear(x[:w.Cols]) // a row of zeros, and one of numbers that are as good as zeros
+			for i := range w.Cols {
+				x[w.Cols+i] *= 0x1p-130
+				x[2*w.Cols+i] *= 1e30
+			}
+			var acts kernels.Acts
+			acts.Set(x, n, w.Cols)
+			got, want := make([]float32, n*rows), make([]float32, n*rows)
+			before := b.Work().Tiled
+			ls[0].Mul(got, &acts)
+			here.Mul(want, &acts)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: NMSE %.3g against the CPU's products, want the same bits", name, nmse(got, want))
+			}
+			if tiled := b.Work().Tiled - before; tiled != int64(n) && n > fewRows || tiled != 0 && n <= fewRows {
+				t.Errorf("%s: of %d rows the tile unit multiplies %d", name, n, tiled)
+			}
 		}
-		var acts kernels.Acts
-		acts.Set(x, n, w.Cols)
-		got, want := make([]float32, n*rows), make([]float32, n*rows)
-		ls[0].Mul(got, &acts)
-		here.Mul(want, &acts)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: NMSE %.3g against the CPU's products, want the same bits", name, nmse(got, want))
+	}
+}
+
+func TestTilesOfBytesAreOfExactSumsThatFit(t *testing.T) {
+	for _, c := range []struct {
+		layout.Format
+		k    int
+		fits bool
+	}{
+		{layout.Ternary, 6912, true}, {layout.Ternary, 16384, false}, // no room
+		{layout.Binary, 8192, true}, {layout.Format{Bits: 4, A: 1, B: 8}, 2560, true},
+		{layout.Format{Bits: 4, A: 1, B: 8}, 4608, false}, // sums beyond 24 bits
+		{layout.Q4_0, 2560, false}, {layout.Format{Bits: 2, A: 1, B: 1, Group: 64}, 2560, false}, {layout.Q8_0, 2560, false}, {layout.NF4, 2560, false},
+	} {
+		w, err := layout.New(128, c.k, c.Format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &linear{b: New("test", nil, Options{Path: PathInt8}), Weights: w}
+		if fits := l.fitsBytes(); fits != c.fits {
+			t.Errorf("%+v of %d columns: %v", c.Format, c.k, fits)
 		}
 	}
 }

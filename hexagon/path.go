@@ -17,7 +17,8 @@ const (
 	PathLookup Path = "lookup" // the vector unit, by lookups or products of bytes: 14-bit activations, exact sums
 	PathTiles  Path = "tiles"  // the tile unit: weights and activations in fp16
 	// PathInt8 is PathLookup with activations of 8 bits, as the CPU's kernels of ternary
-	// matrices have them: products of these are then the CPU's, bit for bit.
+	// matrices have them: products of these are then the CPU's, bit for bit. More than few rows of
+	// matrices with a scale a row go by the tile unit in int8, to the same bits.
 	PathInt8 Path = "int8"
 )
 
@@ -48,7 +49,13 @@ func (o *Options) lookups(w *layout.Weights) int {
 		return 0
 	case o.Path == PathLookup || o.Path == PathInt8:
 		return math.MaxInt
-	case o.Lookups == nil:
+	}
+	return o.few(w)
+}
+
+// few returns up to how many rows are few.
+func (o *Options) few(w *layout.Weights) int {
+	if o.Lookups == nil {
 		return fewRows
 	}
 	return o.Lookups(w)

@@ -1,6 +1,7 @@
 package hexagon
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -41,6 +42,30 @@ func TestAPromptOfADenseModelIsOneRequest(t *testing.T) {
 	}
 	if e := nmse(logits[0], logits[2]); !(e <= cpuNoise) {
 		t.Errorf("NMSE against the CPU is %.3g", e)
+	}
+}
+
+// A prompt's rows by tiles of bytes have the bits that they have one by one.
+func TestPromptsInInt8HaveTheBitsOfLookups(t *testing.T) {
+	p := newPool(t)
+	prompt := make([]int32, 70)
+	for i := range prompt {
+		prompt[i] = int32(5 + i*7%900)
+	}
+	b := onDevice(t, "hexagon-go", Options{Path: PathInt8}, p, embeddedFile("lutra-tiny-s"))
+	d := backendOf(t, b)
+	byTiles := slices.Clone(newFeeder(t, b.Model).feed(1, prompt...))
+	tiled := d.Work().Tiled
+	for _, l := range d.matrices {
+		if l.bytes {
+			l.bytes, l.lookups = false, math.MaxInt
+		}
+	}
+	if byLookups := newFeeder(t, b.Model).feed(1, prompt...); !slices.Equal(byTiles, byLookups) {
+		t.Errorf("NMSE %.3g, want the same bits", nmse(byTiles, byLookups))
+	}
+	if again := d.Work().Tiled - tiled; tiled < 70 || again >= tiled {
+		t.Errorf("%d rows of products by tiles, then %d", tiled, again)
 	}
 }
 

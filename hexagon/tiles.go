@@ -22,6 +22,7 @@ type tiling struct {
 	y       uint32 // where results go: [strips][4][cols] tiles
 	x       uint32
 	weights [pipeline.Buffers]buffers
+	bytes   bool                        // of tiles of bytes
 	take    func(strip int, out uint32) // queues what becomes of a strip's results; nil: they are copied to y
 }
 
@@ -66,6 +67,9 @@ func (l *linear) codeBytes() int {
 
 // mulTiles multiplies on the tile unit.
 func (b *Backend) mulTiles(p *product) error {
+	if p.bytes {
+		return b.mulBytes(p)
+	}
 	for lo := 0; lo < p.n; lo += tileRows {
 		n := min(tileRows, p.n-lo)
 		t := p.tile(n, b.y.at)
@@ -138,7 +142,7 @@ func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
 		case pipeline.Load:
 			l.load(w, first+j.Tile, c, part)
 		case pipeline.Unpack:
-			l.unpack(w, part)
+			l.unpack(t, w, part)
 		case pipeline.Multiply:
 			l.multiply(t, w, part)
 		default:
@@ -170,7 +174,11 @@ func (l *linear) load(w *buffers, strip, c, part int) {
 }
 
 // unpack queues the making of tiles of what load has copied: a matrix of one strip.
-func (l *linear) unpack(w *buffers, part int) {
+func (l *linear) unpack(t *tiling, w *buffers, part int) {
+	if t.bytes {
+		l.b.add(device.OpByteTiles, w.tiles, w.codes, uint32(part/layout.Block), uint32(l.Bits))
+		return
+	}
 	if l.groups != nil {
 		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(part*layout.Strip/layout.SuperGroup), l.table)
 		return
@@ -187,6 +195,10 @@ func (l *linear) unpack(w *buffers, part int) {
 
 // multiply queues the product of those tiles.
 func (l *linear) multiply(t *tiling, w *buffers, part int) {
+	if t.bytes {
+		l.b.add(device.OpTileMulBytes, w.out, w.tiles, t.x, uint32(part/layout.Tile), byteRowsOfStrip, uint32(t.cols), columns)
+		return
+	}
 	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), uint32(layout.F16(l.outScale(t.k))), columns)
 }
 
@@ -197,6 +209,9 @@ func (l *linear) store(t *tiling, w *buffers, at int) {
 		return
 	}
 	size := uint32(4 * t.cols * layout.TileBytes)
+	if t.bytes {
+		size = uint32(t.planes())
+	}
 	l.b.add(device.OpCopy, t.y+uint32(at)*size, w.out, size)
 }
 

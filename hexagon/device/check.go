@@ -99,6 +99,17 @@ func (p Packet) check(memory int) checker {
 			tile(a[4], rows*k1)
 			tile(a[5], cols*k1)
 		}
+	case OpByteTiles:
+		c.number(a[3] == 1 || a[3] == 2 || a[3] == 4)
+		c.count(a[2], 1, MaxDim/layout.Block)
+		c.memory(a[0], uint64(a[2])*4*layout.TileBytes)
+		c.memory(a[1], uint64(a[2])*layout.LineBytes*8*uint64(a[3]))
+	case OpTileMulBytes:
+		k, rows, cols := c.tiles(a[3], 1), c.tiles(a[4], 1), c.tiles(a[5], 1)
+		c.tcm(a[0], rows*cols*BytePlanes*layout.TileBytes, layout.TileBytes)
+		c.tcm(a[1], rows*k*layout.TileBytes, layout.TileBytes)
+		c.tcm(a[2], cols*k*ByteLanesBytes, ByteLanesBytes)
+		c.tcm(a[6], ByteColumnsBytes, ByteColumnsBytes)
 	case OpCollect:
 		n, size, stride := c.tiles(a[2], 1), uint64(a[3]), uint64(a[5])
 		c.sizes(size > 0 && size%Align == 0 && stride%Align == 0 && stride >= size && stride <= TCMBytes)

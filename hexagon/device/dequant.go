@@ -1,6 +1,9 @@
 package device
 
 import (
+	"encoding/binary"
+
+	"github.com/lutra-lm/lutra/hexagon/hmx"
 	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
@@ -116,5 +119,33 @@ func halves(dst *[layout.Strip]float32, src []int16, unit float32) {
 	tiles.Widen(f[:], h[:])
 	for b, row := range rowOfByte {
 		dst[row&127] = f[scaleOfByte[b]&127]
+	}
+}
+
+// fourBits has bits 0, 2, 4 and 6 of a byte in a byte each.
+var fourBits = func() (table [256]uint32) {
+	for b := range uint32(256) {
+		table[b] = b&1 | b>>2&1<<8 | b>>4&1<<16 | b>>6&1<<24
+	}
+	return table
+}()
+
+// byteTiles makes the tiles of block i of the n of an OpByteTiles.
+func byteTiles(to, codes []byte, i, n, bits int) {
+	block := codes[i*layout.BlockBytes(bits):][:layout.BlockBytes(bits)]
+	for half := range 2 {
+		for b := range layout.Strip {
+			row := layout.RowOfByte(b)
+			out := to[(row/hmx.ByteRows*2*n+2*i+half)*layout.TileBytes+row%hmx.ByteRows*layout.Tile:][:layout.Tile]
+			for pair := range 4 { // of quads: columns 4·pair to 4·pair+3, and 16 further
+				var low, high uint32
+				for plane := range bits {
+					line := block[((plane*2+half)*4+pair)*layout.LineBytes+b]
+					low, high = low<<1|fourBits[line], high<<1|fourBits[line>>1]
+				}
+				binary.LittleEndian.PutUint32(out[4*pair:], low)
+				binary.LittleEndian.PutUint32(out[16+4*pair:], high)
+			}
+		}
 	}
 }

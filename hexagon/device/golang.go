@@ -109,8 +109,12 @@ func (g *Go) compute(p Packet) {
 			from, to := part*some, min((part+1)*some, n)
 			tiles.SuperGroups(dst[from*layout.SuperGroup:to*layout.SuperGroup], groups[from*layout.SuperGroupBytes:], &v)
 		})
-	case OpTileMul:
+	case OpTileMul, OpTileMulBytes:
 		g.unit.Run(g.tcm, p)
+	case OpByteTiles:
+		n, bits := int(a[2]), int(a[3])
+		tiles, codes := g.bytes(a[0], n*4*layout.TileBytes), g.bytes(a[1], n*layout.BlockBytes(bits))
+		g.parallel(n, func(i int) { byteTiles(tiles, codes, i, n, bits) })
 	case OpExpTable:
 		copy(view[uint16](g, a[0], ExpTableBytes/2), powers())
 	case OpSoftmax:
@@ -188,7 +192,10 @@ func (g *Go) matrix(p *Packet, codes, scales, offsets uint32, m, k int, bits, gr
 	return w
 }
 
-// TileUnit runs OpTileMul in Go, for devices that have no tile unit of their own.
+// OfTileUnit reports whether a packet is a product of the tile unit.
+func (p *Packet) OfTileUnit() bool { return p.Op == OpTileMul || p.Op == OpTileMulBytes }
+
+// TileUnit runs OpTileMul and OpTileMulBytes in Go, for devices that have no tile unit of their own.
 type TileUnit struct {
 	unit *hmx.Unit
 	runs [2]hmx.Run
@@ -198,9 +205,14 @@ type TileUnit struct {
 // caller's.
 func NewTileUnit(p *pool.Pool) TileUnit { return TileUnit{unit: hmx.New(p)} }
 
-// Run computes an OpTileMul that Check takes.
+// Run computes a product that Check takes.
 func (u *TileUnit) Run(memory []byte, p Packet) {
 	a := &p.Args
+	if p.Op == OpTileMulBytes {
+		k, rows, cols := int(a[3]), int(a[4]), int(a[5])
+		u.unit.MulBytes(memory[a[0]:][:rows*cols*BytePlanes*layout.TileBytes], memory[a[1]:][:rows*k*layout.TileBytes], memory[a[2]:][:cols*k*ByteLanesBytes], k, rows, cols)
+		return
+	}
 	rows, cols := int(a[7]), int(a[8])
 	operand := func(offset uint32, n int) []uint16 { return View[uint16](memory, offset, n*tile) }
 	runs := u.runs[:1]

@@ -4,7 +4,10 @@
 // written here, and hexagon/ref is the definition in Go.
 package device
 
-import "github.com/lutra-lm/lutra/hexagon/layout"
+import (
+	"github.com/lutra-lm/lutra/hexagon/hmx"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+)
 
 // Packet is one operation. Offsets are bytes from the start of the shared memory,
 // multiples of Align unless an operation says otherwise. Its wire form is 16
@@ -244,6 +247,25 @@ const (
 	//	dst, src, weights, state, n, width, to, from, taps
 	OpConv
 
+	// Tiles of bytes: of codes 64 rows by 32 columns, element (r, k) byte 32r + k; of activations,
+	// int8, 32 columns by 32 lanes, element (k, c) byte 128·(k/4) + 4c + k%4.
+
+	// OpByteTiles makes tiles [2][2n] of codes of a strip's n blocks of 64 columns, as they stand.
+	//
+	//	tiles, codes, n, bits 1|2|4
+	OpByteTiles
+
+	// OpTileMulBytes is the tile unit with bytes. Sums are exact, and their lowest 24 bits are kept:
+	//
+	//	acc(r,c) = Σ over k: a(r,k)·w(k,c)    a uint8, w int8
+	//
+	// The lowest bytes of a tile's sums stand in the first of its planes of 64×32 bytes, in the order of
+	// codes. All counts are of tiles. Operands lie in TCM, tiles and planes at multiples of their size.
+	// columns is scratch for the unit's scales, ByteColumnsBytes at a multiple of that.
+	//
+	//	out [rows][cols][BytePlanes] planes, act [rows][k], wgt [cols][k], k, rows, cols, columns
+	OpTileMulBytes
+
 	numOps
 )
 
@@ -263,6 +285,12 @@ const (
 	MaxRows       = 1 << 10
 	MaxStride     = 1 << 22
 	MaxTaps       = 8
+
+	// Of OpTileMulBytes: its scratch, and bytes of a tile of activations; one of codes has TileBytes,
+	// and so has a plane.
+	ByteColumnsBytes = 512
+	ByteLanesBytes   = hmx.LanesBytes
+	BytePlanes       = hmx.Planes
 )
 
 // TableBytes returns what OpPrecompute makes of k activations, without the sums.

@@ -56,6 +56,12 @@ func define(g *Go, p Packet) {
 			runs = append(runs, ref.Run{Act: view[uint16](g, a[4], rows*k1*tile), Wgt: view[uint16](g, a[5], cols*k1*tile), K: k1})
 		}
 		ref.TileMul(view[uint16](g, a[0], rows*cols*tile), runs, rows, cols, layout.F32(uint16(a[9])))
+	case OpByteTiles:
+		n, bits := int(a[2]), int(a[3])
+		ref.ByteTiles(g.bytes(a[0], n*4*layout.TileBytes), g.bytes(a[1], n*layout.BlockBytes(bits)), n, bits)
+	case OpTileMulBytes:
+		k, rows, cols := int(a[3]), int(a[4]), int(a[5])
+		ref.TileMulBytes(g.bytes(a[0], rows*cols*BytePlanes*layout.TileBytes), g.bytes(a[1], rows*k*layout.TileBytes), g.bytes(a[2], cols*k*ByteLanesBytes), k, rows, cols)
 	case OpExpTable:
 		ref.ExpTable(view[uint16](g, a[0], ExpTableBytes/2))
 	case OpSoftmax:
@@ -191,6 +197,14 @@ func (g *generator) packet() Packet {
 		*tcm = (*tcm + layout.TileBytes - 1) &^ (layout.TileBytes - 1)
 		return Packet{op, word(int(g.bytes(tcm, rows*cols*layout.TileBytes)), int(g.halves(tcm, rows*k0*tile)), int(g.halves(tcm, cols*k0*tile)), k0,
 			int(g.halves(tcm, rows*k1*tile)), int(g.halves(tcm, cols*k1*tile)), k1, rows, cols, int(layout.F16(float32(g.NormFloat64()))), int(g.bytes(tcm, ColumnsBytes)))}
+	case OpByteTiles:
+		n, bits := some(3), 1<<g.IntN(3)
+		return Packet{op, word(int(g.bytes(any, n*4*layout.TileBytes)), int(g.bytes(any, n*layout.BlockBytes(bits))), n, bits)}
+	case OpTileMulBytes: // random bytes go beyond what is summed in one piece
+		k, rows, cols := some(20), some(2), some(2)
+		*tcm = (*tcm + layout.TileBytes - 1) &^ (layout.TileBytes - 1)
+		return Packet{op, word(int(g.bytes(tcm, rows*cols*BytePlanes*layout.TileBytes)), int(g.bytes(tcm, rows*k*layout.TileBytes)), int(g.bytes(tcm, cols*k*ByteLanesBytes)),
+			k, rows, cols, int(g.bytes(tcm, ByteColumnsBytes)))}
 	case OpExpTable:
 		return Packet{op, word(1 << 20 * some(7))}
 	case OpSoftmax:

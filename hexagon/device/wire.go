@@ -47,7 +47,7 @@ func ParseWanted(b []byte, number uint32, packets []Packet) (at int, ok bool) {
 	if len(b) != AnswerBytes || word(0) != magic || word(1) != number || word(3) != wanted || word(2) >= uint32(len(packets)) {
 		return 0, false
 	}
-	return int(word(2)), packets[word(2)].Op == OpTileMul
+	return int(word(2)), packets[word(2)].OfTileUnit()
 }
 
 // AppendDone appends the word that says that a wanted product is done.

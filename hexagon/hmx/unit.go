@@ -1,5 +1,6 @@
 // Package hmx is the tile unit (HMX) in Go: products of 32×32 fp16 tiles, accumulated
-// in float32 in the order of k, so that every machine computes the same bits.
+// in float32 in the order of k, so that every machine computes the same bits; and of tiles of
+// bytes, whose sums are exact.
 package hmx
 
 import (
@@ -27,6 +28,7 @@ type Unit struct {
 	scale   float32
 	wide    [][]float32   // of each run: Wgt as [cols][32·K][32]
 	full    []atomic.Bool // a column of tiles has numbers in its upper half
+	bytes   bytes         // operands of MulBytes
 	scratch []scratch     // a worker's
 	phase   phase
 }
@@ -36,6 +38,8 @@ type phase int
 const (
 	widening phase = iota
 	multiplying
+	wideningBytes
+	multiplyingBytes
 )
 
 type scratch struct {
@@ -95,11 +99,16 @@ func (u *Unit) run(p phase, parts int) {
 
 // Do computes a part of a product, for the pool.
 func (u *Unit) Do(worker, i int) {
-	if u.phase == widening {
+	switch u.phase {
+	case widening:
 		u.widen(i*widenPart, (i+1)*widenPart)
-		return
+	case multiplying:
+		u.row(&u.scratch[worker], i)
+	case wideningBytes:
+		u.widenBytes(i*widenPart, (i+1)*widenPart)
+	case multiplyingBytes:
+		u.byteRow(&u.scratch[worker], i)
 	}
-	u.row(&u.scratch[worker], i)
 }
 
 // widen converts tiles [from, to) of all runs' weights.

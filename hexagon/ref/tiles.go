@@ -18,11 +18,7 @@ func Dequant(tiles []uint16, w *Matrix, v []uint16, strip, first, n int) {
 			if w.InBytes {
 				q = w.code(codes, row, k)
 			} else {
-				block := codes[k/layout.Block*layout.BlockBytes(w.Bits):]
-				quad, i := k%16/2, k%2*2+k/16%2
-				for plane := range w.Bits {
-					q |= layout.Nibble(block, row, plane, k/layout.Tile%2, quad, w.Bits) >> i & 1 << plane
-				}
+				q = serial(codes, row, k, w.Bits)
 			}
 			e := layout.F16(float32(q - layout.ByteZero))
 			if w.Bits < 8 {
@@ -37,6 +33,44 @@ func Dequant(tiles []uint16, w *Matrix, v []uint16, strip, first, n int) {
 			}
 			t := row/layout.Tile*2*n + k/layout.Tile - 2*first
 			tiles[t*tile+layout.TileIndex(row%layout.Tile, k%layout.Tile)] = e
+		}
+	}
+}
+
+// serial returns a code of a strip in bit-serial layout.
+func serial(codes []byte, row, k, bits int) (q int) {
+	block := codes[k/layout.Block*layout.BlockBytes(bits):]
+	quad, i := k%16/2, k%2*2+k/16%2
+	for plane := range bits {
+		q |= layout.Nibble(block, row, plane, k/layout.Tile%2, quad, bits) >> i & 1 << plane
+	}
+	return q
+}
+
+// ByteTiles computes OpByteTiles: n blocks of a strip to tiles [2][2n].
+func ByteTiles(tiles, codes []byte, n, bits int) {
+	for row := range layout.Strip {
+		for k := range n * layout.Block {
+			t := row/hmx.ByteRows*2*n + k/layout.Tile
+			tiles[t*layout.TileBytes+row%hmx.ByteRows*layout.Tile+k%layout.Tile] = byte(serial(codes, row, k, bits))
+		}
+	}
+}
+
+// TileMulBytes computes OpTileMulBytes.
+func TileMulBytes(out, act, wgt []byte, k, rows, cols int) {
+	for r := range rows * hmx.ByteRows {
+		for c := range cols * layout.Tile {
+			var acc int32
+			for i := range k * layout.Tile {
+				a := act[(r/hmx.ByteRows*k+i/layout.Tile)*layout.TileBytes+r%hmx.ByteRows*layout.Tile+i%layout.Tile]
+				w := wgt[(c/layout.Tile*k+i/layout.Tile)*hmx.LanesBytes+hmx.LaneIndex(i%layout.Tile, c%layout.Tile)]
+				acc += int32(a) * int32(int8(w))
+			}
+			planes := out[(r/hmx.ByteRows*cols+c/layout.Tile)*hmx.Planes*layout.TileBytes:]
+			for p := range hmx.Planes {
+				planes[p*layout.TileBytes+r%hmx.ByteRows*layout.Tile+c%layout.Tile] = byte(acc >> (8 * p))
+			}
 		}
 	}
 }

@@ -21,7 +21,8 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if err != nil {
 		return nil, err
 	}
-	use.Pool, use.Lookups, use.Tiles = opt.Pool, soc.Lookups(), soc.Tiles()
+	bytes := use.Path == hexagon.PathInt8
+	use.Pool, use.Lookups, use.Tiles = opt.Pool, soc.Lookups(bytes), soc.Tiles(bytes)
 	b, err := hexagon.Open(name, use)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func (p *Plan) Print(w io.Writer) error {
 	if err := p.printBounds(w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nConstants of %s: T is measured in T-MAN, S in the test-time scaling paper, F fitted, A assumed; lutra npu papers says how well\n", chip.Name)
+	fmt.Fprintf(w, "\nConstants of %s: T is measured in T-MAN, S in the test-time scaling paper, O by others, F is fitted, A assumed; lutra npu papers says how well\n", chip.Name)
 	rows = [][]string{{"constant", "value", "source", ""}}
 	for _, n := range chip.Numbers {
 		rows = append(rows, []string{n.Name, fmt.Sprintf("%.6g %s", n.Value, n.Unit), string(n.Source), n.Note})

@@ -29,11 +29,48 @@ func prompts(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 		return err
 	}
 	const chunks = promptTokens / soc.Chunk
-	var layer soc.Cost
-	var packets, longest, moved float64
-	seconds := map[bool]float64{}
+	times := float64(x.Layers * chunks)
+	ms := func(s float64) string { return fmt.Sprintf("%.1f", 1e3*s) }
+	rate := func(s float64) float64 { return promptTokens / (times*s + others.Seconds) }
+	first := 0.0 // the rate that gains are by
+	row := func(stages string, l *promptLayer, seconds float64, measured string) {
+		if first == 0 {
+			first = rate(seconds)
+		}
+		a.Rows = append(a.Rows, []string{stages, fmt.Sprintf("%.0f", l.packets), fmt.Sprintf("%.0f", l.longest), fmt.Sprintf("%.1f", l.moved/1e6), ms(times * l.DMA), ms(times * l.Vector), ms(times * l.Tiles),
+			ms(times * seconds), ms(others.Seconds), fmt.Sprintf("%.0f", rate(seconds)), ratio(rate(seconds) / first), measured})
+	}
+	for _, by := range []struct {
+		path         soc.Path
+		in, measured string
+	}{{soc.ByTiles, "", ""}, {soc.ByBytes, "int8, ", "626.2"}} {
+		l, err := executedLayer(list, m, &x, by.path)
+		if err != nil {
+			return err
+		}
+		row(by.in+"one after the other", l, l.after, "")
+		row(by.in+"beside each other", l, l.beside, by.measured)
+		row(by.in+"the tile unit alone", l, l.Tiles, "")
+	}
+	a.note("a prompt of %d tokens in chunks of %d, whose layer's products executed; the tile unit's time and attention are modelled.", promptTokens, soc.Chunk)
+	a.note("T-MAN's products of this model are in int8 (§6.2); its attention has no kernel of its own, which these figures lack. A strip of 128 rows is a tile of the pipeline.")
+	a.note("int8 is modelled with %g times fp16's rate and %g cycles for the sums of a tile of 64×32, which others measured (%s).", m.ByteRate.Value, m.ByteRead.Value, m.ByteRate.Note)
+	return nil
+}
+
+// promptLayer is what a chunk's products of a layer take.
+type promptLayer struct {
+	soc.Cost
+	packets, longest, moved float64
+	after, beside           float64 // seconds, with stages one after the other and beside each other
+}
+
+// executedLayer adds up the products of a chunk that executed by a path.
+func executedLayer(list []Executed, m *soc.Machine, x *soc.Model, path soc.Path) (*promptLayer, error) {
+	var l promptLayer
+	defer func() { m.Bytes = false }()
 	for _, e := range list {
-		if e.Batch != soc.Chunk {
+		if e.Batch != soc.Chunk || e.Path != path {
 			continue
 		}
 		for _, of := range x.Matrices {
@@ -41,32 +78,18 @@ func prompts(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 				continue
 			}
 			c := m.Executed(e.Longest, e.Moved)
+			m.Bytes = path == soc.ByBytes
 			tiled, err := m.Tiled(of, soc.Chunk, true)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			c.Vector, c.Tiles = c.Vector+m.Barriers(e.Barriers), tiled.Tiles
-			layer.Add(c)
+			l.Add(c)
 			n := of.Padded().M / tiling.Lookups
 			each := timeline.Costs{pipeline.Load: c.DMA / float64(n), pipeline.Unpack: c.Vector / float64(n), pipeline.Multiply: c.Tiles / float64(n)}
-			for _, beside := range []bool{false, true} {
-				seconds[beside] += timeline.Total(n, each, beside)
-			}
-			packets, longest, moved = packets+e.Packets, longest+e.Longest, moved+e.Moved
+			l.after, l.beside = l.after+timeline.Total(n, each, false), l.beside+timeline.Total(n, each, true)
+			l.packets, l.longest, l.moved = l.packets+e.Packets, l.longest+e.Longest, l.moved+e.Moved
 		}
 	}
-	times := float64(x.Layers * chunks)
-	ms := func(s float64) string { return fmt.Sprintf("%.1f", 1e3*s) }
-	rate := func(s float64) float64 { return promptTokens / (times*s + others.Seconds) }
-	for _, r := range []struct {
-		stages   string
-		seconds  float64
-		measured string
-	}{{"one after the other", seconds[false], ""}, {"beside each other", seconds[true], "626.2"}, {"the tile unit alone", layer.Tiles, ""}} {
-		a.Rows = append(a.Rows, []string{r.stages, fmt.Sprintf("%.0f", packets), fmt.Sprintf("%.0f", longest), fmt.Sprintf("%.1f", moved/1e6), ms(times * layer.DMA), ms(times * layer.Vector), ms(times * layer.Tiles),
-			ms(times * r.seconds), ms(others.Seconds), fmt.Sprintf("%.0f", rate(r.seconds)), ratio(rate(r.seconds) / rate(seconds[false])), r.measured})
-	}
-	a.note("a prompt of %d tokens in chunks of %d, whose layer's products executed; the tile unit's time and attention are modelled.", promptTokens, soc.Chunk)
-	a.note("T-MAN's attention has no kernel of its own, which this figure lacks. A strip of 128 rows is a tile of the pipeline.")
-	return nil
+	return &l, nil
 }

@@ -40,9 +40,9 @@ var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_ga
 
 // aLayer loads the matrices of a layer of stepModel, each size once: codes make no difference
 // to counts.
-func aLayer(t *testing.T, dev device.Device) (*hexagon.Backend, map[string]kernels.Linear) {
+func aLayer(t *testing.T, dev device.Device, path hexagon.Path) (*hexagon.Backend, map[string]kernels.Linear) {
 	x, _ := Shape(stepModel)
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Lookups: soc.Lookups(), Tiles: soc.Tiles(), Keys: 1 << 20, Timeout: patience})
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Lookups: soc.Lookups(path == hexagon.PathInt8), Tiles: soc.Tiles(path == hexagon.PathInt8), Keys: 1 << 20, Timeout: patience})
 	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
 	for _, m := range x.Matrices[:len(x.Matrices)-1] {
 		size := [2]int{m.M, m.K}
@@ -99,9 +99,9 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &recorder{Device: dev}
-	b, all := aLayer(t, r)
+	b, all := aLayer(t, r, hexagon.PathAuto)
 	chip, _ := soc.Named("8gen3")
-	lookups := soc.Lookups()
+	lookups := soc.Lookups(false)
 	x, _ := Shape(stepModel)
 	r.packets = nil
 	batch := 1
@@ -146,32 +146,23 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
 	}
 	chip, _ := soc.Named("8gen3")
-	dev, err := qemu.Open(qemu.Options{Memory: stepMemory, Workers: int(chip.Threads.Value), KeepTCM: true, Limit: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &recorder{Device: dev}
-	b, all := aLayer(t, r)
-	batches := []int{1}
-	if *update || os.Getenv("LUTRA_REQUIRE") != "" {
-		batches = []int{1, 2, 4, 8, 12, 16, soc.Chunk}
-	}
 	var text strings.Builder
-	for _, batch := range batches {
-		before := b.Work()
-		r.packets = nil
-		runLayer(t, b, all, batch, func(name string) {
-			now := b.Work()
-			path := soc.ByTiles
-			if now.Lookups > before.Lookups {
-				path = soc.ByLookup
-			}
-			fmt.Fprintln(&text, batch, name, path, now.Counts.Packets-before.Counts.Packets, now.Longest-before.Longest, now.Barriers-before.Barriers, now.Moved-before.Moved)
-			if want := pieces(r.packets); int(now.Transfers-before.Transfers) != want {
-				t.Errorf("%s: DMA makes %d transfers, the tiles have %d", name, now.Transfers-before.Transfers, want)
-			}
-			before, r.packets = now, nil
-		})
+	execute := func(by hexagon.Path, tiles soc.Path, batches ...int) {
+		dev, err := qemu.Open(qemu.Options{Memory: stepMemory, Workers: int(chip.Threads.Value), KeepTCM: true, Limit: patience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{Device: dev}
+		b, all := aLayer(t, r, by)
+		for _, batch := range batches {
+			recordLayer(t, &text, b, r, all, batch, tiles)
+		}
+	}
+	if *update || os.Getenv("LUTRA_REQUIRE") != "" {
+		execute(hexagon.PathAuto, soc.ByTiles, 1, 2, 4, 8, 12, 16, soc.Chunk)
+		execute(hexagon.PathInt8, soc.ByBytes, soc.Chunk)
+	} else {
+		execute(hexagon.PathAuto, soc.ByTiles, 1)
 	}
 	if *update {
 		if err := os.WriteFile("step.txt", []byte(text.String()), 0o644); err != nil {
@@ -182,6 +173,24 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 	if !strings.HasPrefix(executed, text.String()) {
 		t.Errorf("executed\n%s\nrecorded (go test ./internal/npu -run Executes -update records them anew)\n%s", text.String(), executed)
 	}
+}
+
+// recordLayer writes what the products of a layer of batch rows take, those that are not lookups by tiles.
+func recordLayer(t *testing.T, text *strings.Builder, b *hexagon.Backend, r *recorder, all map[string]kernels.Linear, batch int, tiles soc.Path) {
+	before := b.Work()
+	r.packets = nil
+	runLayer(t, b, all, batch, func(name string) {
+		now := b.Work()
+		path := tiles
+		if now.Lookups > before.Lookups {
+			path = soc.ByLookup
+		}
+		fmt.Fprintln(text, batch, name, path, now.Counts.Packets-before.Counts.Packets, now.Longest-before.Longest, now.Barriers-before.Barriers, now.Moved-before.Moved)
+		if want := pieces(r.packets); int(now.Transfers-before.Transfers) != want {
+			t.Errorf("%s: DMA makes %d transfers, the tiles have %d", name, now.Transfers-before.Transfers, want)
+		}
+		before, r.packets = now, nil
+	})
 }
 
 // pieces counts the transfers of DMA that packets are: copies, and of lookups a piece of each

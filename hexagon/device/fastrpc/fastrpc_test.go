@@ -125,6 +125,12 @@ func work(memory []byte) (packets []device.Packet, results [][2]int) {
 	add(device.OpVLUT16, 3*tcm, groups, 4, values)
 	add(device.OpTileMul, 4*tcm, 2*tcm, 3*tcm, 1, 2*tcm+2048, 3*tcm, 1, 1, 1, 0x3000, 7*tcm)
 	add(device.OpCopy, result(2048), 4*tcm, 2048)
+	// All columns of a strip, more than the unit multiplies at once.
+	add(device.OpByteTiles, 2*tcm, codes, k/64, 2)
+	add(device.OpByteTiles, 2*tcm+128*k, codes, k/64, 2)
+	add(device.OpByteTiles, 3*tcm, x, 16, 4)
+	add(device.OpTileMulBytes, 4*tcm, 2*tcm, 3*tcm, 40, 1, 2, 7*tcm)
+	add(device.OpCopy, result(6*2048), 4*tcm, 6*2048)
 	add(device.OpExpTable, 5*tcm)
 	add(device.OpSoftmax, 2*tcm, 5*tcm, states, 6*tcm, 1, 4)
 	add(device.OpCopy, result(4*2048), 2*tcm, 4*2048)

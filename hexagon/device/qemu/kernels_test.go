@@ -277,6 +277,20 @@ func TestTilesAreMultipliedInTheirPlaceInTheOrder(t *testing.T) {
 		packet(device.OpCopy, result, out, 2*2*2048))
 }
 
+func TestTilesOfBytesAreMultipliedExactly(t *testing.T) {
+	d := open(t, Options{KeepTCM: true})
+	r := rand.New(rand.NewPCG(31, 1))
+	a := &arena{d.Memory(), layout.TileBytes}
+	const k, wide = 256, 3
+	lanes, act, planes := a.bytes(randomBytes(r, wide*k*32), 2048), a.alloc(k*128, 2048), a.alloc(2*wide*device.BytePlanes*2048, 2048)
+	codes, columns := a.bytes(randomBytes(r, 128*k/2), 128), a.alloc(device.ByteColumnsBytes, device.ByteColumnsBytes)
+	for _, bits := range []uint32{1, 2, 4} {
+		for _, n := range []uint32{1, 3, k / 64} {
+			both(t, d, packet(device.OpByteTiles, act, codes, n, bits), packet(device.OpTileMulBytes, planes, act, lanes, 2*n, 2, wide, columns))
+		}
+	}
+}
+
 func TestCopyAndPing(t *testing.T) {
 	d := open(t, Options{KeepTCM: true})
 	copy(d.Memory(), randomBytes(rand.New(rand.NewPCG(5, 1)), 4096))

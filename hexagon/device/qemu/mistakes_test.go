@@ -63,6 +63,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		"a": "vgather to DDR", "b": "vgather from DDR", "c": "vgather to an address that is no multiple",
 		"d": "HMX reads scales of columns", "e": "HMX reads scales of columns", "f": "HMX reads activations", "g": "HMX reads weights",
 		"h": "HMX reads activations", "i": "HMX writes a tile", "j": "HMX reads activations",
+		"O": "HMX reads activations in bytes", "P": "HMX reads codes", "Q": "HMX reads scales of planes", "R": "HMX writes a plane",
 		"k": "touched before it is waited for", "l": "touched before it is waited for", "m": "ends with a transfer under way",
 		"n": "dmstart while transfers are under way", "o": "transfers that are not under way", "p": "no multiples of 128",
 		"q": "a bypass for a source that is TCM", "r": "or that is done",

@@ -32,6 +32,10 @@ func outputs(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), n(2) * 512}}
 	case device.OpTileMul:
 		return append(scratch(p), [2]int{n(0), n(7) * n(8) * layout.TileBytes})
+	case device.OpByteTiles:
+		return [][2]int{{n(0), n(2) * 4 * layout.TileBytes}}
+	case device.OpTileMulBytes:
+		return append(scratch(p), [2]int{n(0), n(4) * n(5) * device.BytePlanes * layout.TileBytes})
 	case device.OpExpTable:
 		return [][2]int{{n(0), device.ExpTableBytes}}
 	case device.OpSoftmax:
@@ -83,6 +87,10 @@ func work(p device.Packet) float64 {
 		return n(7) * 4096
 	case device.OpTileMul:
 		return n(7) * n(8) * (n(3) + n(6)) * 1e4
+	case device.OpByteTiles:
+		return n(2) * 1024
+	case device.OpTileMulBytes:
+		return n(4) * n(5) * n(3) * 2e4
 	case device.OpSoftmax:
 		return n(4) * (n(5) + 1) * 4000
 	case device.OpExpTable:
@@ -111,16 +119,21 @@ func work(p device.Packet) float64 {
 	return n(2) * 100
 }
 
-// overwrites reports whether a product's result lies where its operands do, which ends the machine.
-func overwrites(p device.Packet) bool {
-	a := p.Args
-	if p.Op != device.OpTileMul {
-		return false
+// ownResult tells whether a product of the tile unit would read what it writes, which ends the program.
+func ownResult(p device.Packet) bool {
+	n := func(i int) int { return int(p.Args[i]) }
+	var reads [][2]int
+	switch p.Op {
+	case device.OpTileMul:
+		reads = [][2]int{{n(1), n(7) * n(3) * 2048}, {n(2), n(8) * n(3) * 2048}, {n(4), n(7) * n(6) * 2048}, {n(5), n(8) * n(6) * 2048}}
+	case device.OpTileMulBytes:
+		reads = [][2]int{{n(1), n(4) * n(3) * 2048}, {n(2), n(5) * n(3) * 1024}}
 	}
-	size := a[7] * a[8] * layout.TileBytes
-	for _, o := range [][2]uint32{{a[1], a[7] * a[3]}, {a[2], a[8] * a[3]}, {a[4], a[7] * a[6]}, {a[5], a[8] * a[6]}} {
-		if a[0] < o[0]+o[1]*layout.TileBytes && o[0] < a[0]+size {
-			return true
+	for _, in := range reads {
+		for _, out := range outputs(p) {
+			if in[1] > 0 && in[0] < out[0]+out[1] && out[0] < in[0]+in[1] {
+				return true
+			}
 		}
 	}
 	return false
@@ -130,7 +143,7 @@ func overwrites(p device.Packet) bool {
 // has changed. Whatever else is in memory stays the fill.
 func checkPacket(t *testing.T, d *Device, fill []byte, p device.Packet) {
 	status := p.Check(d.Memory())
-	if status == device.StatusOK && (work(p) > 3e5 || overwrites(p)) {
+	if status == device.StatusOK && (work(p) > 3e5 || ownResult(p)) {
 		return
 	}
 	_, err := d.Run(t.Context(), []device.Packet{p})
@@ -158,7 +171,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(27))}
+	p := device.Packet{Op: device.Op(r.IntN(29))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -189,6 +202,8 @@ var valid = []device.Packet{
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32),
 	packet(device.OpVLUT16, 1<<20, 144, 5, 128),
 	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, 0x3800, 1<<20),
+	packet(device.OpByteTiles, 1<<16, 1<<18, 3, 2),
+	packet(device.OpTileMulBytes, 0, 1<<16, 1<<17, 2, 1, 2, 1<<20),
 	packet(device.OpExpTable, 1<<16),
 	packet(device.OpSoftmax, 1<<20, 1<<16, 1<<21, 1<<22, 1, 3),
 	packet(device.OpCollect, 1<<20, ddr, 2, 256, 128, 512),

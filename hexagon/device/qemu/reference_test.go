@@ -62,6 +62,10 @@ func define(memory []byte, p device.Packet) {
 			runs = append(runs, ref.Run{Act: device.View[uint16](memory, a[4], n(7)*n(6)*1024), Wgt: device.View[uint16](memory, a[5], n(8)*n(6)*1024), K: n(6)})
 		}
 		ref.TileMul(device.View[uint16](memory, a[0], n(7)*n(8)*1024), runs, n(7), n(8), layout.F32(uint16(a[9])))
+	case device.OpByteTiles:
+		ref.ByteTiles(memory[a[0]:][:n(2)*4*layout.TileBytes], memory[a[1]:][:n(2)*layout.BlockBytes(n(3))], n(2), n(3))
+	case device.OpTileMulBytes:
+		ref.TileMulBytes(memory[a[0]:], memory[a[1]:], memory[a[2]:], n(3), n(4), n(5))
 	case device.OpExpTable:
 		ref.ExpTable(device.View[uint16](memory, a[0], 1<<15))
 	case device.OpSoftmax:
@@ -90,6 +94,8 @@ func scratch(p device.Packet) [][2]int {
 		return [][2]int{{n(12), device.GEMVScratch(n(3), n(6), n(7), n(8), n(9), n(5) != 0, strips, n(14), workers)}}
 	case device.OpTileMul:
 		return [][2]int{{n(10), device.ColumnsBytes}}
+	case device.OpTileMulBytes:
+		return [][2]int{{n(6), device.ByteColumnsBytes}}
 	}
 	return nil
 }

@@ -45,6 +45,10 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/dequant.c", "column * 32 >> shift", "column * 16 >> shift"},
 	{"kernels/dequant.c", "T(0), T(1)}", "T(1), T(0)}"},
 	{"kernels/dequant.c", "{1, 2 | 8}, {1, 1 | 4}", "{1, 1 | 4}, {1, 2 | 8}"},
+	{"kernels/dequant.c", "(uint32_t)all * 4 * TILE", "(uint32_t)all * 2 * TILE"},
+	{"kernels/dequant.c", "Q6_Vb_vdeal_Vb(Q6_Vh_vdeal_Vh(", "Q6_Vb_vdeal_Vb(Q6_Vb_vdeal_Vb("},
+	{"dispatch/flow.c", "SPAN(2, (uint64_t)a[5] * a[3] * LANES_BYTES);", ""},
+	{"dispatch/flow.c", "SPAN(0, (uint64_t)a[4] * a[5] * PLANES * TILE_BYTES);", ""},
 	{"kernels/dequant.c", "splat_h(0xe480)", "splat_h(0xe400)"},
 	{"kernels/gemv.c", "Q6_Vuw_vrmpyacc_VuwVubRub", "Q6_Vw_vrmpyacc_VwVubRb"},
 	{"kernels/gemv.c", "Q6_V_vror_VR(once, -32)", "once"},
@@ -243,6 +247,18 @@ func newExercise() *exercise {
 		add(device.OpTileMul, out, made, act, k/32, 0, 0, 0, 4, wide, 0x2c00, columns)
 	}
 	store()
+
+	// Tiles of bytes, of each number of bits, and products of them with more columns than are multiplied at once: a
+	// strip in the buffer of the one before.
+	lanes, bytes64, planes := a.alloc(wide*k*32, 2048), a.alloc(k*128, 2048), a.alloc(2*wide*device.BytePlanes*2048, 2048)
+	scales24 := a.alloc(device.ByteColumnsBytes, device.ByteColumnsBytes)
+	for _, bits := range []uint32{1, 2, 4} {
+		add(device.OpCopy, packed, codes, 128*k/8*min(bits, 2))
+		add(device.OpByteTiles, bytes64, packed, k/64/bits*min(bits, 2), bits)
+		add(device.OpCopy, lanes, behind.bytes(randomBytes(r, wide*k*32), 128), wide*k*32)
+		add(device.OpTileMulBytes, planes, bytes64, lanes, k/32, 2, wide, scales24)
+		add(device.OpCopy, behind.alloc(2*wide*device.BytePlanes*2048, 128), planes, 2*wide*device.BytePlanes*2048)
+	}
 
 	packets = append(packets, rowOperations(r, behind, 2, 2, 64, 1)...)
 	packets = append(packets, rowOperations(r, a, 3, 1, 192, 2)...)

@@ -157,6 +157,9 @@ func countEach(t *testing.T, d *Device) (all []counted) {
 			}
 		}
 	}
+	for _, bits := range []uint32{1, 2, 4} {
+		record(fmt.Sprintf("byte tiles W%d, 128x512", bits), 128*512*int(bits)/8, packet(device.OpByteTiles, tiles, codes, 8, bits))
+	}
 	wide, listed := ddr.bytes(randomBytes(r, m*k), 128), a.bytes(randomBytes(r, 16), 128)
 	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
 		record(fmt.Sprintf("gemv W%d in bytes, group 32, 512x1024", form.bits), m*k*int(form.bits)/8,

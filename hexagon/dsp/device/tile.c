@@ -36,6 +36,7 @@ static int at(int r, int c) { return (r >> 1) * 64 + 2 * c + (r & 1); }
 
 static struct {
   float sums[32][32], scales[32];
+  int32_t ints[64][32];
 } unit;
 
 // reads says that the unit reads or writes n bytes, aligned to their size.
@@ -70,4 +71,25 @@ void hmx_store(uint16_t *out) {
   reads(out, 2048, 2048, "HMX writes a tile that is not in TCM, or not aligned");
   for (int r = 0; r < 32; r++)
     for (int c = 0; c < 32; c++) out[at(r, c)] = to_half(unit.sums[r][c] * unit.scales[c]);
+}
+
+void hmx_clear_sums(void) {
+  for (int r = 0; r < 64; r++)
+    for (int c = 0; c < 32; c++) unit.ints[r][c] = 0;
+}
+
+void hmx_multiply_bytes(const uint8_t *act, const uint8_t *wgt, uint32_t tiles) {
+  reads(act, tiles * 2048, 2048, "HMX reads codes that are not in TCM, or not aligned");
+  reads(wgt, tiles * 1024, 1024, "HMX reads activations in bytes that are not in TCM, or not aligned");
+  for (uint32_t r = 0; r < 64; r++)
+    for (uint32_t c = 0; c < 32; c++)
+      for (uint32_t k = 0; k < 32 * tiles; k++) unit.ints[r][c] += act[k / 32 * 2048 + 32 * r + k % 32] * (int8_t)wgt[k / 4 * 128 + 4 * c + k % 4];
+}
+
+// A column's word has an exponent: its sums leave as their floors by 2^(exponent-24), the lowest 8 bits of them.
+void hmx_store_plane(uint8_t *out, const uint32_t *words) {
+  reads(words, 128, 128, "HMX reads scales of planes that are not in TCM, or not aligned");
+  reads(out, 2048, 2048, "HMX writes a plane that is not in TCM, or not aligned");
+  for (int r = 0; r < 64; r++)
+    for (int c = 0; c < 32; c++) out[32 * r + c] = (uint8_t)(unit.ints[r][c] >> (24 - (int)(words[c] >> 10 & 31)));
 }

@@ -4,7 +4,7 @@
 #include "flow.h"
 #include "shards.h"
 
-enum { COLUMNS_BYTES = 256, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_TAPS = 8, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
+enum { COLUMNS_BYTES = 256, BYTE_COLUMNS_BYTES = 512, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_TAPS = 8, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
 #define SIGN 0x80000000u
 #define INFINITE 0x7f800000u // bits of float32, and NaN from there on
 
@@ -158,6 +158,21 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     tcm(&c, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
     tcm(&c, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
     break;
+  case OP_BYTE_TILES:
+    require(&c, a[3] == 1 || a[3] == 2 || a[3] == 4, STATUS_NUMBER);
+    count(&c, a[2], 1, MAX_DIM / 64);
+    memory(&c, a[0], (uint64_t)a[2] * 4 * TILE_BYTES);
+    memory(&c, a[1], (uint64_t)a[2] * 1024 * a[3]);
+    break;
+  case OP_TILE_MUL_BYTES:
+    k = tiles(&c, a[3], 1);
+    m = tiles(&c, a[4], 1);
+    n = tiles(&c, a[5], 1);
+    tcm(&c, a[0], m * n * PLANES * TILE_BYTES, TILE_BYTES);
+    tcm(&c, a[1], m * k * TILE_BYTES, TILE_BYTES);
+    tcm(&c, a[2], n * k * LANES_BYTES, LANES_BYTES);
+    tcm(&c, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES);
+    break;
   case OP_COLLECT:
     n = tiles(&c, a[2], 1);
     require(&c, a[3] > 0 && a[3] % ALIGN == 0 && a[5] % ALIGN == 0 && a[5] >= a[3] && a[5] <= TCM_BYTES, STATUS_SIZE);
@@ -309,14 +324,18 @@ static uint32_t collect(const struct memory *m, const struct packet *p) {
 
 uint32_t run_packet(const struct packet *p, const struct memory *m) {
   flow_settle(p, m); // a check reads the table of an OP_COLLECT
-  const uint32_t *a = p->args, status = p->op == OP_TILE_MUL && !m->tiles ? STATUS_OP : check(p, m);
+  const uint32_t *a = p->args, status = of_tile_unit(p) && !m->tiles ? STATUS_OP : check(p, m);
   if (status) return status;
   switch (p->op) {
   case OP_COPY: flow_add(p, m, FLOW_DMA, dma_push(0, at(m, a[0]), at(m, a[1]), a[2], 0)); return STATUS_OK;
   case OP_COLLECT: return collect(m, p);
   case OP_TILE_MUL:
     flow_add(p, m, FLOW_TILES, m->tiles->push(&(struct tile_mul){at(m, a[0]), at(m, a[1]), at(m, a[2]), (int)a[3], at(m, a[4]), at(m, a[5]), (int)a[6], (int)a[7],
-                                                                (int)a[8], (uint16_t)a[9], at(m, a[10])}));
+                                                                (int)a[8], (uint16_t)a[9], 0, at(m, a[10])}));
+    return STATUS_OK;
+  case OP_TILE_MUL_BYTES:
+    flow_add(p, m, FLOW_TILES, m->tiles->push(&(struct tile_mul){.out = at(m, a[0]), .act0 = at(m, a[1]), .wgt0 = at(m, a[2]), .k0 = (int)a[3], .rows = (int)a[4],
+                                                                .cols = (int)a[5], .columns = at(m, a[6]), .bytes = 1}));
     return STATUS_OK;
   }
   const struct operation o = cut(p, m);
@@ -369,6 +388,7 @@ void run_shard(const struct operation *o, int shard) {
   case OP_DEQUANT:
     dequant(&(struct dequant){MOVED(0, 2 * TILE_BYTES), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6) + (int)from, N, INT(8), INT(9), INT(10), dequant_bytes(a), INT(7)});
     break;
+  case OP_BYTE_TILES: byte_tiles(MOVED(0, 2 * TILE_BYTES), MOVED(1, 1024 * a[3]), N, INT(2), INT(3)); break;
   case OP_VLUT16: vlut16(MOVED(0, 512), MOVED(1, 144), N, AT(3)); break;
   case OP_EXP_TABLE: exp_table(AT(0), (int)from * EXP_UNIT, ((int)from + N) * EXP_UNIT); break;
   case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), (int)from * SOFTMAX_UNIT, ((int)from + N) * SOFTMAX_UNIT, INT(5)); break;

@@ -8,8 +8,9 @@ enum {
   OP_RMS_NORM, OP_QUANTIZE, OP_SCALE, OP_ADD, OP_ROPE, OP_GLU, OP_TO_TILES, OP_FROM_TILES, OP_FOLD,
   OP_SOFT_CAP, OP_LAYER_NORM, OP_ROWS_TO_TILES, OP_TILES_TO_ROWS,
   OP_MUL, OP_CONV,
+  OP_BYTE_TILES, OP_TILE_MUL_BYTES,
   STATUS_OK = 0, STATUS_OP, STATUS_SIZE, STATUS_RANGE, STATUS_NUMBER,
-  ALIGN = 128, TILE_BYTES = 2048, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17, MAX_WORKERS = 8,
+  ALIGN = 128, TILE_BYTES = 2048, LANES_BYTES = 1024, PLANES = 3, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17, MAX_WORKERS = 8,
   SHARD_PACKETS = 1024, // which are worth a worker: a barrier is about as long
 };
 
@@ -32,7 +33,7 @@ struct answer {
 
 enum { MAGIC = 0x4c555452 };
 
-// The operands of OP_TILE_MUL.
+// The operands of OP_TILE_MUL, and of OP_TILE_MUL_BYTES, which has one run and no scale.
 struct tile_mul {
   uint16_t *out;
   const uint16_t *act0, *wgt0;
@@ -40,7 +41,8 @@ struct tile_mul {
   const uint16_t *act1, *wgt1;
   int k1, rows, cols;
   uint16_t scale;    // fp16
-  uint32_t *columns; // 64 words of TCM, for the unit's scales of columns
+  uint16_t bytes;    // whether tiles are of bytes
+  uint32_t *columns; // 64 words of TCM, for the unit's scales of columns; for those of planes 32 each
 };
 
 // A tile unit computes products in the order in which they are pushed, beside what the caller does. push
@@ -49,6 +51,11 @@ struct tile_unit {
   uint32_t (*push)(const struct tile_mul *t);
   void (*wait)(uint32_t number);
 };
+
+// What a product writes and reads, in bytes: tiles of out, and of a run of k tiles.
+static inline uint32_t out_bytes(const struct tile_mul *t) { return (uint32_t)(t->rows * t->cols) * TILE_BYTES * (t->bytes ? PLANES : 1); }
+static inline uint32_t act_bytes(const struct tile_mul *t, int k) { return (uint32_t)(t->rows * k) * TILE_BYTES; }
+static inline uint32_t wgt_bytes(const struct tile_mul *t, int k) { return (uint32_t)(t->cols * k) * (t->bytes ? LANES_BYTES : TILE_BYTES); }
 
 struct operation;
 struct memory {
@@ -77,6 +84,7 @@ struct operation cut(const struct packet *p, const struct memory *m);
 // run_shard computes one of an operation's shards, in whichever order and beside whichever others.
 void run_shard(const struct operation *o, int shard);
 
+static inline int of_tile_unit(const struct packet *p) { return p->op == OP_TILE_MUL || p->op == OP_TILE_MUL_BYTES; }
 static inline uint32_t gemv_strips(const uint32_t *args) { return args[13] & 0xffff; }
 static inline uint32_t gemv_shares(const uint32_t *args) { return (args[13] >> 16) + 1; }
 static inline int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); } // codes stand in bytes

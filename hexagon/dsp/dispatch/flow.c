@@ -63,6 +63,14 @@ static int operands(const struct packet *p, const struct memory *m, struct opera
     SPAN(4, (uint64_t)a[7] * a[6] * TILE_BYTES);
     SPAN(5, (uint64_t)a[8] * a[6] * TILE_BYTES);
     return 1;
+  case OP_BYTE_TILES: SPAN(0, (uint64_t)a[2] * 4 * TILE_BYTES); READS; SPAN(1, (uint64_t)a[2] * 1024 * a[3]); return 1;
+  case OP_TILE_MUL_BYTES:
+    SPAN(0, (uint64_t)a[4] * a[5] * PLANES * TILE_BYTES);
+    SPAN(6, 512);
+    READS;
+    SPAN(1, (uint64_t)a[4] * a[3] * TILE_BYTES);
+    SPAN(2, (uint64_t)a[5] * a[3] * LANES_BYTES);
+    return 1;
   case OP_SOFTMAX:
     SPAN(0, (uint64_t)a[4] * a[5] * TILE_BYTES);
     SPAN(2, (uint64_t)a[4] * 32 * sizeof(struct softmax_state));
@@ -119,7 +127,7 @@ void flow_settle(const struct packet *p, const struct memory *m) {
   for (struct line *l = lines; l < lines + 2; l++) {
     uint32_t end = l->begun;
     if (known)
-      while (end != l->ended && !meet(&l->pending[(end - 1) % DEPTH].of, &o, p->op == OP_TILE_MUL && l == lines + FLOW_TILES)) end--;
+      while (end != l->ended && !meet(&l->pending[(end - 1) % DEPTH].of, &o, of_tile_unit(p) && l == lines + FLOW_TILES)) end--;
     retire(l, m, end);
   }
 }

@@ -46,10 +46,9 @@ static uint32_t unit_push(const struct tile_mul *t) {
   if (unit.pushed - unit.done == RING) unit_wait(unit.done + 1);
   const struct rt_count from = rt_count();
   struct product *p = &unit.ring[unit.pushed++ % RING];
-  const uint32_t k0 = (uint32_t)t->k0 * TILE_BYTES, k1 = (uint32_t)t->k1 * TILE_BYTES, rows = (uint32_t)t->rows, cols = (uint32_t)t->cols;
   p->packet = unit.packet;
-  p->claim = (struct machine_claim){MACHINE_TILES, (uint8_t *)t->out, rows * cols * TILE_BYTES, 0,
-                                    {{t->act0, rows * k0, 0}, {t->wgt0, cols * k0, 0}, {t->act1, rows * k1, 0}, {t->wgt1, cols * k1, 0}}};
+  p->claim = (struct machine_claim){MACHINE_TILES, (uint8_t *)t->out, out_bytes(t), 0,
+                                    {{t->act0, act_bytes(t, t->k0), 0}, {t->wgt0, wgt_bytes(t, t->k0), 0}, {t->act1, act_bytes(t, t->k1), 0}, {t->wgt1, wgt_bytes(t, t->k1), 0}}};
   machine_claim(&p->claim);
   machine_hide(from);
   machine_queues(unit.pushed - unit.done, rt_packets());

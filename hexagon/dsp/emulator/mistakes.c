@@ -86,7 +86,7 @@ static void queued(void) {
     uint32_t number = 0;
     uint8_t *out = tcm + PAGE;
     for (int i = 0; i < n; i++, out += TILE_BYTES)
-      *(uint16_t *)out = 0, number = unit->push(&(struct tile_mul){(uint16_t *)out, t, t + 1024, 1, 0, 0, 0, 1, 1, 0x3c00, (uint32_t *)(tcm + PAGE / 2)});
+      *(uint16_t *)out = 0, number = unit->push(&(struct tile_mul){(uint16_t *)out, t, t + 1024, 1, 0, 0, 0, 1, 1, 0x3c00, 0, (uint32_t *)(tcm + PAGE / 2)});
     unit->wait(number);
     for (int i = 0; i < n; i++) right += *(volatile uint16_t *)(tcm + PAGE + i * TILE_BYTES) == 0x5000;
     if (n == 1) queue_rest();
@@ -126,6 +126,10 @@ int main(void) {
   case 'h': hmx_multiply(tiles + 64, tiles, 1); break;
   case 'i': hmx_store(outside); break;
   case 'j': hmx_multiply((uint16_t *)(tcm + MACHINE_TCM - 2048), tiles, 2); break;
+  case 'O': hmx_multiply_bytes((uint8_t *)tiles, ddr, 1); break;
+  case 'P': hmx_multiply_bytes(ddr, (uint8_t *)tiles, 1); break;
+  case 'Q': hmx_store_plane((uint8_t *)tiles, columns + 16); break;
+  case 'R': hmx_store_plane((uint8_t *)tiles + 1024, columns); break;
   case 'k': // what DMA brings is read too early, at its end
     moved();
     say(tcm + 2 * PAGE - 1, *(volatile uint8_t *)(tcm + 2 * PAGE - 1) == 7);

@@ -88,19 +88,23 @@ INLINE W second_flat(V codes, const V *lut, int j) {
   return LOOKUP(codes, lut[0], 0);
 }
 
+// rows_of_words transposes 16x32 words: the column into word bits 0..3, rows into the vector.
+INLINE void rows_of_words(V *p) {
+  UNROLL for (int s = 0; s < 4; s++)
+    UNROLL for (int i = 0; i < 16; i++)
+      if (!(i >> s & 1)) {
+        W x = exchange(p[i], p[i | 1 << s], 4 << s);
+        p[i] = LO(x), p[i | 1 << s] = HI(x);
+      }
+}
+
 // A half block: 128 rows of 32 columns to the tiles of 4 row tiles, stride apart.
 #define HALF(NAME, BITS, ROWS, SECOND)                                                     \
   static void NAME(uint16_t *tiles, uint32_t stride, const V *w, int half, const V *lut) { \
     const V rep = *(const V *)repack, low = splat_b(15), rows = splat_w(ROWS);             \
     V p[16];                                                                               \
     REPACK_HALF(p, w, BITS, half)                                                          \
-    /* Transpose 16x32 words: the column into word bits 0..3, rows into the vector. */     \
-    UNROLL for (int s = 0; s < 4; s++)                                                     \
-      UNROLL for (int i = 0; i < 16; i++)                                                  \
-        if (!(i >> s & 1)) {                                                               \
-          W x = exchange(p[i], p[i | 1 << s], 4 << s);                                     \
-          p[i] = LO(x), p[i | 1 << s] = HI(x);                                             \
-        }                                                                                  \
+    rows_of_words(p);                                                                      \
     UNROLL for (int g = 0; g < 16; g++) { /* rows 4g.. and 64+4g.. of 32 columns */         \
       W x = exchange(Q6_V_vand_VV(p[g], low), high_nibbles(p[g]), 64);                     \
       UNROLL for (int b = 0; b < 2; b++) {                                                 \
@@ -117,6 +121,28 @@ HALF(half_4, 4, 0x30201000u, second4)
 HALF(half_flat_1, 1, 0, second_flat)
 HALF(half_flat_2, 2, 0, second_flat)
 HALF(half_flat_4, 4, 0, second_flat)
+
+// A half block to tiles of bytes, those of rows 64.. stride bytes behind those of rows 0..63.
+#define BYTE_HALF(NAME, BITS)                                                              \
+  static void NAME(uint8_t *tiles, uint32_t stride, const V *w, int half) {                \
+    const V rep = *(const V *)repack, low = splat_b(15);                                   \
+    V p[16];                                                                               \
+    REPACK_HALF(p, w, BITS, half)                                                          \
+    rows_of_words(p);                                                                      \
+    UNROLL for (int g = 0; g < 16; g++) { /* rows 4g.. and 64+4g.., columns before rows */ \
+      W x = exchange(Q6_V_vand_VV(p[g], low), high_nibbles(p[g]), 64);                     \
+      UNROLL for (int b = 0; b < 2; b++)                                                   \
+        ((V *)(tiles + (uint32_t)b * stride))[g] = Q6_Vb_vdeal_Vb(Q6_Vh_vdeal_Vh(b ? HI(x) : LO(x))); \
+    }                                                                                      \
+  }
+BYTE_HALF(byte_half_1, 1)
+BYTE_HALF(byte_half_2, 2)
+BYTE_HALF(byte_half_4, 4)
+
+void byte_tiles(uint8_t *tiles, const uint8_t *codes, int n, int all, int bits) {
+  void (*half)(uint8_t *, uint32_t, const V *, int) = bits == 1 ? byte_half_1 : bits == 2 ? byte_half_2 : byte_half_4;
+  for (int i = 0; i < 2 * n; i++, tiles += 2 * TILE) half(tiles, (uint32_t)all * 4 * TILE, (const V *)codes + i / 2 * bits * 8, i & 1);
+}
 
 // Codes in bytes: vector 4q+i of a half block has columns 4q..4q+3 of rows 4j+i, as bytes
 // 4j..4j+3. rows_of makes them vectors j of rows 4j..4j+3, where byte 4c+2i+h is column c of

@@ -38,6 +38,9 @@ struct dequant {
 };
 void dequant(const struct dequant *d);
 
+// byte_tiles makes tiles of bytes, [2][2·all], of n of a strip's all blocks of codes.
+void byte_tiles(uint8_t *tiles, const uint8_t *codes, int n, int all, int bits);
+
 void vlut16(uint16_t *dst, const uint8_t *groups, int n, const uint16_t *values);
 
 void exp_table(uint16_t *table, int first, int end); // numbers [first, end)

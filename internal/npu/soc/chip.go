@@ -25,6 +25,7 @@ type Source string
 const (
 	TMan     Source = "T" // measured, in the T-MAN paper
 	Scaling  Source = "S" // measured, in "Scaling LLM Test-Time Compute with Mobile NPU on Smartphones"
+	Others   Source = "O" // measured, by a public program that the note names
 	Emulated Source = "E" // counted by the emulator that runs this project's kernels
 	Fitted   Source = "F" // so that the model gives a figure that a paper measured
 	Assumed  Source = "A" // not published: an input
@@ -55,6 +56,8 @@ type Chip struct {
 	VectorLoad Number `json:"vector_load"` // DDR to registers through L2, without prefetch
 	TileUnit   Number `json:"tile_unit"`   // fp16, operands in TCM
 	TileShare  Number `json:"tile_share"`  // of that rate, which products with weights that come in tiles reach
+	ByteRate   Number `json:"byte_rate"`   // of tiles of bytes, by that of fp16
+	ByteRead   Number `json:"byte_read"`   // of the sums of a tile of 64×32
 	Layer      Number `json:"layer"`       // what a layer of a step costs beside its kernels
 
 	TCM       Number `json:"tcm"`
@@ -81,6 +84,8 @@ var gen3 = Chip{
 	VectorLoad:      Number{20, "GB/s", TMan, "Table 2, four threads"},
 	TileUnit:        Number{12032.54, "GFLOPS", Scaling, "Table 2, 1024×1024×1024"},
 	TileShare:       Number{0.46, "of the tile unit", Fitted, "T-MAN §6.5.2: one stage after the other takes 1.5 × 1.1 times the product alone"},
+	ByteRate:        Number{2.05, "of fp16's", Others, "tools/hmx-bench of GrigoryEvko/qwen-mobile, on V79"},
+	ByteRead:        Number{533, "cycles", Others, "the same: 711 for four planes of bytes, of which three are read"},
 	Layer:           Number{0.224, "ms", Fitted, "T-MAN §6.3: BitNet-2B decodes 49.1 tokens/s"},
 	TCM:             Number{8 << 20, "bytes", TMan, "§2.3; [S] §3.1.2"},
 	Addresses:       Number{4 << 30, "bytes", Scaling, "§7.2.2: 32-bit virtual addresses"},
@@ -136,7 +141,7 @@ func (c *Chip) threads(n float64) {
 
 // derived marks what is taken over from 8 Gen 3.
 func (c *Chip) derived() {
-	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.Barrier, &c.Clock, &c.TileShare, &c.Layer, &c.PrefillPower, &c.DecodePower, &c.HostCompute, &c.HostRow} {
+	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.Barrier, &c.Clock, &c.TileShare, &c.ByteRate, &c.ByteRead, &c.Layer, &c.PrefillPower, &c.DecodePower, &c.HostCompute, &c.HostRow} {
 		if n.Source != Assumed {
 			n.Source, n.Note = Assumed, "as on 8 Gen 3"
 		}
@@ -166,6 +171,7 @@ func (c *Chip) Numbers() []NamedNumber {
 	return []NamedNumber{
 		{"vector threads", c.Threads}, {"clock", c.Clock}, {"cycles per packet", c.CyclesPerPacket}, {"vgather", c.GatherPackets}, {"a barrier", c.Barrier},
 		{"DMA", c.DMA}, {"l2fetch", c.L2Fetch}, {"vector load", c.VectorLoad}, {"tile unit", c.TileUnit}, {"tile unit, in use", c.TileShare},
+		{"bytes", c.ByteRate}, {"reading their sums", c.ByteRead},
 		{"a layer", c.Layer},
 		{"TCM", c.TCM}, {"addresses", c.Addresses}, {"CPU bandwidth", c.HostBandwidth}, {"CPU compute", c.HostCompute}, {"CPU, one row", c.HostRow},
 		{"power, prefill", c.PrefillPower}, {"power, decode", c.DecodePower},
@@ -213,6 +219,12 @@ func (c *Chip) thread(packets float64) float64 {
 // tileSeconds returns the time of a product of n rows, padded to whole tiles.
 func (c *Chip) tileSeconds(m, k, n int) float64 {
 	return 2 * float64(up(m, 32)) * float64(up(k, 32)) * float64(up(n, 32)) / (c.TileUnit.Value * c.TileShare.Value * 1e9)
+}
+
+// byteSeconds returns the time of a product of n rows in int8: an instruction multiplies 64 rows of weights.
+func (c *Chip) byteSeconds(m, k, n int) float64 {
+	reads := float64(up(m, 64) / 64 * (up(n, 32) / 32))
+	return c.tileSeconds(up(m, 64), k, n)/c.ByteRate.Value + reads*c.ByteRead.Value/(c.Clock.Value*1e9)
 }
 
 func up(n, unit int) int { return (n + unit - 1) / unit * unit }

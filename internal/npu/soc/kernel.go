@@ -15,6 +15,7 @@ type Machine struct {
 	Packets Packets
 	Route   Route
 	Only    Path                 // of products; empty: the one that takes less
+	Bytes   bool                 // whether matrices with a scale a row go by tiles of bytes
 	Score   float64              // seconds of a score of attention as another engine computes it; 0: this project's softmax
 	layouts map[layoutKey]Layout // Plan is slow
 }
@@ -87,11 +88,11 @@ func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (timeline.Costs, int)
 	tx := x.Tiled()
 	tiles := t.Tiles(tx)
 	blocks := float64(t.Rows()/tiling.Lookups) * float64(t.Cols()/tiling.BlockCols)
-	return timeline.Costs{
-		m.load(t.Packed(tx)),
-		m.vector(blocks * m.Packets.dequant(x)),
-		m.tileSeconds(t.Rows(), t.Cols(), n),
-	}, tiles
+	multiply := m.tileSeconds(t.Rows(), t.Cols(), n)
+	if m.Bytes && x.Group == x.K && !x.inBytes() { // sums are read once
+		multiply = m.byteSeconds(t.Rows(), tx.K, n) * float64(t.Cols()) / float64(tx.K)
+	}
+	return timeline.Costs{m.load(t.Packed(tx)), m.vector(blocks * m.Packets.dequant(x)), multiply}, tiles
 }
 
 // Tiled returns the cost of a product of rows rows on the tile unit, with dequantisation in a
@@ -121,6 +122,7 @@ type Path string
 const (
 	ByLookup Path = "lookup" // table lookup on vector threads
 	ByTiles  Path = "tiles"  // dequantisation and the tile unit
+	ByBytes  Path = "int8"   // the tile unit with codes as they stand, and activations of 8 bits
 	ByHost   Path = "cpu"
 )
 

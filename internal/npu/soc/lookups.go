@@ -9,10 +9,12 @@ import (
 const measuredChip = "8gen3"
 
 // Lookups returns a function for hexagon.Options: up to how many rows products with a
-// matrix are bound to take less time by lookups than by tiles.
-func Lookups() func(w *layout.Weights) int {
+// matrix are bound to take less time by lookups than by tiles, of bytes where the matrix and the
+// path allow it.
+func Lookups(bytes bool) func(w *layout.Weights) int {
 	chip, _ := Named(measuredChip)
 	machine, known := NewMachine(chip), map[Matrix]int{}
+	machine.Bytes = bytes
 	return func(w *layout.Weights) int {
 		m := matrixOf(w)
 		n, ok := known[m]
@@ -32,9 +34,9 @@ func matrixOf(w *layout.Weights) Matrix {
 
 // Tiles returns a function for hexagon.Options: the tiles that Plan chooses for a matrix and
 // as many rows as go by lookups, and the threads that it chooses them for.
-func Tiles() func(w *layout.Weights) (strips, cols, workers int) {
+func Tiles(bytes bool) func(w *layout.Weights) (strips, cols, workers int) {
 	chip, _ := Named(measuredChip)
-	lookups := Lookups()
+	lookups := Lookups(bytes)
 	return func(w *layout.Weights) (strips, cols, workers int) {
 		l, err := chip.Plan(matrixOf(w), max(1, lookups(w)))
 		if err != nil { // too large for one search: the smallest that lookups want

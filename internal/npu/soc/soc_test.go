@@ -35,7 +35,7 @@ func TestEveryConstantHasASourceAndAUnit(t *testing.T) {
 	for _, c := range Chips() {
 		for _, n := range c.Numbers() {
 			switch n.Source {
-			case TMan, Scaling, Emulated, Fitted, Assumed:
+			case TMan, Scaling, Others, Emulated, Fitted, Assumed:
 			default:
 				t.Errorf("%s, %s: no source", c.Name, n.Name)
 			}
