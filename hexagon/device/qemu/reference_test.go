@@ -100,11 +100,13 @@ func scratch(p device.Packet) [][2]int {
 	return nil
 }
 
-// multiplication makes an OpGEMV of tiles of some strips and columns, with scratch in the
-// upper half of TCM.
+// scratchAt is where the scratch of multiplications lies, behind what tests have in TCM.
+const scratchAt = 4 << 20
+
+// multiplication makes an OpGEMV of tiles of some strips and columns.
 func multiplication(y, codes, tables, n, scales, offsets, m, k, bits, group, a, b uint32) device.Packet {
 	tile := (m/128*7 + k/256*5 + bits + group/32) % 4
-	return packet(device.OpGEMV, y, codes, tables, n, scales, offsets, m, k, bits, group, a, b, 4<<20, device.GEMVTiles(int(1+tile%3), 5), 256*(1+tile/2))
+	return packet(device.OpGEMV, y, codes, tables, n, scales, offsets, m, k, bits, group, a, b, scratchAt, device.GEMVTiles(int(1+tile%3), 5), 256*(1+tile/2))
 }
 
 // arena hands out operands.

@@ -205,7 +205,7 @@ func newExercise() *exercise {
 	}
 	add(device.OpVLUT16, a.alloc(8*512, 128), a.bytes(groups, 16), 8, values)
 	add(device.OpExpTable, table)
-	const keys = 300
+	const keys = 290
 	s := make([]uint16, keys*1024)
 	for i := range 3 * 1024 {
 		s[i] = layout.F16(-float32(math.Abs(r.NormFloat64())))
@@ -264,6 +264,9 @@ func newExercise() *exercise {
 	packets = append(packets, rowOperations(r, a, 3, 1, 192, 2)...)
 	add(device.OpCopy, a.alloc(1024, 128), pieces, 1024) // nothing waits behind it
 
+	if a.next > scratchAt {
+		panic("operands lie in scratch")
+	}
 	return &exercise{packets: packets, memory: memory}
 }
 
