@@ -60,7 +60,7 @@ func TestAnswersAreFoundWhereTheRuleSays(t *testing.T) {
 func TestEqualAnswersHaveOneKey(t *testing.T) {
 	for _, group := range [][]string{
 		{"1/2", "0.5", ".50", "50%", `\frac{1}{2}`, `\dfrac12`, "2/4", "$0.50", `$\frac{1}{2}$`, "5e-1", `50\%`, "x = 1/2", "1/2."},
-		{"1234", "1,234", "1,234.0", "1 234", "$1,234.00", `1{,}234`, "1234 apples", "1.234e3", `1.234 \times 10^3`, "1.234×10^{3}", "+1234", "**1234**"},
+		{"1234", "1,234", "1,234.0", "1 234", "$1,234.00", `1{,}234`, "1234 apples", "1.234e3", `1.234 \times 10^3`, "1.234×10^{3}", "+1234", "**1234**", "#1234", "## 1234"},
 		{"-3", "−3", "-3.0", "-6/2", `-\frac{6}{2}`, "-3 degrees", `-3^\circ`},
 		{"7/4", "1 3/4", `1\frac{3}{4}`, "1.75", "175%", "1.75 cm", "1.75cm"},
 		{"0", "-0", "0.00", "0%", "0/5"},
@@ -114,6 +114,9 @@ func TestBadRulesAreRefused(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{`\boxed{\frac{1}{2}}`, "Answer: 1,234.5e-7%", `{"a":[1]}`, "(1,2)", "1 2/3 cm", `-\frac{-1}{0}`, "A) B) (C)"} {
 		f.Add(s, "auto")
+	}
+	for _, s := range []string{"Answer:#", "Answer: x=#1/0", "Answer: =#2"} {
+		f.Add(s, "")
 	}
 	f.Add("x=1", `regex:x=(\d+)`)
 	f.Add(`{"a":1}`, "json:/a")

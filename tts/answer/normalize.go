@@ -61,10 +61,10 @@ func isUnit(text string) bool {
 	return true
 }
 
-// clean takes off what may stand around an answer.
+// clean takes off what may stand around an answer, the sign of a number or a heading too.
 func clean(s string) string {
 	s = strings.TrimSpace(strings.Trim(strings.TrimSpace(s), "`'\"“”"))
-	return strings.TrimRight(s, ".,;: ")
+	return strings.TrimLeft(strings.TrimRight(s, ".,;: "), "# ")
 }
 
 // partKey returns the key of an answer, or of a part of one with depth levels within.
@@ -132,11 +132,11 @@ func formulaKey(p polynomial) string {
 }
 
 // spelling returns an answer as text: without white space between signs, and braces
-// around single ones.
+// around single ones, and not with the first sign of a value's key or a formula's.
 func spelling(s string) string {
 	s = strings.Join(strings.Fields(strings.ToLower(s)), " ")
 	s = braces.ReplaceAllString(s, "$1")
-	return signs.ReplaceAllString(s, "$1")
+	return strings.TrimLeft(signs.ReplaceAllString(s, "$1"), "#=")
 }
 
 var (
