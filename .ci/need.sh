@@ -21,8 +21,8 @@ need() {
       flock 9
       updated=${TMPDIR:-/tmp}/lutra-apt-updated
       [ -n "$(find "$updated" -mmin -60 2>/dev/null)" ] || { apt-get update -qq && touch "$updated"; }
-      dpkg --configure -a >/dev/null </dev/null # where a gate was ended amid packages
-      RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
+      # A session of its own: whoever ends the gate's leaves no packages half unpacked.
+      RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive setsid -w apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null </dev/null
     ) 9>"${TMPDIR:-/tmp}/lutra-need.lock"
     return
   fi
