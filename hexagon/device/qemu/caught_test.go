@@ -25,7 +25,7 @@ var concerns = map[string][]device.Op{
 	"kernels/precompute.c": {device.OpPrecompute, device.OpGEMV},
 	"kernels/gemv.c":       {device.OpPrecompute, device.OpGEMV},
 	"kernels/lines.h":      {device.OpPrecompute, device.OpGEMV},
-	"kernels/dequant.c":    {device.OpDequant, device.OpByteTiles},
+	"kernels/dequant.c":    {device.OpCopy, device.OpDequant, device.OpByteTiles}, // which has codes that are copied
 	"kernels/vlut16.c":     {device.OpVLUT16},
 	"kernels/exp.c":        {device.OpExpTable},
 	"kernels/softmax.c":    {device.OpExpTable, device.OpSoftmax},
