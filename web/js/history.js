@@ -161,13 +161,15 @@ async function remove(head) {
 }
 
 /**
- * Shows what was done, until it is closed.
- * @param {string} words @param {string} [action] @param {() => void} [act] @param {() => void} [closed]
+ * Shows what was done, until it is closed and what closed does is done.
+ * @param {string} words @param {string} [action] @param {() => void} [act] @param {() => void | Promise<void>} [closed]
  */
 export function notice(words, action, act, closed) {
   const box = byId('history-notice');
-  const button = (/** @type {string} */ label, /** @type {() => void} */ click) => el('button', { type: 'button', class: 'quiet', on: { click: () => { box.replaceChildren(); click(); } } }, label);
-  box.replaceChildren(el('span', {}, words), ...(action && act ? [button(action, act)] : []), button(t`Close`, () => closed?.()));
+  const shown = el('span', {}, words);
+  const end = () => { if (shown.isConnected) box.replaceChildren(); };
+  const button = (/** @type {string} */ label, /** @type {() => void} */ click) => el('button', { type: 'button', class: 'quiet', on: { click } }, label);
+  box.replaceChildren(shown, ...(action && act ? [button(action, () => { end(); act(); })] : []), button(t`Close`, async () => { await closed?.(); end(); }));
 }
 
 /** @param {string} id */

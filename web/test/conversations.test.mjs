@@ -76,6 +76,7 @@ test('what was deleted comes back when that is undone, and else is gone', async 
   assert.equal(await lastAnswer(), 'Otters eat fish.');
   await more('otters', 'Delete');
   await page.locator('#history-notice button', { hasText: 'Close' }).click();
+  await page.locator('#history-notice span').waitFor({ state: 'detached' });
   await reload();
   await listed('Where do rivers flow?');
   assert.deepEqual(await titles(), ['Where do rivers flow?']);
