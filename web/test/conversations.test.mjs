@@ -154,7 +154,9 @@ test('an exported conversation is the same where it is imported', async () => {
   assert.equal((await titles()).length, 2, 'what is there already is not there twice');
   for (const title of ['rivers', 'otters']) {
     await more(title, 'Delete');
+    await page.locator('#history-notice span', { hasText: title }).waitFor();
     await page.locator('#history-notice button', { hasText: 'Close' }).click();
+    await page.locator('#history-notice span').waitFor({ state: 'detached' });
   }
   await page.locator('#no-conversations', { hasText: 'kept here' }).waitFor();
   await choose(one.text);
