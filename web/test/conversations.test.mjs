@@ -152,9 +152,9 @@ test('an exported conversation is the same where it is imported', async () => {
   await choose(one.text);
   await notice('was added');
   assert.equal((await titles()).length, 2, 'what is there already is not there twice');
-  for (const title of ['rivers', 'otters']) {
+  for (const title of ['Where do rivers flow?', 'What do otters eat?']) {
     await more(title, 'Delete');
-    await page.locator('#history-notice span', { hasText: title }).waitFor();
+    await notice(`“${title}” is deleted.`);
     await page.locator('#history-notice button', { hasText: 'Close' }).click();
     await page.locator('#history-notice span').waitFor({ state: 'detached' });
   }
