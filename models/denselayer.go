@@ -118,11 +118,11 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 	d := &DenseLayer{
 		Norm: y.norm.dense(), FFNNorm: y.ffnNorm.dense(), Width: f.width, GateUp: f.gateUp.Devices(), Unit: f.activation, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
 	}
-	a, ok := y.mixer.(*selfAttention)
 	if conv, short := y.mixer.(*shortConv); short {
 		d.QKV, d.O, d.Conv = conv.in.Devices(), weights.Device(conv.out), conv.dense()
 		return d
 	}
+	a, ok := y.mixer.(*selfAttention)
 	if !ok {
 		return nil
 	}
