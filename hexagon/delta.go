@@ -2,6 +2,7 @@ package hexagon
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/ref"
@@ -25,16 +26,27 @@ func (d *whole) deltaNet(b *Backend, l *layer) bool {
 	if d.m.Parallel || x.Width%32 != 0 || x.ValueHeads%x.KeyHeads != 0 || x.ValueHeads > device.MaxDim/32 || z > 1 || gates > 2 {
 		return false
 	}
+	if len(s.parts) == len(l.QKV) {
+		if l.gates = b.stack(&d.vectors, d.m.Hidden, x.Gates...); l.gates == nil {
+			return false
+		}
+	}
 	at := tails{taps: x.Taps, channels: x.Channels(), heads: x.ValueHeads, width: x.Width}
 	if !d.tails.take(l, at, x.Conv) {
 		return false
 	}
-	n := &deltaNet{z: x.Channels(), gates: s.col[z+1], decay: x.ValueHeads}
+	cols := slices.Clone(s.col)
+	if l.gates != nil {
+		for _, col := range l.gates.col {
+			cols = append(cols, s.width+col)
+		}
+	}
+	n := &deltaNet{z: x.Channels(), gates: cols[z+1], decay: x.ValueHeads}
 	if z > 0 {
-		n.z = s.col[z]
+		n.z = cols[z]
 	}
 	if gates > 1 {
-		n.decay = s.col[z+2] - n.gates
+		n.decay = cols[z+2] - n.gates
 	}
 	n.n = roundUp(n.decay+x.ValueHeads, 32)
 	weights := make([]float32, 3*n.n) // of x, added to it, and of the softplus: see OpGates

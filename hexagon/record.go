@@ -64,7 +64,9 @@ func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head
 	products := 0
 	for _, l := range r.layers[s.First:] {
 		if l != nil {
-			products += len(l.qkv.parts) + len(l.gateUp.parts) + 2
+			if products += len(l.qkv.parts) + len(l.gateUp.parts) + 2; l.gates != nil {
+				products += len(l.gates.parts)
+			}
 		}
 	}
 	b.probes++
@@ -167,7 +169,9 @@ func (r *recording) layer(i int) bool {
 	}
 	r.addPowers()
 	qkv, read := r.qkv(i), r.normed(&l.norm)
-	r.mul(l.qkv, read, qkv, r.n)
+	if r.mul(l.qkv, read, qkv, r.n); l.gates != nil {
+		r.mul(l.gates, read, qkv.from(l.qkv.width), r.n)
+	}
 	mix := r.attention
 	switch {
 	case l.Conv != nil:

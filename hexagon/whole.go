@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -37,6 +38,7 @@ type layer struct {
 	taps                                                          uint32    // weights of a convolution; 0: none
 	tail                                                          int       // its number among these
 	delta                                                         *deltaNet // nil: none
+	gates                                                         *stack    // of a delta net, where they go by another path than qkv; nil: behind it
 	qkv, o, gateUp, down                                          *stack
 }
 
@@ -105,7 +107,9 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	case y.Conv != nil:
 		read = m.Hidden
 	case y.Delta != nil:
-		read, in = y.Delta.Values(), slices.Concat(in, y.Delta.Gates)
+		if read = y.Delta.Values(); alike(slices.Concat(in, y.Delta.Gates)) {
+			in = slices.Concat(in, y.Delta.Gates)
+		}
 	}
 	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, in...), o: b.stack(&d.vectors, read, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
 	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || y.Conv != nil && !d.conv(b, l) || y.Delta != nil && !d.deltaNet(b, l) || l.attends() && !l.split(m) {
@@ -218,10 +222,14 @@ func (d *whole) reserve(b *Backend) {
 	each(d.head)
 	for _, l := range d.layers {
 		if l != nil {
-			qkv, gateUp, rotated = max(qkv, l.qkv.width), max(gateUp, l.gateUp.width), max(rotated, l.Rotated)
-			for _, s := range []*stack{l.qkv, l.o, l.gateUp, l.down} {
+			width := l.qkv.width
+			if l.gates != nil {
+				width += l.gates.width
+			}
+			qkv, gateUp, rotated = max(qkv, width), max(gateUp, l.gateUp.width), max(rotated, l.Rotated)
+			for _, s := range []*stack{l.qkv, l.gates, l.o, l.gateUp, l.down} {
 				each(s)
-				tiled = tiled || s.most < math.MaxInt
+				tiled = tiled || s != nil && s.most < math.MaxInt
 			}
 		}
 	}
@@ -277,11 +285,20 @@ func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 	return len(d.layers)
 }
 
+// alike tells whether rows go by one path with all matrices.
+func alike(of []kernels.Linear) bool {
+	first, ok := of[0].(*linear)
+	return ok && !slices.ContainsFunc(of, func(x kernels.Linear) bool {
+		l, ok := x.(*linear)
+		return !ok || l.lookups != first.lookups
+	})
+}
+
 // atOnce returns how many rows of a step of n are recorded at once: those of a product by lookups
 // have tables in TCM.
 func (d *whole) atOnce(n, first, end int) int {
 	for _, l := range d.layers[first:end] {
-		if n <= max(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) {
+		if n <= max(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) || l.gates != nil && n <= l.gates.most {
 			return d.rows
 		}
 	}

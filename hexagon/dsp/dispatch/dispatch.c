@@ -83,6 +83,23 @@ static void rows(struct check *c, uint32_t n, uint32_t parts, uint32_t width) {
   dim(c, width, 32);
 }
 
+// By itself, as is what runs it: a function of all packets would keep more registers for each.
+static void __attribute__((noinline)) delta(struct check *c, const uint32_t *a) {
+  rows(c, a[5], a[6], a[8]);
+  count(c, a[7], 1, MAX_DIM / 32);
+  const uint32_t heads = a[6] * a[7];
+  const uint64_t state = 4 * (uint64_t)heads * a[8] * a[8];
+  require(c, (uint64_t)a[6] * a[7] <= MAX_DIM / 32, STATUS_SIZE);
+  count(c, a[12], 0, MAX_DIM);
+  count(c, a[13], 0, MAX_DIM);
+  count(c, a[14], 0, 1);
+  floats(c, a[0], a[5], heads, a[8], a[9]);
+  floats(c, a[1], a[5], 2 * a[6] + heads, a[8], a[10]);
+  floats(c, a[2], a[5], 1, (a[12] > a[13] ? a[12] : a[13]) + heads, a[11]);
+  if (a[3]) memory(c, a[3], state);
+  memory(c, a[4], state);
+}
+
 static uint32_t check(const struct packet *p, const struct memory *all) {
   struct check c = {all->size, STATUS_OK};
   const uint32_t *a = p->args;
@@ -301,22 +318,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     floats(&c, a[1], a[3], 1, a[4], a[6]);
     memory(&c, a[2], 12 * (uint64_t)a[4]);
     break;
-  case OP_DELTA: {
-    rows(&c, a[5], a[6], a[8]);
-    count(&c, a[7], 1, MAX_DIM / 32);
-    const uint32_t heads = a[6] * a[7];
-    const uint64_t state = 4 * (uint64_t)heads * a[8] * a[8];
-    require(&c, (uint64_t)a[6] * a[7] <= MAX_DIM / 32, STATUS_SIZE);
-    count(&c, a[12], 0, MAX_DIM);
-    count(&c, a[13], 0, MAX_DIM);
-    count(&c, a[14], 0, 1);
-    floats(&c, a[0], a[5], heads, a[8], a[9]);
-    floats(&c, a[1], a[5], 2 * a[6] + heads, a[8], a[10]);
-    floats(&c, a[2], a[5], 1, (a[12] > a[13] ? a[12] : a[13]) + heads, a[11]);
-    if (a[3]) memory(&c, a[3], state);
-    memory(&c, a[4], state);
-    break;
-  }
+  case OP_DELTA: delta(&c, a); break;
   default: return STATUS_OP;
   }
   return c.status;
@@ -368,6 +370,11 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
 }
 
 void finish_packets(const struct memory *m) { flow_drain(m); }
+
+static void __attribute__((noinline)) run_delta(const struct memory *m, const uint32_t *a, int from, int end) {
+  delta_rule(&(struct delta){{at(m, a[0]), a[9]}, {at(m, a[1]), a[10]}, {at(m, a[2]), a[11]}, a[3] ? at(m, a[3]) : 0, at(m, a[4]), (int)a[5], (int)a[6], (int)a[7],
+                             (int)a[8], (int)a[12], (int)a[13], (int)a[14]}, from, end);
+}
 
 void run_shard(const struct operation *o, int shard) {
   const struct memory *m = o->memory;
@@ -438,10 +445,7 @@ void run_shard(const struct operation *o, int shard) {
   case OP_MUL: mul_rows(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 7, 128), INT(3), N * 32); break;
   case OP_CONV: conv(MOVED_ROWS(0, 6, 128), MOVED_ROWS(1, 7, 128), MOVED(2, 128), MOVED(3, 128), 4 * a[5], INT(4), N * 32, INT(8), INT(9)); break;
   case OP_GATES: gates(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED(2, 128), 4 * a[4], INT(3), N * 32); break;
-  case OP_DELTA:
-    delta_rule(&(struct delta){{AT(0), a[9]}, {AT(1), a[10]}, {AT(2), a[11]}, OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(12), INT(13), INT(14)},
-               (int)from, (int)from + N);
-    break;
+  case OP_DELTA: run_delta(m, a, (int)from, (int)from + N); break;
   case OP_LAYER_NORM: layer_norm(MOVED_ROWS(0, 6, a[6]), MOVED_ROWS(1, 7, a[7]), AT(2), AT(3), N, INT(5), number(a[8]), number(a[9])); break;
   }
 }
