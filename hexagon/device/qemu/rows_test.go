@@ -104,8 +104,10 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 		}
 	}
 	add(device.OpGates, rows(), rows(), a.floats(r, int(3*row), false), n, row, stride, stride)
-	const share = 2
-	wide := min(width, 64) // of a head
+	share, wide := uint32(2), uint32(32) // of a head: one panel, or two
+	if width == 64 {
+		wide = width
+	}
 	heads := parts * share
 	for grouped := range uint32(2) {
 		gates, state, next := a.floats(r, int(n*64), false), a.floats(r, int(heads*wide*wide), false), a.alloc(int(4*heads*wide*wide), 128)

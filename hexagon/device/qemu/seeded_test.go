@@ -201,7 +201,7 @@ func newExercise() *exercise {
 	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
 		for _, group := range []uint32{32, 64, 128} {
 			packets = append(packets, multiplication(a.alloc(rows*4*m, 128), codes, split, rows, sc, of, m, k/2, form.bits, group, form.one, form.b))
-			add(device.OpDequant, a.alloc(8*4*2048, 128), codes, sc, of, values, 0, 0, k/2/64, k/2, form.bits, group, 1)
+			add(device.OpDequant, behind.alloc(8*4*2048, 128), codes, sc, of, values, 0, 0, k/2/64, k/2, form.bits, group, 1)
 		}
 	}
 	groups := randomBytes(r, 8*layout.SuperGroupBytes)
