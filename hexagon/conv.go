@@ -43,8 +43,9 @@ type spanTail struct {
 // convPart is rows of a recording that are one span's, the first of which has done of the span's before it.
 type convPart struct{ span, first, n, done int }
 
-// tailBytes is the memory for tails, unless a sequence's are larger; stateBytes that with states of delta nets.
-const tailBytes, stateBytes = 16 << 20, 128 << 20
+// tailBytes is the memory for tails, unless a sequence's are larger; stateBytes that with states of delta nets, of which
+// one sequence has at most mostBytes: further layers are the host's.
+const tailBytes, stateBytes, mostBytes = 16 << 20, 128 << 20, 512 << 20
 
 // conv takes a layer's short convolution. It returns false for one that is not like the others.
 func (d *whole) conv(b *Backend, l *layer) bool {
@@ -57,14 +58,14 @@ func (d *whole) conv(b *Backend, l *layer) bool {
 
 // take makes room for a layer of a shape, with weights of a convolution, in slots. All layers have one.
 func (t *tails) take(l *layer, shape tails, weights []float32) bool {
-	if shape.layers = t.layers; shape.taps < 2 || shape.taps > device.MaxTaps || len(weights) != shape.taps*shape.channels {
+	if shape.layers = t.layers + 1; shape.taps < 2 || shape.taps > device.MaxTaps || len(weights) != shape.taps*shape.channels || shape.channels > device.MaxDim || shape.size() > mostBytes {
 		return false
 	}
 	if t.layers > 0 && (shape.taps != t.taps || shape.channels != t.channels || shape.heads != t.heads || shape.width != t.width) {
 		return false
 	}
 	l.tail = t.layers
-	t.layers, t.taps, t.channels, t.heads, t.width = t.layers+1, shape.taps, shape.channels, shape.heads, shape.width
+	t.layers, t.taps, t.channels, t.heads, t.width = shape.layers, shape.taps, shape.channels, shape.heads, shape.width
 	return true
 }
 
@@ -207,6 +208,7 @@ func (t *tails) commit(b *Backend, s *models.DenseStep, layers []*layer) {
 			case t.heads == 0:
 			case of.states != nil:
 				t.restore(sp.State, of.states[l.tail*(n+t.states())+n:], l, sp.Position+sp.N)
+				b.count(&b.work.Read, 4*t.states())
 			default:
 				t.giveStates(b, sp.State, of.slot, l, sp.Position+sp.N)
 			}
