@@ -180,8 +180,8 @@ func (m *Machine) Attention(x *Model, work []Work) Cost {
 	return sum
 }
 
-// deltaPackets is about how many packets a row takes for each 128 bytes of states (OpDelta): two loads and a store, and
-// seven operations of float32.
+// deltaPackets is about how many packets a row takes for each 128 bytes of states (OpDelta), as its loops are compiled
+// for a device: two or three of what a state has told, six of what it becomes.
 const deltaPackets = 8
 
 // DeltaNet returns the cost of states in one layer: they come and go once for all rows of a sequence, which pass through
