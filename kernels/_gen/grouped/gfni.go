@@ -43,11 +43,17 @@ func (p packing) gfniWidest() int {
 
 // gfniPair returns the number of tokens of the widest tile of two bands.
 func (p packing) gfniPair() int {
-	if p.name == "Q6" {
+	switch p.name {
+	case "Q6":
 		return 4
+	case "Q8":
+		return 8
 	}
-	return 6
+	return gfniKept
 }
+
+// gfniKept is the most tokens of two bands whose sums stay in registers.
+const gfniKept = 6
 
 // GFNI emits them.
 func GFNI() {
@@ -106,6 +112,7 @@ type gfni struct {
 	sums  [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
 	d     []reg.VecVirtual    // of a unit, by band
 	table reg.VecVirtual      // of FP4: levels and 128
+	kept  reg.GPVirtual       // [band][token] sums in memory, where registers have no room for them; nil: sums
 	super reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
 }
 
@@ -158,7 +165,7 @@ func gfniTile(p packing, tokens int) {
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of %s of %s that are", name, tokens, n*dense.BandRows, bands, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at",
 		"next, which need not be memory at all.")
-	t := gfni{tile: &tile{packing: p, bands: 1, fetched: n, tokens: tokens}, n: n}
+	t := gfni{tile: &tile{packing: p, bands: 1, fetched: n, tokens: tokens, spread: true}, n: n}
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	t.next = Load(Param("next"), GP64()).(reg.GPVirtual)
@@ -166,8 +173,13 @@ func gfniTile(p packing, tokens int) {
 		t.stride = Load(Param("stride"), GP64()).(reg.GPVirtual)
 	}
 	t.acts = emit.NewRows("acts", "lda", 0, tokens)
+	if n == 2 && tokens > gfniKept {
+		t.kept = emit.AlignedLocal(n * tokens * planeBytes)
+	}
 	for range n {
-		t.sums = append(t.sums, row(tokens))
+		if t.kept == nil {
+			t.sums = append(t.sums, row(tokens))
+		}
 	}
 	for i := range t.ready {
 		t.ready[i] = row(n)
@@ -181,9 +193,9 @@ func gfniTile(p packing, tokens int) {
 		}
 		t.loop(t.begin, group, t.end)
 	} else {
-		t.eachY(func(i, b int, y Mem) { VMOVUPS(y, t.sums[b][i]) })
+		t.eachY(func(i, b int, y Mem) { t.move(y, t.sum(i, b)) })
 		t.loop(t.superScale(), t.groupScaled, nil)
-		t.eachY(func(i, b int, y Mem) { VMOVUPS(t.sums[b][i], y) })
+		t.eachY(func(i, b int, y Mem) { t.move(t.sum(i, b), y) })
 	}
 	emit.Done()
 }
@@ -276,6 +288,11 @@ func (t *gfni) dots(from, to int, start func(i int) Mem) [][]reg.VecVirtual {
 				t.unpack(j + 1)
 			}
 		}
+		group, lines := t.groupLines()
+		t.fetchLines(j*lines/8, (j+1)*lines/8)
+		if j == 7 {
+			t.fetchNext(group)
+		}
 	}
 	if &odd[0] != &sum[0] {
 		for b := range sum {
@@ -367,9 +384,34 @@ func (t *gfni) groupScaled() {
 			}
 		}
 		for i, v := range sum[b] {
-			VFMADD231PS_BCST(t.acts.At(i, acts.RecScale), v, t.sums[b][i])
+			if t.kept == nil {
+				VFMADD231PS_BCST(t.acts.At(i, acts.RecScale), v, t.sums[b][i])
+				continue
+			}
+			a := ZMM()
+			VBROADCASTSS(t.acts.At(i, acts.RecScale), a)
+			VFMADD213PS(t.sum(i, b), a, v)
+			VMOVUPS(v, t.sum(i, b))
 		}
 	})
+}
+
+// sum returns the place of the sums of token i and band b.
+func (t *gfni) sum(i, b int) Op {
+	if t.kept == nil {
+		return t.sums[b][i]
+	}
+	return Mem{Base: t.kept, Disp: (b*t.tokens + i) * planeBytes}
+}
+
+// move copies a register's worth from one place to another.
+func (t *gfni) move(from, to Op) {
+	if t.kept != nil {
+		v := ZMM()
+		VMOVUPS(from, v)
+		from = v
+	}
+	VMOVUPS(from, to)
 }
 
 // magicScale gives the scales of a group of the current band, and -1.5·2²³ times them.
