@@ -212,7 +212,7 @@ func (q *kernel) StreamBands() int { return q.tiles.bands }
 const streamTokens = 4
 
 // StreamTokens returns the number of tokens up to which products stream. Tiles for two ports of
-// 512 bits wait for memory with as many tokens as they take at a time.
+// 512 bits wait for memory with many tokens too.
 func (q *kernel) StreamTokens() int {
 	switch {
 	case q.tiles.gfni == nil:

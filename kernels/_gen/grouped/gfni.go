@@ -16,7 +16,8 @@ import (
 // unpacks codes and scales sums: one band and as many tokens as registers hold sums for,
 // or two bands and a few tokens. VGF2P8AFFINEQB moves a field of bits in one operation,
 // and the codes of a word are unpacked amid the products of the word before, because a
-// port takes its oldest operation first.
+// port takes its oldest operation first. Requests for what comes next stand amid the products
+// too, a few lines a word: a core has 48 lines under way, and memory waits when they are fewer.
 //
 // Operations of the two ports for a group of 32 columns, a band and T tokens, without
 // 8·T VPDPBUSD, and the share of these for the most tokens there are:
@@ -41,7 +42,8 @@ func (p packing) gfniWidest() int {
 	return 14
 }
 
-// gfniPair returns the number of tokens of the widest tile of two bands.
+// gfniPair returns the number of tokens of the widest tile of two bands. Those of Q8 keep sums in
+// memory: half of the broadcasts are worth it where little unpacking stands beside them.
 func (p packing) gfniPair() int {
 	switch p.name {
 	case "Q6":
@@ -49,11 +51,11 @@ func (p packing) gfniPair() int {
 	case "Q8":
 		return 8
 	}
-	return gfniKept
+	return gfniInRegisters
 }
 
-// gfniKept is the most tokens of two bands whose sums stay in registers.
-const gfniKept = 6
+// gfniInRegisters is the most tokens of two bands whose sums stay in registers.
+const gfniInRegisters = 6
 
 // GFNI emits them.
 func GFNI() {
@@ -107,13 +109,13 @@ func moveBits(v reg.VecVirtual, n, from, to int) {
 // gfni is a tile of n bands.
 type gfni struct {
 	*tile
-	n     int
-	ready [2][]reg.VecVirtual // codes of words in turns, of each band
-	sums  [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
-	d     []reg.VecVirtual    // of a unit, by band
-	table reg.VecVirtual      // of FP4: levels and 128
-	kept  reg.GPVirtual       // [band][token] sums in memory, where registers have no room for them; nil: sums
-	super reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
+	n       int
+	ready   [2][]reg.VecVirtual // codes of words in turns, of each band
+	sums    [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
+	d       []reg.VecVirtual    // of a unit, by band
+	table   reg.VecVirtual      // of FP4: levels and 128
+	spilled reg.GPVirtual       // [band][token] sums in memory, where registers have no room for them; nil: sums
+	super   reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
 }
 
 // superScale gives what converts the scales of a superblock of Q4M once for all its groups.
@@ -173,11 +175,10 @@ func gfniTile(p packing, tokens int) {
 		t.stride = Load(Param("stride"), GP64()).(reg.GPVirtual)
 	}
 	t.acts = emit.NewRows("acts", "lda", 0, tokens)
-	if n == 2 && tokens > gfniKept {
-		t.kept = emit.AlignedLocal(n * tokens * planeBytes)
-	}
-	for range n {
-		if t.kept == nil {
+	if n == 2 && tokens > gfniInRegisters {
+		t.spilled = emit.AlignedLocal(n * tokens * planeBytes)
+	} else {
+		for range n {
 			t.sums = append(t.sums, row(tokens))
 		}
 	}
@@ -384,7 +385,7 @@ func (t *gfni) groupScaled() {
 			}
 		}
 		for i, v := range sum[b] {
-			if t.kept == nil {
+			if t.spilled == nil {
 				VFMADD231PS_BCST(t.acts.At(i, acts.RecScale), v, t.sums[b][i])
 				continue
 			}
@@ -398,15 +399,15 @@ func (t *gfni) groupScaled() {
 
 // sum returns the place of the sums of token i and band b.
 func (t *gfni) sum(i, b int) Op {
-	if t.kept == nil {
+	if t.spilled == nil {
 		return t.sums[b][i]
 	}
-	return Mem{Base: t.kept, Disp: (b*t.tokens + i) * planeBytes}
+	return Mem{Base: t.spilled, Disp: (b*t.tokens + i) * planeBytes}
 }
 
 // move copies a register's worth from one place to another.
 func (t *gfni) move(from, to Op) {
-	if t.kept != nil {
+	if t.spilled != nil {
 		v := ZMM()
 		VMOVUPS(from, v)
 		from = v

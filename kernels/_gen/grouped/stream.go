@@ -46,7 +46,7 @@ func (t *tile) fetch() {
 	t.fetchNext(group)
 }
 
-// groupLines returns the bytes and lines of a group.
+// groupLines returns the bytes of a group that are prefetched, and how many lines they take.
 func (t *tile) groupLines() (group, lines int) {
 	bands, unit := max(t.bands, t.fetched), t.unit
 	if unit == 0 {
@@ -56,6 +56,7 @@ func (t *tile) groupLines() (group, lines int) {
 	return group, (group + 63) / 64
 }
 
+// fetchLines prefetches lines [from, to) of a group.
 func (t *tile) fetchLines(from, to int) {
 	for line := from; line < to; line++ {
 		if at := (Mem{Base: t.next, Disp: 64 * line}); t.near {
@@ -66,6 +67,7 @@ func (t *tile) fetchLines(from, to int) {
 	}
 }
 
+// fetchNext moves next on by the bytes of a group.
 func (t *tile) fetchNext(group int) {
 	if t.unit > 0 {
 		ADDQ(U32(uint32(group)), t.next)
