@@ -55,7 +55,7 @@ func (g *gatedLayer) over(t *testing.T, unit models.GatedUnit, opt Options, capa
 			}
 			return l
 		}
-		x := &models.GatedExpert{GateUp: []kernels.Linear{load(matrix.Q4, 2*gatedWidth, gatedHidden)}, Unit: unit, GateUpBias: gaussians(r, 2*gatedWidth), DownBias: gaussians(r, gatedHidden)}
+		x := &models.GatedExpert{GateUp: []kernels.Linear{load(matrix.Q4, 2*gatedWidth, gatedHidden)}, Unit: unit, Width: gatedWidth, GateUpBias: gaussians(r, 2*gatedWidth), DownBias: gaussians(r, gatedHidden)}
 		if e == 1 { // of two products, one of them in bytes
 			x.GateUp = []kernels.Linear{load(matrix.Q8, gatedWidth, gatedHidden), load(matrix.Q4, gatedWidth, gatedHidden)}
 		}
