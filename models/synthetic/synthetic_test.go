@@ -119,7 +119,7 @@ func TestEveryArchitectureLoads(t *testing.T) {
 			t.Errorf("%s loads as %+v", shape.Arch, got)
 		}
 	}
-	shape.Arch, shape.Experts = GPTOSS, Experts{4, 2, 64}
+	shape.Arch, shape.Experts = GPTOSS, Experts{Count: 4, Used: 2, FFN: 64}
 	f, err := Build(shape, Options{Blocks: gguf.MXFP4, Head: gguf.Q8_0})
 	if err != nil {
 		t.Fatal(err)
