@@ -31,10 +31,6 @@ type Source struct {
 }
 
 func (b *Source) load(ctx context.Context, pool *pool.Pool) (*models.Bundle, error) {
-	return b.loadOn(ctx, pool, config.DefaultHexagon())
-}
-
-func (b *Source) loadOn(ctx context.Context, pool *pool.Pool, h config.Hexagon) (*models.Bundle, error) {
 	if b.Model != "" && b.Shape != "" {
 		return nil, usage.Errorf("--model and --shape exclude each other")
 	}
@@ -53,7 +49,7 @@ func (b *Source) loadOn(ctx context.Context, pool *pool.Pool, h config.Hexagon) 
 	if b.Loading != nil {
 		opt.Progress = func(done, total int64) { b.Loading(mc.APIName(), done, total) }
 	}
-	return engines.LoadBundle(mc, h, opt)
+	return engines.LoadBundle(mc, config.DefaultHexagon(), opt)
 }
 
 // name returns the model's name in reports.

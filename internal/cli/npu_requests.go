@@ -4,12 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/hexagon"
-	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/internal/npu"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
 func newNPURequests() *cobra.Command {
-	o, asJSON := bench.DefaultRequestsOptions(), false
+	o, asJSON := npu.DefaultRequestsOptions(), false
 	cmd := &cobra.Command{
 		Use:   "requests MODEL",
 		Short: "Count what a prompt and a token ask of an NPU",
@@ -20,13 +20,13 @@ same. Nothing is timed. MODEL is what lutra serve takes as --model.
 --round is hexagon.round: q8_0 has the device hold Q6_K and Q5_K matrices, of which Q4_K_M
 files have many, in eight bits.`,
 		Example: `  lutra npu requests lutra-tiny-s
-  lutra npu requests qwen3-30b-a3b-q4_k_m.gguf --round q8_0 --prompt 256 --json`,
+  lutra npu requests lutra-tiny-moe --round q8_0 --prompt 128 --json`,
 		Args: arguments("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shown := loading{w: cmd.ErrOrStderr()}
 			defer shown.End()
 			o.Model, o.Get, o.Loading = args[0], fromHub(cmd), shown.Show
-			r, err := bench.Requests(cmd.Context(), o)
+			r, err := npu.Requests(cmd.Context(), o)
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package bench
+package npu
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -18,7 +19,9 @@ import (
 
 // RequestsOptions say of what model and prompt the requests to an NPU are counted.
 type RequestsOptions struct {
-	Source
+	Model   string
+	Get     config.Getter // of models of the hub
+	Loading func(model string, done, total int64)
 	Hexagon config.Hexagon
 	Prompt  int // tokens
 }
@@ -26,7 +29,7 @@ type RequestsOptions struct {
 // DefaultRequestsOptions have an NPU decode.
 func DefaultRequestsOptions() RequestsOptions {
 	o := RequestsOptions{Hexagon: config.DefaultHexagon(), Prompt: 64}
-	o.Backend, o.Hexagon.Decode = hexagon.Kinds()[0], "npu"
+	o.Hexagon.Decode = "npu"
 	return o
 }
 
@@ -56,6 +59,23 @@ func (r RequestsReport) Print(w io.Writer) error {
 	return output.Table(w, rows)
 }
 
+// load loads the model on a device in Go.
+func (o *RequestsOptions) load(ctx context.Context, workers *pool.Pool) (*models.Bundle, error) {
+	m, err := config.ModelFlag(o.Model)
+	if err == nil {
+		err = m.Get(ctx, o.Get)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Backend = hexagon.Kinds()[0]
+	opt := models.LoadOptions{Pool: workers, Interrupt: engines.Until(ctx)}
+	if o.Loading != nil {
+		opt.Progress = func(done, total int64) { o.Loading(m.APIName(), done, total) }
+	}
+	return engines.LoadBundle(m, o.Hexagon, opt)
+}
+
 // Requests counts what a prompt and a token behind it ask of a device in Go.
 func Requests(ctx context.Context, o RequestsOptions) (r RequestsReport, err error) {
 	if o.Prompt < 1 || o.Prompt > mostCounted {
@@ -63,7 +83,7 @@ func Requests(ctx context.Context, o RequestsOptions) (r RequestsReport, err err
 	}
 	workers := pool.New(cpu.Cores())
 	defer workers.Close()
-	bundle, err := o.loadOn(ctx, workers, o.Hexagon)
+	bundle, err := o.load(ctx, workers)
 	if err != nil {
 		return nil, err
 	}
