@@ -37,6 +37,9 @@ func (d *whole) joins(b *Backend, s *models.DenseStep, end int) bool {
 // rows whose experts are a launch of their own.
 func (r *recording) addExperts(x *models.Experts) {
 	g, y := &r.mix.gated, r.at.y
+	if r.last > r.s.First {
+		r.addPowers() // of the attention behind them
+	}
 	r.writeChunk(x, none, 0)
 	r.queueGated(x, g.list)
 	g.outs = append(g.outs[:0], make([]uint32, len(x.RowAt)+r.n)...) // by place; of the shared expert by row

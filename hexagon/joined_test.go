@@ -122,10 +122,10 @@ func TestExpertsThatArePartOfARequestHaveTheBitsOfLaunches(t *testing.T) {
 			for range 2 {
 				s.seqs, s.texts = append(s.seqs, s.cache.Open(nil)), append(s.texts, nil)
 			}
-			s.step([]int{0}, [][]int32{someTokens(70)})
+			s.step([]int{0}, [][]int32{someTokens(40)})
 			of = append(of, s)
 		}
-		for i := range int32(3) {
+		for i := range int32(2) {
 			want := slices.Clone(of[0].step([]int{0}, [][]int32{{17 + i}}))
 			got := of[1].step([]int{0, 1}, [][]int32{{17 + i}, someTokens(40 + int(i))})[:len(want)]
 			if !slices.Equal(got, want) {
@@ -138,6 +138,42 @@ func TestExpertsThatArePartOfARequestHaveTheBitsOfLaunches(t *testing.T) {
 				t.Errorf("%s: NMSE against the CPU is %.3g", name, e)
 			}
 		}
+	}
+}
+
+// Rounded to eight bits, the Q6_K matrices of a file in Q4_K_M leave a dense model whole.
+func TestADenseModelInQ4KMIsOneRequestWhereItIsRounded(t *testing.T) {
+	shape := smallShape
+	shape.Heads = 4
+	load := func() (*gguf.File, error) {
+		return synthetic.Build(shape, synthetic.Options{Blocks: gguf.Q4_K, Head: gguf.Q6_K, Finer: gguf.Q6_K, Seed: 7})
+	}
+	p := newPool(t)
+	bundle, b := mixtureOn(t, p, Options{Round: RoundQ8_0}, load)
+	got := newFeeder(t, bundle.Model).feed(1, someText(9)...)
+	if n := b.Work().Runs; n != 2 { // one when it starts
+		t.Errorf("%d requests", n)
+	}
+	if e := nmse(got, newFeeder(t, onDevice(t, "", Options{}, p, load).Model).feed(1, someText(9)...)); !(e <= cpuNoise) {
+		t.Errorf("NMSE against the CPU is %.3g", e)
+	}
+}
+
+// The emulated device has the same bits; unlike the one in Go it loses TCM between requests.
+func TestAnEmulatedStepOfAMixtureHasTheBitsOfTheDeviceInGo(t *testing.T) {
+	if _, err := Open("hexagon-qemu", Options{}); err != nil {
+		t.Skip(err)
+	}
+	p, load := newPool(t), fileOf(tinyShared, gguf.Q4_0)
+	var logits [2][]float32
+	for i, kind := range []string{"hexagon-go", "hexagon-qemu"} {
+		f := newFeeder(t, onDevice(t, kind, Options{Path: PathLookup, Decode: true}, p, load).Model)
+		for _, token := range someTokens(3) {
+			logits[i] = append(logits[i], f.feed(1, token)...)
+		}
+	}
+	if !slices.Equal(logits[0], logits[1]) {
+		t.Errorf("NMSE %.3g", nmse(logits[1], logits[0]))
 	}
 }
 

@@ -1,8 +1,6 @@
 package models
 
 import (
-	"slices"
-
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -191,7 +189,13 @@ func (m *decoder) wholeLayers(s *rowShard, first int) int {
 			chosen = nil
 		}
 		if next > len(m.layers) {
-			m.head.finish(s, len(slices.DeleteFunc(slices.Clone(step.Wanted), func(w bool) bool { return !w })))
+			wanted := 0
+			for _, w := range step.Wanted {
+				if w {
+					wanted++
+				}
+			}
+			m.head.finish(s, wanted)
 			return next
 		}
 		if m.last >= first && (m.last < next || m.last == next && step.Within) {
