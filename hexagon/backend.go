@@ -136,8 +136,13 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	var err error
 	if w.Packing == matrix.F16 || w.Packing == matrix.BF16 {
 		l.Weights, l.halves, err = halves(w)
-	} else if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) && b.opt.Round.values() != nil {
-		l.Weights, l.groups, err = round(w, b.opt.Round)
+	} else if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) {
+		switch to := b.opt.Round; {
+		case to == RoundQ8_0:
+			l.Weights, err = roundBytes(w)
+		case to.values() != nil:
+			l.Weights, l.groups, err = round(w, to)
+		}
 	}
 	if err != nil {
 		return nil, err

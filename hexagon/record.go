@@ -17,6 +17,7 @@ type recording struct {
 	s      *models.DenseStep
 	rows   []models.RowPos
 	lo, n  int // of the step's rows
+	last   int // the layer behind the last
 	out    int // of the step's logits
 	head   bool
 	wanted []int // rows that want logits
@@ -43,16 +44,16 @@ type queryTile struct {
 	states   int // the first of its states, one for each chunk of keys
 }
 
-// begin lays out rows [lo, hi). It returns false where they do not fit the device.
-func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head bool, parts []convPart) bool {
-	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, out: out, head: head, parts: parts,
+// begin lays out rows [lo, hi) for layers before end. It returns false where they do not fit the device.
+func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, end, out int, head bool, parts []convPart) bool {
+	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, last: end, out: out, head: head, parts: parts,
 		wanted: r.wanted[:0], tiles: r.tiles[:0], slots: r.slots[:0], lists: r.lists[:0], ran: s.First}
 	for i := range r.n {
 		if s.Wanted[lo+i] {
 			r.wanted = append(r.wanted, i)
 		}
 	}
-	if !r.cut() {
+	if end > s.First && !r.cut() {
 		return false
 	}
 	b.keys.open(0)
@@ -62,15 +63,13 @@ func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head
 	}
 	clear(device.View[uint32](b.mem, r.at.saturated, layout.Tile))
 	products := 0
-	for _, l := range r.layers[s.First:] {
-		if l != nil {
-			if products += len(l.qkv.parts) + len(l.gateUp.parts) + 2; l.gates != nil {
-				products += len(l.gates.parts)
-			}
+	for _, l := range r.layers[s.First:end] {
+		for _, of := range l.stacks {
+			products += len(of.parts)
 		}
 	}
 	b.probes++
-	r.probed.at = int(b.probes % uint64(products))
+	r.probed.at = int(b.probes % uint64(max(1, products)))
 	return true
 }
 
@@ -84,8 +83,8 @@ func (r *recording) numbers(to span, width int, x []float32) {
 
 // angles writes cosines and sines of a rope as OpRope wants them.
 func (r *recording) angles(rope int) {
-	for _, l := range r.layers[r.s.First:] {
-		if l == nil || l.Rope != rope || l.Rotated == 0 {
+	for _, l := range r.layers[r.s.First:r.last] {
+		if l.Rope != rope || l.Rotated == 0 {
 			continue
 		}
 		pairs := l.Rotated / 2
@@ -180,7 +179,9 @@ func (r *recording) layer(i int) bool {
 		mix = r.deltaNet
 	}
 	r.mul(l.o, mix(l, qkv), at.y, r.n)
-	r.residual(l.oPostNorm)
+	if r.residual(l.oPostNorm); l.Mixture {
+		return true
+	}
 	if !m.Parallel {
 		read = r.normed(&l.ffnNorm)
 	}
@@ -324,7 +325,7 @@ func (r *recording) end() bool {
 			n = min(len(r.wanted)-first, r.whole.rows)
 			r.logits(first, n)
 		}
-		if r.flush(len(r.layers)) != nil {
+		if r.flush(r.last) != nil {
 			return false
 		}
 		for _, flag := range device.View[uint32](r.mem, at.saturated, layout.Tile) {
@@ -339,7 +340,7 @@ func (r *recording) end() bool {
 	}
 	if !r.head {
 		for i := range r.n {
-			copy(r.s.X[(r.lo+i)*m.Hidden:][:m.Hidden], device.View[float32](r.mem, at.x.at+uint32(i)*at.x.stride, m.Hidden))
+			copy(r.xs[(r.lo+i)*m.Hidden:][:m.Hidden], device.View[float32](r.mem, at.x.at+uint32(i)*at.x.stride, m.Hidden))
 		}
 		r.count(&r.work.Read, 4*r.n*m.Hidden)
 	}
@@ -352,7 +353,7 @@ func (r *recording) flush(end int) error {
 		return err
 	}
 	m := r.m
-	for ; r.ran < end && r.ran < len(r.layers) && r.layers[r.ran] != nil; r.ran++ {
+	for ; r.ran < end; r.ran++ {
 		l, qkv := r.layers[r.ran], r.qkv(r.ran)
 		if !l.attends() {
 			r.takeTails(l, qkv)
