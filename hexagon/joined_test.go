@@ -20,7 +20,8 @@ func (hostBetween) GatedExpert(int, int, *models.GatedExpert) bool { return fals
 func (hostBetween) Layers(*models.DenseLayers) bool                { return false }
 
 // Mixtures of two layers: like gpt-oss, with clamped units, biases, sinks and windows; like Qwen2-MoE, with an expert
-// that all tokens take; and like LFM2-8B-A1B, two layers with feed-forwards ahead of six with experts.
+// that all tokens take; like LFM2-8B-A1B, two layers with feed-forwards ahead of six with
+// experts; and like Qwen3.5-MoE, with delta nets and gated attention.
 var (
 	tinyOSS = synthetic.Shape{Name: "tiny oss", Hidden: 256, FFN: 256, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 320, Context: 1024,
 		RopeBase: 10000, Arch: synthetic.GPTOSS, Experts: synthetic.Experts{Count: 8, Used: 3, FFN: 256}}
@@ -28,6 +29,8 @@ var (
 		RopeBase: 10000, Arch: synthetic.Qwen2MoE, Experts: synthetic.Experts{Count: 8, Used: 3, FFN: 256, Shared: 512}}
 	tinyConv = synthetic.Shape{Name: "tiny conv", Hidden: 256, FFN: 512, Layers: 8, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 320, Context: 1024,
 		RopeBase: 10000, Arch: synthetic.LFM2MoE, Experts: synthetic.Experts{Count: 8, Used: 3, FFN: 256, Dense: 2}}
+	tinyNets = synthetic.Shape{Name: "tiny nets", Hidden: 256, FFN: 512, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 128, Vocab: 320, Context: 1024,
+		RopeBase: 10000, Arch: synthetic.Qwen35MoE, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 64}, Experts: tinyShared.Experts}
 )
 
 // A token of a mixture is a request a layer, and one more: a layer's experts are part of what follows them. Where the
@@ -50,6 +53,7 @@ func TestAStepOfAMixtureIsARequestALayer(t *testing.T) {
 		{"like gpt-oss", tinyOSS, all, Options{}, [2]int64{17, 19}, [2]int64{5, 3}, deviceNoise},
 		{"like Qwen2-MoE", tinyShared, all, Options{Path: PathLookup}, [2]int64{26, 23}, [2]int64{7, 3}, deviceNoise},
 		{"like LFM2-8B-A1B", tinyConv, all, Options{Path: PathLookup}, [2]int64{68, 59}, [2]int64{23, 7}, deviceNoise},
+		{"like Qwen3.5-MoE", tinyNets, all, Options{Path: PathLookup}, [2]int64{61, 48}, [2]int64{15, 5}, deviceNoise},
 		{"like Qwen3-MoE, Q4_K_M", four, km, Options{Path: PathLookup}, [2]int64{41, 32}, [2]int64{27, 13}, cpuNoise}, // its int8 rounds what differs
 		{"like Qwen3-MoE, Q4_K_M, rounded", four, km, Options{Path: PathLookup, Round: RoundQ8_0}, [2]int64{52, 41}, [2]int64{18, 5}, deviceNoise},
 	} {
@@ -79,7 +83,8 @@ func TestAStepOfAMixtureIsARequestALayer(t *testing.T) {
 		if runs != [2][2]int64{c.between, c.whole} {
 			t.Errorf("%s: %d requests, want %d and %d", c.name, runs, c.between, c.whole)
 		}
-		if moved[1][0] > moved[0][0] || moved[1][1] > moved[0][1] {
+		states := int64(4 * 3 * c.shape.Delta.ValueHeads * c.shape.Delta.Width * c.shape.Delta.Width) // which come back with each step
+		if moved[1][0] > moved[0][0] || moved[1][1] > moved[0][1]+states {
 			t.Errorf("%s: %d bytes, with the host between %d", c.name, moved[1], moved[0])
 		}
 		for j := range 2 {
@@ -100,6 +105,7 @@ func TestExpertsThatArePartOfARequestHaveTheBitsOfLaunches(t *testing.T) {
 		round Rounding
 	}{
 		"shared": {tinyShared, synthetic.Options{Blocks: gguf.Q4_0, Head: gguf.F16, Seed: 7}, ""},
+		"nets":   {tinyNets, synthetic.Options{Blocks: gguf.Q4_0, Head: gguf.F16, Seed: 7}, ""},
 		"conv":   {tinyConv, synthetic.Options{Blocks: gguf.Q4_0, Head: gguf.F16, Seed: 7}, ""},
 		"oss":    {tinyOSS, synthetic.Options{Blocks: gguf.Q4_0, Head: gguf.Q8_0, Finer: gguf.Q6_K, Seed: 7}, ""},
 	} {

@@ -12,13 +12,13 @@ import (
 // them a token takes, and how wide each is.
 type Experts struct {
 	Count, Used, FFN int
-	Shared           int // width of the one that all tokens take, of Qwen2MoE
+	Shared           int // width of the one that all tokens take, of Qwen2MoE and Qwen35MoE
 	Dense            int // layers that have feed-forwards instead, the first, of LFM2MoE
 }
 
 // mixes reports whether layers are mixtures.
 func (s *Shape) mixes() bool {
-	return slices.Contains([]Arch{Qwen2MoE, Qwen3MoE, GPTOSS, LFM2MoE}, s.Arch)
+	return slices.Contains([]Arch{Qwen2MoE, Qwen3MoE, Qwen35MoE, GPTOSS, LFM2MoE}, s.Arch)
 }
 
 // experts adds the mixture of layer i. Its router is random too, so that every expert
@@ -33,7 +33,7 @@ func (s *Shape) experts(b *builder, i int, t, down gguf.Type) {
 	stack("ffn_up", t, e.FFN, s.Hidden)
 	stack("ffn_down", down, s.Hidden, e.FFN)
 	switch s.Arch {
-	case Qwen2MoE:
+	case Qwen2MoE, Qwen35MoE:
 		for _, of := range []struct {
 			name       string
 			rows, cols int

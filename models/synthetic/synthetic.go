@@ -44,7 +44,7 @@ type Shape struct {
 	Experts       Experts // in place of the feed-forward
 }
 
-// Delta is the size of the gated delta nets of Qwen35, three layers of four.
+// Delta is the size of the gated delta nets of Qwen35 and Qwen35MoE, three layers of four.
 type Delta struct{ KeyHeads, ValueHeads, Width int }
 
 // taps and attentionInterval are those of every model of that architecture.
@@ -68,7 +68,9 @@ const (
 	LFM2     Arch = "lfm2"         // short convolutions, and attention in every third layer
 	LFM2MoE  Arch = "lfm2moe"      // the same with mixtures behind some feed-forwards
 	Qwen2MoE Arch = "qwen2moe"     // mixtures with an expert that all tokens take, behind a gate
-	Cohere2  Arch = "cohere2"      // LayerNorm, of which both half layers read one, and windows in three layers of four
+	// Qwen35MoE is Qwen35 with the mixtures of Qwen2MoE.
+	Qwen35MoE Arch = "qwen35moe"
+	Cohere2   Arch = "cohere2" // LayerNorm, of which both half layers read one, and windows in three layers of four
 )
 
 // Shapes lists the named shapes.
@@ -182,13 +184,13 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2, LFM2MoE, Qwen2MoE}; !slices.Contains(known, s.Arch) {
+	if known := []Arch{Llama, BitNet, Qwen35, Qwen35MoE, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2, LFM2MoE, Qwen2MoE}; !slices.Contains(known, s.Arch) {
 		return fmt.Errorf("%w: architecture %q is none of %q", ErrOptions, s.Arch, known)
 	}
 	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || max(e.FFN, e.Shared) > 1<<20 || min(e.Shared, e.Dense) < 0) {
 		return fmt.Errorf("%w: shape %+v: %d of %d experts of %d", ErrOptions, *s, e.Used, e.Count, e.FFN)
 	}
-	if d := s.Delta; s.Arch == Qwen35 && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
+	if d := s.Delta; s.nets() && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
 		return fmt.Errorf("%w: shape %+v: %d key heads and %d value heads of %d", ErrOptions, *s, d.KeyHeads, d.ValueHeads, d.Width)
 	}
 	if s.Heads%s.KVHeads != 0 || s.HeadDim%2 != 0 {
@@ -222,7 +224,7 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		}
 		b.ones(fmt.Sprintf("blk.%d.attn_norm.weight", i), s.Hidden)
 		switch {
-		case s.Arch == Qwen35 && (i+1)%attentionInterval != 0:
+		case s.nets() && (i+1)%attentionInterval != 0:
 			s.deltaNet(&b, i, block)
 		case s.short() && !s.attends(i):
 			block("shortconv.in_proj", 3*s.Hidden, s.Hidden)
@@ -256,7 +258,7 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 // norms names those of a layer behind its attention.
 func (s *Shape) norms() []string {
 	switch s.Arch {
-	case Qwen35, GPTOSS:
+	case Qwen35, Qwen35MoE, GPTOSS:
 		return []string{"post_attention_norm"}
 	case Gemma2:
 		return []string{"post_attention_norm", "ffn_norm", "post_ffw_norm"}
@@ -270,7 +272,7 @@ func (s *Shape) norms() []string {
 func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols int)) {
 	q, kv := s.Heads*s.HeadDim, s.KVHeads*s.HeadDim
 	switch s.Arch {
-	case Qwen35:
+	case Qwen35, Qwen35MoE:
 		block("attn_q", 2*q, s.Hidden) // a gate a query
 		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
 		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
@@ -306,6 +308,9 @@ func (s *Shape) short() bool { return s.Arch == LFM2 || s.Arch == LFM2MoE }
 
 // attends tells whether layer i of an LFM2 has attention.
 func (s *Shape) attends(i int) bool { return i%3 == 2 }
+
+// nets tells whether layers have gated delta nets.
+func (s *Shape) nets() bool { return s.Arch == Qwen35 || s.Arch == Qwen35MoE }
 
 // deltaNet adds that of layer i.
 func (s *Shape) deltaNet(b *builder, i int, block func(name string, rows, cols int)) {

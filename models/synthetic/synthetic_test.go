@@ -119,7 +119,8 @@ func TestEveryArchitectureLoads(t *testing.T) {
 			t.Errorf("%s loads as %+v", shape.Arch, got)
 		}
 	}
-	for _, shape.Arch = range []Arch{GPTOSS, Qwen2MoE, LFM2MoE} {
+	shape.Layers, shape.Delta = 4, Delta{KeyHeads: 2, ValueHeads: 2, Width: 32} // of Qwen35MoE
+	for _, shape.Arch = range []Arch{GPTOSS, Qwen2MoE, Qwen35MoE, LFM2MoE} {
 		shape.Experts = Experts{Count: 4, Used: 2, FFN: 64, Shared: 64, Dense: 1}
 		if shape.Arch != LFM2MoE {
 			shape.Experts.Dense = 0

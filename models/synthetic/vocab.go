@@ -66,8 +66,8 @@ func (s *Shape) metadata() map[string]any {
 			md[string(s.Arch)+"."+key] = uint32(n)
 		}
 	}
-	if s.Arch == Qwen2MoE {
-		md["qwen2moe.expert_shared_feed_forward_length"] = uint32(s.Experts.Shared)
+	if s.Arch == Qwen2MoE || s.Arch == Qwen35MoE {
+		md[string(s.Arch)+".expert_shared_feed_forward_length"] = uint32(s.Experts.Shared)
 	}
 	for key, v := range map[Arch]map[string]any{
 		GPTOSS: {
@@ -89,7 +89,7 @@ func (s *Shape) metadata() map[string]any {
 		md[string(s.Arch)+".attention.head_count_kv"], md[string(s.Arch)+".shortconv.l_cache"] = heads, uint32(convTaps)
 		md[string(s.Arch)+".leading_dense_block_count"] = uint32(s.Experts.Dense)
 	}
-	if s.Arch == Qwen35 {
+	if s.nets() {
 		for key, n := range map[string]int{
 			"rope.dimension_count": s.HeadDim / 4, "full_attention_interval": attentionInterval, "ssm.conv_kernel": taps,
 			"ssm.state_size": s.Delta.Width, "ssm.group_count": s.Delta.KeyHeads, "ssm.time_step_rank": s.Delta.ValueHeads,
