@@ -170,7 +170,7 @@ func TestAnEmulatedStepOfAMixtureHasTheBitsOfTheDeviceInGo(t *testing.T) {
 	if _, err := Open("hexagon-qemu", Options{}); err != nil {
 		t.Skip(err)
 	}
-	p, load := newPool(t), fileOf(tinyShared, gguf.Q4_0)
+	p, load := newPool(t), fileOf(tinyNets, gguf.Q4_0)
 	var logits [2][]float32
 	for i, kind := range []string{"hexagon-go", "hexagon-qemu"} {
 		f := newFeeder(t, onDevice(t, kind, Options{Path: PathLookup, Decode: true}, p, load).Model)
