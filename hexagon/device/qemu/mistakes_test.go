@@ -64,6 +64,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		"d": "HMX reads scales of columns", "e": "HMX reads scales of columns", "f": "HMX reads activations", "g": "HMX reads weights",
 		"h": "HMX reads activations", "i": "HMX writes a tile", "j": "HMX reads activations",
 		"O": "HMX reads activations in bytes", "P": "HMX reads codes", "Q": "HMX reads scales of planes", "R": "HMX writes a plane",
+		"S": "a boundary of 256 KiB", "T": "a boundary of 256 KiB", "U": "a boundary of 256 KiB",
 		"k": "touched before it is waited for", "l": "touched before it is waited for", "m": "ends with a transfer under way",
 		"n": "dmstart while transfers are under way", "o": "transfers that are not under way", "p": "no multiples of 128",
 		"q": "a bypass for a source that is TCM", "r": "or that is done",
@@ -91,7 +92,8 @@ var rights = map[string][]byte{
 	"H": {7, 0xa5},                                 // the older of two transfers has come
 	"M": {0xa5},                                    // what a product is to write
 	"N": {1 + 2 + 20},                              // products in a thread's queue
-	"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
+	"V": {0, 0x58, 0, 3, 0},                        // 128 in fp16 and 768 in bytes, of tiles on both sides of a boundary
+	"u": binary.LittleEndian.AppendUint64(nil, 20), // packets of the 24 that were waited for a gather
 }
 
 // sumsOfThreads is what 1 to 6 threads have added up, a shard each of 20 operations that have 2 to 6.

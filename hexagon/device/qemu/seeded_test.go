@@ -149,13 +149,16 @@ var seeded = []struct{ file, from, to string }{
 }
 
 // seededThreads are faults that emulator/mistakes.c shows, and which of its cases: of the pool, a missing barrier, and turns
-// that are the same for all; of the tile unit's queue and DMA's ring, no wait for a product, and none for room.
+// that are the same for all; of the tile unit's queue and DMA's ring, no wait for a product, and none for room;
+// of the tile unit's instructions, boundaries that one operand alone is cut at.
 var seededThreads = []struct{ file, from, to, shows string }{
 	{"device/workers.c", "left = changed(&pool.left, left)", "left = 0 * changed(&pool.left, ~0u)", "z"},
 	{"device/workers.c", "if (me >= (turn & (TURN - 1))) continue;", "", "z"},
 	{"device/queue.c", "while ((int32_t)(number - done) > 0)", "while (number - done > 99)", "N"},
 	{"device/queue.c", "wait(n + 1 - RING);", "", "N"},
 	{"kernels/dma.c", "r->pushed - r->ended == DMA_RING", "!r", "D"},
+	{"device/hmx.c", "within(act, TILE_BITS,", "within(act ? wgt : act, bits,", "V"},
+	{"device/hmx.c", "within(wgt, bits, k <", "within(wgt ? act : wgt, bits, k <", "V"},
 }
 
 // An exercise is a little of everything: packets, and the memory that they begin with.

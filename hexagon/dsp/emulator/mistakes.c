@@ -2,13 +2,14 @@
 // machine ends the program, or the answer on file 1 shows what was read.
 #include "../device/hmx.h"
 #include "../device/queue.h"
+#include "../device/tile.h"
 #include "../device/workers.h"
 #include "../kernels/kernels.h"
 #include "../kernels/machine.h"
 #include "runtime.h"
 #include "shards.h"
 
-static uint8_t tcm[MACHINE_TCM] __attribute__((aligned(PAGE))), ddr[4 * PAGE] __attribute__((aligned(PAGE)));
+static uint8_t tcm[MACHINE_TCM] __attribute__((aligned(HMX_WINDOW))), ddr[4 * PAGE] __attribute__((aligned(PAGE)));
 
 static void say(const void *p, uint32_t n) { rt_write(1, p, n); }
 
@@ -95,6 +96,19 @@ static void queued(void) {
   say(&right, 1);
 }
 
+// crossing has products of four pairs of tiles, in which boundaries of 256 KiB lie elsewhere in each operand, and says their results.
+static void crossing(void) {
+  uint16_t *out = (uint16_t *)(tcm + PAGE), *act = (uint16_t *)(tcm + HMX_WINDOW - TILE_BYTES), *wgt = (uint16_t *)(tcm + 2 * HMX_WINDOW - 3 * TILE_BYTES);
+  for (int i = 0; i < 4 * 1024; i++) act[i] = wgt[i] = 0x3c00; // 1
+  tile_mul(&(struct tile_mul){out, act, wgt, 4, 0, 0, 0, 1, 1, 0x3c00, 0, (uint32_t *)tcm});
+  say(out, 2);
+  uint8_t *codes = (uint8_t *)act, *lanes = tcm + 2 * HMX_WINDOW - 3 * LANES_BYTES;
+  for (int i = 0; i < 4 * TILE_BYTES; i++) codes[i] = 2;
+  for (int i = 0; i < 4 * LANES_BYTES; i++) lanes[i] = 3;
+  tile_mul(&(struct tile_mul){.out = out, .act0 = act, .wgt0 = (uint16_t *)lanes, .k0 = 4, .rows = 1, .cols = 1, .columns = (uint32_t *)tcm, .bytes = 1});
+  for (int p = 0; p < PLANES; p++) say((uint8_t *)out + p * TILE_BYTES, 1);
+}
+
 int main(void) {
   if (rt_read(0, &mistake, 1) != 1) return 1;
   shards_open(&memory, 1);
@@ -130,6 +144,10 @@ int main(void) {
   case 'P': hmx_multiply_bytes(ddr, (uint8_t *)tiles, 1); break;
   case 'Q': hmx_store_plane((uint8_t *)tiles, columns + 16); break;
   case 'R': hmx_store_plane((uint8_t *)tiles + 1024, columns); break;
+  case 'S': hmx_multiply((uint16_t *)(tcm + HMX_WINDOW - 2048), tiles, 2); break; // across a boundary: activations, weights
+  case 'T': hmx_multiply(tiles, (uint16_t *)(tcm + HMX_WINDOW - 2048), 2); break;
+  case 'U': hmx_multiply_bytes((uint8_t *)tiles, tcm + HMX_WINDOW - 1024, 2); break;
+  case 'V': crossing(); return 0;
   case 'k': // what DMA brings is read too early, at its end
     moved();
     say(tcm + 2 * PAGE - 1, *(volatile uint8_t *)(tcm + 2 * PAGE - 1) == 7);
