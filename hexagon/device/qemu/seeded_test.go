@@ -106,6 +106,8 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "i < a->writes ? b->n : 0"},
 	{"dispatch/flow.c", "retire(l, m, end);\n  }", "if (end == l->begun) retire(l, m, end);\n  }"},
 	{"dispatch/flow.c", "SPAN(1, weights / 8 * a[9]);", ""},
+	{"dispatch/dispatch.c", "strip * a[7] * 8 + part.from", "part.from"},
+	{"dispatch/dispatch.c", "INT(5) + (int)strip", "INT(5)"},
 	{"dispatch/flow.c", "SPAN(2, (uint64_t)a[8] * a[3] * TILE_BYTES);", ""},
 	{"dispatch/flow.c", "else m->tiles->wait(number);", "else (void)m;"},
 	{"dispatch/flow.c", "l->pending[(end - 1) % DEPTH].number", "l->pending[l->ended % DEPTH].number"},
@@ -141,7 +143,7 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "(uint32_t)shard * GEMV_BUFFERS * tile", "0 * tile"},
 	{"dispatch/dispatch.c", "MOVED(12, 4 * unit * a[3])", "MOVED(12, 4 * unit)"},
 	{"kernels/gemv.c", "(uint32_t)row * g->stride", "(uint32_t)(row * g->M) * 4"},
-	{"dispatch/dispatch.c", "begin = from > first ? from - first : 0", "begin = from"},
+	{"dispatch/dispatch.c", "from = begin > first ? begin - first : 0", "from = begin"},
 	{"dispatch/shards.h", "TABLES_UNIT = 1024", "TABLES_UNIT = 256"},
 	{"dispatch/shards.h", "(i < more ? i : more)", "0 * more"},
 	{"kernels/softmax.c", "if (i > first)", "if (i)"},
@@ -191,7 +193,8 @@ func newExercise() *exercise {
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{32, 64, 128, k} {
 			packets = append(packets, multiplication(a.alloc(rows*4*m, 128), codes, tables, rows, sc, of, m, k, bits, group, 2, 9))
-			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 0, k/64, k, bits, group)
+			more := group / 128 % 2 // of one group halves of two strips
+			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 4*more, k/64/(1+more), k, bits, group, 0, more)
 		}
 	}
 	split, listed := a.alloc(rows*device.TableStride(k, true), 128), a.bytes(randomBytes(r, 16), 128)

@@ -122,11 +122,12 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     require(&c, a[11] == 0 || (dequant_bytes(a) && a[11] == 1), STATUS_NUMBER);
     k = dim(&c, a[8], 256);
     count(&c, a[5], 0, MAX_DIM / 128 - 1);
+    count(&c, a[12], 0, MAX_DIM / 128 - 1);
     count(&c, a[7], 1, MAX_DIM / 64);
     count(&c, a[6], 0, MAX_DIM / 64);
     require(&c, (uint64_t)a[6] + a[7] <= k / 64, STATUS_SIZE);
-    memory(&c, a[0], (uint64_t)a[7] * 8 * TILE_BYTES);
-    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + 1) * 128, k, a[9], a[10], 0);
+    memory(&c, a[0], (uint64_t)dequant_strips(a) * a[7] * 8 * TILE_BYTES);
+    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + dequant_strips(a)) * 128, k, a[9], a[10], 0);
     if (a[9] != 8) memory(&c, a[4], 2u << (a[9] & 7));
     break;
   case OP_VLUT16:
@@ -346,6 +347,15 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
 
 void finish_packets(const struct memory *m) { flow_drain(m); }
 
+// within returns which of n units from first on are among those from begin to end.
+struct range {
+  uint32_t from, n;
+};
+static struct range within(uint32_t first, uint32_t n, uint32_t begin, uint32_t end) {
+  const uint32_t from = begin > first ? begin - first : 0, to = end < first + n ? end - first : n;
+  return (struct range){from, end > first && to > from ? to - from : 0};
+}
+
 void run_shard(const struct operation *o, int shard) {
   const struct memory *m = o->memory;
   const uint32_t *a = o->packet->args;
@@ -362,10 +372,10 @@ void run_shard(const struct operation *o, int shard) {
   switch (o->packet->op) {
   case OP_PRECOMPUTE: {
     const uint32_t units = tables_units(a); // of a row
-    for (uint32_t row = 0, first = 0; row < a[1]; row++, first += units) {
-      const uint32_t begin = from > first ? from - first : 0, end = from + n < first + units ? from + n : first + units; // of all rows
-      if (first + begin >= end) continue;
-      const uint32_t column = begin * TABLES_UNIT, left = a[3] - column, all = (end - first - begin) * TABLES_UNIT;
+    for (uint32_t row = 0; row < a[1]; row++) {
+      const struct range part = within(row * units, units, from, from + n);
+      if (!part.n) continue;
+      const uint32_t column = part.from * TABLES_UNIT, left = a[3] - column, all = part.n * TABLES_UNIT;
       uint8_t *tables = (uint8_t *)AT(0) + row * table_row(a[3], a[4] == 1);
       int32_t *sums = (int32_t *)(tables + table(a[3], a[4] == 1)) + column / 32;
       const int16_t *x = (const int16_t *)AT(2) + row * a[3] + column;
@@ -386,7 +396,12 @@ void run_shard(const struct operation *o, int shard) {
     break;
   }
   case OP_DEQUANT:
-    dequant(&(struct dequant){MOVED(0, 2 * TILE_BYTES), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6) + (int)from, N, INT(8), INT(9), INT(10), dequant_bytes(a), INT(7)});
+    for (uint32_t strip = 0; strip < dequant_strips(a); strip++) {
+      const struct range part = within(strip * a[7], a[7], from, from + n);
+      if (part.n)
+        dequant(&(struct dequant){(uint16_t *)((uint8_t *)AT(0) + (strip * a[7] * 8 + part.from * 2) * TILE_BYTES), AT(1), AT(2), OR_NONE(3), AT(4), INT(5) + (int)strip,
+                                  INT(6) + (int)part.from, (int)part.n, INT(8), INT(9), INT(10), dequant_bytes(a), INT(7)});
+    }
     break;
   case OP_BYTE_TILES: byte_tiles(MOVED(0, 2 * TILE_BYTES), MOVED(1, 1024 * a[3]), N, INT(2), INT(3)); break;
   case OP_VLUT16: vlut16(MOVED(0, 512), MOVED(1, 144), N, AT(3)); break;

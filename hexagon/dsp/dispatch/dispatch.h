@@ -87,6 +87,7 @@ void run_shard(const struct operation *o, int shard);
 static inline int of_tile_unit(const struct packet *p) { return p->op == OP_TILE_MUL || p->op == OP_TILE_MUL_BYTES; }
 static inline uint32_t gemv_strips(const uint32_t *args) { return args[13] & 0xffff; }
 static inline uint32_t gemv_shares(const uint32_t *args) { return (args[13] >> 16) + 1; }
+static inline uint32_t dequant_strips(const uint32_t *a) { return a[12] + 1; }
 static inline int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); } // codes stand in bytes
 static inline int group_shift(uint32_t group) { return group == 32 ? 5 : group == 64 ? 6 : 7; }
 static inline uint32_t tiles_of(uint32_t rows) { return (rows + 31) / 32; } // columns of tiles

@@ -42,8 +42,8 @@ static int operands(const struct packet *p, const struct memory *m, struct opera
     span(o, TCM_BYTES, m->size - TCM_BYTES);
     return 1;
   case OP_DEQUANT: {
-    const uint64_t weights = ((uint64_t)a[5] + 1) * 128 * a[8];
-    SPAN(0, (uint64_t)a[7] * 8 * TILE_BYTES);
+    const uint64_t weights = ((uint64_t)a[5] + dequant_strips(a)) * 128 * a[8];
+    SPAN(0, (uint64_t)a[7] * dequant_strips(a) * 8 * TILE_BYTES);
     READS;
     SPAN(1, weights / 8 * a[9]);
     SPAN(4, 128);

@@ -26,7 +26,7 @@ static struct extent extent(const struct packet *p) {
     const uint32_t rows = gemv_strips(a) * 128;
     return (struct extent){quotient(a[6] + rows - 1, rows), (uint64_t)rows * a[7] / 1024 * a[8] * 4 * a[3]};
   }
-  case OP_DEQUANT: return (struct extent){a[7], 400};
+  case OP_DEQUANT: return (struct extent){a[7] * dequant_strips(a), 400};
   case OP_BYTE_TILES: return (struct extent){a[2], 300};
   case OP_VLUT16: return (struct extent){a[2], 16};
   case OP_EXP_TABLE: return (struct extent){32768 / EXP_UNIT, 9000};
