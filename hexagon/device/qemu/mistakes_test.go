@@ -153,6 +153,47 @@ func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 	}
 }
 
+// A product by lookups has the first tiles of the next brought, which so come beside its own end and what stands between
+// them; not where both have one scratch.
+func TestLookupsBringTheNextProductsFirstTiles(t *testing.T) {
+	d := open(t, Options{KeepTCM: true, Workers: 4})
+	const m, k, table, buffers = 512, 1024, 1 << 16, 3
+	behind := func(i int) uint32 { return uint32(device.TCMBytes + i<<17) }
+	product := func(i int, scratch uint32) device.Packet {
+		return packet(device.OpGEMV, behind(4+i), behind(i), table, 1, 0, 0, m, k, 2, k, 1, 1, scratch, device.GEMVTiles(1, 4), 256)
+	}
+	between := packet(device.OpAdd, behind(6), behind(7), 8, 1024, 4096, 4096, 0x3f800000)
+	beside := func(scratch uint32) (hidden uint64) {
+		packets := []device.Packet{product(0, 4<<20), between, product(1, scratch)}
+		for i := range d.Memory()[behind(0):behind(2)] {
+			d.Memory()[int(behind(0))+i] = byte(i * i >> 5)
+		}
+		want := bytes.Clone(d.Memory())
+		for _, p := range packets {
+			define(want, p)
+		}
+		c, err := d.Run(t.Context(), packets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(d.Memory()[behind(4):behind(7)], want[behind(4):behind(7)]) {
+			t.Error("results differ")
+		}
+		// A shard of one strip has four tiles, each a transfer, of whose buffers each product has three.
+		if c.Transfers != 2*4*(4+1) || c.Moved != 2*(m*k/4+4*m) || c.Flying < buffers {
+			t.Errorf("%d transfers of %d bytes, %d under way at once", c.Transfers, c.Moved, c.Flying)
+		}
+		return c.HidesDMA
+	}
+	alone, err := d.Run(t.Context(), []device.Packet{between})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if apart, same := beside(6<<20), beside(4<<20); apart < same+alone.Longest*9/10 {
+		t.Errorf("DMA is under way beside %d packets, with one scratch beside %d; between the products there are %d", apart, same, alone.Longest)
+	}
+}
+
 // A product of strips through the pipeline runs beside DMA and the tile unit but for its ends: while a strip is
 // multiplied the next is unpacked and the one after brought. What has a copy or a product wait is counted here.
 func TestStripsAreBroughtUnpackedAndMultipliedBesideEachOther(t *testing.T) {

@@ -105,6 +105,14 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "b->writes"},
 	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "i < a->writes ? b->n : 0"},
 	{"dispatch/flow.c", "retire(l, m, end);\n  }", "if (end == l->begun) retire(l, m, end);\n  }"},
+	// Of tiles that come before their product: what is written between, what is under way, where they go; their rest, and no wait where there is no product.
+	{"dispatch/flow.c", "!operands(q, m, &between) || meet(&tiles, &between, 0)", "!operands(q, m, &between)"},
+	{"dispatch/flow.c", "  weights(&tiles, a);", ""},
+	{"dispatch/flow.c", "  settle(&tiles, 0, m);", ""},
+	{"dispatch/flow.c", "span(&tiles, (uint32_t)to, buffers(a));", ""},
+	{"dispatch/dispatch.c", "  gemv_forget();", ""},
+	{"kernels/gemv.c", "fetch_next(next, behind, 1)", "fetch_next(g, behind, 1)"},
+	{"kernels/gemv.c", "turns[g->engine] ^= 1", "turns[g->engine]"},
 	{"dispatch/flow.c", "SPAN(1, weights / 8 * a[9]);", ""},
 	{"dispatch/dispatch.c", "strip * a[7] * 8 + part.from", "part.from"},
 	{"dispatch/dispatch.c", "INT(5) + (int)strip", "INT(5)"},
@@ -197,6 +205,7 @@ func newExercise() *exercise {
 			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 4*more, k/64/(1+more), k, bits, group, 0, more)
 		}
 	}
+	packets = append(packets, followed(r, behind, tables, rows)...)
 	split, listed := a.alloc(rows*device.TableStride(k, true), 128), a.bytes(randomBytes(r, 16), 128)
 	add(device.OpPrecompute, split, rows, x, k/2, 1)
 	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
@@ -276,6 +285,29 @@ func newExercise() *exercise {
 	return &exercise{packets: packets, memory: memory}
 }
 
+// followed are products by lookups, of k = 512 columns, before each of which stands another whose end its first tiles may
+// come beside: where nothing keeps them, where codes are copied, by a packet between them or by one before both, and
+// where a copy has been where the tiles go.
+func followed(r *rand.Rand, behind *arena, tables uint32, rows int) (packets []device.Packet) {
+	const m, k, size = 512, 512, 512 * 512 / 4
+	product := func(codes uint32) device.Packet {
+		return multiplication(behind.alloc(rows*4*m, 128), codes, tables, uint32(rows), 0, 0, m, k, 2, k, 1, 1)
+	}
+	apart := func(p device.Packet) device.Packet {
+		p.Args[12] += 1 << 21
+		return p
+	}
+	fresh := func() uint32 { return behind.bytes(randomBytes(r, size), 128) }
+	copied := func(to uint32) device.Packet { return packet(device.OpCopy, to, fresh(), size) }
+	second, third := fresh(), fresh()
+	fourth := apart(product(fresh()))
+	sums := uint32(4*m*rows+device.Page-1) &^ (device.Page - 1)
+	return append(packets, product(fresh()), copied(fresh()), apart(product(fresh())),
+		product(fresh()), copied(second), apart(product(second)),
+		copied(third), product(fresh()), apart(product(third)),
+		product(fresh()), packet(device.OpCopy, fourth.Args[12]+sums, fresh(), size), fourth)
+}
+
 // some are the packets of ops, or all.
 func (e *exercise) some(ops []device.Op) []device.Packet {
 	if ops == nil {
@@ -324,6 +356,12 @@ func (e *exercise) run(t *testing.T, d *Device, ops ...device.Op) error {
 	collect := with(device.OpCollect, 3, 256)
 	pieces := device.View[uint32](d.Memory(), collect.Args[1], 3)
 	pieces[1] = 256 // in TCM
+	// Tiles that are on their way where a packet before their product is refused.
+	products := followed(rand.New(rand.NewPCG(10, 3)), &arena{make([]byte, testMemory), device.TCMBytes}, 1<<17, 1)
+	var refused *device.PacketError
+	if _, err := d.Run(t.Context(), []device.Packet{products[0], packet(device.OpCopy, 0, 0, 64), products[2]}); !errors.As(err, &refused) || refused.Index != 1 {
+		return fmt.Errorf("a copy of 64 bytes between products: %v", err)
+	}
 	// That piece; scores and tables in DDR, and those of which a second row's reach beyond TCM.
 	return refuses(t, d, collect, with(device.OpSoftmax, 0, ddr), with(device.OpSoftCap, 1, ddr), with(device.OpGEMV, 2, ddr),
 		with(device.OpGEMV, 2, ddr-uint32(device.TableStride(512, false))))

@@ -323,7 +323,22 @@ static uint32_t collect(const struct memory *m, const struct packet *p) {
   return c.status;
 }
 
-uint32_t run_packet(const struct packet *p, const struct memory *m) {
+// product returns shard i of an OP_GEMV.
+static struct gemv product(const struct operation *o, int shard) {
+  const struct memory *m = o->memory;
+  const uint32_t *a = o->packet->args, from = first_of(o, shard), n = first_of(o, shard + 1) - from;
+  const int bytes = gemv_bytes(a), listed = bytes && a[8] == 4;
+  const uint32_t unit = gemv_strips(a) * 128, left = a[6] - from * unit; // rows
+  const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
+#define MOVED(i, bytes) ((void *)((uint8_t *)at(m, a[i]) + (uint64_t)from * (bytes)))
+  return (struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), at(m, a[2]), MOVED(4, scales), a[5] ? MOVED(5, scales) : 0,
+                       (int)(left < n * unit ? left : n * unit), (int)a[7], (int)a[8], (int)a[9], listed ? 1 : (int)a[10], listed ? BYTE_ZERO : (int)a[11], (int)a[3],
+                       table(a[7], bytes), table_row(a[7], bytes), listed ? at(m, a[11]) : 0, MOVED(12, 4 * unit * a[3]),
+                       (uint8_t *)at(m, a[12]) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile, (int)gemv_strips(a), (int)a[14], shard};
+#undef MOVED
+}
+
+uint32_t run_packet(const struct packet *p, const struct packet *end, const struct memory *m) {
   flow_settle(p, m); // a check reads the table of an OP_COLLECT
   const uint32_t *a = p->args, status = of_tile_unit(p) && !m->tiles ? STATUS_OP : check(p, m);
   if (status) return status;
@@ -339,13 +354,18 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
                                                                 .cols = (int)a[5], .columns = at(m, a[6]), .bytes = 1}));
     return STATUS_OK;
   }
-  const struct operation o = cut(p, m);
+  struct operation o = cut(p, m), next;
+  const struct packet *q = p->op == OP_GEMV && m->ahead ? flow_ahead(p, end, m) : 0;
+  if (q && !check(q, m)) next = cut(q, m), o.next = &next;
   if (o.shards > 1) m->share(&o);
   else run_shard(&o, 0);
   return STATUS_OK;
 }
 
-void finish_packets(const struct memory *m) { flow_drain(m); }
+void finish_packets(const struct memory *m) {
+  gemv_forget();
+  flow_drain(m);
+}
 
 // within returns which of n units from first on are among those from begin to end.
 struct range {
@@ -386,13 +406,11 @@ void run_shard(const struct operation *o, int shard) {
     break;
   }
   case OP_GEMV: {
-    const int bytes = gemv_bytes(a), listed = bytes && a[8] == 4;
-    const uint32_t unit = gemv_strips(a) * 128, left = a[6] - from * unit; // rows
-    const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
-    gemv(&(struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), AT(2), MOVED(4, scales), MOVED_OR_NONE(5, scales), (int)(left < n * unit ? left : n * unit),
-                        INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11), INT(3), table(a[7], bytes), table_row(a[7], bytes),
-                        listed ? AT(11) : 0, MOVED(12, 4 * unit * a[3]), (uint8_t *)AT(12) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile,
-                        (int)gemv_strips(a), INT(14), shard});
+    const struct gemv g = product(o, shard);
+    if (o->next && shard < o->next->shards) {
+      const struct gemv next = product(o->next, shard);
+      gemv(&g, &next);
+    } else gemv(&g, 0);
     break;
   }
   case OP_DEQUANT:

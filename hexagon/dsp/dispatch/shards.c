@@ -57,5 +57,5 @@ struct operation cut(const struct packet *p, const struct memory *m) {
   if (p->op == OP_GEMV && most > gemv_shares(p->args)) most = gemv_shares(p->args);
   if (most > e.units) most = e.units;
   while (shards < most && e.units * e.packets >= (uint64_t)(shards + 1) * m->enough) shards++;
-  return (struct operation){p, m, e.units, shards > 1 ? quotient(e.units, shards) : e.units, (int)shards};
+  return (struct operation){p, m, e.units, shards > 1 ? quotient(e.units, shards) : e.units, (int)shards, 0};
 }

@@ -57,7 +57,7 @@ void run_shard(const struct operation *o, int shard) {
 
 static void share(uint32_t where, int shards) {
   const struct packet p = {OP_VLUT16, {where, 0, 4}};
-  memory.share(&(struct operation){&p, &memory, 4, 1, shards});
+  memory.share(&(struct operation){&p, &memory, 4, 1, shards, 0});
 }
 
 // threads has 1 to 6 workers add to a number each, and says what there is when all have answered.
@@ -69,7 +69,7 @@ static void threads(void) {
       const int shards = 2 + turn % 5 < n ? 2 + turn % 5 : n;
       for (int i = 0; i < shards; i++) ddr[i] = 0;
       if (shards > 1) share(TCM_BYTES, shards);
-      else run_shard(&(struct operation){&(struct packet){OP_VLUT16, {TCM_BYTES}}, &memory, 1, 1, 1}, 0);
+      else run_shard(&(struct operation){&(struct packet){OP_VLUT16, {TCM_BYTES}}, &memory, 1, 1, 1, 0}, 0);
       for (int i = 0; i < shards; i++) sum += ((volatile uint8_t *)ddr)[i];
     }
     workers_close();
