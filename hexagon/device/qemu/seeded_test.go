@@ -112,7 +112,7 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/flow.c", "span(&tiles, (uint32_t)to, buffers(a));", ""},
 	{"dispatch/dispatch.c", "  gemv_forget();", ""},
 	{"kernels/gemv.c", "fetch_next(next, behind, 1)", "fetch_next(g, behind, 1)"},
-	{"kernels/gemv.c", "turns[g->engine] ^= 1", "turns[g->engine]"},
+	{"kernels/gemv.c", "unload(l);\n  uint32_t number", "uint32_t number"},
 	{"dispatch/flow.c", "SPAN(1, weights / 8 * a[9]);", ""},
 	{"dispatch/dispatch.c", "strip * a[7] * 8 + part.from", "part.from"},
 	{"dispatch/dispatch.c", "INT(5) + (int)strip", "INT(5)"},

@@ -324,7 +324,7 @@ static uint32_t collect(const struct memory *m, const struct packet *p) {
 }
 
 // product returns shard i of an OP_GEMV.
-static struct gemv product(const struct operation *o, int shard) {
+static __attribute__((noinline)) struct gemv product(const struct operation *o, int shard) {
   const struct memory *m = o->memory;
   const uint32_t *a = o->packet->args, from = first_of(o, shard), n = first_of(o, shard + 1) - from;
   const int bytes = gemv_bytes(a), listed = bytes && a[8] == 4;

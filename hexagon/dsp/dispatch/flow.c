@@ -175,6 +175,7 @@ static void settle(const struct operands *o, int of_tiles, const struct memory *
 }
 
 void flow_settle(const struct packet *p, const struct memory *m) {
+  if (lines[0].begun == lines[0].ended && lines[1].begun == lines[1].ended) return;
   struct operands o;
   settle(operands(p, m, &o) ? &o : 0, of_tile_unit(p), m);
 }
