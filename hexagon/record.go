@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -63,7 +64,9 @@ func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head
 	products := 0
 	for _, l := range r.layers[s.First:] {
 		if l != nil {
-			products += len(l.qkv.parts) + len(l.gateUp.parts) + 2
+			if products += len(l.qkv.parts) + len(l.gateUp.parts) + 2; l.gates != nil {
+				products += len(l.gates.parts)
+			}
 		}
 	}
 	b.probes++
@@ -151,7 +154,7 @@ func (r *recording) states(t *queryTile, chunk int) uint32 {
 // slots is not enough.
 func (r *recording) layer(i int) bool {
 	l, m, at := r.layers[i], r.m, &r.at
-	if l.Conv == nil && !r.acquire(l.KV) {
+	if l.attends() && !r.acquire(l.KV) {
 		if r.flush(i) != nil {
 			return false
 		}
@@ -166,10 +169,15 @@ func (r *recording) layer(i int) bool {
 	}
 	r.addPowers()
 	qkv, read := r.qkv(i), r.normed(&l.norm)
-	r.mul(l.qkv, read, qkv, r.n)
+	if r.mul(l.qkv, read, qkv, r.n); l.gates != nil {
+		r.mul(l.gates, read, qkv.from(l.qkv.width), r.n)
+	}
 	mix := r.attention
-	if l.Conv != nil {
+	switch {
+	case l.Conv != nil:
 		mix = r.convolve
+	case l.Delta != nil:
+		mix = r.deltaNet
 	}
 	r.mul(l.o, mix(l, qkv), at.y, r.n)
 	r.residual(l.oPostNorm)
@@ -195,7 +203,7 @@ func (r *recording) layer(i int) bool {
 func (r *recording) attention(l *layer, qkv span) span {
 	m, at := r.m, &r.at
 	q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
-	keys, values := l.qkv.columns(q, q+kv)
+	keys, values, gates := l.columns(m)
 	r.heads(l, qkv, l.qNorm, &l.Q, q)
 	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
 	for i, next := 0, 0; i < r.n; i = next {
@@ -207,7 +215,9 @@ func (r *recording) attention(l *layer, qkv span) span {
 		r.add(device.OpToTiles, slot, row(keys), n, uint32(m.KVHeads), d, qkv.stride, head, col, 1, oneBits)
 		r.add(device.OpToTiles, slot+d/layout.Tile*layout.TileBytes, row(values), n, uint32(m.KVHeads), d, qkv.stride, head, col, 0, oneBits)
 	}
-	r.attend(l, qkv)
+	if r.attend(l, qkv); l.Gated {
+		r.gate(unit{kind: ref.GLUSigmoid}, at.att, qkv.from(gates), at.att, r.n, q)
+	}
 	if l.attendedNorm != 0 {
 		r.norm(at.att, at.att, l.attendedNorm, r.n, 1, q)
 	}
@@ -344,12 +354,12 @@ func (r *recording) flush(end int) error {
 	m := r.m
 	for ; r.ran < end && r.ran < len(r.layers) && r.layers[r.ran] != nil; r.ran++ {
 		l, qkv := r.layers[r.ran], r.qkv(r.ran)
-		if l.Conv != nil {
+		if !l.attends() {
 			r.takeTails(l, qkv)
 			continue
 		}
-		q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
-		keys, values := l.qkv.columns(q, q+kv)
+		kv := m.KVHeads * m.HeadDim
+		keys, values, _ := l.columns(m)
 		for i := range r.rows {
 			row := device.View[float32](r.mem, qkv.at+uint32(i)*qkv.stride, values+kv)
 			r.s.Cache.Store(l.KV, r.rows[i].Seq, r.rows[i].Pos, row[keys:keys+kv], row[values:])

@@ -49,7 +49,8 @@ const (
 	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM, the
 	// first TCMBytes of the memory. The host must neither read nor write TCM, which on a
 	// chip it cannot see, and which holds nothing that means anything when a run begins:
-	// between runs others may have it. An operand lies wholly in TCM or wholly behind it.
+	// between runs others may have it. An operand lies wholly in TCM or wholly behind it. What
+	// DMA or the tile unit writes shares no byte with what the packet reads.
 	//
 	//	dst, src, n
 	OpCopy
@@ -183,7 +184,7 @@ const (
 	//	x, angles, n, parts, width, rotated, distance, to
 	OpRope
 
-	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU². Unit 3 is
+	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU², 4 the sigmoid. Unit 3 is
 	// g·sigmoid(alpha·g)·(u + plus) of g = min(gate, limit) and u = up within ±limit: GLU_SWIGLU_OAI with
 	// 7, 1.702 and 1. limit, not negative, alpha and plus are bits of finite float32.
 	//
@@ -242,9 +243,9 @@ const (
 
 	// OpConv convolves each column of rows with taps weights [taps][width], 2 to 8, of which the last is a
 	// row's own and the first that of the row taps-1 before it. state [taps-1][width] has the rows before the
-	// first, and gets those before what follows the last.
+	// first, and gets those before what follows the last. With silu results are SiLUs.
 	//
-	//	dst, src, weights, state, n, width, to, from, taps
+	//	dst, src, weights, state, n, width, to, from, taps, silu 0|1
 	OpConv
 
 	// Tiles of bytes: of codes 64 rows by 32 columns, element (r, k) byte 32r + k; of activations,
@@ -265,6 +266,26 @@ const (
 	//
 	//	out [rows][cols][BytePlanes] planes, act [rows][k], wgt [cols][k], k, rows, cols, columns
 	OpTileMulBytes
+
+	// OpGates makes what recurrent states decay by, and gates, of rows: e^-|a·softplus(s·x + d)| of each column,
+	// whose s, d and a are weights [3][width]. That is exp(a·softplus(x + d)) of a negative a (Gu and Dao 2023,
+	// "Mamba", §3.6), with s = a = -1 and d = 0 the sigmoid.
+	//
+	//	dst, src, weights, n, width, to, from
+	OpGates
+
+	// OpDelta takes rows through the states of heads by the gated delta rule (Yang et al. 2024, "Gated Delta
+	// Networks", eq. 10), one row after the other, each:
+	//
+	//	d = beta·(v - decay·stateᵀk);  state = decay·state + k·dᵀ;  dst = stateᵀq
+	//
+	// Rows of x are q and k [keys][width], then v [keys·share][width]. Head h of values reads with head h mod keys,
+	// grouped h/share. Rows of gates have decays and betas, one a head of values, from column decay and from
+	// column beta on. States are [keys·share][width/32] panels [width][32]: the columns of 32 values. They
+	// come from one place, 0 for zeros, and go to another or the same. There are at most 4096 heads of values.
+	//
+	//	dst, x, gates, from state, to state, n, keys, share, width, to, from, gates' stride, decay, beta, grouped 0|1
+	OpDelta
 
 	numOps
 )

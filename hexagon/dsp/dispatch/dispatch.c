@@ -40,6 +40,11 @@ static void operand(struct check *c, uint32_t at, uint64_t n, uint32_t align, ui
 static void memory(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, c->size); }
 static void tcm(struct check *c, uint32_t at, uint64_t n, uint32_t align) { operand(c, at, n, align, TCM_BYTES); }
 
+// apart refuses operands that share bytes though the one is written while the other is read.
+static void apart(struct check *c, uint32_t at, uint64_t n, uint32_t other, uint64_t bytes) {
+  require(c, at + n <= other || other + bytes <= at, STATUS_RANGE);
+}
+
 static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k, int bytes) {
   require(c, bits == 1 || bits == 2 || bits == 4 || bits == 8, STATUS_NUMBER);
   require(c, group == 32 || group == 64 || group == 128 || (group == k && !bytes), STATUS_NUMBER);
@@ -66,6 +71,7 @@ static int piece(struct check *c, uint32_t from, const uint32_t *a) {
   const uint64_t at = (uint64_t)from + a[4];
   require(c, at >= TCM_BYTES && at <= 0xffffffffu, STATUS_RANGE);
   memory(c, (uint32_t)at, a[3]);
+  apart(c, a[0], (uint64_t)a[2] * a[5], (uint32_t)at, a[3]);
   return !c->status;
 }
 
@@ -83,16 +89,40 @@ static void rows(struct check *c, uint32_t n, uint32_t parts, uint32_t width) {
   dim(c, width, 32);
 }
 
+// factor is n bytes of TCM that the tile unit reads while it writes out.
+static void factor(struct check *c, uint32_t out, uint64_t written, uint32_t at, uint64_t n, uint32_t align) {
+  tcm(c, at, n, align);
+  apart(c, out, written, at, n);
+}
+
+// By itself, as is what runs it: a function of all packets would keep more registers for each.
+static void __attribute__((noinline)) delta(struct check *c, const uint32_t *a) {
+  rows(c, a[5], a[6], a[8]);
+  count(c, a[7], 1, MAX_DIM / 32);
+  const uint32_t heads = a[6] * a[7];
+  const uint64_t state = 4 * (uint64_t)heads * a[8] * a[8];
+  require(c, (uint64_t)a[6] * a[7] <= MAX_DIM / 32, STATUS_SIZE);
+  count(c, a[12], 0, MAX_DIM);
+  count(c, a[13], 0, MAX_DIM);
+  count(c, a[14], 0, 1);
+  floats(c, a[0], a[5], heads, a[8], a[9]);
+  floats(c, a[1], a[5], 2 * a[6] + heads, a[8], a[10]);
+  floats(c, a[2], a[5], 1, (a[12] > a[13] ? a[12] : a[13]) + heads, a[11]);
+  if (a[3]) memory(c, a[3], state);
+  memory(c, a[4], state);
+}
+
 static uint32_t check(const struct packet *p, const struct memory *all) {
   struct check c = {all->size, STATUS_OK};
   const uint32_t *a = p->args;
-  uint64_t m, n, k, k1;
+  uint64_t m, n, k, k1, written;
   switch (p->op) {
   case OP_PING: break;
   case OP_COPY:
     require(&c, a[2] > 0 && a[2] % ALIGN == 0, STATUS_SIZE);
     memory(&c, a[0], a[2]);
     memory(&c, a[1], a[2]);
+    apart(&c, a[0], a[2], a[1], a[2]);
     break;
   case OP_PRECOMPUTE:
     require(&c, a[4] <= 1, STATUS_NUMBER);
@@ -115,7 +145,10 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
     tcm(&c, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)), ALIGN);
     if (gemv_bytes(a) && a[8] == 4) memory(&c, a[11], 16);
-    tcm(&c, a[12], pages(4 * m * a[3]) + gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a), PAGE);
+    written = pages(4 * m * a[3]) + gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a);
+    tcm(&c, a[12], written, PAGE);
+    apart(&c, a[12], written, a[0], 4 * m * a[3]);
+    apart(&c, a[12], written, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)));
     break;
   case OP_DEQUANT:
     format(&c, a[9], a[10], a[8], dequant_bytes(a));
@@ -151,13 +184,14 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     k1 = tiles(&c, a[6], 0);
     m = tiles(&c, a[7], 1);
     n = tiles(&c, a[8], 1);
-    tcm(&c, a[0], m * n * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[1], m * k * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[2], n * k * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[10], COLUMNS_BYTES, COLUMNS_BYTES);
+    written = m * n * TILE_BYTES;
+    tcm(&c, a[0], written, TILE_BYTES);
+    factor(&c, a[0], written, a[1], m * k * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[2], n * k * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[10], COLUMNS_BYTES, COLUMNS_BYTES);
     if (!k1) break;
-    tcm(&c, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
     break;
   case OP_BYTE_TILES:
     require(&c, a[3] == 1 || a[3] == 2 || a[3] == 4, STATUS_NUMBER);
@@ -169,10 +203,11 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     k = tiles(&c, a[3], 1);
     m = tiles(&c, a[4], 1);
     n = tiles(&c, a[5], 1);
-    tcm(&c, a[0], m * n * PLANES * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[1], m * k * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[2], n * k * LANES_BYTES, LANES_BYTES);
-    tcm(&c, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES);
+    written = m * n * PLANES * TILE_BYTES;
+    tcm(&c, a[0], written, TILE_BYTES);
+    factor(&c, a[0], written, a[1], m * k * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[2], n * k * LANES_BYTES, LANES_BYTES);
+    factor(&c, a[0], written, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES);
     break;
   case OP_COLLECT:
     n = tiles(&c, a[2], 1);
@@ -180,6 +215,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[0], n * a[5]);
     memory(&c, a[1], 4 * n);
     require(&c, a[1] >= TCM_BYTES, STATUS_RANGE);
+    apart(&c, a[0], n * a[5], a[1], 4 * n);
     for (k = 0; !c.status && k < n; k++) piece(&c, ((const uint32_t *)(all->base + a[1]))[k], a);
     break;
   case OP_RMS_NORM:
@@ -219,7 +255,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[1], 8 * k * a[2]);
     break;
   case OP_GLU:
-    require(&c, a[7] <= GLU_CLAMPED, STATUS_NUMBER);
+    require(&c, a[7] <= GLU_SIGMOID, STATUS_NUMBER);
     if (a[7] == GLU_CLAMPED) require(&c, a[8] < INFINITE && (a[9] & ~SIGN) < INFINITE && (a[10] & ~SIGN) < INFINITE, STATUS_NUMBER);
     rows(&c, a[3], 1, a[4]);
     floats(&c, a[0], a[3], 1, a[4], a[5]);
@@ -294,7 +330,15 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     floats(&c, a[1], a[4], 1, a[5], a[7]);
     memory(&c, a[2], 4 * (uint64_t)a[8] * a[5]);
     memory(&c, a[3], 4 * (uint64_t)(a[8] - 1) * a[5]);
+    count(&c, a[9], 0, 1);
     break;
+  case OP_GATES:
+    rows(&c, a[3], 1, a[4]);
+    floats(&c, a[0], a[3], 1, a[4], a[5]);
+    floats(&c, a[1], a[3], 1, a[4], a[6]);
+    memory(&c, a[2], 12 * (uint64_t)a[4]);
+    break;
+  case OP_DELTA: delta(&c, a); break;
   default: return STATUS_OP;
   }
   return c.status;
@@ -324,7 +368,7 @@ static uint32_t collect(const struct memory *m, const struct packet *p) {
 }
 
 // product returns shard i of an OP_GEMV.
-static __attribute__((noinline)) struct gemv product(const struct operation *o, int shard) {
+static struct gemv product(const struct operation *o, int shard) {
   const struct memory *m = o->memory;
   const uint32_t *a = o->packet->args, from = first_of(o, shard), n = first_of(o, shard + 1) - from;
   const int bytes = gemv_bytes(a), listed = bytes && a[8] == 4;
@@ -336,6 +380,27 @@ static __attribute__((noinline)) struct gemv product(const struct operation *o, 
                        table(a[7], bytes), table_row(a[7], bytes), listed ? at(m, a[11]) : 0, MOVED(12, 4 * unit * a[3]),
                        (uint8_t *)at(m, a[12]) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile, (int)gemv_strips(a), (int)a[14], shard};
 #undef MOVED
+}
+
+static void __attribute__((noinline)) run_product(const struct operation *o, int shard) {
+  const struct gemv g = product(o, shard);
+  if (o->next && shard < o->next->shards) {
+    const struct gemv next = product(o->next, shard);
+    gemv(&g, &next);
+  } else gemv(&g, 0);
+}
+
+static void run(const struct operation *o) {
+  if (o->shards > 1) o->memory->share(o);
+  else run_shard(o, 0);
+}
+
+// run_before runs an OP_GEMV, and has it bring the first tiles of the next one, up to end.
+static void __attribute__((noinline)) run_before(struct operation o, const struct packet *end) {
+  const struct packet *q = flow_ahead(o.packet, end, o.memory);
+  struct operation next;
+  if (q && !check(q, o.memory)) next = cut(q, o.memory), o.next = &next;
+  run(&o);
 }
 
 uint32_t run_packet(const struct packet *p, const struct packet *end, const struct memory *m) {
@@ -354,11 +419,9 @@ uint32_t run_packet(const struct packet *p, const struct packet *end, const stru
                                                                 .cols = (int)a[5], .columns = at(m, a[6]), .bytes = 1}));
     return STATUS_OK;
   }
-  struct operation o = cut(p, m), next;
-  const struct packet *q = p->op == OP_GEMV && m->ahead ? flow_ahead(p, end, m) : 0;
-  if (q && !check(q, m)) next = cut(q, m), o.next = &next;
-  if (o.shards > 1) m->share(&o);
-  else run_shard(&o, 0);
+  const struct operation o = cut(p, m);
+  if (p->op == OP_GEMV && m->ahead) run_before(o, end);
+  else run(&o);
   return STATUS_OK;
 }
 
@@ -374,6 +437,11 @@ struct range {
 static struct range within(uint32_t first, uint32_t n, uint32_t begin, uint32_t end) {
   const uint32_t from = begin > first ? begin - first : 0, to = end < first + n ? end - first : n;
   return (struct range){from, end > first && to > from ? to - from : 0};
+}
+
+static void __attribute__((noinline)) run_delta(const struct memory *m, const uint32_t *a, int from, int end) {
+  delta_rule(&(struct delta){{at(m, a[0]), a[9]}, {at(m, a[1]), a[10]}, {at(m, a[2]), a[11]}, a[3] ? at(m, a[3]) : 0, at(m, a[4]), (int)a[5], (int)a[6], (int)a[7],
+                             (int)a[8], (int)a[12], (int)a[13], (int)a[14]}, from, end);
 }
 
 void run_shard(const struct operation *o, int shard) {
@@ -405,14 +473,7 @@ void run_shard(const struct operation *o, int shard) {
     }
     break;
   }
-  case OP_GEMV: {
-    const struct gemv g = product(o, shard);
-    if (o->next && shard < o->next->shards) {
-      const struct gemv next = product(o->next, shard);
-      gemv(&g, &next);
-    } else gemv(&g, 0);
-    break;
-  }
+  case OP_GEMV: run_product(o, shard); break;
   case OP_DEQUANT:
     for (uint32_t strip = 0; strip < dequant_strips(a); strip++) {
       const struct range part = within(strip * a[7], a[7], from, from + n);
@@ -446,7 +507,9 @@ void run_shard(const struct operation *o, int shard) {
   case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
   case OP_SOFT_CAP: soft_cap(MOVED(0, TILE_BYTES), AT(1), N); break;
   case OP_MUL: mul_rows(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 7, 128), INT(3), N * 32); break;
-  case OP_CONV: conv(MOVED_ROWS(0, 6, 128), MOVED_ROWS(1, 7, 128), MOVED(2, 128), MOVED(3, 128), 4 * a[5], INT(4), N * 32, INT(8)); break;
+  case OP_CONV: conv(MOVED_ROWS(0, 6, 128), MOVED_ROWS(1, 7, 128), MOVED(2, 128), MOVED(3, 128), 4 * a[5], INT(4), N * 32, INT(8), INT(9)); break;
+  case OP_GATES: gates(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED(2, 128), 4 * a[4], INT(3), N * 32); break;
+  case OP_DELTA: run_delta(m, a, (int)from, (int)from + N); break;
   case OP_LAYER_NORM: layer_norm(MOVED_ROWS(0, 6, a[6]), MOVED_ROWS(1, 7, a[7]), AT(2), AT(3), N, INT(5), number(a[8]), number(a[9])); break;
   }
 }

@@ -40,13 +40,50 @@ static void weights(struct operands *o, const uint32_t *a) {
 static uint64_t sums(const uint32_t *a) { return pages((uint64_t)4 * a[6] * a[3]); }
 static uint64_t buffers(const uint32_t *a) { return gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a); }
 
+// operands_ahead lists those of packets between products by lookups; by itself, for operands of others would keep more registers.
+static int __attribute__((noinline)) operands_ahead(const struct packet *p, struct operands *o) {
+  const uint32_t *a = p->args;
+#define SPAN(i, bytes) span(o, a[i], bytes)
+#define READS o->writes = o->n
+  switch (p->op) {
+  case OP_GEMV:
+    SPAN(0, (uint64_t)4 * a[6] * a[3]);
+    SPAN(12, sums(a) + buffers(a));
+    READS;
+    weights(o, a);
+    SPAN(2, (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)));
+    if (gemv_bytes(a) && a[8] == 4) SPAN(11, 16);
+    return 1;
+  case OP_PRECOMPUTE: SPAN(0, (uint64_t)a[1] * table_row(a[3], a[4] == 1)); READS; SPAN(2, (uint64_t)2 * a[1] * a[3]); return 1;
+#define FLOATS(i, rows, numbers, stride) floats(o, a[i], a[rows], (uint64_t)(numbers), a[stride])
+  case OP_RMS_NORM:
+    FLOATS(0, 3, (uint64_t)a[4] * a[5], 6);
+    READS;
+    FLOATS(1, 3, (uint64_t)a[4] * a[5], 7);
+    if (a[2]) SPAN(2, 4 * (uint64_t)a[5]);
+    return 1;
+  case OP_LAYER_NORM: FLOATS(0, 4, a[5], 6); READS; FLOATS(1, 4, a[5], 7); SPAN(2, 4 * (uint64_t)a[5]); SPAN(3, 4 * (uint64_t)a[5]); return 1;
+  case OP_QUANTIZE: SPAN(0, (uint64_t)2 * a[3] * a[4]); SPAN(1, 4 * (uint64_t)a[3]); READS; FLOATS(2, 3, a[5], 6); return 1;
+  case OP_SCALE:
+    FLOATS(0, 5, a[6], 7);
+    READS;
+    FLOATS(1, 5, a[6], 8);
+    SPAN(2, 4 * (uint64_t)a[5]);
+    SPAN(3, 4 * (uint64_t)a[6]);
+    if (a[4]) SPAN(4, 4 * (uint64_t)a[6]);
+    return 1;
+  case OP_ADD: FLOATS(0, 2, a[3], 4); READS; FLOATS(1, 2, a[3], 5); return 1;
+  case OP_ROPE: FLOATS(0, 2, (uint64_t)a[3] * a[4], 7); READS; SPAN(1, (uint64_t)8 * a[5] * a[2]); return 1;
+  case OP_GLU: FLOATS(0, 3, a[4], 5); READS; FLOATS(1, 3, a[4], 6); FLOATS(2, 3, a[4], 6); return 1;
+  }
+  return 0;
+}
+
 // operands lists those of packets beside which something may be under way; others, which it does not know,
 // wait for everything.
 static int operands(const struct packet *p, const struct memory *m, struct operands *o) {
   const uint32_t *a = p->args;
   o->n = 0;
-#define SPAN(i, bytes) span(o, a[i], bytes)
-#define READS o->writes = o->n
   switch (p->op) {
   case OP_PING: READS; return 1;
   case OP_COPY: SPAN(0, a[2]); READS; SPAN(1, a[2]); return 1;
@@ -114,37 +151,8 @@ static int operands(const struct packet *p, const struct memory *m, struct opera
     if (a[4]) SPAN(4, 4 * (uint64_t)a[6]);
     return 1;
   case OP_SOFT_CAP: SPAN(0, (uint64_t)a[2] * TILE_BYTES); READS; SPAN(1, 1 << 16); return 1;
-  case OP_GEMV:
-    SPAN(0, (uint64_t)4 * a[6] * a[3]);
-    SPAN(12, sums(a) + buffers(a));
-    READS;
-    weights(o, a);
-    SPAN(2, (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)));
-    if (gemv_bytes(a) && a[8] == 4) SPAN(11, 16);
-    return 1;
-  case OP_PRECOMPUTE: SPAN(0, (uint64_t)a[1] * table_row(a[3], a[4] == 1)); READS; SPAN(2, (uint64_t)2 * a[1] * a[3]); return 1;
-#define FLOATS(i, rows, numbers, stride) floats(o, a[i], a[rows], (uint64_t)(numbers), a[stride])
-  case OP_RMS_NORM:
-    FLOATS(0, 3, (uint64_t)a[4] * a[5], 6);
-    READS;
-    FLOATS(1, 3, (uint64_t)a[4] * a[5], 7);
-    if (a[2]) SPAN(2, 4 * (uint64_t)a[5]);
-    return 1;
-  case OP_LAYER_NORM: FLOATS(0, 4, a[5], 6); READS; FLOATS(1, 4, a[5], 7); SPAN(2, 4 * (uint64_t)a[5]); SPAN(3, 4 * (uint64_t)a[5]); return 1;
-  case OP_QUANTIZE: SPAN(0, (uint64_t)2 * a[3] * a[4]); SPAN(1, 4 * (uint64_t)a[3]); READS; FLOATS(2, 3, a[5], 6); return 1;
-  case OP_SCALE:
-    FLOATS(0, 5, a[6], 7);
-    READS;
-    FLOATS(1, 5, a[6], 8);
-    SPAN(2, 4 * (uint64_t)a[5]);
-    SPAN(3, 4 * (uint64_t)a[6]);
-    if (a[4]) SPAN(4, 4 * (uint64_t)a[6]);
-    return 1;
-  case OP_ADD: FLOATS(0, 2, a[3], 4); READS; FLOATS(1, 2, a[3], 5); return 1;
-  case OP_ROPE: FLOATS(0, 2, (uint64_t)a[3] * a[4], 7); READS; SPAN(1, (uint64_t)8 * a[5] * a[2]); return 1;
-  case OP_GLU: FLOATS(0, 3, a[4], 5); READS; FLOATS(1, 3, a[4], 6); FLOATS(2, 3, a[4], 6); return 1;
   }
-  return 0;
+  return operands_ahead(p, o);
 }
 
 // meet says whether a packet under way writes where an operand lies, or reads where that is written. Products are

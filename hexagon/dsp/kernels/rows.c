@@ -1,6 +1,7 @@
 // What a layer does to rows of float32 between its products and attention.
 #include "kernels.h"
 #include "sf.h"
+#include "sigmoid.h"
 
 static V *at(const struct rows *r, int row) { return (V *)((uint8_t *)r->at + (uintptr_t)row * r->stride); }
 
@@ -104,27 +105,12 @@ void rope(const struct rows *rows, const float *angles, int n, int parts, int wi
   }
 }
 
-// sigmoid is 1/(1+2^z) of z = -|x|·log2(e), and what of it is left of 1 where x < 0. 2^z is
-// 2^k by a series of the rest, the reciprocal by Newton's steps from a line.
-INLINE V sigmoid(V x) {
-  static const float series[] = {0x1.430912p-13f, 0x1.5d87fep-10f, 0x1.3b2ab6p-7f, 0x1.c6b08ep-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1};
-  V a = Q6_Vw_vmin_VwVw(sf_abs(x), splat_f(80));
-  V z = sf_mul(a, splat_f(-0x1.715476p0f));
-  V up = sf_add(z, splat_f(0x1.8p23f)), k = Q6_Vw_vsub_VwVw(up, splat_f(0x1.8p23f));
-  V f = sf_sub(z, sf_sub(up, splat_f(0x1.8p23f)));
-  V p = splat_f(series[0]);
-  for (int i = 1; i < 7; i++) p = sf_add(sf_mul(p, f), splat_f(series[i]));
-  V e = Q6_Vw_vadd_VwVw(p, Q6_Vw_vasl_VwR(k, 23)), d = sf_add(e, splat_f(1));
-  V r = sf_sub(splat_f(24.0f / 17), sf_mul(d, splat_f(8.0f / 17)));
-  for (int i = 0; i < 3; i++) r = sf_mul(r, sf_sub(splat_f(2), sf_mul(d, r)));
-  return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(zero(), x), sf_mul(e, r), r);
-}
-
 INLINE V activation(V g, int unit) {
   if (unit == GLU_RELU2) {
     g = Q6_Vw_vmax_VwVw(g, zero());
     return sf_mul(g, g);
   }
+  if (unit == GLU_SIGMOID) return sigmoid(g);
   V x = g;
   if (unit == GLU_GELU) x = sf_mul(sf_add(g, sf_mul(sf_mul(sf_mul(g, g), g), splat_f(0x1.6e4e26p-5f))), splat_f(0x1.988454p0f));
   return sf_mul(g, sigmoid(x));
