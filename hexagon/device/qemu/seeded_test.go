@@ -210,7 +210,7 @@ func newExercise() *exercise {
 			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 4*more, k/64/(1+more), k, bits, group, 0, more)
 		}
 	}
-	packets = append(packets, followed(r, behind, tables, rows)...)
+	packets = append(packets, followed(r, behind, codes, tables, rows)...)
 	split, listed := a.alloc(rows*device.TableStride(k, true), 128), a.bytes(randomBytes(r, 16), 128)
 	add(device.OpPrecompute, split, rows, x, k/2, 1)
 	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
@@ -293,7 +293,7 @@ func newExercise() *exercise {
 // followed are products by lookups, of k = 512 columns, before each of which stands another whose end its first tiles may
 // come beside: where nothing keeps them, where codes are copied, by a packet between them or by one before both, and
 // where a copy has been where the tiles go.
-func followed(r *rand.Rand, behind *arena, tables uint32, rows int) (packets []device.Packet) {
+func followed(r *rand.Rand, behind *arena, codes, tables uint32, rows int) []device.Packet {
 	const m, k, size = 512, 512, 512 * 512 / 4
 	product := func(codes uint32) device.Packet {
 		return multiplication(behind.alloc(rows*4*m, 128), codes, tables, uint32(rows), 0, 0, m, k, 2, k, 1, 1)
@@ -303,14 +303,13 @@ func followed(r *rand.Rand, behind *arena, tables uint32, rows int) (packets []d
 		return p
 	}
 	fresh := func() uint32 { return behind.bytes(randomBytes(r, size), 128) }
-	copied := func(to uint32) device.Packet { return packet(device.OpCopy, to, fresh(), size) }
-	second, third := fresh(), fresh()
-	fourth := apart(product(fresh()))
-	sums := uint32(4*m*rows+device.Page-1) &^ (device.Page - 1)
-	return append(packets, product(fresh()), copied(fresh()), apart(product(fresh())),
-		product(fresh()), copied(second), apart(product(second)),
-		copied(third), product(fresh()), apart(product(third)),
-		product(fresh()), packet(device.OpCopy, fourth.Args[12]+sums, fresh(), size), fourth)
+	other, second, third := fresh(), fresh(), fresh()
+	copied := func(to uint32) device.Packet { return packet(device.OpCopy, to, other, size) }
+	first, fourth, sums := product(codes), apart(product(other)), uint32(4*m*rows+device.Page-1)&^(device.Page-1)
+	return []device.Packet{first, copied(behind.alloc(size, 128)), apart(product(other)),
+		first, copied(second), apart(product(second)),
+		copied(third), first, apart(product(third)),
+		first, copied(fourth.Args[12] + sums), fourth}
 }
 
 // some are the packets of ops, or all.
@@ -362,7 +361,7 @@ func (e *exercise) run(t *testing.T, d *Device, ops ...device.Op) error {
 	pieces := device.View[uint32](d.Memory(), collect.Args[1], 3)
 	pieces[1] = 256 // in TCM
 	// Tiles that are on their way where a packet before their product is refused.
-	products := followed(rand.New(rand.NewPCG(10, 3)), &arena{make([]byte, testMemory), device.TCMBytes}, 1<<17, 1)
+	products := followed(rand.New(rand.NewPCG(10, 3)), &arena{make([]byte, testMemory), device.TCMBytes}, device.TCMBytes, 1<<17, 1)
 	var refused *device.PacketError
 	if _, err := d.Run(t.Context(), []device.Packet{products[0], packet(device.OpCopy, 0, 0, 64), products[2]}); !errors.As(err, &refused) || refused.Index != 1 {
 		return fmt.Errorf("a copy of 64 bytes between products: %v", err)
