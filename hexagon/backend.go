@@ -62,7 +62,8 @@ type Backend struct {
 	mem      []byte
 	packets  []device.Packet
 	resident resident
-	laid     [tileRows]laid // of rows that are resident in tiles of bytes
+	spilled  struct{ begin, end int } // the scratch of the last product by lookups, in TCM
+	laid     [tileRows]laid           // of rows that are resident in tiles of bytes
 	x, y     region
 	powers   region // what OpExpTable makes: TCM loses it between runs
 	caps     region // the table of soft caps

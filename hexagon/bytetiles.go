@@ -36,7 +36,7 @@ func (l *linear) fitsBytes() bool {
 
 // tileBytes plans a product of n rows, at most tileRows, with results at y. It takes TCM from *at on.
 func (l *linear) tileBytes(n int, y uint32, at *uint32) (t tiling) {
-	t.y, t.k, t.bytes = y, l.K, true
+	t.y, t.k, t.strips, t.bytes = y, l.K, 1, true
 	t.cols = roundUp(n, layout.Tile) / layout.Tile
 	t.x = take(at, t.cols*l.K*layout.Tile)
 	for i := range t.weights {
@@ -59,7 +59,7 @@ func (b *Backend) mulBytes(p *product) error {
 		for first := 0; first < p.M/layout.Strip; {
 			b.add(device.OpCopy, t.x, b.x.at, uint32(t.cols*p.K*layout.Tile))
 			strips := min(p.M/layout.Strip-first, int(b.y.size)/t.planes())
-			p.pipeline(&t, first, strips, 0, p.K)
+			t.pipeline(p.passes(nil, &t, first, strips, nil), 0, p.K)
 			if err := b.run(); err != nil {
 				return err
 			}

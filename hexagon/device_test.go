@@ -91,12 +91,14 @@ func (d *refDevice) compute(p *device.Packet) {
 			ref.GEMV(numbers[int32](m, a[0]+4*i*a[6], n(6)), w, tables, sums, int32(a[10]), int32(a[11]))
 		}
 	case device.OpDequant:
-		w := matrix(n(1), n(2), n(3), (n(5)+1)*layout.Strip, n(8), n(9), n(10))
+		w := matrix(n(1), n(2), n(3), (n(5)+p.DequantStrips())*layout.Strip, n(8), n(9), n(10))
 		v := []uint16(nil)
 		if w.InBytes = p.InBytes(); n(9) < 8 {
 			v = numbers[uint16](m, a[4], 1<<n(9))
 		}
-		ref.Dequant(tiles(a[0], 8*n(7)), w, v, n(5), n(6), n(7))
+		for i := range p.DequantStrips() {
+			ref.Dequant(tiles(a[0]+uint32(i*8*n(7)*layout.TileBytes), 8*n(7)), w, v, n(5)+i, n(6), n(7))
+		}
 	case device.OpVLUT16:
 		ref.VLUT16(numbers[uint16](m, a[0], 256*n(2)), m[a[1]:], numbers[uint16](m, a[3], 16))
 	case device.OpTileMul:

@@ -114,7 +114,7 @@ func (b *Backend) queueTiles(p *product, lo, n int, t *tiling) {
 	for c := 0; c < p.K; c += t.k {
 		of := t.part(p, c)
 		b.loadRows(p, t, x, c, min(t.k, p.K-c))
-		p.pipeline(&of, 0, p.M/layout.Strip, c, min(t.k, p.K-c))
+		of.pipeline(p.passes(nil, t, 0, p.M/layout.Strip, nil), c, min(t.k, p.K-c))
 	}
 }
 

@@ -161,7 +161,7 @@ func (l *linear) tableRows() int {
 	return n
 }
 
-// spillBytes returns the scratch of an OpGEMV of n rows with strips, which is at the end of TCM.
+// spillBytes returns the scratch of an OpGEMV of n rows with strips, which lies behind tables.
 func (l *linear) spillBytes(n, strips int) int {
 	return device.GEMVScratch(n, strips*layout.Strip, l.K, l.Bits, l.Group, l.Offsets != nil, l.strips, l.cols, l.workers)
 }
@@ -201,12 +201,23 @@ func (b *Backend) mulLookup(p *product) error {
 // from strip first on, at most those that summed says. Results lie at y: [n][strips·128]int32.
 func (l *linear) lookUp(first, strips, n int, y uint32) {
 	codes, scales, offsets := l.at(first)
-	rows, b := strips*layout.Strip, uint32(l.B)
+	rows, b, spill := strips*layout.Strip, uint32(l.B), l.b.spill(l.spillBytes(n, strips), scratch+n*l.tableBytes())
 	if l.Values != nil {
 		b = l.values
 	}
 	l.b.add(device.OpGEMV, y, codes, scratch, uint32(n), scales, offsets, uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group),
-		uint32(l.A), b, uint32(tcmEnd-l.spillBytes(n, strips)), device.GEMVTiles(l.strips, l.workers), uint32(l.cols))
+		uint32(l.A), b, spill, device.GEMVTiles(l.strips, l.workers), uint32(l.cols))
+}
+
+// spill places the scratch of a product, of size bytes, from the end of tables on: at the end of TCM, or below the scratch
+// of the product before it, whose end the first tiles of this one then come beside (dispatch/flow.c).
+func (b *Backend) spill(size, tables int) uint32 {
+	at := tcmEnd - size
+	if last := &b.spilled; at < last.end && last.begin-size >= tables {
+		at = last.begin - size
+	}
+	b.spilled.begin, b.spilled.end = at, at+size
+	return uint32(at)
 }
 
 // gatherSums scales the results at y of rows [lo, lo+n).

@@ -60,33 +60,52 @@ func (b *Backend) lookUpRows(w *rowBuffers, s *stack, x, y span, n int) {
 }
 
 // mulTiledRows queues products of at most tileRows rows by the tile unit: the numbers of
-// Backend.mulTiles, with rows to tiles and back by the device.
+// Backend.mulTiles, with rows to tiles and back by the device. Matrices of one tiling are one pipeline: the first strips
+// of the next are brought and unfolded while the last ones of the one before are multiplied.
 func (b *Backend) mulTiledRows(w *rowBuffers, s *stack, x, y span, n int) {
-	for i, l := range s.parts {
-		p, plan := product{linear: l}, l.tile(n, 0)
+	for i := 0; i < len(s.parts); {
+		l := s.parts[i]
+		plan, end := l.tile(n, 0), i+1
+		if plan.k == l.K {
+			for end < len(s.parts) && s.parts[end].K == l.K && s.parts[end].tile(n, 0) == plan {
+				end++
+			}
+		}
 		if i == 0 || l.K != s.parts[i-1].K {
 			b.add(device.OpRowsToTiles, w.tiles, w.scales, x.at, uint32(n), uint32(l.K), uint32(l.Cols), x.stride)
 		}
 		loaded := i > 0 && l.K == s.parts[i-1].K && plan.k == l.K && s.parts[i-1].tile(n, 0).k == l.K // whole, by the one before
 		for c := 0; c < l.K; c += plan.k {
-			part, bias, more := min(plan.k, l.K-c), s.bias[i], uint32(0)
-			if c > 0 {
-				bias, more = 0, 1
-			}
-			plan.take = func(strip int, out uint32) {
-				col, bias := uint32(4*strip*layout.Strip), bias
-				if bias != 0 {
-					bias += col
-				}
-				b.add(device.OpTilesToRows, y.at+uint32(4*s.col[i])+col, out, w.scales, s.r[i]+col, bias, uint32(n), layout.Strip, y.stride, math.Float32bits(1/l.outScale(plan.k)), more)
-			}
+			part := min(plan.k, l.K-c)
 			if !loaded {
-				b.loadRows(&p, &plan, w.tiles, c, part)
+				b.loadRows(&product{linear: l}, &plan, w.tiles, c, part)
 			}
-			l.pipeline(&plan, 0, l.M/layout.Strip, c, part)
+			var passes []pass
+			for j := i; j < end; j++ {
+				passes = s.parts[j].passes(passes, &plan, 0, s.parts[j].M/layout.Strip, b.toRows(w, s, j, y, n, plan.k, c > 0))
+			}
+			plan.pipeline(passes, c, part)
 		}
-		b.count(&b.work.Tiled, n)
-		b.count(&b.work.Lanes, roundUp(n, layout.Tile))
+		for ; i < end; i++ {
+			b.count(&b.work.Tiled, n)
+			b.count(&b.work.Lanes, roundUp(n, layout.Tile))
+		}
+	}
+}
+
+// toRows returns what queues the results of strips of part i, multiplied in parts of k columns, as numbers of
+// n rows of y: more than those before it, or with biases.
+func (b *Backend) toRows(w *rowBuffers, s *stack, i int, y span, n, k int, more bool) func(strip, strips int, out uint32) {
+	scale := math.Float32bits(1 / s.parts[i].outScale(k))
+	return func(strip, strips int, out uint32) {
+		col, bias, adds := uint32(4*strip*layout.Strip), s.bias[i], uint32(0)
+		if more {
+			bias, adds = 0, 1
+		}
+		if bias != 0 {
+			bias += col
+		}
+		b.add(device.OpTilesToRows, y.at+uint32(4*s.col[i])+col, out, w.scales, s.r[i]+col, bias, uint32(n), uint32(strips*layout.Strip), y.stride, scale, adds)
 	}
 }
 

@@ -1,7 +1,7 @@
 package hexagon
 
 import (
-	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/kernels"
@@ -40,7 +40,7 @@ type stack struct {
 	bias  []uint32 // 0: none
 	col   []int    // where their outputs begin
 	width int      // of all outputs, padding included
-	most  int      // rows of a step that are multiplied by lookups; 0: none
+	most  int      // rows of a step that are multiplied by lookups, as many as the part of most outputs has; 0: none
 }
 
 // stack takes matrices of cols columns, or returns nil.
@@ -53,13 +53,18 @@ func (b *Backend) stack(v *vectors, cols int, of ...kernels.Linear) *stack {
 	if len(of) == 0 {
 		return nil
 	}
-	s := &stack{most: math.MaxInt, bias: make([]uint32, len(of))}
+	s, widest := &stack{bias: make([]uint32, len(of))}, 0
 	for _, x := range of {
 		l := x.(*linear)
 		s.parts, s.col = append(s.parts, l), append(s.col, s.width)
 		s.width += l.M
-		s.most = min(s.most, l.lookups)
+		if l.M > widest { // whose tables serve the others
+			s.most, widest = l.lookups, l.M
+		}
 		s.r = append(s.r, v.add(b, append(make([]float32, 0, l.M), l.R...), l.M))
+	}
+	if slices.ContainsFunc(s.parts, func(l *linear) bool { return l.lookups == 0 }) {
+		s.most = 0
 	}
 	return s
 }

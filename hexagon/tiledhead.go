@@ -48,16 +48,16 @@ func (r *recording) mulHead(t *tiledHead, x, y span, n int) {
 	r.add(device.OpToTiles, t.x, x.at, uint32(n), 1, uint32(t.Cols), x.stride, 0, 0, 1, math.Float32bits(t.factor))
 	p, to := product{linear: t.linear}, y
 	plan := t.tile(n, 0)
-	plan.take = func(strip int, out uint32) {
-		r.add(device.OpFromTiles, to.at+uint32(4*strip*layout.Strip), out, t.ones, uint32(n), layout.Strip, to.stride, 0, r.at.saturated, 1)
-	}
+	passes := t.passes(nil, &plan, 0, t.M/layout.Strip, func(strip, strips int, out uint32) {
+		r.add(device.OpFromTiles, to.at+uint32(4*strip*layout.Strip), out, t.ones, uint32(n), uint32(strips*layout.Strip), to.stride, 0, r.at.saturated, 1)
+	})
 	for c := 0; c < t.K; c += plan.k {
 		part := min(plan.k, t.K-c)
 		if c > 0 {
 			to = t.more
 		}
 		r.loadRows(&p, &plan, t.x, c, part)
-		t.pipeline(&plan, 0, t.M/layout.Strip, c, part)
+		plan.pipeline(passes, c, part)
 		for at := 0; c > 0 && at < t.M; at += device.MaxDim {
 			r.add(device.OpAdd, y.at+uint32(4*at), to.at+uint32(4*at), uint32(n), uint32(min(device.MaxDim, t.M-at)), y.stride, to.stride, oneBits)
 		}

@@ -12,18 +12,33 @@ import (
 // 32 lanes each are rows of the batch.
 const tileRows = 256
 
-// tiling is how a product by tiles uses TCM. A strip of weights is copied, unfolded
-// and multiplied in parts of k columns; while one is multiplied the next is unfolded
-// and the one after copied, so there are two of each buffer. The device waits where operands of packets
+// tiling is how a product by tiles uses TCM. Strips of weights are copied, unfolded
+// and multiplied in parts of k columns; while some are multiplied the next are unfolded
+// and those after copied, so there are two of each buffer. The device waits where operands of packets
 // are still under way, and for nothing else.
 type tiling struct {
 	cols    int    // of tiles: 32 rows of activations each
 	k       int    // columns of a part, the same for any rows: so are the roundings
+	strips  int    // at once; of a part of the columns one
 	y       uint32 // where results go: [strips][4][cols] tiles
 	x       uint32
 	weights [pipeline.Buffers]buffers
-	bytes   bool                        // of tiles of bytes
-	take    func(strip int, out uint32) // queues what becomes of a strip's results; nil: they are copied to y
+	bytes   bool // of tiles of bytes
+}
+
+// A pass is some strips of a matrix that go through the pipeline at once.
+type pass struct {
+	*linear
+	strip, strips int
+	take          func(strip, strips int, out uint32) // queues what becomes of their results; nil: they are copied to y
+}
+
+// passes appends those of strips [first, first+strips).
+func (l *linear) passes(to []pass, t *tiling, first, strips int, take func(strip, strips int, out uint32)) []pass {
+	for end := first + strips; first < end; first += t.strips {
+		to = append(to, pass{l, first, min(t.strips, end-first), take})
+	}
+	return to
 }
 
 // buffers of a part of a strip.
@@ -39,18 +54,36 @@ func (l *linear) tile(n int, y uint32) (t tiling) {
 	fixed := (2*4*cols + 16) * layout.TileBytes
 	column := 2*layout.Tile*cols + 2*(l.codeBytes()+2*layout.Strip*2/32+2*layout.Strip)
 	t.k = min(l.K, (tcmEnd-scratch-fixed)/column/layout.TableCols*layout.TableCols)
+	t.strips = 1
+	l.lay(&t)
+	if t.cols > 1 || t.k < l.K { // the tile unit takes longer than what strips wait for beside it
+		return t
+	}
+	for more := t; ; t = more {
+		if more.strips++; more.strips*l.K > stripsColumns || more.strips*layout.Strip > l.M || l.lay(&more) > tcmEnd {
+			return t
+		}
+	}
+}
+
+// stripsColumns is how many columns strips that go through the pipeline at once have in all: what a strip takes
+// beside its work, packets and a barrier, takes as long as those of a thousand columns.
+const stripsColumns = 5120
+
+// lay places the buffers of a tiling, and returns where they end.
+func (l *linear) lay(t *tiling) int {
 	at := uint32(scratch)
 	t.x = take(&at, t.cols*t.k*2*layout.Tile)
 	for i := range t.weights {
 		w := &t.weights[i]
-		w.codes = take(&at, t.k*l.codeBytes())
-		w.scales, w.offsets = take(&at, t.k/32*layout.Strip*2), take(&at, t.k/32*layout.Strip*2)
+		w.codes = take(&at, t.strips*t.k*l.codeBytes())
+		w.scales, w.offsets = take(&at, t.strips*t.k/32*layout.Strip*2), take(&at, t.strips*t.k/32*layout.Strip*2)
 		if w.tiles = w.codes; l.halves == nil {
-			w.tiles = take(&at, t.k*layout.Strip*2)
+			w.tiles = take(&at, t.strips*t.k*layout.Strip*2)
 		}
-		w.out = take(&at, 4*t.cols*layout.TileBytes)
+		w.out = take(&at, t.strips*4*t.cols*layout.TileBytes)
 	}
-	return t
+	return int(at)
 }
 
 // tileRowsOfStrip is how many rows of tiles a strip is.
@@ -83,7 +116,7 @@ func (b *Backend) mulTiles(p *product) error {
 			for first := 0; first < p.M/layout.Strip; {
 				b.loadRows(p, &t, b.x.at, c, part)
 				strips := p.fitting(first, t.cols*layout.Tile, 2)
-				p.pipeline(&t, first, strips, c, part)
+				t.pipeline(p.passes(nil, &t, first, strips, nil), c, part)
 				if err := b.run(); err != nil {
 					return err
 				}
@@ -135,36 +168,40 @@ func (l *linear) outScale(part int) float32 {
 	return float32(math.Ldexp(1, -max(0, e)))
 }
 
-// pipeline queues columns [c, c+part) of strips from strip first on.
-func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
-	_ = pipeline.Order(strips, l.halves == nil, func(j pipeline.Job) error { // no job fails
-		switch w := &t.weights[j.Buffer]; j.Stage {
+// pipeline queues columns [c, c+part) of passes, all of matrices that have this tiling.
+func (t *tiling) pipeline(passes []pass, c, part int) {
+	_ = pipeline.Order(len(passes), passes[0].halves == nil, func(of pipeline.Job) error { // none fails
+		switch p, w := &passes[of.Tile], &t.weights[of.Buffer]; of.Stage {
 		case pipeline.Load:
-			l.load(w, first+j.Tile, c, part)
+			p.load(w, c, part)
 		case pipeline.Unpack:
-			l.unpack(t, w, part)
+			p.unpack(t, w, part)
 		case pipeline.Multiply:
-			l.multiply(t, w, part)
+			p.multiply(t, w, part)
 		default:
-			l.store(t, w, j.Tile)
+			p.store(t, w, p.strip-passes[0].strip)
 		}
 		return nil
 	})
 }
 
-// load queues the copies of a strip's columns to TCM.
-func (l *linear) load(w *buffers, strip, c, part int) {
+// load queues the copies of a pass's columns to TCM.
+func (p *pass) load(w *buffers, c, part int) {
+	l := p.linear
 	if l.inTiles() != nil {
-		row, size := l.K*l.codeBytes()/tileRowsOfStrip, part*l.codeBytes()/tileRowsOfStrip
-		for i := range tileRowsOfStrip {
-			from := l.codes + uint32((strip*tileRowsOfStrip+i)*row+c*l.codeBytes()/tileRowsOfStrip)
+		row, size, rows := l.K*l.codeBytes()/tileRowsOfStrip, part*l.codeBytes()/tileRowsOfStrip, p.strips*tileRowsOfStrip
+		if part == l.K { // rows of tiles lie behind one another
+			size, rows = size*rows, 1
+		}
+		for i := range rows {
+			from := l.codes + uint32((p.strip*tileRowsOfStrip+i)*row+c*l.codeBytes()/tileRowsOfStrip)
 			l.b.add(device.OpCopy, w.codes+uint32(i*size), from, uint32(size))
 		}
 		return
 	}
-	codes, scales, offsets := l.at(strip)
-	l.b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(part*l.codeBytes()))
-	at, size := uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2)
+	codes, scales, offsets := l.at(p.strip)
+	l.b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(p.strips*part*l.codeBytes()))
+	at, size := uint32(c/l.Group*layout.Strip*2), uint32(p.strips*(part/l.Group)*layout.Strip*2)
 	if scales != 0 {
 		l.b.add(device.OpCopy, w.scales, scales+at, size)
 	}
@@ -173,14 +210,15 @@ func (l *linear) load(w *buffers, strip, c, part int) {
 	}
 }
 
-// unpack queues the making of tiles of what load has copied: a matrix of one strip.
-func (l *linear) unpack(t *tiling, w *buffers, part int) {
+// unpack queues the making of tiles of what load has copied: a matrix of the pass's strips.
+func (p *pass) unpack(t *tiling, w *buffers, part int) {
+	l := p.linear
 	if t.bytes {
 		l.b.add(device.OpByteTiles, w.tiles, w.codes, uint32(part/layout.Block), uint32(l.Bits))
 		return
 	}
 	if l.groups != nil {
-		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(part*layout.Strip/layout.SuperGroup), l.table)
+		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(p.strips*part*layout.Strip/layout.SuperGroup), l.table)
 		return
 	}
 	group, scales, offsets := uint32(l.Group), w.scales, w.offsets
@@ -190,29 +228,29 @@ func (l *linear) unpack(t *tiling, w *buffers, part int) {
 	if l.Offsets == nil {
 		offsets = 0
 	}
-	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group, form(l.InBytes()))
+	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group, form(l.InBytes()), uint32(p.strips-1))
 }
 
 // multiply queues the product of those tiles.
-func (l *linear) multiply(t *tiling, w *buffers, part int) {
+func (p *pass) multiply(t *tiling, w *buffers, part int) {
 	if t.bytes {
-		l.b.add(device.OpTileMulBytes, w.out, w.tiles, t.x, uint32(part/layout.Tile), byteRowsOfStrip, uint32(t.cols), columns)
+		p.b.add(device.OpTileMulBytes, w.out, w.tiles, t.x, uint32(part/layout.Tile), byteRowsOfStrip, uint32(t.cols), columns)
 		return
 	}
-	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), uint32(layout.F16(l.outScale(t.k))), columns)
+	p.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, uint32(p.strips*tileRowsOfStrip), uint32(t.cols), uint32(layout.F16(p.outScale(t.k))), columns)
 }
 
-// store queues what becomes of its results.
-func (l *linear) store(t *tiling, w *buffers, at int) {
-	if t.take != nil {
-		t.take(at, w.out)
+// store queues what becomes of its results, which begin at strip at of those at y.
+func (p *pass) store(t *tiling, w *buffers, at int) {
+	if p.take != nil {
+		p.take(p.strip, p.strips, w.out)
 		return
 	}
-	size := uint32(4 * t.cols * layout.TileBytes)
+	size := 4 * t.cols * layout.TileBytes
 	if t.bytes {
-		size = uint32(t.planes())
+		size = t.planes()
 	}
-	l.b.add(device.OpCopy, t.y+uint32(at)*size, w.out, size)
+	p.b.add(device.OpCopy, t.y+uint32(at*size), w.out, uint32(p.strips*size))
 }
 
 // gatherTiles turns the results of strips into rows [lo, lo+n) of the product, or adds

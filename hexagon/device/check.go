@@ -79,11 +79,12 @@ func (p Packet) check(memory int) checker {
 		c.number(a[11] == 0 || bytes && a[11] == 1)
 		k := c.dim(a[8], layout.TableCols)
 		c.count(a[5], 0, MaxDim/layout.Strip-1)
+		c.count(a[12], 0, MaxDim/layout.Strip-1)
 		c.count(a[7], 1, MaxDim/layout.Block)
 		c.count(a[6], 0, MaxDim/layout.Block)
 		c.sizes(uint64(a[6])+uint64(a[7]) <= k/layout.Block)
-		c.memory(a[0], uint64(a[7])*8*layout.TileBytes)
-		c.weights(a[1], a[2], a[3], (uint64(a[5])+1)*layout.Strip, k, a[9], a[10], 0)
+		c.memory(a[0], uint64(p.DequantStrips())*uint64(a[7])*8*layout.TileBytes)
+		c.weights(a[1], a[2], a[3], uint64(int(a[5])+p.DequantStrips())*layout.Strip, k, a[9], a[10], 0)
 		if a[9] != 8 {
 			c.memory(a[4], 2<<(a[9]&7))
 		}
@@ -141,6 +142,9 @@ func (p Packet) check(memory int) checker {
 	}
 	return c
 }
+
+// DequantStrips returns how many strips an OpDequant makes tiles of.
+func (p *Packet) DequantStrips() int { return int(p.Args[12]) + 1 }
 
 // InBytes reports whether the codes of an OpGEMV or OpDequant stand in bytes.
 func (p *Packet) InBytes() bool {

@@ -15,11 +15,12 @@ type dequant struct {
 	tiles    []uint16
 	v        []uint16
 	strip    int
-	first, n int // blocks
+	first, n int // blocks of a strip
 }
 
-// block makes the tiles of block first+i.
-func (d *dequant) block(i int) {
+// block makes the tiles of block first+i%n of strip strip+i/n.
+func (d dequant) block(i int) {
+	d.tiles, d.strip, i = d.tiles[i/d.n*8*d.n*tile:], d.strip+i/d.n, i%d.n
 	block := d.first + i
 	codes := d.Codes[(d.strip*(d.K/layout.Block)+block)*layout.BlockBytes(d.Bits):][:layout.BlockBytes(d.Bits)]
 	if d.InBytes {

@@ -95,10 +95,10 @@ func (g *Go) compute(p Packet) {
 	case OpGEMV:
 		g.gemv(&p)
 	case OpDequant:
-		strip, first, n := int(a[5]), int(a[6]), int(a[7])
-		p := dequant{Matrix: g.matrix(&p, a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10]),
-			tiles: view[uint16](g, a[0], 8*n*tile), v: g.table(&p), strip: strip, first: first, n: n}
-		g.parallel(n, p.block)
+		strip, strips, first, n := int(a[5]), p.DequantStrips(), int(a[6]), int(a[7])
+		p := dequant{Matrix: g.matrix(&p, a[1], a[2], a[3], (strip+strips)*layout.Strip, int(a[8]), a[9], a[10]),
+			tiles: view[uint16](g, a[0], 8*strips*n*tile), v: g.table(&p), strip: strip, first: first, n: n}
+		g.parallel(strips*n, p.block)
 	case OpVLUT16:
 		const some = 16 // super-groups a part
 		n := int(a[2])

@@ -87,16 +87,16 @@ const (
 	// neither on tiles, nor on how many workers there are, nor on n.
 	OpGEMV
 
-	// OpDequant makes tiles of a strip's blocks [first, first+n) of 64 columns, by
+	// OpDequant makes tiles of blocks [first, first+n), of 64 columns, of strips strip to strip+more, by
 	// two lookups (T-MAN §4.1). Element = fp16(fp16(v(q)·s) + o) with s = fp16(S·2⁻¹⁵),
 	// o = fp16(O·2⁻¹²); v(q) alone when Group == K; no addition without offsets. v is a
 	// table of 2^bits fp16 numbers.
 	//
-	//	tiles [4][2n], weights, scales, offsets (0: none), v, strip, first, n, K, bits, group, form 0|1
+	//	tiles [1+more][4][2n], weights, scales, offsets (0: none), v, strip, first, n, K, bits, group, form 0|1, more
 	//
 	// form 1 is codes of 4 bits in bytes. With 8 bits there is no v: v(q) = q - 128.
 	//
-	// weights, scales and offsets are the whole matrix's, of which strips 0..strip
+	// weights, scales and offsets are the whole matrix's, of which strips 0 to strip+more
 	// must lie in the memory. Scales and offsets are ignored when Group == K.
 	OpDequant
 

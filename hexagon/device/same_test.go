@@ -43,9 +43,11 @@ func define(g *Go, p Packet) {
 			ref.GEMV(view[int32](g, a[0]+4*i*a[6], m), &w, tables, sums, int32(a[10]), int32(a[11]))
 		}
 	case OpDequant:
-		strip, first, n := int(a[5]), int(a[6]), int(a[7])
-		w := g.matrix(&p, a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10])
-		ref.Dequant(view[uint16](g, a[0], 8*n*tile), &w, g.table(&p), strip, first, n)
+		strip, strips, first, n := int(a[5]), p.DequantStrips(), int(a[6]), int(a[7])
+		w := g.matrix(&p, a[1], a[2], a[3], (strip+strips)*layout.Strip, int(a[8]), a[9], a[10])
+		for i := range strips {
+			ref.Dequant(view[uint16](g, a[0]+uint32(i*8*n*layout.TileBytes), 8*n*tile), &w, g.table(&p), strip+i, first, n)
+		}
 	case OpVLUT16:
 		n := int(a[2])
 		ref.VLUT16(view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes], view[uint16](g, a[3], 16))
@@ -183,8 +185,10 @@ func (g *generator) packet() Packet {
 		codes, scales, offsets := matrix(any)
 		first := g.IntN(k / layout.Block)
 		n := some(k/layout.Block - first)
-		return Packet{op, word(int(g.bytes(tcm, n*8*layout.TileBytes)), codes, scales, offsets, int(g.halves(ddr, 1<<bits)),
-			g.IntN(m/layout.Strip), first, n, k, bits, group, form)}
+		strip := g.IntN(m / layout.Strip)
+		more := g.IntN(m/layout.Strip - strip)
+		return Packet{op, word(int(g.bytes(tcm, (1+more)*n*8*layout.TileBytes)), codes, scales, offsets, int(g.halves(ddr, 1<<bits)),
+			strip, first, n, k, bits, group, form, more)}
 	case OpVLUT16:
 		n := some(40)
 		groups := g.bytes(ddr, n*layout.SuperGroupBytes)

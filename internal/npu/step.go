@@ -8,10 +8,14 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/internal/npu/timeline"
 )
 
 // stepModel is the model whose matrices were executed.
 const stepModel = "bitnet-2b"
+
+// behindAttention is the input of the matrix before which a layer's attention is: it uses TCM itself.
+const behindAttention = "attn_output"
 
 // executed is what the emulated device took for the products of a layer of stepModel: lines of
 // batch, matrix, path, packets, those of longest shards, barriers, bytes that DMA moved.
@@ -53,7 +57,7 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	head := x.Matrices[len(x.Matrices)-1]
 	rest := x // what does not execute here
 	rest.Matrices = nil
-	a.Head = []string{"batch", "packets a layer", "longest shards", "barriers", "MB a layer", "HVX ms", "DMA ms", "HMX ms", "head ms", "attention, layers' overhead ms", "tokens/s", "by one row's", "TTS's way", "by one row's", "kernels alone", "T-MAN", "by T-MAN"}
+	a.Head = []string{"batch", "packets a layer", "longest shards", "barriers", "MB a layer", "HVX ms", "DMA ms", "HMX ms", "products ms", "each by itself ms", "head ms", "attention, layers' overhead ms", "tokens/s", "by one row's", "TTS's way", "by one row's", "kernels alone", "T-MAN", "by T-MAN"}
 	list = slices.DeleteFunc(list, func(e Executed) bool { return e.Batch >= soc.Chunk })
 	byTiles, theirs := *m, x // TTS's way: products of all rows by tiles, the head on the CPU
 	byTiles.Only, theirs.Matrices = soc.ByTiles, slices.Clone(x.Matrices)
@@ -62,23 +66,21 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	for at := 0; at < len(list); {
 		batch := list[at].Batch
 		var layer, sum soc.Cost
-		var packets, longest, barriers, moved float64
-		for ; at < len(list) && list[at].Batch == batch; at++ {
+		var packets, longest, barriers, moved, alone float64
+		end := at
+		for end < len(list) && list[end].Batch == batch {
+			end++
+		}
+		before := list[end-1] // of the layer before
+		for ; at < end; at++ {
 			e := list[at]
-			c := m.Executed(e.Longest, e.Moved)
-			if e.Path == soc.ByTiles {
-				for _, of := range x.Matrices {
-					if of.Name == e.Matrix {
-						tiled, err := m.Tiled(of, batch, true)
-						if err != nil {
-							return err
-						}
-						c.Tiles, c.Seconds = tiled.Tiles, max(c.Seconds, tiled.Tiles)
-					}
-				}
+			c, itself, err := executedProduct(m, &x, e, before)
+			if err != nil {
+				return err
 			}
-			c.Seconds += m.Barriers(e.Barriers)
+			before = e
 			layer.Add(c)
+			alone += itself
 			packets, longest, barriers, moved = packets+e.Packets, longest+e.Longest, barriers+e.Barriers, moved+e.Moved
 		}
 		for range x.Layers {
@@ -108,10 +110,41 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 		}
 		ms := func(s float64) string { return fmt.Sprintf("%.2f", 1e3*s) }
 		a.Rows = append(a.Rows, []string{fmt.Sprint(batch), fmt.Sprintf("%.0f", packets), fmt.Sprintf("%.0f", longest), fmt.Sprint(barriers), fmt.Sprintf("%.1f", moved/1e6), ms(sum.Vector), ms(sum.DMA), ms(sum.Tiles),
-			ms(logits.Seconds), ms(others.Seconds), fmt.Sprintf("%.1f", rate), ratio(rate / one[0]), fmt.Sprintf("%.1f", way), ratio(way / one[1]), fmt.Sprintf("%.1f", float64(batch)/kernels), measured, by})
+			ms(sum.Seconds), ms(alone * float64(x.Layers)), ms(logits.Seconds), ms(others.Seconds), fmt.Sprintf("%.1f", rate), ratio(rate / one[0]), fmt.Sprintf("%.1f", way), ratio(way / one[1]), fmt.Sprintf("%.1f", float64(batch)/kernels), measured, by})
 	}
 	a.Notes = append(a.Notes, "a layer's overhead is fitted to T-MAN's 49.1 with modelled packets in place of executed ones; \"kernels alone\" has neither it nor attention",
-		"packets executed in shards for four vector threads: an operation takes its longest one and a barrier; the head's are counted a line; overlap of DMA, HVX and HMX is what the packets' operands allow, its time modelled")
+		"packets executed in shards for four vector threads: an operation takes its longest one and a barrier; the head's are counted a line; overlap of DMA, HVX and HMX is what the packets' operands allow, its time modelled",
+		"the first tiles of a product by lookups come while the one before ends, unless attention is between them, and strips of matrices of one input are one pipeline; \"each by itself\" is without both")
 	a.note("TTS's way: the same model with products of all rows by tiles and the head on the CPU, all of it modelled; the curve of its Figure 11 is drawn, and its text has no numbers of it.")
 	return nil
+}
+
+// executedProduct returns what a product of a layer costs behind the one before it, and the seconds that it takes by
+// itself: its units' stages of one tile, or of strips that go together, are seen where nothing of it comes before the other's end.
+func executedProduct(m *soc.Machine, x *soc.Model, e, before Executed) (c soc.Cost, alone float64, err error) {
+	matrix := func(name string) soc.Matrix {
+		return x.Matrices[slices.IndexFunc(x.Matrices, func(of soc.Matrix) bool { return of.Name == name })]
+	}
+	of := matrix(e.Matrix)
+	c = m.Executed(e.Longest, e.Moved)
+	n, ahead := e.Barriers, of.Input == matrix(before.Matrix).Input // strips that go together take a barrier
+	if e.Path == soc.ByLookup {
+		tiles, err := m.LookupTiles(of, e.Batch)
+		if err != nil {
+			return c, 0, err
+		}
+		n, ahead = float64(tiles), before.Path == soc.ByLookup && of.Input != behindAttention
+	} else {
+		tiled, err := m.Tiled(of, e.Batch, true)
+		if err != nil {
+			return c, 0, err
+		}
+		c.Tiles, ahead = tiled.Tiles, ahead && before.Path != soc.ByLookup
+	}
+	each := timeline.Costs{c.DMA / n, (c.Vector + m.Barriers(e.Barriers)) / n, c.Tiles / n}
+	alone = timeline.Total(int(n), each, true)
+	if c.Seconds = alone; ahead {
+		c.Seconds = timeline.Steady(int(n), each)
+	}
+	return c, alone, nil
 }

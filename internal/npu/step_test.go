@@ -42,7 +42,14 @@ var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_ga
 // to counts.
 func aLayer(t *testing.T, dev device.Device, path hexagon.Path) (*hexagon.Backend, map[string]kernels.Linear) {
 	x, _ := Shape(stepModel)
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Lookups: soc.Lookups(path == hexagon.PathInt8), Tiles: soc.Tiles(path == hexagon.PathInt8), Keys: 1 << 20, Timeout: patience})
+	lookups, widest := soc.Lookups(path == hexagon.PathInt8), x.Matrices[0]
+	together := func(w *layout.Weights) int { // as whole layers have it: keys and values go by the path of queries
+		if w.K == widest.K && w.M < widest.M {
+			w, _ = layout.New(widest.M, widest.K, layout.Ternary)
+		}
+		return lookups(w)
+	}
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Lookups: together, Tiles: soc.Tiles(path == hexagon.PathInt8), Keys: 1 << 20, Timeout: patience})
 	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
 	for _, m := range x.Matrices[:len(x.Matrices)-1] {
 		size := [2]int{m.M, m.K}
@@ -224,7 +231,7 @@ func TestADecodedTokenOfExecutedPacketsIsNearWhatTMANMeasures(t *testing.T) {
 	}
 	// TTS's curve for the same model, of its own products; both relative to one row.
 	ours, theirs := slices.Index(a.Head, "tokens/s")+1, slices.Index(a.Head, "TTS's way")+1
-	for i, most := range map[int]float64{1: 1.3, 2: 1.3, 3: 1.3, 4: 1.4, 5: 1.3} { // 12 rows are in between
+	for i, most := range map[int]float64{1: 1.3, 2: 1.3, 3: 1.3, 4: 1.3, 5: 1.3} {
 		x, y := 0.0, 0.0
 		fmt.Sscan(a.Rows[i][ours], &x)
 		fmt.Sscan(a.Rows[i][theirs], &y)

@@ -177,8 +177,8 @@ func TestDequantEqualsItsDefinition(t *testing.T) {
 					}
 					values, tiles := a.uint16s(v), a.alloc(8*8*2048, 128)
 					for _, offsets := range []uint32{0, of} {
-						for _, span := range [][3]uint32{{0, 0, 8}, {1, 3, 2}, {1, 7, 1}} {
-							both(t, d, packet(device.OpDequant, tiles, codes, sc, offsets, values, span[0], span[1], span[2], k, uint32(bits), uint32(g)))
+						for _, span := range [][4]uint32{{0, 0, 8}, {1, 3, 2}, {1, 7, 1}, {0, 1, 3, 1}} { // the last of two strips
+							both(t, d, packet(device.OpDequant, tiles, codes, sc, offsets, values, span[0], span[1], span[2], k, uint32(bits), uint32(g), 0, span[3]))
 						}
 					}
 				}

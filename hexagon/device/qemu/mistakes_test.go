@@ -64,6 +64,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		"d": "HMX reads scales of columns", "e": "HMX reads scales of columns", "f": "HMX reads activations", "g": "HMX reads weights",
 		"h": "HMX reads activations", "i": "HMX writes a tile", "j": "HMX reads activations",
 		"O": "HMX reads activations in bytes", "P": "HMX reads codes", "Q": "HMX reads scales of planes", "R": "HMX writes a plane",
+		"S": "a boundary of 256 KiB", "T": "a boundary of 256 KiB", "U": "a boundary of 256 KiB",
 		"k": "touched before it is waited for", "l": "touched before it is waited for", "m": "ends with a transfer under way",
 		"n": "dmstart while transfers are under way", "o": "transfers that are not under way", "p": "no multiples of 128",
 		"q": "a bypass for a source that is TCM", "r": "or that is done",
@@ -91,7 +92,8 @@ var rights = map[string][]byte{
 	"H": {7, 0xa5},                                 // the older of two transfers has come
 	"M": {0xa5},                                    // what a product is to write
 	"N": {1 + 2 + 20},                              // products in a thread's queue
-	"u": binary.LittleEndian.AppendUint64(nil, 19), // packets of the 24 that were waited for a gather
+	"V": {0, 0x58, 0, 3, 0},                        // 128 in fp16 and 768 in bytes, of tiles on both sides of a boundary
+	"u": binary.LittleEndian.AppendUint64(nil, 20), // packets of the 24 that were waited for a gather
 }
 
 // sumsOfThreads is what 1 to 6 threads have added up, a shard each of 20 operations that have 2 to 6.
@@ -148,6 +150,47 @@ func TestLookupsReadWeightsAndSpillSumsInTCM(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A product by lookups has the first tiles of the next brought, which so come beside its own end and what stands between
+// them; not where both have one scratch.
+func TestLookupsBringTheNextProductsFirstTiles(t *testing.T) {
+	d := open(t, Options{KeepTCM: true, Workers: 4})
+	const m, k, table, buffers = 512, 1024, 1 << 16, 3
+	behind := func(i int) uint32 { return uint32(device.TCMBytes + i<<17) }
+	product := func(i int, scratch uint32) device.Packet {
+		return packet(device.OpGEMV, behind(4+i), behind(i), table, 1, 0, 0, m, k, 2, k, 1, 1, scratch, device.GEMVTiles(1, 4), 256)
+	}
+	between := packet(device.OpAdd, behind(6), behind(7), 8, 1024, 4096, 4096, 0x3f800000)
+	beside := func(scratch uint32) (hidden uint64) {
+		packets := []device.Packet{product(0, 4<<20), between, product(1, scratch)}
+		for i := range d.Memory()[behind(0):behind(2)] {
+			d.Memory()[int(behind(0))+i] = byte(i * i >> 5)
+		}
+		want := bytes.Clone(d.Memory())
+		for _, p := range packets {
+			define(want, p)
+		}
+		c, err := d.Run(t.Context(), packets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(d.Memory()[behind(4):behind(7)], want[behind(4):behind(7)]) {
+			t.Error("results differ")
+		}
+		// A shard of one strip has four tiles, each a transfer, of whose buffers each product has three.
+		if c.Transfers != 2*4*(4+1) || c.Moved != 2*(m*k/4+4*m) || c.Flying < buffers {
+			t.Errorf("%d transfers of %d bytes, %d under way at once", c.Transfers, c.Moved, c.Flying)
+		}
+		return c.HidesDMA
+	}
+	alone, err := d.Run(t.Context(), []device.Packet{between})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if apart, same := beside(6<<20), beside(4<<20); apart < same+alone.Longest*9/10 {
+		t.Errorf("DMA is under way beside %d packets, with one scratch beside %d; between the products there are %d", apart, same, alone.Longest)
 	}
 }
 

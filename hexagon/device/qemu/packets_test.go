@@ -27,7 +27,7 @@ func outputs(p device.Packet) (of [][2]int) {
 	case device.OpGEMV:
 		return append(scratch(p), [2]int{n(0), 4 * n(3) * n(6)})
 	case device.OpDequant:
-		return [][2]int{{n(0), n(7) * 8 * layout.TileBytes}}
+		return [][2]int{{n(0), p.DequantStrips() * n(7) * 8 * layout.TileBytes}}
 	case device.OpVLUT16:
 		return [][2]int{{n(0), n(2) * 512}}
 	case device.OpTileMul:
@@ -88,7 +88,7 @@ func work(p device.Packet) float64 {
 	case device.OpPrecompute:
 		return n(1) * n(3) * 2
 	case device.OpDequant:
-		return n(7) * 4096
+		return (1 + n(12)) * n(7) * 4096
 	case device.OpTileMul:
 		return n(7) * n(8) * (n(3) + n(6)) * 1e4
 	case device.OpByteTiles:
@@ -188,6 +188,7 @@ var valid = []device.Packet{
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 8, 32),
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32, 1),
 	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32),
+	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32, 0, 2),
 	packet(device.OpVLUT16, 1<<20, 144, 5, 128),
 	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, 0x3800, 1<<20),
 	packet(device.OpByteTiles, 1<<16, 1<<18, 3, 2),

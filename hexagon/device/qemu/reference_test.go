@@ -49,11 +49,13 @@ func define(memory []byte, p device.Packet) {
 			ref.GEMV(device.View[int32](memory, a[0]+4*i*a[6], n(6)), w, tables, sums, int32(a[10]), int32(a[11]))
 		}
 	case device.OpDequant:
-		w, v := matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10), []uint16(nil)
+		w, v := matrix((n(5)+p.DequantStrips())*layout.Strip, 1, 2, 3, 8, 9, 10), []uint16(nil)
 		if w.InBytes = p.InBytes(); n(9) < 8 {
 			v = device.View[uint16](memory, a[4], 1<<a[9])
 		}
-		ref.Dequant(device.View[uint16](memory, a[0], n(7)*8*1024), w, v, n(5), n(6), n(7))
+		for i := range p.DequantStrips() {
+			ref.Dequant(device.View[uint16](memory, a[0]+uint32(i*n(7)*8*2048), n(7)*8*1024), w, v, n(5)+i, n(6), n(7))
+		}
 	case device.OpVLUT16:
 		ref.VLUT16(device.View[uint16](memory, a[0], n(2)*256), memory[a[1]:][:n(2)*layout.SuperGroupBytes], device.View[uint16](memory, a[3], 16))
 	case device.OpTileMul:

@@ -110,7 +110,17 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "b->writes"},
 	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "i < a->writes ? b->n : 0"},
 	{"dispatch/flow.c", "retire(l, m, end);\n  }", "if (end == l->begun) retire(l, m, end);\n  }"},
+	// Of tiles that come before their product: what is written between, what is under way, where they go; their rest, and no wait where there is no product.
+	{"dispatch/flow.c", "!operands(q, m, &between) || meet(&tiles, &between, 0)", "!operands(q, m, &between)"},
+	{"dispatch/flow.c", "  weights(&tiles, a);", ""},
+	{"dispatch/flow.c", "  settle(&tiles, 0, m);", ""},
+	{"dispatch/flow.c", "span(&tiles, (uint32_t)to, buffers(a));", ""},
+	{"dispatch/dispatch.c", "  gemv_forget();", ""},
+	{"kernels/gemv.c", "fetch_next(next, behind, 1)", "fetch_next(g, behind, 1)"},
+	{"kernels/gemv.c", "unload(l);\n  uint32_t number", "uint32_t number"},
 	{"dispatch/flow.c", "SPAN(1, weights / 8 * a[9]);", ""},
+	{"dispatch/dispatch.c", "strip * a[7] * 8 + part.from", "part.from"},
+	{"dispatch/dispatch.c", "INT(5) + (int)strip", "INT(5)"},
 	{"dispatch/flow.c", "SPAN(2, (uint64_t)a[8] * a[3] * TILE_BYTES);", ""},
 	{"dispatch/flow.c", "else m->tiles->wait(number);", "else (void)m;"},
 	{"dispatch/flow.c", "l->pending[(end - 1) % DEPTH].number", "l->pending[l->ended % DEPTH].number"},
@@ -146,7 +156,7 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "(uint32_t)shard * GEMV_BUFFERS * tile", "0 * tile"},
 	{"dispatch/dispatch.c", "MOVED(12, 4 * unit * a[3])", "MOVED(12, 4 * unit)"},
 	{"kernels/gemv.c", "(uint32_t)row * g->stride", "(uint32_t)(row * g->M) * 4"},
-	{"dispatch/dispatch.c", "begin = from > first ? from - first : 0", "begin = from"},
+	{"dispatch/dispatch.c", "from = begin > first ? begin - first : 0", "from = begin"},
 	{"dispatch/shards.h", "TABLES_UNIT = 1024", "TABLES_UNIT = 256"},
 	{"dispatch/shards.h", "(i < more ? i : more)", "0 * more"},
 	{"kernels/softmax.c", "if (i > first)", "if (i)"},
@@ -154,13 +164,16 @@ var seeded = []struct{ file, from, to string }{
 }
 
 // seededThreads are faults that emulator/mistakes.c shows, and which of its cases: of the pool, a missing barrier, and turns
-// that are the same for all; of the tile unit's queue and DMA's ring, no wait for a product, and none for room.
+// that are the same for all; of the tile unit's queue and DMA's ring, no wait for a product, and none for room;
+// of the tile unit's instructions, boundaries that one operand alone is cut at.
 var seededThreads = []struct{ file, from, to, shows string }{
 	{"device/workers.c", "left = changed(&pool.left, left)", "left = 0 * changed(&pool.left, ~0u)", "z"},
 	{"device/workers.c", "if (me >= (turn & (TURN - 1))) continue;", "", "z"},
 	{"device/queue.c", "while ((int32_t)(number - done) > 0)", "while (number - done > 99)", "N"},
 	{"device/queue.c", "wait(n + 1 - RING);", "", "N"},
 	{"kernels/dma.c", "r->pushed - r->ended == DMA_RING", "!r", "D"},
+	{"device/hmx.c", "within(act, TILE_BITS,", "within(act ? wgt : act, bits,", "V"},
+	{"device/hmx.c", "within(wgt, bits, k <", "within(wgt ? act : wgt, bits, k <", "V"},
 }
 
 // An exercise is a little of everything: packets, and the memory that they begin with.
@@ -193,9 +206,11 @@ func newExercise() *exercise {
 	for _, bits := range []uint32{1, 2, 4} {
 		for _, group := range []uint32{32, 64, 128, k} {
 			packets = append(packets, multiplication(a.alloc(rows*4*m, 128), codes, tables, rows, sc, of, m, k, bits, group, 2, 9))
-			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 0, k/64, k, bits, group)
+			more := group / 128 % 2 // of one group halves of two strips
+			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 4*more, k/64/(1+more), k, bits, group, 0, more)
 		}
 	}
+	packets = append(packets, followed(r, behind, codes, tables, rows)...)
 	split, listed := a.alloc(rows*device.TableStride(k, true), 128), a.bytes(randomBytes(r, 16), 128)
 	add(device.OpPrecompute, split, rows, x, k/2, 1)
 	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
@@ -275,6 +290,28 @@ func newExercise() *exercise {
 	return &exercise{packets: packets, memory: memory}
 }
 
+// followed are products by lookups, of k = 512 columns, before each of which stands another whose end its first tiles may
+// come beside: where nothing keeps them, where codes are copied, by a packet between them or by one before both, and
+// where a copy has been where the tiles go.
+func followed(r *rand.Rand, behind *arena, codes, tables uint32, rows int) []device.Packet {
+	const m, k, size = 512, 512, 512 * 512 / 4
+	product := func(codes uint32) device.Packet {
+		return multiplication(behind.alloc(rows*4*m, 128), codes, tables, uint32(rows), 0, 0, m, k, 2, k, 1, 1)
+	}
+	apart := func(p device.Packet) device.Packet {
+		p.Args[12] += 1 << 21
+		return p
+	}
+	fresh := func() uint32 { return behind.bytes(randomBytes(r, size), 128) }
+	other, second, third := fresh(), fresh(), fresh()
+	copied := func(to uint32) device.Packet { return packet(device.OpCopy, to, other, size) }
+	first, fourth, sums := product(codes), apart(product(other)), uint32(4*m*rows+device.Page-1)&^(device.Page-1)
+	return []device.Packet{first, copied(behind.alloc(size, 128)), apart(product(other)),
+		first, copied(second), apart(product(second)),
+		copied(third), first, apart(product(third)),
+		first, copied(fourth.Args[12] + sums), fourth}
+}
+
 // some are the packets of ops, or all.
 func (e *exercise) some(ops []device.Op) []device.Packet {
 	if ops == nil {
@@ -323,6 +360,12 @@ func (e *exercise) run(t *testing.T, d *Device, ops ...device.Op) error {
 	collect := with(device.OpCollect, 3, 256)
 	pieces := device.View[uint32](d.Memory(), collect.Args[1], 3)
 	pieces[1] = 256 // in TCM
+	// Tiles that are on their way where a packet before their product is refused.
+	products := followed(rand.New(rand.NewPCG(10, 3)), &arena{make([]byte, testMemory), device.TCMBytes}, device.TCMBytes, 1<<17, 1)
+	var refused *device.PacketError
+	if _, err := d.Run(t.Context(), []device.Packet{products[0], packet(device.OpCopy, 0, 0, 64), products[2]}); !errors.As(err, &refused) || refused.Index != 1 {
+		return fmt.Errorf("a copy of 64 bytes between products: %v", err)
+	}
 	// That piece; scores and tables in DDR, and those of which a second row's reach beyond TCM.
 	return refuses(t, d, collect, with(device.OpSoftmax, 0, ddr), with(device.OpSoftCap, 1, ddr), with(device.OpGEMV, 2, ddr),
 		with(device.OpGEMV, 2, ddr-uint32(device.TableStride(512, false))))

@@ -1,14 +1,34 @@
 // OP_TILE_MUL on the tile unit. No chip has run it. A chip's accumulator is wider than
 // fp16; its results may differ in the last place from the float32 sums that the protocol
 // defines. Call between platform_lock_tiles and platform_unlock_tiles. All that the unit reads lies
-// in TCM, the scales of columns too, and tiles begin at multiples of their size.
+// in TCM, the scales of columns too, and tiles begin at multiples of their size. An instruction's tiles lie in one
+// page of TCM, or it faults: wherever a run of tiles crosses a boundary, it is cut there.
 #include "hmx.h"
 #include "tile.h"
 
-enum { AT_ONCE = 32 }; // pairs of tiles an instruction
+enum { AT_ONCE = 32, TILE_BITS = 11, LANES_BITS = 10 }; // pairs of tiles an instruction; bits of a tile's size
+
+// within returns how many of n tiles of 2^bits bytes, the first of which lies at p, are in its window.
+static int within(const void *p, int bits, int n) {
+  const int left = (int)((HMX_WINDOW - ((uintptr_t)p & (HMX_WINDOW - 1))) >> bits);
+  return n < left ? n : left;
+}
+
+// at_once returns how many of k pairs of tiles the next instruction has.
+static int at_once(const void *act, const void *wgt, int bits, int k) { return within(act, TILE_BITS, within(wgt, bits, k < AT_ONCE ? k : AT_ONCE)); }
 
 static void multiply(const uint16_t *act, const uint16_t *wgt, int k) {
-  for (; k > 0; k -= AT_ONCE, act += AT_ONCE * 1024, wgt += AT_ONCE * 1024) hmx_multiply(act, wgt, (uint32_t)(k < AT_ONCE ? k : AT_ONCE));
+  for (int n; k > 0; k -= n, act += n * 1024, wgt += n * 1024) {
+    n = at_once(act, wgt, TILE_BITS, k);
+    hmx_multiply(act, wgt, (uint32_t)n);
+  }
+}
+
+static void multiply_bytes(const uint8_t *act, const uint8_t *wgt, int k) {
+  for (int n; k > 0; k -= n, act += n * TILE_BYTES, wgt += n * LANES_BYTES) {
+    n = at_once(act, wgt, LANES_BITS, k);
+    hmx_multiply_bytes(act, wgt, (uint32_t)n);
+  }
 }
 
 // products_of_bytes leaves the sums' lowest bytes first, each by a scale of 2^-8 more: a chip's integers have no other way
@@ -21,8 +41,7 @@ static void products_of_bytes(const struct tile_mul *t) {
     const uint8_t *wgt = (const uint8_t *)t->wgt0;
     for (int col = 0; col < t->cols; col++, wgt += t->k0 * LANES_BYTES) {
       hmx_clear_sums();
-      for (int k = 0; k < t->k0; k += AT_ONCE)
-        hmx_multiply_bytes(act + k * TILE_BYTES, wgt + k * LANES_BYTES, (uint32_t)(t->k0 - k < AT_ONCE ? t->k0 - k : AT_ONCE));
+      multiply_bytes(act, wgt, t->k0);
       for (int p = 0; p < PLANES; p++, out += TILE_BYTES) hmx_store_plane(out, t->columns + 32 * p);
     }
   }

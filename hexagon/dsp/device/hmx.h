@@ -4,6 +4,8 @@
 #pragma once
 #include <stdint.h>
 
+enum { HMX_WINDOW = 1 << 18 }; // TCM's pages are at least as large: what one instruction reads lies in one of them
+
 #ifdef LUTRA_HMX
 #define HMX static inline __attribute__((always_inline))
 HMX void hmx_columns(const uint32_t *words) { __asm__ volatile("bias = mxmem2(%0)" ::"r"(words) : "memory"); }

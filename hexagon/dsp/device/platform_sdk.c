@@ -5,6 +5,7 @@
 #include <HAP_power.h>
 #include <qurt.h>
 
+#include "hmx.h"
 #include "platform.h"
 
 static unsigned resource;
@@ -44,7 +45,7 @@ int platform_open(int fd, struct memory *m) {
   compute_res_attr_t attr;
   HAP_compute_res_attr_init(&attr);
   HAP_compute_res_attr_set_serialize(&attr, 0);
-  HAP_compute_res_attr_set_vtcm_param_v2(&attr, TCM_BYTES, TCM_BYTES, TCM_BYTES);
+  HAP_compute_res_attr_set_vtcm_param_v2(&attr, TCM_BYTES, HMX_WINDOW, TCM_BYTES); // in pages of at least so many bytes
   HAP_compute_res_attr_set_hmx_param(&attr, 1);
   void *tcm = 0;
   unsigned size = 0;

@@ -38,7 +38,7 @@ static struct answer answer_message(uint32_t length) {
   }
   platform_begin(&session.memory, q->begins != 0);
   for (; r.done < q->count; r.done++)
-    if ((r.status = run_packet(&message.packets[r.done], &session.memory))) break;
+    if ((r.status = run_packet(&message.packets[r.done], &message.packets[q->count], &session.memory))) break;
   finish_packets(&session.memory);
   queue_rest();
   platform_end(&session.memory);
@@ -73,7 +73,7 @@ static int start(const struct start *s) {
   session.fd = s->fd;
   int error = platform_open(s->fd, &session.memory);
   if (error) return error;
-  session.memory.workers = workers_open(MAX_WORKERS), session.memory.enough = SHARD_PACKETS, session.memory.share = workers_share;
+  session.memory.workers = workers_open(MAX_WORKERS), session.memory.enough = SHARD_PACKETS, session.memory.share = workers_share, session.memory.ahead = 1;
   session.memory.tiles = queue_open();
   error = session.memory.tiles ? dspqueue_import(s->queue, on_message, on_error, 0, &session.queue) : EFAILED;
   if (error) {

@@ -155,11 +155,12 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     require(&c, a[11] == 0 || (dequant_bytes(a) && a[11] == 1), STATUS_NUMBER);
     k = dim(&c, a[8], 256);
     count(&c, a[5], 0, MAX_DIM / 128 - 1);
+    count(&c, a[12], 0, MAX_DIM / 128 - 1);
     count(&c, a[7], 1, MAX_DIM / 64);
     count(&c, a[6], 0, MAX_DIM / 64);
     require(&c, (uint64_t)a[6] + a[7] <= k / 64, STATUS_SIZE);
-    memory(&c, a[0], (uint64_t)a[7] * 8 * TILE_BYTES);
-    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + 1) * 128, k, a[9], a[10], 0);
+    memory(&c, a[0], (uint64_t)dequant_strips(a) * a[7] * 8 * TILE_BYTES);
+    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + dequant_strips(a)) * 128, k, a[9], a[10], 0);
     if (a[9] != 8) memory(&c, a[4], 2u << (a[9] & 7));
     break;
   case OP_VLUT16:
@@ -366,7 +367,43 @@ static uint32_t collect(const struct memory *m, const struct packet *p) {
   return c.status;
 }
 
-uint32_t run_packet(const struct packet *p, const struct memory *m) {
+// product returns shard i of an OP_GEMV.
+static struct gemv product(const struct operation *o, int shard) {
+  const struct memory *m = o->memory;
+  const uint32_t *a = o->packet->args, from = first_of(o, shard), n = first_of(o, shard + 1) - from;
+  const int bytes = gemv_bytes(a), listed = bytes && a[8] == 4;
+  const uint32_t unit = gemv_strips(a) * 128, left = a[6] - from * unit; // rows
+  const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
+#define MOVED(i, bytes) ((void *)((uint8_t *)at(m, a[i]) + (uint64_t)from * (bytes)))
+  return (struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), at(m, a[2]), MOVED(4, scales), a[5] ? MOVED(5, scales) : 0,
+                       (int)(left < n * unit ? left : n * unit), (int)a[7], (int)a[8], (int)a[9], listed ? 1 : (int)a[10], listed ? BYTE_ZERO : (int)a[11], (int)a[3],
+                       table(a[7], bytes), table_row(a[7], bytes), listed ? at(m, a[11]) : 0, MOVED(12, 4 * unit * a[3]),
+                       (uint8_t *)at(m, a[12]) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile, (int)gemv_strips(a), (int)a[14], shard};
+#undef MOVED
+}
+
+static void __attribute__((noinline)) run_product(const struct operation *o, int shard) {
+  const struct gemv g = product(o, shard);
+  if (o->next && shard < o->next->shards) {
+    const struct gemv next = product(o->next, shard);
+    gemv(&g, &next);
+  } else gemv(&g, 0);
+}
+
+static void run(const struct operation *o) {
+  if (o->shards > 1) o->memory->share(o);
+  else run_shard(o, 0);
+}
+
+// run_before runs an OP_GEMV, and has it bring the first tiles of the next one, up to end.
+static void __attribute__((noinline)) run_before(struct operation o, const struct packet *end) {
+  const struct packet *q = flow_ahead(o.packet, end, o.memory);
+  struct operation next;
+  if (q && !check(q, o.memory)) next = cut(q, o.memory), o.next = &next;
+  run(&o);
+}
+
+uint32_t run_packet(const struct packet *p, const struct packet *end, const struct memory *m) {
   flow_settle(p, m); // a check reads the table of an OP_COLLECT
   const uint32_t *a = p->args, status = of_tile_unit(p) && !m->tiles ? STATUS_OP : check(p, m);
   if (status) return status;
@@ -383,12 +420,24 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
     return STATUS_OK;
   }
   const struct operation o = cut(p, m);
-  if (o.shards > 1) m->share(&o);
-  else run_shard(&o, 0);
+  if (p->op == OP_GEMV && m->ahead) run_before(o, end);
+  else run(&o);
   return STATUS_OK;
 }
 
-void finish_packets(const struct memory *m) { flow_drain(m); }
+void finish_packets(const struct memory *m) {
+  gemv_forget();
+  flow_drain(m);
+}
+
+// within returns which of n units from first on are among those from begin to end.
+struct range {
+  uint32_t from, n;
+};
+static struct range within(uint32_t first, uint32_t n, uint32_t begin, uint32_t end) {
+  const uint32_t from = begin > first ? begin - first : 0, to = end < first + n ? end - first : n;
+  return (struct range){from, end > first && to > from ? to - from : 0};
+}
 
 static void __attribute__((noinline)) run_delta(const struct memory *m, const uint32_t *a, int from, int end) {
   delta_rule(&(struct delta){{at(m, a[0]), a[9]}, {at(m, a[1]), a[10]}, {at(m, a[2]), a[11]}, a[3] ? at(m, a[3]) : 0, at(m, a[4]), (int)a[5], (int)a[6], (int)a[7],
@@ -411,10 +460,10 @@ void run_shard(const struct operation *o, int shard) {
   switch (o->packet->op) {
   case OP_PRECOMPUTE: {
     const uint32_t units = tables_units(a); // of a row
-    for (uint32_t row = 0, first = 0; row < a[1]; row++, first += units) {
-      const uint32_t begin = from > first ? from - first : 0, end = from + n < first + units ? from + n : first + units; // of all rows
-      if (first + begin >= end) continue;
-      const uint32_t column = begin * TABLES_UNIT, left = a[3] - column, all = (end - first - begin) * TABLES_UNIT;
+    for (uint32_t row = 0; row < a[1]; row++) {
+      const struct range part = within(row * units, units, from, from + n);
+      if (!part.n) continue;
+      const uint32_t column = part.from * TABLES_UNIT, left = a[3] - column, all = part.n * TABLES_UNIT;
       uint8_t *tables = (uint8_t *)AT(0) + row * table_row(a[3], a[4] == 1);
       int32_t *sums = (int32_t *)(tables + table(a[3], a[4] == 1)) + column / 32;
       const int16_t *x = (const int16_t *)AT(2) + row * a[3] + column;
@@ -424,18 +473,14 @@ void run_shard(const struct operation *o, int shard) {
     }
     break;
   }
-  case OP_GEMV: {
-    const int bytes = gemv_bytes(a), listed = bytes && a[8] == 4;
-    const uint32_t unit = gemv_strips(a) * 128, left = a[6] - from * unit; // rows
-    const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
-    gemv(&(struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), AT(2), MOVED(4, scales), MOVED_OR_NONE(5, scales), (int)(left < n * unit ? left : n * unit),
-                        INT(7), INT(8), INT(9), listed ? 1 : INT(10), listed ? BYTE_ZERO : INT(11), INT(3), table(a[7], bytes), table_row(a[7], bytes),
-                        listed ? AT(11) : 0, MOVED(12, 4 * unit * a[3]), (uint8_t *)AT(12) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile,
-                        (int)gemv_strips(a), INT(14), shard});
-    break;
-  }
+  case OP_GEMV: run_product(o, shard); break;
   case OP_DEQUANT:
-    dequant(&(struct dequant){MOVED(0, 2 * TILE_BYTES), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6) + (int)from, N, INT(8), INT(9), INT(10), dequant_bytes(a), INT(7)});
+    for (uint32_t strip = 0; strip < dequant_strips(a); strip++) {
+      const struct range part = within(strip * a[7], a[7], from, from + n);
+      if (part.n)
+        dequant(&(struct dequant){(uint16_t *)((uint8_t *)AT(0) + (strip * a[7] * 8 + part.from * 2) * TILE_BYTES), AT(1), AT(2), OR_NONE(3), AT(4), INT(5) + (int)strip,
+                                  INT(6) + (int)part.from, (int)part.n, INT(8), INT(9), INT(10), dequant_bytes(a), INT(7)});
+    }
     break;
   case OP_BYTE_TILES: byte_tiles(MOVED(0, 2 * TILE_BYTES), MOVED(1, 1024 * a[3]), N, INT(2), INT(3)); break;
   case OP_VLUT16: vlut16(MOVED(0, 512), MOVED(1, 144), N, AT(3)); break;

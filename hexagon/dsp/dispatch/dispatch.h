@@ -65,6 +65,7 @@ struct memory {
   const struct tile_unit *tiles; // 0 where there is none
   int workers;     // threads with vectors, this one among them; at most MAX_WORKERS
   uint32_t enough; // packets that are worth a shard
+  int ahead;       // whether a product by lookups has the next one's first tiles brought
   void (*share)(const struct operation *o); // has all shards run, one a worker, and waits; with one worker never called
 };
 
@@ -77,6 +78,7 @@ struct operation {
   const struct memory *memory;
   uint32_t units, each; // at least so many a shard
   int shards;
+  const struct operation *next; // of an OP_GEMV: the one whose first tiles it has brought; 0: none
 };
 
 // cut says into how many shards the workers of a memory take a packet that has been checked.
@@ -88,6 +90,7 @@ void run_shard(const struct operation *o, int shard);
 static inline int of_tile_unit(const struct packet *p) { return p->op == OP_TILE_MUL || p->op == OP_TILE_MUL_BYTES; }
 static inline uint32_t gemv_strips(const uint32_t *args) { return args[13] & 0xffff; }
 static inline uint32_t gemv_shares(const uint32_t *args) { return (args[13] >> 16) + 1; }
+static inline uint32_t dequant_strips(const uint32_t *a) { return a[12] + 1; }
 static inline int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); } // codes stand in bytes
 static inline int group_shift(uint32_t group) { return group == 32 ? 5 : group == 64 ? 6 : 7; }
 static inline uint32_t tiles_of(uint32_t rows) { return (rows + 31) / 32; } // columns of tiles
@@ -103,8 +106,8 @@ static inline uint64_t gemv_buffer(const uint32_t *a) {
   return pages(weights / 8 * a[8] + (a[9] == a[7] ? 0 : (weights >> group_shift(a[9])) * (a[5] ? 4 : 2)));
 }
 
-// run_packet checks a packet, runs it or begins it, and returns its status. Nothing outside the
+// run_packet checks a packet, runs it or begins it, and returns its status. Packets up to end come after it. Nothing outside the
 // memory is read or written, whatever the packet says. finish_packets waits for what packets have begun:
-// copies, and the tile unit's products.
-uint32_t run_packet(const struct packet *p, const struct memory *m);
+// copies, tiles of a product that has not come, and the tile unit's products.
+uint32_t run_packet(const struct packet *p, const struct packet *end, const struct memory *m);
 void finish_packets(const struct memory *m);

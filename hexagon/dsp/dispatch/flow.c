@@ -7,10 +7,10 @@ struct operands {
   int n, writes;
   struct span {
     uint32_t from, end;
-  } span[6];
+  } span[8];
 };
 
-enum { DEPTH = 16, COLUMNS = 1 };
+enum { DEPTH = 16, COLUMNS = 1, FAR = 24 };
 
 // Packets under way, the oldest first: they end in that order.
 static struct line {
@@ -26,13 +26,64 @@ static void span(struct operands *o, uint32_t from, uint64_t n) {
   o->span[o->n++] = (struct span){from, end < ~0u ? (uint32_t)end : ~0u};
 }
 
+static void floats(struct operands *o, uint32_t from, uint32_t n, uint64_t numbers, uint32_t stride) { span(o, from, (uint64_t)(n - 1) * stride + 4 * numbers); }
+
+// weights are the spans that the tiles of an OP_GEMV come from.
+static void weights(struct operands *o, const uint32_t *a) {
+  const uint64_t n = (uint64_t)a[6] * a[7];
+  span(o, a[1], n / 8 * a[8]);
+  if (a[9] == a[7]) return;
+  span(o, a[4], (n >> group_shift(a[9])) * 2);
+  if (a[5]) span(o, a[5], (n >> group_shift(a[9])) * 2);
+}
+
+static uint64_t sums(const uint32_t *a) { return pages((uint64_t)4 * a[6] * a[3]); }
+static uint64_t buffers(const uint32_t *a) { return gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a); }
+
+// operands_ahead lists those of packets between products by lookups; by itself, for operands of others would keep more registers.
+static int __attribute__((noinline)) operands_ahead(const struct packet *p, struct operands *o) {
+  const uint32_t *a = p->args;
+#define SPAN(i, bytes) span(o, a[i], bytes)
+#define READS o->writes = o->n
+  switch (p->op) {
+  case OP_GEMV:
+    SPAN(0, (uint64_t)4 * a[6] * a[3]);
+    SPAN(12, sums(a) + buffers(a));
+    READS;
+    weights(o, a);
+    SPAN(2, (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)));
+    if (gemv_bytes(a) && a[8] == 4) SPAN(11, 16);
+    return 1;
+  case OP_PRECOMPUTE: SPAN(0, (uint64_t)a[1] * table_row(a[3], a[4] == 1)); READS; SPAN(2, (uint64_t)2 * a[1] * a[3]); return 1;
+#define FLOATS(i, rows, numbers, stride) floats(o, a[i], a[rows], (uint64_t)(numbers), a[stride])
+  case OP_RMS_NORM:
+    FLOATS(0, 3, (uint64_t)a[4] * a[5], 6);
+    READS;
+    FLOATS(1, 3, (uint64_t)a[4] * a[5], 7);
+    if (a[2]) SPAN(2, 4 * (uint64_t)a[5]);
+    return 1;
+  case OP_LAYER_NORM: FLOATS(0, 4, a[5], 6); READS; FLOATS(1, 4, a[5], 7); SPAN(2, 4 * (uint64_t)a[5]); SPAN(3, 4 * (uint64_t)a[5]); return 1;
+  case OP_QUANTIZE: SPAN(0, (uint64_t)2 * a[3] * a[4]); SPAN(1, 4 * (uint64_t)a[3]); READS; FLOATS(2, 3, a[5], 6); return 1;
+  case OP_SCALE:
+    FLOATS(0, 5, a[6], 7);
+    READS;
+    FLOATS(1, 5, a[6], 8);
+    SPAN(2, 4 * (uint64_t)a[5]);
+    SPAN(3, 4 * (uint64_t)a[6]);
+    if (a[4]) SPAN(4, 4 * (uint64_t)a[6]);
+    return 1;
+  case OP_ADD: FLOATS(0, 2, a[3], 4); READS; FLOATS(1, 2, a[3], 5); return 1;
+  case OP_ROPE: FLOATS(0, 2, (uint64_t)a[3] * a[4], 7); READS; SPAN(1, (uint64_t)8 * a[5] * a[2]); return 1;
+  case OP_GLU: FLOATS(0, 3, a[4], 5); READS; FLOATS(1, 3, a[4], 6); FLOATS(2, 3, a[4], 6); return 1;
+  }
+  return 0;
+}
+
 // operands lists those of packets beside which something may be under way; others, which it does not know,
 // wait for everything.
 static int operands(const struct packet *p, const struct memory *m, struct operands *o) {
   const uint32_t *a = p->args;
   o->n = 0;
-#define SPAN(i, bytes) span(o, a[i], bytes)
-#define READS o->writes = o->n
   switch (p->op) {
   case OP_PING: READS; return 1;
   case OP_COPY: SPAN(0, a[2]); READS; SPAN(1, a[2]); return 1;
@@ -42,8 +93,8 @@ static int operands(const struct packet *p, const struct memory *m, struct opera
     span(o, TCM_BYTES, m->size - TCM_BYTES);
     return 1;
   case OP_DEQUANT: {
-    const uint64_t weights = ((uint64_t)a[5] + 1) * 128 * a[8];
-    SPAN(0, (uint64_t)a[7] * 8 * TILE_BYTES);
+    const uint64_t weights = ((uint64_t)a[5] + dequant_strips(a)) * 128 * a[8];
+    SPAN(0, (uint64_t)a[7] * dequant_strips(a) * 8 * TILE_BYTES);
     READS;
     SPAN(1, weights / 8 * a[9]);
     SPAN(4, 128);
@@ -101,7 +152,7 @@ static int operands(const struct packet *p, const struct memory *m, struct opera
     return 1;
   case OP_SOFT_CAP: SPAN(0, (uint64_t)a[2] * TILE_BYTES); READS; SPAN(1, 1 << 16); return 1;
   }
-  return 0;
+  return operands_ahead(p, o);
 }
 
 // meet says whether a packet under way writes where an operand lies, or reads where that is written. Products are
@@ -121,15 +172,37 @@ static void retire(struct line *l, const struct memory *m, uint32_t end) {
   l->ended = end;
 }
 
-void flow_settle(const struct packet *p, const struct memory *m) {
-  struct operands o;
-  const int known = operands(p, m, &o);
+// settle waits for what is under way that operands meet; with none for all.
+static void settle(const struct operands *o, int of_tiles, const struct memory *m) {
   for (struct line *l = lines; l < lines + 2; l++) {
     uint32_t end = l->begun;
-    if (known)
-      while (end != l->ended && !meet(&l->pending[(end - 1) % DEPTH].of, &o, of_tile_unit(p) && l == lines + FLOW_TILES)) end--;
+    if (o)
+      while (end != l->ended && !meet(&l->pending[(end - 1) % DEPTH].of, o, of_tiles && l == lines + FLOW_TILES)) end--;
     retire(l, m, end);
   }
+}
+
+void flow_settle(const struct packet *p, const struct memory *m) {
+  if (lines[0].begun == lines[0].ended && lines[1].begun == lines[1].ended) return;
+  struct operands o;
+  settle(operands(p, m, &o) ? &o : 0, of_tile_unit(p), m);
+}
+
+const struct packet *flow_ahead(const struct packet *p, const struct packet *end, const struct memory *m) {
+  const struct packet *next = p + 1;
+  while (next < end && next->op != OP_GEMV && next - p < FAR) next++;
+  if (next >= end || next->op != OP_GEMV) return 0;
+  struct operands tiles = {0}, between;
+  const uint32_t *a = next->args;
+  const uint64_t to = a[12] + sums(a);
+  if (to >= TCM_BYTES) return 0;
+  span(&tiles, (uint32_t)to, buffers(a));
+  tiles.writes = tiles.n;
+  weights(&tiles, a);
+  for (const struct packet *q = p; q < next; q++)
+    if (!operands(q, m, &between) || meet(&tiles, &between, 0)) return 0;
+  settle(&tiles, 0, m);
+  return next;
 }
 
 void flow_add(const struct packet *p, const struct memory *m, enum flow flow, uint32_t number) {

@@ -11,5 +11,8 @@ void flow_settle(const struct packet *p, const struct memory *m);
 // flow_add says that a packet is under way until what began last has ended: DMA's transfer, or the
 // product in the queue, of that number.
 void flow_add(const struct packet *p, const struct memory *m, enum flow flow, uint32_t number);
+// flow_ahead returns the OP_GEMV behind p, which is one, up to end, if its first tiles may come while p ends: neither p nor
+// what stands between them writes what they are, or touches where they go. 0: there is none, or it may not.
+const struct packet *flow_ahead(const struct packet *p, const struct packet *end, const struct memory *m);
 // flow_drain waits for all.
 void flow_drain(const struct memory *m);

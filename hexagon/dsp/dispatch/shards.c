@@ -26,7 +26,7 @@ static struct extent extent(const struct packet *p) {
     const uint32_t rows = gemv_strips(a) * 128;
     return (struct extent){quotient(a[6] + rows - 1, rows), (uint64_t)rows * a[7] / 1024 * a[8] * 4 * a[3]};
   }
-  case OP_DEQUANT: return (struct extent){a[7], 400};
+  case OP_DEQUANT: return (struct extent){a[7] * dequant_strips(a), 400};
   case OP_BYTE_TILES: return (struct extent){a[2], 300};
   case OP_VLUT16: return (struct extent){a[2], 16};
   case OP_EXP_TABLE: return (struct extent){32768 / EXP_UNIT, 9000};
@@ -59,5 +59,5 @@ struct operation cut(const struct packet *p, const struct memory *m) {
   if (p->op == OP_GEMV && most > gemv_shares(p->args)) most = gemv_shares(p->args);
   if (most > e.units) most = e.units;
   while (shards < most && e.units * e.packets >= (uint64_t)(shards + 1) * m->enough) shards++;
-  return (struct operation){p, m, e.units, shards > 1 ? quotient(e.units, shards) : e.units, (int)shards};
+  return (struct operation){p, m, e.units, shards > 1 ? quotient(e.units, shards) : e.units, (int)shards, 0};
 }

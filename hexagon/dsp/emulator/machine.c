@@ -1,7 +1,7 @@
 #include "../kernels/machine.h"
 #include "machine.h"
 
-enum { PAGE = 1 << 16, PAGES = MACHINE_TCM / PAGE, MOST = 1024, POISON = 0xa5 };
+enum { PAGE = 1 << 16, PAGES = MACHINE_TCM / PAGE, MOST = 1024, POISON = 0xa5, SUMMED = 1 << 13 };
 
 struct machine machine;
 
@@ -161,7 +161,7 @@ void dma_link(int engine, struct transfer *last, struct transfer *t) {
   if (last) last->next = (uint32_t)(uintptr_t)t, flight(engine, begun[engine] - 1)->was.next = last->next;
   struct flight *f = flight(engine, begun[engine]);
   f->t = t, f->was = *t;
-  f->claim = (struct machine_claim){MACHINE_DMA, pointer(dst), bytes, t->control & DMA_OWN_PAGES, {{pointer(src), t->control & DMA_SRC_BYPASS ? 0 : bytes, 0}}};
+  f->claim = (struct machine_claim){MACHINE_DMA, pointer(dst), bytes, t->control & DMA_OWN_PAGES, {{pointer(src), t->control & DMA_SRC_BYPASS && bytes > SUMMED ? 0 : bytes, 0}}}; // weights are long
   begun[engine]++;
   machine.counts.transfers++, machine.counts.moved += bytes;
   if (flying + 1 > machine.counts.flying) machine.counts.flying = flying + 1;

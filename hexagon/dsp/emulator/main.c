@@ -66,9 +66,9 @@ static uint32_t unit_push(const struct tile_mul *t) {
   } while (0)
 
 static void run(struct answer *r, const struct memory *m, const struct packet *p, uint32_t n) {
-  for (; n && !r->status; n--, p++) {
+  for (const struct packet *end = p + n; p < end && !r->status; p++) {
     unit.packet = r->done;
-    COUNTS(r, r->status = run_packet(p, m));
+    COUNTS(r, r->status = run_packet(p, end, m));
     if (!r->status) r->done++;
   }
 }

@@ -2,13 +2,14 @@
 // machine ends the program, or the answer on file 1 shows what was read.
 #include "../device/hmx.h"
 #include "../device/queue.h"
+#include "../device/tile.h"
 #include "../device/workers.h"
 #include "../kernels/kernels.h"
 #include "../kernels/machine.h"
 #include "runtime.h"
 #include "shards.h"
 
-static uint8_t tcm[MACHINE_TCM] __attribute__((aligned(PAGE))), ddr[4 * PAGE] __attribute__((aligned(PAGE)));
+static uint8_t tcm[MACHINE_TCM] __attribute__((aligned(HMX_WINDOW))), ddr[4 * PAGE] __attribute__((aligned(PAGE)));
 
 static void say(const void *p, uint32_t n) { rt_write(1, p, n); }
 
@@ -56,7 +57,7 @@ void run_shard(const struct operation *o, int shard) {
 
 static void share(uint32_t where, int shards) {
   const struct packet p = {OP_VLUT16, {where, 0, 4}};
-  memory.share(&(struct operation){&p, &memory, 4, 1, shards});
+  memory.share(&(struct operation){&p, &memory, 4, 1, shards, 0});
 }
 
 // threads has 1 to 6 workers add to a number each, and says what there is when all have answered.
@@ -68,7 +69,7 @@ static void threads(void) {
       const int shards = 2 + turn % 5 < n ? 2 + turn % 5 : n;
       for (int i = 0; i < shards; i++) ddr[i] = 0;
       if (shards > 1) share(TCM_BYTES, shards);
-      else run_shard(&(struct operation){&(struct packet){OP_VLUT16, {TCM_BYTES}}, &memory, 1, 1, 1}, 0);
+      else run_shard(&(struct operation){&(struct packet){OP_VLUT16, {TCM_BYTES}}, &memory, 1, 1, 1, 0}, 0);
       for (int i = 0; i < shards; i++) sum += ((volatile uint8_t *)ddr)[i];
     }
     workers_close();
@@ -93,6 +94,19 @@ static void queued(void) {
   }
   queue_close();
   say(&right, 1);
+}
+
+// crossing has products of four pairs of tiles, in which boundaries of 256 KiB lie elsewhere in each operand, and says their results.
+static void crossing(void) {
+  uint16_t *out = (uint16_t *)(tcm + PAGE), *act = (uint16_t *)(tcm + HMX_WINDOW - TILE_BYTES), *wgt = (uint16_t *)(tcm + 2 * HMX_WINDOW - 3 * TILE_BYTES);
+  for (int i = 0; i < 4 * 1024; i++) act[i] = wgt[i] = 0x3c00; // 1
+  tile_mul(&(struct tile_mul){out, act, wgt, 4, 0, 0, 0, 1, 1, 0x3c00, 0, (uint32_t *)tcm});
+  say(out, 2);
+  uint8_t *codes = (uint8_t *)act, *lanes = tcm + 2 * HMX_WINDOW - 3 * LANES_BYTES;
+  for (int i = 0; i < 4 * TILE_BYTES; i++) codes[i] = 2;
+  for (int i = 0; i < 4 * LANES_BYTES; i++) lanes[i] = 3;
+  tile_mul(&(struct tile_mul){.out = out, .act0 = act, .wgt0 = (uint16_t *)lanes, .k0 = 4, .rows = 1, .cols = 1, .columns = (uint32_t *)tcm, .bytes = 1});
+  for (int p = 0; p < PLANES; p++) say((uint8_t *)out + p * TILE_BYTES, 1);
 }
 
 int main(void) {
@@ -130,6 +144,10 @@ int main(void) {
   case 'P': hmx_multiply_bytes(ddr, (uint8_t *)tiles, 1); break;
   case 'Q': hmx_store_plane((uint8_t *)tiles, columns + 16); break;
   case 'R': hmx_store_plane((uint8_t *)tiles + 1024, columns); break;
+  case 'S': hmx_multiply((uint16_t *)(tcm + HMX_WINDOW - 2048), tiles, 2); break; // across a boundary: activations, weights
+  case 'T': hmx_multiply(tiles, (uint16_t *)(tcm + HMX_WINDOW - 2048), 2); break;
+  case 'U': hmx_multiply_bytes((uint8_t *)tiles, tcm + HMX_WINDOW - 1024, 2); break;
+  case 'V': crossing(); return 0;
   case 'k': // what DMA brings is read too early, at its end
     moved();
     say(tcm + 2 * PAGE - 1, *(volatile uint8_t *)(tcm + 2 * PAGE - 1) == 7);

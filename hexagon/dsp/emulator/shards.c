@@ -114,4 +114,5 @@ void shards_open(struct memory *m, uint32_t s) {
   seed = s;
   m->enough = s ? 1 : SHARD_PACKETS;
   m->share = s ? share_checked : share;
+  m->ahead = !s; // shards that are checked run several times
 }

@@ -18,7 +18,7 @@ int writes(const struct operation *o, struct write w[WRITES]) {
   case OP_GEMV:
     w[0] = VECTORS(0, 4 * a[6] * a[3]), w[1] = VECTORS(12, (uint32_t)pages((uint64_t)4 * a[6] * a[3]) + gemv_shares(a) * GEMV_BUFFERS * (uint32_t)gemv_buffer(a));
     return 2;
-  case OP_DEQUANT: w[0] = VECTORS(0, a[7] * 8 * TILE_BYTES); return 1;
+  case OP_DEQUANT: w[0] = VECTORS(0, a[7] * dequant_strips(a) * 8 * TILE_BYTES); return 1;
   case OP_BYTE_TILES: w[0] = VECTORS(0, a[2] * 4 * TILE_BYTES); return 1;
   case OP_VLUT16: w[0] = VECTORS(0, a[2] * 512); return 1;
   case OP_EXP_TABLE: w[0] = VECTORS(0, 1 << 16); return 1;

@@ -306,31 +306,55 @@ static void look_up(const struct gemv *g, const struct part *p, kernel one, kern
   }
 }
 
-void gemv(const struct gemv *g) {
-  struct load loads[GEMV_BUFFERS];
+// A loader brings the tiles of a product, in their order, to its buffers in turn. An engine has two: of the product that
+// runs, and of the next one, whose first tiles come while that ends.
+struct loader {
+  struct load loads[GEMV_BUFFERS]; // of each buffer
+  int m, k, fetched, free;         // the next tile, how many have been begun, and the buffer of the next one
+};
+static struct loader loaders[DMA_ENGINES][2];
+static uint8_t turns[DMA_ENGINES]; // which of them is the product's that runs
+
+// fetch_next begins the load of the next tile, unless all, or most, have been begun.
+static void fetch_next(const struct gemv *g, struct loader *l, int most) {
+  if (l->k >= g->K || l->fetched >= most) return;
+  fetch(g, &l->loads[l->free], l->m / STRIP, l->k, g->buffers + (uint32_t)l->free * g->buffer);
+  if ((l->m += g->strips * STRIP) >= g->M) l->m = 0, l->k += g->cols;
+  if (++l->free == GEMV_BUFFERS) l->free = 0;
+  l->fetched++;
+}
+
+static void unload(struct loader *l) { l->m = l->k = l->fetched = l->free = 0; }
+
+void gemv(const struct gemv *g, const struct gemv *next) {
+  struct loader *l = &loaders[g->engine][turns[g->engine]], *behind = &loaders[g->engine][turns[g->engine] ^= 1];
   const kernel one = kernel_of(g), two = sharing_of(g, 2), four = sharing_of(g, 4);
   V *sums = (V *)g->spill;
-  int m = 0, k = 0, fetched = 0, free = 0; // tiles; the buffer of the next one
-  uint8_t *buffer = g->buffers;
   for (int tile = 0, at = 0;; tile++, at = at + 1 < GEMV_BUFFERS ? at + 1 : 0) {
-    for (; k < g->K && fetched < tile + GEMV_BUFFERS; fetched++) {
-      fetch(g, &loads[free], m / STRIP, k, buffer);
-      if ((m += g->strips * STRIP) >= g->M) m = 0, k += g->cols;
-      buffer += g->buffer;
-      if (++free == GEMV_BUFFERS) free = 0, buffer = g->buffers;
-    }
-    if (tile == fetched) break;
+    while (l->k < g->K && l->fetched < tile + GEMV_BUFFERS) fetch_next(g, l, tile + GEMV_BUFFERS);
+    if (tile == l->fetched) break;
+    if (next && l->k >= g->K) fetch_next(next, behind, 1); // DMA goes on with it; more would keep results waiting
     if (!tile)
       for (int i = 0; i < g->rows * (g->M / 32); i++) sums[i] = zero();
-    const struct load *now = &loads[at];
+    const struct load *now = &l->loads[at];
     dma_wait(g->engine, now->number);
     look_up(g, &now->part, one, two, four);
   }
+  unload(l);
   uint32_t number = 0;
   for (int row = 0; row < g->rows; row++) {
     V *y = sums_of(g, sums, row);
     finish(g, y, row);
     number = dma_push(g->engine, (uint8_t *)g->y + (uint32_t)row * g->stride, y, (uint32_t)g->M * 4, 0);
   }
+  for (int i = 2; next && i <= GEMV_BUFFERS; i++) fetch_next(next, behind, i);
   dma_wait(g->engine, number);
+}
+
+void gemv_forget(void) {
+  for (int e = 0; e < DMA_ENGINES; e++) {
+    struct loader *l = &loaders[e][turns[e]];
+    if (l->fetched) dma_wait(e, l->loads[l->free ? l->free - 1 : GEMV_BUFFERS - 1].number);
+    unload(l);
+  }
 }

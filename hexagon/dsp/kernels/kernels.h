@@ -25,7 +25,10 @@ struct gemv {
   int engine;       // of DMA
 };
 enum { GEMV_STRIPS = 64, GEMV_BUFFERS = 3 };
-void gemv(const struct gemv *g);
+// gemv has the first tiles of next brought while it ends, unless next is 0: its engine's next gemv must be that. gemv_forget
+// waits for tiles whose product has not come.
+void gemv(const struct gemv *g, const struct gemv *next);
+void gemv_forget(void);
 
 struct dequant {
   uint16_t *tiles;

@@ -62,6 +62,18 @@ func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	return c.overlapped()
 }
 
+// LookupTiles returns how many tiles of x the thread with the most of them looks up, one after the other, for rows rows.
+func (m *Machine) LookupTiles(x Matrix, rows int) (int, error) {
+	l, err := m.layout(x, rows)
+	if err != nil {
+		return 0, err
+	}
+	t, p, threads := l.Search.Choice, x.Padded(), int(m.Threads.Value)
+	each := t.MIterD * tiling.Lookups
+	parts := (p.M + each - 1) / each
+	return (parts + threads - 1) / threads * ((p.K + t.Cols() - 1) / t.Cols()), nil
+}
+
 // Tables returns the cost of what lookups of x read of rows activations (OpPrecompute).
 func (m *Machine) Tables(x Matrix, rows int) Cost {
 	each := m.Packets.Precompute

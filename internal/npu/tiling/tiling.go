@@ -100,7 +100,7 @@ const (
 	Rows      Rule = "Eqn 2: whole strips and row tiles that divide M"
 	Columns   Rule = "Eqn 3: whole table tiles and column tiles that divide K"
 	OnChip    Rule = "Eqn 4: all buffers of all threads fit TCM"
-	Parallel  Rule = "threads: none has an eighth more strips, in whole rows of tiles, than it must"
+	Parallel  Rule = "threads: none has a sixteenth more strips, in whole rows of tiles, than it must"
 )
 
 var rules = []Rule{Registers, Rows, Columns, OnChip, Parallel}
@@ -198,7 +198,7 @@ func (t Tiling) broken(m Matrix, l Limits) Rule {
 		return Columns
 	case t.memory(m, l) > l.Memory:
 		return OnChip
-	case 8*t.share(m, l) > 9*up(m.M/Lookups, l.Threads):
+	case 16*t.share(m, l) > 17*up(m.M/Lookups, l.Threads):
 		return Parallel
 	}
 	return ""

@@ -21,7 +21,7 @@ func legal(t Tiling, m Matrix, l Limits) bool {
 		longest += t.MIterD
 	}
 	even := (m.M/Lookups + l.Threads - 1) / l.Threads
-	return eq1 && eq2 && eq3 && eq4 && layout && float64(longest) <= 1.125*float64(even)
+	return eq1 && eq2 && eq3 && eq4 && layout && float64(longest) <= 1.0625*float64(even)
 }
 
 func TestTheSearchFindsExactlyTheLegalTilings(t *testing.T) {

@@ -2,7 +2,11 @@
 // order of package pipeline.
 package timeline
 
-import "github.com/lutra-lm/lutra/hexagon/pipeline"
+import (
+	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/pipeline"
+)
 
 // stages is how many stages of a tile take time: results that leave take DMA's, and wait for nothing.
 const stages = pipeline.Multiply + 1
@@ -67,9 +71,9 @@ func inOrder(n int, overlap bool, do func(pipeline.Job) error) error {
 // Total returns what Simulate says of the whole, for any number of tiles: the slowest stage
 // n times, and the others once.
 func Total(n int, c Costs, overlap bool) float64 {
-	sum, slowest := 0.0, 0.0
+	sum := 0.0
 	for _, s := range c {
-		sum, slowest = sum+s, max(slowest, s)
+		sum += s
 	}
 	switch {
 	case n < 1:
@@ -77,5 +81,8 @@ func Total(n int, c Costs, overlap bool) float64 {
 	case !overlap:
 		return float64(n) * sum
 	}
-	return sum + float64(n-1)*slowest
+	return sum + Steady(n-1, c)
 }
+
+// Steady returns what n tiles take among others, whose stages go on beside theirs: the slowest one n times.
+func Steady(n int, c Costs) float64 { return float64(n) * slices.Max(c[:]) }

@@ -71,9 +71,9 @@ static void products(void) {
   static const char *flats[] = {"dequant-1-flat", "dequant-2-flat", "", "dequant-4-flat"}, *lut[] = {"dequant-1", "dequant-2", "", "dequant-4"};
   for (int bits = 1; bits <= 4; bits *= 2) {
     struct gemv g = {y, 0, weights, tables, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, 1, 8 * K, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K, 0};
-    COUNT(names[bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
+    COUNT(names[bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g, 0));
     g.scales = scales, g.offsets = offsets, g.group = 64;
-    COUNT(grouped[bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g));
+    COUNT(grouped[bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g, 0));
     struct dequant d = {tiles, weights, 0, 0, values, 0, 0, BLOCKS, K, bits, K, 0, BLOCKS};
     COUNT(flats[bits - 1], BLOCKS, dequant(&d));
     d.scales = scales, d.offsets = offsets, d.group = 64;
@@ -88,9 +88,9 @@ static void sharing(void) {
   for (int four = 0; four < 2; four++)
     for (int bits = 1; bits <= 4; bits *= 2) {
       struct gemv g = {y, STRIPS * STRIP * 4, weights, tables, 0, 0, STRIPS * STRIP, K, bits, K, 1, 0, four ? 4 : 2, 8 * K, 0, 0, spill, buffers[0], sizeof buffers[0], STRIPS, K, 0};
-      COUNT(names[four][bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
+      COUNT(names[four][bits - 1], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g, 0));
       g.scales = scales, g.offsets = offsets, g.group = 64;
-      COUNT(grouped[four][bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g));
+      COUNT(grouped[four][bits - 1], (uint32_t)(STRIPS * K / 64), gemv(&g, 0));
     }
 }
 
@@ -104,7 +104,7 @@ static void bytes(void) {
     const int bits = four ? 4 : 8;
     for (int i = 0; i < 2; i++) {
       struct gemv g = {y, 0, weights, tables, scales, 0, STRIPS * STRIP, K, bits, 64 << i, 1, 128, 1, 2 * K, 0, four ? (const uint8_t *)values : 0, spill, buffers[0], sizeof buffers[0], STRIPS, K, 0};
-      COUNT(names[four][i], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g));
+      COUNT(names[four][i], (uint32_t)(STRIPS * K / 8 * bits), gemv(&g, 0));
     }
     struct dequant d = {tiles, weights, scales, 0, values, 0, 0, BLOCKS, K, bits, 64, 1, BLOCKS};
     COUNT(flat[four], BLOCKS, dequant(&d));
