@@ -66,6 +66,7 @@ type Backend struct {
 	x, y     region
 	powers   region // what OpExpTable makes: TCM loses it between runs
 	caps     region // the table of soft caps
+	unit     region // a tile of the unit matrix
 	tables   region // of the activations that are resident, for lookups
 	work     Work
 	probes   uint64
@@ -173,7 +174,7 @@ const (
 // Start makes the device, gives it the matrices and tries it.
 func (b *Backend) Start() error {
 	b.x, b.y = b.region(max(tileRows*2*b.mostK, stagingBytes-resultBytes)), b.region(resultBytes)
-	b.powers, b.caps = b.region(device.ExpTableBytes), b.region(device.ExpTableBytes)
+	b.powers, b.caps, b.unit = b.region(device.ExpTableBytes), b.region(device.ExpTableBytes), b.region(layout.TileBytes)
 	tables := 0
 	for _, l := range b.matrices {
 		if l.lookups > 0 {
@@ -198,6 +199,7 @@ func (b *Backend) Start() error {
 	for _, l := range b.matrices {
 		l.place()
 	}
+	b.placeUnit()
 	if b.whole != nil {
 		b.whole.place(b.mem)
 	}

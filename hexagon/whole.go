@@ -19,19 +19,22 @@ type whole struct {
 	tiled     *tiledHead // nil: the host computes it
 	headNorm  streamNorm
 	cap       float32   // of the scores of all layers
+	sight     sight     // of all layers with windows
 	rows      int       // at once, by lookups
-	tiledRows int       // at once, by tiles; 0: no matrix goes so
+	tiledRows int       // at once, by tiles, or of an encoder; 0: no matrix goes so
+	mostMasks int       // tiles of them
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
 	vectors   vectors
 	at        places
 	tails     tails // of short convolutions
 	step      recording
+	before    []float32 // the residual stream of a step of several runs
 }
 
 // layer is a models.DenseLayer whose matrices the device has.
 type layer struct {
 	*models.DenseLayer
-	norm, ffnNorm                                                 streamNorm
+	norm, ffnNorm, sumNorm, ffnSumNorm                            streamNorm
 	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32 // 0: none
 	sinks                                                         uint32 // see sinkStates; 0: none
 	taps                                                          uint32 // weights of a short convolution; 0: none
@@ -49,7 +52,7 @@ type places struct {
 	qkvStride                    uint32
 	rowBuffers
 	angles                 [2]uint32
-	states                 uint32 // as the host writes them, mostStates
+	states, masks          uint32 // as the host writes them, mostStates, and mostMasks of the model
 	working                [2]uint32
 	sums, saturated, zeros uint32
 	probed                 [2]uint32 // a product's row and what was made of it
@@ -85,7 +88,11 @@ func (b *Backend) Layers(m *models.DenseLayers) bool {
 // denseLayer takes a layer, or returns nil.
 func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	m := d.m
-	if y == nil || y.Width%layout.Tile != 0 || y.Window > 0 && b.opt.Path != PathAuto { // rows behind their window would change others' path
+	if y == nil || y.Width%layout.Tile != 0 {
+		return nil
+	}
+	sees := sight{y.Window, y.Both}
+	if y.Window > 0 && d.sight.window > 0 && d.sight != sees { // a step has masks of one window
 		return nil
 	}
 	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || y.Conv == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
@@ -103,19 +110,23 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 		read = m.Hidden
 	}
 	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, y.QKV...), o: b.stack(&d.vectors, read, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
-	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || len(y.QKV) == 2 || y.Conv != nil && !d.conv(b, l) {
+	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || len(y.QKV) == 2 || y.Ungated && y.Unit != models.UnitErfGELU || y.Conv != nil && !d.conv(b, l) {
 		return nil
 	}
 	if y.Rotated > 0 {
 		d.rotations[y.Rope] = rotation
 	}
+	if y.Window > 0 {
+		d.sight = sees
+	}
 	l.qkv.biases(b, d, y.Q.Bias, y.K.Bias, y.VBias)
+	l.gateUp.addBias(&d.vectors, b, y.GateUpBias)
 	l.o.biases(b, d, y.OBias)
 	l.down.biases(b, d, y.DownBias)
 	if y.Conv == nil {
 		d.cap = y.Cap
 	}
-	l.norm, l.ffnNorm = d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm)
+	l.norm, l.ffnNorm, l.sumNorm, l.ffnSumNorm = d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm), d.norm(b, &y.SumNorm), d.norm(b, &y.FFNSumNorm)
 	states := sinkStates(y.Sinks, m.KVHeads)
 	l.sinks = d.vectors.add(b, states, len(states))
 	for _, v := range []struct {
@@ -206,7 +217,10 @@ func (d *whole) reserve(b *Backend) {
 		logits = d.tiled.M
 	}
 	d.rows = max(1, min(d.rows, resultBytes/(4*max(outs, logits))))
-	if tiled {
+	switch {
+	case m.Bidirectional:
+		d.tiledRows = encoderRows
+	case tiled:
 		d.tiledRows = tileRows
 	}
 	most := max(d.rows, d.tiledRows)
@@ -218,13 +232,17 @@ func (d *whole) reserve(b *Backend) {
 	}
 	layer := 4 * qkv * d.tiledRows
 	at.qkv, at.qkvStride = b.region(max(4*qkv*d.rows*len(d.layers), layer, min(layer*len(d.layers), tiledKeyBytes))), uint32(4*qkv)
-	at.rowBuffers = b.rowBuffers(k, outs, d.rows, d.tiledRows)
+	at.rowBuffers = b.rowBuffers(k, outs, d.rows, min(d.tiledRows, tileRows))
 	for i := range at.angles {
 		at.angles[i] = b.reserve(8 * rotated * most)
 	}
 	d.tails.reserve(b, most)
 	const states = layout.Tile * device.StateBytes
 	at.states, at.working = b.reserve(mostStates*states), [2]uint32{b.reserve(states), b.reserve(states)}
+	if d.sight.window > 0 {
+		d.mostMasks = mostMasks * max(tileRows, d.tiledRows)
+		at.masks = b.reserve(d.mostMasks * layout.TileBytes)
+	}
 	at.sums, at.saturated, at.zeros = b.reserve(4*layout.Tile), b.reserve(4*layout.Tile), b.reserve(roundUp(m.HeadDim, layout.Tile)/layout.Tile*layout.TileBytes)
 	at.probed = [2]uint32{b.reserve(4 * ins), b.reserve(4 * outs)}
 }
@@ -238,21 +256,29 @@ func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 	if d == nil || s.Model != d.m || s.Cache.Type() == kv.Int8 || !b.keys.use(s.Cache) {
 		return s.First
 	}
-	last := 0
-	for i := range s.Rows {
-		last = max(last, s.Rows[i].Pos)
+	for lo := 0; lo < len(s.Rows); lo += max(1, s.Rows[lo].All) {
+		if all := s.Rows[lo].All; all > 0 && (all > encoderRows || s.Rows[lo].Pos > 0 || lo+all > len(s.Rows)) {
+			return s.First
+		}
 	}
 	for i := s.First; i < len(d.layers); i++ {
-		if l := d.layers[i]; l == nil || l.Window > 0 && last >= l.Window {
+		if d.layers[i] == nil {
 			return i
 		}
 	}
 	return len(d.layers)
 }
 
+// encoderRows is the longest sequence whose tokens attend to later ones that is recorded: all its rows
+// are, at once.
+const encoderRows = device.MaxRows
+
 // atOnce returns how many rows of a step of n are recorded at once: those of a product by lookups
-// have tables in TCM.
+// have tables in TCM, and those of an encoder's sequence are together.
 func (d *whole) atOnce(n, first, end int) int {
+	if d.m.Bidirectional {
+		return d.tiledRows
+	}
 	for _, l := range d.layers[first:end] {
 		if n <= max(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) {
 			return d.rows
@@ -282,9 +308,18 @@ func (b *Backend) RunLayers(s *models.DenseStep) int {
 	return end
 }
 
-// record has layers [s.First, end) of all rows computed, and the head. It returns false where that failed.
-func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) bool {
+// record has layers [s.First, end) of all rows computed, and the head. It returns false where that
+// failed, and s.X is as it was then.
+func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) (ok bool) {
 	out, most := 0, d.atOnce(len(s.Rows), s.First, end)
+	if !head && len(s.Rows) > most {
+		d.before = append(d.before[:0], s.X...)
+		defer func() {
+			if !ok {
+				copy(s.X, d.before)
+			}
+		}()
+	}
 	recurs := slices.ContainsFunc(d.layers[s.First:end], func(l *layer) bool { return l.Conv != nil })
 	for lo, hi := 0, 0; lo < len(s.Rows); lo = hi {
 		r := &d.step
@@ -292,6 +327,10 @@ func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) bool
 		if hi = min(len(s.Rows), lo+most); recurs {
 			parts, hi = d.tails.cut(parts, s, lo, hi)
 			d.tails.hold(s, parts)
+		}
+		if all := s.Rows[lo].All; all > 0 { // whole sequences
+			for hi = lo + all; hi < len(s.Rows) && hi+s.Rows[hi].All <= lo+most; hi += s.Rows[hi].All {
+			}
 		}
 		if !r.begin(b, s, lo, hi, out, head, parts) {
 			return false

@@ -170,6 +170,8 @@ const (
 	GLUGELU  // its tanh form
 	GLUReLU2 // max(g, 0)²
 	GLUClamped
+	GLUErfGELU  // its exact form
+	GLUErfAlone // the same without up
 )
 
 // Clamp says of GLUClamped where gates end, from above, and ups, on both sides, and what makes of
@@ -179,16 +181,20 @@ type Clamp struct{ Limit, Alpha, Plus float32 }
 // powersOfTwo is the series of 2^f, the highest power first.
 var powersOfTwo = [...]float32{0x1.430912p-13, 0x1.5d87fep-10, 0x1.3b2ab6p-7, 0x1.c6b08ep-5, 0x1.ebfbep-3, 0x1.62e43p-1, 1}
 
-func sigmoid(x float32) float32 {
-	a := math.Float32frombits(min(math.Float32bits(x)&0x7fffffff, math.Float32bits(80)))
-	z := float32(a * -0x1.715476p0)
+// power is 2^z of z from -126 to 0.
+func power(z float32) float32 {
 	up := z + toInt
 	f := z - float32(up-toInt)
 	p := powersOfTwo[0]
 	for _, c := range powersOfTwo[1:] {
 		p = float32(p*f) + c
 	}
-	e := math.Float32frombits(math.Float32bits(p) + uint32(roundToInt(z))<<23)
+	return math.Float32frombits(math.Float32bits(p) + uint32(roundToInt(z))<<23)
+}
+
+func sigmoid(x float32) float32 {
+	a := math.Float32frombits(min(math.Float32bits(x)&0x7fffffff, math.Float32bits(80)))
+	e := power(float32(a * -0x1.715476p0))
 	d := e + 1
 	r := float32(24.0/17) - float32(d*float32(8.0/17))
 	for range 3 {
@@ -200,6 +206,29 @@ func sigmoid(x float32) float32 {
 	return r
 }
 
+// halfErfc is half the series of erfc (Abramowitz and Stegun 1964, 7.1.26), the highest power first.
+var halfErfc = [...]float32{0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.127414796}
+
+// normalShare is how much of a normal distribution lies below x, within 1.5·10⁻⁷: erfc(|x|/√2)/2, or
+// what is left of 1.
+func normalShare(x float32) float32 {
+	a := math.Float32frombits(min(math.Float32bits(x)&0x7fffffff, math.Float32bits(13)))
+	d := 1 + float32(a*0.23164189)
+	t := math.Float32frombits(0x7ef311c7 - math.Float32bits(d))
+	for range 3 {
+		t *= 2 - float32(d*t)
+	}
+	p := halfErfc[0]
+	for _, c := range halfErfc[1:] {
+		p = float32(p*t) + c
+	}
+	q := float32(p*t) * power(float32(float32(a*a)*-0.72134752))
+	if math.Signbit(float64(x)) {
+		return q
+	}
+	return 1 - q
+}
+
 func activation(g float32, unit int) float32 {
 	switch unit {
 	case GLUReLU2:
@@ -209,18 +238,23 @@ func activation(g float32, unit int) float32 {
 		return g * g
 	case GLUGELU:
 		return g * sigmoid(float32(g+float32(float32(float32(g*g)*g)*0x1.6e4e26p-5))*0x1.988454p0)
+	case GLUErfGELU, GLUErfAlone:
+		return g * normalShare(g)
 	}
 	return g * sigmoid(g)
 }
 
-// GLU sets dst to act(gate)·up; of GLUClamped to what c says.
+// GLU sets dst to act(gate)·up; of GLUClamped to what c says, of GLUErfAlone to act(gate).
 func GLU(dst, gate, up Rows, n, width, unit int, c Clamp) {
 	for i := range n {
 		y, u := dst.row(i, width), up.row(i, width)
 		for k, g := range gate.row(i, width) {
-			if unit == GLUClamped {
+			switch unit {
+			case GLUClamped:
 				y[k] = c.unit(g, u[k])
-			} else {
+			case GLUErfAlone:
+				y[k] = activation(g, unit)
+			default:
 				y[k] = float32(activation(g, unit)) * u[k]
 			}
 		}
