@@ -135,10 +135,18 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	}
 	l := &linear{b: b}
 	var err error
-	if w.Packing == matrix.F16 || w.Packing == matrix.BF16 {
-		l.Weights, l.halves, err = halves(w)
-	} else if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) && b.opt.Round.values() != nil {
-		l.Weights, l.groups, err = round(w, b.opt.Round)
+	if w.Packing == matrix.F16 || w.Packing == matrix.BF16 || w.Packing == matrix.F32 {
+		l.Weights, l.halves, err = halves(w, false)
+	} else {
+		l.Weights, err = convert(w)
+	}
+	if errors.Is(err, matrix.ErrUnsupported) && w.Packing != matrix.F16 && w.Packing != matrix.BF16 {
+		switch to := b.opt.Round; {
+		case to == RoundF16:
+			l.Weights, l.halves, err = halves(w, true)
+		case to.values() != nil:
+			l.Weights, l.groups, err = round(w, to)
+		}
 	}
 	if err != nil {
 		return nil, err

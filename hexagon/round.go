@@ -12,7 +12,7 @@ import (
 )
 
 // Rounding is what becomes of weights that the device does not hold exactly: those with
-// scales of 16 columns, and of float32. Rounded ones are four-bit codes in super-groups
+// scales of 16 columns, and of float32. Rounded ones are fp16, or four-bit codes in super-groups
 // (Test-Time Scaling on NPUs, §5.1): 32 that follow one another in a tile, two rows by
 // 16 columns, share a scale. They are multiplied by tiles alone.
 type Rounding string
@@ -20,6 +20,7 @@ type Rounding string
 // The roundings.
 const (
 	RoundNone   Rounding = "none" // the CPU has them
+	RoundF16    Rounding = "f16"  // to fp16, with a power of two a row, in tiles: see halves
 	RoundQ4_0   Rounding = "q4_0"
 	RoundIQ4_NL Rounding = "iq4_nl"
 	RoundNF4    Rounding = "nf4"
@@ -28,7 +29,7 @@ const (
 
 // Roundings lists all roundings.
 func Roundings() []string {
-	return []string{string(RoundNone), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
+	return []string{string(RoundNone), string(RoundF16), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
 }
 
 // values returns those of the codes, nil for none.
