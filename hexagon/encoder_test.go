@@ -172,3 +172,14 @@ func TestSequencesThatAreNotRecordedWholeAreTheHosts(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEmulatedEncoderHasTheSameBits(t *testing.T) {
+	p, load, text := newPool(t), wideEncoder(t, "modern-bert", 24), someText(45)
+	var hidden [2][]float32
+	for i, kind := range []string{"hexagon-go", "hexagon-qemu"} {
+		hidden[i] = newFeeder(t, onDevice(t, kind, Options{}, p, load).Model).feed(len(text), text...)
+	}
+	if !slices.Equal(hidden[0], hidden[1]) {
+		t.Errorf("NMSE %.3g", nmse(hidden[1], hidden[0]))
+	}
+}
