@@ -14,8 +14,8 @@ import (
 )
 
 // wideEncoder is a reference encoder of tts/embed twice as wide, so that the device has its layers,
-// with random weights, F16 but for vectors; it sees a window of that many tokens where it sees one.
-func wideEncoder(t *testing.T, arch string, window int) func() (*gguf.File, error) {
+// with random matrices of that type; it sees a window of that many tokens where it sees one.
+func wideEncoder(t *testing.T, arch string, kind gguf.Type, window int) func() (*gguf.File, error) {
 	t.Helper()
 	f, err := gguf.Open(filepath.Join("../tts/embed/testdata/reference", arch+".gguf"))
 	if err != nil {
@@ -36,7 +36,7 @@ func wideEncoder(t *testing.T, arch string, window int) func() (*gguf.File, erro
 		n.Dims[0] *= 2
 		embeds := strings.HasPrefix(n.Name, "token_embd.") || strings.HasPrefix(n.Name, "position_") || strings.HasPrefix(n.Name, "token_types") || strings.HasPrefix(n.Name, "cls.output")
 		if len(n.Dims) > 1 {
-			if n.Type = gguf.F16; !embeds {
+			if n.Type = kind; !embeds {
 				n.Dims[1] *= 2
 			}
 		} else if strings.HasPrefix(n.Name, "cls.output") {
@@ -74,22 +74,30 @@ func wideEncoder(t *testing.T, arch string, window int) func() (*gguf.File, erro
 }
 
 // Norms behind half layers and ahead of them, biases, exact GELU gated and alone, SwiGLU, windows on both
-// sides; of a text for which a chunk of keys is too short, and of one of more rows than the tile unit has at once.
+// sides; of a text for which a chunk of keys is too short, of one of more rows than the tile unit has at once, and by
+// lookups.
 func TestAnEncodersLayersAreOneRequest(t *testing.T) {
 	p := newPool(t)
-	for _, arch := range []string{"modern-bert", "bert", "nomic-bert"} {
-		load := wideEncoder(t, arch, 24)
-		for _, n := range []int{75, 290} {
-			if n > 256 && arch == "nomic-bert" {
-				continue
-			}
+	for _, c := range []struct {
+		arch    string
+		kind    gguf.Type
+		path    Path
+		tokens  []int
+		fromCPU float64
+	}{
+		{"modern-bert", gguf.F16, PathAuto, []int{75, 290}, deviceNoise},
+		{"bert", gguf.F16, PathAuto, []int{75, 290}, deviceNoise},
+		{"nomic-bert", gguf.Q8_0, PathLookup, []int{75}, cpuNoise},
+	} {
+		arch, load := c.arch, wideEncoder(t, c.arch, c.kind, 24)
+		for _, n := range c.tokens {
 			tokens := make([]int32, n)
 			for i := range tokens {
 				tokens[i] = int32(5 + i*i%100)
 			}
 			var hidden [3][]float32
 			for i, kind := range []string{"hexagon-go", "hexagon-go", ""} {
-				b := onDevice(t, kind, Options{}, p, load)
+				b := onDevice(t, kind, Options{Path: c.path}, p, load)
 				if kind == "" {
 					hidden[i] = newFeeder(t, b.Model).feed(n, tokens...)
 					continue
@@ -100,16 +108,19 @@ func TestAnEncodersLayersAreOneRequest(t *testing.T) {
 				}
 				before := d.Work()
 				hidden[i] = slices.Clone(newFeeder(t, b.Model).feed(n, tokens...))
-				after, c := d.Work(), b.Model.Config()
-				if runs, attended := after.Runs-before.Runs, after.Queries-before.Queries; (runs == 1) != (i == 0) || attended != int64(c.Layers*c.Heads*n) {
+				after, cfg := d.Work(), b.Model.Config()
+				if runs, attended := after.Runs-before.Runs, after.Queries-before.Queries; (runs == 1) != (i == 0) || attended != int64(cfg.Layers*cfg.Heads*n) {
 					t.Errorf("%s, %d tokens: %d requests, %d queries", arch, n, runs, attended)
 				} else {
 					t.Logf("%s, %d tokens: %d requests, %d packets, %d bytes", arch, n, runs, after.Packets-before.Packets, after.Written+after.Read-before.Written-before.Read)
 				}
 			}
-			for i, e := range []float64{nmse(hidden[0], hidden[1]), nmse(hidden[0], hidden[2]), nmse(hidden[1], hidden[2])} {
-				if !(e <= deviceNoise) {
-					t.Errorf("%s, %d tokens, comparison %d: NMSE %.3g", arch, n, i, e)
+			if e := nmse(hidden[0], hidden[1]); !(e <= deviceNoise) {
+				t.Errorf("%s, %d tokens: NMSE between whole layers and single products is %.3g", arch, n, e)
+			}
+			for i := range 2 {
+				if e := nmse(hidden[i], hidden[2]); !(e <= c.fromCPU) {
+					t.Errorf("%s, %d tokens: NMSE against the CPU is %.3g", arch, n, e)
 				}
 			}
 		}
@@ -119,7 +130,7 @@ func TestAnEncodersLayersAreOneRequest(t *testing.T) {
 // On one path a text has the same bits alone and among others, whole layers or not, and in steps that take
 // several requests.
 func TestATextDoesNotDependOnOthersInItsStep(t *testing.T) {
-	b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, newPool(t), wideEncoder(t, "modern-bert", 24))
+	b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, newPool(t), wideEncoder(t, "modern-bert", gguf.F16, 24))
 	d := backendOf(t, b)
 	d.att.longest = 64
 	for _, whole := range []bool{true, false} {
@@ -160,7 +171,7 @@ func TestATextDoesNotDependOnOthersInItsStep(t *testing.T) {
 
 // Sequences too long for a request, and pieces of one, are the host's.
 func TestSequencesThatAreNotRecordedWholeAreTheHosts(t *testing.T) {
-	b := onDevice(t, "hexagon-go", Options{}, newPool(t), wideEncoder(t, "bert", 0))
+	b := onDevice(t, "hexagon-go", Options{}, newPool(t), wideEncoder(t, "bert", gguf.F16, 0))
 	d, f := backendOf(t, b), newFeeder(t, b.Model)
 	for _, c := range []struct{ all, pos, rows, want int }{{5, 0, 5, 2}, {5, 1, 4, 0}, {5, 0, 4, 0}, {encoderRows + 1, 0, encoderRows + 1, 0}} {
 		s := &models.DenseStep{Cache: f.cache, Model: d.whole.m}
@@ -174,7 +185,7 @@ func TestSequencesThatAreNotRecordedWholeAreTheHosts(t *testing.T) {
 }
 
 func TestAnEmulatedEncoderHasTheSameBits(t *testing.T) {
-	p, load, text := newPool(t), wideEncoder(t, "modern-bert", 24), someText(45)
+	p, load, text := newPool(t), wideEncoder(t, "modern-bert", gguf.F16, 24), someText(45)
 	var hidden [2][]float32
 	for i, kind := range []string{"hexagon-go", "hexagon-qemu"} {
 		hidden[i] = newFeeder(t, onDevice(t, kind, Options{}, p, load).Model).feed(len(text), text...)

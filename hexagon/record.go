@@ -212,7 +212,7 @@ func (r *recording) layer(i int) bool {
 			return false
 		}
 	}
-	if i-r.ran >= int(at.qkv.size)/(r.n*int(at.qkvStride)) && r.flush(i) != nil { // there is no room for its keys
+	if !m.Bidirectional && i-r.ran >= int(at.qkv.size)/(r.n*int(at.qkvStride)) && r.flush(i) != nil { // there is no room for its keys
 		return false
 	}
 	r.addPowers()
@@ -410,7 +410,8 @@ func (r *recording) end() bool {
 	return true
 }
 
-// flush runs what is queued, layers before end, and gives their keys and values to the cache.
+// flush runs what is queued, layers before end, and gives their keys and values to the cache: but for
+// an encoder's, which no later step sees.
 func (r *recording) flush(end int) error {
 	if err := r.run(); err != nil {
 		return err
@@ -418,6 +419,9 @@ func (r *recording) flush(end int) error {
 	m := r.m
 	for ; r.ran < end && r.ran < len(r.layers) && r.layers[r.ran] != nil; r.ran++ {
 		l, qkv := r.layers[r.ran], r.qkv(r.ran)
+		if m.Bidirectional {
+			continue
+		}
 		if l.Conv != nil {
 			r.takeTails(l, qkv)
 			continue

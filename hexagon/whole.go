@@ -231,7 +231,11 @@ func (d *whole) reserve(b *Backend) {
 		d.tiled.reserve(b, d.rows)
 	}
 	layer := 4 * qkv * d.tiledRows
-	at.qkv, at.qkvStride = b.region(max(4*qkv*d.rows*len(d.layers), layer, min(layer*len(d.layers), tiledKeyBytes))), uint32(4*qkv)
+	if at.qkvStride = uint32(4 * qkv); m.Bidirectional {
+		at.qkv = b.region(layer)
+	} else {
+		at.qkv = b.region(max(4*qkv*d.rows*len(d.layers), layer, min(layer*len(d.layers), tiledKeyBytes)))
+	}
 	at.rowBuffers = b.rowBuffers(k, outs, d.rows, min(d.tiledRows, tileRows))
 	for i := range at.angles {
 		at.angles[i] = b.reserve(8 * rotated * most)
