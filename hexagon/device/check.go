@@ -21,6 +21,7 @@ func (p Packet) Check(memory []byte) Status {
 			at := uint64(binary.LittleEndian.Uint32(memory[p.Args[1]+4*i:])) + uint64(p.Args[4])
 			c.require(at >= TCMBytes && at <= math.MaxUint32, StatusRange)
 			c.memory(uint32(at), uint64(p.Args[3]))
+			c.apart(p.Args[0], uint64(p.Args[2])*uint64(p.Args[5]), uint32(at), uint64(p.Args[3]))
 		}
 	}
 	return c.status
@@ -38,6 +39,7 @@ func (p Packet) check(memory int) checker {
 		c.sizes(a[2] > 0 && a[2]%Align == 0)
 		c.memory(a[0], uint64(a[2]))
 		c.memory(a[1], uint64(a[2]))
+		c.apart(a[0], uint64(a[2]), a[1], uint64(a[2]))
 	case OpPrecompute:
 		c.number(a[4] <= 1)
 		c.count(a[1], 1, MaxRows)
@@ -62,11 +64,15 @@ func (p Packet) check(memory int) checker {
 		cols := c.dim(a[14], layout.TableCols)
 		c.memory(a[0], 4*m*n)
 		c.weights(a[1], a[4], a[5], m, k, a[8], a[9], TCMBytes)
-		c.tcm(a[2], n*uint64(TableStride(int(k), bytes)), Align)
+		tables := n * uint64(TableStride(int(k), bytes))
+		c.tcm(a[2], tables, Align)
 		if bytes && a[8] == 4 {
 			c.memory(a[11], 16)
 		}
-		c.tcm(a[12], gemvScratch(n*m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(strips), cols, uint64(workers)), Page)
+		scratch := gemvScratch(n*m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(strips), cols, uint64(workers))
+		c.tcm(a[12], scratch, Page)
+		c.apart(a[12], scratch, a[0], 4*m*n)
+		c.apart(a[12], scratch, a[2], tables)
 	case OpDequant:
 		bytes := p.InBytes()
 		c.format(a[9], a[10], a[8], bytes)
@@ -90,14 +96,14 @@ func (p Packet) check(memory int) checker {
 		c.number(a[9]>>16 == 0 && a[9]>>10&31 != 31)
 		k0, k1 := c.tiles(a[3], 1), c.tiles(a[6], 0)
 		rows, cols := c.tiles(a[7], 1), c.tiles(a[8], 1)
-		tile := func(offset uint32, n uint64) { c.tcm(offset, n*layout.TileBytes, layout.TileBytes) }
-		tile(a[0], rows*cols)
-		tile(a[1], rows*k0)
-		tile(a[2], cols*k0)
-		c.tcm(a[10], ColumnsBytes, ColumnsBytes)
+		out := rows * cols * layout.TileBytes
+		c.tcm(a[0], out, layout.TileBytes)
+		c.factor(a[0], out, a[1], rows*k0*layout.TileBytes, layout.TileBytes)
+		c.factor(a[0], out, a[2], cols*k0*layout.TileBytes, layout.TileBytes)
+		c.factor(a[0], out, a[10], ColumnsBytes, ColumnsBytes)
 		if k1 > 0 {
-			tile(a[4], rows*k1)
-			tile(a[5], cols*k1)
+			c.factor(a[0], out, a[4], rows*k1*layout.TileBytes, layout.TileBytes)
+			c.factor(a[0], out, a[5], cols*k1*layout.TileBytes, layout.TileBytes)
 		}
 	case OpByteTiles:
 		c.number(a[3] == 1 || a[3] == 2 || a[3] == 4)
@@ -106,16 +112,18 @@ func (p Packet) check(memory int) checker {
 		c.memory(a[1], uint64(a[2])*layout.LineBytes*8*uint64(a[3]))
 	case OpTileMulBytes:
 		k, rows, cols := c.tiles(a[3], 1), c.tiles(a[4], 1), c.tiles(a[5], 1)
-		c.tcm(a[0], rows*cols*BytePlanes*layout.TileBytes, layout.TileBytes)
-		c.tcm(a[1], rows*k*layout.TileBytes, layout.TileBytes)
-		c.tcm(a[2], cols*k*ByteLanesBytes, ByteLanesBytes)
-		c.tcm(a[6], ByteColumnsBytes, ByteColumnsBytes)
+		out := rows * cols * BytePlanes * layout.TileBytes
+		c.tcm(a[0], out, layout.TileBytes)
+		c.factor(a[0], out, a[1], rows*k*layout.TileBytes, layout.TileBytes)
+		c.factor(a[0], out, a[2], cols*k*ByteLanesBytes, ByteLanesBytes)
+		c.factor(a[0], out, a[6], ByteColumnsBytes, ByteColumnsBytes)
 	case OpCollect:
 		n, size, stride := c.tiles(a[2], 1), uint64(a[3]), uint64(a[5])
 		c.sizes(size > 0 && size%Align == 0 && stride%Align == 0 && stride >= size && stride <= TCMBytes)
 		c.memory(a[0], n*stride)
 		c.memory(a[1], 4*n)
 		c.require(a[1] >= TCMBytes, StatusRange)
+		c.apart(a[0], n*stride, a[1], 4*n)
 	case OpExpTable:
 		c.tcm(a[0], ExpTableBytes, ExpTableBytes)
 	case OpSoftmax:
@@ -341,6 +349,17 @@ func (c *checker) weights(codes, scales, offsets uint32, m, k uint64, bits, grou
 
 func (c *checker) tcm(offset uint32, n, align uint64) { c.operand(offset, n, align, TCMBytes) }
 func (c *checker) memory(offset uint32, n uint64)     { c.operand(offset, n, Align, c.size) }
+
+// apart refuses operands that share bytes though the one is written while the other is read.
+func (c *checker) apart(offset uint32, n uint64, other uint32, bytes uint64) {
+	c.require(uint64(offset)+n <= uint64(other) || uint64(other)+bytes <= uint64(offset), StatusRange)
+}
+
+// factor checks n bytes of TCM that the tile unit reads while it writes out.
+func (c *checker) factor(out uint32, written uint64, offset uint32, n, align uint64) {
+	c.tcm(offset, n, align)
+	c.apart(out, written, offset, n)
+}
 
 // operand checks n bytes that end below limit, in TCM or behind it. Where n is a product
 // that has wrapped, its factors have been refused before.

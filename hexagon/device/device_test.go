@@ -43,6 +43,9 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 		{gemv, StatusOK}, {grouped, StatusOK}, {dequant, StatusOK}, {mul, StatusOK}, {softmax, StatusOK}, {copies, StatusOK}, {precompute, StatusOK}, {vlut, StatusOK},
 		{Packet{OpCopy, [15]uint32{TCMBytes - Align, ddr + 4096, 2 * Align}}, StatusRange}, // half in TCM
 		{change(copies, 2, 0), StatusSize}, {change(copies, 2, 100), StatusSize}, {change(copies, 0, 1), StatusRange}, {change(copies, 1, ddr+128), StatusRange},
+		{Packet{OpCopy, [15]uint32{ddr, ddr + 128, 128}}, StatusOK}, {Packet{OpCopy, [15]uint32{ddr, ddr + 128, 256}}, StatusRange}, {Packet{OpCopy, [15]uint32{ddr + 128, ddr, 256}}, StatusRange}, {Packet{OpCopy, [15]uint32{ddr, ddr, 128}}, StatusRange},
+		{change(gemv, 0, 1<<20), StatusRange}, {change(gemv, 0, 1<<20-384), StatusRange}, {change(gemv, 0, 1<<20-512), StatusOK}, {change(gemv, 2, 1<<20), StatusRange},
+		{change(mul, 1, 0), StatusRange}, {change(mul, 2, 2048), StatusRange}, {change(mul, 10, 2048), StatusRange}, {change(collect, 0, ddr+65536), StatusRange},
 		{change(precompute, 3, 128), StatusSize}, {change(precompute, 1, 0), StatusSize}, {change(precompute, 1, MaxRows+1), StatusSize}, {change(precompute, 1, MaxRows), StatusRange},
 		{change(gemv, 3, 0), StatusSize}, {change(gemv, 3, 16), StatusOK}, {change(gemv, 3, MaxRows+1), StatusSize}, {change(change(gemv, 3, MaxRows), 2, 6<<20), StatusRange},
 		{change(grouped, 3, 2), StatusOK}, {change(grouped, 3, 129), StatusRange}, {change(precompute, 3, MaxDim+256), StatusSize}, {change(precompute, 2, memory-512), StatusRange},

@@ -49,7 +49,8 @@ const (
 	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM, the
 	// first TCMBytes of the memory. The host must neither read nor write TCM, which on a
 	// chip it cannot see, and which holds nothing that means anything when a run begins:
-	// between runs others may have it. An operand lies wholly in TCM or wholly behind it.
+	// between runs others may have it. An operand lies wholly in TCM or wholly behind it. What
+	// DMA or the tile unit writes shares no byte with what the packet reads.
 	//
 	//	dst, src, n
 	OpCopy

@@ -40,6 +40,11 @@ static void operand(struct check *c, uint32_t at, uint64_t n, uint32_t align, ui
 static void memory(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, c->size); }
 static void tcm(struct check *c, uint32_t at, uint64_t n, uint32_t align) { operand(c, at, n, align, TCM_BYTES); }
 
+// apart refuses operands that share bytes though the one is written while the other is read.
+static void apart(struct check *c, uint32_t at, uint64_t n, uint32_t other, uint64_t bytes) {
+  require(c, at + n <= other || other + bytes <= at, STATUS_RANGE);
+}
+
 static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k, int bytes) {
   require(c, bits == 1 || bits == 2 || bits == 4 || bits == 8, STATUS_NUMBER);
   require(c, group == 32 || group == 64 || group == 128 || (group == k && !bytes), STATUS_NUMBER);
@@ -66,6 +71,7 @@ static int piece(struct check *c, uint32_t from, const uint32_t *a) {
   const uint64_t at = (uint64_t)from + a[4];
   require(c, at >= TCM_BYTES && at <= 0xffffffffu, STATUS_RANGE);
   memory(c, (uint32_t)at, a[3]);
+  apart(c, a[0], (uint64_t)a[2] * a[5], (uint32_t)at, a[3]);
   return !c->status;
 }
 
@@ -83,16 +89,23 @@ static void rows(struct check *c, uint32_t n, uint32_t parts, uint32_t width) {
   dim(c, width, 32);
 }
 
+// factor is n bytes of TCM that the tile unit reads while it writes out.
+static void factor(struct check *c, uint32_t out, uint64_t written, uint32_t at, uint64_t n, uint32_t align) {
+  tcm(c, at, n, align);
+  apart(c, out, written, at, n);
+}
+
 static uint32_t check(const struct packet *p, const struct memory *all) {
   struct check c = {all->size, STATUS_OK};
   const uint32_t *a = p->args;
-  uint64_t m, n, k, k1;
+  uint64_t m, n, k, k1, written;
   switch (p->op) {
   case OP_PING: break;
   case OP_COPY:
     require(&c, a[2] > 0 && a[2] % ALIGN == 0, STATUS_SIZE);
     memory(&c, a[0], a[2]);
     memory(&c, a[1], a[2]);
+    apart(&c, a[0], a[2], a[1], a[2]);
     break;
   case OP_PRECOMPUTE:
     require(&c, a[4] <= 1, STATUS_NUMBER);
@@ -115,7 +128,10 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
     tcm(&c, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)), ALIGN);
     if (gemv_bytes(a) && a[8] == 4) memory(&c, a[11], 16);
-    tcm(&c, a[12], pages(4 * m * a[3]) + gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a), PAGE);
+    written = pages(4 * m * a[3]) + gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a);
+    tcm(&c, a[12], written, PAGE);
+    apart(&c, a[12], written, a[0], 4 * m * a[3]);
+    apart(&c, a[12], written, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)));
     break;
   case OP_DEQUANT:
     format(&c, a[9], a[10], a[8], dequant_bytes(a));
@@ -150,13 +166,14 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     k1 = tiles(&c, a[6], 0);
     m = tiles(&c, a[7], 1);
     n = tiles(&c, a[8], 1);
-    tcm(&c, a[0], m * n * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[1], m * k * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[2], n * k * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[10], COLUMNS_BYTES, COLUMNS_BYTES);
+    written = m * n * TILE_BYTES;
+    tcm(&c, a[0], written, TILE_BYTES);
+    factor(&c, a[0], written, a[1], m * k * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[2], n * k * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[10], COLUMNS_BYTES, COLUMNS_BYTES);
     if (!k1) break;
-    tcm(&c, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
     break;
   case OP_BYTE_TILES:
     require(&c, a[3] == 1 || a[3] == 2 || a[3] == 4, STATUS_NUMBER);
@@ -168,10 +185,11 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     k = tiles(&c, a[3], 1);
     m = tiles(&c, a[4], 1);
     n = tiles(&c, a[5], 1);
-    tcm(&c, a[0], m * n * PLANES * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[1], m * k * TILE_BYTES, TILE_BYTES);
-    tcm(&c, a[2], n * k * LANES_BYTES, LANES_BYTES);
-    tcm(&c, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES);
+    written = m * n * PLANES * TILE_BYTES;
+    tcm(&c, a[0], written, TILE_BYTES);
+    factor(&c, a[0], written, a[1], m * k * TILE_BYTES, TILE_BYTES);
+    factor(&c, a[0], written, a[2], n * k * LANES_BYTES, LANES_BYTES);
+    factor(&c, a[0], written, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES);
     break;
   case OP_COLLECT:
     n = tiles(&c, a[2], 1);
@@ -179,6 +197,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[0], n * a[5]);
     memory(&c, a[1], 4 * n);
     require(&c, a[1] >= TCM_BYTES, STATUS_RANGE);
+    apart(&c, a[0], n * a[5], a[1], 4 * n);
     for (k = 0; !c.status && k < n; k++) piece(&c, ((const uint32_t *)(all->base + a[1]))[k], a);
     break;
   case OP_RMS_NORM:
