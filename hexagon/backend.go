@@ -52,7 +52,8 @@ type Backend struct {
 	name string
 
 	matrices []*linear
-	end      uint64 // of what is laid out so far
+	refused  map[matrix.Packing]bool // of matrices that the device does not hold
+	end      uint64                  // of what is laid out so far
 	mostK    int
 
 	mu       sync.Mutex
@@ -114,7 +115,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}, refused: map[matrix.Packing]bool{}}
 }
 
 // Name returns how the backend was asked for, such as "hexagon-go".
@@ -148,6 +149,9 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 			l.Weights, l.groups, err = round(w, to)
 		}
 	}
+	if errors.Is(err, matrix.ErrUnsupported) {
+		b.refused[w.Packing] = true
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +161,17 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, a plan with fewer experts on the device, or the backend cpu will do", (math.MaxUint32+1)>>30)
 	}
 	return l, nil
+}
+
+// Refused names the packings of matrices that were left to the CPU, since the device does not hold
+// their weights exactly and Options.Round does not round them.
+func (b *Backend) Refused() (names []string) {
+	for _, p := range matrix.Packings() {
+		if b.refused[p] {
+			names = append(names, p.String())
+		}
+	}
+	return names
 }
 
 // reserve lays out n bytes, 0 for none.

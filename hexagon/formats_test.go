@@ -197,6 +197,10 @@ func TestF32ThatFitsHalvesIsMultipliedAsThese(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b := New("test", newGoDevice, Options{})
+	if _, err := b.Load(m); err == nil || !slices.Equal(b.Refused(), []string{"F32"}) {
+		t.Errorf("the device refuses %q, %v", b.Refused(), err)
+	}
 	if _, _, err := load(Options{}, m); !errors.Is(err, matrix.ErrUnsupported) || !strings.Contains(err.Error(), "more digits than fp16 has") {
 		t.Errorf("loading numbers of 24 digits ends with %v", err)
 	}
