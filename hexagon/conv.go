@@ -7,14 +7,16 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// tails is what short convolutions look back to, as the device has it of some sequences: a slot has
-// [layers][taps-1][hidden]float32, the last rows of b·x. The device goes on from them by itself. The
-// states of the KV cache stay the truth: a step gives its last rows back, and of what the
-// device lacks, as versions of states say, a slot is given a copy.
+// tails is what recurrent layers look back to, as the device has it of some sequences: of each layer a slot has
+// [taps-1][channels]float32, the last rows before a convolution, and the states of a delta net. The device goes on
+// from them by itself. The states of the KV cache stay the truth: a step gives back what it makes of them, and of
+// what the device lacks, as versions of states say, a slot is given a copy.
 type tails struct {
-	layers, taps, hidden int
+	layers, taps, channels int
+	heads, width           int // of states; 0: there are none
 
 	at    region
+	mem   []byte
 	slots []tail
 	clock uint64 // of recordings
 
@@ -34,31 +36,51 @@ type tail struct {
 type spanTail struct {
 	slot     int32
 	at, mark int
+	marked   int32     // the slot that gets the states of its checkpoint, if that is within a recording's rows
+	states   []float32 // of all layers, if others have got its slot
 }
 
 // convPart is rows of a recording that are one span's, the first of which has done of the span's before it.
 type convPart struct{ span, first, n, done int }
 
-// tailBytes is the memory for tails, unless a sequence's are larger.
-const tailBytes = 16 << 20
+// tailBytes is the memory for tails, unless a sequence's are larger; stateBytes that with states of delta nets, of which
+// one sequence has at most mostBytes: further layers are the host's.
+const tailBytes, stateBytes, mostBytes = 16 << 20, 128 << 20, 512 << 20
 
 // conv takes a layer's short convolution. It returns false for one that is not like the others.
 func (d *whole) conv(b *Backend, l *layer) bool {
-	t, c := &d.tails, l.Conv
-	if c.Taps < 2 || c.Taps > device.MaxTaps || t.layers > 0 && t.taps != c.Taps || len(l.qkv.parts) != 1 || len(c.Weights) != c.Taps*d.m.Hidden || d.m.Parallel {
+	if len(l.qkv.parts) != 1 || d.m.Parallel || !d.tails.take(l, tails{taps: l.Conv.Taps, channels: d.m.Hidden}, l.Conv.Weights) {
 		return false
 	}
-	t.taps, t.hidden, l.tail = c.Taps, d.m.Hidden, t.layers
-	t.layers++
-	l.taps = d.vectors.add(b, c.Weights, len(c.Weights))
+	l.taps = d.vectors.add(b, l.Conv.Weights, len(l.Conv.Weights))
 	return true
 }
 
-// numbers counts those of a layer.
-func (t *tails) numbers() int { return (t.taps - 1) * t.hidden }
+// take makes room for a layer of a shape, with weights of a convolution, in slots. All layers have one.
+func (t *tails) take(l *layer, shape tails, weights []float32) bool {
+	if shape.layers = t.layers + 1; shape.taps < 2 || shape.taps > device.MaxTaps || len(weights) != shape.taps*shape.channels || shape.channels > device.MaxDim || shape.size() > mostBytes {
+		return false
+	}
+	if t.layers > 0 && (shape.taps != t.taps || shape.channels != t.channels || shape.heads != t.heads || shape.width != t.width) {
+		return false
+	}
+	l.tail = t.layers
+	t.layers, t.taps, t.channels, t.heads, t.width = shape.layers, shape.taps, shape.channels, shape.heads, shape.width
+	return true
+}
+
+// rows counts the numbers of the rows that a layer looks back to, states those of a delta net.
+func (t *tails) rows() int   { return (t.taps - 1) * t.channels }
+func (t *tails) states() int { return t.heads * t.width * t.width }
 
 // size returns the bytes of a slot.
-func (t *tails) size() int { return 4 * t.layers * t.numbers() }
+func (t *tails) size() int { return 4 * t.layers * (t.rows() + t.states()) }
+
+// rowsAt and statesAt return where a slot has those of a layer.
+func (t *tails) rowsAt(slot int32, l *layer) uint32 {
+	return t.at.at + uint32(int(slot)*t.size()+4*l.tail*(t.rows()+t.states()))
+}
+func (t *tails) statesAt(slot int32, l *layer) uint32 { return t.rowsAt(slot, l) + uint32(4*t.rows()) }
 
 // reserve makes room for the tails of so many sequences, or fewer.
 func (t *tails) reserve(b *Backend, sequences int) {
@@ -66,6 +88,9 @@ func (t *tails) reserve(b *Backend, sequences int) {
 		return
 	}
 	n := max(1, min(sequences, tailBytes/t.size()))
+	if t.heads > 0 {
+		n = max(2, min(sequences, stateBytes/t.size())) // of a checkpoint, too
+	}
 	t.at, t.slots = b.region(n*t.size()), make([]tail, n)
 	for i := range t.slots {
 		t.slots[i].has = make([]uint64, t.layers)
@@ -73,11 +98,11 @@ func (t *tails) reserve(b *Backend, sequences int) {
 }
 
 // begin makes ready for a step.
-func (t *tails) begin(s *models.DenseStep) {
-	t.spans = t.spans[:0]
-	size, n := t.layers*t.numbers(), 0
+func (t *tails) begin(mem []byte, s *models.DenseStep) {
+	t.mem, t.spans = mem, t.spans[:0]
+	size, n := t.layers*t.rows(), 0
 	for i := range s.Spans {
-		of := spanTail{slot: -1, at: n}
+		of := spanTail{slot: -1, at: n, marked: -1}
 		if n += size; s.Spans[i].Copy != nil {
 			of.mark = n
 			n += size
@@ -90,18 +115,28 @@ func (t *tails) begin(s *models.DenseStep) {
 // cut returns the parts of rows [lo, hi) of a step that spans are, and where they end: there are slots for
 // so many.
 func (t *tails) cut(parts []convPart, s *models.DenseStep, lo, hi int) ([]convPart, int) {
+	slots := 0
 	for i := range s.Spans {
 		sp := &s.Spans[i]
 		from, to := max(lo, sp.First), min(hi, sp.First+sp.N)
 		if from >= to {
 			continue
 		}
-		if len(parts) == len(t.slots) {
+		p := convPart{span: i, first: from - lo, n: to - from, done: from - sp.First}
+		if slots++; t.marks(sp, &p) {
+			slots++
+		}
+		if slots > len(t.slots) {
 			return parts, from
 		}
-		parts = append(parts, convPart{span: i, first: from - lo, n: to - from, done: from - sp.First})
+		parts = append(parts, p)
 	}
 	return parts, hi
+}
+
+// marks tells whether a checkpoint is within a part's rows, so that its states are another slot's.
+func (t *tails) marks(sp *models.RecurrentSpan, p *convPart) bool {
+	return t.heads > 0 && sp.Copy != nil && sp.CopyAt > p.done && sp.CopyAt < p.done+p.n
 }
 
 // hold finds slots for the parts of a recording, of which a span that goes on is the first.
@@ -113,6 +148,13 @@ func (t *tails) hold(s *models.DenseStep, parts []convPart) {
 			of.slot = t.slot(s.Spans[p.span].From)
 		}
 		t.slots[of.slot].used = t.clock
+	}
+	for i := range parts {
+		if p := &parts[i]; t.marks(&s.Spans[p.span], p) {
+			of := &t.spans[p.span]
+			of.marked = t.slot(0)
+			t.slots[of.marked].used = t.clock
+		}
 	}
 }
 
@@ -132,6 +174,12 @@ func (t *tails) slot(version uint64) int32 {
 			oldest = int32(i)
 		}
 	}
+	for i := range t.spans {
+		if of := &t.spans[i]; t.heads > 0 && of.slot == oldest { // which has ended: its states are to be had when the step has
+			of.states = slices.Clone(device.View[float32](t.mem, t.at.at+uint32(int(oldest)*t.size()), t.size()/4))
+			of.slot = -1
+		}
+	}
 	clear(t.slots[oldest].has)
 	return oldest
 }
@@ -144,65 +192,101 @@ func (t *tails) forget() {
 }
 
 // commit gives the states what a step has made of the tails of layers.
-func (t *tails) commit(s *models.DenseStep, layers []*layer) {
-	n := t.numbers()
+func (t *tails) commit(b *Backend, s *models.DenseStep, layers []*layer) {
+	n := t.rows()
 	for i := range t.spans {
 		sp, of := &s.Spans[i], &t.spans[i]
 		for _, l := range layers {
-			if l.Conv == nil {
+			if l.attends() {
 				continue
 			}
-			copy(sp.State[l.Conv.State:][:n], t.pending[of.at+l.tail*n:])
+			copy(sp.State[l.state():][:n], t.pending[of.at+l.tail*n:])
 			if sp.Copy != nil {
-				copy(sp.Copy[l.Conv.State:][:n], t.pending[of.mark+l.tail*n:])
+				copy(sp.Copy[l.state():][:n], t.pending[of.mark+l.tail*n:])
+			}
+			switch {
+			case t.heads == 0:
+			case of.states != nil:
+				t.restore(sp.State, of.states[l.tail*(n+t.states())+n:], l, sp.Position+sp.N)
+				b.count(&b.work.Read, 4*t.states())
+			default:
+				t.giveStates(b, sp.State, of.slot, l, sp.Position+sp.N)
 			}
 		}
 	}
+}
+
+// state returns where the layer's part of a sequence's recurrent state begins.
+func (l *layer) state() int {
+	if l.Conv != nil {
+		return l.Conv.State
+	}
+	return l.Delta.State
 }
 
 // convolve queues a layer's short convolution, from b, c and x on. It returns what O reads.
 func (r *recording) convolve(l *layer, b span) span {
-	t, h, n, width := &r.tails, r.at.h, uint32(r.n), uint32(r.m.Hidden)
+	h, n, width := r.at.h, uint32(r.n), uint32(r.m.Hidden)
 	c, x := b.from(r.m.Hidden), b.from(2*r.m.Hidden)
 	r.add(device.OpMul, x.at, b.at, x.at, n, width, x.stride, b.stride, x.stride)
-	for _, p := range r.parts {
-		sp, slot := &r.s.Spans[p.span], t.spans[p.span].slot
-		state, has := t.at.at+uint32(int(slot)*t.size()+4*l.tail*t.numbers()), t.slots[slot].has[l.tail]
-		if p.done == 0 && (sp.From == 0 || has != sp.From) {
-			copy(device.View[float32](r.mem, state, t.numbers()), sp.State[l.Conv.State:])
-			r.count(&r.work.Written, 4*t.numbers())
-		}
-		first := uint32(p.first)
-		r.add(device.OpConv, h.at+first*h.stride, x.at+first*x.stride, l.taps, state, uint32(p.n), width, h.stride, x.stride, uint32(t.taps))
-	}
+	r.conv(l, h, x, 0)
 	r.add(device.OpMul, h.at, h.at, c.at, n, width, h.stride, h.stride, c.stride)
 	return h
 }
 
-// takeTails takes in the last rows of b·x of each span, of which the device has the tails now.
-func (r *recording) takeTails(l *layer, b span) {
-	t, x, n := &r.tails, b.from(2*r.m.Hidden), r.tails.numbers()
+// conv queues the convolution of x, with silu the SiLU of it, span by span.
+func (r *recording) conv(l *layer, dst, x span, silu uint32) {
+	t := &r.tails
+	for _, p := range r.parts {
+		sp, of := &r.s.Spans[p.span], &t.spans[p.span]
+		state := t.rowsAt(of.slot, l)
+		if p.done == 0 && !t.has(sp, of.slot, l) {
+			copy(device.View[float32](r.mem, state, t.rows()), sp.State[l.state():])
+			r.count(&r.work.Written, 4*t.rows())
+		}
+		r.add(device.OpConv, dst.row(p.first).at, x.row(p.first).at, l.taps, state, uint32(p.n), uint32(t.channels), dst.stride, x.stride, uint32(t.taps), silu)
+	}
+}
+
+// has tells whether a slot has what a span's sequence looks back to in a layer.
+func (t *tails) has(sp *models.RecurrentSpan, slot int32, l *layer) bool {
+	return sp.From != 0 && t.slots[slot].has[l.tail] == sp.From
+}
+
+// takeTails takes in the last rows before the convolution of each span, of which the device has the tails now.
+func (r *recording) takeTails(l *layer, x span) {
+	t, n := &r.tails, r.tails.rows()
+	if l.Conv != nil {
+		x = x.from(2 * r.m.Hidden)
+	}
 	for _, p := range r.parts {
 		sp, of := &r.s.Spans[p.span], &t.spans[p.span]
 		after := t.pending[of.at+l.tail*n:][:n]
 		before := after
 		if p.done == 0 {
-			before = sp.State[l.Conv.State:][:n]
+			before = sp.State[l.state():][:n]
 		}
 		// behind sets dst to the tail after some rows. dst may be before: rows are read ahead of where they are written.
 		behind := func(dst []float32, rows int) {
 			for i := range t.taps - 1 {
-				row, to := rows-(t.taps-1)+i, dst[i*t.hidden:][:t.hidden]
+				row, to := rows-(t.taps-1)+i, dst[i*t.channels:][:t.channels]
 				if row < 0 {
-					copy(to, before[(t.taps-1+row)*t.hidden:])
+					copy(to, before[(t.taps-1+row)*t.channels:])
 					continue
 				}
-				copy(to, device.View[float32](r.mem, x.at+uint32(p.first+row)*x.stride, t.hidden))
-				r.count(&r.work.Read, 4*t.hidden)
+				copy(to, device.View[float32](r.mem, x.row(p.first+row).at, t.channels))
+				r.count(&r.work.Read, 4*t.channels)
 			}
 		}
 		if at := sp.CopyAt - p.done; sp.Copy != nil && at > 0 && at <= p.n {
 			behind(t.pending[of.mark+l.tail*n:][:n], at)
+			switch {
+			case t.heads == 0:
+			case at < p.n:
+				t.giveStates(r.Backend, sp.Copy, of.marked, l, sp.Position+sp.CopyAt)
+			default:
+				t.giveStates(r.Backend, sp.Copy, of.slot, l, sp.Position+sp.CopyAt)
+			}
 		}
 		if behind(after, p.n); p.done+p.n == sp.N {
 			t.slots[of.slot].has[l.tail] = sp.To

@@ -101,19 +101,20 @@ func (c *conversing) step(of []int, tokens [][]int32) []float32 {
 // Sequences fork, go back to checkpoints, end, begin with others' prefixes and are more than there are slots for: the
 // device's tails give the bits of those that are written anew each step, and of a text that is computed at once.
 func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
-	p, load := newPool(t), synthesized(t, convShape, gguf.Q4_0)
+	p := newPool(t)
 	for _, c := range []struct {
+		shape *synthetic.Shape
 		path  Path
-		apart bool // the host computes the layer with attention
-	}{{PathLookup, false}, {PathTiles, false}, {PathLookup, true}} {
-		path := c.path
+		apart int // the layer with attention, if the host computes it
+	}{{&convShape, PathLookup, 0}, {&convShape, PathTiles, 0}, {&convShape, PathLookup, 2}, {&deltaShape, PathLookup, 0}, {&deltaShape, PathTiles, 3}} {
+		path, load := c.path, synthesized(t, *c.shape, gguf.Q4_0)
 		r := rand.New(rand.NewPCG(23, 1))
 		var both []*conversing
 		for range 2 {
 			bundle := onDevice(t, "hexagon-go", Options{Path: path}, p, load)
 			d := backendOf(t, bundle).whole
-			if c.apart {
-				d.layers[2], d.m.Layers[2] = nil, nil
+			if c.apart > 0 {
+				d.layers[c.apart], d.m.Layers[c.apart] = nil, nil
 			}
 			c := &conversing{t: t, b: backendOf(t, bundle), m: bundle.Model}
 			var err error
@@ -135,7 +136,7 @@ func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
 			both[1].b.whole.tails.forget()
 			last = slices.Clone(both[0].step(of, tokens))
 			if anew := both[1].step(of, tokens); !slices.Equal(last, anew) {
-				t.Fatalf("%s: tails that the device keeps give other bits, NMSE %.3g", path, nmse(last, anew))
+				t.Fatalf("%s, %s: tails that the device keeps give other bits, NMSE %.3g", c.shape.Name, path, nmse(last, anew))
 			}
 		}
 		open := func(text []int32) {
@@ -197,7 +198,7 @@ func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
 		for i, text := range both[0].texts {
 			once := newFeeder(t, both[0].m).feed(1, text...)
 			if row := last[i*len(once):][:len(once)]; !slices.Equal(row, once) {
-				t.Errorf("%s: sequence %d at once has other bits, NMSE %.3g", path, i, nmse(row, once))
+				t.Errorf("%s, %s: sequence %d at once has other bits, NMSE %.3g", c.shape.Name, path, i, nmse(row, once))
 			}
 		}
 	}
@@ -206,20 +207,24 @@ func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
 // A step of several requests of which the last is not to be used, as sums are too large or the device dies, leaves the
 // states as they were: the host computes it again.
 func TestTheHostGoesOnFromStatesThatAFailedStepHasNotChanged(t *testing.T) {
-	p, load, text := newPool(t), synthesized(t, convShape, gguf.Q4_0), someText(60)
-	want := newFeeder(t, onDevice(t, "", Options{}, p, load).Model).feed(1, text...)
-	for _, dies := range []bool{false, true} {
-		armed, convs := false, 0
+	p, text := newPool(t), someText(60)
+	for _, c := range []struct {
+		shape *synthetic.Shape
+		each  int // convolutions of a request
+		dies  bool
+	}{{&convShape, 3, false}, {&convShape, 3, true}, {&deltaShape, 4, false}, {&deltaShape, 4, true}} {
+		load, dies, armed, convs := synthesized(t, *c.shape, gguf.Q4_0), c.dies, false, 0
+		want := newFeeder(t, onDevice(t, "", Options{}, p, load).Model).feed(1, text...)
 		open := func(bytes int) (device.Device, error) {
 			return hooked(bytes, func(p *device.Packet) error {
 				if p.Op == device.OpConv {
-					if convs++; armed && dies && convs > 4 { // three a request
+					if convs++; armed && dies && convs > c.each+1 {
 						return errDied
 					}
 				}
 				return nil
 			}, func(p *device.Packet, mem []byte) {
-				if p.Op == device.OpFromTiles && armed && convs > 3 {
+				if p.Op == device.OpFromTiles && armed && convs > c.each {
 					mem[p.Args[7]] = 1
 				}
 			})
@@ -238,7 +243,7 @@ func TestTheHostGoesOnFromStatesThatAFailedStepHasNotChanged(t *testing.T) {
 		if fault := (*models.FaultError)(nil); errors.As(err, &fault) != dies || !dies && err != nil {
 			t.Fatalf("dies %t: Forward = %v", dies, err)
 		}
-		if convs < 4 {
+		if convs <= c.each {
 			t.Fatalf("%d convolutions: the step was one request", convs)
 		}
 		armed = false
@@ -247,22 +252,25 @@ func TestTheHostGoesOnFromStatesThatAFailedStepHasNotChanged(t *testing.T) {
 			f.feed(1, text[:59]...)
 		}
 		if got := f.feed(1, text[59]); nmse(got, want) > 20*cpuNoise {
-			t.Errorf("dies %t: NMSE against the CPU is %.3g", dies, nmse(got, want))
+			t.Errorf("%s, dies %t: NMSE against the CPU is %.3g", c.shape.Name, dies, nmse(got, want))
 		}
 	}
 }
 
-func TestShortConvolutionsHaveTheSameBitsOnTheEmulator(t *testing.T) {
-	p, load := newPool(t), synthesized(t, convShape, gguf.Q4_0)
-	var first []float32
-	for _, kind := range []string{"hexagon-go", "hexagon-qemu"} {
-		f := newFeeder(t, onDevice(t, kind, Options{}, p, load).Model)
-		logits := slices.Concat(slices.Clone(f.feed(1, someText(3)...)), f.feed(1, 9))
-		if first == nil {
-			first = logits
-		}
-		if !slices.Equal(logits, first) {
-			t.Errorf("NMSE between the devices is %.3g", nmse(logits, first))
+func TestRecurrentLayersHaveTheSameBitsOnTheEmulator(t *testing.T) {
+	p := newPool(t)
+	for _, s := range []synthetic.Shape{convShape, deltaShape} {
+		load := synthesized(t, s, gguf.Q4_0)
+		var first []float32
+		for _, kind := range []string{"hexagon-go", "hexagon-qemu"} {
+			f := newFeeder(t, onDevice(t, kind, Options{}, p, load).Model)
+			logits := slices.Concat(slices.Clone(f.feed(1, someText(3)...)), f.feed(1, 9))
+			if first == nil {
+				first = logits
+			}
+			if !slices.Equal(logits, first) {
+				t.Errorf("%s: NMSE between the devices is %.3g", s.Name, nmse(logits, first))
+			}
 		}
 	}
 }

@@ -76,7 +76,9 @@ func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head
 	products := 0
 	for _, l := range r.layers[s.First:] {
 		if l != nil {
-			products += len(l.qkv.parts) + len(l.gateUp.parts) + 2
+			if products += len(l.qkv.parts) + len(l.gateUp.parts) + 2; l.gates != nil {
+				products += len(l.gates.parts)
+			}
 		}
 	}
 	b.probes++
@@ -122,7 +124,7 @@ func (r *recording) cutAll() bool {
 		r.views[i] = view{tiles: r.views[i].tiles[:0]}
 	}
 	for _, l := range r.layers[r.s.First:] {
-		if l != nil && l.Conv == nil {
+		if l != nil && l.attends() {
 			v := r.view(l)
 			v.wanted, v.sight = true, sight{l.Window, l.Both}
 		}
@@ -202,7 +204,7 @@ func (r *recording) states(t *queryTile, chunk int) uint32 {
 // slots is not enough.
 func (r *recording) layer(i int) bool {
 	l, m, at := r.layers[i], r.m, &r.at
-	if l.Conv == nil && !r.acquire(l.KV, r.view(l)) {
+	if l.attends() && !r.acquire(l.KV, r.view(l)) {
 		if r.flush(i) != nil {
 			return false
 		}
@@ -217,10 +219,15 @@ func (r *recording) layer(i int) bool {
 	}
 	r.addPowers()
 	qkv, read := r.qkv(i), r.normed(&l.norm)
-	r.mul(l.qkv, read, qkv, r.n)
+	if r.mul(l.qkv, read, qkv, r.n); l.gates != nil {
+		r.mul(l.gates, read, qkv.from(l.qkv.width), r.n)
+	}
 	mix := r.attention
-	if l.Conv != nil {
+	switch {
+	case l.Conv != nil:
 		mix = r.convolve
+	case l.Delta != nil:
+		mix = r.deltaNet
 	}
 	r.mul(l.o, mix(l, qkv), at.y, r.n)
 	r.residual(l.oPostNorm, &l.sumNorm)
@@ -254,7 +261,7 @@ func (r *recording) unit(l *layer, gate span) {
 func (r *recording) attention(l *layer, qkv span) span {
 	m, at := r.m, &r.at
 	q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
-	keys, values := l.qkv.columns(q, q+kv)
+	keys, values, gates := l.columns(m)
 	r.heads(l, qkv, l.qNorm, &l.Q, q)
 	r.heads(l, qkv.from(keys), l.kNorm, &l.K, kv)
 	for i, next := 0, 0; i < r.n; i = next {
@@ -266,7 +273,9 @@ func (r *recording) attention(l *layer, qkv span) span {
 		r.add(device.OpToTiles, slot, row(keys), n, uint32(m.KVHeads), d, qkv.stride, head, col, 1, oneBits)
 		r.add(device.OpToTiles, slot+d/layout.Tile*layout.TileBytes, row(values), n, uint32(m.KVHeads), d, qkv.stride, head, col, 0, oneBits)
 	}
-	r.attend(l, qkv)
+	if r.attend(l, qkv); l.Gated {
+		r.gate(unit{kind: ref.GLUSigmoid}, at.att, qkv.from(gates), at.att, r.n, q)
+	}
 	if l.attendedNorm != 0 {
 		r.norm(at.att, at.att, l.attendedNorm, r.n, 1, q)
 	}
@@ -422,12 +431,12 @@ func (r *recording) flush(end int) error {
 		if m.Bidirectional {
 			continue
 		}
-		if l.Conv != nil {
+		if !l.attends() {
 			r.takeTails(l, qkv)
 			continue
 		}
-		q, kv := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim
-		keys, values := l.qkv.columns(q, q+kv)
+		kv := m.KVHeads * m.HeadDim
+		keys, values, _ := l.columns(m)
 		for i := range r.rows {
 			row := device.View[float32](r.mem, qkv.at+uint32(i)*qkv.stride, values+kv)
 			r.s.Cache.Store(l.KV, r.rows[i].Seq, r.rows[i].Pos, row[keys:keys+kv], row[values:])

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -26,7 +27,7 @@ type whole struct {
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
 	vectors   vectors
 	at        places
-	tails     tails // of short convolutions
+	tails     tails // of short convolutions and delta nets
 	step      recording
 	before    []float32 // the residual stream of a step of several runs
 }
@@ -35,10 +36,12 @@ type whole struct {
 type layer struct {
 	*models.DenseLayer
 	norm, ffnNorm, sumNorm, ffnSumNorm                            streamNorm
-	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32 // 0: none
-	sinks                                                         uint32 // see sinkStates; 0: none
-	taps                                                          uint32 // weights of a short convolution; 0: none
-	tail                                                          int    // its number among these
+	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32    // 0: none
+	sinks                                                         uint32    // see sinkStates; 0: none
+	taps                                                          uint32    // weights of a convolution; 0: none
+	tail                                                          int       // its number among these
+	delta                                                         *deltaNet // nil: none
+	gates                                                         *stack    // of a delta net, where they go by another path than qkv; nil: behind it
 	qkv, o, gateUp, down                                          *stack
 }
 
@@ -95,7 +98,7 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	if y.Window > 0 && d.sight.window > 0 && d.sight != sees { // a step has masks of one window
 		return nil
 	}
-	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || y.Conv == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
+	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || y.Conv == nil && y.Delta == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
 		return nil
 	}
 	if r, apart := y.Rotated, y.RotationOfDistance; r%layout.Tile != 0 || apart >= layout.Tile && apart%layout.Tile != 0 || apart < layout.Tile && apart&(apart-1) != 0 {
@@ -106,11 +109,17 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 		return nil // a step has angles in one order
 	}
 	q, read := m.Heads*m.HeadDim, m.Heads*m.HeadDim
-	if y.Conv != nil {
+	in := y.QKV
+	switch {
+	case y.Conv != nil:
 		read = m.Hidden
+	case y.Delta != nil:
+		if read = y.Delta.Values(); alike(slices.Concat(in, y.Delta.Gates)) {
+			in = slices.Concat(in, y.Delta.Gates)
+		}
 	}
-	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, y.QKV...), o: b.stack(&d.vectors, read, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
-	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || len(y.QKV) == 2 || y.Ungated && y.Unit != models.UnitErfGELU || y.Conv != nil && !d.conv(b, l) {
+	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, in...), o: b.stack(&d.vectors, read, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
+	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || y.Ungated && y.Unit != models.UnitErfGELU || y.Conv != nil && !d.conv(b, l) || y.Delta != nil && !d.deltaNet(b, l) || l.attends() && !l.split(m) {
 		return nil
 	}
 	if y.Rotated > 0 {
@@ -123,7 +132,7 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	l.gateUp.addBias(&d.vectors, b, y.GateUpBias)
 	l.o.biases(b, d, y.OBias)
 	l.down.biases(b, d, y.DownBias)
-	if y.Conv == nil {
+	if l.attends() {
 		d.cap = y.Cap
 	}
 	l.norm, l.ffnNorm, l.sumNorm, l.ffnSumNorm = d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm), d.norm(b, &y.SumNorm), d.norm(b, &y.FFNSumNorm)
@@ -142,12 +151,31 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	return l
 }
 
-// columns returns where the outputs of keys and values begin: of one product where they are said to.
-func (s *stack) columns(keys, values int) (int, int) {
-	if len(s.parts) == 1 {
-		return keys, values
+// attends tells whether the layer has attention.
+func (l *layer) attends() bool { return l.Conv == nil && l.Delta == nil }
+
+// split tells whether the device finds queries, keys, values and gates of attention in the products' outputs.
+func (l *layer) split(m *models.DenseLayers) bool {
+	switch n := len(l.qkv.parts); {
+	case n == 1:
+		return true
+	case !l.Gated:
+		return n == 3
+	default: // of heads that have no padding between them, and no biases
+		return n == 2*m.Heads+2 && m.HeadDim%layout.Strip == 0 && l.Q.Bias == nil && l.K.Bias == nil && l.VBias == nil
 	}
-	return s.col[1], s.col[2]
+}
+
+// columns returns where the outputs of keys, values and gates begin.
+func (l *layer) columns(m *models.DenseLayers) (keys, values, gates int) {
+	q, kv, s := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim, l.qkv
+	switch {
+	case len(s.parts) == 1:
+		return q, q + kv, q + 2*kv
+	case l.Gated:
+		return s.col[m.Heads], s.col[m.Heads+1], s.col[m.Heads+2]
+	}
+	return s.col[1], s.col[2], 0
 }
 
 // biases gives the outputs theirs, some of which may be nil: one each, or all of one product.
@@ -189,7 +217,7 @@ func (d *whole) place(mem []byte) {
 // reserve makes room for steps.
 func (d *whole) reserve(b *Backend) {
 	m, at := d.m, &d.at
-	qkv, gateUp, outs, k, ins, rotated, tiled := 0, 0, m.Hidden, 0, 0, layout.Tile, false
+	qkv, gateUp, outs, k, ins, rotated, tiled, attended := 0, 0, m.Hidden, 0, 0, layout.Tile, false, m.Heads*m.HeadDim
 	each := func(s *stack) {
 		if s == nil {
 			return
@@ -205,12 +233,19 @@ func (d *whole) reserve(b *Backend) {
 	each(d.head)
 	for _, l := range d.layers {
 		if l != nil {
-			qkv, gateUp, rotated = max(qkv, l.qkv.width), max(gateUp, l.gateUp.width), max(rotated, l.Rotated)
-			for _, s := range []*stack{l.qkv, l.o, l.gateUp, l.down} {
+			width := l.qkv.width
+			if l.gates != nil {
+				width += l.gates.width
+			}
+			qkv, gateUp, rotated = max(qkv, width), max(gateUp, l.gateUp.width), max(rotated, l.Rotated)
+			for _, s := range []*stack{l.qkv, l.gates, l.o, l.gateUp, l.down} {
 				each(s)
-				tiled = tiled || s.most < math.MaxInt
+				tiled = tiled || s != nil && s.most < math.MaxInt
 			}
 		}
+	}
+	if slices.ContainsFunc(d.layers, func(l *layer) bool { return l != nil && (l.Gated || l.Delta != nil) }) {
+		attended = qkv // of OpGLU gates have the stride of what they multiply
 	}
 	logits := 0
 	if d.tiled != nil {
@@ -225,7 +260,7 @@ func (d *whole) reserve(b *Backend) {
 	}
 	most := max(d.rows, d.tiledRows)
 	rows := func(width int) span { return span{b.reserve(4 * width * most), uint32(4 * width)} }
-	at.x, at.h, at.y, at.att, at.gateUp = rows(m.Hidden), rows(m.Hidden), rows(roundUp(m.Hidden, layout.Strip)), rows(m.Heads*m.HeadDim), rows(gateUp)
+	at.x, at.h, at.y, at.att, at.gateUp = rows(m.Hidden), rows(m.Hidden), rows(roundUp(m.Hidden, layout.Strip)), rows(attended), rows(gateUp)
 	if d.tiled != nil {
 		at.logits = span{b.reserve(4 * logits * d.rows), uint32(4 * logits)}
 		d.tiled.reserve(b, d.rows)
@@ -277,6 +312,15 @@ func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 // are, at once.
 const encoderRows = device.MaxRows
 
+// alike tells whether rows go by one path with all matrices.
+func alike(of []kernels.Linear) bool {
+	first, ok := of[0].(*linear)
+	return ok && !slices.ContainsFunc(of, func(x kernels.Linear) bool {
+		l, ok := x.(*linear)
+		return !ok || l.lookups != first.lookups
+	})
+}
+
 // atOnce returns how many rows of a step of n are recorded at once: those of a product by lookups
 // have tables in TCM, and those of an encoder's sequence are together.
 func (d *whole) atOnce(n, first, end int) int {
@@ -284,7 +328,7 @@ func (d *whole) atOnce(n, first, end int) int {
 		return d.tiledRows
 	}
 	for _, l := range d.layers[first:end] {
-		if n <= max(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) {
+		if n <= max(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) || l.gates != nil && n <= l.gates.most {
 			return d.rows
 		}
 	}
@@ -301,12 +345,12 @@ func (b *Backend) RunLayers(s *models.DenseStep) int {
 		return s.First
 	}
 	head := end == len(d.layers) && d.tiled != nil
-	d.tails.begin(s)
+	d.tails.begin(b.mem, s)
 	if !d.record(b, s, end, head) {
 		d.tails.forget()
 		return s.First
 	}
-	if d.tails.commit(s, d.layers[s.First:end]); head {
+	if d.tails.commit(b, s, d.layers[s.First:end]); head {
 		end++
 	}
 	return end
@@ -324,7 +368,7 @@ func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) (ok 
 			}
 		}()
 	}
-	recurs := slices.ContainsFunc(d.layers[s.First:end], func(l *layer) bool { return l.Conv != nil })
+	recurs := slices.ContainsFunc(d.layers[s.First:end], func(l *layer) bool { return !l.attends() })
 	for lo, hi := 0, 0; lo < len(s.Rows); lo = hi {
 		r := &d.step
 		parts := r.parts[:0]

@@ -105,6 +105,15 @@ func (l *loader) betasAndAlphas(name string, shape recurrent.Shape) []*weights.S
 	return append(betas, alphas...)
 }
 
+// dense describes the net for an Accelerator.
+func (d *gatedDelta) dense() *DenseDelta {
+	s := &d.shape
+	return &DenseDelta{
+		KeyHeads: s.KeyHeads, ValueHeads: s.ValueHeads, Width: s.Width, Taps: s.Taps, Grouped: s.Grouped,
+		Conv: d.Conv, Gates: d.gates.Devices(), A: d.A, DT: d.DT, Norm: d.norm, State: d.layer * s.Size(),
+	}
+}
+
 // rowWidth returns the width of [q, k, v, z].
 func (d *gatedDelta) rowWidth() int { return d.shape.Channels() + d.shape.Values() }
 

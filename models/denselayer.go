@@ -11,6 +11,7 @@ import (
 //
 //	x += Factor · postNorm(attention(heads(norm(x)·QKV))·O)
 //	                        or ((c · conv(b·x))·O)            b, c, x = norm(x)·QKV
+//	                        or (norm(deltaNet(q, k, v))·silu(z))·O    q, k, v, z = norm(x)·QKV
 //	x += Factor · postNorm((act(gate)·up)·Down)     gate, up = norm(x)·GateUp
 //	logits = norm(x)·Head
 //
@@ -31,10 +32,12 @@ type DenseNorm struct{ Weight, Bias []float32 } // [Hidden], or nil
 
 // DenseLayer is the weights of a layer.
 type DenseLayer struct {
-	KV                          int        // layer of the cache
-	Conv                        *DenseConv // in place of attention; nil: none
+	KV                          int         // layer of the cache
+	Conv                        *DenseConv  // in place of attention; nil: none
+	Delta                       *DenseDelta // likewise
 	Norm                        DenseNorm
-	QKV                         []kernels.Linear // one product, or q, k and v
+	QKV                         []kernels.Linear // one product, or q, k and v; with gates each head's q, k, v, and each head's gate
+	Gated                       bool             // what O reads is multiplied by the sigmoid of gates
 	Q, K                        DenseHeads
 	VBias                       []float32
 	Rope                        int // which of the step's angles
@@ -66,6 +69,23 @@ type DenseConv struct {
 	Weights []float32 // [Taps][Hidden], a row's own last
 	State   int       // where its part, the last Taps-1 of b·x, begins in a sequence's recurrent state
 }
+
+// DenseDelta is a gated delta net: see gatedDelta. The layer's QKV are q, k, v and z, or the first three and z.
+type DenseDelta struct {
+	KeyHeads, ValueHeads, Width, Taps int
+	Grouped                           bool             // value head h reads with head h·KeyHeads/ValueHeads, else h mod KeyHeads
+	Conv                              []float32        // [Taps][Channels], a row's own last
+	Gates                             []kernels.Linear // of what QKV reads: betas and alphas, [ValueHeads] each, or both
+	A, DT                             []float32        // [ValueHeads]
+	Norm                              []float32        // [Width] of each head's output
+	State                             int              // where its part begins in a sequence's recurrent state: see recurrent.Shape
+}
+
+// Values returns the numbers of all value heads of a token.
+func (d *DenseDelta) Values() int { return d.ValueHeads * d.Width }
+
+// Channels returns the numbers of a token that are convolved.
+func (d *DenseDelta) Channels() int { return 2*d.KeyHeads*d.Width + d.Values() }
 
 // DenseHeads is what becomes of queries or keys after their product.
 type DenseHeads struct {
@@ -136,14 +156,22 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 		d.QKV, d.O, d.Conv = conv.in.Devices(), weights.Device(conv.out), conv.dense()
 		return d
 	}
+	if net, ok := y.mixer.(*gatedDelta); ok {
+		if net.rotate.block+net.last.block > 0 {
+			return nil
+		}
+		d.QKV, d.O, d.Delta = net.qkvz.Devices(), weights.Device(net.out), net.dense()
+		return d
+	}
 	a, ok := y.mixer.(*selfAttention)
 	if !ok {
 		return nil
 	}
-	if m := &a.mask; a.normed != nil || a.gated || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
+	if m := &a.mask; a.normed != nil || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
 		m.Slopes != nil {
 		return nil
 	}
+	d.Gated = a.gated
 	d.KV, d.QKV, d.VBias, d.Rope, d.Scale, d.Cap, d.Window, d.Both, d.Sinks = a.place.layer, a.qkv.Devices(), a.vBias, a.qHeads.ropeIndex, a.mask.Scale, a.mask.Cap, a.mask.Window, a.mask.Both, a.mask.Sinks
 	d.Q = DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast}
 	d.K = DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast}

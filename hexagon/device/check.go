@@ -251,6 +251,27 @@ func (c *checker) rowOps(p Packet) {
 		c.floats(a[1], a[4], 1, a[5], a[7])
 		c.memory(a[2], 4*uint64(a[8])*uint64(a[5]))
 		c.memory(a[3], 4*(uint64(a[8])-1)*uint64(a[5]))
+		c.count(a[9], 0, 1)
+	case OpGates:
+		c.rows(a[3], 1, a[4])
+		c.floats(a[0], a[3], 1, a[4], a[5])
+		c.floats(a[1], a[3], 1, a[4], a[6])
+		c.memory(a[2], 12*uint64(a[4]))
+	case OpDelta:
+		c.rows(a[5], a[6], a[8])
+		c.count(a[7], 1, MaxDim/32)
+		heads, width := a[6]*a[7], uint64(a[8])
+		c.sizes(uint64(a[6])*uint64(a[7]) <= MaxDim/32)
+		c.count(a[12], 0, MaxDim)
+		c.count(a[13], 0, MaxDim)
+		c.count(a[14], 0, 1)
+		c.floats(a[0], a[5], heads, a[8], a[9])
+		c.floats(a[1], a[5], 2*a[6]+heads, a[8], a[10])
+		c.floats(a[2], a[5], 1, max(a[12], a[13])+heads, a[11])
+		if a[3] != 0 {
+			c.memory(a[3], 4*uint64(heads)*width*width)
+		}
+		c.memory(a[4], 4*uint64(heads)*width*width)
 	case OpFold:
 		c.count(a[3], 0, 1)
 		vector(a[0], layout.Tile)

@@ -184,10 +184,10 @@ const (
 	//	x, angles, n, parts, width, rotated, distance, to
 	OpRope
 
-	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU². Unit 3 is
+	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU², 4 the sigmoid. Unit 3 is
 	// g·sigmoid(alpha·g)·(u + plus) of g = min(gate, limit) and u = up within ±limit: GLU_SWIGLU_OAI with
-	// 7, 1.702 and 1. limit, not negative, alpha and plus are bits of finite float32. Unit 4 is GELU in its
-	// exact form, and 5 that of gate alone: up is not read, though it has to be there.
+	// 7, 1.702 and 1. limit, not negative, alpha and plus are bits of finite float32. Unit 5 is GELU in its
+	// exact form, and 6 that of gate alone: up is not read, though it has to be there.
 	//
 	//	dst, gate, up, n, width, to, from, unit, limit, alpha, plus
 	OpGLU
@@ -244,9 +244,9 @@ const (
 
 	// OpConv convolves each column of rows with taps weights [taps][width], 2 to 8, of which the last is a
 	// row's own and the first that of the row taps-1 before it. state [taps-1][width] has the rows before the
-	// first, and gets those before what follows the last.
+	// first, and gets those before what follows the last. With silu results are SiLUs.
 	//
-	//	dst, src, weights, state, n, width, to, from, taps
+	//	dst, src, weights, state, n, width, to, from, taps, silu 0|1
 	OpConv
 
 	// Tiles of bytes: of codes 64 rows by 32 columns, element (r, k) byte 32r + k; of activations,
@@ -267,6 +267,26 @@ const (
 	//
 	//	out [rows][cols][BytePlanes] planes, act [rows][k], wgt [cols][k], k, rows, cols, columns
 	OpTileMulBytes
+
+	// OpGates makes what recurrent states decay by, and gates, of rows: e^-|a·softplus(s·x + d)| of each column,
+	// whose s, d and a are weights [3][width]. That is exp(a·softplus(x + d)) of a negative a (Gu and Dao 2023,
+	// "Mamba", §3.6), with s = a = -1 and d = 0 the sigmoid.
+	//
+	//	dst, src, weights, n, width, to, from
+	OpGates
+
+	// OpDelta takes rows through the states of heads by the gated delta rule (Yang et al. 2024, "Gated Delta
+	// Networks", eq. 10), one row after the other, each:
+	//
+	//	d = beta·(v - decay·stateᵀk);  state = decay·state + k·dᵀ;  dst = stateᵀq
+	//
+	// Rows of x are q and k [keys][width], then v [keys·share][width]. Head h of values reads with head h mod keys,
+	// grouped h/share. Rows of gates have decays and betas, one a head of values, from column decay and from
+	// column beta on. States are [keys·share][width/32] panels [width][32]: the columns of 32 values. They
+	// come from one place, 0 for zeros, and go to another or the same. There are at most 4096 heads of values.
+	//
+	//	dst, x, gates, from state, to state, n, keys, share, width, to, from, gates' stride, decay, beta, grouped 0|1
+	OpDelta
 
 	numOps
 )

@@ -18,6 +18,8 @@ func byRows(p *Packet) (count int, further [3]uint32) {
 		return 2, [3]uint32{a[4], a[5]}
 	case OpMul:
 		return 3, [3]uint32{a[5], a[6], a[7]}
+	case OpGates:
+		return 3, [3]uint32{a[5], a[6]}
 	case OpRowsToTiles:
 		return 3, [3]uint32{2 * a[4], 4, a[6]}
 	}

@@ -15,6 +15,10 @@ func (g *Go) rowOps(p Packet) {
 		g.parallel(n, func(i int) { tilesToRows(&p, memory, i, i+1) })
 		return
 	}
+	if p.Op == OpDelta {
+		g.parallel(int(p.Args[6]*p.Args[7]), func(i int) { deltaHeads(&p, memory, i, i+1) })
+		return
+	}
 	g.eachRowPart(p, func(p Packet) { RunRows(p, memory) })
 }
 
@@ -30,6 +34,23 @@ func tilesToRows(p *Packet, memory func(offset uint32, n int) []byte, first, end
 	tiles := View[uint16](memory(a[1], width/layout.Tile*columns*layout.TileBytes), 0, width/layout.Tile*columns*tile)
 	ref.TilesToRows(ref.Rows{X: floats(0, ((n-1)*stride/4 + width)), Stride: stride / 4}, tiles, floats(2, n), floats(3, width), bias,
 		first*layout.Tile, min(n, end*layout.Tile), width, columns, math.Float32frombits(a[8]), a[9] == 1)
+}
+
+// deltaHeads runs heads [first, end) of an OpDelta.
+func deltaHeads(p *Packet, memory func(offset uint32, n int) []byte, first, end int) {
+	a := &p.Args
+	n, keys, share, width := int(a[5]), int(a[6]), int(a[7]), int(a[8])
+	heads := keys * share
+	floats := func(at, n int) []float32 { return View[float32](memory(a[at], 4*n), 0, n) }
+	rows := func(at, width, stride int) ref.Rows {
+		return ref.Rows{X: floats(at, (n-1)*int(a[stride])/4+width), Stride: int(a[stride]) / 4}
+	}
+	d := ref.Delta{Keys: keys, Share: share, Width: width, Grouped: a[14] == 1, Decay: int(a[12]), Beta: int(a[13])}
+	var from []float32
+	if a[3] != 0 {
+		from = floats(3, heads*width*width)
+	}
+	d.Rows(rows(0, heads*width, 9), rows(1, (2*keys+heads)*width, 10), rows(2, max(d.Decay, d.Beta)+heads, 11), from, floats(4, heads*width*width), n, first, end)
 }
 
 // RunRows runs an operation on rows of float32 that Check takes, by its definition, and
@@ -80,7 +101,11 @@ func RunRows(p Packet, memory func(offset uint32, n int) []byte) bool {
 	case OpMul:
 		ref.MulRows(rows(0, n(3), n(4), 5), rows(1, n(3), n(4), 6), rows(2, n(3), n(4), 7), n(3), n(4))
 	case OpConv:
-		ref.Conv(rows(0, n(4), n(5), 6), rows(1, n(4), n(5), 7), floats(2, n(8)*n(5)), floats(3, (n(8)-1)*n(5)), n(4), n(5), n(8))
+		ref.Conv(rows(0, n(4), n(5), 6), rows(1, n(4), n(5), 7), floats(2, n(8)*n(5)), floats(3, (n(8)-1)*n(5)), n(4), n(5), n(8), a[9] == 1)
+	case OpGates:
+		ref.Gates(rows(0, n(3), n(4), 5), rows(1, n(3), n(4), 6), floats(2, 3*n(4)), n(3), n(4))
+	case OpDelta:
+		deltaHeads(&p, memory, 0, n(6)*n(7))
 	case OpFold:
 		var next []uint32
 		if a[2] != 0 {

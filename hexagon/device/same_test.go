@@ -266,7 +266,7 @@ func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
 	case OpRope:
 		return Packet{op, word(rows(), at(8*n*width), n, parts, width, 32, 1<<g.IntN(5), stride)}
 	case OpGLU:
-		return Packet{op, word(rows(), rows(), rows(), n, width, stride, stride, g.IntN(6), one, one, one)}
+		return Packet{op, word(rows(), rows(), rows(), n, width, stride, stride, g.IntN(7), one, one, one)}
 	case OpToTiles:
 		step := width / 32 * layout.TileBytes
 		return Packet{op, word(at(parts*step), rows(), n, parts, width, stride, step, g.IntN(29), g.IntN(2), one)}
@@ -283,7 +283,16 @@ func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
 		return Packet{op, word(rows(), rows(), rows(), n, width, stride, stride, stride)}
 	case OpConv:
 		taps := 1 + some(MaxTaps-1)
-		return Packet{op, word(rows(), rows(), at(4*taps*width), at(4*(taps-1)*width), n, width, stride, stride, taps)}
+		return Packet{op, word(rows(), rows(), at(4*taps*width), at(4*(taps-1)*width), n, width, stride, stride, taps, g.IntN(2))}
+	case OpGates:
+		return Packet{op, word(rows(), rows(), at(12*width), n, width, stride, stride)}
+	case OpDelta:
+		share, from := some(2), 0
+		state, size := 4*parts*share*width*width, 4*parts*share*width
+		if g.IntN(2) == 0 {
+			from = at(state)
+		}
+		return Packet{op, word(at(n*size), at(n*(size+8*parts*width)), at(n*256), from, at(state), n, parts, share, width, size, size+8*parts*width, 256, 3, 20, g.IntN(2))}
 	case OpFold:
 		return Packet{op, word(at(128), at(layout.Tile*StateBytes), at(layout.Tile*StateBytes), g.IntN(2))}
 	}

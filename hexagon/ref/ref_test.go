@@ -262,6 +262,32 @@ func TestTilesMultiplyAsMatrices(t *testing.T) {
 	}
 }
 
+func TestGatesAreTheirFunctions(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 1))
+	const n, width = 64, 32
+	x, y, w := make([]float32, n*width), make([]float32, n*width), make([]float32, 3*width)
+	for i := range x {
+		x[i] = float32(r.NormFloat64() * 8)
+	}
+	for k := range width {
+		w[k], w[width+k], w[2*width+k] = 1, float32(r.NormFloat64()), -4*r.Float32()
+		if k%2 == 0 {
+			w[k], w[width+k], w[2*width+k] = -1, 0, -1
+		}
+	}
+	Gates(Rows{y, width}, Rows{x, width}, w, n, width)
+	for i, v := range x {
+		k := i % width
+		want := 1 / (1 + math.Exp(-float64(v)))
+		if k%2 == 1 {
+			want = math.Exp(float64(w[2*width+k]) * math.Log1p(math.Exp(float64(v)+float64(w[width+k]))))
+		}
+		if got := float64(y[i]); math.Abs(got-want) > 1e-5*want {
+			t.Fatalf("gate of %v by %v, %v, %v is %v, want %v", v, w[k], w[width+k], w[2*width+k], got, want)
+		}
+	}
+}
+
 func TestExactGELUIsTheCPUs(t *testing.T) {
 	const n = 4096
 	gate, up, want := make([]float32, n), make([]float32, n), make([]float32, n)

@@ -170,6 +170,7 @@ const (
 	GLUGELU  // its tanh form
 	GLUReLU2 // max(g, 0)²
 	GLUClamped
+	GLUSigmoid  // sigmoid(g)
 	GLUErfGELU  // its exact form
 	GLUErfAlone // the same without up
 )
@@ -181,8 +182,10 @@ type Clamp struct{ Limit, Alpha, Plus float32 }
 // powersOfTwo is the series of 2^f, the highest power first.
 var powersOfTwo = [...]float32{0x1.430912p-13, 0x1.5d87fep-10, 0x1.3b2ab6p-7, 0x1.c6b08ep-5, 0x1.ebfbep-3, 0x1.62e43p-1, 1}
 
-// power is 2^z of z from -126 to 0.
-func power(z float32) float32 {
+// expMinus is e^-|x|, of at most 80.
+func expMinus(x float32) float32 {
+	a := math.Float32frombits(min(math.Float32bits(x)&0x7fffffff, math.Float32bits(80)))
+	z := float32(a * -0x1.715476p0)
 	up := z + toInt
 	f := z - float32(up-toInt)
 	p := powersOfTwo[0]
@@ -192,14 +195,18 @@ func power(z float32) float32 {
 	return math.Float32frombits(math.Float32bits(p) + uint32(roundToInt(z))<<23)
 }
 
-func sigmoid(x float32) float32 {
-	a := math.Float32frombits(min(math.Float32bits(x)&0x7fffffff, math.Float32bits(80)))
-	e := power(float32(a * -0x1.715476p0))
-	d := e + 1
+// inverse is 1/d of d from 1 to 2.
+func inverse(d float32) float32 {
 	r := float32(24.0/17) - float32(d*float32(8.0/17))
 	for range 3 {
 		r *= 2 - float32(d*r)
 	}
+	return r
+}
+
+func sigmoid(x float32) float32 {
+	e := expMinus(x)
+	r := inverse(e + 1)
 	if math.Signbit(float64(x)) {
 		return e * r
 	}
@@ -222,7 +229,7 @@ func normalShare(x float32) float32 {
 	for _, c := range halfErfc[1:] {
 		p = float32(p*t) + c
 	}
-	q := float32(p*t) * power(float32(float32(a*a)*-0.72134752))
+	q := float32(p*t) * expMinus(float32(a*a)*0.5)
 	if math.Signbit(float64(x)) {
 		return q
 	}
@@ -238,6 +245,8 @@ func activation(g float32, unit int) float32 {
 		return g * g
 	case GLUGELU:
 		return g * sigmoid(float32(g+float32(float32(float32(g*g)*g)*0x1.6e4e26p-5))*0x1.988454p0)
+	case GLUSigmoid:
+		return sigmoid(g)
 	case GLUErfGELU, GLUErfAlone:
 		return g * normalShare(g)
 	}

@@ -38,6 +38,12 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 	if m.HeadDim < 1 || m.HeadDim > most {
 		return m, fmt.Errorf("%s: heads of %d elements", name, m.HeadDim)
 	}
+	if heads, width := number("ssm.time_step_rank"), number("ssm.state_size"); f.Tensor("blk.0.ssm_out.weight") != nil && f.Tensor("blk.0.ssm_beta.weight") != nil {
+		if heads < 1 || width < 1 || max(heads, width) > 1<<12 {
+			return m, fmt.Errorf("%s: %d states of %d rows: no model to plan", name, heads, width)
+		}
+		m.State = 4 * heads * width * width
+	}
 	at := map[string]int{}
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
@@ -55,6 +61,9 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		}
 		if found[1] == "shortconv.in_proj" {
 			m.Convs++
+		}
+		if found[1] == "ssm_out" && m.State > 0 {
+			m.Deltas++
 		}
 		if t.Rows() < narrow || t.Cols() < narrow {
 			continue

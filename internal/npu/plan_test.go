@@ -114,6 +114,39 @@ func TestShortConvolutionsArePlanned(t *testing.T) {
 	plan(t, x, o)
 }
 
+// Layers of Qwen3.5 without attention have states, which come and go with every token.
+func TestDeltaNetsArePlanned(t *testing.T) {
+	s := synthetic.Shape{Name: "delta", Hidden: 256, FFN: 512, Layers: 4, Heads: 2, KVHeads: 1, HeadDim: 128, Vocab: 300, Context: 512, RopeBase: 1e4, Arch: synthetic.Qwen35,
+		Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 128}}
+	f, err := synthetic.Build(s, synthetic.Options{Blocks: gguf.Q4_0, Head: gguf.Q4_0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := FromFile("delta", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Layers != 1 || x.Deltas != 3 || x.State != 4*4*128*128 {
+		t.Errorf("%d layers with attention, %d with states of %d bytes; want 1, and 3 of %d", x.Layers, x.Deltas, x.State, 4*4*128*128)
+	}
+	m := soc.NewMachine(soc.Chips()[0])
+	with, err := m.Decode(&x, 2, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.State = 0
+	without, err := m.Decode(&x, 2, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if least := 2 * 3 * 2 * 4 * 4 * 128 * 128 / 100e9; with.Seconds < without.Seconds+least {
+		t.Errorf("a token of two sequences takes %.3g s, without states %.3g", with.Seconds, without.Seconds)
+	}
+	o := DefaultOptions()
+	o.Context = 256
+	plan(t, x, o)
+}
+
 func TestARewardModelHasNoVocabularyToMultiply(t *testing.T) {
 	f, err := embedded.Open("lutra-tiny-prm")
 	if err != nil {

@@ -7,6 +7,9 @@ type StreamKernel interface {
 	Kernel
 	// StreamBands is the number of bands of a tile; zero: there are no such tiles.
 	StreamBands() int
+	// StreamTokens is the number of tokens up to which products stream. Several go
+	// through the usual tiles, which ask for what comes next themselves.
+	StreamTokens() int
 	// Stream adds to y[16·StreamBands] the products of the bands from s on with
 	// the only row of x, and prefetches as many bytes from next on.
 	Stream(scratch *Scratch, y []float32, s int, x *acts.Rows, next uintptr)
@@ -22,10 +25,6 @@ func (l *Linear) initStream() {
 	per := k.StreamBands()
 	l.stream.Init(l.w.Data, per*k.BandBytes(), (Count(l.w.Rows)+per-1)/per)
 }
-
-// streamTokens is the number of tokens up to which memory is the limit. Several
-// go through the usual tiles, which ask for the next band themselves.
-const streamTokens = 4
 
 // Multiply does one tile of weights.
 func (m *Task) Multiply(worker, tile int, next uintptr) {

@@ -193,3 +193,34 @@ func TestUpdatesAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A state that another machine goes on from, and one that it gives back, have the outputs of one that has not been
+// away, wherever in a chunk that is.
+func TestStatesGoOnFromFlatOnes(t *testing.T) {
+	for _, width := range []int{32, 48} {
+		for _, at := range []int{0, 1, 15, 16, 21} {
+			r := rand.New(rand.NewPCG(4, uint64(at)))
+			const n = 40
+			x, tokens := example(r, width, n)
+			want := reference(width, tokens)
+			state, scratch, flat := make([]float32, Size(width)), make([]float32, Scratch(width)), make([]float32, width*width)
+			from := tokens
+			if from.N = at; at > 0 {
+				Update(state, width, &from, scratch)
+			}
+			Flatten(flat, state, width, at)
+			for i := range state { // what is left of another sequence
+				state[i] = float32(r.NormFloat64())
+			}
+			Restore(state, flat, width, at)
+			rest := x[at*tokens.Stride:]
+			Update(state, width, &Tokens{N: n - at, Position: at, Q: rest, K: rest[width:], V: rest[2*width:], Stride: tokens.Stride,
+				Decay: rest[tokens.Stride-2:], Beta: rest[tokens.Stride-1:], Gates: tokens.Gates}, scratch)
+			for i, x := range want {
+				if got := tokens.V[i/width*tokens.Stride+i%width]; !kerneltest.Near(got, x, 2e-5) {
+					t.Fatalf("width %d, flat at %d: output %d of token %d is %v, want %v", width, at, i%width, i/width, got, x)
+				}
+			}
+		}
+	}
+}

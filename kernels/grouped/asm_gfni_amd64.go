@@ -337,14 +337,14 @@ func groupedQ8GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ8GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q8 that are
+// groupedQ8GFNIAVX512x7 adds to y[7][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ8GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q8 that are
+// groupedQ8GFNIAVX512x8 adds to y[8][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //

@@ -1434,16 +1434,6 @@ TEXT ·groupedQ4GFNIAVX512x2(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R8
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	ADDQ                $0x00000240, DX
 	VPXORD              Z6, Z6, Z6
 	VPXORD              Z7, Z7, Z7
 	VPXORD              Z8, Z8, Z8
@@ -1462,6 +1452,7 @@ loop:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z14
 	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z8
@@ -1472,6 +1463,7 @@ loop:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z14
 	VPDPBUSD            Z14, Z4, Z10
 	VPDPBUSD            Z14, Z5, Z12
@@ -1482,6 +1474,7 @@ loop:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z14
 	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z8
@@ -1492,6 +1485,7 @@ loop:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        16(SI), Z14
 	VPDPBUSD            Z14, Z4, Z10
 	VPDPBUSD            Z14, Z5, Z12
@@ -1502,6 +1496,7 @@ loop:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        20(SI), Z14
 	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z8
@@ -1512,6 +1507,7 @@ loop:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        24(SI), Z14
 	VPDPBUSD            Z14, Z4, Z10
 	VPDPBUSD            Z14, Z5, Z12
@@ -1522,6 +1518,7 @@ loop:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        28(SI), Z14
 	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z8
@@ -1532,6 +1529,9 @@ loop:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           256(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          448(DX)
+	PREFETCHT1          512(DX)
+	ADDQ                $0x00000240, DX
 	VPADDD              Z6, Z10, Z10
 	VPADDD              Z7, Z11, Z11
 	VPADDD              Z8, Z12, Z12
@@ -1594,16 +1594,6 @@ TEXT ·groupedQ4GFNIAVX512x3(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R8
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	ADDQ                $0x00000240, DX
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
@@ -1629,6 +1619,7 @@ loop:
 	VPBROADCASTD        (SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -1642,6 +1633,7 @@ loop:
 	VPBROADCASTD        4(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z8
 	VPDPBUSD            Z8, Z6, Z16
 	VPDPBUSD            Z8, Z7, Z19
@@ -1655,6 +1647,7 @@ loop:
 	VPBROADCASTD        8(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -1668,6 +1661,7 @@ loop:
 	VPBROADCASTD        12(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        16(SI), Z8
 	VPDPBUSD            Z8, Z6, Z16
 	VPDPBUSD            Z8, Z7, Z19
@@ -1681,6 +1675,7 @@ loop:
 	VPBROADCASTD        16(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        20(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -1694,6 +1689,7 @@ loop:
 	VPBROADCASTD        20(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        24(SI), Z8
 	VPDPBUSD            Z8, Z6, Z16
 	VPDPBUSD            Z8, Z7, Z19
@@ -1707,6 +1703,7 @@ loop:
 	VPBROADCASTD        24(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        28(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -1720,6 +1717,9 @@ loop:
 	VPBROADCASTD        28(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          448(DX)
+	PREFETCHT1          512(DX)
+	ADDQ                $0x00000240, DX
 	VPADDD              Z10, Z16, Z16
 	VPADDD              Z11, Z17, Z17
 	VPADDD              Z12, Z18, Z18
@@ -1796,16 +1796,6 @@ TEXT ·groupedQ4GFNIAVX512x4(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	ADDQ                $0x00000240, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -1838,6 +1828,7 @@ loop:
 	VPBROADCASTD        (R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -1854,6 +1845,7 @@ loop:
 	VPBROADCASTD        4(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z10
 	VPDPBUSD            Z10, Z8, Z20
 	VPDPBUSD            Z10, Z9, Z24
@@ -1870,6 +1862,7 @@ loop:
 	VPBROADCASTD        8(R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -1886,6 +1879,7 @@ loop:
 	VPBROADCASTD        12(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        16(SI), Z10
 	VPDPBUSD            Z10, Z8, Z20
 	VPDPBUSD            Z10, Z9, Z24
@@ -1902,6 +1896,7 @@ loop:
 	VPBROADCASTD        16(R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        20(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -1918,6 +1913,7 @@ loop:
 	VPBROADCASTD        20(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        24(SI), Z10
 	VPDPBUSD            Z10, Z8, Z20
 	VPDPBUSD            Z10, Z9, Z24
@@ -1934,6 +1930,7 @@ loop:
 	VPBROADCASTD        24(R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        28(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -1950,6 +1947,9 @@ loop:
 	VPBROADCASTD        28(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          448(DX)
+	PREFETCHT1          512(DX)
+	ADDQ                $0x00000240, DX
 	VPADDD              Z12, Z20, Z20
 	VPADDD              Z13, Z21, Z21
 	VPADDD              Z14, Z22, Z22
@@ -2039,16 +2039,6 @@ TEXT ·groupedQ4GFNIAVX512x5(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	ADDQ                $0x00000240, DX
 	VPBROADCASTD        48(SI), Z14
 	VPBROADCASTD        48(SI)(DI*1), Z15
 	VPBROADCASTD        48(SI)(DI*2), Z16
@@ -2078,6 +2068,7 @@ loop:
 	VPBROADCASTD        (R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -2097,6 +2088,7 @@ loop:
 	VPBROADCASTD        4(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z12
 	VPDPBUSD            Z12, Z10, Z14
 	VPDPBUSD            Z12, Z11, Z19
@@ -2116,6 +2108,7 @@ loop:
 	VPBROADCASTD        8(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -2135,6 +2128,7 @@ loop:
 	VPBROADCASTD        12(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        16(SI), Z12
 	VPDPBUSD            Z12, Z10, Z14
 	VPDPBUSD            Z12, Z11, Z19
@@ -2154,6 +2148,7 @@ loop:
 	VPBROADCASTD        16(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        20(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -2173,6 +2168,7 @@ loop:
 	VPBROADCASTD        20(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        24(SI), Z12
 	VPDPBUSD            Z12, Z10, Z14
 	VPDPBUSD            Z12, Z11, Z19
@@ -2192,6 +2188,7 @@ loop:
 	VPBROADCASTD        24(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        28(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -2211,6 +2208,9 @@ loop:
 	VPBROADCASTD        28(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          448(DX)
+	PREFETCHT1          512(DX)
+	ADDQ                $0x00000240, DX
 	VCVTPH2PS           (CX), Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
 	VFMADD213PS         Z13, Z12, Z14
@@ -2302,16 +2302,6 @@ TEXT ·groupedQ4GFNIAVX512x6(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	ADDQ                $0x00000240, DX
 	VPBROADCASTD        48(SI), Z16
 	VPBROADCASTD        48(SI)(DI*1), Z17
 	VPBROADCASTD        48(SI)(DI*2), Z18
@@ -2346,6 +2336,7 @@ loop:
 	VPBROADCASTD        (R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -2368,6 +2359,7 @@ loop:
 	VPBROADCASTD        4(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z14
 	VPDPBUSD            Z14, Z12, Z16
 	VPDPBUSD            Z14, Z13, Z22
@@ -2390,6 +2382,7 @@ loop:
 	VPBROADCASTD        8(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -2412,6 +2405,7 @@ loop:
 	VPBROADCASTD        12(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        16(SI), Z14
 	VPDPBUSD            Z14, Z12, Z16
 	VPDPBUSD            Z14, Z13, Z22
@@ -2434,6 +2428,7 @@ loop:
 	VPBROADCASTD        16(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        20(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -2456,6 +2451,7 @@ loop:
 	VPBROADCASTD        20(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        24(SI), Z14
 	VPDPBUSD            Z14, Z12, Z16
 	VPDPBUSD            Z14, Z13, Z22
@@ -2478,6 +2474,7 @@ loop:
 	VPBROADCASTD        24(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        28(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -2500,6 +2497,9 @@ loop:
 	VPBROADCASTD        28(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          448(DX)
+	PREFETCHT1          512(DX)
+	ADDQ                $0x00000240, DX
 	VCVTPH2PS           (CX), Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
 	VFMADD213PS         Z15, Z14, Z16
@@ -2593,12 +2593,6 @@ TEXT ·groupedQ4GFNIAVX512x7(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPXORD              Z9, Z9, Z9
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
@@ -2631,6 +2625,7 @@ loop:
 	VPDPBUSD.BCST       4(DI)(SI*1), Z8, Z13
 	VPDPBUSD.BCST       4(DI)(SI*2), Z8, Z14
 	VPDPBUSD.BCST       4(R8), Z8, Z15
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z7, Z16
 	VPDPBUSD.BCST       8(BX)(SI*1), Z7, Z17
 	VPDPBUSD.BCST       8(BX)(SI*2), Z7, Z18
@@ -2649,6 +2644,7 @@ loop:
 	VPDPBUSD.BCST       12(DI)(SI*1), Z8, Z13
 	VPDPBUSD.BCST       12(DI)(SI*2), Z8, Z14
 	VPDPBUSD.BCST       12(R8), Z8, Z15
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z7, Z16
 	VPDPBUSD.BCST       16(BX)(SI*1), Z7, Z17
 	VPDPBUSD.BCST       16(BX)(SI*2), Z7, Z18
@@ -2658,6 +2654,7 @@ loop:
 	VPDPBUSD.BCST       16(DI)(SI*1), Z7, Z20
 	VPDPBUSD.BCST       16(DI)(SI*2), Z7, Z21
 	VPDPBUSD.BCST       16(R8), Z7, Z22
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z8, Z9
 	VPDPBUSD.BCST       20(BX)(SI*1), Z8, Z10
 	VPDPBUSD.BCST       20(BX)(SI*2), Z8, Z11
@@ -2676,6 +2673,7 @@ loop:
 	VPDPBUSD.BCST       24(DI)(SI*1), Z7, Z20
 	VPDPBUSD.BCST       24(DI)(SI*2), Z7, Z21
 	VPDPBUSD.BCST       24(R8), Z7, Z22
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z8, Z9
 	VPDPBUSD.BCST       28(BX)(SI*1), Z8, Z10
 	VPDPBUSD.BCST       28(BX)(SI*2), Z8, Z11
@@ -2685,6 +2683,8 @@ loop:
 	VPDPBUSD.BCST       28(DI)(SI*1), Z8, Z13
 	VPDPBUSD.BCST       28(DI)(SI*2), Z8, Z14
 	VPDPBUSD.BCST       28(R8), Z8, Z15
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VPADDD              Z9, Z16, Z16
 	VPADDD              Z10, Z17, Z17
 	VPADDD              Z11, Z18, Z18
@@ -2772,12 +2772,6 @@ TEXT ·groupedQ4GFNIAVX512x8(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
@@ -2814,6 +2808,7 @@ loop:
 	VPDPBUSD.BCST       4(DI)(SI*2), Z9, Z15
 	VPDPBUSD.BCST       4(R8), Z9, Z16
 	VPDPBUSD.BCST       4(R8)(SI*1), Z9, Z17
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z8, Z18
 	VPDPBUSD.BCST       8(BX)(SI*1), Z8, Z19
 	VPDPBUSD.BCST       8(BX)(SI*2), Z8, Z20
@@ -2834,6 +2829,7 @@ loop:
 	VPDPBUSD.BCST       12(DI)(SI*2), Z9, Z15
 	VPDPBUSD.BCST       12(R8), Z9, Z16
 	VPDPBUSD.BCST       12(R8)(SI*1), Z9, Z17
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z8, Z18
 	VPDPBUSD.BCST       16(BX)(SI*1), Z8, Z19
 	VPDPBUSD.BCST       16(BX)(SI*2), Z8, Z20
@@ -2844,6 +2840,7 @@ loop:
 	VPDPBUSD.BCST       16(DI)(SI*2), Z8, Z23
 	VPDPBUSD.BCST       16(R8), Z8, Z24
 	VPDPBUSD.BCST       16(R8)(SI*1), Z8, Z25
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z9, Z10
 	VPDPBUSD.BCST       20(BX)(SI*1), Z9, Z11
 	VPDPBUSD.BCST       20(BX)(SI*2), Z9, Z12
@@ -2864,6 +2861,7 @@ loop:
 	VPDPBUSD.BCST       24(DI)(SI*2), Z8, Z23
 	VPDPBUSD.BCST       24(R8), Z8, Z24
 	VPDPBUSD.BCST       24(R8)(SI*1), Z8, Z25
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z9, Z10
 	VPDPBUSD.BCST       28(BX)(SI*1), Z9, Z11
 	VPDPBUSD.BCST       28(BX)(SI*2), Z9, Z12
@@ -2874,6 +2872,8 @@ loop:
 	VPDPBUSD.BCST       28(DI)(SI*2), Z9, Z15
 	VPDPBUSD.BCST       28(R8), Z9, Z16
 	VPDPBUSD.BCST       28(R8)(SI*1), Z9, Z17
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VPADDD              Z10, Z18, Z18
 	VPADDD              Z11, Z19, Z19
 	VPADDD              Z12, Z20, Z20
@@ -2968,12 +2968,6 @@ TEXT ·groupedQ4GFNIAVX512x9(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
@@ -3014,6 +3008,7 @@ loop:
 	VPDPBUSD.BCST       4(R8), Z10, Z17
 	VPDPBUSD.BCST       4(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST       4(R8)(SI*2), Z10, Z19
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z9, Z20
 	VPDPBUSD.BCST       8(BX)(SI*1), Z9, Z21
 	VPDPBUSD.BCST       8(BX)(SI*2), Z9, Z22
@@ -3036,6 +3031,7 @@ loop:
 	VPDPBUSD.BCST       12(R8), Z10, Z17
 	VPDPBUSD.BCST       12(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST       12(R8)(SI*2), Z10, Z19
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z9, Z20
 	VPDPBUSD.BCST       16(BX)(SI*1), Z9, Z21
 	VPDPBUSD.BCST       16(BX)(SI*2), Z9, Z22
@@ -3047,6 +3043,7 @@ loop:
 	VPDPBUSD.BCST       16(R8), Z9, Z26
 	VPDPBUSD.BCST       16(R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST       16(R8)(SI*2), Z9, Z28
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z10, Z11
 	VPDPBUSD.BCST       20(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST       20(BX)(SI*2), Z10, Z13
@@ -3069,6 +3066,7 @@ loop:
 	VPDPBUSD.BCST       24(R8), Z9, Z26
 	VPDPBUSD.BCST       24(R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST       24(R8)(SI*2), Z9, Z28
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z10, Z11
 	VPDPBUSD.BCST       28(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST       28(BX)(SI*2), Z10, Z13
@@ -3080,6 +3078,8 @@ loop:
 	VPDPBUSD.BCST       28(R8), Z10, Z17
 	VPDPBUSD.BCST       28(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST       28(R8)(SI*2), Z10, Z19
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VPADDD              Z11, Z20, Z20
 	VPADDD              Z12, Z21, Z21
 	VPADDD              Z13, Z22, Z22
@@ -3183,12 +3183,6 @@ TEXT ·groupedQ4GFNIAVX512x10(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R10
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPBROADCASTD        48(BX), Z12
 	VPBROADCASTD        48(BX)(SI*1), Z13
 	VPBROADCASTD        48(BX)(SI*2), Z14
@@ -3223,6 +3217,7 @@ loop:
 	VPDPBUSD.BCST       4(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       4(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       4(R9), Z11, Z21
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z10, Z12
 	VPDPBUSD.BCST       8(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST       8(BX)(SI*2), Z10, Z14
@@ -3247,6 +3242,7 @@ loop:
 	VPDPBUSD.BCST       12(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       12(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       12(R9), Z11, Z21
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z10, Z12
 	VPDPBUSD.BCST       16(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST       16(BX)(SI*2), Z10, Z14
@@ -3259,6 +3255,7 @@ loop:
 	VPDPBUSD.BCST       16(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       16(R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST       16(R9), Z10, Z21
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z11, Z12
 	VPDPBUSD.BCST       20(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST       20(BX)(SI*2), Z11, Z14
@@ -3283,6 +3280,7 @@ loop:
 	VPDPBUSD.BCST       24(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       24(R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST       24(R9), Z10, Z21
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z11, Z12
 	VPDPBUSD.BCST       28(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST       28(BX)(SI*2), Z11, Z14
@@ -3295,6 +3293,8 @@ loop:
 	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       28(R9), Z11, Z21
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VCVTPH2PS           (CX), Z11
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z11, Z22
 	VFMADD213PS         Z22, Z11, Z12
@@ -3396,12 +3396,6 @@ TEXT ·groupedQ4GFNIAVX512x11(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R10
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPBROADCASTD        48(BX), Z13
 	VPBROADCASTD        48(BX)(SI*1), Z14
 	VPBROADCASTD        48(BX)(SI*2), Z15
@@ -3439,6 +3433,7 @@ loop:
 	VPDPBUSD.BCST       4(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       4(R9), Z12, Z22
 	VPDPBUSD.BCST       4(R9)(SI*1), Z12, Z23
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z11, Z13
 	VPDPBUSD.BCST       8(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST       8(BX)(SI*2), Z11, Z15
@@ -3465,6 +3460,7 @@ loop:
 	VPDPBUSD.BCST       12(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       12(R9), Z12, Z22
 	VPDPBUSD.BCST       12(R9)(SI*1), Z12, Z23
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z11, Z13
 	VPDPBUSD.BCST       16(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST       16(BX)(SI*2), Z11, Z15
@@ -3478,6 +3474,7 @@ loop:
 	VPDPBUSD.BCST       16(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       16(R9), Z11, Z22
 	VPDPBUSD.BCST       16(R9)(SI*1), Z11, Z23
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z12, Z13
 	VPDPBUSD.BCST       20(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST       20(BX)(SI*2), Z12, Z15
@@ -3504,6 +3501,7 @@ loop:
 	VPDPBUSD.BCST       24(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       24(R9), Z11, Z22
 	VPDPBUSD.BCST       24(R9)(SI*1), Z11, Z23
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z12, Z13
 	VPDPBUSD.BCST       28(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST       28(BX)(SI*2), Z12, Z15
@@ -3517,6 +3515,8 @@ loop:
 	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       28(R9), Z12, Z22
 	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z23
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VCVTPH2PS           (CX), Z12
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z24
 	VFMADD213PS         Z24, Z12, Z13
@@ -3624,12 +3624,6 @@ TEXT ·groupedQ4GFNIAVX512x12(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R10
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPBROADCASTD        48(BX), Z14
 	VPBROADCASTD        48(BX)(SI*1), Z15
 	VPBROADCASTD        48(BX)(SI*2), Z16
@@ -3670,6 +3664,7 @@ loop:
 	VPDPBUSD.BCST       4(R9), Z13, Z23
 	VPDPBUSD.BCST       4(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       4(R9)(SI*2), Z13, Z25
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z12, Z14
 	VPDPBUSD.BCST       8(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST       8(BX)(SI*2), Z12, Z16
@@ -3698,6 +3693,7 @@ loop:
 	VPDPBUSD.BCST       12(R9), Z13, Z23
 	VPDPBUSD.BCST       12(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       12(R9)(SI*2), Z13, Z25
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z12, Z14
 	VPDPBUSD.BCST       16(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST       16(BX)(SI*2), Z12, Z16
@@ -3712,6 +3708,7 @@ loop:
 	VPDPBUSD.BCST       16(R9), Z12, Z23
 	VPDPBUSD.BCST       16(R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST       16(R9)(SI*2), Z12, Z25
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z13, Z14
 	VPDPBUSD.BCST       20(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST       20(BX)(SI*2), Z13, Z16
@@ -3740,6 +3737,7 @@ loop:
 	VPDPBUSD.BCST       24(R9), Z12, Z23
 	VPDPBUSD.BCST       24(R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST       24(R9)(SI*2), Z12, Z25
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z13, Z14
 	VPDPBUSD.BCST       28(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST       28(BX)(SI*2), Z13, Z16
@@ -3754,6 +3752,8 @@ loop:
 	VPDPBUSD.BCST       28(R9), Z13, Z23
 	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z25
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VCVTPH2PS           (CX), Z13
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z13, Z26
 	VFMADD213PS         Z26, Z13, Z14
@@ -3869,12 +3869,6 @@ TEXT ·groupedQ4GFNIAVX512x13(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R11
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPBROADCASTD        48(BX), Z15
 	VPBROADCASTD        48(BX)(SI*1), Z16
 	VPBROADCASTD        48(BX)(SI*2), Z17
@@ -3918,6 +3912,7 @@ loop:
 	VPDPBUSD.BCST       4(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       4(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       4(R10), Z14, Z27
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z13, Z15
 	VPDPBUSD.BCST       8(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST       8(BX)(SI*2), Z13, Z17
@@ -3948,6 +3943,7 @@ loop:
 	VPDPBUSD.BCST       12(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       12(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       12(R10), Z14, Z27
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z13, Z15
 	VPDPBUSD.BCST       16(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST       16(BX)(SI*2), Z13, Z17
@@ -3963,6 +3959,7 @@ loop:
 	VPDPBUSD.BCST       16(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       16(R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST       16(R10), Z13, Z27
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z14, Z15
 	VPDPBUSD.BCST       20(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST       20(BX)(SI*2), Z14, Z17
@@ -3993,6 +3990,7 @@ loop:
 	VPDPBUSD.BCST       24(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       24(R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST       24(R10), Z13, Z27
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z14, Z15
 	VPDPBUSD.BCST       28(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST       28(BX)(SI*2), Z14, Z17
@@ -4008,6 +4006,8 @@ loop:
 	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       28(R10), Z14, Z27
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VCVTPH2PS           (CX), Z14
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z28
 	VFMADD213PS         Z28, Z14, Z15
@@ -4130,12 +4130,6 @@ TEXT ·groupedQ4GFNIAVX512x14(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R11
 
 loop:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000120, DX
 	VPBROADCASTD        48(BX), Z16
 	VPBROADCASTD        48(BX)(SI*1), Z17
 	VPBROADCASTD        48(BX)(SI*2), Z18
@@ -4182,6 +4176,7 @@ loop:
 	VPDPBUSD.BCST       4(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       4(R10), Z15, Z28
 	VPDPBUSD.BCST       4(R10)(SI*1), Z15, Z29
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z14, Z16
 	VPDPBUSD.BCST       8(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST       8(BX)(SI*2), Z14, Z18
@@ -4214,6 +4209,7 @@ loop:
 	VPDPBUSD.BCST       12(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       12(R10), Z15, Z28
 	VPDPBUSD.BCST       12(R10)(SI*1), Z15, Z29
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z14, Z16
 	VPDPBUSD.BCST       16(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST       16(BX)(SI*2), Z14, Z18
@@ -4230,6 +4226,7 @@ loop:
 	VPDPBUSD.BCST       16(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       16(R10), Z14, Z28
 	VPDPBUSD.BCST       16(R10)(SI*1), Z14, Z29
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z15, Z16
 	VPDPBUSD.BCST       20(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST       20(BX)(SI*2), Z15, Z18
@@ -4262,6 +4259,7 @@ loop:
 	VPDPBUSD.BCST       24(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       24(R10), Z14, Z28
 	VPDPBUSD.BCST       24(R10)(SI*1), Z14, Z29
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z15, Z16
 	VPDPBUSD.BCST       28(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST       28(BX)(SI*2), Z15, Z18
@@ -4278,6 +4276,8 @@ loop:
 	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       28(R10), Z15, Z28
 	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z29
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000120, DX
 	VCVTPH2PS           (CX), Z15
 	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z15, Z30
 	VFMADD213PS         Z30, Z15, Z16
@@ -4501,17 +4501,6 @@ loop:
 	VMOVUPS   Z6, 192(R8)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	ADDQ                $0x00000250, DX
 	VPXORD              Z7, Z7, Z7
 	VPXORD              Z8, Z8, Z8
 	VPXORD              Z9, Z9, Z9
@@ -4530,6 +4519,7 @@ group:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
@@ -4540,6 +4530,7 @@ group:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z14
 	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
@@ -4550,6 +4541,7 @@ group:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
@@ -4560,6 +4552,8 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        16(SI), Z14
 	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
@@ -4570,6 +4564,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        20(SI), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
@@ -4580,6 +4575,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        24(SI), Z14
 	VPDPBUSD            Z14, Z4, Z6
 	VPDPBUSD            Z14, Z5, Z12
@@ -4590,6 +4586,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
 	VMOVDQU64           192(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        28(SI), Z14
 	VPDPBUSD            Z14, Z4, Z7
 	VPDPBUSD            Z14, Z5, Z9
@@ -4600,6 +4597,9 @@ group:
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU64           256(AX)(BX*1), Z5
 	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000250, DX
 	VPADDD              Z7, Z6, Z6
 	VPADDD              Z8, Z11, Z11
 	VPADDD              Z9, Z12, Z12
@@ -4697,17 +4697,6 @@ loop:
 	VMOVUPS   Z8, 192(R8)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	ADDQ                $0x00000250, DX
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
@@ -4733,6 +4722,7 @@ group:
 	VPBROADCASTD        (SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -4746,6 +4736,7 @@ group:
 	VPBROADCASTD        4(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z8
 	VPDPBUSD            Z8, Z6, Z16
 	VPDPBUSD            Z8, Z7, Z19
@@ -4759,6 +4750,7 @@ group:
 	VPBROADCASTD        8(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -4772,6 +4764,8 @@ group:
 	VPBROADCASTD        12(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        16(SI), Z8
 	VPDPBUSD            Z8, Z6, Z16
 	VPDPBUSD            Z8, Z7, Z19
@@ -4785,6 +4779,7 @@ group:
 	VPBROADCASTD        16(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        20(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -4798,6 +4793,7 @@ group:
 	VPBROADCASTD        20(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        24(SI), Z8
 	VPDPBUSD            Z8, Z6, Z16
 	VPDPBUSD            Z8, Z7, Z19
@@ -4811,6 +4807,7 @@ group:
 	VPBROADCASTD        24(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z6, Z18
 	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        28(SI), Z6
 	VPDPBUSD            Z6, Z8, Z10
 	VPDPBUSD            Z6, Z9, Z13
@@ -4824,6 +4821,9 @@ group:
 	VPBROADCASTD        28(SI)(DI*2), Z22
 	VPDPBUSD            Z22, Z8, Z12
 	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000250, DX
 	VPADDD              Z10, Z16, Z16
 	VPADDD              Z11, Z17, Z17
 	VPADDD              Z12, Z18, Z18
@@ -4934,17 +4934,6 @@ loop:
 	VMOVUPS   Z10, 192(R9)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	ADDQ                $0x00000250, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -4977,6 +4966,7 @@ group:
 	VPBROADCASTD        (R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -4993,6 +4983,7 @@ group:
 	VPBROADCASTD        4(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z10
 	VPDPBUSD            Z10, Z8, Z20
 	VPDPBUSD            Z10, Z9, Z24
@@ -5009,6 +5000,7 @@ group:
 	VPBROADCASTD        8(R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -5025,6 +5017,8 @@ group:
 	VPBROADCASTD        12(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        16(SI), Z10
 	VPDPBUSD            Z10, Z8, Z20
 	VPDPBUSD            Z10, Z9, Z24
@@ -5041,6 +5035,7 @@ group:
 	VPBROADCASTD        16(R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        20(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -5057,6 +5052,7 @@ group:
 	VPBROADCASTD        20(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        24(SI), Z10
 	VPDPBUSD            Z10, Z8, Z20
 	VPDPBUSD            Z10, Z9, Z24
@@ -5073,6 +5069,7 @@ group:
 	VPBROADCASTD        24(R8), Z28
 	VPDPBUSD            Z28, Z8, Z23
 	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        28(SI), Z8
 	VPDPBUSD            Z8, Z10, Z12
 	VPDPBUSD            Z8, Z11, Z16
@@ -5089,6 +5086,9 @@ group:
 	VPBROADCASTD        28(R8), Z28
 	VPDPBUSD            Z28, Z10, Z15
 	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000250, DX
 	VPADDD              Z12, Z20, Z20
 	VPADDD              Z13, Z21, Z21
 	VPADDD              Z14, Z22, Z22
@@ -5214,17 +5214,6 @@ loop:
 	VMOVUPS   Z12, 192(R9)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	ADDQ                $0x00000250, DX
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
@@ -5254,6 +5243,7 @@ group:
 	VPBROADCASTD        (R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -5273,6 +5263,7 @@ group:
 	VPBROADCASTD        4(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z12
 	VPDPBUSD            Z12, Z10, Z14
 	VPDPBUSD            Z12, Z11, Z19
@@ -5292,6 +5283,7 @@ group:
 	VPBROADCASTD        8(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -5311,6 +5303,8 @@ group:
 	VPBROADCASTD        12(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        16(SI), Z12
 	VPDPBUSD            Z12, Z10, Z14
 	VPDPBUSD            Z12, Z11, Z19
@@ -5330,6 +5324,7 @@ group:
 	VPBROADCASTD        16(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        20(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -5349,6 +5344,7 @@ group:
 	VPBROADCASTD        20(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        24(SI), Z12
 	VPDPBUSD            Z12, Z10, Z14
 	VPDPBUSD            Z12, Z11, Z19
@@ -5368,6 +5364,7 @@ group:
 	VPBROADCASTD        24(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z10, Z18
 	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        28(SI), Z10
 	VPDPBUSD            Z10, Z12, Z14
 	VPDPBUSD            Z10, Z13, Z19
@@ -5387,6 +5384,9 @@ group:
 	VPBROADCASTD        28(R8)(DI*1), Z24
 	VPDPBUSD            Z24, Z12, Z18
 	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000250, DX
 	VPMOVZXBD           64(R11), Z12
 	VCVTDQ2PS           Z12, Z12
 	VMULPS              (R9), Z12, Z12
@@ -5516,17 +5516,6 @@ loop:
 	VMOVUPS   Z14, 192(R9)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	ADDQ                $0x00000250, DX
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
@@ -5561,6 +5550,7 @@ group:
 	VPBROADCASTD        (R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -5583,6 +5573,7 @@ group:
 	VPBROADCASTD        4(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        8(SI), Z14
 	VPDPBUSD            Z14, Z12, Z16
 	VPDPBUSD            Z14, Z13, Z22
@@ -5605,6 +5596,7 @@ group:
 	VPBROADCASTD        8(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        12(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -5627,6 +5619,8 @@ group:
 	VPBROADCASTD        12(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        16(SI), Z14
 	VPDPBUSD            Z14, Z12, Z16
 	VPDPBUSD            Z14, Z13, Z22
@@ -5649,6 +5643,7 @@ group:
 	VPBROADCASTD        16(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          320(DX)
 	VPBROADCASTD        20(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -5671,6 +5666,7 @@ group:
 	VPBROADCASTD        20(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          384(DX)
 	VPBROADCASTD        24(SI), Z14
 	VPDPBUSD            Z14, Z12, Z16
 	VPDPBUSD            Z14, Z13, Z22
@@ -5693,6 +5689,7 @@ group:
 	VPBROADCASTD        24(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z12, Z21
 	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        28(SI), Z12
 	VPDPBUSD            Z12, Z14, Z16
 	VPDPBUSD            Z12, Z15, Z22
@@ -5715,6 +5712,9 @@ group:
 	VPBROADCASTD        28(R8)(DI*2), Z28
 	VPDPBUSD            Z28, Z14, Z21
 	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000250, DX
 	VPMOVZXBD           64(R11), Z14
 	VCVTDQ2PS           Z14, Z14
 	VMULPS              (R9), Z14, Z14
@@ -5844,12 +5844,6 @@ loop:
 	VMOVUPS   Z8, 64(R9)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPXORD              Z9, Z9, Z9
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
@@ -5882,6 +5876,7 @@ group:
 	VPDPBUSD.BCST       4(DI)(SI*1), Z8, Z13
 	VPDPBUSD.BCST       4(DI)(SI*2), Z8, Z14
 	VPDPBUSD.BCST       4(R8), Z8, Z15
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z7, Z16
 	VPDPBUSD.BCST       8(BX)(SI*1), Z7, Z17
 	VPDPBUSD.BCST       8(BX)(SI*2), Z7, Z18
@@ -5900,6 +5895,7 @@ group:
 	VPDPBUSD.BCST       12(DI)(SI*1), Z8, Z13
 	VPDPBUSD.BCST       12(DI)(SI*2), Z8, Z14
 	VPDPBUSD.BCST       12(R8), Z8, Z15
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z7, Z16
 	VPDPBUSD.BCST       16(BX)(SI*1), Z7, Z17
 	VPDPBUSD.BCST       16(BX)(SI*2), Z7, Z18
@@ -5909,6 +5905,7 @@ group:
 	VPDPBUSD.BCST       16(DI)(SI*1), Z7, Z20
 	VPDPBUSD.BCST       16(DI)(SI*2), Z7, Z21
 	VPDPBUSD.BCST       16(R8), Z7, Z22
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z8, Z9
 	VPDPBUSD.BCST       20(BX)(SI*1), Z8, Z10
 	VPDPBUSD.BCST       20(BX)(SI*2), Z8, Z11
@@ -5927,6 +5924,7 @@ group:
 	VPDPBUSD.BCST       24(DI)(SI*1), Z7, Z20
 	VPDPBUSD.BCST       24(DI)(SI*2), Z7, Z21
 	VPDPBUSD.BCST       24(R8), Z7, Z22
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z8, Z9
 	VPDPBUSD.BCST       28(BX)(SI*1), Z8, Z10
 	VPDPBUSD.BCST       28(BX)(SI*2), Z8, Z11
@@ -5936,6 +5934,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*1), Z8, Z13
 	VPDPBUSD.BCST       28(DI)(SI*2), Z8, Z14
 	VPDPBUSD.BCST       28(R8), Z8, Z15
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPADDD              Z9, Z16, Z16
 	VPADDD              Z10, Z17, Z17
 	VPADDD              Z11, Z18, Z18
@@ -6049,12 +6049,6 @@ loop:
 	VMOVUPS   Z9, 64(R9)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
@@ -6091,6 +6085,7 @@ group:
 	VPDPBUSD.BCST       4(DI)(SI*2), Z9, Z15
 	VPDPBUSD.BCST       4(R8), Z9, Z16
 	VPDPBUSD.BCST       4(R8)(SI*1), Z9, Z17
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z8, Z18
 	VPDPBUSD.BCST       8(BX)(SI*1), Z8, Z19
 	VPDPBUSD.BCST       8(BX)(SI*2), Z8, Z20
@@ -6111,6 +6106,7 @@ group:
 	VPDPBUSD.BCST       12(DI)(SI*2), Z9, Z15
 	VPDPBUSD.BCST       12(R8), Z9, Z16
 	VPDPBUSD.BCST       12(R8)(SI*1), Z9, Z17
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z8, Z18
 	VPDPBUSD.BCST       16(BX)(SI*1), Z8, Z19
 	VPDPBUSD.BCST       16(BX)(SI*2), Z8, Z20
@@ -6121,6 +6117,7 @@ group:
 	VPDPBUSD.BCST       16(DI)(SI*2), Z8, Z23
 	VPDPBUSD.BCST       16(R8), Z8, Z24
 	VPDPBUSD.BCST       16(R8)(SI*1), Z8, Z25
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z9, Z10
 	VPDPBUSD.BCST       20(BX)(SI*1), Z9, Z11
 	VPDPBUSD.BCST       20(BX)(SI*2), Z9, Z12
@@ -6141,6 +6138,7 @@ group:
 	VPDPBUSD.BCST       24(DI)(SI*2), Z8, Z23
 	VPDPBUSD.BCST       24(R8), Z8, Z24
 	VPDPBUSD.BCST       24(R8)(SI*1), Z8, Z25
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z9, Z10
 	VPDPBUSD.BCST       28(BX)(SI*1), Z9, Z11
 	VPDPBUSD.BCST       28(BX)(SI*2), Z9, Z12
@@ -6151,6 +6149,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*2), Z9, Z15
 	VPDPBUSD.BCST       28(R8), Z9, Z16
 	VPDPBUSD.BCST       28(R8)(SI*1), Z9, Z17
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPADDD              Z10, Z18, Z18
 	VPADDD              Z11, Z19, Z19
 	VPADDD              Z12, Z20, Z20
@@ -6272,12 +6272,6 @@ loop:
 	VMOVUPS   Z10, 64(R9)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
@@ -6318,6 +6312,7 @@ group:
 	VPDPBUSD.BCST       4(R8), Z10, Z17
 	VPDPBUSD.BCST       4(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST       4(R8)(SI*2), Z10, Z19
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z9, Z20
 	VPDPBUSD.BCST       8(BX)(SI*1), Z9, Z21
 	VPDPBUSD.BCST       8(BX)(SI*2), Z9, Z22
@@ -6340,6 +6335,7 @@ group:
 	VPDPBUSD.BCST       12(R8), Z10, Z17
 	VPDPBUSD.BCST       12(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST       12(R8)(SI*2), Z10, Z19
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z9, Z20
 	VPDPBUSD.BCST       16(BX)(SI*1), Z9, Z21
 	VPDPBUSD.BCST       16(BX)(SI*2), Z9, Z22
@@ -6351,6 +6347,7 @@ group:
 	VPDPBUSD.BCST       16(R8), Z9, Z26
 	VPDPBUSD.BCST       16(R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST       16(R8)(SI*2), Z9, Z28
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z10, Z11
 	VPDPBUSD.BCST       20(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST       20(BX)(SI*2), Z10, Z13
@@ -6373,6 +6370,7 @@ group:
 	VPDPBUSD.BCST       24(R8), Z9, Z26
 	VPDPBUSD.BCST       24(R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST       24(R8)(SI*2), Z9, Z28
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z10, Z11
 	VPDPBUSD.BCST       28(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST       28(BX)(SI*2), Z10, Z13
@@ -6384,6 +6382,8 @@ group:
 	VPDPBUSD.BCST       28(R8), Z10, Z17
 	VPDPBUSD.BCST       28(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST       28(R8)(SI*2), Z10, Z19
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPADDD              Z11, Z20, Z20
 	VPADDD              Z12, Z21, Z21
 	VPADDD              Z13, Z22, Z22
@@ -6515,12 +6515,6 @@ loop:
 	VMOVUPS   Z11, 64(R10)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z12
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z13
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
@@ -6555,6 +6549,7 @@ group:
 	VPDPBUSD.BCST       4(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       4(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       4(R9), Z11, Z21
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z10, Z12
 	VPDPBUSD.BCST       8(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST       8(BX)(SI*2), Z10, Z14
@@ -6579,6 +6574,7 @@ group:
 	VPDPBUSD.BCST       12(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       12(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       12(R9), Z11, Z21
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z10, Z12
 	VPDPBUSD.BCST       16(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST       16(BX)(SI*2), Z10, Z14
@@ -6591,6 +6587,7 @@ group:
 	VPDPBUSD.BCST       16(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       16(R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST       16(R9), Z10, Z21
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z11, Z12
 	VPDPBUSD.BCST       20(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST       20(BX)(SI*2), Z11, Z14
@@ -6615,6 +6612,7 @@ group:
 	VPDPBUSD.BCST       24(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       24(R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST       24(R9), Z10, Z21
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z11, Z12
 	VPDPBUSD.BCST       28(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST       28(BX)(SI*2), Z11, Z14
@@ -6627,6 +6625,8 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST       28(R9), Z11, Z21
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPMOVZXBD           64(R12), Z11
 	VCVTDQ2PS           Z11, Z11
 	VMULPS              (R10), Z11, Z11
@@ -6757,12 +6757,6 @@ loop:
 	VMOVUPS   Z12, 64(R10)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z13
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
@@ -6800,6 +6794,7 @@ group:
 	VPDPBUSD.BCST       4(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       4(R9), Z12, Z22
 	VPDPBUSD.BCST       4(R9)(SI*1), Z12, Z23
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z11, Z13
 	VPDPBUSD.BCST       8(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST       8(BX)(SI*2), Z11, Z15
@@ -6826,6 +6821,7 @@ group:
 	VPDPBUSD.BCST       12(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       12(R9), Z12, Z22
 	VPDPBUSD.BCST       12(R9)(SI*1), Z12, Z23
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z11, Z13
 	VPDPBUSD.BCST       16(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST       16(BX)(SI*2), Z11, Z15
@@ -6839,6 +6835,7 @@ group:
 	VPDPBUSD.BCST       16(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       16(R9), Z11, Z22
 	VPDPBUSD.BCST       16(R9)(SI*1), Z11, Z23
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z12, Z13
 	VPDPBUSD.BCST       20(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST       20(BX)(SI*2), Z12, Z15
@@ -6865,6 +6862,7 @@ group:
 	VPDPBUSD.BCST       24(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       24(R9), Z11, Z22
 	VPDPBUSD.BCST       24(R9)(SI*1), Z11, Z23
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z12, Z13
 	VPDPBUSD.BCST       28(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST       28(BX)(SI*2), Z12, Z15
@@ -6878,6 +6876,8 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST       28(R9), Z12, Z22
 	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z23
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPMOVZXBD           64(R12), Z12
 	VCVTDQ2PS           Z12, Z12
 	VMULPS              (R10), Z12, Z12
@@ -7015,12 +7015,6 @@ loop:
 	VMOVUPS   Z13, 64(R10)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
@@ -7061,6 +7055,7 @@ group:
 	VPDPBUSD.BCST       4(R9), Z13, Z23
 	VPDPBUSD.BCST       4(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       4(R9)(SI*2), Z13, Z25
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z12, Z14
 	VPDPBUSD.BCST       8(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST       8(BX)(SI*2), Z12, Z16
@@ -7089,6 +7084,7 @@ group:
 	VPDPBUSD.BCST       12(R9), Z13, Z23
 	VPDPBUSD.BCST       12(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       12(R9)(SI*2), Z13, Z25
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z12, Z14
 	VPDPBUSD.BCST       16(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST       16(BX)(SI*2), Z12, Z16
@@ -7103,6 +7099,7 @@ group:
 	VPDPBUSD.BCST       16(R9), Z12, Z23
 	VPDPBUSD.BCST       16(R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST       16(R9)(SI*2), Z12, Z25
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z13, Z14
 	VPDPBUSD.BCST       20(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST       20(BX)(SI*2), Z13, Z16
@@ -7131,6 +7128,7 @@ group:
 	VPDPBUSD.BCST       24(R9), Z12, Z23
 	VPDPBUSD.BCST       24(R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST       24(R9)(SI*2), Z12, Z25
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z13, Z14
 	VPDPBUSD.BCST       28(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST       28(BX)(SI*2), Z13, Z16
@@ -7145,6 +7143,8 @@ group:
 	VPDPBUSD.BCST       28(R9), Z13, Z23
 	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z25
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPMOVZXBD           64(R12), Z13
 	VCVTDQ2PS           Z13, Z13
 	VMULPS              (R10), Z13, Z13
@@ -7291,12 +7291,6 @@ loop:
 	VMOVUPS   Z14, 64(R11)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
@@ -7340,6 +7334,7 @@ group:
 	VPDPBUSD.BCST       4(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       4(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       4(R10), Z14, Z27
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z13, Z15
 	VPDPBUSD.BCST       8(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST       8(BX)(SI*2), Z13, Z17
@@ -7370,6 +7365,7 @@ group:
 	VPDPBUSD.BCST       12(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       12(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       12(R10), Z14, Z27
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z13, Z15
 	VPDPBUSD.BCST       16(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST       16(BX)(SI*2), Z13, Z17
@@ -7385,6 +7381,7 @@ group:
 	VPDPBUSD.BCST       16(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       16(R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST       16(R10), Z13, Z27
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z14, Z15
 	VPDPBUSD.BCST       20(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST       20(BX)(SI*2), Z14, Z17
@@ -7415,6 +7412,7 @@ group:
 	VPDPBUSD.BCST       24(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       24(R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST       24(R10), Z13, Z27
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z14, Z15
 	VPDPBUSD.BCST       28(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST       28(BX)(SI*2), Z14, Z17
@@ -7430,6 +7428,8 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST       28(R10), Z14, Z27
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPMOVZXBD           64(R13), Z14
 	VCVTDQ2PS           Z14, Z14
 	VMULPS              (R11), Z14, Z14
@@ -7584,12 +7584,6 @@ loop:
 	VMOVUPS   Z15, 64(R11)
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                $0x00000128, DX
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
 	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
@@ -7636,6 +7630,7 @@ group:
 	VPDPBUSD.BCST       4(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       4(R10), Z15, Z28
 	VPDPBUSD.BCST       4(R10)(SI*1), Z15, Z29
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z14, Z16
 	VPDPBUSD.BCST       8(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST       8(BX)(SI*2), Z14, Z18
@@ -7668,6 +7663,7 @@ group:
 	VPDPBUSD.BCST       12(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       12(R10), Z15, Z28
 	VPDPBUSD.BCST       12(R10)(SI*1), Z15, Z29
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       16(BX), Z14, Z16
 	VPDPBUSD.BCST       16(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST       16(BX)(SI*2), Z14, Z18
@@ -7684,6 +7680,7 @@ group:
 	VPDPBUSD.BCST       16(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       16(R10), Z14, Z28
 	VPDPBUSD.BCST       16(R10)(SI*1), Z14, Z29
+	PREFETCHT1          128(DX)
 	VPDPBUSD.BCST       20(BX), Z15, Z16
 	VPDPBUSD.BCST       20(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST       20(BX)(SI*2), Z15, Z18
@@ -7716,6 +7713,7 @@ group:
 	VPDPBUSD.BCST       24(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       24(R10), Z14, Z28
 	VPDPBUSD.BCST       24(R10)(SI*1), Z14, Z29
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       28(BX), Z15, Z16
 	VPDPBUSD.BCST       28(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST       28(BX)(SI*2), Z15, Z18
@@ -7732,6 +7730,8 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST       28(R10), Z15, Z28
 	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z29
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000128, DX
 	VPMOVZXBD           64(R13), Z15
 	VCVTDQ2PS           Z15, Z15
 	VMULPS              (R11), Z15, Z15
@@ -8010,21 +8010,6 @@ loop:
 	VPXORD    Z3, Z3, Z3
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	PREFETCHT1          640(DX)
-	PREFETCHT1          704(DX)
-	PREFETCHT1          768(DX)
-	PREFETCHT1          832(DX)
-	ADDQ                $0x00000348, DX
 	VPBROADCASTD        56(SI), Z8
 	VPBROADCASTD        56(SI)(DI*1), Z9
 	VMOVDQA64           Z8, Z10
@@ -8043,6 +8028,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z5, Z5
 	VMOVDQU64           64(AX)(BX*1), Z12
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z5
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z12
 	VPDPBUSD            Z12, Z4, Z8
 	VPDPBUSD            Z12, Z5, Z10
@@ -8057,6 +8043,8 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z5, Z5
 	VMOVDQU64           128(AX)(BX*1), Z12
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z5
+	PREFETCHT1          64(DX)
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        8(SI), Z12
 	VPDPBUSD            Z12, Z4, Z8
 	VPDPBUSD            Z12, Z5, Z10
@@ -8071,6 +8059,8 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z5, Z5
 	VMOVDQU64           192(AX)(BX*1), Z12
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z5
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        12(SI), Z12
 	VPDPBUSD            Z12, Z4, Z8
 	VPDPBUSD            Z12, Z5, Z10
@@ -8087,6 +8077,8 @@ group:
 	VMOVDQU64           (AX)(BX*1), Z12
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
 	VPORD               Z12, Z5, Z5
+	PREFETCHT1          320(DX)
+	PREFETCHT1          384(DX)
 	VPMOVSXBD           32(R9), Z12
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z12, Z12
 	VPMOVSXBD           32(R9)(BX*1), Z13
@@ -8115,6 +8107,7 @@ group:
 	VMOVDQU64           64(AX)(BX*1), Z16
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z16, Z16
 	VPORD               Z16, Z5, Z5
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        20(SI), Z16
 	VPDPBUSD            Z16, Z4, Z12
 	VPDPBUSD            Z16, Z5, Z14
@@ -8131,6 +8124,8 @@ group:
 	VMOVDQU64           128(AX)(BX*1), Z16
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z16, Z16
 	VPORD               Z16, Z5, Z5
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
 	VPBROADCASTD        24(SI), Z16
 	VPDPBUSD            Z16, Z4, Z12
 	VPDPBUSD            Z16, Z5, Z14
@@ -8147,6 +8142,8 @@ group:
 	VMOVDQU64           192(AX)(BX*1), Z16
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z16, Z16
 	VPORD               Z16, Z5, Z5
+	PREFETCHT1          640(DX)
+	PREFETCHT1          704(DX)
 	VPBROADCASTD        28(SI), Z16
 	VPDPBUSD            Z16, Z4, Z12
 	VPDPBUSD            Z16, Z5, Z14
@@ -8161,6 +8158,9 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z5, Z5
 	VMOVDQU64           384(AX)(BX*1), Z16
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z16, Z5
+	PREFETCHT1          768(DX)
+	PREFETCHT1          832(DX)
+	ADDQ                $0x00000348, DX
 	VPMOVSXBD           48(R9), Z16
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z16, Z16
 	VPMOVSXBD           48(R9)(BX*1), Z17
@@ -8236,21 +8236,6 @@ loop:
 	VPXORD    Z5, Z5, Z5
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	PREFETCHT1          640(DX)
-	PREFETCHT1          704(DX)
-	PREFETCHT1          768(DX)
-	PREFETCHT1          832(DX)
-	ADDQ                $0x00000348, DX
 	VPBROADCASTD        56(SI), Z12
 	VPBROADCASTD        56(SI)(DI*1), Z13
 	VPBROADCASTD        56(SI)(DI*2), Z14
@@ -8274,6 +8259,7 @@ group:
 	VPBROADCASTD        (SI)(DI*2), Z18
 	VPDPBUSD            Z18, Z6, Z14
 	VPDPBUSD            Z18, Z7, Z17
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z6
 	VPDPBUSD            Z6, Z8, Z12
 	VPDPBUSD            Z6, Z9, Z15
@@ -8291,6 +8277,8 @@ group:
 	VPBROADCASTD        4(SI)(DI*2), Z18
 	VPDPBUSD            Z18, Z8, Z14
 	VPDPBUSD            Z18, Z9, Z17
+	PREFETCHT1          64(DX)
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        8(SI), Z8
 	VPDPBUSD            Z8, Z6, Z12
 	VPDPBUSD            Z8, Z7, Z15
@@ -8308,6 +8296,8 @@ group:
 	VPBROADCASTD        8(SI)(DI*2), Z18
 	VPDPBUSD            Z18, Z6, Z14
 	VPDPBUSD            Z18, Z7, Z17
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        12(SI), Z6
 	VPDPBUSD            Z6, Z8, Z12
 	VPDPBUSD            Z6, Z9, Z15
@@ -8327,6 +8317,8 @@ group:
 	VPBROADCASTD        12(SI)(DI*2), Z18
 	VPDPBUSD            Z18, Z8, Z14
 	VPDPBUSD            Z18, Z9, Z17
+	PREFETCHT1          320(DX)
+	PREFETCHT1          384(DX)
 	VPMOVSXBD           32(R9), Z8
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z8, Z8
 	VPMOVSXBD           32(R9)(BX*1), Z9
@@ -8362,6 +8354,7 @@ group:
 	VPBROADCASTD        16(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z6, Z20
 	VPDPBUSD            Z24, Z7, Z23
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        20(SI), Z6
 	VPDPBUSD            Z6, Z8, Z18
 	VPDPBUSD            Z6, Z9, Z21
@@ -8381,6 +8374,8 @@ group:
 	VPBROADCASTD        20(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z8, Z20
 	VPDPBUSD            Z24, Z9, Z23
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
 	VPBROADCASTD        24(SI), Z8
 	VPDPBUSD            Z8, Z6, Z18
 	VPDPBUSD            Z8, Z7, Z21
@@ -8400,6 +8395,8 @@ group:
 	VPBROADCASTD        24(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z6, Z20
 	VPDPBUSD            Z24, Z7, Z23
+	PREFETCHT1          640(DX)
+	PREFETCHT1          704(DX)
 	VPBROADCASTD        28(SI), Z6
 	VPDPBUSD            Z6, Z8, Z18
 	VPDPBUSD            Z6, Z9, Z21
@@ -8417,6 +8414,9 @@ group:
 	VPBROADCASTD        28(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z8, Z20
 	VPDPBUSD            Z24, Z9, Z23
+	PREFETCHT1          768(DX)
+	PREFETCHT1          832(DX)
+	ADDQ                $0x00000348, DX
 	VPMOVSXBD           48(R9), Z8
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z8, Z8
 	VPMOVSXBD           48(R9)(BX*1), Z9
@@ -8507,21 +8507,6 @@ loop:
 	VPXORD    Z7, Z7, Z7
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	PREFETCHT1          448(DX)
-	PREFETCHT1          512(DX)
-	PREFETCHT1          576(DX)
-	PREFETCHT1          640(DX)
-	PREFETCHT1          704(DX)
-	PREFETCHT1          768(DX)
-	PREFETCHT1          832(DX)
-	ADDQ                $0x00000348, DX
 	VPBROADCASTD        56(SI), Z14
 	VPBROADCASTD        56(SI)(DI*1), Z15
 	VPBROADCASTD        56(SI)(DI*2), Z16
@@ -8550,6 +8535,7 @@ group:
 	VPBROADCASTD        (R8), Z22
 	VPDPBUSD            Z22, Z8, Z17
 	VPDPBUSD            Z22, Z9, Z21
+	PREFETCHT1          (DX)
 	VPBROADCASTD        4(SI), Z8
 	VPDPBUSD            Z8, Z10, Z14
 	VPDPBUSD            Z8, Z11, Z18
@@ -8570,6 +8556,8 @@ group:
 	VPBROADCASTD        4(R8), Z22
 	VPDPBUSD            Z22, Z10, Z17
 	VPDPBUSD            Z22, Z11, Z21
+	PREFETCHT1          64(DX)
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        8(SI), Z10
 	VPDPBUSD            Z10, Z8, Z14
 	VPDPBUSD            Z10, Z9, Z18
@@ -8590,6 +8578,8 @@ group:
 	VPBROADCASTD        8(R8), Z22
 	VPDPBUSD            Z22, Z8, Z17
 	VPDPBUSD            Z22, Z9, Z21
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
 	VPBROADCASTD        12(SI), Z8
 	VPDPBUSD            Z8, Z10, Z14
 	VPDPBUSD            Z8, Z11, Z18
@@ -8612,6 +8602,8 @@ group:
 	VPBROADCASTD        12(R8), Z22
 	VPDPBUSD            Z22, Z10, Z17
 	VPDPBUSD            Z22, Z11, Z21
+	PREFETCHT1          320(DX)
+	PREFETCHT1          384(DX)
 	VPMOVSXBD           32(R10), Z10
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z10, Z10
 	VPMOVSXBD           32(R10)(BX*1), Z11
@@ -8654,6 +8646,7 @@ group:
 	VPBROADCASTD        16(R8), Z30
 	VPDPBUSD            Z30, Z8, Z25
 	VPDPBUSD            Z30, Z9, Z29
+	PREFETCHT1          448(DX)
 	VPBROADCASTD        20(SI), Z8
 	VPDPBUSD            Z8, Z10, Z22
 	VPDPBUSD            Z8, Z11, Z26
@@ -8676,6 +8669,8 @@ group:
 	VPBROADCASTD        20(R8), Z30
 	VPDPBUSD            Z30, Z10, Z25
 	VPDPBUSD            Z30, Z11, Z29
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
 	VPBROADCASTD        24(SI), Z10
 	VPDPBUSD            Z10, Z8, Z22
 	VPDPBUSD            Z10, Z9, Z26
@@ -8698,6 +8693,8 @@ group:
 	VPBROADCASTD        24(R8), Z30
 	VPDPBUSD            Z30, Z8, Z25
 	VPDPBUSD            Z30, Z9, Z29
+	PREFETCHT1          640(DX)
+	PREFETCHT1          704(DX)
 	VPBROADCASTD        28(SI), Z8
 	VPDPBUSD            Z8, Z10, Z22
 	VPDPBUSD            Z8, Z11, Z26
@@ -8718,6 +8715,9 @@ group:
 	VPBROADCASTD        28(R8), Z30
 	VPDPBUSD            Z30, Z10, Z25
 	VPDPBUSD            Z30, Z11, Z29
+	PREFETCHT1          768(DX)
+	PREFETCHT1          832(DX)
+	ADDQ                $0x00000348, DX
 	VPMOVSXBD           48(R10), Z10
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z10, Z10
 	VPMOVSXBD           48(R10)(BX*1), Z11
@@ -8811,14 +8811,6 @@ loop:
 	VPXORD    Z4, Z4, Z4
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	ADDQ                $0x000001a4, DX
 	VPBROADCASTD        56(BX), Z8
 	VPBROADCASTD        56(BX)(SI*1), Z9
 	VPBROADCASTD        56(BX)(SI*2), Z10
@@ -8842,6 +8834,7 @@ group:
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z5
 	VPDPBUSD.BCST       4(DI), Z6, Z11
 	VPDPBUSD.BCST       4(DI)(SI*1), Z6, Z12
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z5, Z8
 	VPDPBUSD.BCST       8(BX)(SI*1), Z5, Z9
 	VPDPBUSD.BCST       8(BX)(SI*2), Z5, Z10
@@ -8851,6 +8844,7 @@ group:
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z6
 	VPDPBUSD.BCST       8(DI), Z5, Z11
 	VPDPBUSD.BCST       8(DI)(SI*1), Z5, Z12
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       12(BX), Z6, Z8
 	VPDPBUSD.BCST       12(BX)(SI*1), Z6, Z9
 	VPDPBUSD.BCST       12(BX)(SI*2), Z6, Z10
@@ -8861,6 +8855,7 @@ group:
 	VPORD               Z13, Z5, Z5
 	VPDPBUSD.BCST       12(DI), Z6, Z11
 	VPDPBUSD.BCST       12(DI)(SI*1), Z6, Z12
+	PREFETCHT1          128(DX)
 	VPMOVSXBD           32(R9), Z6
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z6, Z6
 	VPMADDWD            Z6, Z8, Z8
@@ -8883,6 +8878,7 @@ group:
 	VPORD               Z18, Z6, Z6
 	VPDPBUSD.BCST       16(DI), Z5, Z16
 	VPDPBUSD.BCST       16(DI)(SI*1), Z5, Z17
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       20(BX), Z6, Z13
 	VPDPBUSD.BCST       20(BX)(SI*1), Z6, Z14
 	VPDPBUSD.BCST       20(BX)(SI*2), Z6, Z15
@@ -8893,6 +8889,7 @@ group:
 	VPORD               Z18, Z5, Z5
 	VPDPBUSD.BCST       20(DI), Z6, Z16
 	VPDPBUSD.BCST       20(DI)(SI*1), Z6, Z17
+	PREFETCHT1          256(DX)
 	VPDPBUSD.BCST       24(BX), Z5, Z13
 	VPDPBUSD.BCST       24(BX)(SI*1), Z5, Z14
 	VPDPBUSD.BCST       24(BX)(SI*2), Z5, Z15
@@ -8903,6 +8900,7 @@ group:
 	VPORD               Z18, Z6, Z6
 	VPDPBUSD.BCST       24(DI), Z5, Z16
 	VPDPBUSD.BCST       24(DI)(SI*1), Z5, Z17
+	PREFETCHT1          320(DX)
 	VPDPBUSD.BCST       28(BX), Z6, Z13
 	VPDPBUSD.BCST       28(BX)(SI*1), Z6, Z14
 	VPDPBUSD.BCST       28(BX)(SI*2), Z6, Z15
@@ -8912,6 +8910,8 @@ group:
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z18, Z5
 	VPDPBUSD.BCST       28(DI), Z6, Z16
 	VPDPBUSD.BCST       28(DI)(SI*1), Z6, Z17
+	PREFETCHT1          384(DX)
+	ADDQ                $0x000001a4, DX
 	VPMOVSXBD           48(R9), Z6
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z6, Z6
 	VPDPWSSD            Z6, Z13, Z8
@@ -8990,14 +8990,6 @@ loop:
 	VPXORD    Z5, Z5, Z5
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	ADDQ                $0x000001a4, DX
 	VPBROADCASTD        56(BX), Z9
 	VPBROADCASTD        56(BX)(SI*1), Z10
 	VPBROADCASTD        56(BX)(SI*2), Z11
@@ -9024,6 +9016,7 @@ group:
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z15, Z6
 	VPDPBUSD.BCST       4(DI)(SI*1), Z7, Z13
 	VPDPBUSD.BCST       4(DI)(SI*2), Z7, Z14
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z6, Z9
 	VPDPBUSD.BCST       8(BX)(SI*1), Z6, Z10
 	VPDPBUSD.BCST       8(BX)(SI*2), Z6, Z11
@@ -9034,6 +9027,7 @@ group:
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z15, Z7
 	VPDPBUSD.BCST       8(DI)(SI*1), Z6, Z13
 	VPDPBUSD.BCST       8(DI)(SI*2), Z6, Z14
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       12(BX), Z7, Z9
 	VPDPBUSD.BCST       12(BX)(SI*1), Z7, Z10
 	VPDPBUSD.BCST       12(BX)(SI*2), Z7, Z11
@@ -9045,6 +9039,7 @@ group:
 	VPORD               Z15, Z6, Z6
 	VPDPBUSD.BCST       12(DI)(SI*1), Z7, Z13
 	VPDPBUSD.BCST       12(DI)(SI*2), Z7, Z14
+	PREFETCHT1          128(DX)
 	VPMOVSXBD           32(R9), Z7
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z7, Z7
 	VPMADDWD            Z7, Z9, Z9
@@ -9070,6 +9065,7 @@ group:
 	VPORD               Z21, Z7, Z7
 	VPDPBUSD.BCST       16(DI)(SI*1), Z6, Z19
 	VPDPBUSD.BCST       16(DI)(SI*2), Z6, Z20
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       20(BX), Z7, Z15
 	VPDPBUSD.BCST       20(BX)(SI*1), Z7, Z16
 	VPDPBUSD.BCST       20(BX)(SI*2), Z7, Z17
@@ -9081,6 +9077,7 @@ group:
 	VPORD               Z21, Z6, Z6
 	VPDPBUSD.BCST       20(DI)(SI*1), Z7, Z19
 	VPDPBUSD.BCST       20(DI)(SI*2), Z7, Z20
+	PREFETCHT1          256(DX)
 	VPDPBUSD.BCST       24(BX), Z6, Z15
 	VPDPBUSD.BCST       24(BX)(SI*1), Z6, Z16
 	VPDPBUSD.BCST       24(BX)(SI*2), Z6, Z17
@@ -9092,6 +9089,7 @@ group:
 	VPORD               Z21, Z7, Z7
 	VPDPBUSD.BCST       24(DI)(SI*1), Z6, Z19
 	VPDPBUSD.BCST       24(DI)(SI*2), Z6, Z20
+	PREFETCHT1          320(DX)
 	VPDPBUSD.BCST       28(BX), Z7, Z15
 	VPDPBUSD.BCST       28(BX)(SI*1), Z7, Z16
 	VPDPBUSD.BCST       28(BX)(SI*2), Z7, Z17
@@ -9102,6 +9100,8 @@ group:
 	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z21, Z6
 	VPDPBUSD.BCST       28(DI)(SI*1), Z7, Z19
 	VPDPBUSD.BCST       28(DI)(SI*2), Z7, Z20
+	PREFETCHT1          384(DX)
+	ADDQ                $0x000001a4, DX
 	VPMOVSXBD           48(R9), Z7
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z7, Z7
 	VPDPWSSD            Z7, Z15, Z9
@@ -9189,14 +9189,6 @@ loop:
 	VPXORD    Z6, Z6, Z6
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	ADDQ                $0x000001a4, DX
 	VPBROADCASTD        56(BX), Z10
 	VPBROADCASTD        56(BX)(SI*1), Z11
 	VPBROADCASTD        56(BX)(SI*2), Z12
@@ -9226,6 +9218,7 @@ group:
 	VPDPBUSD.BCST       4(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST       4(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST       4(R8), Z8, Z16
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z7, Z10
 	VPDPBUSD.BCST       8(BX)(SI*1), Z7, Z11
 	VPDPBUSD.BCST       8(BX)(SI*2), Z7, Z12
@@ -9237,6 +9230,7 @@ group:
 	VPDPBUSD.BCST       8(DI)(SI*1), Z7, Z14
 	VPDPBUSD.BCST       8(DI)(SI*2), Z7, Z15
 	VPDPBUSD.BCST       8(R8), Z7, Z16
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       12(BX), Z8, Z10
 	VPDPBUSD.BCST       12(BX)(SI*1), Z8, Z11
 	VPDPBUSD.BCST       12(BX)(SI*2), Z8, Z12
@@ -9249,6 +9243,7 @@ group:
 	VPDPBUSD.BCST       12(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST       12(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST       12(R8), Z8, Z16
+	PREFETCHT1          128(DX)
 	VPMOVSXBD           32(R10), Z8
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z8, Z8
 	VPMADDWD            Z8, Z10, Z10
@@ -9277,6 +9272,7 @@ group:
 	VPDPBUSD.BCST       16(DI)(SI*1), Z7, Z21
 	VPDPBUSD.BCST       16(DI)(SI*2), Z7, Z22
 	VPDPBUSD.BCST       16(R8), Z7, Z23
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       20(BX), Z8, Z17
 	VPDPBUSD.BCST       20(BX)(SI*1), Z8, Z18
 	VPDPBUSD.BCST       20(BX)(SI*2), Z8, Z19
@@ -9289,6 +9285,7 @@ group:
 	VPDPBUSD.BCST       20(DI)(SI*1), Z8, Z21
 	VPDPBUSD.BCST       20(DI)(SI*2), Z8, Z22
 	VPDPBUSD.BCST       20(R8), Z8, Z23
+	PREFETCHT1          256(DX)
 	VPDPBUSD.BCST       24(BX), Z7, Z17
 	VPDPBUSD.BCST       24(BX)(SI*1), Z7, Z18
 	VPDPBUSD.BCST       24(BX)(SI*2), Z7, Z19
@@ -9301,6 +9298,7 @@ group:
 	VPDPBUSD.BCST       24(DI)(SI*1), Z7, Z21
 	VPDPBUSD.BCST       24(DI)(SI*2), Z7, Z22
 	VPDPBUSD.BCST       24(R8), Z7, Z23
+	PREFETCHT1          320(DX)
 	VPDPBUSD.BCST       28(BX), Z8, Z17
 	VPDPBUSD.BCST       28(BX)(SI*1), Z8, Z18
 	VPDPBUSD.BCST       28(BX)(SI*2), Z8, Z19
@@ -9312,6 +9310,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*1), Z8, Z21
 	VPDPBUSD.BCST       28(DI)(SI*2), Z8, Z22
 	VPDPBUSD.BCST       28(R8), Z8, Z23
+	PREFETCHT1          384(DX)
+	ADDQ                $0x000001a4, DX
 	VPMOVSXBD           48(R10), Z8
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z8, Z8
 	VPDPWSSD            Z8, Z17, Z10
@@ -9407,14 +9407,6 @@ loop:
 	VPXORD    Z7, Z7, Z7
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	ADDQ                $0x000001a4, DX
 	VPBROADCASTD        56(BX), Z11
 	VPBROADCASTD        56(BX)(SI*1), Z12
 	VPBROADCASTD        56(BX)(SI*2), Z13
@@ -9447,6 +9439,7 @@ group:
 	VPDPBUSD.BCST       4(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST       4(R8), Z9, Z17
 	VPDPBUSD.BCST       4(R8)(SI*1), Z9, Z18
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z8, Z11
 	VPDPBUSD.BCST       8(BX)(SI*1), Z8, Z12
 	VPDPBUSD.BCST       8(BX)(SI*2), Z8, Z13
@@ -9459,6 +9452,7 @@ group:
 	VPDPBUSD.BCST       8(DI)(SI*2), Z8, Z16
 	VPDPBUSD.BCST       8(R8), Z8, Z17
 	VPDPBUSD.BCST       8(R8)(SI*1), Z8, Z18
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       12(BX), Z9, Z11
 	VPDPBUSD.BCST       12(BX)(SI*1), Z9, Z12
 	VPDPBUSD.BCST       12(BX)(SI*2), Z9, Z13
@@ -9472,6 +9466,7 @@ group:
 	VPDPBUSD.BCST       12(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST       12(R8), Z9, Z17
 	VPDPBUSD.BCST       12(R8)(SI*1), Z9, Z18
+	PREFETCHT1          128(DX)
 	VPMOVSXBD           32(R10), Z9
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z9, Z9
 	VPMADDWD            Z9, Z11, Z11
@@ -9503,6 +9498,7 @@ group:
 	VPDPBUSD.BCST       16(DI)(SI*2), Z8, Z24
 	VPDPBUSD.BCST       16(R8), Z8, Z25
 	VPDPBUSD.BCST       16(R8)(SI*1), Z8, Z26
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       20(BX), Z9, Z19
 	VPDPBUSD.BCST       20(BX)(SI*1), Z9, Z20
 	VPDPBUSD.BCST       20(BX)(SI*2), Z9, Z21
@@ -9516,6 +9512,7 @@ group:
 	VPDPBUSD.BCST       20(DI)(SI*2), Z9, Z24
 	VPDPBUSD.BCST       20(R8), Z9, Z25
 	VPDPBUSD.BCST       20(R8)(SI*1), Z9, Z26
+	PREFETCHT1          256(DX)
 	VPDPBUSD.BCST       24(BX), Z8, Z19
 	VPDPBUSD.BCST       24(BX)(SI*1), Z8, Z20
 	VPDPBUSD.BCST       24(BX)(SI*2), Z8, Z21
@@ -9529,6 +9526,7 @@ group:
 	VPDPBUSD.BCST       24(DI)(SI*2), Z8, Z24
 	VPDPBUSD.BCST       24(R8), Z8, Z25
 	VPDPBUSD.BCST       24(R8)(SI*1), Z8, Z26
+	PREFETCHT1          320(DX)
 	VPDPBUSD.BCST       28(BX), Z9, Z19
 	VPDPBUSD.BCST       28(BX)(SI*1), Z9, Z20
 	VPDPBUSD.BCST       28(BX)(SI*2), Z9, Z21
@@ -9541,6 +9539,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*2), Z9, Z24
 	VPDPBUSD.BCST       28(R8), Z9, Z25
 	VPDPBUSD.BCST       28(R8)(SI*1), Z9, Z26
+	PREFETCHT1          384(DX)
+	ADDQ                $0x000001a4, DX
 	VPMOVSXBD           48(R10), Z9
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z9, Z9
 	VPDPWSSD            Z9, Z19, Z11
@@ -9643,14 +9643,6 @@ loop:
 	VPXORD    Z8, Z8, Z8
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	PREFETCHT1          320(DX)
-	PREFETCHT1          384(DX)
-	ADDQ                $0x000001a4, DX
 	VPBROADCASTD        56(BX), Z12
 	VPBROADCASTD        56(BX)(SI*1), Z13
 	VPBROADCASTD        56(BX)(SI*2), Z14
@@ -9686,6 +9678,7 @@ group:
 	VPDPBUSD.BCST       4(R8), Z10, Z18
 	VPDPBUSD.BCST       4(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       4(R8)(SI*2), Z10, Z20
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       8(BX), Z9, Z12
 	VPDPBUSD.BCST       8(BX)(SI*1), Z9, Z13
 	VPDPBUSD.BCST       8(BX)(SI*2), Z9, Z14
@@ -9699,6 +9692,7 @@ group:
 	VPDPBUSD.BCST       8(R8), Z9, Z18
 	VPDPBUSD.BCST       8(R8)(SI*1), Z9, Z19
 	VPDPBUSD.BCST       8(R8)(SI*2), Z9, Z20
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       12(BX), Z10, Z12
 	VPDPBUSD.BCST       12(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST       12(BX)(SI*2), Z10, Z14
@@ -9713,6 +9707,7 @@ group:
 	VPDPBUSD.BCST       12(R8), Z10, Z18
 	VPDPBUSD.BCST       12(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       12(R8)(SI*2), Z10, Z20
+	PREFETCHT1          128(DX)
 	VPMOVSXBD           32(R10), Z10
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z10, Z10
 	VPMADDWD            Z10, Z12, Z12
@@ -9747,6 +9742,7 @@ group:
 	VPDPBUSD.BCST       16(R8), Z9, Z27
 	VPDPBUSD.BCST       16(R8)(SI*1), Z9, Z28
 	VPDPBUSD.BCST       16(R8)(SI*2), Z9, Z29
+	PREFETCHT1          192(DX)
 	VPDPBUSD.BCST       20(BX), Z10, Z21
 	VPDPBUSD.BCST       20(BX)(SI*1), Z10, Z22
 	VPDPBUSD.BCST       20(BX)(SI*2), Z10, Z23
@@ -9761,6 +9757,7 @@ group:
 	VPDPBUSD.BCST       20(R8), Z10, Z27
 	VPDPBUSD.BCST       20(R8)(SI*1), Z10, Z28
 	VPDPBUSD.BCST       20(R8)(SI*2), Z10, Z29
+	PREFETCHT1          256(DX)
 	VPDPBUSD.BCST       24(BX), Z9, Z21
 	VPDPBUSD.BCST       24(BX)(SI*1), Z9, Z22
 	VPDPBUSD.BCST       24(BX)(SI*2), Z9, Z23
@@ -9775,6 +9772,7 @@ group:
 	VPDPBUSD.BCST       24(R8), Z9, Z27
 	VPDPBUSD.BCST       24(R8)(SI*1), Z9, Z28
 	VPDPBUSD.BCST       24(R8)(SI*2), Z9, Z29
+	PREFETCHT1          320(DX)
 	VPDPBUSD.BCST       28(BX), Z10, Z21
 	VPDPBUSD.BCST       28(BX)(SI*1), Z10, Z22
 	VPDPBUSD.BCST       28(BX)(SI*2), Z10, Z23
@@ -9788,6 +9786,8 @@ group:
 	VPDPBUSD.BCST       28(R8), Z10, Z27
 	VPDPBUSD.BCST       28(R8)(SI*1), Z10, Z28
 	VPDPBUSD.BCST       28(R8)(SI*2), Z10, Z29
+	PREFETCHT1          384(DX)
+	ADDQ                $0x000001a4, DX
 	VPMOVSXBD           48(R10), Z10
 	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z10, Z10
 	VPDPWSSD            Z10, Z21, Z12
@@ -9968,24 +9968,6 @@ TEXT ·groupedQ8GFNIAVX512x2(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R8
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	PREFETCHT1       576(DX)
-	PREFETCHT1       640(DX)
-	PREFETCHT1       704(DX)
-	PREFETCHT1       768(DX)
-	PREFETCHT1       832(DX)
-	PREFETCHT1       896(DX)
-	PREFETCHT1       960(DX)
-	PREFETCHT1       1024(DX)
-	ADDQ             $0x00000440, DX
 	VPXORD           Z6, Z6, Z6
 	VPXORD           Z7, Z7, Z7
 	VPXORD           Z8, Z8, Z8
@@ -10004,6 +9986,8 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        64(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     4(SI), Z14
 	VPDPBUSD         Z14, Z4, Z6
 	VPDPBUSD         Z14, Z5, Z8
@@ -10014,6 +9998,8 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        128(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     8(SI), Z14
 	VPDPBUSD         Z14, Z4, Z10
 	VPDPBUSD         Z14, Z5, Z12
@@ -10024,6 +10010,8 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        192(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     12(SI), Z14
 	VPDPBUSD         Z14, Z4, Z6
 	VPDPBUSD         Z14, Z5, Z8
@@ -10034,6 +10022,8 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        256(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
 	VPBROADCASTD     16(SI), Z14
 	VPDPBUSD         Z14, Z4, Z10
 	VPDPBUSD         Z14, Z5, Z12
@@ -10044,6 +10034,8 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        320(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       512(DX)
+	PREFETCHT1       576(DX)
 	VPBROADCASTD     20(SI), Z14
 	VPDPBUSD         Z14, Z4, Z6
 	VPDPBUSD         Z14, Z5, Z8
@@ -10054,6 +10046,8 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        384(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       640(DX)
+	PREFETCHT1       704(DX)
 	VPBROADCASTD     24(SI), Z14
 	VPDPBUSD         Z14, Z4, Z10
 	VPDPBUSD         Z14, Z5, Z12
@@ -10064,6 +10058,8 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        448(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       768(DX)
+	PREFETCHT1       832(DX)
 	VPBROADCASTD     28(SI), Z14
 	VPDPBUSD         Z14, Z4, Z6
 	VPDPBUSD         Z14, Z5, Z8
@@ -10074,6 +10070,10 @@ loop:
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z4, Z4
 	VMOVDQU64        512(AX)(BX*1), Z5
 	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z5, Z5
+	PREFETCHT1       896(DX)
+	PREFETCHT1       960(DX)
+	PREFETCHT1       1024(DX)
+	ADDQ             $0x00000440, DX
 	VPADDD           Z6, Z10, Z10
 	VPADDD           Z7, Z11, Z11
 	VPADDD           Z8, Z12, Z12
@@ -10136,24 +10136,6 @@ TEXT ·groupedQ8GFNIAVX512x3(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R8
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	PREFETCHT1       576(DX)
-	PREFETCHT1       640(DX)
-	PREFETCHT1       704(DX)
-	PREFETCHT1       768(DX)
-	PREFETCHT1       832(DX)
-	PREFETCHT1       896(DX)
-	PREFETCHT1       960(DX)
-	PREFETCHT1       1024(DX)
-	ADDQ             $0x00000440, DX
 	VPXORD           Z10, Z10, Z10
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
@@ -10179,6 +10161,8 @@ loop:
 	VPBROADCASTD     (SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z6, Z18
 	VPDPBUSD         Z22, Z7, Z21
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     4(SI), Z6
 	VPDPBUSD         Z6, Z8, Z10
 	VPDPBUSD         Z6, Z9, Z13
@@ -10192,6 +10176,8 @@ loop:
 	VPBROADCASTD     4(SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z8, Z12
 	VPDPBUSD         Z22, Z9, Z15
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     8(SI), Z8
 	VPDPBUSD         Z8, Z6, Z16
 	VPDPBUSD         Z8, Z7, Z19
@@ -10205,6 +10191,8 @@ loop:
 	VPBROADCASTD     8(SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z6, Z18
 	VPDPBUSD         Z22, Z7, Z21
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     12(SI), Z6
 	VPDPBUSD         Z6, Z8, Z10
 	VPDPBUSD         Z6, Z9, Z13
@@ -10218,6 +10206,8 @@ loop:
 	VPBROADCASTD     12(SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z8, Z12
 	VPDPBUSD         Z22, Z9, Z15
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
 	VPBROADCASTD     16(SI), Z8
 	VPDPBUSD         Z8, Z6, Z16
 	VPDPBUSD         Z8, Z7, Z19
@@ -10231,6 +10221,8 @@ loop:
 	VPBROADCASTD     16(SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z6, Z18
 	VPDPBUSD         Z22, Z7, Z21
+	PREFETCHT1       512(DX)
+	PREFETCHT1       576(DX)
 	VPBROADCASTD     20(SI), Z6
 	VPDPBUSD         Z6, Z8, Z10
 	VPDPBUSD         Z6, Z9, Z13
@@ -10244,6 +10236,8 @@ loop:
 	VPBROADCASTD     20(SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z8, Z12
 	VPDPBUSD         Z22, Z9, Z15
+	PREFETCHT1       640(DX)
+	PREFETCHT1       704(DX)
 	VPBROADCASTD     24(SI), Z8
 	VPDPBUSD         Z8, Z6, Z16
 	VPDPBUSD         Z8, Z7, Z19
@@ -10257,6 +10251,8 @@ loop:
 	VPBROADCASTD     24(SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z6, Z18
 	VPDPBUSD         Z22, Z7, Z21
+	PREFETCHT1       768(DX)
+	PREFETCHT1       832(DX)
 	VPBROADCASTD     28(SI), Z6
 	VPDPBUSD         Z6, Z8, Z10
 	VPDPBUSD         Z6, Z9, Z13
@@ -10270,6 +10266,10 @@ loop:
 	VPBROADCASTD     28(SI)(DI*2), Z22
 	VPDPBUSD         Z22, Z8, Z12
 	VPDPBUSD         Z22, Z9, Z15
+	PREFETCHT1       896(DX)
+	PREFETCHT1       960(DX)
+	PREFETCHT1       1024(DX)
+	ADDQ             $0x00000440, DX
 	VPADDD           Z10, Z16, Z16
 	VPADDD           Z11, Z17, Z17
 	VPADDD           Z12, Z18, Z18
@@ -10346,24 +10346,6 @@ TEXT ·groupedQ8GFNIAVX512x4(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	PREFETCHT1       576(DX)
-	PREFETCHT1       640(DX)
-	PREFETCHT1       704(DX)
-	PREFETCHT1       768(DX)
-	PREFETCHT1       832(DX)
-	PREFETCHT1       896(DX)
-	PREFETCHT1       960(DX)
-	PREFETCHT1       1024(DX)
-	ADDQ             $0x00000440, DX
 	VPXORD           Z12, Z12, Z12
 	VPXORD           Z13, Z13, Z13
 	VPXORD           Z14, Z14, Z14
@@ -10396,6 +10378,8 @@ loop:
 	VPBROADCASTD     (R8), Z28
 	VPDPBUSD         Z28, Z8, Z23
 	VPDPBUSD         Z28, Z9, Z27
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     4(SI), Z8
 	VPDPBUSD         Z8, Z10, Z12
 	VPDPBUSD         Z8, Z11, Z16
@@ -10412,6 +10396,8 @@ loop:
 	VPBROADCASTD     4(R8), Z28
 	VPDPBUSD         Z28, Z10, Z15
 	VPDPBUSD         Z28, Z11, Z19
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     8(SI), Z10
 	VPDPBUSD         Z10, Z8, Z20
 	VPDPBUSD         Z10, Z9, Z24
@@ -10428,6 +10414,8 @@ loop:
 	VPBROADCASTD     8(R8), Z28
 	VPDPBUSD         Z28, Z8, Z23
 	VPDPBUSD         Z28, Z9, Z27
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     12(SI), Z8
 	VPDPBUSD         Z8, Z10, Z12
 	VPDPBUSD         Z8, Z11, Z16
@@ -10444,6 +10432,8 @@ loop:
 	VPBROADCASTD     12(R8), Z28
 	VPDPBUSD         Z28, Z10, Z15
 	VPDPBUSD         Z28, Z11, Z19
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
 	VPBROADCASTD     16(SI), Z10
 	VPDPBUSD         Z10, Z8, Z20
 	VPDPBUSD         Z10, Z9, Z24
@@ -10460,6 +10450,8 @@ loop:
 	VPBROADCASTD     16(R8), Z28
 	VPDPBUSD         Z28, Z8, Z23
 	VPDPBUSD         Z28, Z9, Z27
+	PREFETCHT1       512(DX)
+	PREFETCHT1       576(DX)
 	VPBROADCASTD     20(SI), Z8
 	VPDPBUSD         Z8, Z10, Z12
 	VPDPBUSD         Z8, Z11, Z16
@@ -10476,6 +10468,8 @@ loop:
 	VPBROADCASTD     20(R8), Z28
 	VPDPBUSD         Z28, Z10, Z15
 	VPDPBUSD         Z28, Z11, Z19
+	PREFETCHT1       640(DX)
+	PREFETCHT1       704(DX)
 	VPBROADCASTD     24(SI), Z10
 	VPDPBUSD         Z10, Z8, Z20
 	VPDPBUSD         Z10, Z9, Z24
@@ -10492,6 +10486,8 @@ loop:
 	VPBROADCASTD     24(R8), Z28
 	VPDPBUSD         Z28, Z8, Z23
 	VPDPBUSD         Z28, Z9, Z27
+	PREFETCHT1       768(DX)
+	PREFETCHT1       832(DX)
 	VPBROADCASTD     28(SI), Z8
 	VPDPBUSD         Z8, Z10, Z12
 	VPDPBUSD         Z8, Z11, Z16
@@ -10508,6 +10504,10 @@ loop:
 	VPBROADCASTD     28(R8), Z28
 	VPDPBUSD         Z28, Z10, Z15
 	VPDPBUSD         Z28, Z11, Z19
+	PREFETCHT1       896(DX)
+	PREFETCHT1       960(DX)
+	PREFETCHT1       1024(DX)
+	ADDQ             $0x00000440, DX
 	VPADDD           Z12, Z20, Z20
 	VPADDD           Z13, Z21, Z21
 	VPADDD           Z14, Z22, Z22
@@ -10597,24 +10597,6 @@ TEXT ·groupedQ8GFNIAVX512x5(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	PREFETCHT1       576(DX)
-	PREFETCHT1       640(DX)
-	PREFETCHT1       704(DX)
-	PREFETCHT1       768(DX)
-	PREFETCHT1       832(DX)
-	PREFETCHT1       896(DX)
-	PREFETCHT1       960(DX)
-	PREFETCHT1       1024(DX)
-	ADDQ             $0x00000440, DX
 	VPBROADCASTD     52(SI), Z14
 	VPBROADCASTD     52(SI)(DI*1), Z15
 	VPBROADCASTD     52(SI)(DI*2), Z16
@@ -10644,6 +10626,8 @@ loop:
 	VPBROADCASTD     (R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z10, Z18
 	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     4(SI), Z10
 	VPDPBUSD         Z10, Z12, Z14
 	VPDPBUSD         Z10, Z13, Z19
@@ -10663,6 +10647,8 @@ loop:
 	VPBROADCASTD     4(R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z12, Z18
 	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     8(SI), Z12
 	VPDPBUSD         Z12, Z10, Z14
 	VPDPBUSD         Z12, Z11, Z19
@@ -10682,6 +10668,8 @@ loop:
 	VPBROADCASTD     8(R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z10, Z18
 	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     12(SI), Z10
 	VPDPBUSD         Z10, Z12, Z14
 	VPDPBUSD         Z10, Z13, Z19
@@ -10701,6 +10689,8 @@ loop:
 	VPBROADCASTD     12(R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z12, Z18
 	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
 	VPBROADCASTD     16(SI), Z12
 	VPDPBUSD         Z12, Z10, Z14
 	VPDPBUSD         Z12, Z11, Z19
@@ -10720,6 +10710,8 @@ loop:
 	VPBROADCASTD     16(R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z10, Z18
 	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       512(DX)
+	PREFETCHT1       576(DX)
 	VPBROADCASTD     20(SI), Z10
 	VPDPBUSD         Z10, Z12, Z14
 	VPDPBUSD         Z10, Z13, Z19
@@ -10739,6 +10731,8 @@ loop:
 	VPBROADCASTD     20(R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z12, Z18
 	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       640(DX)
+	PREFETCHT1       704(DX)
 	VPBROADCASTD     24(SI), Z12
 	VPDPBUSD         Z12, Z10, Z14
 	VPDPBUSD         Z12, Z11, Z19
@@ -10758,6 +10752,8 @@ loop:
 	VPBROADCASTD     24(R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z10, Z18
 	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       768(DX)
+	PREFETCHT1       832(DX)
 	VPBROADCASTD     28(SI), Z10
 	VPDPBUSD         Z10, Z12, Z14
 	VPDPBUSD         Z10, Z13, Z19
@@ -10777,6 +10773,10 @@ loop:
 	VPBROADCASTD     28(R8)(DI*1), Z24
 	VPDPBUSD         Z24, Z12, Z18
 	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       896(DX)
+	PREFETCHT1       960(DX)
+	PREFETCHT1       1024(DX)
+	ADDQ             $0x00000440, DX
 	VCVTPH2PS        (CX), Z12
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
 	VFMADD213PS      Z13, Z12, Z14
@@ -10868,24 +10868,6 @@ TEXT ·groupedQ8GFNIAVX512x6(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	PREFETCHT1       576(DX)
-	PREFETCHT1       640(DX)
-	PREFETCHT1       704(DX)
-	PREFETCHT1       768(DX)
-	PREFETCHT1       832(DX)
-	PREFETCHT1       896(DX)
-	PREFETCHT1       960(DX)
-	PREFETCHT1       1024(DX)
-	ADDQ             $0x00000440, DX
 	VPBROADCASTD     52(SI), Z16
 	VPBROADCASTD     52(SI)(DI*1), Z17
 	VPBROADCASTD     52(SI)(DI*2), Z18
@@ -10920,6 +10902,8 @@ loop:
 	VPBROADCASTD     (R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z12, Z21
 	VPDPBUSD         Z28, Z13, Z27
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     4(SI), Z12
 	VPDPBUSD         Z12, Z14, Z16
 	VPDPBUSD         Z12, Z15, Z22
@@ -10942,6 +10926,8 @@ loop:
 	VPBROADCASTD     4(R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z14, Z21
 	VPDPBUSD         Z28, Z15, Z27
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     8(SI), Z14
 	VPDPBUSD         Z14, Z12, Z16
 	VPDPBUSD         Z14, Z13, Z22
@@ -10964,6 +10950,8 @@ loop:
 	VPBROADCASTD     8(R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z12, Z21
 	VPDPBUSD         Z28, Z13, Z27
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     12(SI), Z12
 	VPDPBUSD         Z12, Z14, Z16
 	VPDPBUSD         Z12, Z15, Z22
@@ -10986,6 +10974,8 @@ loop:
 	VPBROADCASTD     12(R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z14, Z21
 	VPDPBUSD         Z28, Z15, Z27
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
 	VPBROADCASTD     16(SI), Z14
 	VPDPBUSD         Z14, Z12, Z16
 	VPDPBUSD         Z14, Z13, Z22
@@ -11008,6 +10998,8 @@ loop:
 	VPBROADCASTD     16(R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z12, Z21
 	VPDPBUSD         Z28, Z13, Z27
+	PREFETCHT1       512(DX)
+	PREFETCHT1       576(DX)
 	VPBROADCASTD     20(SI), Z12
 	VPDPBUSD         Z12, Z14, Z16
 	VPDPBUSD         Z12, Z15, Z22
@@ -11030,6 +11022,8 @@ loop:
 	VPBROADCASTD     20(R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z14, Z21
 	VPDPBUSD         Z28, Z15, Z27
+	PREFETCHT1       640(DX)
+	PREFETCHT1       704(DX)
 	VPBROADCASTD     24(SI), Z14
 	VPDPBUSD         Z14, Z12, Z16
 	VPDPBUSD         Z14, Z13, Z22
@@ -11052,6 +11046,8 @@ loop:
 	VPBROADCASTD     24(R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z12, Z21
 	VPDPBUSD         Z28, Z13, Z27
+	PREFETCHT1       768(DX)
+	PREFETCHT1       832(DX)
 	VPBROADCASTD     28(SI), Z12
 	VPDPBUSD         Z12, Z14, Z16
 	VPDPBUSD         Z12, Z15, Z22
@@ -11074,6 +11070,10 @@ loop:
 	VPBROADCASTD     28(R8)(DI*2), Z28
 	VPDPBUSD         Z28, Z14, Z21
 	VPDPBUSD         Z28, Z15, Z27
+	PREFETCHT1       896(DX)
+	PREFETCHT1       960(DX)
+	PREFETCHT1       1024(DX)
+	ADDQ             $0x00000440, DX
 	VCVTPH2PS        (CX), Z14
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z14, Z15
 	VFMADD213PS      Z15, Z14, Z16
@@ -11133,380 +11133,847 @@ loop:
 
 // func groupedQ8GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ8GFNIAVX512x7(SB), NOSPLIT, $0-72
-	// groupedQ8GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q8 that are
+TEXT ·groupedQ8GFNIAVX512x7(SB), $960-72
+	// groupedQ8GFNIAVX512x7 adds to y[7][32] (ld values a token) the products of two bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ        codes+16(FP), AX
 	MOVQ        scales+24(FP), CX
 	MOVQ        next+64(FP), DX
-	MOVQ        acts+40(FP), BX
-	MOVQ        lda+48(FP), SI
-	LEAQ        (BX)(SI*2), DI
-	ADDQ        SI, DI
-	LEAQ        (DI)(SI*2), R8
-	ADDQ        SI, R8
-	VMOVDQU64   (AX), Z7
-	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z7, Z7
-	MOVQ        y+0(FP), R9
-	MOVQ        ld+8(FP), R10
-	SHLQ        $0x02, R10
-	VMOVUPS     (R9), Z0
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z1
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z2
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z3
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z4
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z5
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z6
-	MOVQ        groups+56(FP), R9
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	LEAQ        (R8)(DI*2), R9
+	ADDQ        DI, R9
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	VMOVDQU64   (AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   (AX)(BX*1), Z1
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z1, Z1
+	MOVQ        y+0(FP), R11
+	MOVQ        ld+8(FP), R12
+	SHLQ        $0x02, R12
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, (R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 448(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 64(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 512(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 128(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 576(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 192(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 640(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 256(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 704(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 320(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 768(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 384(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 832(R10)
+	MOVQ        groups+56(FP), R11
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
-	VPXORD           Z9, Z9, Z9
-	VPXORD           Z10, Z10, Z10
-	VPXORD           Z11, Z11, Z11
-	VPXORD           Z12, Z12, Z12
-	VPXORD           Z13, Z13, Z13
-	VPXORD           Z14, Z14, Z14
-	VPXORD           Z15, Z15, Z15
-	VPBROADCASTD     52(BX), Z16
-	VPBROADCASTD     52(BX)(SI*1), Z17
-	VPBROADCASTD     52(BX)(SI*2), Z18
-	VPBROADCASTD     52(DI), Z19
-	VPBROADCASTD     52(DI)(SI*1), Z20
-	VPBROADCASTD     52(DI)(SI*2), Z21
-	VPBROADCASTD     52(R8), Z22
-	VPDPBUSD.BCST    (BX), Z7, Z16
-	VPDPBUSD.BCST    (BX)(SI*1), Z7, Z17
-	VPDPBUSD.BCST    (BX)(SI*2), Z7, Z18
-	VPDPBUSD.BCST    (DI), Z7, Z19
-	VMOVDQU64        64(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    (DI)(SI*1), Z7, Z20
-	VPDPBUSD.BCST    (DI)(SI*2), Z7, Z21
-	VPDPBUSD.BCST    (R8), Z7, Z22
-	VPDPBUSD.BCST    4(BX), Z8, Z9
-	VPDPBUSD.BCST    4(BX)(SI*1), Z8, Z10
-	VPDPBUSD.BCST    4(BX)(SI*2), Z8, Z11
-	VPDPBUSD.BCST    4(DI), Z8, Z12
-	VMOVDQU64        128(AX), Z7
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST    4(DI)(SI*1), Z8, Z13
-	VPDPBUSD.BCST    4(DI)(SI*2), Z8, Z14
-	VPDPBUSD.BCST    4(R8), Z8, Z15
-	VPDPBUSD.BCST    8(BX), Z7, Z16
-	VPDPBUSD.BCST    8(BX)(SI*1), Z7, Z17
-	VPDPBUSD.BCST    8(BX)(SI*2), Z7, Z18
-	VPDPBUSD.BCST    8(DI), Z7, Z19
-	VMOVDQU64        192(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    8(DI)(SI*1), Z7, Z20
-	VPDPBUSD.BCST    8(DI)(SI*2), Z7, Z21
-	VPDPBUSD.BCST    8(R8), Z7, Z22
-	VPDPBUSD.BCST    12(BX), Z8, Z9
-	VPDPBUSD.BCST    12(BX)(SI*1), Z8, Z10
-	VPDPBUSD.BCST    12(BX)(SI*2), Z8, Z11
-	VPDPBUSD.BCST    12(DI), Z8, Z12
-	VMOVDQU64        256(AX), Z7
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST    12(DI)(SI*1), Z8, Z13
-	VPDPBUSD.BCST    12(DI)(SI*2), Z8, Z14
-	VPDPBUSD.BCST    12(R8), Z8, Z15
-	VPDPBUSD.BCST    16(BX), Z7, Z16
-	VPDPBUSD.BCST    16(BX)(SI*1), Z7, Z17
-	VPDPBUSD.BCST    16(BX)(SI*2), Z7, Z18
-	VPDPBUSD.BCST    16(DI), Z7, Z19
-	VMOVDQU64        320(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    16(DI)(SI*1), Z7, Z20
-	VPDPBUSD.BCST    16(DI)(SI*2), Z7, Z21
-	VPDPBUSD.BCST    16(R8), Z7, Z22
-	VPDPBUSD.BCST    20(BX), Z8, Z9
-	VPDPBUSD.BCST    20(BX)(SI*1), Z8, Z10
-	VPDPBUSD.BCST    20(BX)(SI*2), Z8, Z11
-	VPDPBUSD.BCST    20(DI), Z8, Z12
-	VMOVDQU64        384(AX), Z7
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST    20(DI)(SI*1), Z8, Z13
-	VPDPBUSD.BCST    20(DI)(SI*2), Z8, Z14
-	VPDPBUSD.BCST    20(R8), Z8, Z15
-	VPDPBUSD.BCST    24(BX), Z7, Z16
-	VPDPBUSD.BCST    24(BX)(SI*1), Z7, Z17
-	VPDPBUSD.BCST    24(BX)(SI*2), Z7, Z18
-	VPDPBUSD.BCST    24(DI), Z7, Z19
-	VMOVDQU64        448(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    24(DI)(SI*1), Z7, Z20
-	VPDPBUSD.BCST    24(DI)(SI*2), Z7, Z21
-	VPDPBUSD.BCST    24(R8), Z7, Z22
-	VPDPBUSD.BCST    28(BX), Z8, Z9
-	VPDPBUSD.BCST    28(BX)(SI*1), Z8, Z10
-	VPDPBUSD.BCST    28(BX)(SI*2), Z8, Z11
-	VPDPBUSD.BCST    28(DI), Z8, Z12
-	VMOVDQU64        512(AX), Z7
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z7, Z7
-	VPDPBUSD.BCST    28(DI)(SI*1), Z8, Z13
-	VPDPBUSD.BCST    28(DI)(SI*2), Z8, Z14
-	VPDPBUSD.BCST    28(R8), Z8, Z15
-	VPADDD           Z9, Z16, Z16
-	VPADDD           Z10, Z17, Z17
-	VPADDD           Z11, Z18, Z18
-	VPADDD           Z12, Z19, Z19
-	VPADDD           Z13, Z20, Z20
-	VPADDD           Z14, Z21, Z21
-	VPADDD           Z15, Z22, Z22
-	VCVTPH2PS        (CX), Z8
-	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z8, Z23
-	VFMADD213PS      Z23, Z8, Z16
-	VFMADD213PS      Z23, Z8, Z17
-	VFMADD213PS      Z23, Z8, Z18
-	VFMADD213PS      Z23, Z8, Z19
-	VFMADD213PS      Z23, Z8, Z20
-	VFMADD213PS      Z23, Z8, Z21
-	VFMADD213PS      Z23, Z8, Z22
-	VFMADD231PS.BCST 32(BX), Z16, Z0
-	VFMADD231PS.BCST 32(BX)(SI*1), Z17, Z1
-	VFMADD231PS.BCST 32(BX)(SI*2), Z18, Z2
-	VFMADD231PS.BCST 32(DI), Z19, Z3
-	VFMADD231PS.BCST 32(DI)(SI*1), Z20, Z4
-	VFMADD231PS.BCST 32(DI)(SI*2), Z21, Z5
-	VFMADD231PS.BCST 32(R8), Z22, Z6
-	ADDQ             $0x00000200, AX
-	ADDQ             $0x00000040, BX
-	ADDQ             $0x00000040, DI
-	ADDQ             $0x00000040, R8
-	ADDQ             $0x00000020, CX
-	DECQ             R9
-	JNE              loop
-	MOVQ             y+0(FP), AX
-	MOVQ             ld+8(FP), CX
-	SHLQ             $0x02, CX
-	VMOVUPS          Z0, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z1, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z2, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z3, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z4, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z5, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z6, (AX)
+	VPBROADCASTD 52(SI), Z4
+	VPBROADCASTD 52(SI)(DI*1), Z5
+	VPBROADCASTD 52(SI)(DI*2), Z6
+	VPBROADCASTD 52(R8), Z7
+	VPBROADCASTD 52(R8)(DI*1), Z8
+	VPBROADCASTD 52(R8)(DI*2), Z9
+	VPBROADCASTD 52(R9), Z10
+	VMOVDQA64    Z4, Z11
+	VMOVDQA64    Z5, Z12
+	VMOVDQA64    Z6, Z13
+	VMOVDQA64    Z7, Z14
+	VMOVDQA64    Z8, Z15
+	VMOVDQA64    Z9, Z16
+	VMOVDQA64    Z10, Z17
+	VPBROADCASTD (SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z11
+	VPBROADCASTD (SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD (SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD (R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z14
+	VMOVDQU64    64(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    64(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD (R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z0, Z8
+	VPDPBUSD     Z18, Z1, Z15
+	VPBROADCASTD (R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z0, Z9
+	VPDPBUSD     Z18, Z1, Z16
+	VPBROADCASTD (R9), Z18
+	VPDPBUSD     Z18, Z0, Z10
+	VPDPBUSD     Z18, Z1, Z17
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	VPBROADCASTD 4(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z11
+	VPBROADCASTD 4(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 4(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 4(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z14
+	VMOVDQU64    128(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    128(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 4(R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z2, Z8
+	VPDPBUSD     Z18, Z3, Z15
+	VPBROADCASTD 4(R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z2, Z9
+	VPDPBUSD     Z18, Z3, Z16
+	VPBROADCASTD 4(R9), Z18
+	VPDPBUSD     Z18, Z2, Z10
+	VPDPBUSD     Z18, Z3, Z17
+	PREFETCHT1   128(DX)
+	PREFETCHT1   192(DX)
+	VPBROADCASTD 8(SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z11
+	VPBROADCASTD 8(SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD 8(SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD 8(R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z14
+	VMOVDQU64    192(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    192(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD 8(R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z0, Z8
+	VPDPBUSD     Z18, Z1, Z15
+	VPBROADCASTD 8(R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z0, Z9
+	VPDPBUSD     Z18, Z1, Z16
+	VPBROADCASTD 8(R9), Z18
+	VPDPBUSD     Z18, Z0, Z10
+	VPDPBUSD     Z18, Z1, Z17
+	PREFETCHT1   256(DX)
+	PREFETCHT1   320(DX)
+	VPBROADCASTD 12(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z11
+	VPBROADCASTD 12(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 12(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 12(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z14
+	VMOVDQU64    256(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    256(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 12(R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z2, Z8
+	VPDPBUSD     Z18, Z3, Z15
+	VPBROADCASTD 12(R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z2, Z9
+	VPDPBUSD     Z18, Z3, Z16
+	VPBROADCASTD 12(R9), Z18
+	VPDPBUSD     Z18, Z2, Z10
+	VPDPBUSD     Z18, Z3, Z17
+	PREFETCHT1   384(DX)
+	PREFETCHT1   448(DX)
+	VPBROADCASTD 16(SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z11
+	VPBROADCASTD 16(SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD 16(SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD 16(R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z14
+	VMOVDQU64    320(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    320(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD 16(R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z0, Z8
+	VPDPBUSD     Z18, Z1, Z15
+	VPBROADCASTD 16(R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z0, Z9
+	VPDPBUSD     Z18, Z1, Z16
+	VPBROADCASTD 16(R9), Z18
+	VPDPBUSD     Z18, Z0, Z10
+	VPDPBUSD     Z18, Z1, Z17
+	PREFETCHT1   512(DX)
+	PREFETCHT1   576(DX)
+	VPBROADCASTD 20(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z11
+	VPBROADCASTD 20(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 20(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 20(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z14
+	VMOVDQU64    384(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    384(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 20(R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z2, Z8
+	VPDPBUSD     Z18, Z3, Z15
+	VPBROADCASTD 20(R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z2, Z9
+	VPDPBUSD     Z18, Z3, Z16
+	VPBROADCASTD 20(R9), Z18
+	VPDPBUSD     Z18, Z2, Z10
+	VPDPBUSD     Z18, Z3, Z17
+	PREFETCHT1   640(DX)
+	PREFETCHT1   704(DX)
+	VPBROADCASTD 24(SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z11
+	VPBROADCASTD 24(SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD 24(SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD 24(R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z14
+	VMOVDQU64    448(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    448(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD 24(R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z0, Z8
+	VPDPBUSD     Z18, Z1, Z15
+	VPBROADCASTD 24(R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z0, Z9
+	VPDPBUSD     Z18, Z1, Z16
+	VPBROADCASTD 24(R9), Z18
+	VPDPBUSD     Z18, Z0, Z10
+	VPDPBUSD     Z18, Z1, Z17
+	PREFETCHT1   768(DX)
+	PREFETCHT1   832(DX)
+	VPBROADCASTD 28(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z11
+	VPBROADCASTD 28(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 28(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 28(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z14
+	VMOVDQU64    512(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    512(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 28(R8)(DI*1), Z18
+	VPDPBUSD     Z18, Z2, Z8
+	VPDPBUSD     Z18, Z3, Z15
+	VPBROADCASTD 28(R8)(DI*2), Z18
+	VPDPBUSD     Z18, Z2, Z9
+	VPDPBUSD     Z18, Z3, Z16
+	VPBROADCASTD 28(R9), Z18
+	VPDPBUSD     Z18, Z2, Z10
+	VPDPBUSD     Z18, Z3, Z17
+	PREFETCHT1   896(DX)
+	PREFETCHT1   960(DX)
+	PREFETCHT1   1024(DX)
+	ADDQ         $0x00000440, DX
+	VCVTPH2PS    (CX), Z2
+	VMULPS.BCST  gfniWordcb400000cb400000<>+0(SB), Z2, Z3
+	VFMADD213PS  Z3, Z2, Z4
+	VFMADD213PS  Z3, Z2, Z5
+	VFMADD213PS  Z3, Z2, Z6
+	VFMADD213PS  Z3, Z2, Z7
+	VFMADD213PS  Z3, Z2, Z8
+	VFMADD213PS  Z3, Z2, Z9
+	VFMADD213PS  Z3, Z2, Z10
+	VBROADCASTSS 32(SI), Z2
+	VFMADD213PS  (R10), Z2, Z4
+	VMOVUPS      Z4, (R10)
+	VBROADCASTSS 32(SI)(DI*1), Z2
+	VFMADD213PS  64(R10), Z2, Z5
+	VMOVUPS      Z5, 64(R10)
+	VBROADCASTSS 32(SI)(DI*2), Z2
+	VFMADD213PS  128(R10), Z2, Z6
+	VMOVUPS      Z6, 128(R10)
+	VBROADCASTSS 32(R8), Z2
+	VFMADD213PS  192(R10), Z2, Z7
+	VMOVUPS      Z7, 192(R10)
+	VBROADCASTSS 32(R8)(DI*1), Z2
+	VFMADD213PS  256(R10), Z2, Z8
+	VMOVUPS      Z8, 256(R10)
+	VBROADCASTSS 32(R8)(DI*2), Z2
+	VFMADD213PS  320(R10), Z2, Z9
+	VMOVUPS      Z9, 320(R10)
+	VBROADCASTSS 32(R9), Z2
+	VFMADD213PS  384(R10), Z2, Z10
+	VMOVUPS      Z10, 384(R10)
+	VCVTPH2PS    (CX)(BX*1), Z2
+	VMULPS.BCST  gfniWordcb400000cb400000<>+0(SB), Z2, Z3
+	VFMADD213PS  Z3, Z2, Z11
+	VFMADD213PS  Z3, Z2, Z12
+	VFMADD213PS  Z3, Z2, Z13
+	VFMADD213PS  Z3, Z2, Z14
+	VFMADD213PS  Z3, Z2, Z15
+	VFMADD213PS  Z3, Z2, Z16
+	VFMADD213PS  Z3, Z2, Z17
+	VBROADCASTSS 32(SI), Z2
+	VFMADD213PS  448(R10), Z2, Z11
+	VMOVUPS      Z11, 448(R10)
+	VBROADCASTSS 32(SI)(DI*1), Z2
+	VFMADD213PS  512(R10), Z2, Z12
+	VMOVUPS      Z12, 512(R10)
+	VBROADCASTSS 32(SI)(DI*2), Z2
+	VFMADD213PS  576(R10), Z2, Z13
+	VMOVUPS      Z13, 576(R10)
+	VBROADCASTSS 32(R8), Z2
+	VFMADD213PS  640(R10), Z2, Z14
+	VMOVUPS      Z14, 640(R10)
+	VBROADCASTSS 32(R8)(DI*1), Z2
+	VFMADD213PS  704(R10), Z2, Z15
+	VMOVUPS      Z15, 704(R10)
+	VBROADCASTSS 32(R8)(DI*2), Z2
+	VFMADD213PS  768(R10), Z2, Z16
+	VMOVUPS      Z16, 768(R10)
+	VBROADCASTSS 32(R9), Z2
+	VFMADD213PS  832(R10), Z2, Z17
+	VMOVUPS      Z17, 832(R10)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000020, CX
+	DECQ         R11
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      (R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      448(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      64(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      512(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      128(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      576(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      192(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      640(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      256(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      704(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      320(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      768(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      384(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      832(R10), Z0
+	VMOVUPS      Z0, 64(AX)
 	VZEROUPPER
 	RET
 
 // func groupedQ8GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ8GFNIAVX512x8(SB), NOSPLIT, $0-72
-	// groupedQ8GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q8 that are
+TEXT ·groupedQ8GFNIAVX512x8(SB), $1088-72
+	// groupedQ8GFNIAVX512x8 adds to y[8][32] (ld values a token) the products of two bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
 	MOVQ        codes+16(FP), AX
 	MOVQ        scales+24(FP), CX
 	MOVQ        next+64(FP), DX
-	MOVQ        acts+40(FP), BX
-	MOVQ        lda+48(FP), SI
-	LEAQ        (BX)(SI*2), DI
-	ADDQ        SI, DI
-	LEAQ        (DI)(SI*2), R8
-	ADDQ        SI, R8
-	VMOVDQU64   (AX), Z8
-	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z8, Z8
-	MOVQ        y+0(FP), R9
-	MOVQ        ld+8(FP), R10
-	SHLQ        $0x02, R10
-	VMOVUPS     (R9), Z0
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z1
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z2
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z3
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z4
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z5
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z6
-	ADDQ        R10, R9
-	VMOVUPS     (R9), Z7
-	MOVQ        groups+56(FP), R9
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	LEAQ        (R8)(DI*2), R9
+	ADDQ        DI, R9
+	LEAQ        63(SP), R10
+	ANDQ        $-64, R10
+	VMOVDQU64   (AX), Z0
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64   (AX)(BX*1), Z1
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z1, Z1
+	MOVQ        y+0(FP), R11
+	MOVQ        ld+8(FP), R12
+	SHLQ        $0x02, R12
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, (R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 512(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 64(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 576(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 128(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 640(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 192(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 704(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 256(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 768(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 320(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 832(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 384(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 896(R10)
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	VMOVUPS     Z2, 448(R10)
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     Z2, 960(R10)
+	MOVQ        groups+56(FP), R11
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
-	VPXORD           Z10, Z10, Z10
-	VPXORD           Z11, Z11, Z11
-	VPXORD           Z12, Z12, Z12
-	VPXORD           Z13, Z13, Z13
-	VPXORD           Z14, Z14, Z14
-	VPXORD           Z15, Z15, Z15
-	VPXORD           Z16, Z16, Z16
-	VPXORD           Z17, Z17, Z17
-	VPBROADCASTD     52(BX), Z18
-	VPBROADCASTD     52(BX)(SI*1), Z19
-	VPBROADCASTD     52(BX)(SI*2), Z20
-	VPBROADCASTD     52(DI), Z21
-	VPBROADCASTD     52(DI)(SI*1), Z22
-	VPBROADCASTD     52(DI)(SI*2), Z23
-	VPBROADCASTD     52(R8), Z24
-	VPBROADCASTD     52(R8)(SI*1), Z25
-	VPDPBUSD.BCST    (BX), Z8, Z18
-	VPDPBUSD.BCST    (BX)(SI*1), Z8, Z19
-	VPDPBUSD.BCST    (BX)(SI*2), Z8, Z20
-	VPDPBUSD.BCST    (DI), Z8, Z21
-	VPDPBUSD.BCST    (DI)(SI*1), Z8, Z22
-	VMOVDQU64        64(AX), Z9
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST    (DI)(SI*2), Z8, Z23
-	VPDPBUSD.BCST    (R8), Z8, Z24
-	VPDPBUSD.BCST    (R8)(SI*1), Z8, Z25
-	VPDPBUSD.BCST    4(BX), Z9, Z10
-	VPDPBUSD.BCST    4(BX)(SI*1), Z9, Z11
-	VPDPBUSD.BCST    4(BX)(SI*2), Z9, Z12
-	VPDPBUSD.BCST    4(DI), Z9, Z13
-	VPDPBUSD.BCST    4(DI)(SI*1), Z9, Z14
-	VMOVDQU64        128(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    4(DI)(SI*2), Z9, Z15
-	VPDPBUSD.BCST    4(R8), Z9, Z16
-	VPDPBUSD.BCST    4(R8)(SI*1), Z9, Z17
-	VPDPBUSD.BCST    8(BX), Z8, Z18
-	VPDPBUSD.BCST    8(BX)(SI*1), Z8, Z19
-	VPDPBUSD.BCST    8(BX)(SI*2), Z8, Z20
-	VPDPBUSD.BCST    8(DI), Z8, Z21
-	VPDPBUSD.BCST    8(DI)(SI*1), Z8, Z22
-	VMOVDQU64        192(AX), Z9
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST    8(DI)(SI*2), Z8, Z23
-	VPDPBUSD.BCST    8(R8), Z8, Z24
-	VPDPBUSD.BCST    8(R8)(SI*1), Z8, Z25
-	VPDPBUSD.BCST    12(BX), Z9, Z10
-	VPDPBUSD.BCST    12(BX)(SI*1), Z9, Z11
-	VPDPBUSD.BCST    12(BX)(SI*2), Z9, Z12
-	VPDPBUSD.BCST    12(DI), Z9, Z13
-	VPDPBUSD.BCST    12(DI)(SI*1), Z9, Z14
-	VMOVDQU64        256(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    12(DI)(SI*2), Z9, Z15
-	VPDPBUSD.BCST    12(R8), Z9, Z16
-	VPDPBUSD.BCST    12(R8)(SI*1), Z9, Z17
-	VPDPBUSD.BCST    16(BX), Z8, Z18
-	VPDPBUSD.BCST    16(BX)(SI*1), Z8, Z19
-	VPDPBUSD.BCST    16(BX)(SI*2), Z8, Z20
-	VPDPBUSD.BCST    16(DI), Z8, Z21
-	VPDPBUSD.BCST    16(DI)(SI*1), Z8, Z22
-	VMOVDQU64        320(AX), Z9
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST    16(DI)(SI*2), Z8, Z23
-	VPDPBUSD.BCST    16(R8), Z8, Z24
-	VPDPBUSD.BCST    16(R8)(SI*1), Z8, Z25
-	VPDPBUSD.BCST    20(BX), Z9, Z10
-	VPDPBUSD.BCST    20(BX)(SI*1), Z9, Z11
-	VPDPBUSD.BCST    20(BX)(SI*2), Z9, Z12
-	VPDPBUSD.BCST    20(DI), Z9, Z13
-	VPDPBUSD.BCST    20(DI)(SI*1), Z9, Z14
-	VMOVDQU64        384(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    20(DI)(SI*2), Z9, Z15
-	VPDPBUSD.BCST    20(R8), Z9, Z16
-	VPDPBUSD.BCST    20(R8)(SI*1), Z9, Z17
-	VPDPBUSD.BCST    24(BX), Z8, Z18
-	VPDPBUSD.BCST    24(BX)(SI*1), Z8, Z19
-	VPDPBUSD.BCST    24(BX)(SI*2), Z8, Z20
-	VPDPBUSD.BCST    24(DI), Z8, Z21
-	VPDPBUSD.BCST    24(DI)(SI*1), Z8, Z22
-	VMOVDQU64        448(AX), Z9
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z9, Z9
-	VPDPBUSD.BCST    24(DI)(SI*2), Z8, Z23
-	VPDPBUSD.BCST    24(R8), Z8, Z24
-	VPDPBUSD.BCST    24(R8)(SI*1), Z8, Z25
-	VPDPBUSD.BCST    28(BX), Z9, Z10
-	VPDPBUSD.BCST    28(BX)(SI*1), Z9, Z11
-	VPDPBUSD.BCST    28(BX)(SI*2), Z9, Z12
-	VPDPBUSD.BCST    28(DI), Z9, Z13
-	VPDPBUSD.BCST    28(DI)(SI*1), Z9, Z14
-	VMOVDQU64        512(AX), Z8
-	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST    28(DI)(SI*2), Z9, Z15
-	VPDPBUSD.BCST    28(R8), Z9, Z16
-	VPDPBUSD.BCST    28(R8)(SI*1), Z9, Z17
-	VPADDD           Z10, Z18, Z18
-	VPADDD           Z11, Z19, Z19
-	VPADDD           Z12, Z20, Z20
-	VPADDD           Z13, Z21, Z21
-	VPADDD           Z14, Z22, Z22
-	VPADDD           Z15, Z23, Z23
-	VPADDD           Z16, Z24, Z24
-	VPADDD           Z17, Z25, Z25
-	VCVTPH2PS        (CX), Z9
-	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z9, Z26
-	VFMADD213PS      Z26, Z9, Z18
-	VFMADD213PS      Z26, Z9, Z19
-	VFMADD213PS      Z26, Z9, Z20
-	VFMADD213PS      Z26, Z9, Z21
-	VFMADD213PS      Z26, Z9, Z22
-	VFMADD213PS      Z26, Z9, Z23
-	VFMADD213PS      Z26, Z9, Z24
-	VFMADD213PS      Z26, Z9, Z25
-	VFMADD231PS.BCST 32(BX), Z18, Z0
-	VFMADD231PS.BCST 32(BX)(SI*1), Z19, Z1
-	VFMADD231PS.BCST 32(BX)(SI*2), Z20, Z2
-	VFMADD231PS.BCST 32(DI), Z21, Z3
-	VFMADD231PS.BCST 32(DI)(SI*1), Z22, Z4
-	VFMADD231PS.BCST 32(DI)(SI*2), Z23, Z5
-	VFMADD231PS.BCST 32(R8), Z24, Z6
-	VFMADD231PS.BCST 32(R8)(SI*1), Z25, Z7
-	ADDQ             $0x00000200, AX
-	ADDQ             $0x00000040, BX
-	ADDQ             $0x00000040, DI
-	ADDQ             $0x00000040, R8
-	ADDQ             $0x00000020, CX
-	DECQ             R9
-	JNE              loop
-	MOVQ             y+0(FP), AX
-	MOVQ             ld+8(FP), CX
-	SHLQ             $0x02, CX
-	VMOVUPS          Z0, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z1, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z2, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z3, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z4, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z5, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z6, (AX)
-	ADDQ             CX, AX
-	VMOVUPS          Z7, (AX)
+	VPBROADCASTD 52(SI), Z4
+	VPBROADCASTD 52(SI)(DI*1), Z5
+	VPBROADCASTD 52(SI)(DI*2), Z6
+	VPBROADCASTD 52(R8), Z7
+	VPBROADCASTD 52(R8)(DI*1), Z8
+	VPBROADCASTD 52(R8)(DI*2), Z9
+	VPBROADCASTD 52(R9), Z10
+	VPBROADCASTD 52(R9)(DI*1), Z11
+	VMOVDQA64    Z4, Z12
+	VMOVDQA64    Z5, Z13
+	VMOVDQA64    Z6, Z14
+	VMOVDQA64    Z7, Z15
+	VMOVDQA64    Z8, Z16
+	VMOVDQA64    Z9, Z17
+	VMOVDQA64    Z10, Z18
+	VMOVDQA64    Z11, Z19
+	VPBROADCASTD (SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD (SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD (SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z14
+	VPBROADCASTD (R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z15
+	VPBROADCASTD (R8)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z8
+	VPDPBUSD     Z2, Z1, Z16
+	VMOVDQU64    64(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    64(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD (R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z0, Z9
+	VPDPBUSD     Z20, Z1, Z17
+	VPBROADCASTD (R9), Z20
+	VPDPBUSD     Z20, Z0, Z10
+	VPDPBUSD     Z20, Z1, Z18
+	VPBROADCASTD (R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z0, Z11
+	VPDPBUSD     Z20, Z1, Z19
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	VPBROADCASTD 4(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 4(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 4(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z14
+	VPBROADCASTD 4(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z15
+	VPBROADCASTD 4(R8)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z8
+	VPDPBUSD     Z0, Z3, Z16
+	VMOVDQU64    128(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    128(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 4(R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z2, Z9
+	VPDPBUSD     Z20, Z3, Z17
+	VPBROADCASTD 4(R9), Z20
+	VPDPBUSD     Z20, Z2, Z10
+	VPDPBUSD     Z20, Z3, Z18
+	VPBROADCASTD 4(R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z2, Z11
+	VPDPBUSD     Z20, Z3, Z19
+	PREFETCHT1   128(DX)
+	PREFETCHT1   192(DX)
+	VPBROADCASTD 8(SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD 8(SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD 8(SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z14
+	VPBROADCASTD 8(R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z15
+	VPBROADCASTD 8(R8)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z8
+	VPDPBUSD     Z2, Z1, Z16
+	VMOVDQU64    192(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    192(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD 8(R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z0, Z9
+	VPDPBUSD     Z20, Z1, Z17
+	VPBROADCASTD 8(R9), Z20
+	VPDPBUSD     Z20, Z0, Z10
+	VPDPBUSD     Z20, Z1, Z18
+	VPBROADCASTD 8(R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z0, Z11
+	VPDPBUSD     Z20, Z1, Z19
+	PREFETCHT1   256(DX)
+	PREFETCHT1   320(DX)
+	VPBROADCASTD 12(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 12(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 12(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z14
+	VPBROADCASTD 12(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z15
+	VPBROADCASTD 12(R8)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z8
+	VPDPBUSD     Z0, Z3, Z16
+	VMOVDQU64    256(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    256(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 12(R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z2, Z9
+	VPDPBUSD     Z20, Z3, Z17
+	VPBROADCASTD 12(R9), Z20
+	VPDPBUSD     Z20, Z2, Z10
+	VPDPBUSD     Z20, Z3, Z18
+	VPBROADCASTD 12(R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z2, Z11
+	VPDPBUSD     Z20, Z3, Z19
+	PREFETCHT1   384(DX)
+	PREFETCHT1   448(DX)
+	VPBROADCASTD 16(SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD 16(SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD 16(SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z14
+	VPBROADCASTD 16(R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z15
+	VPBROADCASTD 16(R8)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z8
+	VPDPBUSD     Z2, Z1, Z16
+	VMOVDQU64    320(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    320(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD 16(R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z0, Z9
+	VPDPBUSD     Z20, Z1, Z17
+	VPBROADCASTD 16(R9), Z20
+	VPDPBUSD     Z20, Z0, Z10
+	VPDPBUSD     Z20, Z1, Z18
+	VPBROADCASTD 16(R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z0, Z11
+	VPDPBUSD     Z20, Z1, Z19
+	PREFETCHT1   512(DX)
+	PREFETCHT1   576(DX)
+	VPBROADCASTD 20(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 20(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 20(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z14
+	VPBROADCASTD 20(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z15
+	VPBROADCASTD 20(R8)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z8
+	VPDPBUSD     Z0, Z3, Z16
+	VMOVDQU64    384(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    384(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 20(R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z2, Z9
+	VPDPBUSD     Z20, Z3, Z17
+	VPBROADCASTD 20(R9), Z20
+	VPDPBUSD     Z20, Z2, Z10
+	VPDPBUSD     Z20, Z3, Z18
+	VPBROADCASTD 20(R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z2, Z11
+	VPDPBUSD     Z20, Z3, Z19
+	PREFETCHT1   640(DX)
+	PREFETCHT1   704(DX)
+	VPBROADCASTD 24(SI), Z2
+	VPDPBUSD     Z2, Z0, Z4
+	VPDPBUSD     Z2, Z1, Z12
+	VPBROADCASTD 24(SI)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z5
+	VPDPBUSD     Z2, Z1, Z13
+	VPBROADCASTD 24(SI)(DI*2), Z2
+	VPDPBUSD     Z2, Z0, Z6
+	VPDPBUSD     Z2, Z1, Z14
+	VPBROADCASTD 24(R8), Z2
+	VPDPBUSD     Z2, Z0, Z7
+	VPDPBUSD     Z2, Z1, Z15
+	VPBROADCASTD 24(R8)(DI*1), Z2
+	VPDPBUSD     Z2, Z0, Z8
+	VPDPBUSD     Z2, Z1, Z16
+	VMOVDQU64    448(AX), Z2
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z2, Z2
+	VMOVDQU64    448(AX)(BX*1), Z3
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z3, Z3
+	VPBROADCASTD 24(R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z0, Z9
+	VPDPBUSD     Z20, Z1, Z17
+	VPBROADCASTD 24(R9), Z20
+	VPDPBUSD     Z20, Z0, Z10
+	VPDPBUSD     Z20, Z1, Z18
+	VPBROADCASTD 24(R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z0, Z11
+	VPDPBUSD     Z20, Z1, Z19
+	PREFETCHT1   768(DX)
+	PREFETCHT1   832(DX)
+	VPBROADCASTD 28(SI), Z0
+	VPDPBUSD     Z0, Z2, Z4
+	VPDPBUSD     Z0, Z3, Z12
+	VPBROADCASTD 28(SI)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z5
+	VPDPBUSD     Z0, Z3, Z13
+	VPBROADCASTD 28(SI)(DI*2), Z0
+	VPDPBUSD     Z0, Z2, Z6
+	VPDPBUSD     Z0, Z3, Z14
+	VPBROADCASTD 28(R8), Z0
+	VPDPBUSD     Z0, Z2, Z7
+	VPDPBUSD     Z0, Z3, Z15
+	VPBROADCASTD 28(R8)(DI*1), Z0
+	VPDPBUSD     Z0, Z2, Z8
+	VPDPBUSD     Z0, Z3, Z16
+	VMOVDQU64    512(AX), Z0
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z0, Z0
+	VMOVDQU64    512(AX)(BX*1), Z1
+	VPXORD.BCST  gfniWord8080808080808080<>+0(SB), Z1, Z1
+	VPBROADCASTD 28(R8)(DI*2), Z20
+	VPDPBUSD     Z20, Z2, Z9
+	VPDPBUSD     Z20, Z3, Z17
+	VPBROADCASTD 28(R9), Z20
+	VPDPBUSD     Z20, Z2, Z10
+	VPDPBUSD     Z20, Z3, Z18
+	VPBROADCASTD 28(R9)(DI*1), Z20
+	VPDPBUSD     Z20, Z2, Z11
+	VPDPBUSD     Z20, Z3, Z19
+	PREFETCHT1   896(DX)
+	PREFETCHT1   960(DX)
+	PREFETCHT1   1024(DX)
+	ADDQ         $0x00000440, DX
+	VCVTPH2PS    (CX), Z2
+	VMULPS.BCST  gfniWordcb400000cb400000<>+0(SB), Z2, Z3
+	VFMADD213PS  Z3, Z2, Z4
+	VFMADD213PS  Z3, Z2, Z5
+	VFMADD213PS  Z3, Z2, Z6
+	VFMADD213PS  Z3, Z2, Z7
+	VFMADD213PS  Z3, Z2, Z8
+	VFMADD213PS  Z3, Z2, Z9
+	VFMADD213PS  Z3, Z2, Z10
+	VFMADD213PS  Z3, Z2, Z11
+	VBROADCASTSS 32(SI), Z2
+	VFMADD213PS  (R10), Z2, Z4
+	VMOVUPS      Z4, (R10)
+	VBROADCASTSS 32(SI)(DI*1), Z2
+	VFMADD213PS  64(R10), Z2, Z5
+	VMOVUPS      Z5, 64(R10)
+	VBROADCASTSS 32(SI)(DI*2), Z2
+	VFMADD213PS  128(R10), Z2, Z6
+	VMOVUPS      Z6, 128(R10)
+	VBROADCASTSS 32(R8), Z2
+	VFMADD213PS  192(R10), Z2, Z7
+	VMOVUPS      Z7, 192(R10)
+	VBROADCASTSS 32(R8)(DI*1), Z2
+	VFMADD213PS  256(R10), Z2, Z8
+	VMOVUPS      Z8, 256(R10)
+	VBROADCASTSS 32(R8)(DI*2), Z2
+	VFMADD213PS  320(R10), Z2, Z9
+	VMOVUPS      Z9, 320(R10)
+	VBROADCASTSS 32(R9), Z2
+	VFMADD213PS  384(R10), Z2, Z10
+	VMOVUPS      Z10, 384(R10)
+	VBROADCASTSS 32(R9)(DI*1), Z2
+	VFMADD213PS  448(R10), Z2, Z11
+	VMOVUPS      Z11, 448(R10)
+	VCVTPH2PS    (CX)(BX*1), Z2
+	VMULPS.BCST  gfniWordcb400000cb400000<>+0(SB), Z2, Z3
+	VFMADD213PS  Z3, Z2, Z12
+	VFMADD213PS  Z3, Z2, Z13
+	VFMADD213PS  Z3, Z2, Z14
+	VFMADD213PS  Z3, Z2, Z15
+	VFMADD213PS  Z3, Z2, Z16
+	VFMADD213PS  Z3, Z2, Z17
+	VFMADD213PS  Z3, Z2, Z18
+	VFMADD213PS  Z3, Z2, Z19
+	VBROADCASTSS 32(SI), Z2
+	VFMADD213PS  512(R10), Z2, Z12
+	VMOVUPS      Z12, 512(R10)
+	VBROADCASTSS 32(SI)(DI*1), Z2
+	VFMADD213PS  576(R10), Z2, Z13
+	VMOVUPS      Z13, 576(R10)
+	VBROADCASTSS 32(SI)(DI*2), Z2
+	VFMADD213PS  640(R10), Z2, Z14
+	VMOVUPS      Z14, 640(R10)
+	VBROADCASTSS 32(R8), Z2
+	VFMADD213PS  704(R10), Z2, Z15
+	VMOVUPS      Z15, 704(R10)
+	VBROADCASTSS 32(R8)(DI*1), Z2
+	VFMADD213PS  768(R10), Z2, Z16
+	VMOVUPS      Z16, 768(R10)
+	VBROADCASTSS 32(R8)(DI*2), Z2
+	VFMADD213PS  832(R10), Z2, Z17
+	VMOVUPS      Z17, 832(R10)
+	VBROADCASTSS 32(R9), Z2
+	VFMADD213PS  896(R10), Z2, Z18
+	VMOVUPS      Z18, 896(R10)
+	VBROADCASTSS 32(R9)(DI*1), Z2
+	VFMADD213PS  960(R10), Z2, Z19
+	VMOVUPS      Z19, 960(R10)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000020, CX
+	DECQ         R11
+	JNE          loop
+	MOVQ         y+0(FP), AX
+	MOVQ         ld+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      (R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      512(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      64(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      576(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      128(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      640(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      192(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      704(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      256(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      768(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      320(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      832(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      384(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      896(R10), Z0
+	VMOVUPS      Z0, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      448(R10), Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      960(R10), Z0
+	VMOVUPS      Z0, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -11550,16 +12017,6 @@ TEXT ·groupedQ8GFNIAVX512x9(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
 	VPXORD           Z13, Z13, Z13
@@ -11589,6 +12046,7 @@ loop:
 	VPDPBUSD.BCST    (R8), Z9, Z26
 	VPDPBUSD.BCST    (R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST    (R8)(SI*2), Z9, Z28
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    4(BX), Z10, Z11
 	VPDPBUSD.BCST    4(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST    4(BX)(SI*2), Z10, Z13
@@ -11600,6 +12058,7 @@ loop:
 	VPDPBUSD.BCST    4(R8), Z10, Z17
 	VPDPBUSD.BCST    4(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST    4(R8)(SI*2), Z10, Z19
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    8(BX), Z9, Z20
 	VPDPBUSD.BCST    8(BX)(SI*1), Z9, Z21
 	VPDPBUSD.BCST    8(BX)(SI*2), Z9, Z22
@@ -11611,6 +12070,7 @@ loop:
 	VPDPBUSD.BCST    8(R8), Z9, Z26
 	VPDPBUSD.BCST    8(R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST    8(R8)(SI*2), Z9, Z28
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    12(BX), Z10, Z11
 	VPDPBUSD.BCST    12(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST    12(BX)(SI*2), Z10, Z13
@@ -11622,6 +12082,7 @@ loop:
 	VPDPBUSD.BCST    12(R8), Z10, Z17
 	VPDPBUSD.BCST    12(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST    12(R8)(SI*2), Z10, Z19
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    16(BX), Z9, Z20
 	VPDPBUSD.BCST    16(BX)(SI*1), Z9, Z21
 	VPDPBUSD.BCST    16(BX)(SI*2), Z9, Z22
@@ -11633,6 +12094,7 @@ loop:
 	VPDPBUSD.BCST    16(R8), Z9, Z26
 	VPDPBUSD.BCST    16(R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST    16(R8)(SI*2), Z9, Z28
+	PREFETCHT1       256(DX)
 	VPDPBUSD.BCST    20(BX), Z10, Z11
 	VPDPBUSD.BCST    20(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST    20(BX)(SI*2), Z10, Z13
@@ -11644,6 +12106,7 @@ loop:
 	VPDPBUSD.BCST    20(R8), Z10, Z17
 	VPDPBUSD.BCST    20(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST    20(R8)(SI*2), Z10, Z19
+	PREFETCHT1       320(DX)
 	VPDPBUSD.BCST    24(BX), Z9, Z20
 	VPDPBUSD.BCST    24(BX)(SI*1), Z9, Z21
 	VPDPBUSD.BCST    24(BX)(SI*2), Z9, Z22
@@ -11655,6 +12118,7 @@ loop:
 	VPDPBUSD.BCST    24(R8), Z9, Z26
 	VPDPBUSD.BCST    24(R8)(SI*1), Z9, Z27
 	VPDPBUSD.BCST    24(R8)(SI*2), Z9, Z28
+	PREFETCHT1       384(DX)
 	VPDPBUSD.BCST    28(BX), Z10, Z11
 	VPDPBUSD.BCST    28(BX)(SI*1), Z10, Z12
 	VPDPBUSD.BCST    28(BX)(SI*2), Z10, Z13
@@ -11666,6 +12130,9 @@ loop:
 	VPDPBUSD.BCST    28(R8), Z10, Z17
 	VPDPBUSD.BCST    28(R8)(SI*1), Z10, Z18
 	VPDPBUSD.BCST    28(R8)(SI*2), Z10, Z19
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000220, DX
 	VPADDD           Z11, Z20, Z20
 	VPADDD           Z12, Z21, Z21
 	VPADDD           Z13, Z22, Z22
@@ -11769,16 +12236,6 @@ TEXT ·groupedQ8GFNIAVX512x10(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R10
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
 	VPBROADCASTD     52(BX), Z12
 	VPBROADCASTD     52(BX)(SI*1), Z13
 	VPBROADCASTD     52(BX)(SI*2), Z14
@@ -11801,6 +12258,7 @@ loop:
 	VPDPBUSD.BCST    (R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST    (R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST    (R9), Z10, Z21
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    4(BX), Z11, Z12
 	VPDPBUSD.BCST    4(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST    4(BX)(SI*2), Z11, Z14
@@ -11813,6 +12271,7 @@ loop:
 	VPDPBUSD.BCST    4(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST    4(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST    4(R9), Z11, Z21
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    8(BX), Z10, Z12
 	VPDPBUSD.BCST    8(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST    8(BX)(SI*2), Z10, Z14
@@ -11825,6 +12284,7 @@ loop:
 	VPDPBUSD.BCST    8(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST    8(R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST    8(R9), Z10, Z21
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    12(BX), Z11, Z12
 	VPDPBUSD.BCST    12(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST    12(BX)(SI*2), Z11, Z14
@@ -11837,6 +12297,7 @@ loop:
 	VPDPBUSD.BCST    12(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST    12(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST    12(R9), Z11, Z21
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    16(BX), Z10, Z12
 	VPDPBUSD.BCST    16(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST    16(BX)(SI*2), Z10, Z14
@@ -11849,6 +12310,7 @@ loop:
 	VPDPBUSD.BCST    16(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST    16(R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST    16(R9), Z10, Z21
+	PREFETCHT1       256(DX)
 	VPDPBUSD.BCST    20(BX), Z11, Z12
 	VPDPBUSD.BCST    20(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST    20(BX)(SI*2), Z11, Z14
@@ -11861,6 +12323,7 @@ loop:
 	VPDPBUSD.BCST    20(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST    20(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST    20(R9), Z11, Z21
+	PREFETCHT1       320(DX)
 	VPDPBUSD.BCST    24(BX), Z10, Z12
 	VPDPBUSD.BCST    24(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST    24(BX)(SI*2), Z10, Z14
@@ -11873,6 +12336,7 @@ loop:
 	VPDPBUSD.BCST    24(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST    24(R8)(SI*2), Z10, Z20
 	VPDPBUSD.BCST    24(R9), Z10, Z21
+	PREFETCHT1       384(DX)
 	VPDPBUSD.BCST    28(BX), Z11, Z12
 	VPDPBUSD.BCST    28(BX)(SI*1), Z11, Z13
 	VPDPBUSD.BCST    28(BX)(SI*2), Z11, Z14
@@ -11885,6 +12349,9 @@ loop:
 	VPDPBUSD.BCST    28(R8)(SI*1), Z11, Z19
 	VPDPBUSD.BCST    28(R8)(SI*2), Z11, Z20
 	VPDPBUSD.BCST    28(R9), Z11, Z21
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000220, DX
 	VCVTPH2PS        (CX), Z11
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z11, Z22
 	VFMADD213PS      Z22, Z11, Z12
@@ -11986,16 +12453,6 @@ TEXT ·groupedQ8GFNIAVX512x11(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R10
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
 	VPBROADCASTD     52(BX), Z13
 	VPBROADCASTD     52(BX)(SI*1), Z14
 	VPBROADCASTD     52(BX)(SI*2), Z15
@@ -12020,6 +12477,7 @@ loop:
 	VPDPBUSD.BCST    (R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST    (R9), Z11, Z22
 	VPDPBUSD.BCST    (R9)(SI*1), Z11, Z23
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    4(BX), Z12, Z13
 	VPDPBUSD.BCST    4(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST    4(BX)(SI*2), Z12, Z15
@@ -12033,6 +12491,7 @@ loop:
 	VPDPBUSD.BCST    4(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST    4(R9), Z12, Z22
 	VPDPBUSD.BCST    4(R9)(SI*1), Z12, Z23
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    8(BX), Z11, Z13
 	VPDPBUSD.BCST    8(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST    8(BX)(SI*2), Z11, Z15
@@ -12046,6 +12505,7 @@ loop:
 	VPDPBUSD.BCST    8(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST    8(R9), Z11, Z22
 	VPDPBUSD.BCST    8(R9)(SI*1), Z11, Z23
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    12(BX), Z12, Z13
 	VPDPBUSD.BCST    12(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST    12(BX)(SI*2), Z12, Z15
@@ -12059,6 +12519,7 @@ loop:
 	VPDPBUSD.BCST    12(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST    12(R9), Z12, Z22
 	VPDPBUSD.BCST    12(R9)(SI*1), Z12, Z23
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    16(BX), Z11, Z13
 	VPDPBUSD.BCST    16(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST    16(BX)(SI*2), Z11, Z15
@@ -12072,6 +12533,7 @@ loop:
 	VPDPBUSD.BCST    16(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST    16(R9), Z11, Z22
 	VPDPBUSD.BCST    16(R9)(SI*1), Z11, Z23
+	PREFETCHT1       256(DX)
 	VPDPBUSD.BCST    20(BX), Z12, Z13
 	VPDPBUSD.BCST    20(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST    20(BX)(SI*2), Z12, Z15
@@ -12085,6 +12547,7 @@ loop:
 	VPDPBUSD.BCST    20(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST    20(R9), Z12, Z22
 	VPDPBUSD.BCST    20(R9)(SI*1), Z12, Z23
+	PREFETCHT1       320(DX)
 	VPDPBUSD.BCST    24(BX), Z11, Z13
 	VPDPBUSD.BCST    24(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST    24(BX)(SI*2), Z11, Z15
@@ -12098,6 +12561,7 @@ loop:
 	VPDPBUSD.BCST    24(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST    24(R9), Z11, Z22
 	VPDPBUSD.BCST    24(R9)(SI*1), Z11, Z23
+	PREFETCHT1       384(DX)
 	VPDPBUSD.BCST    28(BX), Z12, Z13
 	VPDPBUSD.BCST    28(BX)(SI*1), Z12, Z14
 	VPDPBUSD.BCST    28(BX)(SI*2), Z12, Z15
@@ -12111,6 +12575,9 @@ loop:
 	VPDPBUSD.BCST    28(R8)(SI*2), Z12, Z21
 	VPDPBUSD.BCST    28(R9), Z12, Z22
 	VPDPBUSD.BCST    28(R9)(SI*1), Z12, Z23
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000220, DX
 	VCVTPH2PS        (CX), Z12
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z24
 	VFMADD213PS      Z24, Z12, Z13
@@ -12218,16 +12685,6 @@ TEXT ·groupedQ8GFNIAVX512x12(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R10
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
 	VPBROADCASTD     52(BX), Z14
 	VPBROADCASTD     52(BX)(SI*1), Z15
 	VPBROADCASTD     52(BX)(SI*2), Z16
@@ -12254,6 +12711,7 @@ loop:
 	VPDPBUSD.BCST    (R9), Z12, Z23
 	VPDPBUSD.BCST    (R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST    (R9)(SI*2), Z12, Z25
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    4(BX), Z13, Z14
 	VPDPBUSD.BCST    4(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST    4(BX)(SI*2), Z13, Z16
@@ -12268,6 +12726,7 @@ loop:
 	VPDPBUSD.BCST    4(R9), Z13, Z23
 	VPDPBUSD.BCST    4(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST    4(R9)(SI*2), Z13, Z25
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    8(BX), Z12, Z14
 	VPDPBUSD.BCST    8(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST    8(BX)(SI*2), Z12, Z16
@@ -12282,6 +12741,7 @@ loop:
 	VPDPBUSD.BCST    8(R9), Z12, Z23
 	VPDPBUSD.BCST    8(R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST    8(R9)(SI*2), Z12, Z25
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    12(BX), Z13, Z14
 	VPDPBUSD.BCST    12(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST    12(BX)(SI*2), Z13, Z16
@@ -12296,6 +12756,7 @@ loop:
 	VPDPBUSD.BCST    12(R9), Z13, Z23
 	VPDPBUSD.BCST    12(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST    12(R9)(SI*2), Z13, Z25
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    16(BX), Z12, Z14
 	VPDPBUSD.BCST    16(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST    16(BX)(SI*2), Z12, Z16
@@ -12310,6 +12771,7 @@ loop:
 	VPDPBUSD.BCST    16(R9), Z12, Z23
 	VPDPBUSD.BCST    16(R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST    16(R9)(SI*2), Z12, Z25
+	PREFETCHT1       256(DX)
 	VPDPBUSD.BCST    20(BX), Z13, Z14
 	VPDPBUSD.BCST    20(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST    20(BX)(SI*2), Z13, Z16
@@ -12324,6 +12786,7 @@ loop:
 	VPDPBUSD.BCST    20(R9), Z13, Z23
 	VPDPBUSD.BCST    20(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST    20(R9)(SI*2), Z13, Z25
+	PREFETCHT1       320(DX)
 	VPDPBUSD.BCST    24(BX), Z12, Z14
 	VPDPBUSD.BCST    24(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST    24(BX)(SI*2), Z12, Z16
@@ -12338,6 +12801,7 @@ loop:
 	VPDPBUSD.BCST    24(R9), Z12, Z23
 	VPDPBUSD.BCST    24(R9)(SI*1), Z12, Z24
 	VPDPBUSD.BCST    24(R9)(SI*2), Z12, Z25
+	PREFETCHT1       384(DX)
 	VPDPBUSD.BCST    28(BX), Z13, Z14
 	VPDPBUSD.BCST    28(BX)(SI*1), Z13, Z15
 	VPDPBUSD.BCST    28(BX)(SI*2), Z13, Z16
@@ -12352,6 +12816,9 @@ loop:
 	VPDPBUSD.BCST    28(R9), Z13, Z23
 	VPDPBUSD.BCST    28(R9)(SI*1), Z13, Z24
 	VPDPBUSD.BCST    28(R9)(SI*2), Z13, Z25
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000220, DX
 	VCVTPH2PS        (CX), Z13
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z13, Z26
 	VFMADD213PS      Z26, Z13, Z14
@@ -12467,16 +12934,6 @@ TEXT ·groupedQ8GFNIAVX512x13(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R11
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
 	VPBROADCASTD     52(BX), Z15
 	VPBROADCASTD     52(BX)(SI*1), Z16
 	VPBROADCASTD     52(BX)(SI*2), Z17
@@ -12505,6 +12962,7 @@ loop:
 	VPDPBUSD.BCST    (R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST    (R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST    (R10), Z13, Z27
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    4(BX), Z14, Z15
 	VPDPBUSD.BCST    4(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST    4(BX)(SI*2), Z14, Z17
@@ -12520,6 +12978,7 @@ loop:
 	VPDPBUSD.BCST    4(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST    4(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST    4(R10), Z14, Z27
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    8(BX), Z13, Z15
 	VPDPBUSD.BCST    8(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST    8(BX)(SI*2), Z13, Z17
@@ -12535,6 +12994,7 @@ loop:
 	VPDPBUSD.BCST    8(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST    8(R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST    8(R10), Z13, Z27
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    12(BX), Z14, Z15
 	VPDPBUSD.BCST    12(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST    12(BX)(SI*2), Z14, Z17
@@ -12550,6 +13010,7 @@ loop:
 	VPDPBUSD.BCST    12(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST    12(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST    12(R10), Z14, Z27
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    16(BX), Z13, Z15
 	VPDPBUSD.BCST    16(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST    16(BX)(SI*2), Z13, Z17
@@ -12565,6 +13026,7 @@ loop:
 	VPDPBUSD.BCST    16(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST    16(R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST    16(R10), Z13, Z27
+	PREFETCHT1       256(DX)
 	VPDPBUSD.BCST    20(BX), Z14, Z15
 	VPDPBUSD.BCST    20(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST    20(BX)(SI*2), Z14, Z17
@@ -12580,6 +13042,7 @@ loop:
 	VPDPBUSD.BCST    20(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST    20(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST    20(R10), Z14, Z27
+	PREFETCHT1       320(DX)
 	VPDPBUSD.BCST    24(BX), Z13, Z15
 	VPDPBUSD.BCST    24(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST    24(BX)(SI*2), Z13, Z17
@@ -12595,6 +13058,7 @@ loop:
 	VPDPBUSD.BCST    24(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST    24(R9)(SI*2), Z13, Z26
 	VPDPBUSD.BCST    24(R10), Z13, Z27
+	PREFETCHT1       384(DX)
 	VPDPBUSD.BCST    28(BX), Z14, Z15
 	VPDPBUSD.BCST    28(BX)(SI*1), Z14, Z16
 	VPDPBUSD.BCST    28(BX)(SI*2), Z14, Z17
@@ -12610,6 +13074,9 @@ loop:
 	VPDPBUSD.BCST    28(R9)(SI*1), Z14, Z25
 	VPDPBUSD.BCST    28(R9)(SI*2), Z14, Z26
 	VPDPBUSD.BCST    28(R10), Z14, Z27
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000220, DX
 	VCVTPH2PS        (CX), Z14
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z14, Z28
 	VFMADD213PS      Z28, Z14, Z15
@@ -12732,16 +13199,6 @@ TEXT ·groupedQ8GFNIAVX512x14(SB), NOSPLIT, $0-72
 	MOVQ        groups+56(FP), R11
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000220, DX
 	VPBROADCASTD     52(BX), Z16
 	VPBROADCASTD     52(BX)(SI*1), Z17
 	VPBROADCASTD     52(BX)(SI*2), Z18
@@ -12772,6 +13229,7 @@ loop:
 	VPDPBUSD.BCST    (R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST    (R10), Z14, Z28
 	VPDPBUSD.BCST    (R10)(SI*1), Z14, Z29
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    4(BX), Z15, Z16
 	VPDPBUSD.BCST    4(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST    4(BX)(SI*2), Z15, Z18
@@ -12788,6 +13246,7 @@ loop:
 	VPDPBUSD.BCST    4(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST    4(R10), Z15, Z28
 	VPDPBUSD.BCST    4(R10)(SI*1), Z15, Z29
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    8(BX), Z14, Z16
 	VPDPBUSD.BCST    8(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST    8(BX)(SI*2), Z14, Z18
@@ -12804,6 +13263,7 @@ loop:
 	VPDPBUSD.BCST    8(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST    8(R10), Z14, Z28
 	VPDPBUSD.BCST    8(R10)(SI*1), Z14, Z29
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    12(BX), Z15, Z16
 	VPDPBUSD.BCST    12(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST    12(BX)(SI*2), Z15, Z18
@@ -12820,6 +13280,7 @@ loop:
 	VPDPBUSD.BCST    12(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST    12(R10), Z15, Z28
 	VPDPBUSD.BCST    12(R10)(SI*1), Z15, Z29
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    16(BX), Z14, Z16
 	VPDPBUSD.BCST    16(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST    16(BX)(SI*2), Z14, Z18
@@ -12836,6 +13297,7 @@ loop:
 	VPDPBUSD.BCST    16(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST    16(R10), Z14, Z28
 	VPDPBUSD.BCST    16(R10)(SI*1), Z14, Z29
+	PREFETCHT1       256(DX)
 	VPDPBUSD.BCST    20(BX), Z15, Z16
 	VPDPBUSD.BCST    20(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST    20(BX)(SI*2), Z15, Z18
@@ -12852,6 +13314,7 @@ loop:
 	VPDPBUSD.BCST    20(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST    20(R10), Z15, Z28
 	VPDPBUSD.BCST    20(R10)(SI*1), Z15, Z29
+	PREFETCHT1       320(DX)
 	VPDPBUSD.BCST    24(BX), Z14, Z16
 	VPDPBUSD.BCST    24(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST    24(BX)(SI*2), Z14, Z18
@@ -12868,6 +13331,7 @@ loop:
 	VPDPBUSD.BCST    24(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST    24(R10), Z14, Z28
 	VPDPBUSD.BCST    24(R10)(SI*1), Z14, Z29
+	PREFETCHT1       384(DX)
 	VPDPBUSD.BCST    28(BX), Z15, Z16
 	VPDPBUSD.BCST    28(BX)(SI*1), Z15, Z17
 	VPDPBUSD.BCST    28(BX)(SI*2), Z15, Z18
@@ -12884,6 +13348,9 @@ loop:
 	VPDPBUSD.BCST    28(R9)(SI*2), Z15, Z27
 	VPDPBUSD.BCST    28(R10), Z15, Z28
 	VPDPBUSD.BCST    28(R10)(SI*1), Z15, Z29
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000220, DX
 	VCVTPH2PS        (CX), Z15
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z15, Z30
 	VFMADD213PS      Z30, Z15, Z16
@@ -13082,16 +13549,6 @@ TEXT ·groupedFP4GFNIAVX512x2(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R8
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000240, DX
 	VPXORD           Z7, Z7, Z7
 	VPXORD           Z8, Z8, Z8
 	VPXORD           Z9, Z9, Z9
@@ -13110,6 +13567,7 @@ loop:
 	VPERMB           Z6, Z4, Z4
 	VMOVDQU64        64(AX)(BX*1), Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       (DX)
 	VPBROADCASTD     4(SI), Z15
 	VPDPBUSD         Z15, Z4, Z7
 	VPDPBUSD         Z15, Z5, Z9
@@ -13120,6 +13578,7 @@ loop:
 	VPERMB           Z6, Z4, Z4
 	VMOVDQU64        128(AX)(BX*1), Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     8(SI), Z15
 	VPDPBUSD         Z15, Z4, Z11
 	VPDPBUSD         Z15, Z5, Z13
@@ -13130,6 +13589,7 @@ loop:
 	VPERMB           Z6, Z4, Z4
 	VMOVDQU64        192(AX)(BX*1), Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       128(DX)
 	VPBROADCASTD     12(SI), Z15
 	VPDPBUSD         Z15, Z4, Z7
 	VPDPBUSD         Z15, Z5, Z9
@@ -13142,6 +13602,7 @@ loop:
 	VMOVDQU64        (AX)(BX*1), Z5
 	VPSRLW           $0x04, Z5, Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     16(SI), Z15
 	VPDPBUSD         Z15, Z4, Z11
 	VPDPBUSD         Z15, Z5, Z13
@@ -13154,6 +13615,7 @@ loop:
 	VMOVDQU64        64(AX)(BX*1), Z5
 	VPSRLW           $0x04, Z5, Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       256(DX)
 	VPBROADCASTD     20(SI), Z15
 	VPDPBUSD         Z15, Z4, Z7
 	VPDPBUSD         Z15, Z5, Z9
@@ -13166,6 +13628,7 @@ loop:
 	VMOVDQU64        128(AX)(BX*1), Z5
 	VPSRLW           $0x04, Z5, Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     24(SI), Z15
 	VPDPBUSD         Z15, Z4, Z11
 	VPDPBUSD         Z15, Z5, Z13
@@ -13178,6 +13641,7 @@ loop:
 	VMOVDQU64        192(AX)(BX*1), Z5
 	VPSRLW           $0x04, Z5, Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       384(DX)
 	VPBROADCASTD     28(SI), Z15
 	VPDPBUSD         Z15, Z4, Z7
 	VPDPBUSD         Z15, Z5, Z9
@@ -13188,6 +13652,9 @@ loop:
 	VPERMB           Z6, Z4, Z4
 	VMOVDQU64        256(AX)(BX*1), Z5
 	VPERMB           Z6, Z5, Z5
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
 	VPADDD           Z7, Z11, Z11
 	VPADDD           Z8, Z12, Z12
 	VPADDD           Z9, Z13, Z13
@@ -13251,16 +13718,6 @@ TEXT ·groupedFP4GFNIAVX512x3(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R8
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000240, DX
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
 	VPXORD           Z13, Z13, Z13
@@ -13286,6 +13743,7 @@ loop:
 	VPBROADCASTD     (SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z6, Z19
 	VPDPBUSD         Z23, Z7, Z22
+	PREFETCHT1       (DX)
 	VPBROADCASTD     4(SI), Z6
 	VPDPBUSD         Z6, Z8, Z11
 	VPDPBUSD         Z6, Z9, Z14
@@ -13299,6 +13757,7 @@ loop:
 	VPBROADCASTD     4(SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z8, Z13
 	VPDPBUSD         Z23, Z9, Z16
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     8(SI), Z8
 	VPDPBUSD         Z8, Z6, Z17
 	VPDPBUSD         Z8, Z7, Z20
@@ -13312,6 +13771,7 @@ loop:
 	VPBROADCASTD     8(SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z6, Z19
 	VPDPBUSD         Z23, Z7, Z22
+	PREFETCHT1       128(DX)
 	VPBROADCASTD     12(SI), Z6
 	VPDPBUSD         Z6, Z8, Z11
 	VPDPBUSD         Z6, Z9, Z14
@@ -13327,6 +13787,7 @@ loop:
 	VPBROADCASTD     12(SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z8, Z13
 	VPDPBUSD         Z23, Z9, Z16
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     16(SI), Z8
 	VPDPBUSD         Z8, Z6, Z17
 	VPDPBUSD         Z8, Z7, Z20
@@ -13342,6 +13803,7 @@ loop:
 	VPBROADCASTD     16(SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z6, Z19
 	VPDPBUSD         Z23, Z7, Z22
+	PREFETCHT1       256(DX)
 	VPBROADCASTD     20(SI), Z6
 	VPDPBUSD         Z6, Z8, Z11
 	VPDPBUSD         Z6, Z9, Z14
@@ -13357,6 +13819,7 @@ loop:
 	VPBROADCASTD     20(SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z8, Z13
 	VPDPBUSD         Z23, Z9, Z16
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     24(SI), Z8
 	VPDPBUSD         Z8, Z6, Z17
 	VPDPBUSD         Z8, Z7, Z20
@@ -13372,6 +13835,7 @@ loop:
 	VPBROADCASTD     24(SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z6, Z19
 	VPDPBUSD         Z23, Z7, Z22
+	PREFETCHT1       384(DX)
 	VPBROADCASTD     28(SI), Z6
 	VPDPBUSD         Z6, Z8, Z11
 	VPDPBUSD         Z6, Z9, Z14
@@ -13385,6 +13849,9 @@ loop:
 	VPBROADCASTD     28(SI)(DI*2), Z23
 	VPDPBUSD         Z23, Z8, Z13
 	VPDPBUSD         Z23, Z9, Z16
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
 	VPADDD           Z11, Z17, Z17
 	VPADDD           Z12, Z18, Z18
 	VPADDD           Z13, Z19, Z19
@@ -13462,16 +13929,6 @@ TEXT ·groupedFP4GFNIAVX512x4(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000240, DX
 	VPXORD           Z13, Z13, Z13
 	VPXORD           Z14, Z14, Z14
 	VPXORD           Z15, Z15, Z15
@@ -13504,6 +13961,7 @@ loop:
 	VPBROADCASTD     (R8), Z29
 	VPDPBUSD         Z29, Z8, Z24
 	VPDPBUSD         Z29, Z9, Z28
+	PREFETCHT1       (DX)
 	VPBROADCASTD     4(SI), Z8
 	VPDPBUSD         Z8, Z10, Z13
 	VPDPBUSD         Z8, Z11, Z17
@@ -13520,6 +13978,7 @@ loop:
 	VPBROADCASTD     4(R8), Z29
 	VPDPBUSD         Z29, Z10, Z16
 	VPDPBUSD         Z29, Z11, Z20
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     8(SI), Z10
 	VPDPBUSD         Z10, Z8, Z21
 	VPDPBUSD         Z10, Z9, Z25
@@ -13536,6 +13995,7 @@ loop:
 	VPBROADCASTD     8(R8), Z29
 	VPDPBUSD         Z29, Z8, Z24
 	VPDPBUSD         Z29, Z9, Z28
+	PREFETCHT1       128(DX)
 	VPBROADCASTD     12(SI), Z8
 	VPDPBUSD         Z8, Z10, Z13
 	VPDPBUSD         Z8, Z11, Z17
@@ -13554,6 +14014,7 @@ loop:
 	VPBROADCASTD     12(R8), Z29
 	VPDPBUSD         Z29, Z10, Z16
 	VPDPBUSD         Z29, Z11, Z20
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     16(SI), Z10
 	VPDPBUSD         Z10, Z8, Z21
 	VPDPBUSD         Z10, Z9, Z25
@@ -13572,6 +14033,7 @@ loop:
 	VPBROADCASTD     16(R8), Z29
 	VPDPBUSD         Z29, Z8, Z24
 	VPDPBUSD         Z29, Z9, Z28
+	PREFETCHT1       256(DX)
 	VPBROADCASTD     20(SI), Z8
 	VPDPBUSD         Z8, Z10, Z13
 	VPDPBUSD         Z8, Z11, Z17
@@ -13590,6 +14052,7 @@ loop:
 	VPBROADCASTD     20(R8), Z29
 	VPDPBUSD         Z29, Z10, Z16
 	VPDPBUSD         Z29, Z11, Z20
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     24(SI), Z10
 	VPDPBUSD         Z10, Z8, Z21
 	VPDPBUSD         Z10, Z9, Z25
@@ -13608,6 +14071,7 @@ loop:
 	VPBROADCASTD     24(R8), Z29
 	VPDPBUSD         Z29, Z8, Z24
 	VPDPBUSD         Z29, Z9, Z28
+	PREFETCHT1       384(DX)
 	VPBROADCASTD     28(SI), Z8
 	VPDPBUSD         Z8, Z10, Z13
 	VPDPBUSD         Z8, Z11, Z17
@@ -13624,6 +14088,9 @@ loop:
 	VPBROADCASTD     28(R8), Z29
 	VPDPBUSD         Z29, Z10, Z16
 	VPDPBUSD         Z29, Z11, Z20
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
 	VPADDD           Z13, Z21, Z21
 	VPADDD           Z14, Z22, Z22
 	VPADDD           Z15, Z23, Z23
@@ -13714,16 +14181,6 @@ TEXT ·groupedFP4GFNIAVX512x5(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000240, DX
 	VPBROADCASTD     52(SI), Z15
 	VPBROADCASTD     52(SI)(DI*1), Z16
 	VPBROADCASTD     52(SI)(DI*2), Z17
@@ -13753,6 +14210,7 @@ loop:
 	VPBROADCASTD     (R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z10, Z19
 	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       (DX)
 	VPBROADCASTD     4(SI), Z10
 	VPDPBUSD         Z10, Z12, Z15
 	VPDPBUSD         Z10, Z13, Z20
@@ -13772,6 +14230,7 @@ loop:
 	VPBROADCASTD     4(R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z12, Z19
 	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     8(SI), Z12
 	VPDPBUSD         Z12, Z10, Z15
 	VPDPBUSD         Z12, Z11, Z20
@@ -13791,6 +14250,7 @@ loop:
 	VPBROADCASTD     8(R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z10, Z19
 	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       128(DX)
 	VPBROADCASTD     12(SI), Z10
 	VPDPBUSD         Z10, Z12, Z15
 	VPDPBUSD         Z10, Z13, Z20
@@ -13812,6 +14272,7 @@ loop:
 	VPBROADCASTD     12(R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z12, Z19
 	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     16(SI), Z12
 	VPDPBUSD         Z12, Z10, Z15
 	VPDPBUSD         Z12, Z11, Z20
@@ -13833,6 +14294,7 @@ loop:
 	VPBROADCASTD     16(R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z10, Z19
 	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       256(DX)
 	VPBROADCASTD     20(SI), Z10
 	VPDPBUSD         Z10, Z12, Z15
 	VPDPBUSD         Z10, Z13, Z20
@@ -13854,6 +14316,7 @@ loop:
 	VPBROADCASTD     20(R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z12, Z19
 	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     24(SI), Z12
 	VPDPBUSD         Z12, Z10, Z15
 	VPDPBUSD         Z12, Z11, Z20
@@ -13875,6 +14338,7 @@ loop:
 	VPBROADCASTD     24(R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z10, Z19
 	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       384(DX)
 	VPBROADCASTD     28(SI), Z10
 	VPDPBUSD         Z10, Z12, Z15
 	VPDPBUSD         Z10, Z13, Z20
@@ -13894,6 +14358,9 @@ loop:
 	VPBROADCASTD     28(R8)(DI*1), Z25
 	VPDPBUSD         Z25, Z12, Z19
 	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
 	VCVTPH2PS        (CX), Z12
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
 	VFMADD213PS      Z13, Z12, Z15
@@ -13986,16 +14453,6 @@ TEXT ·groupedFP4GFNIAVX512x6(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	PREFETCHT1       320(DX)
-	PREFETCHT1       384(DX)
-	PREFETCHT1       448(DX)
-	PREFETCHT1       512(DX)
-	ADDQ             $0x00000240, DX
 	VPBROADCASTD     52(SI), Z17
 	VPBROADCASTD     52(SI)(DI*1), Z18
 	VPBROADCASTD     52(SI)(DI*2), Z19
@@ -14030,6 +14487,7 @@ loop:
 	VPBROADCASTD     (R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z12, Z22
 	VPDPBUSD         Z29, Z13, Z28
+	PREFETCHT1       (DX)
 	VPBROADCASTD     4(SI), Z12
 	VPDPBUSD         Z12, Z14, Z17
 	VPDPBUSD         Z12, Z15, Z23
@@ -14052,6 +14510,7 @@ loop:
 	VPBROADCASTD     4(R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z14, Z22
 	VPDPBUSD         Z29, Z15, Z28
+	PREFETCHT1       64(DX)
 	VPBROADCASTD     8(SI), Z14
 	VPDPBUSD         Z14, Z12, Z17
 	VPDPBUSD         Z14, Z13, Z23
@@ -14074,6 +14533,7 @@ loop:
 	VPBROADCASTD     8(R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z12, Z22
 	VPDPBUSD         Z29, Z13, Z28
+	PREFETCHT1       128(DX)
 	VPBROADCASTD     12(SI), Z12
 	VPDPBUSD         Z12, Z14, Z17
 	VPDPBUSD         Z12, Z15, Z23
@@ -14098,6 +14558,7 @@ loop:
 	VPBROADCASTD     12(R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z14, Z22
 	VPDPBUSD         Z29, Z15, Z28
+	PREFETCHT1       192(DX)
 	VPBROADCASTD     16(SI), Z14
 	VPDPBUSD         Z14, Z12, Z17
 	VPDPBUSD         Z14, Z13, Z23
@@ -14122,6 +14583,7 @@ loop:
 	VPBROADCASTD     16(R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z12, Z22
 	VPDPBUSD         Z29, Z13, Z28
+	PREFETCHT1       256(DX)
 	VPBROADCASTD     20(SI), Z12
 	VPDPBUSD         Z12, Z14, Z17
 	VPDPBUSD         Z12, Z15, Z23
@@ -14146,6 +14608,7 @@ loop:
 	VPBROADCASTD     20(R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z14, Z22
 	VPDPBUSD         Z29, Z15, Z28
+	PREFETCHT1       320(DX)
 	VPBROADCASTD     24(SI), Z14
 	VPDPBUSD         Z14, Z12, Z17
 	VPDPBUSD         Z14, Z13, Z23
@@ -14170,6 +14633,7 @@ loop:
 	VPBROADCASTD     24(R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z12, Z22
 	VPDPBUSD         Z29, Z13, Z28
+	PREFETCHT1       384(DX)
 	VPBROADCASTD     28(SI), Z12
 	VPDPBUSD         Z12, Z14, Z17
 	VPDPBUSD         Z12, Z15, Z23
@@ -14192,6 +14656,9 @@ loop:
 	VPBROADCASTD     28(R8)(DI*2), Z29
 	VPDPBUSD         Z29, Z14, Z22
 	VPDPBUSD         Z29, Z15, Z28
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
 	VCVTPH2PS        (CX), Z14
 	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z14, Z15
 	VFMADD213PS      Z15, Z14, Z17
@@ -14286,12 +14753,6 @@ TEXT ·groupedFP4GFNIAVX512x7(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	ADDQ             $0x00000120, DX
 	VPXORD           Z10, Z10, Z10
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
@@ -14324,6 +14785,7 @@ loop:
 	VPDPBUSD.BCST    4(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST    4(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST    4(R8), Z8, Z16
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    8(BX), Z7, Z17
 	VPDPBUSD.BCST    8(BX)(SI*1), Z7, Z18
 	VPDPBUSD.BCST    8(BX)(SI*2), Z7, Z19
@@ -14343,6 +14805,7 @@ loop:
 	VPDPBUSD.BCST    12(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST    12(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST    12(R8), Z8, Z16
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    16(BX), Z7, Z17
 	VPDPBUSD.BCST    16(BX)(SI*1), Z7, Z18
 	VPDPBUSD.BCST    16(BX)(SI*2), Z7, Z19
@@ -14353,6 +14816,7 @@ loop:
 	VPDPBUSD.BCST    16(DI)(SI*1), Z7, Z21
 	VPDPBUSD.BCST    16(DI)(SI*2), Z7, Z22
 	VPDPBUSD.BCST    16(R8), Z7, Z23
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    20(BX), Z8, Z10
 	VPDPBUSD.BCST    20(BX)(SI*1), Z8, Z11
 	VPDPBUSD.BCST    20(BX)(SI*2), Z8, Z12
@@ -14373,6 +14837,7 @@ loop:
 	VPDPBUSD.BCST    24(DI)(SI*1), Z7, Z21
 	VPDPBUSD.BCST    24(DI)(SI*2), Z7, Z22
 	VPDPBUSD.BCST    24(R8), Z7, Z23
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    28(BX), Z8, Z10
 	VPDPBUSD.BCST    28(BX)(SI*1), Z8, Z11
 	VPDPBUSD.BCST    28(BX)(SI*2), Z8, Z12
@@ -14382,6 +14847,8 @@ loop:
 	VPDPBUSD.BCST    28(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST    28(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST    28(R8), Z8, Z16
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
 	VPADDD           Z10, Z17, Z17
 	VPADDD           Z11, Z18, Z18
 	VPADDD           Z12, Z19, Z19
@@ -14470,12 +14937,6 @@ TEXT ·groupedFP4GFNIAVX512x8(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	ADDQ             $0x00000120, DX
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
 	VPXORD           Z13, Z13, Z13
@@ -14512,6 +14973,7 @@ loop:
 	VPDPBUSD.BCST    4(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST    4(R8), Z9, Z17
 	VPDPBUSD.BCST    4(R8)(SI*1), Z9, Z18
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    8(BX), Z8, Z19
 	VPDPBUSD.BCST    8(BX)(SI*1), Z8, Z20
 	VPDPBUSD.BCST    8(BX)(SI*2), Z8, Z21
@@ -14533,6 +14995,7 @@ loop:
 	VPDPBUSD.BCST    12(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST    12(R8), Z9, Z17
 	VPDPBUSD.BCST    12(R8)(SI*1), Z9, Z18
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    16(BX), Z8, Z19
 	VPDPBUSD.BCST    16(BX)(SI*1), Z8, Z20
 	VPDPBUSD.BCST    16(BX)(SI*2), Z8, Z21
@@ -14544,6 +15007,7 @@ loop:
 	VPDPBUSD.BCST    16(DI)(SI*2), Z8, Z24
 	VPDPBUSD.BCST    16(R8), Z8, Z25
 	VPDPBUSD.BCST    16(R8)(SI*1), Z8, Z26
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    20(BX), Z9, Z11
 	VPDPBUSD.BCST    20(BX)(SI*1), Z9, Z12
 	VPDPBUSD.BCST    20(BX)(SI*2), Z9, Z13
@@ -14566,6 +15030,7 @@ loop:
 	VPDPBUSD.BCST    24(DI)(SI*2), Z8, Z24
 	VPDPBUSD.BCST    24(R8), Z8, Z25
 	VPDPBUSD.BCST    24(R8)(SI*1), Z8, Z26
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    28(BX), Z9, Z11
 	VPDPBUSD.BCST    28(BX)(SI*1), Z9, Z12
 	VPDPBUSD.BCST    28(BX)(SI*2), Z9, Z13
@@ -14576,6 +15041,8 @@ loop:
 	VPDPBUSD.BCST    28(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST    28(R8), Z9, Z17
 	VPDPBUSD.BCST    28(R8)(SI*1), Z9, Z18
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
 	VPADDD           Z11, Z19, Z19
 	VPADDD           Z12, Z20, Z20
 	VPADDD           Z13, Z21, Z21
@@ -14671,12 +15138,6 @@ TEXT ·groupedFP4GFNIAVX512x9(SB), NOSPLIT, $0-72
 	MOVQ      groups+56(FP), R9
 
 loop:
-	PREFETCHT1       (DX)
-	PREFETCHT1       64(DX)
-	PREFETCHT1       128(DX)
-	PREFETCHT1       192(DX)
-	PREFETCHT1       256(DX)
-	ADDQ             $0x00000120, DX
 	VPXORD           Z12, Z12, Z12
 	VPXORD           Z13, Z13, Z13
 	VPXORD           Z14, Z14, Z14
@@ -14717,6 +15178,7 @@ loop:
 	VPDPBUSD.BCST    4(R8), Z10, Z18
 	VPDPBUSD.BCST    4(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST    4(R8)(SI*2), Z10, Z20
+	PREFETCHT1       (DX)
 	VPDPBUSD.BCST    8(BX), Z9, Z21
 	VPDPBUSD.BCST    8(BX)(SI*1), Z9, Z22
 	VPDPBUSD.BCST    8(BX)(SI*2), Z9, Z23
@@ -14740,6 +15202,7 @@ loop:
 	VPDPBUSD.BCST    12(R8), Z10, Z18
 	VPDPBUSD.BCST    12(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST    12(R8)(SI*2), Z10, Z20
+	PREFETCHT1       64(DX)
 	VPDPBUSD.BCST    16(BX), Z9, Z21
 	VPDPBUSD.BCST    16(BX)(SI*1), Z9, Z22
 	VPDPBUSD.BCST    16(BX)(SI*2), Z9, Z23
@@ -14752,6 +15215,7 @@ loop:
 	VPDPBUSD.BCST    16(R8), Z9, Z27
 	VPDPBUSD.BCST    16(R8)(SI*1), Z9, Z28
 	VPDPBUSD.BCST    16(R8)(SI*2), Z9, Z29
+	PREFETCHT1       128(DX)
 	VPDPBUSD.BCST    20(BX), Z10, Z12
 	VPDPBUSD.BCST    20(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST    20(BX)(SI*2), Z10, Z14
@@ -14776,6 +15240,7 @@ loop:
 	VPDPBUSD.BCST    24(R8), Z9, Z27
 	VPDPBUSD.BCST    24(R8)(SI*1), Z9, Z28
 	VPDPBUSD.BCST    24(R8)(SI*2), Z9, Z29
+	PREFETCHT1       192(DX)
 	VPDPBUSD.BCST    28(BX), Z10, Z12
 	VPDPBUSD.BCST    28(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST    28(BX)(SI*2), Z10, Z14
@@ -14787,6 +15252,8 @@ loop:
 	VPDPBUSD.BCST    28(R8), Z10, Z18
 	VPDPBUSD.BCST    28(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST    28(R8)(SI*2), Z10, Z20
+	PREFETCHT1       256(DX)
+	ADDQ             $0x00000120, DX
 	VPADDD           Z12, Z21, Z21
 	VPADDD           Z13, Z22, Z22
 	VPADDD           Z14, Z23, Z23
@@ -14876,10 +15343,6 @@ loop:
 	VPXORD    Z3, Z3, Z3
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
 	VPXORD              Z8, Z8, Z8
 	VPXORD              Z9, Z9, Z9
 	VPXORD              Z10, Z10, Z10
@@ -14918,6 +15381,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord8000000<>+0(SB), Z4, Z4
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord8000000<>+0(SB), Z5, Z5
+	PREFETCHT1          (DX)
 	VPBROADCASTD        12(SI), Z16
 	VPDPBUSD            Z16, Z4, Z8
 	VPDPBUSD            Z16, Z5, Z10
@@ -14948,6 +15412,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord40000000<>+0(SB), Z4, Z4
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord40000000<>+0(SB), Z5, Z5
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        24(SI), Z16
 	VPDPBUSD            Z16, Z4, Z12
 	VPDPBUSD            Z16, Z5, Z14
@@ -14968,6 +15433,8 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1000000<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1000000<>+0(SB), Z5, Z5
+	PREFETCHT1          128(DX)
+	ADDQ                $0x00000090, DX
 	VPADDD              Z8, Z12, Z12
 	VPADDD              Z9, Z13, Z13
 	VPADDD              Z10, Z14, Z14
@@ -15058,10 +15525,6 @@ loop:
 	VPXORD    Z5, Z5, Z5
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -15113,6 +15576,7 @@ group:
 	VPBROADCASTD        8(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z6, Z20
 	VPDPBUSD            Z24, Z7, Z23
+	PREFETCHT1          (DX)
 	VPBROADCASTD        12(SI), Z6
 	VPDPBUSD            Z6, Z8, Z12
 	VPDPBUSD            Z6, Z9, Z15
@@ -15152,6 +15616,7 @@ group:
 	VPBROADCASTD        20(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z8, Z14
 	VPDPBUSD            Z24, Z9, Z17
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        24(SI), Z8
 	VPDPBUSD            Z8, Z6, Z18
 	VPDPBUSD            Z8, Z7, Z21
@@ -15178,6 +15643,8 @@ group:
 	VPBROADCASTD        28(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z8, Z14
 	VPDPBUSD            Z24, Z9, Z17
+	PREFETCHT1          128(DX)
+	ADDQ                $0x00000090, DX
 	VPADDD              Z12, Z18, Z18
 	VPADDD              Z13, Z19, Z19
 	VPADDD              Z14, Z20, Z20
@@ -15259,10 +15726,6 @@ loop:
 	VPXORD    Z7, Z7, Z7
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
 	VPXORD              Z14, Z14, Z14
 	VPXORD              Z15, Z15, Z15
 	VPXORD              Z16, Z16, Z16
@@ -15327,6 +15790,7 @@ group:
 	VPBROADCASTD        8(R8), Z30
 	VPDPBUSD            Z30, Z8, Z25
 	VPDPBUSD            Z30, Z9, Z29
+	PREFETCHT1          (DX)
 	VPBROADCASTD        12(SI), Z8
 	VPDPBUSD            Z8, Z10, Z14
 	VPDPBUSD            Z8, Z11, Z18
@@ -15375,6 +15839,7 @@ group:
 	VPBROADCASTD        20(R8), Z30
 	VPDPBUSD            Z30, Z10, Z17
 	VPDPBUSD            Z30, Z11, Z21
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        24(SI), Z10
 	VPDPBUSD            Z10, Z8, Z22
 	VPDPBUSD            Z10, Z9, Z26
@@ -15407,6 +15872,8 @@ group:
 	VPBROADCASTD        28(R8), Z30
 	VPDPBUSD            Z30, Z10, Z17
 	VPDPBUSD            Z30, Z11, Z21
+	PREFETCHT1          128(DX)
+	ADDQ                $0x00000090, DX
 	VPADDD              Z14, Z22, Z22
 	VPADDD              Z15, Z23, Z23
 	VPADDD              Z16, Z24, Z24
@@ -15502,10 +15969,6 @@ loop:
 	VPXORD    Z9, Z9, Z9
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
 	VPBROADCASTD        44(SI), Z16
 	VPBROADCASTD        44(SI)(DI*1), Z17
 	VPBROADCASTD        44(SI)(DI*2), Z18
@@ -15573,6 +16036,7 @@ group:
 	VPBROADCASTD        8(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z10, Z20
 	VPDPBUSD            Z26, Z11, Z25
+	PREFETCHT1          (DX)
 	VPBROADCASTD        12(SI), Z10
 	VPDPBUSD            Z10, Z12, Z16
 	VPDPBUSD            Z10, Z13, Z21
@@ -15630,6 +16094,7 @@ group:
 	VPBROADCASTD        20(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z12, Z20
 	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        24(SI), Z12
 	VPDPBUSD            Z12, Z10, Z16
 	VPDPBUSD            Z12, Z11, Z21
@@ -15668,6 +16133,8 @@ group:
 	VPBROADCASTD        28(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z12, Z20
 	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          128(DX)
+	ADDQ                $0x00000090, DX
 	VCVTDQ2PS           Z16, Z16
 	VFMADD231PS.BCST    32(SI), Z16, Z0
 	VCVTDQ2PS           Z21, Z21
@@ -15766,10 +16233,6 @@ loop:
 	VPXORD    Z11, Z11, Z11
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                $0x00000090, DX
 	VPBROADCASTD        44(SI), Z18
 	VPBROADCASTD        44(SI)(DI*1), Z19
 	VPBROADCASTD        44(SI)(DI*2), Z20
@@ -15848,6 +16311,7 @@ group:
 	VPBROADCASTD        8(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z12, Z23
 	VPDPBUSD            Z30, Z13, Z29
+	PREFETCHT1          (DX)
 	VPBROADCASTD        12(SI), Z12
 	VPDPBUSD            Z12, Z14, Z18
 	VPDPBUSD            Z12, Z15, Z24
@@ -15914,6 +16378,7 @@ group:
 	VPBROADCASTD        20(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z14, Z23
 	VPDPBUSD            Z30, Z15, Z29
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        24(SI), Z14
 	VPDPBUSD            Z14, Z12, Z18
 	VPDPBUSD            Z14, Z13, Z24
@@ -15958,6 +16423,8 @@ group:
 	VPBROADCASTD        28(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z14, Z23
 	VPDPBUSD            Z30, Z15, Z29
+	PREFETCHT1          128(DX)
+	ADDQ                $0x00000090, DX
 	VCVTDQ2PS           Z18, Z18
 	VFMADD231PS.BCST    32(SI), Z18, Z0
 	VCVTDQ2PS           Z24, Z24
@@ -16057,9 +16524,6 @@ loop:
 	VPXORD    Z6, Z6, Z6
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
@@ -16110,6 +16574,7 @@ group:
 	VPDPBUSD.BCST       12(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST       12(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST       12(R8), Z8, Z16
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z7, Z17
 	VPDPBUSD.BCST       16(BX)(SI*1), Z7, Z18
 	VPDPBUSD.BCST       16(BX)(SI*2), Z7, Z19
@@ -16146,6 +16611,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST       28(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST       28(R8), Z8, Z16
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VPADDD              Z10, Z17, Z17
 	VPADDD              Z11, Z18, Z18
 	VPADDD              Z12, Z19, Z19
@@ -16235,9 +16702,6 @@ loop:
 	VPXORD    Z7, Z7, Z7
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
@@ -16294,6 +16758,7 @@ group:
 	VPDPBUSD.BCST       12(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST       12(R8), Z9, Z17
 	VPDPBUSD.BCST       12(R8)(SI*1), Z9, Z18
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z8, Z19
 	VPDPBUSD.BCST       16(BX)(SI*1), Z8, Z20
 	VPDPBUSD.BCST       16(BX)(SI*2), Z8, Z21
@@ -16334,6 +16799,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST       28(R8), Z9, Z17
 	VPDPBUSD.BCST       28(R8)(SI*1), Z9, Z18
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VPADDD              Z11, Z19, Z19
 	VPADDD              Z12, Z20, Z20
 	VPADDD              Z13, Z21, Z21
@@ -16430,9 +16897,6 @@ loop:
 	VPXORD    Z8, Z8, Z8
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -16495,6 +16959,7 @@ group:
 	VPDPBUSD.BCST       12(R8), Z10, Z18
 	VPDPBUSD.BCST       12(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       12(R8)(SI*2), Z10, Z20
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z9, Z21
 	VPDPBUSD.BCST       16(BX)(SI*1), Z9, Z22
 	VPDPBUSD.BCST       16(BX)(SI*2), Z9, Z23
@@ -16539,6 +17004,8 @@ group:
 	VPDPBUSD.BCST       28(R8), Z10, Z18
 	VPDPBUSD.BCST       28(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       28(R8)(SI*2), Z10, Z20
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VPADDD              Z12, Z21, Z21
 	VPADDD              Z13, Z22, Z22
 	VPADDD              Z14, Z23, Z23
@@ -16644,9 +17111,6 @@ loop:
 	VPXORD    Z9, Z9, Z9
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPBROADCASTD        44(BX), Z13
 	VPBROADCASTD        44(BX)(SI*1), Z14
 	VPBROADCASTD        44(BX)(SI*2), Z15
@@ -16705,6 +17169,7 @@ group:
 	VPDPBUSD.BCST       12(R8)(SI*1), Z11, Z20
 	VPDPBUSD.BCST       12(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       12(R9), Z11, Z22
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z10, Z13
 	VPDPBUSD.BCST       16(BX)(SI*1), Z10, Z14
 	VPDPBUSD.BCST       16(BX)(SI*2), Z10, Z15
@@ -16753,6 +17218,8 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z20
 	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       28(R9), Z11, Z22
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VCVTDQ2PS           Z13, Z13
 	VFMADD231PS.BCST    32(BX), Z13, Z0
 	VCVTDQ2PS           Z14, Z14
@@ -16856,9 +17323,6 @@ loop:
 	VPXORD    Z10, Z10, Z10
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPBROADCASTD        44(BX), Z14
 	VPBROADCASTD        44(BX)(SI*1), Z15
 	VPBROADCASTD        44(BX)(SI*2), Z16
@@ -16922,6 +17386,7 @@ group:
 	VPDPBUSD.BCST       12(R8)(SI*2), Z12, Z22
 	VPDPBUSD.BCST       12(R9), Z12, Z23
 	VPDPBUSD.BCST       12(R9)(SI*1), Z12, Z24
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z11, Z14
 	VPDPBUSD.BCST       16(BX)(SI*1), Z11, Z15
 	VPDPBUSD.BCST       16(BX)(SI*2), Z11, Z16
@@ -16974,6 +17439,8 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z22
 	VPDPBUSD.BCST       28(R9), Z12, Z23
 	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z24
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VCVTDQ2PS           Z14, Z14
 	VFMADD231PS.BCST    32(BX), Z14, Z0
 	VCVTDQ2PS           Z15, Z15
@@ -17083,9 +17550,6 @@ loop:
 	VPXORD    Z11, Z11, Z11
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPBROADCASTD        44(BX), Z15
 	VPBROADCASTD        44(BX)(SI*1), Z16
 	VPBROADCASTD        44(BX)(SI*2), Z17
@@ -17154,6 +17618,7 @@ group:
 	VPDPBUSD.BCST       12(R9), Z13, Z24
 	VPDPBUSD.BCST       12(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       12(R9)(SI*2), Z13, Z26
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z12, Z15
 	VPDPBUSD.BCST       16(BX)(SI*1), Z12, Z16
 	VPDPBUSD.BCST       16(BX)(SI*2), Z12, Z17
@@ -17210,6 +17675,8 @@ group:
 	VPDPBUSD.BCST       28(R9), Z13, Z24
 	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z26
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VCVTDQ2PS           Z15, Z15
 	VFMADD231PS.BCST    32(BX), Z15, Z0
 	VCVTDQ2PS           Z16, Z16
@@ -17327,9 +17794,6 @@ loop:
 	VPXORD    Z12, Z12, Z12
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPBROADCASTD        44(BX), Z16
 	VPBROADCASTD        44(BX)(SI*1), Z17
 	VPBROADCASTD        44(BX)(SI*2), Z18
@@ -17403,6 +17867,7 @@ group:
 	VPDPBUSD.BCST       12(R9)(SI*1), Z14, Z26
 	VPDPBUSD.BCST       12(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       12(R10), Z14, Z28
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z13, Z16
 	VPDPBUSD.BCST       16(BX)(SI*1), Z13, Z17
 	VPDPBUSD.BCST       16(BX)(SI*2), Z13, Z18
@@ -17463,6 +17928,8 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z26
 	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       28(R10), Z14, Z28
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VCVTDQ2PS           Z16, Z16
 	VFMADD231PS.BCST    32(BX), Z16, Z0
 	VCVTDQ2PS           Z17, Z17
@@ -17587,9 +18054,6 @@ loop:
 	VPXORD    Z13, Z13, Z13
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	ADDQ                $0x00000048, DX
 	VPBROADCASTD        44(BX), Z17
 	VPBROADCASTD        44(BX)(SI*1), Z18
 	VPBROADCASTD        44(BX)(SI*2), Z19
@@ -17668,6 +18132,7 @@ group:
 	VPDPBUSD.BCST       12(R9)(SI*2), Z15, Z28
 	VPDPBUSD.BCST       12(R10), Z15, Z29
 	VPDPBUSD.BCST       12(R10)(SI*1), Z15, Z30
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       16(BX), Z14, Z17
 	VPDPBUSD.BCST       16(BX)(SI*1), Z14, Z18
 	VPDPBUSD.BCST       16(BX)(SI*2), Z14, Z19
@@ -17732,6 +18197,8 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z28
 	VPDPBUSD.BCST       28(R10), Z15, Z29
 	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z30
+	PREFETCHT1          64(DX)
+	ADDQ                $0x00000048, DX
 	VCVTDQ2PS           Z17, Z17
 	VFMADD231PS.BCST    32(BX), Z17, Z0
 	VCVTDQ2PS           Z18, Z18
@@ -17852,12 +18319,6 @@ loop:
 	VPXORD    Z3, Z3, Z3
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                R9, DX
 	VPXORD              Z8, Z8, Z8
 	VPXORD              Z9, Z9, Z9
 	VPXORD              Z10, Z10, Z10
@@ -17886,6 +18347,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z4, Z4
 	VMOVDQU64           (AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z5, Z5
+	PREFETCHT1          (DX)
 	VPBROADCASTD        8(SI), Z16
 	VPDPBUSD            Z16, Z4, Z12
 	VPDPBUSD            Z16, Z5, Z14
@@ -17906,6 +18368,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z5, Z5
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        16(SI), Z16
 	VPDPBUSD            Z16, Z4, Z12
 	VPDPBUSD            Z16, Z5, Z14
@@ -17916,6 +18379,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z5, Z5
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        20(SI), Z16
 	VPDPBUSD            Z16, Z4, Z8
 	VPDPBUSD            Z16, Z5, Z10
@@ -17936,6 +18400,7 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z4, Z4
 	VMOVDQU64           64(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z5, Z5
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        28(SI), Z16
 	VPDPBUSD            Z16, Z4, Z8
 	VPDPBUSD            Z16, Z5, Z10
@@ -17946,6 +18411,8 @@ group:
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z4, Z4
 	VMOVDQU64           128(AX)(BX*1), Z5
 	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z5, Z5
+	PREFETCHT1          256(DX)
+	ADDQ                R9, DX
 	VPADDD              Z8, Z12, Z12
 	VPADDD              Z9, Z13, Z13
 	VPADDD              Z10, Z14, Z14
@@ -18028,12 +18495,6 @@ loop:
 	VPXORD    Z5, Z5, Z5
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                R9, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -18072,6 +18533,7 @@ group:
 	VPBROADCASTD        4(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z8, Z14
 	VPDPBUSD            Z24, Z9, Z17
+	PREFETCHT1          (DX)
 	VPBROADCASTD        8(SI), Z8
 	VPDPBUSD            Z8, Z6, Z18
 	VPDPBUSD            Z8, Z7, Z21
@@ -18098,6 +18560,7 @@ group:
 	VPBROADCASTD        12(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z8, Z14
 	VPDPBUSD            Z24, Z9, Z17
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        16(SI), Z8
 	VPDPBUSD            Z8, Z6, Z18
 	VPDPBUSD            Z8, Z7, Z21
@@ -18111,6 +18574,7 @@ group:
 	VPBROADCASTD        16(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z6, Z20
 	VPDPBUSD            Z24, Z7, Z23
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        20(SI), Z6
 	VPDPBUSD            Z6, Z8, Z12
 	VPDPBUSD            Z6, Z9, Z15
@@ -18137,6 +18601,7 @@ group:
 	VPBROADCASTD        24(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z6, Z20
 	VPDPBUSD            Z24, Z7, Z23
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        28(SI), Z6
 	VPDPBUSD            Z6, Z8, Z12
 	VPDPBUSD            Z6, Z9, Z15
@@ -18150,6 +18615,8 @@ group:
 	VPBROADCASTD        28(SI)(DI*2), Z24
 	VPDPBUSD            Z24, Z8, Z14
 	VPDPBUSD            Z24, Z9, Z17
+	PREFETCHT1          256(DX)
+	ADDQ                R9, DX
 	VPADDD              Z12, Z18, Z18
 	VPADDD              Z13, Z19, Z19
 	VPADDD              Z14, Z20, Z20
@@ -18235,12 +18702,6 @@ loop:
 	VPXORD    Z7, Z7, Z7
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                R10, DX
 	VPXORD              Z14, Z14, Z14
 	VPXORD              Z15, Z15, Z15
 	VPXORD              Z16, Z16, Z16
@@ -18289,6 +18750,7 @@ group:
 	VPBROADCASTD        4(R8), Z30
 	VPDPBUSD            Z30, Z10, Z17
 	VPDPBUSD            Z30, Z11, Z21
+	PREFETCHT1          (DX)
 	VPBROADCASTD        8(SI), Z10
 	VPDPBUSD            Z10, Z8, Z22
 	VPDPBUSD            Z10, Z9, Z26
@@ -18321,6 +18783,7 @@ group:
 	VPBROADCASTD        12(R8), Z30
 	VPDPBUSD            Z30, Z10, Z17
 	VPDPBUSD            Z30, Z11, Z21
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        16(SI), Z10
 	VPDPBUSD            Z10, Z8, Z22
 	VPDPBUSD            Z10, Z9, Z26
@@ -18337,6 +18800,7 @@ group:
 	VPBROADCASTD        16(R8), Z30
 	VPDPBUSD            Z30, Z8, Z25
 	VPDPBUSD            Z30, Z9, Z29
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        20(SI), Z8
 	VPDPBUSD            Z8, Z10, Z14
 	VPDPBUSD            Z8, Z11, Z18
@@ -18369,6 +18833,7 @@ group:
 	VPBROADCASTD        24(R8), Z30
 	VPDPBUSD            Z30, Z8, Z25
 	VPDPBUSD            Z30, Z9, Z29
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        28(SI), Z8
 	VPDPBUSD            Z8, Z10, Z14
 	VPDPBUSD            Z8, Z11, Z18
@@ -18385,6 +18850,8 @@ group:
 	VPBROADCASTD        28(R8), Z30
 	VPDPBUSD            Z30, Z10, Z17
 	VPDPBUSD            Z30, Z11, Z21
+	PREFETCHT1          256(DX)
+	ADDQ                R10, DX
 	VPADDD              Z14, Z22, Z22
 	VPADDD              Z15, Z23, Z23
 	VPADDD              Z16, Z24, Z24
@@ -18484,12 +18951,6 @@ loop:
 	VPXORD    Z9, Z9, Z9
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                R10, DX
 	VPBROADCASTD        44(SI), Z16
 	VPBROADCASTD        44(SI)(DI*1), Z17
 	VPBROADCASTD        44(SI)(DI*2), Z18
@@ -18538,6 +18999,7 @@ group:
 	VPBROADCASTD        4(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z12, Z20
 	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          (DX)
 	VPBROADCASTD        8(SI), Z12
 	VPDPBUSD            Z12, Z10, Z16
 	VPDPBUSD            Z12, Z11, Z21
@@ -18576,6 +19038,7 @@ group:
 	VPBROADCASTD        12(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z12, Z20
 	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        16(SI), Z12
 	VPDPBUSD            Z12, Z10, Z16
 	VPDPBUSD            Z12, Z11, Z21
@@ -18595,6 +19058,7 @@ group:
 	VPBROADCASTD        16(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z10, Z20
 	VPDPBUSD            Z26, Z11, Z25
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        20(SI), Z10
 	VPDPBUSD            Z10, Z12, Z16
 	VPDPBUSD            Z10, Z13, Z21
@@ -18633,6 +19097,7 @@ group:
 	VPBROADCASTD        24(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z10, Z20
 	VPDPBUSD            Z26, Z11, Z25
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        28(SI), Z10
 	VPDPBUSD            Z10, Z12, Z16
 	VPDPBUSD            Z10, Z13, Z21
@@ -18652,6 +19117,8 @@ group:
 	VPBROADCASTD        28(R8)(DI*1), Z26
 	VPDPBUSD            Z26, Z12, Z20
 	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          256(DX)
+	ADDQ                R10, DX
 	VCVTDQ2PS           Z16, Z16
 	VFMADD231PS.BCST    32(SI), Z16, Z0
 	VCVTDQ2PS           Z21, Z21
@@ -18754,12 +19221,6 @@ loop:
 	VPXORD    Z11, Z11, Z11
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	PREFETCHT1          192(DX)
-	PREFETCHT1          256(DX)
-	ADDQ                R10, DX
 	VPBROADCASTD        44(SI), Z18
 	VPBROADCASTD        44(SI)(DI*1), Z19
 	VPBROADCASTD        44(SI)(DI*2), Z20
@@ -18816,6 +19277,7 @@ group:
 	VPBROADCASTD        4(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z14, Z23
 	VPDPBUSD            Z30, Z15, Z29
+	PREFETCHT1          (DX)
 	VPBROADCASTD        8(SI), Z14
 	VPDPBUSD            Z14, Z12, Z18
 	VPDPBUSD            Z14, Z13, Z24
@@ -18860,6 +19322,7 @@ group:
 	VPBROADCASTD        12(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z14, Z23
 	VPDPBUSD            Z30, Z15, Z29
+	PREFETCHT1          64(DX)
 	VPBROADCASTD        16(SI), Z14
 	VPDPBUSD            Z14, Z12, Z18
 	VPDPBUSD            Z14, Z13, Z24
@@ -18882,6 +19345,7 @@ group:
 	VPBROADCASTD        16(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z12, Z23
 	VPDPBUSD            Z30, Z13, Z29
+	PREFETCHT1          128(DX)
 	VPBROADCASTD        20(SI), Z12
 	VPDPBUSD            Z12, Z14, Z18
 	VPDPBUSD            Z12, Z15, Z24
@@ -18926,6 +19390,7 @@ group:
 	VPBROADCASTD        24(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z12, Z23
 	VPDPBUSD            Z30, Z13, Z29
+	PREFETCHT1          192(DX)
 	VPBROADCASTD        28(SI), Z12
 	VPDPBUSD            Z12, Z14, Z18
 	VPDPBUSD            Z12, Z15, Z24
@@ -18948,6 +19413,8 @@ group:
 	VPBROADCASTD        28(R8)(DI*2), Z30
 	VPDPBUSD            Z30, Z14, Z23
 	VPDPBUSD            Z30, Z15, Z29
+	PREFETCHT1          256(DX)
+	ADDQ                R10, DX
 	VCVTDQ2PS           Z18, Z18
 	VFMADD231PS.BCST    32(SI), Z18, Z0
 	VCVTDQ2PS           Z24, Z24
@@ -19051,10 +19518,6 @@ loop:
 	VPXORD    Z6, Z6, Z6
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R10, DX
 	VPXORD              Z10, Z10, Z10
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
@@ -19096,6 +19559,7 @@ group:
 	VPDPBUSD.BCST       8(DI)(SI*1), Z7, Z21
 	VPDPBUSD.BCST       8(DI)(SI*2), Z7, Z22
 	VPDPBUSD.BCST       8(R8), Z7, Z23
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z8, Z10
 	VPDPBUSD.BCST       12(BX)(SI*1), Z8, Z11
 	VPDPBUSD.BCST       12(BX)(SI*2), Z8, Z12
@@ -19123,6 +19587,7 @@ group:
 	VPDPBUSD.BCST       20(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST       20(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST       20(R8), Z8, Z16
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z7, Z17
 	VPDPBUSD.BCST       24(BX)(SI*1), Z7, Z18
 	VPDPBUSD.BCST       24(BX)(SI*2), Z7, Z19
@@ -19141,6 +19606,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*1), Z8, Z14
 	VPDPBUSD.BCST       28(DI)(SI*2), Z8, Z15
 	VPDPBUSD.BCST       28(R8), Z8, Z16
+	PREFETCHT1          128(DX)
+	ADDQ                R10, DX
 	VPADDD              Z10, Z17, Z17
 	VPADDD              Z11, Z18, Z18
 	VPADDD              Z12, Z19, Z19
@@ -19234,10 +19701,6 @@ loop:
 	VPXORD    Z7, Z7, Z7
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R10, DX
 	VPXORD              Z11, Z11, Z11
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
@@ -19284,6 +19747,7 @@ group:
 	VPDPBUSD.BCST       8(DI)(SI*2), Z8, Z24
 	VPDPBUSD.BCST       8(R8), Z8, Z25
 	VPDPBUSD.BCST       8(R8)(SI*1), Z8, Z26
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z9, Z11
 	VPDPBUSD.BCST       12(BX)(SI*1), Z9, Z12
 	VPDPBUSD.BCST       12(BX)(SI*2), Z9, Z13
@@ -19314,6 +19778,7 @@ group:
 	VPDPBUSD.BCST       20(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST       20(R8), Z9, Z17
 	VPDPBUSD.BCST       20(R8)(SI*1), Z9, Z18
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z8, Z19
 	VPDPBUSD.BCST       24(BX)(SI*1), Z8, Z20
 	VPDPBUSD.BCST       24(BX)(SI*2), Z8, Z21
@@ -19334,6 +19799,8 @@ group:
 	VPDPBUSD.BCST       28(DI)(SI*2), Z9, Z16
 	VPDPBUSD.BCST       28(R8), Z9, Z17
 	VPDPBUSD.BCST       28(R8)(SI*1), Z9, Z18
+	PREFETCHT1          128(DX)
+	ADDQ                R10, DX
 	VPADDD              Z11, Z19, Z19
 	VPADDD              Z12, Z20, Z20
 	VPADDD              Z13, Z21, Z21
@@ -19434,10 +19901,6 @@ loop:
 	VPXORD    Z8, Z8, Z8
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R10, DX
 	VPXORD              Z12, Z12, Z12
 	VPXORD              Z13, Z13, Z13
 	VPXORD              Z14, Z14, Z14
@@ -19489,6 +19952,7 @@ group:
 	VPDPBUSD.BCST       8(R8), Z9, Z27
 	VPDPBUSD.BCST       8(R8)(SI*1), Z9, Z28
 	VPDPBUSD.BCST       8(R8)(SI*2), Z9, Z29
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z10, Z12
 	VPDPBUSD.BCST       12(BX)(SI*1), Z10, Z13
 	VPDPBUSD.BCST       12(BX)(SI*2), Z10, Z14
@@ -19522,6 +19986,7 @@ group:
 	VPDPBUSD.BCST       20(R8), Z10, Z18
 	VPDPBUSD.BCST       20(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       20(R8)(SI*2), Z10, Z20
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z9, Z21
 	VPDPBUSD.BCST       24(BX)(SI*1), Z9, Z22
 	VPDPBUSD.BCST       24(BX)(SI*2), Z9, Z23
@@ -19544,6 +20009,8 @@ group:
 	VPDPBUSD.BCST       28(R8), Z10, Z18
 	VPDPBUSD.BCST       28(R8)(SI*1), Z10, Z19
 	VPDPBUSD.BCST       28(R8)(SI*2), Z10, Z20
+	PREFETCHT1          128(DX)
+	ADDQ                R10, DX
 	VPADDD              Z12, Z21, Z21
 	VPADDD              Z13, Z22, Z22
 	VPADDD              Z14, Z23, Z23
@@ -19653,10 +20120,6 @@ loop:
 	VPXORD    Z9, Z9, Z9
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R11, DX
 	VPBROADCASTD        44(BX), Z13
 	VPBROADCASTD        44(BX)(SI*1), Z14
 	VPBROADCASTD        44(BX)(SI*2), Z15
@@ -19703,6 +20166,7 @@ group:
 	VPDPBUSD.BCST       8(R8)(SI*1), Z10, Z20
 	VPDPBUSD.BCST       8(R8)(SI*2), Z10, Z21
 	VPDPBUSD.BCST       8(R9), Z10, Z22
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z11, Z13
 	VPDPBUSD.BCST       12(BX)(SI*1), Z11, Z14
 	VPDPBUSD.BCST       12(BX)(SI*2), Z11, Z15
@@ -19739,6 +20203,7 @@ group:
 	VPDPBUSD.BCST       20(R8)(SI*1), Z11, Z20
 	VPDPBUSD.BCST       20(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       20(R9), Z11, Z22
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z10, Z13
 	VPDPBUSD.BCST       24(BX)(SI*1), Z10, Z14
 	VPDPBUSD.BCST       24(BX)(SI*2), Z10, Z15
@@ -19763,6 +20228,8 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z20
 	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z21
 	VPDPBUSD.BCST       28(R9), Z11, Z22
+	PREFETCHT1          128(DX)
+	ADDQ                R11, DX
 	VCVTDQ2PS           Z13, Z13
 	VFMADD231PS.BCST    32(BX), Z13, Z0
 	VCVTDQ2PS           Z14, Z14
@@ -19870,10 +20337,6 @@ loop:
 	VPXORD    Z10, Z10, Z10
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R11, DX
 	VPBROADCASTD        44(BX), Z14
 	VPBROADCASTD        44(BX)(SI*1), Z15
 	VPBROADCASTD        44(BX)(SI*2), Z16
@@ -19924,6 +20387,7 @@ group:
 	VPDPBUSD.BCST       8(R8)(SI*2), Z11, Z22
 	VPDPBUSD.BCST       8(R9), Z11, Z23
 	VPDPBUSD.BCST       8(R9)(SI*1), Z11, Z24
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z12, Z14
 	VPDPBUSD.BCST       12(BX)(SI*1), Z12, Z15
 	VPDPBUSD.BCST       12(BX)(SI*2), Z12, Z16
@@ -19963,6 +20427,7 @@ group:
 	VPDPBUSD.BCST       20(R8)(SI*2), Z12, Z22
 	VPDPBUSD.BCST       20(R9), Z12, Z23
 	VPDPBUSD.BCST       20(R9)(SI*1), Z12, Z24
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z11, Z14
 	VPDPBUSD.BCST       24(BX)(SI*1), Z11, Z15
 	VPDPBUSD.BCST       24(BX)(SI*2), Z11, Z16
@@ -19989,6 +20454,8 @@ group:
 	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z22
 	VPDPBUSD.BCST       28(R9), Z12, Z23
 	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z24
+	PREFETCHT1          128(DX)
+	ADDQ                R11, DX
 	VCVTDQ2PS           Z14, Z14
 	VFMADD231PS.BCST    32(BX), Z14, Z0
 	VCVTDQ2PS           Z15, Z15
@@ -20102,10 +20569,6 @@ loop:
 	VPXORD    Z11, Z11, Z11
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R11, DX
 	VPBROADCASTD        44(BX), Z15
 	VPBROADCASTD        44(BX)(SI*1), Z16
 	VPBROADCASTD        44(BX)(SI*2), Z17
@@ -20160,6 +20623,7 @@ group:
 	VPDPBUSD.BCST       8(R9), Z12, Z24
 	VPDPBUSD.BCST       8(R9)(SI*1), Z12, Z25
 	VPDPBUSD.BCST       8(R9)(SI*2), Z12, Z26
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z13, Z15
 	VPDPBUSD.BCST       12(BX)(SI*1), Z13, Z16
 	VPDPBUSD.BCST       12(BX)(SI*2), Z13, Z17
@@ -20202,6 +20666,7 @@ group:
 	VPDPBUSD.BCST       20(R9), Z13, Z24
 	VPDPBUSD.BCST       20(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       20(R9)(SI*2), Z13, Z26
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z12, Z15
 	VPDPBUSD.BCST       24(BX)(SI*1), Z12, Z16
 	VPDPBUSD.BCST       24(BX)(SI*2), Z12, Z17
@@ -20230,6 +20695,8 @@ group:
 	VPDPBUSD.BCST       28(R9), Z13, Z24
 	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z25
 	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z26
+	PREFETCHT1          128(DX)
+	ADDQ                R11, DX
 	VCVTDQ2PS           Z15, Z15
 	VFMADD231PS.BCST    32(BX), Z15, Z0
 	VCVTDQ2PS           Z16, Z16
@@ -20351,10 +20818,6 @@ loop:
 	VPXORD    Z12, Z12, Z12
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R12, DX
 	VPBROADCASTD        44(BX), Z16
 	VPBROADCASTD        44(BX)(SI*1), Z17
 	VPBROADCASTD        44(BX)(SI*2), Z18
@@ -20413,6 +20876,7 @@ group:
 	VPDPBUSD.BCST       8(R9)(SI*1), Z13, Z26
 	VPDPBUSD.BCST       8(R9)(SI*2), Z13, Z27
 	VPDPBUSD.BCST       8(R10), Z13, Z28
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z14, Z16
 	VPDPBUSD.BCST       12(BX)(SI*1), Z14, Z17
 	VPDPBUSD.BCST       12(BX)(SI*2), Z14, Z18
@@ -20458,6 +20922,7 @@ group:
 	VPDPBUSD.BCST       20(R9)(SI*1), Z14, Z26
 	VPDPBUSD.BCST       20(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       20(R10), Z14, Z28
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z13, Z16
 	VPDPBUSD.BCST       24(BX)(SI*1), Z13, Z17
 	VPDPBUSD.BCST       24(BX)(SI*2), Z13, Z18
@@ -20488,6 +20953,8 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z26
 	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z27
 	VPDPBUSD.BCST       28(R10), Z14, Z28
+	PREFETCHT1          128(DX)
+	ADDQ                R12, DX
 	VCVTDQ2PS           Z16, Z16
 	VFMADD231PS.BCST    32(BX), Z16, Z0
 	VCVTDQ2PS           Z17, Z17
@@ -20616,10 +21083,6 @@ loop:
 	VPXORD    Z13, Z13, Z13
 
 group:
-	PREFETCHT1          (DX)
-	PREFETCHT1          64(DX)
-	PREFETCHT1          128(DX)
-	ADDQ                R12, DX
 	VPBROADCASTD        44(BX), Z17
 	VPBROADCASTD        44(BX)(SI*1), Z18
 	VPBROADCASTD        44(BX)(SI*2), Z19
@@ -20682,6 +21145,7 @@ group:
 	VPDPBUSD.BCST       8(R9)(SI*2), Z14, Z28
 	VPDPBUSD.BCST       8(R10), Z14, Z29
 	VPDPBUSD.BCST       8(R10)(SI*1), Z14, Z30
+	PREFETCHT1          (DX)
 	VPDPBUSD.BCST       12(BX), Z15, Z17
 	VPDPBUSD.BCST       12(BX)(SI*1), Z15, Z18
 	VPDPBUSD.BCST       12(BX)(SI*2), Z15, Z19
@@ -20730,6 +21194,7 @@ group:
 	VPDPBUSD.BCST       20(R9)(SI*2), Z15, Z28
 	VPDPBUSD.BCST       20(R10), Z15, Z29
 	VPDPBUSD.BCST       20(R10)(SI*1), Z15, Z30
+	PREFETCHT1          64(DX)
 	VPDPBUSD.BCST       24(BX), Z14, Z17
 	VPDPBUSD.BCST       24(BX)(SI*1), Z14, Z18
 	VPDPBUSD.BCST       24(BX)(SI*2), Z14, Z19
@@ -20762,6 +21227,8 @@ group:
 	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z28
 	VPDPBUSD.BCST       28(R10), Z15, Z29
 	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z30
+	PREFETCHT1          128(DX)
+	ADDQ                R12, DX
 	VCVTDQ2PS           Z17, Z17
 	VFMADD231PS.BCST    32(BX), Z17, Z0
 	VCVTDQ2PS           Z18, Z18

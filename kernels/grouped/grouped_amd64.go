@@ -208,6 +208,21 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 // StreamBands returns the number of bands of a tile for one token.
 func (q *kernel) StreamBands() int { return q.tiles.bands }
 
+// streamTokens is the number of tokens up to which memory is the limit.
+const streamTokens = 4
+
+// StreamTokens returns the number of tokens up to which products stream. Tiles for two ports of
+// 512 bits wait for memory with many tokens too.
+func (q *kernel) StreamTokens() int {
+	switch {
+	case q.tiles.gfni == nil:
+		return streamTokens
+	case q.tiles.lookup != nil:
+		return q.tiles.lookup.tokens - 1
+	}
+	return tileTokens
+}
+
 // Stream multiplies such a tile.
 func (q *kernel) Stream(scratch *bands.Scratch, y []float32, s int, x *acts.Rows, next uintptr) {
 	if q.tiles.halves != nil {

@@ -33,7 +33,8 @@ var concerns = map[string][]device.Op{
 	"kernels/rows.c": {device.OpRMSNorm, device.OpLayerNorm, device.OpQuantize, device.OpScale, device.OpAdd, device.OpRope,
 		device.OpGLU, device.OpToTiles, device.OpFromTiles, device.OpFold},
 	"kernels/turn.c":      {device.OpRowsToTiles, device.OpTilesToRows},
-	"kernels/recurrent.c": {device.OpMul, device.OpConv},
+	"kernels/sigmoid.h":   {device.OpGLU, device.OpConv, device.OpGates},
+	"kernels/recurrent.c": {device.OpMul, device.OpConv, device.OpGates, device.OpDelta},
 }
 
 // A tree is a copy of hexagon/dsp, with what is built of it.

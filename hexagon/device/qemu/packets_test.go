@@ -68,6 +68,10 @@ func outputs(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}}
 	case device.OpConv:
 		return [][2]int{{n(0), (n(4)-1)*n(6) + 4*n(5)}, {n(3), 4 * (n(8) - 1) * n(5)}}
+	case device.OpGates:
+		return [][2]int{{n(0), (n(3)-1)*n(5) + 4*n(4)}}
+	case device.OpDelta:
+		return [][2]int{{n(0), (n(5)-1)*n(9) + 4*n(6)*n(7)*n(8)}, {n(4), 4 * n(6) * n(7) * n(8) * n(8)}}
 	case device.OpLayerNorm:
 		return [][2]int{{n(0), (n(4)-1)*n(6) + 4*n(5)}}
 	}
@@ -110,7 +114,11 @@ func work(p device.Packet) float64 {
 	case device.OpMul:
 		return 20 * n(3) * n(4)
 	case device.OpConv:
-		return 20 * n(4) * n(5) * n(8)
+		return 20 * n(4) * n(5) * (n(8) + 10*n(9))
+	case device.OpGates:
+		return 200 * n(3) * n(4)
+	case device.OpDelta:
+		return 20 * n(5) * n(6) * n(7) * n(8) * n(8)
 	case device.OpAdd:
 		return 20 * n(2) * n(3)
 	case device.OpRope:
@@ -151,7 +159,7 @@ var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128,
 	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
 
 func randomPacket(r *rand.Rand) device.Packet {
-	p := device.Packet{Op: device.Op(r.IntN(29))}
+	p := device.Packet{Op: device.Op(r.IntN(31))}
 	for i := range p.Args {
 		switch r.IntN(4) {
 		case 0:
@@ -195,7 +203,7 @@ var valid = []device.Packet{
 	packet(device.OpRope, 1<<20, ddr, 2, 3, 32, 32, 1, 384),
 	packet(device.OpGLU, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 1),
 	packet(device.OpGLU, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 3, 0x40e00000, 0x3fd9db23, 0x3f800000),
-	packet(device.OpGLU, 1<<20, ddr, ddr, 2, 96, 384, 2048, 5),
+	packet(device.OpGLU, 1<<20, ddr, ddr, 2, 96, 384, 2048, 6),
 	packet(device.OpToTiles, 1<<20, ddr, 3, 2, 64, 512, 4096, 29, 1, 0x3f800000),
 	packet(device.OpFromTiles, 1<<20, ddr, 1<<16, 3, 64, 256, 7, 1<<17, 1),
 	packet(device.OpFold, 1<<20, 1<<19, ddr, 1),
@@ -205,6 +213,10 @@ var valid = []device.Packet{
 	packet(device.OpTilesToRows, 1<<20, ddr, 1<<16, 1<<17, 1<<18, 34, 64, 256, 0x3f000000, 1),
 	packet(device.OpMul, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 1024),
 	packet(device.OpConv, 1<<20, ddr, ddr+1<<16, ddr+1<<17, 3, 96, 384, 512, 4),
+	packet(device.OpConv, 1<<20, ddr, ddr+1<<16, ddr+1<<17, 1, 32, 384, 512, 2, 1),
+	packet(device.OpGates, 1<<20, ddr, ddr+1<<16, 2, 64, 384, 512),
+	packet(device.OpDelta, 1<<20, ddr, ddr+1<<16, ddr+1<<17, ddr+1<<18, 2, 1, 2, 32, 384, 512, 256, 33, 7, 1),
+	packet(device.OpDelta, 1<<20, ddr, ddr+1<<16, 0, 1<<19, 1, 2, 1, 32, 256, 768, 128, 0, 2),
 }
 
 func mutated(r *rand.Rand) device.Packet {

@@ -87,7 +87,7 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 	device.View[uint32](a.memory, sums, 1)[0] = 1 << 31
 	add(device.OpScale, y, sums, scales, weights, 0, n, row, stride, stride)
 	add(device.OpScale, x, sums, scales, weights, weights, n, row, stride, stride)
-	for _, unit := range []uint32{ref.GLUSiLU, ref.GLUGELU, ref.GLUReLU2, ref.GLUErfGELU, ref.GLUErfAlone} {
+	for _, unit := range []uint32{ref.GLUSiLU, ref.GLUGELU, ref.GLUReLU2, ref.GLUSigmoid, ref.GLUErfGELU, ref.GLUErfAlone} {
 		x = rows()
 		add(device.OpGLU, x, rows(), x, n, row, stride, stride, unit)
 	}
@@ -99,9 +99,26 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 	add(device.OpMul, y, rows(), y, n, row, stride, stride, stride)
 	for _, taps := range []uint32{2, 3, 8} { // a state in turn shorter and longer than the rows
 		state := a.floats(r, int(taps*row), false)
-		for range 2 { // the second goes on where the first ends
-			add(device.OpConv, rows(), rows(), a.floats(r, int(taps*row), false), state, n, row, stride, stride, taps)
+		for silu := range uint32(2) { // the second goes on where the first ends
+			add(device.OpConv, rows(), rows(), a.floats(r, int(taps*row), false), state, n, row, stride, stride, taps, silu)
 		}
+	}
+	add(device.OpGates, rows(), rows(), a.floats(r, int(3*row), false), n, row, stride, stride)
+	share, wide := uint32(2), uint32(32) // of a head: one panel, or two
+	if width == 64 {
+		wide = width
+	}
+	heads := parts * share
+	for grouped := range uint32(2) {
+		gates, state, next := a.floats(r, int(n*64), false), a.floats(r, int(heads*wide*wide), false), a.alloc(int(4*heads*wide*wide), 128)
+		into := 4*heads*wide + 128*uint32(round)
+		of := 8*parts*wide + into
+		delta := func(from, to uint32) {
+			add(device.OpDelta, a.alloc(int(n*into), 128), a.floats(r, int(n*of/4), false), gates, from, to, n, parts, share, wide, into, of, 256, 3, 17, grouped)
+		}
+		delta(0, next) // which the next one goes on from, to where the last goes on in place
+		delta(next, state)
+		delta(state, state)
 	}
 	angles := a.floats(r, int(2*n*width), false)
 	for _, of := range [][2]uint32{{32, 1}, {32, 16}, {64, 32}, {width, 2}, {192, 96}} {

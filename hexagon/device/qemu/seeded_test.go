@@ -24,6 +24,11 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/precompute.c", "Q6_Q_vsetq2_R(at + 32)", "Q6_Q_vsetq2_R(128)"},
 	{"kernels/recurrent.c", "i - behind + tap", "i - tap"},
 	{"kernels/recurrent.c", "n - behind + i", "n - behind"},
+	{"kernels/recurrent.c", "key + 1 < d->keys", "key + 1 <= d->keys"},
+	{"kernels/recurrent.c", "if (++of == d->share)", "if (++of > d->share)"},
+	{"kernels/recurrent.c", "i++, before = state", "i++"},
+	{"kernels/recurrent.c", "d->keys * width / 16 + panel", "d->keys * width / 32 + panel"},
+	{"kernels/sigmoid.h", "1.0f / 9", "1.0f / 8"},
 	{"dispatch/dispatch.c", "MOVED(2, 128), MOVED(3, 128), 4 * a[5]", "MOVED(2, 128), AT(3), 4 * a[5]"},
 	{"kernels/gemv.c", "(tile >> 2 & 1) << 2", "(tile >> 1 & 1) << 2"},
 	{"kernels/gemv.c", "table, sel | 2)", "table, sel)"},
@@ -91,7 +96,7 @@ var seeded = []struct{ file, from, to string }{
 	// The clamped unit: a bound of one side alone, signs that are lost, what is added before the bound.
 	{"kernels/rows.c", "g = Q6_Vw_vmin_VwVw(g, limit);", ""},
 	{"kernels/rows.c", "sf_sign(u), Q6_Vw_vmin_VwVw(sf_abs(u), limit)", "zero(), Q6_Vw_vmin_VwVw(u, limit)"},
-	{"kernels/rows.c", "sf_mul(sf_mul(p, t), power(", "sf_mul(p, power("},
+	{"kernels/rows.c", "sf_mul(sf_mul(p, t), exp_minus(", "sf_mul(p, exp_minus("},
 	{"kernels/rows.c", "x), q, sf_sub(splat_f(1), q))", "x), sf_sub(splat_f(1), q), q)"},
 	{"kernels/rows.c", "if (unit == GLU_ERF_GELU || unit == GLU_ERF_ALONE) return", "if (unit == GLU_ERF_ALONE) return"},
 	{"kernels/rows.c", "u = Q6_V_vor_VV(sf_sign(u)", "u = sf_add(u, plus), u = Q6_V_vor_VV(sf_sign(u)"},
@@ -199,7 +204,7 @@ func newExercise() *exercise {
 	for _, form := range []struct{ bits, one, b uint32 }{{8, 1, layout.ByteZero}, {4, 0, listed}} {
 		for _, group := range []uint32{32, 64, 128} {
 			packets = append(packets, multiplication(a.alloc(rows*4*m, 128), codes, split, rows, sc, of, m, k/2, form.bits, group, form.one, form.b))
-			add(device.OpDequant, a.alloc(8*4*2048, 128), codes, sc, of, values, 0, 0, k/2/64, k/2, form.bits, group, 1)
+			add(device.OpDequant, behind.alloc(8*4*2048, 128), codes, sc, of, values, 0, 0, k/2/64, k/2, form.bits, group, 1)
 		}
 	}
 	groups := randomBytes(r, 8*layout.SuperGroupBytes)

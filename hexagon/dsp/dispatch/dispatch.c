@@ -95,6 +95,23 @@ static void factor(struct check *c, uint32_t out, uint64_t written, uint32_t at,
   apart(c, out, written, at, n);
 }
 
+// By itself, as is what runs it: a function of all packets would keep more registers for each.
+static void __attribute__((noinline)) delta(struct check *c, const uint32_t *a) {
+  rows(c, a[5], a[6], a[8]);
+  count(c, a[7], 1, MAX_DIM / 32);
+  const uint32_t heads = a[6] * a[7];
+  const uint64_t state = 4 * (uint64_t)heads * a[8] * a[8];
+  require(c, (uint64_t)a[6] * a[7] <= MAX_DIM / 32, STATUS_SIZE);
+  count(c, a[12], 0, MAX_DIM);
+  count(c, a[13], 0, MAX_DIM);
+  count(c, a[14], 0, 1);
+  floats(c, a[0], a[5], heads, a[8], a[9]);
+  floats(c, a[1], a[5], 2 * a[6] + heads, a[8], a[10]);
+  floats(c, a[2], a[5], 1, (a[12] > a[13] ? a[12] : a[13]) + heads, a[11]);
+  if (a[3]) memory(c, a[3], state);
+  memory(c, a[4], state);
+}
+
 static uint32_t check(const struct packet *p, const struct memory *all) {
   struct check c = {all->size, STATUS_OK};
   const uint32_t *a = p->args;
@@ -312,7 +329,15 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     floats(&c, a[1], a[4], 1, a[5], a[7]);
     memory(&c, a[2], 4 * (uint64_t)a[8] * a[5]);
     memory(&c, a[3], 4 * (uint64_t)(a[8] - 1) * a[5]);
+    count(&c, a[9], 0, 1);
     break;
+  case OP_GATES:
+    rows(&c, a[3], 1, a[4]);
+    floats(&c, a[0], a[3], 1, a[4], a[5]);
+    floats(&c, a[1], a[3], 1, a[4], a[6]);
+    memory(&c, a[2], 12 * (uint64_t)a[4]);
+    break;
+  case OP_DELTA: delta(&c, a); break;
   default: return STATUS_OP;
   }
   return c.status;
@@ -364,6 +389,11 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
 }
 
 void finish_packets(const struct memory *m) { flow_drain(m); }
+
+static void __attribute__((noinline)) run_delta(const struct memory *m, const uint32_t *a, int from, int end) {
+  delta_rule(&(struct delta){{at(m, a[0]), a[9]}, {at(m, a[1]), a[10]}, {at(m, a[2]), a[11]}, a[3] ? at(m, a[3]) : 0, at(m, a[4]), (int)a[5], (int)a[6], (int)a[7],
+                             (int)a[8], (int)a[12], (int)a[13], (int)a[14]}, from, end);
+}
 
 void run_shard(const struct operation *o, int shard) {
   const struct memory *m = o->memory;
@@ -432,7 +462,9 @@ void run_shard(const struct operation *o, int shard) {
   case OP_FOLD: fold(AT(0), AT(1), OR_NONE(2), INT(3)); break;
   case OP_SOFT_CAP: soft_cap(MOVED(0, TILE_BYTES), AT(1), N); break;
   case OP_MUL: mul_rows(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED_ROWS(2, 7, 128), INT(3), N * 32); break;
-  case OP_CONV: conv(MOVED_ROWS(0, 6, 128), MOVED_ROWS(1, 7, 128), MOVED(2, 128), MOVED(3, 128), 4 * a[5], INT(4), N * 32, INT(8)); break;
+  case OP_CONV: conv(MOVED_ROWS(0, 6, 128), MOVED_ROWS(1, 7, 128), MOVED(2, 128), MOVED(3, 128), 4 * a[5], INT(4), N * 32, INT(8), INT(9)); break;
+  case OP_GATES: gates(MOVED_ROWS(0, 5, 128), MOVED_ROWS(1, 6, 128), MOVED(2, 128), 4 * a[4], INT(3), N * 32); break;
+  case OP_DELTA: run_delta(m, a, (int)from, (int)from + N); break;
   case OP_LAYER_NORM: layer_norm(MOVED_ROWS(0, 6, a[6]), MOVED_ROWS(1, 7, a[7]), AT(2), AT(3), N, INT(5), number(a[8]), number(a[9])); break;
   }
 }

@@ -44,7 +44,9 @@ static struct extent extent(const struct packet *p) {
   case OP_ROWS_TO_TILES: return (struct extent){tiles_of(a[3]), 40 * (uint64_t)a[4]};
   case OP_TILES_TO_ROWS: return (struct extent){tiles_of(a[5]), 12 * (uint64_t)a[6]};
   case OP_MUL: return (struct extent){a[4] / 32, 3 * (uint64_t)a[3]};
-  case OP_CONV: return (struct extent){a[5] / 32, 4 * (uint64_t)a[8] * a[4]};
+  case OP_CONV: return (struct extent){a[5] / 32, (4 * (uint64_t)a[8] + (a[9] ? 40 : 0)) * a[4]};
+  case OP_GATES: return (struct extent){a[4] / 32, 80 * (uint64_t)a[3]};
+  case OP_DELTA: return (struct extent){a[6] * a[7] * (a[8] / 32), 8 * (uint64_t)a[8] * a[5]};
   case OP_TO_TILES: // parts lie apart, or they are one worker's
     return (struct extent){a[3], a[6] < a[4] / 32 * TILE_BYTES ? 0 : (uint64_t)a[2] * (a[4] / 32) * (a[8] ? 60 : 8)};
   }

@@ -50,6 +50,11 @@ int writes(const struct operation *o, struct write w[WRITES]) {
     w[0] = floats(o, a[4], a[5], a[6], 0), w[1] = VECTORS(3, 4 * (a[8] - 1) * a[5]);
     w[1].kept = 1;
     return 2;
+  case OP_GATES: w[0] = floats(o, a[3], a[4], a[5], a[0] == a[1]); return 1;
+  case OP_DELTA:
+    w[0] = floats(o, a[5], a[6] * a[7] * a[8], a[9], 0), w[1] = VECTORS(4, 4 * a[6] * a[7] * a[8] * a[8]);
+    w[1].kept = a[3] == a[4];
+    return 2;
   case OP_TO_TILES:
     w[0] = VECTORS(0, (a[3] - 1) * a[6] + a[4] / 32 * TILE_BYTES);
     w[0].kept = 1;

@@ -60,7 +60,7 @@ struct rows {
   void *at;
   uint32_t stride;
 };
-enum { MOST_ACTIVATION = 8191, GLU_SILU = 0, GLU_GELU, GLU_RELU2, GLU_CLAMPED, GLU_ERF_GELU, GLU_ERF_ALONE };
+enum { MOST_ACTIVATION = 8191, GLU_SILU = 0, GLU_GELU, GLU_RELU2, GLU_CLAMPED, GLU_SIGMOID, GLU_ERF_GELU, GLU_ERF_ALONE };
 void rms_norm(const struct rows *dst, const struct rows *src, const float *weight, int n, int parts, int width, float inverse, float eps);
 void layer_norm(const struct rows *dst, const struct rows *src, const float *weight, const float *bias, int n, int width, float inverse, float eps);
 void quantize(int16_t *dst, float *scales, const struct rows *src, int n, int K, int width);
@@ -68,7 +68,17 @@ void scale_sums(const struct rows *dst, const struct rows *sums, const float *sc
 void add_rows(const struct rows *dst, const struct rows *src, int n, int width, float factor);
 void mul_rows(const struct rows *dst, const struct rows *a, const struct rows *b, int n, int width);
 // conv has weights and a state whose rows are pitch bytes apart.
-void conv(const struct rows *dst, const struct rows *src, const float *weights, float *state, uint32_t pitch, int n, int width, int taps);
+void conv(const struct rows *dst, const struct rows *src, const float *weights, float *state, uint32_t pitch, int n, int width, int taps, int silu);
+// gates has weights in three rows, pitch bytes apart.
+void gates(const struct rows *dst, const struct rows *src, const float *weights, uint32_t pitch, int n, int width);
+struct delta {
+  struct rows dst, x, gates;
+  const float *from; // 0: zeros
+  float *to;
+  int n, keys, share, width, decay, beta, grouped;
+};
+// delta_rule computes panels [first, end) of all heads of values.
+void delta_rule(const struct delta *d, int first, int end);
 void rope(const struct rows *rows, const float *angles, int n, int parts, int width, int rotated, int distance);
 // glu's limit, alpha and plus are of GLU_CLAMPED.
 void glu(const struct rows *dst, const struct rows *gate, const struct rows *up, int n, int width, int unit, float limit, float alpha, float plus);

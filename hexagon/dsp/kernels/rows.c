@@ -1,6 +1,7 @@
 // What a layer does to rows of float32 between its products and attention.
 #include "kernels.h"
 #include "sf.h"
+#include "sigmoid.h"
 
 static V *at(const struct rows *r, int row) { return (V *)((uint8_t *)r->at + (uintptr_t)row * r->stride); }
 
@@ -104,26 +105,6 @@ void rope(const struct rows *rows, const float *angles, int n, int parts, int wi
   }
 }
 
-// power is 2^z of z from -126 to 0: 2^k by a series of the rest.
-INLINE V power(V z) {
-  static const float series[] = {0x1.430912p-13f, 0x1.5d87fep-10f, 0x1.3b2ab6p-7f, 0x1.c6b08ep-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1};
-  V up = sf_add(z, splat_f(0x1.8p23f)), k = Q6_Vw_vsub_VwVw(up, splat_f(0x1.8p23f));
-  V f = sf_sub(z, sf_sub(up, splat_f(0x1.8p23f)));
-  V p = splat_f(series[0]);
-  for (int i = 1; i < 7; i++) p = sf_add(sf_mul(p, f), splat_f(series[i]));
-  return Q6_Vw_vadd_VwVw(p, Q6_Vw_vasl_VwR(k, 23));
-}
-
-// sigmoid is 1/(1+2^z) of z = -|x|·log2(e), and what of it is left of 1 where x < 0. The reciprocal is
-// by Newton's steps from a line.
-INLINE V sigmoid(V x) {
-  V a = Q6_Vw_vmin_VwVw(sf_abs(x), splat_f(80));
-  V e = power(sf_mul(a, splat_f(-0x1.715476p0f))), d = sf_add(e, splat_f(1));
-  V r = sf_sub(splat_f(24.0f / 17), sf_mul(d, splat_f(8.0f / 17)));
-  for (int i = 0; i < 3; i++) r = sf_mul(r, sf_sub(splat_f(2), sf_mul(d, r)));
-  return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(zero(), x), sf_mul(e, r), r);
-}
-
 // normal_share is how much of a normal distribution lies below x: see ref.normalShare.
 INLINE V normal_share(V x) {
   static const float series[] = {0.5307027145f, -0.7265760135f, 0.7107068705f, -0.142248368f, 0.127414796f};
@@ -133,7 +114,7 @@ INLINE V normal_share(V x) {
   for (int i = 0; i < 3; i++) t = sf_mul(t, sf_sub(splat_f(2), sf_mul(d, t)));
   V p = splat_f(series[0]);
   for (int i = 1; i < 5; i++) p = sf_add(sf_mul(p, t), splat_f(series[i]));
-  V q = sf_mul(sf_mul(p, t), power(sf_mul(sf_mul(a, a), splat_f(-0.72134752f))));
+  V q = sf_mul(sf_mul(p, t), exp_minus(sf_mul(sf_mul(a, a), splat_f(0.5f))));
   return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(zero(), x), q, sf_sub(splat_f(1), q));
 }
 
@@ -142,6 +123,7 @@ INLINE V activation(V g, int unit) {
     g = Q6_Vw_vmax_VwVw(g, zero());
     return sf_mul(g, g);
   }
+  if (unit == GLU_SIGMOID) return sigmoid(g);
   if (unit == GLU_ERF_GELU || unit == GLU_ERF_ALONE) return sf_mul(g, normal_share(g));
   V x = g;
   if (unit == GLU_GELU) x = sf_mul(sf_add(g, sf_mul(sf_mul(sf_mul(g, g), g), splat_f(0x1.6e4e26p-5f))), splat_f(0x1.988454p0f));

@@ -180,6 +180,23 @@ func (m *Machine) Attention(x *Model, work []Work) Cost {
 	return sum
 }
 
+// deltaPackets is about how many packets a row takes for each 128 bytes of states (OpDelta), as its loops are compiled
+// for a device: two or three of what a state has told, six of what it becomes.
+const deltaPackets = 8
+
+// DeltaNet returns the cost of states in one layer: they come and go once for all rows of a sequence, which pass through
+// them one after the other, and the host copies what they have become.
+func (m *Machine) DeltaNet(x *Model, work []Work) Cost {
+	var sum Cost
+	for _, w := range work {
+		c := Cost{DMA: m.load(2 * x.State), Vector: m.vector(float64(w.Rows) * float64(x.State) / 128 * deltaPackets)}
+		c.overlapped()
+		c.Seconds += 2 * float64(x.State) / (m.HostBandwidth.Value * 1e9)
+		sum.Add(c)
+	}
+	return sum
+}
+
 // Step returns the cost of one pass over the model with the work of its sequences, and the
 // path of each matrix. outputs is the number of rows whose logits are wanted.
 func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error) {
@@ -215,6 +232,9 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 	sum.Add(layer.times(x.Layers))
 	conv := Cost{Seconds: m.Layer.Value / 1e3}
 	sum.Add(conv.times(x.Convs))
+	net := m.DeltaNet(x, work)
+	net.Seconds += m.Layer.Value / 1e3
+	sum.Add(net.times(x.Deltas))
 	watts := m.DecodePower.Value
 	if longest > 1 {
 		watts = m.PrefillPower.Value

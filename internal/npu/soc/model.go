@@ -46,10 +46,12 @@ func (m Matrix) Bytes() int {
 // Model is what of a language model takes time.
 type Model struct {
 	Name     string   `json:"name"`
-	Layers   int      `json:"layers"`          // with attention
-	Convs    int      `json:"convs,omitempty"` // layers with a short convolution, which beside their products have a layer's overhead
-	Heads    int      `json:"heads"`           // of queries
-	KVHeads  int      `json:"kv_heads"`        // of keys and values
+	Layers   int      `json:"layers"`           // with attention
+	Convs    int      `json:"convs,omitempty"`  // layers with a short convolution, which beside their products have a layer's overhead
+	Deltas   int      `json:"deltas,omitempty"` // layers with a gated delta net
+	State    int      `json:"state,omitempty"`  // bytes of a sequence's states of such a layer
+	Heads    int      `json:"heads"`            // of queries
+	KVHeads  int      `json:"kv_heads"`         // of keys and values
 	HeadDim  int      `json:"head_dim"`
 	Matrices []Matrix `json:"matrices"`
 	// Experts is how many a layer's mixture has; their matrices are not among Matrices.

@@ -16,7 +16,8 @@ import (
 // unpacks codes and scales sums: one band and as many tokens as registers hold sums for,
 // or two bands and a few tokens. VGF2P8AFFINEQB moves a field of bits in one operation,
 // and the codes of a word are unpacked amid the products of the word before, because a
-// port takes its oldest operation first.
+// port takes its oldest operation first. Requests for what comes next stand amid the products
+// too, a few lines a word: a core has 48 lines under way, and memory waits when they are fewer.
 //
 // Operations of the two ports for a group of 32 columns, a band and T tokens, without
 // 8·T VPDPBUSD, and the share of these for the most tokens there are:
@@ -41,13 +42,20 @@ func (p packing) gfniWidest() int {
 	return 14
 }
 
-// gfniPair returns the number of tokens of the widest tile of two bands.
+// gfniPair returns the number of tokens of the widest tile of two bands. Those of Q8 keep sums in
+// memory: half of the broadcasts are worth it where little unpacking stands beside them.
 func (p packing) gfniPair() int {
-	if p.name == "Q6" {
+	switch p.name {
+	case "Q6":
 		return 4
+	case "Q8":
+		return 8
 	}
-	return 6
+	return gfniInRegisters
 }
+
+// gfniInRegisters is the most tokens of two bands whose sums stay in registers.
+const gfniInRegisters = 6
 
 // GFNI emits them.
 func GFNI() {
@@ -101,12 +109,13 @@ func moveBits(v reg.VecVirtual, n, from, to int) {
 // gfni is a tile of n bands.
 type gfni struct {
 	*tile
-	n     int
-	ready [2][]reg.VecVirtual // codes of words in turns, of each band
-	sums  [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
-	d     []reg.VecVirtual    // of a unit, by band
-	table reg.VecVirtual      // of FP4: levels and 128
-	super reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
+	n       int
+	ready   [2][]reg.VecVirtual // codes of words in turns, of each band
+	sums    [][]reg.VecVirtual  // float32, of a unit or of y: [band][token]
+	d       []reg.VecVirtual    // of a unit, by band
+	table   reg.VecVirtual      // of FP4: levels and 128
+	spilled reg.GPVirtual       // [band][token] sums in memory, where registers have no room for them; nil: sums
+	super   reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
 }
 
 // superScale gives what converts the scales of a superblock of Q4M once for all its groups.
@@ -158,7 +167,7 @@ func gfniTile(p packing, tokens int) {
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of %s of %s that are", name, tokens, n*dense.BandRows, bands, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at",
 		"next, which need not be memory at all.")
-	t := gfni{tile: &tile{packing: p, bands: 1, fetched: n, tokens: tokens}, n: n}
+	t := gfni{tile: &tile{packing: p, bands: 1, fetched: n, tokens: tokens, spread: true}, n: n}
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	t.next = Load(Param("next"), GP64()).(reg.GPVirtual)
@@ -166,8 +175,12 @@ func gfniTile(p packing, tokens int) {
 		t.stride = Load(Param("stride"), GP64()).(reg.GPVirtual)
 	}
 	t.acts = emit.NewRows("acts", "lda", 0, tokens)
-	for range n {
-		t.sums = append(t.sums, row(tokens))
+	if n == 2 && tokens > gfniInRegisters {
+		t.spilled = emit.AlignedLocal(n * tokens * planeBytes)
+	} else {
+		for range n {
+			t.sums = append(t.sums, row(tokens))
+		}
 	}
 	for i := range t.ready {
 		t.ready[i] = row(n)
@@ -181,9 +194,9 @@ func gfniTile(p packing, tokens int) {
 		}
 		t.loop(t.begin, group, t.end)
 	} else {
-		t.eachY(func(i, b int, y Mem) { VMOVUPS(y, t.sums[b][i]) })
+		t.eachY(func(i, b int, y Mem) { t.move(y, t.sum(i, b)) })
 		t.loop(t.superScale(), t.groupScaled, nil)
-		t.eachY(func(i, b int, y Mem) { VMOVUPS(t.sums[b][i], y) })
+		t.eachY(func(i, b int, y Mem) { t.move(t.sum(i, b), y) })
 	}
 	emit.Done()
 }
@@ -276,6 +289,11 @@ func (t *gfni) dots(from, to int, start func(i int) Mem) [][]reg.VecVirtual {
 				t.unpack(j + 1)
 			}
 		}
+		group, lines := t.groupLines()
+		t.fetchLines(j*lines/8, (j+1)*lines/8)
+		if j == 7 {
+			t.fetchNext(group)
+		}
 	}
 	if &odd[0] != &sum[0] {
 		for b := range sum {
@@ -367,9 +385,34 @@ func (t *gfni) groupScaled() {
 			}
 		}
 		for i, v := range sum[b] {
-			VFMADD231PS_BCST(t.acts.At(i, acts.RecScale), v, t.sums[b][i])
+			if t.spilled == nil {
+				VFMADD231PS_BCST(t.acts.At(i, acts.RecScale), v, t.sums[b][i])
+				continue
+			}
+			a := ZMM()
+			VBROADCASTSS(t.acts.At(i, acts.RecScale), a)
+			VFMADD213PS(t.sum(i, b), a, v)
+			VMOVUPS(v, t.sum(i, b))
 		}
 	})
+}
+
+// sum returns the place of the sums of token i and band b.
+func (t *gfni) sum(i, b int) Op {
+	if t.spilled == nil {
+		return t.sums[b][i]
+	}
+	return Mem{Base: t.spilled, Disp: (b*t.tokens + i) * planeBytes}
+}
+
+// move copies a register's worth from one place to another.
+func (t *gfni) move(from, to Op) {
+	if t.spilled != nil {
+		v := ZMM()
+		VMOVUPS(from, v)
+		from = v
+	}
+	VMOVUPS(from, to)
 }
 
 // magicScale gives the scales of a group of the current band, and -1.5·2²³ times them.

@@ -22,6 +22,7 @@ type tile struct {
 	fetched         int           // bands that next is walked over for; 0: bands
 	group           reg.GPVirtual // bytes of a group of these, where routines are told the units
 	near            bool          // prefetch into L1, not L2
+	spread          bool          // prefetches stand amid products
 	record          int           // bytes of a group's activations; 0: those of an activation record
 	band            int           // the one being emitted
 	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
@@ -105,7 +106,7 @@ func (t *tile) loop(first, group, last func()) {
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
 	all := func() {
 		t.eachBand(func() {
-			if t.next != nil {
+			if t.next != nil && !t.spread {
 				t.fetch()
 			}
 			group()

@@ -38,22 +38,37 @@ func beginStream(p packing, isa string, bands int) *tile {
 
 // fetch prefetches the current band's part of what a group has to.
 func (t *tile) fetch() {
+	group, lines := t.groupLines()
+	t.fetchLines(t.band*lines/t.bands, (t.band+1)*lines/t.bands)
+	if t.band != t.bands-1 {
+		return
+	}
+	t.fetchNext(group)
+}
+
+// groupLines returns the bytes of a group that are prefetched, and how many lines they take.
+func (t *tile) groupLines() (group, lines int) {
 	bands, unit := max(t.bands, t.fetched), t.unit
 	if unit == 0 {
 		unit = 2 // of which a group has most bytes
 	}
-	group := bands * (t.codeBytes + t.unitBytes/unit)
-	lines := (group + 63) / 64
-	for line := t.band * lines / t.bands; line < (t.band+1)*lines/t.bands; line++ {
+	group = bands * (t.codeBytes + t.unitBytes/unit)
+	return group, (group + 63) / 64
+}
+
+// fetchLines prefetches lines [from, to) of a group.
+func (t *tile) fetchLines(from, to int) {
+	for line := from; line < to; line++ {
 		if at := (Mem{Base: t.next, Disp: 64 * line}); t.near {
 			PREFETCHT0(at)
 		} else {
 			PREFETCHT1(at)
 		}
 	}
-	if t.band != t.bands-1 {
-		return
-	}
+}
+
+// fetchNext moves next on by the bytes of a group.
+func (t *tile) fetchNext(group int) {
 	if t.unit > 0 {
 		ADDQ(U32(uint32(group)), t.next)
 		return

@@ -1,0 +1,141 @@
+package hexagon
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/delta"
+)
+
+// deltaNet is a gated delta net as the device has it, beside its convolution: columns of its products' outputs, and
+// weights.
+type deltaNet struct {
+	z, gates, n        int // where z and the gates begin, and how many of these are computed
+	decay, beta        int // among the gates
+	weights            uint32
+	queryNorm, outNorm uint32
+}
+
+// deltaNet takes a layer's delta net. It returns false for one that is not like the others, or whose sizes the device
+// does not know.
+func (d *whole) deltaNet(b *Backend, l *layer) bool {
+	x, s := l.Delta, l.qkv
+	z, gates := len(l.QKV)-1, len(x.Gates)
+	if d.m.Parallel || x.Width%32 != 0 || x.ValueHeads%x.KeyHeads != 0 || x.ValueHeads > device.MaxDim/32 || z > 1 || gates > 2 {
+		return false
+	}
+	if len(s.parts) == len(l.QKV) {
+		if l.gates = b.stack(&d.vectors, d.m.Hidden, x.Gates...); l.gates == nil {
+			return false
+		}
+	}
+	at := tails{taps: x.Taps, channels: x.Channels(), heads: x.ValueHeads, width: x.Width}
+	if !d.tails.take(l, at, x.Conv) {
+		return false
+	}
+	cols := slices.Clone(s.col)
+	if l.gates != nil {
+		for _, col := range l.gates.col {
+			cols = append(cols, s.width+col)
+		}
+	}
+	n := &deltaNet{z: x.Channels(), gates: cols[z+1], decay: x.ValueHeads}
+	if z > 0 {
+		n.z = cols[z]
+	}
+	if gates > 1 {
+		n.decay = cols[z+2] - n.gates
+	}
+	n.n = roundUp(n.decay+x.ValueHeads, 32)
+	weights := make([]float32, 3*n.n) // of x, added to it, and of the softplus: see OpGates
+	for h := range x.ValueHeads {
+		weights[n.beta+h], weights[2*n.n+n.beta+h] = -1, -1
+		weights[n.decay+h], weights[n.n+n.decay+h], weights[2*n.n+n.decay+h] = 1, x.DT[h], x.A[h]
+	}
+	scale := make([]float32, x.Width)
+	for i := range scale {
+		scale[i] = float32(1 / math.Sqrt(float64(x.Width)))
+	}
+	l.taps = d.vectors.add(b, x.Conv, len(x.Conv))
+	n.weights, n.queryNorm, n.outNorm = d.vectors.add(b, weights, len(weights)), d.vectors.add(b, scale, len(scale)), d.vectors.add(b, x.Norm, len(x.Norm))
+	l.delta = n
+	return true
+}
+
+// deltaNet queues a layer's delta net, from q, k, v, z and gates on. It returns what O reads.
+func (r *recording) deltaNet(l *layer, qkvz span) span {
+	x, d, of, n := l.Delta, l.delta, r.at.att, uint32(r.n)
+	out := of.from(x.Channels())
+	r.conv(l, of, qkvz, 1)
+	norm := func(heads span, weight uint32) { // to a length of 1
+		r.add(device.OpRMSNorm, heads.at, heads.at, weight, n, uint32(x.KeyHeads), uint32(x.Width), of.stride, of.stride, oneBits, math.Float32bits(r.m.Eps*r.m.Eps))
+	}
+	norm(of, d.queryNorm)
+	norm(of.from(x.KeyHeads*x.Width), 0)
+	gates := qkvz.from(d.gates)
+	r.add(device.OpGates, gates.at, gates.at, d.weights, n, uint32(d.n), gates.stride, gates.stride)
+	r.update(l, out, of, gates)
+	r.norm(out, out, d.outNorm, r.n, x.ValueHeads, x.Width)
+	r.gate(unit{kind: ref.GLUSiLU}, out, qkvz.from(d.z), out, r.n, x.Values())
+	return out
+}
+
+// update queues the way of rows through their states, span by span.
+func (r *recording) update(l *layer, out, x, gates span) {
+	t, d := &r.tails, l.Delta
+	grouped := uint32(0)
+	if d.Grouped {
+		grouped = 1
+	}
+	for i := range r.parts {
+		p := &r.parts[i]
+		sp, of := &r.s.Spans[p.span], &t.spans[p.span]
+		state := t.statesAt(of.slot, l)
+		from := state
+		switch {
+		case p.done > 0 || t.has(sp, of.slot, l):
+		case sp.From == 0:
+			from = 0
+		default:
+			t.takeStates(r.Backend, sp.State, of.slot, l, sp.Position)
+		}
+		run := func(from, to uint32, first, n int) {
+			r.add(device.OpDelta, out.row(first).at, x.row(first).at, gates.row(first).at, from, to, uint32(n), uint32(d.KeyHeads), uint32(d.ValueHeads/d.KeyHeads), uint32(d.Width),
+				out.stride, x.stride, gates.stride, uint32(l.delta.decay), uint32(l.delta.beta), grouped)
+		}
+		if !t.marks(sp, p) {
+			run(from, state, p.first, p.n)
+			continue
+		}
+		mark, n := t.statesAt(of.marked, l), sp.CopyAt-p.done
+		run(from, mark, p.first, n)
+		run(mark, state, p.first+n, p.n-n)
+	}
+}
+
+// takeStates gives a slot the states of a layer after position tokens.
+func (t *tails) takeStates(b *Backend, all []float32, slot int32, l *layer, position int) {
+	size, host := t.width*t.width, delta.Size(t.width)
+	to, from := device.View[float32](t.mem, t.statesAt(slot, l), t.states()), all[l.state()+t.rows():]
+	for h := range t.heads {
+		delta.Flatten(to[h*size:][:size], from[h*host:][:host], t.width, position)
+	}
+	b.count(&b.work.Written, 4*t.states())
+}
+
+// giveStates sets those of a layer, after position tokens, to a slot's.
+func (t *tails) giveStates(b *Backend, all []float32, slot int32, l *layer, position int) {
+	t.restore(all, device.View[float32](t.mem, t.statesAt(slot, l), t.states()), l, position)
+	b.count(&b.work.Read, 4*t.states())
+}
+
+// restore sets the states of a layer, after position tokens, to those that a slot has had.
+func (t *tails) restore(all, from []float32, l *layer, position int) {
+	size, host := t.width*t.width, delta.Size(t.width)
+	to := all[l.state()+t.rows():]
+	for h := range t.heads {
+		delta.Restore(to[h*host:][:host], from[h*size:][:size], t.width, position)
+	}
+}
