@@ -145,6 +145,8 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 		switch to := b.opt.Round; {
 		case to == RoundF16:
 			l.Weights, l.halves, err = halves(w, true)
+		case to == RoundQ8_0:
+			l.Weights, err = roundBytes(w)
 		case to.values() != nil:
 			l.Weights, l.groups, err = round(w, to)
 		}

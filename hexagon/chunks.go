@@ -87,16 +87,41 @@ func (b *Backend) RunExperts(x *models.Experts) {
 	groups := b.mix.plan.Layers[x.Layer].Groups
 	for chunk := range w.chunks {
 		b.writeChunk(x, chunk+1, 0)
+		b.mix.gated.all = b.sharedRows(b.mix.gated.all[:0], x, chunk+1, 0, len(x.Rows))
 		for i := range groups {
 			b.runGroup(x, &groups[i], chunk+1)
 		}
+		b.runGated(x, b.mix.gated.all) // where no group is whole
 	}
 	b.runRest(x)
 	c.Routed += routed
 	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow)
 	if b.Err() != nil {
 		clear(x.Out) // the step fails for it
+		clear(x.Shared)
 	}
+}
+
+// sharedRows adds the rows of a chunk among [lo, hi) to a list, as the shared expert's: by the path of whole chunks, of as
+// many as there are.
+func (b *Backend) sharedRows(list []gatedRows, x *models.Experts, chunk int32, lo, hi int) []gatedRows {
+	w, g := &b.mix.work, &b.mix.gated
+	if x.Shared == nil {
+		return list
+	}
+	from, room := len(w.ints), 0
+	for i := range x.Rows {
+		if w.of[i] == chunk {
+			if room++; i >= lo && i < hi {
+				w.ints = append(w.ints, int32(i))
+			}
+		}
+	}
+	if chunk != none {
+		room = g.chunk
+	}
+	rows := w.ints[from:len(w.ints):len(w.ints)]
+	return g.split(list, g.shared[x.Layer], rows, len(rows), room)
 }
 
 // placesOf lists the places of an expert whose rows are in that chunk.
@@ -117,7 +142,7 @@ func (b *Backend) runRest(x *models.Experts) {
 	b.on(!b.opt.Decode)
 	for lo, hi := 0, 0; lo < len(x.Rows); lo = hi {
 		hi = b.writeChunk(x, none, lo)
-		g.list = g.list[:0]
+		g.list = b.sharedRows(g.list[:0], x, none, lo, hi)
 		for _, e := range x.List {
 			places := w.placesOf(x, e, none)
 			if lo == 0 {
@@ -143,7 +168,7 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 		return
 	}
 	w, c, of := &b.mix.work, &b.mix.counts, &b.mix.gated
-	w.parts, of.list, of.beyond = w.parts[:0], of.list[:0], of.beyond[:0]
+	w.parts, of.list, of.beyond = w.parts[:0], append(of.list[:0], of.all...), of.beyond[:0]
 	rows := 0
 	for _, e := range g.Experts {
 		part, whole := share{expert: int32(e)}, of.of[x.Layer][e]
@@ -169,10 +194,13 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 	if rows == 0 {
 		return
 	}
-	for _, r := range of.list {
+	for _, r := range of.list[len(of.all):] {
 		b.computed(r.places, r.n)
 	}
-	b.runGated(x, of.list)
+	if len(of.list) > len(of.all) {
+		b.runGated(x, of.list)
+		of.all = of.all[:0]
+	}
 	hosted := b.hosted
 	b.on(true)
 	b.runGated(x, of.beyond)

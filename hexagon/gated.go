@@ -17,18 +17,21 @@ import (
 // products. The device, in whatever launch, and the host beside it run the same packets: this is the
 // one definition of what an expert computes.
 type gatedExpert struct {
-	gateUp, down *stack
-	up, width    int // where the numbers of up begin, and how many there are
+	number       int32  // models.SharedExpert: all rows take it
+	gateUp, down *stack // down nil: the CPU has it, and gets what it reads
+	up, width    int    // where the numbers of up begin, and how many there are
 	unit         unit
 }
 
 // gatedExperts are those of all layers, and what launches of them share: the rows of a chunk, which
 // experts collect theirs of, and what becomes of each row of a launch.
 type gatedExperts struct {
-	of [][]*gatedExpert // [layer][expert] nil: the host has what is between its products
+	of     [][]*gatedExpert // [layer][expert] nil: the host has what is between its products
+	shared []*gatedExpert   // [layer]
 	vectors
 	rowBuffers
 	hidden  int
+	width   int  // of the widest
 	h       span // chunk rows, and one of zeros
 	chunk   int
 	slots   []int32 // of the step's rows those in h
@@ -41,10 +44,13 @@ type gatedExperts struct {
 	out     span
 	list    []gatedRows
 	beyond  []gatedRows
+	all     []gatedRows // of a chunk's shared expert, until a group's launch has it
+	outs    []uint32    // of a launch: where the results of places are
 	scratch []float32
 }
 
-// gatedRows is rows of an expert in a launch: those at places, and zeros up to n.
+// gatedRows is rows of an expert in a launch: those at places, and zeros up to n. Places of the shared expert are rows
+// of the step.
 type gatedRows struct {
 	*gatedExpert
 	places []int32
@@ -58,25 +64,34 @@ type gatedRows struct {
 func (b *Backend) GatedExpert(layer, expert int, x *models.GatedExpert) bool {
 	s, v := &b.mix.plan.Shape, &b.mix.gated.vectors
 	u, known := units[x.Unit]
-	if !known || b.opt.Path == PathInt8 || s.Hidden%layout.Tile+s.Width%layout.Tile != 0 || x.Down == nil {
+	if !known || b.opt.Path == PathInt8 || s.Hidden%layout.Tile+x.Width%layout.Tile != 0 || x.Down == nil {
 		return false
 	}
-	g := &gatedExpert{gateUp: b.stack(v, s.Hidden, x.GateUp...), down: b.stack(v, s.Width, x.Down), up: s.Width, width: s.Width, unit: u}
-	if g.gateUp == nil || g.down == nil {
+	g := &gatedExpert{number: int32(expert), gateUp: b.stack(v, s.Hidden, x.GateUp...), up: x.Width, width: x.Width, unit: u}
+	if g.gateUp == nil {
 		return false
 	}
 	if len(g.gateUp.parts) > 1 {
 		g.up = g.gateUp.col[1]
 	}
 	g.gateUp.addBias(v, b, x.GateUpBias)
-	g.down.addBias(v, b, x.DownBias)
+	if g.down = b.stack(v, x.Width, x.Down); g.down != nil {
+		g.down.addBias(v, b, x.DownBias)
+	}
+	if expert == models.SharedExpert {
+		if g.down == nil {
+			return false
+		}
+		b.mix.gated.shared[layer] = g
+		return true
+	}
 	b.mix.gated.of[layer][expert] = g
 	return true
 }
 
 // begin makes room for the experts of a plan.
 func (g *gatedExperts) begin(p *experts.Plan) {
-	g.hidden, g.of = p.Shape.Hidden, make([][]*gatedExpert, p.Shape.Layers)
+	g.hidden, g.of, g.shared = p.Shape.Hidden, make([][]*gatedExpert, p.Shape.Layers), make([]*gatedExpert, p.Shape.Layers)
 	for i := range g.of {
 		g.of[i] = make([]*gatedExpert, p.Shape.Experts)
 	}
@@ -84,15 +99,22 @@ func (g *gatedExperts) begin(p *experts.Plan) {
 
 // reserve lays out launches of the plan's groups, and of rows of no chunk.
 func (g *gatedExperts) reserve(b *Backend, p *experts.Plan) {
-	gateUp, out, k, outs, lookups := 0, 0, 0, 0, 0
+	gateUp, out, k, outs, lookups, shared := 0, 0, 0, 0, 0, 0
 	g.chunk, g.most, g.rows = p.Chunk, tileRows, tileRows
 	for i, layer := range g.of {
-		for _, x := range layer {
+		if g.shared[i] != nil {
+			shared = roundUp(p.Chunk, layout.Tile)
+		}
+		for _, x := range append(slices.Clone(layer), g.shared[i]) {
 			if x == nil {
 				continue
 			}
-			gateUp, out = max(gateUp, x.gateUp.width), max(out, x.down.width)
-			for _, l := range append(slices.Clone(x.gateUp.parts), x.down.parts...) {
+			gateUp, g.width = max(gateUp, x.gateUp.width), max(g.width, x.width)
+			parts := x.gateUp.parts
+			if x.down != nil {
+				parts, out = append(slices.Clone(parts), x.down.parts...), max(out, x.down.width)
+			}
+			for _, l := range parts {
 				k, outs = max(k, l.K), max(outs, l.M)
 				if l.lookups > 0 {
 					lookups = max(lookups, l.tableRows())
@@ -109,9 +131,10 @@ func (g *gatedExperts) reserve(b *Backend, p *experts.Plan) {
 	if gateUp == 0 {
 		return
 	}
+	g.rows += shared
 	rows := func(n, width int) span { return span{b.reserve(4 * width * n), uint32(4 * width)} }
 	g.h, g.x, g.table = rows(g.chunk+1, p.Shape.Hidden), rows(g.most, p.Shape.Hidden), b.reserve(4*g.rows)
-	g.gateUp, g.gated, g.out = rows(g.rows, gateUp), rows(g.rows, p.Shape.Width), rows(g.rows, out)
+	g.gateUp, g.gated, g.out = rows(g.rows, gateUp), rows(g.rows, g.width), rows(g.rows, out)
 	g.rowBuffers = b.rowBuffers(k, outs, lookups, tileRows)
 }
 
@@ -164,19 +187,8 @@ func (g *gatedExperts) split(list []gatedRows, e *gatedExpert, places []int32, n
 
 // runGated computes rows of a layer's experts, in one launch if they fit.
 func (b *Backend) runGated(x *models.Experts, list []gatedRows) {
-	g := &b.mix.gated
 	for len(list) > 0 {
-		n := 0
-		for rows := 0; n < len(list) && rows+list[n].n <= g.rows; n++ {
-			list[n].first, rows = rows, rows+roundUp(list[n].n, layout.Tile)
-		}
-		for i := range list[:n] {
-			b.queueGated(x, &list[i])
-		}
-		if !b.hosted {
-			b.mix.counts.Launches++
-			b.mix.counts.Synced-- // which a run counts as
-		}
+		n := b.queueGated(x, list)
 		if b.run() != nil {
 			return // RunExperts sees to it
 		}
@@ -190,36 +202,75 @@ func (b *Backend) runGated(x *models.Experts, list []gatedRows) {
 	}
 }
 
-// queueGated queues what the device does for rows of an expert.
-func (b *Backend) queueGated(x *models.Experts, r *gatedRows) {
+// queueGated queues a launch of the first n of a list, for which there is room.
+func (b *Backend) queueGated(x *models.Experts, list []gatedRows) (n int) {
+	for rows := 0; n < len(list) && rows+list[n].n <= b.mix.gated.rows; n++ {
+		list[n].first, rows = rows, rows+roundUp(list[n].n, layout.Tile)
+		b.queueExpert(x, &list[n])
+	}
+	if !b.hosted {
+		b.mix.counts.Launches++
+		b.mix.counts.Synced-- // which a run counts as
+	}
+	return n
+}
+
+// rowAt returns which of the step's rows is the i-th.
+func (r *gatedRows) rowAt(x *models.Experts, i int) int32 {
+	if r.number == models.SharedExpert {
+		return r.places[i]
+	}
+	return x.RowAt[r.places[i]]
+}
+
+// queueExpert queues what the device does for rows of an expert.
+func (b *Backend) queueExpert(x *models.Experts, r *gatedRows) {
 	g := &b.mix.gated
 	at := g.table + uint32(4*r.first)
 	for i, table := 0, device.View[uint32](b.mem, at, r.n); i < r.n; i++ {
 		slot := g.chunk
 		if i < len(r.places) {
-			slot = int(g.slots[x.RowAt[r.places[i]]])
+			slot = int(g.slots[r.rowAt(x, i)])
 		}
 		table[i] = g.h.row(slot).at
 	}
 	b.sent(4 * r.n)
 	b.add(device.OpCollect, g.x.at, at, uint32(r.n), g.x.stride, 0, g.x.stride)
-	most := min(r.gateUp.atOnce(r.room), r.down.atOnce(r.room))
+	most := r.gateUp.atOnce(r.room)
+	if r.down != nil {
+		most = min(most, r.down.atOnce(r.room))
+	}
 	for lo := 0; lo < r.n; lo += most {
 		n := min(most, r.n-lo)
 		both, gated := g.gateUp.row(r.first+lo), g.gated.row(r.first+lo)
 		b.mulRows(&g.rowBuffers, r.gateUp, r.room, g.x.row(lo), both, n)
 		b.gate(r.unit, gated, both, both.from(r.up), n, r.width)
-		b.mulRows(&g.rowBuffers, r.down, r.room, gated, g.out.row(r.first+lo), n)
+		if r.down != nil {
+			b.mulRows(&g.rowBuffers, r.down, r.room, gated, g.out.row(r.first+lo), n)
+		}
 	}
 }
 
-// takeGated takes in the results.
+// takeGated takes in the results, which the CPU's down may read.
 func (b *Backend) takeGated(x *models.Experts, r *gatedRows) {
-	g := &b.mix.gated
-	for i, place := range r.places {
-		copy(x.Out[int(place)*g.hidden:][:g.hidden], device.View[float32](b.mem, g.out.row(r.first+i).at, g.hidden))
+	g, from, to, width := &b.mix.gated, b.mix.gated.out, x.Out, b.mix.gated.hidden
+	switch {
+	case r.number == models.SharedExpert:
+		to = x.Shared
+	case r.down == nil:
+		from, to, width = g.gated, x.Gate, r.width
 	}
-	b.received(4 * g.hidden * len(r.places))
+	for i, place := range r.places {
+		copy(to[int(place)*width:][:width], device.View[float32](b.mem, from.row(r.first+i).at, width))
+	}
+	if b.received(4 * width * len(r.places)); r.down != nil {
+		return
+	}
+	p, lin := b.mix.work.product(x, r.number, down, r.places)
+	b.mix.work.multiply(x, &p, lin, down)
+	for _, place := range r.places {
+		x.AddBias(r.number, int(place))
+	}
 }
 
 // probeGated has one of the device's products looked at: what it read and made is still there.
@@ -232,8 +283,8 @@ func (b *Backend) probeGated(x *models.Experts, list []gatedRows) error {
 	}
 	turn := b.probes / uint64(len(list))
 	i, part := int(turn%uint64(len(r.places))), int(turn/2)
-	s, read, made := r.gateUp, x.H[int(x.RowAt[r.places[i]])*g.hidden:][:g.hidden], g.gateUp.row(r.first+i)
-	if turn%2 == 0 {
+	s, read, made := r.gateUp, x.H[int(r.rowAt(x, i))*g.hidden:][:g.hidden], g.gateUp.row(r.first+i)
+	if turn%2 == 0 && r.down != nil {
 		s, read, made = r.down, device.View[float32](b.mem, g.gated.row(r.first+i).at, r.width), g.out.row(r.first+i)
 	}
 	part %= len(s.parts)

@@ -13,10 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
-	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/gguf"
-	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
 // gatedLayer is a layer of experts with biases, of whole matrices or gate and up apart.
@@ -55,7 +52,7 @@ func (g *gatedLayer) over(t *testing.T, unit models.GatedUnit, opt Options, capa
 			}
 			return l
 		}
-		x := &models.GatedExpert{GateUp: []kernels.Linear{load(matrix.Q4, 2*gatedWidth, gatedHidden)}, Unit: unit, GateUpBias: gaussians(r, 2*gatedWidth), DownBias: gaussians(r, gatedHidden)}
+		x := &models.GatedExpert{GateUp: []kernels.Linear{load(matrix.Q4, 2*gatedWidth, gatedHidden)}, Unit: unit, Width: gatedWidth, GateUpBias: gaussians(r, 2*gatedWidth), DownBias: gaussians(r, gatedHidden)}
 		if e == 1 { // of two products, one of them in bytes
 			x.GateUp = []kernels.Linear{load(matrix.Q8, gatedWidth, gatedHidden), load(matrix.Q4, gatedWidth, gatedHidden)}
 		}
@@ -249,80 +246,4 @@ func TestAWrongProductOfAnExpertIsFound(t *testing.T) {
 			t.Errorf("product %d is wrong, and nothing says so", spoiled)
 		}
 	}
-}
-
-// hostBetween is a backend with the host between an expert's products.
-type hostBetween struct{ *Backend }
-
-func (hostBetween) GatedExpert(int, int, *models.GatedExpert) bool { return false }
-
-// tinyOSS is a mixture like gpt-oss: clamped units, biases, sinks and windows.
-var tinyOSS = synthetic.Shape{Name: "tiny oss", Hidden: 256, FFN: 256, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 320, Context: 1024,
-	RopeBase: 10000, Arch: synthetic.GPTOSS, Experts: synthetic.Experts{Count: 8, Used: 3, FFN: 256}}
-
-// A step of a mixture takes a launch a layer of its experts, whichever it chooses; a prompt's chunk one a group. The
-// requests and bytes beside them are those of products and attention.
-func TestAStepOfAMixtureLaunchesItsExpertsOnce(t *testing.T) {
-	p := newPool(t)
-	for _, shape := range []synthetic.Shape{tinyExperts, tinyOSS} {
-		load := fileOf(shape, gguf.Q4_0)
-		var logits [2][2][]float32
-		var launches, runs, moved [2][2]int64 // by the host between, or not; of a prompt, and of a token
-		for i := range 2 {
-			b, err := Open("hexagon-go", Options{Path: PathLookup, Decode: true, Pool: p})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := loadedOn(t, p, b, load, i == 0)
-			f := newFeeder(t, m)
-			for j, tokens := range [][]int32{someTokens(64), {17}} {
-				before, work := b.Counts(), b.Work()
-				logits[i][j] = slices.Clone(f.feed(1, tokens...))
-				c, w := b.Counts(), b.Work()
-				launches[i][j], runs[i][j] = c.Launches-before.Launches, w.Runs-work.Runs
-				moved[i][j] = w.Written + w.Read - work.Written - work.Read
-				t.Logf("%s, host between: %v, %d tokens: %d requests, %d launches, %d packets, %d bytes, %d of launches", shape.Name, i == 0, len(tokens),
-					runs[i][j], launches[i][j], w.Packets-work.Packets, moved[i][j], c.BytesIn+c.BytesOut-before.BytesIn-before.BytesOut)
-			}
-		}
-		groups, chosen := int64((shape.Experts.Count+defaultGroup-1)/defaultGroup), int64(shape.Experts.Used)
-		if want := [2][2]int64{{2 * groups, 0}, {groups + 1, 2}}; launches != want { // the last layer of a prompt has the last row alone
-			t.Errorf("%s: %d launches, want %d", shape.Name, launches, want)
-		}
-		for j, want := range [2]int64{groups + 2*chosen - 1, 2 * (2*chosen - 1)} {
-			if n := runs[0][j] - runs[1][j]; n != want {
-				t.Errorf("%s: %d requests fewer, want %d", shape.Name, n, want)
-			}
-		}
-		if 10*moved[1][0] > 7*moved[0][0] || moved[1][1] > moved[0][1] {
-			t.Errorf("%s: %d bytes, with the host between %d", shape.Name, moved[1], moved[0])
-		}
-		for j := range 2 {
-			if e := nmse(logits[1][j], logits[0][j]); !(e <= deviceNoise) {
-				t.Errorf("%s: NMSE %.3g against the host between products", shape.Name, e)
-			}
-		}
-	}
-}
-
-// loadedOn loads a model on b and starts it.
-func loadedOn(t *testing.T, p *pool.Pool, b *Backend, load func() (*gguf.File, error), between bool) models.Model {
-	t.Helper()
-	f, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var backend kernels.Backend = b
-	if between {
-		backend = hostBetween{b}
-	}
-	bundle, err := models.LoadFile(f, models.LoadOptions{Pool: p, Backend: backend})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { bundle.Close() })
-	if err := b.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return bundle.Model
 }

@@ -139,13 +139,14 @@ func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
 	}
 }
 
-func TestRoundedMatricesAreMultipliedByTiles(t *testing.T) {
+// Rounded to four bits they are multiplied by tiles, to eight as bytes too.
+func TestRoundedMatricesAreMultiplied(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	const rows, cols, n = 140, 512, 3
 	for _, p := range []matrix.Packing{matrix.F32, matrix.NVFP4, matrix.Q6} {
-		for to, most := range map[Rounding]float64{RoundF16: 1e-3, RoundQ4_0: 0.15, RoundIQ4_NL: 0.15, RoundNF4: 0.15, RoundFP4: 0.15} {
+		for to, most := range map[Rounding]float64{RoundF16: 1e-3, RoundQ8_0: 0.01, RoundQ4_0: 0.15, RoundIQ4_NL: 0.15, RoundNF4: 0.15, RoundFP4: 0.15} {
 			m := matrices.Random(t, r, p, rows, cols)
-			_, l := started(t, newGoDevice, Options{Round: to}, m)
+			b, l := started(t, newGoDevice, Options{Round: to}, m)
 			x := gaussians(r, n*cols)
 			var acts kernels.Acts
 			acts.Set(x, n, cols)
@@ -162,6 +163,9 @@ func TestRoundedMatricesAreMultipliedByTiles(t *testing.T) {
 					d := float64(y[i*rows+j]) - want
 					wrong, all = wrong+d*d, all+want*want
 				}
+			}
+			if w := b.Work(); (w.Lookups == n) != (to == RoundQ8_0) {
+				t.Errorf("%v as %s: %d rows as bytes, %d by tiles", p, to, w.Lookups, w.Tiled)
 			}
 			if e := math.Sqrt(wrong / all); !(e < most) {
 				t.Errorf("%v as %s: relative error %.3f", p, to, e)

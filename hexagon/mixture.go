@@ -15,6 +15,7 @@ import (
 // mixtures is how the experts of a model are computed.
 type mixtures struct {
 	plan   *experts.Plan // nil: the model has none
+	dense  int           // layers without experts, the first
 	counts experts.Counts
 	work   chunkWork
 	gated  gatedExperts
@@ -53,6 +54,7 @@ func (b *Backend) Mixtures(s models.MixtureShape) error {
 		b.mix.plan = uniform(shape, chunk, defaultGroup, (chunk*shape.Chosen+shape.Experts-1)/shape.Experts)
 	}
 	b.mix.gated.begin(b.mix.plan)
+	b.mix.dense = s.Dense
 	return nil
 }
 
@@ -115,7 +117,7 @@ func (m *mixtures) regions(b *Backend) {
 	}
 	m.gated.reserve(b, m.plan)
 	s, rows, results := &m.plan.Shape, 0, 0
-	for i := range m.plan.Layers {
+	for i := m.dense; i < len(m.plan.Layers); i++ {
 		for j := range m.plan.Layers[i].Groups {
 			g := &m.plan.Layers[i].Groups[j]
 			if g.Placement != experts.NPU || !slices.ContainsFunc(g.Experts, func(e int) bool { return m.gated.of[i][e] == nil }) {

@@ -17,6 +17,7 @@ type recording struct {
 	s      *models.DenseStep
 	rows   []models.RowPos
 	lo, n  int // of the step's rows
+	last   int // the layer behind the last
 	out    int // of the step's logits
 	head   bool
 	wanted []int // rows that want logits
@@ -55,16 +56,16 @@ type queryTile struct {
 	masked   int
 }
 
-// begin lays out rows [lo, hi). It returns false where they do not fit the device.
-func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head bool, parts []convPart) bool {
-	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, out: out, head: head, parts: parts,
+// begin lays out rows [lo, hi) for layers before end. It returns false where they do not fit the device.
+func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, end, out int, head bool, parts []convPart) bool {
+	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, last: end, out: out, head: head, parts: parts,
 		wanted: r.wanted[:0], views: r.views, slots: r.slots[:0], lists: r.lists[:0], ran: s.First}
 	for i := range r.n {
 		if s.Wanted[lo+i] {
 			r.wanted = append(r.wanted, i)
 		}
 	}
-	if !r.cutAll() {
+	if end > s.First && !r.cutAll() {
 		return false
 	}
 	b.keys.open(0)
@@ -74,15 +75,13 @@ func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, out int, head
 	}
 	clear(device.View[uint32](b.mem, r.at.saturated, layout.Tile))
 	products := 0
-	for _, l := range r.layers[s.First:] {
-		if l != nil {
-			if products += len(l.qkv.parts) + len(l.gateUp.parts) + 2; l.gates != nil {
-				products += len(l.gates.parts)
-			}
+	for _, l := range r.layers[s.First:end] {
+		for _, of := range l.stacks {
+			products += len(of.parts)
 		}
 	}
 	b.probes++
-	r.probed.at = int(b.probes % uint64(products))
+	r.probed.at = int(b.probes % uint64(max(1, products)))
 	return true
 }
 
@@ -96,8 +95,8 @@ func (r *recording) numbers(to span, width int, x []float32) {
 
 // angles writes cosines and sines of a rope as OpRope wants them.
 func (r *recording) angles(rope int) {
-	for _, l := range r.layers[r.s.First:] {
-		if l == nil || l.Rope != rope || l.Rotated == 0 {
+	for _, l := range r.layers[r.s.First:r.last] {
+		if l.Rope != rope || l.Rotated == 0 {
 			continue
 		}
 		pairs := l.Rotated / 2
@@ -123,8 +122,8 @@ func (r *recording) cutAll() bool {
 	for i := range r.views {
 		r.views[i] = view{tiles: r.views[i].tiles[:0]}
 	}
-	for _, l := range r.layers[r.s.First:] {
-		if l != nil && l.attends() {
+	for _, l := range r.layers[r.s.First:r.last] {
+		if l.attends() {
 			v := r.view(l)
 			v.wanted, v.sight = true, sight{l.Window, l.Both}
 		}
@@ -230,7 +229,9 @@ func (r *recording) layer(i int) bool {
 		mix = r.deltaNet
 	}
 	r.mul(l.o, mix(l, qkv), at.y, r.n)
-	r.residual(l.oPostNorm, &l.sumNorm)
+	if r.residual(l.oPostNorm, &l.sumNorm); l.Mixture {
+		return true
+	}
 	if !m.Parallel {
 		read = r.normed(&l.ffnNorm)
 	}
@@ -397,7 +398,7 @@ func (r *recording) end() bool {
 			n = min(len(r.wanted)-first, r.whole.rows)
 			r.logits(first, n)
 		}
-		if r.flush(len(r.layers)) != nil {
+		if r.flush(r.last) != nil {
 			return false
 		}
 		for _, flag := range device.View[uint32](r.mem, at.saturated, layout.Tile) {
@@ -412,7 +413,7 @@ func (r *recording) end() bool {
 	}
 	if !r.head {
 		for i := range r.n {
-			copy(r.s.X[(r.lo+i)*m.Hidden:][:m.Hidden], device.View[float32](r.mem, at.x.at+uint32(i)*at.x.stride, m.Hidden))
+			copy(r.xs[(r.lo+i)*m.Hidden:][:m.Hidden], device.View[float32](r.mem, at.x.at+uint32(i)*at.x.stride, m.Hidden))
 		}
 		r.count(&r.work.Read, 4*r.n*m.Hidden)
 	}
@@ -426,7 +427,7 @@ func (r *recording) flush(end int) error {
 		return err
 	}
 	m := r.m
-	for ; r.ran < end && r.ran < len(r.layers) && r.layers[r.ran] != nil; r.ran++ {
+	for ; r.ran < end; r.ran++ {
 		l, qkv := r.layers[r.ran], r.qkv(r.ran)
 		if m.Bidirectional {
 			continue

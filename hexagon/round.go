@@ -3,6 +3,7 @@ package hexagon
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels/dense"
@@ -12,15 +13,17 @@ import (
 )
 
 // Rounding is what becomes of weights that the device does not hold exactly: those with
-// scales of 16 columns, and of float32. Rounded ones are fp16, or four-bit codes in super-groups
+// scales of 16 columns, and of float32. Those of four bits are codes in super-groups
 // (Test-Time Scaling on NPUs, §5.1): 32 that follow one another in a tile, two rows by
-// 16 columns, share a scale. They are multiplied by tiles alone.
+// 16 columns, share a scale. They are multiplied by tiles alone. Those of eight are what
+// a file's Q8_0 are.
 type Rounding string
 
 // The roundings.
 const (
 	RoundNone   Rounding = "none" // the CPU has them
 	RoundF16    Rounding = "f16"  // to fp16, with a power of two a row, in tiles: see halves
+	RoundQ8_0   Rounding = "q8_0"
 	RoundQ4_0   Rounding = "q4_0"
 	RoundIQ4_NL Rounding = "iq4_nl"
 	RoundNF4    Rounding = "nf4"
@@ -29,10 +32,10 @@ const (
 
 // Roundings lists all roundings.
 func Roundings() []string {
-	return []string{string(RoundNone), string(RoundF16), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
+	return []string{string(RoundNone), string(RoundF16), string(RoundQ8_0), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
 }
 
-// values returns those of the codes, nil for none.
+// values returns those of four-bit codes, nil of other roundings.
 func (r Rounding) values() []float32 {
 	switch r {
 	case RoundQ4_0:
@@ -82,6 +85,41 @@ func round(w *matrix.Matrix, to Rounding) (*layout.Weights, *layout.SuperGroups,
 		}
 	}}, to.values())
 	return d, g, nil
+}
+
+// roundBytes rounds w to Q8_0.
+func roundBytes(w *matrix.Matrix) (*layout.Weights, error) {
+	if w.Cols > layout.MaxDim || w.Packing.Ternary() {
+		return nil, fmt.Errorf("%w: %v of %dx%d", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)
+	}
+	d, err := layout.New(w.Rows, w.Cols, layout.Q8_0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", matrix.ErrUnsupported, err)
+	}
+	var failed atomic.Pointer[error]
+	matrix.Parallel((w.Rows+rowsAtOnce-1)/rowsAtOnce, func(i int) {
+		row, codes, scales := make([]float32, w.Cols), make([]uint8, w.Cols), make([]float32, (w.Cols+groupCols-1)/groupCols)
+		for m := i * rowsAtOnce; m < min(w.Rows, (i+1)*rowsAtOnce); m++ {
+			rowOf(row, w, m)
+			for g := range scales {
+				of := row[g*groupCols : min(w.Cols, (g+1)*groupCols)]
+				scales[g] = largest(of) / (layout.ByteZero - 1)
+				for k, f := range of {
+					codes[g*groupCols+k] = layout.ByteZero
+					if q := math.RoundToEven(float64(f / scales[g])); math.Abs(q) < layout.ByteZero { // what is no number is zero
+						codes[g*groupCols+k] = uint8(layout.ByteZero + q)
+					}
+				}
+			}
+			if err := d.SetRow(m, codes, scales, nil); err != nil {
+				failed.Store(&err)
+			}
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return nil, fmt.Errorf("%w: %w", matrix.ErrUnsupported, *err)
+	}
+	return d, nil
 }
 
 // rowOf sets dst[Cols] to row m of a matrix that is not ternary.

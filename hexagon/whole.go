@@ -29,7 +29,7 @@ type whole struct {
 	at        places
 	tails     tails // of short convolutions and delta nets
 	step      recording
-	before    []float32 // the residual stream of a step of several runs
+	xs        []float32 // of the step, until all of its rows have been computed
 }
 
 // layer is a models.DenseLayer whose matrices the device has.
@@ -42,7 +42,8 @@ type layer struct {
 	tail                                                          int       // its number among these
 	delta                                                         *deltaNet // nil: none
 	gates                                                         *stack    // of a delta net, where they go by another path than qkv; nil: behind it
-	qkv, o, gateUp, down                                          *stack
+	qkv, o, gateUp, down                                          *stack    // of mixtures the first two
+	stacks                                                        []*stack  // those that it has
 }
 
 // streamNorm is a norm of the residual stream.
@@ -65,9 +66,9 @@ type places struct {
 const mostStates = 1 << 10
 
 // Layers implements models.Accelerator: it takes layers all of whose matrices the device has.
-// Mixtures and products with the CPU's bits have the host between products.
+// Products with the CPU's bits have the host between them.
 func (b *Backend) Layers(m *models.DenseLayers) bool {
-	if b.dev != nil || b.mix.plan != nil || b.opt.Path == PathInt8 || m.Hidden%layout.Tile+m.HeadDim%layout.Tile != 0 {
+	if b.dev != nil || b.opt.Path == PathInt8 || m.Hidden%layout.Tile+m.HeadDim%layout.Tile != 0 {
 		return false
 	}
 	d, found := &whole{m: m, rows: lookupRows}, false
@@ -91,14 +92,14 @@ func (b *Backend) Layers(m *models.DenseLayers) bool {
 // denseLayer takes a layer, or returns nil.
 func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	m := d.m
-	if y == nil || y.Width%layout.Tile != 0 {
+	if y == nil || y.Width%layout.Tile != 0 || y.Mixture && m.Parallel {
 		return nil
 	}
 	sees := sight{y.Window, y.Both}
 	if y.Window > 0 && d.sight.window > 0 && d.sight != sees { // a step has masks of one window
 		return nil
 	}
-	if _, ok := units[y.Unit]; !ok || !sinksFit(y.Sinks) || y.Conv == nil && y.Delta == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
+	if _, ok := units[y.Unit]; !ok && !y.Mixture || !sinksFit(y.Sinks) || y.Conv == nil && y.Delta == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
 		return nil
 	}
 	if r, apart := y.Rotated, y.RotationOfDistance; r%layout.Tile != 0 || apart >= layout.Tile && apart%layout.Tile != 0 || apart < layout.Tile && apart&(apart-1) != 0 {
@@ -118,10 +119,14 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 			in = slices.Concat(in, y.Delta.Gates)
 		}
 	}
-	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, in...), o: b.stack(&d.vectors, read, y.O), gateUp: b.stack(&d.vectors, m.Hidden, y.GateUp...), down: b.stack(&d.vectors, y.Width, y.Down)}
-	if l.qkv == nil || l.o == nil || l.gateUp == nil || l.down == nil || y.Ungated && y.Unit != models.UnitErfGELU || y.Conv != nil && !d.conv(b, l) || y.Delta != nil && !d.deltaNet(b, l) || l.attends() && !l.split(m) {
+	l := &layer{DenseLayer: y, qkv: b.stack(&d.vectors, m.Hidden, in...), o: b.stack(&d.vectors, read, y.O)}
+	if !y.Mixture {
+		l.gateUp, l.down = b.stack(&d.vectors, m.Hidden, y.GateUp...), b.stack(&d.vectors, y.Width, y.Down)
+	}
+	if l.qkv == nil || l.o == nil || !y.Mixture && (l.gateUp == nil || l.down == nil) || y.Ungated && y.Unit != models.UnitErfGELU || y.Conv != nil && !d.conv(b, l) || y.Delta != nil && !d.deltaNet(b, l) || l.attends() && !l.split(m) {
 		return nil
 	}
+	l.stacks = slices.DeleteFunc([]*stack{l.qkv, l.gates, l.o, l.gateUp, l.down}, func(s *stack) bool { return s == nil })
 	if y.Rotated > 0 {
 		d.rotations[y.Rope] = rotation
 	}
@@ -129,9 +134,11 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 		d.sight = sees
 	}
 	l.qkv.biases(b, d, y.Q.Bias, y.K.Bias, y.VBias)
-	l.gateUp.addBias(&d.vectors, b, y.GateUpBias)
 	l.o.biases(b, d, y.OBias)
-	l.down.biases(b, d, y.DownBias)
+	if !y.Mixture {
+		l.gateUp.addBias(&d.vectors, b, y.GateUpBias)
+		l.down.biases(b, d, y.DownBias)
+	}
 	if l.attends() {
 		d.cap = y.Cap
 	}
@@ -237,10 +244,13 @@ func (d *whole) reserve(b *Backend) {
 			if l.gates != nil {
 				width += l.gates.width
 			}
-			qkv, gateUp, rotated = max(qkv, width), max(gateUp, l.gateUp.width), max(rotated, l.Rotated)
-			for _, s := range []*stack{l.qkv, l.gates, l.o, l.gateUp, l.down} {
+			qkv, rotated = max(qkv, width), max(rotated, l.Rotated)
+			if l.gateUp != nil {
+				gateUp = max(gateUp, l.gateUp.width)
+			}
+			for _, s := range l.stacks {
 				each(s)
-				tiled = tiled || s != nil && s.most < math.MaxInt
+				tiled = tiled || s.most < math.MaxInt
 			}
 		}
 	}
@@ -290,7 +300,7 @@ func (d *whole) reserve(b *Backend) {
 // layers make beyond it is read in a run of its own.
 const tiledKeyBytes = 64 << 20
 
-// reach returns the first layer behind s.First that the host computes.
+// reach returns the layer behind the last that is computed: the host computes the next, or the mixture of the last.
 func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 	if d == nil || s.Model != d.m || s.Cache.Type() == kv.Int8 || !b.keys.use(s.Cache) {
 		return s.First
@@ -301,8 +311,10 @@ func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 		}
 	}
 	for i := s.First; i < len(d.layers); i++ {
-		if d.layers[i] == nil {
+		if l := d.layers[i]; l == nil {
 			return i
+		} else if l.Mixture {
+			return i + 1
 		}
 	}
 	return len(d.layers)
@@ -328,11 +340,13 @@ func (d *whole) atOnce(n, first, end int) int {
 		return d.tiledRows
 	}
 	for _, l := range d.layers[first:end] {
-		if n <= max(l.qkv.most, l.o.most, l.gateUp.most, l.down.most) || l.gates != nil && n <= l.gates.most {
-			return d.rows
+		for _, s := range l.stacks {
+			if n <= s.most {
+				return d.rows
+			}
 		}
 	}
-	return d.tiledRows
+	return max(d.rows, d.tiledRows)
 }
 
 // RunLayers implements models.Accelerator.
@@ -341,33 +355,34 @@ func (b *Backend) RunLayers(s *models.DenseStep) int {
 	defer b.mu.Unlock()
 	d := b.whole
 	end := d.reach(b, s)
-	if end == s.First || b.dev == nil || !b.att.plan(&models.Attention{Rows: s.Rows, Cache: s.Cache, Heads: d.m.Heads, Cap: d.cap}) {
+	within := end > s.First && d.layers[end-1].Mixture
+	head := d != nil && end == len(d.layers) && !within && d.tiled != nil
+	if end == s.First && !head || b.dev == nil || !b.att.plan(&models.Attention{Rows: s.Rows, Cache: s.Cache, Heads: d.m.Heads, Cap: d.cap}) {
 		return s.First
 	}
-	head := end == len(d.layers) && d.tiled != nil
+	if s.Experts != nil && !d.joins(b, s, end) {
+		return s.First
+	}
 	d.tails.begin(b.mem, s)
-	if !d.record(b, s, end, head) {
+	if !d.record(b, s, end, head) || s.Experts != nil && b.probeGated(s.Experts, b.mix.gated.list) != nil {
 		d.tails.forget()
 		return s.First
 	}
-	if d.tails.commit(b, s, d.layers[s.First:end]); head {
-		end++
+	d.tails.commit(b, s, d.layers[s.First:end])
+	if head {
+		return end + 1
+	}
+	copy(s.X, d.xs)
+	if s.Within = within; within {
+		end--
 	}
 	return end
 }
 
-// record has layers [s.First, end) of all rows computed, and the head. It returns false where that
-// failed, and s.X is as it was then.
-func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) (ok bool) {
+// record has layers [s.First, end) of all rows computed, and the head. It returns false where that failed.
+func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) bool {
 	out, most := 0, d.atOnce(len(s.Rows), s.First, end)
-	if !head && len(s.Rows) > most {
-		d.before = append(d.before[:0], s.X...)
-		defer func() {
-			if !ok {
-				copy(s.X, d.before)
-			}
-		}()
-	}
+	d.xs = slices.Grow(d.xs[:0], len(s.X))[:len(s.X)]
 	recurs := slices.ContainsFunc(d.layers[s.First:end], func(l *layer) bool { return !l.attends() })
 	for lo, hi := 0, 0; lo < len(s.Rows); lo = hi {
 		r := &d.step
@@ -380,8 +395,11 @@ func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) (ok 
 			for hi = lo + all; hi < len(s.Rows) && hi+s.Rows[hi].All <= lo+most; hi += s.Rows[hi].All {
 			}
 		}
-		if !r.begin(b, s, lo, hi, out, head, parts) {
+		if !r.begin(b, s, lo, hi, end, out, head, parts) {
 			return false
+		}
+		if s.Experts != nil {
+			r.addExperts(s.Experts)
 		}
 		for i := s.First; i < end; i++ {
 			if !r.layer(i) {

@@ -22,8 +22,8 @@ type Accelerator interface {
 	Mixtures(s MixtureShape) error
 	// Expert loads the matrices of an expert. Nil: the CPU computes it.
 	Expert(layer, expert int) kernels.Backend
-	// GatedExpert tells of an expert whose matrices it has loaded, or some of them. It returns whether it
-	// computes the expert whole, and then its biases.
+	// GatedExpert tells of an expert whose matrices it has loaded, or some of them, or of SharedExpert. It returns
+	// whether it computes the expert whole, its biases too: of down, where that is the CPU's, the product stays there.
 	GatedExpert(layer, expert int, x *GatedExpert) bool
 	// Begin tells of the rows of the step that begins.
 	Begin(rows []RowPos)
@@ -115,7 +115,7 @@ func (d *device) err() error {
 // MixtureShape is what the mixtures of a model have in common.
 type MixtureShape struct {
 	Model           string // general.name
-	Layers          int    // all of which are mixtures
+	Layers, Dense   int    // Dense of them, the first, have feed-forwards
 	Experts, Chosen int    // of a layer, and how many of them a row takes
 	Hidden, Width   int    // what an expert reads and makes, and what its gate and up make
 }
@@ -125,9 +125,13 @@ type GatedExpert struct {
 	GateUp     []kernels.Linear // one product, or gate and up
 	Down       kernels.Linear   // nil: several products
 	Unit       GatedUnit
+	Width      int       // of what gate and up make
 	GateUpBias []float32 // [2·Width] of gate and of up; nil: none
 	DownBias   []float32 // [Hidden]; nil: none
 }
+
+// SharedExpert is the number of the expert that all rows take.
+const SharedExpert = -1
 
 // Experts are the rows of a step that chose experts which a backend has, grouped by
 // expert: those of expert e stand at places [First[e], First[e+1]).
@@ -141,8 +145,15 @@ type Experts struct {
 	GateUp []float32 // [places][2·Width] memory for what gate and up make
 	Gate   []float32 // [places][Width] for what GLU makes of that
 	Out    []float32 // [places][Hidden] to be set
+	Shared []float32 // [rows][Hidden] to be set to what SharedExpert makes; nil: the CPU has it, or there is none
 	Hidden int
 	Width  int
+
+	// How the outputs become what is added to the stream: SharedWeights[i]·Shared[i] + Σ Weights[i][j]·Out[Places[i][j]].
+	Chosen        int
+	Weights       []float32 // [rows][Chosen]
+	Places        []int32   // [rows][Chosen]
+	SharedWeights []float32 // [rows]
 
 	set *expertSet
 }

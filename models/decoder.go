@@ -219,9 +219,14 @@ func (m *decoder) feedForward(s *rowShard, layer int) {
 		y.ffnNorm.addAndRun(s)
 	}
 	y.ffn.run(s)
-	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
-	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
+	m.add(s)
 	if y.end != nil {
 		y.end.run(s)
 	}
+}
+
+// add adds y to the residual stream.
+func (m *decoder) add(s *rowShard) {
+	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
+	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
 }

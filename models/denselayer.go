@@ -13,6 +13,7 @@ import (
 //	                        or ((c · conv(b·x))·O)            b, c, x = norm(x)·QKV
 //	                        or (norm(deltaNet(q, k, v))·silu(z))·O    q, k, v, z = norm(x)·QKV
 //	x += Factor · postNorm((act(gate)·up)·Down)     gate, up = norm(x)·GateUp
+//	                        or a mixture of experts, which rows choose without the Accelerator
 //	logits = norm(x)·Head
 //
 // and behind each sum, of encoders, x = norm(x). Norms of x are RMSNorms or LayerNorms, others RMSNorms;
@@ -50,6 +51,7 @@ type DenseLayer struct {
 	O                           kernels.Linear   // its outputs are [Hidden]
 	OBias, OPostNorm            []float32        // [Hidden]
 	SumNorm                     DenseNorm        // of x and what attention has added
+	Mixture                     bool             // in place of all that follows but the rotation
 	FFNNorm                     DenseNorm        // none of parallel layers
 	Width                       int              // of the feed-forward
 	GateUp                      []kernels.Linear // one product, or gate and up
@@ -106,6 +108,11 @@ type DenseStep struct {
 	Logits []float32       // [rows that want them][Vocab], set if the head is computed
 	Model  *DenseLayers    //
 	First  int             // the layer
+	// Experts, if not nil, are those of the layer before First: what they make is added to X first. A mixture whose
+	// rows have chosen is then no request of its own.
+	Experts *Experts
+	// Within is set where layer next of RunLayers is computed up to its mixture.
+	Within bool
 }
 
 // denseLayers describes m for l's Accelerator, if it has one: layers that the CPU would
@@ -130,8 +137,14 @@ func (l *loader) denseLayers(m *decoder) {
 	if h := &m.head; h.out != nil && h.dense == nil && h.bias == nil && h.rotate.block == 0 && m.norm.known() {
 		d.Head, d.HeadNorm = weights.Device(h.out), m.norm.dense()
 	}
-	if found && b.Layers(d) {
-		m.dense = d
+	if !found || !b.Layers(d) {
+		return
+	}
+	m.dense = d
+	for i, y := range d.Layers {
+		if y != nil && y.Mixture {
+			m.layers[i].ffn.(*mixture).joins = true
+		}
 	}
 }
 
@@ -142,15 +155,24 @@ func (n *rowNorm) dense() DenseNorm { return DenseNorm{n.weight, n.bias} }
 
 // dense describes the layer, nil if it has something that a DenseLayer has not.
 func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
-	f, gated := y.ffn.(*feedForward)
-	if !gated || y.end != nil || !y.norm.known() || !y.ffnNorm.known() || f.normed != nil || f.rotate.block+f.last.block > 0 {
+	if y.end != nil || !y.norm.known() || !y.ffnNorm.known() {
 		return nil
 	}
-	d := &DenseLayer{
-		Norm: y.norm.dense(), FFNNorm: y.ffnNorm.dense(), Width: f.width, GateUp: f.gateUp.Devices(), Unit: f.activation, DownNorm: f.subNorm, Down: weights.Device(f.down), DownBias: f.downBias, DownPostNorm: f.postNorm,
-	}
-	if f.up != nil {
-		d.GateUp, d.GateUpBias, d.Ungated, d.Unit = []kernels.Linear{weights.Device(f.up)}, f.upBias, true, UnitErfGELU
+	d := &DenseLayer{Norm: y.norm.dense()}
+	switch f := y.ffn.(type) {
+	case *mixture:
+		d.Mixture = true
+	case *feedForward:
+		if f.normed != nil || f.rotate.block+f.last.block > 0 {
+			return nil
+		}
+		d.FFNNorm, d.Width, d.GateUp, d.Unit, d.DownNorm, d.Down = y.ffnNorm.dense(), f.width, f.gateUp.Devices(), f.activation, f.subNorm, weights.Device(f.down)
+		d.DownBias, d.DownPostNorm = f.downBias, f.postNorm
+		if f.up != nil {
+			d.GateUp, d.GateUpBias, d.Ungated, d.Unit = []kernels.Linear{weights.Device(f.up)}, f.upBias, true, UnitErfGELU
+		}
+	default:
+		return nil
 	}
 	if conv, short := y.mixer.(*shortConv); short {
 		d.QKV, d.O, d.Conv = conv.in.Devices(), weights.Device(conv.out), conv.dense()
@@ -185,29 +207,77 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 	return d
 }
 
-// wholeLayers has the backend compute layers from first on, and the head behind the last one.
-// It returns the first that it has not: with the head, stages.
-func (m *decoder) wholeLayers(s *rowShard, first int) (next int) {
+// wholeLayers has the backend compute layers from first on, and the head behind the last one. Rows choose
+// their experts between its requests. It returns the first layer that it has not: with the head, stages.
+func (m *decoder) wholeLayers(s *rowShard, first int) int {
 	d := s.device
-	if m.dense == nil || d.adapted || m.dense.Layers[first] == nil || d.backend.Err() != nil {
+	if m.dense == nil || d.adapted || m.dense.Layers[first] == nil {
 		return first
 	}
-	step := &d.step
+	var chosen *mixture // of layer first-1, whose experts may be part of the next request
+	for d.backend.Err() == nil && (first == len(m.layers) || m.dense.Layers[first] != nil) {
+		step := m.wholeStep(s, first, chosen)
+		next := d.accelerator.RunLayers(step)
+		if next == first && !step.Within {
+			if chosen == nil {
+				return first
+			}
+			m.finish(s, chosen)
+			chosen = nil
+			continue
+		}
+		if chosen != nil {
+			chosen.pass.end()
+			chosen = nil
+		}
+		if next > len(m.layers) {
+			wanted := 0
+			for _, w := range step.Wanted {
+				if w {
+					wanted++
+				}
+			}
+			m.head.finish(s, wanted)
+			return next
+		}
+		if m.last >= first && (m.last < next || m.last == next && step.Within) {
+			s.trim(m.layers[m.last].mixer.rowWidth(), m.last+1 < len(m.layers))
+		}
+		if !step.Within {
+			return next
+		}
+		if s.rows == 0 {
+			return m.stages()
+		}
+		first = next + 1
+		m.layers[next].ffnNorm.run(s)
+		chosen = m.layers[next].ffn.(*mixture)
+		if chosen.pass.choose(&chosen.expertSet, s); chosen.pass.joined() == nil {
+			m.finish(s, chosen)
+			chosen = nil
+		}
+	}
+	if chosen != nil {
+		m.finish(s, chosen)
+	}
+	return first
+}
+
+// wholeStep returns the backend's request from layer first on; the rows have chosen experts of the layer before, or nil.
+func (m *decoder) wholeStep(s *rowShard, first int, chosen *mixture) *DenseStep {
+	step := &s.device.step
 	*step = DenseStep{X: s.x[:s.rows*s.cfg.Hidden], Rows: s.rowPos, Wanted: s.wanted, Spans: s.spans, Cache: s.kv, Logits: s.logits, Model: m.dense, First: first}
 	for i := range m.ropes {
 		step.Cos[i], step.Sin[i] = s.angles[i].cos, s.angles[i].sin
 	}
-	if next = d.accelerator.RunLayers(step); next > len(m.layers) {
-		wanted := 0
-		for _, w := range step.Wanted {
-			if w {
-				wanted++
-			}
-		}
-		m.head.finish(s, wanted)
+	if chosen != nil {
+		step.Experts = chosen.pass.joined()
 	}
-	if m.last >= first && m.last < next && next <= len(m.layers) {
-		s.trim(m.layers[m.last].mixer.rowWidth(), next < len(m.layers))
-	}
-	return next
+	return step
+}
+
+// finish adds to the stream what rows make with the experts that they have chosen.
+func (m *decoder) finish(s *rowShard, chosen *mixture) {
+	chosen.pass.finish()
+	m.add(s)
 }

@@ -41,7 +41,9 @@ type expertPass struct {
 	all               expertWorker // the whole pool, which multiplies large groups
 	own               []expertWorker
 
-	request Experts // of the Accelerator
+	request       Experts   // of the Accelerator
+	sharedWeights []float32 // [rows] of it
+	untaken       int       // of groups, those that the Accelerator has not
 
 	m    *expertSet
 	s    *rowShard
@@ -96,6 +98,12 @@ func newExpertPass(p *pool.Pool, local bool) *expertPass {
 
 // run sets y of the rows of s.
 func (x *expertPass) run(m *expertSet, s *rowShard) {
+	x.choose(m, s)
+	x.finish()
+}
+
+// choose has the rows of s choose their experts.
+func (x *expertPass) choose(m *expertSet, s *rowShard) {
 	x.m, x.s = m, s
 	x.reserve()
 	if m.routerNorm != nil {
@@ -113,6 +121,12 @@ func (x *expertPass) run(m *expertSet, s *rowShard) {
 		m.routed(x.experts, x.weights)
 	}
 	x.groupRows()
+	x.ask()
+}
+
+// finish sets y by what the rows have chosen.
+func (x *expertPass) finish() {
+	m, s := x.m, x.s
 	x.multiplyShared()
 	x.onBackend()
 	for _, packing := range m.packings {
@@ -128,8 +142,10 @@ func (x *expertPass) run(m *expertSet, s *rowShard) {
 		rest = rest[n:]
 	}
 	x.rows(combineRows)
-	x.m, x.s, x.active = nil, nil, nil
+	x.end()
 }
+
+func (x *expertPass) end() { x.m, x.s, x.active = nil, nil, nil }
 
 // begin has the first n of the experts in memory: the others wait for them to be multiplied.
 func (x *expertPass) begin(experts []int32) (n int) {
@@ -298,7 +314,7 @@ func (x *expertPass) multiply(e int32, w *expertWorker) {
 // multiplyShared sets y to the output of the expert that all rows take, if there is one.
 func (x *expertPass) multiplyShared() {
 	m, s, width := x.m, x.s, x.m.sharedWidth
-	if width == 0 {
+	if width == 0 || x.request.Shared != nil {
 		return
 	}
 	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.all.part)
@@ -318,34 +334,68 @@ func (x *expertPass) combine(i int) {
 	case m.sharedWidth == 0:
 		clear(y)
 	case m.sharedGate != nil:
-		g := vector.Dot(rowOf(s.h, i, hidden), m.sharedGate)
-		vector.ScaleInto(y, float32(1/(1+math.Exp(-float64(g)))))
+		vector.ScaleInto(y, m.sharedWeight(rowOf(s.h, i, hidden)))
 	}
 	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
-		vector.Axpy(y, x.weights[j], rowOf(x.out, int(x.places[j]), hidden))
+		out := rowOf(x.out, int(x.places[j]), hidden)
+		if !m.joins {
+			vector.Axpy(y, x.weights[j], out)
+			continue
+		}
+		vector.ScaleInto(out, x.weights[j]) // rounded as where the backend adds them
+		vector.AddInto(y, out)
 	}
+}
+
+// sharedWeight returns the weight of what the shared expert makes of h.
+func (m *expertSet) sharedWeight(h []float32) float32 {
+	if m.sharedGate == nil {
+		return 1
+	}
+	return float32(1 / (1 + math.Exp(-float64(vector.Dot(h, m.sharedGate)))))
+}
+
+// ask makes the request of the backend of the experts that it has.
+func (x *expertPass) ask() {
+	m, s := x.m, x.s
+	x.request = Experts{List: x.request.List[:0]}
+	if m.taken == nil || s.device.backend.Err() != nil {
+		return
+	}
+	for _, e := range x.groups {
+		if m.taken[e] {
+			x.request.List = append(x.request.List, e)
+		}
+	}
+	x.untaken = len(x.groups) - len(x.request.List)
+	x.request = Experts{
+		Layer: m.layer, Rows: s.rowPos, H: s.h, List: x.request.List, First: x.first, RowAt: x.rowAt,
+		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Hidden: s.cfg.Hidden, Width: m.width, set: m,
+		Chosen: m.chosen, Weights: x.weights, Places: x.places,
+	}
+	if m.sharedTaken && !s.device.adapted {
+		x.sharedWeights = cpu.Grow(x.sharedWeights, s.rows)
+		for i := range s.rows {
+			x.sharedWeights[i] = m.sharedWeight(rowOf(s.h, i, s.cfg.Hidden))
+		}
+		x.request.Shared, x.request.SharedWeights = s.y[:s.rows*s.cfg.Hidden], x.sharedWeights
+	}
+}
+
+// joined returns the request where it has all that the rows have chosen, nil: it has not.
+func (x *expertPass) joined() *Experts {
+	if x.request.set == nil || x.untaken > 0 || x.m.sharedWidth > 0 && x.request.Shared == nil {
+		return nil
+	}
+	return &x.request
 }
 
 // onBackend has the backend compute the experts that it has, and leaves the others in
 // x.groups.
 func (x *expertPass) onBackend() {
-	m, s := x.m, x.s
-	x.request.List = x.request.List[:0]
-	if m.taken == nil || s.device.backend.Err() != nil {
+	if x.request.set == nil {
 		return
 	}
-	left := x.groups[:0]
-	for _, e := range x.groups {
-		if m.taken[e] {
-			x.request.List = append(x.request.List, e)
-		} else {
-			left = append(left, e)
-		}
-	}
-	x.groups = left
-	x.request = Experts{
-		Layer: m.layer, Rows: s.rowPos, H: s.h, List: x.request.List, First: x.first, RowAt: x.rowAt,
-		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Hidden: s.cfg.Hidden, Width: m.width, set: m,
-	}
-	s.device.accelerator.RunExperts(&x.request)
+	x.groups = slices.DeleteFunc(x.groups, func(e int32) bool { return x.m.taken[e] })
+	x.s.device.accelerator.RunExperts(&x.request)
 }

@@ -31,16 +31,22 @@ type expertSet struct {
 	shared      expert    // of all rows
 	sharedWidth int       // 0: there is none
 	sharedGate  []float32 // [Hidden] g; nil: one in place of the sigmoid
+	sharedTaken bool      // the Accelerator computes it
+	joins       bool      // the Accelerator may add what the experts make to the stream
 
 	onSharedUp, onSharedDown *target
 
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
 }
 
+// gatedOf describes an expert of that width for an Accelerator, without biases.
+func (m *expertSet) gatedOf(x *expert, width int) *GatedExpert {
+	return &GatedExpert{GateUp: x.gateUp.Devices(), Down: x.down.Device(), Unit: m.activation, Width: width}
+}
+
 // gated describes expert e for an Accelerator.
 func (m *expertSet) gated(e int) *GatedExpert {
-	x := &m.list[e]
-	g := &GatedExpert{GateUp: x.gateUp.Devices(), Down: x.down.Device(), Unit: m.activation}
+	g := m.gatedOf(&m.list[e], m.width)
 	if m.downBias != nil {
 		g.GateUpBias, g.DownBias = rowOf(m.gateUpBias, e, 2*m.width), rowOf(m.downBias, e, len(m.downBias)/m.routing.experts)
 	}

@@ -60,11 +60,7 @@ func (l *loader) mixtureParams() (p mixtureParams) {
 	}
 	p = mixtureParams{width: c.ExpertFFN, sharedWidth: l.sharedWidth(), routing: l.routing()}
 	if b, ok := l.opt.Backend.(Accelerator); ok && l.Err() == nil {
-		if c.DenseLayers > 0 {
-			l.Fail("%s is %d: the backend computes mixtures where all layers are", l.key("leading_dense_block_count"), c.DenseLayers)
-			return p
-		}
-		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, p.experts, p.chosen, c.Hidden, p.width}); err != nil {
+		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, c.DenseLayers, p.experts, p.chosen, c.Hidden, p.width}); err != nil {
 			l.Fail("%w", err)
 		}
 	}
@@ -218,6 +214,9 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 		m.onSharedDown = l.target(n, &rotation{}, whole(name("ffn_down_shexp.weight"), c.Hidden))
 		if t.shared == sharedGated {
 			m.sharedGate = l.Vector(name("ffn_gate_inp_shexp.weight"), c.Hidden)
+		}
+		if backend, ok := l.opt.Backend.(Accelerator); ok && m.taken != nil && l.Err() == nil {
+			m.sharedTaken = backend.GatedExpert(i, SharedExpert, m.gatedOf(&m.shared, n))
 		}
 	}
 	if see := l.opt.Routed; see != nil {

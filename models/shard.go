@@ -115,7 +115,7 @@ func (s *rowShard) trim(width int, more bool) {
 		if !wanted {
 			continue
 		}
-		if n < i {
+		if s.wanted[n] = true; n < i {
 			s.rowPos[n] = s.rowPos[i]
 			if s.variants != nil {
 				s.variants[n] = s.variants[i]
@@ -133,7 +133,7 @@ func (s *rowShard) trim(width int, more bool) {
 		n++
 	}
 	if n < s.rows {
-		s.rows, s.rowPos = n, s.rowPos[:n]
+		s.rows, s.rowPos, s.wanted = n, s.rowPos[:n], s.wanted[:n]
 		s.att.plan(&s.plans, s.rowPos, s.kv)
 		if s.variants != nil {
 			s.variants = s.variants[:n]

@@ -19,6 +19,7 @@ import (
 type ModelOptions struct {
 	Shape        string
 	Blocks, Head string // storage types of the layers' matrices, and of embedding and output
+	Finer        string // of attn_v and ffn_down where llama.cpp's Q4_K_M has more bits; empty: Blocks
 	Layers       int    // 0: as many as the shape has
 	Seed         uint64 // of the weights
 }
@@ -52,6 +53,9 @@ func WriteModel(ctx context.Context, path string, o ModelOptions, errOut io.Writ
 	}
 	if opt.Head, ok = gguf.TypeNamed(o.Head); !ok {
 		return 0, usage.Errorf("--head: there is no storage type %q", usage.Brief(o.Head))
+	}
+	if opt.Finer, ok = gguf.TypeNamed(o.Finer); !ok && o.Finer != "" {
+		return 0, usage.Errorf("--finer: there is no storage type %q", usage.Brief(o.Finer))
 	}
 	total, err := synthetic.Size(s, opt)
 	if err != nil {

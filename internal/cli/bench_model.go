@@ -19,7 +19,7 @@ gives the same bytes everywhere, so engines can be compared without a download. 
 does not depend on the values of weights.`,
 		Example: `  lutra bench model --shape falcon3-1b --out falcon3-1b-tq2_0.gguf
   lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf
-  lutra bench model --shape qwen3-30b-a3b --layers 8 --type Q4_K --out qwen3-8-layers-q4_k.gguf
+  lutra bench model --shape qwen3-30b-a3b --layers 8 --type Q4_K --finer Q6_K --out qwen3-8-layers-q4_k_m.gguf
   lutra bench model --shape gpt-oss-20b --layers 4 --type MXFP4 --head Q8_0 --out gpt-oss-4-layers.gguf`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,6 +35,7 @@ does not depend on the values of weights.`,
 	wordVar(f, &o.Shape, "shape", o.Shape, bench.Shapes(), "`SHAPE` of the model")
 	f.IntVar(&o.Layers, "layers", 0, "`number` of layers (default: the shape's)")
 	f.StringVar(&o.Blocks, "type", o.Blocks, "storage `type` of the layers' matrices")
+	f.StringVar(&o.Finer, "finer", "", "storage `type` of attn_v and ffn_down in the layers to which Q4_K_M gives more bits (default: --type)")
 	f.StringVar(&o.Head, "head", o.Head, "storage `type` of embedding and output matrix")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the weights")
 	f.StringVarP(&out, "out", "o", "", "`FILE` to write")

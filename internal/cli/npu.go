@@ -30,7 +30,7 @@ func newNPU() *cobra.Command {
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNPUPlan(), newNPUCalibrate(), newNPUPlacements(), newNPUPapers(), newNPUDoctor(), newNPUAblate())
+	cmd.AddCommand(newNPUPlan(), newNPUCalibrate(), newNPUPlacements(), newNPURequests(), newNPUPapers(), newNPUDoctor(), newNPUAblate())
 	return cmd
 }
 

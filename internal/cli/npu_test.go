@@ -46,6 +46,8 @@ func TestNPUCommandsRefuseWhatTheyCannotDo(t *testing.T) {
 		"out of range":       {"npu", "plan", "tiny", "--clock", "NaN"},
 		"--clock: 0":         {"npu", "plan", "tiny", "--clock", "0"},
 		"--limit":            {"npu", "ablate", "accuracy", "--limit", "0"},
+		"outside 1":          {"npu", "requests", "tiny", "--prompt", "0"},
+		"beyond":             {"npu", "requests", "lutra-tiny-s", "--prompt", "4096"},
 		"takes no arguments": {"npu", "doctor", "phone"},
 		"unknown":            {"npu", "ablate", "speed"},
 	} {
@@ -57,5 +59,22 @@ func TestNPUCommandsRefuseWhatTheyCannotDo(t *testing.T) {
 	}
 	if _, err := lutra(t, "npu", "plan", "no-such-model"); err == nil || !strings.Contains(err.Error(), "llama-3.1-8b") {
 		t.Errorf("an unknown model gives %v, want the shapes' names", err)
+	}
+}
+
+func TestRequestsToANPUAreCounted(t *testing.T) {
+	var steps []struct {
+		Step     string
+		Requests int
+		Written  int `json:"bytes_written"`
+	}
+	if err := json.Unmarshal([]byte(mustLutra(t, "npu", "requests", "lutra-tiny-s", "--prompt", "8", "--round", "q8_0", "--json")), &steps); err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) != 2 || steps[0].Step != "prompt of 8" || steps[1].Requests != 1 || steps[1].Written == 0 {
+		t.Errorf("%+v", steps)
+	}
+	if text := mustLutra(t, "npu", "requests", "lutra-tiny-s", "--prompt", "1"); !strings.Contains(text, "bytes written") {
+		t.Errorf("no table:\n%s", text)
 	}
 }

@@ -3,28 +3,47 @@ package synthetic
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // Experts is the size of a layer's mixture: how many experts it has, how many of
 // them a token takes, and how wide each is.
-type Experts struct{ Count, Used, FFN int }
+type Experts struct {
+	Count, Used, FFN int
+	Shared           int // width of the one that all tokens take, of Qwen2MoE
+	Dense            int // layers that have feed-forwards instead, the first, of LFM2MoE
+}
 
-// mixes reports whether the layers are mixtures.
-func (s *Shape) mixes() bool { return s.Arch == Qwen3MoE || s.Arch == GPTOSS }
+// mixes reports whether layers are mixtures.
+func (s *Shape) mixes() bool {
+	return slices.Contains([]Arch{Qwen2MoE, Qwen3MoE, GPTOSS, LFM2MoE}, s.Arch)
+}
 
 // experts adds the mixture of layer i. Its router is random too, so that every expert
 // is chosen about as often as any other.
-func (s *Shape) experts(b *builder, i int, t gguf.Type) {
+func (s *Shape) experts(b *builder, i int, t, down gguf.Type) {
 	e := s.Experts
 	b.tensor(fmt.Sprintf("blk.%d.ffn_gate_inp.weight", i), gguf.F32, 1/math.Sqrt(float64(s.Hidden)), s.Hidden, e.Count)
-	stack := func(name string, rows, cols int) {
+	stack := func(name string, t gguf.Type, rows, cols int) {
 		b.tensor(fmt.Sprintf("blk.%d.%s_exps.weight", i, name), t, 1/math.Sqrt(float64(cols)), cols, rows, e.Count)
 	}
-	stack("ffn_gate", e.FFN, s.Hidden)
-	stack("ffn_up", e.FFN, s.Hidden)
-	stack("ffn_down", s.Hidden, e.FFN)
+	stack("ffn_gate", t, e.FFN, s.Hidden)
+	stack("ffn_up", t, e.FFN, s.Hidden)
+	stack("ffn_down", down, s.Hidden, e.FFN)
+	switch s.Arch {
+	case Qwen2MoE:
+		for _, of := range []struct {
+			name       string
+			rows, cols int
+		}{{"gate", e.Shared, s.Hidden}, {"up", e.Shared, s.Hidden}, {"down", s.Hidden, e.Shared}} {
+			b.matrix(fmt.Sprintf("blk.%d.ffn_%s_shexp.weight", i, of.name), t, of.rows, of.cols, 1/math.Sqrt(float64(of.cols)))
+		}
+		b.tensor(fmt.Sprintf("blk.%d.ffn_gate_inp_shexp.weight", i), gguf.F32, 1/math.Sqrt(float64(s.Hidden)), s.Hidden)
+	case LFM2MoE:
+		b.numbers(fmt.Sprintf("blk.%d.exp_probs_b.bias", i), e.Count, 0)
+	}
 	if s.Arch != GPTOSS {
 		return
 	}

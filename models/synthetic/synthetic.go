@@ -66,6 +66,8 @@ const (
 	GPTOSS   Arch = "gpt-oss"      // the same with biases and sinks, and windows in every other layer
 	Gemma2   Arch = "gemma2"       // soft caps, norms of what is added, windows in every other layer
 	LFM2     Arch = "lfm2"         // short convolutions, and attention in every third layer
+	LFM2MoE  Arch = "lfm2moe"      // the same with mixtures behind some feed-forwards
+	Qwen2MoE Arch = "qwen2moe"     // mixtures with an expert that all tokens take, behind a gate
 	Cohere2  Arch = "cohere2"      // LayerNorm, of which both half layers read one, and windows in three layers of four
 )
 
@@ -95,8 +97,8 @@ func Shapes() []Shape {
 		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}, Experts{}},
 		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}},
 		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}},
-		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{128, 8, 768}},
-		{"gpt-oss-20b", 2880, 2880, 24, 64, 8, 64, 201088, 131072, 150000, false, GPTOSS, Delta{}, Experts{32, 4, 2880}},
+		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{Count: 128, Used: 8, FFN: 768}},
+		{"gpt-oss-20b", 2880, 2880, 24, 64, 8, 64, 201088, 131072, 150000, false, GPTOSS, Delta{}, Experts{Count: 32, Used: 4, FFN: 2880}},
 	}
 }
 
@@ -116,7 +118,10 @@ func Named(name string) (Shape, error) {
 type Options struct {
 	Blocks gguf.Type // the matrices of the layers
 	Head   gguf.Type // embedding and output matrix
-	Seed   uint64
+	// Finer is what attn_v and ffn_down are of in the layers to which llama.cpp's Q4_K_M gives more
+	// bits than to others; F32: Blocks.
+	Finer gguf.Type
+	Seed  uint64
 }
 
 // DefaultOptions returns the options of a ternary model as published: TQ2_0 layers and a
@@ -177,10 +182,10 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2}; !slices.Contains(known, s.Arch) {
+	if known := []Arch{Llama, BitNet, Qwen35, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2, LFM2MoE, Qwen2MoE}; !slices.Contains(known, s.Arch) {
 		return fmt.Errorf("%w: architecture %q is none of %q", ErrOptions, s.Arch, known)
 	}
-	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || e.FFN > 1<<20) {
+	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || max(e.FFN, e.Shared) > 1<<20 || min(e.Shared, e.Dense) < 0) {
 		return fmt.Errorf("%w: shape %+v: %d of %d experts of %d", ErrOptions, *s, e.Used, e.Count, e.FFN)
 	}
 	if d := s.Delta; s.Arch == Qwen35 && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
@@ -204,14 +209,22 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 	headStd := 2 / math.Sqrt(float64(s.Hidden)) // logits of standard deviation 2
 	b.matrix("token_embd.weight", opt.Head, s.Vocab, s.Hidden, headStd)
 	for i := range s.Layers {
+		finer, down := mixing, opt.Blocks
+		if opt.Finer != gguf.F32 && s.finer(i) {
+			finer, down = opt.Finer, opt.Finer
+		}
 		block := func(name string, rows, cols int) {
-			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), mixing, rows, cols, 1/math.Sqrt(float64(cols)))
+			t := mixing
+			if name == "attn_v" || name == "ffn_down" {
+				t = finer
+			}
+			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), t, rows, cols, 1/math.Sqrt(float64(cols)))
 		}
 		b.ones(fmt.Sprintf("blk.%d.attn_norm.weight", i), s.Hidden)
 		switch {
 		case s.Arch == Qwen35 && (i+1)%attentionInterval != 0:
 			s.deltaNet(&b, i, block)
-		case s.Arch == LFM2 && !s.attends(i):
+		case s.short() && !s.attends(i):
 			block("shortconv.in_proj", 3*s.Hidden, s.Hidden)
 			b.matrix(fmt.Sprintf("blk.%d.shortconv.conv.weight", i), gguf.F32, s.Hidden, convTaps, 1/math.Sqrt(convTaps))
 			block("shortconv.out_proj", s.Hidden, s.Hidden)
@@ -221,15 +234,15 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		for _, norm := range s.norms() {
 			b.ones(fmt.Sprintf("blk.%d.%s.weight", i, norm), s.Hidden)
 		}
-		if s.mixes() {
-			s.experts(&b, i, opt.Blocks)
+		if s.mixes() && i >= s.Experts.Dense {
+			s.experts(&b, i, opt.Blocks, down)
 			continue
 		}
 		block("ffn_gate", s.FFN, s.Hidden)
 		block("ffn_up", s.FFN, s.Hidden)
 		block("ffn_down", s.Hidden, s.FFN)
 	}
-	if s.Arch == LFM2 {
+	if s.short() {
 		b.ones("token_embd_norm.weight", s.Hidden)
 	} else {
 		b.ones("output_norm.weight", s.Hidden)
@@ -261,7 +274,7 @@ func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols 
 		block("attn_q", 2*q, s.Hidden) // a gate a query
 		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
 		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
-	case Qwen3MoE, LFM2:
+	case Qwen3MoE, LFM2, LFM2MoE:
 		block("attn_q", q, s.Hidden)
 		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
 		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
@@ -281,6 +294,15 @@ func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols 
 		}
 	}
 }
+
+// finer tells whether llama.cpp's Q4_K_M gives layer i more bits (its use_more_bits).
+func (s *Shape) finer(i int) bool {
+	eighth := s.Layers / 8
+	return i < eighth || i >= 7*s.Layers/8 || (i-eighth)%3 == 2
+}
+
+// short tells whether layers have short convolutions.
+func (s *Shape) short() bool { return s.Arch == LFM2 || s.Arch == LFM2MoE }
 
 // attends tells whether layer i of an LFM2 has attention.
 func (s *Shape) attends(i int) bool { return i%3 == 2 }

@@ -119,13 +119,18 @@ func TestEveryArchitectureLoads(t *testing.T) {
 			t.Errorf("%s loads as %+v", shape.Arch, got)
 		}
 	}
-	shape.Arch, shape.Experts = GPTOSS, Experts{4, 2, 64}
-	f, err := Build(shape, Options{Blocks: gguf.MXFP4, Head: gguf.Q8_0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err := models.LoadFile(f, models.LoadOptions{Pool: pool}); err != nil || b.Model.Config().Arch != string(shape.Arch) {
-		t.Errorf("%s loads as %+v, %v", shape.Arch, b, err)
+	for _, shape.Arch = range []Arch{GPTOSS, Qwen2MoE, LFM2MoE} {
+		shape.Experts = Experts{Count: 4, Used: 2, FFN: 64, Shared: 64, Dense: 1}
+		if shape.Arch != LFM2MoE {
+			shape.Experts.Dense = 0
+		}
+		f, err := Build(shape, Options{Blocks: gguf.MXFP4, Head: gguf.Q8_0, Finer: gguf.Q8_0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := models.LoadFile(f, models.LoadOptions{Pool: pool}); err != nil || b.Model.Config().Arch != string(shape.Arch) || b.Model.Config().DenseLayers != shape.Experts.Dense {
+			t.Errorf("%s loads as %+v, %v", shape.Arch, b, err)
+		}
 	}
 	shape.Arch = "mamba"
 	if _, err := Build(shape, DefaultOptions()); !errors.Is(err, ErrOptions) {

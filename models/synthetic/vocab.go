@@ -66,6 +66,9 @@ func (s *Shape) metadata() map[string]any {
 			md[string(s.Arch)+"."+key] = uint32(n)
 		}
 	}
+	if s.Arch == Qwen2MoE {
+		md["qwen2moe.expert_shared_feed_forward_length"] = uint32(s.Experts.Shared)
+	}
 	for key, v := range map[Arch]map[string]any{
 		GPTOSS: {
 			"attention.sliding_window": uint32(128), "rope.scaling.type": "yarn", "rope.scaling.factor": float32(32),
@@ -76,14 +79,15 @@ func (s *Shape) metadata() map[string]any {
 	}[s.Arch] {
 		md[string(s.Arch)+"."+key] = v
 	}
-	if s.Arch == LFM2 {
+	if s.short() {
 		heads := make([]int32, s.Layers)
 		for i := range heads {
 			if s.attends(i) {
 				heads[i] = int32(s.KVHeads)
 			}
 		}
-		md["lfm2.attention.head_count_kv"], md["lfm2.shortconv.l_cache"] = heads, uint32(convTaps)
+		md[string(s.Arch)+".attention.head_count_kv"], md[string(s.Arch)+".shortconv.l_cache"] = heads, uint32(convTaps)
+		md[string(s.Arch)+".leading_dense_block_count"] = uint32(s.Experts.Dense)
 	}
 	if s.Arch == Qwen35 {
 		for key, n := range map[string]int{

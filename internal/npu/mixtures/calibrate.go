@@ -91,6 +91,9 @@ func ShapeOf(b *models.Bundle) (experts.Shape, error) {
 	if c.Experts == 0 {
 		return experts.Shape{}, fmt.Errorf("the model %s has no mixtures of experts", b.Name)
 	}
+	if c.DenseLayers > 0 {
+		return experts.Shape{}, fmt.Errorf("the first %d layers of %s have feed-forwards: plans are of models all of whose layers are mixtures; without one an NPU has all experts", c.DenseLayers, b.Name)
+	}
 	return experts.Shape{Model: b.Name, Layers: c.Layers, Experts: c.Experts, Chosen: c.ExpertsUsed, Hidden: c.Hidden, Width: c.ExpertFFN}, nil
 }
 

@@ -88,9 +88,11 @@ func TestWhatCannotBeCalibratedIsRefused(t *testing.T) {
 	text := file(t, "text.txt", "some text")
 	dense := small
 	dense.Arch, dense.Experts = synthetic.Llama, synthetic.Experts{}
-	mixture := model(t, small)
+	mixture, partly := model(t, small), small
+	partly.Arch, partly.Experts.Dense = synthetic.LFM2MoE, 1
 	for want, c := range map[string]Calibrating{
 		"has no mixtures of experts": calibrating(model(t, dense), text),
+		"the first 1 layers":         calibrating(model(t, partly), text),
 		"holds no tokens":            calibrating(mixture, file(t, "empty.txt", "")),
 		"line 1":                     calibrating(mixture, file(t, "bad.jsonl", "{")),
 		"no such file":               calibrating(mixture, filepath.Join(t.TempDir(), "none.txt")),
