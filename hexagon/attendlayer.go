@@ -8,8 +8,8 @@ import (
 )
 
 // acquire finds the slots of the rows' keys and values of a layer of the cache, and the
-// lists of those that they see. It returns false where there is no room for them.
-func (r *recording) acquire(layer int) bool {
+// lists of those that they see in a view. It returns false where there is no room for them.
+func (r *recording) acquire(layer int, v *view) bool {
 	k, a := &r.keys, &r.att
 	r.slots, r.lists = r.slots[:0], r.lists[:0]
 	ok := true
@@ -24,9 +24,11 @@ func (r *recording) acquire(layer int) bool {
 		for hi = lo + 1; hi < r.n && r.rows[hi].Seq == r.rows[lo].Seq; hi++ {
 		}
 		var of []*list
-		for at, n := 0, r.rows[hi-1].Pos+1; ok && at < n; at += a.chunk {
+		begin, end := v.begin(&r.rows[lo]), v.end(&r.rows[hi-1])
+		for at := begin / a.chunk * a.chunk; ok && at < end; at += a.chunk {
 			var l *list
-			l, ok = r.collected(r.rows[lo].Seq, layer, at, min(a.chunk, n-at))
+			from := max(at, begin)
+			l, ok = r.collected(r.rows[lo].Seq, layer, at, from, min(at+a.chunk, end)-from)
 			of = append(of, l)
 		}
 		r.lists = append(r.lists, of)
@@ -46,13 +48,14 @@ func (r *recording) release() {
 
 // attend queues a layer's attention, from queries to what they have gathered.
 func (r *recording) attend(l *layer, q span) {
-	heads := r.m.KVHeads
+	heads, v := r.m.KVHeads, r.view(l)
 	r.count(&r.work.Queries, r.n*r.m.Heads)
 	r.addCaps()
+	r.addUnit(v.sight)
 	for head := range heads {
 		last := -1 // sequence whose only chunk of keys is in TCM
-		for i := range r.tiles {
-			t := &r.tiles[i]
+		for i := range v.tiles {
+			t := &v.tiles[i]
 			r.count(&r.work.Places, layout.Tile)
 			r.queries(l, t, head, q)
 			last = r.gather(l, t, head, last)
@@ -91,8 +94,8 @@ func (r *recording) queries(l *layer, t *queryTile, head int, q span) {
 func (r *recording) gather(l *layer, t *queryTile, head, collected int) int {
 	a, tcm := &r.att, &r.att.tcm
 	size, states := uint32(a.dim*layout.TileBytes), uint32(layout.Tile*device.StateBytes)
-	chunks := (t.keys + a.chunk - 1) / a.chunk
-	seen := r.rows[t.hi-1].Pos + 1 // by the sequence's last row
+	first, chunks := t.from/a.chunk, roundUp(t.keys, a.chunk)/a.chunk
+	only := t.seen[0]/a.chunk == (t.seen[1]-1)/a.chunk // chunk of the sequence's keys
 	r.add(device.OpCopy, r.at.working[0], r.states(t, 0), states)
 	if l.sinks != 0 {
 		group := r.m.Heads / r.m.KVHeads
@@ -102,39 +105,46 @@ func (r *recording) gather(l *layer, t *queryTile, head, collected int) int {
 		}
 		r.add(device.OpFold, r.at.sums, l.sinks+uint32(of)*states, r.at.working[0], 1)
 	}
-	for c := range chunks {
-		n := min(a.chunk, seen-c*a.chunk)
+	for c := first; c < chunks; c++ {
+		at := max(c*a.chunk, t.seen[0]) // what the sequence's rows see
+		n := min((c+1)*a.chunk, t.seen[1]) - at
 		all := uint32(roundUp(n, layout.Tile) / layout.Tile)
-		keys := uint32(roundUp(min(n, t.keys-c*a.chunk), layout.Tile) / layout.Tile)
+		from := max(at, t.from) // what the tile sees
+		keys, skip := uint32(roundUp(min(at+n, t.keys)-from, layout.Tile)/layout.Tile), uint32(from-at)/layout.Tile
 		if collected != t.seq {
-			r.collectKeys(r.lists[t.seq][c], head, n)
+			r.collectKeys(r.lists[t.seq][c-t.seen[0]/a.chunk], head, n)
 		}
-		if collected = -1; seen <= a.chunk {
+		if collected = -1; only {
 			collected = t.seq
 		}
-		now, next := r.at.working[c%2], uint32(0)
-		r.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
+		now, next := r.at.working[(c-first)%2], uint32(0)
+		r.add(device.OpTileMul, tcm.s, tcm.q, tcm.k+skip*size, uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
 		r.addCap(keys)
+		for i := range t.masked {
+			if tile := t.from + i*layout.Tile; from <= tile && tile < from+int(keys)*layout.Tile {
+				r.addMask(tcm.s+uint32((tile-from)/layout.Tile*layout.TileBytes), t.mask+uint32(i*layout.TileBytes))
+			}
+		}
 		r.add(device.OpSoftmax, tcm.s, expTable, now, tcm.diag, 1, keys)
 		if c+1 < chunks {
-			next = r.at.working[(c+1)%2]
-			r.add(device.OpCopy, next, r.states(t, c+1), states)
+			next = r.at.working[(c-first+1)%2]
+			r.add(device.OpCopy, next, r.states(t, c-first+1), states)
 		}
 		begins := uint32(0)
-		if c == 0 && l.sinks == 0 {
+		if c == first && l.sinks == 0 {
 			begins = 1
 		}
 		r.add(device.OpFold, r.at.sums, now, next, begins)
 		switch {
-		case c == 0 && keys == all:
+		case c == first && keys == all:
 			r.add(device.OpTileMul, tcm.after, tcm.s, tcm.v, keys, 0, 0, 0, 1, uint32(a.dim), one, columns)
 		default:
-			if c > 0 {
+			if c > first {
 				r.add(device.OpCopy, tcm.before, tcm.after, size)
 			}
 			for i := range uint32(a.dim) { // of all values those of the first keys
-				out, v := tcm.after+i*layout.TileBytes, tcm.v+i*all*layout.TileBytes
-				if c == 0 {
+				out, v := tcm.after+i*layout.TileBytes, tcm.v+(i*all+skip)*layout.TileBytes
+				if c == first {
 					r.add(device.OpTileMul, out, tcm.s, v, keys, 0, 0, 0, 1, 1, one, columns)
 				} else {
 					r.add(device.OpTileMul, out, tcm.diag, tcm.before+i*layout.TileBytes, 1, tcm.s, v, keys, 1, 1, one, columns)

@@ -22,6 +22,7 @@ import (
 type attention struct {
 	longest int // keys of a chunk, where TCM has room
 	call    *models.Attention
+	sight   sight
 	dim     int // of a head, in tiles
 	chunk   int // keys
 	jobs    []job
@@ -30,13 +31,12 @@ type attention struct {
 	staged  uint32  // end of what is staged
 	kept    bool    // the device keeps keys and values
 	limit   float32 // of the soft caps whose table the device has
-	tcm     struct{ q, s, diag, before, after, k, v, caps uint32 }
+	tcm     struct{ q, s, diag, before, after, k, v, caps, unit, mask uint32 }
 }
 
 // rowTile is 32 rows: query heads of one KV head, of one token after the other.
 type rowTile struct {
 	rows  []models.RowPos // of a sequence
-	from  int             // the first key that the rows see
 	first int             // of call.Rows: rows[0]
 	head  int             // KV head
 	begin int             // the tile's first query, counted in those of all rows
@@ -57,13 +57,16 @@ type job struct {
 // longestChunk is the most keys of a chunk.
 const longestChunk = 8192
 
+// row returns the row of query i of the tile, of a group of queries a row.
+func (t *rowTile) row(i, group int) *models.RowPos { return &t.rows[(t.begin+i)/group] }
+
 // Attend computes attention on the tile unit. It leaves to the CPU heads too wide for TCM,
-// and sums and sinks that are too large for fp16.
+// scores with slopes, and sums and sinks that are too large for fp16.
 func (b *Backend) Attend(call *models.Attention) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := &b.att
-	if b.dev == nil || !sinksFit(call.Sinks) || b.mix.plan != nil && !b.opt.Placement.dense() || !a.plan(call) {
+	if b.dev == nil || call.Slopes != nil || !sinksFit(call.Sinks) || b.mix.plan != nil && !b.opt.Placement.dense() || !a.plan(call) {
 		return false
 	}
 	b.resident = resident{}
@@ -74,7 +77,7 @@ func (b *Backend) Attend(call *models.Attention) bool {
 	rows := call.Rows
 	for lo, hi := 0, 0; lo < len(rows); lo = hi {
 		hi = lo + 1
-		for hi < len(rows) && rows[hi].Seq == rows[lo].Seq && !a.windowed(&rows[hi]) && !a.windowed(&rows[lo]) {
+		for hi < len(rows) && rows[hi].Seq == rows[lo].Seq {
 			hi++
 		}
 		if !b.attendRows(lo, hi) {
@@ -84,15 +87,9 @@ func (b *Backend) Attend(call *models.Attention) bool {
 	return b.flush()
 }
 
-// windowed tells whether a row's first keys are out of its sight: it has tiles of its
-// own then, for others begin with other keys.
-func (a *attention) windowed(r *models.RowPos) bool {
-	return a.call.Window > 0 && r.Pos >= a.call.Window
-}
-
 // plan divides TCM.
 func (a *attention) plan(call *models.Attention) bool {
-	a.call = call
+	a.call, a.sight = call, sight{call.Window, call.Both}
 	a.dim = roundUp(call.Cache.Shape().HeadDim, layout.Tile) / layout.Tile
 	for a.chunk = a.longest; a.chunk >= layout.Tile; a.chunk /= 2 {
 		at, t := uint32(scratch), &a.tcm
@@ -101,6 +98,7 @@ func (a *attention) plan(call *models.Attention) bool {
 			at = t.caps + device.ExpTableBytes
 		}
 		t.q, t.diag = take(&at, a.dim*layout.TileBytes), take(&at, layout.TileBytes)
+		t.unit, t.mask = take(&at, layout.TileBytes), take(&at, layout.TileBytes)
 		t.before, t.after = take(&at, a.dim*layout.TileBytes), take(&at, a.dim*layout.TileBytes)
 		t.s = take(&at, a.chunk*2*layout.Tile)
 		t.k, t.v = take(&at, a.chunk*a.dim*2*layout.Tile), take(&at, a.chunk*a.dim*2*layout.Tile)
@@ -114,18 +112,15 @@ func (a *attention) plan(call *models.Attention) bool {
 // attendRows computes rows [lo, hi) of one sequence, or queues the last of it.
 func (b *Backend) attendRows(lo, hi int) bool {
 	a, call := &b.att, b.att.call
-	rows, from := call.Rows[lo:hi], 0
-	if a.windowed(&rows[0]) {
-		from = rows[0].Pos + 1 - call.Window
-	}
+	rows := call.Rows[lo:hi]
 	group := call.Heads / call.Cache.Shape().Heads
-	queries, keys := len(rows)*group, rows[len(rows)-1].Pos+1-from
+	queries, begin, end := len(rows)*group, a.sight.begin(&rows[0]), a.sight.end(&rows[len(rows)-1])
 	b.work.Queries += int64(queries * call.Cache.Shape().Heads)
 	b.work.Places += int64(roundUp(queries, layout.Tile) * call.Cache.Shape().Heads)
 	var tiles []rowTile
 	for head := range call.Cache.Shape().Heads {
 		for begin := 0; begin < queries; begin += layout.Tile {
-			t := rowTile{rows: rows, from: from, first: lo, head: head, begin: begin, n: min(layout.Tile, queries-begin)}
+			t := rowTile{rows: rows, first: lo, head: head, begin: begin, n: min(layout.Tile, queries-begin)}
 			for i := range t.max {
 				if t.max[i] = lowest; call.Sinks != nil {
 					t.max[i], t.sum[i] = sink(call.Sinks[head*group+(begin+i)%group])
@@ -134,11 +129,12 @@ func (b *Backend) attendRows(lo, hi int) bool {
 			tiles = append(tiles, t)
 		}
 	}
-	for at := 0; at < keys; at += a.chunk {
-		n := min(a.chunk, keys-at)
+	for at := begin / a.chunk * a.chunk; at < end; at += a.chunk {
+		from, last := max(at, begin), at+a.chunk >= end
+		n := min(at+a.chunk, end) - from
 		var kept *list // nil: keys are staged
-		if a.kept && from == 0 {
-			kept, _ = b.collected(rows[0].Seq, call.Layer, at, n)
+		if a.kept {
+			kept, _ = b.collected(rows[0].Seq, call.Layer, at, from, n)
 		}
 		for i := range tiles {
 			t := &tiles[i]
@@ -155,11 +151,11 @@ func (b *Backend) attendRows(lo, hi int) bool {
 			case first && kept != nil:
 				b.collectKeys(kept, t.head, n)
 			case first:
-				b.stageKeys(t, from+at, n)
+				b.stageKeys(t, from, n)
 			}
-			b.stageTile(t, at, n, at+a.chunk >= keys)
+			b.stageTile(t, from, n, last)
 		}
-		if at+a.chunk < keys && !b.flush() {
+		if !last && !b.flush() {
 			return false
 		}
 	}
@@ -177,7 +173,11 @@ func (b *Backend) room() int { return int(b.y.at + b.y.size - b.att.staged) }
 
 // tileBytes and keyBytes are what a row tile and n keys take of it.
 func (a *attention) tileBytes() int {
-	return 3*a.dim*layout.TileBytes + roundUp(layout.Tile*device.StateBytes, layout.TileBytes)
+	masks := 0
+	if a.sight.window > 0 {
+		masks = mostMasks
+	}
+	return (3*a.dim+masks)*layout.TileBytes + roundUp(layout.Tile*device.StateBytes, layout.TileBytes)
 }
 
 func (a *attention) keyBytes(n int) int {
@@ -215,6 +215,7 @@ func (b *Backend) addTables() {
 	if len(b.packets) == 0 {
 		b.addPowers()
 		b.addCaps()
+		b.addUnit(b.att.sight)
 	}
 }
 
@@ -247,9 +248,9 @@ func number(h uint16) uint16 {
 	return 0
 }
 
-// stageTile queues the work of a row tile with the n keys from number at on, which
+// stageTile queues the work of a row tile with the n keys from position from on, which
 // are in TCM.
-func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
+func (b *Backend) stageTile(t *rowTile, from, n int, last bool) {
 	a, call := &b.att, b.att.call
 	d, group := call.Cache.Shape().HeadDim, call.Heads/call.Cache.Shape().Heads
 	size := a.dim * layout.TileBytes
@@ -257,6 +258,7 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 	b.count(&b.work.Written, size+layout.Tile*device.StateBytes)
 	clear(b.mem[q:][:size])
 	clear(b.mem[states:][:layout.Tile*device.StateBytes])
+	begin := max(from, a.sight.begin(t.row(0, group))) // of what the tile sees
 	most, scale := 0, call.Scale*math.Log2E
 	for i := range layout.Tile {
 		valid := 0
@@ -266,13 +268,13 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 			for j, f := range row {
 				putHalf(b.mem, q+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(i, j%layout.Tile), layout.F16(f*scale))
 			}
-			valid = max(0, min(n, t.rows[token].Pos+1-t.from-at))
+			valid = max(0, min(from+n, a.sight.end(&t.rows[token]))-begin)
 		}
 		most = max(most, valid)
 		binary.LittleEndian.PutUint32(b.mem[states+uint32(i*device.StateBytes):], uint32(t.max[i]))
 		binary.LittleEndian.PutUint32(b.mem[states+uint32(i*device.StateBytes)+4:], uint32(valid))
 	}
-	if most == 0 { // a tile whose tokens all stand before these keys
+	if most == 0 { // a tile whose tokens all see other keys
 		a.staged = q
 		if last {
 			a.jobs = append(a.jobs, job{rowTile: t, last: true})
@@ -280,9 +282,11 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 		return
 	}
 	keys, all, tcm := uint32(roundUp(most, layout.Tile)/layout.Tile), uint32(roundUp(n, layout.Tile)/layout.Tile), &a.tcm
+	skip := uint32(begin-from) / layout.Tile // tiles of keys before what the tile sees
 	b.add(device.OpCopy, tcm.q, q, uint32(size))
-	b.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
+	b.add(device.OpTileMul, tcm.s, tcm.q, tcm.k+skip*uint32(size), uint32(a.dim), 0, 0, 0, 1, keys, one, columns)
 	b.addCap(keys)
+	b.stageMasks(t, begin, int(keys))
 	b.add(device.OpSoftmax, tcm.s, expTable, states, tcm.diag, 1, keys)
 	if t.values != nil {
 		before := take(&a.staged, size)
@@ -291,7 +295,7 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 		b.add(device.OpCopy, tcm.before, before, uint32(size))
 	}
 	for i := range uint32(a.dim) { // of all values those of the first keys
-		out, v := tcm.after+i*layout.TileBytes, tcm.v+i*all*layout.TileBytes
+		out, v := tcm.after+i*layout.TileBytes, tcm.v+(i*all+skip)*layout.TileBytes
 		if t.values == nil {
 			b.add(device.OpTileMul, out, tcm.s, v, keys, 0, 0, 0, 1, 1, one, columns)
 		} else {
@@ -301,6 +305,24 @@ func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
 	out := take(&a.staged, size)
 	b.add(device.OpCopy, out, tcm.after, uint32(size))
 	a.jobs = append(a.jobs, job{rowTile: t, last: last, states: states, out: out})
+}
+
+// stageMasks queues the masking of a row tile's scores, those of some tiles of keys from position
+// begin on.
+func (b *Backend) stageMasks(t *rowTile, begin, keys int) {
+	a := &b.att
+	group := a.call.Heads / a.call.Cache.Shape().Heads
+	row := func(i int) *models.RowPos { return t.row(i, group) }
+	skip := (begin - a.sight.begin(row(0))) / layout.Tile // of the tile's, those before
+	if a.sight.masked(row(0), row(t.n-1)) <= skip {
+		return
+	}
+	at := take(&a.staged, mostMasks*layout.TileBytes)
+	masks := a.sight.mask(b.mem, at, t.n, row)
+	b.count(&b.work.Written, masks*layout.TileBytes)
+	for i := skip; i < min(masks, skip+keys); i++ {
+		b.addMask(a.tcm.s+uint32((i-skip)*layout.TileBytes), at+uint32(i*layout.TileBytes))
+	}
 }
 
 // flush has the device do what is queued, and takes in the results.

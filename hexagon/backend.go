@@ -52,7 +52,8 @@ type Backend struct {
 	name string
 
 	matrices []*linear
-	end      uint64 // of what is laid out so far
+	refused  map[matrix.Packing]bool // of matrices that the device does not hold
+	end      uint64                  // of what is laid out so far
 	mostK    int
 
 	mu       sync.Mutex
@@ -67,6 +68,7 @@ type Backend struct {
 	x, y     region
 	powers   region // what OpExpTable makes: TCM loses it between runs
 	caps     region // the table of soft caps
+	unit     region // a tile of the unit matrix
 	tables   region // of the activations that are resident, for lookups
 	work     Work
 	probes   uint64
@@ -114,7 +116,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, levels: opt.Path.levels(), att: attention{longest: longestChunk}, refused: map[matrix.Packing]bool{}}
 }
 
 // Name returns how the backend was asked for, such as "hexagon-go".
@@ -135,15 +137,23 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	}
 	l := &linear{b: b}
 	var err error
-	if w.Packing == matrix.F16 || w.Packing == matrix.BF16 {
-		l.Weights, l.halves, err = halves(w)
-	} else if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) {
+	if w.Packing == matrix.F16 || w.Packing == matrix.BF16 || w.Packing == matrix.F32 {
+		l.Weights, l.halves, err = halves(w, false)
+	} else {
+		l.Weights, err = convert(w)
+	}
+	if errors.Is(err, matrix.ErrUnsupported) && w.Packing != matrix.F16 && w.Packing != matrix.BF16 {
 		switch to := b.opt.Round; {
+		case to == RoundF16:
+			l.Weights, l.halves, err = halves(w, true)
 		case to == RoundQ8_0:
 			l.Weights, err = roundBytes(w)
 		case to.values() != nil:
 			l.Weights, l.groups, err = round(w, to)
 		}
+	}
+	if errors.Is(err, matrix.ErrUnsupported) {
+		b.refused[w.Packing] = true
 	}
 	if err != nil {
 		return nil, err
@@ -154,6 +164,17 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, a plan with fewer experts on the device, or the backend cpu will do", (math.MaxUint32+1)>>30)
 	}
 	return l, nil
+}
+
+// Refused names the packings of matrices that were left to the CPU, since the device does not hold
+// their weights exactly and Options.Round does not round them.
+func (b *Backend) Refused() (names []string) {
+	for _, p := range matrix.Packings() {
+		if b.refused[p] {
+			names = append(names, p.String())
+		}
+	}
+	return names
 }
 
 // reserve lays out n bytes, 0 for none.
@@ -179,7 +200,7 @@ const (
 // Start makes the device, gives it the matrices and tries it.
 func (b *Backend) Start() error {
 	b.x, b.y = b.region(max(tileRows*2*b.mostK, stagingBytes-resultBytes)), b.region(resultBytes)
-	b.powers, b.caps = b.region(device.ExpTableBytes), b.region(device.ExpTableBytes)
+	b.powers, b.caps, b.unit = b.region(device.ExpTableBytes), b.region(device.ExpTableBytes), b.region(layout.TileBytes)
 	tables := 0
 	for _, l := range b.matrices {
 		if l.lookups > 0 {
@@ -204,6 +225,7 @@ func (b *Backend) Start() error {
 	for _, l := range b.matrices {
 		l.place()
 	}
+	b.placeUnit()
 	if b.whole != nil {
 		b.whole.place(b.mem)
 	}

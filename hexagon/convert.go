@@ -2,6 +2,7 @@ package hexagon
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
@@ -69,37 +70,76 @@ func convert(w *matrix.Matrix) (*layout.Weights, error) {
 	return d, nil
 }
 
-// halves are the weights of a matrix of F16 or BF16 in tiles, and beside them the sizes and R:
-// powers of two, so that bfloat16 of other exponents than fp16's are exact down to 2⁻³² of the
-// largest of their row. It reports ErrUnsupported for infinities and what is no number.
-func halves(w *matrix.Matrix) (*layout.Weights, *layout.Tiles, error) {
+// halves are the weights of a matrix in tiles of fp16, and beside them the sizes and R: powers of two, so
+// that bfloat16 of other exponents than fp16's are exact down to 2⁻³² of the largest of their row. So lie
+// F16, BF16, and F32 whose numbers are all of one of these, or in fp16 with such a power; with rounded any
+// packing that is not ternary, each weight within 2⁻¹¹ of itself, or 2⁻³⁹ of the largest. It reports ErrUnsupported for other F32, for infinities and what is no number.
+func halves(w *matrix.Matrix, rounded bool) (*layout.Weights, *layout.Tiles, error) {
+	if w.Cols > layout.MaxDim || w.Packing.Ternary() {
+		return nil, nil, fmt.Errorf("%w: %v of %dx%d", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)
+	}
 	t := layout.NewTiles(w.Rows, w.Cols)
 	d := &layout.Weights{Format: layout.Format{Bits: 16, Group: t.K}, Rows: w.Rows, Cols: w.Cols, M: t.M, K: t.K, R: make([]float32, t.M)}
-	var bad atomic.Bool
+	as := w.Packing
+	if as == matrix.F32 && !rounded {
+		as = narrowest(w)
+	}
+	var bad, inexact atomic.Bool
 	most := make([]float32, (w.Rows+rowsAtOnce-1)/rowsAtOnce)
 	matrix.Parallel(len(most), func(i int) {
 		row := make([]float32, w.Cols)
 		for m := i * rowsAtOnce; m < min(w.Rows, (i+1)*rowsAtOnce); m++ {
-			dense.Row(row, w, m)
+			rowOf(row, w, m)
 			d.R[m] = 1
-			if w.Packing == matrix.BF16 {
+			if as != matrix.F16 {
 				d.R[m] = tileScale(row) * 0x1p-15
 			}
 			for k, f := range row {
 				if f-f != 0 {
 					bad.Store(true)
 				}
-				row[k] = f / d.R[m]
+				if row[k] = f / d.R[m]; as == matrix.F32 && !rounded && layout.F32(layout.F16(row[k])) != row[k] {
+					inexact.Store(true)
+				}
 			}
 			t.SetRow(m, row)
 			most[i] = max(most[i], largest(row))
 		}
 	})
 	t.Most = layout.F32(layout.F16(largest(most)))
-	if bad.Load() {
+	switch {
+	case bad.Load():
 		return nil, nil, fmt.Errorf("%w: %v of %dx%d with infinities or what is no number", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)
+	case inexact.Load():
+		return nil, nil, fmt.Errorf("%w: F32 of %dx%d with more digits than fp16 has", matrix.ErrUnsupported, w.Rows, w.Cols)
 	}
 	return d, t, nil
+}
+
+// narrowest returns F16 or BF16 if all weights of an F32 matrix are of it, else F32.
+func narrowest(w *matrix.Matrix) matrix.Packing {
+	var f16, bf16 atomic.Bool
+	matrix.Parallel((w.Rows+rowsAtOnce-1)/rowsAtOnce, func(i int) {
+		row := make([]float32, w.Cols)
+		for m := i * rowsAtOnce; m < min(w.Rows, (i+1)*rowsAtOnce) && !(f16.Load() && bf16.Load()); m++ {
+			rowOf(row, w, m)
+			for _, f := range row {
+				if layout.F32(layout.F16(f)) != f {
+					f16.Store(true)
+				}
+				if math.Float32bits(f)&0xffff != 0 {
+					bf16.Store(true)
+				}
+			}
+		}
+	})
+	switch { // what is stored says that some are not
+	case !f16.Load():
+		return matrix.F16
+	case !bf16.Load():
+		return matrix.BF16
+	}
+	return matrix.F32
 }
 
 // rowsAtOnce is how many rows are worth a call.

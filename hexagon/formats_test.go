@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
@@ -128,6 +129,93 @@ func TestHalvesAreMultipliedAsTheyAre(t *testing.T) {
 		}
 		if work := b.Work(); work.Tiled != n || work.Lookups != 0 {
 			t.Errorf("%v: %d rows by tiles, %d by lookups", p, work.Tiled, work.Lookups)
+		}
+	}
+}
+
+// F32 of a file that was F16 or BF16 is what that file's matrix is; with a scale a row it is exact too; other
+// F32 is the CPU's, or rounded.
+func TestF32ThatFitsHalvesIsMultipliedAsThese(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 1))
+	const rows, cols, n = 70, 200, 5
+	x := gaussians(r, n*cols)
+	load := func(opt Options, m *matrix.Matrix) (y []float32, l *linear, err error) {
+		b := New("test", newGoDevice, opt)
+		of, err := b.Load(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := b.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		var acts kernels.Acts
+		acts.Set(x, n, cols)
+		y = make([]float32, n*rows)
+		of.Mul(y, &acts)
+		return y, of.(*linear), b.Err()
+	}
+	for _, as := range []matrix.Packing{matrix.F16, matrix.BF16, matrix.F32} {
+		w, raw, held := gaussians(r, rows*cols), make([]byte, 2*rows*cols), make([]float32, cols)
+		for i, f := range w {
+			switch as {
+			case matrix.BF16:
+				w[i] = math.Float32frombits(math.Float32bits(f*float32(math.Ldexp(1, 30*(i/cols%3)-30))) &^ 0xffff)
+				binary.LittleEndian.PutUint16(raw[2*i:], uint16(math.Float32bits(w[i])>>16))
+			default:
+				h := vector.ToF16(f)
+				w[i] = vector.FromF16(h)
+				if binary.LittleEndian.PutUint16(raw[2*i:], h); as == matrix.F32 {
+					w[i] *= 0x1p-60
+				}
+			}
+		}
+		m, err := dense.PackF32(rows, cols, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, l, err := load(Options{}, m)
+		if err != nil {
+			t.Fatalf("%v: %v", as, err)
+		}
+		for i := range rows {
+			if l.weightsOf(held, i); !slices.Equal(held, w[i*cols:][:cols]) {
+				t.Fatalf("%v: row %d is not held exactly", as, i)
+			}
+		}
+		if pack := map[matrix.Packing]func(int, int, []byte) (*matrix.Matrix, error){matrix.F16: dense.PackF16, matrix.BF16: dense.PackBF16}[as]; pack != nil {
+			half, err := pack(rows, cols, raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want, _, err := load(Options{}, half); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%v: products have other bits, %v", as, err)
+			}
+		}
+	}
+	m, err := dense.PackF32(rows, cols, gaussians(r, rows*cols))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := New("test", newGoDevice, Options{})
+	if _, err := b.Load(m); err == nil || !slices.Equal(b.Refused(), []string{"F32"}) {
+		t.Errorf("the device refuses %q, %v", b.Refused(), err)
+	}
+	if _, _, err := load(Options{}, m); !errors.Is(err, matrix.ErrUnsupported) || !strings.Contains(err.Error(), "more digits than fp16 has") {
+		t.Errorf("loading numbers of 24 digits ends with %v", err)
+	}
+	_, l, err := load(Options{Round: RoundF16}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, held := make([]float32, cols), make([]float32, cols)
+	for i := range rows {
+		matrices.Row(w, m, i)
+		l.weightsOf(held, i)
+		for k, f := range w {
+			if d := math.Abs(float64(held[k]) - float64(f)); d > 0x1p-11*math.Abs(float64(f)) {
+				t.Fatalf("weight %d of row %d is %v, want %v", k, i, held[k], f)
+			}
 		}
 	}
 }

@@ -68,5 +68,5 @@ func (r *recording) addExperts(x *models.Experts) {
 			add(g.outs[x.Places[j]], x.Weights[j])
 		}
 	}
-	r.residual(0)
+	r.residual(0, &streamNorm{})
 }

@@ -249,9 +249,10 @@ func (k *keys) hold(mem []byte, r *models.RowPos, layer int) (int32, bool) {
 	return k.slot(mem, r.Seq, layer, r.Pos/layout.Tile)
 }
 
-// collected returns the list of the slots of n keys of a sequence from position first on, a
-// multiple of 32. It returns false where there is no room for them.
-func (b *Backend) collected(seq *kv.Sequence, layer, first, n int) (*list, bool) {
+// collected returns the list of the slots of n keys of a sequence from position from on, a
+// multiple of 32, of a chunk of keys that begins at first. It returns false where there is no room
+// for them.
+func (b *Backend) collected(seq *kv.Sequence, layer, first, from, n int) (*list, bool) {
 	k := &b.keys
 	key := listKey{seq, layer, first / layout.Tile}
 	l := k.lists[key]
@@ -263,12 +264,12 @@ func (b *Backend) collected(seq *kv.Sequence, layer, first, n int) (*list, bool)
 		k.lists[key] = l
 	}
 	for t := range roundUp(n, layout.Tile) / layout.Tile {
-		pos := first + t*layout.Tile
+		pos := from + t*layout.Tile
 		s, ok := k.slot(b.mem, seq, layer, pos/layout.Tile)
 		if !ok {
 			return nil, false
 		}
-		wanted := uint32(1)<<min(layout.Tile, first+n-pos) - 1 // all ones for 32: the shift leaves none
+		wanted := uint32(1)<<min(layout.Tile, from+n-pos) - 1 // all ones for 32: the shift leaves none
 		for lacks := wanted &^ k.slots[s].has; lacks != 0; lacks &= lacks - 1 {
 			b.put(s, seq, layer, pos+bits.TrailingZeros32(lacks))
 		}

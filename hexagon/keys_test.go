@@ -18,6 +18,7 @@ type history struct {
 	shape         kv.Shape
 	cache         *kv.Cache
 	keeps, staged *Backend
+	window        int // of the second layer
 }
 
 func newHistory(t *testing.T, blockLen, keys int) *history {
@@ -54,6 +55,7 @@ func (h *history) step(n int, seqs ...*kv.Sequence) int64 {
 	a.QKV = gaussians(h.Rand, len(a.Rows)*a.Width)
 	before := h.keeps.Work().Written
 	for a.Layer = range h.shape.Layers {
+		a.Window = a.Layer * h.window
 		var outs [2][]float32
 		for i, b := range []*Backend{h.keeps, h.staged} {
 			a.Out = make([]float32, len(a.Rows)*2*width)
@@ -91,7 +93,7 @@ func TestKeptKeysAreThoseOfTheCacheInEveryHistory(t *testing.T) {
 	const slot = 2 * 2 * 2 * 2 * 2048 // heads, keys and values, tiles of a head
 	for _, c := range []struct{ blockLen, keys int }{{16, 0}, {8, 12 * slot}, {32, 5 * slot}, {64, 40 * slot}} {
 		h := newHistory(t, c.blockLen, c.keys)
-		h.keeps.att.longest, h.staged.att.longest = 128, 128
+		h.keeps.att.longest, h.staged.att.longest, h.window = 128, 128, 45
 		seqs := []*kv.Sequence{h.cache.Open(nil)}
 		h.step(50, seqs...)
 		for range 40 {

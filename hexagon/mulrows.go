@@ -117,7 +117,7 @@ type unit struct {
 
 // units are those that the device has.
 var units = map[models.GatedUnit]unit{
-	models.UnitSiLU: {kind: ref.GLUSiLU}, models.UnitGELU: {kind: ref.GLUGELU}, models.UnitReLU2: {kind: ref.GLUReLU2},
+	models.UnitSiLU: {kind: ref.GLUSiLU}, models.UnitGELU: {kind: ref.GLUGELU}, models.UnitReLU2: {kind: ref.GLUReLU2}, models.UnitErfGELU: {kind: ref.GLUErfGELU},
 	models.UnitClampedSiLU: {ref.GLUClamped, ref.Clamp{Limit: vector.ClampedLimit, Alpha: 1}},
 	models.UnitClamped:     {ref.GLUClamped, ref.Clamp{Limit: vector.ClampedLimit, Alpha: vector.ClampedSlope, Plus: 1}},
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
 // A prompt's chunk is a request; what its rows move is what goes in and comes out of the layers.
@@ -70,12 +71,14 @@ func TestPromptsInInt8HaveTheBitsOfLookups(t *testing.T) {
 }
 
 // By tiles alone a row's logits are the same bits whatever is computed with it: alone, in a prompt
-// whose heads have tiles of their own, beside another sequence, in halves of a matrix in fp16, and in requests
-// between which the device gives keys back.
+// whose heads have tiles of their own, beside another sequence, in halves of a matrix in fp16, in requests
+// between which the device gives keys back, and behind a window, whose first keys others see.
 func TestRowsByTilesDoNotDependOnOthersInTheirRequest(t *testing.T) {
 	p := newPool(t)
-	for _, kind := range []gguf.Type{gguf.Q4_0, gguf.F16} {
-		b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, p, synthesized(t, smallShape, kind))
+	for kind, arch := range map[gguf.Type]synthetic.Arch{gguf.Q4_0: synthetic.Gemma2, gguf.F16: synthetic.Llama} {
+		shape := smallShape
+		shape.Arch = arch
+		b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, p, windowed(synthesized(t, shape, kind), arch, 9))
 		d := backendOf(t, b)
 		if d.whole == nil || d.whole.layers[0] == nil {
 			t.Fatalf("%v: no layer is whole", kind)

@@ -23,7 +23,7 @@ type recording struct {
 	wanted []int // rows that want logits
 	parts  []convPart
 
-	tiles  []queryTile
+	views  [2]view // of layers that see all keys, and of those with windows
 	slots  []int32 // of the rows, in the layer that is recorded
 	lists  [][]*list
 	ran    int // layers before it have run
@@ -34,26 +34,38 @@ type recording struct {
 	}
 }
 
+// view is the queries of layers that see the same keys, as tiles.
+type view struct {
+	sight
+	wanted bool // a layer of the step has it
+	tiles  []queryTile
+	masks  int // tiles of them
+}
+
 // queryTile is up to 32 queries of one KV head and sequence.
 type queryTile struct {
-	lo, hi   int // rows of the recording that the sequence has
-	of       int // the query head of the group whose rows these are; -1: all heads of a row, then of the next
-	seq      int // number of the sequence
-	begin, n int // of the queries of those rows
-	keys     int // that the last of them sees
-	states   int // the first of its states, one for each chunk of keys
+	lo, hi   int    // rows of the recording that the sequence has
+	of       int    // the query head of the group whose rows these are; -1: all heads of a row, then of the next
+	seq      int    // number of the sequence
+	begin, n int    // of the queries of those rows
+	from     int    // the first key that they see, a multiple of 32
+	keys     int    // the one behind the last
+	seen     [2]int // from and keys of all queries of the sequence
+	states   int    // the first of its states, one for each chunk of keys
+	mask     uint32 // where those of its first tiles of keys are
+	masked   int
 }
 
 // begin lays out rows [lo, hi) for layers before end. It returns false where they do not fit the device.
 func (r *recording) begin(b *Backend, s *models.DenseStep, lo, hi, end, out int, head bool, parts []convPart) bool {
 	*r = recording{Backend: b, whole: b.whole, s: s, rows: s.Rows[lo:hi], lo: lo, n: hi - lo, last: end, out: out, head: head, parts: parts,
-		wanted: r.wanted[:0], tiles: r.tiles[:0], slots: r.slots[:0], lists: r.lists[:0], ran: s.First}
+		wanted: r.wanted[:0], views: r.views, slots: r.slots[:0], lists: r.lists[:0], ran: s.First}
 	for i := range r.n {
 		if s.Wanted[lo+i] {
 			r.wanted = append(r.wanted, i)
 		}
 	}
-	if end > s.First && !r.cut() {
+	if end > s.First && !r.cutAll() {
 		return false
 	}
 	b.keys.open(0)
@@ -105,36 +117,74 @@ func (r *recording) angles(rope int) {
 	}
 }
 
-// cut cuts the rows' queries into tiles, and writes the states that each begins with.
-func (r *recording) cut() bool {
-	a, group, states, slots, lists := &r.att, r.m.Heads/r.m.KVHeads, 0, 0, 0
+// cutAll makes the views that the step's layers want.
+func (r *recording) cutAll() bool {
+	for i := range r.views {
+		r.views[i] = view{tiles: r.views[i].tiles[:0]}
+	}
+	for _, l := range r.layers[r.s.First:r.last] {
+		if l.attends() {
+			v := r.view(l)
+			v.wanted, v.sight = true, sight{l.Window, l.Both}
+		}
+	}
+	states := 0
+	for i := range r.views {
+		if v := &r.views[i]; v.wanted && !r.cut(v, &states) {
+			return false
+		}
+	}
+	return true
+}
+
+// view returns that of a layer.
+func (r *recording) view(l *layer) *view {
+	if l.Window > 0 {
+		return &r.views[1]
+	}
+	return &r.views[0]
+}
+
+// cut cuts the rows' queries into tiles, and writes the states that each begins with, from state
+// *states on, and its masks.
+func (r *recording) cut(v *view, states *int) bool {
+	a, group, slots, lists := &r.att, r.m.Heads/r.m.KVHeads, 0, 0
 	for lo, hi, seq := 0, 0, 0; lo < r.n; lo, seq = hi, seq+1 {
 		for hi = lo + 1; hi < r.n && r.rows[hi].Seq == r.rows[lo].Seq; hi++ {
 		}
-		last := r.rows[hi-1].Pos + 1
-		slots, lists = slots+roundUp(last, layout.Tile)/layout.Tile, lists+(last+a.chunk-1)/a.chunk
+		seen := [2]int{v.begin(&r.rows[lo]), v.end(&r.rows[hi-1])}
+		slots += (roundUp(max(seen[1], r.rows[hi-1].Pos+1), layout.Tile) - seen[0]) / layout.Tile
+		lists += roundUp(seen[1], a.chunk)/a.chunk - seen[0]/a.chunk
 		heads, each, apart := 1, group, hi-lo >= layout.Tile // tiles that see the same keys, and queries of a row in each
 		if apart {
 			heads, each = group, 1
 		}
 		for begin := 0; begin < (hi-lo)*each; begin += layout.Tile {
-			t := queryTile{lo: lo, hi: hi, of: -1, seq: seq, begin: begin, n: min(layout.Tile, (hi-lo)*each-begin), states: states}
-			t.keys = r.rows[lo+(t.begin+t.n-1)/each].Pos + 1
-			if states += (t.keys + a.chunk - 1) / a.chunk; states > mostStates {
+			t := queryTile{lo: lo, hi: hi, of: -1, seq: seq, begin: begin, n: min(layout.Tile, (hi-lo)*each-begin), seen: seen, states: *states}
+			row := func(i int) *models.RowPos { return &r.rows[lo+(begin+i)/each] }
+			t.from, t.keys, t.masked = v.begin(row(0)), v.end(row(t.n-1)), v.masked(row(0), row(t.n-1))
+			first := t.from / a.chunk
+			if *states += roundUp(t.keys, a.chunk)/a.chunk - first; *states > mostStates || v.masks+t.masked > r.mostMasks {
 				return false
+			}
+			if t.mask = r.at.masks + uint32(v.masks*layout.TileBytes); t.masked > 0 {
+				v.mask(r.mem, t.mask, t.n, row)
+				v.masks += t.masked
+				r.count(&r.work.Written, t.masked*layout.TileBytes)
 			}
 			for i := range heads {
 				if apart {
 					t.of = i
 				}
-				r.tiles = append(r.tiles, t)
+				v.tiles = append(v.tiles, t)
 			}
-			for c := 0; c*a.chunk < t.keys; c++ {
-				words := device.View[uint32](r.mem, r.states(&t, c), layout.Tile*device.StateBytes/4)
+			for c := first; c*a.chunk < t.keys; c++ {
+				words := device.View[uint32](r.mem, r.states(&t, c-first), layout.Tile*device.StateBytes/4)
 				clear(words)
+				from := max(t.from, c*a.chunk)
 				for i := range layout.Tile {
 					if words[6*i] = lowest; i < t.n {
-						words[6*i+1] = uint32(max(0, min(a.chunk, r.rows[lo+(begin+i)/each].Pos+1-c*a.chunk)))
+						words[6*i+1] = uint32(max(0, min((c+1)*a.chunk, v.end(row(i)))-from))
 					}
 				}
 				r.count(&r.work.Written, 4*len(words))
@@ -153,17 +203,17 @@ func (r *recording) states(t *queryTile, chunk int) uint32 {
 // slots is not enough.
 func (r *recording) layer(i int) bool {
 	l, m, at := r.layers[i], r.m, &r.at
-	if l.attends() && !r.acquire(l.KV) {
+	if l.attends() && !r.acquire(l.KV, r.view(l)) {
 		if r.flush(i) != nil {
 			return false
 		}
 		r.keys.lists = nil
 		r.keys.open(0)
-		if !r.acquire(l.KV) {
+		if !r.acquire(l.KV, r.view(l)) {
 			return false
 		}
 	}
-	if i-r.ran >= int(at.qkv.size)/(r.n*int(at.qkvStride)) && r.flush(i) != nil { // there is no room for its keys
+	if !m.Bidirectional && i-r.ran >= int(at.qkv.size)/(r.n*int(at.qkvStride)) && r.flush(i) != nil { // there is no room for its keys
 		return false
 	}
 	r.addPowers()
@@ -179,25 +229,33 @@ func (r *recording) layer(i int) bool {
 		mix = r.deltaNet
 	}
 	r.mul(l.o, mix(l, qkv), at.y, r.n)
-	if r.residual(l.oPostNorm); l.Mixture {
+	if r.residual(l.oPostNorm, &l.sumNorm); l.Mixture {
 		return true
 	}
 	if !m.Parallel {
 		read = r.normed(&l.ffnNorm)
 	}
 	r.mul(l.gateUp, read, at.gateUp, r.n)
-	up := l.Width
-	if len(l.gateUp.parts) > 1 {
-		up = l.gateUp.col[1]
-	}
 	gate := at.gateUp
-	r.gate(units[l.Unit], gate, gate, gate.from(up), r.n, l.Width)
+	r.unit(l, gate)
 	if l.downNorm != 0 {
 		r.norm(gate, gate, l.downNorm, r.n, 1, l.Width)
 	}
 	r.mul(l.down, gate, at.y, r.n)
-	r.residual(l.downPostNorm)
+	r.residual(l.downPostNorm, &l.ffnSumNorm)
 	return true
+}
+
+// unit queues that of a layer's feed-forward.
+func (r *recording) unit(l *layer, gate span) {
+	u, up := units[l.Unit], l.Width
+	switch {
+	case l.Ungated:
+		u, up = unit{kind: ref.GLUErfAlone}, 0
+	case len(l.gateUp.parts) > 1:
+		up = l.gateUp.col[1]
+	}
+	r.gate(u, gate, gate, gate.from(up), r.n, l.Width)
 }
 
 // attention queues a layer's attention, from queries, keys and values on. It returns what O reads.
@@ -236,26 +294,35 @@ func (r *recording) norm(dst, src span, weight uint32, n, parts, width int) {
 // normed queues the norm of the residual stream, and returns what is read then: the stream
 // itself where there is none.
 func (r *recording) normed(norm *streamNorm) span {
-	x, h := r.at.x, r.at.h
-	switch {
-	case norm.weight == 0:
-		return x
-	case norm.bias == 0:
-		r.norm(h, x, norm.weight, r.n, 1, r.m.Hidden)
-	default:
-		r.add(device.OpLayerNorm, h.at, x.at, norm.weight, norm.bias, uint32(r.n), uint32(r.m.Hidden), h.stride, x.stride,
-			math.Float32bits(1/float32(r.m.Hidden)), math.Float32bits(r.m.Eps))
+	if norm.weight == 0 {
+		return r.at.x
 	}
-	return h
+	r.streamNorm(r.at.h, norm)
+	return r.at.h
 }
 
-// residual queues the addition of y, normed, to the residual stream.
-func (r *recording) residual(norm uint32) {
+// streamNorm queues a norm of the residual stream to h, which may be the stream.
+func (r *recording) streamNorm(h span, norm *streamNorm) {
+	x := r.at.x
+	if norm.bias == 0 {
+		r.norm(h, x, norm.weight, r.n, 1, r.m.Hidden)
+		return
+	}
+	r.add(device.OpLayerNorm, h.at, x.at, norm.weight, norm.bias, uint32(r.n), uint32(r.m.Hidden), h.stride, x.stride,
+		math.Float32bits(1/float32(r.m.Hidden)), math.Float32bits(r.m.Eps))
+}
+
+// residual queues the addition of y, normed, to the residual stream, and the norm of the sum, if
+// there is one.
+func (r *recording) residual(norm uint32, sum *streamNorm) {
 	x, y := r.at.x, r.at.y
 	if norm != 0 {
 		r.norm(y, y, norm, r.n, 1, r.m.Hidden)
 	}
 	r.add(device.OpAdd, x.at, y.at, uint32(r.n), uint32(r.m.Hidden), x.stride, y.stride, math.Float32bits(r.m.Factor))
+	if sum.weight != 0 {
+		r.streamNorm(x, sum)
+	}
 }
 
 // heads queues what becomes of queries or keys, width numbers of a row.
@@ -286,9 +353,15 @@ func (r *recording) qkv(i int) span {
 // mul queues the products of n rows with matrices, by the path of the step's.
 func (r *recording) mul(s *stack, x, y span, n int) { r.mulAs(s, len(r.s.Rows), x, y, n) }
 
-// mulAs queues them by the path of room rows.
+// mulAs queues them by the path of room rows, as many at once as it has.
 func (r *recording) mulAs(s *stack, room int, x, y span, n int) {
-	r.mulRows(&r.at.rowBuffers, s, room, x, y, n)
+	each := tileRows
+	if room <= s.most {
+		each = r.whole.rows
+	}
+	for lo := 0; lo < n; lo += each {
+		r.mulRows(&r.at.rowBuffers, s, room, x.row(lo), y.row(lo), min(each, n-lo))
+	}
 	for i, l := range s.parts {
 		r.probe(l, s.bias[i], x, y.from(s.col[i]))
 	}
@@ -347,7 +420,8 @@ func (r *recording) end() bool {
 	return true
 }
 
-// flush runs what is queued, layers before end, and gives their keys and values to the cache.
+// flush runs what is queued, layers before end, and gives their keys and values to the cache: but for
+// an encoder's, which no later step sees.
 func (r *recording) flush(end int) error {
 	if err := r.run(); err != nil {
 		return err
@@ -355,6 +429,9 @@ func (r *recording) flush(end int) error {
 	m := r.m
 	for ; r.ran < end; r.ran++ {
 		l, qkv := r.layers[r.ran], r.qkv(r.ran)
+		if m.Bidirectional {
+			continue
+		}
 		if !l.attends() {
 			r.takeTails(l, qkv)
 			continue

@@ -69,8 +69,19 @@ func synthesized(t *testing.T, s synthetic.Shape, kind gguf.Type) func() (*gguf.
 
 var smallShape = synthetic.Shape{Name: "small", Hidden: 256, FFN: 512, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 64, Vocab: 300, Context: 512, RopeBase: 10000, Arch: synthetic.Llama}
 
-// Norms ahead of matrices, ReLU², heads of two tiles, soft caps of scores and of logits, LayerNorm that
-// both half layers read, and the head of the vocabulary, by all layers whole, by the host between products, and by the CPU. Chunks of keys are short, so
+// windowed has layers with windows see that many keys.
+func windowed(load func() (*gguf.File, error), arch synthetic.Arch, window int) func() (*gguf.File, error) {
+	return func() (*gguf.File, error) {
+		f, err := load()
+		if key := string(arch) + ".attention.sliding_window"; err == nil && f.Metadata[key] != nil {
+			f.Metadata[key] = uint32(window)
+		}
+		return f, err
+	}
+}
+
+// Norms ahead of matrices, ReLU², heads of two tiles, soft caps of scores and of logits, windows that hide
+// keys, LayerNorm that both half layers read, and the head of the vocabulary, by all layers whole, by the host between products, and by the CPU. Chunks of keys are short, so
 // that tiles gather several.
 func TestWholeLayersComputeWhatTheHostDoesBetweenProducts(t *testing.T) {
 	p := newPool(t)
@@ -79,14 +90,14 @@ func TestWholeLayersComputeWhatTheHostDoesBetweenProducts(t *testing.T) {
 		if shape.Arch = arch; arch == synthetic.BitNet {
 			shape.HeadDim = 128
 		}
-		load := synthesized(t, shape, gguf.Q4_0)
+		load := windowed(synthesized(t, shape, gguf.Q4_0), arch, 20)
 		tokens := make([]int32, 40)
 		for i := range tokens {
 			tokens[i] = int32(3 + i*31%290)
 		}
 		var logits [3][]float32
 		for i, kind := range []string{"hexagon-go", "hexagon-go", ""} {
-			b := onDevice(t, kind, Options{Lookups: func(*layout.Weights) int { return len(tokens) }}, p, load) // PathLookup has no layers with windows
+			b := onDevice(t, kind, Options{Lookups: func(*layout.Weights) int { return len(tokens) }}, p, load)
 			if kind != "" {
 				d := backendOf(t, b)
 				if d.att.longest = 32; i == 1 {

@@ -22,6 +22,7 @@ type Rounding string
 // The roundings.
 const (
 	RoundNone   Rounding = "none" // the CPU has them
+	RoundF16    Rounding = "f16"  // to fp16, with a power of two a row, in tiles: see halves
 	RoundQ8_0   Rounding = "q8_0"
 	RoundQ4_0   Rounding = "q4_0"
 	RoundIQ4_NL Rounding = "iq4_nl"
@@ -31,7 +32,7 @@ const (
 
 // Roundings lists all roundings.
 func Roundings() []string {
-	return []string{string(RoundNone), string(RoundQ8_0), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
+	return []string{string(RoundNone), string(RoundF16), string(RoundQ8_0), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
 }
 
 // values returns those of four-bit codes, nil of other roundings.

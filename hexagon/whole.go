@@ -20,8 +20,10 @@ type whole struct {
 	tiled     *tiledHead // nil: the host computes it
 	headNorm  streamNorm
 	cap       float32   // of the scores of all layers
+	sight     sight     // of all layers with windows
 	rows      int       // at once, by lookups
-	tiledRows int       // at once, by tiles; 0: no matrix goes so
+	tiledRows int       // at once, by tiles, or of an encoder; 0: no matrix goes so
+	mostMasks int       // tiles of them
 	rotations [2][2]int // by each rope: numbers of a head, and how far apart they rotate
 	vectors   vectors
 	at        places
@@ -33,7 +35,7 @@ type whole struct {
 // layer is a models.DenseLayer whose matrices the device has.
 type layer struct {
 	*models.DenseLayer
-	norm, ffnNorm                                                 streamNorm
+	norm, ffnNorm, sumNorm, ffnSumNorm                            streamNorm
 	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32    // 0: none
 	sinks                                                         uint32    // see sinkStates; 0: none
 	taps                                                          uint32    // weights of a convolution; 0: none
@@ -54,7 +56,7 @@ type places struct {
 	qkvStride                    uint32
 	rowBuffers
 	angles                 [2]uint32
-	states                 uint32 // as the host writes them, mostStates
+	states, masks          uint32 // as the host writes them, mostStates, and mostMasks of the model
 	working                [2]uint32
 	sums, saturated, zeros uint32
 	probed                 [2]uint32 // a product's row and what was made of it
@@ -90,7 +92,11 @@ func (b *Backend) Layers(m *models.DenseLayers) bool {
 // denseLayer takes a layer, or returns nil.
 func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	m := d.m
-	if y == nil || y.Width%layout.Tile != 0 || y.Mixture && m.Parallel || y.Window > 0 && b.opt.Path != PathAuto { // rows behind their window would change others' path
+	if y == nil || y.Width%layout.Tile != 0 || y.Mixture && m.Parallel {
+		return nil
+	}
+	sees := sight{y.Window, y.Both}
+	if y.Window > 0 && d.sight.window > 0 && d.sight != sees { // a step has masks of one window
 		return nil
 	}
 	if _, ok := units[y.Unit]; !ok && !y.Mixture || !sinksFit(y.Sinks) || y.Conv == nil && y.Delta == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
@@ -117,22 +123,26 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	if !y.Mixture {
 		l.gateUp, l.down = b.stack(&d.vectors, m.Hidden, y.GateUp...), b.stack(&d.vectors, y.Width, y.Down)
 	}
-	if l.qkv == nil || l.o == nil || !y.Mixture && (l.gateUp == nil || l.down == nil) || y.Conv != nil && !d.conv(b, l) || y.Delta != nil && !d.deltaNet(b, l) || l.attends() && !l.split(m) {
+	if l.qkv == nil || l.o == nil || !y.Mixture && (l.gateUp == nil || l.down == nil) || y.Ungated && y.Unit != models.UnitErfGELU || y.Conv != nil && !d.conv(b, l) || y.Delta != nil && !d.deltaNet(b, l) || l.attends() && !l.split(m) {
 		return nil
 	}
 	l.stacks = slices.DeleteFunc([]*stack{l.qkv, l.gates, l.o, l.gateUp, l.down}, func(s *stack) bool { return s == nil })
 	if y.Rotated > 0 {
 		d.rotations[y.Rope] = rotation
 	}
+	if y.Window > 0 {
+		d.sight = sees
+	}
 	l.qkv.biases(b, d, y.Q.Bias, y.K.Bias, y.VBias)
 	l.o.biases(b, d, y.OBias)
 	if !y.Mixture {
+		l.gateUp.addBias(&d.vectors, b, y.GateUpBias)
 		l.down.biases(b, d, y.DownBias)
 	}
 	if l.attends() {
 		d.cap = y.Cap
 	}
-	l.norm, l.ffnNorm = d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm)
+	l.norm, l.ffnNorm, l.sumNorm, l.ffnSumNorm = d.norm(b, &y.Norm), d.norm(b, &y.FFNNorm), d.norm(b, &y.SumNorm), d.norm(b, &y.FFNSumNorm)
 	states := sinkStates(y.Sinks, m.KVHeads)
 	l.sinks = d.vectors.add(b, states, len(states))
 	for _, v := range []struct {
@@ -252,7 +262,10 @@ func (d *whole) reserve(b *Backend) {
 		logits = d.tiled.M
 	}
 	d.rows = max(1, min(d.rows, resultBytes/(4*max(outs, logits))))
-	if tiled {
+	switch {
+	case m.Bidirectional:
+		d.tiledRows = encoderRows
+	case tiled:
 		d.tiledRows = tileRows
 	}
 	most := max(d.rows, d.tiledRows)
@@ -263,14 +276,22 @@ func (d *whole) reserve(b *Backend) {
 		d.tiled.reserve(b, d.rows)
 	}
 	layer := 4 * qkv * d.tiledRows
-	at.qkv, at.qkvStride = b.region(max(4*qkv*d.rows*len(d.layers), layer, min(layer*len(d.layers), tiledKeyBytes))), uint32(4*qkv)
-	at.rowBuffers = b.rowBuffers(k, outs, d.rows, d.tiledRows)
+	if at.qkvStride = uint32(4 * qkv); m.Bidirectional {
+		at.qkv = b.region(layer)
+	} else {
+		at.qkv = b.region(max(4*qkv*d.rows*len(d.layers), layer, min(layer*len(d.layers), tiledKeyBytes)))
+	}
+	at.rowBuffers = b.rowBuffers(k, outs, d.rows, min(d.tiledRows, tileRows))
 	for i := range at.angles {
 		at.angles[i] = b.reserve(8 * rotated * most)
 	}
 	d.tails.reserve(b, most)
 	const states = layout.Tile * device.StateBytes
 	at.states, at.working = b.reserve(mostStates*states), [2]uint32{b.reserve(states), b.reserve(states)}
+	if d.sight.window > 0 {
+		d.mostMasks = mostMasks * max(tileRows, d.tiledRows)
+		at.masks = b.reserve(d.mostMasks * layout.TileBytes)
+	}
 	at.sums, at.saturated, at.zeros = b.reserve(4*layout.Tile), b.reserve(4*layout.Tile), b.reserve(roundUp(m.HeadDim, layout.Tile)/layout.Tile*layout.TileBytes)
 	at.probed = [2]uint32{b.reserve(4 * ins), b.reserve(4 * outs)}
 }
@@ -284,12 +305,13 @@ func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 	if d == nil || s.Model != d.m || s.Cache.Type() == kv.Int8 || !b.keys.use(s.Cache) {
 		return s.First
 	}
-	last := 0
-	for i := range s.Rows {
-		last = max(last, s.Rows[i].Pos)
+	for lo := 0; lo < len(s.Rows); lo += max(1, s.Rows[lo].All) {
+		if all := s.Rows[lo].All; all > 0 && (all > encoderRows || s.Rows[lo].Pos > 0 || lo+all > len(s.Rows)) {
+			return s.First
+		}
 	}
 	for i := s.First; i < len(d.layers); i++ {
-		if l := d.layers[i]; l == nil || l.Window > 0 && last >= l.Window {
+		if l := d.layers[i]; l == nil {
 			return i
 		} else if l.Mixture {
 			return i + 1
@@ -297,6 +319,10 @@ func (d *whole) reach(b *Backend, s *models.DenseStep) int {
 	}
 	return len(d.layers)
 }
+
+// encoderRows is the longest sequence whose tokens attend to later ones that is recorded: all its rows
+// are, at once.
+const encoderRows = device.MaxRows
 
 // alike tells whether rows go by one path with all matrices.
 func alike(of []kernels.Linear) bool {
@@ -308,8 +334,11 @@ func alike(of []kernels.Linear) bool {
 }
 
 // atOnce returns how many rows of a step of n are recorded at once: those of a product by lookups
-// have tables in TCM.
+// have tables in TCM, and those of an encoder's sequence are together.
 func (d *whole) atOnce(n, first, end int) int {
+	if d.m.Bidirectional {
+		return d.tiledRows
+	}
 	for _, l := range d.layers[first:end] {
 		for _, s := range l.stacks {
 			if n <= s.most {
@@ -361,6 +390,10 @@ func (d *whole) record(b *Backend, s *models.DenseStep, end int, head bool) bool
 		if hi = min(len(s.Rows), lo+most); recurs {
 			parts, hi = d.tails.cut(parts, s, lo, hi)
 			d.tails.hold(s, parts)
+		}
+		if all := s.Rows[lo].All; all > 0 { // whole sequences
+			for hi = lo + all; hi < len(s.Rows) && hi+s.Rows[hi].All <= lo+most; hi += s.Rows[hi].All {
+			}
 		}
 		if !r.begin(b, s, lo, hi, end, out, head, parts) {
 			return false

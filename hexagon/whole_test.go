@@ -133,6 +133,9 @@ func (e *exact) layer(xs [][]float64, l *models.DenseLayer) {
 				sum = math.Exp(float64(l.Sinks[h]))
 			}
 			for pos := range keys {
+				if l.Window > 0 && pos <= row-l.Window {
+					continue
+				}
 				score := 0.0
 				for k := range d {
 					score += queries[h*d+k] * keys[pos][kv+k]
@@ -220,6 +223,9 @@ func everyPart(t *testing.T, path Path, rows int, parallel bool) {
 		if l.Cap = 0.25; parallel {
 			l.Cap = 0
 		}
+		if i < 2 { // which hides keys from some rows
+			l.Window = rows/2 + 1
+		}
 		switch i {
 		case 1:
 			l.Norm.Bias, l.FFNNorm.Bias = gaussians(r, hidden), gaussians(r, hidden)
@@ -263,11 +269,6 @@ func everyPart(t *testing.T, path Path, rows int, parallel bool) {
 		}
 	}
 	e := &exact{m, s, map[*linear][]float32{}}
-	m.Layers[0].Window = rows - 1 // which hides a key from the last row: the host has the layer
-	if n := b.RunLayers(s); n != 0 {
-		t.Fatalf("%d layers are computed where windows hide keys", n)
-	}
-	m.Layers[0].Window = rows
 	if n := b.RunLayers(s); n != len(m.Layers) || b.Err() != nil {
 		t.Fatalf("%d layers are computed: %v", n, b.Err())
 	}

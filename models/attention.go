@@ -245,13 +245,13 @@ func normAll(x, norm []float32, eps float32) {
 // whether it has.
 func (a *selfAttention) onDevice(s *rowShard) bool {
 	c, d := s.cfg, s.device
-	// It knows causal attention alone, of layers that have the same heads.
-	if d.accelerator == nil || d.backend.Err() != nil || c.Bidirectional || c.Others.Layers > 0 {
+	// It knows layers that have the same heads.
+	if d.accelerator == nil || d.backend.Err() != nil || c.Others.Layers > 0 {
 		return false
 	}
 	d.request = Attention{
 		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.place.layer,
-		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window, Sinks: a.mask.Sinks,
+		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window, Both: a.mask.Both, Slopes: a.mask.Slopes, Sinks: a.mask.Sinks,
 	}
 	return d.accelerator.Attend(&d.request)
 }

@@ -38,8 +38,8 @@ type Accelerator interface {
 	RunLayers(s *DenseStep) (next int)
 }
 
-// Attention is causal grouped-query attention of rows over one layer of a cache,
-// which holds their own keys and values already.
+// Attention is grouped-query attention of rows over one layer of a cache, which holds their
+// own keys and values already, and of rows with RowPos.All those behind them.
 type Attention struct {
 	Out    []float32 // [rows][Heads*HeadDim]
 	QKV    []float32 // [rows][Width], queries [Heads][HeadDim] first
@@ -51,6 +51,8 @@ type Attention struct {
 	Scale  float32   // of scores
 	Cap    float32   // scores are drawn into (-Cap, Cap); 0: they are not
 	Window int       // keys that are seen, the row's own included; 0: all
+	Both   bool      // a window lies on both sides, as attention.Mask has it
+	Slopes []float32 // [Heads] by how much scores sink with the distance; nil: they do not
 	Sinks  []float32 // [Heads] one more score for each, which adds nothing; nil: none
 }
 

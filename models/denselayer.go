@@ -16,11 +16,13 @@ import (
 //	                        or a mixture of experts, which rows choose without the Accelerator
 //	logits = norm(x)·Head
 //
-// Norms of x are RMSNorms or LayerNorms, others RMSNorms; all of a layer, and all biases, may be nil.
+// and behind each sum, of encoders, x = norm(x). Norms of x are RMSNorms or LayerNorms, others RMSNorms;
+// all of a layer, and all biases, may be nil.
 type DenseLayers struct {
 	Hidden, Heads, KVHeads, HeadDim int
 	Eps, Factor                     float32
 	Parallel                        bool           // gate and up read what QKV reads
+	Bidirectional                   bool           // tokens attend to later ones too: a step has whole sequences
 	Layers                          []*DenseLayer  // nil: the layer has something else
 	Head                            kernels.Linear // nil: likewise, or there is none
 	HeadNorm                        DenseNorm
@@ -43,18 +45,23 @@ type DenseLayer struct {
 	Scale                       float32
 	Cap                         float32          // scores are drawn into (-Cap, Cap); 0: they are not
 	Window                      int              // 0: all keys
+	Both                        bool             // the window lies on both sides, as attention.Mask has it
 	Sinks                       []float32        // [Heads], as Attention has them
 	AttendedNorm                []float32        // [Heads·HeadDim] of what O reads
 	O                           kernels.Linear   // its outputs are [Hidden]
 	OBias, OPostNorm            []float32        // [Hidden]
+	SumNorm                     DenseNorm        // of x and what attention has added
 	Mixture                     bool             // in place of all that follows but the rotation
 	FFNNorm                     DenseNorm        // none of parallel layers
 	Width                       int              // of the feed-forward
 	GateUp                      []kernels.Linear // one product, or gate and up
+	GateUpBias                  []float32        // of their outputs, one after the other
+	Ungated                     bool             // GateUp makes gate alone, of which Unit has no up
 	Unit                        GatedUnit
 	DownNorm                    []float32 // [Width] of what Down reads
 	Down                        kernels.Linear
 	DownBias, DownPostNorm      []float32 // [Hidden]
+	FFNSumNorm                  DenseNorm // of x and what the feed-forward has added
 	Rotated, RotationOfDistance int       // numbers of a head that rotate, and how far apart they do; 0: none
 }
 
@@ -112,14 +119,18 @@ type DenseStep struct {
 // compute otherwise are left out.
 func (l *loader) denseLayers(m *decoder) {
 	b, ok := l.opt.Backend.(Accelerator)
-	if !ok || l.Err() != nil || m.enc != nil || m.inputs != nil || m.cfg.Others.Layers > 0 || l.opt.Observe != nil {
+	if !ok || l.Err() != nil || m.inputs != nil || m.cfg.Others.Layers > 0 || l.opt.Observe != nil {
 		return
 	}
 	c := &m.cfg
-	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: m.factor, Parallel: m.parallel}
+	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: m.factor, Parallel: m.parallel, Bidirectional: c.Bidirectional}
 	found := false
 	for i := range m.layers {
 		y := m.layers[i].dense(m.ropes)
+		if y != nil && m.enc.normsBehind() {
+			n := &m.enc.layers[i]
+			y.SumNorm, y.FFNSumNorm = n.attention.dense(), n.ffn.dense()
+		}
 		found = found || y != nil
 		d.Layers = append(d.Layers, y)
 	}
@@ -152,11 +163,14 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 	case *mixture:
 		d.Mixture = true
 	case *feedForward:
-		if f.normed != nil || f.up != nil || f.rotate.block+f.last.block > 0 {
+		if f.normed != nil || f.rotate.block+f.last.block > 0 {
 			return nil
 		}
 		d.FFNNorm, d.Width, d.GateUp, d.Unit, d.DownNorm, d.Down = y.ffnNorm.dense(), f.width, f.gateUp.Devices(), f.activation, f.subNorm, weights.Device(f.down)
 		d.DownBias, d.DownPostNorm = f.downBias, f.postNorm
+		if f.up != nil {
+			d.GateUp, d.GateUpBias, d.Ungated, d.Unit = []kernels.Linear{weights.Device(f.up)}, f.upBias, true, UnitErfGELU
+		}
 	default:
 		return nil
 	}
@@ -176,11 +190,11 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 		return nil
 	}
 	if m := &a.mask; a.normed != nil || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
-		m.Slopes != nil || m.Both {
+		m.Slopes != nil {
 		return nil
 	}
 	d.Gated = a.gated
-	d.KV, d.QKV, d.VBias, d.Rope, d.Scale, d.Cap, d.Window, d.Sinks = a.place.layer, a.qkv.Devices(), a.vBias, a.qHeads.ropeIndex, a.mask.Scale, a.mask.Cap, a.mask.Window, a.mask.Sinks
+	d.KV, d.QKV, d.VBias, d.Rope, d.Scale, d.Cap, d.Window, d.Both, d.Sinks = a.place.layer, a.qkv.Devices(), a.vBias, a.qHeads.ropeIndex, a.mask.Scale, a.mask.Cap, a.mask.Window, a.mask.Both, a.mask.Sinks
 	d.Q = DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast}
 	d.K = DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast}
 	d.AttendedNorm, d.O, d.OBias, d.OPostNorm = a.subNorm, weights.Device(a.o), a.oBias, a.postNorm

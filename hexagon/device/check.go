@@ -204,7 +204,7 @@ func (c *checker) rowOps(p Packet) {
 		c.floats(a[0], a[2], a[3], a[4], a[7])
 		c.memory(a[1], 8*k*uint64(a[2]))
 	case OpGLU:
-		c.number(a[7] <= ref.GLUSigmoid)
+		c.number(a[7] <= ref.GLUErfAlone)
 		if a[7] == ref.GLUClamped {
 			c.number(a[8] < infinite && a[9]&^sign < infinite && a[10]&^sign < infinite)
 		}

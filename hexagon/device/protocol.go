@@ -186,7 +186,8 @@ const (
 
 	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU², 4 the sigmoid. Unit 3 is
 	// g·sigmoid(alpha·g)·(u + plus) of g = min(gate, limit) and u = up within ±limit: GLU_SWIGLU_OAI with
-	// 7, 1.702 and 1. limit, not negative, alpha and plus are bits of finite float32.
+	// 7, 1.702 and 1. limit, not negative, alpha and plus are bits of finite float32. Unit 5 is GELU in its
+	// exact form, and 6 that of gate alone: up is not read, though it has to be there.
 	//
 	//	dst, gate, up, n, width, to, from, unit, limit, alpha, plus
 	OpGLU

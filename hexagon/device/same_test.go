@@ -270,7 +270,7 @@ func (g *generator) rows(op Op, word func(n ...int) [15]uint32) Packet {
 	case OpRope:
 		return Packet{op, word(rows(), at(8*n*width), n, parts, width, 32, 1<<g.IntN(5), stride)}
 	case OpGLU:
-		return Packet{op, word(rows(), rows(), rows(), n, width, stride, stride, g.IntN(5), one, one, one)}
+		return Packet{op, word(rows(), rows(), rows(), n, width, stride, stride, g.IntN(7), one, one, one)}
 	case OpToTiles:
 		step := width / 32 * layout.TileBytes
 		return Packet{op, word(at(parts*step), rows(), n, parts, width, stride, step, g.IntN(29), g.IntN(2), one)}

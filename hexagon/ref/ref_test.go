@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 func TestLookupsAndBytesSumToTheProductsOfCodes(t *testing.T) {
@@ -283,6 +284,24 @@ func TestGatesAreTheirFunctions(t *testing.T) {
 		}
 		if got := float64(y[i]); math.Abs(got-want) > 1e-5*want {
 			t.Fatalf("gate of %v by %v, %v, %v is %v, want %v", v, w[k], w[width+k], w[2*width+k], got, want)
+		}
+	}
+}
+
+func TestExactGELUIsTheCPUs(t *testing.T) {
+	const n = 4096
+	gate, up, want := make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range gate {
+		gate[i], up[i] = float32(i-n/2)/128, 1
+	}
+	vector.ErfGLU(want, gate, up)
+	for _, unit := range []int{GLUErfGELU, GLUErfAlone} {
+		got := make([]float32, n)
+		GLU(Rows{got, n}, Rows{gate, n}, Rows{up, n}, 1, n, unit, Clamp{})
+		for i, x := range gate {
+			if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= 3e-7*math.Abs(float64(x))) {
+				t.Errorf("unit %d of %v is %v, want %v", unit, x, got[i], want[i])
+			}
 		}
 	}
 }

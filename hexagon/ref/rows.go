@@ -170,7 +170,9 @@ const (
 	GLUGELU  // its tanh form
 	GLUReLU2 // max(g, 0)²
 	GLUClamped
-	GLUSigmoid // sigmoid(g)
+	GLUSigmoid  // sigmoid(g)
+	GLUErfGELU  // its exact form
+	GLUErfAlone // the same without up
 )
 
 // Clamp says of GLUClamped where gates end, from above, and ups, on both sides, and what makes of
@@ -211,6 +213,29 @@ func sigmoid(x float32) float32 {
 	return r
 }
 
+// halfErfc is half the series of erfc (Abramowitz and Stegun 1964, 7.1.26), the highest power first.
+var halfErfc = [...]float32{0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.127414796}
+
+// normalShare is how much of a normal distribution lies below x, within 1.5·10⁻⁷: erfc(|x|/√2)/2, or
+// what is left of 1.
+func normalShare(x float32) float32 {
+	a := math.Float32frombits(min(math.Float32bits(x)&0x7fffffff, math.Float32bits(13)))
+	d := 1 + float32(a*0.23164189)
+	t := math.Float32frombits(0x7ef311c7 - math.Float32bits(d))
+	for range 3 {
+		t *= 2 - float32(d*t)
+	}
+	p := halfErfc[0]
+	for _, c := range halfErfc[1:] {
+		p = float32(p*t) + c
+	}
+	q := float32(p*t) * expMinus(float32(a*a)*0.5)
+	if math.Signbit(float64(x)) {
+		return q
+	}
+	return 1 - q
+}
+
 func activation(g float32, unit int) float32 {
 	switch unit {
 	case GLUReLU2:
@@ -222,18 +247,23 @@ func activation(g float32, unit int) float32 {
 		return g * sigmoid(float32(g+float32(float32(float32(g*g)*g)*0x1.6e4e26p-5))*0x1.988454p0)
 	case GLUSigmoid:
 		return sigmoid(g)
+	case GLUErfGELU, GLUErfAlone:
+		return g * normalShare(g)
 	}
 	return g * sigmoid(g)
 }
 
-// GLU sets dst to act(gate)·up; of GLUClamped to what c says.
+// GLU sets dst to act(gate)·up; of GLUClamped to what c says, of GLUErfAlone to act(gate).
 func GLU(dst, gate, up Rows, n, width, unit int, c Clamp) {
 	for i := range n {
 		y, u := dst.row(i, width), up.row(i, width)
 		for k, g := range gate.row(i, width) {
-			if unit == GLUClamped {
+			switch unit {
+			case GLUClamped:
 				y[k] = c.unit(g, u[k])
-			} else {
+			case GLUErfAlone:
+				y[k] = activation(g, unit)
+			default:
 				y[k] = float32(activation(g, unit)) * u[k]
 			}
 		}

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -50,6 +52,35 @@ func TestAServerOfAnEncoderMakesVectors(t *testing.T) {
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK || strings.Count(string(answer), `"object":"embedding"`) != 2 {
 		t.Errorf("%d %s, %v", resp.StatusCode, answer, err)
+	}
+}
+
+func TestAnEncoderOnTheDeviceMakesTheCPUsVectors(t *testing.T) {
+	var vectors [2][]float64
+	for i, backend := range []string{"cpu", "hexagon-go"} {
+		s := serving(t, "--addr", "127.0.0.1:0", "--model", "../../tts/embed/testdata/reference/nomic-bert.gguf", "--backend", backend)
+		resp, err := http.Post(s.base+"/v1/embeddings", "application/json", strings.NewReader(`{"input":"it is about 12 miles to the sea"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			Data []struct{ Embedding []float64 }
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Data) != 1 {
+			t.Fatalf("%s answers %v, %v", backend, answer, err)
+		}
+		resp.Body.Close()
+		vectors[i] = answer.Data[0].Embedding
+		if backend != "cpu" {
+			if n := scrape(t, s.base+"/metrics", `lutra_device_lanes_total{model_name="nomic-bert",path="attention"}`); n <= 0 {
+				t.Error("the device attends to nothing")
+			}
+		}
+	}
+	for k, x := range vectors[0] {
+		if d := math.Abs(x - vectors[1][k]); !(d <= 2e-3) {
+			t.Errorf("number %d is %v, on the device %v", k, x, vectors[1][k])
+		}
 	}
 }
 

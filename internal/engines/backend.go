@@ -50,5 +50,8 @@ func (r *Runtime) logBackend(h *Host) {
 	if cfg.Experts > 0 {
 		event = event.Str("placement", r.cfg.Hexagon.Placement).Str("plan", r.cfg.Hexagon.Plan)
 	}
+	if packings := b.Refused(); len(packings) > 0 {
+		event = event.Strs("refused", packings).Str("round", r.cfg.Hexagon.Round)
+	}
 	event.Msg("the device computes attention and products of this share of the weights; the CPU does the rest")
 }

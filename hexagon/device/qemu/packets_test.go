@@ -204,6 +204,7 @@ var valid = []device.Packet{
 	packet(device.OpRope, 1<<20, ddr, 2, 3, 32, 32, 1, 384),
 	packet(device.OpGLU, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 1),
 	packet(device.OpGLU, 1<<20, ddr, ddr+1024, 2, 96, 384, 2048, 3, 0x40e00000, 0x3fd9db23, 0x3f800000),
+	packet(device.OpGLU, 1<<20, ddr, ddr, 2, 96, 384, 2048, 6),
 	packet(device.OpToTiles, 1<<20, ddr, 3, 2, 64, 512, 4096, 29, 1, 0x3f800000),
 	packet(device.OpFromTiles, 1<<20, ddr, 1<<16, 3, 64, 256, 7, 1<<17, 1),
 	packet(device.OpFold, 1<<20, 1<<19, ddr, 1),

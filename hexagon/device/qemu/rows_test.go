@@ -87,7 +87,7 @@ func rowOperations(r *rand.Rand, a *arena, n, parts, width uint32, round int) (p
 	device.View[uint32](a.memory, sums, 1)[0] = 1 << 31
 	add(device.OpScale, y, sums, scales, weights, 0, n, row, stride, stride)
 	add(device.OpScale, x, sums, scales, weights, weights, n, row, stride, stride)
-	for _, unit := range []uint32{ref.GLUSiLU, ref.GLUGELU, ref.GLUReLU2, ref.GLUSigmoid} {
+	for _, unit := range []uint32{ref.GLUSiLU, ref.GLUGELU, ref.GLUReLU2, ref.GLUSigmoid, ref.GLUErfGELU, ref.GLUErfAlone} {
 		x = rows()
 		add(device.OpGLU, x, rows(), x, n, row, stride, stride, unit)
 	}

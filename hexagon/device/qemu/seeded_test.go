@@ -96,6 +96,9 @@ var seeded = []struct{ file, from, to string }{
 	// The clamped unit: a bound of one side alone, signs that are lost, what is added before the bound.
 	{"kernels/rows.c", "g = Q6_Vw_vmin_VwVw(g, limit);", ""},
 	{"kernels/rows.c", "sf_sign(u), Q6_Vw_vmin_VwVw(sf_abs(u), limit)", "zero(), Q6_Vw_vmin_VwVw(u, limit)"},
+	{"kernels/rows.c", "sf_mul(sf_mul(p, t), exp_minus(", "sf_mul(p, exp_minus("},
+	{"kernels/rows.c", "x), q, sf_sub(splat_f(1), q))", "x), sf_sub(splat_f(1), q), q)"},
+	{"kernels/rows.c", "if (unit == GLU_ERF_GELU || unit == GLU_ERF_ALONE) return", "if (unit == GLU_ERF_ALONE) return"},
 	{"kernels/rows.c", "u = Q6_V_vor_VV(sf_sign(u)", "u = sf_add(u, plus), u = Q6_V_vor_VV(sf_sign(u)"},
 	// Gathers of what is in DDR.
 	{"kernels/softmax.c", "gather(s, table,", "gather((V *)p->st, table,"},

@@ -255,7 +255,7 @@ static uint32_t check(const struct packet *p, const struct memory *all) {
     memory(&c, a[1], 8 * k * a[2]);
     break;
   case OP_GLU:
-    require(&c, a[7] <= GLU_SIGMOID, STATUS_NUMBER);
+    require(&c, a[7] <= GLU_ERF_ALONE, STATUS_NUMBER);
     if (a[7] == GLU_CLAMPED) require(&c, a[8] < INFINITE && (a[9] & ~SIGN) < INFINITE && (a[10] & ~SIGN) < INFINITE, STATUS_NUMBER);
     rows(&c, a[3], 1, a[4]);
     floats(&c, a[0], a[3], 1, a[4], a[5]);

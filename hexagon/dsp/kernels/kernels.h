@@ -63,7 +63,7 @@ struct rows {
   void *at;
   uint32_t stride;
 };
-enum { MOST_ACTIVATION = 8191, GLU_SILU = 0, GLU_GELU, GLU_RELU2, GLU_CLAMPED, GLU_SIGMOID };
+enum { MOST_ACTIVATION = 8191, GLU_SILU = 0, GLU_GELU, GLU_RELU2, GLU_CLAMPED, GLU_SIGMOID, GLU_ERF_GELU, GLU_ERF_ALONE };
 void rms_norm(const struct rows *dst, const struct rows *src, const float *weight, int n, int parts, int width, float inverse, float eps);
 void layer_norm(const struct rows *dst, const struct rows *src, const float *weight, const float *bias, int n, int width, float inverse, float eps);
 void quantize(int16_t *dst, float *scales, const struct rows *src, int n, int K, int width);

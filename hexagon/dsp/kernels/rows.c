@@ -105,12 +105,26 @@ void rope(const struct rows *rows, const float *angles, int n, int parts, int wi
   }
 }
 
+// normal_share is how much of a normal distribution lies below x: see ref.normalShare.
+INLINE V normal_share(V x) {
+  static const float series[] = {0.5307027145f, -0.7265760135f, 0.7107068705f, -0.142248368f, 0.127414796f};
+  V a = Q6_Vw_vmin_VwVw(sf_abs(x), splat_f(13));
+  V d = sf_add(splat_f(1), sf_mul(a, splat_f(0.23164189f)));
+  V t = Q6_Vw_vsub_VwVw(splat_w(0x7ef311c7), d);
+  for (int i = 0; i < 3; i++) t = sf_mul(t, sf_sub(splat_f(2), sf_mul(d, t)));
+  V p = splat_f(series[0]);
+  for (int i = 1; i < 5; i++) p = sf_add(sf_mul(p, t), splat_f(series[i]));
+  V q = sf_mul(sf_mul(p, t), exp_minus(sf_mul(sf_mul(a, a), splat_f(0.5f))));
+  return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(zero(), x), q, sf_sub(splat_f(1), q));
+}
+
 INLINE V activation(V g, int unit) {
   if (unit == GLU_RELU2) {
     g = Q6_Vw_vmax_VwVw(g, zero());
     return sf_mul(g, g);
   }
   if (unit == GLU_SIGMOID) return sigmoid(g);
+  if (unit == GLU_ERF_GELU || unit == GLU_ERF_ALONE) return sf_mul(g, normal_share(g));
   V x = g;
   if (unit == GLU_GELU) x = sf_mul(sf_add(g, sf_mul(sf_mul(sf_mul(g, g), g), splat_f(0x1.6e4e26p-5f))), splat_f(0x1.988454p0f));
   return sf_mul(g, sigmoid(x));
@@ -128,7 +142,12 @@ void glu(const struct rows *dst, const struct rows *gate, const struct rows *up,
     V *y = at(dst, i);
     const V *g = at(gate, i), *u = at(up, i);
     for (int k = 0; k < width / 32; k++)
-      y[k] = unit == GLU_CLAMPED ? clamped(g[k], u[k], splat_f(limit), splat_f(alpha), splat_f(plus)) : sf_mul(activation(g[k], unit), u[k]);
+      if (unit == GLU_CLAMPED)
+        y[k] = clamped(g[k], u[k], splat_f(limit), splat_f(alpha), splat_f(plus));
+      else if (unit == GLU_ERF_ALONE)
+        y[k] = activation(g[k], unit);
+      else
+        y[k] = sf_mul(activation(g[k], unit), u[k]);
   }
 }
 

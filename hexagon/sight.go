@@ -1,0 +1,83 @@
+package hexagon
+
+import (
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// sight is which keys rows see: those before them, or of rows with models.RowPos.All those behind
+// them too, or a window of these. What lies behind the last key is left out by OpSoftmax's counts. A
+// tile of queries begins at the tile of keys that its first row's window begins in; keys before the
+// windows of its other rows lie in that tile and in the next one. These are masked: after soft caps,
+// which would make a score of any mask, the tile unit adds the least fp16 to them,
+//
+//	S' = [S; mask]·[1; 1]
+//
+// so that their weights are zeros and a row's result depends on no other row. A row whose first keys
+// are all masked has equal weights of them until it meets its own, which make nothing of these.
+type sight struct {
+	window int // keys that are seen, the row's own included; 0: all
+	both   bool
+}
+
+// mostMasks is how many tiles of keys 32 queries have to have masked at most.
+const mostMasks = 2
+
+// first returns the first key that a row sees, and end the one behind the last.
+func (v sight) first(r *models.RowPos) int {
+	if v.window == 0 {
+		return 0
+	}
+	return max(0, r.Pos+1-v.window)
+}
+
+func (v sight) end(r *models.RowPos) int {
+	end := max(r.Pos+1, r.All)
+	if v.window > 0 && v.both {
+		end = min(end, r.Pos+v.window)
+	}
+	return end
+}
+
+// begin returns the first key of the tile in which what a row sees begins.
+func (v sight) begin(r *models.RowPos) int { return v.first(r) &^ (layout.Tile - 1) }
+
+// masked returns how many tiles of keys are masked for queries of rows from the first to the last.
+func (v sight) masked(first, last *models.RowPos) int {
+	return (roundUp(v.first(last), layout.Tile) - v.begin(first)) / layout.Tile
+}
+
+// mask writes those of n queries, the rows of which row returns, and returns how many there are.
+func (v sight) mask(mem []byte, at uint32, n int, row func(i int) *models.RowPos) int {
+	begin, tiles := v.begin(row(0)), v.masked(row(0), row(n-1))
+	clear(mem[at:][:tiles*layout.TileBytes])
+	for i := range n {
+		for k := range v.first(row(i)) - begin {
+			putHalf(mem, at+uint32(k/layout.Tile*layout.TileBytes), layout.TileIndex(i, k%layout.Tile), lowest)
+		}
+	}
+	return tiles
+}
+
+// addMask queues the masking of a tile of scores.
+func (b *Backend) addMask(scores, mask uint32) {
+	t := &b.att.tcm
+	b.add(device.OpCopy, t.mask, mask, layout.TileBytes)
+	b.add(device.OpCopy, t.diag, scores, layout.TileBytes) // which OpSoftmax sets later
+	b.add(device.OpTileMul, scores, t.diag, t.unit, 1, t.mask, t.unit, 1, 1, 1, one, columns)
+}
+
+// addUnit has TCM get the unit matrix that masks are added by.
+func (b *Backend) addUnit(v sight) {
+	if v.window > 0 {
+		b.add(device.OpCopy, b.att.tcm.unit, b.unit.at, layout.TileBytes)
+	}
+}
+
+// placeUnit writes it.
+func (b *Backend) placeUnit() {
+	for i := range layout.Tile {
+		putHalf(b.mem, b.unit.at, layout.TileIndex(i, i), one)
+	}
+}
