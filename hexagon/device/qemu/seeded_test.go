@@ -37,7 +37,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/gemv.c", "Q6_Vw_vmpyo_VwVh_s1_rnd_sat", "Q6_Vw_vmpyo_VwVh_s1_sat"},
 	{"kernels/gemv.c", "Q6_W_vshuff_VVR(LO(r23), LO(r01), -8)", "Q6_W_vshuff_VVR(LO(r01), LO(r23), -8)"},
 	{"kernels/gemv.c", "dma_wait(g->engine, now->number);", ""},
-	{"kernels/gemv.c", "buffer += g->buffer;", ""},
+	{"kernels/gemv.c", "(uint32_t)l->free * g->buffer", "0 * g->buffer"},
 	{"kernels/gemv.c", "fetched < tile + GEMV_BUFFERS", "fetched <= tile + GEMV_BUFFERS"},
 	{"kernels/gemv.c", "  dma_wait(g->engine, number);\n}", "  (void)number;\n}"},
 	{"kernels/gemv.c", "V *sums = (V *)g->spill;", "V *sums = (V *)g->y;"},
@@ -109,7 +109,7 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "n < a[2]; n++, to", "n + 1 < a[2]; n++, to"},
 	// What is under way: no wait in the end, for what is read, for what is written, for all but what began last,
 	// for weights of a strip, for tiles and their results; transfers that are waited for twice.
-	{"dispatch/dispatch.c", "{ flow_drain(m); }", "{ (void)m; }"},
+	{"dispatch/dispatch.c", "flow_drain(m);", "(void)m;"},
 	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "b->writes"},
 	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "i < a->writes ? b->n : 0"},
 	{"dispatch/flow.c", "retire(l, m, end);\n  }", "if (end == l->begun) retire(l, m, end);\n  }"},
@@ -135,7 +135,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/gemv.c", "i < g->rows * (g->M / 32)", "i < g->M / 32"},
 	{"kernels/gemv.c", "return sums + row * (g->M / 32)", "return (V *)((uint8_t *)sums + row * (g->M * 4 - 64))"},
 	{"kernels/gemv.c", "(uint32_t)row * g->row", "0 * row"},
-	{"kernels/gemv.c", "look_up(g, &now->part,", "look_up(g, &loads[(at + 1) % GEMV_BUFFERS].part,"},
+	{"kernels/gemv.c", "look_up(g, &now->part,", "look_up(g, &l->loads[(at + 1) % GEMV_BUFFERS].part,"},
 	// Rows that share codes: more than there are, the first one's tables or sums alone, an addition that is not
 	// made, codes of another block, half of the tables, a line twice, other nibbles.
 	{"kernels/gemv.c", "left >= 4 ?", "left >= 3 ?"},
