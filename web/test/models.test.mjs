@@ -247,6 +247,7 @@ test('a connection that was lost is shown, and found again', async () => {
     assert.ok(await page.locator('.status').isHidden());
     assert.match(await lastAnswer(), /Answer: 72$/);
   } finally {
+    await page.close(); // which would go on asking
     await again.stop();
   }
   complaints.length = 0;

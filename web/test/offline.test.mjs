@@ -106,11 +106,12 @@ test('it opens without the server below a path, shows the conversation, and says
     proxy.there(true);
     await page.locator('#status').waitFor({ state: 'hidden' });
     await page.locator('#model:enabled').waitFor();
-    assert.ok(complaints.every((c) => /Failed to load|ERR_/.test(c)), complaints.join('\n'));
-    complaints.length = 0;
   } finally {
+    await page.close(); // which would go on asking
     await proxy.stop();
   }
+  assert.ok(complaints.every((c) => /Failed to load|ERR_/.test(c)), complaints.join('\n'));
+  complaints.length = 0;
 });
 
 test('a new version replaces the old one, and a page that is open goes on', async () => {
@@ -129,10 +130,11 @@ test('a new version replaces the old one, and a page that is open goes on', asyn
     await page.reload();
     await page.locator('#model:enabled').waitFor();
     assert.ok((await page.locator('script[type=module]').getAttribute('src')).includes(next));
-    complaints.length = 0;
   } finally {
+    await page.close();
     await proxy.stop();
   }
+  complaints.length = 0;
 });
 
 test('it can be installed', async () => {
