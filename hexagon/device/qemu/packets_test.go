@@ -260,6 +260,26 @@ func TestTheDeviceRefusesWhatCheckRefusesAndWritesNothingElse(t *testing.T) {
 	}
 }
 
+// A product whose first tiles might come ahead is checked before, and refused in its turn.
+func TestWhatBringsTilesAheadIsChecked(t *testing.T) {
+	d := open(t, Options{Memory: packetMemory, KeepTCM: true})
+	filled(d)
+	r := rand.New(rand.NewPCG(8, 1))
+	for range 100 {
+		next := valid[3+r.IntN(2)]
+		next.Args[r.IntN(len(next.Args))] = r.Uint32() >> r.IntN(32)
+		status := next.Check(d.Memory())
+		if status == device.StatusOK && work(next) > 3e5 {
+			continue
+		}
+		_, err := d.Run(t.Context(), []device.Packet{valid[3], next})
+		var refused *device.PacketError
+		if status == device.StatusOK && err != nil || status != device.StatusOK && (!errors.As(err, &refused) || refused.Status != status || refused.Index != 1) {
+			t.Fatalf("%v: %v, but Check says %d", next, err, status)
+		}
+	}
+}
+
 func FuzzPackets(f *testing.F) {
 	d := open(f, Options{Memory: packetMemory, KeepTCM: true})
 	fill := filled(d)
