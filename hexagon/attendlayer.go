@@ -51,7 +51,7 @@ func (r *recording) attend(l *layer, q span) {
 	heads, v := r.m.KVHeads, r.view(l)
 	r.count(&r.work.Queries, r.n*r.m.Heads)
 	r.addCaps()
-	r.addUnit(v.sight)
+	r.addUnit(v.keyMask)
 	for head := range heads {
 		last := -1 // sequence whose only chunk of keys is in TCM
 		for i := range v.tiles {

@@ -22,7 +22,7 @@ import (
 type attention struct {
 	longest int // keys of a chunk, where TCM has room
 	call    *models.Attention
-	sight   sight
+	keyMask keyMask
 	dim     int // of a head, in tiles
 	chunk   int // keys
 	jobs    []job
@@ -89,7 +89,7 @@ func (b *Backend) Attend(call *models.Attention) bool {
 
 // plan divides TCM.
 func (a *attention) plan(call *models.Attention) bool {
-	a.call, a.sight = call, sight{call.Window, call.Both}
+	a.call, a.keyMask = call, keyMask{call.Window, call.Both}
 	a.dim = roundUp(call.Cache.Shape().HeadDim, layout.Tile) / layout.Tile
 	for a.chunk = a.longest; a.chunk >= layout.Tile; a.chunk /= 2 {
 		at, t := uint32(scratch), &a.tcm
@@ -114,7 +114,7 @@ func (b *Backend) attendRows(lo, hi int) bool {
 	a, call := &b.att, b.att.call
 	rows := call.Rows[lo:hi]
 	group := call.Heads / call.Cache.Shape().Heads
-	queries, begin, end := len(rows)*group, a.sight.begin(&rows[0]), a.sight.end(&rows[len(rows)-1])
+	queries, begin, end := len(rows)*group, a.keyMask.begin(&rows[0]), a.keyMask.end(&rows[len(rows)-1])
 	b.work.Queries += int64(queries * call.Cache.Shape().Heads)
 	b.work.Places += int64(roundUp(queries, layout.Tile) * call.Cache.Shape().Heads)
 	var tiles []rowTile
@@ -174,7 +174,7 @@ func (b *Backend) room() int { return int(b.y.at + b.y.size - b.att.staged) }
 // tileBytes and keyBytes are what a row tile and n keys take of it.
 func (a *attention) tileBytes() int {
 	masks := 0
-	if a.sight.window > 0 {
+	if a.keyMask.window > 0 {
 		masks = mostMasks
 	}
 	return (3*a.dim+masks)*layout.TileBytes + roundUp(layout.Tile*device.StateBytes, layout.TileBytes)
@@ -215,7 +215,7 @@ func (b *Backend) addTables() {
 	if len(b.packets) == 0 {
 		b.addPowers()
 		b.addCaps()
-		b.addUnit(b.att.sight)
+		b.addUnit(b.att.keyMask)
 	}
 }
 
@@ -258,7 +258,7 @@ func (b *Backend) stageTile(t *rowTile, from, n int, last bool) {
 	b.count(&b.work.Written, size+layout.Tile*device.StateBytes)
 	clear(b.mem[q:][:size])
 	clear(b.mem[states:][:layout.Tile*device.StateBytes])
-	begin := max(from, a.sight.begin(t.row(0, group))) // of what the tile sees
+	begin := max(from, a.keyMask.begin(t.row(0, group))) // of what the tile sees
 	most, scale := 0, call.Scale*math.Log2E
 	for i := range layout.Tile {
 		valid := 0
@@ -268,7 +268,7 @@ func (b *Backend) stageTile(t *rowTile, from, n int, last bool) {
 			for j, f := range row {
 				putHalf(b.mem, q+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(i, j%layout.Tile), layout.F16(f*scale))
 			}
-			valid = max(0, min(from+n, a.sight.end(&t.rows[token]))-begin)
+			valid = max(0, min(from+n, a.keyMask.end(&t.rows[token]))-begin)
 		}
 		most = max(most, valid)
 		binary.LittleEndian.PutUint32(b.mem[states+uint32(i*device.StateBytes):], uint32(t.max[i]))
@@ -313,12 +313,12 @@ func (b *Backend) stageMasks(t *rowTile, begin, keys int) {
 	a := &b.att
 	group := a.call.Heads / a.call.Cache.Shape().Heads
 	row := func(i int) *models.RowPos { return t.row(i, group) }
-	skip := (begin - a.sight.begin(row(0))) / layout.Tile // of the tile's, those before
-	if a.sight.masked(row(0), row(t.n-1)) <= skip {
+	skip := (begin - a.keyMask.begin(row(0))) / layout.Tile // of the tile's, those before
+	if a.keyMask.masked(row(0), row(t.n-1)) <= skip {
 		return
 	}
 	at := take(&a.staged, mostMasks*layout.TileBytes)
-	masks := a.sight.mask(b.mem, at, t.n, row)
+	masks := a.keyMask.write(b.mem, at, t.n, row)
 	b.count(&b.work.Written, masks*layout.TileBytes)
 	for i := skip; i < min(masks, skip+keys); i++ {
 		b.addMask(a.tcm.s+uint32((i-skip)*layout.TileBytes), at+uint32(i*layout.TileBytes))

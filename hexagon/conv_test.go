@@ -27,9 +27,23 @@ func someText(n int) []int32 {
 // A token of a model with short convolutions is a request, as is a chunk of a prompt; what they look back to
 // stays on the device, and its last row comes back.
 func TestAStepOfShortConvolutionsIsOneRequest(t *testing.T) {
-	p, load := newPool(t), synthesized(t, convShape, gguf.Q4_0)
+	runs, written, _ := wholeLayers(t, convShape)
+	if runs[0] != 1 || runs[1] < 15 {
+		t.Errorf("%d requests a token; with the host between products %d", runs[0], runs[1])
+	}
+	const tail = 4 * 2 * 256
+	if n := written[0] - 4*256; n >= 3*tail {
+		t.Errorf("%d bytes are written beside the token: what the device has is written again", n)
+	}
+}
+
+// wholeLayers has a model compute a prompt, which is one request, and a token by whole layers, with the host between
+// products, and by the CPU. It checks that logits agree, and returns what a token takes of the first two:
+// requests, and bytes written and read.
+func wholeLayers(t *testing.T, shape synthetic.Shape) (runs, written, read [2]int64) {
+	t.Helper()
+	p, load := newPool(t), synthesized(t, shape, gguf.Q4_0)
 	var logits [3][]float32
-	var runs, written, read [2]int64
 	for i, kind := range []string{"hexagon-go", "hexagon-go", ""} {
 		b := onDevice(t, kind, Options{}, p, load)
 		f := newFeeder(t, b.Model)
@@ -52,19 +66,14 @@ func TestAStepOfShortConvolutionsIsOneRequest(t *testing.T) {
 		runs[i], written[i], read[i] = after.Runs-before.Runs, after.Written-before.Written, after.Read-before.Read
 		t.Logf("a token: %d requests, %d packets, %d bytes written, %d read", runs[i], after.Packets-before.Packets, written[i], read[i])
 	}
-	if runs[0] != 1 || runs[1] < 15 {
-		t.Errorf("%d requests a token; with the host between products %d", runs[0], runs[1])
-	}
-	const tail = 4 * 2 * 256
-	if n := written[0] - 4*256; n >= 3*tail {
-		t.Errorf("%d bytes are written beside the token: what the device has is written again", n)
-	}
+	t.Logf("NMSE %.3g between whole layers and single products, %.3g against the CPU", nmse(logits[0], logits[1]), nmse(logits[0], logits[2]))
 	if e := nmse(logits[0], logits[1]); !(e <= deviceNoise) {
 		t.Errorf("NMSE between whole layers and single products is %.3g", e)
 	}
 	if e := nmse(logits[0], logits[2]); !(e <= 20*cpuNoise) {
 		t.Errorf("NMSE against the CPU is %.3g", e)
 	}
+	return runs, written, read
 }
 
 // conversing is sequences of a model on a device, and their tokens.

@@ -70,10 +70,11 @@ func convert(w *matrix.Matrix) (*layout.Weights, error) {
 	return d, nil
 }
 
-// halves are the weights of a matrix in tiles of fp16, and beside them the sizes and R: powers of two, so
-// that bfloat16 of other exponents than fp16's are exact down to 2⁻³² of the largest of their row. So lie
-// F16, BF16, and F32 whose numbers are all of one of these, or in fp16 with such a power; with rounded any
-// packing that is not ternary, each weight within 2⁻¹¹ of itself, or 2⁻³⁹ of the largest. It reports ErrUnsupported for other F32, for infinities and what is no number.
+// halves returns the weights of a matrix in tiles of fp16, and beside them the sizes and R: powers of two, so
+// that bfloat16 of other exponents than fp16's are exact down to 2⁻³² of the largest of their row. It takes
+// F16, BF16, and F32 whose numbers are all of one of these, or of fp16 with such a power. With rounded it takes
+// any packing that is not ternary: each weight is within 2⁻¹¹ of itself, or 2⁻³⁹ of the largest. It reports
+// ErrUnsupported for other F32, for infinities and what is no number.
 func halves(w *matrix.Matrix, rounded bool) (*layout.Weights, *layout.Tiles, error) {
 	if w.Cols > layout.MaxDim || w.Packing.Ternary() {
 		return nil, nil, fmt.Errorf("%w: %v of %dx%d", matrix.ErrUnsupported, w.Packing, w.Rows, w.Cols)

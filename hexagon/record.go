@@ -36,7 +36,7 @@ type recording struct {
 
 // view is the queries of layers that see the same keys, as tiles.
 type view struct {
-	sight
+	keyMask
 	wanted bool // a layer of the step has it
 	tiles  []queryTile
 	masks  int // tiles of them
@@ -125,7 +125,7 @@ func (r *recording) cutAll() bool {
 	for _, l := range r.layers[r.s.First:r.last] {
 		if l.attends() {
 			v := r.view(l)
-			v.wanted, v.sight = true, sight{l.Window, l.Both}
+			v.wanted, v.keyMask = true, keyMask{l.Window, l.Both}
 		}
 	}
 	states := 0
@@ -168,7 +168,7 @@ func (r *recording) cut(v *view, states *int) bool {
 				return false
 			}
 			if t.mask = r.at.masks + uint32(v.masks*layout.TileBytes); t.masked > 0 {
-				v.mask(r.mem, t.mask, t.n, row)
+				v.write(r.mem, t.mask, t.n, row)
 				v.masks += t.masked
 				r.count(&r.work.Written, t.masked*layout.TileBytes)
 			}

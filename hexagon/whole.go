@@ -20,7 +20,7 @@ type whole struct {
 	tiled     *tiledHead // nil: the host computes it
 	headNorm  streamNorm
 	cap       float32   // of the scores of all layers
-	sight     sight     // of all layers with windows
+	keyMask   keyMask   // of all layers with windows
 	rows      int       // at once, by lookups
 	tiledRows int       // at once, by tiles, or of an encoder; 0: no matrix goes so
 	mostMasks int       // tiles of them
@@ -95,8 +95,8 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 	if y == nil || y.Width%layout.Tile != 0 || y.Mixture && m.Parallel {
 		return nil
 	}
-	sees := sight{y.Window, y.Both}
-	if y.Window > 0 && d.sight.window > 0 && d.sight != sees { // a step has masks of one window
+	sees := keyMask{y.Window, y.Both}
+	if y.Window > 0 && d.keyMask.window > 0 && d.keyMask != sees { // a step has masks of one window
 		return nil
 	}
 	if _, ok := units[y.Unit]; !ok && !y.Mixture || !sinksFit(y.Sinks) || y.Conv == nil && y.Delta == nil && d.cap != 0 && d.cap != y.Cap || m.Parallel && y.Norm.Weight == nil {
@@ -131,7 +131,7 @@ func (b *Backend) denseLayer(d *whole, y *models.DenseLayer) *layer {
 		d.rotations[y.Rope] = rotation
 	}
 	if y.Window > 0 {
-		d.sight = sees
+		d.keyMask = sees
 	}
 	l.qkv.biases(b, d, y.Q.Bias, y.K.Bias, y.VBias)
 	l.o.biases(b, d, y.OBias)
@@ -288,7 +288,7 @@ func (d *whole) reserve(b *Backend) {
 	d.tails.reserve(b, most)
 	const states = layout.Tile * device.StateBytes
 	at.states, at.working = b.reserve(mostStates*states), [2]uint32{b.reserve(states), b.reserve(states)}
-	if d.sight.window > 0 {
+	if d.keyMask.window > 0 {
 		d.mostMasks = mostMasks * max(tileRows, d.tiledRows)
 		at.masks = b.reserve(d.mostMasks * layout.TileBytes)
 	}

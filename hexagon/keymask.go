@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// sight is which keys rows see: those before them, or of rows with models.RowPos.All those behind
+// keyMask says which keys rows see: those before them, or of rows with models.RowPos.All those behind
 // them too, or a window of these. What lies behind the last key is left out by OpSoftmax's counts. A
 // tile of queries begins at the tile of keys that its first row's window begins in; keys before the
 // windows of its other rows lie in that tile and in the next one. These are masked: after soft caps,
@@ -16,7 +16,7 @@ import (
 //
 // so that their weights are zeros and a row's result depends on no other row. A row whose first keys
 // are all masked has equal weights of them until it meets its own, which make nothing of these.
-type sight struct {
+type keyMask struct {
 	window int // keys that are seen, the row's own included; 0: all
 	both   bool
 }
@@ -25,35 +25,35 @@ type sight struct {
 const mostMasks = 2
 
 // first returns the first key that a row sees, and end the one behind the last.
-func (v sight) first(r *models.RowPos) int {
-	if v.window == 0 {
+func (m keyMask) first(r *models.RowPos) int {
+	if m.window == 0 {
 		return 0
 	}
-	return max(0, r.Pos+1-v.window)
+	return max(0, r.Pos+1-m.window)
 }
 
-func (v sight) end(r *models.RowPos) int {
+func (m keyMask) end(r *models.RowPos) int {
 	end := max(r.Pos+1, r.All)
-	if v.window > 0 && v.both {
-		end = min(end, r.Pos+v.window)
+	if m.window > 0 && m.both {
+		end = min(end, r.Pos+m.window)
 	}
 	return end
 }
 
 // begin returns the first key of the tile in which what a row sees begins.
-func (v sight) begin(r *models.RowPos) int { return v.first(r) &^ (layout.Tile - 1) }
+func (m keyMask) begin(r *models.RowPos) int { return m.first(r) &^ (layout.Tile - 1) }
 
 // masked returns how many tiles of keys are masked for queries of rows from the first to the last.
-func (v sight) masked(first, last *models.RowPos) int {
-	return (roundUp(v.first(last), layout.Tile) - v.begin(first)) / layout.Tile
+func (m keyMask) masked(first, last *models.RowPos) int {
+	return (roundUp(m.first(last), layout.Tile) - m.begin(first)) / layout.Tile
 }
 
-// mask writes those of n queries, the rows of which row returns, and returns how many there are.
-func (v sight) mask(mem []byte, at uint32, n int, row func(i int) *models.RowPos) int {
-	begin, tiles := v.begin(row(0)), v.masked(row(0), row(n-1))
+// write writes the masks of n queries, the rows of which row returns, and returns how many there are.
+func (m keyMask) write(mem []byte, at uint32, n int, row func(i int) *models.RowPos) int {
+	begin, tiles := m.begin(row(0)), m.masked(row(0), row(n-1))
 	clear(mem[at:][:tiles*layout.TileBytes])
 	for i := range n {
-		for k := range v.first(row(i)) - begin {
+		for k := range m.first(row(i)) - begin {
 			putHalf(mem, at+uint32(k/layout.Tile*layout.TileBytes), layout.TileIndex(i, k%layout.Tile), lowest)
 		}
 	}
@@ -69,8 +69,8 @@ func (b *Backend) addMask(scores, mask uint32) {
 }
 
 // addUnit has TCM get the unit matrix that masks are added by.
-func (b *Backend) addUnit(v sight) {
-	if v.window > 0 {
+func (b *Backend) addUnit(m keyMask) {
+	if m.window > 0 {
 		b.add(device.OpCopy, b.att.tcm.unit, b.unit.at, layout.TileBytes)
 	}
 }
