@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Template is a parsed template. It is immutable.
@@ -39,12 +40,10 @@ func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) 
 			text, err = "", fmt.Errorf("jinja: internal fault: %v", p)
 		}
 	}()
-	if lim.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, lim.Time, fmt.Errorf("%w: more than %v", ErrLimit, lim.Time))
-		defer cancel()
-	}
 	r := &renderer{ctx: ctx, lim: lim, out: new(strings.Builder)}
+	if lim.Time > 0 {
+		r.end = time.Now().Add(lim.Time)
+	}
 	root := &frame{r: r, vars: globals(r)}
 	f := &frame{r: r, vars: make(map[string]any, len(vars)), parent: root}
 	for name, v := range vars {

@@ -32,21 +32,22 @@ func DefaultLimits() Limits {
 type renderer struct {
 	ctx   context.Context
 	lim   Limits
+	end   time.Time // zero: none
 	steps int
 	bytes int
-	taken int // steps, when the context was last looked at
+	taken int // steps, at the last look
 	seen  int // bytes, likewise
 	depth int
 	out   *strings.Builder
 }
 
-// The context is looked at every so many steps and bytes.
+// The context and the clock are looked at every so many steps and bytes.
 const (
 	lookSteps = 1 << 10
 	lookBytes = 1 << 20
 )
 
-// step counts one node and looks at the context now and then.
+// step counts one node and looks at context and clock now and then.
 func (r *renderer) step() error {
 	r.steps++
 	if r.steps > r.lim.Steps {
@@ -63,6 +64,9 @@ func (r *renderer) look() error {
 	r.taken, r.seen = r.steps, r.bytes
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
+	}
+	if !r.end.IsZero() && time.Now().After(r.end) {
+		return fmt.Errorf("%w: more than %v", ErrLimit, r.lim.Time)
 	}
 	return nil
 }
