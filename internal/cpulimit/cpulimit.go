@@ -8,12 +8,19 @@
 //
 // Together they take a quarter of the process's cores. With fewer than four cores there
 // is one place, which rests after each piece of work so that a quarter of the time is
-// used.
+// used. The rest passes whether or not anybody waits for it, and is bounded however long a
+// piece took.
+//
+// A place is for computing. Whoever has one waits for nothing that another goroutine or
+// process must do first: no semaphore, no channel, no lock that is held during long work, no
+// network. Two that wait for each other, one for the lock and one for a place, would hold up
+// all work beside the engines. OnWait finds whoever breaks this.
 package cpulimit
 
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -22,8 +29,12 @@ import (
 // Limiter lets a number of goroutines work at once.
 type Limiter struct {
 	places *semaphore.Weighted
-	rest   float64       // how long a place rests, as a multiple of the time worked there
-	owed   time.Duration // of rest; with rest, there is one place, and its holder's this is
+	rest   float64 // how long a place rests, as a multiple of the time worked there
+	queue  queue
+
+	// With rest there is one place, and these are its holder's.
+	owed time.Duration // of rest, when the place was left
+	left time.Time
 }
 
 // New makes a limiter for a number of cores.
@@ -36,6 +47,17 @@ func New(cores int) *Limiter {
 
 // shared is the process's.
 var shared = New(runtime.GOMAXPROCS(0))
+
+// Formats limits the work of compiling formats and of finding their masks. It has places of its
+// own, since that work takes them while it has locked a grammar.
+var Formats = New(runtime.GOMAXPROCS(0))
+
+// Stuck reports whether work waits for places that nobody gives back.
+func Stuck() bool { return shared.queue.stuck() || Formats.queue.stuck() }
+
+// OnWait, unless it is nil, is called when whoever has a place asks when its context ends, as
+// everything does that waits. Tests set it before anything else runs.
+var OnWait func()
 
 type placeKey struct{}
 
@@ -60,61 +82,119 @@ func EnterForText(ctx context.Context, size int) (inside context.Context, leave 
 
 // Enter does as the package's Enter, for this limiter.
 func (l *Limiter) Enter(ctx context.Context) (inside context.Context, leave func(), err error) {
-	if ctx.Value(placeKey{}) != nil {
+	if holds(ctx) != nil {
 		return ctx, func() {}, nil
 	}
 	p := &place{l: l}
 	if err := p.take(ctx); err != nil {
 		return ctx, func() {}, err
 	}
-	return context.WithValue(ctx, placeKey{}, p), p.leave, nil
+	return within{ctx, p}, p.leave, nil
 }
 
 // Pause lets those who wait go first. Long work calls it every few
 // milliseconds. It fails when ctx has ended, and then the place is lost;
 // outside of a place it does nothing else.
 func Pause(ctx context.Context) error {
-	p, ok := ctx.Value(placeKey{}).(*place)
-	if !ok {
+	p := holds(ctx)
+	if p == nil {
 		return context.Cause(ctx)
 	}
 	p.leave()
 	return p.take(ctx)
 }
 
-// place is one goroutine's.
-type place struct {
-	l     *Limiter
-	taken bool
-	since time.Time
+// within is the context of whoever has a place.
+type within struct {
+	context.Context
+	p *place
 }
 
-// leastRest is the shortest rest that is worth waking up from.
-const leastRest = 5 * time.Millisecond
+// Value implements context.Context.
+func (c within) Value(key any) any {
+	if key == (placeKey{}) {
+		return c.p
+	}
+	return c.Context.Value(key)
+}
 
-func (p *place) take(ctx context.Context) error {
-	if err := p.l.places.Acquire(ctx, 1); err != nil {
-		return context.Cause(ctx)
+// Done implements context.Context.
+func (c within) Done() <-chan struct{} {
+	if OnWait != nil && c.p.taken.Load() {
+		OnWait()
 	}
-	if p.l.owed >= leastRest {
-		select {
-		case <-time.After(p.l.owed):
-			p.l.owed = 0
-		case <-ctx.Done():
-			p.l.places.Release(1)
-			return context.Cause(ctx)
-		}
+	return c.Context.Done()
+}
+
+// holds returns the place that is taken within ctx; nil: none is.
+func holds(ctx context.Context) *place {
+	if p, ok := ctx.Value(placeKey{}).(*place); ok && p.taken.Load() {
+		return p
 	}
-	p.taken, p.since = true, time.Now()
 	return nil
 }
 
+// place is one goroutine's.
+type place struct {
+	l     *Limiter
+	taken atomic.Bool
+	since time.Time
+}
+
+const (
+	// leastRest is the shortest rest that is worth waking up from.
+	leastRest = 5 * time.Millisecond
+	// longestPiece is as much of a piece of work as a place rests for: the rest may be that of a
+	// process that was stopped meanwhile.
+	longestPiece = 250 * time.Millisecond
+)
+
+func (p *place) take(ctx context.Context) error {
+	l := p.l
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !l.places.TryAcquire(1) {
+		leave := l.queue.enter()
+		err := l.places.Acquire(ctx, 1)
+		leave()
+		if err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	l.queue.moved()
+	if l.rest > 0 {
+		rest := l.resting()
+		if rest >= leastRest {
+			select {
+			case <-time.After(rest):
+			case <-ctx.Done():
+				l.places.Release(1) // the rest goes on
+				return context.Cause(ctx)
+			}
+			rest = 0
+		}
+		l.owed = rest
+	}
+	p.since = time.Now()
+	p.taken.Store(true)
+	return nil
+}
+
+// resting returns how much of the rest is yet to come.
+func (l *Limiter) resting() time.Duration {
+	return max(0, l.owed-max(0, time.Since(l.left)))
+}
+
 func (p *place) leave() {
-	if !p.taken {
+	if !p.taken.Swap(false) {
 		return
 	}
-	if p.taken = false; p.l.rest > 0 {
-		p.l.owed += time.Duration(p.l.rest * float64(time.Since(p.since)))
+	l := p.l
+	l.queue.moved()
+	if l.rest > 0 {
+		worked := min(time.Since(p.since), longestPiece)
+		l.owed, l.left = l.owed+time.Duration(l.rest*float64(worked)), time.Now()
 	}
-	p.l.places.Release(1)
+	l.places.Release(1)
 }

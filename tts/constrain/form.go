@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -186,9 +185,6 @@ func (s *form) ready(f *formState) sampling.Prepared {
 	return sampling.Prepared{Forced: forced, Allowed: allowed}
 }
 
-// searching bounds how much of the cores long searches for masks take from the engines.
-var searching = cpulimit.New(runtime.GOMAXPROCS(0))
-
 // rests are those of searches that nobody waits for.
 func rests(work func(rest func())) { withPauses(context.Background(), work) }
 
@@ -200,7 +196,7 @@ func withPauses(ctx context.Context, work func(rest func())) {
 	defer func() { leave() }()
 	work(func() {
 		if inside == nil {
-			inside, leave, _ = searching.Enter(ctx)
+			inside, leave, _ = cpulimit.Formats.Enter(ctx)
 			return
 		}
 		_ = cpulimit.Pause(inside)

@@ -80,15 +80,17 @@ func (f *Formats) Calls(ctx context.Context, key string, compile func(*grammarbu
 // format returns the format of a text, by the cache.
 func (f *Formats) format(ctx context.Context, kind Kind, text string, compile func(*grammarbudget.Budget) (*grammar.Grammar, error)) (*structure.Format, error) {
 	key := structure.Key{Owner: f, Sum: sha256.Sum256([]byte(string(kind) + "\x00" + text))}
-	return f.cache.Format(ctx, key, func(ctx context.Context, b *grammarbudget.Budget) (format *structure.Format, err error) {
+	return f.cache.Format(ctx, key, func(ctx context.Context, b *grammarbudget.Budget) (*structure.Format, error) {
+		var g *grammar.Grammar
+		var err error
 		withPauses(ctx, func(rest func()) {
 			b.OnRest(structure.Spaced(rest))
-			var g *grammar.Grammar
-			if g, err = compile(b); err == nil {
-				format = structure.New(g, f.vocabulary(), f.tokens)
-			}
+			g, err = compile(b)
 		})
-		return format, err
+		if err != nil {
+			return nil, err
+		}
+		return structure.New(g, f.vocabulary(), f.tokens), nil // others may make the vocabulary
 	})
 }
 
