@@ -92,7 +92,7 @@ func TestADirectoryThatIsChangedFailsItsModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	digest, err := b.Identity.Digest(t.Context(), func(context.Context) error { return nil })
+	digest, err := b.Identity.Digest(t.Context(), func(context.Context) (func(), error) { return func() {}, nil })
 	if err != nil || len(digest) != 64 || b.Name != filepath.Base(dir) {
 		t.Errorf("%s has the digest %q, %v", b.Name, digest, err)
 	}
@@ -100,7 +100,7 @@ func TestADirectoryThatIsChangedFailsItsModel(t *testing.T) {
 	if err := os.Truncate(weights, 100); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Identity.Digest(t.Context(), func(context.Context) error { return nil }); err != nil {
+	if _, err := b.Identity.Digest(t.Context(), func(context.Context) (func(), error) { return func() {}, nil }); err != nil {
 		t.Errorf("the digest is computed once, and not again: %v", err)
 	}
 	if err := b.file.Unchanged(); !errors.Is(err, gguf.ErrChanged) {

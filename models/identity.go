@@ -7,8 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-
-	"golang.org/x/sync/semaphore"
+	"sync"
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -24,34 +23,94 @@ type Identity struct {
 	metadata gguf.Metadata          // given in place of the file's
 	packings string                 // as Config has them
 
-	one    *semaphore.Weighted // computes digest
-	digest string
+	mu      sync.Mutex // guards what follows
+	digest  string
+	reading *reading // nil: nobody reads the file
+}
+
+// reading is one pass over a file for all who wait for its digest.
+type reading struct {
+	waiting int // callers; the identity's mutex guards it
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when digest and err are there
+	digest  string
+	err     error
 }
 
 // ErrNoIdentity says that a model was made without a file.
 var ErrNoIdentity = errors.New("models: the model has no file")
 
 func newIdentity(file *gguf.File, device func() kernels.Backend, given gguf.Metadata, packings string) *Identity {
-	return &Identity{file: file, device: device, metadata: given, packings: packings, one: semaphore.NewWeighted(1)}
+	return &Identity{file: file, device: device, metadata: given, packings: packings}
 }
 
 // Digest returns the gguf.File.Digest, computed when it is first asked for: reading a file takes
-// seconds for gigabytes. Others wait for the one that computes; if ctx ends its work, the
-// next begins again. pause is called now and then, and gets the turn of others.
-func (id *Identity) Digest(ctx context.Context, pause func(context.Context) error) (string, error) {
+// seconds for gigabytes. All who ask meanwhile wait for the same reading, which goes on until the
+// last of them has left. turn is gguf.File.Digest's, of the first who asks. It gets the
+// reading's context; whoever asks has no turn while waiting.
+func (id *Identity) Digest(ctx context.Context, turn func(context.Context) (end func(), err error)) (string, error) {
 	if id == nil {
 		return "", ErrNoIdentity
 	}
-	if err := id.one.Acquire(ctx, 1); err != nil {
+	r, digest := id.wait(turn)
+	if r == nil {
+		return digest, nil
+	}
+	select {
+	case <-r.done:
+		return r.digest, r.err
+	case <-ctx.Done():
+		id.giveUp(r)
 		return "", context.Cause(ctx)
 	}
-	defer id.one.Release(1)
+}
+
+// wait returns the reading that a caller waits for, which it begins if there is none; nil: the
+// digest is there.
+func (id *Identity) wait(turn func(context.Context) (func(), error)) (r *reading, digest string) {
+	id.mu.Lock()
+	defer id.mu.Unlock()
 	if id.digest != "" {
-		return id.digest, nil
+		return nil, id.digest
 	}
-	var err error
-	id.digest, err = id.file.Digest(func() error { return pause(ctx) })
-	return id.digest, err
+	if id.reading == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		id.reading = &reading{cancel: cancel, done: make(chan struct{})}
+		go id.read(ctx, id.reading, turn)
+	}
+	id.reading.waiting++
+	return id.reading, ""
+}
+
+// read reads the file.
+func (id *Identity) read(ctx context.Context, r *reading, turn func(context.Context) (func(), error)) {
+	defer close(r.done)
+	defer r.cancel()
+	r.digest, r.err = id.file.Digest(func() (func(), error) { return turn(ctx) })
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	if r.err == nil {
+		id.digest = r.digest
+	}
+	if id.reading == r {
+		id.reading = nil
+	}
+}
+
+// giveUp takes a caller from those who wait. The last ends the reading, and waits for its end: the
+// file may be closed then.
+func (id *Identity) giveUp(r *reading) {
+	id.mu.Lock()
+	r.waiting--
+	last := r.waiting == 0
+	if last && id.reading == r {
+		id.reading = nil
+	}
+	id.mu.Unlock()
+	if last {
+		r.cancel()
+		<-r.done
+	}
 }
 
 // Sketch returns a short hash of the file, by gguf.File.Sketch, and of Metadata; empty without

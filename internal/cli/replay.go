@@ -225,6 +225,9 @@ func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte
 	})
 }
 
+// anyTime is the turn of work that nothing else goes on beside.
+func anyTime(ctx context.Context) (end func(), err error) { return func() {}, context.Cause(ctx) }
+
 // scalesOf returns the scales of a loaded model's adapters that give the model of a receipt:
 // adapters are found by their files' hashes.
 func scalesOf(ctx context.Context, was *receipt.Model, r *engines.Runtime, name string) ([]receipt.Scale, error) {
@@ -234,7 +237,7 @@ func scalesOf(ctx context.Context, was *receipt.Model, r *engines.Runtime, name 
 			continue
 		}
 		for i, u := range h.Adapters.List {
-			sum, err := u.Adapter.Identity.Digest(ctx, context.Cause)
+			sum, err := u.Adapter.Identity.Digest(ctx, anyTime)
 			if err != nil {
 				return nil, err
 			}

@@ -7,28 +7,31 @@ import (
 	"io"
 )
 
-// digestPiece is the number of bytes that Digest reads between two calls of pause: about a
-// millisecond's work.
+// digestPiece is the number of bytes that Digest hashes in one turn: about a millisecond's
+// work.
 const digestPiece = 1 << 20
 
 // Digest returns the SHA-256 of the file's bytes in hexadecimal, as sha256sum prints it; of a
 // model in parts, that of all of them one after the other. It reads the file that was
-// opened, whatever has its name by now, and fails if that was written to since. pause is
-// called now and then; its error ends the reading.
-func (f *File) Digest(pause func() error) (string, error) {
+// opened, whatever has its name by now, and fails if that was written to since. It calls turn
+// before it hashes a piece, and the function that turn has returned after that: no piece is
+// read in between. An error of turn ends the reading.
+func (f *File) Digest(turn func() (end func(), err error)) (string, error) {
 	h := sha256.New()
 	piece := make([]byte, digestPiece)
 	for _, s := range f.files {
 		r := io.NewSectionReader(s, 0, s.Size())
 		for at := int64(0); at < s.Size(); at += digestPiece {
-			if err := pause(); err != nil {
-				return "", err
-			}
 			n := min(digestPiece, s.Size()-at)
 			if _, err := io.ReadFull(r, piece[:n]); err != nil {
 				return "", fmt.Errorf("gguf: %w", err)
 			}
+			end, err := turn()
+			if err != nil {
+				return "", err
+			}
 			h.Write(piece[:n])
+			end()
 		}
 	}
 	if err := f.Unchanged(); err != nil {

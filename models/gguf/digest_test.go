@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// noPause is a pause of Digest that never ends it.
-func noPause() error { return nil }
+// anyTime is a turn of Digest that is always had at once.
+func anyTime() (end func(), err error) { return func() {}, nil }
 
 func TestADigestIsThatOfTheFilesBytes(t *testing.T) {
 	data := bytes.Join([][]byte{small(t), make([]byte, 3<<20)}, nil) // what follows the tensors counts
@@ -30,12 +30,12 @@ func TestADigestIsThatOfTheFilesBytes(t *testing.T) {
 	}
 	defer opened.Close()
 	for name, f := range map[string]*File{"in memory": held, "in a file": opened} {
-		if got, err := f.Digest(noPause); err != nil || got != hex.EncodeToString(want[:]) {
+		if got, err := f.Digest(anyTime); err != nil || got != hex.EncodeToString(want[:]) {
 			t.Errorf("%s: %s, %v, want %x", name, got, err, want)
 		}
 		ended := errors.New("ended")
-		if _, err := f.Digest(func() error { return ended }); !errors.Is(err, ended) {
-			t.Errorf("%s: a pause that fails: %v", name, err)
+		if _, err := f.Digest(func() (func(), error) { return nil, ended }); !errors.Is(err, ended) {
+			t.Errorf("%s: a turn that fails: %v", name, err)
 		}
 	}
 	a, err := held.Sketch()
@@ -47,7 +47,7 @@ func TestADigestIsThatOfTheFilesBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Rename(path+".new", path); err == nil { // Windows does not
-		if got, err := opened.Digest(noPause); err != nil || got != hex.EncodeToString(want[:]) {
+		if got, err := opened.Digest(anyTime); err != nil || got != hex.EncodeToString(want[:]) {
 			t.Errorf("of a file that was replaced: %s, %v, want that of the one that was opened", got, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestAFileThatIsWrittenToHasNoDigest(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := f.Digest(noPause); !errors.Is(err, ErrChanged) {
+	if got, err := f.Digest(anyTime); !errors.Is(err, ErrChanged) {
 		t.Errorf("Digest() = %s, %v, want %v", got, err, ErrChanged)
 	}
 }

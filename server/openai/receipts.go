@@ -48,14 +48,15 @@ func (a *asked) beginReceipt(c *api.Call) error {
 	return nil
 }
 
+// place is a turn of models.Identity.Digest beside the engines.
+func place(ctx context.Context) (leave func(), err error) {
+	_, leave, err = cpulimit.Enter(ctx)
+	return leave, err
+}
+
 // receiptModel describes m.
 func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
-	ctx, leave, err := cpulimit.Enter(ctx)
-	if err != nil {
-		return receipt.Model{}, err
-	}
-	defer leave()
-	sum, err := m.Identity.Digest(ctx, cpulimit.Pause)
+	sum, err := m.Identity.Digest(ctx, place)
 	if errors.Is(err, models.ErrNoIdentity) {
 		return receipt.Model{}, api.Invalid(jsonread.CodeUnsupported, "receipt", "Invalid 'receipt': the model '%s' has no file to take a hash of.", m.Name)
 	}
@@ -63,7 +64,7 @@ func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
 	if m.Variant != nil && err == nil {
 		for _, u := range m.Variant.Uses {
 			a := receipt.Adapter{Name: u.Adapter.Name, Scale: u.Scale}
-			if a.SHA256, err = u.Adapter.Identity.Digest(ctx, cpulimit.Pause); err != nil {
+			if a.SHA256, err = u.Adapter.Identity.Digest(ctx, place); err != nil {
 				break
 			}
 			adapters = append(adapters, a)
