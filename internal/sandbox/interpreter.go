@@ -21,7 +21,8 @@ import (
 // interpreter is a language's, compiled when it is first wanted and kept as long as the process.
 type interpreter struct {
 	language language
-	once     sync.Once
+	once     sync.Once     // begins to compile
+	compiled chan struct{} // closed when what follows is there
 	runtime  wazero.Runtime
 	module   wazero.CompiledModule
 	err      error
@@ -47,8 +48,24 @@ var (
 	errSteps     = errors.New("sandbox: it has used up its steps")
 )
 
+// wait waits until the interpreter is compiled, which begins with the first who waits and takes
+// seconds. Nobody waits for it within a place of cpulimit.
+func (in *interpreter) wait(ctx context.Context) error {
+	in.once.Do(func() {
+		in.compiled = make(chan struct{})
+		go in.load()
+	})
+	select {
+	case <-in.compiled:
+		return in.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // load compiles the interpreter.
 func (in *interpreter) load() {
+	defer close(in.compiled)
 	z, err := gzip.NewReader(bytes.NewReader(in.language.module()))
 	if err != nil {
 		in.err = err
@@ -184,12 +201,8 @@ type machineKey struct{}
 // machineOf returns the instance that calls.
 func machineOf(ctx context.Context) *machine { return ctx.Value(machineKey{}).(*machine) }
 
-// open makes an instance, compiling the interpreter first if that is the first one.
+// open makes an instance of an interpreter that is compiled.
 func (in *interpreter) open(ctx context.Context) (*machine, error) {
-	in.once.Do(in.load)
-	if in.err != nil {
-		return nil, in.err
-	}
 	vm := &machine{}
 	vm.ctx = context.WithValue(ctx, machineKey{}, vm)
 	m, err := in.runtime.InstantiateModule(vm.ctx, in.module, wazero.NewModuleConfig().WithName("").WithStartFunctions())

@@ -53,6 +53,9 @@ func Run(ctx context.Context, p *Program, steps int64) (Result, error) {
 	if at < 0 {
 		return Result{}, fmt.Errorf("sandbox: there is no language %.40q; there are %s", p.Language, strings.Join(Languages(), " and "))
 	}
+	if err := interpreters[at].wait(ctx); err != nil {
+		return Result{}, err
+	}
 	ctx, leave, err := cpulimit.Enter(ctx)
 	if err != nil {
 		return Result{}, err

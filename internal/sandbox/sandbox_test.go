@@ -103,6 +103,9 @@ func TestAContextEndsAProgram(t *testing.T) {
 		t.Errorf("Run = %v, want %v", err, context.Canceled)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
+	if err := interpreters[0].wait(ctx); err != nil {
+		t.Fatal(err)
+	}
 	vm, err := interpreters[0].open(ctx)
 	if err != nil {
 		t.Fatal(err)
