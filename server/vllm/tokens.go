@@ -1,6 +1,7 @@
 package vllm
 
 import (
+	"context"
 	"fmt"
 	"unicode/utf8"
 
@@ -124,12 +125,10 @@ func detokenize(c *api.Call) error {
 	if err := c.Lease.Grow(decodedFactor * int64(size)); err != nil {
 		return err
 	}
-	_, leave, err := cpulimit.Enter(c.Context())
+	text, err := spell(c.Context(), a.Model.Model, ids)
 	if err != nil {
 		return err
 	}
-	text := a.Model.Spell(ids)
-	leave()
 	return c.Reply(func(p *jsonwrite.Reply) {
 		p.Raw(`{"prompt":`)
 		p.Text(text)
@@ -137,6 +136,16 @@ func detokenize(c *api.Call) error {
 		p.Text(text)
 		p.Raw("}")
 	})
+}
+
+// spell returns the text of ids, written out as work beside the engines.
+func spell(ctx context.Context, m *tts.Model, ids []int32) (string, error) {
+	_, leave, err := cpulimit.Enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	return m.Spell(ids), nil
 }
 
 // decodedFactor is how many bytes are held for one of a decoded text: a byte that
