@@ -36,6 +36,7 @@ var (
 	errDraining = errors.New("server: shutting down")
 	errPanic    = errors.New("server: a handler panicked")
 	errSlowBody = errors.New("server: the request body did not arrive in time")
+	errStuck    = errors.New("server: work beside the engines does not move")
 )
 
 // statusClientGone is logged for a client that left before its answer (nginx's
@@ -124,6 +125,7 @@ var faults = []func(error) *api.Fault{
 	is(residency.ErrClosed, unavailable("unavailable", "The server is shutting down.", 5*time.Second)),
 	is(errLoading, unavailable("unavailable", "The model is still being loaded.", 5*time.Second)),
 	is(errDraining, unavailable("unavailable", "The server is shutting down.", 5*time.Second)),
+	is(errStuck, unavailable("work_stuck", "Work beside the engines has not moved for half a minute: long prompts wait. Restart the server if that goes on.", 5*time.Second)),
 	is(batcher.ErrClosed, unavailable("unavailable", "The server is shutting down.", 5*time.Second)),
 	is(context.DeadlineExceeded, &api.Fault{Status: http.StatusGatewayTimeout, Type: api.TypeServer, Code: "timeout", Message: "The answer took longer than the server allows."}),
 	is(context.Canceled, &api.Fault{Status: statusClientGone, Type: api.TypeServer, Code: "client_closed_request", Message: "The client closed the request."}),

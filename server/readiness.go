@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/openai"
 )
@@ -38,6 +39,9 @@ func (s *Server) readyz(c *api.Call) error {
 	failed := s.failedModels()
 	if err == nil && len(failed) > 0 {
 		err = modelFailed(failed...)
+	}
+	if err == nil && cpulimit.Stuck() {
+		err = errStuck
 	}
 	if err == nil {
 		return c.JSON(map[string]string{"status": "ready"})

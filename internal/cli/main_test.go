@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main(os.Args[1:], nil))
 	}
+	cpulimit.OnWait = func() { panic("something is waited for within a place of cpulimit") }
 	debug.SetGCPercent(400) // each command leaves what it made; to collect it at once is a quarter of the work
 	for name, value := range cheap {
 		if err := os.Setenv(name, value); err != nil {
