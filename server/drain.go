@@ -24,12 +24,12 @@ type drain struct {
 	s      *Server
 	srv    *http.Server
 	silent *silentConns
-	until  time.Time // when running requests are cancelled
+	until  time.Time // when connections are cut
 	cancel context.CancelCauseFunc
 }
 
-// cancelledGrace is the time for cancelled requests to say so.
-const cancelledGrace = 5 * time.Second
+// cancelledGrace is the last part of Options.DrainTimeout, for cancelled requests to say so.
+const cancelledGrace = time.Second
 
 func (d *drain) run(cause error, stopped <-chan struct{}) error {
 	s := d.s
@@ -37,7 +37,7 @@ func (d *drain) run(cause error, stopped <-chan struct{}) error {
 	s.draining.Store(true)
 	s.logLines.wake()
 	d.srv.SetKeepAlivesEnabled(false)
-	lame := min(s.opt.LameDuck, s.opt.DrainTimeout)
+	lame := min(s.opt.LameDuck, max(0, s.opt.DrainTimeout-cancelledGrace))
 	if !wasReady || errors.Is(cause, ErrAtOnce) { // nobody sends requests, or nobody has to notice
 		lame = 0
 	}
@@ -47,14 +47,15 @@ func (d *drain) run(cause error, stopped <-chan struct{}) error {
 	case <-stopped:
 		return nil
 	}
+	cancelled := d.until.Add(-cancelledGrace)
 	if n := s.places.Taken(); n > 0 {
-		s.log.Info().Int64("requests", n).Dur("timeout_ms", time.Until(d.until)).Msg("waiting for running requests")
+		s.log.Info().Int64("requests", n).Dur("timeout_ms", max(0, time.Until(cancelled))).Msg("waiting for running requests")
 	}
-	if d.shutdown(d.until) {
+	if d.shutdown(cancelled) {
 		s.log.Info().Msg("stopped")
 		return nil
 	}
-	s.log.Warn().Int64("requests", s.places.Taken()).Msg("the drain timeout is over: cancelling requests")
+	s.log.Warn().Int64("requests", s.places.Taken()).Msg("the drain timeout ends: cancelling requests")
 	d.cancel(errDraining)
 	if d.shutdown(time.Now().Add(cancelledGrace)) {
 		s.log.Info().Msg("stopped")

@@ -145,6 +145,30 @@ func TestWhoeverStopsAnIdleServerByHandDoesNotWait(t *testing.T) {
 	})
 }
 
+func TestStoppingTakesNoLongerThanTheDrainTimeout(t *testing.T) {
+	for _, lame := range []time.Duration{0, 6 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			l, stop, served, log := withFakeClock(t, func(o *Options) { o.LameDuck, o.DrainTimeout = lame, 6*time.Second })
+			conn, ok := l.dial() // of a client that takes nothing of its answer
+			if !ok {
+				t.Fatal("the port is closed")
+			}
+			defer conn.Close()
+			body := `{"model":"toy","prompt":"Hi","max_tokens":400,"ignore_eos":true,"stream":true}`
+			fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			synctest.Wait()
+			began := time.Now()
+			stop(nil)
+			if err := <-served; err != nil {
+				t.Errorf("Serve() = %v", err)
+			}
+			if took := time.Since(began); took != 6*time.Second || !strings.Contains(log.String(), "connections were cut") {
+				t.Errorf("with a lame-duck time of %v, a server stopped after %v, want its drain timeout, 6s; log %s", lame, took, log)
+			}
+		})
+	}
+}
+
 func TestTheLameDuckTimeIsPartOfTheDrainTimeout(t *testing.T) {
 	o := DefaultOptions()
 	o.LameDuck, o.DrainTimeout = 2*time.Second, time.Second

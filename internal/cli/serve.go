@@ -107,8 +107,9 @@ With --config or --models-dir, SIGHUP has both read again, and models come and g
 --api-keys-file or --tls-cert, these, which are also read when they change.
 SIGTERM drains, and SIGHUP otherwise: new requests are refused with 503 for
 server.lame_duck, then the port closes, and running answers have until
-server.drain_timeout to end. Ctrl-C does the same without the lame-duck time. A second
-signal ends at once, but for a SIGTERM or SIGHUP that follows the first within a second.`,
+server.drain_timeout to end, whose last second is for those that are cancelled. Ctrl-C
+does the same without the lame-duck time. A second signal ends at once, but for a SIGTERM
+or SIGHUP that follows the first within a second.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-keys-file keys.txt --model falcon3-1b-tq2_0.gguf
   lutra serve --model bonsai-1.7b
@@ -166,7 +167,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 	}
 	if endTraces != nil {
 		defer func() {
-			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
 			defer done()
 			_ = endTraces(ctx) // a dead collector has been told of
 		}()
@@ -193,10 +194,12 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 	defer closeEvents()
 	var g errgroup.Group
 	served := make(chan struct{})
+	var serveErr error // once served is closed
 	g.Go(func() error {
 		defer close(served)
 		defer cancel()
-		return srv.Serve(ctx, listener)
+		serveErr = srv.Serve(ctx, listener)
+		return serveErr
 	})
 	g.Go(func() error {
 		<-ctx.Done()
@@ -260,7 +263,32 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		})
 		return r.Run(running)
 	})
-	return g.Wait()
+	err, closed := closing(g.Wait, served)
+	if !closed {
+		log.Warn().Msg("ending while models are being closed: a request or a step goes on")
+		return serveErr
+	}
+	return err
+}
+
+// closingTime is how long each of models and traces may take to be closed once the server has stopped.
+const closingTime = time.Second
+
+// closing returns the error of wait, and whether it came within the closingTime after served is closed.
+func closing(wait func() error, served <-chan struct{}) (err error, closed bool) {
+	ended := make(chan error, 1)
+	go func() { ended <- wait() }()
+	select {
+	case err := <-ended:
+		return err, true
+	case <-served:
+	}
+	select {
+	case err := <-ended:
+		return err, true
+	case <-time.After(closingTime):
+		return nil, false
+	}
 }
 
 // loadUnless returns the result of load, or nothing if done closes first: loading ends
