@@ -16,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/residency"
+	"regexp"
 )
 
 // as sends a request with a key, without a network: it has been logged and counted when it returns.
@@ -289,5 +290,22 @@ func TestAFileOfKeysIsReadAgainWhenItChanges(t *testing.T) {
 	}
 	if text := log.String(); strings.Contains(text, "key-") {
 		t.Errorf("the log shows a key:\n%s", text)
+	}
+}
+
+func TestALimitOfAKeyIsToldWithoutPackagesAndNanoseconds(t *testing.T) {
+	log := &logged{}
+	f := start(t, says(t, "Hi."), func(o *Options) {
+		o.APIKeysFile, o.Log = keyFile(t, "alice: a requests_per_minute=1", 0o600), zerolog.New(log)
+	})
+	var answer string
+	for range 2 {
+		answer = f.as("POST", "/v1/chat/completions", "a", chatBody("")).Body.String()
+	}
+	digits := regexp.MustCompile(`\.[0-9]{4,}m?s`)
+	for what, text := range map[string]string{"the answer": answer, "the log": log.String()} {
+		if !strings.Contains(text, "requests_per_minute") || strings.Contains(text, "admission: ") || digits.MatchString(text) {
+			t.Errorf("%s says %s", what, text)
+		}
 	}
 }

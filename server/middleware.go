@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
@@ -102,7 +103,10 @@ func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
 	if span := trace.SpanContextFromContext(r.Context()); span.IsSampled() {
 		e = e.Stringer("trace_id", span.TraceID())
 	}
-	e.AnErr("error", rec.err).Msg("request")
+	if rec.err != nil {
+		e = e.Str("error", errtext.Text(rec.err))
+	}
+	e.Msg("request")
 }
 
 // recover answers a panic with 500. When the answer has begun, it cuts the

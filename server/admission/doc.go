@@ -28,5 +28,5 @@ type RateError struct {
 }
 
 func (e *RateError) Error() string {
-	return fmt.Sprintf("admission: %s reached for %v", e.Limit, e.Wait)
+	return fmt.Sprintf("admission: %s of %d reached: again in %v", e.Limit, e.Most, e.Wait.Round(time.Millisecond))
 }
