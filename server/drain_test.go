@@ -148,7 +148,7 @@ func TestWhoeverStopsAnIdleServerByHandDoesNotWait(t *testing.T) {
 func TestStoppingTakesNoLongerThanTheDrainTimeout(t *testing.T) {
 	for _, lame := range []time.Duration{0, 6 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			l, stop, served, log := withFakeClock(t, func(o *Options) { o.LameDuck, o.DrainTimeout = lame, 6*time.Second })
+			l, stop, served, log := withFakeClock(t, func(o *Options) { o.LameDuck, o.DrainTimeout, o.KeepAlive = lame, 6*time.Second, time.Minute })
 			conn, ok := l.dial() // of a client that takes nothing of its answer
 			if !ok {
 				t.Fatal("the port is closed")
