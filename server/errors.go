@@ -72,6 +72,7 @@ var faults = []func(error) *api.Fault{
 		}
 		return f
 	}),
+	is(mcp.ErrBusy, busy("Too many messages wait for this MCP server. Please try again shortly.")),
 	is(mcp.ErrUnknown, api.InvalidStatus(http.StatusNotFound, "mcp_server_not_found", "", "This server relays to no MCP server of this name; GET /mcp lists them.")),
 	told(reward.ErrSteps, jsonread.CodeValue, "responses", "%s"),
 	is(reward.ErrBlank, api.Invalid(jsonread.CodeValue, "responses", "A response is blank.")),

@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/mcp"
 )
 
 // relayFactor is that of messages to servers of tools: they are passed on as they are.
@@ -18,10 +19,13 @@ func (s *Server) relayRoutes() []api.Route {
 	const path = "/mcp/{name}"
 	return []api.Route{
 		{Path: "/mcp", Answer: s.listTools},
-		{Path: path, Factor: relayFactor, Answer: func(c *api.Call) error { return s.relay(c, c.Body.Source()) }},
+		{Path: path, Factor: relayFactor, Apart: true, Answer: func(c *api.Call) error { return s.relay(c, c.Body.Source()) }},
 		{Path: path, Method: http.MethodDelete, Answer: s.endSession},
 	}
 }
+
+// relayMemory is the part of Options.MaxMemory that messages for servers of tools may hold.
+const relayMemory = 0.25
 
 // listTools answers with the names of the servers of tools.
 func (s *Server) listTools(c *api.Call) error {
@@ -38,7 +42,8 @@ func (s *Server) listTools(c *api.Call) error {
 
 // relay passes a client's message to a server of tools.
 func (s *Server) relay(c *api.Call, body []byte) error {
-	return s.tools.Pass(chi.URLParam(c.Request, "name"), c.Request, body, c.W, s.opt.WriteTimeout)
+	m := &mcp.Message{Request: c.Request, Body: body, Key: c.Key.Owner(), Bytes: perRequest + relayFactor*int64(len(body))}
+	return s.tools.Pass(chi.URLParam(c.Request, "name"), m, c.W, s.opt.WriteTimeout)
 }
 
 // sessionEnd is how long a server of tools may take to end a session.
@@ -46,11 +51,9 @@ const sessionEnd = 10 * time.Second
 
 // endSession passes the end of a client's session on.
 func (s *Server) endSession(c *api.Call) error {
-	leave, err := s.enter(c.Key)
-	if err != nil {
+	if err := s.ready(); err != nil {
 		return err
 	}
-	defer leave()
 	ctx, cancel := context.WithTimeout(c.Context(), sessionEnd)
 	defer cancel()
 	c.Request = c.WithContext(ctx)

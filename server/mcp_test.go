@@ -1,12 +1,15 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/mcp"
@@ -141,6 +144,54 @@ func TestMessagesReachTheServersOfToolsThatAreConfigured(t *testing.T) {
 	}
 }
 
+// Whatever waits for a server of tools, requests for models go on, and one whose client leaves ends.
+func TestAServerOfToolsThatHangsTakesNoPlaceOfARequestForAModel(t *testing.T) {
+	came, left := make(chan struct{}, 8), make(chan struct{}, 8)
+	tools := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // else it does not hear that the relay has gone
+		came <- struct{}{}
+		<-r.Context().Done()
+		left <- struct{}{}
+	}))
+	t.Cleanup(tools.Close)
+	f := start(t, &toy.Model{}, func(o *Options) {
+		o.MaxRequests = 1
+		o.MCPServers = map[string]mcp.Options{"docs": {URL: tools.URL}}
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	const n = 3
+	ended := make(chan string, n)
+	for range n {
+		go func() {
+			r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/mcp/docs", strings.NewReader(`{"method":"tools/call"}`))
+			if err != nil {
+				ended <- err.Error()
+				return
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			ended <- fmt.Sprint(errors.Is(err, context.Canceled), resp, err)
+		}()
+		select {
+		case <-came:
+		case how := <-ended:
+			t.Fatalf("a message does not reach the server of tools: %s", how)
+		}
+	}
+	if status, _, body := f.post("/v1/chat/completions", chatBody(`,"max_tokens":2`)); status != 200 {
+		t.Errorf("beside %d messages that wait a chat gets %d: %s", n, status, body)
+	}
+	leave()
+	for range n {
+		<-left
+		if how := <-ended; !strings.HasPrefix(how, "true") {
+			t.Errorf("a message whose client leaves ends with %s", how)
+		}
+	}
+}
+
 func TestServersOfToolsAreCheckedByName(t *testing.T) {
 	many := map[string]mcp.Options{}
 	for i := range 33 {
@@ -151,6 +202,8 @@ func TestServersOfToolsAreCheckedByName(t *testing.T) {
 		`server.mcp_servers: "a b" is not a name`:          {"a b": {URL: "http://a/"}},
 		"server.mcp_servers.a.url: it is not of the form":  {"a": {URL: "ftp://a/"}},
 		"server.mcp_servers.b.url: it is not of the form ": {"b": {URL: "http://user:word@a/"}},
+		"server.mcp_servers.a.timeout: -1s is outside":     {"a": {URL: "http://a/", Timeout: -time.Second}},
+		"server.mcp_servers.a.timeout: 2h0m0s is outside":  {"a": {URL: "http://a/", Timeout: 2 * time.Hour}},
 		`server.mcp_servers.a.headers: "x y" is no header`: {"a": {URL: "http://a/", Headers: map[string]string{"x y": "z"}}},
 		`server.mcp_servers.a.headers: "X" is no header`:   {"a": {URL: "http://a/", Headers: map[string]string{"X": "a\r\nb"}}},
 	} {

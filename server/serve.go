@@ -29,7 +29,7 @@ func New(opt Options) *Server {
 	s := &Server{opt: opt, log: opt.Log, logLines: cmp.Or(opt.LogLines, &LogLines{}),
 		keys:   admission.NewKeys(opt.credentials, opt.limits()),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
-	s.protocols, s.tools = protocols(), mcp.New(opt.MCPServers)
+	s.protocols, s.tools = protocols(), mcp.New(opt.MCPServers, int64(relayMemory*float64(opt.MaxMemory)))
 	standard, _ := opt.defaultPlan() // Validate has tried it
 	s.seen = api.Server{Models: s.known, Hold: s.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits, Standard: standard, Alternates: opt.Alternates, Fill: opt.Fill,
 		Unknown: s.unknownField, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive}

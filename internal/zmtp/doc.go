@@ -6,5 +6,6 @@
 //
 // Publish never waits. A subscriber that does not keep up loses messages, which are
 // counted; one that takes nothing for a while is disconnected. What peers send is bounded
-// before it is stored, and a peer that is silent keeps nobody else waiting.
+// before it is stored. A peer that is silent keeps nobody else waiting, and nobody out:
+// until it asks for something, it gives its place to one that comes when all are taken.
 package zmtp

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
 
-// mostPeers bounds the connections of a socket; further ones are closed.
+// mostPeers bounds the connections of a socket. For a further one the oldest silent peer gives
+// its place; where none is silent, the further one is closed.
 const mostPeers = 64
 
 // sendTime is the time that a peer may take nothing of what is sent.
@@ -19,19 +21,25 @@ const redial = time.Second
 
 // peers are the connections of a socket, each with a goroutine.
 type peers struct {
-	serve func(c net.Conn, r *bufio.Reader) // until the peer has gone
+	serve func(c *peer, r *bufio.Reader) // until the peer has gone
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	mu   sync.Mutex
+	list []*peer // the oldest first
+}
+
+// peer is one of the connections.
+type peer struct {
+	net.Conn
+	heard bool // it has asked for something; guarded by peers.mu
 }
 
 // start makes serve ready for connections.
-func (p *peers) start(serve func(c net.Conn, r *bufio.Reader)) {
-	p.serve, p.conns = serve, map[net.Conn]struct{}{}
+func (p *peers) start(serve func(c *peer, r *bufio.Reader)) {
+	p.serve = serve
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
@@ -45,7 +53,9 @@ func (p *peers) listen(l net.Listener) {
 				p.pause()
 				continue
 			}
-			p.wg.Go(func() { p.run(c) })
+			if c := p.admit(c); c != nil {
+				p.wg.Go(func() { p.run(c) })
+			}
 		}
 	})
 }
@@ -56,7 +66,9 @@ func (p *peers) dial(addr string) {
 		var d net.Dialer
 		for p.ctx.Err() == nil {
 			if c, err := d.DialContext(p.ctx, "tcp", addr); err == nil {
-				p.run(c)
+				if c := p.admit(c); c != nil {
+					p.run(c)
+				}
 			}
 			p.pause()
 		}
@@ -71,29 +83,54 @@ func (p *peers) pause() {
 	}
 }
 
-// run serves a connection and closes it.
-func (p *peers) run(c net.Conn) {
-	defer c.Close()
+// admit gives a connection a place; nil: there is none, and it is closed.
+func (p *peers) admit(c net.Conn) *peer {
 	p.mu.Lock()
-	room := len(p.conns) < mostPeers && p.ctx.Err() == nil
-	if room {
-		p.conns[c] = struct{}{}
+	defer p.mu.Unlock()
+	if len(p.list) == mostPeers {
+		if i := slices.IndexFunc(p.list, func(c *peer) bool { return !c.heard }); i >= 0 {
+			p.list[i].Close()
+			p.list = slices.Delete(p.list, i, i+1)
+		}
 	}
-	p.mu.Unlock()
-	if !room {
-		return
+	if len(p.list) == mostPeers || p.ctx.Err() != nil {
+		c.Close()
+		return nil
 	}
+	admitted := &peer{Conn: c}
+	p.list = append(p.list, admitted)
+	return admitted
+}
+
+// hear notes that a peer has asked for something: it keeps its place.
+func (p *peers) hear(c *peer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.heard = true
+}
+
+// run serves a connection until it ends.
+func (p *peers) run(c *peer) {
+	defer p.drop(c)
 	p.serve(c, bufio.NewReaderSize(c, 2*mostFrame))
+}
+
+// drop takes a peer's place and then closes its connection: a peer that sees the end finds room
+// when it connects again.
+func (p *peers) drop(c *peer) {
 	p.mu.Lock()
-	delete(p.conns, c)
+	if i := slices.Index(p.list, c); i >= 0 {
+		p.list = slices.Delete(p.list, i, i+1)
+	}
 	p.mu.Unlock()
+	c.Close()
 }
 
 // stop ends all connections and waits for what serves them.
 func (p *peers) stop() {
 	p.cancel()
 	p.mu.Lock()
-	for c := range p.conns {
+	for _, c := range p.list {
 		c.Close()
 	}
 	p.mu.Unlock()

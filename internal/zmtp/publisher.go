@@ -32,6 +32,7 @@ type Publisher struct {
 
 // subscriber is a connected SUB socket.
 type subscriber struct {
+	peer   *peer
 	queue  chan []byte
 	bytes  atomic.Int64 // in queue
 	topics [][]byte     // prefixes; guarded by Publisher.mu
@@ -106,12 +107,13 @@ func (p *Publisher) Subscribers() (n int) {
 	return n
 }
 
-// serve runs one subscriber's connection: this goroutine writes, another one reads.
-func (p *Publisher) serve(c net.Conn, r *bufio.Reader) {
+// serve runs one subscriber's connection: this goroutine writes, another one reads. Whoever
+// ends it takes the subscriber out first: a peer that sees the end is no longer counted.
+func (p *Publisher) serve(c *peer, r *bufio.Reader) {
 	if greet(c, r, "PUB", "SUB", "XSUB") != nil {
 		return
 	}
-	s := &subscriber{queue: make(chan []byte, mostQueued)}
+	s := &subscriber{peer: c, queue: make(chan []byte, mostQueued)}
 	p.mu.Lock()
 	p.subs[s] = struct{}{}
 	p.mu.Unlock()
@@ -119,7 +121,7 @@ func (p *Publisher) serve(c net.Conn, r *bufio.Reader) {
 	p.peers.wg.Go(func() {
 		defer close(gone)
 		p.listenTo(s, r)
-		c.Close()
+		p.leave(s)
 	})
 	for more := true; more; {
 		select {
@@ -130,11 +132,16 @@ func (p *Publisher) serve(c net.Conn, r *bufio.Reader) {
 			more = false
 		}
 	}
-	c.Close()
+	p.leave(s)
 	<-gone
+}
+
+// leave ends a subscriber and its connection.
+func (p *Publisher) leave(s *subscriber) {
 	p.mu.Lock()
 	delete(p.subs, s)
 	p.mu.Unlock()
+	p.peers.drop(s.peer)
 }
 
 // listenTo reads what a subscriber wants, until it has gone or asks for too much.
@@ -174,6 +181,7 @@ func (p *Publisher) subscribe(s *subscriber, topic []byte, on bool) error {
 		return fmt.Errorf("%w: more than %d subscriptions", errPeer, mostTopics)
 	case on:
 		s.topics = append(s.topics, topic)
+		p.peers.hear(s.peer)
 	}
 	return nil
 }

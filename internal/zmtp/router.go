@@ -35,7 +35,7 @@ func NewRouter(e Endpoint, answer Answerer) (*Router, error) {
 func (r *Router) Addr() net.Addr { return r.listener.Addr() }
 
 // serve answers one peer.
-func (r *Router) serve(c net.Conn, in *bufio.Reader) {
+func (r *Router) serve(c *peer, in *bufio.Reader) {
 	if greet(c, in, "ROUTER", "REQ", "DEALER", "ROUTER") != nil {
 		return
 	}
@@ -51,6 +51,7 @@ func (r *Router) serve(c net.Conn, in *bufio.Reader) {
 		case got.command == "PING" && len(got.data) >= 2:
 			err = send(c, command("PONG", got.data[2:]))
 		case len(got.frames) == 2 && len(got.frames[0]) == 0:
+			r.peers.hear(c)
 			err = r.answer(got.frames[1], reply)
 		}
 		if err != nil {

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zeromq/zmq4"
@@ -66,14 +69,15 @@ func raw(t *testing.T, to net.Addr, kind string) net.Conn {
 	return c
 }
 
-// ends waits for the other side to close c.
-func ends(t *testing.T, what string, c net.Conn) {
+// ends waits for the other side to close c, and returns how many bytes came before.
+func ends(t *testing.T, what string, c net.Conn) int {
 	t.Helper()
 	c.SetReadDeadline(time.Now().Add(5 * time.Minute))
-	var late net.Error
-	if _, err := io.Copy(io.Discard, c); errors.As(err, &late) && late.Timeout() {
+	n, err := io.Copy(io.Discard, c)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%s: the connection is still open", what)
 	}
+	return int(n)
 }
 
 func TestSubscribersGetWholeMessagesOfTheirTopicsInOrder(t *testing.T) {
@@ -231,6 +235,108 @@ func TestBadPeersAreCutOff(t *testing.T) {
 	if msg, err := sub.Recv(); err != nil || string(msg.Frames[0]) != "a" {
 		t.Errorf("got %q, %v", msg.Frames, err)
 	}
+}
+
+// What a server counts and what its peers see agree: whoever sees its connection end is no longer
+// counted, and finds room when it comes again.
+func TestAPeerThatSeesItsEndIsNoLongerCounted(t *testing.T) {
+	p := publish(t)
+	for range mostPeers - 1 {
+		raw(t, p.Addr(), "SUB").Write(message([]byte{1}))
+	}
+	eventually(t, "the subscriptions", func() bool { return p.Subscribers() == mostPeers-1 })
+	for range 200 {
+		c := raw(t, p.Addr(), "SUB")
+		c.Write(message([]byte{1}))
+		c.Write([]byte{0x80, 0})
+		if n := ends(t, "a bad one", c); n < len(greeting)+2 {
+			t.Fatalf("a further connection ends behind %d bytes: it is not let in", n)
+		}
+		if n := p.Subscribers(); n != mostPeers-1 {
+			t.Fatalf("%d subscribers are counted, want %d", n, mostPeers-1)
+		}
+	}
+}
+
+func TestTheOldestSilentPeerGivesItsPlace(t *testing.T) {
+	router, err := NewRouter(loopback, func(request []byte, send func(...[]byte) error) error { return send(request) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(router.Close)
+	p := publish(t)
+	ask := func(kind string, request []byte) (net.Conn, []byte) {
+		to := p.Addr()
+		if kind == "DEALER" {
+			to = router.Addr()
+		}
+		c := raw(t, to, kind)
+		c.Write(request)
+		if kind == "SUB" {
+			eventually(t, "the subscription", func() bool { return p.Subscribers() > 0 })
+			return c, nil
+		}
+		in := bufio.NewReader(c)
+		if _, err := io.ReadFull(in, make([]byte, len(greeting))); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			got, err := readParcel(in)
+			if err != nil {
+				t.Fatalf("a %s is not answered: %v", kind, err)
+			}
+			if len(got.frames) == 2 {
+				return c, got.frames[1]
+			}
+		}
+	}
+	for kind, request := range map[string][]byte{"SUB": message([]byte{1}), "DEALER": message(nil, []byte("one"))} {
+		first, _ := ask(kind, request) // the oldest of all, which is not silent
+		var silent []net.Conn
+		for i := range mostPeers {
+			c := raw(t, first.RemoteAddr(), kind) // that greets, or not even that
+			if i%2 == 0 {
+				var err error
+				if c, err = net.Dial("tcp", first.RemoteAddr().String()); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { c.Close() })
+			}
+			silent = append(silent, c)
+		}
+		ends(t, "the oldest silent "+kind, silent[0])
+		_, got := ask(kind, request)
+		if ends(t, "the next one", silent[1]); kind == "DEALER" && string(got) != "one" {
+			t.Errorf("a %s among silent ones gets %q", kind, got)
+		}
+		if kind == "SUB" {
+			eventually(t, "the second subscription", func() bool { return p.Subscribers() == 2 })
+		}
+	}
+}
+
+// A peer that sends a byte now and then has as little time as one that sends none.
+func TestAPeerHasTenSecondsToGreet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		var peer sync.WaitGroup
+		peer.Go(func() { io.Copy(io.Discard, theirs) })
+		peer.Go(func() {
+			for _, b := range greeting {
+				if _, err := theirs.Write([]byte{b}); err != nil {
+					return
+				}
+				time.Sleep(time.Second) // of the fake clock
+			}
+		})
+		start := time.Now()
+		err := greet(ours, bufio.NewReader(ours), "PUB", "SUB")
+		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != handshakeTime {
+			t.Errorf("it is cut off after %v by %v, want after %v", took, err, handshakeTime)
+		}
+		ours.Close()
+		peer.Wait()
+	})
 }
 
 func TestFurtherConnectionsAreClosed(t *testing.T) {

@@ -6,5 +6,6 @@
 // The protocol is spoken at both ends: the relay reads no message, keeps no session and
 // chooses no version. It goes to configured servers alone, with configured headers and with
 // those of the protocol; nothing else that a client has sent reaches them. What it
-// passes back is JSON or events, within bounds.
+// passes back is JSON or events, within bounds. Each server has places of its own, and a time to
+// send something: one that hangs keeps its own clients waiting alone.
 package mcp

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -15,6 +16,7 @@ import (
 type Options struct {
 	URL     string            `yaml:"url"`     // http(s)://, its endpoint of the Streamable HTTP transport
 	Headers map[string]string `yaml:"headers"` // of each request to it, such as Authorization
+	Timeout time.Duration     `yaml:"timeout"` // for it to send the first or a further piece of an answer; 0: standardTimeout
 }
 
 // Bounds of a configuration.
@@ -23,6 +25,12 @@ const (
 	mostHeaders = 32
 	mostHeader  = 8 << 10 // bytes of a header's value
 )
+
+// standardTimeout is as long as clients of the protocol's own library wait for an answer.
+const standardTimeout = time.Minute
+
+// longestTimeout bounds Options.Timeout.
+const longestTimeout = time.Hour
 
 // names are those of servers, which become parts of tools' names.
 var names = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,32}$`)
@@ -50,6 +58,8 @@ func (o *Options) validate() error {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
 		return errors.New("url: it is not of the form https://HOST/PATH; what it wants to know of who asks is a header")
+	case o.Timeout < 0 || o.Timeout > longestTimeout:
+		return fmt.Errorf("timeout: %v is outside 0s..%v", o.Timeout, longestTimeout)
 	case len(o.Headers) > mostHeaders:
 		return fmt.Errorf("headers: %d are more than %d", len(o.Headers), mostHeaders)
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,15 +37,27 @@ const (
 
 // Relay passes messages on. All its methods may be called at once.
 type Relay struct {
-	servers map[string]Options
+	servers map[string]*upstream
 	client  *http.Client
 }
 
-// New makes a relay to servers that Validate has found good.
-func New(servers map[string]Options) *Relay {
+// upstream is a server with what is under way to it.
+type upstream struct {
+	Options
+	places places
+}
+
+// New makes a relay to servers that Validate has found good. Messages under way hold at most most
+// bytes, of which each server has an equal part.
+func New(servers map[string]Options, most int64) *Relay {
+	known := map[string]*upstream{}
+	for name, o := range servers {
+		o.Timeout = cmp.Or(o.Timeout, standardTimeout)
+		known[name] = &upstream{Options: o, places: places{most: load{mostMessages, most / int64(len(servers))}, byKey: map[string]load{}}}
+	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes = 64 << 10
-	return &Relay{servers, &http.Client{
+	return &Relay{known, &http.Client{
 		Transport: transport,
 		// A server that is configured names no other one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -53,15 +67,36 @@ func New(servers map[string]Options) *Relay {
 // Names returns the servers' in order.
 func (r *Relay) Names() []string { return slices.Sorted(maps.Keys(r.servers)) }
 
-// Pass sends a client's request with this body to the server of a name, and what it answers to w:
-// a client has the timeout to take a piece. It returns ErrUnknown, an Error, or that of the request's
-// context; after an answer has begun and broken off it panics with http.ErrAbortHandler.
-func (r *Relay) Pass(name string, req *http.Request, body []byte, w http.ResponseWriter, timeout time.Duration) error {
+// Message is one that a client sends.
+type Message struct {
+	*http.Request
+	Body  []byte
+	Key   string // of the client: each has its share of the places
+	Bytes int64  // of memory that it holds
+}
+
+// Pass sends a message to the server of a name, and what it answers to w: a client has the timeout to
+// take a piece, and the server its own to send one. It returns ErrUnknown, ErrBusy, an Error, or that of
+// the request's context; after an answer has begun and broken off it panics with http.ErrAbortHandler.
+func (r *Relay) Pass(name string, req *Message, w http.ResponseWriter, timeout time.Duration) error {
 	o, ok := r.servers[name]
 	if !ok {
 		return ErrUnknown
 	}
-	out, err := http.NewRequestWithContext(req.Context(), req.Method, o.URL, bytes.NewReader(body))
+	leave, err := o.places.enter(req.Key, req.Bytes)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	var silent atomic.Bool
+	watchdog := time.AfterFunc(o.Timeout, func() {
+		silent.Store(true)
+		cancel()
+	})
+	defer watchdog.Stop()
+	out, err := http.NewRequestWithContext(ctx, req.Method, o.URL, bytes.NewReader(req.Body))
 	if err != nil {
 		return &Error{name, http.StatusBadGateway, "it cannot be asked"}
 	}
@@ -74,12 +109,16 @@ func (r *Relay) Pass(name string, req *http.Request, body []byte, w http.Respons
 	}
 	resp, err := r.client.Do(out)
 	if err != nil {
-		if req.Context().Err() != nil {
+		switch {
+		case req.Context().Err() != nil:
 			return context.Cause(req.Context())
+		case silent.Load():
+			return &Error{name, http.StatusGatewayTimeout, fmt.Sprintf("it has sent nothing for %v", o.Timeout)}
 		}
 		return &Error{name, http.StatusBadGateway, "it cannot be reached"} // its address is the operator's
 	}
 	defer resp.Body.Close()
+	resp.Body = &awaited{resp.Body, watchdog, o.Timeout}
 	if err := refusal(name, resp); err != nil {
 		return err
 	}
@@ -132,6 +171,19 @@ func refusal(name string, resp *http.Response) error {
 		return &Error{name, http.StatusBadGateway, fmt.Sprintf("it answers with %.64q, not with JSON or events", media)}
 	}
 	return &Error{name, http.StatusBadGateway, fmt.Sprintf("it answers with status %d", status)}
+}
+
+// awaited is the body of an answer, each piece of which has the time of a watchdog to come.
+type awaited struct {
+	io.ReadCloser
+	watchdog *time.Timer
+	timeout  time.Duration
+}
+
+func (a *awaited) Read(p []byte) (int, error) {
+	a.watchdog.Reset(a.timeout)
+	defer a.watchdog.Stop()
+	return a.ReadCloser.Read(p)
 }
 
 // pass copies an answer, each piece as it comes.
