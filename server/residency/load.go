@@ -1,11 +1,13 @@
 package residency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
@@ -57,19 +59,21 @@ func (s *Set) load(e *entry, src *Source, l *load) (*Resident, error) {
 	if s.opt.Changed != nil {
 		s.opt.Changed(src.Name, Loading, nil)
 	}
-	r, err := src.Load(l.ctx, func(done, total int64) { l.read.Store(done); l.total.Store(total) })
-	if err == nil && r.Fingerprint == "" {
-		if r.Fingerprint, err = registry.Fingerprint(r.Model); err != nil {
-			r.Unload()
+	var r *Resident
+	err := parallel.Try(func() (err error) {
+		r, err = src.Load(l.ctx, func(done, total int64) { l.read.Store(done); l.total.Store(total) })
+		if err == nil && r.Fingerprint == "" {
+			r.Fingerprint, err = registry.Fingerprint(r.Model)
 		}
-	}
+		return err
+	})
 	switch {
 	case err == nil:
 		return r, nil
-	case l.ctx.Err() != nil:
-		return nil, l.ctx.Err()
+	case r != nil:
+		r.Unload()
 	}
-	return nil, err
+	return nil, cmp.Or(l.ctx.Err(), err)
 }
 
 // came ends a load, and gives each who waits for it a lease. What comes of a load that has been
