@@ -37,6 +37,7 @@ type Route struct {
 	List   string // the field that a body which is a list counts as; empty: a body is an object
 	Open   bool   // it needs no key
 	Admin  bool   // it needs a key with the right to ask about others
+	Rules  bool   // it changes what others get: where keys are configured, it needs an admin's
 
 	Ask    func(*Call) (*Ask, error)     // reads a request for text
 	Read   func(*Call) (*Reading, error) // reads a request for what a model makes of texts
