@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/markdown", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/markdown":     {},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
@@ -27,7 +27,7 @@ var layers = map[string][]string{
 	"internal/npu/timeline": {"hexagon/pipeline"},
 	"internal/npu/tiling":   {},
 	"internal/reference":    {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
-	"internal/engines":      {"internal/npu/soc", "internal/config", "internal/usage", "internal/output", "internal/memory", "server/registry", "server/residency", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/engines":      {"internal/npu/soc", "internal/config", "internal/usage", "internal/output", "internal/memory", "server/registry", "server/residency", "tts", "batcher", "models", "kernels", "hexagon", "internal/parallel"},
 	"internal/config":       {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/errtext", "internal/memory", "internal/kvevents", "internal/zmtp", "internal/workers", "server", "tts", "batcher", "models"},
 	"internal/apiclient":    {"internal/usage", "internal/output"},
 	"internal/errtext":      {},
@@ -41,7 +41,7 @@ var layers = map[string][]string{
 	"web":                   {"internal/static"},
 	"internal/manual":       {"internal/static"},
 	"internal/static":       {},
-	"server":                {"web", "internal/manual", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext"},
+	"server":                {"web", "internal/manual", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext", "internal/parallel"},
 	"server/admission":      {},
 	"server/jsonread":       {},
 	"server/jsonwrite":      {},
@@ -56,7 +56,7 @@ var layers = map[string][]string{
 	"server/ollama":         {"server/residency", "server/openai", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "grammar", "tts", "models/template"},
 	"server/anthropic":      {"server/admission", "server/openai", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/registry":       {"server/receipt", "tts", "models", "batcher/sampling"},
-	"server/residency":      {"server/registry"},
+	"server/residency":      {"server/registry", "internal/parallel"},
 	"tts/verify":            {"tts/answer", "tts/scaling", "internal/sandbox"},
 	"internal/sandbox":      {"internal/cpulimit"},
 	"tools/wasmfuel":        {}, // counts steps into interpreters
@@ -77,7 +77,7 @@ var layers = map[string][]string{
 	"tts/profile":           {"tts/scaling"},
 	"tts/answer":            {},
 	"tts/toolcall":          {"grammar"},
-	"batcher":               {"models", "kernels"},
+	"batcher":               {"models", "kernels", "internal/parallel"},
 	"batcher/sampling":      {"kernels"},
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
@@ -92,7 +92,7 @@ var layers = map[string][]string{
 	"internal/tracing":      {},
 	"internal/kvevents":     {"internal/zmtp", "models/kv"},
 	"internal/zmtp":         {},
-	"internal/workers":      {"tts", "batcher/sampling"},
+	"internal/workers":      {"tts", "batcher/sampling", "internal/parallel"},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
 	// internal/engines hands to the loader; models/recurrent is to the states of
@@ -111,7 +111,7 @@ var layers = map[string][]string{
 	"models/synthetic":       {"models/gguf"},
 	"models/embedded":        {"models/gguf"},
 	"models/quantize":        {"models/gguf", "kernels/vector", "internal/parallel"},
-	"models":                 {"kernels"},
+	"models":                 {"kernels", "internal/parallel"},
 	"models/attention":       {"models/kv", "kernels"},
 	"models/recurrent":       {"kernels"},
 	"models/expertcache":     {},
@@ -121,13 +121,14 @@ var layers = map[string][]string{
 	"models/huggingface":     {"models/safetensors", "models/tokenizer", "models/gguf", "models/disk", "kernels", "internal/parallel"},
 	"models/safetensors":     {"models/disk"},
 	"models/gguf":            {"models/disk", "kernels"},
-	"models/disk":            {},
+	"models/disk":            {"internal/parallel"},
 	"models/template":        {},
 
 	"grammar/grammartest": {"grammar", "models"}, // for tests
 	"internal/clienttest": {},
 	"docs":                {}, // tests alone
 	"internal/sweep":      {},
+	"internal/mutate":     {"models/gguf"},
 
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
 
@@ -143,8 +144,8 @@ var layers = map[string][]string{
 	"kernels/attention":  {"kernels/vector", "kernels/cpu"},
 	"kernels/delta":      {"kernels/vector", "kernels/cpu"},
 	"kernels/vector":     {"kernels/cpu"},
-	"kernels/pool":       {"kernels/meter", "kernels/cpu"},
-	"kernels/matrix":     {"kernels/meter", "kernels/cpu"},
+	"kernels/pool":       {"kernels/meter", "kernels/cpu", "internal/parallel"},
+	"kernels/matrix":     {"kernels/meter", "kernels/cpu", "internal/parallel"},
 	"kernels/meter":      {},
 	"kernels/kept":       {"kernels/cpu"},
 	"kernels/cpu":        {},
@@ -164,6 +165,7 @@ var reserved = map[string][]string{
 	"kernels/kerneltest/matrices": {},
 	"internal/clienttest":         {}, // for tests
 	"internal/sweep":              {},
+	"internal/mutate":             {}, // for tests
 }
 
 func TestImportsPointDownOnly(t *testing.T) {

@@ -3,10 +3,10 @@ package batcher
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -247,8 +247,8 @@ func (l *loop) account() {
 // fail ends the engine for the error, or the panic, of a step; its sequences alone
 // if the model goes on without the backend that has failed.
 func (l *loop) fail(err error, panicked any) error {
-	if panicked != nil {
-		err = fmt.Errorf("%w: %v\n%s", ErrPanic, panicked, debug.Stack())
+	if p := parallel.Caught(panicked); p != nil {
+		err = fmt.Errorf("%w: %v\n%s", ErrPanic, p.Value, p.Stack)
 	}
 	if err == nil {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/huggingface"
@@ -80,7 +81,7 @@ func (b *Bundle) LoadAdapter(name, path string, interrupt func() error) (*Adapte
 	}
 	file, err := openAdapter(path, b.file)
 	if err != nil {
-		return nil, err
+		return nil, panicked(err, path)
 	}
 	a, err := loadAdapter(file, b.exec, interrupt)
 	if err != nil {
@@ -91,11 +92,16 @@ func (b *Bundle) LoadAdapter(name, path string, interrupt func() error) (*Adapte
 }
 
 // openAdapter opens what LoadAdapter reads, for a model of that file.
-func openAdapter(path string, model *gguf.File) (*gguf.File, error) {
-	if isDirectory(path) {
-		return huggingface.OpenAdapter(path, model)
-	}
-	return gguf.Open(path)
+func openAdapter(path string, model *gguf.File) (f *gguf.File, err error) {
+	err = parallel.Try(func() (err error) {
+		if isDirectory(path) {
+			f, err = huggingface.OpenAdapter(path, model)
+		} else {
+			f, err = gguf.Open(path)
+		}
+		return err
+	})
+	return f, err
 }
 
 // loadAdapter reads the adapter of a model that a file holds.
@@ -117,18 +123,21 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 	}
 	l := &adapterLoader{Loader: weights.NewLoader(file, weights.Options{Pool: model.pool, Packing: weights.PackingStored, Exact: exact, Interrupt: interrupt}), file: file, strength: strength, common: map[piece]weights.Stacked{}}
 	a := &Adapter{Scale: 1, graph: graph, on: map[*target][]*lowRank{}, file: file, memory: l.Memory()}
-	for _, t := range graph.targets {
-		if low := l.lowRanks(t); low != nil {
-			a.on[t] = low
+	err = parallel.Try(func() error {
+		for _, t := range graph.targets {
+			if low := l.lowRanks(t); low != nil {
+				a.on[t] = low
+			}
 		}
-	}
-	for _, name := range l.Finish() {
-		l.refuse(name, graph.file)
-	}
-	if len(a.on) == 0 {
-		l.Fail("it has no tensors")
-	}
-	if err := l.Err(); err != nil {
+		for _, name := range l.Finish() {
+			l.refuse(name, graph.file)
+		}
+		if len(a.on) == 0 {
+			l.Fail("it has no tensors")
+		}
+		return l.Err()
+	})
+	if err = panicked(err, "tensor "+l.Latest()); err != nil {
 		return nil, errors.Join(err, l.Memory().Free())
 	}
 	a.Rank, a.Bytes = l.rank, l.Bytes

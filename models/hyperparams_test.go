@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -19,7 +21,7 @@ import (
 )
 
 // tinyFiles are small models, of each architecture at least one.
-func tinyFiles(t *testing.T) map[string]*gguf.File {
+func tinyFiles(t testing.TB) map[string]*gguf.File {
 	t.Helper()
 	files := map[string]*gguf.File{}
 	add := func(name, path string) *gguf.File {
@@ -53,7 +55,7 @@ func tinyFiles(t *testing.T) map[string]*gguf.File {
 }
 
 // rewritten is f with other metadata and tensors.
-func rewritten(t *testing.T, md gguf.Metadata, tensors []gguf.Tensor) *gguf.File {
+func rewritten(t testing.TB, md gguf.Metadata, tensors []gguf.Tensor) *gguf.File {
 	t.Helper()
 	var b bytes.Buffer
 	if err := gguf.Write(&b, md, tensors); err != nil {
@@ -67,7 +69,7 @@ func rewritten(t *testing.T, md gguf.Metadata, tensors []gguf.Tensor) *gguf.File
 }
 
 // firstLayer is f without its other layers.
-func firstLayer(t *testing.T, f *gguf.File) *gguf.File {
+func firstLayer(t testing.TB, f *gguf.File) *gguf.File {
 	t.Helper()
 	md := maps.Clone(f.Metadata)
 	md[md["general.architecture"].(string)+".block_count"] = uint32(1)
@@ -77,7 +79,7 @@ func firstLayer(t *testing.T, f *gguf.File) *gguf.File {
 }
 
 // renamed is f as a file of another architecture.
-func renamed(t *testing.T, f *gguf.File, arch string) *gguf.File {
+func renamed(t testing.TB, f *gguf.File, arch string) *gguf.File {
 	t.Helper()
 	md, old := gguf.Metadata{}, f.Metadata["general.architecture"].(string)
 	for key, v := range f.Metadata {
@@ -92,7 +94,7 @@ func renamed(t *testing.T, f *gguf.File, arch string) *gguf.File {
 
 // fusedPhi is a llama as a file of phi3, which stores q, k and v as one matrix, and gate
 // and up as another.
-func fusedPhi(t *testing.T, f *gguf.File) *gguf.File {
+func fusedPhi(t testing.TB, f *gguf.File) *gguf.File {
 	t.Helper()
 	into := map[string]string{"attn_q": "attn_qkv", "attn_k": "attn_qkv", "attn_v": "attn_qkv", "ffn_gate": "ffn_up"}
 	joined := map[string]gguf.Tensor{}
@@ -190,27 +192,63 @@ func TestNoValueOfAnyKeyMakesALoaderPanicOrTakeMemoryWithoutBound(t *testing.T) 
 // tryModel loads a file and computes a few tokens, either of which may fail but not
 // panic. It returns the bytes that were allocated.
 func tryModel(t *testing.T, pool *pool.Pool, f *gguf.File, what string) (allocated uint64) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	guarded(t, what, func() {
+		_, err := Describe(f, LoadOptions{}) // as lists of models do
+		regular(t, what, err)
+		_, err = Measure(f, LoadOptions{})
+		regular(t, what, err)
+		if b, err := LoadFile(f, LoadOptions{Pool: pool}); err == nil {
+			defer b.exec.close()
+			compute(b, nil)
+		} else if regular(t, what, err); !strings.Contains(err.Error(), "cannot run this model") {
+			t.Errorf("%s: %v, which is not ErrModel", what, err)
+		}
+	})
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// regular fails for an error that was a panic.
+func regular(t *testing.T, what string, err error) {
+	t.Helper()
+	var p *parallel.Panic
+	if errors.As(err, &p) {
+		t.Errorf("%s: %v\n%s", what, err, p.Stack)
+	}
+}
+
+// guarded does what must not panic.
+func guarded(t *testing.T, what string, do func()) {
+	t.Helper()
 	defer func() {
 		if p := recover(); p != nil {
 			t.Errorf("%s: panic: %v\n%s", what, p, debug.Stack())
 		}
 	}()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if b, err := LoadFile(f, LoadOptions{Pool: pool}); err == nil {
-		defer b.exec.close()
-		cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kv.F16, BlockLen: 16, Blocks: 4, States: 2})
-		if err == nil {
-			defer cache.Close()
-			seq, batch := cache.Open(nil), Batch{}
-			if seq.Grow(3) == nil {
-				batch.Add(seq, 0, 3, 1, 2, 3)
-				_ = b.Model.Forward(&batch, cache)
-			}
-		}
-	} else if !strings.Contains(err.Error(), "cannot run this model") {
-		t.Errorf("%s: %v, which is not ErrModel", what, err)
+	do()
+}
+
+// compute computes three tokens by v, or by the model as it is, and then another, which may fail.
+func compute(b *Bundle, v *Variant) {
+	cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kv.F16, BlockLen: 16, Blocks: 4, States: 2})
+	if err != nil {
+		return
 	}
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	defer cache.Close()
+	seq, batch := cache.Open(nil), Batch{}
+	for _, tokens := range [][]int32{{1, 2, 3}, {2}} {
+		at := seq.Len()
+		if seq.Grow(len(tokens)) != nil {
+			return
+		}
+		batch.Reset()
+		batch.Add(seq, at, len(tokens), tokens...)
+		batch.Spans[0].Variant = v
+		_ = b.Model.Forward(&batch, cache)
+		if b.Classifier != nil && len(batch.Logits) >= b.Model.Config().Outputs {
+			b.Classifier.Scores(batch.Logits[:b.Model.Config().Outputs])
+		}
+	}
 }

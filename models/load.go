@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
@@ -54,17 +55,28 @@ func Load(path string, opt LoadOptions) (*Bundle, error) {
 // LoadFile builds the model that a file holds. On success the file and the backend
 // belong to the bundle: rows of the embedding are read from the one, the other has
 // the matrices.
-func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
+func LoadFile(f *gguf.File, opt LoadOptions) (b *Bundle, err error) {
 	m, err := loadModel(f, opt)
 	if err != nil {
 		return nil, err
 	}
-	t, err := tokenizer.New(f.Metadata)
-	if err == nil {
-		err = f.Unchanged()
-	}
+	err = parallel.Try(func() (err error) {
+		if b, err = newBundle(f, m, opt.Metadata); err == nil {
+			err = f.Unchanged()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), m.close())
+	}
+	return b, nil
+}
+
+// newBundle makes what the metadata of a file says of its model.
+func newBundle(f *gguf.File, m *executor, own gguf.Metadata) (*Bundle, error) {
+	t, err := tokenizer.New(f.Metadata)
+	if err != nil {
+		return nil, err
 	}
 	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f, exec: m}
 	b.Warnings = append(m.graph.warnings, t.Warnings()...)
@@ -86,7 +98,7 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	if n, ok := f.Metadata.Uint("lutra.chat.max_turns"); ok {
 		b.MaxTurns = int(min(n, math.MaxInt32))
 	}
-	b.Identity = newIdentity(f, b.Backend, opt.Metadata, m.Config().Packings)
+	b.Identity = newIdentity(f, b.Backend, own, m.Config().Packings)
 	return b, nil
 }
 
@@ -170,9 +182,13 @@ func loadModel(file *gguf.File, opt LoadOptions) (*executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph := newDecoder(l)
-	l.finish()
-	if err := l.Err(); err != nil {
+	var graph *decoder
+	err = parallel.Try(func() error {
+		graph = newDecoder(l)
+		l.finish()
+		return l.Err()
+	})
+	if err = panicked(err, "tensor "+l.Latest()); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), l.Memory().Free())
 	}
 	l.warnOfZeros()

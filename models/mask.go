@@ -45,6 +45,7 @@ func (l *loader) windowPattern() []bool {
 	if list, ok := l.file.Metadata.Bools(l.key(key)); ok {
 		if len(list) != l.cfg.Layers {
 			l.Fail("%s has %d values for %d layers", l.key(key), len(list), l.cfg.Layers)
+			return nil
 		}
 		return list
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -23,6 +24,14 @@ func Measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
 	if err != nil {
 		return m, err
 	}
+	err = parallel.Try(func() (err error) {
+		m, err = l.measure(f, opt)
+		return err
+	})
+	return m, err
+}
+
+func (l *loader) measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
 	if m.Config, err = l.describe(); err != nil {
 		return m, err
 	}
@@ -47,12 +56,16 @@ func Measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
 // Describe returns the configuration of the model that a file holds without loading it, its Bytes
 // unknown. It reads the metadata alone. opt needs no Pool. Errors are those of hyper-parameters
 // that LoadFile refuses too; tensors that are missing are not looked for.
-func Describe(f *gguf.File, opt LoadOptions) (Config, error) {
+func Describe(f *gguf.File, opt LoadOptions) (c Config, err error) {
 	l, err := newLoader(f, opt)
 	if err != nil {
 		return Config{}, err
 	}
-	return l.describe()
+	err = parallel.Try(func() (err error) {
+		c, err = l.describe()
+		return err
+	})
+	return c, err
 }
 
 func (l *loader) describe() (Config, error) {

@@ -13,9 +13,6 @@ import (
 var errKey = &api.Fault{Status: http.StatusUnauthorized, Type: api.TypeAuth, Code: "invalid_api_key",
 	Message: "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY'."}
 
-// errAdmin answers a request that needs more than its key.
-var errAdmin = forbidden("admin_key_required", "This takes an admin key: one whose line in the server's file of keys says so.")
-
 // shownKey returns what a request shows as a bearer's key.
 func shownKey(r *http.Request) string {
 	shown := r.Header.Get("Authorization")

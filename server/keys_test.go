@@ -188,7 +188,7 @@ func TestAKeySeesAndUsesItsModelsAlone(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ method, path, body string }{
-		{"GET", "/v1/models/toy", ""}, {"POST", "/api/show", `{"model":"toy"}`}, {"POST", "/models/unload", `{"model":"toy"}`}, {"POST", "/models/load", `{"model":"toy"}`},
+		{"GET", "/v1/models/toy", ""}, {"POST", "/api/show", `{"model":"toy"}`},
 		{"POST", "/api/generate", `{"model":"toy","keep_alive":0}`}, {"POST", "/tokenize", `{"model":"toy","prompt":"Hi"}`}, {"POST", "/v1/messages", chatBody(`,"max_tokens":3`)},
 	} {
 		if w := f.as(c.method, c.path, "l", c.body); w.Code != 404 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lutra-lm/lutra/internal/errtext"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
@@ -114,14 +114,14 @@ func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
 func (s *Server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			p := recover()
+			p := parallel.Caught(recover())
 			if p == nil {
 				return
 			}
-			if p == http.ErrAbortHandler {
-				panic(p)
+			if p.Value == http.ErrAbortHandler {
+				panic(p.Value)
 			}
-			s.log.Error().Str("id", recordOf(r.Context()).id).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("handler panicked")
+			s.log.Error().Str("id", recordOf(r.Context()).id).Interface("panic", p.Value).Bytes("stack", p.Stack).Msg("handler panicked")
 			if begun := s.fail(w, r, errPanic); begun {
 				panic(http.ErrAbortHandler)
 			}

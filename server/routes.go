@@ -140,8 +140,8 @@ func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			return errKey
 		}
-		if route.Admin && !c.Key.Admin {
-			return errAdmin
+		if route.Admin && !c.Key.Admin || route.Rules && !c.Key.Rules() {
+			return api.ErrAdmin
 		}
 		rec.key = c.Key
 	}

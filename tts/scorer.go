@@ -91,6 +91,20 @@ func (v *Verifiers) Add(scorers map[string]Scorer) {
 	}
 }
 
+// Only returns those whose names may be used. The default is the same, or there is none.
+func (v Verifiers) Only(may func(name string) bool) Verifiers {
+	only := Verifiers{ByName: map[string]Scorer{}}
+	for name, s := range v.ByName {
+		if may(name) {
+			only.ByName[name] = s
+		}
+	}
+	if only.ByName[v.Default] != nil {
+		only.Default = v.Default
+	}
+	return only
+}
+
 // resolve returns the scorer that a plan asks for, and whether it is more than
 // the generator's own score. final finds the final answer of a text. It completes p.Judge.
 func (v *Verifiers) resolve(p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {

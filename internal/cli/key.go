@@ -38,7 +38,8 @@ printed. Nothing else keeps the key. A server that reads the file takes it withi
 
 A limit that is left out is as in server.requests_per_minute and server.tokens_per_minute;
 --max-requests bounds the requests under way, --models lists the only ones that may be used,
-and --admin makes a key that may also read GET /usage, GET /debug/requests, /debug/logs and profiles.`,
+and --admin makes a key that may also read GET /usage, GET /debug/requests, /debug/logs and profiles,
+and load and unload models, or set the scales of their adapters, for all.`,
 		Example: `  lutra key create alice
   lutra key create bob --requests-per-minute 60 --tokens-per-minute 100000 --max-requests 4 --models lutra-tiny-l
   lutra key create ops --admin --file keys.txt`,
@@ -53,7 +54,7 @@ and --admin makes a key that may also read GET /usage, GET /debug/requests, /deb
 	f.IntVar(&c.Tokens, "tokens-per-minute", 0, "tokens a minute, of prompts and completions")
 	f.IntVar(&c.AtOnce, "max-requests", 0, "requests under way")
 	f.StringSliceVar(&c.Models, "models", nil, "names of models, with commas between: others are refused")
-	f.BoolVar(&c.Admin, "admin", false, "may also read /usage, /debug/requests, /debug/logs and profiles")
+	f.BoolVar(&c.Admin, "admin", false, "may also read /usage, /debug/requests, /debug/logs and profiles, and change what others get")
 	f.StringVar(&file, "file", "", "add the line to this `FILE`")
 	return cmd
 }

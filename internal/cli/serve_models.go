@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -94,7 +96,12 @@ func (f *fleet) close() {
 func (f *fleet) tell(model string, status residency.Status, err error) {
 	switch {
 	case err != nil:
-		f.log.Error().Err(err).Str("model", model).Msg("the model could not be loaded")
+		event := f.log.Error().Err(err).Str("model", model)
+		var p *parallel.Panic
+		if errors.As(err, &p) {
+			event.Bytes("stack", p.Stack)
+		}
+		event.Msg("the model could not be loaded")
 	case status == residency.Unloaded:
 		f.log.Info().Str("model", model).Str("room", output.Bytes(f.r.Room())).Msg("model unloaded")
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -71,7 +71,7 @@ func (r *Runtime) start(h *Host) {
 	}
 	r.steps.group.Go(func() error {
 		defer close(stopped)
-		var committing sync.WaitGroup
+		var committing parallel.Group
 		for _, cache := range h.caches {
 			committing.Go(func() { cache.CommitAhead(ctx, committedAhead) })
 		}
@@ -97,11 +97,13 @@ func (r *Runtime) Add(ctx context.Context, m config.Model, progress func(done, t
 		return nil, err
 	}
 	r.settle()
-	err = h.giveTask()
-	if err == nil {
+	err = parallel.Try(func() error {
+		if err := h.giveTask(); err != nil {
+			return err
+		}
 		room := r.Room()
-		err = r.makeEngine(r.cfg, h, room/kvShare/int64(len(h.bundles())), room)
-	}
+		return r.makeEngine(r.cfg, h, room/kvShare/int64(len(h.bundles())), room)
+	})
 	if err != nil {
 		return nil, errors.Join(err, r.close(h))
 	}

@@ -2,6 +2,7 @@ package parallel
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -33,7 +34,7 @@ func TestAPanicComesOutOfEveryWait(t *testing.T) {
 	for range 2 {
 		func() {
 			defer func() {
-				if p := recover(); p != "two" {
+				if p := Caught(recover()); p == nil || p.Value != "two" {
 					t.Errorf("wait panics with %v, want two", p)
 				}
 			}()
@@ -55,5 +56,37 @@ func TestRangesCoverEachItemOnce(t *testing.T) {
 				t.Fatalf("of %d items item %d is called %d times", n, i, c)
 			}
 		}
+	}
+}
+
+func TestAPanicOfAGoroutineIsThatOfWhoeverWaits(t *testing.T) {
+	for name, do := range map[string]func(){
+		"Ranges": func() { Ranges(1000, func(lo, _ int) { fail(lo == 0) }) },
+		"Each":   func() { _ = Each([]int{0, 1}, func(i, _ int) error { fail(i == 1); return nil }) },
+		"Group": func() {
+			var g Group
+			g.Go(func() {
+				var inner Group
+				inner.Go(func() { fail(true) })
+				inner.Wait()
+			})
+			g.Wait()
+		},
+	} {
+		err := Try(func() error { do(); return nil })
+		var p *Panic
+		if !errors.As(err, &p) || p.Value != "boom" || !strings.Contains(string(p.Stack), "parallel.fail") {
+			t.Errorf("%s: %v, want the panic with the stack of where it was", name, err)
+		}
+	}
+	broken := errors.New("broken")
+	if err := Try(func() error { return broken }); err != broken {
+		t.Errorf("Try = %v, want the error of what it calls", err)
+	}
+}
+
+func fail(yes bool) {
+	if yes {
+		panic("boom")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -58,7 +59,7 @@ func (r *round) divide(ctx context.Context, jobs []int, tried []*worker) {
 		return
 	}
 	parts := max(min(len(ready), len(jobs)), (len(jobs)+mostJobs-1)/mostJobs)
-	var all sync.WaitGroup
+	var all parallel.Group
 	for i := range parts {
 		part := jobs[i*len(jobs)/parts : (i+1)*len(jobs)/parts]
 		all.Go(func() { r.part(ctx, ready[i%len(ready)], part, tried) })
@@ -75,6 +76,7 @@ func (r *round) part(ctx context.Context, first *worker, jobs []int, tried []*wo
 	ended := make(chan struct{}, 2)
 	running := 0
 	var hedged atomic.Bool
+	var attempts parallel.Group
 	over := func() {
 		if hedged.Load() && len(r.unfinished(jobs)) == 0 {
 			stop(errOver)
@@ -84,10 +86,10 @@ func (r *round) part(ctx context.Context, first *worker, jobs []int, tried []*wo
 		tried = append(tried, w)
 		running++
 		a := r.attempt(w, r.unfinished(jobs), over)
-		go func() { // part waits for it
+		attempts.Go(func() {
+			defer func() { ended <- struct{}{} }()
 			a.run(asking)
-			ended <- struct{}{}
-		}()
+		})
 	}
 	ask(first)
 	var late <-chan time.Time
@@ -109,6 +111,7 @@ func (r *round) part(ctx context.Context, first *worker, jobs []int, tried []*wo
 			}
 		}
 	}
+	attempts.Wait()
 	if rest := r.unfinished(jobs); len(rest) > 0 {
 		r.divide(ctx, rest, tried)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
@@ -40,10 +41,10 @@ func Recycle(ms ...*Matrix) {
 }
 
 // Parallel calls do for all i in [0, n), on all cores: packing a large model is
-// part of its start-up time.
+// part of its start-up time. It panics as they do.
 func Parallel(n int, do func(i int)) {
 	var next atomic.Int64
-	var wg sync.WaitGroup
+	var wg parallel.Group
 	for range min(runtime.GOMAXPROCS(0), n) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
@@ -39,6 +40,8 @@ type Pool struct {
 	asleep  atomic.Int32  // workers that are parked, or look once more before they park
 	steps   atomic.Int32  // Begin less End
 	closed  atomic.Bool
+
+	panicked atomic.Pointer[parallel.Panic] // of the first part of a Run that has
 
 	parkers  []parker      // where workers park
 	caller   atomic.Int32  // the processor of the last to announce; below zero: unknown
@@ -99,7 +102,8 @@ func (p *Pool) Begin() {
 // End ends a step that Begin announced.
 func (p *Pool) End() { p.steps.Add(-1) }
 
-// Run executes parts [0, parts) of t and returns when all are done.
+// Run executes parts [0, parts) of t and returns when all are done. It panics with a
+// *parallel.Panic of a part, whatever worker had it, when the others are done.
 func (p *Pool) Run(t Task, parts int) {
 	if parts <= 0 {
 		return
@@ -124,6 +128,9 @@ func (p *Pool) Run(t Task, parts int) {
 	p.drain(0)
 	p.await()
 	p.task = nil
+	if failed := p.panicked.Swap(nil); failed != nil {
+		panic(failed)
+	}
 }
 
 // Close stops the workers and waits for them. No Run may be under way.
@@ -159,13 +166,8 @@ func (p *Pool) rouse(w int) {
 // and parts in place: Run cannot return before it is counted.
 func (p *Pool) drain(worker int) {
 	ran, start := int64(0), p.meter.Start()
-	for p.left.Load() > 0 { // many cores read a line sooner than they change it one after another
-		l := p.left.Add(-1)
-		if l < 0 {
-			break
-		}
-		p.task.Do(worker, int(p.parts-1-l))
-		ran++
+	for p.left.Load() > 0 {
+		p.some(worker, &ran)
 	}
 	if ran == 0 {
 		return
@@ -173,6 +175,24 @@ func (p *Pool) drain(worker int) {
 	p.meter.Working(start)
 	if p.pending.Add(-ran) == 0 && p.waiting.CompareAndSwap(true, false) {
 		p.finished <- struct{}{}
+	}
+}
+
+// some runs parts, and counts them in ran, until none is left or one has panicked.
+func (p *Pool) some(worker int, ran *int64) {
+	defer func() {
+		if failed := parallel.Caught(recover()); failed != nil {
+			*ran++
+			p.panicked.CompareAndSwap(nil, failed)
+		}
+	}()
+	for p.left.Load() > 0 { // many cores read a line sooner than they change it one after another
+		l := p.left.Add(-1)
+		if l < 0 {
+			break
+		}
+		p.task.Do(worker, int(p.parts-1-l))
+		*ran++
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // ErrChanged says that a file was written to or truncated while it was open,
@@ -119,7 +121,7 @@ func (s *Source) read(b []byte, offset int64) error {
 		return err
 	}
 	var next atomic.Int64
-	var readers sync.WaitGroup
+	var readers parallel.Group
 	errs := make([]error, workers)
 	for w := range errs {
 		readers.Go(func() {

@@ -142,6 +142,7 @@ func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
 		{"w4a16", config("quantization_config", object("quant_method", "compressed-tensors", "format", "marlin-24")), `format is "marlin-24"`},
 		{"w4a16", config("quantization_config", object("quant_method", "compressed-tensors", "format", "pack-quantized", "config_groups", object("g", object("weights", object("num_bits", 8))))), "num_bits is 8"},
 		{"nvfp4-modelopt", set(fileModelOpt, "quantization", object("quant_algo", "FP8")), `quant_algo is "FP8"`},
+		{"nvfp4-modelopt", set(fileModelOpt, "quantization", nil), "hf_quant_config.json: quantization is missing"},
 		{"gptq", overwrite("model.layers.0.mlp.up_proj.g_idx", 4*9, 1), `mlp.up_proj.g_idx": unsupported: column 9 is of group 1: columns are in an order of their own (desc_act)`},
 		{"gptq", rename("mlp.up_proj.qzeros", "mlp.up_proj.qzebra"), "mlp.up_proj.qzebra"},
 		{"awq", rename("mlp.up_proj.scales", "mlp.up_proj.skales"), "skales"},

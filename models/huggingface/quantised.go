@@ -56,17 +56,19 @@ var scaleNames = []string{"_scale_inv", "_scale"}
 // quantisation reads quantization_config, as transformers writes it for BitNet and for blocks of
 // FP8 (integrations/bitnet.py and finegrained_fp8.py), and others as the library of their name does.
 func (b *builder) quantisation() {
-	v := b.config.within("quantization_config")
+	v, standard := b.config.within("quantization_config"), ""
 	if v.m == nil {
-		if v = b.read(fileModelOpt, false); v.m == nil || b.err != nil {
+		of := b.read(fileModelOpt, false)
+		if of.m == nil || b.err != nil {
 			return
 		}
-		v = v.within("quantization")
-		v.m = maps.Clone(v.m)
-		v.m["quant_method"] = methodModelOpt
+		if v, standard = of.within("quantization"), methodModelOpt; v.m == nil {
+			of.fail("quantization", "is missing")
+			return
+		}
 	}
 	q := &b.quant
-	q.method, q.except = v.text("quant_method", ""), v.texts("modules_to_not_convert")
+	q.method, q.except = v.text("quant_method", standard), v.texts("modules_to_not_convert")
 	q.names = methods[q.method]
 	switch q.method {
 	case methodBitNet:

@@ -48,6 +48,7 @@ type Loader struct {
 	err      error
 	packings map[string]bool      // of the layers' matrices
 	used     map[string]bool      // tensors that were asked for
+	latest   string               // of them
 	zero     map[string]bool      // tensors read so far: whether they hold zeros alone
 	factors  map[string][]float32 // of the matrices of tensors that were asked for theirs; nil: ones
 
@@ -83,6 +84,9 @@ func (l *Loader) Fail(format string, args ...any) {
 
 // Err returns the first failure.
 func (l *Loader) Err() error { return l.err }
+
+// Latest returns the name of the tensor that was asked for last.
+func (l *Loader) Latest() string { return l.latest }
 
 // Local tells whether the matrices are the CPU's.
 func (l *Loader) Local() bool { return l.opt.Backend == l.cpu }

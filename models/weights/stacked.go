@@ -29,15 +29,15 @@ type Stored struct {
 	factor float32
 }
 
-// Stack reads matrices piece by piece, and loads them as one if they allow it. Some are nil
-// after a failure.
+// Stack reads matrices piece by piece, and loads them as one if they allow it. After a failure it
+// loads nothing, and some of them may be nil.
 func (l *Loader) Stack(stored ...*Stored) Stacked {
 	s := Stacked{}
+	if l.err != nil {
+		return s
+	}
 	var of []Part
 	for _, m := range stored {
-		if m == nil {
-			return s
-		}
 		if part := partOf(m.t, m.lo); !slices.Contains(of, part) {
 			of = append(of, part)
 		}

@@ -24,7 +24,7 @@ func (l *Loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
 	if l.err != nil {
 		return nil
 	}
-	l.used[name] = true
+	l.used[name], l.latest = true, name
 	t := l.file.Tensor(name)
 	if t == nil {
 		if !optional {

@@ -18,7 +18,7 @@ type Credential struct {
 	Hash [sha256.Size]byte // of the key
 	Limits
 	Plain bool // its file shows the key itself
-	Admin bool // it may ask about other keys and their requests
+	Admin bool // it may ask about other keys and their requests, and change what others get
 }
 
 // Keys are the clients that the server knows.
@@ -44,6 +44,10 @@ func (k *Key) Owner() string { return string(k.Hash[:]) }
 func (k *Key) May(names ...string) bool {
 	return k == nil || k.Models == nil || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(k.Models, n) })
 }
+
+// Rules tells whether the key may change what others get: one of an admin, or that of everybody
+// where no keys are configured.
+func (k *Key) Rules() bool { return k == nil || k.Admin || k.Hash == [sha256.Size]byte{} }
 
 // NewKeys accepts these credentials; with none, all clients share one key with these limits.
 func NewKeys(credentials []Credential, standard Limits) *Keys {

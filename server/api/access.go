@@ -7,7 +7,12 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/server/residency"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
+
+// ErrAdmin answers a request that needs more than its key.
+var ErrAdmin = InvalidStatus(http.StatusForbidden, "admin_key_required", "", "This takes an admin key: one whose line in the server's file of keys says so.")
 
 // Access refuses a model that the call's key may not use, and with the same words one that
 // does not exist: what else there is, such a key does not learn.
@@ -29,7 +34,37 @@ func (c *Call) Cards() ([]registry.Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(models.Cards(), func(card registry.Card) bool { return !c.Key.May(models.Names(card.ID)...) }), nil
+	cards := slices.DeleteFunc(models.Cards(), func(card registry.Card) bool { return !c.Key.May(models.Names(card.ID)...) })
+	for i := range cards {
+		cards[i].OfferOnly(func(verifier string) bool { return c.mayJudge(models, verifier) })
+	}
+	return cards, nil
+}
+
+// Card returns the card of a model that the call's key may use.
+func (c *Call) Card(name string) (card registry.Card, err error) {
+	models, err := c.Known(name)
+	if err != nil {
+		return card, err
+	}
+	card, err = models.Card(name)
+	card.OfferOnly(func(verifier string) bool { return c.mayJudge(models, verifier) })
+	return card, err
+}
+
+// Verifiers returns the verifiers of m that the call's key may use: a model or service by its name,
+// and what is of m itself.
+func (c *Call) Verifiers(m *registry.Model) tts.Verifiers {
+	models, err := c.Models()
+	if err != nil || c.Key == nil || c.Key.Models == nil {
+		return m.Verifiers
+	}
+	return m.Verifiers.Only(func(name string) bool { return c.mayJudge(models, name) })
+}
+
+// mayJudge tells whether the call's key may use a verifier.
+func (c *Call) mayJudge(models *residency.Set, verifier string) bool {
+	return scaling.OwnVerifier(verifier) || c.Key.May(append(models.Names(verifier), verifier)...)
 }
 
 // Known returns the models, of which the call's key may use the one of a name.

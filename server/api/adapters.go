@@ -10,7 +10,8 @@ const LoraField = "lora"
 
 // adapted returns the model with the adapters that a request asks for: at the scales of its
 // field, or without that, as all requests for the model get it.
-func adapted(f *jsonread.Fields, m *registry.Model) (*registry.Model, error) {
+func adapted(c *Call, m *registry.Model) (*registry.Model, error) {
+	f := c.Body
 	switch {
 	case m.Adapters == nil: // a field that asks for some is refused as one that nobody knows
 		return m, nil
@@ -20,6 +21,17 @@ func adapted(f *jsonread.Fields, m *registry.Model) (*registry.Model, error) {
 	scales, err := Scales(f, m)
 	if err != nil {
 		return nil, err
+	}
+	models, err := c.Models()
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range m.Adapters.List {
+		if scales[i] != 0 {
+			if err := c.Access(models, m.Name+registry.AdapterMark+u.Adapter.Name); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return m.Scaled(scales)
 }

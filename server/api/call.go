@@ -71,7 +71,7 @@ func (c *Call) Model() (*Ask, error) {
 	if a.Name == "" {
 		a.Name = a.Model.Name
 	}
-	a.Model, err = adapted(c.Body, a.Model)
+	a.Model, err = adapted(c, a.Model)
 	return a, err
 }
 
@@ -103,7 +103,7 @@ func (c *Call) Reader(find func(*registry.Registry, string) (*registry.Model, er
 	if err != nil {
 		return nil, err
 	}
-	return adapted(c.Body, m)
+	return adapted(c, m)
 }
 
 // Reply answers with what write writes, before the deadline of the context. It returns

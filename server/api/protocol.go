@@ -38,6 +38,7 @@ type Route struct {
 	Open   bool   // it needs no key
 	Admin  bool   // it needs a key with the right to ask about others
 	Apart  bool   // its requests take none of the places of those for models: Answer bounds them
+	Rules  bool   // it changes what others get: where keys are configured, it needs an admin's
 
 	Ask    func(*Call) (*Ask, error)     // reads a request for text
 	Read   func(*Call) (*Reading, error) // reads a request for what a model makes of texts

@@ -20,10 +20,10 @@ func Protocol() api.Protocol {
 		{Path: "/infill", Factor: api.CompletionFactor, Ask: infill},
 		{Path: "/apply-template", Factor: api.TemplateFactor, Answer: applyTemplate},
 		{Path: "/lora-adapters", Answer: listAdapters},
-		{Path: "/lora-adapters", Factor: api.TemplateFactor, List: api.LoraField, Answer: scaleAdapters},
+		{Path: "/lora-adapters", Rules: true, Factor: api.TemplateFactor, List: api.LoraField, Answer: scaleAdapters},
 		{Path: "/models", Answer: openai.ListModels},
-		{Path: "/models/load", Factor: api.TemplateFactor, Answer: change((*residency.Set).Load)},
-		{Path: "/models/unload", Factor: api.TemplateFactor, Answer: change((*residency.Set).Unload)},
+		{Path: "/models/load", Rules: true, Factor: api.TemplateFactor, Answer: change((*residency.Set).Load)},
+		{Path: "/models/unload", Rules: true, Factor: api.TemplateFactor, Answer: change((*residency.Set).Unload)},
 	}}
 }
 

@@ -13,7 +13,9 @@ import (
 	"github.com/lutra-lm/lutra/server/residency"
 )
 
-// keepAlive reads how long the call's model stays in memory after this request.
+// keepAlive reads how long the call's model stays in memory after this request. Clients send it
+// unasked, so that from a key which may not change what others get it does nothing, and a header
+// says so.
 func keepAlive(c *api.Call) error {
 	raw, ok := c.Body.Take("keep_alive")
 	if !ok {
@@ -23,6 +25,10 @@ func keepAlive(c *api.Call) error {
 	if !ok {
 		c.Body.WrongType("keep_alive", `a duration such as "10m", or a number of seconds`, raw)
 		return c.Body.Err
+	}
+	if !c.Key.Rules() {
+		c.W.Header().Add(api.Warning, "keep_alive is not applied: it takes an admin key")
+		return nil
 	}
 	for _, lease := range c.Held {
 		lease.KeepAlive(d)
@@ -71,6 +77,9 @@ func unload(c *api.Call, chat bool) (*api.Ask, error) {
 	models, err := c.Known(e.model)
 	if err != nil {
 		return nil, err
+	}
+	if !c.Key.Rules() {
+		return nil, api.ErrAdmin
 	}
 	switch err := models.Unload(e.model); {
 	case errors.Is(err, residency.ErrPinned):

@@ -69,7 +69,7 @@ func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
 // candidateOf describes a model that may answer a request for so many choices.
 func candidateOf(c *api.Call, m *registry.Model, choices int) profile.Candidate {
 	return profile.Candidate{Name: m.Name, Curve: m.Curve, Pace: m.Engine.Pace, Forecast: m.Forecast, Works: func(p scaling.Plan) bool {
-		search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: m.Verifiers}
+		search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: c.Verifiers(m)}
 		_, err := search.Check(&tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}}

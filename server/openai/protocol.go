@@ -57,11 +57,7 @@ func ShowModel(c *api.Call, list func(*api.Call) error, show func(registry.Card)
 	if err != nil || name == "" {
 		return list(c)
 	}
-	models, err := c.Known(name)
-	if err != nil {
-		return err
-	}
-	card, err := models.Card(name)
+	card, err := c.Card(name)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package registry
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -303,6 +304,15 @@ func (r *Registry) Card(id string, m *Model) Card {
 		c.Root, c.Parent = m.root, m.parent.Name
 	}
 	return c
+}
+
+// OfferOnly has the card offer those verifiers alone that may be used.
+func (c *Card) OfferOnly(may func(verifier string) bool) {
+	if c.Offer != nil {
+		o := *c.Offer
+		o.Verifiers = slices.DeleteFunc(slices.Clone(o.Verifiers), func(name string) bool { return !may(name) })
+		c.Offer = &o
+	}
 }
 
 // Of tells whether the card is that of a model, or of one of its adapters.

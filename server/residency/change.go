@@ -70,12 +70,7 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 		if err := s.hasCome(ctx, e); err != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			for _, o := range next {
-				if !slices.Contains(s.entries, o) {
-					o.Pinned = false
-					s.let(o)
-				}
-			}
+			s.drop(next, s.entries)
 			return err
 		}
 	}
@@ -85,6 +80,7 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 	s.entries = next
 	if err := s.rebuild(); err != nil {
 		s.entries = before
+		s.drop(next, before)
 		return err
 	}
 	for i, e := range next { // of those that stay, what may change
@@ -93,14 +89,27 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 			s.idle(e)
 		}
 	}
-	for _, e := range before {
-		if !slices.Contains(next, e) {
-			e.Pinned = false
+	s.drop(before, next)
+	s.tell()
+	return nil
+}
+
+// drop takes those of entries out of the set that are not among others. A load of one ends, and
+// what is in memory goes when its requests have ended. It needs mu.
+func (s *Set) drop(entries, others []*entry) {
+	for _, e := range entries {
+		if slices.Contains(others, e) {
+			continue
+		}
+		e.Pinned, e.dropped = false, true
+		if e.load != nil {
+			e.load.cancel()
+		}
+		if e.resident != nil && !e.stays() {
+			s.dropped = append(s.dropped, e)
 			s.let(e)
 		}
 	}
-	s.tell()
-	return nil
 }
 
 // successors returns the entries of sources, old ones where they are the same.
@@ -142,7 +151,11 @@ func (s *Set) hasCome(ctx context.Context, e *entry) error {
 	case <-l.done:
 		return l.err
 	case <-ctx.Done():
-		l.cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l.asked = false; l.waiters == 0 {
+			l.cancel()
+		}
 		return context.Cause(ctx)
 	}
 }

@@ -17,6 +17,7 @@ type entry struct {
 	used     uint64         // when it was last leased, by Set.clock
 	leaving  bool           // it takes no more leases, and goes with the last
 	going    bool           // it is being unloaded
+	dropped  bool           // it is no source of the set any more: what is in memory goes with the last lease
 	keep     *time.Duration // in place of Source.KeepAlive, as the latest request has it
 	expires  time.Time
 	timer    *time.Timer // until then

@@ -29,8 +29,8 @@ func (s *Set) State(name string) (State, error) {
 	return State{}, &registry.NotFoundError{Name: name}
 }
 
-// Names returns the names of the model that Hold finds, and the one that it is found by, which
-// may be an adapter's; none: there is no such model.
+// Names returns the names of the model that Hold finds, or where it is found by an adapter's name,
+// those of the adapter; none: there is no such model.
 func (s *Set) Names(name string, tasks ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,16 +39,19 @@ func (s *Set) Names(name string, tasks ...string) []string {
 		return nil
 	}
 	names := append([]string{e.Name}, e.Aliases...)
-	for by := registry.WithoutTag(name); ; {
-		if s.named(by) == e {
-			return append(names, by)
+	for by := registry.WithoutTag(name); s.named(by) != e || !slices.Contains(names, by); {
+		for _, a := range e.Adapters {
+			if adapted := registry.AdapterNames(a.Name, names...); slices.Contains(adapted, by) {
+				return adapted
+			}
 		}
 		at := strings.LastIndexByte(by, '+')
 		if at < 0 {
-			return names
+			break // by default
 		}
 		by = by[:at]
 	}
+	return names
 }
 
 // state needs mu.

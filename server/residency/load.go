@@ -1,11 +1,13 @@
 package residency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
@@ -57,31 +59,34 @@ func (s *Set) load(e *entry, src *Source, l *load) (*Resident, error) {
 	if s.opt.Changed != nil {
 		s.opt.Changed(src.Name, Loading, nil)
 	}
-	r, err := src.Load(l.ctx, func(done, total int64) { l.read.Store(done); l.total.Store(total) })
-	if err == nil && r.Fingerprint == "" {
-		if r.Fingerprint, err = registry.Fingerprint(r.Model); err != nil {
-			r.Unload()
+	var r *Resident
+	err := parallel.Try(func() (err error) {
+		r, err = src.Load(l.ctx, func(done, total int64) { l.read.Store(done); l.total.Store(total) })
+		if err == nil && r.Fingerprint == "" {
+			r.Fingerprint, err = registry.Fingerprint(r.Model)
 		}
-	}
+		return err
+	})
 	switch {
 	case err == nil:
 		return r, nil
-	case l.ctx.Err() != nil:
-		return nil, l.ctx.Err()
+	case r != nil:
+		r.Unload()
 	}
-	return nil, err
+	return nil, cmp.Or(l.ctx.Err(), err)
 }
 
-// came ends a load, and gives each who waits for it a lease.
+// came ends a load, and gives each who waits for it a lease. What comes of a load that has been
+// cancelled goes again: nobody waits for it, and its source may have left the set.
 func (s *Set) came(e *entry, l *load, r *Resident, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
 		e.resident = r
-		if slices.Contains(s.entries, e) { // else Update's
-			err = s.rebuild()
+		if err = l.ctx.Err(); err == nil && slices.Contains(s.entries, e) { // else Update's
+			err = s.rebuild() // an error: two models want one name
 		}
-		if err != nil { // two models want one name
+		if err != nil {
 			e.resident = nil
 			s.mu.Unlock()
 			r.Unload()
@@ -164,12 +169,12 @@ func (s *Set) makeRoom(ctx context.Context, e *entry, src *Source) error {
 
 // busyBefore tells whether e itself has yet to go, or another is going. It needs mu.
 func (s *Set) busyBefore(e *entry) bool {
-	return e.resident != nil || slices.ContainsFunc(s.entries, func(o *entry) bool { return o.going })
+	return e.resident != nil || slices.ContainsFunc(s.all(), func(o *entry) bool { return o.going })
 }
 
 // freeable returns how many bytes would be free if all had gone that may. It needs mu.
 func (s *Set) freeable() (bytes int64) {
-	for _, e := range s.entries {
+	for _, e := range s.all() {
 		if e.resident != nil && !e.stays() {
 			bytes += e.resident.Bytes
 		}
@@ -180,7 +185,7 @@ func (s *Set) freeable() (bytes int64) {
 // oldest returns the model whose use is longest ago, of those that may go: first among those
 // without a lease, then among the others. There is one where freeable is not 0. It needs mu.
 func (s *Set) oldest() (v *entry) {
-	for _, e := range s.entries {
+	for _, e := range s.all() {
 		if e.resident == nil || e.stays() {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -32,6 +33,7 @@ type memory struct {
 	open  sync.Map // name → true while it is in memory
 	fail  atomic.Pointer[error]
 	gate  chan struct{} // a load waits for an element; nil: it does not
+	stale bool          // files are replaced: what was loaded from the former one may still be there
 }
 
 func newMemory(t testing.TB, limit int64) *memory {
@@ -65,7 +67,7 @@ func (m *memory) source(name string) Source {
 		if n := m.used.Add(1); n > m.limit {
 			m.t.Errorf("%d models are in memory, at most %d fit", n, m.limit)
 		}
-		if _, twice := m.open.LoadOrStore(name, true); twice {
+		if _, twice := m.open.LoadOrStore(name, true); twice && !m.stale {
 			m.t.Errorf("%s is in memory twice", name)
 		}
 		model := &toy.Model{Vocab: 1024}
@@ -482,5 +484,30 @@ func TestAnUpdateKeepsWhatIsTheSame(t *testing.T) {
 		if err := s.Update(t.Context(), bad, nil); err == nil || s.Registry().Named("d") == nil || len(s.States()) != 2 {
 			t.Errorf("Update(%d) = %v", len(bad), err)
 		}
+	}
+}
+
+func TestAPanicWhileAModelLoadsIsTheErrorOfThatLoad(t *testing.T) {
+	m := newMemory(t, 2)
+	s := m.set(Options{KeepAlive: -1}, "a", "b", "c")
+	defer m.end(s)
+	s.entries[1].Load = func(context.Context, func(done, total int64)) (*Resident, error) { panic("boom") }
+	load := s.entries[2].Load
+	s.entries[2].Load = func(ctx context.Context, progress func(done, total int64)) (*Resident, error) {
+		r, err := load(ctx, progress)
+		if err == nil {
+			r.Fingerprint, r.Model = "", nil // whose fingerprint cannot be taken
+		}
+		return r, err
+	}
+	for _, name := range []string{"b", "c"} {
+		var failed *LoadError
+		var p *parallel.Panic
+		if _, err := s.Hold(t.Context(), name, nil); !errors.As(err, &failed) || failed.Model != name || !errors.As(err, &p) {
+			t.Errorf("Hold(%s) = %v, want a load error that was a panic", name, err)
+		}
+	}
+	if st, _ := s.State("a"); st.Model == nil || m.used.Load() != 1 {
+		t.Errorf("the other model is %+v, and %d are in memory", st, m.used.Load())
 	}
 }

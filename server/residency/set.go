@@ -26,6 +26,7 @@ type Set struct {
 
 	mu      sync.Mutex
 	entries []*entry // in the order of the sources
+	dropped []*entry // that are no sources any more, and have yet to leave memory
 	clock   uint64   // counts leases
 	waiting int      // requests that wait for loads
 	changed chan struct{}
@@ -67,6 +68,9 @@ func (s *Set) rebuild() error {
 	return nil
 }
 
+// all returns the entries that may be in memory. It needs mu.
+func (s *Set) all() []*entry { return slices.Concat(s.entries, s.dropped) }
+
 // tell wakes those who wait for a change. It needs mu.
 func (s *Set) tell() {
 	close(s.changed)
@@ -92,50 +96,67 @@ type Wait func(model string, progress func() float64)
 func (s *Set) Hold(ctx context.Context, name string, wait Wait, tasks ...string) (*Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.find(name, tasks)
-	if e == nil { // the registry has the words for it
-		return &Lease{Registry: s.Registry()}, nil
+	var waits atomic.Pointer[load] // what it waits for
+	for {
+		e := s.find(name, tasks)
+		if e == nil { // the registry has the words for it
+			return &Lease{Registry: s.Registry()}, nil
+		}
+		if e.resident != nil && !e.leaving && !e.going {
+			return s.lease(e, 1), nil
+		}
+		if err := s.refused(e); err != nil {
+			return nil, err
+		}
+		if s.waiting >= s.opt.Queue {
+			return nil, ErrQueue
+		}
+		l := s.begin(e)
+		if waits.Swap(l) != nil {
+			wait = nil // it has been told
+		}
+		err := s.await(ctx, l, func() {
+			if wait != nil {
+				wait(e.Name, func() float64 { return waits.Load().progress() })
+			}
+		})
+		switch {
+		case err == nil && ctx.Err() == nil && !e.dropped:
+			return s.lease(e, 0), nil // it was counted when the model came
+		case err == nil:
+			s.release(e)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !e.dropped { // else another source may have the name
+			return nil, err
+		}
 	}
-	if e.resident != nil && !e.leaving && !e.going {
-		return s.lease(e, 1), nil
-	}
-	if err := s.refused(e); err != nil {
-		return nil, err
-	}
-	if s.waiting >= s.opt.Queue {
-		return nil, ErrQueue
-	}
-	l := s.begin(e)
+}
+
+// await waits for a load and returns its error, or that of ctx if that ends first. It needs mu,
+// which it gives up meanwhile.
+func (s *Set) await(ctx context.Context, l *load, meanwhile func()) error {
 	l.waiters++
 	s.waiting++
-	defer func() { s.waiting-- }()
 	s.mu.Unlock()
-	if wait != nil {
-		wait(e.Name, l.progress)
-	}
+	meanwhile()
 	select {
 	case <-l.done:
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
+	s.waiting--
 	select {
 	case <-l.done:
-		if l.err != nil {
-			return nil, l.err
-		}
-		lease := s.lease(e, 0) // it has been counted when the model came
-		if ctx.Err() == nil {
-			return lease, nil
-		}
-		s.mu.Unlock()
-		lease.Release()
-		s.mu.Lock()
+		return l.err
 	default:
-		if l.waiters--; l.waiters == 0 && !l.asked {
-			l.cancel()
-		}
 	}
-	return nil, context.Cause(ctx)
+	if l.waiters--; l.waiters == 0 && !l.asked {
+		l.cancel()
+	}
+	return ctx.Err()
 }
 
 // lease returns a lease of a resident, which counts n more. It needs mu.
@@ -162,13 +183,17 @@ func (l *Lease) Release() {
 		return
 	}
 	l.once.Do(func() {
-		s, e := l.set, l.entry
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if e.leases--; e.leases == 0 {
-			s.idle(e)
-		}
+		l.set.mu.Lock()
+		defer l.set.mu.Unlock()
+		l.set.release(l.entry)
 	})
+}
+
+// release ends a lease of e. It needs mu.
+func (s *Set) release(e *entry) {
+	if e.leases--; e.leases == 0 {
+		s.idle(e)
+	}
 }
 
 // idle says when a model without leases goes. It needs mu.
@@ -211,9 +236,11 @@ func (s *Set) unload(e *entry) {
 	}
 	e.rest()
 	e.going, e.cards = true, s.cardsOf(e)
-	if err := s.rebuild(); err != nil { // the first model stays, so there is one
-		e.going = false
-		return
+	if !e.dropped { // the registry has it
+		if err := s.rebuild(); err != nil { // the first model stays, so there is one
+			e.going = false
+			return
+		}
 	}
 	s.jobs.Add(1) // Close waits
 	defer s.jobs.Done()
@@ -224,6 +251,7 @@ func (s *Set) unload(e *entry) {
 	}
 	s.mu.Lock()
 	e.resident, e.going, e.leaving, e.keep = nil, false, false, nil
+	s.dropped = slices.DeleteFunc(s.dropped, func(o *entry) bool { return o == e })
 	s.tell()
 }
 

@@ -136,6 +136,11 @@ const (
 	VerifierSelf          = "self"           // what the generator writes of a candidate when it is asked to check it
 )
 
+// OwnVerifier tells whether a verifier is the generator itself.
+func OwnVerifier(name string) bool {
+	return name == VerifierLogprob || name == VerifierSelfCertainty || name == VerifierSelf
+}
+
 // Plan is how one request wants to be searched. The zero values of all fields
 // but Method mean their defaults.
 type Plan struct {

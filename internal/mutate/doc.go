@@ -1,0 +1,8 @@
+// Package mutate makes hostile files of good ones, for tests of what reads them. A file of
+// random bytes is refused at its first field; these stay well formed where nothing was changed, and
+// mostly where something was, so that whatever comes behind the parser is reached.
+//
+//	a good file + Choices ──▶ one to four changes ──▶ a file
+//
+// The same choices make the same changes, whether a fuzzer or a seed has made them.
+package mutate
