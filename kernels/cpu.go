@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/dense"
@@ -72,12 +73,12 @@ func (c *CPU) Load(w *matrix.Matrix) (Linear, error) {
 
 // loadShifted prepares a matrix with offsets.
 func (c *CPU) loadShifted(w, offsets *matrix.Matrix) (Linear, error) {
-	if offsets.Offsets != nil || offsets.Rows != w.Rows || offsets.Cols < 1 || w.Cols%offsets.Cols != 0 || w.Cols/offsets.Cols%4 != 0 {
+	if offsets.Offsets != nil || offsets.Rows != w.Rows || offsets.Cols < 1 || w.Cols%offsets.Cols != 0 || w.Cols/offsets.Cols != acts.GroupCols && w.Cols/offsets.Cols != acts.GroupCols/2 || w.Packing.Kind() != meter.Grouped {
 		return nil, fmt.Errorf("%w: offsets of %dx%d of a matrix of %dx%d", matrix.ErrShape, offsets.Rows, offsets.Cols, w.Rows, w.Cols)
 	}
 	plain := *w
 	plain.Offsets = nil
-	l := shifted{pool: c.pool, cols: w.Cols / offsets.Cols, rows: w.Rows}
+	l := shifted{pool: c.pool, limit: grouped.Limit(w.Packing), cols: w.Cols / offsets.Cols, rows: w.Rows}
 	var err error
 	if l.codes, err = c.Load(&plain); err != nil {
 		return nil, err

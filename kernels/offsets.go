@@ -1,24 +1,28 @@
 package kernels
 
 import (
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // shifted multiplies a matrix with offsets: the products of its codes, and those of the offsets
-// with the sums of the columns that they are added to.
+// with the sums of the columns that they are added to. The sums are of the same int8 activations as
+// the codes are multiplied with, so that a rounding error of an activation counts by the weight, which
+// is small, and not by the distance of the weight from the middle of its codes.
 type shifted struct {
 	codes, offsets Linear
 	pool           *pool.Pool
-	cols           int // that an offset is added to
+	limit          acts.Limit // of the activations that the codes are multiplied with
+	cols           int        // that an offset is added to
 	rows           int
 }
 
 // Mul sets y as Linear says.
 func (l shifted) Mul(y []float32, x *Acts) {
 	l.codes.Mul(y, x)
-	s := x.sumsOf(l.pool, l.cols)
+	s := x.sumsOf(l.pool, l.limit, l.cols)
 	s.part = cpu.Grow(s.part, x.N()*l.rows)
 	l.offsets.Mul(s.part, &s.acts)
 	s.what, s.to = addProducts, y[:len(s.part)]
@@ -26,13 +30,14 @@ func (l shifted) Mul(y []float32, x *Acts) {
 	s.to = nil
 }
 
-// sums are rows of the sums of some columns each of others, made once for all matrices that
-// read these.
+// sums holds the sums of each cols columns of other rows, which all matrices that read these rows
+// share.
 type sums struct {
-	acts Acts
-	cols int
-	set  uint64    // Sets of the rows
-	x    []float32 // [n][K/cols]
+	acts  Acts
+	limit acts.Limit
+	cols  int
+	set   uint64    // Sets of the rows
+	x     []float32 // [n][K/cols]
 
 	// Of the Task under way.
 	what sumsTask
@@ -51,19 +56,19 @@ const (
 // addedAtOnce is how many products are worth a call.
 const addedAtOnce = 4096
 
-// sumsOf returns the rows of sums of cols columns.
-func (a *Acts) sumsOf(p *pool.Pool, cols int) *sums {
+// sumsOf returns the sums of each cols columns of the quantised rows.
+func (a *Acts) sumsOf(p *pool.Pool, limit acts.Limit, cols int) *sums {
 	if a.sums == nil {
 		a.sums = new(sums)
 	}
 	s := a.sums
-	if s.set == a.Sets() && s.cols == cols {
+	if s.set == a.Sets() && s.cols == cols && s.limit == limit {
 		return s
 	}
 	n, k := a.N(), a.K()/cols
-	a.MakeRows(p)
+	a.MakeGroups(p, limit)
 	s.x = cpu.Grow(s.x, n*k)
-	s.what, s.cols, s.from = sumColumns, cols, a
+	s.what, s.limit, s.cols, s.from = sumColumns, limit, cols, a
 	a.Run(p, s, n)
 	s.from = nil
 	if a.Pinned() {
@@ -81,13 +86,6 @@ func (s *sums) Do(_, part int) {
 		vector.AddInto(s.to[at:end], s.part[at:end])
 		return
 	}
-	x := s.from.Row(part)
-	to := s.x[part*(len(x)/s.cols):][:len(x)/s.cols]
-	for i := range to {
-		var a, b, c, d float32
-		for v := x[i*s.cols : (i+1)*s.cols]; len(v) >= 4; v = v[4:] {
-			a, b, c, d = a+v[0], b+v[1], c+v[2], d+v[3]
-		}
-		to[i] = a + b + (c + d)
-	}
+	each := len(s.x) / s.from.N()
+	s.from.GroupSums(s.x[part*each:][:each], part, s.limit, s.cols)
 }

@@ -77,7 +77,7 @@ func TestProductsWithOffsetsAreTheFloat64Ones(t *testing.T) {
 					}
 					matrices.Row(w, m.Offsets, row)
 					each := cols / len(w[:m.Offsets.Cols])
-					for k, v := range x.Row(i) {
+					for k, v := range codes {
 						want += float64(w[k/each]) * float64(v)
 						size += math.Abs(float64(w[k/each]) * float64(v))
 					}
