@@ -3,6 +3,7 @@ package reference
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
@@ -55,13 +56,15 @@ func Perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score Scorer, d
 // LogProbability returns the natural logarithm of softmax(logits)[id], in double
 // precision.
 func LogProbability(logits []float32, id int32) float64 {
-	top := logits[0]
-	for _, x := range logits {
-		top = max(top, x)
-	}
+	return float64(logits[id]) - logSum(logits)
+}
+
+// logSum returns the natural logarithm of the sum of exp(logits), in double precision.
+func logSum(logits []float32) float64 {
+	top := slices.Max(logits)
 	sum := 0.0
 	for _, x := range logits {
 		sum += math.Exp(float64(x - top))
 	}
-	return float64(logits[id]-top) - math.Log(sum)
+	return float64(top) + math.Log(sum)
 }
