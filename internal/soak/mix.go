@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -93,6 +94,58 @@ var kinds = []kind{
 	{"unknown key", 1, chats, nobody, whole, true, func(r *rand.Rand) any { return chat(r, nil) }},
 	{"rated key", 2, chats, rated, whole, false, func(r *rand.Rand) any { return chat(r, nil) }},
 	{"narrow key", 2, chats, narrow, streamed, false, func(r *rand.Rand) any { return chat(r, object{"stream": true}) }},
+	{"receipt", 2, chats, free, whole, false, func(r *rand.Rand) any { return chat(r, object{"receipt": "hash"}) }},
+	{"receipt leaver", 1, chats, free, left, false, func(r *rand.Rand) any { return chat(r, object{"receipt": "hash"}) }},
+	{"swapped model", 2, chats, free, whole, false, func(r *rand.Rand) any { return chat(r, object{"model": swapped, "receipt": "hash"}) }},
+	{"long text", 1, "/tokenize", free, whole, false, longText},
+	{"hostile schema", 1, chats, free, whole, false, func(r *rand.Rand) any { return checked(r, hostileSchemas[r.IntN(len(hostileSchemas))]()) }},
+	{"hostile check", 1, chats, free, whole, false, func(r *rand.Rand) any { return checked(r, hostileTests[r.IntN(len(hostileTests))]) }},
+}
+
+// swapped is the name of the model whose file changes while the server runs.
+const swapped = "swapped"
+
+// heavy are the kinds of requests beside which a stream is measured: all are allowed, and each costs much.
+var heavy = []string{"search", "schema", "long text", "receipt", "hostile schema", "hostile check"}
+
+// longText is a text that takes a place beside the engine to be read.
+func longText(r *rand.Rand) any {
+	return object{"model": generator(r), "prompt": strings.Repeat("A box holds 12 eggs. ", 2300+r.IntN(100))}
+}
+
+// checked is a search whose candidates are checked.
+func checked(r *rand.Rand, verify object) object {
+	return chat(r, object{"test_time_scaling": object{"method": "best_of_n", "n": 4, "verify": verify}})
+}
+
+// hostileSchemas are small to send and, to whoever takes them as they are, large to compile or to check.
+var hostileSchemas = []func() object{
+	func() object {
+		var parts []any
+		for range 2300 {
+			parts = append(parts, object{"pattern": `^\pL{900}$`})
+		}
+		return object{"json_schema": object{"allOf": parts}}
+	},
+	func() object {
+		var parts []any
+		for range 1000 {
+			parts = append(parts, object{"maximum": json.RawMessage("7.1e999990")})
+		}
+		return object{"json_schema": object{"allOf": parts}}
+	},
+	func() object {
+		return object{"json_schema": object{"$defs": object{"a": object{"anyOf": []any{object{"$ref": "#/$defs/a"}, object{"$ref": "#/$defs/a"}}}}, "$ref": "#/$defs/a"}}
+	},
+}
+
+// hostileTests are code whose single calls cost much more than the steps around them say.
+var hostileTests = []object{
+	{"language": "python", "tests": []string{"a = [(i * 7919) % 500009 for i in range(500000)]\na.sort()\nassert a[0] >= 0"}},
+	{"language": "python", "tests": []string{"while True:\n    list(reversed(bytes(1000000)))"}},
+	{"language": "python", "tests": []string{"import time\nwhile True:\n    time.time()"}},
+	{"language": "javascript", "tests": []string{"for (;;) { new Array(1e6).fill(1).sort() }"}},
+	{"language": "javascript", "tests": []string{"let s = 'x'; for (;;) { s += s; s = s.slice(0, 1e6) }"}},
 }
 
 // reader is the name of the model that makes vectors.

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -23,6 +24,12 @@ func (r *Report) Print(w io.Writer) error {
 	sum := r.Sum()
 	line("all", sum)
 	n := sum[answered] + sum[refused] + sum[cancelled] + sum[faulty]
+	if len(r.Beside) > 0 {
+		fmt.Fprintf(t, "\na stream beside\trequests of these\tmedian, ms\tp99, ms\tp99 to alone\n")
+		for _, b := range r.Beside {
+			fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%.2f\n", cmp.Or(b.Kind, "nothing"), b.Requests, b.Median.Seconds()*1e3, b.P99.Seconds()*1e3, b.P99.Seconds()/r.Beside[0].P99.Seconds())
+		}
+	}
 	fmt.Fprintf(t, "\nidle server\tbefore\tafter\n")
 	for _, row := range []struct {
 		name          string

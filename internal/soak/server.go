@@ -17,12 +17,15 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/lutra-lm/lutra/models/embedded"
 )
 
 // server is the process under test.
 type server struct {
 	base string
 	pid  int
+	dir  string // holds its configuration and the file of the model that is swapped
 	// stop ends it and returns what it said, if it did not end well.
 	stop func() error
 }
@@ -35,10 +38,14 @@ func start(ctx context.Context, opt *Options, dir string) (*server, error) {
 - {embedded: lutra-tiny-s}
 - {embedded: lutra-tiny-l}
 - {path: %q, name: %s}
+- {path: swapped.gguf, name: %s}
 server: {addr: "127.0.0.1:0", api_keys_file: keys.txt, lame_duck: 0s}
 kv: {memory: 48MiB}
 log: {level: error}
-`, opt.Reader, reader)
+`, opt.Reader, reader, swapped)
+	if err := swap(dir, 0); err != nil {
+		return nil, err
+	}
 	for name, text := range map[string]string{"config.yaml": config, "keys.txt": keyFile} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
@@ -67,7 +74,7 @@ log: {level: error}
 		_, _ = io.Copy(io.Discard, log) // a line that is too long
 		tail <- strings.Join(last, "\n")
 	}()
-	s := &server{pid: cmd.Process.Pid}
+	s := &server{pid: cmd.Process.Pid, dir: dir}
 	s.stop = func() error {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		said := <-tail
@@ -82,6 +89,27 @@ log: {level: error}
 	case said := <-tail:
 		return nil, fmt.Errorf("the server does not start: %w\n%s", cmd.Wait(), said)
 	}
+}
+
+// swap puts another model in the place of swapped.gguf, by renaming.
+func swap(dir string, times int) error {
+	entries := embedded.Models()
+	data, err := embedded.Data(entries[times%2].Name)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new.gguf"), data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(dir, "new.gguf"), filepath.Join(dir, "swapped.gguf"))
+}
+
+// reload swaps the model and has the server read its configuration again.
+func (s *server) reload(times int) error {
+	if err := swap(s.dir, times); err != nil {
+		return err
+	}
+	return syscall.Kill(s.pid, syscall.SIGHUP)
 }
 
 // Sample is what a server held at a time.

@@ -18,9 +18,12 @@ type Options struct {
 	Env      []string // of it, besides this process's
 	Reader   string   // GGUF file of a model that makes vectors
 	Requests int
-	Clients  int    // at once
-	Seed     uint64 // of the mixture; which requests meet is not repeated
+	For      time.Duration // how long requests are sent; 0: until there were Requests
+	Clients  int           // at once
+	Seed     uint64        // of the mixture; which requests meet is not repeated
 	Sample   time.Duration
+	Reload   time.Duration // between changes of the swapped model; 0: it stays
+	Streams  int           // measured beside each kind of heavy requests; 0: none
 	Patience time.Duration // that no request may take
 	Progress io.Writer
 }
@@ -28,6 +31,7 @@ type Options struct {
 // Report is what became of the requests, and of the server.
 type Report struct {
 	Kinds         []Count
+	Beside        []Beside
 	Took          time.Duration // of all requests, without the warm-up
 	Before, After Sample        // idle
 	Samples       []Sample
@@ -84,6 +88,11 @@ func drive(ctx context.Context, opt *Options, s *server) (*Report, error) {
 	if r.Before, err = s.settle(ctx, nil); err != nil {
 		return nil, err
 	}
+	if opt.Streams > 0 {
+		if err := r.measure(ctx, opt, c); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.carryOut(ctx, opt, s, c); err != nil {
 		return nil, err
 	}
@@ -107,7 +116,7 @@ func (r *Report) carryOut(ctx context.Context, opt *Options, s *server, c *clien
 		all.Go(func() {
 			for ctx.Err() == nil {
 				i := next.Add(1) - 1
-				if i >= int64(opt.Requests) {
+				if opt.For == 0 && i >= int64(opt.Requests) || opt.For > 0 && time.Since(begin) > opt.For {
 					return
 				}
 				rnd := rand.New(rand.NewPCG(opt.Seed, uint64(i)))
@@ -122,13 +131,20 @@ func (r *Report) carryOut(ctx context.Context, opt *Options, s *server, c *clien
 	}
 	ended := make(chan struct{})
 	go func() { all.Wait(); close(ended) }()
-	every := opt.Sample
+	every, reloads := opt.Sample, 0
 	for {
 		select {
 		case <-ended:
 			r.Took = time.Since(begin)
 			return ctx.Err()
 		case <-time.After(every):
+		}
+		if due := time.Since(begin); opt.Reload > 0 && due > time.Duration(reloads+1)*opt.Reload {
+			reloads = int(due / opt.Reload)
+			if err := s.reload(reloads); err != nil {
+				<-ended
+				return err
+			}
 		}
 		now, err := s.sample(ctx)
 		if err != nil {

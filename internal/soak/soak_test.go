@@ -12,17 +12,6 @@ import (
 	"time"
 )
 
-func kindOf(t *testing.T, name string) *kind {
-	t.Helper()
-	for i := range kinds {
-		if kinds[i].name == name {
-			return &kinds[i]
-		}
-	}
-	t.Fatalf("there is no kind %s", name)
-	return nil
-}
-
 func TestOnlyWholeAnswersAndErrorsWithWordsAreGood(t *testing.T) {
 	for _, c := range []struct {
 		kind, body string
@@ -42,7 +31,7 @@ func TestOnlyWholeAnswersAndErrorsWithWordsAreGood(t *testing.T) {
 		{"ollama", "{\"done\":false}\n{\"done\":true}\n", 200, answered},
 		{"ollama", "{\"done\":false}\n", 200, faulty},
 	} {
-		if got, err := judge(kindOf(t, c.kind), c.status, []byte(c.body)); got != c.want || (err != nil) != (c.want == faulty) {
+		if got, err := judge(named(c.kind), c.status, []byte(c.body)); got != c.want || (err != nil) != (c.want == faulty) {
 			t.Errorf("%s %d %q: %v, %v, want %v", c.kind, c.status, c.body, got, err, c.want)
 		}
 	}
@@ -63,7 +52,7 @@ func TestWhatNeverEndsAndWhatIsBadButAnsweredAreFaults(t *testing.T) {
 		patience   time.Duration
 	}{{"unknown key", "what is bad was answered", time.Hour}, {"chat", "it has not ended within", 50 * time.Millisecond}} {
 		c := newClients(s.URL, 1, k.patience)
-		e, err := c.do(context.Background(), kindOf(t, k.name), rand.New(rand.NewPCG(1, 1)))
+		e, err := c.do(context.Background(), named(k.name), rand.New(rand.NewPCG(1, 1)))
 		if e != faulty || err == nil || !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%s: %v, %v, want %q", k.name, e, err, k.want)
 		}
@@ -96,7 +85,7 @@ func TestMemoryThatGrowsIsAFault(t *testing.T) {
 
 func TestAReportIsDrawnAndTabulated(t *testing.T) {
 	r := Report{Kinds: []Count{{Kind: "chat"}}, Took: time.Second, Samples: []Sample{{Requests: 10, Resident: 1e8, Files: 9}, {Requests: 2000, Resident: 1e8, Files: 9}}}
-	r.count(kindOf(t, "chat"), answered, 0, nil)
+	r.count(named("chat"), answered, 0, nil)
 	var csv, svg, text strings.Builder
 	if err := r.WriteCSV(&csv); err != nil || strings.Count(csv.String(), "\n") != 3 || !strings.Contains(csv.String(), "\n0,2000,1e+08,") {
 		t.Errorf("%v\n%s", err, &csv)

@@ -23,10 +23,13 @@ func main() {
 	var opt soak.Options
 	out, binary := "", ""
 	flag.IntVar(&opt.Requests, "requests", 10000, "`N` requests")
+	flag.DurationVar(&opt.For, "for", 0, "send requests for `TIME`, however many")
+	flag.IntVar(&opt.Streams, "streams", 200, "`N` streams that are timed beside each kind of heavy requests")
+	flag.DurationVar(&opt.Reload, "reload", 5*time.Second, "`TIME` between changes of a model's file, each with SIGHUP; 0: none")
 	flag.IntVar(&opt.Clients, "clients", 48, "`N` of them at once")
 	flag.Uint64Var(&opt.Seed, "seed", 1, "of the mixture")
 	flag.DurationVar(&opt.Sample, "sample", time.Second, "`TIME` between looks at the server")
-	flag.DurationVar(&opt.Patience, "patience", 2*time.Minute, "`TIME` after which a request has not ended")
+	flag.DurationVar(&opt.Patience, "patience", time.Minute, "`TIME` after which a request has not ended")
 	flag.StringVar(&out, "out", "", "`FOLDER` for soak.csv and soak.svg")
 	flag.StringVar(&binary, "lutra", "", "`FILE` of the program (default: built from the checkout)")
 	flag.Parse()
