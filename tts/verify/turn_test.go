@@ -4,36 +4,26 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
-
-	"golang.org/x/sync/semaphore"
 )
 
-// held is a check that waits to be released, and counts those that do.
-type held struct {
-	release     chan struct{}
-	under, most int
-	mu          sync.Mutex
-}
+// passes is a check that every answer passes.
+type passes struct{}
 
 // Check implements Check.
-func (h *held) Check(context.Context, string) (Verdict, error) {
-	h.mu.Lock()
-	h.under++
-	h.most = max(h.most, h.under)
-	h.mu.Unlock()
-	<-h.release
-	h.mu.Lock()
-	h.under--
-	h.mu.Unlock()
-	return Verdict{}, nil
-}
+func (passes) Check(context.Context, string) (Verdict, error) { return Verdict{}, nil }
 
 func TestOneAnswerOfARequestIsCheckedAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &held{release: make(chan struct{})}
-		c := &inTurn{h, func(context.Context) error { return nil }, semaphore.NewWeighted(1)}
+		release := make(chan struct{})
+		var begun atomic.Int64 // of those that are about to wait for a place
+		c := inOrder(passes{}, func(context.Context) error {
+			begun.Add(1)
+			<-release
+			return nil
+		})
 		var all sync.WaitGroup
 		for range 16 {
 			all.Go(func() {
@@ -43,16 +33,19 @@ func TestOneAnswerOfARequestIsCheckedAtATime(t *testing.T) {
 			})
 		}
 		synctest.Wait()
+		if n := begun.Load(); n != 1 {
+			t.Errorf("%d answers of a request are checked at once", n)
+		}
 		left := errors.New("left")
 		gone, cancel := context.WithCancelCause(t.Context())
 		cancel(left)
 		if _, err := c.Check(gone, ""); err != left {
 			t.Errorf("Check = %v, want the context's end", err)
 		}
-		close(h.release)
+		close(release)
 		all.Wait()
-		if h.most != 1 {
-			t.Errorf("%d answers of a request were checked at once", h.most)
+		if n := begun.Load(); n != 16 {
+			t.Errorf("%d of 16 answers were checked", n)
 		}
 	})
 }

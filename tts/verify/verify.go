@@ -46,7 +46,7 @@ func New(ctx context.Context, v *scaling.Verify, final *answer.Reader) (Check, e
 	if err != nil {
 		return nil, err
 	}
-	return &inTurn{check, ready, semaphore.NewWeighted(1)}, nil
+	return inOrder(check, ready), nil
 }
 
 // inTurn checks the answers of a request one after the other, beside the engines: they take one place in
@@ -55,6 +55,10 @@ type inTurn struct {
 	check Check
 	ready func(context.Context) error // called before there is a place
 	turn  *semaphore.Weighted
+}
+
+func inOrder(check Check, ready func(context.Context) error) *inTurn {
+	return &inTurn{check, ready, semaphore.NewWeighted(1)}
 }
 
 // Check implements Check.
