@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/sandbox"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/markdown", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/markdown":     {},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"internal/chart":        {},
 	"internal/memory":       {"internal/cgroup"},
 	"internal/cgroup":       {}, // what a container may use
-	"internal/doctor":       {"internal/cgroup", "internal/hub", "internal/memory", "internal/output", "kernels", "kernels/bench"},
+	"internal/doctor":       {"internal/cgroup", "internal/hub", "internal/memory", "internal/output", "internal/sandbox", "kernels", "kernels/bench"},
 	"internal/eval":         {"internal/chart", "internal/apiclient", "tts", "models", "models/embedded"},
 	"web":                   {"internal/static"},
 	"internal/manual":       {"internal/static"},
@@ -57,7 +57,7 @@ var layers = map[string][]string{
 	"server/anthropic":      {"server/admission", "server/openai", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/registry":       {"server/receipt", "tts", "models", "batcher/sampling"},
 	"server/residency":      {"server/registry", "internal/parallel"},
-	"tts/verify":            {"tts/answer", "tts/scaling", "internal/sandbox"},
+	"tts/verify":            {"grammar", "tts/answer", "tts/scaling", "internal/cpulimit", "internal/sandbox"},
 	"internal/sandbox":      {"internal/cpulimit"},
 	"tools/wasmfuel":        {}, // counts steps into interpreters
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -85,7 +86,7 @@ type scratch struct {
 // called now and then.
 func (g *Grammar) lock(pause func()) {
 	g.mu.Lock()
-	g.budget.Begin("find what may follow", mostSteps, pause)
+	g.budget.Begin(context.Background(), "find what may follow", mostSteps, pause)
 }
 
 // unlock ends what has found out more about the grammar.

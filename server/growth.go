@@ -5,6 +5,7 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/verify"
 )
 
 // countedAtOnce is about how many bytes of an answer are counted together.
@@ -59,9 +60,12 @@ func held(e tts.Event) (n int64) {
 func tokenBytes(top int) int64 { return 128 + 48*int64(top) }
 
 // upFront returns about how many bytes an answer is known to hold from the beginning: its
-// choices, the log-probabilities of an echoed prompt, the candidates of searches.
+// choices, the log-probabilities of an echoed prompt, the candidates of searches and their checks.
 func upFront(a *api.Ask) int64 {
 	n := perChoice * int64(a.Choices())
+	if a.Search != nil {
+		n += verify.Memory(&a.Search.Plan.Verify)
+	}
 	for _, req := range a.Requests {
 		token := int64(16)
 		if req.Sampling.Logprobs {

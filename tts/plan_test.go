@@ -39,7 +39,7 @@ func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
 		}
 		s := Search{Model: m, Plan: c.plan}
 		var got *scaling.Error
-		if _, err := s.Check(req); (err == nil) != (c.code == "") || err != nil && (!errors.As(err, &got) || got.Code != c.code) {
+		if _, err := s.Check(t.Context(), req); (err == nil) != (c.code == "") || err != nil && (!errors.As(err, &got) || got.Code != c.code) {
 			t.Errorf("Check(%+v) = %v, want %q", c.plan, err, c.code)
 		}
 		if c.code == "" {

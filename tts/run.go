@@ -28,7 +28,7 @@ func (s Search) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
 	if s.Plan.Method == scaling.None {
 		return Single{Model: s.Model}.Prepare(ctx, req)
 	}
-	set, err := s.resolve(req)
+	set, err := s.resolve(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 	ctx, cancel := context.WithCancel(ctx) // closes every sequence that is opened with it
 	defer cancel()
 	begun := time.Now()
-	set, err := s.resolve(req)
+	set, err := s.resolve(ctx, req)
 	if err != nil {
 		return err
 	}

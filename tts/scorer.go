@@ -107,8 +107,8 @@ func (v Verifiers) Only(may func(name string) bool) Verifiers {
 
 // resolve returns the scorer that a plan asks for, and whether it is more than
 // the generator's own score. final finds the final answer of a text. It completes p.Judge.
-func (v *Verifiers) resolve(p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
-	if s, verified, err = v.find(p, final); err != nil {
+func (v *Verifiers) resolve(ctx context.Context, p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
+	if s, verified, err = v.find(ctx, p, final); err != nil {
 		return nil, false, err
 	}
 	if writes, ok := s.(Generative); ok {
@@ -125,13 +125,13 @@ func (v *Verifiers) resolve(p *scaling.Plan, final *answer.Reader) (s Scorer, ve
 }
 
 // find returns the scorer as it is known by its name.
-func (v *Verifiers) find(p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
+func (v *Verifiers) find(ctx context.Context, p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
 	name := p.Verifier
 	if p.Method == scaling.DeepConfidence {
 		return byConfidence(), true, nil
 	}
 	if p.Verify.Kind() != "" {
-		check, err := verify.New(&p.Verify, final)
+		check, err := verify.New(ctx, &p.Verify, final)
 		return ByCheck(check), true, err
 	}
 	if name == "" && (p.Method != scaling.SelfConsistency || p.Select == scaling.SelectWeightedVote) {

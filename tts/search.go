@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"context"
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -39,14 +40,14 @@ type resolvedPlan struct {
 }
 
 // Check returns the search of this request, and of others that differ in their prompts alone,
-// with all defaults of its plan, or what is wrong with that as a *scaling.Error.
-func (s Search) Check(req *Request) (Search, error) {
-	out, err := s.resolve(req)
+// with all defaults of its plan, or what is wrong with that as a *scaling.Error. Other errors are ctx's.
+func (s Search) Check(ctx context.Context, req *Request) (Search, error) {
+	out, err := s.resolve(ctx, req)
 	s.Plan, s.checked = out.plan, &out
 	return s, err
 }
 
-func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
+func (s Search) resolve(ctx context.Context, req *Request) (out resolvedPlan, err error) {
 	if s.checked != nil {
 		return *s.checked, nil
 	}
@@ -68,7 +69,7 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	if out.reader, err = p.Answer.Compile(); err != nil {
 		return out, err
 	}
-	if out.scorer, out.verified, err = s.Verifiers.resolve(p, out.reader); err != nil {
+	if out.scorer, out.verified, err = s.Verifiers.resolve(ctx, p, out.reader); err != nil {
 		return out, err
 	}
 	if p.Select == "" {

@@ -286,7 +286,7 @@ func TestNoneIsThePlainStrategy(t *testing.T) {
 	req.Sampling.Temperature, req.Sampling.MaxTokens = 0, 20
 	want := collect(t, 2, Single{Model: m}.Run(t.Context(), req))
 	s := Search{Model: m, Plan: scaling.Plan{Method: scaling.None, N: 1}}
-	if p, err := s.Check(req); err != nil || p.Plan.String() != "none" {
+	if p, err := s.Check(t.Context(), req); err != nil || p.Plan.String() != "none" {
 		t.Errorf("Check() = %v, %v", p, err)
 	}
 	if got := collect(t, 2, s.Run(t.Context(), req)); !slices.Equal(got.text, want.text) || got.usage.Completion != want.usage.Completion {

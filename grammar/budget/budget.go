@@ -70,20 +70,16 @@ type Budget struct {
 // task is to compile in at most steps, until ctx ends.
 func New(ctx context.Context, steps, bytes int64, account Account) *Budget {
 	b := &Budget{bytes: bytes, account: account}
-	b.begin(ctx, "compile it", steps, nil)
+	b.Begin(ctx, "compile it", steps, nil)
 	return b
 }
 
 // Default returns a budget of Steps and Bytes.
 func Default() *Budget { return New(context.Background(), Steps, Bytes, nil) }
 
-// Begin begins another task, named by a verb, which may take steps at most. rest, if it
-// is not nil, is called now and then.
-func (b *Budget) Begin(task string, steps int64, rest func()) {
-	b.begin(context.Background(), task, steps, rest)
-}
-
-func (b *Budget) begin(ctx context.Context, task string, steps int64, rest func()) {
+// Begin begins another task, named by a verb, which may take steps at most, until ctx ends.
+// rest, if it is not nil, is called now and then.
+func (b *Budget) Begin(ctx context.Context, task string, steps int64, rest func()) {
 	b.ctx, b.task, b.steps, b.left, b.rest, b.err = ctx, task, steps, steps, rest, nil
 	b.check = steps - lookAfter
 }
@@ -123,7 +119,7 @@ func (b *Budget) look() error {
 // and what it has done is charged to b.
 func (b *Budget) Apart() (part *Budget, end func()) {
 	part = &Budget{bytes: b.bytes, account: b.account}
-	part.begin(b.ctx, b.task, max(b.left, 0), b.rest)
+	part.Begin(b.ctx, b.task, max(b.left, 0), b.rest)
 	part.steps = b.steps // as errors say it
 	spent := part.left
 	return part, func() {

@@ -34,7 +34,7 @@ func TestATaskEndsAtItsBoundOfSteps(t *testing.T) {
 	if err := b.Work(0); !errors.As(err, &e) || b.Err() != err {
 		t.Errorf("the error does not last: %v, %v", err, b.Err())
 	}
-	b.Begin("find it", 5, nil)
+	b.Begin(t.Context(), "find it", 5, nil)
 	if err := b.Work(5); err != nil || b.Spent() != 5 {
 		t.Errorf("another task: %v after %d steps", err, b.Spent())
 	}

@@ -82,6 +82,9 @@ func (r Runes) folded(wide bool) Runes {
 	return out.Normal()
 }
 
+// foldSteps is about what folded takes, whatever the ranges.
+const foldSteps = 2048
+
 // cased are the characters that have another case.
 var cased = sync.OnceValue(func() []rune {
 	var out []rune
@@ -93,9 +96,15 @@ var cased = sync.OnceValue(func() []rune {
 	return out
 })
 
+// rangeSteps is about what it takes to find the bytes of a range of characters.
+const rangeSteps = 4
+
 // Char matches one character of r.
 func (a *Arena) Char(r Runes, quoting Quoting) Expr {
 	r = r.Normal()
+	if !a.work(rangeSteps * len(r)) {
+		return None
+	}
 	var alts []Expr
 	var ascii Bytes
 	for _, p := range r {

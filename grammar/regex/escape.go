@@ -135,15 +135,23 @@ func (p *parser) property(negative bool) (Runes, bool, error) {
 		return nil, false, fmt.Errorf(`\p%s} is not supported`, text)
 	}
 	var r Runes
-	for _, t := range table.R16 {
-		for c := rune(t.Lo); c <= rune(t.Hi); c += rune(t.Stride) {
+	add := func(lo, hi, stride rune) {
+		if stride == 1 {
+			r = append(r, [2]rune{lo, hi})
+			return
+		}
+		for c := lo; c <= hi; c += stride {
 			r = append(r, [2]rune{c, c})
 		}
 	}
+	for _, t := range table.R16 {
+		add(rune(t.Lo), rune(t.Hi), rune(t.Stride))
+	}
 	for _, t := range table.R32 {
-		for c := rune(t.Lo); c <= rune(t.Hi); c += rune(t.Stride) {
-			r = append(r, [2]rune{c, c})
-		}
+		add(rune(t.Lo), rune(t.Hi), rune(t.Stride))
+	}
+	if err := p.budget.Work(len(r)); err != nil {
+		return nil, false, err
 	}
 	if negative {
 		return r.Except(), false, nil

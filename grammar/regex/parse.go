@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/grammar/budget"
 )
 
 // The bounds of a pattern.
@@ -12,6 +14,7 @@ const (
 	mostPattern = 1 << 15 // bytes
 	mostNesting = 100
 	mostRepeat  = 10000
+	mostRanges  = 1 << 14 // of a class, before those that touch are joined
 )
 
 type op uint8
@@ -38,12 +41,12 @@ type node struct {
 	fixed    bool // holds an anchor, an edge of a word or a look ahead
 }
 
-// parse reads a pattern of ECMA-262, read with its flag u.
-func parse(pattern string) (*node, error) {
+// parse reads a pattern of ECMA-262, read with its flag u, and charges b for the ranges of its classes.
+func parse(pattern string, b *budget.Budget) (*node, error) {
 	if len(pattern) > mostPattern {
 		return nil, fmt.Errorf("the pattern has %d bytes, at most %d are allowed", len(pattern), mostPattern)
 	}
-	p := &parser{src: pattern}
+	p := &parser{src: pattern, budget: b}
 	n, err := p.alternatives()
 	if err == nil && p.at < len(p.src) {
 		err = fmt.Errorf("unmatched )")
@@ -92,6 +95,9 @@ func (p *parser) sequence() (*node, error) {
 		}
 		n, err := p.atom()
 		if err == nil && n.op == opClass && p.fold {
+			if err := p.budget.Work(foldSteps + len(n.runes)); err != nil {
+				return nil, err
+			}
 			n.runes = n.runes.folded(false)
 		}
 		if err == nil {
@@ -243,6 +249,9 @@ func (p *parser) class() (Runes, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(out) > mostRanges {
+			out = out.Normal()
+		}
 		if single && p.peek() == '-' && p.at+1 < len(p.src) && p.src[p.at+1] != ']' {
 			p.at++
 			hi, single, err := p.classAtom()
@@ -263,6 +272,9 @@ func (p *parser) class() (Runes, error) {
 	}
 	if negative {
 		if p.fold {
+			if err := p.budget.Work(foldSteps + len(out)); err != nil {
+				return nil, err
+			}
 			out = out.folded(true)
 		}
 		return out.Except(), nil

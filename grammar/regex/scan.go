@@ -1,13 +1,18 @@
 package regex
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/lutra-lm/lutra/grammar/budget"
+)
 
 // parser reads a pattern.
 type parser struct {
-	src   string
-	at    int  // in src
-	depth int  // of groups within groups
-	fold  bool // letters stand for those of either case
+	src    string
+	budget *budget.Budget
+	at     int  // in src
+	depth  int  // of groups within groups
+	fold   bool // letters stand for those of either case
 }
 
 // peek returns the next byte, 0 at the end.

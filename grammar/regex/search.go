@@ -13,7 +13,7 @@ const mostAlternatives = 256
 // the keyword pattern of JSON Schema asks for. Anchors and looking ahead are
 // possible where the rest of the text follows them.
 func (a *Arena) Search(pattern string, quoting Quoting) (Expr, error) {
-	n, err := parse(pattern)
+	n, err := parse(pattern, a.budget)
 	if err != nil {
 		return None, err
 	}
@@ -29,7 +29,7 @@ func (a *Arena) Search(pattern string, quoting Quoting) (Expr, error) {
 
 // Match matches the texts that pattern matches as a whole.
 func (a *Arena) Match(pattern string, quoting Quoting) (Expr, error) {
-	n, err := parse(pattern)
+	n, err := parse(pattern, a.budget)
 	if err != nil {
 		return None, err
 	}

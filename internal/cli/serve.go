@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/internal/tracing"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
@@ -141,6 +142,16 @@ or SIGHUP that follows the first within a second.`,
 	return cmd
 }
 
+// warnings returns what a server is to say of itself as it starts. compiles tells whether WebAssembly is
+// compiled here.
+func warnings(o *server.Options, compiles bool) []string {
+	list := o.Warnings()
+	if !compiles {
+		list = append(list, "verify.tests: "+sandbox.Interpreted)
+	}
+	return list
+}
+
 // serve answers /healthz while get brings models and they load, publishes them, and
 // drains when ctx ends: the server before the engines, which running requests need. At a
 // hangup it takes the models that read finds, unless that is nil, and the server's own files; one
@@ -156,7 +167,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 	if err != nil {
 		return err
 	}
-	for _, w := range cfg.Server.Warnings() {
+	for _, w := range warnings(&cfg.Server, sandbox.Compiles()) {
 		log.Warn().Msg(w)
 	}
 	cfg.Server.Log, cfg.Server.LogLines = log, lines

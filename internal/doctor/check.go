@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/sandbox"
 )
 
 // Level says how bad a finding is.
@@ -41,7 +42,7 @@ type Setting struct {
 // checks look at one property each. One that returns no words has nothing to say.
 var checks = []func(*Machine, Setting) Finding{
 	(*Machine).instructions, (*Machine).cores, (*Machine).quota, (*Machine).room, (*Machine).swap, (*Machine).pages,
-	(*Machine).nodes, (*Machine).frequency, (*Machine).boost, (*Machine).descriptors, (*Machine).clock,
+	(*Machine).nodes, (*Machine).frequency, (*Machine).boost, (*Machine).descriptors, (*Machine).webAssembly, (*Machine).clock,
 	func(_ *Machine, s Setting) Finding { return s.Address.finding() }, models, choices,
 }
 
@@ -125,6 +126,14 @@ func (m *Machine) pages(Setting) Finding {
 		f.Run = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
 	}
 	return f
+}
+
+func (m *Machine) webAssembly(Setting) Finding {
+	if !m.Interprets {
+		return Finding{}
+	}
+	return Finding{What: "code in answers", Level: Slow, Says: sandbox.Interpreted,
+		Do: "where tests of answers (verify.tests) are wanted, let the server make code: MemoryDenyWriteExecute=no in its unit of systemd"}
 }
 
 func (m *Machine) nodes(Setting) Finding {

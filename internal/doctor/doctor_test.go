@@ -108,6 +108,7 @@ func TestEachFaultIsFoundWithWhatToDo(t *testing.T) {
 		{"turbo", func(m *Machine, _ *Setting) { m.Turbo, m.Driver = "off", "intel_pstate" }, Slow, "echo 0 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"},
 		{"open files", func(m *Machine, _ *Setting) { m.Files = 1024 }, Slow, "ulimit -n 4160"},
 		{"open files", func(m *Machine, _ *Setting) { m.Files = 10 }, Stops, "ulimit -n 4160"},
+		{"code in answers", func(m *Machine, _ *Setting) { m.Interprets = true }, Slow, ""},
 		{"clock", func(m *Machine, _ *Setting) { m.Clock = time.Unix(1e9, 0) }, Slow, "sudo timedatectl set-ntp true"},
 		{"address", func(_ *Machine, s *Setting) { s.Address.Err = errors.New("in use") }, Stops, "lutra serve --addr 127.0.0.1:8081"},
 		{"models", func(_ *Machine, s *Setting) { s.Models.Err = fs.ErrPermission }, Slow, "export HF_HOME=/path/to/folder"},

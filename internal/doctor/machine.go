@@ -14,6 +14,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/cgroup"
 	"github.com/lutra-lm/lutra/internal/memory"
+	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
@@ -42,6 +43,8 @@ type Machine struct {
 	SwapUsed  int64  `json:"swap_used"`
 	HugePages string `json:"huge_pages,omitempty"` // always, madvise or never
 
+	Interprets bool `json:"interprets_webassembly,omitempty"` // since the system lets no program make code
+
 	Files uint64    `json:"files,omitempty"` // that the process may have open
 	Clock time.Time `json:"clock"`
 }
@@ -50,7 +53,7 @@ type Machine struct {
 func Look() *Machine {
 	m := &Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Processor: processor(), Features: features(), ISA: cpu.Active().String(),
 		Threads: cpu.Cores(), Logical: runtime.NumCPU(), Affinity: affinity(), Memory: memory.Physical(), Free: memory.Free(),
-		Files: fileLimit(), Clock: time.Now()}
+		Interprets: !sandbox.Compiles(), Files: fileLimit(), Clock: time.Now()}
 	all := cpu.Supported()
 	m.Best = all[len(all)-1].String()
 	if runtime.GOOS == "linux" || runtime.GOOS == "android" {

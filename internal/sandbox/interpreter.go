@@ -10,10 +10,10 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/emscripten"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 )
@@ -32,6 +32,8 @@ type interpreter struct {
 type language interface {
 	// module returns the interpreter, compressed by gzip.
 	module() []byte
+	// memory bounds an instance, in bytes.
+	memory() int64
 	// begin makes an instance ready.
 	begin(vm *machine) error
 	// test runs code and then a test. What goes wrong with either is a fault; an error is the
@@ -77,7 +79,7 @@ func (in *interpreter) load() {
 		return
 	}
 	ctx := context.Background() // for all who wait
-	in.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(mostMemory>>16))
+	in.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(in.language.memory()>>16)))
 	if in.module, in.err = in.runtime.CompileModule(ctx, code); in.err != nil {
 		return
 	}
@@ -87,22 +89,19 @@ func (in *interpreter) load() {
 // link defines all that the module imports.
 func (in *interpreter) link(ctx context.Context) error {
 	hosts := map[string]wazero.HostModuleBuilder{}
-	exporter, err := emscripten.NewFunctionExporterForModule(in.module)
-	if err != nil {
-		return err
-	}
 	for _, f := range in.module.ImportedFunctions() {
 		module, name, _ := f.Import()
 		if hosts[module] == nil {
 			hosts[module] = in.runtime.NewHostModuleBuilder(module)
 		}
-		if strings.HasPrefix(name, "invoke_") || name == "_emscripten_throw_longjmp" {
-			continue // the exporter's
+		call, cost := host(name), int64(callCost)
+		switch {
+		case strings.HasPrefix(name, invokePrefix):
+			call, cost = invoke(&signature{f.ParamTypes()[1:], f.ResultTypes()}), callCost
+		case name == throwName:
+			call, cost = throw, throwCost
 		}
-		hosts[module].NewFunctionBuilder().WithGoModuleFunction(charged(host(name)), f.ParamTypes(), f.ResultTypes()).Export(name)
-	}
-	if env := hosts["env"]; env != nil {
-		exporter.ExportFunctions(env)
+		hosts[module].NewFunctionBuilder().WithGoModuleFunction(charged(cost, call), f.ParamTypes(), f.ResultTypes()).Export(name)
 	}
 	for _, h := range hosts {
 		if _, err := h.Instantiate(ctx); err != nil {
@@ -191,9 +190,34 @@ func host(name string) func(ctx context.Context, m api.Module, stack []uint64) {
 type machine struct {
 	ctx    context.Context
 	module api.Module
-	left   int64  // steps that it has not got yet
-	clock  uint64 // milliseconds, as many as it has asked for the time
-	tested bool   // its code has run, and the test begins
+	fuel   api.MutableGlobal // in which the module counts down (tools/wasmfuel); nil: it is not ready
+	left   int64             // steps that it has not got yet
+	clock  uint64            // milliseconds, as many as it has asked for the time
+	tested bool              // its code has run, and the test begins
+	jumps  jumps
+	*pace
+}
+
+// pace says when others go first: by the time that has passed, since steps take more or less of it.
+type pace struct {
+	now   func() time.Time
+	pause func(context.Context) error
+	since time.Time // the last pause
+}
+
+func newPace() *pace { return &pace{now: time.Now, pause: cpulimit.Pause, since: time.Now()} }
+
+// mostTime is how long a module works between pauses.
+const mostTime = 5 * time.Millisecond
+
+// rest pauses if the module has worked for long. It returns the end of ctx.
+func (p *pace) rest(ctx context.Context) error {
+	if p.now().Sub(p.since) < mostTime {
+		return context.Cause(ctx)
+	}
+	err := p.pause(ctx)
+	p.since = p.now()
+	return err
 }
 
 type machineKey struct{}
@@ -202,15 +226,20 @@ type machineKey struct{}
 func machineOf(ctx context.Context) *machine { return ctx.Value(machineKey{}).(*machine) }
 
 // open makes an instance of an interpreter that is compiled.
-func (in *interpreter) open(ctx context.Context) (*machine, error) {
-	vm := &machine{}
+func (in *interpreter) open(ctx context.Context, p *pace) (*machine, error) {
+	if err := p.rest(ctx); err != nil {
+		return nil, err
+	}
+	vm := &machine{pace: p}
 	vm.ctx = context.WithValue(ctx, machineKey{}, vm)
 	m, err := in.runtime.InstantiateModule(vm.ctx, in.module, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, err
 	}
 	vm.module = m
-	vm.fuel().Set(math.MaxInt64)
+	vm.jumps = newJumps(m)
+	vm.fuel = m.ExportedGlobal("lutra_fuel").(api.MutableGlobal)
+	vm.grant(math.MaxInt64)
 	if err := in.language.begin(vm); err != nil {
 		vm.close()
 		return nil, err
@@ -233,27 +262,22 @@ func (vm *machine) call(name string, args ...uint64) (uint64, error) {
 	return results[0], nil
 }
 
-// fuel returns the global in which the module counts down (tools/wasmfuel).
-func (vm *machine) fuel() api.MutableGlobal {
-	return vm.module.ExportedGlobal("lutra_fuel").(api.MutableGlobal)
-}
-
 // grant gives an instance that is ready its steps, a slice at a time.
 func (vm *machine) grant(steps int64) {
 	vm.left = steps
-	vm.fuel().Set(0)
+	vm.fuel.Set(0)
 }
 
-// slice is after how many steps others may go first, and the end of the context is seen.
-const slice = 1 << 19
+// slice is after how many steps others may go first, and the end of the context is seen: well below
+// mostTime.
+const slice = 1 << 14
 
 // refuel gives a module that has used up its fuel the next slice. It panics when there is none.
 func (vm *machine) refuel() {
-	fuel := vm.fuel()
-	if int64(fuel.Get()) >= 0 { // it is the program that calls
+	if int64(vm.fuel.Get()) >= 0 { // it is the program that calls
 		return
 	}
-	if err := cpulimit.Pause(vm.ctx); err != nil {
+	if err := vm.rest(vm.ctx); err != nil {
 		panic(err)
 	}
 	if vm.left <= 0 {
@@ -261,7 +285,7 @@ func (vm *machine) refuel() {
 	}
 	n := min(vm.left, slice)
 	vm.left -= n
-	fuel.Set(fuel.Get() + uint64(n))
+	vm.fuel.Set(vm.fuel.Get() + uint64(n))
 }
 
 // tick moves the clock, so that who waits for it comes to an end.
@@ -270,14 +294,17 @@ func (vm *machine) tick() uint64 {
 	return vm.clock
 }
 
-// callCost is what a call of the host costs in steps.
-const callCost = 64
+// What calls of the host cost in steps: about as much as the time that they take.
+const (
+	callCost  = 64
+	throwCost = 1024
+)
 
-// charged returns f for callCost.
-func charged(f api.GoModuleFunc) api.GoModuleFunc {
+// charged returns f at a cost.
+func charged(cost int64, f api.GoModuleFunc) api.GoModuleFunc {
 	return func(ctx context.Context, m api.Module, stack []uint64) {
-		if fuel, ok := m.ExportedGlobal("lutra_fuel").(api.MutableGlobal); ok {
-			fuel.Set(fuel.Get() - callCost)
+		if fuel := machineOf(ctx).fuel; fuel != nil {
+			fuel.Set(fuel.Get() - uint64(cost))
 		}
 		f(ctx, m, stack)
 	}

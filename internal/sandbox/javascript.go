@@ -13,9 +13,10 @@ var quickjs []byte
 
 func (javascript) module() []byte { return quickjs }
 
-// Bounds of QuickJS itself, which it reports as exceptions.
+// Bounds of an instance, and of QuickJS itself, which it reports as exceptions.
 const (
-	jsMemory = mostMemory * 3 / 4
+	jsAll    = 64 << 20
+	jsMemory = jsAll * 3 / 4
 	jsStack  = 256 << 10
 )
 
@@ -25,6 +26,8 @@ var console = {}; for (const name of ["log", "error", "warn", "info", "debug", "
 
 // assertion defines what tests may use.
 const assertion = `globalThis.assert = function assert(ok, message) { if (!ok) throw new Error(message || "assertion failed") };`
+
+func (javascript) memory() int64 { return jsAll }
 
 func (javascript) begin(vm *machine) error {
 	for _, step := range []struct {

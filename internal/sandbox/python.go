@@ -13,11 +13,14 @@ var micropython []byte
 
 func (python) module() []byte { return micropython }
 
-// Bounds of MicroPython itself, which it reports as exceptions.
+// Bounds of an instance, and of MicroPython itself, which it reports as exceptions.
 const (
+	pyAll   = 32 << 20
 	pyStack = 8 << 10  // words
 	pyHeap  = 16 << 20 // bytes
 )
+
+func (python) memory() int64 { return pyAll }
 
 func (python) begin(vm *machine) error {
 	for _, step := range []struct {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"golang.org/x/sys/cpu"
 )
 
 // Program is code and what it is tested with.
@@ -19,14 +21,39 @@ type Program struct {
 	Tests []string
 }
 
-// DefaultSteps bound the work of a test, with that of the code before it: about a second's.
-const DefaultSteps = 20_000_000
+// Steps returns what bounds the work of a test, with that of the code before it: about half a second's
+// where WebAssembly is compiled, a second's elsewhere.
+func Steps() int64 { return stepsOf(Compiles()) }
+
+func stepsOf(compiled bool) int64 {
+	if !compiled {
+		return 2_000_000
+	}
+	return 100_000_000
+}
+
+// Interpreted says what it means for a server that WebAssembly is not compiled.
+const Interpreted = "this processor or this system allows no compiled WebAssembly: tests of code are interpreted, with 2 million steps in place of 100 million"
+
+// Compiles tells whether WebAssembly is compiled on this machine. A step takes 40 to 100 times as long
+// where it is interpreted: on other processors than amd64 and arm64, and where the system lets no program
+// make code.
+var Compiles = sync.OnceValue(func() bool {
+	return (runtime.GOARCH == "amd64" && cpu.X86.HasSSE41 || runtime.GOARCH == "arm64") && mapsCode()
+})
 
 // allSteps bounds the work of all tests of a program, in tests that use all of their steps.
 const allSteps = 5
 
-// mostMemory bounds an instance, interpreter included, in bytes.
-const mostMemory = 64 << 20
+// Memory returns what bounds an instance of a language's interpreter, all included, in bytes; 0: there is
+// no such language.
+func Memory(language string) int64 {
+	in, err := interpreterOf(language)
+	if err != nil {
+		return 0
+	}
+	return in.language.memory()
+}
 
 // Result is what tests have found.
 type Result struct {
@@ -46,26 +73,40 @@ const (
 // Languages returns their names.
 func Languages() []string { return []string{"javascript", "python"} }
 
-// Run runs the tests of a program, one after the other, each with at most that many steps. A program
-// can fail in any way without an error: errors are ctx's, or say that there is no such language.
-func Run(ctx context.Context, p *Program, steps int64) (Result, error) {
-	at := slices.Index(Languages(), p.Language)
+// interpreterOf returns a language's interpreter.
+func interpreterOf(language string) (*interpreter, error) {
+	at := slices.Index(Languages(), language)
 	if at < 0 {
-		return Result{}, fmt.Errorf("sandbox: there is no language %.40q; there are %s", p.Language, strings.Join(Languages(), " and "))
+		return nil, fmt.Errorf("sandbox: there is no language %.40q; there are %s", language, strings.Join(Languages(), " and "))
 	}
-	if err := interpreters[at].wait(ctx); err != nil {
-		return Result{}, err
+	return interpreters[at], nil
+}
+
+// Load waits until the interpreter of a language is compiled, which takes seconds and begins with the first
+// who waits: nobody does within a place of package cpulimit. Errors are ctx's, or say that there is no such
+// language.
+func Load(ctx context.Context, language string) error {
+	in, err := interpreterOf(language)
+	if err != nil {
+		return err
 	}
-	ctx, leave, err := cpulimit.Enter(ctx)
+	return in.wait(ctx)
+}
+
+// Run runs the tests of a program, one after the other, each with at most that many steps. It pauses
+// within ctx's place of package cpulimit, and has been loaded before (Load). A program can fail in any way without an error: errors are
+// ctx's, or say that there is no such language.
+func Run(ctx context.Context, p *Program, steps int64) (Result, error) {
+	in, err := interpreterOf(p.Language)
 	if err != nil {
 		return Result{}, err
 	}
-	defer leave()
 	var out Result
+	pace := newPace()
 	left := allSteps * steps
 	for i, test := range p.Tests {
 		granted := min(steps, left)
-		r, err := interpreters[at].run(ctx, p.Code, test, granted)
+		r, err := in.run(ctx, pace, p.Code, test, granted)
 		if err != nil {
 			return out, err
 		}
@@ -90,8 +131,8 @@ type ran struct {
 }
 
 // run runs one test.
-func (in *interpreter) run(ctx context.Context, code, test string, steps int64) (r ran, err error) {
-	vm, err := in.open(ctx)
+func (in *interpreter) run(ctx context.Context, p *pace, code, test string, steps int64) (r ran, err error) {
+	vm, err := in.open(ctx, p)
 	if err != nil {
 		return r, err
 	}

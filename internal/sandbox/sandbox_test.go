@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // testSteps is little, so that what never ends ends soon.
@@ -12,6 +13,9 @@ const testSteps = 1_000_000
 
 func run(t *testing.T, language, code string, tests ...string) Result {
 	t.Helper()
+	if err := Load(t.Context(), language); err != nil {
+		t.Fatal(err)
+	}
 	r, err := Run(t.Context(), &Program{language, code, tests}, testSteps)
 	if err != nil {
 		t.Fatal(err)
@@ -96,17 +100,81 @@ func TestAllTestsTogetherAreBounded(t *testing.T) {
 	}
 }
 
+// used returns how many steps an instance has taken for statements.
+func used(t *testing.T, p *pace, statements string, steps int64) int64 {
+	t.Helper()
+	if err := Load(t.Context(), "python"); err != nil {
+		t.Fatal(err)
+	}
+	vm, err := interpreters[1].open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer vm.close()
+	vm.grant(steps)
+	if _, err := (python{}).exec(vm, statements); err != nil && !errors.Is(err, errSteps) {
+		t.Fatal(err)
+	}
+	return steps - vm.left - int64(vm.fuel.Get())
+}
+
+func TestCallsThroughTheHostAreCharged(t *testing.T) {
+	const times, enough = 1000, 1 << 40
+	bare := used(t, newPace(), "for i in range(1000): pass", enough)
+	for statements, cost := range map[string]int64{
+		"def f(): pass\nfor i in range(1000): f()":                          50,
+		"import time\nfor i in range(1000): time.time()":                    50,
+		"sorted(range(1000), key=lambda x: x)":                              50,
+		"for i in range(1000):\n  try: int('x')\n  except ValueError: pass": 1000,
+	} {
+		if n := used(t, newPace(), statements, enough) - bare; n < times*cost {
+			t.Errorf("%s: %d steps more than a loop, want at least %d for what goes through the host", statements, n, times*cost)
+		}
+	}
+}
+
+func TestAProgramPausesByTheTimeThatItsStepsTake(t *testing.T) {
+	if err := Load(t.Context(), "python"); err != nil {
+		t.Fatal(err)
+	}
+	const slices = 100
+	for each, least := range map[time.Duration]int{0: 0, time.Microsecond: 0, mostTime / 4: slices / 5, 10 * mostTime: slices} {
+		now, pauses := time.Time{}, 0
+		p := &pace{now: func() time.Time { now = now.Add(each); return now }}
+		p.pause = func(context.Context) error { pauses++; return nil }
+		vm, err := interpreters[1].open(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vm.grant(slices * slice)
+		pauses = 0
+		if _, err := (python{}).exec(vm, "while True: pass"); !errors.Is(err, errSteps) {
+			t.Errorf("an endless loop ends with %v", err)
+		}
+		vm.close()
+		if pauses < least || least == 0 && pauses > 0 {
+			t.Errorf("where a slice takes %v, there are %d pauses in %d of them, want %d", each, pauses, slices, least)
+		}
+	}
+}
+
+func TestThereAreFewerStepsWhereWebAssemblyIsInterpreted(t *testing.T) {
+	if compiled, interpreted := stepsOf(true), stepsOf(false); interpreted*40 > compiled {
+		t.Errorf("%d steps where each takes 40 times as long as of %d", interpreted, compiled)
+	}
+}
+
 func TestAContextEndsAProgram(t *testing.T) {
+	if err := Load(t.Context(), "javascript"); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Run(ctx, &Program{"javascript", "for (;;);", []string{"true"}}, 1<<50); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run = %v, want %v", err, context.Canceled)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	if err := interpreters[0].wait(ctx); err != nil {
-		t.Fatal(err)
-	}
-	vm, err := interpreters[0].open(ctx)
+	vm, err := interpreters[0].open(ctx, newPace())
 	if err != nil {
 		t.Fatal(err)
 	}

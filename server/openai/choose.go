@@ -70,7 +70,7 @@ func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
 func candidateOf(c *api.Call, m *registry.Model, choices int) profile.Candidate {
 	return profile.Candidate{Name: m.Name, Curve: m.Curve, Pace: m.Engine.Pace, Forecast: m.Forecast, Works: func(p scaling.Plan) bool {
 		search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: c.Verifiers(m)}
-		_, err := search.Check(&tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
+		_, err := search.Check(c.Context(), &tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}}
 }

@@ -104,7 +104,7 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, has
 	if plan.Temperature == nil && !hasTemperature {
 		plan.Temperature = new(float32(scaling.DefaultTemperature))
 	}
-	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: c.Verifiers(a.Model), Start: c.Start}.Check(req)
+	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: c.Verifiers(a.Model), Start: c.Start}.Check(c.Context(), req)
 	return &search, err
 }
 

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,7 +84,7 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 			return m.Curve != nil
 		}
 		search := tts.Search{Model: m.Model, Plan: p, Limits: set.Limits, Verifiers: m.Verifiers}
-		_, err := search.Check(&tts.Request{Sampling: sampling.Params{Temperature: 1}})
+		_, err := search.Check(context.Background(), &tts.Request{Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}
 	for _, method := range scaling.Methods() {

@@ -76,8 +76,18 @@ func (f *form) closing(said string, inThought bool) string {
 		return f.lead
 	}
 	said = strings.TrimSpace(said)
-	if json.Valid([]byte(said + `"x"}`)) { // behind the reason's colon
-		return ` "",` + f.lead
+	const reason = `"reason": "",`
+	if rest, ok := unwritten(said, reason+f.lead, func(before string) bool { return before == "{" }); ok {
+		return rest
+	}
+	for _, lead := range []string{f.lead, strings.TrimSpace(f.lead)} {
+		rest, ok := unwritten(said, lead, func(before string) bool {
+			reason, ok := strings.CutSuffix(before, ",")
+			return ok && json.Valid([]byte(reason+"}"))
+		})
+		if ok {
+			return rest
+		}
 	}
 	for _, close := range []string{`"`, `\"`, `0"`, `00"`, `000"`, `0000"`} { // an escape may be half written
 		if json.Valid([]byte(said + close + `}`)) {
@@ -87,10 +97,18 @@ func (f *form) closing(said string, inThought bool) string {
 	if json.Valid([]byte(said + `}`)) {
 		return "," + f.lead
 	}
-	if cut, ok := strings.CutSuffix(said, ","); ok && json.Valid([]byte(cut+`}`)) {
-		return f.lead
+	return "\n{" + reason + f.lead // not begun
+}
+
+// unwritten returns what follows the beginning of text with which said ends, where it ends with one
+// behind what is whole.
+func unwritten(said, text string, whole func(before string) bool) (rest string, ok bool) {
+	for n := len(text) - 1; n >= 0; n-- {
+		if before, ok := strings.CutSuffix(said, text[:n]); ok && whole(strings.TrimSpace(before)) {
+			return text[n:], true
+		}
 	}
-	return "\n" + `{"reason": "",` + f.lead // hardly begun
+	return "", false
 }
 
 // labels are what a chain of thought says of steps.

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -203,13 +204,17 @@ func TestACritiqueIsLedToItsDecision(t *testing.T) {
 		{think, "Let me", true, "Let me\n</think>\nIs the solution correct?"},
 		{gen, "It is", false, "It is\n</analyze>\n<output>\n**Judgement**: $\\boxed{"},
 		{graded(5), "", false, "\n" + `{"reason": "", "score":`},
-		{graded(5), `{"rea`, false, `{"rea` + "\n" + `{"reason": "", "score":`},
+		{graded(5), `{   `, false, `{   "reason": "", "score":`},
+		{graded(5), `{"rea`, false, `{"reason": "", "score":`},
+		{graded(5), `{ "reason": "`, false, `{ "reason": "", "score":`},
 		{graded(5), `{"reason":`, false, `{"reason": "", "score":`},
 		{graded(5), `{"reason": "so`, false, `{"reason": "so", "score":`},
 		{graded(5), `{"reason": "so\`, false, `{"reason": "so\", "score":`[:15] + `\", "score":`},
 		{graded(5), `{"reason": "so\u00`, false, `{"reason": "so\u0000", "score":`},
 		{graded(5), `{"reason": "so"`, false, `{"reason": "so", "score":`},
 		{graded(5), `{"reason": "so",`, false, `{"reason": "so", "score":`},
+		{graded(5), `{"reason": "so", "sco`, false, `{"reason": "so", "score":`},
+		{graded(5), "{\"reason\": \"so\",\n\"score\"", false, "{\"reason\": \"so\",\n\"score\":"},
 		{compared, `{"reason": "so`, false, `{"reason": "so", "better": "`},
 	} {
 		if got := c.said + c.form.closing(c.said, c.inThought); got != c.want && !strings.Contains(c.said, `so\`) {
@@ -219,6 +224,8 @@ func TestACritiqueIsLedToItsDecision(t *testing.T) {
 			t.Errorf("%q has no decision", got)
 		} else if at, ok := c.form.decision(got); !ok || at != len(got) {
 			t.Errorf("the decision of %q stands at %d", got, at)
+		} else if decided := got + c.form.words[0] + c.form.end; c.form.schema != "" && !json.Valid([]byte(decided)) {
+			t.Errorf("%q is decided as %q, which is no JSON", c.said, decided)
 		}
 	}
 	if got := readLabels(`\boxed{correct} \boxed{\text{incorrect}} \boxed{7} \boxed{ Correct } \boxed{correct}`, 3); !reflect.DeepEqual(got, []bool{true, false, true}) {
@@ -412,7 +419,7 @@ func TestWhatCannotBeJudgedIsRefusedByName(t *testing.T) {
 		if err == nil {
 			s := search(t, m, "bon8", rubric)
 			s.Plan = p
-			_, err = s.Check(ttstest.Request(1, 1))
+			_, err = s.Check(t.Context(), ttstest.Request(1, 1))
 		}
 		var fault *scaling.Error
 		if fault, _ = err.(*scaling.Error); fault == nil || fault.Field != field {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
 
@@ -27,16 +28,27 @@ var (
 	plain     = strings.NewReplacer("×", "*", "·", "*", "÷", "/", `\times`, "*", `\cdot`, "*", `\div`, "/", "$", "", "€", "", "£", "", "−", "-", "**", "^")
 )
 
-// mostEquations bounds how many are computed.
+// mostEquations bounds how many are computed, those of a chain counted each.
 const mostEquations = 256
 
+// pauseAfterEquations is how many are computed between pauses.
+const pauseAfterEquations = 16
+
 // Check implements Check. An answer without equations is neither right nor wrong: 0.5.
-func (a *arithmetic) Check(_ context.Context, text string) (Verdict, error) {
-	right, all, wrong := 0, 0, ""
+func (a *arithmetic) Check(ctx context.Context, text string) (Verdict, error) {
+	right, all, wrong, more := 0, 0, "", mostEquations
 	text = times.ReplaceAllString(plain.Replace(text), "$1*$2")
 	for _, found := range equation.FindAllString(text, mostEquations) {
-		sides := strings.Split(found, "=")
+		sides := strings.SplitN(found, "=", more+2) // of which the last is not looked at
 		for i := range sides[1:] {
+			if more--; more < 0 {
+				break
+			}
+			if more%pauseAfterEquations == 0 {
+				if err := cpulimit.Pause(ctx); err != nil {
+					return Verdict{}, err
+				}
+			}
 			left := a.side(sides[i])
 			result := a.side(sides[i+1])
 			if !operation.MatchString(left) {

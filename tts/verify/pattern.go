@@ -3,8 +3,11 @@ package verify
 import (
 	"context"
 	"fmt"
+	"io"
 	"regexp"
+	"strings"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
 
@@ -23,13 +26,41 @@ func newPattern(expr string, final *answer.Reader) (Check, error) {
 }
 
 // Check implements Check.
-func (p *pattern) Check(_ context.Context, text string) (Verdict, error) {
+func (p *pattern) Check(ctx context.Context, text string) (Verdict, error) {
 	a, ok := p.final.Read(text)
-	switch {
-	case !ok:
+	if !ok {
 		return Verdict{0, "no final answer"}, nil
-	case p.expr.MatchString(a.Text):
+	}
+	r := &pausing{Reader: strings.NewReader(a.Text), ctx: ctx}
+	matches := p.expr.MatchReader(r)
+	switch {
+	case r.err != nil:
+		return Verdict{}, r.err
+	case matches:
 		return Verdict{1, "the final answer matches"}, nil
 	}
 	return Verdict{0, fmt.Sprintf("the final answer %.80q does not match", a.Text)}, nil
+}
+
+// pausing is a text whose reader lets others go first now and then. It ends early with ctx.
+type pausing struct {
+	*strings.Reader
+	ctx  context.Context
+	read int
+	err  error // ctx's
+}
+
+// pauseAfter is how many characters are read between pauses: an expression takes a microsecond for one,
+// ten if it is as large as is allowed.
+const pauseAfter = 256
+
+// ReadRune implements io.RuneReader.
+func (p *pausing) ReadRune() (r rune, size int, err error) {
+	if p.read++; p.read%pauseAfter == 0 && p.err == nil {
+		p.err = cpulimit.Pause(p.ctx)
+	}
+	if p.err != nil {
+		return 0, 0, io.EOF
+	}
+	return p.Reader.ReadRune()
 }

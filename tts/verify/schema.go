@@ -2,118 +2,58 @@ package verify
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"encoding/json"
 	"strings"
-	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"github.com/lutra-lm/lutra/grammar/budget"
+	grammar "github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 )
 
 // schema validates the JSON of an answer. Its score is 1 or 0.
-type schema struct {
-	mu     sync.Mutex // one validation at a time: steps is its
-	schema *jsonschema.Schema
-	steps  int
+type schema struct{ validator *grammar.Validator }
+
+// The bounds of reading a schema, and of holding an answer to it: less than a second's work.
+const (
+	schemaSteps = 1 << 21
+	schemaBytes = 16 << 20
+)
+
+// schemaBudget returns the budget of a task, which pauses within its place for the CPU.
+func schemaBudget(ctx context.Context, task string) *budget.Budget {
+	b := budget.New(ctx, schemaSteps, schemaBytes, nil)
+	b.Begin(ctx, task, schemaSteps, func() { _ = cpulimit.Pause(ctx) }) // the budget sees the end of ctx
+	return b
 }
 
-// mostSteps bounds the work of a validation, in schemas that are applied.
-const mostSteps = 100_000
-
-// place is the name of the request's schema among schemas.
-const place = "http://lutra.invalid/schema"
-
-func newSchema(text string) (Check, error) {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+func newSchema(ctx context.Context, text string) (Check, error) {
+	ctx, leave, err := cpulimit.Enter(ctx)
 	if err != nil {
-		return nil, fault("json_schema", "it is no JSON: %v", err)
+		return nil, err
 	}
-	s := &schema{}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(nowhere{})
-	c.RegisterVocabulary(&jsonschema.Vocabulary{URL: "lutra:steps", Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) {
-		return (*counted)(s), nil
-	}})
-	c.AssertVocabs()
-	if err = c.AddResource(place, doc); err == nil {
-		s.schema, err = c.Compile(place)
+	defer leave()
+	v, err := grammar.NewValidator([]byte(text), schemaBudget(ctx, "read it"))
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fault("json_schema", "it cannot be used: %s", cut(strings.TrimPrefix(err.Error(), "schema: ")))
 	}
-	if err != nil {
-		return nil, fault("json_schema", "it cannot be used: %s", reason(err))
-	}
-	return s, nil
-}
-
-// nowhere loads no schemas: a request's has all that it refers to.
-type nowhere struct{}
-
-func (nowhere) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%.80q is another schema, and none is loaded", url)
-}
-
-// counted counts the schemas that a validation applies.
-type counted schema
-
-var errSteps = errors.New("verify: the schema takes too many steps")
-
-func (s *counted) Validate(*jsonschema.ValidatorContext, any) {
-	if s.steps++; s.steps > mostSteps {
-		panic(errSteps)
-	}
+	return &schema{v}, nil
 }
 
 // Check implements Check. The JSON is all of the answer, or its last fenced block.
-func (s *schema) Check(_ context.Context, answer string) (Verdict, error) {
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.TrimSpace(lastBlock(answer))))
-	if err != nil {
+func (s *schema) Check(ctx context.Context, answer string) (Verdict, error) {
+	text := []byte(strings.TrimSpace(lastBlock(answer)))
+	if !json.Valid(text) {
 		return Verdict{0, "no JSON"}, nil
 	}
-	if err := s.validate(v); err != nil {
-		return Verdict{0, reason(err)}, nil
+	err := s.validator.Validate(text, schemaBudget(ctx, "hold an answer to it"))
+	switch {
+	case err == nil:
+		return Verdict{1, "it matches the schema"}, nil
+	case ctx.Err() != nil:
+		return Verdict{}, context.Cause(ctx)
 	}
-	return Verdict{1, "it matches the schema"}, nil
-}
-
-func (s *schema) validate(v any) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer func() {
-		if r := recover(); r == errSteps {
-			err = errSteps
-		} else if r != nil {
-			panic(r)
-		}
-	}()
-	s.steps = 0
-	return s.schema.Validate(v)
-}
-
-// reason returns what is wrong first, in a line.
-func reason(err error) string {
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return cut(strings.TrimPrefix(err.Error(), "verify: "))
-	}
-	for len(invalid.Causes) > 0 {
-		invalid = invalid.Causes[0]
-	}
-	if _, ok := invalid.ErrorKind.(*kind.FalseSchema); ok {
-		return cut("/" + strings.Join(invalid.InstanceLocation, "/") + " is not allowed")
-	}
-	return cut("/" + strings.Join(invalid.InstanceLocation, "/") + ": " + invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
-}
-
-// mostWords bounds a verdict's words in bytes.
-const mostWords = 300
-
-// cut makes a short line of a text.
-func cut(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " ")
-	if len(s) > mostWords {
-		s = strings.ToValidUTF8(s[:mostWords], "") + "…"
-	}
-	return s
+	return Verdict{0, cut(strings.TrimPrefix(err.Error(), "schema: "))}, nil
 }

@@ -26,7 +26,7 @@ func newTests(v *scaling.Verify) (Check, error) {
 // Check implements Check. The code is the last fenced block.
 func (t *tests) Check(ctx context.Context, answer string) (Verdict, error) {
 	p := sandbox.Program{Language: t.language, Code: lastBlock(answer), Tests: t.tests}
-	r, err := sandbox.Run(ctx, &p, sandbox.DefaultSteps)
+	r, err := sandbox.Run(ctx, &p, sandbox.Steps())
 	if err != nil {
 		return Verdict{}, err
 	}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -22,23 +26,84 @@ type Verdict struct {
 }
 
 // New makes the check that a plan asks for. final finds the final answer for checks of that alone.
-// Errors are *scaling.Errors.
-func New(v *scaling.Verify, final *answer.Reader) (Check, error) {
+// Errors are *scaling.Errors, or ctx's.
+func New(ctx context.Context, v *scaling.Verify, final *answer.Reader) (Check, error) {
+	var check Check
+	var err error
+	ready := func(context.Context) error { return nil }
 	switch v.Kind() {
 	case scaling.VerifyTests:
-		return newTests(v)
+		language := v.Language
+		ready = func(ctx context.Context) error { return sandbox.Load(ctx, language) }
+		check, err = newTests(v)
 	case scaling.VerifySchema:
-		return newSchema(string(v.Schema))
+		check, err = newSchema(ctx, string(v.Schema))
 	case scaling.VerifyPattern:
-		return newPattern(v.Pattern, final)
+		check, err = newPattern(v.Pattern, final)
 	default:
-		return newArithmetic()
+		check, err = newArithmetic()
 	}
+	if err != nil {
+		return nil, err
+	}
+	return inOrder(check, ready), nil
+}
+
+// inTurn checks the answers of a request one after the other, beside the engines: they take one place in
+// the queue for the CPU, and the memory of one check.
+type inTurn struct {
+	check Check
+	ready func(context.Context) error // called before there is a place
+	turn  *semaphore.Weighted
+}
+
+func inOrder(check Check, ready func(context.Context) error) *inTurn {
+	return &inTurn{check, ready, semaphore.NewWeighted(1)}
+}
+
+// Check implements Check.
+func (t *inTurn) Check(ctx context.Context, answer string) (Verdict, error) {
+	if err := t.turn.Acquire(ctx, 1); err != nil {
+		return Verdict{}, context.Cause(ctx)
+	}
+	defer t.turn.Release(1)
+	if err := t.ready(ctx); err != nil {
+		return Verdict{}, err
+	}
+	ctx, leave, err := cpulimit.Enter(ctx)
+	if err != nil {
+		return Verdict{}, err
+	}
+	defer leave()
+	return t.check.Check(ctx, answer)
+}
+
+// Memory returns how many bytes a check takes at most, for all answers of a request.
+func Memory(v *scaling.Verify) int64 {
+	switch v.Kind() {
+	case scaling.VerifyTests:
+		return sandbox.Memory(v.Language)
+	case scaling.VerifySchema:
+		return schemaBytes
+	}
+	return 0
 }
 
 // fault makes the error of a field of a plan's verify.
 func fault(field, format string, args ...any) error {
 	return scaling.Errorf(scaling.CodeValue, "verify."+field, format, args...)
+}
+
+// mostWords bounds a verdict's words in bytes.
+const mostWords = 300
+
+// cut makes a short line of a text.
+func cut(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " ")
+	if len(s) > mostWords {
+		s = strings.ToValidUTF8(s[:mostWords], "") + "…"
+	}
+	return s
 }
 
 const fence = "```"

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	. "github.com/lutra-lm/lutra/tts/verify"
@@ -25,7 +26,7 @@ func check(t *testing.T, v scaling.Verify) Check {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(&v, final)
+	c, err := New(t.Context(), &v, final)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +90,10 @@ func TestTheSchemaIsHeldAgainstTheAnswersJSON(t *testing.T) {
 	for text, want := range map[string]Verdict{
 		` {"n": 3} `:                       {1, "it matches the schema"},
 		"It is:\n```json\n{\"n\": 3}\n```": {1, "it matches the schema"},
-		`{"n": 0}`:                         {0, "/n: minimum: got 0, want 1"},
-		`{"m": 1}`:                         {0, "/: missing property 'n'"},
+		`{"n": 0}`:                         {0, "/n: 0 does not meet minimum 1"},
+		`{}`:                               {0, `/: it has no property "n"`},
+		`{"n": 1, "m": 1}`:                 {0, "/m: it is not allowed"},
+		`{"n": 7.1e999990}`:                {0, "the number 7.1e999990 is out of range"},
 		`{"n": 1} and more`:                {0, "no JSON"},
 	} {
 		if v := judge(t, c, text); v != want {
@@ -105,8 +108,57 @@ func TestASchemaThatWouldTakeForeverDoesNot(t *testing.T) {
 		fmt.Fprintf(&defs, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
 	}
 	c := check(t, scaling.Verify{Schema: []byte(`{"$ref":"#/$defs/a0","$defs":{` + defs.String() + `"a40":{"type":"integer"}}}`)})
-	if v := judge(t, c, "1"); v != (Verdict{0, "the schema takes too many steps"}) {
+	if v := judge(t, c, "1"); v != (Verdict{0, "it is too complex: to hold an answer to it takes more than 2097152 steps"}) {
 		t.Errorf("%v", v)
+	}
+}
+
+func TestASchemaThatIsTooMuchIsRefusedByName(t *testing.T) {
+	many := func(n int, schema string) []byte {
+		return []byte(`{"allOf":[` + strings.Repeat(schema+",", n-1) + schema + `]}`)
+	}
+	for want, text := range map[string][]byte{
+		"too complex":  many(2200, `{"pattern":"^\\p{L}{900}$"}`),
+		"out of range": many(1000, `{"maximum":7.1e999990}`),
+	} {
+		_, err := New(t.Context(), &scaling.Verify{Schema: text}, nil)
+		if fault := (*scaling.Error)(nil); !errors.As(err, &fault) || fault.Field != "verify.json_schema" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s…: %v, want a fault of the schema with %q", text, err, want)
+		}
+	}
+}
+
+func TestAChainOfEquationsIsBounded(t *testing.T) {
+	c := check(t, scaling.Verify{Arithmetic: true})
+	if v := judge(t, c, strings.Repeat("3+3=", 30_000)+"6"); v != (Verdict{1, "256 of 256 equations hold"}) {
+		t.Errorf("%v, want no more than 256 to be computed", v)
+	}
+}
+
+func TestAChecksContextEndsIt(t *testing.T) {
+	final, err := answer.Rule{Extract: "line"}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sandbox.Load(t.Context(), "javascript"); err != nil {
+		t.Fatal(err)
+	}
+	for text, v := range map[string]scaling.Verify{
+		strings.Repeat("1", 5000):               {Pattern: "(1{2}){200}x"},
+		strings.Repeat("3+3=", 300):             {Arithmetic: true},
+		"[" + strings.Repeat("1,", 5000) + "1]": {Schema: []byte(`{"items":{"type":"integer"}}`)},
+		"for (;;);":                             {Language: "javascript", Tests: []string{"true"}},
+	} {
+		c, err := New(t.Context(), &v, final)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		left := errors.New("left")
+		cancel(left)
+		if _, err := Checked(c).Check(ctx, text); err != left {
+			t.Errorf("%+v: %v, want the context's end", v, err)
+		}
 	}
 }
 
@@ -116,14 +168,14 @@ func TestWhatCannotBeUsedIsRefusedByName(t *testing.T) {
 		"verify.pattern":     {Pattern: "("},
 		"verify.json_schema": {Schema: []byte(`{"type": 7}`)},
 	} {
-		_, err := New(&v, nil)
+		_, err := New(t.Context(), &v, nil)
 		if fault := (*scaling.Error)(nil); !errors.As(err, &fault) || fault.Field != want {
 			t.Errorf("%+v: %v, want a fault of %s", v, err, want)
 		}
 	}
 	for _, ref := range []string{"file:///etc/passwd", "http://localhost/x", "other.json"} {
 		v := scaling.Verify{Schema: []byte(`{"$ref": "` + ref + `"}`)}
-		if _, err := New(&v, nil); err == nil || !strings.Contains(err.Error(), "none is loaded") {
+		if _, err := New(t.Context(), &v, nil); err == nil || !strings.Contains(err.Error(), "others are not fetched") {
 			t.Errorf("%s: %v, want it not to be loaded", ref, err)
 		}
 	}
