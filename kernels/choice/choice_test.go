@@ -137,16 +137,17 @@ func TestDisturbedRoundsDoNotCount(t *testing.T) {
 	}
 }
 
-func TestNothingIsChosenWhenTimeRunsOutInTheFirstRound(t *testing.T) {
+func TestNothingIsChosenWhenTimeRunsOutBeforeThereAreEnoughRounds(t *testing.T) {
 	q := Question{Methods: []Method{{Name: "mad"}, {Name: "gfni"}}, Usual: Always("mad"), Widths: few}
 	const first = 2 + 2*6 // warm runs and timings of two methods
-	for _, left := range []int{0, 1, 2, 10, first - 1, first, first + 1, first * rounds} {
+	const least = first + (enough-1)*2*6
+	for _, left := range []int{0, 1, 2, 10, first, least - 1, least, least + 1, first * rounds} {
 		with := left
 		timings := q.time(func(string, int) (time.Duration, bool) {
 			with--
 			return 1, with >= 0
 		})
-		if (timings != nil) != (left >= first) {
+		if (timings != nil) != (left >= least) {
 			t.Errorf("with time for %d products: %d timings", left, len(timings))
 		}
 	}

@@ -9,11 +9,14 @@ import (
 // with more, to be timed with more as well: more tokens never take less time.
 const hopeless = 1.5
 
-// rounds are timed, the first included.
-const rounds = 9
+// rounds are timed, the first included; too few of them say nothing.
+const (
+	rounds = 12
+	enough = 4
+)
 
 // time times the methods with the tokens of all widths by product, which says when there is no more
-// time. It returns nil unless that is after the first round. The usual method is always among those timed.
+// time. It returns nil unless that is after enough rounds. The usual method is always among those timed.
 // Every other round goes backwards, for units of 512 bits are slow until they have been used.
 func (q *Question) time(product func(method string, n int) (took time.Duration, ok bool)) []timing {
 	tokens := q.tokens()
@@ -41,7 +44,11 @@ func (q *Question) time(product func(method string, n int) (took time.Duration, 
 			last[m.Name], best = took, min(best, took)
 		}
 	}
-	return compare(timings, again(timings, first, product))
+	all := again(timings, first, product)
+	if len(all) < enough {
+		return nil
+	}
+	return q.compare(timings, all)
 }
 
 // again repeats the first round of timings, as long as there is time, and returns all rounds.
@@ -64,21 +71,21 @@ func again(timings []timing, first []time.Duration, product func(method string, 
 	return all
 }
 
-// compare sets what timings took, in each round in units of what the first one with as many tokens took, of which the
-// median counts. What slows the machine slows both, and a system that takes off what its hypervisor took,
-// at times too much, does so in some rounds.
-func compare(timings []timing, all [][]time.Duration) []timing {
-	unit := 0
-	for i := range timings {
-		if timings[i].n != timings[unit].n {
-			unit = i
+// compare sets what timings took, in each round in units of what the usual method took with as many tokens. The
+// upper quarter of the rounds counts: who is to replace the usual method must be faster in most of them, since
+// a machine that others share is at times slow, and a system takes off what its hypervisor took, at times too much.
+func (q *Question) compare(timings []timing, all [][]time.Duration) []timing {
+	for i, t := range timings {
+		unit := slices.IndexFunc(timings, func(u timing) bool { return u.n == t.n && u.method == q.Usual.For(t.n) })
+		if unit < 0 { // the usual one is none of those
+			unit = slices.IndexFunc(timings, func(u timing) bool { return u.n == t.n })
 		}
 		ratios := make([]float64, len(all))
 		for r, round := range all {
 			ratios[r] = float64(round[i]) / float64(max(round[unit], 1))
 		}
 		slices.Sort(ratios)
-		timings[i].took = ratios[len(ratios)/2]
+		timings[i].took = ratios[len(ratios)*3/4]
 	}
 	return timings
 }

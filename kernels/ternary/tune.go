@@ -66,9 +66,13 @@ func question(p matrix.Packing) choice.Question {
 // usualFor returns the constant rules of a packing.
 func usualFor(p matrix.Packing) (list choice.Rules) {
 	for _, r := range rules {
-		if r.isa == cpu.Active() && r.packing == p {
-			list = append(list, choice.Rule{From: r.from, Method: r.kernel.name})
+		if r.isa != cpu.Active() || r.packing != p {
+			continue
 		}
+		if n := len(list); n > 0 && list[n-1].From == r.from { // the last rule counts
+			list = list[:n-1]
+		}
+		list = append(list, choice.Rule{From: r.from, Method: r.kernel.name})
 	}
 	if list == nil {
 		return choice.Always(kernels[0].name)
