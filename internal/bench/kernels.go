@@ -48,6 +48,7 @@ type KernelOptions struct {
 	Tokens, Threads  []int    // empty: the usual ones
 	Budget           time.Duration
 	Full             bool                                           // more usual ones
+	Chosen           bool                                           // compare what is used with what could be forced
 	Rounds           int                                            // with peers
 	machine          func(budget time.Duration) kernelbench.Machine // Measure; tests of rows spare its seconds
 }
@@ -125,6 +126,9 @@ func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, 
 	if err != nil {
 		return nil, err
 	}
+	if opt.Chosen {
+		return compareChosen(ctx, opt, o, errOut)
+	}
 	if len(peers) > 0 {
 		return compareKernels(ctx, o, peers, opt.Rounds, errOut)
 	}
@@ -199,4 +203,36 @@ func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, ro
 func printMachine(w io.Writer, m kernelbench.Machine) {
 	fmt.Fprintf(w, "%s, %d threads: int8 peak %.1f GMAC/s a core (%s), memory read %.1f GB/s on one thread, %.1f on all\n",
 		m.ISA, m.Threads, m.Peak, m.PeakOf, m.ReadOne, m.ReadAll)
+}
+
+// ChosenReport is what `bench kernels --chosen` prints.
+type ChosenReport []kernelbench.ChosenRow
+
+// compareChosen compares the kernels that are used with those that could be.
+func compareChosen(ctx context.Context, opt KernelOptions, o kernelbench.Options, errOut io.Writer) (Report, error) {
+	if len(opt.Tokens) == 0 {
+		o.Tokens = kernelbench.ChosenTokens
+	}
+	kept.Forget()
+	PrintChoices(errOut)
+	rows := ChosenReport{}
+	for row, err := range kernelbench.Chosen(o) {
+		if err != nil {
+			return nil, err
+		}
+		if rows = append(rows, row); ctx.Err() != nil {
+			break
+		}
+	}
+	return rows, ctx.Err()
+}
+
+// Print implements Report.
+func (rows ChosenReport) Print(w io.Writer) error {
+	cells := [][]string{{"packing", "M", "K", "N", "threads", "chosen", "GMAC/s", "best", "GMAC/s", "ratio"}}
+	for _, r := range rows {
+		cells = append(cells, []string{r.Packing, fmt.Sprint(r.M), fmt.Sprint(r.K), fmt.Sprint(r.N), fmt.Sprint(r.Threads),
+			r.Chosen, fmt.Sprintf("%.1f", r.GMACs), r.Best, fmt.Sprintf("%.1f", r.Forced), fmt.Sprintf("%.2f", r.Ratio)})
+	}
+	return output.Table(w, cells)
 }

@@ -52,3 +52,22 @@ func TestAnInterruptedBenchmarkOfKernelsHasTheRowsSoFar(t *testing.T) {
 		t.Errorf("its table is %s, %v", &out, err)
 	}
 }
+
+func TestChosenKernelsHaveARowForEachNumberOfTokens(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := DefaultKernelOptions()
+	o.Chosen, o.Shapes, o.Packings, o.Tokens, o.Threads, o.Budget = true, []string{"64x256"}, []string{"I2"}, nil, []int{1}, 1
+	r, err := Kernels(ctx, o, io.Discard)
+	rows, _ := r.(ChosenReport)
+	if err != nil || len(rows) != len(kernelbench.ChosenTokens) {
+		t.Fatalf("%d rows, %v, want %d", len(rows), err, len(kernelbench.ChosenTokens))
+	}
+	var out bytes.Buffer
+	if err := rows.Print(&out); err != nil || strings.Count(out.String(), "\n") != 1+len(rows) {
+		t.Errorf("its table is %s, %v", &out, err)
+	}
+	cancel()
+	if r, err := Kernels(ctx, o, io.Discard); !errors.Is(err, context.Canceled) || len(r.(ChosenReport)) != 1 {
+		t.Errorf("interrupted, it has %v, %v, want one row", r, err)
+	}
+}

@@ -23,6 +23,11 @@ On one thread (--threads 1) only the time that the thread computes counts, and t
 multiply rate is measured in turns with the products: other work on the machine
 disturbs that least.
 
+--chosen measures instead, for every packing with several kernels and 1 to 32 tokens, the
+kernel that is used in turns with each that LUTRA_KERNEL could force, and prints the best
+of these and the ratio. Every product reads its weights from memory, as those of a
+model's steps do.
+
 It takes a minute or two; --full measures a second shape, more batch sizes, and one
 thread as well as all. Ctrl-C stops it and prints the rows so far.
 
@@ -32,6 +37,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 (?P<n>) and (?P<gflops>), or (?P<value>) for GMAC/s.`,
 		Example: `  lutra bench kernels
   lutra bench kernels --packings I1,I2 --shapes 2048x8192 --tokens 1,32 --json
+  lutra bench kernels --chosen --threads 1
   lutra bench kernels --full`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +59,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
 	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")
 	f.BoolVar(&o.Full, "full", false, "more shapes, batch sizes and threads: some minutes")
+	f.BoolVar(&o.Chosen, "chosen", false, "compare the kernels in use with each that could be forced")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of --compare")
 	compareFlags(f, &o.PeerOptions)

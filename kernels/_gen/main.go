@@ -16,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/acts"
 	"github.com/lutra-lm/lutra/kernels/_gen/attention"
 	"github.com/lutra-lm/lutra/kernels/_gen/bench"
+	"github.com/lutra-lm/lutra/kernels/_gen/choice"
 	"github.com/lutra-lm/lutra/kernels/_gen/delta"
 	"github.com/lutra-lm/lutra/kernels/_gen/dense"
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
@@ -37,6 +38,7 @@ var families = map[string]func(){
 	"ternary_gfni":   ternary.GFNI,
 	"peak":           bench.Peak,
 	"pause":          pool.Pause,
+	"evict":          choice.Evict,
 	"delta":          delta.Kernels,
 	"dense":          dense.Kernels,
 	"grouped":        grouped.Kernels,

@@ -159,7 +159,7 @@ func (l *Linear) Mul(y []float32, x *acts.Rows, m *Task) {
 	l.kern.Prepare(p, x)
 	m.l, m.y, m.x = l, y, x
 	parts := (Count(l.w.Rows) + l.part - 1) / l.part
-	if l.one != nil && x.N() <= l.one.StreamTokens() {
+	if l.one != nil && l.one.Streams(x.N()) {
 		m.stream.Run(p, l.run.order, x, &l.stream, min(parts, x.Threads(p)), m)
 	} else {
 		x.Run(p, m, parts)

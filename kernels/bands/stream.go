@@ -7,9 +7,9 @@ type StreamKernel interface {
 	Kernel
 	// StreamBands is the number of bands of a tile; zero: there are no such tiles.
 	StreamBands() int
-	// StreamTokens is the number of tokens up to which products stream. Several go
-	// through the usual tiles, which ask for what comes next themselves.
-	StreamTokens() int
+	// Streams reports whether products of n tokens stream. Several go through the
+	// usual tiles, which ask for what comes next themselves.
+	Streams(n int) bool
 	// Stream adds to y[16·StreamBands] the products of the bands from s on with
 	// the only row of x, and prefetches as many bytes from next on.
 	Stream(scratch *Scratch, y []float32, s int, x *acts.Rows, next uintptr)

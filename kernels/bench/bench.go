@@ -18,6 +18,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -224,10 +225,8 @@ func product(machine Machine, cpu *kernels.CPU, name string, stack []*matrix.Mat
 	if n > 1 {
 		stack = stack[:1]
 	}
-	isa, method, ok := strings.Cut(name, ":")
-	if !ok {
-		method = isa
-	}
+	isa, _, _ := strings.Cut(name, ":")
+	method := methodOf(name)
 	layers, err := load(cpu, method, stack)
 	if err != nil {
 		return Row{}, err
@@ -257,10 +256,13 @@ func product(machine Machine, cpu *kernels.CPU, name string, stack []*matrix.Mat
 	return row, nil
 }
 
+// methodOf returns the method of "isa:method", or the ISA alone.
+func methodOf(name string) string { return name[strings.Index(name, ":")+1:] }
+
 // load prepares the matrices, grouped ones for a method.
 func load(cpu *kernels.CPU, method string, stack []*matrix.Matrix) ([]kernels.Linear, error) {
 	if stack[0].Packing.Kind() == meter.Grouped {
-		defer grouped.Force(method)()
+		defer grouped.Force(choice.Always(method))()
 	}
 	layers := make([]kernels.Linear, len(stack))
 	for i, w := range stack {

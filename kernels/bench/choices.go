@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"fmt"
-	"slices"
-
+	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -20,22 +18,28 @@ type Choice struct {
 
 // Choices returns what was chosen for each packing that has several kernels, in the order of
 // packings.
-func Choices() (list []Choice) {
-	chosen, why := ternary.Choices()
+func Choices() []Choice {
+	list := []Choice{}
 	for _, p := range matrix.Packings() {
-		c := Choice{Packing: p.String(), Why: why}
-		for _, k := range chosen {
-			if k.Packing == p {
-				c.Kernels = append(c.Kernels, fmt.Sprintf("%s from N=%d", k.Kernel, k.From))
-			}
-		}
-		if p.Kind() == meter.Grouped && len(grouped.Methods(p)) > 1 {
-			method, why := grouped.Choice(p)
-			c.Kernels, c.Why = []string{fmt.Sprintf("%v:%s from N=2", cpu.Active(), method)}, why
-		}
-		if len(c.Kernels) > 0 {
-			list = append(list, c)
+		if rules, why := chosen(p); len(rules) > 0 {
+			list = append(list, Choice{p.String(), rules.Describe(), why})
 		}
 	}
-	return slices.Clip(list)
+	return list
+}
+
+// chosen returns the rules of a packing, whose methods are "isa:method"; none where there is nothing
+// to choose.
+func chosen(p matrix.Packing) (rules choice.Rules, why string) {
+	switch {
+	case p.Ternary():
+		return ternary.Choice(p)
+	case p.Kind() == meter.Grouped && len(grouped.Methods(p)) > 1:
+		of, why := grouped.Choice(p)
+		for _, r := range of {
+			rules = append(rules, choice.Rule{From: r.From, Method: cpu.Active().String() + ":" + r.Method})
+		}
+		return rules, why
+	}
+	return nil, ""
 }

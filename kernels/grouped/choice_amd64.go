@@ -3,24 +3,18 @@
 package grouped
 
 import (
-	"fmt"
-	"os"
-	"slices"
-	"strings"
-	"sync"
-	"time"
-
 	"github.com/klauspost/cpuid/v2"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
-// Methods lists how this machine can multiply matrices of a packing with several tokens.
+// Methods lists how this machine can multiply matrices of a packing.
 func Methods(p matrix.Packing) []string {
 	if cpu.Active() == cpu.AVX512 && cpu.HasGFNI && gfniAVX512[p] != nil {
 		return []string{MAD, GFNI}
@@ -28,104 +22,56 @@ func Methods(p matrix.Packing) []string {
 	return []string{MAD}
 }
 
-// usual is the method to begin with: Intel's processors have two ports of 512 bits, a Zen 5
-// has four.
-var usual = map[bool]string{false: MAD, true: GFNI}[cpuid.CPU.VendorID == cpuid.Intel]
+var usual = usualOf(cpuid.CPU.VendorID, cpuid.CPU.Family)
 
-// chosen returns the choice between two methods: the usual one, unless another was measured to
-// be faster at the first load of a matrix of the packing.
-func chosen(p matrix.Packing) (method, why string) {
-	if forced != "" {
-		return forced, "forced"
+// usualOf returns the methods to begin with: Intel's processors have two ports of 512 bits, and so has
+// in effect a Zen 4 (family 25), whose units have 256; a Zen 5 has four.
+func usualOf(vendor cpuid.Vendor, family int) choice.Rules {
+	switch {
+	case vendor == cpuid.Intel:
+		return choice.Always(GFNI)
+	case vendor == cpuid.AMD && family == 25:
+		return choice.Rules{{From: 1, Method: GFNI}, {From: 9, Method: MAD}}
 	}
-	if set := os.Getenv("LUTRA_KERNEL"); set != "" {
-		if _, method, _ := strings.Cut(set, ":"); method == GFNI {
-			return GFNI, "as LUTRA_KERNEL says"
-		} else if method != "" {
-			return MAD, "as LUTRA_KERNEL says"
-		}
-		return usual, "the usual one, for LUTRA_KERNEL is set"
-	}
-	c := &choices[p]
-	c.once.Do(func() {
-		if before, ok := kept.Recall(p.String()); ok && slices.Contains(Methods(p), before) {
-			c.method, c.why = before, "measured by an earlier run"
-			return
-		}
-		c.method, c.why = measureMethods(p)
-		kept.Note(p.String(), c.method)
-	})
-	return c.method, c.why
+	return choice.Always(MAD)
 }
 
-// choices holds what was chosen for each packing.
-var choices [len(formats)]struct {
-	once        sync.Once
-	method, why string
-}
-
-// What is multiplied to choose: few enough rows to take a tenth of a millisecond, a few
-// tokens and as many as the widest tile has.
+// What is multiplied to choose: enough weights for what begins and ends a product to count for little, and few
+// enough for a hundred products in some milliseconds. Rows of half the columns let tiles of many tokens look slower
+// than they are.
 const (
-	choiceRows   = 128
-	choiceCols   = 1024
-	choiceFew    = 4
-	choiceMany   = 14
-	choiceRounds = 5 // of which the best counts
+	choiceBytes = 512 << 10
+	choiceBands = 64 // at most
+	choiceCols  = kBlock
 )
 
-// choiceMargin is by how much another method must be faster than the usual one.
-const choiceMargin = 1.2
-
-// replaces reports whether a method that takes other for few and many tokens is to take the
-// place of the usual one.
-func replaces(usual, other [2]time.Duration) bool {
-	return float64(usual[1]) > choiceMargin*float64(other[1]) && other[0] <= usual[0]
-}
-
-// measureMethods chooses by the time that a thread computes.
-func measureMethods(p matrix.Packing) (method, why string) {
-	m := &matrix.Matrix{Rows: choiceRows, Cols: choiceCols, Packing: p}
-	m.Data = cpu.Aligned[byte](bands.Count(m.Rows) * BandBytes(p, m.Cols))
+// prepare makes such a matrix, and what multiplies it.
+func prepare(pool *pool.Pool, p matrix.Packing) (weights []byte, multiply func(method string, n int), err error) {
+	n := min(choiceBytes/BandBytes(p, choiceCols), choiceBands)
+	m := &matrix.Matrix{Rows: n * bands.Rows, Cols: choiceCols, Packing: p, Data: cpu.Aligned[byte](n * BandBytes(p, choiceCols))}
 	for i := range m.Data {
 		m.Data[i] = 0x3c // codes and scales of ordinary size
 	}
-	x, y := make([]float32, choiceMany*m.Cols), make([]float32, choiceMany*m.Rows)
+	run := bands.NewRunner(pool, new(stream.Order))
+	by := map[string]*bands.Linear{}
+	for _, method := range Methods(p) {
+		k := &kernel{w: m, f: &formats[p], tiles: tilesBy(choice.Always(method), p)}
+		if by[method], err = run.Load(m, k); err != nil {
+			return nil, nil, err
+		}
+	}
+	most := 0
+	for _, w := range widths {
+		most = max(most, w.Tokens[len(w.Tokens)-1])
+	}
+	x, y := make([]float32, most*m.Cols), make([]float32, most*m.Rows)
 	for i := range x {
 		x[i] = float32(i%7) - 3
 	}
-	methods := Methods(p)
-	took := map[string][2]time.Duration{}
-	scratch := bands.Scratch{Panel: cpu.Aligned[byte](bands.PanelGroups * bands.MaxPanelGroup)}
-	var all time.Duration
-	cpu.OnThread(func(clock func() time.Duration) {
-		begin := clock()
-		pool := pool.New(1)
-		defer pool.Close()
-		var in acts.Rows
-		in.Set(x, choiceMany, m.Cols)
-		for round := range choiceRounds + 1 {
-			for _, method := range methods {
-				best := took[method]
-				for i, n := range []int{choiceFew, choiceMany} {
-					k := &kernel{w: m, f: &formats[p], tiles: tilesBy(method, p)}
-					k.Prepare(pool, &in)
-					start := clock()
-					k.Add(&scratch, y, m.Rows, 0, bands.Count(m.Rows), &in, 0, n, 0, m.Cols)
-					if t := clock() - start; round <= 1 || t < best[i] { // the first one is for pages and caches
-						best[i] = t
-					}
-				}
-				took[method] = best
-			}
-		}
-		all = clock() - begin
-	})
-	why = fmt.Sprintf("measured in %v", all.Round(100*time.Microsecond))
-	for _, other := range methods {
-		if other != usual && replaces(took[usual], took[other]) {
-			return other, why
-		}
-	}
-	return usual, why
+	var in acts.Rows
+	var task bands.Task
+	return m.Data, func(method string, n int) {
+		in.Set(x[:n*m.Cols], n, m.Cols)
+		by[method].Mul(y, &in, &task)
+	}, nil
 }

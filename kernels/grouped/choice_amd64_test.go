@@ -5,39 +5,28 @@ package grouped
 import (
 	"slices"
 	"testing"
-	"time"
 
+	"github.com/klauspost/cpuid/v2"
+
+	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
-
-// What is measured is given here, never taken from a clock.
-func TestAnotherMethodMustBeFasterWithManyTokensAndNotSlowerWithFew(t *testing.T) {
-	for _, c := range []struct {
-		usual, other [2]time.Duration
-		want         bool
-	}{
-		{[2]time.Duration{10, 100}, [2]time.Duration{10, 80}, true},
-		{[2]time.Duration{10, 100}, [2]time.Duration{10, 84}, false}, // too close to tell
-		{[2]time.Duration{10, 100}, [2]time.Duration{11, 50}, false},
-		{[2]time.Duration{10, 100}, [2]time.Duration{5, 100}, false},
-	} {
-		if got := replaces(c.usual, c.other); got != c.want {
-			t.Errorf("usual %v, other %v: %v, want %v", c.usual, c.other, got, c.want)
-		}
-	}
-}
 
 func TestEveryPackingHasAChoiceAmongItsMethods(t *testing.T) {
 	for _, p := range matrix.Packings() {
-		if method, why := Choice(p); !slices.Contains(Methods(p), method) || why == "" {
-			t.Errorf("%v: %q, because %q, of %v", p, method, why, Methods(p))
+		rules, why := Choice(p)
+		for _, n := range []int{1, 2, 8, 100} {
+			if !slices.Contains(Methods(p), rules.For(n)) || why == "" {
+				t.Errorf("%v, %d tokens: %q, because %q, of %v", p, n, rules.For(n), why, Methods(p))
+			}
 		}
 	}
 	defer cpu.Override(cpu.AVX2)()
 	for _, p := range matrix.Packings() {
-		if method, _ := Choice(p); method != MAD {
-			t.Errorf("%v: AVX2 has %q", p, method)
+		if rules, _ := Choice(p); !slices.Equal(rules, choice.Always(MAD)) {
+			t.Errorf("%v: AVX2 has %v", p, rules)
 		}
 	}
 }
@@ -49,18 +38,56 @@ func TestWithoutGFNIThereIsNothingToChoose(t *testing.T) {
 	if got := Methods(matrix.Q4); !slices.Equal(got, []string{MAD}) {
 		t.Errorf("methods %v, want %q alone", got, MAD)
 	}
-	if tiles := tilesFor(cpu.AVX512, &matrix.Matrix{Packing: matrix.Q4}); tiles.gfni != nil || tiles.pair == nil {
-		t.Error("tiles of GFNI without it")
+	tiles := tilesFor(cpu.AVX512, &matrix.Matrix{Packing: matrix.Q4})
+	for _, w := range widths {
+		if tiles.forPorts(w.From) != nil || tiles.pair == nil {
+			t.Errorf("tiles of GFNI for %d tokens without it", w.From)
+		}
 	}
 }
 
-func TestMeasuringGivesAMethod(t *testing.T) {
-	if len(Methods(matrix.Q4)) < 2 {
-		t.Skip("nothing to choose")
+// The rules say which tiles multiply so many tokens; 4 are of the width that begins with 2.
+func TestTilesAreThoseOfTheWidth(t *testing.T) {
+	tiles := tilesBy(choice.Rules{{From: 1, Method: MAD}, {From: 2, Method: GFNI}, {From: 5, Method: MAD}, {From: 9, Method: GFNI}}, matrix.Q4)
+	for n, want := range map[int]bool{1: false, 2: true, 4: true, 5: false, 8: false, 9: true, 64: true} {
+		if (tiles.forPorts(n) != nil) != want {
+			t.Errorf("%d tokens: tiles for two ports %t, want %t", n, !want, want)
+		}
 	}
-	for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q1G128} {
-		if method, why := measureMethods(p); !slices.Contains(Methods(p), method) || why == "" {
-			t.Errorf("%v: %q, because %q", p, method, why)
+}
+
+func TestProcessorsBeginWithTheMethodsOfTheirPorts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		vendor cpuid.Vendor
+		family int
+		want   string
+	}{
+		{"Emerald Rapids", cpuid.Intel, 6, "1:gfni"},
+		{"Genoa", cpuid.AMD, 25, "1:gfni;9:mad"},
+		{"Turin", cpuid.AMD, 26, "1:mad"},
+		{"unknown", cpuid.VendorUnknown, 0, "1:mad"},
+	} {
+		if got := usualOf(c.vendor, c.family).String(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestWhatIsMeasuredMultipliesByEveryMethod(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	for _, packing := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q1G128} {
+		weights, multiply, err := prepare(p, packing)
+		if err != nil || len(weights) == 0 || len(weights) > choiceBytes {
+			t.Fatalf("%v: %d bytes, %v", packing, len(weights), err)
+		}
+		for _, method := range Methods(packing) {
+			for _, w := range widths {
+				for _, n := range w.Tokens {
+					multiply(method, n)
+				}
+			}
 		}
 	}
 }

@@ -67,10 +67,10 @@ func (g *gfniTiles) width(n int) int {
 }
 
 // addGFNI adds groups [gLo, gHi) of bands s and s+1 and two tokens or more.
-func (q *kernel) addGFNI(scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
-	f, lda, g := q.f, x.GroupStride(), q.tiles.gfni
+func (q *kernel) addGFNI(scratch *bands.Scratch, g *gfniTiles, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	f, lda := q.f, x.GroupStride()
 	if g.panel != nil && tEnd-t >= g.panel.from {
-		q.addGFNIPanels(scratch.Panel, y, ld, s, x, t, tEnd, gLo, gHi)
+		q.addGFNIPanels(scratch.Panel, g.panel, y, ld, s, x, t, tEnd, gLo, gHi)
 		return
 	}
 	for t < tEnd {
@@ -96,8 +96,8 @@ func (q *kernel) addGFNI(scratch *bands.Scratch, y []float32, ld, s int, x *acts
 }
 
 // addGFNIPanels adds groups [gLo, gHi) of bands s and s+1 by way of panels.
-func (q *kernel) addGFNIPanels(panel []byte, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
-	f, lda, p := q.f, x.GroupStride(), q.tiles.gfni.panel
+func (q *kernel) addGFNIPanels(panel []byte, p *gfniPanel, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	f, lda := q.f, x.GroupStride()
 	widest := p.least + len(p.tiles) - 1
 	codes, scales := bandOf(q.w, s)
 	_, last := bandOf(q.w, s+1)

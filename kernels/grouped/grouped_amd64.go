@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -30,16 +31,17 @@ type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte,
 // tileSet are the kernels of one packing and instruction set, the i-th
 // of direct for i+1 tokens.
 type tileSet struct {
-	one     streamTile  // one token
-	bands   int         // of one
-	nibbles bool        // one reads nibble records
-	direct  []tileFunc  // one band
-	pair    []pairTile  // two bands, i+2 tokens for the i-th; nil: one by one
-	gfni    *gfniTiles  // instead of pair; nil: pair
-	panel   *panelTiles // nil where unfolding never pays
-	lookup  *lookupTile // nil where there is none
-	quads   quadTile    // of two bands, in place of one too; nil: there is none
-	halves  *halfTiles  // in place of all these, but for bands, where codes have levels; else nil
+	one     streamTile        // one token
+	bands   int               // of one
+	nibbles bool              // one reads nibble records
+	direct  []tileFunc        // one band
+	pair    []pairTile        // two bands, i+2 tokens for the i-th; nil: one by one
+	gfni    *gfniTiles        // instead of pair at some widths; nil: there are none
+	ports   [len(widths)]bool // which of widths gfni multiplies
+	panel   *panelTiles       // nil where unfolding never pays
+	lookup  *lookupTile       // nil where there is none
+	quads   quadTile          // of two bands, in place of one too; nil: there is none
+	halves  *halfTiles        // in place of all these, but for bands, where codes have levels; else nil
 }
 
 // panelFrom is the least number of tokens of a tile over a panel.
@@ -97,20 +99,42 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 	if i != cpu.AVX512 {
 		return tilesOf(i, p)
 	}
-	method, _ := Choice(p)
-	return tilesBy(method, p)
+	rules, _ := Choice(p)
+	return tilesBy(rules, p)
 }
 
-// tilesBy returns the tiles of AVX512 and a method.
-func tilesBy(method string, p matrix.Packing) tileSet {
+// tilesBy returns the tiles of AVX512 that rules name.
+func tilesBy(rules choice.Rules, p matrix.Packing) tileSet {
 	t := tilesOf(cpu.AVX512, p)
-	if g := gfniAVX512[p]; method == GFNI && g != nil {
-		if g.one != nil {
-			t.one = g.one
-		}
-		t.gfni = g
+	g := gfniAVX512[p]
+	if g == nil {
+		return t
+	}
+	t.gfni = g
+	for i, w := range widths {
+		t.ports[i] = rules.For(w.From) == GFNI
+	}
+	if t.ports[0] && g.one != nil {
+		t.one = g.one
 	}
 	return t
+}
+
+// forPorts returns the tiles for two ports if they multiply n tokens; else nil.
+func (t *tileSet) forPorts(n int) *gfniTiles {
+	if t.gfni == nil || !t.ports[widthOf(n)] {
+		return nil
+	}
+	return t.gfni
+}
+
+// widthOf returns which of widths n tokens have.
+func widthOf(n int) int {
+	i := 0
+	for i+1 < len(widths) && n >= widths[i+1].From {
+		i++
+	}
+	return i
 }
 
 // tilesOf returns the tiles that every processor with the instruction set can run.
@@ -162,14 +186,15 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 		q.addHalves(scratch, y, ld, s, n, x, t, tEnd, gLo, gHi)
 		return
 	}
+	gfni := q.tiles.forPorts(x.N())
 	for i := 0; i < n; {
 		if q.tiles.quads != nil && n-i >= 2 {
 			q.addQuads(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2
 			continue
 		}
-		if q.tiles.gfni != nil && n-i >= 2 && tEnd-t >= 2 {
-			q.addGFNI(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+		if gfni != nil && n-i >= 2 && tEnd-t >= 2 {
+			q.addGFNI(scratch, gfni, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2
 			continue
 		}
@@ -211,16 +236,13 @@ func (q *kernel) StreamBands() int { return q.tiles.bands }
 // streamTokens is the number of tokens up to which memory is the limit.
 const streamTokens = 4
 
-// StreamTokens returns the number of tokens up to which products stream. Tiles for two ports of
-// 512 bits wait for memory with many tokens too.
-func (q *kernel) StreamTokens() int {
-	switch {
-	case q.tiles.gfni == nil:
-		return streamTokens
-	case q.tiles.lookup != nil:
-		return q.tiles.lookup.tokens - 1
+// Streams reports whether products of n tokens stream. Tiles for two ports of 512 bits wait for memory
+// with many tokens too, unless these fill tiles of tables.
+func (q *kernel) Streams(n int) bool {
+	if n <= streamTokens {
+		return true
 	}
-	return tileTokens
+	return q.tiles.forPorts(n) != nil && n <= tileTokens && (q.tiles.lookup == nil || n < q.tiles.lookup.tokens)
 }
 
 // Stream multiplies such a tile.

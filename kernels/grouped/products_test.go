@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
@@ -38,7 +39,7 @@ func onEachMethod(t *testing.T, f func(t *testing.T)) {
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		for _, method := range grouped.Methods(matrix.Q4) {
 			t.Run(method, func(t *testing.T) {
-				defer grouped.Force(method)()
+				defer grouped.Force(choice.Always(method))()
 				f(t)
 			})
 		}
@@ -268,4 +269,42 @@ func TestABandHasTheSameBitsAloneAndBesideAnother(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Methods read one packed matrix, and each width may have its own.
+func TestEveryChoiceOfMethodsByWidthGivesTheSameBits(t *testing.T) {
+	pool := pool.New(2)
+	defer pool.Close()
+	r := rand.New(rand.NewPCG(12, 12))
+	const rows, cols, most = 5*bands.Rows + 3, 512, 70 // an odd band, and one that is not whole
+	froms := []int{1, 2, 5, 9}
+	for _, p := range matrices.Grouped {
+		methods := grouped.Methods(p)
+		if len(methods) < 2 {
+			continue
+		}
+		m, x := matrices.Random(t, r, p, rows, cols), kerneltest.RandomVector(r, most*cols)
+		want := map[int][]float32{}
+		for choices := range 1 << len(froms) {
+			var rules choice.Rules
+			for i, from := range froms {
+				rules = append(rules, choice.Rule{From: from, Method: methods[choices>>i&1]})
+			}
+			restore := grouped.Force(rules)
+			l := load(t, pool, m)
+			restore()
+			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 16, 31, 32, 33, 64, most} {
+				var in input
+				in.Set(x[:n*cols], n, cols)
+				got := make([]float32, n*rows)
+				l.Mul(got, &in.Rows, &in.task)
+				if want[n] == nil {
+					want[n] = got
+				}
+				if !kerneltest.SameBits(got, want[n]) {
+					t.Errorf("%v, %d tokens by %v: not the bits of %v alone", p, n, rules, methods[0])
+				}
+			}
+		}
+	}
 }

@@ -1,8 +1,8 @@
 // Package kept remembers from one run of the program to the next which kernels a measurement
 // chose.
 //
-//	ternary ─┐  Recall: as before, or measure and Note       In: a file of one
-//	grouped ─┴────────────▶ kept ◀────────────────▶ program and processor
+//	choice ─── Recall: as before, or measure and Note ──▶ kept ◀── In: a file of one
+//	                                                               program and processor
 //
 // What the file says is only ever a name that the caller looks up among kernels it has, all
 // of which give the same bits. A file of another build or processor, or one that is damaged,

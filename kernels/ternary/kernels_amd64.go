@@ -23,7 +23,7 @@ func kernelsOf(gfni bool) []*kernel {
 var rules = rulesOf(cpu.HasGFNI && cpuid.CPU.VendorID == cpuid.Intel)
 
 // rulesOf returns the first tokens at which each kernel was measured to lead. For AVX512 that
-// was on a Zen 5 (docs/adr/0008-hybrid.md), and on a Xeon, whose two ports of 512 bits
+// was on a Zen 5 (docs/adr/0008-hybrid.md), and with weights from memory on a Xeon, whose two ports of 512 bits
 // multiply and unpack, as those of all of Intel's do (docs/adr/0057-ports.md).
 func rulesOf(twoPorts bool) []rule {
 	list := []rule{
@@ -39,7 +39,7 @@ func rulesOf(twoPorts bool) []rule {
 		{cpu.AVX512, matrix.I2, 1, vnniKernel},
 	}
 	if twoPorts {
-		return append(list, rule{cpu.AVX512, matrix.I1, 4, gfniKernel}, rule{cpu.AVX512, matrix.I2, 2, gfniKernel})
+		return append(list, rule{cpu.AVX512, matrix.I1, 4, gfniKernel}, rule{cpu.AVX512, matrix.I2, 1, gfniKernel})
 	}
 	return append(list, rule{cpu.AVX512, matrix.I1, 64, hybridKernel}, rule{cpu.AVX512, matrix.I2, 64, hybridKernel})
 }

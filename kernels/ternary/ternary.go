@@ -32,6 +32,7 @@ import (
 // in this order, so that all of them agree bit for bit.
 type Linear struct {
 	run    *Runner
+	rules  []rule // which kernel multiplies how many tokens
 	w      *matrix.Matrix
 	g      int
 	blocks int          // of a row
@@ -41,14 +42,13 @@ type Linear struct {
 	stream stream.Units // of strips
 }
 
-// Runner multiplies ternary matrices on one pool. Its scratch memory and
-// rules are made at the first Load.
+// Runner multiplies ternary matrices on one pool. Its scratch memory is made at the
+// first Load.
 type Runner struct {
 	pool    *pool.Pool
 	order   *stream.Order
 	scratch []scratch // one a worker, which alone touches it
 	only    *kernel   // the one kernel to use; nil: what the rules say
-	rules   []rule    // which kernel multiplies how many tokens
 	once    sync.Once
 }
 
@@ -71,9 +71,6 @@ func (t *Runner) prepare() {
 	for i := range t.scratch {
 		t.scratch[i].init()
 	}
-	if t.only == nil {
-		t.rules, _ = tunedRules()
-	}
 }
 
 // Load prepares w. It reports ErrShape for a matrix that kernels could not trust.
@@ -82,7 +79,11 @@ func (t *Runner) Load(w *matrix.Matrix) (*Linear, error) {
 		return nil, err
 	}
 	t.once.Do(t.prepare)
-	l := &Linear{run: t, w: w, g: tritsPerByte(w.Packing), blocks: blocksOf(w.Cols, w.Packing), strips: (w.Rows + StripRows - 1) / StripRows}
+	var rules []rule
+	if t.only == nil {
+		rules = rulesFor(w.Packing)
+	}
+	l := &Linear{run: t, rules: rules, w: w, g: tritsPerByte(w.Packing), blocks: blocksOf(w.Cols, w.Packing), strips: (w.Rows + StripRows - 1) / StripRows}
 	l.strip = l.blocks * StripRows * acts.BlockBytes
 	l.stream.Init(w.Data, l.strip, l.strips)
 	l.scale = cpu.Aligned[float32](l.strips * StripRows)
@@ -106,7 +107,7 @@ func (l *Linear) Mul(y []float32, x *acts.Rows, m *Task) {
 	}
 	start, threads := p.Meter().Start(), x.Threads(p)
 	m.l, m.t, m.x, m.y = l, x.Codes(p), x, y
-	plan := makePlan(l.run.rules, l.run.only, l.w.Packing, n, n*l.strips/threads)
+	plan := makePlan(l.rules, l.run.only, l.w.Packing, n, n*l.strips/threads)
 	parts, idle := 0, 0
 	for i := range m.runs {
 		m.runs[i] = segmentRun{segment: plan[i]}
