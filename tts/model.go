@@ -6,6 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/structure"
@@ -30,10 +31,14 @@ type Model struct {
 	Formats      *constrain.Formats // what answers can be held to
 	Identity     *models.Identity   // what its answers depend on; nil: it has no file
 
+	Sampling generation.Config // what its author, and who configures it, say of sampling: see SampleAs
+
 	Variant *models.Variant // what Engine computes by; nil: the model as it is
 
 	adapt func(...models.Use) (*models.Variant, error)
 	lines []int32 // tokens that hold a line's end
+	// custom holds for requests of APIs that have no defaults of their own, below Sampling.
+	custom generation.Config
 }
 
 // NewModel ties a loaded bundle to the engine that runs it. Without an engine

@@ -66,7 +66,8 @@ func withVersion(base string) string {
 // Listing is what a server says of its models.
 type Listing struct {
 	Names []string
-	Lutra bool // it is a lutra server, which can search
+	Roots map[string]string // the models behind names, as far as the server says
+	Lutra bool              // it is a lutra server, which can search
 }
 
 // Named returns the model that a name means: DefaultModel is the first, unless the server has
@@ -84,8 +85,9 @@ func (c *Client) List(ctx context.Context) (l Listing, err error) {
 	if err != nil {
 		return l, Explain(c.Base, err)
 	}
+	l.Roots = map[string]string{}
 	for _, m := range list.Models {
-		l.Names = append(l.Names, m.ID)
+		l.Names, l.Roots[m.ID] = append(l.Names, m.ID), m.Root
 		l.Lutra = l.Lutra || m.OwnedBy == "lutra"
 	}
 	return l, nil

@@ -3,10 +3,9 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Message is one message of a conversation.
@@ -32,17 +31,10 @@ type Piece struct{ Text, Thought string }
 type Options struct {
 	URL, Key, Model string // a server to ask instead of loading a model
 	System          string
-	Temperature     float32
-	TopP            float32
-	TopK            int     // 0: off, as for the fields below
-	MinP            float32 //
-	Presence        float32 // penalties, as OpenAI has them
-	Frequency       float32 //
-	Repetition      float32 // as vLLM has it; 0 and 1: none
+	Sampling        generation.Config // what it names; the rest is the model's default, or a search's
 	Stop            []string
 	MaxTokens       int
 	Seed            uint64
-	TemperatureSet  bool            // somebody chose Temperature; else a search takes its own
 	Scaling         string          // a search's written form; empty: none
 	Candidates      bool            // Answered has the candidates of a search
 	Thinking        *bool           // switched on or off; nil: as the chat template has it
@@ -51,21 +43,13 @@ type Options struct {
 	Plain           bool            // show Markdown as it is written
 }
 
-// CheckTemperature checks the range of a temperature.
-func CheckTemperature(t float32) error {
-	if !(t >= 0 && t <= 2) { // NaN is outside too
-		return fmt.Errorf("%v is outside 0 to 2", t)
+// builtIn returns what holds for the models that are built in, which know arithmetic alone: their
+// likeliest answer is the best, unless a search looks among several.
+func (o *Options) builtIn() generation.Config {
+	if o.Scaling != "" {
+		return generation.Config{}
 	}
-	return nil
-}
-
-// samplingTemperature returns no 0 for a search unless somebody chose that: greedy
-// candidates would all be equal.
-func (o *Options) samplingTemperature() float32 {
-	if o.Scaling != "" && !o.TemperatureSet {
-		return scaling.DefaultTemperature
-	}
-	return o.Temperature
+	return generation.Config{Temperature: new(float32(0))}
 }
 
 // opening begins a conversation with the system message, if any.
@@ -127,6 +111,8 @@ type Answerer interface {
 	Models(ctx context.Context) ([]string, error)
 	// Use changes the model. After an error the former one answers.
 	Use(ctx context.Context, name string) error
+	// Greedy reports whether an answer by o is the likeliest one, the same each time.
+	Greedy(o *Options) bool
 	// CanSearch says why a search plan cannot be carried out; nil: it can.
 	CanSearch(plan string) error
 	// About is the name of the model in use and a short description.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/models/generation"
 )
 
 // echo answers with the question, and remembers what it was asked.
@@ -48,6 +49,7 @@ func (e *echo) Models(context.Context) ([]string, error) { return []string{"echo
 func (e *echo) About() (string, string)                  { return e.name, "repeats" }
 func (e *echo) CanSearch(plan string) error              { return checkPlan(plan, noLimits) }
 func (e *echo) Close() error                             { return nil }
+func (e *echo) Greedy(o *Options) bool                   { return o.Sampling.Or(o.builtIn()).Text("temperature") == "0" }
 func (e *echo) Use(_ context.Context, name string) error {
 	if name == "none" {
 		return errors.New("no such model")
@@ -168,11 +170,11 @@ func TestCommandsOfAChat(t *testing.T) {
 		{"/set top_p 0.9", "(top_p: 0.9)"},
 		{"/set top_p default", "(top_p: default)"},
 		{"/set top_k 40", "(top_k: 40)"},
-		{"/set top_k -1", `error: top_k: "-1" is not a whole number of 0 to`},
+		{"/set top_k -1", `error: top_k: -1 is not a whole number of 0 to`},
 		{"/set min_p 0.05", "(min_p: 0.05)"},
 		{"/set presence_penalty -2", "(presence_penalty: -2)"},
 		{"/set frequency_penalty 2.5", "outside -2 to 2"},
-		{"/set repetition_penalty 0", "outside 0.01 to 2"},
+		{"/set repetition_penalty 0", "outside 0.01 to 10"},
 		{"/set max_tokens 12", "(max_tokens: 12)"},
 		{"/set seed 7", "(seed: 7)"},
 		{"/set seed -7", "is not a whole number, not negative"},
@@ -280,18 +282,18 @@ func TestAQuestionIsAskedAgainOrForgotten(t *testing.T) {
 func TestAConversationIsKeptAndGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)
-	_, out, _, _ := talk(t, true, Options{TopP: 1}, "/system Be brief.\n/set temperature 0.5\n/set stop [\"a\", \"b\"]\n/set thinking on\n/search beam16x4\n/model other\none\n/save my-chat.1\n")
+	_, out, _, _ := talk(t, true, Options{}, "/system Be brief.\n/set temperature 0.5\n/set stop [\"a\", \"b\"]\n/set thinking on\n/search beam16x4\n/model other\none\n/save my-chat.1\n")
 	path := filepath.Join(dir, "lutra", "chats", "my-chat.1.json")
 	info, err := os.Stat(path)
 	if err != nil || !strings.Contains(out, "/load my-chat.1 goes on with it") || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Fatalf("%s%v", out, err)
 	}
-	e, out, _, err := talk(t, true, Options{TopP: 1, TopK: 3}, "/load\n/load my-chat\n/load my-chat.1\ntwo\n")
+	e, out, _, err := talk(t, true, Options{Sampling: generation.Config{TopK: new(3)}}, "/load\n/load my-chat\n/load my-chat.1\ntwo\n")
 	if err != nil || !strings.Contains(out, "conversations: my-chat.1") || !strings.Contains(out, "did you mean my-chat.1?") || len(e.asked) != 1 {
 		t.Fatalf("%s%v", out, err)
 	}
 	o := e.options[0]
-	if e.name != "other" || len(e.asked[0]) != 4 || o.System != "Be brief." || o.Temperature != 0.5 || !o.TemperatureSet || len(o.Stop) != 2 || o.Scaling != "beam16x4" || o.TopK != 0 || o.TopP != 1 || !*o.Thinking {
+	if e.name != "other" || len(e.asked[0]) != 4 || o.System != "Be brief." || o.Sampling.String() != "temperature=0.5" || len(o.Stop) != 2 || o.Scaling != "beam16x4" || !*o.Thinking {
 		t.Errorf("%s was asked %v with %+v", e.name, e.asked, o)
 	}
 	for text, want := range map[string]string{
@@ -307,7 +309,7 @@ func TestAConversationIsKeptAndGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, out, _, _ := talk(t, true, Options{System: "mine"}, "/load my-chat.1\none\n")
-		if !strings.Contains(out, want) || len(e.asked) != 1 || len(e.asked[0]) != 2 || e.options[0].TemperatureSet {
+		if !strings.Contains(out, want) || len(e.asked) != 1 || len(e.asked[0]) != 2 || !e.options[0].Sampling.Empty() {
 			t.Errorf("%.40q: %s, want %s; asked %v", text, out, want, e.asked)
 		}
 	}

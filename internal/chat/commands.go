@@ -303,7 +303,7 @@ func (c *session) retry(ctx context.Context, signals <-chan os.Signal) error {
 	if i < 0 {
 		return errNoQuestion
 	}
-	if c.options.samplingTemperature() == 0 {
+	if c.Greedy(c.options) {
 		if err := c.say("(at temperature 0 the answer is the same: /set temperature 0.7)"); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
@@ -190,10 +191,8 @@ func (l *local) request(ctx context.Context, o *Options, conversation []Message)
 		}
 		req.Prompt.Messages = append(req.Prompt.Messages, one)
 	}
-	req.Sampling = sampling.Params{
-		Temperature: o.samplingTemperature(), TopP: o.TopP, TopK: o.TopK, MinP: o.MinP, MaxTokens: o.MaxTokens, Seed: o.Seed,
-		PresencePenalty: o.Presence, FrequencyPenalty: o.Frequency, RepetitionPenalty: o.Repetition,
-	}
+	req.Sampling = sampling.Params{MaxTokens: o.MaxTokens, Seed: o.Seed}
+	tts.SetSampling(&req.Sampling, l.sampled(o))
 	if o.Schema != nil {
 		format, err := m.Formats.Format(ctx, constrain.Schema, string(o.Schema))
 		if err != nil {
@@ -212,6 +211,23 @@ func (l *local) request(ctx context.Context, o *Options, conversation []Message)
 		return nil, fmt.Errorf("tools[%d].function%s: %s", fault.Index, fault.Field, fault.Message)
 	}
 	return req, (&tts.Calling{Format: m.ToolFormat(), Tools: known}).Hold(ctx, req, m, false, "")
+}
+
+// sampled returns how the model in use samples its answers.
+func (l *local) sampled(o *Options) generation.Config {
+	switch m := l.r.Hosts[0].Model; {
+	case o.Scaling != "":
+		return o.Sampling.Or(tts.SearchDefaults())
+	case l.model.Embedded != "":
+		return o.Sampling.Or(m.Sampling).Or(o.builtIn())
+	default:
+		return o.Sampling.Or(m.Defaults(generation.Config{}))
+	}
+}
+
+func (l *local) Greedy(o *Options) bool {
+	t := l.sampled(o).Temperature
+	return t != nil && *t == 0
 }
 
 // outcome describes what a search here came to, with its candidates if they are wanted.

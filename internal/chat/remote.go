@@ -14,13 +14,16 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/generation"
 )
 
 // remote answers by asking a server of the OpenAI API.
 type remote struct {
-	client *apiclient.Client
-	model  string
-	lutra  bool // a lutra server: it knows search plans
+	client  *apiclient.Client
+	model   string
+	lutra   bool // a lutra server: it knows search plans
+	builtIn bool // the model is one that the server's program has in it
 }
 
 // NewRemote asks the server for its models, and learns whether it can search.
@@ -36,7 +39,9 @@ func NewRemote(ctx context.Context, o *Options) (Answerer, error) {
 	case err != nil: // some servers do not list their models
 		return &remote{client: client, model: o.Model}, nil
 	}
-	return &remote{client: client, model: list.Named(o.Model), lutra: list.Lutra}, nil
+	r := &remote{client: client, lutra: list.Lutra}
+	r.use(list, list.Named(o.Model))
+	return r, nil
 }
 
 // CanSearch leaves limits to the server. Servers other than lutra's ignore plans.
@@ -53,15 +58,21 @@ func (r *remote) Models(ctx context.Context) ([]string, error) {
 }
 
 func (r *remote) Use(ctx context.Context, name string) error {
-	names, err := r.Models(ctx)
+	list, err := r.client.List(ctx)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(names, name) {
-		return fmt.Errorf("%s has no model %q%s", r.client.Base, usage.Brief(name), usage.DidYouMean(name, names))
+	if !slices.Contains(list.Names, name) {
+		return fmt.Errorf("%s has no model %q%s", r.client.Base, usage.Brief(name), usage.DidYouMean(name, list.Names))
 	}
-	r.model = name
+	r.use(list, name)
 	return nil
+}
+
+// use takes a model of the list.
+func (r *remote) use(list apiclient.Listing, name string) {
+	r.model = name
+	r.builtIn = list.Lutra && slices.ContainsFunc(embedded.Models(), func(e embedded.Entry) bool { return e.Name == list.Roots[name] })
 }
 
 func (r *remote) About() (name, words string) { return r.model, "at " + r.client.Base }
@@ -69,7 +80,7 @@ func (r *remote) Close() error                { return nil }
 
 func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message, emit func(Piece) error) (done Answered, err error) {
 	done.Model = r.model
-	extra := apiclient.Extra{Scaling: o.Scaling, Fields: o.fields()}
+	extra := apiclient.Extra{Scaling: o.Scaling, Fields: o.fields(r.sampled(o))}
 	if r.lutra {
 		extra.Fields["truncation"] = "auto"
 	}
@@ -136,17 +147,24 @@ var errLong = errors.New("the server's answer does not end")
 // maxAnswer bounds what is kept of an answer, in bytes.
 const maxAnswer = 64 << 20
 
-// fields returns the fields of a request that the client's types lack.
-func (o *Options) fields() map[string]any {
+// sampled returns what the server is told of sampling; what is left out is the model's default.
+func (r *remote) sampled(o *Options) generation.Config {
+	if r.builtIn {
+		return o.Sampling.Or(o.builtIn())
+	}
+	return o.Sampling
+}
+
+func (r *remote) Greedy(o *Options) bool {
+	t := r.sampled(o).Temperature
+	return t != nil && *t == 0
+}
+
+// fields returns the fields of a request that the client's types lack, or drop where they are 0.
+func (o *Options) fields(c generation.Config) map[string]any {
 	f := map[string]any{}
-	if o.TopK != 0 {
-		f["top_k"] = o.TopK
-	}
-	if o.MinP != 0 {
-		f["min_p"] = o.MinP
-	}
-	if o.Repetition != 0 {
-		f["repetition_penalty"] = o.Repetition
+	for name, value := range c.Fields() {
+		f[name] = value
 	}
 	if o.Schema != nil {
 		f["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "strict": true, "schema": o.Schema}}
@@ -164,8 +182,7 @@ func (o *Options) fields() map[string]any {
 func (r *remote) request(o *Options, conversation []Message) openai.ChatCompletionRequest {
 	seed := int(o.Seed)
 	req := openai.ChatCompletionRequest{
-		Model: r.model, Temperature: o.samplingTemperature(), TopP: o.TopP, Seed: &seed, Stop: o.Stop,
-		PresencePenalty: o.Presence, FrequencyPenalty: o.Frequency,
+		Model: r.model, Seed: &seed, Stop: o.Stop,
 	}
 	req.MaxTokens = o.MaxTokens //lint:ignore SA1019 every server knows it, not all know its successor
 	req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
@@ -178,10 +195,6 @@ func (r *remote) request(o *Options, conversation []Message) openai.ChatCompleti
 	}
 	if o.Thinking != nil {
 		req.ChatTemplateKwargs = map[string]any{"enable_thinking": *o.Thinking}
-	}
-	if req.Temperature == 0 {
-		req.TopP = 1e-6 // the client's types drop a zero temperature; one token of nucleus is greedy too
-		req.Temperature = 1e-6
 	}
 	return req
 }

@@ -28,18 +28,13 @@ type setting struct {
 // settings lists all of them, by the names that OpenAI's API and vLLM's use.
 func settings() []setting {
 	return []setting{
-		{name: "temperature", words: "0 to 2; 0: the likeliest answer", set: setTemperature, now: func(o *Options) string {
-			if !o.TemperatureSet {
-				return ""
-			}
-			return fmt.Sprint(o.Temperature)
-		}},
-		number("top_p", "nucleus sampling, 0 to 1", 0, 1, 1, func(o *Options) *float32 { return &o.TopP }),
-		whole("top_k", "the k likeliest tokens alone; 0: all", math.MaxInt32, func(o *Options) *int { return &o.TopK }),
-		number("min_p", "tokens at least so likely beside the likeliest, 0 to 1", 0, 1, 0, func(o *Options) *float32 { return &o.MinP }),
-		number("presence_penalty", "-2 to 2", -2, 2, 0, func(o *Options) *float32 { return &o.Presence }),
-		number("frequency_penalty", "-2 to 2", -2, 2, 0, func(o *Options) *float32 { return &o.Frequency }),
-		number("repetition_penalty", "0.01 to 2; 1: none", 0.01, 2, 0, func(o *Options) *float32 { return &o.Repetition }),
+		sampled("temperature", "0 to 2; 0: the likeliest answer"),
+		sampled("top_p", "nucleus sampling, 0 to 1"),
+		sampled("top_k", "the k likeliest tokens alone; 0: all"),
+		sampled("min_p", "tokens at least so likely beside the likeliest, 0 to 1"),
+		sampled("presence_penalty", "-2 to 2"),
+		sampled("frequency_penalty", "-2 to 2"),
+		sampled("repetition_penalty", "0.01 to 10; 1: none"),
 		whole("max_tokens", "tokens of an answer at most; 0: up to the context", math.MaxInt32, func(o *Options) *int { return &o.MaxTokens }),
 		{name: "seed", words: "of the sampling", set: setSeed, now: func(o *Options) string { return shown(o.Seed, 0) }},
 		{name: "stop", words: `a text that ends an answer, or a JSON list: ["\n\n", "END"]`, set: setStop, now: nowStop},
@@ -76,29 +71,24 @@ func shown[T comparable](value, none T) string {
 	return fmt.Sprint(value)
 }
 
-func number(name, words string, lo, hi, unset float32, field func(*Options) *float32) setting {
-	return setting{name: name, words: words, now: func(o *Options) string { return shown(*field(o), unset) },
+// sampled is a setting of how answers are sampled. Its default is the model's.
+func sampled(name, words string) setting {
+	return setting{name: name, words: words, now: func(o *Options) string { return o.Sampling.Text(name) },
 		set: func(c *session, value string) error {
-			x, err := asNumber(value, lo, hi, unset)
-			if err == nil {
-				*field(c.options) = x
+			if value == byDefault {
+				c.options.Sampling.Unset(name)
+				return nil
+			}
+			x, err := strconv.ParseFloat(value, 32)
+			if err != nil {
+				return fmt.Errorf("%q is not a number", usage.Brief(value))
+			}
+			changed := c.options.Sampling
+			if err = changed.Set(name, x); err == nil {
+				c.options.Sampling = changed
 			}
 			return err
 		}}
-}
-
-func asNumber(value string, lo, hi, unset float32) (float32, error) {
-	if value == byDefault {
-		return unset, nil
-	}
-	x, err := strconv.ParseFloat(value, 32)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%q is not a number", usage.Brief(value))
-	case !(float32(x) >= lo && float32(x) <= hi): // NaN is outside too
-		return 0, fmt.Errorf("%v is outside %v to %v", x, lo, hi)
-	}
-	return float32(x), nil
 }
 
 func whole(name, words string, most int, field func(*Options) *int) setting {
@@ -114,14 +104,6 @@ func whole(name, words string, most int, field func(*Options) *int) setting {
 			*field(c.options) = x
 			return nil
 		}}
-}
-
-func setTemperature(c *session, value string) error {
-	t, err := asNumber(value, 0, 2, 0)
-	if err == nil {
-		c.options.Temperature, c.options.TemperatureSet = t, value != byDefault
-	}
-	return err
 }
 
 func setSeed(c *session, value string) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/chat"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/generation"
 )
 
 func newAsk() *cobra.Command {
@@ -63,6 +64,7 @@ type askFlags struct {
 	model         modelFlags
 	server        serverFlags
 	schema, tools string // files
+	sampling      string // as it is written
 	chat.Options
 }
 
@@ -73,8 +75,10 @@ func (a *askFlags) register(f *pflag.FlagSet) {
 	a.server.registerFormer(f)
 	o := &a.Options
 	f.StringVar(&o.System, "system", "", "system message")
-	f.Float32VarP(&o.Temperature, "temperature", "t", 0, "sampling temperature, 0 to 2; 0: the likeliest answer")
-	f.Float32Var(&o.TopP, "top-p", 1, "nucleus sampling, 0 to 1")
+	f.Float32P(temperatureFlag, "t", 0, "sampling temperature, 0 to 2; 0: the likeliest answer (default: as the model wants)")
+	f.Float32(topPFlag, 0, "nucleus sampling, 0 to 1 (default: as the model wants)")
+	f.StringVar(&a.sampling, samplingFlag, "", "how tokens are sampled, such as temperature=0.7,top_k=20,min_p=0.05 (default: as the model wants)")
+	f.Lookup(temperatureFlag).DefValue, f.Lookup(topPFlag).DefValue = "", ""
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the sampling")
 	thinkingVar(f, &o.Thinking)
@@ -86,12 +90,8 @@ func (a *askFlags) register(f *pflag.FlagSet) {
 
 // check reports the first wrong flag.
 func (a *askFlags) check(f *pflag.FlagSet) error {
-	a.TemperatureSet = f.Changed("temperature")
-	if err := chat.CheckTemperature(a.Temperature); err != nil {
-		return usage.Errorf("--temperature: %w", err)
-	}
-	if !(a.TopP >= 0 && a.TopP <= 1) {
-		return usage.Errorf("--top-p: %v is outside 0 to 1", a.TopP)
+	if err := a.readSampling(f); err != nil {
+		return err
 	}
 	if a.MaxTokens < 0 {
 		return usage.Errorf("--max-tokens: %d is negative", a.MaxTokens)
@@ -117,6 +117,30 @@ func (a *askFlags) check(f *pflag.FlagSet) error {
 	}
 	a.Model = names[0]
 	return err
+}
+
+// The flags of how answers are sampled.
+const (
+	temperatureFlag = "temperature"
+	topPFlag        = "top-p"
+	samplingFlag    = "sampling"
+)
+
+// readSampling reads --sampling, and what has a flag of its own.
+func (a *askFlags) readSampling(f *pflag.FlagSet) (err error) {
+	if f.Changed(samplingFlag) {
+		if a.Sampling, err = generation.Parse(a.sampling); err != nil {
+			return usage.Errorf("--%s: %w", samplingFlag, err)
+		}
+	}
+	for flag, name := range map[string]string{temperatureFlag: "temperature", topPFlag: "top_p"} {
+		if x, err := f.GetFloat32(flag); err == nil && f.Changed(flag) {
+			if err := a.Sampling.Set(name, float64(x)); err != nil {
+				return usage.Errorf("--%s: %w", flag, err)
+			}
+		}
+	}
+	return nil
 }
 
 // readFiles reads the schema and the tools.

@@ -38,8 +38,18 @@ func (g *getter) open() (*hub.Hub, error) {
 	o.Offline = o.Offline || g.offline
 	o.Agent = "lutra/" + version()
 	o.Waiting = g.waiting
+	o.Chose = g.chose
 	o.Retrying = g.retrying
 	return hub.New(o)
+}
+
+// chose tells which of a repository's models comes, and why.
+func (g *getter) chose(file, why string) {
+	if g.log != nil {
+		g.log.Info().Str("file", file).Str("why", why).Msg("one of several models is taken")
+		return
+	}
+	fmt.Fprintf(g.errOut, "%s of several models: %s\n", file, why)
 }
 
 // waiting tells why nothing comes.

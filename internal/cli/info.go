@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -29,6 +30,9 @@ type fileInfo struct {
 	Experts  int64          `json:"expert_bytes,omitempty"` // of them those of mixtures' experts, which may stay in the file
 	Metadata map[string]any `json:"metadata"`
 	Tensors  []tensorInfo   `json:"tensors"`
+	// Sampling is how the author wants answers to be sampled, as far as that is understood.
+	Sampling generation.Config `json:"sampling"`
+	unsaid   []string          // of what the author says, and why it counts for nothing
 }
 
 type tensorInfo struct {
@@ -115,6 +119,7 @@ func describe(name string, f *gguf.File) fileInfo {
 	for key, v := range f.Metadata {
 		info.Metadata[key] = shorten(v)
 	}
+	info.Sampling, info.unsaid = generation.FromFile(f.Metadata)
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
 		info.Weights += int64(t.Len())
@@ -157,6 +162,12 @@ func (f fileInfo) print(w io.Writer, tensors bool) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	if !f.Sampling.Empty() {
+		fmt.Fprintf(w, "answers are sampled with %v where nobody says otherwise\n\n", f.Sampling)
+	}
+	for _, why := range f.unsaid {
+		fmt.Fprintf(w, "%s\n\n", output.Printable(why))
+	}
 	if f.Experts > 0 {
 		fmt.Fprintf(w, "%s are experts: what experts.memory does not hold is read when it is wanted\n\n", output.Bytes(f.Experts))
 	}

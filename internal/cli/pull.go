@@ -18,8 +18,9 @@ func newPull() *cobra.Command {
 		Long: `Downloads a GGUF file from the Hugging Face hub into its cache, which other programs
 share, and prints where it is. NAME is one of the catalogue (lutra list --catalogue),
 or hf:OWNER/REPO:FILE, hf:OWNER/REPO:QUANT or hf:OWNER/REPO. Without FILE and QUANT it
-is the repository's only model, else that with Q4_K_M, else that with Q8_0; of one without
-GGUF it is the directory with its safetensors.
+is the repository's only model, else that of a type of few bits (PTQ1_0, PQ2_0, TQ1_0, TQ2_0,
+I2_S, Q2_0, Q1_0), else UD-Q4_K_XL, Q4_K_M or Q8_0; of one without GGUF it is the directory
+with its safetensors. Which it is and why is told.
 
 A model in several parts (NAME-00001-of-00003.gguf) comes with all of them. An
 interrupted download goes on where it stopped. The file is held against its size and

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/gguf/parts"
+	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
 // halves writes an embedded model in F16 and returns its path.
@@ -182,6 +183,28 @@ func TestMistakesOfQuantisingAreSaid(t *testing.T) {
 		var mistake usage.Error
 		if !errors.As(err, &mistake) {
 			t.Errorf("lutra %v: %v", args, err)
+		}
+	}
+}
+
+func TestQuantisingWhatIsNotTernaryToFewBitsIsWarnedOf(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain.gguf")
+	f, err := os.Create(plain)
+	if err == nil {
+		err = errors.Join(synthetic.Write(f, synthetic.Shape{Name: "plain", Hidden: 256, FFN: 512, Layers: 1, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 320, Context: 64, RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Llama},
+			synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 7}), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to string
+		warned   bool
+	}{{plain, "tq2_0", true}, {plain, "q2_0", true}, {plain, "q1_0", true}, {plain, "q4_0", false}, {halves(t, "lutra-tiny-s"), "tq2_0", false}} {
+		out := mustLutra(t, "quantize", c.from, filepath.Join(dir, "out.gguf"), c.to)
+		if strings.Contains(out, "expect nonsense") != c.warned {
+			t.Errorf("%s to %s: warned %v\n%s", filepath.Base(c.from), c.to, !c.warned, out)
 		}
 	}
 }

@@ -21,6 +21,9 @@ type quantized struct {
 	Ternary  int               `json:"ternary"`        // tensors whose weights are ternary, in a type that is made for them
 	Lossless int               `json:"ternary_lossless"`
 
+	// Ruined counts tensors that were rounded to a ternary type, or to one bit, and were neither.
+	Ruined int `json:"ruined,omitempty"`
+
 	measured bool
 	imatrix  string // "" : none
 	totals   quantize.Totals
@@ -47,6 +50,9 @@ func (q *quantized) add(r *quantize.Result) {
 		Name: r.Name, Dims: r.Dims, Before: r.Tensor.Type.String(), Type: r.To.String(), Bytes: r.Bytes(),
 		Error: r.Error, Lossless: r.Lossless, Ternary: r.Trits, Weighed: r.Weighed, Instead: r.Instead,
 	})
+	if q.measured && r.Ruined() {
+		q.Ruined++
+	}
 	t := &q.totals
 	q.Weights, q.Before, q.After, q.Ternary, q.Lossless, q.Error = t.Weights, t.Before, t.After, t.Ternary, t.Lossless, t.Error()
 	q.Bits = 8 * float64(t.After) / float64(max(1, t.Weights))
@@ -75,6 +81,10 @@ func (q *quantized) print(w io.Writer) error {
 	}
 	if q.Ternary > 0 {
 		fmt.Fprintf(w, "\n%d of %d ternary tensors are kept without loss", q.Lossless, q.Ternary)
+	}
+	if q.Ruined > 0 {
+		fmt.Fprintf(w, "\nwarning: %d tensors were not made for so few values, and have lost most of what they held: expect nonsense of the model. "+
+			"Ternary and 1-bit types are for models that were trained so; of the others IQ4_XS is the smallest", q.Ruined)
 	}
 	if q.measured && q.imatrix != "" {
 		fmt.Fprintf(w, "\ntensors weighed by %s: %d", q.imatrix, q.totals.Weighed)

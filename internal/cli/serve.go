@@ -19,6 +19,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/internal/tracing"
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -29,6 +31,8 @@ type modelFlags struct {
 	config  string
 	packing string
 	offline bool
+	// sampling overrides the sampling of all models, field by field, where a command has the flag.
+	sampling string
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
@@ -66,8 +70,15 @@ func npuFlags(f *pflag.FlagSet) {
 // load reads the configuration and the flags.
 func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	cfg, err := config.Load(m.config, os.Environ(), f)
+	var sampled generation.Config
+	if err == nil && m.sampling != "" {
+		if sampled, err = generation.Parse(m.sampling); err != nil {
+			err = usage.Errorf("--%s: %w", samplingFlag, err)
+		}
+	}
 	for i := range cfg.Models {
 		cfg.Models[i].Packing = cmp.Or(cfg.Models[i].Packing, m.packing)
+		cfg.Models[i].Sampling = sampled.Or(cfg.Models[i].Sampling)
 	}
 	return cfg, err
 }
@@ -130,6 +141,7 @@ or SIGHUP that follows the first within a second.`,
 	}
 	f := cmd.Flags()
 	m.register(f)
+	f.StringVar(&m.sampling, samplingFlag, "", "how tokens are sampled where a request does not say, such as temperature=0.7,top_k=20 (default: as each model's author wants)")
 	f.String("addr", "127.0.0.1:8080", "`HOST:PORT` to listen on")
 	f.StringArray("api-key", nil, "accept this bearer `KEY`, which other users of this machine can see; may be repeated")
 	f.String("api-keys-file", "", "`FILE` of keys to accept, one a line: KEY, or NAME: KEY SETTING..., as lutra key create writes them")

@@ -165,6 +165,9 @@ func (c *Config) Validate() error {
 		if m.Context < 0 || m.Context > mostContext {
 			fault("%s.context: %d is outside 0..%d", key, m.Context, mostContext)
 		}
+		for _, err := range inSection(key+".sampling", m.Sampling.Validate()) {
+			fault("%w", err)
+		}
 		name(key, m.APIName())
 		for j, a := range m.Aliases {
 			name(fmt.Sprintf("%s.aliases[%d]", key, j), a)

@@ -75,6 +75,10 @@ func (s *settings) decode(dst reflect.Value, n *yaml.Node, key string) {
 		s.faultAt(n, key, "anchors and aliases are not supported")
 		return
 	}
+	if dst.Kind() == reflect.Pointer { // nil: the setting is not there
+		dst.Set(reflect.New(dst.Type().Elem()))
+		dst = dst.Elem()
+	}
 	if scalar(dst.Type()) || n.Kind == yaml.ScalarNode {
 		s.decodeScalar(dst, n, key)
 	} else {
@@ -199,7 +203,7 @@ func tagsFor(t reflect.Type) []string {
 		return []string{"!!bool"}
 	case reflect.Int, reflect.Int64:
 		return []string{"!!int"}
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return []string{"!!int", "!!float"}
 	}
 	return []string{"!!str"}
@@ -230,9 +234,9 @@ func setText(dst reflect.Value, text string) (err error) {
 		var i int64
 		i, err = strconv.ParseInt(text, 10, dst.Type().Bits())
 		dst.SetInt(i)
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		var f float64
-		f, err = strconv.ParseFloat(text, 64)
+		f, err = strconv.ParseFloat(text, dst.Type().Bits())
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			err = bad
 		}
@@ -260,7 +264,7 @@ func wanted(t reflect.Type) string {
 		return "true or false"
 	case reflect.Int, reflect.Int64:
 		return "a whole number"
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.Slice:
 		return "a list such as [a, b]"

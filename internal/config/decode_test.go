@@ -145,7 +145,7 @@ func TestEverySettingHasAKey(t *testing.T) {
 func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		"threads: 2\n", "server: {addr: a:1, keep_alive: 3s, api_keys: [a, b]}\nmodels:\n- {path: x, context: 7}\n",
-		"engine: {speculation: 8, prefill_slowdown: 1.5}\nsearch: {time: 5m}\n", "engine: {hand_over: 5ms}", "server: {presets: {a: bon8}}", "a: &b [*b]", "? [1]\n: 2", "!!binary x: y", "\xff",
+		"engine: {speculation: 8, prefill_slowdown: 1.5}\nsearch: {time: 5m}\n", "engine: {hand_over: 5ms}", "models: [{path: x, sampling: {temperature: 0.5, top_k: 7}}]", "server: {presets: {a: bon8}}", "a: &b [*b]", "? [1]\n: 2", "!!binary x: y", "\xff",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -181,7 +181,11 @@ func plain(v reflect.Value) any {
 		addressable := reflect.New(v.Type()).Elem()
 		addressable.Set(v)
 		for _, f := range fieldsOf(addressable) {
-			m[f.name] = plain(f.value)
+			if f.value.Kind() != reflect.Pointer {
+				m[f.name] = plain(f.value)
+			} else if !f.value.IsNil() {
+				m[f.name] = plain(f.value.Elem())
+			}
 		}
 		return m
 	case v.Kind() == reflect.Slice:

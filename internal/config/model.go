@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -31,6 +32,11 @@ type Model struct {
 	Pin      bool      `yaml:"pin"`      // it is never unloaded to make room
 	// KeepAlive is Loading.KeepAlive for this model; empty: that.
 	KeepAlive string `yaml:"keep_alive"`
+	// Sampling holds for requests that do not say otherwise; what it does not name is the file's.
+	Sampling generation.Config `yaml:"sampling"`
+	// Published is what the place that the model was pulled from says of its sampling, beside the
+	// file; it counts more than the file.
+	Published generation.Config `yaml:"-"`
 	// Metadata replaces what the file says of itself: true or false, a number, or text.
 	Metadata map[string]string `yaml:"metadata"`
 }

@@ -17,13 +17,23 @@ var ErrChoice = errors.New("no single file")
 // errSeveral is the kind of ErrChoice where there are several.
 var errSeveral = fmt.Errorf("%w", ErrChoice)
 
-// defaultQuants are taken, the first first, where a repository has several
-// models and none is asked for; as llama.cpp does.
-var defaultQuants = []string{"Q4_K_M", "Q8_0"}
+// A repository that has several models, where none is asked for, gives the first of these that
+// it has: a type of few bits, which models are trained for, the smallest file of the same weights
+// first; then one that every model can be rounded to, as llama.cpp and Unsloth recommend.
+var (
+	lowBitQuants  = []string{"PTQ1_0", "PQ2_0", "TQ1_0", "TQ2_0", "I2_S", "Q2_0", "Q1_0"}
+	defaultQuants = []string{"UD-Q4_K_XL", "Q4_K_M", "Q8_0"}
+)
 
-// companions are parts of the names of GGUF files that are no language models:
-// projectors of images, importance matrices, heads that draft.
-var companions = []string{"mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-"}
+// companions are parts of the names of GGUF files that are no language models: projectors of
+// images, importance matrices, heads that draft. A head for several tokens has a name that begins
+// with leadingHead; -MTP- within a name is that of a whole model which has such a head too.
+var companions = []string{"mmproj", "imatrix", "eagle3-", "dflash-", "dspark-"}
+
+const leadingHead = "mtp-"
+
+// dynamic begins the names of Unsloth's mixtures of types: in UD-TQ1_0 hardly a tensor is ternary.
+const dynamic = "ud-"
 
 // choose finds the file that ref names among those of a repository; of a model in
 // several parts the first, whether it is there or not.
@@ -76,6 +86,12 @@ func candidates(ref Ref, files, models []string) ([]string, error) {
 	if all := firstParts(models); len(all) == 1 {
 		return all, nil
 	}
+	for _, q := range lowBitQuants {
+		plain := filter(models, func(f string) bool { return !strings.Contains(strings.ToLower(f), dynamic+strings.ToLower(q)) })
+		if found := quantised(plain, q); len(found) > 0 {
+			return found, nil
+		}
+	}
 	for _, q := range defaultQuants {
 		if found := quantised(models, q); len(found) > 0 {
 			return found, nil
@@ -87,10 +103,29 @@ func candidates(ref Ref, files, models []string) ([]string, error) {
 	return nil, choiceError(errSeveral, ref, "has several models; name one", firstParts(models))
 }
 
+// why tells for what reason choose took a file of several where none was asked for; empty: there
+// was no choice.
+func why(ref Ref, file string, files []string) string {
+	if ref.File != "" || ref.Quant != "" || len(firstParts(filter(files, isModel))) < 2 {
+		return ""
+	}
+	for _, q := range lowBitQuants {
+		if len(quantised([]string{file}, q)) > 0 {
+			return q + " is what a model of few bits was trained for"
+		}
+	}
+	for _, q := range defaultQuants {
+		if len(quantised([]string{file}, q)) > 0 {
+			return q + " is a good size for quality, and the repository has no type of few bits"
+		}
+	}
+	return ""
+}
+
 // isModel tells language models by their names.
 func isModel(file string) bool {
 	base := strings.ToLower(path.Base(file))
-	return isGGUF(file) && !slices.ContainsFunc(companions, func(part string) bool { return strings.Contains(base, part) })
+	return isGGUF(file) && !strings.HasPrefix(base, leadingHead) && !slices.ContainsFunc(companions, func(part string) bool { return strings.Contains(base, part) })
 }
 
 // quantised returns the files with a quantisation in their path, as a word of its

@@ -21,6 +21,9 @@ type Options struct {
 	Offline  bool   // ask nobody
 	Copy     bool   // make no symbolic links
 	Agent    string // the program, as the hub is told
+	// Chose is called when Pull takes one of several models of a repository of its own accord;
+	// nil: nothing is.
+	Chose func(file, why string)
 	// Waiting is called when another process downloads the same file; nil: nothing is.
 	Waiting func()
 	// Retrying is called when the hub is asked the same again, after a pause, because of

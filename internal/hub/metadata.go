@@ -130,8 +130,12 @@ func (c *client) find(ctx context.Context, ref Ref) ([]remote, error) {
 			files = append(files, f.Name)
 		}
 	}
-	if files, err = chosen(ref, files); err != nil {
+	all := files
+	if files, err = chosen(ref, all); err != nil {
 		return nil, err
+	}
+	if reason := why(ref, files[0], all); reason != "" && c.chose != nil {
+		c.chose(files[0], reason)
 	}
 	model := make([]remote, len(files))
 	for i, file := range files {

@@ -48,10 +48,14 @@ func TestTheFileIsChosenByNameQuantisationOrDefault(t *testing.T) {
 		files []string
 		want  string
 	}{
-		{Ref{}, many, "T-Q4_K_M.gguf"},
+		{Ref{}, many, "T-PQ2_0.gguf"},
+		{Ref{}, []string{"T-UD-TQ1_0.gguf", "T-Q4_K_M.gguf", "T-UD-Q4_K_XL.gguf"}, "T-UD-Q4_K_XL.gguf"},
+		{Ref{}, []string{"T-PQ2_0.gguf", "T-PTQ1_0.gguf", "T-mmproj-Q8_0.gguf"}, "T-PTQ1_0.gguf"},
+		{Ref{}, []string{"mtp-T-Q4_0.gguf", "T-MTP-Q4_K_M.gguf"}, "T-MTP-Q4_K_M.gguf"},
+		{Ref{File: "T-MTP-Q4_K_M.gguf"}, []string{"T-MTP-Q4_K_M.gguf", "T-MTP-Q8_0.gguf"}, "T-MTP-Q4_K_M.gguf"},
 		{Ref{}, many[:2], "T-Q8_0.gguf"},
 		{Ref{}, []string{"x/ggml-model-i2_s.gguf", "mmproj.gguf"}, "x/ggml-model-i2_s.gguf"},
-		{Ref{}, []string{"a-F16.gguf", "a-Q8_0.gguf", "a-Q1_0.gguf"}, "a-Q8_0.gguf"},
+		{Ref{}, []string{"a-F16.gguf", "a-Q8_0.gguf", "a-Q1_0.gguf"}, "a-Q1_0.gguf"},
 		{Ref{Quant: "q4_k_s"}, many, "T-Q4_K_S.gguf"},
 		{Ref{Quant: "Q2_0"}, many, "T-Q2_0.gguf"},
 		{Ref{Quant: "PQ2_0"}, many, "T-PQ2_0.gguf"},
@@ -73,7 +77,8 @@ func TestTheFileIsChosenByNameQuantisationOrDefault(t *testing.T) {
 		says  []string
 	}{
 		{Ref{}, nil, []string{"no GGUF model"}},
-		{Ref{}, []string{"a-F16.gguf", "a-Q1_0.gguf"}, []string{"several", "a-F16.gguf, a-Q1_0.gguf"}},
+		{Ref{}, []string{"a-F16.gguf", "a-Q6_K.gguf"}, []string{"several", "a-F16.gguf, a-Q6_K.gguf"}},
+		{Ref{File: "mtp-T-Q4_0.gguf"}, []string{"mtp-T-Q4_0.gguf"}, []string{"no language model"}},
 		{Ref{Quant: "Q4_K_M"}, []string{"a-Q4_K_M.gguf", "b-Q4_K_M.gguf", "c-Q8_0.gguf"}, []string{"several", "a-Q4_K_M.gguf, b-Q4_K_M.gguf"}},
 		{Ref{Quant: "Q5_K_M"}, many, []string{"fits no file", "T-Q8_0.gguf"}},
 		{Ref{Quant: "Q4"}, many, []string{"fits no file"}},
@@ -267,9 +272,9 @@ func TestRemoveFollowsNoLinkOutOfTheRepository(t *testing.T) {
 func TestSeveralModelsInTheCacheAreNoChoice(t *testing.T) {
 	b := newBench(t)
 	b.server.Put("acme/Two-GGUF", "Two-F16.gguf", []byte("GGUF 1"))
-	b.server.Put("acme/Two-GGUF", "Two-Q1_0.gguf", []byte("GGUF 2"))
+	b.server.Put("acme/Two-GGUF", "Two-Q6_K.gguf", []byte("GGUF 2"))
 	two := Ref{Owner: "acme", Repo: "Two-GGUF"}
-	for _, q := range []string{"F16", "Q1_0"} {
+	for _, q := range []string{"F16", "Q6_K"} {
 		if _, err := b.Pull(t.Context(), Ref{Owner: "acme", Repo: "Two-GGUF", Quant: q}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +283,28 @@ func TestSeveralModelsInTheCacheAreNoChoice(t *testing.T) {
 		t.Errorf("Find = %v; the hub may know better", err)
 	}
 	offline := b.open(t, Options{Cache: b.Cache(), Offline: true})
-	if _, err := offline.Find(two); !errors.Is(err, ErrChoice) || !strings.Contains(err.Error(), "Two-Q1_0.gguf") {
+	if _, err := offline.Find(two); !errors.Is(err, ErrChoice) || !strings.Contains(err.Error(), "Two-Q6_K.gguf") {
 		t.Errorf("Find offline = %v", err)
+	}
+}
+
+func TestAChoiceAmongSeveralModelsHasAReason(t *testing.T) {
+	for _, c := range []struct {
+		ref   Ref
+		files []string
+		want  string
+	}{
+		{Ref{}, []string{"a-TQ2_0.gguf", "a-Q4_K_M.gguf"}, "TQ2_0 is what a model of few bits"},
+		{Ref{}, []string{"a-Q4_K_M.gguf", "a-Q8_0.gguf"}, "Q4_K_M is a good size"},
+		{Ref{}, []string{"a-Q4_K_M.gguf"}, ""},
+		{Ref{Quant: "Q8_0"}, []string{"a-Q4_K_M.gguf", "a-Q8_0.gguf"}, ""},
+	} {
+		file, err := choose(c.ref, c.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := why(c.ref, file, c.files); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%q of %q: %q, want %q", file, c.files, got, c.want)
+		}
 	}
 }

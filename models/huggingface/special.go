@@ -23,6 +23,7 @@ func (b *builder) specials(v *vocab, tokens *values) {
 		}
 	}
 	b.ends(v, &generation)
+	b.sampling(&generation)
 	begin, end := tokens.flag("add_bos_token", false), tokens.flag("add_eos_token", false)
 	if p := v.PostProcessor.step("TemplateProcessing"); p != nil {
 		begin, end = false, false

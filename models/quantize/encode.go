@@ -28,11 +28,14 @@ var encoders = map[gguf.Type]struct {
 	gguf.Q6_K:   {encodeQ6K, encodeQ6K},
 	gguf.IQ4_NL: {encodeIQ4NL, encodeIQ4NL},
 	gguf.IQ4_XS: {encodeIQ4XS, encodeIQ4XS},
+	gguf.Q2_0:   {encodePairs(gguf.Q2_0), encodePairs(gguf.Q2_0)},
+	gguf.PQ2_0:  {encodePairs(gguf.PQ2_0), encodePairs(gguf.PQ2_0)},
 }
 
 // Encode sets dst to rows as blocks of t, of gguf.Type.Size bytes: the bytes that
 // ggml_quantize_chunk of ggml-quants.c writes, but of I2_S, which ggml lacks: its scale is
-// the largest magnitude of rows. columns are the importances of the columns, a row long and
+// the largest magnitude of rows; and of Q2_0 and PQ2_0 where rows are not ternary: their scales
+// are searched for, and ggml's are not. columns are the importances of the columns, a row long and
 // not negative, by which errors are weighed; nil: those that each type's own method has.
 // Errors are ErrValue, and those of gguf.Quantize. It may be called by any number of
 // goroutines.

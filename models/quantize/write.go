@@ -25,6 +25,12 @@ type Result struct {
 	squares, errors float64 // sums
 }
 
+// Ruined reports whether the tensor, whose weights were not ternary, was rounded to a type that is
+// made for weights of few values. Models that were not trained so write nonsense then.
+func (r *Result) Ruined() bool {
+	return r.To != r.Tensor.Type && !r.Lossless && !r.Trits && (holdsTrits(r.To) || r.To == gguf.Q1_0)
+}
+
 // Totals sums results up.
 type Totals struct {
 	Before, After   int64 // bytes of tensors

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
@@ -15,17 +16,18 @@ import (
 )
 
 // message reads POST /v1/messages for a model. The calling is nil where no tool may
-// be called, the edits where the request asks for none.
-func (f fields) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits) {
+// be called, the edits where the request asks for none. The last result is what the request
+// names of its sampling.
+func (f fields) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits, generation.Config) {
 	tools, edits := f.prompt(req, m)
 	if !f.Int("max_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) && f.Err == nil {
 		f.Fail(jsonread.CodeMissing, "max_tokens", "it is required.")
 	}
-	f.sampling(req)
+	named := f.sampling(req, m)
 	c := f.toolChoice(req, m, tools)
 	f.output(req, m)
 	f.bookkeeping()
-	return c, edits
+	return c, edits, named
 }
 
 // prompt reads what the model goes on from, the tools that it learns of, and how the
@@ -86,15 +88,21 @@ func (f fields) thinking(req *tts.Request) {
 	f.Adopt(o)
 }
 
-// sampling reads how tokens are sampled and where the answer ends.
-func (f fields) sampling(req *tts.Request) {
-	p := &req.Sampling
-	p.Temperature, p.TopP, p.Seed = 1, 1, rand.Uint64()
-	f.Float32("temperature", &p.Temperature, 0, 1)
-	if f.Float32("top_p", &p.TopP, 0, 1); p.TopP == 0 {
-		p.TopP = math.SmallestNonzeroFloat32
+// sampling reads how tokens are sampled and where the answer ends. It returns the fields of
+// sampling that the request names.
+func (f fields) sampling(req *tts.Request, m *tts.Model) (named generation.Config) {
+	var x float32
+	if f.Float32("temperature", &x, 0, 1) {
+		named.Temperature = new(x)
 	}
-	f.Int("top_k", &p.TopK, 0, math.MaxInt32)
+	if f.Float32("top_p", &x, 0, 1) {
+		named.TopP = new(x)
+	}
+	if k := 0; f.Int("top_k", &k, 0, math.MaxInt32) {
+		named.TopK = &k
+	}
+	tts.SetSampling(&req.Sampling, named.Or(m.Defaults(generation.Config{})))
+	req.Sampling.Seed = rand.Uint64()
 	items, _ := f.List("stop_sequences", maxStops)
 	for i, raw := range items {
 		s, ok := jsonread.Text(raw)
@@ -104,6 +112,7 @@ func (f fields) sampling(req *tts.Request) {
 		req.Stop = append(req.Stop, s)
 	}
 	req.N = 1
+	return named
 }
 
 // bookkeeping reads fields that change nothing, and refuses those that would.

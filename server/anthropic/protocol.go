@@ -40,10 +40,9 @@ func messages(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	f, req := fields{c.Body}, &tts.Request{}
-	hasTemperature := f.Has("temperature")
-	calling, edits := f.message(req, a.Model.Model)
+	calling, edits, named := f.message(req, a.Model.Model)
 	a.Model.Switch(&req.Prompt)
-	report := openai.Fields{Fields: c.Body}.Scale(c, a, req, hasTemperature)
+	report := openai.Fields{Fields: c.Body}.Scale(c, a, req, named)
 	f.Bool("stream", &a.Stream)
 	if err := openai.Finish(c); err != nil {
 		return nil, err

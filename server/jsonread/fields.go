@@ -167,28 +167,30 @@ func (f *Fields) WrongType(name, want string, raw json.RawMessage) {
 }
 
 // Float32 reads a number in [lo, hi].
-func (f *Fields) Float32(name string, dst *float32, lo, hi float64) {
+func (f *Fields) Float32(name string, dst *float32, lo, hi float64) bool {
 	v := float64(*dst)
-	f.Float64(name, &v, lo, hi)
+	ok := f.Float64(name, &v, lo, hi)
 	*dst = float32(v)
+	return ok
 }
 
-// Float64 reads a number in [lo, hi].
-func (f *Fields) Float64(name string, dst *float64, lo, hi float64) {
+// Float64 reads a number in [lo, hi] and tells whether there was one.
+func (f *Fields) Float64(name string, dst *float64, lo, hi float64) bool {
 	raw, ok := f.Take(name)
 	if !ok {
-		return
+		return false
 	}
 	if Kind(raw) != "a number" {
 		f.WrongType(name, "a number", raw)
-		return
+		return false
 	}
 	v, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || v < lo || v > hi {
 		f.Fail(CodeValue, name, "expected a number between %g and %g, but got %s instead.", lo, hi, Brief(raw))
-		return
+		return false
 	}
 	*dst = v
+	return true
 }
 
 // Int reads an integer in [lo, hi] and tells whether there was one.

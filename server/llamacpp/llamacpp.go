@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
@@ -71,8 +72,14 @@ type fields struct{ *jsonread.Fields }
 // maxFiles bounds input_extra.
 const maxFiles = 256
 
-// defaultTemperature is llama.cpp's.
-const defaultTemperature = 0.8
+// custom has llama-server's defaults, of common_params_sampling in its common/common.h. A
+// model's own go before them there too, field by field (common_init_sampler_from_model).
+func custom() generation.Config {
+	return generation.Config{
+		Temperature: new(float32(0.8)), TopK: new(40), TopP: new(float32(0.95)), MinP: new(float32(0.05)), TypicalP: new(float32(1)),
+		RepetitionPenalty: new(float32(1)), RepeatLastN: new(64),
+	}
+}
 
 // infill reads what to fill in for a model.
 func (f fields) infill(req *tts.Request, m *tts.Model) {
@@ -98,11 +105,7 @@ func (f fields) infill(req *tts.Request, m *tts.Model) {
 		f.Fail(jsonread.CodeUnsupported, "model", "the model has no tokens to fill in the middle of a text.")
 	}
 	req.Prompt.Text, req.Prompt.Infill = prefix+prompt, in
-	hasTemperature := f.Has("temperature")
-	openai.Fields{Fields: f.Fields}.Sampling(req, m, 1)
-	if !hasTemperature {
-		req.Sampling.Temperature = defaultTemperature
-	}
+	openai.Fields{Fields: f.Fields}.Sampling(req, m, 1, custom())
 	most := -1
 	if f.Int("n_predict", &most, -1, math.MaxInt32); most > 0 {
 		req.Sampling.MaxTokens = most

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -23,15 +24,22 @@ const (
 	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
 )
 
-// defaultTemperature is Ollama's.
-const defaultTemperature = 0.8
+// custom has Ollama's defaults, of api.DefaultOptions in its api/types.go; since August 2026
+// (https://github.com/ollama/ollama/pull/17679) it penalises no repetition. A model's own go
+// before them there too, field by field.
+func custom() generation.Config {
+	return generation.Config{
+		Temperature: new(float32(0.8)), TopK: new(40), TopP: new(float32(0.9)), MinP: new(float32(0)), TypicalP: new(float32(1)),
+		RepetitionPenalty: new(float32(1)), RepeatLastN: new(64),
+	}
+}
 
 // fields are a request's fields.
 type fields struct{ *jsonread.Fields }
 
 // chat reads POST /api/chat for a model. The calling is nil where no tool may be
-// called.
-func (f fields) chat(req *tts.Request, m *tts.Model) *tts.Calling {
+// called. named is what the request says of its sampling.
+func (f fields) chat(req *tts.Request, m *tts.Model) (calling *tts.Calling, named generation.Config) {
 	p := &req.Prompt
 	ids, calls := []string(nil), 0 // ids of calls that have no result yet
 	for _, o := range f.Each("messages", maxMessages) {
@@ -44,17 +52,17 @@ func (f fields) chat(req *tts.Request, m *tts.Model) *tts.Calling {
 		p.Ending = tts.ContinueFinalMessage
 	}
 	f.think(req)
-	f.options(req, m)
+	named = f.options(req, m)
 	f.logprobs(req)
 	o := openai.Fields{Fields: f.Fields}
-	c := o.ToolChoice(req, m)
+	calling = o.ToolChoice(req, m)
 	f.format(req, m)
 	f.bookkeeping()
-	return c
+	return calling, named
 }
 
-// generate reads POST /api/generate for a model.
-func (f fields) generate(req *tts.Request, m *tts.Model) {
+// generate reads POST /api/generate for a model, and returns what it says of its sampling.
+func (f fields) generate(req *tts.Request, m *tts.Model) (named generation.Config) {
 	var text, system string
 	raw := false
 	f.Text("prompt", &text)
@@ -75,11 +83,12 @@ func (f fields) generate(req *tts.Request, m *tts.Model) {
 		}
 	}
 	f.think(req)
-	f.options(req, m)
+	named = f.options(req, m)
 	f.logprobs(req)
 	f.format(req, m)
 	f.Refuse("suffix", "template", "images")
 	f.bookkeeping()
+	return named
 }
 
 // logprobs reads which log-probabilities the answer lists.
@@ -139,17 +148,13 @@ func (f fields) think(req *tts.Request) {
 	req.Prompt.Extra = vars
 }
 
-// options reads how tokens are sampled.
-func (f fields) options(req *tts.Request, m *tts.Model) {
+// options reads how tokens are sampled, and returns what the request names of that.
+func (f fields) options(req *tts.Request, m *tts.Model) (named generation.Config) {
 	o, ok := f.Object("options")
 	if !ok {
 		o, _ = jsonread.Parse([]byte("{}"))
 	}
-	hasTemperature := o.Has("temperature")
-	openai.Fields{Fields: o}.Sampling(req, m, 1)
-	if !hasTemperature {
-		req.Sampling.Temperature = defaultTemperature
-	}
+	named = openai.Fields{Fields: o}.Sampling(req, m, 1, custom())
 	most := -1
 	if o.Int("num_predict", &most, -2, math.MaxInt32); most > 0 {
 		req.Sampling.MaxTokens = most
@@ -165,6 +170,7 @@ func (f fields) options(req *tts.Request, m *tts.Model) {
 	if ok {
 		f.Adopt(o)
 	}
+	return named
 }
 
 // message reads a message. Calls have no ids here, but templates may want some: ids

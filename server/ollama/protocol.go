@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -62,10 +63,11 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 	}
 	f, req := fields{c.Body}, &tts.Request{}
 	var calling *tts.Calling
+	var named generation.Config
 	if chat {
-		calling = f.chat(req, a.Model.Model)
+		calling, named = f.chat(req, a.Model.Model)
 	} else {
-		f.generate(req, a.Model.Model)
+		named = f.generate(req, a.Model.Model)
 	}
 	a.Model.Switch(&req.Prompt)
 	e := &encoder{model: a.Name, chat: chat, logprobs: req.Sampling.Logprobs, begun: time.Now()}
@@ -75,7 +77,7 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 		a.Instead = e.said("load")
 		return a, openai.Finish(c)
 	}
-	e.report = openai.Fields{Fields: c.Body}.Scale(c, a, req, true)
+	e.report = openai.Fields{Fields: c.Body}.Scale(c, a, req, named)
 	if !chat && req.Prompt.Messages != nil {
 		e.conversation = conversation(c, a, req)
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
@@ -23,8 +24,7 @@ func readChat(c *api.Call) (*asked, error) {
 	f, req := Fields{c.Body}, &tts.Request{}
 	req.Prompt, req.MaxThinking = f.Conversation()
 	a.Model.Switch(&req.Prompt)
-	hasTemperature := f.Has("temperature")
-	f.Sampling(req, a.Model.Model, c.MaxChoices)
+	named := f.Sampling(req, a.Model.Model, c.MaxChoices, generation.Config{})
 	f.TokenLimit(req, 1, "max_completion_tokens", "max_tokens")
 	f.Bool("logprobs", &req.Sampling.Logprobs)
 	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, MaxTopLogprobs) && !req.Sampling.Logprobs {
@@ -39,7 +39,7 @@ func readChat(c *api.Call) (*asked, error) {
 		a.Filters = append(a.Filters, tts.Echo(echo, req.N))
 	}
 	f.modalities()
-	report := f.Scale(c, a, req, hasTemperature)
+	report := f.Scale(c, a, req, named)
 	f.Bookkeeping()
 	stream, usage := f.streaming()
 	wish := f.receipt()

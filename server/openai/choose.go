@@ -156,13 +156,13 @@ func (f Fields) fill(c *api.Call, a *api.Ask, req *tts.Request) *SearchReport {
 		req.N > 1 || req.Sampling.Temperature == 0 || req.Sampling.Logprobs || req.Echo || req.NoTokens || req.Continued != nil {
 		return nil
 	}
-	search, err := newSearch(c, a, req, *c.Fill, true)
+	search, err := newSearch(c, a, req, *c.Fill)
 	if err != nil {
 		return nil
 	}
 	search.Fill = true
 	a.Search, a.Applied = search, true
-	return newSearchReport(&search.Plan, nil, c.Start)
+	return newSearchReport(&search.Plan, &req.Sampling, nil, c.Start)
 }
 
 // seeded tells whether a request wants the answer of a seed, or a receipt for it.

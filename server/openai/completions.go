@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
@@ -30,8 +31,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 		f.Fail(jsonread.CodeValue, "prompt", "candidates share one prompt, but there are %d.", len(prompts))
 	}
 	infill := f.Suffix(a.Model.Model)
-	hasTemperature := f.Has("temperature")
-	f.Sampling(&req, a.Model.Model, c.MaxChoices)
+	named := f.Sampling(&req, a.Model.Model, c.MaxChoices, generation.Config{})
 	if req.Continued != nil {
 		req.N = len(req.Continued)
 	}
@@ -50,7 +50,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 	req.MaxLogprobs = MaxLogprobs / max(len(prompts), 1)
 	f.bestOf(c, a, &req)
 	f.Format(&req, a.Model.Model)
-	report := f.Scale(c, a, &req, hasTemperature)
+	report := f.Scale(c, a, &req, named)
 	f.Bookkeeping()
 	stream, usage := f.streaming()
 	wish := f.receipt()

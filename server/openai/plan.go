@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
@@ -99,19 +100,16 @@ func PlanFault(err error, param string) error {
 	return jsonread.Errorf(fault.Code, param, "Invalid '%s': %s.", param, strings.TrimSuffix(text, "."))
 }
 
-// newSearch checks a plan for a request, and sets the temperature if neither names one.
-func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan, hasTemperature bool) (*tts.Search, error) {
-	if plan.Temperature == nil && !hasTemperature {
-		plan.Temperature = new(float32(scaling.DefaultTemperature))
-	}
+// newSearch checks a plan for a request.
+func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan) (*tts.Search, error) {
 	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: c.Verifiers(a.Model), Start: c.Start}.Check(c.Context(), req)
 	return &search, err
 }
 
-// Scale decides whether a request is answered by a search, and by which. hasTemperature
-// tells whether it names a temperature. The report is nil without a search, or for one that
-// the answer does not tell of.
-func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature bool) *SearchReport {
+// Scale decides whether a request is answered by a search, and by which. The candidates are
+// sampled as the request says in named, and else as searches do. The report is nil without a
+// search, or for one that the answer does not tell of.
+func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, named generation.Config) *SearchReport {
 	f.metadata()
 	asked, standard := a.Asked, c.Standard
 	switch {
@@ -132,19 +130,27 @@ func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature 
 	}
 	var search *tts.Search
 	var err error
+	sampled := *req
+	tts.SetSampling(&sampled.Sampling, named.Or(tts.SearchDefaults()))
+	inForce := func(p scaling.Plan) scaling.Plan {
+		if p.Temperature == nil && named.Temperature == nil {
+			p.Temperature = new(sampled.Sampling.Temperature)
+		}
+		return p
+	}
 	switch {
 	case asked == nil && (standard == nil || standard.Method == scaling.None || a.Search != nil):
 		return f.fill(c, a, req)
 	case asked == nil:
 		// A default is not a demand: a request that it does not suit gets a plain answer.
-		if search, err = newSearch(c, a, req, *standard, hasTemperature); err != nil {
+		if search, err = newSearch(c, a, &sampled, inForce(*standard)); err != nil {
 			return nil
 		}
 	case a.Search != nil:
 		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it out.")
 		return nil
 	default:
-		if search, err = newSearch(c, a, req, *asked.Plan, hasTemperature); err != nil {
+		if search, err = newSearch(c, a, &sampled, inForce(*asked.Plan)); err != nil {
 			if asked.Plan.Temperature == nil && scaling.CodeOf(err) == scaling.CodeTemperatureZero {
 				asked.Param = "temperature" // the request's own
 			}
@@ -153,10 +159,14 @@ func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, hasTemperature 
 		}
 	}
 	a.Search, a.Applied = search, true
+	req.Sampling = sampled.Sampling
+	if p := search.Plan.Temperature; p != nil {
+		req.Sampling.Temperature = *p
+	}
 	if a.Choice != nil {
 		a.Filters = append(a.Filters, learns(c, a))
 	}
-	return newSearchReport(&search.Plan, a.Choice, c.Start)
+	return newSearchReport(&search.Plan, &req.Sampling, a.Choice, c.Start)
 }
 
 // bestOf reads best_of, the search of the completions API: the likeliest choices of
@@ -170,7 +180,7 @@ func (f Fields) bestOf(c *api.Call, a *api.Ask, req *tts.Request) {
 	}
 	if given && req.Sampling.Temperature > 0 {
 		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
-		search, err := newSearch(c, a, req, plan, true)
+		search, err := newSearch(c, a, req, plan)
 		if err != nil {
 			f.Err = PlanFault(err, "best_of")
 			return

@@ -10,27 +10,33 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Sampling reads the fields that chats and completions share into req.
-func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int) {
+// Sampling reads the fields that chats and completions share into req. What it does not name is
+// the model's default, below which custom has the API's; an empty one has OpenAI's. The fields of
+// sampling that it names are returned.
+func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int, custom generation.Config) (named generation.Config) {
 	p := &req.Sampling
-	p.Temperature, p.TopP = 1, 1
-	f.Float32("temperature", &p.Temperature, 0, 2)
-	f.Float32("top_p", &p.TopP, 0, 1)
-	if p.TopP == 0 { // the smallest nucleus; 0 would mean none to the sampler
-		p.TopP = math.SmallestNonzeroFloat32
+	number := func(name string, dst **float32, lo, hi float64) {
+		if x := float32(0); f.Float32(name, &x, lo, hi) {
+			*dst = &x
+		}
 	}
-	f.Int("top_k", &p.TopK, -1, math.MaxInt32)
-	p.TopK = max(p.TopK, 0) // -1 is vLLM's value for off
-	f.Float32("min_p", &p.MinP, 0, 1)
-	f.Float32("typical_p", &p.TypicalP, 0, 1)
-	f.repetition(p)
-	f.Float32("presence_penalty", &p.PresencePenalty, -2, 2)
-	f.Float32("frequency_penalty", &p.FrequencyPenalty, -2, 2)
+	number("temperature", &named.Temperature, 0, 2)
+	number("top_p", &named.TopP, 0, 1)
+	if k := 0; f.Int("top_k", &k, -1, math.MaxInt32) {
+		named.TopK = new(max(k, 0)) // -1 is vLLM's value for off
+	}
+	number("min_p", &named.MinP, 0, 1)
+	number("typical_p", &named.TypicalP, 0, 1)
+	f.repetition(&named)
+	number("presence_penalty", &named.PresencePenalty, -2, 2)
+	number("frequency_penalty", &named.FrequencyPenalty, -2, 2)
+	tts.SetSampling(p, named.Or(m.Defaults(custom)))
 	f.Bool("ignore_eos", &p.IgnoreEOS)
 	p.Stop = sampling.NewTokenSet(f.IDs("stop_token_ids", MaxStopTokens, m.Vocab))
 	f.Int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
@@ -46,24 +52,24 @@ func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	p.Seed = f.seed()
 	req.Stop = f.stop()
 	p.LogitBias = f.logitBias(m)
+	return named
 }
 
 // repetition reads the penalty of tokens seen: repetition_penalty is of all of them,
 // llama.cpp's repeat_penalty of the latest repeat_last_n, where -1 is all and 0 none.
-func (f Fields) repetition(p *sampling.Params) {
-	const window = 64 // llama.cpp's default
+func (f Fields) repetition(named *generation.Config) {
 	if f.Has("repetition_penalty") && f.Has("repeat_penalty") {
 		f.Fail(jsonread.CodeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
 	}
-	f.Float32("repetition_penalty", &p.RepetitionPenalty, 0.01, 10)
-	last := window
-	f.Int("repeat_last_n", &last, -1, math.MaxInt32)
-	if !f.Has("repeat_penalty") {
-		return
+	if last := 0; f.Int("repeat_last_n", &last, -1, math.MaxInt32) {
+		named.RepeatLastN = &last
 	}
-	f.Float32("repeat_penalty", &p.RepetitionPenalty, 0.01, 10)
-	if p.RepetitionWindow = max(last, 0); last == 0 {
-		p.RepetitionPenalty = 1
+	penalty := float32(0)
+	switch {
+	case f.Float32("repetition_penalty", &penalty, 0.01, 10):
+		named.RepetitionPenalty, named.RepeatLastN = &penalty, new(-1)
+	case f.Float32("repeat_penalty", &penalty, 0.01, 10):
+		named.RepetitionPenalty = &penalty
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
@@ -18,9 +20,10 @@ type SearchReport struct {
 	candidates bool // report each candidate once it is complete
 	n          int  // choices of a prompt
 	latest     atomic.Pointer[searchProgress]
-	outcomes   []*tts.Outcome // of each prompt; nil until its search has ended
-	start      time.Time      // of the request
-	chosen     *chosen        // nil: nothing was
+	outcomes   []*tts.Outcome    // of each prompt; nil until its search has ended
+	sampling   generation.Config // of the candidates
+	start      time.Time         // of the request
+	chosen     *chosen           // nil: nothing was
 }
 
 // chosen is what was chosen for a quality or a deadline.
@@ -37,10 +40,10 @@ type filled struct {
 	Tokens   int `json:"tokens"`  // generated, and charged to nobody
 }
 
-// newSearchReport reports a search by a plan, which may have been chosen, for a request that
-// came at start.
-func newSearchReport(p *scaling.Plan, choice *profile.Choice, start time.Time) *SearchReport {
-	r := &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates, start: start}
+// newSearchReport reports a search by a plan, which may have been chosen, of candidates that are
+// sampled as sampled says, for a request that came at start.
+func newSearchReport(p *scaling.Plan, sampled *sampling.Params, choice *profile.Choice, start time.Time) *SearchReport {
+	r := &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates, sampling: tts.SamplingOf(sampled), start: start}
 	r.expect(1, 1)
 	if choice != nil {
 		r.chosen = &chosen{Choice: choice}
@@ -87,17 +90,18 @@ type partial struct {
 
 // searchOutcome is the result of a search.
 type searchOutcome struct {
-	Method     scaling.Method `json:"method"`
-	N          int            `json:"n"`
-	Width      int            `json:"width,omitempty"`
-	Steps      int            `json:"steps"`
-	StopReason tts.StopReason `json:"stop_reason"`
-	Select     scaling.Select `json:"select"`
-	Agreement  float64        `json:"agreement"`
-	Degraded   bool           `json:"degraded,omitempty"`
-	Finished   *int           `json:"finished,omitempty"` // candidates that were complete at the deadline that ended the search
-	Chosen     *chosen        `json:"chosen,omitempty"`
-	Fill       *filled        `json:"fill,omitempty"`
+	Method     scaling.Method    `json:"method"`
+	N          int               `json:"n"`
+	Width      int               `json:"width,omitempty"`
+	Steps      int               `json:"steps"`
+	StopReason tts.StopReason    `json:"stop_reason"`
+	Select     scaling.Select    `json:"select"`
+	Sampling   generation.Config `json:"sampling"` // of the candidates, where it is not plain
+	Agreement  float64           `json:"agreement"`
+	Degraded   bool              `json:"degraded,omitempty"`
+	Finished   *int              `json:"finished,omitempty"` // candidates that were complete at the deadline that ended the search
+	Chosen     *chosen           `json:"chosen,omitempty"`
+	Fill       *filled           `json:"fill,omitempty"`
 	scaling.MethodSettings
 	Games      []game       `json:"games,omitempty"` // of a tournament
 	Candidates []*candidate `json:"candidates,omitempty"`
@@ -213,7 +217,7 @@ func (r *SearchReport) search(i int) any {
 		return nil
 	}
 	o := r.outcomes[i/r.n]
-	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded,
+	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Sampling: r.sampling, Agreement: o.Agreement, Degraded: o.Degraded,
 		MethodSettings: o.Plan.MethodSettings(), Chosen: r.chosen}
 	if o.Reason == tts.StopDeadline {
 		out.Finished = new(int)

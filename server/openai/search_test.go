@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 func TestPartialTextIsReportedOnce(t *testing.T) {
-	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}}, nil, time.Time{})
+	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}}, &sampling.Params{}, nil, time.Time{})
 	s.expect(1, 1)
 	s.update(tts.Event{What: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
 	progress := func() string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/profile"
@@ -105,10 +106,10 @@ type offer struct {
 
 // defaults hold for requests that say nothing else.
 type defaults struct {
-	Temperature     float32 `json:"temperature"`
-	MaxTokens       *int    `json:"max_tokens"` // null: up to the context's end
-	ReasoningFormat string  `json:"reasoning_format"`
-	Scaling         string  `json:"scaling"` // empty: none
+	generation.Config        // of OpenAI's and Anthropic's APIs
+	MaxTokens         *int   `json:"max_tokens"` // null: up to the context's end
+	ReasoningFormat   string `json:"reasoning_format"`
+	Scaling           string `json:"scaling"` // empty: none
 }
 
 // What models do, as Card.Task says it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -15,8 +16,9 @@ import (
 )
 
 // create reads POST /v1/responses for a model. stored has what the request may follow
-// and refer to. The calling is nil where no tool may be called.
-func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings) {
+// and refer to. The calling is nil where no tool may be called. The last result is what the
+// request names of its sampling.
+func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings, generation.Config) {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -28,7 +30,7 @@ func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calli
 		f.Fail(jsonread.CodeUnsupported, "n", "a request has one response. Candidates for it are asked for with 'test_time_scaling'.")
 	}
 	o := openai.Fields{Fields: f.Fields}
-	o.Sampling(req, m, 1)
+	named := o.Sampling(req, m, 1, generation.Config{})
 	f.include(req, s)
 	f.tools(m, s)
 	f.toolChoice(s)
@@ -36,7 +38,7 @@ func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calli
 	f.format(req, m, s)
 	f.Refuse("background", "conversation", "prompt", "context_management", "moderation")
 	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "stream_options")
-	return c, s
+	return c, s, named
 }
 
 // count reads POST /v1/responses/input_tokens for a model.

@@ -49,12 +49,11 @@ func (s *Store) create(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	f, stored, req := fields{c.Body}, s.of(c.Key.Owner()), &tts.Request{}
-	hasTemperature := f.Has("temperature")
-	calling, settings := f.create(req, a.Model.Model, stored)
+	calling, settings, named := f.create(req, a.Model.Model, stored)
 	a.Model.Switch(&req.Prompt)
 	f.Bool("stream", &a.Stream)
 	o := openai.Fields{Fields: c.Body}
-	report := o.Scale(c, a, req, hasTemperature)
+	report := o.Scale(c, a, req, named)
 	o.Bookkeeping()
 	e := newEncoder(a.Name, req, settings, stored)
 	e.report = report

@@ -14,6 +14,7 @@ import { number, string, strings } from './read.js';
  * @property {number | null} context tokens that prompt and answer may have together
  * @property {number | null} maxTurns questions of a conversation that it reads
  * @property {number | null} temperature the server's default
+ * @property {Record<string, number | null>} sampling further defaults of the server
  * @property {number | null} maxTokens the server's default
  * @property {boolean} thinks its answers may begin with thinking, which can be switched
  * @property {boolean} extended it knows the sampling fields that OpenAI's API has not
@@ -48,6 +49,7 @@ function offer(card) {
     context: number(card.max_model_len),
     maxTurns: number(says.max_turns),
     temperature: number(says.defaults?.temperature),
+    sampling: Object.fromEntries(['top_p', 'top_k', 'min_p'].map((name) => [name, number(says.defaults?.[name])])),
     maxTokens: number(says.defaults?.max_tokens),
     thinks: says.thinking === true,
     extended: Boolean(card.lutra),
@@ -58,5 +60,5 @@ function offer(card) {
 
 /** The model that answers while none is known. @type {Offer} */
 export const anyModel = {
-  id: 'default', demo: false, methods: plain, verifiers: [], presets: [], context: null, maxTurns: null, temperature: null, maxTokens: null, scaling: '', thinks: false, extended: true, state: 'loaded',
+  id: 'default', demo: false, methods: plain, verifiers: [], presets: [], context: null, maxTurns: null, temperature: null, sampling: {}, maxTokens: null, scaling: '', thinks: false, extended: true, state: 'loaded',
 };

@@ -141,7 +141,7 @@ export function showModels(list) {
 
 /** Offers what the chosen model can do, and keeps the settings as far as possible. */
 function refreshMenus() {
-  const { scaling, methods: can, presets, verifiers, demo, temperature, maxTokens, context, thinks, extended } = current();
+  const { scaling, methods: can, presets, verifiers, demo, temperature, sampling: others, maxTokens, context, thinks, extended } = current();
   const names = [...(scaling ? [''] : []), 'none', ...can];
   method.replaceChildren(...names.map((value) => el('option', { value }, methods[value].name + (value ? '' : ` (${scaling})`))));
   if (presets.length) {
@@ -154,6 +154,9 @@ function refreshMenus() {
   byId('thinking-label').hidden = !thinks;
   for (const name of ['top_k', 'min_p']) byId(`${name}-label`).hidden = !extended;
   form.temperature.placeholder = demo || temperature !== null ? t`${demo ? 0 : temperature}; 0.8 in a search` : t`default; 0.8 in a search`;
+  form.top_p.placeholder = String(others.top_p ?? 1);
+  form.top_k.placeholder = others.top_k ? String(others.top_k) : t`all`;
+  form.min_p.placeholder = String(others.min_p ?? 0);
   form.max_tokens.placeholder = maxTokens ?? (context ? t`as ${context.toLocaleString('en')} of context allow` : t`as the model allows`);
   byId('question').placeholder = placeholder(current());
   adjust();

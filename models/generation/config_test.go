@@ -1,0 +1,53 @@
+package generation
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+func TestAnAuthorsSamplingIsReadAndWhatIsWrongIsNamed(t *testing.T) {
+	c, warnings := FromFile(gguf.Metadata{
+		"general.sampling.temp": float32(0.7), "general.sampling.top_k": int32(-1), "general.sampling.top_p": "high",
+		"general.sampling.min_p": float64(3), "general.sampling.penalty_repeat": float32(1.05), "general.sampling.penalty_last_n": 2.5,
+		"general.sampling.mirostat": int32(2), "general.sampling.mirostat_tau": float32(5), "general.sampling.xtc_probability": float32(0),
+		"general.sampling.sequence": "top_k;temperature", "general.name": "x",
+	})
+	if got, want := c.String(), "temperature=0.7,top_k=0,repetition_penalty=1.05"; got != want {
+		t.Errorf("read %s, want %s", got, want)
+	}
+	for _, key := range []string{"top_p", "min_p", "penalty_last_n", "mirostat", "sequence"} {
+		if !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, Prefix+key+" ") || strings.Contains(w, Prefix+key+",") }) {
+			t.Errorf("%q names no %s", warnings, key)
+		}
+	}
+	if len(warnings) != 5 {
+		t.Errorf("%d warnings, want 5: %q", len(warnings), warnings)
+	}
+}
+
+func TestEachFieldOverridesTheOneBelow(t *testing.T) {
+	author, configured := Config{Temperature: new(float32(0.6)), TopK: new(20)}, Config{TopK: new(0)}
+	if got, want := configured.Or(author).Or(Config{MinP: new(float32(0.05)), TopK: new(9)}).String(), "temperature=0.6,top_k=0,min_p=0.05"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestTheTextOfAFlagIsReadOrRefusedByName(t *testing.T) {
+	if c, err := Parse("temperature=0.25, top_k=20"); err != nil || c.String() != "temperature=0.25,top_k=20" {
+		t.Errorf("%s, %v", c, err)
+	}
+	for text, want := range map[string]string{
+		"": "want a list", "temperature": "want a list", "heat=1": "there is no", "temperature=3": "temperature: 3 is outside", "top_k=1.5": "whole number", "top_p=NaN": "top_p: NaN",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q): %v, want %q", text, err, want)
+		}
+	}
+	bad := Config{MinP: new(float32(2))}
+	if err := bad.Validate(); err == nil || !strings.HasPrefix(err.Error(), "min_p: ") {
+		t.Errorf("a min_p of 2: %v", err)
+	}
+}
