@@ -3,6 +3,9 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,15 +18,14 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts/constrain"
-	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // called is a call in a test: arguments as a model writes them.
 type called struct{ name, arguments string }
 
 // written returns a message of text and calls as a family's models write it; ok: they can.
-func written(family, text string, calls ...called) (message string, ok bool) {
-	format := toolcall.Of(callFormats[family])
+func written(t *testing.T, family, text string, calls ...called) (message string, ok bool) {
+	format := formatOf(t, callFormats[family])
 	list := func(prefix, between, suffix string, one func(i int, c called) string) string {
 		var parts []string
 		for i, c := range calls {
@@ -36,7 +38,7 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 	}
 	whole := func(_ int, c called) string { return format.Write(c.name, c.arguments) }
 	object := func(_ int, c called) string {
-		return fmt.Sprintf(`{"name": %q, "arguments": %s}`, c.name, c.arguments)
+		return fmt.Sprintf(`{"name": %q, "arguments": %s, "id": "aaaaaaaa1"}`, c.name, c.arguments)
 	}
 	switch family {
 	case "hermes":
@@ -45,18 +47,6 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 		return list("", "; ", "", whole), text == "" || len(calls) == 0
 	case "mistral":
 		return list("[TOOL_CALLS][", ", ", "]", object), true
-	case "qwen3-coder":
-		return list("\n", "\n", "", func(_ int, c called) string {
-			var members struct{ City, Unit string }
-			_ = json.Unmarshal([]byte(c.arguments), &members)
-			out := format.Begin(c.name)
-			for _, p := range [][2]string{{"city", members.City}, {"unit", members.Unit}} {
-				if p[1] != "" {
-					out += "<parameter=" + p[0] + ">\n" + p[1] + "\n</parameter>\n"
-				}
-			}
-			return out + "</function>\n</tool_call>"
-		}), true
 	case "deepseek":
 		return list("<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜>", func(_ int, c called) string {
 			return "<｜tool▁call▁begin｜>function<｜tool▁sep｜>" + c.name + "\n```json\n" + c.arguments + "\n```<｜tool▁call▁end｜>"
@@ -65,9 +55,9 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 		return list("<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>", func(i int, c called) string {
 			return fmt.Sprintf("<|tool_call_begin|>functions.%s:%d<|tool_call_argument_begin|>%s<|tool_call_end|>", c.name, i, c.arguments)
 		}), true
-	case "functionary3.1":
+	case "functionary-3.1":
 		return list("", "", "", whole), true
-	case "functionary3.2":
+	case "functionary-3.2":
 		if text != "" {
 			text = "all\n" + text
 			if len(calls) > 0 {
@@ -86,8 +76,46 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 		}
 		return list("", "", "", whole), len(calls) < 2
 	}
-	return "", false
+	return shown(t, callFormats[family], text, calls), formatOf(t, callFormats[family]).Marks != nil || text == "" || len(calls) == 0
 }
+
+// shown returns a message as a template writes it.
+func shown(t *testing.T, source, text string, calls []called) string {
+	t.Helper()
+	tmpl, err := template.Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := template.Message{Role: "assistant", Content: text}
+	var list []any
+	for _, c := range calls {
+		list = append(list, map[string]any{"id": "aaaaaaaa1", "type": "function", "function": map[string]any{"name": c.name, "arguments": c.arguments}})
+	}
+	if list != nil {
+		answer.ToolCalls = list
+	}
+	if !tmpl.ReadsCalls() { // it leaves them to the model
+		for i, c := range calls {
+			if i > 0 {
+				t.Fatal("several calls")
+			}
+			text += formatOf(t, source).Write(c.name, c.arguments)
+		}
+		return text
+	}
+	header, err := tmpl.Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := tmpl.Turn(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(turn, header), "<|im_end|>\n")
+}
+
+// exact are families in whose messages arguments stand as the tests write them.
+var exact = []string{"hermes", "llama3", "mistral", "deepseek", "kimi", "functionary-3.1", "functionary-3.2", "harmony"}
 
 // scripted is a model that writes these tokens, and then ends its turn.
 type scripted struct {
@@ -230,10 +258,9 @@ var sayings = []struct {
 		{"get_weather", `{"city": "\"}]\\ </tool_call> {[<｜tool▁call▁end｜> <|call|> [TOOL_CALLS] >>> \ud83e\udda6"}`}, {"now", `{"unit": "a; {b}"}`}}},
 }
 
-// same tells whether a family's arguments are those of a saying: elements, and strings between marks,
-// are read as text and written as JSON.
+// same tells whether a family's arguments are those of a saying: what is no JSON is read and written as JSON.
 func same(family, got, want string) bool {
-	if family != "qwen3-coder" && family != "gemma4" {
+	if slices.Contains(exact, family) {
 		return got == want
 	}
 	var a, b map[string]any
@@ -258,11 +285,10 @@ func (a answer) is(family, text string, calls []called) bool {
 
 func TestEachFamilysMessagesArriveByteByByteAndWithMarksAsTokens(t *testing.T) {
 	for family, source := range callFormats {
-		source = "{# " + source + " #}" + template.ChatML
-		for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
+		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
 			s, _ := spelling(t, source, marks, nil)
 			for _, say := range sayings {
-				message, ok := written(family, say.text, say.calls...)
+				message, ok := written(t, family, say.text, say.calls...)
 				if !ok {
 					continue
 				}
@@ -281,10 +307,14 @@ func TestEachFamilysMessagesArriveByteByByteAndWithMarksAsTokens(t *testing.T) {
 }
 
 func TestGemmasThoughtsComeApartFromItsTextAndCalls(t *testing.T) {
-	source := "{# <|tool_call> <tool_call|> <|channel>thought <channel|> #}" + template.ChatML
-	for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
+	data, err := os.ReadFile(filepath.Join("..", "tts", "toolcall", "testdata", "thoughts", "gemma4.jinja"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(data)
+	for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
 		s, _ := spelling(t, source, marks, nil)
-		message := "<|channel>thought\nIt rains {\"a\": 1}.\n<channel|>" + toolcall.Gemma.Write("get_weather", `{"city": "Berlin", "days": 3}`)
+		message := "<|channel>thought\nIt rains {\"a\": 1}.\n<channel|>" + formatOf(t, source).Write("get_weather", `{"city": "Berlin", "days": 3}`)
 		for _, c := range []struct {
 			message, text string
 			calls         []called
@@ -309,12 +339,11 @@ func TestGemmasThoughtsComeApartFromItsTextAndCalls(t *testing.T) {
 
 func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 	for family, source := range callFormats {
-		source = "{# " + source + " #}" + template.ChatML
-		s, _ := spelling(t, source, toolcall.Of(source).Marks, nil)
-		message, ok := written(family, "I look.", called{"forecast", `{"city": "Paris"}`})
+		s, _ := spelling(t, source, formatOf(t, source).Marks, nil)
+		message, ok := written(t, family, "I look.", called{"forecast", `{"city": "Paris"}`})
 		text := "I look."
 		if !ok {
-			message, _ = written(family, "", called{"forecast", `{"city": "Paris"}`})
+			message, _ = written(t, family, "", called{"forecast", `{"city": "Paris"}`})
 			text = ""
 		}
 		reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
@@ -335,9 +364,8 @@ func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
 	calls := []called{{"forecast", `{"city": "Berlin", "days": 3}`}, {"climate", `{"city": "Rome", "days": 1}`}}
 	for family, source := range callFormats {
-		source = "{# " + source + " #}" + template.ChatML
-		for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
-			message, ok := written(family, "", calls...)
+		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
+			message, ok := written(t, family, "", calls...)
 			if !ok || family == "qwen3-coder" { // its elements are those of other tools
 				continue
 			}
@@ -358,16 +386,16 @@ func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
 func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 	for family, source := range callFormats {
 		say := sayings[2]
-		message, ok := written(family, say.text, say.calls...)
+		message, ok := written(t, family, say.text, say.calls...)
 		if !ok {
 			say = sayings[3]
-			message, _ = written(family, say.text, say.calls...)
+			message, _ = written(t, family, say.text, say.calls...)
 		}
 		var halves []string
 		for i := 1; i < len(message); i++ {
 			halves = append(halves, message[:i], message[i:])
 		}
-		s, id := spelling(t, "{# "+source+" #}"+template.ChatML, nil, halves)
+		s, id := spelling(t, source, nil, halves)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
 		for i := 1; i < len(message); i += sweep.Of(t, 3, 1) {
 			s.reply.Store(&[]int32{id[message[:i]], id[message[i:]]})
@@ -381,9 +409,9 @@ func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 
 func TestACallThatTheLimitCutsOffIsABeginningOfIt(t *testing.T) {
 	for family, source := range callFormats {
-		s, _ := spelling(t, "{# "+source+" #}"+template.ChatML, nil, nil)
+		s, _ := spelling(t, source, nil, nil)
 		say := sayings[1]
-		message, _ := written(family, say.text, say.calls...)
+		message, _ := written(t, family, say.text, say.calls...)
 		reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
 		s.reply.Store(&reply)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
