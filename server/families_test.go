@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts/constrain"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // called is a call in a test: arguments as a model writes them.
@@ -76,6 +77,9 @@ func written(t *testing.T, family, text string, calls ...called) (message string
 		}
 		return list("", "", "", whole), len(calls) < 2
 	}
+	if len(calls) > 1 && slices.Contains([]string{"granite3", "lfm2", "phi4", "untaught"}, family) {
+		return "", false // it leaves them to the model
+	}
 	return shown(t, callFormats[family], text, calls), formatOf(t, callFormats[family]).Marks != nil || text == "" || len(calls) == 0
 }
 
@@ -95,10 +99,7 @@ func shown(t *testing.T, source, text string, calls []called) string {
 		answer.ToolCalls = list
 	}
 	if !tmpl.ReadsCalls() { // it leaves them to the model
-		for i, c := range calls {
-			if i > 0 {
-				t.Fatal("several calls")
-			}
+		for _, c := range calls {
 			text += formatOf(t, source).Write(c.name, c.arguments)
 		}
 		return text
@@ -337,6 +338,41 @@ func TestGemmasThoughtsComeApartFromItsTextAndCalls(t *testing.T) {
 	}
 }
 
+func TestThoughtsBetweenMarksOfAnyTemplateComeApart(t *testing.T) {
+	paths, _ := filepath.Glob(filepath.Join("..", "tts", "toolcall", "testdata", "thoughts", "*.jinja"))
+	if len(paths) < 7 {
+		t.Fatalf("%d templates", len(paths))
+	}
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tmpl, err := template.Parse(string(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks, format := text.MarksOf(tmpl), formatOf(t, string(source))
+		begin, _, _ := strings.Cut(marks.Begin, ">thought") // which Gemma has for two tokens
+		if begin != marks.Begin {
+			begin += ">"
+		}
+		message := marks.Begin + "\nIt rains.\n" + marks.End + "\n" + format.Write("get_weather", `{"city": "Berlin"}`)
+		for _, tokens := range [][]string{nil, append([]string{begin, marks.End}, format.Marks...)} {
+			s, _ := spelling(t, string(source), tokens, nil)
+			reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
+			s.reply.Store(&reply)
+			for _, tools := range [][]goopenai.Tool{nil, toolsOfFamilies()} {
+				req := goopenai.ChatCompletionRequest{Model: "toy", Tools: tools, Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
+				got := s.whole(t, req)
+				if got.reasoning != "It rains." || strings.Contains(got.text, "rains") || tools != nil && (got.text != "" || len(got.calls) != 1) {
+					t.Errorf("%s, marks are tokens %v, tools %v: %q is answered as %+v", filepath.Base(path), tokens != nil, tools != nil, message, got)
+				}
+			}
+		}
+	}
+}
+
 func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 	for family, source := range callFormats {
 		s, _ := spelling(t, source, formatOf(t, source).Marks, nil)
@@ -366,7 +402,7 @@ func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
 	for family, source := range callFormats {
 		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
 			message, ok := written(t, family, "", calls...)
-			if !ok || family == "qwen3-coder" { // its elements are those of other tools
+			if !ok || slices.Contains([]string{"qwen3-coder", "glm", "seed", "invoke", "typed"}, family) { // their elements are those of other tools
 				continue
 			}
 			s, _ := spelling(t, source, marks, nil)

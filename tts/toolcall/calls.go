@@ -146,8 +146,21 @@ func inList(p *Parser, _ bool) bool {
 	case rest[0] == '{':
 		p.state = inObject
 	default:
-		p.listed, p.state = false, inText
+		p.listed, p.state = false, inClose
 		p.held = strings.TrimPrefix(rest, "]")
+	}
+	return true
+}
+
+// inClose reads behind a list of calls that ends with words which are no mark.
+func inClose(p *Parser, last bool) bool {
+	head := strings.TrimLeft(p.held, " \t\r\n")
+	rest, ended := strings.CutPrefix(head, p.format.closing)
+	if !ended && strings.HasPrefix(p.format.closing, head) && !last {
+		return false
+	}
+	if p.state = inText; ended && p.format.closing != "" {
+		p.held = rest
 	}
 	return true
 }

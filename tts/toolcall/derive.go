@@ -31,8 +31,11 @@ const (
 	argumentC  = `{"lutra_c":"value_of_c"}`
 )
 
-// mostTurn bounds the text of a probe, in bytes.
-const mostTurn = 1 << 16
+// The bounds of a probe's text, and of what stands around names and arguments, in bytes.
+const (
+	mostTurn = 1 << 16
+	mostForm = 2 << 10
+)
 
 // probe renders answers.
 type probe struct {
@@ -177,6 +180,9 @@ func (d *derivation) form() (f form, err error) {
 func (d *derivation) finish(f *form) error {
 	if strings.Count(f.open+f.begin+f.middle, firstName) > 0 || strings.Count(f.begin+f.between, secondName) > 0 {
 		return unclear("the name stands more than once")
+	}
+	if len(strings.Join(f.texts(), f.between)) > mostForm {
+		return unclear("what stands around them is too long")
 	}
 	if f.arguments == elementKind && len(marksIn(f.end)) == 0 {
 		return unclear("nothing ends a call")
@@ -352,6 +358,9 @@ func tagStart(text string) int {
 		n--
 	}
 	if open := strings.LastIndexByte(text, '<'); open > strings.LastIndexByte(text, '>') {
+		n = min(n, open)
+	}
+	if open := strings.LastIndexByte(text, '['); open >= 0 && strings.Trim(text[open:], "[/ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" {
 		n = min(n, open)
 	}
 	return n

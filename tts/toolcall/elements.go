@@ -73,6 +73,10 @@ func inParameters(p *Parser, last bool) bool {
 	head := strings.TrimLeft(p.held, " \t\r\n")
 	ends := marksIn(p.format.form.end)
 	end := slices.IndexFunc(ends, func(m string) bool { return strings.HasPrefix(head, m) })
+	if end < 0 && last && head == "" && !p.object.begun { // cut off
+		p.held, p.state = "", inText
+		return false
+	}
 	if end >= 0 || last && head == "" {
 		p.arguments("}")
 		p.state, p.object = inText, objects{}

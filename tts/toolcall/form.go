@@ -123,6 +123,7 @@ func newFormat(name string, f form) *Format {
 		out.opens = []string{out.nameMark}
 	case strings.TrimRight(strings.TrimSpace(f.open), "[{ \n") != "":
 		out.opens = []string{strings.TrimRight(strings.TrimSpace(f.open), "[{ \n")}
+		out.closing = strings.Trim(f.close, "] \n")
 		preamble, open = "", f.open+f.begin
 	default:
 		out.bare, out.unmarked = strings.TrimSpace(f.open + begin)[:1], true

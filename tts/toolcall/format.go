@@ -20,6 +20,7 @@ type Format struct {
 	form     form
 	nameMark string   // what stands before a name, behind what begins the call
 	opens    []string // texts that begin a call, or a list of them
+	closing  string   // words behind a list of calls that words begin
 	bare     string   // what a message begins with that may be a call; empty: none
 	// unmarked says that nothing but a tool's name tells a call from text.
 	unmarked bool
@@ -112,7 +113,7 @@ var listed = []struct {
 	format *Format
 	always bool // whatever a probe shows
 }{
-	{[]string{"<|channel|>", "<|message|>", "functions."}, Harmony, true},
+	{[]string{"<|channel|>", "<|message|>"}, Harmony, true},
 	{[]string{">>>all"}, Functionary32, true},
 	{[]string{"<|python_tag|>"}, Llama, false},
 	{[]string{`"parameters": `, "ipython"}, Llama, false},

@@ -179,38 +179,27 @@ var messages = []struct {
 		"\"\" after \"Think 1 < 2.\"\nget_weather " + berlin},
 	{Harmony, "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>final<|message|>Two.", "\"Two.\" after \"Think.\""},
 	{Harmony, "<|start|>assistant to=functions.now<|channel|>commentary<|message|>{}<|call|>", "\"\"\nnow {}"},
-}
-
-// What the derived forms read besides.
-func init() {
-	for _, m := range []struct {
-		format        *Format
-		message, want string
-	}{
-		{GLM, "I look.\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value> a </arg_key> \"b\"\n</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n<tool_call>now\n</tool_call>",
-			"\"I look.\"\nget_weather {\"city\": \" a </arg_key> \\\"b\\\"\\n\", \"days\": 3}\nnow {}"},
-		{GLM, "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Bonn</arg_value></tool_call><tool_call>now</tool_call>", "\"\"\nget_weather {\"city\": \"Bonn\"}\nnow {}"},
-		{GLM, "<tool_call>is not called", `"<tool_call>is not called"`},
-		{GLM, "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bo", "\"\"\nget_weather {"},
-		{Seed, "<seed:tool_call>\n<function=get_weather>\n<parameter=city>Bonn</parameter>\n<parameter=places>['x', None, {'p': True}]</parameter>\n</function>\n</seed:tool_call>", "\"\"\nget_weather {\"city\": \"Bonn\", \"places\": [\"x\", null, {\"p\": true}]}"},
-		{Invoke, "<x:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\">a\n</parameter>\n</invoke>\n<invoke name=\"now\">\n</invoke>\n</x:tool_call>", "\"\"\nget_weather {\"city\": \"a\\n\"}\nnow {}"},
-		{Invoke, "<x:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\"><![CDATA[</parameter> & ]]></parameter></invoke></x:tool_call>", "\"\"\nget_weather {\"city\": \"</parameter> & \"}"},
-		{Typed, "<｜DSML｜calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" string=\"true\">12</｜DSML｜parameter>\n<｜DSML｜parameter name=\"unit\" string=\"false\">[1]</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜calls>", "\"\"\nget_weather {\"city\": \"12\", \"unit\": [1]}"},
-		{Section, "<tool_calls>\n{\"name\": \"get_weather\", \"arguments\": " + berlin + "}\n{\"name\": \"now\", \"arguments\": {}}\n</tool_calls>", "\"\"\nget_weather " + berlin + "\nnow {}"},
-		{Keyed, "Yes.<|tools_prefix|>[{\"get_weather\": " + berlin + "}, {\"now\": {}}]<|tools_suffix|>", "\"Yes.\"\nget_weather " + berlin + "\nnow {}"},
-		{Numbered, "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"get_weather\", \"parameters\": " + berlin + "},\n    {\"tool_call_id\": \"1\", \"tool_name\": \"now\", \"parameters\": {}}\n]<|END_ACTION|>", "\"\"\nget_weather " + berlin + "\nnow {}"},
-		{Python, "I look.<|tool_call_start|>[get_weather(city=\"Bo\\\"nn\", unit='it's', days=3, places=[True, None, {'a': -1.5e3}]), now()]<|tool_call_end|>Done.",
-			"\"I look.Done.\"\nget_weather {\"city\": \"Bo\\\"nn\", \"unit\": \"it's\", \"days\": 3, \"places\": [true, null, {\"a\": -1.5e3}]}\nnow {}"},
-		{Python, "<|tool_call_start|>[{\"name\": \"now\", \"arguments\": {}}]<|tool_call_end|>", "\"\"\nnow {}"},
-		{Python, "<|tool_call_start|>[get_weather(city='Bonn', unit='C", "\"\"\nget_weather {\"city\": \"Bonn\""},
-		{PythonBare, "[get_weather(city='Bonn'), now()]", "\"\"\nget_weather {\"city\": \"Bonn\"}\nnow {}"},
-		{PythonBare, "[1] is a list, f(x=1) is none.", `"[1] is a list, f(x=1) is none."`},
-		{PythonBare, "[f(x=1)]", `"[f(x=1)]"`},
-		{Granite, "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]", "\"\"\nnow {}"},
-		{Phi, "<|tool_call|>{\"name\": \"now\", \"arguments\": {}}<|/tool_call|>", "\"\"\nnow {}"},
-	} {
-		messages = append(messages, m)
-	}
+	{GLM, "I look.\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value> a </arg_key> \"b\"\n</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n<tool_call>now\n</tool_call>",
+		"\"I look.\"\nget_weather {\"city\": \" a </arg_key> \\\"b\\\"\\n\", \"days\": 3}\nnow {}"},
+	{GLM, "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Bonn</arg_value></tool_call><tool_call>now</tool_call>", "\"\"\nget_weather {\"city\": \"Bonn\"}\nnow {}"},
+	{GLM, "<tool_call>is not called", `"<tool_call>is not called"`},
+	{GLM, "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bo", "\"\"\nget_weather {"},
+	{Seed, "<seed:tool_call>\n<function=get_weather>\n<parameter=city>Bonn</parameter>\n<parameter=places>['x', None, {'p': True}]</parameter>\n</function>\n</seed:tool_call>", "\"\"\nget_weather {\"city\": \"Bonn\", \"places\": [\"x\", null, {\"p\": true}]}"},
+	{Invoke, "<x:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\">a\n</parameter>\n</invoke>\n<invoke name=\"now\">\n</invoke>\n</x:tool_call>", "\"\"\nget_weather {\"city\": \"a\\n\"}\nnow {}"},
+	{Invoke, "<x:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\"><![CDATA[</parameter> & ]]></parameter></invoke></x:tool_call>", "\"\"\nget_weather {\"city\": \"</parameter> & \"}"},
+	{Typed, "<｜DSML｜calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" string=\"true\">12</｜DSML｜parameter>\n<｜DSML｜parameter name=\"unit\" string=\"false\">[1]</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜calls>", "\"\"\nget_weather {\"city\": \"12\", \"unit\": [1]}"},
+	{Section, "<tool_calls>\n{\"name\": \"get_weather\", \"arguments\": " + berlin + "}\n{\"name\": \"now\", \"arguments\": {}}\n</tool_calls>", "\"\"\nget_weather " + berlin + "\nnow {}"},
+	{Keyed, "Yes.<|tools_prefix|>[{\"get_weather\": " + berlin + "}, {\"now\": {}}]<|tools_suffix|>", "\"Yes.\"\nget_weather " + berlin + "\nnow {}"},
+	{Numbered, "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"get_weather\", \"parameters\": " + berlin + "},\n    {\"tool_call_id\": \"1\", \"tool_name\": \"now\", \"parameters\": {}}\n]<|END_ACTION|>", "\"\"\nget_weather " + berlin + "\nnow {}"},
+	{Python, "I look.<|tool_call_start|>[get_weather(city=\"Bo\\\"nn\", unit='it's', days=3, places=[True, None, {'a': -1.5e3}]), now()]<|tool_call_end|>Done.",
+		"\"I look.Done.\"\nget_weather {\"city\": \"Bo\\\"nn\", \"unit\": \"it's\", \"days\": 3, \"places\": [true, null, {\"a\": -1.5e3}]}\nnow {}"},
+	{Python, "<|tool_call_start|>[{\"name\": \"now\", \"arguments\": {}}]<|tool_call_end|>", "\"\"\nnow {}"},
+	{Python, "<|tool_call_start|>[get_weather(city='Bonn', unit='C", "\"\"\nget_weather {\"city\": \"Bonn\""},
+	{PythonBare, "[get_weather(city='Bonn'), now()]", "\"\"\nget_weather {\"city\": \"Bonn\"}\nnow {}"},
+	{PythonBare, "[1] is a list, f(x=1) is none.", `"[1] is a list, f(x=1) is none."`},
+	{PythonBare, "[f(x=1)]", `"[f(x=1)]"`},
+	{Granite, "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]", "\"\"\nnow {}"},
+	{Phi, "<|tool_call|>{\"name\": \"now\", \"arguments\": {}}<|/tool_call|>", "\"\"\nnow {}"},
 }
 
 func TestEachFamilysCallsAreReadHoweverTheyAreDivided(t *testing.T) {
